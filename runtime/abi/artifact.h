@@ -1,0 +1,69 @@
+//===- artifact.h - Layout of a .partita file ---------------------*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A .partita file, little-endian:
+//
+//   FileHeader                     64 bytes
+//   SectionEntry[section_count]    64 bytes each
+//   sections, each at a multiple of 4096, in the table's order, no overlap
+//
+// FileHeader.table_hash is the XXH3 (64 bits) of the section table,
+// FileHeader.header_hash that of the header's first 56 bytes, and each entry
+// holds the hash of its section's bytes, so every byte of header, table, plan
+// and objects is covered. (The weights section is large and is hashed by
+// weight, in the plan; `partita-run --verify-weights` checks those.) Bytes
+// between sections are zero.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_ABI_ARTIFACT_H
+#define PARTITA_RUNTIME_ABI_ARTIFACT_H
+
+#include <cstdint>
+
+namespace partita::abi {
+
+inline constexpr char kMagic[8] = {'P', 'A', 'R', 'T', 'I', 'T', 'A', '\n'};
+inline constexpr uint32_t kVersion = 1;
+inline constexpr uint64_t kSectionAlignment = 4096;
+/// Alignment of slots in an arena and of weights in their section, in bytes.
+inline constexpr uint64_t kSlotAlignment = 64;
+
+struct FileHeader {
+  char magic[8];
+  uint32_t version;
+  uint32_t section_count;
+  uint64_t file_bytes;
+  uint64_t table_hash;
+  uint8_t reserved[24]; // zero
+  uint64_t header_hash; // of the 56 bytes before it
+};
+static_assert(sizeof(FileHeader) == 64);
+
+enum class SectionKind : uint32_t {
+  plan = 1,    // FlatBuffers, plan.fbs
+  object = 2,  // a shared object for the CPU level named in `level`
+  weights = 3, // parameters and constants, each at kSlotAlignment
+};
+
+/// Instruction-set level of an object section: the x86-64 psABI's levels.
+enum class CpuLevel : uint32_t { none = 0, x86_64_v3 = 3, x86_64_v4 = 4 };
+
+struct SectionEntry {
+  SectionKind kind;
+  CpuLevel level;
+  uint64_t offset; // multiple of kSectionAlignment
+  uint64_t bytes;
+  uint64_t hash; // XXH3 of the bytes; 0 for the weights section
+  uint8_t reserved[32];
+};
+static_assert(sizeof(SectionEntry) == 64);
+
+} // namespace partita::abi
+
+#endif // PARTITA_RUNTIME_ABI_ARTIFACT_H

@@ -1,0 +1,60 @@
+//===- Communicator.h - How devices exchange bytes ----------------*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The point-to-point operations of a plan. Implementations: `local` (threads of
+// one process; the receiver copies straight out of the sender's slot) and `mpi`
+// (one device a process). Every blocking call has a deadline.
+//
+// All buffers and bookkeeping are made in the constructor from the plan's
+// channels: none of the calls below allocates, except to build an error.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_COMM_COMMUNICATOR_H
+#define PARTITA_RUNTIME_COMM_COMMUNICATOR_H
+
+#include "runtime/core/Status.h"
+
+#include <cstdint>
+
+namespace partita::runtime {
+
+/// A channel of the plan as a communicator needs it.
+struct ChannelInfo {
+  int source = 0; ///< device
+  int target = 0; ///< device
+  int64_t bytes = 0;
+};
+
+class Communicator {
+public:
+  virtual ~Communicator() = default;
+
+  /// Posts `bytes` bytes at `data` (null with 0 bytes: a token) for the
+  /// receiver of (channel, micro_batch). Does not block. The bytes must stay
+  /// unchanged until waitSent of the same key returns.
+  virtual Status send(int channel, int micro_batch, const void *data,
+                      int64_t bytes) = 0;
+
+  /// Blocks until the matching send was posted, and copies its bytes to `data`.
+  /// Past the deadline, or when another device failed (`abort`), an error; the
+  /// caller adds which operation waited for whom.
+  virtual Status recv(int channel, int micro_batch, void *data,
+                      int64_t bytes) = 0;
+
+  /// Blocks until the receiver has taken the bytes of the send with that key.
+  virtual Status waitSent(int channel, int micro_batch) = 0;
+
+  /// Wakes every waiting device with an error. Safe from any thread (local) or
+  /// from the process's own thread (mpi).
+  virtual void abort() = 0;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_COMM_COMMUNICATOR_H
