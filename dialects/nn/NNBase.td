@@ -1,0 +1,59 @@
+//===- NNBase.td - The nn dialect ----------------------------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_NN_NNBASE_TD
+#define PARTITA_DIALECTS_NN_NNBASE_TD
+
+include "dialects/nn/NNInterfaces.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def NN_Dialect : Dialect {
+  let name = "nn";
+  let cppNamespace = "::partita::nn";
+  let summary = "What is computed: value ops on tensors with global, static shapes";
+  let description = [{
+    Every op is a pure function of ranked tensors with static shapes. Broadcasts
+    are explicit: the operands of a pointwise op have the shape of its result.
+    Signed integers are signless (`i8`, `i64`), unsigned ones are `ui8` and so
+    on, booleans are `i1`.
+
+    Parameters are symbols (`nn.weight`) that name bytes of a file; the bytes
+    themselves are never in the IR.
+
+    Discardable attributes of this dialect:
+
+    | attribute | on | meaning |
+    | --- | --- | --- |
+    | `nn.name` | arguments and results of the model's function | name in the ONNX model |
+    | `nn.batch_axis` | the same | axis along which samples are counted |
+    | `nn.cluster` | any op | ops with the same number are computed as one kernel or library call |
+    | `nn.load` | any op | depends on weights only: belongs to the load program |
+  }];
+  let hasConstantMaterializer = 1;
+  let useDefaultAttributePrinterParser = 0;
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+class NN_Op<string mnemonic, list<Trait> traits = []>
+    : Op<NN_Dialect, mnemonic, traits>;
+
+/// A value op: no side effects, reports its cost.
+class NN_ValueOp<string mnemonic, list<Trait> traits = []>
+    : NN_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<NN_CostOpInterface>], traits)>;
+
+def NN_Tensor : StaticShapeTensorOf<[AnyFloat, AnyInteger]>;
+def NN_FloatTensor : StaticShapeTensorOf<[AnyFloat]>;
+def NN_BoolTensor : StaticShapeTensorOf<[I1]>;
+def NN_IndexTensor : StaticShapeTensorOf<[I32, I64]>;
+
+#endif // PARTITA_DIALECTS_NN_NNBASE_TD

@@ -1,0 +1,112 @@
+//===- NNContraction.td - Dot, convolution, attention --------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_NN_NNCONTRACTION_TD
+#define PARTITA_DIALECTS_NN_NNCONTRACTION_TD
+
+include "dialects/nn/NNBase.td"
+
+def NN_ImageLayout : I32EnumAttr<"ImageLayout", "where a tensor of images has its channels", [
+    I32EnumAttrCase<"channels_first", 0>, I32EnumAttrCase<"channels_last", 1>]> {
+  let cppNamespace = "::partita::nn";
+  let genSpecializedAttr = 0;
+}
+def NN_ImageLayoutAttr : EnumAttr<NN_Dialect, NN_ImageLayout, "layout">;
+
+def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ShardableOpInterface>]> {
+  let summary = "sum of products over contracted dimensions";
+  let description = [{
+    The dimensions of the result are the batch dimensions, then the free
+    dimensions of `lhs`, then those of `rhs`, each in their order.
+
+    Constraints:
+    * (C1) `lhs_batch` and `rhs_batch` have the same length, as have `lhs_contract` and `rhs_contract`.
+    * (C2) the dimensions named for an operand are distinct dimensions of it.
+    * (C3) batch and contracted dimensions that correspond have the same size.
+    * (C4) the shape of `result` is as described.
+    * (C5) all element types are the same.
+
+    ```mlir
+    %r = nn.dot %x, %w batch [0] x [0] contract [2] x [1] : tensor<8x4x16xf32>, tensor<8x16x32xf32> -> tensor<8x4x32xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$lhs, NN_Tensor:$rhs,
+    DenseI64ArrayAttr:$lhs_batch, DenseI64ArrayAttr:$rhs_batch,
+    DenseI64ArrayAttr:$lhs_contract, DenseI64ArrayAttr:$rhs_contract);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs `batch` $lhs_batch `x` $rhs_batch `contract` $lhs_contract `x` $rhs_contract
+    attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def NN_ConvOp : NN_ValueOp<"conv"> {
+  let summary = "convolution of images (any number of spatial dimensions)";
+  let description = [{
+    `x` is [N, C, spatial..] (`channels_first`) or [N, spatial.., C]
+    (`channels_last`), and so is `result`; `weights` is always
+    [O, C / groups, spatial..].
+
+    Constraints:
+    * (C1) `x`, `weights` and `result` have the same rank, at least 3, and one element type.
+    * (C2) `strides`, `dilations`, `pads_low`, `pads_high` have one entry a spatial dimension; strides and dilations are at least 1.
+    * (C3) `groups` >= 1 divides C and O, and weights has C / groups input channels.
+    * (C4) each spatial size of `result` is floor((low + size + high - ((k - 1) * dilation + 1)) / stride) + 1, and its N and O are those of `x` and `weights`.
+
+    ```mlir
+    %r = nn.conv %x, %w channels_first strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
+      : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x4x8x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$x, NN_Tensor:$weights, NN_ImageLayoutAttr:$layout,
+    DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+    DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, I64Attr:$groups);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = [{
+    $x `,` $weights $layout `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
+    `groups` $groups attr-dict `:` type($x) `,` type($weights) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Dimension of x and result that holds channels, and that of the first spatial dimension.
+    int64_t getChannelDim() {
+      return getLayout() == ImageLayout::channels_first ? 1 : getType().getRank() - 1;
+    }
+    int64_t getFirstSpatialDim() {
+      return getLayout() == ImageLayout::channels_first ? 2 : 1;
+    }
+  }];
+}
+
+def NN_AttentionOp : NN_ValueOp<"attention", [AttrSizedOperandSegments]> {
+  let summary = "softmax((q . k^T) * scale * mask_mul + mask_add) . v, kept whole";
+  let description = [{
+    q [B, H, M, D], k [B, H, L, D], v [B, H, L, E], result [B, H, M, E]. The masks
+    broadcast to [B, H, M, L]: each of their four dimensions has the full size or 1.
+
+    Constraints:
+    * (C1) q, k, v and result have rank 4, the same element type, B and H.
+    * (C2) q and k agree in D, k and v in L, q and result in M, v and result in E.
+    * (C3) each dimension of a mask is 1 or that of [B, H, M, L].
+
+    ```mlir
+    %r = nn.attention %q, %k, %v mask_add %m : tensor<1x1x1x8xf32> scale 0.125
+      : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x64xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$q, NN_FloatTensor:$k, NN_FloatTensor:$v,
+    Optional<NN_FloatTensor>:$mask_mul, Optional<NN_FloatTensor>:$mask_add, F64Attr:$scale);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v (`mask_mul` $mask_mul^ `:` type($mask_mul))? (`mask_add` $mask_add^ `:` type($mask_add))?
+    `scale` $scale attr-dict `:` type($q) `,` type($k) `,` type($v) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // PARTITA_DIALECTS_NN_NNCONTRACTION_TD

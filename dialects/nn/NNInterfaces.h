@@ -1,0 +1,55 @@
+//===- NNInterfaces.h - What passes ask of ops --------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_NN_NNINTERFACES_H
+#define PARTITA_DIALECTS_NN_NNINTERFACES_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OpDefinition.h"
+
+namespace partita::nn {
+
+/// The kind of work, by which a machine model chooses a rate.
+enum class CostKind { movement, pointwise, reduction, dot, conv, attention, none };
+
+/// Cost of one execution of an op.
+struct Cost {
+  int64_t flops = 0; ///< operations on elements
+  int64_t bytes = 0; ///< read and written, if nothing is fused
+  CostKind kind = CostKind::none;
+  bool cheapToRecompute = false;
+};
+
+/// A sharding rule: for each operand and result, for each of its dimensions, the
+/// factors that make it up, outermost first. Factors are numbered from 0;
+/// `factorSizes[f]` is the size of factor f.
+struct ShardingRule {
+  llvm::SmallVector<int64_t> factorSizes;
+  llvm::SmallVector<llvm::SmallVector<llvm::SmallVector<int64_t>>> operands;
+  llvm::SmallVector<llvm::SmallVector<llvm::SmallVector<int64_t>>> results;
+  llvm::SmallVector<int64_t> reductionFactors;
+};
+
+/// What the class of pointwise ops is made of; see NNPointwise.td.
+Cost pointwiseCost(mlir::Operation *op);
+ShardingRule pointwiseShardingRule(mlir::Operation *op);
+mlir::Operation *buildPermutedLike(mlir::OpBuilder &builder,
+                                   mlir::Operation *op,
+                                   llvm::ArrayRef<int64_t> perm,
+                                   mlir::ValueRange operands);
+/// Evaluates the op if all operands are constants of at most
+/// `kMaxFoldedElements` elements, by its own `emitScalar`.
+mlir::OpFoldResult foldPointwise(mlir::Operation *op,
+                                 llvm::ArrayRef<mlir::Attribute> operands);
+inline constexpr int64_t kMaxFoldedElements = 4096;
+
+} // namespace partita::nn
+
+#include "dialects/nn/NNInterfaces.h.inc"
+
+#endif // PARTITA_DIALECTS_NN_NNINTERFACES_H

@@ -1,0 +1,100 @@
+//===- NNInterfaces.td - What passes ask of ops --------------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A pass that names more than two concrete ops is missing an interface: it
+// belongs here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_NN_NNINTERFACES_TD
+#define PARTITA_DIALECTS_NN_NNINTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def NN_CostOpInterface : OpInterface<"CostOpInterface"> {
+  let cppNamespace = "::partita::nn";
+  let description = [{
+    What an op costs, from its types alone: floating-point (or integer)
+    operations, bytes read and written if nothing is fused, and the kind of work,
+    by which a machine model chooses a rate.
+  }];
+  let methods = [
+    InterfaceMethod<"The cost of one execution of the op.", "::partita::nn::Cost", "getCost">
+  ];
+}
+
+def NN_PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
+  let cppNamespace = "::partita::nn";
+  let description = [{
+    An op whose element i of the result is a function of elements i of the
+    operands. `emitScalar` writes that function with `arith` and `math` ops on
+    signless scalars; code generation, constant folding and documentation of its
+    semantics all come from it.
+  }];
+  let methods = [
+    InterfaceMethod<
+      "Emits the function of one element. `operands` are signless scalars (`ui8` arrives as `i8`); so must the result be.",
+      "::mlir::Value", "emitScalar",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::ValueRange":$operands)>
+  ];
+}
+
+def NN_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
+  let cppNamespace = "::partita::nn";
+  let description = [{
+    The op's sharding rule in factors, as Shardy writes them: a matmul is
+    `([i,k],[k,j])->([i,j]) reduction={k}`, a reshape `([ij])->([i,j])`.
+  }];
+  let methods = [
+    InterfaceMethod<"The factors of every dimension of every operand and result.",
+      "::partita::nn::ShardingRule", "getShardingRule">
+  ];
+}
+
+def NN_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::partita::nn";
+  let description = [{
+    The op's vector-Jacobian product, written with ops of this dialect.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Given the cotangents of the results, appends one cotangent an operand to
+        `operandCotangents` (null where an operand has no derivative).
+      }], "::llvm::LogicalResult", "buildVjp",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$cotangents,
+           "::llvm::SmallVectorImpl<::mlir::Value> &":$operandCotangents)>,
+    InterfaceMethod<"Operands and results that `buildVjp` reads, and that must therefore be kept.",
+      "::llvm::SmallVector<::mlir::Value>", "getResidualsForVjp">
+  ];
+}
+
+def NN_PermutableOpInterface : OpInterface<"PermutableOpInterface"> {
+  let cppNamespace = "::partita::nn";
+  let description = [{
+    An op f that commutes with a transpose of its tensors:
+    `transpose(f(x), perm) = f'(transpose(x, perm))`, where f' is f with its
+    dimension attributes renamed. By it layouts move through a graph.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Whether f' exists for this permutation (`perm[i]` is the old dimension at
+        the new position i) and all operands that `isPermuted` names.
+      }], "bool", "canPermute", (ins "::llvm::ArrayRef<int64_t>":$perm),
+      /*methodBody=*/"", /*defaultImplementation=*/"return true;">,
+    InterfaceMethod<"Whether this operand must be transposed too (an index or scalar operand need not).",
+      "bool", "isPermuted", (ins "unsigned":$operandNumber),
+      /*methodBody=*/"", /*defaultImplementation=*/"return true;">,
+    InterfaceMethod<[{
+        Builds f' on `operands`, of which those that `isPermuted` names are
+        already transposed.
+      }], "::mlir::Operation *", "buildPermuted",
+      (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<int64_t>":$perm,
+           "::mlir::ValueRange":$operands)>
+  ];
+}
+
+#endif // PARTITA_DIALECTS_NN_NNINTERFACES_TD

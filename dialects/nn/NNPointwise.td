@@ -1,0 +1,126 @@
+//===- NNPointwise.td - Ops on corresponding elements --------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One line an op: its name, what it is, and its function of one element. Cost,
+// sharding, layout, folding and code generation come with the class.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_NN_NNPOINTWISE_TD
+#define PARTITA_DIALECTS_NN_NNPOINTWISE_TD
+
+include "dialects/nn/NNBase.td"
+
+class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> traits = []>
+    : NN_ValueOp<mnemonic, !listconcat([
+        Elementwise, SameOperandsAndResultShape,
+        DeclareOpInterfaceMethods<NN_PointwiseOpInterface>,
+        DeclareOpInterfaceMethods<NN_ShardableOpInterface>,
+        DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>], traits)> {
+  let summary = text;
+  let results = (outs NN_Tensor:$result);
+  let hasFolder = 1;
+  // x: the scalars; type: the operands' element type with its signedness.
+  let extraClassDefinition = [{
+    ::mlir::Value $cppClass::emitScalar(::mlir::OpBuilder &b, ::mlir::Location loc, ::mlir::ValueRange x) {
+      ::mlir::Type type = ::mlir::getElementTypeOrSelf((*this)->getOperand((*this)->getNumOperands() - 1).getType());
+      (void)type;
+      return }] # scalar # [{;
+    }
+    ::partita::nn::Cost $cppClass::getCost() { return ::partita::nn::pointwiseCost(getOperation()); }
+    ::partita::nn::ShardingRule $cppClass::getShardingRule() { return ::partita::nn::pointwiseShardingRule(getOperation()); }
+    ::mlir::Operation *$cppClass::buildPermuted(::mlir::OpBuilder &b, ::llvm::ArrayRef<int64_t> perm, ::mlir::ValueRange operands) {
+      return ::partita::nn::buildPermutedLike(b, getOperation(), perm, operands);
+    }
+    ::mlir::OpFoldResult $cppClass::fold(FoldAdaptor adaptor) {
+      return ::partita::nn::foldPointwise(getOperation(), adaptor.getOperands());
+    }
+  }];
+}
+
+class NN_UnaryOp<string mnemonic, string text, code scalar>
+    : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType]> {
+  let arguments = (ins NN_Tensor:$x);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+}
+class NN_UnaryFloatOp<string mnemonic, string text, code scalar>
+    : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType]> {
+  let arguments = (ins NN_FloatTensor:$x);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+}
+class NN_BinaryOp<string mnemonic, string text, code scalar, list<Trait> traits = []>
+    : NN_PointwiseOp<mnemonic, text, scalar, !listconcat([SameOperandsAndResultType], traits)> {
+  let arguments = (ins NN_Tensor:$lhs, NN_Tensor:$rhs);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+}
+
+def NN_AbsOp : NN_UnaryOp<"abs", "absolute value", [{ scalar::abs(b, loc, x[0], type) }]>;
+def NN_NegOp : NN_UnaryOp<"neg", "negation", [{ scalar::neg(b, loc, x[0]) }]>;
+def NN_ReluOp : NN_UnaryOp<"relu", "max(x, 0)", [{ scalar::relu(b, loc, x[0], type) }]>;
+def NN_SignOp : NN_UnaryOp<"sign", "-1, 0 or 1", [{ scalar::sign(b, loc, x[0], type) }]>;
+def NN_NotOp : NN_UnaryOp<"not", "bitwise (for `i1`: logical) negation", [{ scalar::bitNot(b, loc, x[0]) }]>;
+
+def NN_CeilOp : NN_UnaryFloatOp<"ceil", "least integer not below", [{ ::mlir::math::CeilOp::create(b, loc, x[0]) }]>;
+def NN_CosOp : NN_UnaryFloatOp<"cos", "cosine", [{ ::mlir::math::CosOp::create(b, loc, x[0]) }]>;
+def NN_ErfOp : NN_UnaryFloatOp<"erf", "error function", [{ ::mlir::math::ErfOp::create(b, loc, x[0]) }]>;
+def NN_ExpOp : NN_UnaryFloatOp<"exp", "exponential", [{ ::mlir::math::ExpOp::create(b, loc, x[0]) }]>;
+def NN_FloorOp : NN_UnaryFloatOp<"floor", "greatest integer not above", [{ ::mlir::math::FloorOp::create(b, loc, x[0]) }]>;
+def NN_LogOp : NN_UnaryFloatOp<"log", "natural logarithm", [{ ::mlir::math::LogOp::create(b, loc, x[0]) }]>;
+def NN_LogisticOp : NN_UnaryFloatOp<"logistic", "1 / (1 + exp(-x))", [{ scalar::logistic(b, loc, x[0]) }]>;
+def NN_ReciprocalOp : NN_UnaryFloatOp<"reciprocal", "1 / x", [{ scalar::reciprocal(b, loc, x[0]) }]>;
+def NN_RoundEvenOp : NN_UnaryFloatOp<"round_even", "nearest integer, halves to even", [{ ::mlir::math::RoundEvenOp::create(b, loc, x[0]) }]>;
+def NN_RsqrtOp : NN_UnaryFloatOp<"rsqrt", "1 / sqrt(x)", [{ scalar::rsqrt(b, loc, x[0]) }]>;
+def NN_SinOp : NN_UnaryFloatOp<"sin", "sine", [{ ::mlir::math::SinOp::create(b, loc, x[0]) }]>;
+def NN_SqrtOp : NN_UnaryFloatOp<"sqrt", "square root", [{ ::mlir::math::SqrtOp::create(b, loc, x[0]) }]>;
+def NN_TanhOp : NN_UnaryFloatOp<"tanh", "hyperbolic tangent", [{ ::mlir::math::TanhOp::create(b, loc, x[0]) }]>;
+
+def NN_AddOp : NN_BinaryOp<"add", "sum", [{ scalar::add(b, loc, x[0], x[1]) }], [Commutative]>;
+def NN_SubOp : NN_BinaryOp<"sub", "difference", [{ scalar::sub(b, loc, x[0], x[1]) }]>;
+def NN_MulOp : NN_BinaryOp<"mul", "product", [{ scalar::mul(b, loc, x[0], x[1]) }], [Commutative]>;
+def NN_DivOp : NN_BinaryOp<"div", "quotient; integers round toward zero, x / 0 is 0", [{ scalar::div(b, loc, x[0], x[1], type) }]>;
+def NN_RemOp : NN_BinaryOp<"rem", "remainder with the dividend's sign; x rem 0 is 0 for integers", [{ scalar::rem(b, loc, x[0], x[1], type) }]>;
+def NN_PowOp : NN_BinaryOp<"pow", "power", [{ scalar::pow(b, loc, x[0], x[1], type) }]>;
+def NN_MaxOp : NN_BinaryOp<"max", "maximum; NaN if either is", [{ scalar::max(b, loc, x[0], x[1], type) }], [Commutative]>;
+def NN_MinOp : NN_BinaryOp<"min", "minimum; NaN if either is", [{ scalar::min(b, loc, x[0], x[1], type) }], [Commutative]>;
+def NN_AndOp : NN_BinaryOp<"and", "bitwise (for `i1`: logical) and", [{ ::mlir::arith::AndIOp::create(b, loc, x[0], x[1]) }], [Commutative]>;
+def NN_OrOp : NN_BinaryOp<"or", "bitwise (for `i1`: logical) or", [{ ::mlir::arith::OrIOp::create(b, loc, x[0], x[1]) }], [Commutative]>;
+def NN_XorOp : NN_BinaryOp<"xor", "bitwise (for `i1`: logical) exclusive or", [{ ::mlir::arith::XOrIOp::create(b, loc, x[0], x[1]) }], [Commutative]>;
+
+def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "how two elements are compared", [
+    I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
+    I32EnumAttrCase<"le", 3>, I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]> {
+  let cppNamespace = "::partita::nn";
+  let genSpecializedAttr = 0;
+}
+def NN_ComparePredicateAttr : EnumAttr<NN_Dialect, NN_ComparePredicate, "compare">;
+
+def NN_CompareOp : NN_PointwiseOp<"compare", "comparison; false where a NaN takes part, except `ne`",
+    [{ scalar::compare(b, loc, getPredicate(), x[0], x[1], type) }], [SameTypeOperands]> {
+  let arguments = (ins NN_ComparePredicateAttr:$predicate, NN_Tensor:$lhs, NN_Tensor:$rhs);
+  let results = (outs NN_BoolTensor:$result);
+  let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
+}
+
+def NN_SelectOp : NN_PointwiseOp<"select", "on_true where the predicate holds, on_false elsewhere",
+    [{ ::mlir::arith::SelectOp::create(b, loc, x[0], x[1], x[2]) }], [AllTypesMatch<["on_true", "on_false", "result"]>]> {
+  let arguments = (ins NN_BoolTensor:$predicate, NN_Tensor:$on_true, NN_Tensor:$on_false);
+  let assemblyFormat = "$predicate `,` $on_true `,` $on_false attr-dict `:` type($predicate) `,` type($result)";
+}
+
+def NN_CastOp : NN_PointwiseOp<"cast", "conversion of the element type",
+    [{ scalar::cast(b, loc, x[0], type, ::mlir::getElementTypeOrSelf(getType()), getSaturate()) }]> {
+  let description = [{
+    Floating point to integer truncates toward zero; to `i1` tests for not zero;
+    to a narrower floating-point type rounds to nearest, halves to even. With
+    `saturate` (the default, as in ONNX) a value beyond the range of an 8-bit
+    float becomes its largest value instead of infinity or NaN.
+  }];
+  let arguments = (ins NN_Tensor:$x, DefaultValuedAttr<BoolAttr, "true">:$saturate);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+}
+
+#endif // PARTITA_DIALECTS_NN_NNPOINTWISE_TD

@@ -1,0 +1,105 @@
+//===- NNReduction.td - Reductions and softmax ---------------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_NN_NNREDUCTION_TD
+#define PARTITA_DIALECTS_NN_NNREDUCTION_TD
+
+include "dialects/nn/NNBase.td"
+
+def NN_ReduceKind : I32EnumAttr<"ReduceKind", "how elements are combined", [
+    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"prod", 1>, I32EnumAttrCase<"max", 2>, I32EnumAttrCase<"min", 3>]> {
+  let cppNamespace = "::partita::nn";
+  let genSpecializedAttr = 0;
+}
+def NN_ReduceKindAttr : EnumAttr<NN_Dialect, NN_ReduceKind, "reduce_kind">;
+
+def NN_ReduceOp : NN_ValueOp<"reduce"> {
+  let summary = "combines the elements along some dimensions, which vanish";
+  let description = [{
+    An empty reduction gives the neutral element (the lowest value for max, the
+    highest for min).
+
+    Constraints:
+    * (C1) `dims` are strictly increasing dimensions of `x`.
+    * (C2) the shape of `result` is that of `x` without `dims`, of the same element type.
+
+    ```mlir
+    %r = nn.reduce sum %x [1] : tensor<2x8xf32> -> tensor<2xf32>
+    ```
+  }];
+  let arguments = (ins NN_ReduceKindAttr:$kind, NN_Tensor:$x, DenseI64ArrayAttr:$dims);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$kind $x $dims attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def NN_WindowReduceOp : NN_ValueOp<"window_reduce", [DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>]> {
+  let summary = "combines the elements under a window that slides over a tensor";
+  let description = [{
+    Elements of the border of `pads_low` and `pads_high` are neutral. Pooling with
+    averages is a sum and a division.
+
+    Constraints:
+    * (C1) `window`, `strides`, `dilations`, `pads_low`, `pads_high` have one entry a dimension of `x`; the first three are at least 1, pads not negative.
+    * (C2) each size of `result` is floor((low + size + high - ((window - 1) * dilation + 1)) / stride) + 1, of the same element type.
+
+    ```mlir
+    %r = nn.window_reduce max %x window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 0, 0]
+      : tensor<1x4x8x8xf32> -> tensor<1x4x4x4xf32>
+    ```
+  }];
+  let arguments = (ins NN_ReduceKindAttr:$kind, NN_Tensor:$x, DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
+    DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = [{
+    $kind $x `window` $window `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
+    attr-dict `:` type($x) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def NN_WindowArgMaxOp : NN_ValueOp<"window_arg_max"> {
+  let summary = "where the largest element under a sliding window lies";
+  let description = [{
+    The flat, row-major index into `x` of the first largest element under the
+    window. Dimension order and window are as in `nn.window_reduce`.
+
+    Constraints:
+    * (C1) as (C1) of `nn.window_reduce`.
+    * (C2) as (C2) of `nn.window_reduce`, with element type i64.
+    * (C3) every window holds at least one element of `x`.
+  }];
+  let arguments = (ins NN_Tensor:$x, DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
+    DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high);
+  let results = (outs StaticShapeTensorOf<[I64]>:$result);
+  let assemblyFormat = [{
+    $x `window` $window `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
+    attr-dict `:` type($x) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def NN_SoftmaxOp : NN_ValueOp<"softmax", [SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>]> {
+  let summary = "exp(x - max) / sum(exp(x - max)) along a dimension, or its logarithm";
+  let description = [{
+    Constraints:
+    * (C1) `dim` is a dimension of `x`.
+
+    ```mlir
+    %r = nn.softmax %x dim 1 : tensor<2x8xf32>
+    %s = nn.softmax %x dim 1 log : tensor<2x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$x, I64Attr:$dim, UnitAttr:$log);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$x `dim` $dim (`log` $log^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif // PARTITA_DIALECTS_NN_NNREDUCTION_TD

@@ -1,0 +1,102 @@
+//===- NNStructure.td - Parameters, constants, clusters ------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_NN_NNSTRUCTURE_TD
+#define PARTITA_DIALECTS_NN_NNSTRUCTURE_TD
+
+include "dialects/nn/NNBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+
+def NN_WeightOp : NN_Op<"weight", [Symbol]> {
+  let summary = "a parameter of the model: its type, and where its bytes are";
+  let description = [{
+    Either `file`, `offset` and `bytes` name little-endian row-major bytes of a
+    file (its path as the compiler opens it), or `value` holds them, for what has
+    no place in a file. `origin` is the parameter's name in the ONNX model; the
+    symbol is derived from it.
+
+    Constraints:
+    * (C1) exactly one of `file` and `value` is given.
+    * (C2) `offset` >= 0, and `bytes` is the number of elements times their size.
+    * (C3) `value` has type `type`.
+
+    ```mlir
+    nn.weight @conv1.weight "conv1.weight" : tensor<10x1x5x5xf32> in "mnist.onnx" at 4242 bytes 1000
+    nn.weight @scale "scale" : tensor<2xf32> = dense<[1.0, 2.0]> : tensor<2xf32>
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$origin, TypeAttrOf<NN_Tensor>:$type,
+    OptionalAttr<StrAttr>:$file, OptionalAttr<I64Attr>:$offset, OptionalAttr<I64Attr>:$bytes,
+    OptionalAttr<ElementsAttr>:$value);
+  let assemblyFormat = [{
+    $sym_name $origin `:` $type (`in` $file^ `at` $offset `bytes` $bytes)? (`=` $value^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def NN_ParameterOp : NN_ValueOp<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the value of a weight";
+  let description = [{
+    Constraints:
+    * (C1) `weight` names an `nn.weight` of the module, of the type of `result`.
+
+    ```mlir
+    %w = nn.parameter @conv1.weight : tensor<10x1x5x5xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$weight);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$weight attr-dict `:` type($result)";
+}
+
+def NN_ConstantOp : NN_ValueOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>]> {
+  let summary = "a small constant";
+  let description = [{
+    What shape arithmetic and importers make. Large constants are weights.
+
+    ```mlir
+    %c = nn.constant dense<0.5> : tensor<2x8xf32>
+    ```
+  }];
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$value attr-dict";
+  let hasFolder = 1;
+}
+
+def NN_ClusterOp : NN_Op<"cluster", [IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">,
+    DeclareOpInterfaceMethods<NN_CostOpInterface>, RecursiveMemoryEffects]> {
+  let summary = "ops that are computed as one kernel or one library call";
+  let description = [{
+    `lowering`, once chosen, says how: a `#plan.kernel` or a `#plan.call`.
+
+    Constraints:
+    * (C1) the block's arguments have the types of the operands.
+    * (C2) the yielded values have the types of the results.
+
+    ```mlir
+    %r = nn.cluster (%a = %x, %b = %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> {
+      %s = nn.add %a, %b : tensor<8xf32>
+      nn.yield %s : tensor<8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<NN_Tensor>:$operands, OptionalAttr<AnyAttr>:$lowering);
+  let results = (outs Variadic<NN_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def NN_YieldOp : NN_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"ClusterOp">]> {
+  let summary = "the results of a cluster";
+  let arguments = (ins Variadic<NN_Tensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{}]>];
+}
+
+#endif // PARTITA_DIALECTS_NN_NNSTRUCTURE_TD

@@ -1,0 +1,97 @@
+//===- PlanAttrs.td - How a cluster is computed --------------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_PLAN_PLANATTRS_TD
+#define PARTITA_DIALECTS_PLAN_PLANATTRS_TD
+
+include "dialects/plan/PlanBase.td"
+
+class Plan_Attr<string name, string attrMnemonic> : AttrDef<Plan_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+def Plan_KernelAttr : Plan_Attr<"Kernel", "kernel"> {
+  let summary = "a compiled kernel: its symbol in the objects, and its parallel loop";
+  let description = [{
+    `in_place` lists pairs (operand, result) that may share their bytes: the
+    kernel reads each element of that operand only before it writes the same
+    element of that result, in the same iteration of the parallel loop.
+
+    ```mlir
+    #plan.kernel<"k3", extent = 64, grain = 8, in_place = [0, 0]>
+    ```
+  }];
+  let parameters = (ins
+    StringRefParameter<"symbol in the objects">:$name,
+    "int64_t":$extent, "int64_t":$grain,
+    OptionalArrayRefParameter<"int64_t">:$in_place);
+  let assemblyFormat = "`<` $name `,` `extent` `=` $extent `,` `grain` `=` $grain (`,` `in_place` `=` `[` $in_place^ `]`)? `>`";
+}
+
+def Plan_ViewAttr : Plan_Attr<"View", "view"> {
+  let summary = "an operand or result of a cluster under a shape and strides";
+  let description = [{
+    `value` counts the cluster's operands, then its results. `strides` and
+    `offset` are in elements; a stride of 0 repeats.
+  }];
+  let parameters = (ins "int64_t":$value,
+    OptionalArrayRefParameter<"int64_t">:$shape, OptionalArrayRefParameter<"int64_t">:$strides,
+    DefaultValuedParameter<"int64_t", "0">:$offset);
+  let assemblyFormat = "`<` $value `shape` `[` ($shape^)? `]` `strides` `[` ($strides^)? `]` (`offset` $offset^)? `>`";
+}
+
+def Plan_PostOpKind : I32EnumAttr<"PostOpKind", "what follows a contraction in the same library call", [
+    I32EnumAttrCase<"relu", 0>, I32EnumAttrCase<"tanh", 1>, I32EnumAttrCase<"logistic", 2>,
+    I32EnumAttrCase<"gelu_erf", 3>, I32EnumAttrCase<"gelu_tanh", 4>, I32EnumAttrCase<"exp", 5>,
+    I32EnumAttrCase<"sqrt", 6>, I32EnumAttrCase<"abs", 7>, I32EnumAttrCase<"square", 8>,
+    I32EnumAttrCase<"log", 9>, I32EnumAttrCase<"linear", 10>, I32EnumAttrCase<"clip", 11>,
+    I32EnumAttrCase<"elu", 12>, I32EnumAttrCase<"leaky_relu", 13>, I32EnumAttrCase<"swish", 14>,
+    I32EnumAttrCase<"hardswish", 15>, I32EnumAttrCase<"add", 16>, I32EnumAttrCase<"mul", 17>,
+    I32EnumAttrCase<"max", 18>, I32EnumAttrCase<"min", 19>, I32EnumAttrCase<"sub", 20>,
+    I32EnumAttrCase<"div", 21>, I32EnumAttrCase<"sum", 22>]> {
+  let cppNamespace = "::partita::plan";
+}
+
+def Plan_PostOpAttr : Plan_Attr<"PostOp", "post_op"> {
+  let summary = "one step of a library call's epilogue";
+  let parameters = (ins EnumParameter<Plan_PostOpKind>:$kind,
+    DefaultValuedParameter<"double", "0.0">:$alpha, DefaultValuedParameter<"double", "0.0">:$beta,
+    OptionalParameter<"::partita::plan::ViewAttr">:$view);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Plan_CallKind : I32EnumAttr<"CallKind", "what a library does whole", [
+    I32EnumAttrCase<"dot", 0>, I32EnumAttrCase<"conv", 1>, I32EnumAttrCase<"pool_max", 2>,
+    I32EnumAttrCase<"pool_avg", 3>, I32EnumAttrCase<"attention", 4>]> {
+  let cppNamespace = "::partita::plan";
+}
+
+def Plan_CallAttr : Plan_Attr<"Call", "call"> {
+  let summary = "a library call; its parts are those of `LibraryCall` in runtime/abi/plan.fbs";
+  let description = [{
+    Printed as `#plan.call<kind, key = value, ...>`; keys that have their default
+    value are left out.
+
+    ```mlir
+    #plan.call<dot, operands = [#plan.view<0 shape [4, 16] strides [16, 1]>, ...], post_ops = [#plan.post_op<relu>]>
+    ```
+  }];
+  let parameters = (ins EnumParameter<Plan_CallKind>:$kind,
+    ArrayRefParameter<"::partita::plan::ViewAttr">:$operands,
+    OptionalParameter<"::partita::plan::ViewAttr">:$bias,
+    OptionalParameter<"::partita::plan::ViewAttr">:$mask_mul,
+    OptionalParameter<"::partita::plan::ViewAttr">:$mask_add,
+    OptionalArrayRefParameter<"int64_t">:$strides, OptionalArrayRefParameter<"int64_t">:$dilations,
+    OptionalArrayRefParameter<"int64_t">:$pads_low, OptionalArrayRefParameter<"int64_t">:$pads_high,
+    OptionalArrayRefParameter<"int64_t">:$window,
+    DefaultValuedParameter<"int64_t", "1">:$groups, DefaultValuedParameter<"bool", "false">:$include_pad,
+    DefaultValuedParameter<"double", "1.0">:$scale,
+    OptionalArrayRefParameter<"::partita::plan::PostOpAttr">:$post_ops);
+  let hasCustomAssemblyFormat = 1;
+}
+
+#endif // PARTITA_DIALECTS_PLAN_PLANATTRS_TD
