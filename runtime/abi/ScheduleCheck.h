@@ -61,7 +61,10 @@ struct CheckedDevice {
 
 /// Returns an empty string if the programs of all devices finish and use their
 /// buffers rightly; otherwise one message in plain words: the shortest cycle of
-/// waits, a send nobody receives, or the first wrong read or write.
+/// waits (one line a step after the first line), a send or recv without its
+/// other side, or the first wrong read or write. Each (channel, micro-batch)
+/// must have exactly one send, one recv and, after the send and on its device,
+/// one wait.
 std::string checkSchedule(const std::vector<CheckedDevice> &devices);
 
 } // namespace partita::abi

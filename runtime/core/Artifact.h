@@ -1,4 +1,5 @@
-//===- Artifact.h - A verified, mapped .partita file --------------*- C++ -*-===//
+//===- Artifact.h - A verified, mapped .partita file --------------*- C++
+//-*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
