@@ -1,0 +1,125 @@
+//===- Compare.cpp - How near two tensors are -------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/io/Compare.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+namespace partita::runtime {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// |actual - expected| of integers, without a loss before the last rounding.
+double integerDifference(abi::DType dtype, const uint8_t *actual,
+                         const uint8_t *expected) {
+  if (dtype == abi::DType::u64) {
+    uint64_t a, b;
+    std::memcpy(&a, actual, 8);
+    std::memcpy(&b, expected, 8);
+    return double(a > b ? a - b : b - a);
+  }
+  int64_t a = toInteger(dtype, actual);
+  int64_t b = toInteger(dtype, expected);
+  return double(a > b ? uint64_t(a) - uint64_t(b) : uint64_t(b) - uint64_t(a));
+}
+
+std::string number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+std::string brief(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+std::vector<int64_t> indexOf(int64_t element,
+                             const std::vector<int64_t> &shape) {
+  std::vector<int64_t> index(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    index[d] = element % shape[d];
+    element /= shape[d];
+  }
+  return index;
+}
+
+} // namespace
+
+Comparison compareTensors(const Tensor &actual, const Tensor &expected,
+                          const Tolerance &tolerance) {
+  Comparison result;
+  if (actual.dtype() != expected.dtype() ||
+      actual.shape() != expected.shape()) {
+    result.obstacle =
+        "is " + actual.typeText() + " instead of " + expected.typeText();
+    return result;
+  }
+  const abi::DType dtype = actual.dtype();
+  const int64_t size = elementBytes(dtype);
+  result.elements = actual.elements();
+  double worstExcess = -kInfinity;
+  int64_t worst = 0;
+  for (int64_t i = 0; i < result.elements; ++i) {
+    const uint8_t *a = actual.data() + i * size;
+    const uint8_t *e = expected.data() + i * size;
+    const double is = toDouble(dtype, a);
+    const double wanted = toDouble(dtype, e);
+    double difference = 0;
+    if (!isFloat(dtype))
+      difference = integerDifference(dtype, a, e);
+    else if (std::isfinite(is) && std::isfinite(wanted))
+      difference = std::fabs(is - wanted);
+    else if (!(is == wanted || (std::isnan(is) && std::isnan(wanted))))
+      difference = kInfinity;
+    double allowed = dtype == abi::DType::boolean || !std::isfinite(wanted)
+                         ? 0
+                         : tolerance.atol + tolerance.rtol * std::fabs(wanted);
+    if (difference > result.maxAbsolute)
+      result.maxAbsolute = difference;
+    if (difference > 0 && wanted != 0) {
+      double relative =
+          std::isfinite(wanted) ? difference / std::fabs(wanted) : kInfinity;
+      if (relative > result.maxRelative)
+        result.maxRelative = relative;
+    }
+    if (difference <= allowed)
+      continue;
+    ++result.mismatches;
+    if (difference - allowed > worstExcess) {
+      worstExcess = difference - allowed;
+      worst = i;
+      result.worstActual = is;
+      result.worstExpected = wanted;
+    }
+  }
+  result.equal = result.mismatches == 0;
+  if (!result.equal)
+    result.worstIndex = indexOf(worst, actual.shape());
+  return result;
+}
+
+std::string Comparison::text() const {
+  if (!obstacle.empty())
+    return obstacle;
+  std::string differences = "max abs diff " + brief(maxAbsolute) +
+                            ", max rel diff " + brief(maxRelative);
+  if (equal)
+    return differences;
+  return std::to_string(mismatches) + " of " + std::to_string(elements) +
+         " elements differ; worst at " + shapeText(worstIndex) + ": " +
+         number(worstActual) + " instead of " + number(worstExpected) + "; " +
+         differences;
+}
+
+} // namespace partita::runtime

@@ -1,0 +1,42 @@
+//===- DType.h - Element types in memory and in files -----------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Names, sizes and values of the plan's element types. The types below one byte
+// (int4, uint2, float4, ...) take one byte an element in memory.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_IO_DTYPE_H
+#define PARTITA_RUNTIME_IO_DTYPE_H
+
+#include "runtime/abi/plan_generated.h"
+
+#include <cstdint>
+
+namespace partita::runtime {
+
+/// Bytes of one element in memory.
+int64_t elementBytes(abi::DType dtype);
+
+/// The name NumPy (or ml_dtypes) gives the type, e.g. "float32", "bool".
+const char *dtypeName(abi::DType dtype);
+
+/// True for every type with a fraction, the one-byte floats included.
+bool isFloat(abi::DType dtype);
+bool isSigned(abi::DType dtype);
+
+/// The value of the element at `element`. Exact but for int64 and uint64 beyond
+/// 2^53.
+double toDouble(abi::DType dtype, const uint8_t *element);
+
+/// The value of an element of an integer type or bool; 0 for floats and for a
+/// uint64 above the largest int64 (use the bytes there).
+int64_t toInteger(abi::DType dtype, const uint8_t *element);
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_IO_DTYPE_H

@@ -1,0 +1,33 @@
+//===- NpyHeader.h - The dictionary at the head of a .npy file --*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_IO_NPYHEADER_H
+#define PARTITA_RUNTIME_IO_NPYHEADER_H
+
+#include "runtime/core/Status.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace partita::runtime {
+
+struct NpyHeader {
+  std::string descr; ///< e.g. "<f4"
+  bool fortranOrder = false;
+  std::vector<int64_t> shape;
+};
+
+/// Parses the text of the dictionary: exactly the keys 'descr',
+/// 'fortran_order' and 'shape', in any order, as Python literals. The message
+/// of an error is a phrase without a subject, e.g. "its header has no 'shape'".
+Expected<NpyHeader> parseNpyHeader(std::string_view text);
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_IO_NPYHEADER_H

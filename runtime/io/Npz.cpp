@@ -1,0 +1,192 @@
+//===- Npz.cpp - NumPy's .npz archives --------------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/io/Npz.h"
+
+#include "runtime/io/File.h"
+#include "runtime/io/Npy.h"
+
+#include <memory>
+#include <set>
+#include <zip.h>
+
+namespace partita::runtime {
+
+namespace {
+
+/// Deflate cannot do better than this; a file that claims more is broken, and
+/// its claim must not decide how much memory is taken.
+constexpr uint64_t kLargestRatio = 1032;
+constexpr size_t kMaxEntries = 65536;
+
+struct Discard {
+  void operator()(zip_t *archive) const { zip_discard(archive); }
+};
+using Archive = std::unique_ptr<zip_t, Discard>;
+
+Expected<Archive> openArchive(const std::shared_ptr<MappedFile> &file,
+                              const std::string &path) {
+  zip_error_t error;
+  zip_error_init(&error);
+  zip_source_t *source = zip_source_buffer_create(
+      file->bytes().data(), file->bytes().size(), 0, &error);
+  zip_t *archive =
+      source ? zip_open_from_source(source, ZIP_RDONLY, &error) : nullptr;
+  if (!archive) {
+    std::string reason = zip_error_strerror(&error);
+    zip_error_fini(&error);
+    if (source)
+      zip_source_free(source);
+    return Status::error("cannot read '" + path + "': it is not a .npz file (" +
+                         reason + ")");
+  }
+  zip_error_fini(&error);
+  return Archive(archive);
+}
+
+/// The uncompressed bytes of entry `index`.
+Expected<std::span<const uint8_t>> readEntry(zip_t *archive,
+                                             const zip_stat_t &info,
+                                             std::shared_ptr<const void> &owner,
+                                             const std::string &where) {
+  if (info.encryption_method != ZIP_EM_NONE)
+    return Status::error("cannot read " + where + ": it is encrypted");
+  if (info.comp_method != ZIP_CM_STORE && info.comp_method != ZIP_CM_DEFLATE)
+    return Status::error("cannot read " + where +
+                         ": its compression is not one that NumPy uses");
+  uint64_t most = info.comp_method == ZIP_CM_STORE
+                      ? info.comp_size
+                      : info.comp_size * kLargestRatio + 1024;
+  if (info.size > most)
+    return Status::error("cannot read " + where + ": its size is impossible");
+  Expected<Tensor> buffer =
+      Tensor::allocate(abi::DType::u8, {int64_t(info.size)});
+  if (!buffer)
+    return Status::error("cannot read " + where + ": " +
+                         buffer.status().message());
+  zip_file_t *file = zip_fopen_index(archive, info.index, 0);
+  if (!file)
+    return Status::error("cannot read " + where + ": " + zip_strerror(archive));
+  uint64_t done = 0;
+  int64_t got = 0;
+  while (done < info.size &&
+         (got = zip_fread(file, buffer->mutableData() + done,
+                          info.size - done)) > 0)
+    done += uint64_t(got);
+  // Reading to the end makes libzip check the sum.
+  char beyond;
+  if (got >= 0)
+    got = zip_fread(file, &beyond, 1);
+  zip_fclose(file);
+  if (done != info.size || got != 0)
+    return Status::error("cannot read " + where + ": its data are damaged");
+  auto kept = std::make_shared<Tensor>(*buffer);
+  owner = kept;
+  return std::span<const uint8_t>(kept->data(), size_t(kept->bytes()));
+}
+
+} // namespace
+
+Expected<std::vector<NamedTensor>> readNpz(const std::string &path,
+                                           const ExpectedType &expected) {
+  Expected<std::shared_ptr<MappedFile>> file = MappedFile::open(path);
+  if (!file)
+    return file.status();
+  if ((*file)->bytes().empty())
+    return Status::error("cannot read '" + path + "': it is empty");
+  Expected<Archive> archive = openArchive(*file, path);
+  if (!archive)
+    return archive.status();
+  const int64_t entries = zip_get_num_entries(archive->get(), 0);
+  if (entries < 0 || size_t(entries) > kMaxEntries)
+    return Status::error("cannot read '" + path + "': it has too many entries");
+  std::vector<NamedTensor> tensors;
+  std::set<std::string> names;
+  for (int64_t i = 0; i < entries; ++i) {
+    zip_stat_t info;
+    const uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_INDEX | ZIP_STAT_SIZE |
+                            ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD |
+                            ZIP_STAT_ENCRYPTION_METHOD;
+    if (zip_stat_index(archive->get(), uint64_t(i), 0, &info) != 0 ||
+        (info.valid & needed) != needed)
+      return Status::error("cannot read '" + path + "': entry " +
+                           std::to_string(i) + " is damaged");
+    std::string name = info.name;
+    const std::string where = "'" + name + "' in '" + path + "'";
+    if (!name.ends_with(".npy"))
+      return Status::error("cannot read " + where + ": it is not a .npy file");
+    name.resize(name.size() - 4);
+    if (!names.insert(name).second)
+      return Status::error("cannot read " + where +
+                           ": there are two of this name");
+    std::shared_ptr<const void> owner;
+    Expected<std::span<const uint8_t>> bytes =
+        readEntry(archive->get(), info, owner, where);
+    if (!bytes)
+      return bytes.status();
+    Expected<Tensor> tensor = parseNpy(
+        *bytes, owner, where, expected ? expected(name) : std::nullopt);
+    if (!tensor)
+      return tensor.status();
+    tensors.push_back({name, *tensor});
+  }
+  return tensors;
+}
+
+Status writeNpz(const std::string &path,
+                const std::vector<NamedTensor> &tensors) {
+  Expected<std::unique_ptr<PendingFile>> pending = PendingFile::create(path);
+  if (!pending)
+    return pending.status();
+  int code = 0;
+  Archive archive(zip_open((*pending)->temporaryPath().c_str(),
+                           ZIP_CREATE | ZIP_TRUNCATE, &code));
+  if (!archive)
+    return Status::error("cannot write '" + path + "': libzip's error " +
+                         std::to_string(code));
+  auto fail = [&] {
+    return Status::error("cannot write '" + path +
+                         "': " + zip_strerror(archive.get()));
+  };
+  // libzip reads its sources only when the archive is closed.
+  std::vector<std::string> headers;
+  std::vector<std::vector<zip_buffer_fragment_t>> fragments;
+  headers.reserve(tensors.size());
+  fragments.reserve(tensors.size());
+  for (const NamedTensor &item : tensors) {
+    std::string &header = headers.emplace_back(npyHeader(item.tensor));
+    std::vector<zip_buffer_fragment_t> &parts = fragments.emplace_back();
+    parts.push_back(
+        {reinterpret_cast<zip_uint8_t *>(header.data()), header.size()});
+    if (item.tensor.bytes() > 0)
+      parts.push_back({const_cast<zip_uint8_t *>(item.tensor.data()),
+                       zip_uint64_t(item.tensor.bytes())});
+    zip_source_t *source = zip_source_buffer_fragment(
+        archive.get(), parts.data(), parts.size(), 0);
+    if (!source)
+      return fail();
+    int64_t index = zip_file_add(archive.get(), (item.name + ".npy").c_str(),
+                                 source, ZIP_FL_ENC_UTF_8);
+    if (index < 0) {
+      zip_source_free(source);
+      return fail();
+    }
+    // The first of January 1980, the zero of zip's calendar.
+    const zip_uint16_t firstDay = (1 << 5) | 1;
+    if (zip_set_file_compression(archive.get(), uint64_t(index), ZIP_CM_STORE,
+                                 0) != 0 ||
+        zip_file_set_dostime(archive.get(), uint64_t(index), 0, firstDay, 0) !=
+            0)
+      return fail();
+  }
+  if (zip_close(archive.get()) != 0)
+    return fail();
+  archive.release(); // closed
+  return (*pending)->commit();
+}
+
+} // namespace partita::runtime

@@ -1,0 +1,74 @@
+//===- Tensor.cpp - A tensor of the host, owned or mapped -------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/io/Tensor.h"
+
+#include <limits>
+#include <new>
+
+namespace partita::runtime {
+
+std::optional<int64_t> elementCount(const std::vector<int64_t> &shape) {
+  // Room for eight bytes an element, so that sizes in bytes fit too.
+  const int64_t limit = std::numeric_limits<int64_t>::max() / 8;
+  int64_t count = 1;
+  bool empty = false;
+  for (int64_t dim : shape) {
+    if (dim < 0)
+      return std::nullopt;
+    if (dim == 0) {
+      empty = true;
+      continue;
+    }
+    if (count > limit / dim)
+      return std::nullopt;
+    count *= dim;
+  }
+  return empty ? 0 : count;
+}
+
+std::string shapeText(const std::vector<int64_t> &shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+Expected<Tensor> Tensor::allocate(abi::DType dtype,
+                                  std::vector<int64_t> shape) {
+  std::optional<int64_t> count = elementCount(shape);
+  if (!count)
+    return Status::error("a tensor of shape " + shapeText(shape) +
+                         " is too large");
+  int64_t bytes = *count * elementBytes(dtype);
+  uint8_t *data = new (std::nothrow) uint8_t[bytes ? bytes : 1];
+  if (!data)
+    return Status::error("not enough memory for a tensor of shape " +
+                         shapeText(shape) + " (" + std::to_string(bytes) +
+                         " bytes)");
+  std::shared_ptr<uint8_t[]> owner(data);
+  Tensor tensor = refer(dtype, std::move(shape), data, owner);
+  tensor.writable = data;
+  return tensor;
+}
+
+Tensor Tensor::refer(abi::DType dtype, std::vector<int64_t> shape,
+                     const uint8_t *data, std::shared_ptr<const void> owner) {
+  Tensor tensor;
+  tensor.type = dtype;
+  tensor.count = elementCount(shape).value_or(0);
+  tensor.dims = std::move(shape);
+  tensor.begin = data;
+  tensor.storage = std::move(owner);
+  return tensor;
+}
+
+std::string Tensor::typeText() const {
+  return std::string(dtypeName(type)) + " " + shapeText(dims);
+}
+
+} // namespace partita::runtime

@@ -1,0 +1,73 @@
+//===- Tensor.h - A tensor of the host, owned or mapped ---------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Dense, row-major, in the element types of the plan. The bytes are owned or
+// belong to a mapped file; copies of a Tensor share them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_IO_TENSOR_H
+#define PARTITA_RUNTIME_IO_TENSOR_H
+
+#include "runtime/core/Status.h"
+#include "runtime/io/DType.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace partita::runtime {
+
+/// Product of the dimensions; empty if one is negative or the product (or the
+/// bytes) would not fit in 63 bits.
+std::optional<int64_t> elementCount(const std::vector<int64_t> &shape);
+
+/// E.g. "[1, 3, 224, 224]"; "[]" for a scalar.
+std::string shapeText(const std::vector<int64_t> &shape);
+
+class Tensor {
+public:
+  Tensor() = default;
+
+  /// Uninitialised bytes of its own. An error if the memory is not there.
+  static Expected<Tensor> allocate(abi::DType dtype,
+                                   std::vector<int64_t> shape);
+
+  /// Refers to bytes that `owner` keeps alive. `bytes` is what shape and type
+  /// ask for; the caller has checked it.
+  static Tensor refer(abi::DType dtype, std::vector<int64_t> shape,
+                      const uint8_t *data, std::shared_ptr<const void> owner);
+
+  abi::DType dtype() const { return type; }
+  const std::vector<int64_t> &shape() const { return dims; }
+  int64_t elements() const { return count; }
+  int64_t bytes() const { return count * elementBytes(type); }
+  const uint8_t *data() const { return begin; }
+  /// Null if the bytes belong to a file.
+  uint8_t *mutableData() { return writable; }
+
+  /// E.g. "float32 [1, 10]".
+  std::string typeText() const;
+
+private:
+  abi::DType type = abi::DType::f32;
+  std::vector<int64_t> dims;
+  int64_t count = 0;
+  const uint8_t *begin = nullptr;
+  uint8_t *writable = nullptr;
+  std::shared_ptr<const void> storage;
+};
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_IO_TENSOR_H

@@ -1,0 +1,253 @@
+//===- TensorProtoFile.cpp - ONNX TensorProto files (.pb) -------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/io/TensorProtoFile.h"
+
+#include "runtime/io/File.h"
+#include "runtime/io/tensor.pb.h"
+
+#include <cstring>
+#include <limits>
+
+namespace partita::runtime {
+
+using abi::DType;
+
+namespace {
+
+/// Values of TensorProto.DataType.
+struct OnnxType {
+  int number;
+  DType dtype;
+};
+constexpr OnnxType kTypes[] = {
+    {1, DType::f32},     {2, DType::u8},          {3, DType::i8},
+    {4, DType::u16},     {5, DType::i16},         {6, DType::i32},
+    {7, DType::i64},     {9, DType::boolean},     {10, DType::f16},
+    {11, DType::f64},    {12, DType::u32},        {13, DType::u64},
+    {16, DType::bf16},   {17, DType::f8e4m3fn},   {18, DType::f8e4m3fnuz},
+    {19, DType::f8e5m2}, {20, DType::f8e5m2fnuz}, {21, DType::u4},
+    {22, DType::i4},     {23, DType::f4e2m1},     {24, DType::f8e8m0},
+    {25, DType::u2},     {26, DType::i2},
+};
+constexpr int kString = 8;
+constexpr int kComplex64 = 14;
+constexpr int kComplex128 = 15;
+constexpr int kExternal = 1;
+
+Expected<DType> dtypeOf(int number) {
+  for (const OnnxType &type : kTypes)
+    if (type.number == number)
+      return type.dtype;
+  if (number == kString)
+    return Status::error("it holds strings; strings are not supported");
+  if (number == kComplex64 || number == kComplex128)
+    return Status::error("it holds complex numbers; they are not supported");
+  return Status::error("its element type, number " + std::to_string(number) +
+                       ", is not one of ONNX's numeric types");
+}
+
+/// Elements in a byte of a file; 1 for the types that are not packed.
+int64_t perByte(DType dtype) {
+  switch (dtype) {
+  case DType::i4:
+  case DType::u4:
+  case DType::f4e2m1:
+    return 2;
+  case DType::i2:
+  case DType::u2:
+    return 4;
+  default:
+    return 1;
+  }
+}
+
+/// Element `i` of packed bytes, the first in the lowest bits, extended to a
+/// byte by its sign.
+uint8_t unpack(DType dtype, const uint8_t *bytes, int64_t i) {
+  const int64_t each = perByte(dtype);
+  const int bits = int(8 / each);
+  const int value =
+      (bytes[i / each] >> (bits * int(i % each))) & ((1 << bits) - 1);
+  const bool negative =
+      dtype != DType::f4e2m1 && isSigned(dtype) && (value >> (bits - 1)) != 0;
+  return uint8_t(negative ? value - (1 << bits) : value);
+}
+
+Status wrongCount(const Tensor &tensor, int64_t expected, int64_t found,
+                  const char *what) {
+  std::string text = "it says " + tensor.typeText() + ", which needs " +
+                     std::to_string(expected) + " " + what + ", but holds " +
+                     std::to_string(found);
+  if (found == 0)
+    text += " (is it a SequenceProto or an OptionalProto?)";
+  return Status::error(text);
+}
+
+Status fillFromRaw(const io::TensorFile &file, Tensor &tensor) {
+  const std::string &raw = file.raw_data();
+  const int64_t each = perByte(tensor.dtype());
+  const int64_t needed =
+      each == 1 ? tensor.bytes() : (tensor.elements() + each - 1) / each;
+  if (int64_t(raw.size()) != needed)
+    return wrongCount(tensor, needed, int64_t(raw.size()), "bytes");
+  const auto *bytes = reinterpret_cast<const uint8_t *>(raw.data());
+  uint8_t *data = tensor.mutableData();
+  if (each == 1) {
+    if (needed > 0)
+      std::memcpy(data, bytes, size_t(needed));
+    return Status();
+  }
+  for (int64_t i = 0; i < tensor.elements(); ++i)
+    data[i] = unpack(tensor.dtype(), bytes, i);
+  return Status();
+}
+
+/// Copies a typed field, each value narrowed to the element's size.
+template <typename Element, typename Field>
+Status fillFromField(const Field &field, Tensor &tensor) {
+  if (field.size() != tensor.elements())
+    return wrongCount(tensor, tensor.elements(), field.size(), "values");
+  for (int i = 0; i < field.size(); ++i) {
+    Element value = static_cast<Element>(field.Get(i));
+    std::memcpy(tensor.mutableData() + size_t(i) * sizeof(Element), &value,
+                sizeof(Element));
+  }
+  return Status();
+}
+
+Status fillFromFields(const io::TensorFile &file, Tensor &tensor) {
+  switch (tensor.dtype()) {
+  case DType::f32:
+    return fillFromField<float>(file.float_data(), tensor);
+  case DType::f64:
+    return fillFromField<double>(file.double_data(), tensor);
+  case DType::i64:
+    return fillFromField<int64_t>(file.int64_data(), tensor);
+  case DType::u64:
+    return fillFromField<uint64_t>(file.uint64_data(), tensor);
+  case DType::u32:
+    return fillFromField<uint32_t>(file.uint64_data(), tensor);
+  case DType::i32:
+    return fillFromField<int32_t>(file.int32_data(), tensor);
+  default:
+    break;
+  }
+  if (elementBytes(tensor.dtype()) == 2)
+    return fillFromField<uint16_t>(file.int32_data(), tensor);
+  const int64_t each = perByte(tensor.dtype());
+  if (each == 1)
+    return fillFromField<uint8_t>(file.int32_data(), tensor);
+  // Each int32 holds one byte of packed elements.
+  const int64_t needed = (tensor.elements() + each - 1) / each;
+  if (file.int32_data_size() != needed)
+    return wrongCount(tensor, needed, file.int32_data_size(), "values");
+  std::string packed;
+  for (int32_t value : file.int32_data())
+    packed += char(uint8_t(value));
+  for (int64_t i = 0; i < tensor.elements(); ++i)
+    tensor.mutableData()[i] = unpack(
+        tensor.dtype(), reinterpret_cast<const uint8_t *>(packed.data()), i);
+  return Status();
+}
+
+Expected<NamedTensor> convert(const io::TensorFile &file) {
+  if (file.segment_size() > 0)
+    return Status::error("it is a SequenceProto, an OptionalProto or a piece "
+                         "of a tensor; only whole tensors are supported");
+  if (!file.has_data_type())
+    return Status::error("it has no element type");
+  Expected<DType> dtype = dtypeOf(file.data_type());
+  if (!dtype)
+    return dtype.status();
+  if (file.data_location() == kExternal)
+    return Status::error("its data are in another file; only tensors that "
+                         "hold their data are supported here");
+  std::vector<int64_t> shape(file.dims().begin(), file.dims().end());
+  std::optional<int64_t> count = elementCount(shape);
+  if (!count)
+    return Status::error("its shape " + shapeText(shape) + " is impossible");
+  // The file holds at least two bits an element, so this bounds what a wrong
+  // shape can make us allocate.
+  if (uint64_t(*count) / 8 > file.ByteSizeLong())
+    return Status::error("its shape " + shapeText(shape) +
+                         " has more elements than the file holds");
+  Expected<Tensor> tensor = Tensor::allocate(*dtype, std::move(shape));
+  if (!tensor)
+    return tensor.status();
+  Status status = file.has_raw_data() ? fillFromRaw(file, *tensor)
+                                      : fillFromFields(file, *tensor);
+  if (!status.ok())
+    return status;
+  if (*dtype == DType::boolean)
+    for (int64_t i = 0; i < tensor->elements(); ++i)
+      tensor->mutableData()[i] = tensor->data()[i] != 0;
+  return NamedTensor{file.name(), *tensor};
+}
+
+} // namespace
+
+Expected<NamedTensor> parseTensorProto(std::span<const uint8_t> bytes,
+                                       const std::string &where) {
+  auto fail = [&](const std::string &reason) {
+    return Status::error("cannot read " + where + ": " + reason);
+  };
+  if (bytes.empty())
+    return fail("it is empty");
+  if (bytes.size() > size_t(std::numeric_limits<int>::max()))
+    return fail("it is larger than 2 GiB, protobuf's limit");
+  io::TensorFile file;
+  if (!file.ParseFromArray(bytes.data(), int(bytes.size())))
+    return fail("it is not a TensorProto, or it is cut off");
+  Expected<NamedTensor> tensor = convert(file);
+  if (!tensor)
+    return fail(tensor.status().message());
+  return tensor;
+}
+
+Expected<NamedTensor> readTensorProto(const std::string &path) {
+  Expected<std::shared_ptr<MappedFile>> file = MappedFile::open(path);
+  if (!file)
+    return file.status();
+  return parseTensorProto((*file)->bytes(), "'" + path + "'");
+}
+
+Status writeTensorProto(const std::string &path, const NamedTensor &item) {
+  const Tensor &tensor = item.tensor;
+  io::TensorFile file;
+  for (int64_t dim : tensor.shape())
+    file.add_dims(dim);
+  for (const OnnxType &type : kTypes)
+    if (type.dtype == tensor.dtype())
+      file.set_data_type(type.number);
+  if (!item.name.empty())
+    file.set_name(item.name);
+  const int64_t each = perByte(tensor.dtype());
+  std::string raw;
+  if (each == 1) {
+    raw.assign(reinterpret_cast<const char *>(tensor.data()),
+               size_t(tensor.bytes()));
+  } else {
+    const int bits = int(8 / each);
+    raw.resize(size_t((tensor.elements() + each - 1) / each));
+    for (int64_t i = 0; i < tensor.elements(); ++i)
+      raw[size_t(i / each)] |= char((tensor.data()[i] & ((1 << bits) - 1))
+                                    << (bits * int(i % each)));
+  }
+  file.set_raw_data(std::move(raw));
+  if (file.ByteSizeLong() > size_t(std::numeric_limits<int>::max()))
+    return Status::error("cannot write '" + path +
+                         "': a .pb file holds at most 2 GiB; use .npz");
+  Expected<std::unique_ptr<PendingFile>> pending = PendingFile::create(path);
+  if (!pending)
+    return pending.status();
+  if (Status status = (*pending)->write(file.SerializeAsString()); !status.ok())
+    return status;
+  return (*pending)->commit();
+}
+
+} // namespace partita::runtime

@@ -1,0 +1,37 @@
+//===- TensorProtoFile.h - ONNX TensorProto files (.pb) ---------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The format of ONNX's test vectors (input_0.pb, output_0.pb). Every numeric
+// type of the plan, in raw_data or in the typed fields; types below a byte are
+// unpacked to one element a byte. Strings, complex numbers, data in another
+// file, SequenceProto and OptionalProto are refused by name.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_IO_TENSORPROTOFILE_H
+#define PARTITA_RUNTIME_IO_TENSORPROTOFILE_H
+
+#include "runtime/io/Tensor.h"
+
+#include <span>
+#include <string>
+
+namespace partita::runtime {
+
+/// Reads a .pb file. The tensor's name in the file may be empty.
+Expected<NamedTensor> readTensorProto(const std::string &path);
+
+/// The same from memory; `where` names the bytes in messages.
+Expected<NamedTensor> parseTensorProto(std::span<const uint8_t> bytes,
+                                       const std::string &where);
+
+/// Writes `tensor` (in raw_data) beside `path` and renames it.
+Status writeTensorProto(const std::string &path, const NamedTensor &tensor);
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_IO_TENSORPROTOFILE_H
