@@ -1,0 +1,175 @@
+//===- Artifact.cpp - A verified, mapped .partita file --------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Artifact.h"
+
+#include "runtime/core/Elements.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/core/PlanVerifier.h"
+#include "runtime/core/SectionTable.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <xxhash.h>
+
+namespace partita::runtime {
+namespace {
+
+struct FreeBytes {
+  void operator()(uint8_t *bytes) const { std::free(bytes); }
+};
+
+std::string directoryOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  if (slash == std::string::npos)
+    return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+} // namespace
+
+struct Artifact::Impl {
+  std::string path;
+  std::shared_ptr<const MappedFile> file;
+  std::map<std::string, std::shared_ptr<const MappedFile>> weight_files;
+  std::vector<std::unique_ptr<uint8_t, FreeBytes>> copies;
+  const abi::Plan *plan = nullptr;
+  std::vector<ObjectSection> objects;
+  std::vector<const uint8_t *> weights;
+  std::vector<bool> mapped;
+
+  Status readPlan(const Section &section);
+  Status mapWeights(const Section &section);
+  Status mapWeight(const abi::Weight &weight, const Section &section);
+};
+
+Status Artifact::Impl::readPlan(const Section &section) {
+  auto broken = [&](const std::string &why) {
+    return Status::error("'" + path + "': its plan " + why +
+                         ": compile the model again");
+  };
+  if (section.bytes >= FLATBUFFERS_MAX_BUFFER_SIZE)
+    return broken("is larger than 2 GiB");
+  flatbuffers::Verifier::Options limits;
+  limits.max_depth = 32;
+  limits.max_tables = 32u << 20;
+  flatbuffers::Verifier verifier(section.data, section.bytes, limits);
+  if (!abi::VerifyPlanBuffer(verifier))
+    return broken("is not well formed");
+  plan = abi::GetPlan(section.data);
+  return Status();
+}
+
+Status Artifact::Impl::mapWeight(const abi::Weight &weight,
+                                 const Section &section) {
+  const uint8_t *base = section.data;
+  if (length(weight.file()) != 0) {
+    std::string name = weight.file()->str();
+    auto known = weight_files.find(name);
+    if (known == weight_files.end()) {
+      auto opened = MappedFile::openContained(directoryOf(path), name);
+      if (!opened)
+        return Status::error("'" + path + "': weight '" + text(weight.name()) +
+                             "': " + opened.status().message());
+      known = weight_files.emplace(name, *opened).first;
+    }
+    uint64_t size = known->second->size();
+    uint64_t offset = static_cast<uint64_t>(weight.offset());
+    if (offset > size || static_cast<uint64_t>(weight.bytes()) > size - offset)
+      return Status::error(
+          "'" + path + "': weight '" + text(weight.name()) +
+          "' lies at bytes " + std::to_string(offset) + " to " +
+          std::to_string(offset + weight.bytes()) + " of '" + name +
+          "', which has only " + std::to_string(size) +
+          ": the file was cut off or changed; compile the model again");
+    base = known->second->data();
+  }
+  const uint8_t *data = base ? base + weight.offset() : nullptr;
+  // An ONNX file promises no alignment; kernels want that of the element.
+  size_t element = static_cast<size_t>(elementBytes(weight.dtype()));
+  bool aligned = reinterpret_cast<uintptr_t>(data) % element == 0;
+  if (!aligned) {
+    size_t bytes = static_cast<size_t>(weight.bytes());
+    size_t rounded = (bytes + abi::kSlotAlignment - 1) / abi::kSlotAlignment *
+                     abi::kSlotAlignment;
+    auto *copy = static_cast<uint8_t *>(
+        std::aligned_alloc(abi::kSlotAlignment, rounded));
+    if (!copy)
+      return Status::error("'" + path + "': no memory for " +
+                           std::to_string(bytes) + " bytes of weight '" +
+                           text(weight.name()) + "'");
+    std::memcpy(copy, data, bytes);
+    copies.emplace_back(copy);
+    data = copy;
+  }
+  weights.push_back(data);
+  mapped.push_back(aligned);
+  return Status();
+}
+
+Status Artifact::Impl::mapWeights(const Section &section) {
+  for (int64_t i = 0; i < length(plan->weights()); ++i)
+    if (Status status = mapWeight(*plan->weights()->Get(i), section);
+        !status.ok())
+      return status;
+  return Status();
+}
+
+Expected<std::shared_ptr<const Artifact>>
+Artifact::open(const std::string &path) {
+  auto impl = std::make_unique<Impl>();
+  impl->path = path;
+  auto file = MappedFile::open(path);
+  if (!file)
+    return file.status();
+  impl->file = *file;
+
+  auto table = readSectionTable(path, impl->file->data(), impl->file->size());
+  if (!table)
+    return table.status();
+  impl->objects = table->objects;
+  if (Status status = impl->readPlan(table->plan); !status.ok())
+    return status;
+  if (Status status = verifyPlan(*impl->plan, path,
+                                 static_cast<int64_t>(table->weights.bytes));
+      !status.ok())
+    return status;
+  if (Status status = impl->mapWeights(table->weights); !status.ok())
+    return status;
+  return std::make_shared<const Artifact>(std::move(impl));
+}
+
+Artifact::Artifact(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+Artifact::~Artifact() = default;
+
+const std::string &Artifact::path() const { return impl->path; }
+const abi::Plan &Artifact::plan() const { return *impl->plan; }
+const std::vector<ObjectSection> &Artifact::objects() const {
+  return impl->objects;
+}
+const uint8_t *Artifact::weight(int index) const {
+  return impl->weights[index];
+}
+bool Artifact::weightIsMapped(int index) const { return impl->mapped[index]; }
+
+Status Artifact::verifyWeights() const {
+  for (int64_t i = 0; i < length(impl->plan->weights()); ++i) {
+    const abi::Weight &weight = *impl->plan->weights()->Get(i);
+    if (XXH3_64bits(impl->weights[i], static_cast<size_t>(weight.bytes())) ==
+        weight.hash())
+      continue;
+    std::string file = length(weight.file()) ? weight.file()->str() : path();
+    return Status::error("'" + path() + "': the bytes of weight '" +
+                         text(weight.name()) + "' in '" + file +
+                         "' are not those the model was compiled with: restore "
+                         "the file or compile the model again");
+  }
+  return Status();
+}
+
+} // namespace partita::runtime

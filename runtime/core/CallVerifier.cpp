@@ -1,0 +1,287 @@
+//===- CallVerifier.cpp - Shapes and attributes of library calls ----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Elements.h"
+#include "runtime/core/PlanVerifier.h"
+
+namespace partita::runtime {
+namespace {
+
+using Longs = flatbuffers::Vector<int64_t>;
+
+/// Extents, strides and pads beyond this are nonsense, and below it the sums
+/// and products here cannot overflow.
+constexpr int64_t kLargest = int64_t(1) << 31;
+/// oneDNN describes no more dimensions; convolutions have 1 to 3 spatial ones.
+constexpr int64_t kMostDimensions = 12;
+
+int64_t rank(const abi::View *view) { return length(view->shape()); }
+int64_t extent(const abi::View *view, int64_t axis) {
+  return view->shape()->Get(axis);
+}
+
+/// "[2, 3]"
+std::string shown(const Longs *shape) {
+  std::string text = "[";
+  for (int64_t i = 0; i < length(shape); ++i)
+    text += (i ? ", " : "") + std::to_string(shape->Get(i));
+  return text + "]";
+}
+
+class CallVerifier {
+public:
+  CallVerifier(const abi::Device &device, const abi::LibraryCall &call)
+      : device(device), call(call) {}
+
+  std::string verify() {
+    if (call.kind() > abi::CallKind::MAX)
+      return "is of an unknown kind";
+    bool attention = call.kind() == abi::CallKind::attention;
+    bool pool = call.kind() == abi::CallKind::pool_max ||
+                call.kind() == abi::CallKind::pool_avg;
+    int64_t operands = attention ? 4 : pool ? 2 : 3;
+    if (length(call.operands()) != operands)
+      return "has " + std::to_string(length(call.operands())) +
+             " operands and should have " + std::to_string(operands);
+    for (int64_t i = 0; i < operands; ++i)
+      if (std::string error = floats(operand(i)); !error.empty())
+        return "operand " + std::to_string(i) + " " + error;
+    result = operand(operands - 1);
+    for (int64_t i = 0; i < rank(result); ++i)
+      if (extent(result, i) > 1 && result->strides()->Get(i) == 0)
+        return "writes the same elements more than once";
+
+    std::string error = attention                            ? attentionError()
+                        : pool                               ? poolError()
+                        : call.kind() == abi::CallKind::conv ? convError()
+                                                             : dotError();
+    if (!error.empty())
+      return error;
+    for (int64_t i = 0; i < length(call.post_ops()); ++i)
+      if (error = postOpError(*call.post_ops()->Get(i)); !error.empty())
+        return "post-op " + std::to_string(i) + " " + error;
+    return "";
+  }
+
+private:
+  const abi::View *operand(int64_t i) const { return call.operands()->Get(i); }
+
+  std::string floats(const abi::View *view) const {
+    if (std::string error = viewError(device, view); !error.empty())
+      return error;
+    if (device.slots()->Get(view->slot())->dtype() != abi::DType::f32)
+      return "is not f32";
+    if (rank(view) > kMostDimensions)
+      return "has more than 12 dimensions";
+    for (int64_t i = 0; i < rank(view); ++i)
+      if (extent(view, i) == 0 || extent(view, i) >= kLargest)
+        return "has the extent " + std::to_string(extent(view, i));
+    return "";
+  }
+
+  /// A view that is combined with the elements of `shape`.
+  std::string broadcastError(const abi::View *view,
+                             const std::vector<int64_t> &shape) const {
+    if (std::string error = floats(view); !error.empty())
+      return error;
+    bool fits = rank(view) == static_cast<int64_t>(shape.size());
+    for (int64_t i = 0; fits && i < rank(view); ++i)
+      fits = extent(view, i) == shape[i] || extent(view, i) == 1;
+    return fits ? "" : "of shape " + shown(view->shape()) + " does not fit";
+  }
+
+  std::vector<int64_t> resultShape() const {
+    return {result->shape()->begin(), result->shape()->end()};
+  }
+
+  std::string postOpError(const abi::PostOp &post) const {
+    if (post.kind() > abi::PostOpKind::MAX)
+      return "is of an unknown kind";
+    bool binary = post.kind() >= abi::PostOpKind::add &&
+                  post.kind() <= abi::PostOpKind::div;
+    if (binary != (post.view() != nullptr))
+      return binary ? "has no view" : "has a view and needs none";
+    return binary ? broadcastError(post.view(), resultShape()) : "";
+  }
+
+  std::string mismatch() const {
+    std::string text = "combines";
+    for (int64_t i = 0; i < length(call.operands()); ++i)
+      text += (i ? " and " : " ") + shown(operand(i)->shape());
+    return text + ", which do not fit";
+  }
+
+  std::string dotError() const {
+    const abi::View *lhs = operand(0), *rhs = operand(1);
+    int64_t dims = rank(result);
+    if (dims < 2 || rank(lhs) != dims || rank(rhs) != dims)
+      return mismatch();
+    for (int64_t i = 0; i < dims - 2; ++i)
+      for (const abi::View *view : {lhs, rhs})
+        if (extent(view, i) != extent(result, i) && extent(view, i) != 1)
+          return mismatch();
+    if (extent(lhs, dims - 2) != extent(result, dims - 2) ||
+        extent(lhs, dims - 1) != extent(rhs, dims - 2) ||
+        extent(rhs, dims - 1) != extent(result, dims - 1))
+      return mismatch();
+    if (!call.bias())
+      return "";
+    if (rank(call.bias()) == 1)
+      return prefixed("bias",
+                      broadcastError(call.bias(), {extent(result, dims - 1)}));
+    return prefixed("bias", broadcastError(call.bias(), resultShape()));
+  }
+
+  static std::string prefixed(const char *what, const std::string &error) {
+    return error.empty() ? "" : std::string(what) + " " + error;
+  }
+
+  std::string numbers(const Longs *values, int64_t count, int64_t least,
+                      const char *name) const {
+    if (length(values) != count)
+      return std::string(name) + " has " + std::to_string(length(values)) +
+             " entries for " + std::to_string(count) + " spatial dimensions";
+    for (int64_t value : *values)
+      if (value < least || value >= kLargest)
+        return std::string(name) + " has the entry " + std::to_string(value);
+    return "";
+  }
+
+  /// `window(i)`: the window's extent; the number of windows must be the
+  /// result's extent, where `ceil` also admits a last one that is cut off.
+  template <typename Window>
+  std::string spatialError(Window window, bool ceil) const {
+    const abi::View *input = operand(0);
+    int64_t spatial = rank(input) - 2;
+    if (spatial < 1 || spatial > 3 || rank(result) != rank(input) ||
+        extent(result, 0) != extent(input, 0))
+      return mismatch();
+    for (auto [values, least, name] :
+         {std::tuple(call.strides(), int64_t(1), "strides"),
+          std::tuple(call.dilations(), int64_t(1), "dilations"),
+          std::tuple(call.pads_low(), int64_t(0), "pads_low"),
+          std::tuple(call.pads_high(), int64_t(0), "pads_high")})
+      if (std::string error = numbers(values, spatial, least, name);
+          !error.empty())
+        return error;
+    for (int64_t i = 0; i < spatial; ++i) {
+      int64_t reach, room;
+      if (!checkedMul(call.dilations()->Get(i), window(i) - 1, reach))
+        return mismatch();
+      room = extent(input, i + 2) + call.pads_low()->Get(i) +
+             call.pads_high()->Get(i) - reach - 1;
+      int64_t stride = call.strides()->Get(i), is = extent(result, i + 2);
+      int64_t least = room / stride + 1;
+      int64_t most = ceil ? (room + stride - 1) / stride + 1 : least;
+      if (room < 0 || is < least || is > most)
+        return mismatch();
+    }
+    return "";
+  }
+
+  std::string convError() const {
+    const abi::View *input = operand(0), *weights = operand(1);
+    int64_t groups = call.groups();
+    if (groups < 1 || groups >= kLargest)
+      return "has " + std::to_string(groups) + " groups";
+    if (rank(weights) != rank(input) || rank(input) < 3)
+      return mismatch();
+    if (std::string error = spatialError(
+            [&](int64_t i) { return extent(weights, i + 2); }, false);
+        !error.empty())
+      return error;
+    if (extent(weights, 0) != extent(result, 1) ||
+        extent(weights, 0) % groups != 0 ||
+        extent(weights, 1) * groups != extent(input, 1))
+      return mismatch();
+    if (!call.bias())
+      return "";
+    return prefixed("bias", broadcastError(call.bias(), {extent(result, 1)}));
+  }
+
+  std::string poolError() const {
+    const abi::View *input = operand(0);
+    if (rank(input) < 3)
+      return mismatch();
+    if (std::string error =
+            numbers(call.window(), rank(input) - 2, 1, "window");
+        !error.empty())
+      return error;
+    if (call.bias())
+      return "has a bias, which a pool has not";
+    if (std::string error = spatialError(
+            [&](int64_t i) { return call.window()->Get(i); }, true);
+        !error.empty())
+      return error;
+    return extent(result, 1) == extent(input, 1) ? "" : mismatch();
+  }
+
+  std::string attentionError() const {
+    const abi::View *q = operand(0), *k = operand(1), *v = operand(2);
+    for (const abi::View *view : {q, k, v, result})
+      if (rank(view) != 4 || extent(view, 0) != extent(q, 0) ||
+          extent(view, 1) != extent(q, 1))
+        return mismatch();
+    if (extent(k, 3) != extent(q, 3) || extent(v, 2) != extent(k, 2) ||
+        extent(result, 2) != extent(q, 2) || extent(result, 3) != extent(v, 3))
+      return mismatch();
+    if (call.bias() || length(call.post_ops()))
+      return "has a bias or post-ops, which attention has not";
+    std::vector<int64_t> scores = {extent(q, 0), extent(q, 1), extent(q, 2),
+                                   extent(k, 2)};
+    for (auto [mask, name] : {std::pair(call.mask_mul(), "mask_mul"),
+                              std::pair(call.mask_add(), "mask_add")})
+      if (mask)
+        if (std::string error = broadcastError(mask, scores); !error.empty())
+          return prefixed(name, error);
+    return "";
+  }
+
+  const abi::Device &device;
+  const abi::LibraryCall &call;
+  const abi::View *result = nullptr;
+};
+
+} // namespace
+
+std::string viewError(const abi::Device &device, const abi::View *view) {
+  if (!view)
+    return "is missing";
+  if (view->slot() < 0 || view->slot() >= length(device.slots()))
+    return "names slot " + std::to_string(view->slot()) + " of " +
+           std::to_string(length(device.slots()));
+  if (length(view->shape()) != length(view->strides()))
+    return "has another number of strides than of dimensions";
+  int64_t last = view->offset();
+  if (last < 0)
+    return "begins before its slot";
+  bool empty = false;
+  for (int64_t i = 0; i < length(view->shape()); ++i) {
+    int64_t reach;
+    if (view->shape()->Get(i) < 0 || view->strides()->Get(i) < 0)
+      return "has a negative extent or stride";
+    if (view->shape()->Get(i) == 0) {
+      empty = true;
+      continue;
+    }
+    if (!checkedMul(view->shape()->Get(i) - 1, view->strides()->Get(i),
+                    reach) ||
+        !checkedAdd(last, reach, last))
+      return "reaches past the end of its slot";
+  }
+  if (!empty &&
+      last >= elementCount(device.slots()->Get(view->slot())->shape()))
+    return "reaches past the end of its slot";
+  return "";
+}
+
+std::string libraryCallError(const abi::Device &device,
+                             const abi::LibraryCall &call) {
+  return CallVerifier(device, call).verify();
+}
+
+} // namespace partita::runtime
