@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Installs what Partita needs on Debian 12: packages of Debian, and ONNX's own C++ library, which Debian has too old.
+#
+#   tools/setup.sh              everything
+#   tools/setup.sh --runtime    only what the runtime needs (no MLIR, no ONNX)
+#
+# ONNX is built once, from its source archive on PyPI, into $PARTITA_DEPS (default: ~/.cache/partita). Running this again costs a second.
+set -euo pipefail
+runtime_only=no; [ "${1:-}" = --runtime ] && runtime_only=yes
+deps=${PARTITA_DEPS:-$HOME/.cache/partita}; onnx_version=1.23.2
+runtime_packages=(g++ cmake ninja-build ccache git pkg-config flatbuffers-compiler libflatbuffers-dev libdnnl-dev libopenmpi-dev openmpi-bin
+  libprotobuf-dev protobuf-compiler libcli11-dev nlohmann-json3-dev zlib1g-dev libzip-dev libxxhash-dev libgtest-dev)
+compiler_packages=(libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools clang-22 lld-22 liblld-22-dev clang-format-22 libyaml-cpp-dev python3 python3-venv)
+packages=("${runtime_packages[@]}"); [ $runtime_only = yes ] || packages+=("${compiler_packages[@]}")
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  echo "Installing ${missing[*]}"
+  as_root=(); [ "$(id -u)" = 0 ] || as_root=(sudo)
+  "${as_root[@]}" apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+[ $runtime_only = no ] || exit 0
+
+[ -e "$deps/onnx/.version-$onnx_version" ] && exit 0
+echo "Building ONNX $onnx_version into $deps/onnx (about two minutes)"
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+python3 -m venv "$work/venv"
+"$work/venv/bin/pip" install --quiet --disable-pip-version-check 'cmake>=3.26,<4'
+"$work/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-binary onnx -d "$work" "onnx==$onnx_version" >/dev/null 2>&1 ||
+  "$work/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-binary onnx -d "$work" "onnx==$onnx_version"
+tar -xf "$work/onnx-$onnx_version.tar.gz" -C "$work"
+"$work/venv/bin/cmake" -S "$work/onnx-$onnx_version" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DONNX_ML=1 -DONNX_BUILD_PYTHON=OFF \
+  -DONNX_USE_PROTOBUF_SHARED_LIBS=ON -DONNX_GEN_PB_TYPE_STUBS=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
+  -DCMAKE_INSTALL_PREFIX="$deps/onnx" >"$work/log" 2>&1 && ninja -C "$work/build" install >>"$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; echo "ONNX did not build" >&2; exit 1; }
+touch "$deps/onnx/.version-$onnx_version"
