@@ -1,0 +1,77 @@
+"""What the executed tests share: finding tools and data, running them, making .npy files. Standard library only."""
+
+import array
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+
+SKIPPED = 77  # CTest's SKIP_RETURN_CODE for these tests
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("PARTITA_BIN", REPOSITORY / "build" / "bin"))
+
+
+def data_folder():
+    """The folder of test data, or exit as skipped, saying so."""
+    folder = pathlib.Path(os.environ.get("PARTITA_TEST_DATA", REPOSITORY.parent / "shared" / "data"))
+    if not folder.is_dir():
+        print(f"skipped: no test data at {folder} (set PARTITA_TEST_DATA)")
+        sys.exit(SKIPPED)
+    return folder
+
+
+class Failure(Exception):
+    pass
+
+
+def run(command, expect=0, timeout=300, env=None, cwd=None):
+    """Runs a command and returns its output (both streams); raises Failure unless its exit status is `expect` (None: any)."""
+    command = [str(word) for word in command]
+    full_env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **(env or {}))
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, env=full_env, cwd=cwd, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired as expired:
+        raise Failure(f"$ {' '.join(command)}\nran past {timeout} s\n{(expired.output or b'').decode(errors='replace')[-2000:]}") from None
+    text = done.stdout.decode(errors="replace")
+    if expect is not None and done.returncode != expect:
+        raise Failure(f"$ {' '.join(command)}\nexit status {done.returncode}, expected {expect}\n{text[-4000:]}")
+    return text if expect is not None else (done.returncode, text)
+
+
+def compile_model(model, artifact, *flags, **options):
+    return run([BIN / "partita-compile", model, "-o", artifact, *flags], **options)
+
+
+def run_artifact(artifact, *flags, ranks=0, **options):
+    """Runs an artifact in one process, or with `ranks` processes under mpirun."""
+    launcher = ["mpirun", "--oversubscribe", "-n", ranks] if ranks else []
+    return run([*launcher, BIN / "partita-run", artifact, *flags], **options)
+
+
+def write_npy(path, shape, kind="f4", seed=0, high=2):
+    """A seeded .npy file: floats in [-1, 1), or integers in [0, high)."""
+    count = 1
+    for size in shape:
+        count *= size
+    generator = random.Random(seed)
+    noise = generator.randbytes(count)
+    if kind == "f4":
+        values = array.array("f", [b / 128 - 1 for b in noise])
+    else:
+        values = array.array({"i8": "q", "i4": "i"}[kind], [b % high for b in noise])
+    header = f"{{'descr': '<{kind}', 'fortran_order': False, 'shape': ({''.join(f'{s}, ' for s in shape)}), }}"
+    header += " " * (63 - (10 + len(header)) % 64) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + values.tobytes())
+
+
+def main(function):
+    """Runs a test's function; a Failure is printed and becomes exit status 1."""
+    try:
+        function()
+    except Failure as failure:
+        print(failure)
+        sys.exit(1)
