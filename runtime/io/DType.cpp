@@ -15,26 +15,6 @@ namespace partita::runtime {
 
 using abi::DType;
 
-int64_t elementBytes(DType dtype) {
-  switch (dtype) {
-  case DType::f64:
-  case DType::i64:
-  case DType::u64:
-    return 8;
-  case DType::f32:
-  case DType::i32:
-  case DType::u32:
-    return 4;
-  case DType::f16:
-  case DType::bf16:
-  case DType::i16:
-  case DType::u16:
-    return 2;
-  default:
-    return 1;
-  }
-}
-
 const char *dtypeName(DType dtype) {
   switch (dtype) {
   case DType::f32:

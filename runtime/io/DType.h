@@ -14,13 +14,11 @@
 #define PARTITA_RUNTIME_IO_DTYPE_H
 
 #include "runtime/abi/plan_generated.h"
+#include "runtime/core/Elements.h"
 
 #include <cstdint>
 
 namespace partita::runtime {
-
-/// Bytes of one element in memory.
-int64_t elementBytes(abi::DType dtype);
 
 /// The name NumPy (or ml_dtypes) gives the type, e.g. "float32", "bool".
 const char *dtypeName(abi::DType dtype);

@@ -7,7 +7,7 @@
 
 #include "runtime/io/Npy.h"
 
-#include "runtime/io/File.h"
+#include "runtime/core/MappedFile.h"
 #include "runtime/io/NpyHeader.h"
 
 #include <cstring>
@@ -249,10 +249,11 @@ Expected<Tensor> parseNpy(std::span<const uint8_t> bytes,
 
 Expected<Tensor> readNpy(const std::string &path,
                          std::optional<DType> expected) {
-  Expected<std::shared_ptr<MappedFile>> file = MappedFile::open(path);
+  Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
   if (!file)
     return file.status();
-  return parseNpy((*file)->bytes(), *file, "'" + path + "'", expected);
+  return parseNpy(std::span((*file)->data(), (*file)->size()), *file,
+                  "'" + path + "'", expected);
 }
 
 std::string npyHeader(const Tensor &tensor) {

@@ -7,8 +7,9 @@
 
 #include "runtime/io/Npz.h"
 
-#include "runtime/io/File.h"
+#include "runtime/core/MappedFile.h"
 #include "runtime/io/Npy.h"
+#include "runtime/io/PendingFile.h"
 
 #include <memory>
 #include <set>
@@ -28,12 +29,12 @@ struct Discard {
 };
 using Archive = std::unique_ptr<zip_t, Discard>;
 
-Expected<Archive> openArchive(const std::shared_ptr<MappedFile> &file,
+Expected<Archive> openArchive(const std::shared_ptr<const MappedFile> &file,
                               const std::string &path) {
   zip_error_t error;
   zip_error_init(&error);
-  zip_source_t *source = zip_source_buffer_create(
-      file->bytes().data(), file->bytes().size(), 0, &error);
+  zip_source_t *source =
+      zip_source_buffer_create(file->data(), file->size(), 0, &error);
   zip_t *archive =
       source ? zip_open_from_source(source, ZIP_RDONLY, &error) : nullptr;
   if (!archive) {
@@ -93,10 +94,10 @@ Expected<std::span<const uint8_t>> readEntry(zip_t *archive,
 
 Expected<std::vector<NamedTensor>> readNpz(const std::string &path,
                                            const ExpectedType &expected) {
-  Expected<std::shared_ptr<MappedFile>> file = MappedFile::open(path);
+  Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
   if (!file)
     return file.status();
-  if ((*file)->bytes().empty())
+  if ((*file)->size() == 0)
     return Status::error("cannot read '" + path + "': it is empty");
   Expected<Archive> archive = openArchive(*file, path);
   if (!archive)

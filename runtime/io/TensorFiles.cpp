@@ -8,9 +8,9 @@
 
 #include "runtime/io/TensorFiles.h"
 
-#include "runtime/io/File.h"
 #include "runtime/io/Names.h"
 #include "runtime/io/Npy.h"
+#include "runtime/io/PendingFile.h"
 #include "runtime/io/TensorProtoFile.h"
 
 #include <filesystem>

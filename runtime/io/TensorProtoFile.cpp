@@ -7,7 +7,8 @@
 
 #include "runtime/io/TensorProtoFile.h"
 
-#include "runtime/io/File.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/io/PendingFile.h"
 #include "runtime/io/tensor.pb.h"
 
 #include <cstring>
@@ -210,10 +211,11 @@ Expected<NamedTensor> parseTensorProto(std::span<const uint8_t> bytes,
 }
 
 Expected<NamedTensor> readTensorProto(const std::string &path) {
-  Expected<std::shared_ptr<MappedFile>> file = MappedFile::open(path);
+  Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
   if (!file)
     return file.status();
-  return parseTensorProto((*file)->bytes(), "'" + path + "'");
+  return parseTensorProto(std::span((*file)->data(), (*file)->size()),
+                          "'" + path + "'");
 }
 
 Status writeTensorProto(const std::string &path, const NamedTensor &item) {

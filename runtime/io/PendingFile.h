@@ -1,18 +1,18 @@
-//===- File.h - Files read by mapping and written by renaming ---*- C++ -*-===//
+//===- PendingFile.h - A file that appears only when complete ---*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A file that is read is mapped; one that is written comes into being beside
-// its target and takes the target's name only when it is complete, so that a
-// failure leaves nothing and destroys nothing.
+// A file that is written comes into being beside its target and takes the
+// target's name only when it is complete, so that a failure leaves nothing and
+// destroys nothing.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_IO_FILE_H
-#define PARTITA_RUNTIME_IO_FILE_H
+#ifndef PARTITA_RUNTIME_IO_PENDINGFILE_H
+#define PARTITA_RUNTIME_IO_PENDINGFILE_H
 
 #include "runtime/core/Status.h"
 
@@ -22,22 +22,6 @@
 #include <string>
 
 namespace partita::runtime {
-
-class MappedFile {
-public:
-  /// Maps a regular file (links are followed). The error names path and reason.
-  static Expected<std::shared_ptr<MappedFile>> open(const std::string &path);
-  ~MappedFile();
-  MappedFile(const MappedFile &) = delete;
-  MappedFile &operator=(const MappedFile &) = delete;
-
-  std::span<const uint8_t> bytes() const { return {data, size}; }
-
-private:
-  MappedFile() = default;
-  const uint8_t *data = nullptr;
-  size_t size = 0;
-};
 
 /// A file on its way. Without `commit` the destructor removes it.
 class PendingFile {
@@ -65,4 +49,4 @@ private:
 
 } // namespace partita::runtime
 
-#endif // PARTITA_RUNTIME_IO_FILE_H
+#endif // PARTITA_RUNTIME_IO_PENDINGFILE_H

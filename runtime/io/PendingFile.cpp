@@ -1,16 +1,15 @@
-//===- File.cpp - Files read by mapping and written by renaming -*- C++ -*-===//
+//===- PendingFile.cpp - A file that appears only when complete -*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/io/File.h"
+#include "runtime/io/PendingFile.h"
 
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,44 +23,6 @@ Status failure(const std::string &what, const std::string &path, int error) {
 }
 
 } // namespace
-
-Expected<std::shared_ptr<MappedFile>>
-MappedFile::open(const std::string &path) {
-  // O_NONBLOCK: opening a FIFO must not wait for a writer.
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0)
-    return failure("open", path, errno);
-  struct stat info;
-  if (::fstat(descriptor, &info) != 0) {
-    int error = errno;
-    ::close(descriptor);
-    return failure("read", path, error);
-  }
-  if (!S_ISREG(info.st_mode)) {
-    ::close(descriptor);
-    return Status::error("cannot read '" + path + "': it is " +
-                         (S_ISDIR(info.st_mode) ? "a folder" : "not a file"));
-  }
-  std::shared_ptr<MappedFile> file(new MappedFile);
-  if (info.st_size > 0) {
-    void *address = ::mmap(nullptr, size_t(info.st_size), PROT_READ,
-                           MAP_PRIVATE, descriptor, 0);
-    if (address == MAP_FAILED) {
-      int error = errno;
-      ::close(descriptor);
-      return failure("map", path, error);
-    }
-    file->data = static_cast<const uint8_t *>(address);
-    file->size = size_t(info.st_size);
-  }
-  ::close(descriptor);
-  return file;
-}
-
-MappedFile::~MappedFile() {
-  if (data)
-    ::munmap(const_cast<uint8_t *>(data), size);
-}
 
 Expected<std::unique_ptr<PendingFile>>
 PendingFile::create(const std::string &target) {

@@ -1,0 +1,146 @@
+//===- MpiCommunicator.cpp - Transfers of a plan between processes *- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/comm/mpi/MpiCommunicator.h"
+
+#include "runtime/comm/mpi/Wait.h"
+
+#include <limits>
+#include <string>
+
+namespace partita::runtime {
+
+namespace {
+
+constexpr int64_t kBlock = int64_t(1) << 20;
+
+/// A type of `bytes` bytes, for messages whose size does not fit an int: whole
+/// blocks and the rest.
+MPI_Datatype makeLargeType(int64_t bytes) {
+  MPI_Datatype block, large;
+  MPI_Type_contiguous(int(kBlock), MPI_BYTE, &block);
+  int lengths[] = {int(bytes / kBlock), int(bytes % kBlock)};
+  MPI_Aint offsets[] = {0, MPI_Aint(bytes / kBlock * kBlock)};
+  MPI_Datatype types[] = {block, MPI_BYTE};
+  MPI_Type_create_struct(2, lengths, offsets, types, &large);
+  MPI_Type_commit(&large);
+  MPI_Type_free(&block);
+  return large;
+}
+
+Status abortedError() {
+  return Status::error("this process has failed before");
+}
+
+} // namespace
+
+Expected<std::shared_ptr<MpiCommunicator>>
+MpiCommunicator::create(MPI_Comm comm, std::vector<ChannelInfo> channels,
+                        int micro_batches, double timeout_s) {
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  void *attribute = nullptr;
+  int found = 0;
+  MPI_Comm_get_attr(comm, MPI_TAG_UB, &attribute, &found);
+  const int64_t largest = found ? *static_cast<int *>(attribute) : 32767;
+  const int64_t tags = int64_t(channels.size()) * micro_batches;
+  if (tags - 1 > largest)
+    return Status::error(
+        "the plan has " + std::to_string(channels.size()) + " channels and " +
+        std::to_string(micro_batches) +
+        " micro-batches, which needs tags up to " + std::to_string(tags - 1) +
+        ", but this MPI library ends at " + std::to_string(largest) +
+        "; compile the model with fewer micro-batches or devices");
+  std::shared_ptr<MpiCommunicator> made(new MpiCommunicator);
+  for (const ChannelInfo &channel : channels) {
+    if (channel.source < 0 || channel.source >= size || channel.target < 0 ||
+        channel.target >= size)
+      return Status::error("a channel of the plan joins devices " +
+                           std::to_string(channel.source) + " and " +
+                           std::to_string(channel.target) + ", but there are " +
+                           std::to_string(size) + " processes");
+    Layout layout;
+    layout.count = int(channel.bytes);
+    if (channel.bytes > std::numeric_limits<int>::max())
+      layout = {makeLargeType(channel.bytes), 1};
+    made->layouts.push_back(layout);
+  }
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  made->comm = comm;
+  made->channels = std::move(channels);
+  made->unwaited.assign(size_t(tags), MPI_REQUEST_NULL);
+  made->microBatches = micro_batches;
+  made->timeout = timeout_s;
+  return made;
+}
+
+MpiCommunicator::~MpiCommunicator() {
+  for (Layout &layout : layouts)
+    if (layout.type != MPI_BYTE)
+      MPI_Type_free(&layout.type);
+}
+
+Status MpiCommunicator::checkKey(int channel, int micro_batch,
+                                 int64_t bytes) const {
+  if (aborted)
+    return abortedError();
+  if (channel < 0 || size_t(channel) >= channels.size() || micro_batch < 0 ||
+      micro_batch >= microBatches)
+    return Status::error("there is no channel " + std::to_string(channel) +
+                         " for micro-batch " + std::to_string(micro_batch));
+  if (bytes != 0 && bytes != channels[size_t(channel)].bytes)
+    return Status::error("channel " + std::to_string(channel) + " carries " +
+                         std::to_string(channels[size_t(channel)].bytes) +
+                         " bytes, not " + std::to_string(bytes));
+  return Status();
+}
+
+Status MpiCommunicator::send(int channel, int micro_batch, const void *data,
+                             int64_t bytes) {
+  if (Status status = checkKey(channel, micro_batch, bytes); !status.ok())
+    return status;
+  const Layout &layout = layouts[size_t(channel)];
+  MPI_Request &request = unwaited[size_t(tag(channel, micro_batch))];
+  if (request != MPI_REQUEST_NULL)
+    return Status::error("the send before has not been waited for");
+  int code = MPI_Issend(data, bytes ? layout.count : 0, layout.type,
+                        channels[size_t(channel)].target,
+                        tag(channel, micro_batch), comm, &request);
+  return code == MPI_SUCCESS ? Status() : mpi::failure("MPI_Issend", code);
+}
+
+Status MpiCommunicator::recv(int channel, int micro_batch, void *data,
+                             int64_t bytes) {
+  if (Status status = checkKey(channel, micro_batch, bytes); !status.ok())
+    return status;
+  const Layout &layout = layouts[size_t(channel)];
+  const int count = bytes ? layout.count : 0;
+  MPI_Request request;
+  int code =
+      MPI_Irecv(data, count, layout.type, channels[size_t(channel)].source,
+                tag(channel, micro_batch), comm, &request);
+  if (code != MPI_SUCCESS)
+    return mpi::failure("MPI_Irecv", code);
+  MPI_Status status;
+  if (Status waited = mpi::wait(request, timeout, &status); !waited.ok())
+    return waited;
+  int arrived = 0;
+  MPI_Get_count(&status, layout.type, &arrived);
+  if (arrived != count)
+    return Status::error("a message of another size arrived; all processes "
+                         "must run the same artifact");
+  return Status();
+}
+
+Status MpiCommunicator::waitSent(int channel, int micro_batch) {
+  if (Status status = checkKey(channel, micro_batch, 0); !status.ok())
+    return status;
+  return mpi::wait(unwaited[size_t(tag(channel, micro_batch))], timeout);
+}
+
+} // namespace partita::runtime

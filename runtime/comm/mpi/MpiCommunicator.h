@@ -1,0 +1,76 @@
+//===- MpiCommunicator.h - Transfers of a plan between processes *- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One device a process: device k of the plan is rank k of the MPI communicator.
+//
+// A send is MPI_Issend: the synchronous mode completes only when the receiver
+// has matched it, which is what waitSent promises, without an acknowledgement
+// of our own; and no unread message piles up in the receiver's memory when one
+// stage is faster than the next. The tag is channel * micro_batches +
+// micro_batch; two steps' messages of one key cannot overtake each other,
+// because MPI keeps the order between two processes.
+//
+// All calls are made by the device's thread.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_COMM_MPI_MPICOMMUNICATOR_H
+#define PARTITA_RUNTIME_COMM_MPI_MPICOMMUNICATOR_H
+
+#include "runtime/comm/Communicator.h"
+
+#include <memory>
+#include <mpi.h>
+#include <vector>
+
+namespace partita::runtime {
+
+class MpiCommunicator : public Communicator {
+public:
+  /// `comm` is used by nobody else and outlives this object. An error if the
+  /// channels and micro-batches need more tags than this MPI library has, or a
+  /// channel names a device that is no rank.
+  static Expected<std::shared_ptr<MpiCommunicator>>
+  create(MPI_Comm comm, std::vector<ChannelInfo> channels, int micro_batches,
+         double timeout_s);
+  ~MpiCommunicator() override;
+
+  Status send(int channel, int micro_batch, const void *data,
+              int64_t bytes) override;
+  Status recv(int channel, int micro_batch, void *data, int64_t bytes) override;
+  Status waitSent(int channel, int micro_batch) override;
+
+  /// Every later call returns an error. The other processes learn of it when
+  /// the program ends the job (mpi::Job::abort), after it has told why.
+  void abort() override { aborted = true; }
+
+private:
+  MpiCommunicator() = default;
+
+  /// How a channel's bytes are counted: MPI_BYTE as far as an int counts.
+  struct Layout {
+    MPI_Datatype type = MPI_BYTE;
+    int count = 0;
+  };
+
+  Status checkKey(int channel, int micro_batch, int64_t bytes) const;
+  int tag(int channel, int micro_batch) const {
+    return channel * microBatches + micro_batch;
+  }
+
+  MPI_Comm comm = MPI_COMM_NULL;
+  std::vector<ChannelInfo> channels;
+  std::vector<Layout> layouts;       ///< by channel
+  std::vector<MPI_Request> unwaited; ///< sends, by tag
+  int microBatches = 1;
+  double timeout = 60;
+  bool aborted = false;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_COMM_MPI_MPICOMMUNICATOR_H

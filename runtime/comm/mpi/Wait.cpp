@@ -1,0 +1,72 @@
+//===- Wait.cpp - Waiting for MPI with a deadline ---------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/comm/mpi/Wait.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <sched.h>
+#include <thread>
+
+namespace partita::runtime::mpi {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A test of a request takes some 100 ns, so this is less than a time slice.
+constexpr int kSpins = 500;
+constexpr int kYields = 2000;
+constexpr auto kLongestSleep = std::chrono::microseconds(200);
+
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+} // namespace
+
+void interrupt() { interrupted.store(true, std::memory_order_relaxed); }
+
+Status failure(const char *call, int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return Status::error(std::string(call) + " failed: " + text);
+}
+
+Status wait(MPI_Request &request, double timeout_s, MPI_Status *status) {
+  Clock::time_point begin;
+  for (int polls = 0;; polls = std::min(polls + 1, kSpins + kYields)) {
+    int done = 0;
+    if (int code = MPI_Test(&request, &done, status); code != MPI_SUCCESS)
+      return failure("the transfer", code);
+    if (done)
+      return Status();
+    if (interrupted.load(std::memory_order_relaxed))
+      return Status::error("the launcher is ending the job, because another "
+                           "process of it has ended or somebody asked for it");
+    if (polls == 0)
+      begin = Clock::now();
+    if (polls < kSpins)
+      continue;
+    Clock::duration waited = Clock::now() - begin;
+    if (std::chrono::duration<double>(waited).count() > timeout_s) {
+      char text[80];
+      std::snprintf(text, sizeof text, "nothing happened within %g s",
+                    timeout_s);
+      return Status::error(text);
+    }
+    if (polls < kSpins + kYields)
+      sched_yield();
+    else
+      std::this_thread::sleep_for(
+          std::min<Clock::duration>(waited / 16, kLongestSleep));
+  }
+}
+
+} // namespace partita::runtime::mpi

@@ -1,0 +1,34 @@
+//===- Wait.h - Waiting for MPI with a deadline -----------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_COMM_MPI_WAIT_H
+#define PARTITA_RUNTIME_COMM_MPI_WAIT_H
+
+#include "runtime/core/Status.h"
+
+#include <mpi.h>
+
+namespace partita::runtime::mpi {
+
+/// Waits until `request` is complete. MPI's own wait neither ends when a peer
+/// stands still nor leaves the core to anybody else, so this one polls: briefly
+/// at full speed, then yielding, then sleeping for a fraction of the time that
+/// has passed. Errors: the deadline, a failure of MPI, or the launcher's wish
+/// that this process end (see `interrupt`). Allocates only to build an error.
+Status wait(MPI_Request &request, double timeout_s,
+            MPI_Status *status = MPI_STATUS_IGNORE);
+
+/// Makes every `wait` of this process, now and later, return an error. Safe in
+/// a signal handler.
+void interrupt();
+
+/// `code` in MPI's words.
+Status failure(const char *call, int code);
+
+} // namespace partita::runtime::mpi
+
+#endif // PARTITA_RUNTIME_COMM_MPI_WAIT_H
