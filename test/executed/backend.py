@@ -16,7 +16,6 @@ import concurrent.futures
 import os
 import pathlib
 import re
-import shutil
 import sys
 import tempfile
 

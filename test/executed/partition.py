@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Partitions of the example model: the compiler's whole decision loads again to the same artifact, byte for byte; blocks, BeginBlock, stages on
+one device or many and both strategies give the bytes of one device; micro-batches need not divide the samples; the planned peak is what is used."""
+
+import json
+import pathlib
+import tempfile
+
+from harness import REPOSITORY, Failure, compile_model, main, run_artifact
+
+MODEL = REPOSITORY / "examples" / "digits" / "digits.onnx"
+IMAGES = REPOSITORY / "examples" / "digits" / "digits.npy"
+
+PARTITIONS = {
+    "blocks and stages": 'blocks: {B1: ["/scale", "/conv1/*"], B2: ["/conv2/*", "/conv3/*"], B3: ["/Flatten", "/fc*", "/Softmax"]}\nstages: [[B1], [B2], [B3]]\n',
+    "two blocks a stage": 'blocks: {B1: ["/scale", "/conv1/*"], B2: ["/conv2/*", "/conv3/*"], B3: ["/Flatten", "/fc*", "/Softmax"]}\nstages: [[B1, B2], [B3]]\n',
+    "begin blocks": 'begin_blocks: {B1: "/scale", B2: "/conv3/Conv", B3: "/fc1/Gemm"}\nauto_stage: auto_increment\n',
+    "begin blocks, one stage": 'begin_blocks: {B1: "/scale", B2: "/conv3/Conv"}\nauto_stage: same_as_device\n',
+    "stages that share a device": 'begin_blocks: {B1: "/scale", B2: "/conv2/Conv", B3: "/fc1/Gemm"}\nstages: [[B1], [B2], [B3]]\ndevices: [0, 1, 0]\n',
+    "devices in another order": 'begin_blocks: {B1: "/scale", B2: "/conv2/Conv"}\nstages: [[B1], [B2]]\ndevices: [1, 0]\nstrategy: sharded\n',
+    "fewer micro-batches than stages": 'begin_blocks: {B1: "/scale", B2: "/conv2/Conv", B3: "/fc1/Gemm"}\nstages: [[B1], [B2], [B3]]\nmicro_batches: 2\n',
+    "many micro-batches": 'begin_blocks: {B1: "/scale", B2: "/conv2/Conv", B3: "/fc1/Gemm"}\nstages: [[B1], [B2], [B3]]\nmicro_batches: 16\n',
+}
+
+
+def outputs(artifact, work, *flags):
+    out = work / "out.npz"
+    run_artifact(artifact, "--input", f"image={IMAGES}", "--output", out, *flags)
+    return out.read_bytes()
+
+
+def check(work):
+    for batch in (1, 3, 10, 16):
+        dim = ("--dim", f"batch={batch}")
+        one = work / "one.partita"
+        compile_model(MODEL, one, *dim)
+        expected = outputs(one, work)
+        for name, text in PARTITIONS.items():
+            split, again = work / "split.yaml", work / "again.yaml"
+            split.write_text(text)
+            first, second = work / "first.partita", work / "second.partita"
+            compile_model(MODEL, first, *dim, "--partition", split, "--emit-partition", again)
+            if outputs(first, work) != expected:
+                raise Failure(f"{name}, batch {batch}: not the bytes of one device")
+            compile_model(MODEL, second, *dim, "--partition", again)
+            if first.read_bytes() != second.read_bytes():
+                raise Failure(f"{name}: the partition file that the compiler wrote gives another artifact:\n{again.read_text()}")
+    for devices in (2, 4, 8, 12):
+        auto, again = work / "auto.partita", work / "again.partita"
+        split = work / "auto.yaml"
+        compile_model(MODEL, auto, "--dim", "batch=3", "--devices", devices, "--emit-partition", split)
+        compile_model(MODEL, again, "--dim", "batch=3", "--partition", split)
+        if auto.read_bytes() != again.read_bytes():
+            raise Failure(f"{devices} devices: the partition file that the compiler wrote gives another artifact:\n{split.read_text()}")
+        for report in json.loads(run_artifact(auto, "--benchmark", "--runs", "3", "--warmup", "1", "--no-pin", "--json"))["memory"]:
+            if report["arena_touched"] != report["arena"]:
+                raise Failure(f"{devices} devices: planned {report['arena']} bytes of arena, used {report['arena_touched']}")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        main(lambda: check(pathlib.Path(folder)))
+    print("every partition gives the bytes of one device")

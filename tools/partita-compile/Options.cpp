@@ -1,0 +1,173 @@
+//===- Options.cpp - The command line of partita-compile ------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/partita-compile/Options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+
+using namespace partita;
+using namespace partita::tools;
+
+static const char kDescription[] =
+    R"(Splits an ONNX model over devices and compiles it to an artifact for partita-run.
+
+Examples:
+  partita-compile model.onnx -o model.partita
+      one device
+  partita-compile model.onnx --devices 4 --micro-batches 8 -o model.partita
+      four pipeline stages, balanced by the cost model
+  partita-compile model.onnx --partition split.yaml -o model.partita
+      blocks, stages and devices as the file says; the compiler decides the rest
+  partita-compile model.onnx --devices 4 --emit-partition split.yaml -o model.partita
+      writes the whole decision as such a file, to edit and to load again
+  partita-compile bert.onnx --dim batch=1 --dim tokens=128 -o bert.partita
+      binds the symbolic dimensions of the model
+  partita-compile model.onnx --describe
+      lists inputs, outputs and dimensions to bind
+
+A partition file:
+  blocks: {B1: ["/conv1/*", "/pool1"], B2: ["/conv2/*"]}   # globs over node names
+  stages: [[B1], [B2]]          # what runs one after another
+  devices: [0, 1]               # device of each stage
+  strategy: pipelined           # or sharded: one device at a time
+  micro_batches: 8)";
+
+/// Splits "name=text"; names of ONNX values may hold '=' only in the text.
+static bool splitPair(const std::string &pair, std::string &name,
+                      std::string &text) {
+  size_t at = pair.find('=');
+  if (at == std::string::npos || at == 0 || at + 1 == pair.size())
+    return false;
+  name = pair.substr(0, at);
+  text = pair.substr(at + 1);
+  return true;
+}
+
+static bool parseSize(std::string_view text, int64_t &size) {
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), size);
+  return error == std::errc() && end == text.data() + text.size() && size >= 0;
+}
+
+/// Parses "8x3x224x224"; a scalar's shape is "scalar".
+static bool parseShape(llvm::StringRef text,
+                       llvm::SmallVectorImpl<int64_t> &shape) {
+  if (text == "scalar")
+    return true;
+  for (llvm::StringRef part : llvm::split(text, 'x')) {
+    int64_t size;
+    if (!parseSize(part, size))
+      return false;
+    shape.push_back(size);
+  }
+  return true;
+}
+
+namespace {
+/// The values of repeatable options, before they are parsed further.
+struct RawOptions {
+  std::vector<std::string> shapes, dims, constants;
+  std::string weights = "inside", kind = "artifact";
+};
+} // namespace
+
+/// Parses the name=value options; returns a message on a wrong one.
+static std::string parsePairs(const RawOptions &raw, CommandLine &result) {
+  std::string name, text;
+  for (const std::string &pair : raw.shapes) {
+    llvm::SmallVector<int64_t> shape;
+    if (!splitPair(pair, name, text) || !parseShape(text, shape))
+      return "--shape " + pair +
+             ": write it as input=8x3x224x224 (sizes with x between them)";
+    result.compile.import.shapes[name] = shape;
+  }
+  for (const std::string &pair : raw.dims) {
+    int64_t size;
+    if (!splitPair(pair, name, text) || !parseSize(text, size))
+      return "--dim " + pair + ": write it as dimension=8";
+    result.compile.import.dims[name] = size;
+  }
+  for (const std::string &pair : raw.constants) {
+    if (!splitPair(pair, name, text))
+      return "--constant " + pair + ": write it as input=FILE.pb or FILE.npy";
+    result.compile.import.constants[name] = text;
+  }
+  return "";
+}
+
+int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
+  CLI::App app(kDescription, "partita-compile");
+  app.set_version_flag("--version", "partita-compile " PARTITA_VERSION);
+  app.get_formatter()->column_width(34);
+  RawOptions raw;
+  driver::CompileOptions &compile = result.compile;
+
+  app.add_option("MODEL", compile.import.modelPath,
+                 "the ONNX model: .onnx, or ONNX's text form as .onnxtxt")
+      ->required();
+  app.add_option("-o,--output", compile.emit.outputPath,
+                 "the artifact to write (needed unless --emit or --describe)");
+  app.add_option("--devices", compile.partition.devices,
+                 "how many devices to split the model over")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--partition", compile.partition.partitionFile,
+                 "a partition file (YAML, see above)");
+  app.add_option("--emit-partition", compile.partition.emitPartitionFile,
+                 "write the whole decision as a partition file");
+  app.add_option("--strategy", compile.partition.strategy,
+                 "pipelined (default) or sharded (one device at a time)")
+      ->check(CLI::IsMember({"pipelined", "sharded"}));
+  app.add_option("--micro-batches", compile.partition.microBatches,
+                 "micro-batches a step (default: one a stage)")
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--shape", raw.shapes,
+                 "bind an input's shape: --shape x=8x3x224x224")
+      ->type_name("INPUT=SHAPE");
+  app.add_option("--dim", raw.dims,
+                 "bind a symbolic dimension: --dim batch=8")
+      ->type_name("NAME=SIZE");
+  app.add_option("--constant", raw.constants,
+                 "fix an input's value at compile time, from a TensorProto "
+                 ".pb or a .npy file")
+      ->type_name("INPUT=FILE");
+  app.add_option("--weights", raw.weights,
+                 "inside: copied into the artifact (default); beside: left in "
+                 "the model's files, which must stay beside the artifact")
+      ->check(CLI::IsMember({"inside", "beside"}));
+  app.add_option("--emit", raw.kind,
+                 "print the IR after a phase instead: nn, stages, clusters, "
+                 "plan")
+      ->check(CLI::IsMember({"nn", "stages", "clusters", "plan", "artifact"}));
+  app.add_flag("--describe", result.describe,
+               "list the model's inputs, outputs and dimensions, and stop");
+  app.add_flag("--json", result.json, "print the plan as JSON");
+  app.add_flag("--quiet", result.quiet, "print nothing but errors");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 1;
+  }
+  std::string message = parsePairs(raw, result);
+  compile.emit.weightsInside = raw.weights == "inside";
+  compile.kind = llvm::StringSwitch<driver::EmitKind>(raw.kind)
+                     .Case("nn", driver::EmitKind::nn)
+                     .Case("stages", driver::EmitKind::stages)
+                     .Case("clusters", driver::EmitKind::clusters)
+                     .Case("plan", driver::EmitKind::plan)
+                     .Default(driver::EmitKind::artifact);
+  if (message.empty() && compile.kind == driver::EmitKind::artifact &&
+      !result.describe && compile.emit.outputPath.empty())
+    message = "no output: give -o FILE.partita";
+  if (!message.empty()) {
+    llvm::errs() << "partita-compile: error: " << message << "\n";
+    return 1;
+  }
+  return -1;
+}

@@ -1,0 +1,28 @@
+//===- Options.h - The command line of partita-compile ------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TOOLS_PARTITA_COMPILE_OPTIONS_H
+#define PARTITA_TOOLS_PARTITA_COMPILE_OPTIONS_H
+
+#include "compiler/driver/Compile.h"
+
+namespace partita::tools {
+
+struct CommandLine {
+  driver::CompileOptions compile;
+  bool json = false;     ///< the plan as one JSON object on standard output
+  bool quiet = false;    ///< no plan, no remarks
+  bool describe = false; ///< list the model's inputs, outputs and dimensions
+};
+
+/// Parses the command line. Returns an exit status if there is nothing more to
+/// do (help, version: 0; a wrong flag: 1, after a message), -1 to go on.
+int parseCommandLine(int argc, char **argv, CommandLine &result);
+
+} // namespace partita::tools
+
+#endif // PARTITA_TOOLS_PARTITA_COMPILE_OPTIONS_H

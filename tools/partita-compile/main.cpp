@@ -1,0 +1,87 @@
+//===- main.cpp - partita-compile -----------------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/NNDialect.h"
+#include "tools/partita-compile/Options.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/Process.h"
+
+using namespace mlir;
+using namespace partita;
+
+/// "partita-compile: error: node '/conv1/Conv': message", with its notes.
+static void printDiagnostic(const Diagnostic &diagnostic, StringRef severity) {
+  llvm::raw_ostream &out = llvm::errs();
+  out << "partita-compile: " << severity << ": ";
+  std::string node = nn::getNodeName(diagnostic.getLocation());
+  if (!node.empty())
+    out << "node '" << node << "': ";
+  out << diagnostic.str() << "\n";
+}
+
+static void printDiagnostics(MLIRContext &context, bool quiet) {
+  context.getDiagEngine().registerHandler([quiet](Diagnostic &diagnostic) {
+    DiagnosticSeverity severity = diagnostic.getSeverity();
+    if (quiet && severity != DiagnosticSeverity::Error)
+      return success();
+    printDiagnostic(diagnostic, severity == DiagnosticSeverity::Error ? "error"
+                                : severity == DiagnosticSeverity::Warning
+                                    ? "warning"
+                                    : "remark");
+    for (Diagnostic &note : diagnostic.getNotes())
+      printDiagnostic(note, "note");
+    return success();
+  });
+}
+
+/// A bar on a terminal, nothing elsewhere.
+static void showProgress(StringRef name, int phase, int phases) {
+  static const bool terminal = llvm::sys::Process::StandardErrIsDisplayed();
+  if (!terminal)
+    return;
+  constexpr int kWidth = 24;
+  int filled = kWidth * phase / phases;
+  llvm::errs() << "\r\x1b[K";
+  if (phase < phases)
+    llvm::errs() << "[" << std::string(filled, '=')
+                 << std::string(kWidth - filled, ' ') << "] " << name;
+}
+
+int main(int argc, char **argv) {
+  tools::CommandLine command;
+  if (int status = tools::parseCommandLine(argc, argv, command); status >= 0)
+    return status;
+
+  DialectRegistry registry;
+  driver::registerCompilerDialects(registry);
+  MLIRContext context(registry);
+  printDiagnostics(context, command.quiet);
+  if (command.describe)
+    return failed(
+        import::describeOnnxModel(context, command.compile.import, llvm::outs(),
+                                  command.json));
+  if (!command.quiet)
+    command.compile.progress = showProgress;
+
+  std::optional<pipeline::Summary> summary;
+  LogicalResult result =
+      driver::compileModel(context, command.compile, llvm::outs(), summary);
+  if (!command.quiet)
+    showProgress("", 1, 1);
+  if (failed(result))
+    return 1;
+  if (!summary || command.quiet ||
+      command.compile.kind != driver::EmitKind::artifact)
+    return 0;
+  if (command.json)
+    summary->printJson(llvm::outs());
+  else
+    summary->printTable(llvm::outs());
+  return 0;
+}
