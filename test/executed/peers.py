@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""A process of an MPI run that is stopped or killed: the others say which operation waits for whom, and end with an error, in time."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+
+from harness import BIN, REPOSITORY, Failure, compile_model, main
+
+MODEL = REPOSITORY / "examples" / "digits" / "digits.onnx"
+
+
+def rank_processes(parent):
+    """Process ids of the partita-run processes below `parent`, by rank."""
+    ranks = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            environment = (entry / "environ").read_bytes().split(b"\0")
+            command = (entry / "comm").read_text().strip()
+            if command == "partita-run" and f"PARTITA_TEST_RUN={parent}".encode() in environment:
+                ranks[next(int(e.split(b"=")[1]) for e in environment if e.startswith(b"OMPI_COMM_WORLD_RANK="))] = int(entry.name)
+        except (OSError, StopIteration):
+            continue
+    return ranks
+
+
+def disturbed(artifact, what, rank):
+    """Runs an endless benchmark on two processes, sends `what` to one, and returns exit status, seconds until the end, and output."""
+    token = str(os.getpid())
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PARTITA_TEST_RUN=token)
+    command = ["mpirun", "--oversubscribe", "-n", "2", str(BIN / "partita-run"), str(artifact), "--benchmark", "--runs", "100000000", "--timeout", "3"]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while len(rank_processes(token)) < 2:
+        if time.monotonic() > deadline or process.poll() is not None:
+            process.kill()
+            raise Failure("the two processes did not start:\n" + process.communicate()[0].decode())
+        time.sleep(0.1)
+    time.sleep(1.5)
+    ranks = rank_processes(token)
+    start = time.monotonic()
+    os.kill(ranks[rank], what)
+    try:
+        text = process.communicate(timeout=30)[0].decode()
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise Failure(f"the run did not end within 30 s after process {rank} got signal {what}") from None
+    finally:
+        for pid in rank_processes(token).values():
+            os.kill(pid, signal.SIGKILL)
+    return process.returncode, time.monotonic() - start, text
+
+
+def check(work):
+    artifact = work / "digits.partita"
+    compile_model(MODEL, artifact, "--dim", "batch=1", "--devices", "2")
+    for rank in (0, 1):
+        status, seconds, text = disturbed(artifact, signal.SIGSTOP, rank)
+        if status == 0 or "waits for" not in text or f"cpu:{rank}" not in text:
+            raise Failure(f"process {rank} stopped: status {status} after {seconds:.1f} s:\n{text}")
+        print(f"process {rank} stopped: ended after {seconds:.1f} s")
+        status, seconds, text = disturbed(artifact, signal.SIGKILL, rank)
+        if status == 0:
+            raise Failure(f"process {rank} killed: status {status} after {seconds:.1f} s:\n{text}")
+        print(f"process {rank} killed: ended after {seconds:.1f} s")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        main(lambda: check(pathlib.Path(folder)))
