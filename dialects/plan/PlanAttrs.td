@@ -37,11 +37,15 @@ def Plan_ViewAttr : Plan_Attr<"View", "view"> {
   let description = [{
     `value` counts the cluster's operands, then its results. `strides` and
     `offset` are in elements; a stride of 0 repeats.
+
+    ```mlir
+    #plan.view<0 shape [4, 16] strides [16, 1] offset 32>
+    ```
   }];
   let parameters = (ins "int64_t":$value,
     OptionalArrayRefParameter<"int64_t">:$shape, OptionalArrayRefParameter<"int64_t">:$strides,
     DefaultValuedParameter<"int64_t", "0">:$offset);
-  let assemblyFormat = "`<` $value `shape` `[` ($shape^)? `]` `strides` `[` ($strides^)? `]` (`offset` $offset^)? `>`";
+  let hasCustomAssemblyFormat = 1;
 }
 
 def Plan_PostOpKind : I32EnumAttr<"PostOpKind", "what follows a contraction in the same library call", [
@@ -59,9 +63,17 @@ def Plan_PostOpKind : I32EnumAttr<"PostOpKind", "what follows a contraction in t
 def Plan_PostOpAttr : Plan_Attr<"PostOp", "post_op"> {
   let summary = "one step of a library call's epilogue";
   let parameters = (ins EnumParameter<Plan_PostOpKind>:$kind,
-    DefaultValuedParameter<"double", "0.0">:$alpha, DefaultValuedParameter<"double", "0.0">:$beta,
+    APFloatParameter<"">:$alpha_float, APFloatParameter<"">:$beta_float,
     OptionalParameter<"::partita::plan::ViewAttr">:$view);
   let hasCustomAssemblyFormat = 1;
+  let builders = [AttrBuilder<(ins "PostOpKind":$kind, CArg<"double", "0.0">:$alpha,
+      CArg<"double", "0.0">:$beta, CArg<"ViewAttr", "{}">:$view), [{
+    return $_get($_ctxt, kind, ::llvm::APFloat(alpha), ::llvm::APFloat(beta), view);
+  }]>];
+  let extraClassDeclaration = [{
+    double getAlpha() const { return getAlphaFloat().convertToDouble(); }
+    double getBeta() const { return getBetaFloat().convertToDouble(); }
+  }];
 }
 
 def Plan_CallKind : I32EnumAttr<"CallKind", "what a library does whole", [
@@ -89,9 +101,21 @@ def Plan_CallAttr : Plan_Attr<"Call", "call"> {
     OptionalArrayRefParameter<"int64_t">:$pads_low, OptionalArrayRefParameter<"int64_t">:$pads_high,
     OptionalArrayRefParameter<"int64_t">:$window,
     DefaultValuedParameter<"int64_t", "1">:$groups, DefaultValuedParameter<"bool", "false">:$include_pad,
-    DefaultValuedParameter<"double", "1.0">:$scale,
+    APFloatParameter<"">:$scale_float,
     OptionalArrayRefParameter<"::partita::plan::PostOpAttr">:$post_ops);
   let hasCustomAssemblyFormat = 1;
+  let builders = [AttrBuilder<(ins "CallKind":$kind, "::llvm::ArrayRef<ViewAttr>":$operands,
+      "ViewAttr":$bias, "ViewAttr":$mask_mul, "ViewAttr":$mask_add,
+      "::llvm::ArrayRef<int64_t>":$strides, "::llvm::ArrayRef<int64_t>":$dilations,
+      "::llvm::ArrayRef<int64_t>":$pads_low, "::llvm::ArrayRef<int64_t>":$pads_high,
+      "::llvm::ArrayRef<int64_t>":$window, "int64_t":$groups, "bool":$include_pad, "double":$scale,
+      "::llvm::ArrayRef<PostOpAttr>":$post_ops), [{
+    return $_get($_ctxt, kind, operands, bias, mask_mul, mask_add, strides, dilations, pads_low,
+                 pads_high, window, groups, include_pad, ::llvm::APFloat(scale), post_ops);
+  }]>];
+  let extraClassDeclaration = [{
+    double getScale() const { return getScaleFloat().convertToDouble(); }
+  }];
 }
 
 #endif // PARTITA_DIALECTS_PLAN_PLANATTRS_TD

@@ -21,6 +21,10 @@ def Plan_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
+  let extraClassDeclaration = [{
+    /// Adds the attributes; their parsers stand in PlanAttrs.cpp.
+    void registerAttributes();
+  }];
 }
 
 #endif // PARTITA_DIALECTS_PLAN_PLANBASE_TD

@@ -1,0 +1,282 @@
+//===- PlanAttrs.cpp - How a cluster is computed --------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Calls and post-ops are printed as a kind, then `key = value` for what differs
+// from its default, in the order of the declaration. They are read in any
+// order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/plan/PlanDialect.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace partita::plan;
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/plan/PlanAttrs.cpp.inc"
+
+void PlanDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/plan/PlanAttrs.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Key = value lists
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Prints `, key = value` for what is not the default.
+class Fields {
+public:
+  explicit Fields(AsmPrinter &printer) : printer(printer) {}
+
+  void add(StringRef key, int64_t value, int64_t standard) {
+    if (value != standard)
+      begin(key) << value;
+  }
+  void add(StringRef key, bool value) {
+    if (value)
+      begin(key) << "true";
+  }
+  void add(StringRef key, double value, double standard) {
+    if (llvm::bit_cast<uint64_t>(value) != llvm::bit_cast<uint64_t>(standard))
+      begin(key).printFloat(APFloat(value));
+  }
+  void add(StringRef key, Attribute value) {
+    if (value)
+      begin(key) << value;
+  }
+  void add(StringRef key, ArrayRef<int64_t> values) {
+    if (values.empty())
+      return;
+    begin(key) << '[';
+    llvm::interleaveComma(values, printer.getStream());
+    printer << ']';
+  }
+  template <typename AttrT>
+  void addAttrs(StringRef key, ArrayRef<AttrT> values) {
+    if (values.empty())
+      return;
+    begin(key) << '[';
+    llvm::interleaveComma(values, printer.getStream(),
+                          [&](AttrT value) { printer << Attribute(value); });
+    printer << ']';
+  }
+
+private:
+  AsmPrinter &begin(StringRef key) {
+    printer << ", " << key << " = ";
+    return printer;
+  }
+  AsmPrinter &printer;
+};
+
+ParseResult parseDouble(AsmParser &parser, double &value) {
+  APFloat number(0.0);
+  if (parser.parseFloat(APFloat::IEEEdouble(), number))
+    return failure();
+  value = number.convertToDouble();
+  return success();
+}
+
+ParseResult parseInts(AsmParser &parser, SmallVectorImpl<int64_t> &values) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    return parser.parseInteger(values.emplace_back());
+  });
+}
+
+template <typename AttrT>
+ParseResult parseAttrs(AsmParser &parser, SmallVectorImpl<AttrT> &values) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    return parser.parseAttribute(values.emplace_back());
+  });
+}
+
+/// Reads `, key = value` until `>`; `field` reads the value of a key, or
+/// returns nothing for a key it does not know.
+ParseResult
+parseFields(AsmParser &parser,
+            llvm::function_ref<std::optional<ParseResult>(StringRef)> field) {
+  while (succeeded(parser.parseOptionalComma())) {
+    StringRef key;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&key) || parser.parseEqual())
+      return failure();
+    std::optional<ParseResult> result = field(key);
+    if (!result)
+      return parser.emitError(loc) << "unknown key '" << key << "'";
+    if (failed(*result))
+      return failure();
+  }
+  return parser.parseGreater();
+}
+
+template <typename EnumT>
+ParseResult
+parseKind(AsmParser &parser, EnumT &kind, StringRef what,
+          llvm::function_ref<std::optional<EnumT>(StringRef)> symbolize) {
+  StringRef keyword;
+  SMLoc loc;
+  if (parser.parseLess())
+    return failure();
+  loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<EnumT> parsed = symbolize(keyword);
+  if (!parsed)
+    return parser.emitError(loc)
+           << "unknown " << what << " '" << keyword << "'";
+  kind = *parsed;
+  return success();
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// ViewAttr
+//===----------------------------------------------------------------------===//
+
+void ViewAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getValue() << " shape [";
+  llvm::interleaveComma(getShape(), printer.getStream());
+  printer << "] strides [";
+  llvm::interleaveComma(getStrides(), printer.getStream());
+  printer << ']';
+  if (getOffset())
+    printer << " offset " << getOffset();
+  printer << '>';
+}
+
+Attribute ViewAttr::parse(AsmParser &parser, Type) {
+  int64_t value = 0, offset = 0;
+  SmallVector<int64_t> shape, strides;
+  if (parser.parseLess() || parser.parseInteger(value) ||
+      parser.parseKeyword("shape") || parseInts(parser, shape) ||
+      parser.parseKeyword("strides") || parseInts(parser, strides))
+    return {};
+  if (succeeded(parser.parseOptionalKeyword("offset")) &&
+      parser.parseInteger(offset))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return get(parser.getContext(), value, shape, strides, offset);
+}
+
+//===----------------------------------------------------------------------===//
+// PostOpAttr
+//===----------------------------------------------------------------------===//
+
+void PostOpAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyPostOpKind(getKind());
+  Fields fields(printer);
+  fields.add("alpha", getAlpha(), 0.0);
+  fields.add("beta", getBeta(), 0.0);
+  fields.add("view", Attribute(getView()));
+  printer << '>';
+}
+
+Attribute PostOpAttr::parse(AsmParser &parser, Type) {
+  PostOpKind kind = PostOpKind::relu;
+  double alpha = 0, beta = 0;
+  ViewAttr view;
+  if (parseKind<PostOpKind>(parser, kind, "post-op", [](StringRef text) {
+        return symbolizePostOpKind(text);
+      }))
+    return {};
+  if (parseFields(parser, [&](StringRef key) -> std::optional<ParseResult> {
+        if (key == "alpha")
+          return parseDouble(parser, alpha);
+        if (key == "beta")
+          return parseDouble(parser, beta);
+        if (key == "view")
+          return parser.parseAttribute(view);
+        return std::nullopt;
+      }))
+    return {};
+  return get(parser.getContext(), kind, alpha, beta, view);
+}
+
+//===----------------------------------------------------------------------===//
+// CallAttr
+//===----------------------------------------------------------------------===//
+
+void CallAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyCallKind(getKind());
+  Fields fields(printer);
+  fields.addAttrs("operands", getOperands());
+  fields.add("bias", Attribute(getBias()));
+  fields.add("mask_mul", Attribute(getMaskMul()));
+  fields.add("mask_add", Attribute(getMaskAdd()));
+  fields.add("strides", getStrides());
+  fields.add("dilations", getDilations());
+  fields.add("pads_low", getPadsLow());
+  fields.add("pads_high", getPadsHigh());
+  fields.add("window", getWindow());
+  fields.add("groups", getGroups(), 1);
+  fields.add("include_pad", getIncludePad());
+  fields.add("scale", getScale(), 1.0);
+  fields.addAttrs("post_ops", getPostOps());
+  printer << '>';
+}
+
+Attribute CallAttr::parse(AsmParser &parser, Type) {
+  CallKind kind = CallKind::dot;
+  SmallVector<ViewAttr> operands;
+  ViewAttr bias, maskMul, maskAdd;
+  SmallVector<int64_t> strides, dilations, padsLow, padsHigh, window;
+  int64_t groups = 1;
+  bool includePad = false;
+  double scale = 1.0;
+  SmallVector<PostOpAttr> postOps;
+  if (parseKind<CallKind>(parser, kind, "library call", [](StringRef text) {
+        return symbolizeCallKind(text);
+      }))
+    return {};
+  auto field = [&](StringRef key) -> std::optional<ParseResult> {
+    if (key == "operands")
+      return parseAttrs(parser, operands);
+    if (key == "bias")
+      return parser.parseAttribute(bias);
+    if (key == "mask_mul")
+      return parser.parseAttribute(maskMul);
+    if (key == "mask_add")
+      return parser.parseAttribute(maskAdd);
+    if (key == "strides")
+      return parseInts(parser, strides);
+    if (key == "dilations")
+      return parseInts(parser, dilations);
+    if (key == "pads_low")
+      return parseInts(parser, padsLow);
+    if (key == "pads_high")
+      return parseInts(parser, padsHigh);
+    if (key == "window")
+      return parseInts(parser, window);
+    if (key == "groups")
+      return parser.parseInteger(groups);
+    if (key == "include_pad") {
+      includePad = succeeded(parser.parseOptionalKeyword("true"));
+      return includePad ? success() : parser.parseKeyword("false");
+    }
+    if (key == "scale")
+      return parseDouble(parser, scale);
+    if (key == "post_ops")
+      return parseAttrs(parser, postOps);
+    return std::nullopt;
+  };
+  if (parseFields(parser, field))
+    return {};
+  return get(parser.getContext(), kind, operands, bias, maskMul, maskAdd,
+             strides, dilations, padsLow, padsHigh, window, groups, includePad,
+             scale, postOps);
+}

@@ -1,0 +1,43 @@
+//===- PlanDialect.h - The plan dialect ---------------------------*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_PLAN_PLANDIALECT_H
+#define PARTITA_DIALECTS_PLAN_PLANDIALECT_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace partita::plan {
+
+/// What a step of a program occupies.
+enum class Queue { compute, communication, host };
+
+/// Bytes of a dense tensor: one byte for each element narrower than that.
+int64_t getByteSize(mlir::RankedTensorType type);
+
+} // namespace partita::plan
+
+#include "dialects/plan/PlanDialect.h.inc"
+#include "dialects/plan/PlanEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/plan/PlanAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/plan/PlanTypes.h.inc"
+
+#include "dialects/plan/PlanInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/plan/PlanOps.h.inc"
+
+#endif // PARTITA_DIALECTS_PLAN_PLANDIALECT_H

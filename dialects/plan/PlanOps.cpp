@@ -1,0 +1,163 @@
+//===- PlanOps.cpp - Slots, units and instructions ------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/plan/PlanDialect.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace partita::plan;
+
+#define GET_OP_CLASSES
+#include "dialects/plan/PlanOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// The whole
+//===----------------------------------------------------------------------===//
+
+LogicalResult ModelOp::verify() {
+  if (static_cast<int64_t>(getMicroBatches()) < 1)
+    return emitOpError("(C1) needs at least 1 micro-batch, has ")
+           << static_cast<int64_t>(getMicroBatches());
+  return success();
+}
+
+LogicalResult PortOp::verify() {
+  auto type = dyn_cast<RankedTensorType>(getType());
+  int64_t axis = getBatchAxis();
+  if (!type || axis < -1 || axis >= type.getRank())
+    return emitOpError("(C1) batch axis ")
+           << axis << " is not a dimension of " << getType();
+  return success();
+}
+
+LogicalResult ChannelOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  for (FlatSymbolRefAttr device : {getSourceAttr(), getTargetAttr()})
+    if (!symbols.lookupNearestSymbolFrom<DeviceOp>(*this, device))
+      return emitOpError("(C1) ") << device << " is not a device";
+  if (getSource() == getTarget())
+    return emitOpError("(C1) leads from ")
+           << getSourceAttr() << " to the same device";
+  if (static_cast<int64_t>(getBytes()) < 0)
+    return emitOpError("(C2) has ")
+           << static_cast<int64_t>(getBytes()) << " bytes";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Slots
+//===----------------------------------------------------------------------===//
+
+int64_t SlotOp::getByteSize() {
+  return ::partita::plan::getByteSize(getSlot().getType().getTensor());
+}
+
+LogicalResult SlotOp::verify() {
+  if (getSpace() == Space::weight) {
+    if (getOffset() || !getWeight())
+      return emitOpError("(C1) in weight needs a weight, and no offset");
+    return success();
+  }
+  if (!getOffset() || getWeight())
+    return emitOpError("(C1) in ")
+           << stringifySpace(getSpace()) << " needs an offset, and no weight";
+  int64_t offset = *getOffset();
+  if (offset < 0 || offset % 64 != 0)
+    return emitOpError("(C1) offset ")
+           << offset << " is not a multiple of 64 that is at least 0";
+  auto device = (*this)->getParentOfType<DeviceOp>();
+  int64_t bytes = getSpace() == Space::arena ? device.getArenaBytes()
+                                             : device.getConstantBytes();
+  if (offset + getByteSize() > bytes)
+    return emitOpError("(C2) ends at byte ")
+           << offset + getByteSize() << " of " << stringifySpace(getSpace())
+           << ", which has " << bytes << " bytes";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Units and instructions
+//===----------------------------------------------------------------------===//
+
+LogicalResult UnitOp::verifyRegions() {
+  for (BlockArgument argument : getBody().getArguments())
+    if (!isa<SlotType>(argument.getType()))
+      return emitOpError("(C1) argument ")
+             << argument.getArgNumber() << " is not a slot";
+  for (Operation &op : getBody().front())
+    if (!isa<InstructionOpInterface>(op))
+      return emitOpError("(C2) holds '")
+             << op.getName() << "', which is not an instruction";
+  return success();
+}
+
+LogicalResult LoadOp::verifyRegions() {
+  for (Operation &op : getBody().front())
+    if (!isa<InstructionOpInterface>(op))
+      return emitOpError("(C1) holds '")
+             << op.getName() << "', which is not an instruction";
+  return success();
+}
+
+ValueRange DispatchOp::getInstructionReads() { return getInputs(); }
+ValueRange DispatchOp::getInstructionWrites() { return getOutputs(); }
+ValueRange CallOp::getInstructionReads() { return getInputs(); }
+ValueRange CallOp::getInstructionWrites() { return getOutputs(); }
+ValueRange CopyOp::getInstructionReads() {
+  return getOperation()->getOperands().take_front();
+}
+ValueRange CopyOp::getInstructionWrites() {
+  return getOperation()->getOperands().drop_front();
+}
+
+LogicalResult CallOp::verify() {
+  auto check = [&](ViewAttr view) -> LogicalResult {
+    if (!view)
+      return success();
+    if (view.getValue() < 0 ||
+        view.getValue() >= static_cast<int64_t>(getNumOperands()))
+      return emitOpError("(C1) view ") << view << " names none of its "
+                                       << getNumOperands() << " operands";
+    int64_t last = view.getOffset();
+    if (view.getShape().size() != view.getStrides().size())
+      return emitOpError("(C2) view ")
+             << view << " has another number of strides than of dimensions";
+    for (auto [size, stride] : llvm::zip(view.getShape(), view.getStrides())) {
+      if (size == 0)
+        return success();
+      last += (size - 1) * stride;
+    }
+    auto slot = cast<SlotType>(getOperand(view.getValue()).getType());
+    if (view.getOffset() < 0 || last < 0 ||
+        last >= slot.getTensor().getNumElements())
+      return emitOpError("(C2) view ")
+             << view << " leaves its slot of type " << slot.getTensor();
+    return success();
+  };
+  for (ViewAttr view : getCall().getOperands())
+    if (failed(check(view)))
+      return failure();
+  for (ViewAttr view :
+       {getCall().getBias(), getCall().getMaskMul(), getCall().getMaskAdd()})
+    if (failed(check(view)))
+      return failure();
+  for (PostOpAttr post : getCall().getPostOps())
+    if (failed(check(post.getView())))
+      return failure();
+  return success();
+}
+
+LogicalResult CopyOp::verify() {
+  int64_t from = ::partita::plan::getByteSize(
+      cast<SlotType>(getSource().getType()).getTensor());
+  int64_t to = ::partita::plan::getByteSize(
+      cast<SlotType>(getDestination().getType()).getTensor());
+  if (from != to)
+    return emitOpError("(C1) copies ")
+           << from << " bytes into a slot of " << to << " bytes";
+  return success();
+}

@@ -1,0 +1,320 @@
+//===- PlanOps.td - A program a device -----------------------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_PLAN_PLANOPS_TD
+#define PARTITA_DIALECTS_PLAN_PLANOPS_TD
+
+include "dialects/plan/PlanAttrs.td"
+include "dialects/plan/PlanInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+//===----------------------------------------------------------------------===//
+// Types and enums
+//===----------------------------------------------------------------------===//
+
+def Plan_SlotType : TypeDef<Plan_Dialect, "Slot"> {
+  let mnemonic = "slot";
+  let summary = "bytes of a device that hold a dense row-major tensor";
+  let parameters = (ins "::mlir::RankedTensorType":$tensor);
+  let assemblyFormat = "`<` $tensor `>`";
+}
+
+def Plan_Space : I32EnumAttr<"Space", "where the bytes of a slot lie", [
+    I32EnumAttrCase<"arena", 0>, I32EnumAttrCase<"constant", 1>, I32EnumAttrCase<"weight", 2>]> {
+  let cppNamespace = "::partita::plan";
+  let genSpecializedAttr = 0;
+}
+def Plan_SpaceAttr : EnumAttr<Plan_Dialect, Plan_Space, "space">;
+
+def Plan_PortKind : I32EnumAttr<"PortKind", "on which side of the model a port is", [
+    I32EnumAttrCase<"input", 0>, I32EnumAttrCase<"output", 1>, I32EnumAttrCase<"bound_input", 2>]> {
+  let cppNamespace = "::partita::plan";
+  let genSpecializedAttr = 0;
+}
+def Plan_PortKindAttr : EnumAttr<Plan_Dialect, Plan_PortKind, "port_kind">;
+
+class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// The whole
+//===----------------------------------------------------------------------===//
+
+def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "what holds for the plan as a whole";
+  let description = [{
+    Constraints:
+    * (C1) `micro_batches` is at least 1.
+
+    ```mlir
+    plan.model "mnist" strategy "pipelined" schedule "fill-drain" micro_batches 4 step_ns 81000 bubble 2.5e-01
+    ```
+  }];
+  let arguments = (ins StrAttr:$model, StrAttr:$strategy, StrAttr:$schedule,
+    I64Attr:$micro_batches, I64Attr:$step_ns, F64Attr:$bubble);
+  let assemblyFormat = [{
+    $model `strategy` $strategy `schedule` $schedule `micro_batches` $micro_batches
+    `step_ns` $step_ns `bubble` $bubble attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Plan_PortOp : Plan_Op<"port", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "an input or output of the model";
+  let description = [{
+    `type` is that of one micro-batch, `index` the position among the model's own
+    inputs or outputs. The ports of a kind are numbered in the order in which they
+    stand.
+
+    Constraints:
+    * (C1) `batch_axis` is -1 or a dimension of `type`.
+
+    ```mlir
+    plan.port input "x" index 0 batch_axis 0 : tensor<8x1x28x28xf32>
+    ```
+  }];
+  let arguments = (ins Plan_PortKindAttr:$kind, StrAttr:$port_name, I64Attr:$index,
+    I64Attr:$batch_axis, TypeAttr:$type);
+  let assemblyFormat = "$kind $port_name `index` $index `batch_axis` $batch_axis `:` $type attr-dict";
+  let hasVerifier = 1;
+}
+
+def Plan_StageOp : Plan_Op<"stage", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "what was decided about a stage, for people";
+  let arguments = (ins StrAttr:$stage_name, FlatSymbolRefAttr:$device, StrArrayAttr:$blocks,
+    I64Attr:$flops, I64Attr:$parameter_bytes, I64Attr:$activation_bytes,
+    I64Attr:$sent_bytes, I64Attr:$peak_bytes, I64Attr:$duration_ns);
+  let assemblyFormat = [{
+    $stage_name `on` $device `blocks` $blocks `flops` $flops `parameters` $parameter_bytes
+    `activations` $activation_bytes `sent` $sent_bytes `peak` $peak_bytes `ns` $duration_ns attr-dict
+  }];
+}
+
+def Plan_ChannelOp : Plan_Op<"channel", [Symbol, HasParent<"::mlir::ModuleOp">,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a value that crosses devices";
+  let description = [{
+    With 0 bytes it is a token: only order.
+
+    Constraints:
+    * (C1) `source` and `target` are devices of the module, and not the same.
+    * (C2) `bytes` is not negative.
+
+    ```mlir
+    plan.channel @c0 "conv1_out" from @d0 to @d1 bytes 4096 reason "F0 makes it, F1 reads it"
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$value, FlatSymbolRefAttr:$source,
+    FlatSymbolRefAttr:$target, I64Attr:$bytes, StrAttr:$reason);
+  let assemblyFormat = "$sym_name $value `from` $source `to` $target `bytes` $bytes `reason` $reason attr-dict";
+}
+
+def Plan_DeviceOp : Plan_Op<"device", [Symbol, SymbolTable, SingleBlock, NoTerminator,
+    NoRegionArguments, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "a device: its memory, its units, its load program and its program of one step";
+  let description = [{
+    Steps (`run`, `send`, ...) stand in the device's total order.
+
+    ```mlir
+    plan.device @d0 "cpu:0" arena 4096 constant 0 {
+      %x = plan.slot arena at 0 : !plan.slot<tensor<8xf32>>
+      %y = plan.slot arena at 64 : !plan.slot<tensor<8xf32>>
+      plan.unit @F0 stage 0 ns 1200 {
+        plan.dispatch #plan.kernel<"k0", extent = 8, grain = 8>(%x) -> (%y) label "relu" flops 8 bytes 64
+          : (!plan.slot<tensor<8xf32>>) -> !plan.slot<tensor<8xf32>>
+      }
+      plan.load_input 0 micro_batch 0 to %x : !plan.slot<tensor<8xf32>>
+      plan.run @F0 micro_batch 0
+      plan.store_output 0 micro_batch 0 from %y : !plan.slot<tensor<8xf32>>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device_name, I64Attr:$arena_bytes,
+    I64Attr:$constant_bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name $device_name `arena` $arena_bytes `constant` $constant_bytes
+    attr-dict-with-keyword $body
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes and work
+//===----------------------------------------------------------------------===//
+
+def Plan_SlotOp : Plan_Op<"slot", [HasParent<"DeviceOp">]> {
+  let summary = "a slot: one value's bytes in the arena, the constant region or a weight";
+  let description = [{
+    A value has one slot, whatever the shapes under which it is read; slots of
+    values that do not live at the same time may share bytes.
+
+    Constraints:
+    * (C1) in `arena` and `constant` there is an `offset`, a multiple of 64, and no `weight`; in `weight` the other way round.
+    * (C2) the slot ends within its device's arena or constant region.
+
+    ```mlir
+    %x = plan.slot arena at 128 : !plan.slot<tensor<8x4xf32>>
+    %w = plan.slot weight @conv1.weight : !plan.slot<tensor<4x3xf32>>
+    ```
+  }];
+  let arguments = (ins Plan_SpaceAttr:$space, OptionalAttr<I64Attr>:$offset,
+    OptionalAttr<FlatSymbolRefAttr>:$weight);
+  let results = (outs Plan_SlotType:$slot);
+  let assemblyFormat = "$space (`at` $offset^)? ($weight^)? attr-dict `:` type($slot)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Bytes of the slot's tensor.
+    int64_t getByteSize();
+  }];
+}
+
+def Plan_UnitOp : Plan_Op<"unit", [Symbol, SingleBlock, NoTerminator, HasParent<"DeviceOp">]> {
+  let summary = "a stage's work on one micro-batch";
+  let description = [{
+    The block's arguments stand for slots that differ from one run to another.
+
+    Constraints:
+    * (C1) every argument is a slot.
+    * (C2) only instructions stand in it.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$stage, I64Attr:$duration_ns);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `stage` $stage `ns` $duration_ns attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
+def Plan_LoadOp : Plan_Op<"load", [SingleBlock, NoTerminator, NoRegionArguments, HasParent<"DeviceOp">]> {
+  let summary = "the load program: computes the constant region from the weights, once";
+  let description = [{
+    Constraints:
+    * (C1) only instructions stand in it.
+  }];
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
+class Plan_Instruction<string mnemonic, list<Trait> traits = []>
+    : Plan_Op<mnemonic, !listconcat([ParentOneOf<["UnitOp", "LoadOp"]>,
+        DeclareOpInterfaceMethods<Plan_InstructionOpInterface>], traits)>;
+
+def Plan_DispatchOp : Plan_Instruction<"dispatch", [AttrSizedOperandSegments]> {
+  let summary = "a compiled kernel on slots";
+  let arguments = (ins Plan_KernelAttr:$kernel, Variadic<Plan_SlotType>:$inputs,
+    Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes);
+  let assemblyFormat = [{
+    $kernel `(` $inputs `)` `->` `(` $outputs `)` `label` $label `flops` $flops `bytes` $bytes
+    attr-dict `:` functional-type($inputs, $outputs)
+  }];
+}
+
+def Plan_CallOp : Plan_Instruction<"call", [AttrSizedOperandSegments]> {
+  let summary = "a library call on slots";
+  let description = [{
+    The views of `call` count the inputs, then the outputs.
+
+    Constraints:
+    * (C1) every view names one of them.
+    * (C2) every view stays within the bytes of its slot.
+  }];
+  let arguments = (ins Plan_CallAttr:$call, Variadic<Plan_SlotType>:$inputs,
+    Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes);
+  let assemblyFormat = [{
+    $call `(` $inputs `)` `->` `(` $outputs `)` `label` $label `flops` $flops `bytes` $bytes
+    attr-dict `:` functional-type($inputs, $outputs)
+  }];
+  let hasVerifier = 1;
+}
+
+def Plan_CopyOp : Plan_Instruction<"copy"> {
+  let summary = "the bytes of one slot into another";
+  let description = [{
+    Constraints:
+    * (C1) both slots have the same number of bytes.
+  }];
+  let arguments = (ins Plan_SlotType:$source, Plan_SlotType:$destination, StrAttr:$label);
+  let assemblyFormat = "$source `to` $destination `label` $label attr-dict `:` type($source) `,` type($destination)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+class Plan_Step<string mnemonic, list<Trait> traits = []>
+    : Plan_Op<mnemonic, !listconcat([HasParent<"DeviceOp">,
+        DeclareOpInterfaceMethods<Plan_ScheduleStepOpInterface>], traits)>;
+
+def Plan_RunOp : Plan_Step<"run", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a unit on a micro-batch";
+  let description = [{
+    Constraints:
+    * (C1) `unit` is a unit of the device.
+    * (C2) the bindings have the number and types of the unit's arguments.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$unit, I64Attr:$micro_batch, Variadic<Plan_SlotType>:$bindings);
+  let assemblyFormat = "$unit `micro_batch` $micro_batch (`(` $bindings^ `)` `:` type($bindings))? attr-dict";
+}
+
+class Plan_ChannelStep<string mnemonic, dag moreArguments>
+    : Plan_Step<mnemonic, [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let arguments = !con((ins FlatSymbolRefAttr:$channel, I64Attr:$micro_batch), moreArguments);
+}
+
+def Plan_SendOp : Plan_ChannelStep<"send", (ins Optional<Plan_SlotType>:$slot)> {
+  let summary = "posts a slot on a channel; does not block";
+  let description = [{
+    The slot must not be written before the `wait` with the same channel and
+    micro-batch. Without a slot it is a token.
+
+    Constraints:
+    * (C1) `channel` is a channel of the module, and this device its source.
+    * (C2) the slot has the channel's number of bytes (a token: 0).
+  }];
+  let assemblyFormat = "$channel `micro_batch` $micro_batch (`from` $slot^ `:` type($slot))? attr-dict";
+}
+
+def Plan_RecvOp : Plan_ChannelStep<"recv", (ins Optional<Plan_SlotType>:$slot)> {
+  let summary = "blocks until what was sent on a channel has arrived in a slot";
+  let description = [{
+    Constraints:
+    * (C1) `channel` is a channel of the module, and this device its target.
+    * (C2) the slot has the channel's number of bytes (a token: 0).
+  }];
+  let assemblyFormat = "$channel `micro_batch` $micro_batch (`to` $slot^ `:` type($slot))? attr-dict";
+}
+
+def Plan_WaitOp : Plan_ChannelStep<"wait", (ins)> {
+  let summary = "blocks until the receiver has taken what was sent";
+  let description = [{
+    Constraints:
+    * (C1) `channel` is a channel of the module, and this device its source.
+  }];
+  let assemblyFormat = "$channel `micro_batch` $micro_batch attr-dict";
+}
+
+def Plan_LoadInputOp : Plan_Step<"load_input", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the sample's bytes of an input come into a slot";
+  let description = [{
+    Constraints:
+    * (C1) `port` counts the module's input ports, and the slot has its number of bytes.
+  }];
+  let arguments = (ins I64Attr:$port, I64Attr:$micro_batch, Plan_SlotType:$slot);
+  let assemblyFormat = "$port `micro_batch` $micro_batch `to` $slot attr-dict `:` type($slot)";
+}
+
+def Plan_StoreOutputOp : Plan_Step<"store_output", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a slot goes to an output";
+  let description = [{
+    Constraints:
+    * (C1) `port` counts the module's output ports, and the slot has its number of bytes.
+  }];
+  let arguments = (ins I64Attr:$port, I64Attr:$micro_batch, Plan_SlotType:$slot);
+  let assemblyFormat = "$port `micro_batch` $micro_batch `from` $slot attr-dict `:` type($slot)";
+}
+
+#endif // PARTITA_DIALECTS_PLAN_PLANOPS_TD
