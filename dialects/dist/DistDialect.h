@@ -1,0 +1,43 @@
+//===- DistDialect.h - The dist dialect ---------------------------*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_DIST_DISTDIALECT_H
+#define PARTITA_DIALECTS_DIST_DISTDIALECT_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/dist/DistDialect.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/dist/DistTypes.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/dist/DistOps.h.inc"
+
+namespace partita::dist {
+
+/// Names of the dialect's discardable attributes.
+inline constexpr llvm::StringLiteral kAnnotatedStageAttr =
+    "dist.annotated_stage";
+inline constexpr llvm::StringLiteral kBlockAttr = "dist.block";
+inline constexpr llvm::StringLiteral kStageAttr = "dist.stage";
+inline constexpr llvm::StringLiteral kDevicesAttr = "dist.devices";
+inline constexpr llvm::StringLiteral kMicroBatchesAttr = "dist.micro_batches";
+inline constexpr llvm::StringLiteral kStrategyAttr = "dist.strategy";
+inline constexpr llvm::StringLiteral kScheduleAttr = "dist.schedule";
+
+/// The tensor type of a plain or placed tensor.
+mlir::RankedTensorType getTensorType(mlir::Type type);
+
+} // namespace partita::dist
+
+#endif // PARTITA_DIALECTS_DIST_DISTDIALECT_H

@@ -1,0 +1,129 @@
+//===- DistOps.td - Where a model is computed ----------------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_DIST_DISTOPS_TD
+#define PARTITA_DIALECTS_DIST_DISTOPS_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Dist_Dialect : Dialect {
+  let name = "dist";
+  let cppNamespace = "::partita::dist";
+  let summary = "Where a model is computed: meshes, blocks, stages, transfers";
+  let description = [{
+    Discardable attributes of this dialect:
+
+    | attribute | on | meaning |
+    | --- | --- | --- |
+    | `dist.annotated_stage` | any op | stage that the ONNX model itself names |
+    | `dist.block` | any op | the user's or the planner's block it belongs to |
+    | `dist.stage` | any op | number of the stage that computes it |
+    | `dist.devices` | the model's function | device of each stage |
+    | `dist.micro_batches` | the same | micro-batches of one step |
+    | `dist.strategy` | the same | `pipelined`, or `sharded`: one device at a time |
+    | `dist.schedule` | the same | order of units, e.g. `fill-drain` |
+  }];
+  let useDefaultTypePrinterParser = 1;
+}
+
+def Dist_PlacedType : TypeDef<Dist_Dialect, "Placed"> {
+  let mnemonic = "placed";
+  let summary = "a tensor that lies on a mesh";
+  let description = [{
+    A value of one mesh is of another type than the same value on another mesh,
+    so that reading it there without a transfer is a type error.
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$tensor, "::mlir::FlatSymbolRefAttr":$mesh);
+  let assemblyFormat = "`<` $tensor `,` $mesh `>`";
+}
+
+def Dist_Value : AnyTypeOf<[AnyStaticShapeTensor, Dist_PlacedType], "tensor of the host or placed tensor">;
+
+class Dist_Op<string mnemonic, list<Trait> traits = []> : Op<Dist_Dialect, mnemonic, traits>;
+
+def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
+  let summary = "devices that compute together";
+  let description = [{
+    Constraints:
+    * (C1) `devices` is not empty; its numbers are distinct and not negative.
+
+    ```mlir
+    dist.mesh @d0 [0]
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$devices);
+  let assemblyFormat = "$sym_name $devices attr-dict";
+  let hasVerifier = 1;
+}
+
+def Dist_StageOp : Dist_Op<"stage", [IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">,
+    RecursiveMemoryEffects, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the part of a model that one mesh computes in one go";
+  let description = [{
+    Operands are inputs of the model (plain tensors: the host feeds them) or
+    values placed on the stage's mesh. Inside, values are plain tensors.
+
+    Constraints:
+    * (C1) `mesh` is a mesh of the module.
+    * (C2) placed operands, and all results, are placed on `mesh`.
+    * (C3) the block's arguments have the tensor types of the operands.
+    * (C4) the yielded values have the tensor types of the results.
+
+    ```mlir
+    %y = dist.stage "F0" 0 on @d0 blocks ["B1"] (%x) : (tensor<8xf32>) -> !dist.placed<tensor<8xf32>, @d0> {
+    ^bb0(%a: tensor<8xf32>):
+      %r = nn.relu %a : tensor<8xf32>
+      dist.yield %r : tensor<8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$stage_name, I64Attr:$stage, FlatSymbolRefAttr:$mesh,
+    StrArrayAttr:$blocks, Variadic<Dist_Value>:$inputs);
+  let results = (outs Variadic<Dist_PlacedType>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $stage_name $stage `on` $mesh `blocks` $blocks `(` $inputs `)` attr-dict-with-keyword
+    `:` functional-type($inputs, $outputs) $body
+  }];
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    YieldOp getYield();
+  }];
+}
+
+def Dist_YieldOp : Dist_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"StageOp">]> {
+  let summary = "the results of a stage";
+  let arguments = (ins Variadic<AnyStaticShapeTensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{}]>];
+}
+
+def Dist_TransferOp : Dist_Op<"transfer", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a value goes to another mesh";
+  let description = [{
+    `reason` says in words why it must.
+
+    Constraints:
+    * (C1) `value` and `result` have the same tensor type.
+    * (C2) they are placed on different meshes of the module.
+
+    ```mlir
+    %t = dist.transfer %y reason "F0 makes 'relu1', F1 reads it"
+      : !dist.placed<tensor<8xf32>, @d0> -> !dist.placed<tensor<8xf32>, @d1>
+    ```
+  }];
+  let arguments = (ins Dist_PlacedType:$value, StrAttr:$reason);
+  let results = (outs Dist_PlacedType:$result);
+  let assemblyFormat = "$value `reason` $reason attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif // PARTITA_DIALECTS_DIST_DISTOPS_TD
