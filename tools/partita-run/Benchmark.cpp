@@ -1,0 +1,208 @@
+//===- Benchmark.cpp - Measuring steps ------------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Benchmark.h"
+
+#include "Format.h"
+#include "Progress.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace partita::run {
+
+using runtime::DeviceMemory;
+using runtime::Expected;
+using runtime::Status;
+using runtime::StepBinding;
+
+namespace {
+
+struct Measurement {
+  std::vector<double> wall; ///< nanoseconds, by run
+  std::vector<double> busy; ///< of all devices together, by run
+  std::vector<DeviceMemory> memory;
+};
+
+struct Result {
+  double median = 0, p10 = 0, p90 = 0; ///< nanoseconds
+  double samplesPerSecond = 0;
+  double bubble = 0;
+};
+
+/// The memory of all devices, on process 0.
+std::vector<DeviceMemory> gatherMemory(Context &context) {
+  std::vector<DeviceMemory> mine = context.session->memory();
+  std::vector<DeviceMemory> all;
+  for (const std::vector<uint8_t> &part :
+       context.team.gather({reinterpret_cast<const uint8_t *>(mine.data()),
+                            mine.size() * sizeof(DeviceMemory)})) {
+    size_t old = all.size();
+    all.resize(old + part.size() / sizeof(DeviceMemory));
+    if (!part.empty())
+      std::memcpy(all.data() + old, part.data(), part.size());
+  }
+  return all;
+}
+
+Measurement measure(Context &context, Feed &feed) {
+  const Options &options = context.options;
+  std::vector<std::vector<uint8_t>> outputs;
+  StepBinding binding;
+  feed.fillWhole(binding);
+  for (const Port &port : context.model.outputs) {
+    outputs.emplace_back(port.usedBy(context.team.device())
+                             ? size_t(port.bytes()) *
+                                   size_t(context.model.microBatches)
+                             : 0);
+    binding.outputs.push_back(outputs.back().empty() ? nullptr
+                                                     : outputs.back().data());
+  }
+  Measurement result;
+  Progress progress("measuring", options.warmup + options.runs,
+                    context.team.root() && !options.json);
+  for (int i = 0; i < options.warmup + options.runs; ++i) {
+    // Steps begin together, or a process would fill its pipeline while others
+    // still drain theirs and the times would not be those of a step.
+    context.team.barrier();
+    auto begin = std::chrono::steady_clock::now();
+    Status status = context.session->run(binding);
+    std::chrono::duration<double, std::nano> wall =
+        std::chrono::steady_clock::now() - begin;
+    if (!status.ok())
+      context.team.fail(status);
+    progress.update(i + 1);
+    if (i < options.warmup)
+      continue;
+    const std::vector<int64_t> &busy = context.session->busyNs();
+    result.wall.push_back(wall.count());
+    result.busy.push_back(std::accumulate(busy.begin(), busy.end(), 0.0));
+  }
+  if (context.profile)
+    context.profile->add(context.session->profile(), 0);
+  context.team.max(result.wall);
+  context.team.sum(result.busy);
+  result.memory = gatherMemory(context);
+  return result;
+}
+
+Result evaluate(const Model &model, const Measurement &measurement) {
+  Result result;
+  std::vector<double> sorted = measurement.wall;
+  std::sort(sorted.begin(), sorted.end());
+  result.median = percentile(sorted, 0.5);
+  result.p10 = percentile(sorted, 0.1);
+  result.p90 = percentile(sorted, 0.9);
+  const double samples = double(model.samples() * model.microBatches);
+  result.samplesPerSecond =
+      result.median > 0 ? samples / (result.median / 1e9) : 0;
+  const double working = std::max(1, model.workingDevices());
+  std::vector<double> bubbles;
+  for (size_t i = 0; i < measurement.wall.size(); ++i)
+    bubbles.push_back(1 -
+                      measurement.busy[i] / (working * measurement.wall[i]));
+  std::sort(bubbles.begin(), bubbles.end());
+  result.bubble = percentile(bubbles, 0.5);
+  return result;
+}
+
+void printJson(const Model &model, const Result &result,
+               const Measurement &measurement) {
+  nlohmann::ordered_json json = {
+      {"artifact", model.file},
+      {"devices", model.devices},
+      {"micro_batches", model.microBatches},
+      {"samples_per_step", model.samples() * model.microBatches},
+      {"runs", measurement.wall.size()},
+      {"median_ms", result.median / 1e6},
+      {"p10_ms", result.p10 / 1e6},
+      {"p90_ms", result.p90 / 1e6},
+      {"samples_per_s", result.samplesPerSecond},
+      {"bubble_measured", result.bubble},
+      {"bubble_predicted", model.plan->bubble()},
+      {"predicted_ms", double(model.plan->step_ns()) / 1e6},
+      {"memory", nlohmann::ordered_json::array()}};
+  for (size_t d = 0; d < measurement.memory.size(); ++d) {
+    const DeviceMemory &memory = measurement.memory[d];
+    json["memory"].push_back({{"device", model.deviceName(int(d))},
+                              {"arena_bytes", memory.arena},
+                              {"arena_touched_bytes", memory.arena_touched},
+                              {"constant_bytes", memory.constants},
+                              {"packed_bytes", memory.packed},
+                              {"workspace_bytes", memory.workspace},
+                              {"mapped_bytes", memory.mapped}});
+  }
+  std::printf("%s\n", json.dump(-1, ' ', false,
+                                nlohmann::json::error_handler_t::replace)
+                          .c_str());
+}
+
+void printText(const Model &model, const Result &result,
+               const Measurement &measurement, int warmup) {
+  std::printf("%s: %d device%s, %s, %d micro-batch%s of %lld sample%s\n",
+              model.file.c_str(), model.devices, model.devices == 1 ? "" : "s",
+              runtime::text(model.plan->strategy()), model.microBatches,
+              model.microBatches == 1 ? "" : "es",
+              static_cast<long long>(model.samples()),
+              model.samples() == 1 ? "" : "s");
+  std::printf("%zu steps measured, after %d to warm up\n\n",
+              measurement.wall.size(), warmup);
+  std::printf("step     median %s   p10 %s   p90 %s   predicted %s\n",
+              timeText(result.median).c_str(), timeText(result.p10).c_str(),
+              timeText(result.p90).c_str(),
+              timeText(double(model.plan->step_ns())).c_str());
+  std::printf("samples  %s a second\n",
+              numberText(result.samplesPerSecond).c_str());
+  std::printf("bubble   measured %.3f   predicted %.3f\n\n", result.bubble,
+              model.plan->bubble());
+  Table table({"device", "arena planned", "arena used", "constants",
+               "packed weights", "workspace", "mapped weights"},
+              {false, true, true, true, true, true, true});
+  for (size_t d = 0; d < measurement.memory.size(); ++d) {
+    const DeviceMemory &memory = measurement.memory[d];
+    table.add({model.deviceName(int(d)), bytesText(memory.arena),
+               bytesText(memory.arena_touched), bytesText(memory.constants),
+               bytesText(memory.packed), bytesText(memory.workspace),
+               bytesText(memory.mapped)});
+  }
+  std::fputs(table.text().c_str(), stdout);
+}
+
+} // namespace
+
+double percentile(const std::vector<double> &sorted, double q) {
+  if (sorted.empty())
+    return 0;
+  double position = q * double(sorted.size() - 1);
+  size_t below = size_t(std::floor(position));
+  size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] +
+         (position - double(below)) * (sorted[above] - sorted[below]);
+}
+
+int runBenchmark(Context &context, const InputTensors &inputs) {
+  const Model &model = context.model;
+  Expected<Feed> feed = Feed::create(model, inputs, context.team.device());
+  if (!context.team.allWell(feed.status()))
+    return 1;
+  Measurement measurement = measure(context, *feed);
+  if (!context.team.root())
+    return 0;
+  Result result = evaluate(model, measurement);
+  if (context.options.json)
+    printJson(model, result, measurement);
+  else
+    printText(model, result, measurement, context.options.warmup);
+  return 0;
+}
+
+} // namespace partita::run

@@ -1,0 +1,221 @@
+//===- Feed.cpp - Samples cut into micro-batches, and put together again *- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Feed.h"
+
+#include "runtime/io/DType.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace partita::run {
+
+using runtime::Expected;
+using runtime::Status;
+using runtime::StepBinding;
+using runtime::Tensor;
+
+namespace {
+
+/// A port's bytes as [outer, samples along the axis, inner].
+struct Layout {
+  int64_t outer = 1;
+  int64_t inner = 1; ///< bytes
+};
+
+Layout layoutOf(const Port &port) {
+  Layout layout;
+  layout.inner = runtime::elementBytes(port.dtype);
+  for (size_t d = 0; d < port.shape.size(); ++d)
+    if (int(d) < port.batchAxis)
+      layout.outer *= port.shape[d];
+    else if (int(d) > port.batchAxis)
+      layout.inner *= port.shape[d];
+  return layout;
+}
+
+Status checkInput(const Port &port, const Tensor &tensor) {
+  if (tensor.dtype() != port.dtype)
+    return Status::error("the input '" + port.name + "' is given as " +
+                         tensor.typeText() + ", but " + port.typeText() +
+                         " is needed; convert it, for example with "
+                         "x.astype('" +
+                         runtime::dtypeName(port.dtype) + "')");
+  std::vector<int64_t> shape = tensor.shape();
+  bool right = shape.size() == port.shape.size();
+  for (size_t d = 0; right && d < shape.size(); ++d)
+    right = int(d) == port.batchAxis || shape[d] == port.shape[d];
+  if (!right)
+    return Status::error(
+        "the input '" + port.name + "' is given as " + tensor.typeText() +
+        ", but " + port.typeText() + " is needed" +
+        (port.batchAxis >= 0 ? " (N: any number of samples)" : ""));
+  if (port.batchAxis >= 0 && shape[size_t(port.batchAxis)] == 0)
+    return Status::error("the input '" + port.name + "' has no samples");
+  return Status();
+}
+
+} // namespace
+
+Expected<Feed> Feed::create(const Model &model, const InputTensors &inputs,
+                            int device) {
+  Feed feed;
+  feed.ports = &model.inputs;
+  feed.stepBatches = model.microBatches;
+  const Port *first = nullptr; // the first with a batch axis
+  for (size_t i = 0; i < model.inputs.size(); ++i) {
+    const Port &port = model.inputs[i];
+    if (Status status = checkInput(port, *inputs[i]); !status.ok())
+      return status;
+    feed.tensors.push_back(*inputs[i]);
+    const bool used = port.usedBy(device);
+    feed.staging.emplace_back(
+        used ? size_t(port.bytes()) * size_t(model.microBatches) : 0);
+    if (port.batchAxis < 0)
+      continue;
+    int64_t given = inputs[i]->shape()[size_t(port.batchAxis)];
+    if (!first) {
+      first = &port;
+      feed.total = given;
+      feed.perBatch = port.samples();
+    } else if (given * feed.perBatch != feed.total * port.samples()) {
+      return Status::error(
+          "the inputs '" + first->name + "' and '" + port.name +
+          "' do not have the same number of samples: " +
+          std::to_string(feed.total) + " and " + std::to_string(given) +
+          (feed.perBatch == port.samples()
+               ? ""
+               : ", at " + std::to_string(feed.perBatch) + " and " +
+                     std::to_string(port.samples()) + " a micro-batch"));
+    }
+  }
+  feed.batches = (feed.total + feed.perBatch - 1) / feed.perBatch;
+  return feed;
+}
+
+std::optional<int64_t> Feed::extent(const Port &port) const {
+  int64_t scaled = total * port.samples();
+  if (scaled % perBatch != 0)
+    return std::nullopt;
+  return scaled / perBatch;
+}
+
+void Feed::copy(int64_t micro_batch, int place) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (staging[i].empty())
+      continue;
+    const Port &port = (*ports)[i];
+    uint8_t *to = staging[i].data() + port.bytes() * place;
+    const uint8_t *from = tensors[i].data();
+    if (port.batchAxis < 0) {
+      std::memcpy(to, from, size_t(port.bytes()));
+      continue;
+    }
+    const Layout layout = layoutOf(port);
+    const int64_t samples = port.samples();
+    const int64_t given = tensors[i].shape()[size_t(port.batchAxis)];
+    const int64_t begin = micro_batch * samples;
+    const int64_t count = std::min(samples, given - begin);
+    for (int64_t o = 0; o < layout.outer; ++o) {
+      uint8_t *row = to + o * samples * layout.inner;
+      std::memcpy(row, from + (o * given + begin) * layout.inner,
+                  size_t(count * layout.inner));
+      for (int64_t s = count; s < samples; ++s)
+        std::memcpy(row + s * layout.inner, row + (count - 1) * layout.inner,
+                    size_t(layout.inner));
+    }
+  }
+}
+
+void Feed::bind(int count, StepBinding &binding) {
+  binding.micro_batches = count;
+  binding.inputs.resize(staging.size());
+  for (size_t i = 0; i < staging.size(); ++i)
+    binding.inputs[i] = staging[i].empty() ? nullptr : staging[i].data();
+}
+
+void Feed::fill(int64_t step, StepBinding &binding) {
+  const int64_t begin = step * stepBatches;
+  const int count = int(std::min<int64_t>(stepBatches, batches - begin));
+  for (int m = 0; m < count; ++m)
+    copy(begin + m, m);
+  bind(count, binding);
+}
+
+void Feed::fillWhole(StepBinding &binding) {
+  for (int m = 0; m < stepBatches; ++m)
+    copy(m % batches, m);
+  bind(stepBatches, binding);
+}
+
+Expected<Collector> Collector::create(const Model &model, const Feed &feed,
+                                      int device) {
+  Collector collector;
+  collector.ports = &model.outputs;
+  collector.stepBatches = model.microBatches;
+  for (const Port &port : model.outputs) {
+    std::vector<int64_t> shape = port.shape;
+    if (port.batchAxis >= 0) {
+      std::optional<int64_t> extent = feed.extent(port);
+      if (!extent)
+        return Status::error("the output '" + port.name + "' has " +
+                             std::to_string(port.samples()) +
+                             " entries a micro-batch, which does not divide "
+                             "for " +
+                             std::to_string(feed.samples()) + " samples");
+      shape[size_t(port.batchAxis)] = *extent;
+    } else if (feed.microBatches() > 1 || feed.partial()) {
+      return Status::error(
+          "the output '" + port.name +
+          "' has no batch axis, so the results of several micro-batches cannot "
+          "be joined: give exactly " +
+          std::to_string(model.samples()) + " samples");
+    }
+    Expected<Tensor> tensor = Tensor::allocate(port.dtype, shape);
+    if (!tensor)
+      return tensor.status();
+    collector.tensors.push_back(*tensor);
+    collector.staging.emplace_back(
+        port.usedBy(device) ? size_t(port.bytes()) * size_t(model.microBatches)
+                            : 0);
+  }
+  return collector;
+}
+
+void Collector::bind(StepBinding &binding) {
+  binding.outputs.resize(staging.size());
+  for (size_t i = 0; i < staging.size(); ++i)
+    binding.outputs[i] = staging[i].empty() ? nullptr : staging[i].data();
+}
+
+void Collector::take(int64_t step, int count) {
+  for (size_t i = 0; i < staging.size(); ++i) {
+    if (staging[i].empty())
+      continue;
+    const Port &port = (*ports)[i];
+    if (port.batchAxis < 0) {
+      std::memcpy(tensors[i].mutableData(), staging[i].data(),
+                  size_t(port.bytes()));
+      continue;
+    }
+    const Layout layout = layoutOf(port);
+    const int64_t samples = port.samples();
+    const int64_t wanted = tensors[i].shape()[size_t(port.batchAxis)];
+    for (int m = 0; m < count; ++m) {
+      const int64_t begin = (step * stepBatches + m) * samples;
+      const int64_t kept = std::min(samples, wanted - begin);
+      for (int64_t o = 0; o < layout.outer && kept > 0; ++o)
+        std::memcpy(
+            tensors[i].mutableData() + (o * wanted + begin) * layout.inner,
+            staging[i].data() + port.bytes() * m + o * samples * layout.inner,
+            size_t(kept * layout.inner));
+    }
+  }
+}
+
+} // namespace partita::run

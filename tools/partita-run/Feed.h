@@ -1,0 +1,91 @@
+//===- Feed.h - Samples cut into micro-batches, and put together again *- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A plan computes micro-batches of a fixed shape. Any number of samples is cut
+// along the batch axis; the last micro-batch is filled up by repeating the last
+// sample, and what that gives is thrown away. A step takes up to
+// Plan.micro_batches of them.
+//
+//   port [4, 3], batch axis 0; plan of 2 micro-batches; input [10, 3]
+//   step 0: samples 0..3 and 4..7    step 1: samples 8, 9, 9, 9
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TOOLS_PARTITA_RUN_FEED_H
+#define PARTITA_TOOLS_PARTITA_RUN_FEED_H
+
+#include "Inputs.h"
+#include "Model.h"
+
+#include "runtime/core/Session.h"
+
+namespace partita::run {
+
+class Feed {
+public:
+  /// Checks type, shape and number of samples of every input. `device`: the
+  /// only device of this process, or -1; ports it does not touch stay null.
+  static runtime::Expected<Feed> create(const Model &model,
+                                        const InputTensors &inputs, int device);
+
+  /// Samples of the inputs that have a batch axis; 1 if none has.
+  int64_t samples() const { return total; }
+  int64_t microBatches() const { return batches; }
+  /// Whether the last micro-batch is not full.
+  bool partial() const { return total % perBatch != 0; }
+  int64_t steps() const { return (batches + stepBatches - 1) / stepBatches; }
+
+  /// Fills the inputs of step `step` of the samples' steps.
+  void fill(int64_t step, runtime::StepBinding &binding);
+  /// Fills all micro-batches of a step, repeating the samples from the first on
+  /// if there are too few.
+  void fillWhole(runtime::StepBinding &binding);
+
+  /// How many elements a port's axis has for all samples together; empty if
+  /// that is no whole number.
+  std::optional<int64_t> extent(const Port &port) const;
+
+private:
+  void copy(int64_t micro_batch, int place);
+  void bind(int count, runtime::StepBinding &binding);
+
+  const std::vector<Port> *ports = nullptr;
+  std::vector<runtime::Tensor> tensors;
+  std::vector<std::vector<uint8_t>> staging; ///< by port; empty: not touched
+  int64_t total = 1;
+  int64_t perBatch = 1;
+  int64_t batches = 1;
+  int stepBatches = 1;
+};
+
+/// Gathers the outputs of the steps.
+class Collector {
+public:
+  /// An error if an output without a batch axis would have to be joined from
+  /// several micro-batches.
+  static runtime::Expected<Collector> create(const Model &model,
+                                             const Feed &feed, int device);
+
+  /// Points the step's outputs to where `take` expects them.
+  void bind(runtime::StepBinding &binding);
+  /// Puts what step `step` gave in its place.
+  void take(int64_t step, int count);
+
+  /// One tensor for each of Model.outputs.
+  std::vector<runtime::Tensor> &results() { return tensors; }
+
+private:
+  const std::vector<Port> *ports = nullptr;
+  std::vector<runtime::Tensor> tensors;
+  std::vector<std::vector<uint8_t>> staging;
+  int stepBatches = 1;
+};
+
+} // namespace partita::run
+
+#endif // PARTITA_TOOLS_PARTITA_RUN_FEED_H

@@ -1,0 +1,96 @@
+//===- Format.cpp - Numbers and tables for people ---------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Format.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace partita::run {
+
+namespace {
+
+std::string scaled(double value, double step,
+                   const std::vector<const char *> &units) {
+  size_t unit = 0;
+  while (std::fabs(value) >= step && unit + 1 < units.size()) {
+    value /= step;
+    ++unit;
+  }
+  return numberText(value, 3) + " " + units[unit];
+}
+
+/// Characters a terminal shows, for UTF-8: all but continuation bytes.
+size_t width(const std::string &text) {
+  return size_t(std::count_if(text.begin(), text.end(),
+                              [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+} // namespace
+
+std::string numberText(double value, int digits) {
+  if (!std::isfinite(value))
+    return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  char text[64];
+  double magnitude = std::fabs(value);
+  if (magnitude >= 1e9 || (magnitude > 0 && magnitude < 1e-6)) {
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    return text;
+  }
+  int whole = magnitude >= 1 ? int(std::log10(magnitude)) + 1 : 1;
+  std::snprintf(text, sizeof text, "%.*f", std::max(0, digits - whole), value);
+  return text;
+}
+
+std::string bytesText(int64_t bytes) {
+  if (bytes < 1024)
+    return std::to_string(bytes) + " B";
+  return scaled(double(bytes), 1024, {"B", "KiB", "MiB", "GiB", "TiB"});
+}
+
+std::string flopsText(int64_t flops) {
+  return scaled(double(flops), 1000,
+                {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"});
+}
+
+std::string timeText(double nanoseconds) {
+  if (nanoseconds >= 1e9)
+    return numberText(nanoseconds / 1e9) + " s";
+  return numberText(nanoseconds / 1e6) + " ms";
+}
+
+Table::Table(std::vector<std::string> header, std::vector<bool> right)
+    : right(std::move(right)) {
+  rows.push_back(std::move(header));
+}
+
+void Table::add(std::vector<std::string> row) {
+  row.resize(rows[0].size());
+  rows.push_back(std::move(row));
+}
+
+std::string Table::text() const {
+  std::vector<size_t> widths(rows[0].size(), 0);
+  for (const std::vector<std::string> &row : rows)
+    for (size_t c = 0; c < row.size(); ++c)
+      widths[c] = std::max(widths[c], width(row[c]));
+  std::string result;
+  for (const std::vector<std::string> &row : rows) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c) {
+      std::string padding(widths[c] - width(row[c]), ' ');
+      line += (c ? "  " : "");
+      line += right[c] ? padding + row[c] : row[c] + padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    result += line + "\n";
+  }
+  return result;
+}
+
+} // namespace partita::run

@@ -1,0 +1,228 @@
+//===- Inputs.cpp - From the command line to a tensor for every input *- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Inputs.h"
+
+#include "runtime/io/Names.h"
+#include "runtime/io/TensorFiles.h"
+
+#include <cstring>
+#include <filesystem>
+
+namespace partita::run {
+
+using runtime::Expected;
+using runtime::NamedTensor;
+using runtime::Status;
+using runtime::Tensor;
+
+namespace {
+
+std::optional<size_t> find(const std::vector<Port> &ports,
+                           const std::string &name) {
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (ports[i].name == name)
+      return i;
+  return std::nullopt;
+}
+
+Status unknownInput(const Model &model, const std::string &name) {
+  if (find(model.boundInputs, name))
+    return Status::error("the input '" + name +
+                         "' was fixed when the model was compiled; nothing can "
+                         "be given for it");
+  return Status::error(
+      runtime::unknownName("input", name, namesOf(model.inputs)));
+}
+
+struct Argument {
+  std::optional<size_t> input; ///< empty: the file must tell, or there is one
+  std::string path;
+};
+
+/// Names and paths may both contain '=', so known names are tried first.
+Expected<Argument> parseArgument(const Model &model,
+                                 const std::string &argument) {
+  for (size_t at = argument.find('='); at != std::string::npos;
+       at = argument.find('=', at + 1))
+    if (auto input = find(model.inputs, argument.substr(0, at)))
+      return Argument{input, argument.substr(at + 1)};
+  size_t at = argument.find('=');
+  std::error_code error;
+  if (at != std::string::npos && !std::filesystem::exists(argument, error))
+    return unknownInput(model, argument.substr(0, at));
+  return Argument{std::nullopt, argument};
+}
+
+Status give(const Model &model, InputTensors &inputs, size_t input,
+            Tensor tensor) {
+  if (inputs[input])
+    return Status::error("the input '" + model.inputs[input].name +
+                         "' is given twice");
+  inputs[input] = std::move(tensor);
+  return Status();
+}
+
+Status readArchive(const Model &model, const Argument &argument,
+                   InputTensors &inputs) {
+  auto expected = [&](const std::string &name) -> std::optional<abi::DType> {
+    if (argument.input)
+      return model.inputs[*argument.input].dtype;
+    if (auto input = find(model.inputs, name))
+      return model.inputs[*input].dtype;
+    if (model.inputs.size() == 1)
+      return model.inputs[0].dtype;
+    return std::nullopt;
+  };
+  Expected<std::vector<NamedTensor>> tensors =
+      runtime::readNpz(argument.path, expected);
+  if (!tensors)
+    return tensors.status();
+  // With one array and one input there is nothing to be confused.
+  if (tensors->size() == 1 && (argument.input || model.inputs.size() == 1))
+    return give(model, inputs, argument.input.value_or(0),
+                (*tensors)[0].tensor);
+  if (argument.input)
+    return Status::error("'" + argument.path + "' has " +
+                         std::to_string(tensors->size()) +
+                         " arrays, but one input was named; leave out '" +
+                         model.inputs[*argument.input].name + "='");
+  for (NamedTensor &item : *tensors) {
+    auto input = find(model.inputs, item.name);
+    if (!input)
+      return Status::error("in '" + argument.path +
+                           "': " + unknownInput(model, item.name).message());
+    if (Status status = give(model, inputs, *input, std::move(item.tensor));
+        !status.ok())
+      return status;
+  }
+  return Status();
+}
+
+/// A small generator whose n-th number is known without the ones before.
+uint64_t scramble(uint64_t value) {
+  value += 0x9E3779B97F4A7C15ull;
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ull;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EBull;
+  return value ^ (value >> 31);
+}
+
+/// A sign, an exponent just below one and any mantissa, in the bits of a small
+/// float format.
+uint32_t smallFloat(uint64_t random, int exponentBits, int mantissaBits,
+                    int bias) {
+  uint32_t mantissa = uint32_t(random) & ((1u << mantissaBits) - 1);
+  uint32_t exponent = uint32_t(bias - 1 - int((random >> 32) % 3));
+  uint32_t sign = uint32_t(random >> 63);
+  return sign << (exponentBits + mantissaBits) | exponent << mantissaBits |
+         mantissa;
+}
+
+void writeRandom(abi::DType dtype, uint64_t random, uint8_t *element) {
+  using abi::DType;
+  auto put = [&](auto value) { std::memcpy(element, &value, sizeof value); };
+  switch (dtype) {
+  case DType::f32:
+    return put(float(int64_t(random) >> 40) / float(1 << 23));
+  case DType::f64:
+    return put(double(int64_t(random) >> 11) / double(int64_t(1) << 52));
+  case DType::f16:
+    return put(uint16_t(smallFloat(random, 5, 10, 15)));
+  case DType::bf16:
+    return put(uint16_t(smallFloat(random, 8, 7, 127)));
+  case DType::f8e4m3fn:
+    return put(uint8_t(smallFloat(random, 4, 3, 7)));
+  case DType::f8e4m3fnuz:
+    return put(uint8_t(smallFloat(random, 4, 3, 8)));
+  case DType::f8e5m2:
+    return put(uint8_t(smallFloat(random, 5, 2, 15)));
+  case DType::f8e5m2fnuz:
+    return put(uint8_t(smallFloat(random, 5, 2, 16)));
+  case DType::f8e8m0:
+    return put(uint8_t(125 + random % 3));
+  default:
+    std::memset(element, 0, size_t(runtime::elementBytes(dtype)));
+    *element = uint8_t(random >> 63);
+  }
+}
+
+} // namespace
+
+Expected<InputTensors> readInputs(const Model &model,
+                                  const std::vector<std::string> &arguments) {
+  InputTensors inputs(model.inputs.size());
+  for (const std::string &text : arguments) {
+    Expected<Argument> argument = parseArgument(model, text);
+    if (!argument)
+      return argument.status();
+    if (runtime::isArchive(argument->path)) {
+      if (Status status = readArchive(model, *argument, inputs); !status.ok())
+        return status;
+      continue;
+    }
+    if (!argument->input) {
+      if (model.inputs.size() != 1)
+        return Status::error("the model has " +
+                             std::to_string(model.inputs.size()) +
+                             " inputs; say which one '" + argument->path +
+                             "' is for, with --input NAME=" + argument->path);
+      argument->input = 0;
+    }
+    const Port &port = model.inputs[*argument->input];
+    Expected<Tensor> tensor = runtime::readTensor(argument->path, port.dtype);
+    if (!tensor)
+      return tensor.status();
+    if (Status status = give(model, inputs, *argument->input, *tensor);
+        !status.ok())
+      return status;
+  }
+  return inputs;
+}
+
+Status checkComplete(const Model &model, const InputTensors &inputs) {
+  std::string missing;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i])
+      missing += "\n  --input '" + model.inputs[i].name + "=FILE'   " +
+                 model.inputs[i].typeText();
+  if (missing.empty())
+    return Status();
+  return Status::error("these inputs are missing:" + missing +
+                       "\n(--benchmark makes up what is missing)");
+}
+
+Status makeUpMissing(const Model &model, int micro_batches,
+                     InputTensors &inputs) {
+  // Follow the inputs that are given in how many samples there are.
+  int64_t batches = micro_batches;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Port &port = model.inputs[i];
+    if (inputs[i] && port.batchAxis >= 0 &&
+        inputs[i]->shape().size() == port.shape.size())
+      batches = inputs[i]->shape()[size_t(port.batchAxis)] / port.samples();
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i])
+      continue;
+    const Port &port = model.inputs[i];
+    std::vector<int64_t> shape = port.shape;
+    if (port.batchAxis >= 0)
+      shape[size_t(port.batchAxis)] *= batches;
+    Expected<Tensor> tensor = Tensor::allocate(port.dtype, shape);
+    if (!tensor)
+      return tensor.status();
+    const int64_t size = runtime::elementBytes(port.dtype);
+    for (int64_t e = 0; e < tensor->elements(); ++e)
+      writeRandom(port.dtype, scramble((uint64_t(i) << 48) + uint64_t(e)),
+                  tensor->mutableData() + e * size);
+    inputs[i] = *tensor;
+  }
+  return Status();
+}
+
+} // namespace partita::run

@@ -1,0 +1,124 @@
+//===- Model.cpp - What partita-run knows of an artifact --------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Model.h"
+
+#include "runtime/io/DType.h"
+#include "runtime/io/Tensor.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace partita::run {
+
+using runtime::length;
+
+namespace {
+
+using PortTables = flatbuffers::Vector<flatbuffers::Offset<partita::abi::Port>>;
+
+std::vector<Port> readPorts(const PortTables *tables) {
+  std::vector<Port> ports;
+  for (int64_t i = 0; i < length(tables); ++i) {
+    const abi::Port *table = tables->Get(flatbuffers::uoffset_t(i));
+    Port port;
+    port.name = runtime::text(table->name());
+    port.dtype = table->dtype();
+    if (table->shape())
+      port.shape.assign(table->shape()->begin(), table->shape()->end());
+    port.batchAxis = table->batch_axis();
+    // An axis without elements counts no samples.
+    if (port.batchAxis >= int(port.shape.size()) ||
+        (port.batchAxis >= 0 && port.shape[size_t(port.batchAxis)] <= 0))
+      port.batchAxis = -1;
+    port.index = table->index();
+    ports.push_back(std::move(port));
+  }
+  return ports;
+}
+
+void addUser(std::vector<Port> &ports, int io, int device) {
+  if (io < 0 || io >= int(ports.size()))
+    return;
+  std::vector<int> &users = ports[size_t(io)].devices;
+  if (users.empty() || users.back() != device)
+    users.push_back(device);
+}
+
+} // namespace
+
+int64_t Port::bytes() const {
+  return runtime::elementCount(shape).value_or(0) *
+         runtime::elementBytes(dtype);
+}
+
+bool Port::usedBy(int device) const {
+  return device < 0 ||
+         std::find(devices.begin(), devices.end(), device) != devices.end();
+}
+
+std::string Port::typeText() const {
+  std::string text = std::string(runtime::dtypeName(dtype)) + " [";
+  for (size_t d = 0; d < shape.size(); ++d)
+    text += (d ? ", " : "") +
+            (int(d) == batchAxis ? "N" : std::to_string(shape[d]));
+  return text + "]";
+}
+
+Model::Model(std::shared_ptr<const runtime::Artifact> opened)
+    : artifact(std::move(opened)), plan(&artifact->plan()),
+      file(std::filesystem::path(artifact->path()).filename().string()),
+      devices(int(length(plan->devices()))),
+      microBatches(plan->micro_batches()), inputs(readPorts(plan->inputs())),
+      outputs(readPorts(plan->outputs())),
+      boundInputs(readPorts(plan->bound_inputs())) {
+  for (int device = 0; device < devices; ++device) {
+    const auto *program = plan->devices()->Get(unsigned(device))->program();
+    for (int64_t i = 0; i < length(program); ++i) {
+      const abi::Step *step = program->Get(flatbuffers::uoffset_t(i));
+      if (step->kind() == abi::StepKind::load_input)
+        addUser(inputs, step->io(), device);
+      if (step->kind() == abi::StepKind::store_output)
+        addUser(outputs, step->io(), device);
+    }
+  }
+}
+
+std::string Model::deviceName(int device) const {
+  if (device < 0 || device >= devices)
+    return "none";
+  return runtime::text(plan->devices()->Get(unsigned(device))->name());
+}
+
+int64_t Model::samples() const {
+  for (const Port &port : inputs)
+    if (port.batchAxis >= 0)
+      return port.samples();
+  return 1;
+}
+
+int Model::workingDevices() const {
+  int working = 0;
+  for (int device = 0; device < devices; ++device) {
+    const auto *program = plan->devices()->Get(unsigned(device))->program();
+    bool runs = false;
+    for (int64_t i = 0; i < length(program) && !runs; ++i)
+      runs =
+          program->Get(flatbuffers::uoffset_t(i))->kind() == abi::StepKind::run;
+    working += runs;
+  }
+  return working;
+}
+
+std::vector<std::string> namesOf(const std::vector<Port> &ports) {
+  std::vector<std::string> names;
+  for (const Port &port : ports)
+    names.push_back(port.name);
+  return names;
+}
+
+} // namespace partita::run

@@ -1,0 +1,63 @@
+//===- Model.h - What partita-run knows of an artifact ----------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TOOLS_PARTITA_RUN_MODEL_H
+#define PARTITA_TOOLS_PARTITA_RUN_MODEL_H
+
+#include "runtime/abi/plan_generated.h"
+#include "runtime/core/Artifact.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace partita::run {
+
+/// An input or output; the shape is that of one micro-batch.
+struct Port {
+  std::string name;
+  abi::DType dtype = abi::DType::f32;
+  std::vector<int64_t> shape;
+  int batchAxis = -1;
+  int index = 0; ///< among the model's own inputs or outputs
+  /// Devices whose program loads or stores it, in increasing order.
+  std::vector<int> devices;
+
+  int64_t bytes() const;
+  /// Samples in one micro-batch; 1 if the port has no batch axis.
+  int64_t samples() const { return batchAxis < 0 ? 1 : shape[batchAxis]; }
+  /// Whether device `device` (-1: any) touches it.
+  bool usedBy(int device) const;
+  /// E.g. "float32 [N, 3, 224, 224]", N for the batch axis.
+  std::string typeText() const;
+};
+
+struct Model {
+  explicit Model(std::shared_ptr<const runtime::Artifact> artifact);
+
+  std::shared_ptr<const runtime::Artifact> artifact;
+  const abi::Plan *plan;
+  std::string file; ///< the artifact's file name without its folder
+  int devices;
+  int microBatches;
+  std::vector<Port> inputs;
+  std::vector<Port> outputs;
+  std::vector<Port> boundInputs;
+
+  std::string deviceName(int device) const;
+  /// Samples in one micro-batch: those of the first input that has any.
+  int64_t samples() const;
+  /// Devices whose program runs at least one unit.
+  int workingDevices() const;
+};
+
+std::vector<std::string> namesOf(const std::vector<Port> &ports);
+
+} // namespace partita::run
+
+#endif // PARTITA_TOOLS_PARTITA_RUN_MODEL_H

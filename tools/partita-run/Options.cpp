@@ -1,0 +1,155 @@
+//===- Options.cpp - The command line of partita-run ------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Options.h"
+
+#include "runtime/abi/artifact.h"
+
+#include <CLI/CLI.hpp>
+
+namespace partita::run {
+
+namespace {
+
+const char *const kDescription =
+    "Runs a compiled model (.partita) on the devices it was compiled for.";
+
+const char *const kExamples = R"(Examples:
+  partita-run mnist.partita --plan
+      what the artifact holds: stages, devices, memory, inputs and outputs
+  partita-run mnist.partita --input image.npy
+      run; print what comes out
+  partita-run bert.partita --input ids=ids.npy --input mask=mask.npy --output out.npz
+      several inputs by name; the keys of out.npz are the outputs' names
+  partita-run bert.partita --input batch.npz --output results/
+      inputs from one archive; one .npy file an output
+  partita-run mnist.partita --test-data test_data_set_0
+      run input_0.pb, ..., compare with output_0.pb, ...; exit 1 if they differ
+  partita-run mnist.partita --benchmark --runs 100 --json
+      times with made-up inputs, as one JSON object
+  partita-run mnist.partita --input x.npy --profile trace.json
+      then open trace.json in https://ui.perfetto.dev or chrome://tracing
+  mpirun -n 2 partita-run mnist.partita --input x.npy --output y.npz
+      one process a device; process 0 prints and writes
+
+Any number of samples may be given along the batch axis: they go through the
+pipeline as micro-batches, in as many steps as needed.)";
+
+std::string versionText() {
+  return "partita-run " PARTITA_VERSION " (artifact format " +
+         std::to_string(abi::kVersion) + ")";
+}
+
+} // namespace
+
+int parseOptions(int argc, char **argv, Options &options) {
+  CLI::App app(kDescription, "partita-run");
+  app.footer(kExamples);
+  app.set_version_flag("--version", versionText());
+  app.add_option("artifact", options.artifact, "The artifact, ART.partita")
+      ->required();
+
+  const char *data = "Data";
+  app.add_option("--input,-i", options.inputs,
+                 "NAME=FILE: an input's samples, .npy or .pb (TensorProto); "
+                 "NAME= may be left out if there is one input. A .npz file "
+                 "gives the inputs its arrays are named after. May be repeated")
+      ->group(data)
+      ->type_name("NAME=FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--output,-o", options.output,
+                 "Write the outputs to an .npz file, or as .npy files into a "
+                 "folder; without it, a summary of each is printed")
+      ->group(data)
+      ->type_name("FILE.npz|FOLDER");
+  app.add_option("--test-data", options.testData,
+                 "Run a folder of input_K.pb, compare with its output_K.pb; or "
+                 "a folder of such folders (test_data_set_*)")
+      ->group(data)
+      ->type_name("FOLDER");
+  app.add_option("--rtol", options.tolerance.rtol,
+                 "Largest relative difference for --test-data")
+      ->group(data)
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--atol", options.tolerance.atol,
+                 "Largest absolute difference for --test-data")
+      ->group(data)
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+
+  const char *devices = "Devices";
+  app.add_option("--devices", options.devices,
+                 "cpu:N, N devices in this process; N must be the number the "
+                 "artifact was compiled for, which is the default")
+      ->group(devices)
+      ->type_name("KIND:N");
+  app.add_option("--threads,-t", options.threads,
+                 "Cores a device; by default the cores there are, divided by "
+                 "the devices")
+      ->group(devices)
+      ->check(CLI::Range(1, 4096));
+  app.add_flag("!--no-pin", options.pin, "Do not pin devices to cores")
+      ->group(devices);
+  app.add_option("--timeout", options.timeout,
+                 "Seconds any device waits for another before the run is given "
+                 "up")
+      ->group(devices)
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+
+  const char *looking = "Looking inside";
+  app.add_flag("--plan", options.plan, "Print the plan; run nothing")
+      ->group(looking);
+  app.add_flag("--benchmark", options.benchmark,
+               "Measure steps; inputs that are not given are made up")
+      ->group(looking);
+  app.add_option("--warmup", options.warmup, "Steps before measuring")
+      ->group(looking)
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000000));
+  app.add_option("--runs", options.runs, "Steps to measure")
+      ->group(looking)
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000000));
+  app.add_option("--profile", options.profile,
+                 "Write a trace for Perfetto or chrome://tracing")
+      ->group(looking)
+      ->type_name("FILE.json");
+  app.add_flag("--json", options.json,
+               "Print --plan or --benchmark as one JSON object")
+      ->group(looking);
+  app.add_flag("--verify-weights", options.verifyWeights,
+               "Read all weights and check their hashes first")
+      ->group(looking);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    // CLI11 has an exit status for each kind of error; we have one.
+    return app.exit(error) == 0 ? 0 : 1;
+  }
+  auto refuse = [](const char *message) {
+    std::cerr << "partita-run: error: " << message << "\n";
+    return 1;
+  };
+  if (options.json && !options.plan && !options.benchmark)
+    return refuse("--json belongs to --plan or --benchmark; outputs are "
+                  "written with --output");
+  if (options.benchmark && !options.testData.empty())
+    return refuse("--benchmark and --test-data exclude each other");
+  if (!options.testData.empty() && !options.inputs.empty())
+    return refuse("--test-data brings its own inputs; leave out --input");
+  if (!options.output.empty() &&
+      (options.benchmark || !options.testData.empty()))
+    return refuse("--output belongs to a plain run; leave out --benchmark and "
+                  "--test-data");
+  return -1;
+}
+
+} // namespace partita::run

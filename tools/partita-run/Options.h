@@ -1,0 +1,43 @@
+//===- Options.h - The command line of partita-run --------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TOOLS_PARTITA_RUN_OPTIONS_H
+#define PARTITA_TOOLS_PARTITA_RUN_OPTIONS_H
+
+#include "runtime/io/Compare.h"
+
+#include <string>
+#include <vector>
+
+namespace partita::run {
+
+struct Options {
+  std::string artifact;
+  std::vector<std::string> inputs; ///< "name=file" or "file"
+  std::string output;
+  std::string testData;
+  runtime::Tolerance tolerance;
+  std::string devices; ///< as given, e.g. "cpu:2"; empty: the plan's
+  int threads = 0;     ///< cores a device; 0: the cores divided by the devices
+  bool pin = true;
+  double timeout = 60;
+  bool benchmark = false;
+  int warmup = 5;
+  int runs = 20;
+  bool json = false;
+  std::string profile;
+  bool plan = false;
+  bool verifyWeights = false;
+};
+
+/// Fills `options`. Returns -1 to go on, otherwise the exit status: 0 after
+/// --help and --version, 1 after a message about what is wrong.
+int parseOptions(int argc, char **argv, Options &options);
+
+} // namespace partita::run
+
+#endif // PARTITA_TOOLS_PARTITA_RUN_OPTIONS_H

@@ -1,0 +1,25 @@
+//===- PlanTable.h - The plan of an artifact, for people and for programs -*-
+// C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TOOLS_PARTITA_RUN_PLANTABLE_H
+#define PARTITA_TOOLS_PARTITA_RUN_PLANTABLE_H
+
+#include "Model.h"
+
+namespace partita::run {
+
+/// Stages with what the compiler decided and predicts, then inputs, outputs and
+/// the values that cross devices.
+std::string planText(const Model &model);
+
+/// The same as one JSON object.
+std::string planJson(const Model &model);
+
+} // namespace partita::run
+
+#endif // PARTITA_TOOLS_PARTITA_RUN_PLANTABLE_H

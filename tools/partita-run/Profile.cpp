@@ -1,0 +1,287 @@
+//===- Profile.cpp - A trace of the run for Perfetto and chrome://tracing -===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Profile.h"
+
+#include "runtime/io/PendingFile.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+namespace partita::run {
+
+using Json = nlohmann::ordered_json;
+using runtime::Status;
+
+namespace {
+
+std::string dump(const Json &json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+double rate(int64_t amount, int64_t nanoseconds) {
+  return nanoseconds > 0 ? double(amount) / double(nanoseconds) : 0;
+}
+
+/// Turns events into the objects of the trace.
+class Writer {
+public:
+  Writer(const Model &model, int64_t origin) : model(model), origin(origin) {}
+
+  Json complete(const Profile::Event &item) {
+    const runtime::ProfileEvent &event = item.event;
+    const abi::Step *step = stepOf(event);
+    Json json = {{"ph", "X"},
+                 {"pid", 0},
+                 {"tid", event.device},
+                 {"ts", double(event.begin_ns - origin) / 1e3},
+                 {"dur", double(event.end_ns - event.begin_ns) / 1e3}};
+    Json args = {{"micro_batch", event.micro_batch}, {"step", item.run}};
+    if (step && step->kind() == abi::StepKind::run)
+      describeRun(event, *step, json, args);
+    else if (step)
+      describeTransfer(*step, event.micro_batch, json, args);
+    json["args"] = std::move(args);
+    return json;
+  }
+
+  /// The key by which a send and its receive find each other, if `item` is one
+  /// of them.
+  bool transferKey(const Profile::Event &item, bool &isSend,
+                   std::tuple<int, int, int> &key) const {
+    const abi::Step *step = stepOf(item.event);
+    if (!step || item.event.instruction >= 0 ||
+        (step->kind() != abi::StepKind::send &&
+         step->kind() != abi::StepKind::recv))
+      return false;
+    isSend = step->kind() == abi::StepKind::send;
+    key = {item.run, step->channel(), item.event.micro_batch};
+    return true;
+  }
+
+  Json arrow(const Profile::Event &item, bool begins, int64_t id) const {
+    // An arrow is attached to the slice that encloses its time.
+    int64_t time = begins ? item.event.begin_ns : item.event.end_ns;
+    Json json = {{"ph", begins ? "s" : "f"},
+                 {"pid", 0},
+                 {"tid", item.event.device},
+                 {"ts", double(time - origin) / 1e3},
+                 {"id", id},
+                 {"name", "transfer"},
+                 {"cat", "transfer"}};
+    if (!begins)
+      json["bp"] = "e";
+    return json;
+  }
+
+private:
+  const abi::Step *stepOf(const runtime::ProfileEvent &event) const {
+    if (event.device < 0 || event.device >= model.devices)
+      return nullptr;
+    const auto *program =
+        model.plan->devices()->Get(unsigned(event.device))->program();
+    return event.step >= 0 && event.step < runtime::length(program)
+               ? program->Get(unsigned(event.step))
+               : nullptr;
+  }
+
+  void describeRun(const runtime::ProfileEvent &event, const abi::Step &step,
+                   Json &json, Json &args) const {
+    const abi::Unit *unit = model.plan->devices()
+                                ->Get(unsigned(event.device))
+                                ->units()
+                                ->Get(unsigned(step.unit()));
+    const std::string name = runtime::text(unit->name());
+    if (event.instruction < 0) {
+      json["name"] = name + " #" + std::to_string(event.micro_batch);
+      json["cat"] = "unit";
+      if (unit->stage() >= 0 &&
+          unit->stage() < runtime::length(model.plan->stages()))
+        args["stage"] = runtime::text(
+            model.plan->stages()->Get(unsigned(unit->stage()))->name());
+      args["predicted_us"] = double(unit->duration_ns()) / 1e3;
+      return;
+    }
+    json["cat"] = "instruction";
+    json["name"] = name;
+    if (event.instruction >= runtime::length(unit->instructions()))
+      return;
+    const abi::Instruction *instruction =
+        unit->instructions()->Get(unsigned(event.instruction));
+    const std::string label = runtime::text(instruction->label());
+    if (!label.empty())
+      json["name"] = label;
+    const int64_t duration = event.end_ns - event.begin_ns;
+    args["unit"] = name;
+    args["kind"] = kindOf(*instruction);
+    args["flops"] = instruction->flops();
+    args["GFLOP/s"] = rate(instruction->flops(), duration);
+    args["bytes"] = instruction->bytes();
+    args["GB/s"] = rate(instruction->bytes(), duration);
+  }
+
+  std::string kindOf(const abi::Instruction &instruction) const {
+    if (const abi::LibraryCall *call = instruction.work_as_LibraryCall())
+      return abi::EnumNameCallKind(call->kind());
+    if (const abi::Dispatch *dispatch = instruction.work_as_Dispatch())
+      return dispatch->kernel() >= 0 &&
+                     dispatch->kernel() < runtime::length(model.plan->kernels())
+                 ? runtime::text(model.plan->kernels()
+                                     ->Get(unsigned(dispatch->kernel()))
+                                     ->name())
+                 : "kernel";
+    return "copy";
+  }
+
+  void describeTransfer(const abi::Step &step, int micro_batch, Json &json,
+                        Json &args) const {
+    json["cat"] = abi::EnumNameStepKind(step.kind());
+    std::string number = " #" + std::to_string(micro_batch);
+    if (step.kind() == abi::StepKind::load_input ||
+        step.kind() == abi::StepKind::store_output) {
+      const bool input = step.kind() == abi::StepKind::load_input;
+      const std::vector<Port> &ports = input ? model.inputs : model.outputs;
+      std::string name = step.io() >= 0 && step.io() < int(ports.size())
+                             ? ports[size_t(step.io())].name
+                             : "";
+      json["name"] = (input ? "load " : "store ") + name + number;
+      return;
+    }
+    std::string value;
+    if (step.channel() >= 0 &&
+        step.channel() < runtime::length(model.plan->channels())) {
+      const abi::Channel *channel =
+          model.plan->channels()->Get(unsigned(step.channel()));
+      value = runtime::text(channel->name());
+      args["bytes"] = step.slot() < 0 ? 0 : channel->bytes();
+      args["reason"] = runtime::text(channel->reason());
+    }
+    const std::string peer = model.deviceName(step.peer());
+    args["peer"] = peer;
+    switch (step.kind()) {
+    case abi::StepKind::send:
+      json["name"] = "send " + value + number + " to " + peer;
+      break;
+    case abi::StepKind::recv:
+      json["name"] = "receive " + value + number + " from " + peer;
+      break;
+    default:
+      json["name"] = "wait for " + peer + " to take " + value + number;
+    }
+  }
+
+  const Model &model;
+  const int64_t origin;
+};
+
+/// Clocks of one machine agree; those of several start when they were booted.
+/// A process whose clock is far off the first one's is shifted to it.
+constexpr int64_t kSameClock = 1000000000;
+
+} // namespace
+
+void Profile::add(const std::vector<runtime::ProfileEvent> &added, int step) {
+  for (const runtime::ProfileEvent &event : added)
+    events.push_back({event, step});
+}
+
+std::string traceText(const Model &model, std::vector<Profile::Event> events) {
+  // A unit before its instructions: earlier begin first, longer first.
+  std::stable_sort(events.begin(), events.end(),
+                   [](const Profile::Event &a, const Profile::Event &b) {
+                     return std::tuple(a.event.begin_ns, -a.event.end_ns,
+                                       a.event.instruction) <
+                            std::tuple(b.event.begin_ns, -b.event.end_ns,
+                                       b.event.instruction);
+                   });
+  Writer writer(model, events.empty() ? 0 : events.front().event.begin_ns);
+  std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+  text += dump({{"ph", "M"},
+                {"pid", 0},
+                {"name", "process_name"},
+                {"args", {{"name", model.file}}}});
+  for (int device = 0; device < model.devices; ++device) {
+    text += ",\n" + dump({{"ph", "M"},
+                          {"pid", 0},
+                          {"tid", device},
+                          {"name", "thread_name"},
+                          {"args", {{"name", model.deviceName(device)}}}});
+    text += ",\n" + dump({{"ph", "M"},
+                          {"pid", 0},
+                          {"tid", device},
+                          {"name", "thread_sort_index"},
+                          {"args", {{"sort_index", device}}}});
+  }
+  // Sends and receives that have both ends get an arrow.
+  std::map<std::tuple<int, int, int>,
+           std::pair<const Profile::Event *, const Profile::Event *>>
+      transfers;
+  for (const Profile::Event &item : events) {
+    text += ",\n" + dump(writer.complete(item));
+    bool isSend = false;
+    std::tuple<int, int, int> key;
+    if (writer.transferKey(item, isSend, key))
+      (isSend ? transfers[key].first : transfers[key].second) = &item;
+  }
+  int64_t id = 0;
+  for (const auto &[key, ends] : transfers) {
+    if (!ends.first || !ends.second)
+      continue;
+    ++id;
+    text += ",\n" + dump(writer.arrow(*ends.first, true, id));
+    text += ",\n" + dump(writer.arrow(*ends.second, false, id));
+  }
+  return text + "\n]}\n";
+}
+
+Status Profile::write(const std::string &path, const Model &model,
+                      Team &team) const {
+  // The clock's value follows a barrier, so that it means the same moment
+  // everywhere.
+  team.barrier();
+  const int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                          std::chrono::steady_clock::now().time_since_epoch())
+                          .count();
+  std::vector<uint8_t> mine(sizeof now + events.size() * sizeof(Event));
+  std::memcpy(mine.data(), &now, sizeof now);
+  if (!events.empty())
+    std::memcpy(mine.data() + sizeof now, events.data(),
+                events.size() * sizeof(Event));
+  std::vector<std::vector<uint8_t>> parts = team.gather(mine);
+  if (!team.root())
+    return Status();
+  std::vector<Event> all;
+  for (const std::vector<uint8_t> &part : parts) {
+    int64_t clock = 0;
+    std::memcpy(&clock, part.data(), sizeof clock);
+    int64_t shift = now - clock;
+    if (shift < kSameClock && shift > -kSameClock)
+      shift = 0;
+    for (size_t at = sizeof clock; at + sizeof(Event) <= part.size();
+         at += sizeof(Event)) {
+      Event item;
+      std::memcpy(&item, part.data() + at, sizeof item);
+      item.event.begin_ns += shift;
+      item.event.end_ns += shift;
+      all.push_back(item);
+    }
+  }
+  runtime::Expected<std::unique_ptr<runtime::PendingFile>> file =
+      runtime::PendingFile::create(path);
+  if (!file)
+    return file.status();
+  if (Status status = (*file)->write(traceText(model, std::move(all)));
+      !status.ok())
+    return status;
+  return (*file)->commit();
+}
+
+} // namespace partita::run

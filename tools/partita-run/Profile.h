@@ -1,0 +1,50 @@
+//===- Profile.h - A trace of the run for Perfetto and chrome://tracing -*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Trace Event Format, complete events ("ph": "X"): a row a device; a unit with
+// its micro-batch, in it its instructions with the ONNX nodes they compute;
+// sends, receives and waits, with an arrow from each send to its receive. Times
+// are microseconds from the first event.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TOOLS_PARTITA_RUN_PROFILE_H
+#define PARTITA_TOOLS_PARTITA_RUN_PROFILE_H
+
+#include "Model.h"
+#include "Team.h"
+
+#include "runtime/core/Session.h"
+
+namespace partita::run {
+
+class Profile {
+public:
+  /// Adds the events of a step of this process.
+  void add(const std::vector<runtime::ProfileEvent> &events, int step);
+
+  /// Brings all processes' events to process 0, which writes the file (beside
+  /// `path`, then renamed).
+  runtime::Status write(const std::string &path, const Model &model,
+                        Team &team) const;
+
+  struct Event {
+    runtime::ProfileEvent event;
+    int run; ///< which step of the samples it belongs to
+  };
+
+private:
+  std::vector<Event> events;
+};
+
+/// The trace as text.
+std::string traceText(const Model &model, std::vector<Profile::Event> events);
+
+} // namespace partita::run
+
+#endif // PARTITA_TOOLS_PARTITA_RUN_PROFILE_H

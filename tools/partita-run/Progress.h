@@ -1,0 +1,37 @@
+//===- Progress.h - A progress bar on a terminal ----------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TOOLS_PARTITA_RUN_PROGRESS_H
+#define PARTITA_TOOLS_PARTITA_RUN_PROGRESS_H
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace partita::run {
+
+/// Draws on stderr, only if that is a terminal, `enabled`, and the work takes
+/// longer than a moment; wiped out by the destructor.
+class Progress {
+public:
+  Progress(std::string what, int64_t total, bool enabled);
+  ~Progress();
+  void update(int64_t done);
+
+private:
+  using Clock = std::chrono::steady_clock;
+  std::string what;
+  int64_t total;
+  bool enabled;
+  bool drawn = false;
+  Clock::time_point begin;
+  Clock::time_point last;
+};
+
+} // namespace partita::run
+
+#endif // PARTITA_TOOLS_PARTITA_RUN_PROGRESS_H

@@ -1,0 +1,134 @@
+//===- Run.cpp - Running samples through a loaded plan --------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Run.h"
+
+#include "Progress.h"
+#include "Summary.h"
+
+#include "runtime/io/TensorFiles.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sched.h>
+#include <thread>
+
+namespace partita::run {
+
+using runtime::Expected;
+using runtime::NamedTensor;
+using runtime::Session;
+using runtime::Status;
+using runtime::StepBinding;
+using runtime::Tensor;
+
+namespace {
+
+int coresOfThisProcess() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    return std::max(1, CPU_COUNT(&set));
+  return std::max(1, int(std::thread::hardware_concurrency()));
+}
+
+/// Cores a device if nobody says: an equal share. mpirun usually binds each
+/// process to its own cores; where it does not, they share the machine's.
+int defaultThreads(const Model &model, Team &team) {
+  const int cores = coresOfThisProcess();
+  if (!team.distributed())
+    return std::max(1, cores / model.devices);
+  const int processes = team.processesHere();
+  const int all = int(std::thread::hardware_concurrency());
+  return std::max(1, cores < all ? cores : cores / processes);
+}
+
+} // namespace
+
+Expected<std::unique_ptr<Session>> loadSession(const Options &options,
+                                               const Model &model, Team &team) {
+  runtime::SessionOptions session;
+  session.threads_per_device =
+      options.threads > 0 ? options.threads : defaultThreads(model, team);
+  session.pin = options.pin;
+  session.timeout_s = options.timeout;
+  session.device = team.device();
+  session.profile = !options.profile.empty();
+  Expected<std::shared_ptr<runtime::Communicator>> communicator =
+      team.communicator(model, options.timeout);
+  if (!communicator)
+    return communicator.status();
+  return Session::create(model.artifact, session, *communicator);
+}
+
+Expected<std::vector<Tensor>>
+runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
+  Expected<Feed> feed =
+      Feed::create(context.model, inputs, context.team.device());
+  if (!feed)
+    return feed.status();
+  Expected<Collector> collector =
+      Collector::create(context.model, *feed, context.team.device());
+  if (!collector)
+    return collector.status();
+  Progress progress("running", feed->steps(),
+                    showProgress && context.team.root());
+  StepBinding binding;
+  for (int64_t step = 0; step < feed->steps(); ++step) {
+    feed->fill(step, binding);
+    collector->bind(binding);
+    if (Status status = context.session->run(binding); !status.ok())
+      context.team.fail(status);
+    collector->take(step, binding.micro_batches);
+    if (context.profile)
+      context.profile->add(context.session->profile(), int(step));
+    progress.update(step + 1);
+  }
+  context.team.gatherOutputs(context.model, collector->results());
+  return std::move(collector->results());
+}
+
+Expected<InputTensors> prepareInputs(const Options &options, const Model &model,
+                                     Team &team) {
+  Expected<InputTensors> inputs = readInputs(model, options.inputs);
+  if (!inputs)
+    return inputs;
+  Status status = options.benchmark
+                      ? makeUpMissing(model, model.microBatches, *inputs)
+                      : checkComplete(model, *inputs);
+  if (!status.ok())
+    return status;
+  Expected<Feed> feed = Feed::create(model, *inputs, team.device());
+  if (!feed)
+    return feed.status();
+  if (!options.benchmark)
+    status = Collector::create(model, *feed, team.device()).status();
+  if (!status.ok())
+    return status;
+  return inputs;
+}
+
+int runOnce(Context &context, const InputTensors &inputs) {
+  const Model &model = context.model;
+  Status status;
+  Expected<std::vector<Tensor>> outputs =
+      runSamples(context, inputs, /*showProgress=*/true);
+  if (!context.team.allWell(outputs.status()))
+    return 1;
+  std::vector<NamedTensor> named;
+  for (size_t i = 0; i < outputs->size(); ++i)
+    named.push_back({model.outputs[i].name, (*outputs)[i]});
+  if (context.team.root()) {
+    if (context.options.output.empty())
+      std::fputs(summaryText(named).c_str(), stdout);
+    else
+      status = runtime::writeTensors(context.options.output, named);
+  }
+  return context.team.allWell(status) ? 0 : 1;
+}
+
+} // namespace partita::run

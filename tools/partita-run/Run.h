@@ -1,0 +1,49 @@
+//===- Run.h - Running samples through a loaded plan ------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TOOLS_PARTITA_RUN_RUN_H
+#define PARTITA_TOOLS_PARTITA_RUN_RUN_H
+
+#include "Feed.h"
+#include "Model.h"
+#include "Options.h"
+#include "Profile.h"
+#include "Team.h"
+
+#include "runtime/core/Session.h"
+
+namespace partita::run {
+
+/// What every mode of the program works with.
+struct Context {
+  const Options &options;
+  const Model &model;
+  Team &team;
+  runtime::Session *session = nullptr;
+  Profile *profile = nullptr; ///< with --profile
+};
+
+/// Loads the plan onto the devices of this process.
+runtime::Expected<std::unique_ptr<runtime::Session>>
+loadSession(const Options &options, const Model &model, Team &team);
+
+/// Runs all samples. The result, complete on process 0, has one tensor for each
+/// of Model.outputs. An error that other processes do not share ends the job.
+runtime::Expected<std::vector<runtime::Tensor>>
+runSamples(Context &context, const InputTensors &inputs, bool showProgress);
+
+/// The tensors of --input, checked; with --benchmark the missing ones made up.
+/// Before anything is loaded: a wrong name should not wait for a large model.
+runtime::Expected<InputTensors> prepareInputs(const Options &options,
+                                              const Model &model, Team &team);
+
+/// The plain run: to --output, or to a summary on stdout.
+int runOnce(Context &context, const InputTensors &inputs);
+
+} // namespace partita::run
+
+#endif // PARTITA_TOOLS_PARTITA_RUN_RUN_H

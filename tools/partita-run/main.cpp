@@ -1,0 +1,135 @@
+//===- main.cpp - partita-run, the program --------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Benchmark.h"
+#include "PlanTable.h"
+#include "Run.h"
+#include "TestData.h"
+
+#include "runtime/io/TensorFiles.h"
+
+#include <cstdio>
+#include <filesystem>
+
+using namespace partita;
+using namespace partita::run;
+using runtime::Expected;
+using runtime::Status;
+
+namespace {
+
+/// --devices says again what the plan says; anything else is a mistake.
+Status checkDevices(const Options &options, const Model &model) {
+  if (options.devices.empty())
+    return Status();
+  const size_t colon = options.devices.find(':');
+  const std::string kind = options.devices.substr(0, colon);
+  const std::string number =
+      colon == std::string::npos ? "" : options.devices.substr(colon + 1);
+  if (kind != "cpu")
+    return Status::error("--devices " + options.devices +
+                         ": there are no devices of kind '" + kind +
+                         "'; write cpu:" + std::to_string(model.devices));
+  if (number.empty() || number.size() > 6 ||
+      number.find_first_not_of("0123456789") != std::string::npos)
+    return Status::error("--devices " + options.devices +
+                         ": write the number of devices, for example cpu:" +
+                         std::to_string(model.devices));
+  if (std::stoi(number) == model.devices)
+    return Status();
+  return Status::error("--devices " + options.devices + ": '" + model.file +
+                       "' was compiled for " + std::to_string(model.devices) +
+                       " device" + (model.devices == 1 ? "" : "s") +
+                       "; compile the model again with --devices " + number +
+                       ", or leave the option out");
+}
+
+/// What can be known to fail before anything is loaded.
+Status checkRequest(const Options &options, const Model &model) {
+  if (Status status = checkDevices(options, model); !status.ok())
+    return status;
+  if (!options.output.empty())
+    if (Status status = runtime::checkOutputPath(options.output); !status.ok())
+      return status;
+  if (!options.profile.empty()) {
+    std::filesystem::path parent =
+        std::filesystem::path(options.profile).parent_path();
+    std::error_code error;
+    if (!parent.empty() && !std::filesystem::is_directory(parent, error))
+      return Status::error("cannot write '" + options.profile +
+                           "': there is no folder '" + parent.string() + "'");
+  }
+  return options.verifyWeights ? model.artifact->verifyWeights() : Status();
+}
+
+int runMode(const Options &options, const Model &model, Team &team) {
+  Expected<InputTensors> inputs = InputTensors();
+  Status status;
+  if (options.testData.empty()) {
+    inputs = prepareInputs(options, model, team);
+    status = inputs.status();
+  } else {
+    status = checkTestData(options, model);
+  }
+  if (!team.allWell(status))
+    return 1;
+  Expected<std::unique_ptr<runtime::Session>> session =
+      loadSession(options, model, team);
+  if (!team.allWell(session.status()))
+    return 1;
+  Profile profile;
+  Context context{options, model, team, session->get(),
+                  options.profile.empty() ? nullptr : &profile};
+  int result = options.benchmark          ? runBenchmark(context, *inputs)
+               : options.testData.empty() ? runOnce(context, *inputs)
+                                          : runTestData(context);
+  if (result == 0 && context.profile &&
+      !team.allWell(profile.write(options.profile, model, team)))
+    return 1;
+  return result;
+}
+
+int run(const Options &options) {
+  Expected<std::unique_ptr<Team>> team = Team::start(options.timeout);
+  if (!team) {
+    std::fprintf(stderr, "partita-run: error: %s\n",
+                 team.status().message().c_str());
+    return 1;
+  }
+  auto artifact = runtime::Artifact::open(options.artifact);
+  if (!(*team)->allWell(artifact.status()))
+    return 1;
+  Model model(*artifact);
+  if (!(*team)->allWell(checkRequest(options, model)))
+    return 1;
+  if (options.plan) {
+    if ((*team)->root())
+      std::fputs((options.json ? planJson(model) : planText(model)).c_str(),
+                 stdout);
+    return 0;
+  }
+  if (!(*team)->allWell((*team)->check(model)))
+    return 1;
+  const bool nothingToRun = options.verifyWeights && options.inputs.empty() &&
+                            !options.benchmark && options.testData.empty() &&
+                            !model.inputs.empty();
+  if (nothingToRun) {
+    if ((*team)->root())
+      std::printf("%s: all weights are as they were written\n",
+                  model.file.c_str());
+    return 0;
+  }
+  return runMode(options, model, **team);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options;
+  int status = parseOptions(argc, argv, options);
+  return status >= 0 ? status : run(options);
+}
