@@ -1,0 +1,50 @@
+//===- Emit.h - From the plan dialect to an artifact ------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_EMIT_EMIT_H
+#define PARTITA_COMPILER_EMIT_EMIT_H
+
+#include "runtime/abi/artifact.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/ArrayRef.h"
+
+#include <string>
+#include <vector>
+
+namespace partita::emit {
+
+/// A shared object with all compiled kernels, for one CPU level.
+struct ObjectFile {
+  abi::CpuLevel level = abi::CpuLevel::none;
+  std::vector<char> bytes;
+};
+
+enum class WeightPlacement {
+  inside, ///< copied into the artifact
+  beside  ///< references to the model's own files, relative to the artifact
+};
+
+struct EmitOptions {
+  std::string output; ///< path of the artifact
+  WeightPlacement weights = WeightPlacement::inside;
+};
+
+/// Writes the plan of `module` with the objects as an artifact, as
+/// runtime/abi/artifact.h lays it out. The same module, objects and weights
+/// give the same bytes. The file appears whole or not at all: it is written
+/// under another name in the same folder, synchronised and renamed. Only
+/// weights that a step or a load program reads are written; those that have no
+/// file are inside the artifact in any case. Errors go through the module's
+/// diagnostics.
+mlir::LogicalResult emitArtifact(mlir::ModuleOp module,
+                                 llvm::ArrayRef<ObjectFile> objects,
+                                 const EmitOptions &options);
+
+} // namespace partita::emit
+
+#endif // PARTITA_COMPILER_EMIT_EMIT_H

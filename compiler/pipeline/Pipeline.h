@@ -1,0 +1,56 @@
+//===- Pipeline.h - Partition, schedule, memory: the passes in order -*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Between the two lists stand `--form-clusters` and `--lower-clusters`:
+//
+//   addPartitionPasses   nn with clusters  ->  dist: stages and transfers
+//   (codegen)            clusters in stages get their lowering
+//   addPlanPasses        dist with lowered clusters  ->  plan
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_PIPELINE_PIPELINE_H
+#define PARTITA_COMPILER_PIPELINE_PIPELINE_H
+
+#include "compiler/pipeline/MachineModel.h"
+
+#include "mlir/Pass/PassManager.h"
+
+#include <string>
+
+namespace partita::pipeline {
+
+/// What a person said about the partition. What is left out is decided by the
+/// partition file, then by the compiler.
+struct PartitionOptions {
+  int devices = 0;      ///< 0: as many as the file or the model names, else 1
+  int microBatches = 0; ///< 0: not said
+  std::string strategy; ///< "pipelined" or "sharded"; empty: not said
+  std::string schedule; ///< "fill-drain"; empty: not said
+  std::string file;     ///< partition file to read; empty: none
+  std::string emitFile; ///< where to write the whole decision; empty: nowhere
+  MachineModel machine;
+};
+
+/// Blocks, stages, then outlined stages with their transfers.
+void addPartitionPasses(mlir::OpPassManager &pm,
+                        const PartitionOptions &options);
+
+/// Schedule and memory: the plan dialect; then the proof that it works.
+void addPlanPasses(mlir::OpPassManager &pm, const PartitionOptions &options);
+
+/// Both, as one list for tests (clusters must already have their lowering).
+void addPipelinePasses(mlir::OpPassManager &pm,
+                       const PartitionOptions &options);
+
+/// Registers all passes of this folder with their flags.
+void registerPipelinePasses();
+
+} // namespace partita::pipeline
+
+#endif // PARTITA_COMPILER_PIPELINE_PIPELINE_H
