@@ -13,6 +13,7 @@ reshape to, say) are bound with --constant, as the compiler's message asks. Each
 import argparse
 import collections
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -51,8 +52,8 @@ def compiled(case, model, artifact, devices):
 
 
 def input_names(model):
-    """Names of the model's inputs, in order: `partita-compile --inputs` prints them."""
-    return run([BIN / "partita-compile", model, "--inputs"]).split("\n")
+    """Names of the model's inputs, in order."""
+    return [port["name"] for port in json.loads(run([BIN / "partita-compile", model, "--describe", "--json"]))["inputs"]]
 
 
 def outcome(case):

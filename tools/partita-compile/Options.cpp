@@ -129,8 +129,7 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   app.add_option("--shape", raw.shapes,
                  "bind an input's shape: --shape x=8x3x224x224")
       ->type_name("INPUT=SHAPE");
-  app.add_option("--dim", raw.dims,
-                 "bind a symbolic dimension: --dim batch=8")
+  app.add_option("--dim", raw.dims, "bind a symbolic dimension: --dim batch=8")
       ->type_name("NAME=SIZE");
   app.add_option("--constant", raw.constants,
                  "fix an input's value at compile time, from a TensorProto "

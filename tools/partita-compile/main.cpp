@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/import/Describe.h"
 #include "dialects/nn/NNDialect.h"
 #include "tools/partita-compile/Options.h"
 
@@ -63,9 +64,8 @@ int main(int argc, char **argv) {
   MLIRContext context(registry);
   printDiagnostics(context, command.quiet);
   if (command.describe)
-    return failed(
-        import::describeOnnxModel(context, command.compile.import, llvm::outs(),
-                                  command.json));
+    return failed(import::describeOnnxModel(context, command.compile.import,
+                                            llvm::outs(), command.json));
   if (!command.quiet)
     command.compile.progress = showProgress;
 

@@ -1,0 +1,113 @@
+//===- Describe.cpp - What a model takes and gives ------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/Describe.h"
+#include "compiler/import/ModelFile.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace partita;
+using namespace partita::import;
+
+namespace {
+struct Port {
+  std::string name, type;
+  std::vector<std::string> shape; // sizes, names, "?" where neither is known
+};
+} // namespace
+
+static Port describe(const onnx::ValueInfoProto &info,
+                     llvm::SetVector<std::string> &dims) {
+  Port port{info.name(), "not a tensor", {}};
+  if (!info.type().has_tensor_type())
+    return port;
+  const auto &tensor = info.type().tensor_type();
+  port.type = onnx::TensorProto_DataType_IsValid(tensor.elem_type())
+                  ? llvm::StringRef(onnx::TensorProto_DataType_Name(
+                                        static_cast<onnx::TensorProto_DataType>(
+                                            tensor.elem_type())))
+                        .lower()
+                  : "unknown";
+  for (const auto &dim : tensor.shape().dim()) {
+    if (dim.has_dim_value()) {
+      port.shape.push_back(std::to_string(dim.dim_value()));
+    } else if (!dim.dim_param().empty()) {
+      dims.insert(dim.dim_param());
+      port.shape.push_back(dim.dim_param());
+    } else {
+      port.shape.push_back("?");
+    }
+  }
+  return port;
+}
+
+static llvm::json::Array toJson(llvm::ArrayRef<Port> ports) {
+  llvm::json::Array array;
+  for (const Port &port : ports)
+    array.push_back(
+        llvm::json::Object{{"name", port.name},
+                           {"type", port.type},
+                           {"shape", llvm::json::Array(port.shape)}});
+  return array;
+}
+
+static void printPorts(llvm::raw_ostream &out, llvm::StringRef title,
+                       llvm::ArrayRef<Port> ports) {
+  size_t width = 0;
+  for (const Port &port : ports)
+    width = std::max(width, port.name.size());
+  out << title << "\n";
+  for (const Port &port : ports)
+    out << "  " << llvm::left_justify(port.name, width) << "  "
+        << llvm::left_justify(port.type, 8) << " ["
+        << llvm::join(port.shape, ", ") << "]\n";
+}
+
+llvm::LogicalResult import::describeOnnxModel(mlir::MLIRContext &context,
+                                              const ImportOptions &options,
+                                              llvm::raw_ostream &out,
+                                              bool json) {
+  auto file =
+      ModelFile::read(options.modelPath, mlir::UnknownLoc::get(&context));
+  if (failed(file))
+    return llvm::failure();
+  const onnx::GraphProto &graph = (*file)->proto.graph();
+  llvm::StringSet<> initializers;
+  for (const auto &tensor : graph.initializer())
+    initializers.insert(tensor.name());
+
+  llvm::SetVector<std::string> dims;
+  std::vector<Port> inputs, outputs;
+  for (const auto &info : graph.input())
+    if (!initializers.contains(info.name()))
+      inputs.push_back(describe(info, dims));
+  llvm::SetVector<std::string> inputDims = dims;
+  for (const auto &info : graph.output())
+    outputs.push_back(describe(info, dims));
+
+  if (json) {
+    out << llvm::json::Value(llvm::json::Object{
+               {"inputs", toJson(inputs)},
+               {"outputs", toJson(outputs)},
+               {"dims", llvm::json::Array(inputDims.getArrayRef())}})
+        << "\n";
+    return llvm::success();
+  }
+  printPorts(out, "inputs", inputs);
+  printPorts(out, "outputs", outputs);
+  if (!inputDims.empty()) {
+    out << "dimensions to bind:";
+    for (const std::string &name : inputDims)
+      out << " --dim " << name << "=SIZE";
+    out << "\n";
+  }
+  return llvm::success();
+}

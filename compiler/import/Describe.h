@@ -1,0 +1,28 @@
+//===- Describe.h - What a model takes and gives ------------------*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_IMPORT_DESCRIBE_H
+#define PARTITA_COMPILER_IMPORT_DESCRIBE_H
+
+#include "compiler/import/Import.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace partita::import {
+
+/// Prints the inputs (in their order, without initializers), the outputs and
+/// the symbolic dimensions of the model at `options.modelPath`, as a table or
+/// as one JSON object {"inputs": [{"name", "type", "shape"}], "outputs": [...],
+/// "dims": [...]}. Nothing is compiled.
+llvm::LogicalResult describeOnnxModel(mlir::MLIRContext &context,
+                                      const ImportOptions &options,
+                                      llvm::raw_ostream &out, bool json);
+
+} // namespace partita::import
+
+#endif // PARTITA_COMPILER_IMPORT_DESCRIBE_H
