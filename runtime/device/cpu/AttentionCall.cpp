@@ -1,0 +1,287 @@
+//===- AttentionCall.cpp - Attention, kept whole --------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The work is cut into (batch, head, block of rows), whatever the number of
+// threads, so that results do not depend on it. A thread computes one block at
+// a time: scores into its scratch, softmax there, then the product with v. The
+// two products are primitives made for one thread.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cpu/LibraryCalls.h"
+#include "runtime/device/cpu/ScoreRows.h"
+
+#include <algorithm>
+#include <atomic>
+#include <omp.h>
+
+namespace partita::runtime {
+
+ScoreFunction softmaxRows() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("x86-64-v4"))
+    return softmaxRowsV4;
+  return __builtin_cpu_supports("x86-64-v3") ? softmaxRowsV3
+                                             : softmaxRowsBaseline;
+}
+
+namespace {
+
+/// Rows of a block: enough to make packing k worth while, few enough for the
+/// scores to stay in the second-level cache.
+constexpr int64_t kBlockRows = 128;
+constexpr int64_t kWholeRows = 192;
+/// Between the scratch of two threads, so that they share no cache line.
+constexpr size_t kScratchAlignment = 4096;
+
+size_t aligned(size_t bytes) {
+  return (bytes + kScratchAlignment - 1) / kScratchAlignment *
+         kScratchAlignment;
+}
+
+/// lhs[rows, inner] . rhs[inner, columns], for one thread.
+struct Product {
+  OwnedPrimitive primitive;
+  dnnl_memory_desc_t lhs, rhs, result, scratch;
+  size_t scratch_bytes = 0;
+
+  Status make(OnednnContext &context) {
+    OwnedAttr attr;
+    OwnedPrimitiveDesc desc;
+    dnnl_matmul_desc_t op;
+    dnnl_status_t status = dnnl_primitive_attr_create(attr.out());
+    if (status == dnnl_success)
+      status = dnnl_primitive_attr_set_scratchpad_mode(
+          attr.get(), dnnl_scratchpad_mode_user);
+    if (status == dnnl_success)
+      status = dnnl_matmul_desc_init(&op, &lhs, &rhs, nullptr, &result);
+    if (status == dnnl_success)
+      status = dnnl_primitive_desc_create(desc.out(), &op, attr.get(),
+                                          context.engine(), nullptr);
+    if (status == dnnl_success)
+      status = dnnl_primitive_create(primitive.out(), desc.get());
+    if (status != dnnl_success)
+      return Status::error(std::string("oneDNN does not take the products of "
+                                       "this attention: ") +
+                           onednnText(status));
+    scratch =
+        *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_scratchpad_md, 0);
+    scratch_bytes = dnnl_memory_desc_get_size(&scratch);
+    return Status();
+  }
+};
+
+/// A product's arguments for one thread.
+struct Arguments {
+  OwnedMemory lhs, rhs, result, scratch;
+  dnnl_exec_arg_t list[4];
+
+  Status make(OnednnContext &context, const Product &product) {
+    auto memory = [&](const dnnl_memory_desc_t &desc, OwnedMemory &out) {
+      return context.memory(desc, DNNL_MEMORY_NONE, out);
+    };
+    for (Status status :
+         {memory(product.lhs, lhs), memory(product.rhs, rhs),
+          memory(product.result, result), memory(product.scratch, scratch)})
+      if (!status.ok())
+        return status;
+    list[0] = {DNNL_ARG_SRC, lhs.get()};
+    list[1] = {DNNL_ARG_WEIGHTS, rhs.get()};
+    list[2] = {DNNL_ARG_DST, result.get()};
+    list[3] = {DNNL_ARG_SCRATCHPAD, scratch.get()};
+    return Status();
+  }
+
+  bool run(const Product &product, dnnl_stream_t stream, float *left,
+           float *right, float *out) {
+    dnnl_memory_set_data_handle(lhs.get(), left);
+    dnnl_memory_set_data_handle(rhs.get(), right);
+    dnnl_memory_set_data_handle(result.get(), out);
+    return dnnl_primitive_execute(product.primitive.get(), stream,
+                                  product.scratch_bytes ? 4 : 3,
+                                  list) == dnnl_success;
+  }
+};
+
+/// A matrix of a [B, H, rows, columns] operand.
+dnnl_memory_desc_t matrix(int64_t rows, int64_t columns, int64_t row_stride,
+                          int64_t column_stride) {
+  if (columns == 1)
+    column_stride = 1;
+  if (rows == 1)
+    row_stride = columns * column_stride;
+  return stridedDesc({rows, columns}, {row_stride, column_stride});
+}
+
+class Attention final : public Task {
+public:
+  Attention(ResolvedCall resolved, const ThreadTeam &team)
+      : call(std::move(resolved)), team(team), softmax(softmaxRows()) {
+    rows = q().dims[2];
+    columns = k().dims[2];
+    block = rows <= kWholeRows ? rows : kBlockRows;
+    blocks = (rows + block - 1) / block;
+    std::vector<int64_t> scores = {q().dims[0], q().dims[1], rows, columns};
+    if (call.has_mask_mul)
+      call.mask_mul.broadcastTo(scores);
+    if (call.has_mask_add)
+      call.mask_add.broadcastTo(scores);
+  }
+
+  Status prepare(OnednnContext &context) {
+    // Each thread runs the primitives by itself.
+    omp_set_num_threads(1);
+    Status status = makeProducts(context);
+    omp_set_num_threads(team.size());
+    if (!status.ok())
+      return status;
+    for (int i = 0; i < team.size(); ++i) {
+      auto worker = std::make_unique<Worker>();
+      if (dnnl_stream_create(worker->stream.out(), context.engine(),
+                             dnnl_stream_default_flags) != dnnl_success)
+        return Status::error("oneDNN makes no stream for a thread");
+      for (int kind = 0; kind < 2; ++kind) {
+        if (status = worker->scores[kind].make(context, scores[kind]);
+            !status.ok())
+          return status;
+        if (status = worker->sums[kind].make(context, sums[kind]); !status.ok())
+          return status;
+      }
+      workers.push_back(std::move(worker));
+    }
+    return Status();
+  }
+
+  bool run() override {
+    failed.store(false, std::memory_order_relaxed);
+    team.split(q().dims[0] * q().dims[1] * blocks, 1, runRange, this);
+    return !failed.load(std::memory_order_relaxed);
+  }
+
+  size_t scratchBytes() const override {
+    return workerBytes() * static_cast<size_t>(team.size());
+  }
+
+  void useScratch(uint8_t *data) override {
+    for (size_t i = 0; i < workers.size(); ++i) {
+      uint8_t *own = data + i * workerBytes();
+      workers[i]->buffer = reinterpret_cast<float *>(own);
+      for (int kind = 0; kind < 2; ++kind)
+        for (Arguments *arguments :
+             {&workers[i]->scores[kind], &workers[i]->sums[kind]})
+          dnnl_memory_set_data_handle(arguments->scratch.get(),
+                                      own + aligned(scoreBytes()));
+    }
+  }
+
+private:
+  /// Index 0: a whole block of rows; 1: the last one, if it is shorter.
+  struct Worker {
+    OwnedStream stream;
+    Arguments scores[2], sums[2];
+    float *buffer = nullptr;
+  };
+
+  Operand &q() { return call.operands[0]; }
+  Operand &k() { return call.operands[1]; }
+  Operand &v() { return call.operands[2]; }
+
+  size_t scoreBytes() const {
+    return static_cast<size_t>(block * columns) * sizeof(float);
+  }
+  size_t workerBytes() const {
+    size_t library = 0;
+    for (int kind = 0; kind < 2; ++kind)
+      library = std::max(
+          {library, scores[kind].scratch_bytes, sums[kind].scratch_bytes});
+    return aligned(scoreBytes()) + aligned(library);
+  }
+
+  Status makeProducts(OnednnContext &context) {
+    Operand &result = call.result();
+    int64_t tail = rows - (blocks - 1) * block;
+    for (int kind = 0; kind < 2; ++kind) {
+      int64_t count = kind == 0 ? block : tail;
+      int64_t depth = q().dims[3], width = v().dims[3];
+      scores[kind].lhs = matrix(count, depth, q().strides[2], q().strides[3]);
+      scores[kind].rhs = matrix(depth, columns, k().strides[3], k().strides[2]);
+      scores[kind].result = matrix(count, columns, columns, 1);
+      sums[kind].lhs = matrix(count, columns, columns, 1);
+      sums[kind].rhs = matrix(columns, width, v().strides[2], v().strides[3]);
+      sums[kind].result =
+          matrix(count, width, result.strides[2], result.strides[3]);
+      for (Product *product : {&scores[kind], &sums[kind]})
+        if (Status status = product->make(context); !status.ok())
+          return status;
+    }
+    return Status();
+  }
+
+  static void runRange(void *self, int thread, int64_t begin, int64_t end) {
+    auto *attention = static_cast<Attention *>(self);
+    FlushDenormals flush;
+    for (int64_t i = begin; i < end; ++i)
+      if (!attention->runBlock(*attention->workers[thread], i))
+        attention->failed.store(true, std::memory_order_relaxed);
+  }
+
+  static float *at(const Operand &operand, int64_t batch, int64_t head,
+                   int64_t row) {
+    return operand.data + batch * operand.strides[0] +
+           head * operand.strides[1] + row * operand.strides[2];
+  }
+
+  bool runBlock(Worker &worker, int64_t index) {
+    int64_t row = index % blocks * block;
+    int64_t head = index / blocks % q().dims[1];
+    int64_t batch = index / blocks / q().dims[1];
+    int kind = row + block > rows;
+    int64_t count = std::min(block, rows - row);
+
+    if (!worker.scores[kind].run(scores[kind], worker.stream.get(),
+                                 at(q(), batch, head, row),
+                                 at(k(), batch, head, 0), worker.buffer))
+      return false;
+    ScoreRows part;
+    part.scores = worker.buffer;
+    part.rows = count;
+    part.columns = columns;
+    part.scale = call.call->scale();
+    auto mask = [&](bool present, const Operand &operand, ScoreMask &mask) {
+      if (present)
+        mask = {at(operand, batch, head, row), operand.strides[2],
+                operand.strides[3]};
+    };
+    mask(call.has_mask_mul, call.mask_mul, part.multiplied);
+    mask(call.has_mask_add, call.mask_add, part.added);
+    softmax(part);
+    return worker.sums[kind].run(sums[kind], worker.stream.get(), worker.buffer,
+                                 at(v(), batch, head, 0),
+                                 at(call.result(), batch, head, row));
+  }
+
+  ResolvedCall call;
+  const ThreadTeam &team;
+  ScoreFunction softmax;
+  int64_t rows, columns, block, blocks;
+  Product scores[2], sums[2];
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::atomic<bool> failed = false;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Task>> prepareAttention(ResolvedCall call,
+                                                 OnednnContext &context,
+                                                 const ThreadTeam &team) {
+  auto task = std::make_unique<Attention>(std::move(call), team);
+  if (Status status = task->prepare(context); !status.ok())
+    return status;
+  return std::unique_ptr<Task>(std::move(task));
+}
+
+} // namespace partita::runtime

@@ -1,0 +1,163 @@
+//===- ConvCall.cpp - Convolutions ----------------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cpu/ImageLayout.h"
+#include "runtime/device/cpu/PrimitiveTask.h"
+
+namespace partita::runtime {
+namespace {
+
+class Conv {
+public:
+  Conv(ResolvedCall call, OnednnContext &context)
+      : call(std::move(call)), context(context) {}
+
+  Expected<std::unique_ptr<Task>> prepare(bool pack) {
+    // With one channel or one pixel both layouts are true; channels-last is
+    // the faster one, if both images can have it.
+    channels_last =
+        liesDensely(input(), true) && liesDensely(call.result(), true);
+    groupWeights();
+    if (call.has_bias && !denseBias())
+      biasAsPostOp();
+    auto task = make(pack && weights().constant);
+    if (!task && pack && weights().constant)
+      task = make(false);
+    return task;
+  }
+
+private:
+  Operand &input() { return call.operands[0]; }
+  Operand &weights() { return call.operands[1]; }
+
+  /// [O, I/G, ..] -> [G, O/G, I/G, ..], as the library has grouped weights.
+  void groupWeights() {
+    int64_t groups = call.call->groups();
+    Operand &weights = this->weights();
+    if (groups == 1)
+      return;
+    weights.dims[0] /= groups;
+    weights.strides.insert(weights.strides.begin(),
+                           weights.strides[0] * weights.dims[0]);
+    weights.dims.insert(weights.dims.begin(), groups);
+  }
+
+  bool denseBias() const {
+    return call.bias.dims[0] == call.operands.back().dims[1] &&
+           (call.bias.dims[0] == 1 || call.bias.strides[0] == 1);
+  }
+
+  void biasAsPostOp() {
+    PostOperation add;
+    add.kind = abi::PostOpKind::add;
+    add.operand = call.bias;
+    add.operand.dims.assign(call.result().rank(), 1);
+    add.operand.strides.assign(call.result().rank(), 0);
+    add.operand.dims[1] = call.bias.dims[0];
+    add.operand.strides[1] = call.bias.strides[0];
+    add.operand.broadcastTo(call.result().dims);
+    call.post_ops.insert(call.post_ops.begin(), std::move(add));
+    call.has_bias = false;
+  }
+
+  /// Strides of weights axes of extent 1 are made those of a dense tensor.
+  dnnl_memory_desc_t weightsDesc() { return broadcastDesc(weights()); }
+
+  Expected<std::unique_ptr<Task>> make(bool packed) {
+    auto describe = [&](const Operand &operand) {
+      return imageDesc(operand, channels_last);
+    };
+    dnnl_memory_desc_t src = describe(input()), plain = weightsDesc(),
+                       dst = describe(call.result()), bias = {};
+    std::vector<int64_t> dims(plain.dims, plain.dims + plain.ndims);
+    dnnl_memory_desc_t weights_desc = packed ? anyDesc(dims) : plain;
+    if (call.has_bias)
+      bias = stridedDesc(call.bias.dims, {1});
+
+    OwnedAttr attr;
+    if (Status status = makeAttributes(call.post_ops, describe, attr);
+        !status.ok())
+      return status;
+    OwnedPrimitiveDesc desc;
+    if (dnnl_status_t status =
+            makeDesc(src, weights_desc, bias, dst, attr, desc);
+        status != dnnl_success)
+      return Status::error(
+          std::string("oneDNN does not take this convolution: ") +
+          onednnText(status));
+    auto task = PrimitiveTask::create(context, desc);
+    if (!task)
+      return task.status();
+
+    float *data = weights().data;
+    if (packed) {
+      weights_desc =
+          *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
+      auto made = context.packed(weights(), plain, weights_desc);
+      if (!made)
+        return made.status();
+      data = *made;
+    }
+    std::vector<PrimitiveTask::Argument> arguments = {
+        {DNNL_ARG_SRC, src, input().data},
+        {DNNL_ARG_WEIGHTS, weights_desc, data},
+        {DNNL_ARG_DST, dst, call.result().data}};
+    if (call.has_bias)
+      arguments.push_back({DNNL_ARG_BIAS, bias, call.bias.data});
+    addPostOpArguments(call.post_ops, describe, arguments);
+    if (Status status = (*task)->add(context, arguments); !status.ok())
+      return status;
+    return std::unique_ptr<Task>(std::move(*task));
+  }
+
+  dnnl_status_t makeDesc(const dnnl_memory_desc_t &src,
+                         const dnnl_memory_desc_t &weights,
+                         const dnnl_memory_desc_t &bias,
+                         const dnnl_memory_desc_t &dst, const OwnedAttr &attr,
+                         OwnedPrimitiveDesc &desc) {
+    // The library counts the elements between two taps; 0 means dense.
+    std::vector<int64_t> dilations(call.call->dilations()->begin(),
+                                   call.call->dilations()->end());
+    for (int64_t &dilation : dilations)
+      dilation -= 1;
+    dnnl_convolution_desc_t op;
+    dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
+        &op, dnnl_forward_inference, dnnl_convolution_direct, &src, &weights,
+        call.has_bias ? &bias : nullptr, &dst, call.call->strides()->data(),
+        dilations.data(), call.call->pads_low()->data(), padsHigh().data());
+    if (status != dnnl_success)
+      return status;
+    return dnnl_primitive_desc_create(desc.out(), &op, attr.get(),
+                                      context.engine(), nullptr);
+  }
+
+  /// The library wants the window to end where the padding does.
+  std::vector<int64_t> padsHigh() {
+    std::vector<int64_t> pads;
+    const Operand &weights = this->weights();
+    int first = weights.rank() - (input().rank() - 2);
+    for (int i = 0; i < input().rank() - 2; ++i)
+      pads.push_back(
+          (call.result().dims[i + 2] - 1) * call.call->strides()->Get(i) +
+          (weights.dims[first + i] - 1) * call.call->dilations()->Get(i) + 1 -
+          input().dims[i + 2] - call.call->pads_low()->Get(i));
+    return pads;
+  }
+
+  ResolvedCall call;
+  OnednnContext &context;
+  bool channels_last = false;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Task>> prepareConv(ResolvedCall call,
+                                            OnednnContext &context, bool pack) {
+  return Conv(std::move(call), context).prepare(pack);
+}
+
+} // namespace partita::runtime

@@ -1,0 +1,233 @@
+//===- CpuDevice.cpp - Memory, kernels and library calls of one device ----===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cpu/CpuDevice.h"
+
+#include "runtime/core/Elements.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace partita::runtime {
+namespace {
+
+/// A copy shorter than this is not worth waking another thread.
+constexpr int64_t kCopyGrain = 256 << 10;
+
+class KernelTask final : public Task {
+public:
+  KernelTask(partita_kernel_fn kernel, std::vector<void *> buffers,
+             int64_t extent, int64_t grain, const ThreadTeam &team)
+      : kernel(kernel), buffers(std::move(buffers)), extent(extent),
+        grain(grain), team(team) {}
+  bool run() override {
+    team.split(extent, grain, runRange, this);
+    return true;
+  }
+
+private:
+  static void runRange(void *self, int, int64_t begin, int64_t end) {
+    auto *task = static_cast<KernelTask *>(self);
+    task->kernel(task->buffers.data(), begin, end);
+  }
+  partita_kernel_fn kernel;
+  std::vector<void *> buffers;
+  int64_t extent, grain;
+  const ThreadTeam &team;
+};
+
+class CopyTask final : public Task {
+public:
+  CopyTask(uint8_t *to, const uint8_t *from, int64_t bytes,
+           const ThreadTeam &team)
+      : to(to), from(from), bytes(bytes), team(team) {}
+  bool run() override {
+    if (to != from)
+      team.split(bytes, kCopyGrain, runRange, this);
+    return true;
+  }
+
+private:
+  static void runRange(void *self, int, int64_t begin, int64_t end) {
+    auto *task = static_cast<CopyTask *>(self);
+    std::memmove(task->to + begin, task->from + begin,
+                 static_cast<size_t>(end - begin));
+  }
+  uint8_t *to;
+  const uint8_t *from;
+  int64_t bytes;
+  const ThreadTeam &team;
+};
+
+} // namespace
+
+CpuDevice::CpuDevice(const abi::Plan &plan, int index,
+                     const std::vector<WeightBytes> &weights, int threads,
+                     const std::vector<int> &cores)
+    : plan(plan), device(*plan.devices()->Get(index)), weights(weights),
+      team(threads, cores) {}
+
+Expected<std::unique_ptr<CpuDevice>>
+CpuDevice::create(const abi::Plan &plan, int index,
+                  const std::vector<WeightBytes> &weights,
+                  std::shared_ptr<const KernelLibrary> kernels, int threads,
+                  const std::vector<int> &cores) {
+  std::unique_ptr<CpuDevice> self(
+      new CpuDevice(plan, index, weights, threads, cores));
+  self->kernels = std::move(kernels);
+  auto arena = Arena::map(self->device.arena_bytes(), "the arena");
+  if (!arena)
+    return arena.status();
+  self->arena_bytes = std::move(*arena);
+  auto constants =
+      Arena::map(self->device.constant_bytes(), "the constant region");
+  if (!constants)
+    return constants.status();
+  self->constants = std::move(*constants);
+  auto context = OnednnContext::create();
+  if (!context)
+    return context.status();
+  self->context = std::move(*context);
+  if (Status status = self->runLoadProgram(); !status.ok())
+    return status;
+  return self;
+}
+
+uint8_t *CpuDevice::slot(int index) const {
+  const abi::Slot &slot = *device.slots()->Get(index);
+  switch (slot.space()) {
+  case abi::Space::arena:
+    return arena_bytes.data() + slot.offset();
+  case abi::Space::constant:
+    return constants.data() + slot.offset();
+  case abi::Space::weight:
+    return const_cast<uint8_t *>(weights[slot.offset()].data);
+  case abi::Space::argument:
+    break;
+  }
+  return nullptr;
+}
+
+const abi::Slot &CpuDevice::boundSlot(int slot, const Bindings *bindings,
+                                      int &bound) const {
+  const abi::Slot *found = device.slots()->Get(slot);
+  bound = slot;
+  if (found->space() == abi::Space::argument) {
+    bound = bindings->Get(static_cast<unsigned>(found->offset()));
+    found = device.slots()->Get(bound);
+  }
+  return *found;
+}
+
+Operand CpuDevice::operand(const abi::View &view,
+                           const Bindings *bindings) const {
+  Operand operand;
+  int bound;
+  const abi::Slot &slot = boundSlot(view.slot(), bindings, bound);
+  operand.data = reinterpret_cast<float *>(this->slot(bound)) + view.offset();
+  if (view.shape())
+    operand.dims.assign(view.shape()->begin(), view.shape()->end());
+  if (view.strides())
+    operand.strides.assign(view.strides()->begin(), view.strides()->end());
+  operand.constant = slot.space() == abi::Space::weight ||
+                     slot.space() == abi::Space::constant;
+  operand.mapped =
+      slot.space() == abi::Space::weight && weights[slot.offset()].mapped;
+  return operand;
+}
+
+Expected<std::unique_ptr<Task>>
+CpuDevice::prepare(const abi::Instruction &instruction,
+                   const Bindings *bindings, bool pack) {
+  auto address = [&](int slot) {
+    int bound;
+    boundSlot(slot, bindings, bound);
+    return this->slot(bound);
+  };
+  if (const abi::Dispatch *dispatch = instruction.work_as_Dispatch()) {
+    std::vector<void *> buffers;
+    for (int slot : *dispatch->operands())
+      buffers.push_back(address(slot));
+    return std::unique_ptr<Task>(
+        new KernelTask(kernels->kernel(dispatch->kernel()), std::move(buffers),
+                       dispatch->extent(), dispatch->grain(), team));
+  }
+  if (const abi::Copy *copy = instruction.work_as_Copy())
+    return std::unique_ptr<Task>(
+        new CopyTask(address(copy->destination()), address(copy->source()),
+                     device.slots()->Get(copy->source())->bytes(), team));
+  ResolvedCall call = resolveCall(
+      *instruction.work_as_LibraryCall(),
+      [&](const abi::View &view) { return operand(view, bindings); });
+  auto task = prepareCall(std::move(call), *context, team, pack);
+  if (!task)
+    return Status::error(std::string(text(device.name())) + ": '" +
+                         text(instruction.label()) +
+                         "': " + task.status().message());
+  return task;
+}
+
+Expected<const Instance *> CpuDevice::prepare(int unit,
+                                              const Bindings *bindings) {
+  std::vector<int> bound;
+  if (bindings)
+    bound.assign(bindings->begin(), bindings->end());
+  std::unique_ptr<Instance> &instance = instances[{unit, bound}];
+  if (instance)
+    return instance.get();
+  instance = std::make_unique<Instance>();
+  const abi::Unit &described = *device.units()->Get(unit);
+  for (int64_t i = 0; i < length(described.instructions()); ++i) {
+    auto task = prepare(*described.instructions()->Get(i), bindings, true);
+    if (!task)
+      return task.status();
+    instance->tasks.push_back(std::move(*task));
+  }
+  return instance.get();
+}
+
+Status CpuDevice::runLoadProgram() {
+  Instance load;
+  for (int64_t i = 0; i < length(device.load()); ++i) {
+    auto task = prepare(*device.load()->Get(i), nullptr, false);
+    if (!task)
+      return task.status();
+    load.tasks.push_back(std::move(*task));
+  }
+  if (Status status = reserveScratch({&load}); !status.ok())
+    return status;
+  for (size_t i = 0; i < load.tasks.size(); ++i)
+    if (!load.tasks[i]->run())
+      return Status::error(std::string(text(device.name())) +
+                           ": the load program failed in '" +
+                           text(device.load()->Get(i)->label()) + "'");
+  return Status();
+}
+
+Status CpuDevice::reserveScratch(const std::vector<Instance *> &used) {
+  size_t bytes = 0;
+  for (Instance *instance : used)
+    for (auto &task : instance->tasks)
+      bytes = std::max(bytes, task->scratchBytes());
+  auto arena = Arena::map(bytes, "the library's scratch");
+  if (!arena)
+    return arena.status();
+  scratch = std::move(*arena);
+  for (Instance *instance : used)
+    for (auto &task : instance->tasks)
+      task->useScratch(scratch.data());
+  return Status();
+}
+
+Status CpuDevice::finish() {
+  std::vector<Instance *> all;
+  for (auto &entry : instances)
+    all.push_back(entry.second.get());
+  return reserveScratch(all);
+}
+
+} // namespace partita::runtime

@@ -1,0 +1,91 @@
+//===- CpuDevice.h - Memory, kernels and library calls of one device --*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Everything a device of the plan needs to run its units, on one ThreadTeam.
+// All calls come from the device's thread.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CPU_CPUDEVICE_H
+#define PARTITA_RUNTIME_DEVICE_CPU_CPUDEVICE_H
+
+#include "runtime/device/cpu/KernelLibrary.h"
+#include "runtime/device/cpu/LibraryCalls.h"
+
+#include <map>
+
+namespace partita::runtime {
+
+/// Bytes of Plan.weights[index], and whether they lie in a mapped file.
+struct WeightBytes {
+  const uint8_t *data = nullptr;
+  bool mapped = false;
+};
+
+/// Instructions of a unit (or of the load program) for one set of bindings.
+struct Instance {
+  std::vector<std::unique_ptr<Task>> tasks;
+};
+
+class CpuDevice {
+public:
+  /// Allocates arena and constant region and runs the load program. `plan` has
+  /// been verified; it and `weights` outlive the device.
+  static Expected<std::unique_ptr<CpuDevice>>
+  create(const abi::Plan &plan, int index,
+         const std::vector<WeightBytes> &weights,
+         std::shared_ptr<const KernelLibrary> kernels, int threads,
+         const std::vector<int> &cores);
+
+  /// Prepares a unit for the slots it is bound to, or finds what it prepared
+  /// before for the same. The pointer lives as long as the device.
+  Expected<const Instance *>
+  prepare(int unit, const flatbuffers::Vector<int32_t> *bindings);
+
+  /// Allocates the scratch of all instances. Call once, after the last
+  /// `prepare` and before anything runs.
+  Status finish();
+
+  /// Address of a slot that is no argument.
+  uint8_t *slot(int index) const;
+
+  uint8_t *arena() const { return arena_bytes.data(); }
+  const ThreadTeam &threads() const { return team; }
+  const OnednnContext &onednn() const { return *context; }
+  size_t scratchBytes() const { return scratch.size(); }
+  size_t constantBytes() const { return constants.size(); }
+  size_t arenaBytes() const { return arena_bytes.size(); }
+
+private:
+  CpuDevice(const abi::Plan &plan, int index,
+            const std::vector<WeightBytes> &weights, int threads,
+            const std::vector<int> &cores);
+
+  using Bindings = flatbuffers::Vector<int32_t>;
+  const abi::Slot &boundSlot(int slot, const Bindings *bindings,
+                             int &bound) const;
+  Operand operand(const abi::View &view, const Bindings *bindings) const;
+  Expected<std::unique_ptr<Task>> prepare(const abi::Instruction &instruction,
+                                          const Bindings *bindings, bool pack);
+  Status runLoadProgram();
+  Status reserveScratch(const std::vector<Instance *> &instances);
+
+  const abi::Plan &plan;
+  const abi::Device &device;
+  const std::vector<WeightBytes> &weights;
+  std::shared_ptr<const KernelLibrary> kernels;
+  ThreadTeam team;
+  Arena arena_bytes, constants, scratch;
+  std::unique_ptr<OnednnContext> context;
+  std::map<std::pair<int, std::vector<int>>, std::unique_ptr<Instance>>
+      instances;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_DEVICE_CPU_CPUDEVICE_H

@@ -1,0 +1,125 @@
+//===- KernelLibrary.cpp - Compiled kernels of an artifact ----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cpu/KernelLibrary.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace partita::runtime {
+namespace {
+
+int processorLevel() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("x86-64-v4"))
+    return 4;
+  return __builtin_cpu_supports("x86-64-v3") ? 3 : 2;
+}
+
+std::string levelNames(const std::vector<KernelObject> &objects) {
+  std::string text;
+  for (size_t i = 0; i < objects.size(); ++i) {
+    if (i)
+      text += i + 1 == objects.size() ? " and " : ", ";
+    text += (i ? "v" : "x86-64-v") +
+            std::to_string(static_cast<uint32_t>(objects[i].level));
+  }
+  return text;
+}
+
+Status noLevel(const std::vector<KernelObject> &objects, int max_level) {
+  if (objects.empty())
+    return Status::error("this artifact holds no code for x86-64 but its plan "
+                         "needs some: compile the model again");
+  bool capped = max_level < processorLevel();
+  std::string have = capped ? "level " + std::to_string(max_level) +
+                                  " is the highest that was allowed"
+                     : objects.size() == 1
+                         ? "this processor is not of that level"
+                     : objects.size() == 2 ? "this processor is neither"
+                                           : "this processor is none of them";
+  return Status::error("this artifact holds code for " + levelNames(objects) +
+                       "; " + have + ": compile the model for it");
+}
+
+/// A sealed file in memory, which cannot change while it is mapped as code.
+Expected<int> inMemory(const KernelObject &object) {
+  int file = ::memfd_create("partita-kernels", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file < 0)
+    return Status::error(std::string("cannot make a file in memory for the "
+                                     "artifact's kernels: ") +
+                         std::strerror(errno));
+  const char *data = static_cast<const char *>(object.data);
+  for (size_t written = 0; written < object.bytes;) {
+    ssize_t now = ::write(file, data + written, object.bytes - written);
+    if (now <= 0) {
+      std::string why = std::strerror(errno);
+      ::close(file);
+      return Status::error("cannot copy the artifact's kernels into memory: " +
+                           why);
+    }
+    written += static_cast<size_t>(now);
+  }
+  (void)::fcntl(file, F_ADD_SEALS,
+                F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+  return file;
+}
+
+} // namespace
+
+Expected<std::shared_ptr<const KernelLibrary>>
+KernelLibrary::load(const std::vector<KernelObject> &objects,
+                    const std::vector<std::string> &names, int max_level) {
+  std::shared_ptr<KernelLibrary> library(new KernelLibrary);
+  if (names.empty())
+    return std::shared_ptr<const KernelLibrary>(library);
+
+  int level = std::min(max_level, processorLevel());
+  const KernelObject *best = nullptr;
+  for (const KernelObject &object : objects)
+    if (static_cast<int>(object.level) <= level &&
+        (!best || object.level > best->level))
+      best = &object;
+  if (!best)
+    return noLevel(objects, max_level);
+
+  auto file = inMemory(*best);
+  if (!file)
+    return file.status();
+  // The descriptor stays open: the loader takes a library of the same path for
+  // the same library, so no other may get this number meanwhile.
+  library->file = *file;
+  std::string path = "/proc/self/fd/" + std::to_string(*file);
+  library->handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const char *why = library->handle ? nullptr : ::dlerror();
+  if (!library->handle)
+    return Status::error(std::string("cannot load the artifact's kernels: ") +
+                         (why ? why : "unknown reason") +
+                         ": compile the model again");
+  for (const std::string &name : names) {
+    void *symbol = ::dlsym(library->handle, name.c_str());
+    if (!symbol)
+      return Status::error("the artifact's code has no kernel '" + name +
+                           "': compile the model again");
+    library->kernels.push_back(reinterpret_cast<partita_kernel_fn>(symbol));
+  }
+  return std::shared_ptr<const KernelLibrary>(library);
+}
+
+KernelLibrary::~KernelLibrary() {
+  if (handle)
+    ::dlclose(handle);
+  if (file >= 0)
+    ::close(file);
+}
+
+} // namespace partita::runtime

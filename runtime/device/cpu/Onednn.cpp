@@ -1,0 +1,131 @@
+//===- Onednn.cpp - oneDNN's handles, owned -------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cpu/Onednn.h"
+
+namespace partita::runtime {
+
+const char *onednnText(dnnl_status_t status) {
+  switch (status) {
+  case dnnl_success:
+    return "success";
+  case dnnl_out_of_memory:
+    return "out of memory";
+  case dnnl_invalid_arguments:
+    return "invalid arguments";
+  case dnnl_unimplemented:
+    return "no implementation";
+  default:
+    return "an error of its own";
+  }
+}
+
+dnnl_memory_desc_t stridedDesc(const std::vector<int64_t> &dims,
+                               const std::vector<int64_t> &strides) {
+  dnnl_memory_desc_t desc = {};
+  dnnl_memory_desc_init_by_strides(&desc, static_cast<int>(dims.size()),
+                                   dims.data(), dnnl_f32, strides.data());
+  return desc;
+}
+
+dnnl_memory_desc_t anyDesc(const std::vector<int64_t> &dims) {
+  dnnl_memory_desc_t desc = {};
+  dnnl_memory_desc_init_by_tag(&desc, static_cast<int>(dims.size()),
+                               dims.data(), dnnl_f32, dnnl_format_tag_any);
+  return desc;
+}
+
+dnnl_memory_desc_t broadcastDesc(const Operand &operand) {
+  std::vector<int64_t> dims = operand.dims, strides = operand.strides;
+  int64_t dense = 1;
+  for (int i = operand.rank() - 1; i >= 0; --i) {
+    if (strides[i] == 0)
+      dims[i] = 1;
+    // The stride of an axis of extent 1 says nothing; the dense one lets the
+    // library see a plain layout.
+    if (dims[i] == 1)
+      strides[i] = dense;
+    dense = std::max(dense, strides[i] * dims[i]);
+  }
+  return stridedDesc(dims, strides);
+}
+
+Expected<std::unique_ptr<OnednnContext>> OnednnContext::create() {
+  auto context = std::make_unique<OnednnContext>();
+  dnnl_status_t status =
+      dnnl_engine_create(context->theEngine.out(), dnnl_cpu, 0);
+  if (status == dnnl_success)
+    status =
+        dnnl_stream_create(context->theStream.out(), context->theEngine.get(),
+                           dnnl_stream_default_flags);
+  if (status != dnnl_success)
+    return Status::error(std::string("oneDNN does not start: ") +
+                         onednnText(status));
+  return context;
+}
+
+Status OnednnContext::memory(const dnnl_memory_desc_t &desc, void *data,
+                             OwnedMemory &out) {
+  dnnl_status_t status =
+      dnnl_memory_create(out.out(), &desc, theEngine.get(), data);
+  if (status == dnnl_success)
+    return Status();
+  return Status::error(std::string("oneDNN takes no such memory: ") +
+                       onednnText(status));
+}
+
+Expected<float *> OnednnContext::packed(const Operand &operand,
+                                        const dnnl_memory_desc_t &plain,
+                                        const dnnl_memory_desc_t &wanted) {
+  if (dnnl_memory_desc_equal(&plain, &wanted))
+    return operand.data;
+  // The source's own layout is part of the key: one address can be read in two
+  // ways.
+  std::string layouts(reinterpret_cast<const char *>(&plain), sizeof(plain));
+  layouts.append(reinterpret_cast<const char *>(&wanted), sizeof(wanted));
+  auto key = std::pair<const void *, std::string>(operand.data, layouts);
+  auto known = packs.find(key);
+  if (known != packs.end())
+    return reinterpret_cast<float *>(known->second.data());
+
+  size_t bytes = dnnl_memory_desc_get_size(&wanted);
+  auto arena = Arena::map(bytes, "packed weights");
+  if (!arena)
+    return arena.status();
+  OwnedMemory source, target;
+  if (Status status = memory(plain, operand.data, source); !status.ok())
+    return status;
+  if (Status status = memory(wanted, arena->data(), target); !status.ok())
+    return status;
+  OwnedPrimitiveDesc desc;
+  OwnedPrimitive reorder;
+  dnnl_status_t status = dnnl_reorder_primitive_desc_create(
+      desc.out(), &plain, theEngine.get(), &wanted, theEngine.get(), nullptr);
+  if (status == dnnl_success)
+    status = dnnl_primitive_create(reorder.out(), desc.get());
+  dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source.get()},
+                            {DNNL_ARG_TO, target.get()}};
+  if (status == dnnl_success)
+    status = dnnl_primitive_execute(reorder.get(), theStream.get(), 2, args);
+  if (status == dnnl_success)
+    status = dnnl_stream_wait(theStream.get());
+  if (status != dnnl_success)
+    return Status::error(std::string("oneDNN cannot pack these weights: ") +
+                         onednnText(status));
+  if (operand.mapped) {
+    size_t span = 1;
+    for (int i = 0; i < operand.rank(); ++i)
+      span += (operand.dims[i] - 1) * operand.strides[i];
+    releaseMappedPages(operand.data, span * sizeof(float));
+  }
+  packedTotal += bytes;
+  float *data = reinterpret_cast<float *>(arena->data());
+  packs.emplace(std::move(key), std::move(*arena));
+  return data;
+}
+
+} // namespace partita::runtime

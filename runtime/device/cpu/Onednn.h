@@ -1,0 +1,91 @@
+//===- Onednn.h - oneDNN's handles, owned -----------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_H
+#define PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_H
+
+#include "runtime/core/Status.h"
+#include "runtime/device/cpu/Arena.h"
+#include "runtime/device/cpu/Operand.h"
+
+#include <map>
+#include <memory>
+#include <oneapi/dnnl/dnnl.h>
+#include <string>
+#include <utility>
+
+namespace partita::runtime {
+
+/// A handle of the library, destroyed with its owner.
+template <typename Handle, dnnl_status_t (*destroy)(Handle)> class Owned {
+public:
+  Owned() = default;
+  Owned(Owned &&other) noexcept
+      : handle(std::exchange(other.handle, nullptr)) {}
+  Owned &operator=(Owned &&other) noexcept {
+    std::swap(handle, other.handle);
+    return *this;
+  }
+  ~Owned() {
+    if (handle)
+      destroy(handle);
+  }
+  Handle get() const { return handle; }
+  Handle *out() { return &handle; }
+
+private:
+  Handle handle = nullptr;
+};
+
+using OwnedEngine = Owned<dnnl_engine_t, dnnl_engine_destroy>;
+using OwnedStream = Owned<dnnl_stream_t, dnnl_stream_destroy>;
+using OwnedMemory = Owned<dnnl_memory_t, dnnl_memory_destroy>;
+using OwnedPrimitive = Owned<dnnl_primitive_t, dnnl_primitive_destroy>;
+using OwnedPrimitiveDesc =
+    Owned<dnnl_primitive_desc_t, dnnl_primitive_desc_destroy>;
+using OwnedAttr = Owned<dnnl_primitive_attr_t, dnnl_primitive_attr_destroy>;
+using OwnedPostOps = Owned<dnnl_post_ops_t, dnnl_post_ops_destroy>;
+
+/// "word" for a status of the library.
+const char *onednnText(dnnl_status_t status);
+
+/// f32 with these extents and strides (elements).
+dnnl_memory_desc_t stridedDesc(const std::vector<int64_t> &dims,
+                               const std::vector<int64_t> &strides);
+/// The same extents in the layout that the library likes best.
+dnnl_memory_desc_t anyDesc(const std::vector<int64_t> &dims);
+/// An operand that is broadcast: extent 1 where its stride is 0.
+dnnl_memory_desc_t broadcastDesc(const Operand &operand);
+
+/// Engine and stream of a device, and its packed weights.
+class OnednnContext {
+public:
+  /// Must run on the device's thread, after its team was made.
+  static Expected<std::unique_ptr<OnednnContext>> create();
+
+  dnnl_engine_t engine() const { return theEngine.get(); }
+  dnnl_stream_t stream() const { return theStream.get(); }
+
+  /// The operand's constant bytes in layout `wanted`: its own if they are so
+  /// already, else a packed copy, made once for all calls that want the same.
+  Expected<float *> packed(const Operand &operand,
+                           const dnnl_memory_desc_t &plain,
+                           const dnnl_memory_desc_t &wanted);
+  size_t packedBytes() const { return packedTotal; }
+
+  Status memory(const dnnl_memory_desc_t &desc, void *data, OwnedMemory &out);
+
+private:
+  OwnedEngine theEngine;
+  OwnedStream theStream;
+  std::map<std::pair<const void *, std::string>, Arena> packs;
+  size_t packedTotal = 0;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_H

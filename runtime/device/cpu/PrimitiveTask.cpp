@@ -1,0 +1,189 @@
+//===- PrimitiveTask.cpp - A oneDNN primitive with its arguments ----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cpu/PrimitiveTask.h"
+
+namespace partita::runtime {
+namespace {
+
+using Kind = abi::PostOpKind;
+
+bool isBinary(Kind kind) { return kind >= Kind::add && kind <= Kind::div; }
+
+dnnl_alg_kind_t binaryAlgorithm(Kind kind) {
+  switch (kind) {
+  case Kind::mul:
+    return dnnl_binary_mul;
+  case Kind::max:
+    return dnnl_binary_max;
+  case Kind::min:
+    return dnnl_binary_min;
+  case Kind::sub:
+    return dnnl_binary_sub;
+  case Kind::div:
+    return dnnl_binary_div;
+  default:
+    return dnnl_binary_add;
+  }
+}
+
+dnnl_status_t appendEltwise(dnnl_post_ops_t ops, const PostOperation &post) {
+  dnnl_alg_kind_t algorithm = dnnl_eltwise_relu;
+  float alpha = 0, beta = 0;
+  switch (post.kind) {
+  case Kind::tanh:
+    algorithm = dnnl_eltwise_tanh;
+    break;
+  case Kind::logistic:
+    algorithm = dnnl_eltwise_logistic;
+    break;
+  case Kind::gelu_erf:
+    algorithm = dnnl_eltwise_gelu_erf;
+    break;
+  case Kind::gelu_tanh:
+    algorithm = dnnl_eltwise_gelu_tanh;
+    break;
+  case Kind::exp:
+    algorithm = dnnl_eltwise_exp;
+    break;
+  case Kind::sqrt:
+    algorithm = dnnl_eltwise_sqrt;
+    break;
+  case Kind::abs:
+    algorithm = dnnl_eltwise_abs;
+    break;
+  case Kind::square:
+    algorithm = dnnl_eltwise_square;
+    break;
+  case Kind::log:
+    algorithm = dnnl_eltwise_log;
+    break;
+  case Kind::linear:
+    algorithm = dnnl_eltwise_linear;
+    alpha = post.alpha, beta = post.beta;
+    break;
+  case Kind::clip:
+    algorithm = dnnl_eltwise_clip;
+    alpha = post.alpha, beta = post.beta;
+    break;
+  case Kind::elu:
+    algorithm = dnnl_eltwise_elu;
+    alpha = post.alpha;
+    break;
+  case Kind::leaky_relu:
+    alpha = post.alpha;
+    break;
+  case Kind::swish:
+    algorithm = dnnl_eltwise_swish;
+    alpha = post.alpha;
+    break;
+  case Kind::hardswish:
+    algorithm = dnnl_eltwise_hardswish;
+    break;
+  default:
+    break;
+  }
+  return dnnl_post_ops_append_eltwise(ops, 1.0f, algorithm, alpha, beta);
+}
+
+} // namespace
+
+Expected<std::unique_ptr<PrimitiveTask>>
+PrimitiveTask::create(OnednnContext &context, const OwnedPrimitiveDesc &desc) {
+  auto task = std::make_unique<PrimitiveTask>();
+  task->stream = context.stream();
+  dnnl_status_t status =
+      dnnl_primitive_create(task->primitive.out(), desc.get());
+  if (status != dnnl_success)
+    return Status::error(std::string("oneDNN cannot prepare it: ") +
+                         onednnText(status));
+  const dnnl_memory_desc_t *scratch =
+      dnnl_primitive_desc_query_md(desc.get(), dnnl_query_scratchpad_md, 0);
+  task->scratch_bytes = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
+  if (task->scratch_bytes)
+    if (Status made =
+            context.memory(*scratch, DNNL_MEMORY_NONE, task->scratchpad);
+        !made.ok())
+      return made;
+  return task;
+}
+
+Status PrimitiveTask::add(OnednnContext &context,
+                          const std::vector<Argument> &arguments) {
+  std::vector<dnnl_exec_arg_t> set;
+  for (const Argument &argument : arguments) {
+    OwnedMemory memory;
+    if (Status status = context.memory(argument.desc, argument.data, memory);
+        !status.ok())
+      return status;
+    set.push_back({argument.index, memory.get()});
+    memories.push_back(std::move(memory));
+  }
+  if (scratch_bytes)
+    set.push_back({DNNL_ARG_SCRATCHPAD, scratchpad.get()});
+  sets.push_back(std::move(set));
+  return Status();
+}
+
+bool PrimitiveTask::run() {
+  for (const std::vector<dnnl_exec_arg_t> &set : sets)
+    if (dnnl_primitive_execute(primitive.get(), stream,
+                               static_cast<int>(set.size()),
+                               set.data()) != dnnl_success)
+      return false;
+  return true;
+}
+
+void PrimitiveTask::useScratch(uint8_t *data) {
+  if (scratch_bytes)
+    dnnl_memory_set_data_handle(scratchpad.get(), data);
+}
+
+Status makeAttributes(
+    const std::vector<PostOperation> &post_ops,
+    const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
+    OwnedAttr &attr) {
+  OwnedPostOps ops;
+  dnnl_status_t status = dnnl_primitive_attr_create(attr.out());
+  if (status == dnnl_success)
+    status = dnnl_primitive_attr_set_scratchpad_mode(attr.get(),
+                                                     dnnl_scratchpad_mode_user);
+  if (status == dnnl_success)
+    status = dnnl_post_ops_create(ops.out());
+  for (const PostOperation &post : post_ops) {
+    if (status != dnnl_success)
+      break;
+    if (isBinary(post.kind)) {
+      dnnl_memory_desc_t desc = describe(post.operand);
+      status = dnnl_post_ops_append_binary(ops.get(),
+                                           binaryAlgorithm(post.kind), &desc);
+    } else if (post.kind == Kind::sum) {
+      status = dnnl_post_ops_append_sum(ops.get(), 1.0f);
+    } else {
+      status = appendEltwise(ops.get(), post);
+    }
+  }
+  if (status == dnnl_success)
+    status = dnnl_primitive_attr_set_post_ops(attr.get(), ops.get());
+  if (status == dnnl_success)
+    return Status();
+  return Status::error(std::string("oneDNN takes no such post-ops: ") +
+                       onednnText(status));
+}
+
+void addPostOpArguments(
+    const std::vector<PostOperation> &post_ops,
+    const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
+    std::vector<PrimitiveTask::Argument> &arguments) {
+  for (size_t i = 0; i < post_ops.size(); ++i)
+    if (isBinary(post_ops[i].kind))
+      arguments.push_back(
+          {DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1,
+           describe(post_ops[i].operand), post_ops[i].operand.data});
+}
+
+} // namespace partita::runtime

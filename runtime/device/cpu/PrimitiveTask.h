@@ -1,0 +1,59 @@
+//===- PrimitiveTask.h - A oneDNN primitive with its arguments --*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CPU_PRIMITIVETASK_H
+#define PARTITA_RUNTIME_DEVICE_CPU_PRIMITIVETASK_H
+
+#include "runtime/device/cpu/LibraryCalls.h"
+
+namespace partita::runtime {
+
+/// One primitive, executed once for each of its argument sets.
+class PrimitiveTask final : public Task {
+public:
+  struct Argument {
+    int index; ///< DNNL_ARG_*
+    dnnl_memory_desc_t desc;
+    float *data;
+  };
+
+  /// Takes the primitive of `desc` (made with user scratchpad).
+  static Expected<std::unique_ptr<PrimitiveTask>>
+  create(OnednnContext &context, const OwnedPrimitiveDesc &desc);
+
+  /// Adds a run of the primitive with these arguments.
+  Status add(OnednnContext &context, const std::vector<Argument> &arguments);
+
+  bool run() override;
+  size_t scratchBytes() const override { return scratch_bytes; }
+  void useScratch(uint8_t *data) override;
+
+private:
+  OwnedPrimitive primitive;
+  dnnl_stream_t stream = nullptr;
+  OwnedMemory scratchpad;
+  size_t scratch_bytes = 0;
+  std::vector<OwnedMemory> memories;
+  std::vector<std::vector<dnnl_exec_arg_t>> sets;
+};
+
+/// Attributes of every primitive here: user scratchpad, and the post-ops of the
+/// call with their operands described by `describe`.
+Status makeAttributes(
+    const std::vector<PostOperation> &post_ops,
+    const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
+    OwnedAttr &attr);
+
+/// Arguments of the binary post-ops; `describe` as above.
+void addPostOpArguments(
+    const std::vector<PostOperation> &post_ops,
+    const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
+    std::vector<PrimitiveTask::Argument> &arguments);
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_DEVICE_CPU_PRIMITIVETASK_H

@@ -1,0 +1,31 @@
+//===- Task.h - A prepared piece of work ------------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CPU_TASK_H
+#define PARTITA_RUNTIME_DEVICE_CPU_TASK_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace partita::runtime {
+
+/// An instruction with everything decided: pointers, primitives, packed
+/// weights. Running it looks nothing up and allocates nothing of ours.
+class Task {
+public:
+  virtual ~Task() = default;
+  /// False if the library reports an error.
+  virtual bool run() = 0;
+  /// Bytes the task needs while it runs. All tasks of a device share them.
+  virtual size_t scratchBytes() const { return 0; }
+  /// Called once before the first `run`, and again whenever the scratch moves.
+  virtual void useScratch(uint8_t *) {}
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_DEVICE_CPU_TASK_H

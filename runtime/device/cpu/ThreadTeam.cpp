@@ -1,0 +1,89 @@
+//===- ThreadTeam.cpp - The cores of one device ---------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cpu/ThreadTeam.h"
+
+#include <algorithm>
+#include <omp.h>
+#include <sched.h>
+#include <xmmintrin.h>
+
+namespace partita::runtime {
+namespace {
+
+constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
+
+void flushDenormals() {
+  _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
+}
+
+void pinTo(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  // A core that has been taken away meanwhile is no reason to fail.
+  (void)sched_setaffinity(0, sizeof(set), &set);
+}
+
+} // namespace
+
+ThreadTeam::ThreadTeam(int count, const std::vector<int> &cores)
+    : threads(std::max(count, 1)) {
+  omp_set_dynamic(0);
+  omp_set_max_active_levels(1);
+  omp_set_num_threads(threads);
+  auto prepare = [&](int thread) {
+    flushDenormals();
+    if (!cores.empty())
+      pinTo(cores[thread % cores.size()]);
+  };
+  if (threads == 1) {
+    prepare(0);
+    return;
+  }
+#pragma omp parallel num_threads(threads)
+  prepare(omp_get_thread_num());
+}
+
+void ThreadTeam::split(int64_t extent, int64_t grain, RangeFunction function,
+                       void *context) const {
+  int64_t most = std::max<int64_t>(extent / std::max<int64_t>(grain, 1), 1);
+  int64_t parts = std::min<int64_t>(threads, most);
+  if (extent <= 0)
+    return;
+  if (parts == 1) {
+    function(context, 0, 0, extent);
+    return;
+  }
+  // All threads of the team enter, whatever `parts`: libgomp would end and
+  // start workers if the size of the team changed.
+#pragma omp parallel num_threads(threads)
+  {
+    int64_t thread = omp_get_thread_num();
+    int64_t begin = extent * thread / parts;
+    int64_t end = extent * (thread + 1) / parts;
+    if (thread < parts && begin < end)
+      function(context, static_cast<int>(thread), begin, end);
+  }
+}
+
+std::vector<int> ThreadTeam::availableCores() {
+  cpu_set_t set;
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0)
+    for (int core = 0; core < CPU_SETSIZE; ++core)
+      if (CPU_ISSET(core, &set))
+        cores.push_back(core);
+  if (cores.empty())
+    cores.push_back(0);
+  return cores;
+}
+
+FlushDenormals::FlushDenormals() : saved(_mm_getcsr()) { flushDenormals(); }
+FlushDenormals::~FlushDenormals() { _mm_setcsr(saved); }
+
+} // namespace partita::runtime

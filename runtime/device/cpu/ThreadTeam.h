@@ -1,0 +1,60 @@
+//===- ThreadTeam.h - The cores of one device -------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A device computes with one OpenMP team: its own thread and threads - 1
+// workers of libgomp, which oneDNN uses too. libgomp keeps one team a thread
+// that starts parallel regions, so all calls must come from the thread that
+// made the object. Workers spin for the bounded time of libgomp's default and
+// then sleep; a team of one has no workers and never spins.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CPU_THREADTEAM_H
+#define PARTITA_RUNTIME_DEVICE_CPU_THREADTEAM_H
+
+#include <cstdint>
+#include <vector>
+
+namespace partita::runtime {
+
+class ThreadTeam {
+public:
+  /// Pins thread i of the team to `cores[i]` (empty: no pinning), and lets all
+  /// of them flush denormals to zero.
+  ThreadTeam(int threads, const std::vector<int> &cores);
+
+  int size() const { return threads; }
+
+  using RangeFunction = void (*)(void *context, int thread, int64_t begin,
+                                 int64_t end);
+  /// Splits [0, extent) into at most one contiguous part a thread, none
+  /// smaller than `grain` but a last one, and returns when all are done.
+  void split(int64_t extent, int64_t grain, RangeFunction function,
+             void *context) const;
+
+  /// The cores this process may use, in order.
+  static std::vector<int> availableCores();
+
+private:
+  int threads;
+};
+
+/// Lets the calling thread flush denormals to zero while the object lives.
+class FlushDenormals {
+public:
+  FlushDenormals();
+  ~FlushDenormals();
+  FlushDenormals(const FlushDenormals &) = delete;
+  FlushDenormals &operator=(const FlushDenormals &) = delete;
+
+private:
+  unsigned saved;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_DEVICE_CPU_THREADTEAM_H
