@@ -40,7 +40,7 @@ def NN_Dialect : Dialect {
     | `nn.load` | any op | depends on weights only: belongs to the load program |
   }];
   let hasConstantMaterializer = 1;
-  let useDefaultAttributePrinterParser = 0;
+  let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
@@ -51,8 +51,16 @@ class NN_Op<string mnemonic, list<Trait> traits = []>
 class NN_ValueOp<string mnemonic, list<Trait> traits = []>
     : NN_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<NN_CostOpInterface>], traits)>;
 
-def NN_Tensor : StaticShapeTensorOf<[AnyFloat, AnyInteger]>;
-def NN_FloatTensor : StaticShapeTensorOf<[AnyFloat]>;
+// Floats and integers that ops compute with, and those that are only stored:
+// they are converted by `nn.cast` and moved by shape ops.
+defvar NN_ComputeFloats = [F16, BF16, F32, F64];
+defvar NN_ComputeIntegers = [I1, I<8>, I<16>, I<32>, I<64>, UI<8>, UI<16>, UI<32>, UI<64>];
+defvar NN_StoredOnly = [F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU, F4E2M1FN, I<4>, UI<4>, I<2>, UI<2>];
+
+def NN_Tensor : StaticShapeTensorOf<!listconcat(NN_ComputeFloats, NN_ComputeIntegers, NN_StoredOnly)>;
+def NN_NumberTensor : StaticShapeTensorOf<!listconcat(NN_ComputeFloats, NN_ComputeIntegers)>;
+def NN_IntegerTensor : StaticShapeTensorOf<NN_ComputeIntegers>;
+def NN_FloatTensor : StaticShapeTensorOf<NN_ComputeFloats>;
 def NN_BoolTensor : StaticShapeTensorOf<[I1]>;
 def NN_IndexTensor : StaticShapeTensorOf<[I32, I64]>;
 

@@ -34,10 +34,10 @@ def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ShardableOpInterf
     %r = nn.dot %x, %w batch [0] x [0] contract [2] x [1] : tensor<8x4x16xf32>, tensor<8x16x32xf32> -> tensor<8x4x32xf32>
     ```
   }];
-  let arguments = (ins NN_Tensor:$lhs, NN_Tensor:$rhs,
+  let arguments = (ins NN_NumberTensor:$lhs, NN_NumberTensor:$rhs,
     DenseI64ArrayAttr:$lhs_batch, DenseI64ArrayAttr:$rhs_batch,
     DenseI64ArrayAttr:$lhs_contract, DenseI64ArrayAttr:$rhs_contract);
-  let results = (outs NN_Tensor:$result);
+  let results = (outs NN_NumberTensor:$result);
   let assemblyFormat = [{
     $lhs `,` $rhs `batch` $lhs_batch `x` $rhs_batch `contract` $lhs_contract `x` $rhs_contract
     attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
@@ -63,10 +63,10 @@ def NN_ConvOp : NN_ValueOp<"conv"> {
       : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x4x8x8xf32>
     ```
   }];
-  let arguments = (ins NN_Tensor:$x, NN_Tensor:$weights, NN_ImageLayoutAttr:$layout,
+  let arguments = (ins NN_NumberTensor:$x, NN_NumberTensor:$weights, NN_ImageLayoutAttr:$layout,
     DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
     DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, I64Attr:$groups);
-  let results = (outs NN_Tensor:$result);
+  let results = (outs NN_NumberTensor:$result);
   let assemblyFormat = [{
     $x `,` $weights $layout `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
     `groups` $groups attr-dict `:` type($x) `,` type($weights) `->` type($result)

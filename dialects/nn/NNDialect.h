@@ -1,4 +1,5 @@
-//===- NNDialect.h - The nn dialect -------------------------------*- C++ -*-===//
+//===- NNDialect.h - The nn dialect -------------------------------*- C++
+//-*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,12 +15,16 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "dialects/nn/NNDialect.h.inc"
 #include "dialects/nn/NNEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/nn/NNAttrs.h.inc"
 
 #define GET_OP_CLASSES
 #include "dialects/nn/NNOps.h.inc"
@@ -36,11 +41,28 @@ inline constexpr llvm::StringLiteral kLoadAttr = "nn.load";
 int64_t getByteSize(mlir::Type type);
 
 /// The signless type in which code generation holds an element of `type`:
-/// `ui8` -> `i8`; other types are themselves.
+/// `ui8` -> `i8`; `i4` and `f8E5M2` -> `i8`, as everything that is stored one a
+/// byte (a narrow signed integer is sign-extended); other types are themselves.
 mlir::Type getSignlessType(mlir::Type type);
 
+/// What a reduction starts from, as an attribute of the signless type of
+/// `elementType`: 0, 1, -infinity or the lowest integer, infinity or the
+/// highest.
+mlir::TypedAttr getNeutralElement(ReduceKind kind, mlir::Type elementType);
+
+/// The size of a dimension after a window has slid over it, 0 if it never fits.
+int64_t getWindowedSize(int64_t size, int64_t low, int64_t high, int64_t window,
+                        int64_t dilation, int64_t stride);
+
+/// The dimensions `values[perm[0]], values[perm[1]], ...`.
+llvm::SmallVector<int64_t> permuted(llvm::ArrayRef<int64_t> values,
+                                    llvm::ArrayRef<int64_t> perm);
+llvm::SmallVector<int64_t> inversePermutation(llvm::ArrayRef<int64_t> perm);
+bool isPermutation(llvm::ArrayRef<int64_t> values, int64_t rank);
+
 /// The name a person knows the op by: the ONNX node names in its location,
-/// joined by "+" (the first few, then "..."), or the op's own name.
+/// joined by "+" (the first few, then "..."), or the op's own name. A location
+/// without names gives "".
 std::string getNodeName(mlir::Location loc);
 std::string getNodeName(mlir::Operation *op);
 

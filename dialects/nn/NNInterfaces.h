@@ -1,4 +1,5 @@
-//===- NNInterfaces.h - What passes ask of ops --------------------*- C++ -*-===//
+//===- NNInterfaces.h - What passes ask of ops --------------------*- C++
+//-*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +16,15 @@
 namespace partita::nn {
 
 /// The kind of work, by which a machine model chooses a rate.
-enum class CostKind { movement, pointwise, reduction, dot, conv, attention, none };
+enum class CostKind {
+  movement,
+  pointwise,
+  reduction,
+  dot,
+  conv,
+  attention,
+  none
+};
 
 /// Cost of one execution of an op.
 struct Cost {
@@ -25,8 +34,8 @@ struct Cost {
   bool cheapToRecompute = false;
 };
 
-/// A sharding rule: for each operand and result, for each of its dimensions, the
-/// factors that make it up, outermost first. Factors are numbered from 0;
+/// A sharding rule: for each operand and result, for each of its dimensions,
+/// the factors that make it up, outermost first. Factors are numbered from 0;
 /// `factorSizes[f]` is the size of factor f.
 struct ShardingRule {
   llvm::SmallVector<int64_t> factorSizes;

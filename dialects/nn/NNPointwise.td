@@ -44,7 +44,7 @@ class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> trai
 
 class NN_UnaryOp<string mnemonic, string text, code scalar>
     : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType]> {
-  let arguments = (ins NN_Tensor:$x);
+  let arguments = (ins NN_NumberTensor:$x);
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
 class NN_UnaryFloatOp<string mnemonic, string text, code scalar>
@@ -52,9 +52,19 @@ class NN_UnaryFloatOp<string mnemonic, string text, code scalar>
   let arguments = (ins NN_FloatTensor:$x);
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
+class NN_UnaryIntegerOp<string mnemonic, string text, code scalar>
+    : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType]> {
+  let arguments = (ins NN_IntegerTensor:$x);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+}
+class NN_BinaryIntegerOp<string mnemonic, string text, code scalar>
+    : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType, Commutative]> {
+  let arguments = (ins NN_IntegerTensor:$lhs, NN_IntegerTensor:$rhs);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+}
 class NN_BinaryOp<string mnemonic, string text, code scalar, list<Trait> traits = []>
     : NN_PointwiseOp<mnemonic, text, scalar, !listconcat([SameOperandsAndResultType], traits)> {
-  let arguments = (ins NN_Tensor:$lhs, NN_Tensor:$rhs);
+  let arguments = (ins NN_NumberTensor:$lhs, NN_NumberTensor:$rhs);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 
@@ -62,7 +72,7 @@ def NN_AbsOp : NN_UnaryOp<"abs", "absolute value", [{ scalar::abs(b, loc, x[0], 
 def NN_NegOp : NN_UnaryOp<"neg", "negation", [{ scalar::neg(b, loc, x[0]) }]>;
 def NN_ReluOp : NN_UnaryOp<"relu", "max(x, 0)", [{ scalar::relu(b, loc, x[0], type) }]>;
 def NN_SignOp : NN_UnaryOp<"sign", "-1, 0 or 1", [{ scalar::sign(b, loc, x[0], type) }]>;
-def NN_NotOp : NN_UnaryOp<"not", "bitwise (for `i1`: logical) negation", [{ scalar::bitNot(b, loc, x[0]) }]>;
+def NN_NotOp : NN_UnaryIntegerOp<"not", "bitwise (for `i1`: logical) negation", [{ scalar::bitNot(b, loc, x[0]) }]>;
 
 def NN_CeilOp : NN_UnaryFloatOp<"ceil", "least integer not below", [{ ::mlir::math::CeilOp::create(b, loc, x[0]) }]>;
 def NN_CosOp : NN_UnaryFloatOp<"cos", "cosine", [{ ::mlir::math::CosOp::create(b, loc, x[0]) }]>;
@@ -81,14 +91,18 @@ def NN_TanhOp : NN_UnaryFloatOp<"tanh", "hyperbolic tangent", [{ ::mlir::math::T
 def NN_AddOp : NN_BinaryOp<"add", "sum", [{ scalar::add(b, loc, x[0], x[1]) }], [Commutative]>;
 def NN_SubOp : NN_BinaryOp<"sub", "difference", [{ scalar::sub(b, loc, x[0], x[1]) }]>;
 def NN_MulOp : NN_BinaryOp<"mul", "product", [{ scalar::mul(b, loc, x[0], x[1]) }], [Commutative]>;
-def NN_DivOp : NN_BinaryOp<"div", "quotient; integers round toward zero, x / 0 is 0", [{ scalar::div(b, loc, x[0], x[1], type) }]>;
+def NN_DivOp : NN_BinaryOp<"div", "quotient; integers round toward zero, x / 0 is 0", [{ scalar::div(b, loc, x[0], x[1], type) }]> {
+  let hasCanonicalizer = 1;
+}
 def NN_RemOp : NN_BinaryOp<"rem", "remainder with the dividend's sign; x rem 0 is 0 for integers", [{ scalar::rem(b, loc, x[0], x[1], type) }]>;
-def NN_PowOp : NN_BinaryOp<"pow", "power", [{ scalar::pow(b, loc, x[0], x[1], type) }]>;
+def NN_PowOp : NN_BinaryOp<"pow", "power", [{ scalar::pow(b, loc, x[0], x[1], type) }]> {
+  let hasCanonicalizer = 1;
+}
 def NN_MaxOp : NN_BinaryOp<"max", "maximum; NaN if either is", [{ scalar::max(b, loc, x[0], x[1], type) }], [Commutative]>;
 def NN_MinOp : NN_BinaryOp<"min", "minimum; NaN if either is", [{ scalar::min(b, loc, x[0], x[1], type) }], [Commutative]>;
-def NN_AndOp : NN_BinaryOp<"and", "bitwise (for `i1`: logical) and", [{ ::mlir::arith::AndIOp::create(b, loc, x[0], x[1]) }], [Commutative]>;
-def NN_OrOp : NN_BinaryOp<"or", "bitwise (for `i1`: logical) or", [{ ::mlir::arith::OrIOp::create(b, loc, x[0], x[1]) }], [Commutative]>;
-def NN_XorOp : NN_BinaryOp<"xor", "bitwise (for `i1`: logical) exclusive or", [{ ::mlir::arith::XOrIOp::create(b, loc, x[0], x[1]) }], [Commutative]>;
+def NN_AndOp : NN_BinaryIntegerOp<"and", "bitwise (for `i1`: logical) and", [{ ::mlir::arith::AndIOp::create(b, loc, x[0], x[1]) }]>;
+def NN_OrOp : NN_BinaryIntegerOp<"or", "bitwise (for `i1`: logical) or", [{ ::mlir::arith::OrIOp::create(b, loc, x[0], x[1]) }]>;
+def NN_XorOp : NN_BinaryIntegerOp<"xor", "bitwise (for `i1`: logical) exclusive or", [{ ::mlir::arith::XOrIOp::create(b, loc, x[0], x[1]) }]>;
 
 def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "how two elements are compared", [
     I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
@@ -100,7 +114,7 @@ def NN_ComparePredicateAttr : EnumAttr<NN_Dialect, NN_ComparePredicate, "compare
 
 def NN_CompareOp : NN_PointwiseOp<"compare", "comparison; false where a NaN takes part, except `ne`",
     [{ scalar::compare(b, loc, getPredicate(), x[0], x[1], type) }], [SameTypeOperands]> {
-  let arguments = (ins NN_ComparePredicateAttr:$predicate, NN_Tensor:$lhs, NN_Tensor:$rhs);
+  let arguments = (ins NN_ComparePredicateAttr:$predicate, NN_NumberTensor:$lhs, NN_NumberTensor:$rhs);
   let results = (outs NN_BoolTensor:$result);
   let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
 }

@@ -31,8 +31,8 @@ def NN_ReduceOp : NN_ValueOp<"reduce"> {
     %r = nn.reduce sum %x [1] : tensor<2x8xf32> -> tensor<2xf32>
     ```
   }];
-  let arguments = (ins NN_ReduceKindAttr:$kind, NN_Tensor:$x, DenseI64ArrayAttr:$dims);
-  let results = (outs NN_Tensor:$result);
+  let arguments = (ins NN_ReduceKindAttr:$kind, NN_NumberTensor:$x, DenseI64ArrayAttr:$dims);
+  let results = (outs NN_NumberTensor:$result);
   let assemblyFormat = "$kind $x $dims attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -53,9 +53,9 @@ def NN_WindowReduceOp : NN_ValueOp<"window_reduce", [DeclareOpInterfaceMethods<N
       : tensor<1x4x8x8xf32> -> tensor<1x4x4x4xf32>
     ```
   }];
-  let arguments = (ins NN_ReduceKindAttr:$kind, NN_Tensor:$x, DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
+  let arguments = (ins NN_ReduceKindAttr:$kind, NN_NumberTensor:$x, DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
     DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high);
-  let results = (outs NN_Tensor:$result);
+  let results = (outs NN_NumberTensor:$result);
   let assemblyFormat = [{
     $kind $x `window` $window `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
     attr-dict `:` type($x) `->` type($result)
@@ -74,7 +74,7 @@ def NN_WindowArgMaxOp : NN_ValueOp<"window_arg_max"> {
     * (C2) as (C2) of `nn.window_reduce`, with element type i64.
     * (C3) every window holds at least one element of `x`.
   }];
-  let arguments = (ins NN_Tensor:$x, DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
+  let arguments = (ins NN_NumberTensor:$x, DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
     DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high);
   let results = (outs StaticShapeTensorOf<[I64]>:$result);
   let assemblyFormat = [{

@@ -17,8 +17,9 @@ class NN_ShapeOp<string mnemonic, list<Trait> traits = []>
   let results = (outs NN_Tensor:$result);
 }
 
-class NN_PermutableShapeOp<string mnemonic, list<Trait> traits = []>
-    : NN_ShapeOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>], traits)>;
+class NN_PermutableShapeOp<string mnemonic, list<Trait> traits = [], list<string> methods = []>
+    : NN_ShapeOp<mnemonic, !listconcat([
+        DeclareOpInterfaceMethods<NN_PermutableOpInterface, !listconcat(["buildPermuted"], methods)>], traits)>;
 
 def NN_ReshapeOp : NN_ShapeOp<"reshape"> {
   let summary = "the same elements in row-major order under another shape";
@@ -105,7 +106,7 @@ def NN_ReverseOp : NN_PermutableShapeOp<"reverse", [SameOperandsAndResultType]> 
   let assemblyFormat = "$x $dims attr-dict `:` type($result)";
 }
 
-def NN_PadOp : NN_PermutableShapeOp<"pad"> {
+def NN_PadOp : NN_PermutableShapeOp<"pad", [], ["isPermuted"]> {
   let summary = "a border of one value around a tensor";
   let description = [{
     Constraints:
@@ -119,9 +120,6 @@ def NN_PadOp : NN_PermutableShapeOp<"pad"> {
   }];
   let arguments = (ins NN_Tensor:$x, NN_Tensor:$value, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high);
   let assemblyFormat = "$x `,` $value `low` $low `high` $high attr-dict `:` type($x) `,` type($value) `->` type($result)";
-  let extraClassDeclaration = [{
-    bool isPermuted(unsigned operandNumber) { return operandNumber == 0; }
-  }];
 }
 
 def NN_ConcatOp : NN_PermutableShapeOp<"concat"> {
@@ -140,7 +138,7 @@ def NN_ConcatOp : NN_PermutableShapeOp<"concat"> {
   let assemblyFormat = "$operands `dim` $dim attr-dict `:` functional-type($operands, $result)";
 }
 
-def NN_GatherOp : NN_ShapeOp<"gather"> {
+def NN_GatherOp : NN_PermutableShapeOp<"gather", [], ["canPermute", "isPermuted"]> {
   let summary = "slices of a tensor chosen by an index tensor";
   let description = [{
     `result[a.., i.., b..] = x[a.., indices[i..], b..]`, where a.. are the

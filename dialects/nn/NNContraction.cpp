@@ -1,0 +1,239 @@
+//===- NNContraction.cpp - Dot, convolution, attention -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/NNDialect.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace partita::nn {
+
+//===----------------------------------------------------------------------===//
+// Dot
+//===----------------------------------------------------------------------===//
+
+/// The dimensions of an operand that are neither batch nor contracted.
+static SmallVector<int64_t> getFreeDims(int64_t rank, ArrayRef<int64_t> batch,
+                                        ArrayRef<int64_t> contract) {
+  SmallVector<int64_t> free;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
+      free.push_back(dim);
+  return free;
+}
+
+static LogicalResult verifyNamedDims(DotOp op, StringRef name, int64_t rank,
+                                     ArrayRef<int64_t> batch,
+                                     ArrayRef<int64_t> contract) {
+  SmallVector<bool> seen(rank, false);
+  for (int64_t dim : llvm::concat<const int64_t>(batch, contract)) {
+    if (dim < 0 || dim >= rank)
+      return op.emitOpError("names dimension ")
+             << dim << " of " << name << ", which has " << rank
+             << " dimensions";
+    if (seen[dim])
+      return op.emitOpError("names dimension ")
+             << dim << " of " << name << " twice";
+    seen[dim] = true;
+  }
+  return success();
+}
+
+LogicalResult DotOp::verify() {
+  RankedTensorType lhs = getLhs().getType(), rhs = getRhs().getType();
+  if (getLhsBatch().size() != getRhsBatch().size() ||
+      getLhsContract().size() != getRhsContract().size()) // C1
+    return emitOpError("needs as many batch and contracted dimensions of lhs "
+                       "as of rhs");
+  if (failed(verifyNamedDims(*this, "lhs", lhs.getRank(), getLhsBatch(),
+                             getLhsContract())) || // C2
+      failed(verifyNamedDims(*this, "rhs", rhs.getRank(), getRhsBatch(),
+                             getRhsContract())))
+    return failure();
+  auto sameSize = [&](ArrayRef<int64_t> lhsDims, ArrayRef<int64_t> rhsDims) {
+    return permuted(lhs.getShape(), lhsDims) ==
+           permuted(rhs.getShape(), rhsDims);
+  };
+  if (!sameSize(getLhsBatch(), getRhsBatch()) ||
+      !sameSize(getLhsContract(), getRhsContract())) // C3
+    return emitOpError("has batch or contracted dimensions of different sizes "
+                       "in ")
+           << lhs << " and " << rhs;
+  SmallVector<int64_t> shape = permuted(lhs.getShape(), getLhsBatch());
+  llvm::append_range(
+      shape, permuted(lhs.getShape(), getFreeDims(lhs.getRank(), getLhsBatch(),
+                                                  getLhsContract())));
+  llvm::append_range(
+      shape, permuted(rhs.getShape(), getFreeDims(rhs.getRank(), getRhsBatch(),
+                                                  getRhsContract())));
+  if (getType().getShape() != ArrayRef<int64_t>(shape)) // C4
+    return emitOpError("result has shape [")
+           << getType().getShape() << "] instead of [" << shape << "]";
+  if (lhs.getElementType() != rhs.getElementType() ||
+      lhs.getElementType() != getType().getElementType()) // C5
+    return emitOpError("needs one element type, not ")
+           << lhs.getElementType() << ", " << rhs.getElementType() << " and "
+           << getType().getElementType();
+  return success();
+}
+
+Cost DotOp::getCost() {
+  int64_t depth = 1;
+  for (int64_t dim : getLhsContract())
+    depth *= getLhs().getType().getDimSize(dim);
+  return {2 * depth * getType().getNumElements(),
+          getByteSize(getLhs().getType()) + getByteSize(getRhs().getType()) +
+              getByteSize(getType()),
+          CostKind::dot};
+}
+
+ShardingRule DotOp::getShardingRule() {
+  RankedTensorType lhs = getLhs().getType(), rhs = getRhs().getType();
+  ShardingRule rule;
+  SmallVector<SmallVector<int64_t>> lhsDims(lhs.getRank()),
+      rhsDims(rhs.getRank()), resultDims;
+  auto newFactor = [&](int64_t size) {
+    rule.factorSizes.push_back(size);
+    return static_cast<int64_t>(rule.factorSizes.size()) - 1;
+  };
+  for (auto [l, r] : llvm::zip_equal(getLhsBatch(), getRhsBatch())) {
+    int64_t factor = newFactor(lhs.getDimSize(l));
+    lhsDims[l] = {factor};
+    rhsDims[r] = {factor};
+    resultDims.push_back({factor});
+  }
+  for (int64_t l :
+       getFreeDims(lhs.getRank(), getLhsBatch(), getLhsContract())) {
+    lhsDims[l] = {newFactor(lhs.getDimSize(l))};
+    resultDims.push_back(lhsDims[l]);
+  }
+  for (int64_t r :
+       getFreeDims(rhs.getRank(), getRhsBatch(), getRhsContract())) {
+    rhsDims[r] = {newFactor(rhs.getDimSize(r))};
+    resultDims.push_back(rhsDims[r]);
+  }
+  for (auto [l, r] : llvm::zip_equal(getLhsContract(), getRhsContract())) {
+    int64_t factor = newFactor(lhs.getDimSize(l));
+    lhsDims[l] = {factor};
+    rhsDims[r] = {factor};
+    rule.reductionFactors.push_back(factor);
+  }
+  rule.operands = {lhsDims, rhsDims};
+  rule.results = {resultDims};
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Conv
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConvOp::verify() {
+  RankedTensorType x = getX().getType(), weights = getWeights().getType();
+  RankedTensorType result = getType();
+  int64_t rank = x.getRank();
+  if (rank < 3 || weights.getRank() != rank || result.getRank() != rank ||
+      x.getElementType() != weights.getElementType() ||
+      x.getElementType() != result.getElementType()) // C1
+    return emitOpError("needs operands and a result of one element type and "
+                       "one rank of at least 3, not ")
+           << x << ", " << weights << " and " << result;
+  size_t spatial = rank - 2;
+  if (getStrides().size() != spatial || getDilations().size() != spatial ||
+      getPadsLow().size() != spatial || getPadsHigh().size() != spatial) // C2
+    return emitOpError("needs one stride, dilation and pair of pads for each "
+                       "of the ")
+           << spatial << " spatial dimensions";
+  auto isPositive = [](int64_t v) { return v >= 1; };
+  if (!llvm::all_of(getStrides(), isPositive) ||
+      !llvm::all_of(getDilations(), isPositive))
+    return emitOpError("needs strides and dilations of at least 1");
+  int64_t groups = getGroups(), channels = x.getDimSize(getChannelDim());
+  int64_t outChannels = weights.getDimSize(0);
+  if (groups < 1 || channels % groups != 0 || outChannels % groups != 0 ||
+      weights.getDimSize(1) != channels / groups) // C3
+    return emitOpError("cannot divide ")
+           << channels << " input and " << outChannels
+           << " output channels into " << groups << " groups with weights of "
+           << weights.getDimSize(1) << " input channels";
+  SmallVector<int64_t> shape(rank);
+  shape[0] = x.getDimSize(0);
+  shape[getChannelDim()] = outChannels;
+  for (size_t i = 0; i < spatial; ++i) {
+    int64_t dim = getFirstSpatialDim() + i;
+    shape[dim] = getWindowedSize(x.getDimSize(dim), getPadsLow()[i],
+                                 getPadsHigh()[i], weights.getDimSize(2 + i),
+                                 getDilations()[i], getStrides()[i]);
+  }
+  if (result.getShape() != ArrayRef<int64_t>(shape)) // C4
+    return emitOpError("result has shape [")
+           << result.getShape() << "] instead of [" << shape << "]";
+  return success();
+}
+
+Cost ConvOp::getCost() {
+  RankedTensorType weights = getWeights().getType();
+  int64_t outChannels = std::max<int64_t>(weights.getDimSize(0), 1);
+  int64_t perElement = weights.getNumElements() / outChannels;
+  return {2 * perElement * getType().getNumElements(),
+          getByteSize(getX().getType()) + getByteSize(weights) +
+              getByteSize(getType()),
+          CostKind::conv};
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+LogicalResult AttentionOp::verify() {
+  RankedTensorType q = getQ().getType(), k = getK().getType();
+  RankedTensorType v = getV().getType(), result = getType();
+  for (RankedTensorType type : {q, k, v, result})
+    if (type.getRank() != 4 || type.getElementType() != q.getElementType() ||
+        type.getDimSize(0) != q.getDimSize(0) ||
+        type.getDimSize(1) != q.getDimSize(1)) // C1
+      return emitOpError("needs tensors of rank 4 that agree in element type, "
+                         "batch and heads, not ")
+             << q << ", " << k << ", " << v << " and " << result;
+  if (q.getDimSize(3) != k.getDimSize(3) ||
+      k.getDimSize(2) != v.getDimSize(2) ||
+      q.getDimSize(2) != result.getDimSize(2) ||
+      v.getDimSize(3) != result.getDimSize(3)) // C2
+    return emitOpError("has sizes that do not fit: ")
+           << q << ", " << k << ", " << v << " and " << result;
+  int64_t scores[] = {q.getDimSize(0), q.getDimSize(1), q.getDimSize(2),
+                      k.getDimSize(2)};
+  for (Value mask : {getMaskMul(), getMaskAdd()}) {
+    if (!mask)
+      continue;
+    auto type = cast<RankedTensorType>(mask.getType());
+    bool fits =
+        type.getRank() == 4 && type.getElementType() == q.getElementType();
+    for (int64_t dim = 0; fits && dim < 4; ++dim)
+      fits = type.getDimSize(dim) == 1 || type.getDimSize(dim) == scores[dim];
+    if (!fits) // C3
+      return emitOpError("cannot repeat a mask ")
+             << type << " to [" << ArrayRef<int64_t>(scores) << "]";
+  }
+  return success();
+}
+
+Cost AttentionOp::getCost() {
+  RankedTensorType q = getQ().getType(), v = getV().getType();
+  int64_t scores =
+      q.getDimSize(0) * q.getDimSize(1) * q.getDimSize(2) * v.getDimSize(2);
+  Cost cost;
+  // Both products, and about 25 operations a score for the softmax.
+  cost.flops = scores * (2 * q.getDimSize(3) + 2 * v.getDimSize(3) + 25);
+  for (Type type : getOperation()->getOperandTypes())
+    cost.bytes += getByteSize(type);
+  cost.bytes += getByteSize(getType());
+  cost.kind = CostKind::attention;
+  return cost;
+}
+
+} // namespace partita::nn

@@ -1,0 +1,150 @@
+//===- NNDialect.cpp - The nn dialect -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#include "dialects/nn/NNDialect.cpp.inc"
+#include "dialects/nn/NNEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/nn/NNAttrs.cpp.inc"
+
+namespace partita::nn {
+
+void NNDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/nn/NNAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/nn/NNOps.cpp.inc"
+      >();
+}
+
+Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                          Type type, Location loc) {
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getType() != type)
+    return nullptr;
+  return ConstantOp::create(builder, loc, elements);
+}
+
+int64_t getByteSize(Type type) {
+  auto tensor = cast<ShapedType>(type);
+  int64_t bits = tensor.getElementTypeBitWidth();
+  return tensor.getNumElements() * ((bits + 7) / 8);
+}
+
+Type getSignlessType(Type type) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (isa<FloatType>(type))
+    return width <= 8 ? Type(IntegerType::get(type.getContext(), 8)) : type;
+  if (width > 1 && width < 8)
+    width = 8;
+  return IntegerType::get(type.getContext(), width);
+}
+
+TypedAttr getNeutralElement(ReduceKind kind, Type elementType) {
+  Type type = getSignlessType(elementType);
+  Builder b(type.getContext());
+  if (auto floatType = dyn_cast<FloatType>(type)) {
+    const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
+    switch (kind) {
+    case ReduceKind::sum:
+      return b.getFloatAttr(type, 0.0);
+    case ReduceKind::prod:
+      return b.getFloatAttr(type, 1.0);
+    case ReduceKind::max:
+      return b.getFloatAttr(type, APFloat::getInf(semantics, true));
+    case ReduceKind::min:
+      return b.getFloatAttr(type, APFloat::getInf(semantics, false));
+    }
+  }
+  unsigned width = type.getIntOrFloatBitWidth();
+  bool isUnsigned = elementType.isUnsignedInteger() || elementType.isInteger(1);
+  switch (kind) {
+  case ReduceKind::sum:
+    return b.getIntegerAttr(type, APInt::getZero(width));
+  case ReduceKind::prod:
+    return b.getIntegerAttr(type, APInt(width, 1));
+  case ReduceKind::max:
+    return b.getIntegerAttr(type, isUnsigned ? APInt::getMinValue(width)
+                                             : APInt::getSignedMinValue(width));
+  case ReduceKind::min:
+    return b.getIntegerAttr(type, isUnsigned ? APInt::getMaxValue(width)
+                                             : APInt::getSignedMaxValue(width));
+  }
+  llvm_unreachable("every kind is listed");
+}
+
+int64_t getWindowedSize(int64_t size, int64_t low, int64_t high, int64_t window,
+                        int64_t dilation, int64_t stride) {
+  int64_t room = low + size + high - ((window - 1) * dilation + 1);
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+SmallVector<int64_t> permuted(ArrayRef<int64_t> values,
+                              ArrayRef<int64_t> perm) {
+  return llvm::map_to_vector(perm, [&](int64_t dim) { return values[dim]; });
+}
+
+SmallVector<int64_t> inversePermutation(ArrayRef<int64_t> perm) {
+  SmallVector<int64_t> inverse(perm.size());
+  for (auto [i, dim] : llvm::enumerate(perm))
+    inverse[dim] = i;
+  return inverse;
+}
+
+bool isPermutation(ArrayRef<int64_t> values, int64_t rank) {
+  SmallVector<bool> seen(rank, false);
+  for (int64_t value : values) {
+    if (value < 0 || value >= rank || seen[value])
+      return false;
+    seen[value] = true;
+  }
+  return static_cast<int64_t>(values.size()) == rank;
+}
+
+static void collectNames(Location loc,
+                         llvm::SmallSetVector<StringAttr, 4> &names) {
+  llvm::TypeSwitch<LocationAttr>(loc)
+      .Case([&](NameLoc name) { names.insert(name.getName()); })
+      .Case([&](FusedLoc fused) {
+        for (Location part : fused.getLocations())
+          collectNames(part, names);
+      })
+      .Case([&](CallSiteLoc call) { collectNames(call.getCallee(), names); });
+}
+
+std::string getNodeName(Location loc) {
+  constexpr size_t kShown = 3;
+  llvm::SmallSetVector<StringAttr, 4> names;
+  collectNames(loc, names);
+  ArrayRef<StringAttr> shown = names.getArrayRef().take_front(kShown);
+  std::string joined = llvm::join(
+      llvm::map_range(shown, [](StringAttr s) { return s.getValue(); }), "+");
+  if (names.size() > kShown)
+    joined += "+...";
+  return joined;
+}
+
+std::string getNodeName(Operation *op) {
+  std::string name = getNodeName(op->getLoc());
+  return name.empty() ? op->getName().getStringRef().str() : name;
+}
+
+} // namespace partita::nn

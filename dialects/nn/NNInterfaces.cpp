@@ -1,0 +1,69 @@
+//===- NNInterfaces.cpp - What pointwise ops have in common -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/NNInterfaces.h"
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+#include "dialects/nn/NNInterfaces.cpp.inc"
+
+namespace partita::nn {
+
+/// Operations on elements for one element of the result. A function that is
+/// computed by a polynomial counts as its terms.
+static int64_t getFlopsPerElement(Operation *op) {
+  if (isa<PowOp>(op))
+    return 40;
+  if (isa<ExpOp, LogOp, SinOp, CosOp, TanhOp, ErfOp, LogisticOp>(op))
+    return 20;
+  if (isa<DivOp, RemOp, ReciprocalOp, SqrtOp, RsqrtOp>(op))
+    return 4;
+  return 1;
+}
+
+Cost pointwiseCost(Operation *op) {
+  Cost cost;
+  int64_t perElement = getFlopsPerElement(op);
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  cost.flops = perElement * result.getNumElements();
+  for (Type type : op->getOperandTypes())
+    cost.bytes += getByteSize(type);
+  cost.bytes += getByteSize(result);
+  cost.kind = CostKind::pointwise;
+  cost.cheapToRecompute = perElement <= 4;
+  return cost;
+}
+
+ShardingRule pointwiseShardingRule(Operation *op) {
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  ShardingRule rule;
+  rule.factorSizes.assign(result.getShape().begin(), result.getShape().end());
+  SmallVector<SmallVector<int64_t>> dims;
+  for (int64_t dim = 0; dim < result.getRank(); ++dim)
+    dims.push_back({dim});
+  rule.operands.assign(op->getNumOperands(), dims);
+  rule.results.push_back(dims);
+  return rule;
+}
+
+Operation *buildPermutedLike(OpBuilder &builder, Operation *op,
+                             ArrayRef<int64_t> perm, ValueRange operands) {
+  Operation *copy = builder.clone(*op);
+  copy->setOperands(operands);
+  for (OpResult result : copy->getResults()) {
+    auto type = cast<RankedTensorType>(result.getType());
+    result.setType(RankedTensorType::get(permuted(type.getShape(), perm),
+                                         type.getElementType()));
+  }
+  return copy;
+}
+
+} // namespace partita::nn

@@ -1,0 +1,95 @@
+//===- NNPointwise.cpp - Ops on corresponding elements -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/NNDialect.h"
+#include "dialects/nn/ScalarEmit.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+#include <cmath>
+#include <optional>
+
+using namespace mlir;
+
+#define GET_OP_CLASSES
+#include "dialects/nn/NNOps.cpp.inc"
+
+namespace partita::nn {
+
+/// The number that all elements of a constant of floats are.
+static std::optional<double> getFloatSplat(Value value) {
+  DenseElementsAttr attr;
+  if (!matchPattern(value, m_Constant(&attr)) || !attr.isSplat() ||
+      !isa<FloatType>(attr.getElementType()))
+    return std::nullopt;
+  return attr.getSplatValue<FloatAttr>().getValueAsDouble();
+}
+
+/// x ** c for the few c that have something cheaper than a power.
+static LogicalResult simplifyPow(PowOp op, PatternRewriter &rewriter) {
+  std::optional<double> exponent = getFloatSplat(op.getRhs());
+  if (!exponent)
+    return failure();
+  Value x = op.getLhs();
+  if (*exponent == 2.0) {
+    rewriter.replaceOpWithNewOp<MulOp>(op, x, x);
+    return success();
+  }
+  if (*exponent == 3.0) {
+    Value square = MulOp::create(rewriter, op.getLoc(), x, x);
+    rewriter.replaceOpWithNewOp<MulOp>(op, square, x);
+    return success();
+  }
+  if (*exponent == 0.5) {
+    rewriter.replaceOpWithNewOp<SqrtOp>(op, x);
+    return success();
+  }
+  if (*exponent == -0.5) {
+    rewriter.replaceOpWithNewOp<RsqrtOp>(op, x);
+    return success();
+  }
+  if (*exponent == -1.0) {
+    rewriter.replaceOpWithNewOp<ReciprocalOp>(op, x);
+    return success();
+  }
+  return failure();
+}
+
+void PowOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                        MLIRContext *) {
+  results.add(simplifyPow);
+}
+
+/// x / c = x * (1 / c) where c is a power of two: then both are exact.
+static LogicalResult divideByPowerOfTwo(DivOp op, PatternRewriter &rewriter) {
+  std::optional<double> divisor = getFloatSplat(op.getRhs());
+  if (!divisor)
+    return failure();
+  int exponent;
+  if (std::abs(std::frexp(*divisor, &exponent)) != 0.5)
+    return failure();
+  // Far from the limits of f16, so that the inverse is a normal number.
+  if (exponent < -12 || exponent > 12)
+    return failure();
+  RankedTensorType type = op.getType();
+  auto inverse =
+      DenseElementsAttr::get(type, ArrayRef<Attribute>(rewriter.getFloatAttr(
+                                       type.getElementType(), 1.0 / *divisor)));
+  Value factor = ConstantOp::create(rewriter, op.getLoc(), inverse);
+  rewriter.replaceOpWithNewOp<MulOp>(op, op.getLhs(), factor);
+  return success();
+}
+
+void DivOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                        MLIRContext *) {
+  results.add(divideByPowerOfTwo);
+}
+
+} // namespace partita::nn

@@ -1,0 +1,156 @@
+//===- NNReduction.cpp - Reductions, windows, softmax -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/NNDialect.h"
+
+using namespace mlir;
+
+namespace partita::nn {
+
+static Cost reductionCost(int64_t flops, Type x, Type result) {
+  return {flops, getByteSize(x) + getByteSize(result), CostKind::reduction};
+}
+
+LogicalResult ReduceOp::verify() {
+  RankedTensorType from = getX().getType();
+  int64_t last = -1;
+  for (int64_t dim : getDims()) { // C1
+    if (dim <= last || dim >= from.getRank())
+      return emitOpError("needs increasing dimensions of a tensor with ")
+             << from.getRank() << " dimensions, not [" << getDims() << "]";
+    last = dim;
+  }
+  SmallVector<int64_t> shape;
+  for (int64_t dim = 0; dim < from.getRank(); ++dim)
+    if (!llvm::is_contained(getDims(), dim))
+      shape.push_back(from.getDimSize(dim));
+  auto expected = RankedTensorType::get(shape, from.getElementType());
+  if (getType() != expected) // C2
+    return emitOpError("result is ") << getType() << " instead of " << expected;
+  return success();
+}
+
+Cost ReduceOp::getCost() {
+  RankedTensorType from = getX().getType();
+  return reductionCost(from.getNumElements(), from, getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Windows
+//===----------------------------------------------------------------------===//
+
+template <typename WindowOp>
+static LogicalResult verifyWindow(WindowOp op, Type elementType) {
+  RankedTensorType from = op.getX().getType();
+  size_t rank = from.getRank();
+  ArrayRef<int64_t> window = op.getWindow(), strides = op.getStrides();
+  ArrayRef<int64_t> dilations = op.getDilations();
+  ArrayRef<int64_t> low = op.getPadsLow(), high = op.getPadsHigh();
+  for (ArrayRef<int64_t> entries : {window, strides, dilations, low, high})
+    if (entries.size() != rank) // C1
+      return op.emitOpError("needs a window, stride, dilation and pair of pads "
+                            "for each of the ")
+             << rank << " dimensions";
+  SmallVector<int64_t> shape;
+  for (size_t dim = 0; dim < rank; ++dim) {
+    if (window[dim] < 1 || strides[dim] < 1 || dilations[dim] < 1 ||
+        low[dim] < 0 || high[dim] < 0)
+      return op.emitOpError("needs windows, strides and dilations of at least "
+                            "1 and no negative pads, unlike dimension ")
+             << dim;
+    shape.push_back(getWindowedSize(from.getDimSize(dim), low[dim], high[dim],
+                                    window[dim], dilations[dim], strides[dim]));
+  }
+  auto expected = RankedTensorType::get(shape, elementType);
+  if (op.getType() != expected) // C2
+    return op.emitOpError("result is ")
+           << op.getType() << " instead of " << expected;
+  return success();
+}
+
+template <typename WindowOp> static Cost windowCost(WindowOp op) {
+  int64_t size = 1;
+  for (int64_t extent : op.getWindow())
+    size *= extent;
+  return reductionCost(size * op.getType().getNumElements(),
+                       op.getX().getType(), op.getType());
+}
+
+LogicalResult WindowReduceOp::verify() {
+  return verifyWindow(*this, getX().getType().getElementType());
+}
+
+Cost WindowReduceOp::getCost() { return windowCost(*this); }
+
+Operation *WindowReduceOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
+                                         ValueRange operands) {
+  auto copy = cast<WindowReduceOp>(buildPermutedLike(b, *this, perm, operands));
+  copy.setWindow(permuted(getWindow(), perm));
+  copy.setStrides(permuted(getStrides(), perm));
+  copy.setDilations(permuted(getDilations(), perm));
+  copy.setPadsLow(permuted(getPadsLow(), perm));
+  copy.setPadsHigh(permuted(getPadsHigh(), perm));
+  return copy;
+}
+
+/// Whether some window lies wholly in the border along a dimension.
+static bool hasEmptyWindow(int64_t size, int64_t low, int64_t window,
+                           int64_t dilation, int64_t stride, int64_t results) {
+  for (int64_t at = 0; at < results; ++at) {
+    int64_t start = at * stride - low;
+    bool found = false;
+    for (int64_t i = 0; i < window && !found; ++i) {
+      int64_t index = start + i * dilation;
+      found = index >= 0 && index < size;
+    }
+    if (!found)
+      return true;
+  }
+  return false;
+}
+
+LogicalResult WindowArgMaxOp::verify() {
+  if (failed(verifyWindow(*this, IntegerType::get(getContext(), 64))))
+    return failure();
+  RankedTensorType from = getX().getType(), to = getType();
+  for (int64_t dim = 0; dim < from.getRank(); ++dim)
+    if (hasEmptyWindow(from.getDimSize(dim), getPadsLow()[dim],
+                       getWindow()[dim], getDilations()[dim], getStrides()[dim],
+                       to.getDimSize(dim))) // C3
+      return emitOpError("has a window without elements along dimension ")
+             << dim;
+  return success();
+}
+
+Cost WindowArgMaxOp::getCost() { return windowCost(*this); }
+
+//===----------------------------------------------------------------------===//
+// Softmax
+//===----------------------------------------------------------------------===//
+
+LogicalResult SoftmaxOp::verify() {
+  int64_t dim = getDim();
+  if (dim < 0 || dim >= getType().getRank()) // C1
+    return emitOpError("names dimension ")
+           << dim << " of a tensor with " << getType().getRank()
+           << " dimensions";
+  return success();
+}
+
+Cost SoftmaxOp::getCost() {
+  return reductionCost(25 * getType().getNumElements(), getX().getType(),
+                       getType());
+}
+
+Operation *SoftmaxOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
+                                    ValueRange operands) {
+  auto copy = cast<SoftmaxOp>(buildPermutedLike(b, *this, perm, operands));
+  copy.setDim(inversePermutation(perm)[getDim()]);
+  return copy;
+}
+
+} // namespace partita::nn

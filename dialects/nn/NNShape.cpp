@@ -1,0 +1,315 @@
+//===- NNShape.cpp - Ops that move elements -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/NNDialect.h"
+
+using namespace mlir;
+
+namespace partita::nn {
+
+//===----------------------------------------------------------------------===//
+// What several verifiers say
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifySameElementType(Operation *op, Value x,
+                                           Value result) {
+  Type from = getElementTypeOrSelf(x.getType());
+  Type to = getElementTypeOrSelf(result.getType());
+  if (from != to)
+    return op->emitOpError("turns elements of type ")
+           << from << " into elements of type " << to;
+  return success();
+}
+
+static LogicalResult verifyShape(Operation *op, RankedTensorType result,
+                                 ArrayRef<int64_t> expected) {
+  if (result.getShape() != expected)
+    return op->emitOpError("result has shape [")
+           << result.getShape() << "] instead of [" << expected << "]";
+  return success();
+}
+
+static LogicalResult verifyEntries(Operation *op, StringRef name,
+                                   ArrayRef<int64_t> values, int64_t rank) {
+  if (static_cast<int64_t>(values.size()) != rank)
+    return op->emitOpError("needs one entry of '")
+           << name << "' for each of the " << rank << " dimensions, but has "
+           << values.size();
+  return success();
+}
+
+static LogicalResult verifyDim(Operation *op, int64_t dim, int64_t rank) {
+  if (dim < 0 || dim >= rank)
+    return op->emitOpError("names dimension ")
+           << dim << " of a tensor with " << rank << " dimensions";
+  return success();
+}
+
+static Cost movementCost(int64_t bytes) {
+  return {/*flops=*/0, bytes, CostKind::movement, /*cheapToRecompute=*/false};
+}
+
+/// Renames the dimensions of attributes that have one entry a dimension.
+static Operation *buildPermutedEntries(OpBuilder &b, Operation *op,
+                                       ArrayRef<int64_t> perm,
+                                       ValueRange operands,
+                                       ArrayRef<StringAttr> attrNames) {
+  Operation *copy = buildPermutedLike(b, op, perm, operands);
+  for (StringAttr name : attrNames) {
+    auto entries = copy->getAttrOfType<DenseI64ArrayAttr>(name);
+    copy->setAttr(name,
+                  b.getDenseI64ArrayAttr(permuted(entries.asArrayRef(), perm)));
+  }
+  return copy;
+}
+
+//===----------------------------------------------------------------------===//
+// Reshape, transpose, broadcast
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReshapeOp::verify() {
+  RankedTensorType from = getX().getType(), to = getType();
+  if (from.getNumElements() != to.getNumElements()) // C1
+    return emitOpError("turns ")
+           << from.getNumElements() << " elements into " << to.getNumElements();
+  return verifySameElementType(*this, getX(), getResult()); // C2
+}
+
+Cost ReshapeOp::getCost() {
+  Cost cost = movementCost(0);
+  cost.cheapToRecompute = true;
+  return cost;
+}
+
+LogicalResult TransposeOp::verify() {
+  RankedTensorType from = getX().getType();
+  if (!isPermutation(getPermutation(), from.getRank())) // C1
+    return emitOpError("[") << getPermutation() << "] is not a permutation of "
+                            << from.getRank() << " dimensions";
+  if (failed(verifyShape(*this, getType(),
+                         permuted(from.getShape(), getPermutation())))) // C2
+    return failure();
+  return verifySameElementType(*this, getX(), getResult());
+}
+
+Cost TransposeOp::getCost() { return movementCost(2 * getByteSize(getType())); }
+
+void TransposeOp::build(OpBuilder &builder, OperationState &state, Value x,
+                        ArrayRef<int64_t> permutation) {
+  auto type = cast<RankedTensorType>(x.getType());
+  build(builder, state,
+        RankedTensorType::get(permuted(type.getShape(), permutation),
+                              type.getElementType()),
+        x, permutation);
+}
+
+LogicalResult BroadcastOp::verify() {
+  RankedTensorType from = getX().getType(), to = getType();
+  ArrayRef<int64_t> dims = getDims();
+  if (failed(verifyEntries(*this, "dims", dims, from.getRank()))) // C1
+    return failure();
+  for (auto [i, dim] : llvm::enumerate(dims)) {
+    if (failed(verifyDim(*this, dim, to.getRank())))
+      return failure();
+    if (i > 0 && dims[i - 1] >= dim)
+      return emitOpError("needs increasing dimensions, not [") << dims << "]";
+    int64_t size = from.getDimSize(i);
+    if (size != 1 && size != to.getDimSize(dim)) // C2
+      return emitOpError("cannot repeat dimension ")
+             << i << " of size " << size << " to size " << to.getDimSize(dim);
+  }
+  return verifySameElementType(*this, getX(), getResult()); // C3
+}
+
+Cost BroadcastOp::getCost() {
+  Cost cost =
+      movementCost(getByteSize(getX().getType()) + getByteSize(getType()));
+  cost.cheapToRecompute = true;
+  return cost;
+}
+
+//===----------------------------------------------------------------------===//
+// Slice, reverse, pad
+//===----------------------------------------------------------------------===//
+
+LogicalResult SliceOp::verify() {
+  RankedTensorType from = getX().getType();
+  int64_t rank = from.getRank();
+  if (failed(verifyEntries(*this, "starts", getStarts(), rank)) || // C1
+      failed(verifyEntries(*this, "limits", getLimits(), rank)) ||
+      failed(verifyEntries(*this, "strides", getStrides(), rank)))
+    return failure();
+  SmallVector<int64_t> shape;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    int64_t start = getStarts()[dim], limit = getLimits()[dim];
+    int64_t stride = getStrides()[dim];
+    if (start < 0 || start > limit || limit > from.getDimSize(dim) ||
+        stride < 1) // C2
+      return emitOpError("cannot take elements ")
+             << start << " to " << limit << " by " << stride << " of dimension "
+             << dim << " of size " << from.getDimSize(dim);
+    shape.push_back((limit - start + stride - 1) / stride);
+  }
+  if (failed(verifyShape(*this, getType(), shape))) // C3
+    return failure();
+  return verifySameElementType(*this, getX(), getResult());
+}
+
+Cost SliceOp::getCost() {
+  Cost cost = movementCost(2 * getByteSize(getType()));
+  cost.cheapToRecompute = true;
+  return cost;
+}
+
+Operation *SliceOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
+                                  ValueRange operands) {
+  return buildPermutedEntries(
+      b, *this, perm, operands,
+      {getStartsAttrName(), getLimitsAttrName(), getStridesAttrName()});
+}
+
+LogicalResult ReverseOp::verify() {
+  int64_t rank = getType().getRank();
+  SmallVector<bool> seen(rank, false);
+  for (int64_t dim : getDims()) { // C1
+    if (failed(verifyDim(*this, dim, rank)))
+      return failure();
+    if (seen[dim])
+      return emitOpError("names dimension ") << dim << " twice";
+    seen[dim] = true;
+  }
+  return success();
+}
+
+Cost ReverseOp::getCost() { return movementCost(2 * getByteSize(getType())); }
+
+Operation *ReverseOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
+                                    ValueRange operands) {
+  auto copy = cast<ReverseOp>(buildPermutedLike(b, *this, perm, operands));
+  copy.setDims(permuted(inversePermutation(perm), getDims()));
+  return copy;
+}
+
+LogicalResult PadOp::verify() {
+  RankedTensorType from = getX().getType();
+  if (failed(verifyEntries(*this, "low", getLow(), from.getRank())) || // C1
+      failed(verifyEntries(*this, "high", getHigh(), from.getRank())))
+    return failure();
+  SmallVector<int64_t> shape;
+  for (auto [low, size, high] :
+       llvm::zip_equal(getLow(), from.getShape(), getHigh())) {
+    if (low < 0 || high < 0)
+      return emitOpError("cannot have a border of negative width");
+    shape.push_back(low + size + high);
+  }
+  if (failed(verifyShape(*this, getType(), shape)) || // C2
+      failed(verifySameElementType(*this, getX(), getResult())))
+    return failure();
+  RankedTensorType value = getValue().getType();
+  if (value.getRank() != 0 ||
+      value.getElementType() != from.getElementType()) // C3
+    return emitOpError("needs a scalar of type ")
+           << from.getElementType() << " for the border, not " << value;
+  return success();
+}
+
+Cost PadOp::getCost() {
+  return movementCost(getByteSize(getX().getType()) + getByteSize(getType()));
+}
+
+bool PadOp::isPermuted(unsigned operandNumber) { return operandNumber == 0; }
+
+Operation *PadOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
+                                ValueRange operands) {
+  return buildPermutedEntries(b, *this, perm, operands,
+                              {getLowAttrName(), getHighAttrName()});
+}
+
+//===----------------------------------------------------------------------===//
+// Concat, gather, iota
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConcatOp::verify() {
+  if (getOperands().empty()) // C1
+    return emitOpError("needs at least one operand");
+  RankedTensorType to = getType();
+  int64_t dim = getDim();
+  if (failed(verifyDim(*this, dim, to.getRank())))
+    return failure();
+  int64_t size = 0;
+  for (Value operand : getOperands()) {
+    auto from = cast<RankedTensorType>(operand.getType());
+    bool agrees = from.getRank() == to.getRank() &&
+                  from.getElementType() == to.getElementType();
+    for (int64_t d = 0; agrees && d < to.getRank(); ++d)
+      agrees = d == dim || from.getDimSize(d) == to.getDimSize(d);
+    if (!agrees) // C2
+      return emitOpError("cannot make ")
+             << to << " of " << from << " along dimension " << dim;
+    size += from.getDimSize(dim);
+  }
+  if (size != to.getDimSize(dim)) // C3
+    return emitOpError("has operands of ")
+           << size << " elements along dimension " << dim
+           << ", but a result of " << to.getDimSize(dim);
+  return success();
+}
+
+Cost ConcatOp::getCost() { return movementCost(2 * getByteSize(getType())); }
+
+Operation *ConcatOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
+                                   ValueRange operands) {
+  auto copy = cast<ConcatOp>(buildPermutedLike(b, *this, perm, operands));
+  copy.setDim(inversePermutation(perm)[getDim()]);
+  return copy;
+}
+
+LogicalResult GatherOp::verify() {
+  RankedTensorType from = getX().getType();
+  int64_t dim = getDim();
+  if (failed(verifyDim(*this, dim, from.getRank()))) // C1
+    return failure();
+  if (from.getDimSize(dim) == 0 && getType().getNumElements() != 0)
+    return emitOpError("chooses from dimension ") << dim << ", which is empty";
+  SmallVector<int64_t> shape(from.getShape().take_front(dim));
+  llvm::append_range(shape, getIndices().getType().getShape());
+  llvm::append_range(shape, from.getShape().drop_front(dim + 1));
+  if (failed(verifyShape(*this, getType(), shape))) // C2
+    return failure();
+  return verifySameElementType(*this, getX(), getResult());
+}
+
+Cost GatherOp::getCost() {
+  return movementCost(getByteSize(getIndices().getType()) +
+                      2 * getByteSize(getType()));
+}
+
+bool GatherOp::isPermuted(unsigned operandNumber) { return operandNumber == 0; }
+
+/// Only with a list of indices has the result the dimensions of `x`.
+bool GatherOp::canPermute(ArrayRef<int64_t>) {
+  return getIndices().getType().getRank() == 1;
+}
+
+Operation *GatherOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
+                                   ValueRange operands) {
+  auto copy = cast<GatherOp>(buildPermutedLike(b, *this, perm, operands));
+  copy.setDim(inversePermutation(perm)[getDim()]);
+  return copy;
+}
+
+LogicalResult IotaOp::verify() {
+  return verifyDim(*this, getDim(), getType().getRank()); // C1
+}
+
+Cost IotaOp::getCost() {
+  Cost cost = movementCost(getByteSize(getType()));
+  cost.cheapToRecompute = true;
+  return cost;
+}
+
+} // namespace partita::nn

@@ -1,0 +1,155 @@
+//===- NNStructure.cpp - Parameters, constants, clusters -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/NNDialect.h"
+
+using namespace mlir;
+
+namespace partita::nn {
+
+//===----------------------------------------------------------------------===//
+// Weights and constants
+//===----------------------------------------------------------------------===//
+
+LogicalResult WeightOp::verify() {
+  if (getFile().has_value() == getValue().has_value()) // C1
+    return emitOpError("needs either a file or a value");
+  if (std::optional<ElementsAttr> value = getValue()) {
+    if (value->getType() != getType()) // C3
+      return emitOpError("has a value of type ")
+             << value->getType() << " but is " << getType();
+    return success();
+  }
+  if (!getOffset() || !getBytes())
+    return emitOpError("needs the offset and the number of its bytes in ")
+           << getFileAttr();
+  int64_t expected = getByteSize(getType());
+  if (static_cast<int64_t>(*getOffset()) < 0 ||
+      static_cast<int64_t>(*getBytes()) != expected) // C2
+    return emitOpError("of type ")
+           << getType() << " needs " << expected
+           << " bytes at an offset of at least 0, not "
+           << static_cast<int64_t>(*getBytes()) << " at "
+           << static_cast<int64_t>(*getOffset());
+  return success();
+}
+
+LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto weight =
+      symbols.lookupNearestSymbolFrom<WeightOp>(*this, getWeightAttr());
+  if (!weight) // C1
+    return emitOpError("names the weight ")
+           << getWeightAttr() << ", which the module does not have";
+  if (weight.getType() != getType())
+    return emitOpError("is ") << getType() << ", but the weight "
+                              << getWeightAttr() << " is " << weight.getType();
+  return success();
+}
+
+Cost ParameterOp::getCost() {
+  return {0, 0, CostKind::none, /*cheapToRecompute=*/true};
+}
+
+Cost ConstantOp::getCost() {
+  return {0, 0, CostKind::none, /*cheapToRecompute=*/true};
+}
+
+//===----------------------------------------------------------------------===//
+// Cluster
+//===----------------------------------------------------------------------===//
+
+LogicalResult ClusterOp::verify() {
+  Block *body = &getBody().front();
+  if (!llvm::equal(body->getArgumentTypes(), getOperandTypes())) // C1
+    return emitOpError("needs a block whose arguments have the types of the "
+                       "operands");
+  auto yield = dyn_cast<YieldOp>(body->getTerminator());
+  if (yield && !llvm::equal(yield.getOperandTypes(), getResultTypes())) // C2
+    return emitOpError("yields values that have not the types of the results");
+  return success();
+}
+
+/// The kind of the heaviest sort of work in the body.
+static CostKind heavier(CostKind a, CostKind b) {
+  auto weight = [](CostKind kind) {
+    switch (kind) {
+    case CostKind::none:
+      return 0;
+    case CostKind::movement:
+      return 1;
+    case CostKind::pointwise:
+      return 2;
+    case CostKind::reduction:
+      return 3;
+    case CostKind::dot:
+    case CostKind::conv:
+    case CostKind::attention:
+      return 4;
+    }
+    llvm_unreachable("every kind is listed");
+  };
+  return weight(b) > weight(a) ? b : a;
+}
+
+Cost ClusterOp::getCost() {
+  Cost cost;
+  for (auto op : getBody().front().getOps<CostOpInterface>()) {
+    Cost part = op.getCost();
+    cost.flops += part.flops;
+    cost.kind = heavier(cost.kind, part.kind);
+  }
+  for (Type type : getOperandTypes())
+    cost.bytes += getByteSize(type);
+  for (Type type : getResultTypes())
+    cost.bytes += getByteSize(type);
+  return cost;
+}
+
+void ClusterOp::print(OpAsmPrinter &p) {
+  p << " (";
+  llvm::interleaveComma(
+      llvm::zip_equal(getBody().getArguments(), getOperands()), p,
+      [&](auto pair) {
+        auto [argument, operand] = pair;
+        p << argument << " = " << operand;
+      });
+  p << ") : ";
+  p.printFunctionalType(getOperation());
+  p.printOptionalAttrDictWithKeyword((*this)->getAttrs());
+  p << ' ';
+  p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+ParseResult ClusterOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  FunctionType type;
+  SMLoc operandsLoc = parser.getCurrentLocation();
+  if (parser.parseCommaSeparatedList(
+          OpAsmParser::Delimiter::Paren,
+          [&]() -> ParseResult {
+            return failure(parser.parseArgument(arguments.emplace_back()) ||
+                           parser.parseEqual() ||
+                           parser.parseOperand(operands.emplace_back()));
+          }) ||
+      parser.parseColonType(type) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+      parser.resolveOperands(operands, type.getInputs(), operandsLoc,
+                             result.operands))
+    return failure();
+  for (auto [argument, argumentType] :
+       llvm::zip_equal(arguments, type.getInputs()))
+    argument.type = argumentType;
+  result.addTypes(type.getResults());
+  Region *body = result.addRegion();
+  if (parser.parseRegion(*body, arguments))
+    return failure();
+  ensureTerminator(*body, parser.getBuilder(), result.location);
+  return success();
+}
+
+} // namespace partita::nn
