@@ -10,9 +10,13 @@
 // its cores, with its arena, its prepared library calls and its kernels. Load
 // prepares everything; `run` performs no heap allocation of its own.
 //
-//   Expected<std::shared_ptr<Artifact>> artifact = Artifact::open(path);
-//   Expected<std::unique_ptr<Session>> session = Session::create(*artifact,
-//   options, comm); session->run(binding)
+//   auto artifact = Artifact::open(path);
+//   auto session = Session::create(*artifact, options, comm);
+//   Status status = (*session)->run(binding);
+//
+// A session of one device has no thread of its own: `create` and `run` work in
+// the calling thread, and must be called from the same one. So communicators
+// that are bound to a thread (MPI) are only used from there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,6 +43,10 @@ struct SessionOptions {
   int device = -1;       ///< run only this device of the plan (MPI); -1: all
   bool profile = false; ///< record an event for each instruction and step entry
   int max_cpu_level = 4; ///< use no object above this x86-64 level
+  /// Measure DeviceMemory.arena_touched: each step begins with filling the
+  /// arena with a pattern and ends with looking for the highest byte that
+  /// changed.
+  bool measure_arena = false;
 };
 
 /// Where the samples of one step come from and go to. Pointers are to
@@ -66,7 +74,7 @@ struct ProfileEvent {
 struct DeviceMemory {
   int64_t arena = 0; ///< planned and allocated
   int64_t arena_touched =
-      0; ///< measured: up to the highest byte a step wrote (see measureArena)
+      0; ///< measured: up to the highest byte a step wrote (see SessionOptions)
   int64_t constants = 0;
   int64_t packed = 0;    ///< weights in the library's own layout
   int64_t workspace = 0; ///< the library's scratch

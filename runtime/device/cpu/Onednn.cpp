@@ -78,6 +78,12 @@ Status OnednnContext::memory(const dnnl_memory_desc_t &desc, void *data,
                        onednnText(status));
 }
 
+bool OnednnContext::hasPacked(const void *data, size_t bytes) const {
+  auto first = packs.lower_bound({data, std::string()});
+  return first != packs.end() &&
+         first->first.first < static_cast<const char *>(data) + bytes;
+}
+
 Expected<float *> OnednnContext::packed(const Operand &operand,
                                         const dnnl_memory_desc_t &plain,
                                         const dnnl_memory_desc_t &wanted) {

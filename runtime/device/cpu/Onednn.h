@@ -76,6 +76,8 @@ public:
                            const dnnl_memory_desc_t &plain,
                            const dnnl_memory_desc_t &wanted);
   size_t packedBytes() const { return packedTotal; }
+  /// Whether some call packed weights that begin in these bytes.
+  bool hasPacked(const void *data, size_t bytes) const;
 
   Status memory(const dnnl_memory_desc_t &desc, void *data, OwnedMemory &out);
 

@@ -49,6 +49,8 @@ ThreadTeam::ThreadTeam(int count, const std::vector<int> &cores)
   prepare(omp_get_thread_num());
 }
 
+void ThreadTeam::enter() const { omp_set_num_threads(threads); }
+
 void ThreadTeam::split(int64_t extent, int64_t grain, RangeFunction function,
                        void *context) const {
   int64_t most = std::max<int64_t>(extent / std::max<int64_t>(grain, 1), 1);

@@ -27,6 +27,10 @@ public:
   /// of them flush denormals to zero.
   ThreadTeam(int threads, const std::vector<int> &cores);
 
+  /// Makes the calling thread's parallel regions as large as the team. Only
+  /// needed where a thread works for several teams in turn.
+  void enter() const;
+
   int size() const { return threads; }
 
   using RangeFunction = void (*)(void *context, int thread, int64_t begin,

@@ -1,0 +1,213 @@
+//===- Executor.cpp - Runs one device's program ---------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Executor.h"
+
+#include "runtime/core/Elements.h"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <set>
+
+namespace partita::runtime {
+namespace {
+
+/// What a byte of the arena holds that no step wrote.
+constexpr uint8_t kUntouched = 0xA7;
+
+int64_t now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t(time.tv_sec) * 1000000000 + time.tv_nsec;
+}
+
+std::string quoted(const flatbuffers::String *name) {
+  return std::string("'") + text(name) + "'";
+}
+
+} // namespace
+
+Executor::Executor(const abi::Plan &plan, int index,
+                   const std::vector<WeightBytes> &weights,
+                   const SessionOptions &options, Communicator &comm)
+    : plan(plan), index(index), device(*plan.devices()->Get(index)),
+      weights(weights), profile(options.profile),
+      measure(options.measure_arena), comm(comm),
+      inputs_used(length(plan.inputs())), outputs_used(length(plan.outputs())) {
+}
+
+Expected<std::unique_ptr<Executor>> Executor::create(
+    const abi::Plan &plan, int index, const std::vector<WeightBytes> &weights,
+    std::shared_ptr<const KernelLibrary> kernels, const SessionOptions &options,
+    const std::vector<int> &cores, Communicator &comm) {
+  std::unique_ptr<Executor> self(
+      new Executor(plan, index, weights, options, comm));
+  auto cpu = CpuDevice::create(plan, index, weights, std::move(kernels),
+                               options.threads_per_device, cores);
+  if (!cpu)
+    return cpu.status();
+  self->cpu = std::move(*cpu);
+  if (Status status = self->prepare(); !status.ok())
+    return status;
+  return self;
+}
+
+Status Executor::prepare() {
+  for (int64_t i = 0; i < length(device.program()); ++i) {
+    const abi::Step &step = *device.program()->Get(i);
+    Entry entry{
+        step.kind(), step.micro_batch(), step.channel(), step.io(), nullptr, 0,
+        nullptr};
+    ++most_events;
+    if (step.slot() >= 0 && step.kind() != abi::StepKind::run &&
+        step.kind() != abi::StepKind::wait) {
+      entry.data = cpu->slot(step.slot());
+      entry.bytes = device.slots()->Get(step.slot())->bytes();
+    }
+    if (step.kind() == abi::StepKind::load_input)
+      inputs_used[step.io()] = true;
+    if (step.kind() == abi::StepKind::store_output)
+      outputs_used[step.io()] = true;
+    if (step.kind() == abi::StepKind::run) {
+      auto instance = cpu->prepare(step.unit(), step.bindings());
+      if (!instance)
+        return instance.status();
+      entry.instance = *instance;
+      most_events += entry.instance->tasks.size();
+    }
+    program.push_back(entry);
+  }
+  if (profile)
+    recorded.reserve(most_events);
+  return cpu->finish();
+}
+
+Status Executor::run(const StepBinding &binding) {
+  cpu->threads().enter();
+  recorded.clear();
+  busy_ns = 0;
+  if (measure)
+    std::memset(cpu->arena(), kUntouched, cpu->arenaBytes());
+  for (size_t i = 0; i < program.size(); ++i) {
+    const Entry &entry = program[i];
+    if (entry.micro_batch >= binding.micro_batches)
+      continue;
+    int64_t begin = profile ? now() : 0;
+    if (Status status = execute(static_cast<int>(i), entry, binding);
+        !status.ok())
+      return explain(entry, status);
+    if (profile)
+      record(static_cast<int>(i), entry, -1, begin);
+  }
+  if (measure)
+    measureArena();
+  return Status();
+}
+
+Status Executor::execute(int position, const Entry &entry,
+                         const StepBinding &binding) {
+  size_t bytes = static_cast<size_t>(entry.bytes);
+  switch (entry.kind) {
+  case abi::StepKind::run:
+    return runInstance(position, entry);
+  case abi::StepKind::send:
+    return comm.send(entry.channel, entry.micro_batch, entry.data, entry.bytes);
+  case abi::StepKind::recv:
+    return comm.recv(entry.channel, entry.micro_batch, entry.data, entry.bytes);
+  case abi::StepKind::wait:
+    return comm.waitSent(entry.channel, entry.micro_batch);
+  case abi::StepKind::load_input:
+    if (bytes)
+      std::memcpy(entry.data,
+                  binding.inputs[entry.io] + entry.micro_batch * bytes, bytes);
+    return Status();
+  case abi::StepKind::store_output:
+    if (bytes)
+      std::memcpy(binding.outputs[entry.io] + entry.micro_batch * bytes,
+                  entry.data, bytes);
+    return Status();
+  }
+  return Status();
+}
+
+Status Executor::runInstance(int position, const Entry &entry) {
+  int64_t begin = now();
+  const auto &tasks = entry.instance->tasks;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    int64_t task_begin = profile ? now() : 0;
+    if (!tasks[i]->run()) {
+      const abi::Step &step = *device.program()->Get(position);
+      const abi::Unit &unit = *device.units()->Get(step.unit());
+      return Status::error("the library failed in " +
+                           quoted(unit.instructions()->Get(i)->label()));
+    }
+    if (profile)
+      record(position, entry, static_cast<int>(i), task_begin);
+  }
+  busy_ns += now() - begin;
+  return Status();
+}
+
+void Executor::record(int position, const Entry &entry, int instruction,
+                      int64_t begin) {
+  recorded.push_back(
+      {index, entry.micro_batch, position, instruction, begin, now()});
+}
+
+/// Adds to a communicator's error which operation it was and for whom it waits.
+Status Executor::explain(const Entry &entry, const Status &status) const {
+  std::string message = std::string(text(device.name())) + ": ";
+  std::string batch = "micro-batch " + std::to_string(entry.micro_batch);
+  if (entry.channel < 0)
+    return Status::error(message + batch + ": " + status.message());
+  const abi::Channel &channel = *plan.channels()->Get(entry.channel);
+  std::string what = batch + " of " + quoted(channel.name()) + " (channel " +
+                     std::to_string(entry.channel) + ")";
+  std::string source = text(plan.devices()->Get(channel.source())->name());
+  std::string target = text(plan.devices()->Get(channel.target())->name());
+  switch (entry.kind) {
+  case abi::StepKind::recv:
+    message += "receiving " + what + " from " + source;
+    break;
+  case abi::StepKind::send:
+    message += "sending " + what + " to " + target;
+    break;
+  default:
+    message += "waiting for " + target + " to take " + what;
+  }
+  return Status::error(message + ": " + status.message());
+}
+
+void Executor::measureArena() {
+  const uint8_t *arena = cpu->arena();
+  int64_t end = static_cast<int64_t>(cpu->arenaBytes());
+  while (end > touched && arena[end - 1] == kUntouched)
+    --end;
+  touched = std::max(touched, end);
+}
+
+DeviceMemory Executor::memory() const {
+  DeviceMemory memory;
+  memory.arena = static_cast<int64_t>(cpu->arenaBytes());
+  memory.arena_touched = touched;
+  memory.constants = static_cast<int64_t>(cpu->constantBytes());
+  memory.packed = static_cast<int64_t>(cpu->onednn().packedBytes());
+  memory.workspace = static_cast<int64_t>(cpu->scratchBytes());
+  std::set<int64_t> counted;
+  for (int64_t i = 0; i < length(device.slots()); ++i) {
+    const abi::Slot &slot = *device.slots()->Get(i);
+    if (slot.space() != abi::Space::weight || !weights[slot.offset()].mapped ||
+        cpu->onednn().hasPacked(weights[slot.offset()].data, slot.bytes()))
+      continue;
+    if (counted.insert(slot.offset()).second)
+      memory.mapped += slot.bytes();
+  }
+  return memory;
+}
+
+} // namespace partita::runtime
