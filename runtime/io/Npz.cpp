@@ -140,6 +140,9 @@ Expected<std::vector<NamedTensor>> readNpz(const std::string &path,
 
 Status writeNpz(const std::string &path,
                 const std::vector<NamedTensor> &tensors) {
+  // libzip deletes an archive that would be empty.
+  if (tensors.empty())
+    return Status::error("cannot write '" + path + "': there are no tensors");
   Expected<std::unique_ptr<PendingFile>> pending = PendingFile::create(path);
   if (!pending)
     return pending.status();
