@@ -1,0 +1,213 @@
+//===- CallRunner.h - One library call run as an artifact, and its reference
+//--*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TEST_UNIT_RUNTIME_CALLRUNNER_H
+#define PARTITA_TEST_UNIT_RUNTIME_CALLRUNNER_H
+
+#include "runtime/core/Artifact.h"
+#include "runtime/core/Session.h"
+#include "test/unit/runtime/PlanBuilder.h"
+
+#include <cmath>
+#include <functional>
+#include <gtest/gtest.h>
+#include <random>
+
+namespace partita::test {
+
+using Values = std::vector<float>;
+
+inline Values randomValues(int64_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  Values values(static_cast<size_t>(count));
+  for (float &value : values)
+    value = uniform(generator);
+  return values;
+}
+
+/// A tensor in memory, seen through strides.
+struct Tensor {
+  Shape shape, strides;
+  Values values;
+  bool weight = false;
+
+  /// Random elements; `order` lists the axes from the outermost in memory to
+  /// the innermost (empty: row major).
+  static Tensor random(const Shape &shape, unsigned seed,
+                       std::vector<int> order = {}) {
+    Tensor tensor;
+    tensor.shape = shape;
+    tensor.strides = denseStrides(shape);
+    if (!order.empty()) {
+      int64_t stride = 1;
+      for (int i = static_cast<int>(order.size()) - 1; i >= 0; --i) {
+        tensor.strides[order[i]] = stride;
+        stride *= shape[order[i]];
+      }
+    }
+    tensor.values = randomValues(product(shape), seed);
+    return tensor;
+  }
+  Tensor asWeight() const {
+    Tensor copy = *this;
+    copy.weight = true;
+    return copy;
+  }
+  /// The same memory with other extents and strides.
+  Tensor seenAs(const Shape &other, const Shape &steps) const {
+    Tensor copy = *this;
+    copy.shape = other;
+    copy.strides = steps;
+    return copy;
+  }
+  size_t at(const Shape &index) const {
+    int64_t position = 0;
+    for (size_t i = 0; i < index.size(); ++i)
+      position += (shape[i] == 1 ? 0 : index[i]) * strides[i];
+    return static_cast<size_t>(position);
+  }
+  float get(const Shape &index) const { return values[at(index)]; }
+};
+
+inline void forEachIndex(const Shape &shape,
+                         const std::function<void(const Shape &)> &visit) {
+  Shape index(shape.size(), 0);
+  for (int64_t n = product(shape); n > 0; --n) {
+    visit(index);
+    for (int i = static_cast<int>(shape.size()) - 1;
+         i >= 0 && ++index[i] == shape[i]; --i)
+      index[i] = 0;
+  }
+}
+
+/// A call with its tensors. `result` gives shape and strides, and what the
+/// destination holds before the call if it has the post-op `sum`.
+struct CallCase {
+  InstructionSpec spec;
+  std::vector<Tensor> operands;
+  Tensor result;
+  std::vector<std::pair<int, Tensor>> post_operands; ///< post-op, its operand
+  Tensor bias, mask_mul, mask_add;                   ///< no shape: none
+};
+
+/// A plan of one device and one micro-batch that loads the tensors, makes the
+/// call and stores the result.
+inline PlanSpec planOf(const CallCase &call) {
+  PlanSpec plan;
+  int device = plan.addDevice();
+  InstructionSpec spec = call.spec;
+  std::vector<StepSpec> loads;
+  auto place = [&](const Tensor &tensor) {
+    int64_t count = static_cast<int64_t>(tensor.values.size());
+    int slot;
+    if (tensor.weight) {
+      slot = plan.addWeight(device, {count}, tensor.values);
+    } else {
+      slot = plan.addSlot(device, {count});
+      StepSpec load;
+      load.kind = abi::StepKind::load_input;
+      load.slot = slot;
+      load.io = static_cast<int>(plan.inputs.size());
+      loads.push_back(load);
+      plan.inputs.push_back(
+          {"i" + std::to_string(load.io), abi::DType::f32, {count}});
+    }
+    return ViewSpec{slot, tensor.shape, tensor.strides, 0};
+  };
+  for (const Tensor &operand : call.operands)
+    spec.views.push_back(place(operand));
+  ViewSpec result = place(call.result);
+  spec.views.push_back(result);
+  for (const auto &[post, operand] : call.post_operands)
+    spec.post_ops[post].view = place(operand);
+  if (!call.bias.values.empty())
+    spec.bias = place(call.bias);
+  if (!call.mask_mul.values.empty())
+    spec.mask_mul = place(call.mask_mul);
+  if (!call.mask_add.values.empty())
+    spec.mask_add = place(call.mask_add);
+
+  DeviceSpec &owner = plan.devices[device];
+  owner.units.push_back({"F0", 0, 0, {spec}});
+  owner.program = loads;
+  StepSpec run;
+  run.unit = 0;
+  owner.program.push_back(run);
+  StepSpec store;
+  store.kind = abi::StepKind::store_output;
+  store.slot = result.slot;
+  store.io = 0;
+  owner.program.push_back(store);
+  plan.outputs.push_back({"y",
+                          abi::DType::f32,
+                          {static_cast<int64_t>(call.result.values.size())}});
+  return plan;
+}
+
+/// Runs the call; the result's memory.
+inline Values runCall(const CallCase &call, int threads = 2) {
+  std::string path = temporary("call.partita");
+  writeArtifact(path, planOf(call));
+  auto artifact = runtime::Artifact::open(path);
+  ::unlink(path.c_str());
+  if (!artifact) {
+    ADD_FAILURE() << artifact.status().message();
+    return {};
+  }
+  runtime::SessionOptions options;
+  options.threads_per_device = threads;
+  auto session = runtime::Session::create(*artifact, options);
+  if (!session) {
+    ADD_FAILURE() << session.status().message();
+    return {};
+  }
+  runtime::StepBinding binding;
+  auto feed = [&](const Tensor &tensor) {
+    if (!tensor.weight && !tensor.values.empty())
+      binding.inputs.push_back(
+          reinterpret_cast<const uint8_t *>(tensor.values.data()));
+  };
+  for (const Tensor &operand : call.operands)
+    feed(operand);
+  feed(call.result);
+  for (const auto &post : call.post_operands)
+    feed(post.second);
+  feed(call.bias);
+  feed(call.mask_mul);
+  feed(call.mask_add);
+  Values result(call.result.values.size());
+  binding.outputs.push_back(reinterpret_cast<uint8_t *>(result.data()));
+  // Twice, since the second step finds what the first one left.
+  for (int i = 0; i < 2; ++i) {
+    runtime::Status status = (*session)->run(binding);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  return result;
+}
+
+/// Compares the elements of `call.result` with `reference(index)`.
+inline void expectCall(const CallCase &call,
+                       const std::function<double(const Shape &)> &reference,
+                       double tolerance = 1e-4) {
+  Values got = runCall(call);
+  if (got.empty())
+    return;
+  int wrong = 0;
+  forEachIndex(call.result.shape, [&](const Shape &index) {
+    double expected = reference(index), value = got[call.result.at(index)];
+    if (std::abs(value - expected) > tolerance * (1 + std::abs(expected)) &&
+        ++wrong <= 3)
+      ADD_FAILURE() << "got " << value << ", expected " << expected;
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+} // namespace partita::test
+
+#endif // PARTITA_TEST_UNIT_RUNTIME_CALLRUNNER_H

@@ -1,0 +1,541 @@
+//===- LibraryCallTest.cpp - Library calls against naive loops ------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/unit/runtime/CallRunner.h"
+
+#include <algorithm>
+
+namespace partita::test {
+namespace {
+
+double dotAt(const Tensor &lhs, const Tensor &rhs, const Shape &index) {
+  Shape l = index, r = index;
+  double sum = 0;
+  size_t last = index.size() - 1;
+  for (int64_t k = 0; k < lhs.shape[last]; ++k) {
+    l[last] = k;
+    r[last - 1] = k;
+    sum += double(lhs.get(l)) * rhs.get(r);
+  }
+  return sum;
+}
+
+PostOpSpec postOp(abi::PostOpKind kind, float alpha = 0, float beta = 0) {
+  PostOpSpec post;
+  post.kind = kind;
+  post.alpha = alpha;
+  post.beta = beta;
+  return post;
+}
+
+TEST(Dot, WeightsBiasRelu) {
+  CallCase call;
+  call.operands = {Tensor::random({5, 33}, 1),
+                   Tensor::random({33, 70}, 2).asWeight()};
+  call.result = Tensor::random({5, 70}, 3);
+  call.spec.post_ops = {postOp(abi::PostOpKind::add),
+                        postOp(abi::PostOpKind::relu)};
+  Tensor bias = Tensor::random({70}, 4).asWeight();
+  call.post_operands = {{0, bias.seenAs({5, 70}, {0, 1})}};
+  expectCall(call, [&](const Shape &i) {
+    return std::max(0.0, dotAt(call.operands[0], call.operands[1], i) +
+                             bias.values[i[1]]);
+  });
+}
+
+TEST(Dot, BiasOperand) {
+  CallCase call;
+  call.operands = {
+      Tensor::random({2, 3, 8}, 1),
+      Tensor::random({8, 16}, 2).asWeight().seenAs({2, 8, 16}, {0, 16, 1})};
+  call.result = Tensor::random({2, 3, 16}, 3);
+  call.bias = Tensor::random({16}, 4).asWeight();
+  expectCall(call, [&](const Shape &i) {
+    return dotAt(call.operands[0], call.operands[1], i) +
+           call.bias.values[i[2]];
+  });
+}
+
+TEST(Dot, BatchFoldsIntoRows) {
+  CallCase call;
+  call.operands = {Tensor::random({2, 3, 7, 20}, 1),
+                   Tensor::random({20, 9}, 2)
+                       .asWeight()
+                       .seenAs({2, 3, 20, 9}, {0, 0, 9, 1})};
+  call.result = Tensor::random({2, 3, 7, 9}, 3);
+  call.spec.post_ops = {postOp(abi::PostOpKind::add)};
+  Tensor residual = Tensor::random({2, 3, 7, 9}, 5);
+  call.post_operands = {{0, residual}};
+  expectCall(call, [&](const Shape &i) {
+    return dotAt(call.operands[0], call.operands[1], i) + residual.get(i);
+  });
+}
+
+TEST(Dot, TransposedBatches) {
+  CallCase call;
+  // Heads lie inside rows, as attention's projections leave them.
+  call.operands = {Tensor::random({2, 4, 6, 8}, 1, {0, 2, 1, 3}),
+                   Tensor::random({2, 4, 8, 5}, 2, {0, 3, 1, 2})};
+  call.result = Tensor::random({2, 4, 6, 5}, 3);
+  expectCall(call, [&](const Shape &i) {
+    return dotAt(call.operands[0], call.operands[1], i);
+  });
+}
+
+TEST(Dot, BroadcastInOneBatchAxis) {
+  CallCase call;
+  call.operands = {
+      Tensor::random({3, 6, 8}, 1).seenAs({2, 3, 6, 8}, {0, 48, 8, 1}),
+      Tensor::random({2, 8, 5}, 2).seenAs({2, 3, 8, 5}, {40, 0, 5, 1})};
+  call.result = Tensor::random({2, 3, 6, 5}, 3);
+  expectCall(call, [&](const Shape &i) {
+    return dotAt(call.operands[0], call.operands[1], i);
+  });
+}
+
+TEST(Dot, VectorsAndExtentsOfOne) {
+  for (Shape mkn : {Shape{1, 8, 5}, Shape{5, 1, 8}, Shape{5, 8, 1},
+                    Shape{1, 1, 1}, Shape{1, 64, 1}}) {
+    CallCase call;
+    call.operands = {Tensor::random({mkn[0], mkn[1]}, 1),
+                     Tensor::random({mkn[1], mkn[2]}, 2, {1, 0}).asWeight()};
+    call.result = Tensor::random({mkn[0], mkn[2]}, 3);
+    expectCall(call, [&](const Shape &i) {
+      return dotAt(call.operands[0], call.operands[1], i);
+    });
+  }
+}
+
+TEST(Dot, EveryPostOp) {
+  using Kind = abi::PostOpKind;
+  struct Row {
+    Kind kind;
+    float alpha, beta;
+    std::function<double(double)> function;
+  };
+  auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  std::vector<Row> rows = {
+      {Kind::relu, 0, 0, [](double x) { return std::max(x, 0.0); }},
+      {Kind::tanh, 0, 0, [](double x) { return std::tanh(x); }},
+      {Kind::logistic, 0, 0, sigmoid},
+      {Kind::gelu_erf, 0, 0,
+       [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }},
+      {Kind::gelu_tanh, 0, 0,
+       [](double x) {
+         return x / 2 *
+                (1 + std::tanh(0.7978845608 * (x + 0.044715 * x * x * x)));
+       }},
+      {Kind::exp, 0, 0, [](double x) { return std::exp(x); }},
+      {Kind::abs, 0, 0, [](double x) { return std::abs(x); }},
+      {Kind::square, 0, 0, [](double x) { return x * x; }},
+      {Kind::linear, 2, 3, [](double x) { return 2 * x + 3; }},
+      {Kind::clip, -0.5, 0.75,
+       [](double x) { return std::min(std::max(x, -0.5), 0.75); }},
+      {Kind::elu, 0.5, 0,
+       [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); }},
+      {Kind::leaky_relu, 0.1f, 0, [](double x) { return x > 0 ? x : 0.1 * x; }},
+      {Kind::swish, 1.5, 0, [&](double x) { return x * sigmoid(1.5 * x); }},
+      {Kind::hardswish, 0, 0,
+       [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; }}};
+  for (const Row &row : rows) {
+    SCOPED_TRACE(abi::EnumNamePostOpKind(row.kind));
+    CallCase call;
+    call.operands = {Tensor::random({6, 24}, 1),
+                     Tensor::random({24, 40}, 2).asWeight()};
+    call.result = Tensor::random({6, 40}, 3);
+    call.spec.post_ops = {postOp(row.kind, row.alpha, row.beta)};
+    expectCall(call, [&](const Shape &i) {
+      return row.function(dotAt(call.operands[0], call.operands[1], i));
+    });
+  }
+  for (Kind kind : {Kind::sqrt, Kind::log}) {
+    CallCase call;
+    call.operands = {Tensor::random({6, 24}, 1),
+                     Tensor::random({24, 40}, 2).asWeight()};
+    call.result = Tensor::random({6, 40}, 3);
+    call.spec.post_ops = {postOp(Kind::square), postOp(Kind::linear, 1, 0.5),
+                          postOp(kind)};
+    expectCall(call, [&](const Shape &i) {
+      double x = dotAt(call.operands[0], call.operands[1], i);
+      x = x * x + 0.5;
+      return kind == Kind::sqrt ? std::sqrt(x) : std::log(x);
+    });
+  }
+}
+
+TEST(Dot, EveryBinaryPostOp) {
+  using Kind = abi::PostOpKind;
+  for (Kind kind :
+       {Kind::add, Kind::mul, Kind::max, Kind::min, Kind::sub, Kind::div})
+    for (int form = 0; form < 4; ++form) {
+      SCOPED_TRACE(std::string(abi::EnumNamePostOpKind(kind)) + " form " +
+                   std::to_string(form));
+      CallCase call;
+      call.operands = {Tensor::random({6, 24}, 1),
+                       Tensor::random({24, 40}, 2).asWeight()};
+      call.result = Tensor::random({6, 40}, 3);
+      call.spec.post_ops = {postOp(Kind::relu), postOp(kind)};
+      Tensor other = form == 0   ? Tensor::random({6, 40}, 4)
+                     : form == 1 ? Tensor::random({1, 40}, 4)
+                     : form == 2 ? Tensor::random({6, 1}, 4)
+                                 : Tensor::random({1, 1}, 4);
+      for (float &value : other.values)
+        value += value < 0 ? -0.5f : 0.5f; // a divisor
+      call.post_operands = {{1, other}};
+      expectCall(call, [&](const Shape &i) {
+        double x = std::max(0.0, dotAt(call.operands[0], call.operands[1], i));
+        double y = other.get(i);
+        switch (kind) {
+        case Kind::add:
+          return x + y;
+        case Kind::mul:
+          return x * y;
+        case Kind::max:
+          return std::max(x, y);
+        case Kind::min:
+          return std::min(x, y);
+        case Kind::sub:
+          return x - y;
+        default:
+          return x / y;
+        }
+      });
+    }
+}
+
+struct ConvRow {
+  std::string name;
+  Shape input, weights; ///< [N, C, ..], [O, C/G, ..]
+  int64_t groups = 1;
+  Shape strides, dilations, low, high;
+};
+
+double convAt(const CallCase &call, const Shape &index) {
+  const Tensor &input = call.operands[0], &weights = call.operands[1];
+  const InstructionSpec &spec = call.spec;
+  int64_t group = index[1] / (weights.shape[0] / spec.groups);
+  double sum = 0;
+  Shape taps(weights.shape.begin() + 1, weights.shape.end());
+  forEachIndex(taps, [&](const Shape &tap) {
+    Shape from = {index[0], group * weights.shape[1] + tap[0]};
+    Shape weight = {index[1], tap[0]};
+    for (size_t i = 0; i + 1 < taps.size(); ++i) {
+      int64_t at = index[i + 2] * spec.strides[i] +
+                   tap[i + 1] * spec.dilations[i] - spec.pads_low[i];
+      if (at < 0 || at >= input.shape[i + 2])
+        return;
+      from.push_back(at);
+      weight.push_back(tap[i + 1]);
+    }
+    sum += double(input.get(from)) * weights.get(weight);
+  });
+  return sum;
+}
+
+std::vector<int> channelsLast(size_t rank) {
+  std::vector<int> order = {0};
+  for (size_t i = 2; i < rank; ++i)
+    order.push_back(static_cast<int>(i));
+  order.push_back(1);
+  return order;
+}
+
+CallCase convCase(const ConvRow &row, bool last) {
+  CallCase call;
+  call.spec.call = abi::CallKind::conv;
+  call.spec.groups = row.groups;
+  call.spec.strides = row.strides;
+  call.spec.dilations = row.dilations;
+  call.spec.pads_low = row.low;
+  call.spec.pads_high = row.high;
+  size_t rank = row.input.size();
+  std::vector<int> order = last ? channelsLast(rank) : std::vector<int>();
+  call.operands = {Tensor::random(row.input, 1, order),
+                   Tensor::random(row.weights, 2).asWeight()};
+  Shape result = {row.input[0], row.weights[0]};
+  for (size_t i = 0; i + 2 < rank; ++i)
+    result.push_back((row.input[i + 2] + row.low[i] + row.high[i] -
+                      (row.weights[i + 2] - 1) * row.dilations[i] - 1) /
+                         row.strides[i] +
+                     1);
+  call.result = Tensor::random(result, 3, order);
+  return call;
+}
+
+const std::vector<ConvRow> &convRows() {
+  static const std::vector<ConvRow> rows = {
+      {"3x3",
+       {2, 16, 9, 10},
+       {32, 16, 3, 3},
+       1,
+       {1, 1},
+       {1, 1},
+       {1, 1},
+       {1, 1}},
+      {"strided",
+       {1, 3, 17, 15},
+       {8, 3, 5, 3},
+       1,
+       {2, 3},
+       {1, 1},
+       {2, 0},
+       {1, 2}},
+      {"pointwise",
+       {1, 24, 7, 7},
+       {40, 24, 1, 1},
+       1,
+       {1, 1},
+       {1, 1},
+       {0, 0},
+       {0, 0}},
+      {"depthwise",
+       {1, 32, 12, 12},
+       {32, 1, 3, 3},
+       32,
+       {2, 2},
+       {1, 1},
+       {0, 0},
+       {1, 1}},
+      {"grouped",
+       {1, 12, 8, 8},
+       {18, 4, 3, 3},
+       3,
+       {1, 1},
+       {1, 1},
+       {1, 1},
+       {1, 1}},
+      {"dilated",
+       {1, 8, 14, 14},
+       {8, 8, 3, 3},
+       1,
+       {1, 1},
+       {2, 3},
+       {2, 3},
+       {2, 3}},
+      {"cutoff", {1, 4, 8, 8}, {4, 4, 3, 3}, 1, {2, 2}, {1, 1}, {0, 0}, {0, 0}},
+      {"oneChannel",
+       {1, 1, 28, 28},
+       {10, 1, 5, 5},
+       1,
+       {1, 1},
+       {1, 1},
+       {0, 0},
+       {0, 0}},
+      {"onePixel",
+       {2, 16, 1, 1},
+       {8, 16, 1, 1},
+       1,
+       {1, 1},
+       {1, 1},
+       {0, 0},
+       {0, 0}},
+      {"1d", {2, 6, 20}, {8, 6, 3}, 1, {2}, {1}, {1}, {0}},
+      {"3d",
+       {1, 4, 5, 6, 7},
+       {8, 4, 2, 3, 3},
+       1,
+       {1, 2, 1},
+       {1, 1, 1},
+       {0, 1, 1},
+       {1, 1, 1}}};
+  return rows;
+}
+
+TEST(Conv, AllForms) {
+  for (const ConvRow &row : convRows())
+    for (bool last : {false, true}) {
+      SCOPED_TRACE(row.name + (last ? " channels-last" : " channels-first"));
+      CallCase call = convCase(row, last);
+      expectCall(call, [&](const Shape &i) { return convAt(call, i); });
+    }
+}
+
+TEST(Conv, BiasReluResidual) {
+  for (bool last : {false, true}) {
+    CallCase call = convCase(convRows()[0], last);
+    call.bias = Tensor::random({32}, 5).asWeight();
+    call.spec.post_ops = {postOp(abi::PostOpKind::add),
+                          postOp(abi::PostOpKind::relu)};
+    Tensor residual = Tensor::random(
+        call.result.shape, 6, last ? channelsLast(4) : std::vector<int>());
+    call.post_operands = {{0, residual}};
+    expectCall(call, [&](const Shape &i) {
+      return std::max(0.0, convAt(call, i) + call.bias.values[i[1]] +
+                               residual.get(i));
+    });
+  }
+}
+
+TEST(Conv, ScaleOfEachChannel) {
+  CallCase call = convCase(convRows()[3], true);
+  call.spec.post_ops = {postOp(abi::PostOpKind::mul),
+                        postOp(abi::PostOpKind::clip, 0, 6)};
+  Tensor scale = Tensor::random({32}, 5).asWeight();
+  call.post_operands = {{0, scale.seenAs(call.result.shape, {0, 1, 0, 0})}};
+  expectCall(call, [&](const Shape &i) {
+    return std::min(6.0, std::max(0.0, convAt(call, i) * scale.values[i[1]]));
+  });
+}
+
+TEST(Conv, WeightsThatAreActivations) {
+  CallCase call = convCase(convRows()[0], true);
+  call.operands[1].weight = false;
+  expectCall(call, [&](const Shape &i) { return convAt(call, i); });
+}
+
+TEST(Pool, AllForms) {
+  struct Row {
+    abi::CallKind kind;
+    bool include_pad;
+  };
+  for (const Row &row : {Row{abi::CallKind::pool_max, false},
+                         Row{abi::CallKind::pool_avg, false},
+                         Row{abi::CallKind::pool_avg, true}})
+    for (bool last : {false, true}) {
+      CallCase call;
+      InstructionSpec &spec = call.spec;
+      spec.call = row.kind;
+      spec.include_pad = row.include_pad;
+      spec.window = {3, 2};
+      spec.strides = {2, 2};
+      spec.dilations = {1, 1};
+      spec.pads_low = {1, 0};
+      spec.pads_high = {1, 0};
+      std::vector<int> order = last ? channelsLast(4) : std::vector<int>();
+      call.operands = {Tensor::random({2, 20, 11, 8}, 1, order)};
+      call.result = Tensor::random({2, 20, 6, 4}, 2, order);
+      expectCall(call, [&](const Shape &i) {
+        double most = -1e30, sum = 0;
+        int count = 0;
+        forEachIndex({3, 2}, [&](const Shape &tap) {
+          int64_t y = i[2] * 2 + tap[0] - 1, x = i[3] * 2 + tap[1];
+          if (y < 0 || y >= 11)
+            return;
+          double value = call.operands[0].get({i[0], i[1], y, x});
+          most = std::max(most, value);
+          sum += value;
+          ++count;
+        });
+        return row.kind == abi::CallKind::pool_max
+                   ? most
+                   : sum / (row.include_pad ? 6 : count);
+      });
+    }
+}
+
+TEST(Pool, LastWindowCutOff) {
+  CallCase call;
+  InstructionSpec &spec = call.spec;
+  spec.call = abi::CallKind::pool_max;
+  spec.window = spec.strides = {3, 3};
+  spec.dilations = {1, 1};
+  spec.pads_low = spec.pads_high = {0, 0};
+  call.operands = {Tensor::random({1, 16, 8, 8}, 1)};
+  call.result = Tensor::random({1, 16, 3, 3}, 2); // 8 = 3 + 3 + 2
+  expectCall(call, [&](const Shape &i) {
+    double most = -1e30;
+    for (int64_t y = i[2] * 3; y < std::min<int64_t>(8, i[2] * 3 + 3); ++y)
+      for (int64_t x = i[3] * 3; x < std::min<int64_t>(8, i[3] * 3 + 3); ++x)
+        most = std::max<double>(most, call.operands[0].get({i[0], i[1], y, x}));
+    return most;
+  });
+}
+
+/// Softmax(q k^T scale mul + add) v, row by row.
+Values attentionReference(const CallCase &call) {
+  const Tensor &q = call.operands[0], &k = call.operands[1],
+               &v = call.operands[2];
+  Values result(call.result.values.size());
+  forEachIndex({q.shape[0], q.shape[1], q.shape[2]}, [&](const Shape &i) {
+    std::vector<double> scores;
+    for (int64_t l = 0; l < k.shape[2]; ++l) {
+      double sum = 0;
+      for (int64_t d = 0; d < q.shape[3]; ++d)
+        sum += double(q.get({i[0], i[1], i[2], d})) * k.get({i[0], i[1], l, d});
+      sum *= call.spec.scale;
+      if (!call.mask_mul.values.empty())
+        sum *= call.mask_mul.get({i[0], i[1], i[2], l});
+      if (!call.mask_add.values.empty())
+        sum += call.mask_add.get({i[0], i[1], i[2], l});
+      scores.push_back(sum);
+    }
+    double most = *std::max_element(scores.begin(), scores.end()), total = 0;
+    for (double &score : scores)
+      total += score = std::exp(score - most);
+    for (int64_t e = 0; e < v.shape[3]; ++e) {
+      double sum = 0;
+      for (int64_t l = 0; l < k.shape[2]; ++l)
+        sum += scores[l] / total * v.get({i[0], i[1], l, e});
+      result[call.result.at({i[0], i[1], i[2], e})] = float(sum);
+    }
+  });
+  return result;
+}
+
+CallCase attentionCase(int64_t rows, int64_t columns, bool inside) {
+  CallCase call;
+  call.spec.call = abi::CallKind::attention;
+  call.spec.scale = 1.5;
+  std::vector<int> order =
+      inside ? std::vector<int>{0, 2, 1, 3} : std::vector<int>();
+  call.operands = {Tensor::random({2, 3, rows, 16}, 1, order),
+                   Tensor::random({2, 3, columns, 16}, 2, order),
+                   Tensor::random({2, 3, columns, 24}, 3, order)};
+  call.result = Tensor::random({2, 3, rows, 24}, 4, order);
+  return call;
+}
+
+void expectAttention(const CallCase &call) {
+  Values reference = attentionReference(call);
+  expectCall(
+      call, [&](const Shape &i) { return reference[call.result.at(i)]; }, 1e-5);
+}
+
+TEST(Attention, Plain) {
+  for (bool inside : {false, true})
+    for (auto [rows, columns] :
+         {std::pair(16, 16), std::pair(7, 37), std::pair(1, 33),
+          std::pair(300, 40), std::pair(5, 1)}) {
+      SCOPED_TRACE(std::to_string(rows) + "x" + std::to_string(columns));
+      expectAttention(attentionCase(rows, columns, inside));
+    }
+}
+
+TEST(Attention, CausalMask) {
+  CallCase call = attentionCase(20, 20, true);
+  Tensor mask = Tensor::random({20, 20}, 5).asWeight();
+  for (int i = 0; i < 400; ++i)
+    mask.values[i] =
+        i % 20 > i / 20 ? -std::numeric_limits<float>::infinity() : 0.0f;
+  call.mask_add = mask.seenAs({2, 3, 20, 20}, {0, 0, 20, 1});
+  expectAttention(call);
+}
+
+TEST(Attention, BothMasksAndPadding) {
+  CallCase call = attentionCase(9, 21, false);
+  call.mask_mul =
+      Tensor::random({9, 21}, 5).seenAs({2, 3, 9, 21}, {0, 0, 21, 1});
+  call.mask_add =
+      Tensor::random({2, 21}, 6).seenAs({2, 3, 9, 21}, {21, 0, 0, 1});
+  expectAttention(call);
+  call.mask_mul = Tensor::random({2, 3, 9, 21}, 5, {3, 2, 1, 0});
+  expectAttention(call);
+  call.mask_mul = Tensor::random({2, 1, 9, 1}, 5);
+  expectAttention(call);
+}
+
+TEST(Attention, SameBitsOnAnyNumberOfThreads) {
+  CallCase call = attentionCase(300, 64, true);
+  Values one = runCall(call, 1);
+  for (int threads : {2, 3, 5}) {
+    Values several = runCall(call, threads);
+    EXPECT_EQ(std::memcmp(one.data(), several.data(), one.size() * 4), 0);
+  }
+}
+
+} // namespace
+} // namespace partita::test

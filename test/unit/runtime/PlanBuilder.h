@@ -1,0 +1,440 @@
+//===- PlanBuilder.h - Plans and artifacts made by hand, for tests --*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Plain structures that mirror plan.fbs, and functions that write them as a
+// FlatBuffers plan and as a .partita file. Nothing is checked, so that wrong
+// plans can be written too.
+//
+//   PlanSpec plan;
+//   plan.addDevice();
+//   int x = plan.addSlot(0, {2, 3});
+//   ...
+//   writeArtifact(path, plan);
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TEST_UNIT_RUNTIME_PLANBUILDER_H
+#define PARTITA_TEST_UNIT_RUNTIME_PLANBUILDER_H
+
+#include "runtime/abi/artifact.h"
+#include "runtime/abi/plan_generated.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+#include <xxhash.h>
+
+namespace partita::test {
+
+using Shape = std::vector<int64_t>;
+
+struct SlotSpec {
+  abi::Space space = abi::Space::arena;
+  int64_t offset = 0, bytes = 0;
+  abi::DType dtype = abi::DType::f32;
+  Shape shape;
+};
+
+struct ViewSpec {
+  int slot = -1; ///< -1: no view
+  Shape shape, strides;
+  int64_t offset = 0;
+};
+
+struct PostOpSpec {
+  abi::PostOpKind kind = abi::PostOpKind::relu;
+  float alpha = 0, beta = 0;
+  ViewSpec view;
+};
+
+/// One of the three kinds of work, by `type`.
+struct InstructionSpec {
+  abi::Work type = abi::Work::LibraryCall;
+  std::string label = "node";
+  // Dispatch
+  int kernel = 0, results = 1;
+  std::vector<int> operands; ///< Copy: source, destination
+  int64_t extent = 1, grain = 1;
+  // LibraryCall
+  abi::CallKind call = abi::CallKind::dot;
+  std::vector<ViewSpec> views;
+  ViewSpec bias, mask_mul, mask_add;
+  Shape strides, dilations, pads_low, pads_high, window;
+  int64_t groups = 1;
+  bool include_pad = false;
+  float scale = 1;
+  std::vector<PostOpSpec> post_ops;
+};
+
+struct UnitSpec {
+  std::string name;
+  int stage = 0, arguments = 0;
+  std::vector<InstructionSpec> instructions;
+};
+
+struct StepSpec {
+  abi::StepKind kind = abi::StepKind::run;
+  int micro_batch = 0, unit = -1;
+  std::vector<int> bindings;
+  int slot = -1, channel = -1, peer = -1, io = -1;
+};
+
+struct DeviceSpec {
+  std::string name;
+  int64_t arena_bytes = 0, constant_bytes = 0;
+  std::vector<SlotSpec> slots;
+  std::vector<UnitSpec> units;
+  std::vector<InstructionSpec> load;
+  std::vector<StepSpec> program;
+};
+
+struct ChannelSpec {
+  std::string name;
+  int source = 0, target = 1;
+  int64_t bytes = 0;
+};
+
+struct WeightSpec {
+  std::string name;
+  abi::DType dtype = abi::DType::f32;
+  Shape shape;
+  std::string file;
+  int64_t offset = 0, bytes = 0;
+  uint64_t hash = 0;
+};
+
+struct PortSpec {
+  std::string name;
+  abi::DType dtype = abi::DType::f32;
+  Shape shape;
+  int batch_axis = 0;
+};
+
+inline int64_t product(const Shape &shape) {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+inline Shape denseStrides(const Shape &shape) {
+  Shape strides(shape.size(), 1);
+  for (int i = static_cast<int>(shape.size()) - 2; i >= 0; --i)
+    strides[i] = strides[i + 1] * shape[i + 1];
+  return strides;
+}
+
+struct PlanSpec {
+  int micro_batches = 1;
+  std::string strategy = "pipelined";
+  std::vector<PortSpec> inputs, outputs;
+  std::vector<DeviceSpec> devices;
+  std::vector<ChannelSpec> channels;
+  std::vector<WeightSpec> weights;
+  std::vector<std::string> kernels;
+  std::vector<uint8_t> weight_bytes; ///< the weights section
+
+  /// A device "cpu:<index>".
+  int addDevice() {
+    devices.emplace_back();
+    devices.back().name = "cpu:" + std::to_string(devices.size() - 1);
+    return static_cast<int>(devices.size()) - 1;
+  }
+
+  /// A slot behind all others of its space, of f32.
+  int addSlot(int device, const Shape &shape,
+              abi::Space space = abi::Space::arena) {
+    DeviceSpec &owner = devices[device];
+    SlotSpec slot;
+    slot.space = space;
+    slot.shape = shape;
+    slot.bytes = product(shape) * 4;
+    int64_t rounded = (slot.bytes + 63) / 64 * 64;
+    if (space == abi::Space::arena || space == abi::Space::constant) {
+      int64_t &end =
+          space == abi::Space::arena ? owner.arena_bytes : owner.constant_bytes;
+      slot.offset = end;
+      end += rounded;
+    }
+    owner.slots.push_back(slot);
+    return static_cast<int>(owner.slots.size()) - 1;
+  }
+
+  /// A slot for argument `argument` of a unit.
+  int addArgument(int device, const Shape &shape, int argument) {
+    int slot = addSlot(device, shape, abi::Space::argument);
+    devices[device].slots[slot].offset = argument;
+    return slot;
+  }
+
+  /// A weight in the artifact, and the slot that names it.
+  int addWeight(int device, const Shape &shape,
+                const std::vector<float> &values) {
+    weight_bytes.resize((weight_bytes.size() + 63) / 64 * 64);
+    WeightSpec weight;
+    weight.name = "w" + std::to_string(weights.size());
+    weight.shape = shape;
+    weight.offset = static_cast<int64_t>(weight_bytes.size());
+    weight.bytes = static_cast<int64_t>(values.size() * 4);
+    weight.hash = XXH3_64bits(values.data(), values.size() * 4);
+    const auto *data = reinterpret_cast<const uint8_t *>(values.data());
+    weight_bytes.insert(weight_bytes.end(), data, data + weight.bytes);
+    weights.push_back(weight);
+    int slot = addSlot(device, shape, abi::Space::weight);
+    devices[device].slots[slot].offset =
+        static_cast<int64_t>(weights.size()) - 1;
+    return slot;
+  }
+
+  /// All of a slot, dense in the order of its axes.
+  ViewSpec view(int device, int slot) const {
+    const Shape &shape = devices[device].slots[slot].shape;
+    return {slot, shape, denseStrides(shape), 0};
+  }
+};
+
+/// The FlatBuffers encoding of a plan.
+class PlanEncoder {
+public:
+  std::vector<uint8_t> encode(const PlanSpec &plan) {
+    std::vector<flatbuffers::Offset<abi::Device>> devices;
+    for (const DeviceSpec &device : plan.devices)
+      devices.push_back(encode(device));
+    std::vector<flatbuffers::Offset<abi::Channel>> channels;
+    for (const ChannelSpec &channel : plan.channels)
+      channels.push_back(abi::CreateChannel(
+          fbb, fbb.CreateString(channel.name), channel.source, channel.target,
+          channel.bytes, fbb.CreateString("test")));
+    std::vector<flatbuffers::Offset<abi::Weight>> weights;
+    for (const WeightSpec &weight : plan.weights)
+      weights.push_back(abi::CreateWeight(
+          fbb, fbb.CreateString(weight.name), weight.dtype,
+          fbb.CreateVector(weight.shape), fbb.CreateString(weight.file),
+          weight.offset, weight.bytes, weight.hash));
+    std::vector<flatbuffers::Offset<abi::Kernel>> kernels;
+    for (const std::string &kernel : plan.kernels)
+      kernels.push_back(abi::CreateKernel(fbb, fbb.CreateString(kernel)));
+    auto inputs = encode(plan.inputs), outputs = encode(plan.outputs);
+    std::vector<flatbuffers::Offset<abi::Stage>> stages;
+    for (size_t i = 0; i < plan.devices.size(); ++i)
+      stages.push_back(abi::CreateStage(
+          fbb, fbb.CreateString("S" + std::to_string(i)), static_cast<int>(i)));
+    auto model = fbb.CreateString("test"),
+         strategy = fbb.CreateString(plan.strategy),
+         schedule = fbb.CreateString("fill-drain");
+    auto stage_vector = fbb.CreateVector(stages);
+    auto device_vector = fbb.CreateVector(devices);
+    auto channel_vector = fbb.CreateVector(channels);
+    auto weight_vector = fbb.CreateVector(weights);
+    auto kernel_vector = fbb.CreateVector(kernels);
+    fbb.Finish(abi::CreatePlan(fbb, model, strategy, schedule,
+                               plan.micro_batches, inputs, outputs, 0,
+                               stage_vector, device_vector, channel_vector,
+                               weight_vector, kernel_vector),
+               abi::PlanIdentifier());
+    return {fbb.GetBufferPointer(), fbb.GetBufferPointer() + fbb.GetSize()};
+  }
+
+private:
+  flatbuffers::Offset<abi::View> encode(const ViewSpec &view) {
+    if (view.slot == -1)
+      return 0;
+    return abi::CreateView(fbb, view.slot, fbb.CreateVector(view.shape),
+                           fbb.CreateVector(view.strides), view.offset);
+  }
+
+  flatbuffers::Offset<void> encodeCall(const InstructionSpec &spec) {
+    std::vector<flatbuffers::Offset<abi::View>> views;
+    for (const ViewSpec &view : spec.views)
+      views.push_back(encode(view));
+    std::vector<flatbuffers::Offset<abi::PostOp>> posts;
+    for (const PostOpSpec &post : spec.post_ops)
+      posts.push_back(abi::CreatePostOp(fbb, post.kind, post.alpha, post.beta,
+                                        encode(post.view)));
+    auto operands = fbb.CreateVector(views);
+    auto bias = encode(spec.bias), mul = encode(spec.mask_mul),
+         add = encode(spec.mask_add);
+    auto strides = fbb.CreateVector(spec.strides),
+         dilations = fbb.CreateVector(spec.dilations),
+         low = fbb.CreateVector(spec.pads_low),
+         high = fbb.CreateVector(spec.pads_high),
+         window = fbb.CreateVector(spec.window);
+    auto post_ops = fbb.CreateVector(posts);
+    return abi::CreateLibraryCall(fbb, spec.call, operands, bias, mul, add,
+                                  strides, dilations, low, high, window,
+                                  spec.groups, spec.include_pad, spec.scale,
+                                  post_ops)
+        .Union();
+  }
+
+  flatbuffers::Offset<abi::Instruction> encode(const InstructionSpec &spec) {
+    flatbuffers::Offset<void> work;
+    if (spec.type == abi::Work::Dispatch)
+      work =
+          abi::CreateDispatch(fbb, spec.kernel, fbb.CreateVector(spec.operands),
+                              spec.results, spec.extent, spec.grain)
+              .Union();
+    else if (spec.type == abi::Work::Copy)
+      work = abi::CreateCopy(fbb, spec.operands[0], spec.operands[1]).Union();
+    else
+      work = encodeCall(spec);
+    return abi::CreateInstruction(fbb, spec.type, work,
+                                  fbb.CreateString(spec.label));
+  }
+
+  flatbuffers::Offset<
+      flatbuffers::Vector<flatbuffers::Offset<abi::Instruction>>>
+  encode(const std::vector<InstructionSpec> &specs) {
+    std::vector<flatbuffers::Offset<abi::Instruction>> list;
+    for (const InstructionSpec &spec : specs)
+      list.push_back(encode(spec));
+    return fbb.CreateVector(list);
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Port>>>
+  encode(const std::vector<PortSpec> &specs) {
+    std::vector<flatbuffers::Offset<abi::Port>> list;
+    for (const PortSpec &port : specs)
+      list.push_back(abi::CreatePort(fbb, fbb.CreateString(port.name),
+                                     port.dtype, fbb.CreateVector(port.shape),
+                                     port.batch_axis,
+                                     static_cast<int>(list.size())));
+    return fbb.CreateVector(list);
+  }
+
+  flatbuffers::Offset<abi::Device> encode(const DeviceSpec &device) {
+    std::vector<flatbuffers::Offset<abi::Slot>> slots;
+    for (const SlotSpec &slot : device.slots)
+      slots.push_back(abi::CreateSlot(fbb, slot.space, slot.offset, slot.bytes,
+                                      slot.dtype,
+                                      fbb.CreateVector(slot.shape)));
+    std::vector<flatbuffers::Offset<abi::Unit>> units;
+    for (const UnitSpec &unit : device.units) {
+      auto instructions = encode(unit.instructions);
+      units.push_back(abi::CreateUnit(fbb, fbb.CreateString(unit.name),
+                                      unit.stage, unit.arguments,
+                                      instructions));
+    }
+    std::vector<flatbuffers::Offset<abi::Step>> steps;
+    for (const StepSpec &step : device.program)
+      steps.push_back(
+          abi::CreateStep(fbb, step.kind, step.micro_batch, step.unit,
+                          fbb.CreateVector(step.bindings), step.slot,
+                          step.channel, step.peer, step.io));
+    auto load = encode(device.load);
+    auto name = fbb.CreateString(device.name);
+    auto slot_vector = fbb.CreateVector(slots);
+    auto unit_vector = fbb.CreateVector(units);
+    auto step_vector = fbb.CreateVector(steps);
+    return abi::CreateDevice(fbb, name, device.arena_bytes,
+                             device.constant_bytes, slot_vector, unit_vector,
+                             load, step_vector);
+  }
+
+  flatbuffers::FlatBufferBuilder fbb;
+};
+
+inline std::vector<uint8_t> encode(const PlanSpec &plan) {
+  return PlanEncoder().encode(plan);
+}
+
+/// A shared object for one CPU level.
+struct ObjectSpec {
+  abi::CpuLevel level = abi::CpuLevel::x86_64_v3;
+  std::vector<uint8_t> bytes;
+};
+
+/// Recomputes the hashes of table and header after a test changed the table.
+inline void rehash(std::vector<uint8_t> &file) {
+  abi::FileHeader header;
+  std::memcpy(&header, file.data(), sizeof(header));
+  header.table_hash =
+      XXH3_64bits(file.data() + sizeof(header),
+                  header.section_count * sizeof(abi::SectionEntry));
+  header.header_hash =
+      XXH3_64bits(&header, offsetof(abi::FileHeader, header_hash));
+  std::memcpy(file.data(), &header, sizeof(header));
+}
+
+/// The bytes of an artifact.
+inline std::vector<uint8_t>
+artifactBytes(const std::vector<uint8_t> &plan,
+              const std::vector<uint8_t> &weights,
+              const std::vector<ObjectSpec> &objects) {
+  std::vector<abi::SectionEntry> table;
+  std::vector<const std::vector<uint8_t> *> contents;
+  auto add = [&](abi::SectionKind kind, abi::CpuLevel level,
+                 const std::vector<uint8_t> &bytes) {
+    abi::SectionEntry entry = {};
+    entry.kind = kind;
+    entry.level = level;
+    entry.bytes = bytes.size();
+    entry.hash = kind == abi::SectionKind::weights
+                     ? 0
+                     : XXH3_64bits(bytes.data(), bytes.size());
+    table.push_back(entry);
+    contents.push_back(&bytes);
+  };
+  add(abi::SectionKind::plan, abi::CpuLevel::none, plan);
+  for (const ObjectSpec &object : objects)
+    add(abi::SectionKind::object, object.level, object.bytes);
+  add(abi::SectionKind::weights, abi::CpuLevel::none, weights);
+
+  std::vector<uint8_t> file(sizeof(abi::FileHeader) +
+                            table.size() * sizeof(abi::SectionEntry));
+  for (size_t i = 0; i < table.size(); ++i) {
+    file.resize((file.size() + abi::kSectionAlignment - 1) /
+                abi::kSectionAlignment * abi::kSectionAlignment);
+    table[i].offset = file.size();
+    file.insert(file.end(), contents[i]->begin(), contents[i]->end());
+  }
+  abi::FileHeader header = {};
+  std::memcpy(header.magic, abi::kMagic, sizeof(header.magic));
+  header.version = abi::kVersion;
+  header.section_count = static_cast<uint32_t>(table.size());
+  header.file_bytes = file.size();
+  std::memcpy(file.data(), &header, sizeof(header));
+  std::memcpy(file.data() + sizeof(header), table.data(),
+              table.size() * sizeof(abi::SectionEntry));
+  rehash(file);
+  return file;
+}
+
+inline void writeFile(const std::string &path,
+                      const std::vector<uint8_t> &bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc)
+      .write(reinterpret_cast<const char *>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+inline std::vector<uint8_t> readFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Writes `plan` with its weights to `path`.
+inline void writeArtifact(const std::string &path, const PlanSpec &plan,
+                          const std::vector<ObjectSpec> &objects = {}) {
+  writeFile(path, artifactBytes(encode(plan), plan.weight_bytes, objects));
+}
+
+/// A file of this name in the directory for test files.
+inline std::string temporary(const std::string &name) {
+  const char *directory = std::getenv("TMPDIR");
+  return std::string(directory ? directory : "/tmp") + "/partita-test-" +
+         std::to_string(static_cast<long>(::getpid())) + "-" + name;
+}
+
+} // namespace partita::test
+
+#endif // PARTITA_TEST_UNIT_RUNTIME_PLANBUILDER_H
