@@ -1,4 +1,5 @@
-//===- Compile.h - From an ONNX model to an artifact --------------*- C++ -*-===//
+//===- Compile.h - From an ONNX model to an artifact --------------*- C++
+//-*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,7 +35,8 @@ struct CompileOptions {
   emit::EmitOptions emit;
   EmitKind kind = EmitKind::artifact;
   /// Called as each phase begins, with its name and number of `phases`.
-  llvm::function_ref<void(llvm::StringRef name, int phase, int phases)> progress;
+  llvm::function_ref<void(llvm::StringRef name, int phase, int phases)>
+      progress;
 };
 
 /// Adds every dialect that compilation uses, with the interfaces that its

@@ -7,6 +7,9 @@
 
 #include "tools/partita-compile/Options.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
 #include <CLI/CLI.hpp>
 
 #include <charconv>
@@ -111,14 +114,14 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   app.add_option("MODEL", compile.import.modelPath,
                  "the ONNX model: .onnx, or ONNX's text form as .onnxtxt")
       ->required();
-  app.add_option("-o,--output", compile.emit.outputPath,
+  app.add_option("-o,--output", compile.emit.output,
                  "the artifact to write (needed unless --emit or --describe)");
   app.add_option("--devices", compile.partition.devices,
                  "how many devices to split the model over")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--partition", compile.partition.partitionFile,
+  app.add_option("--partition", compile.partition.file,
                  "a partition file (YAML, see above)");
-  app.add_option("--emit-partition", compile.partition.emitPartitionFile,
+  app.add_option("--emit-partition", compile.partition.emitFile,
                  "write the whole decision as a partition file");
   app.add_option("--strategy", compile.partition.strategy,
                  "pipelined (default) or sharded (one device at a time)")
@@ -154,7 +157,9 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
     return app.exit(error) == 0 ? 0 : 1;
   }
   std::string message = parsePairs(raw, result);
-  compile.emit.weightsInside = raw.weights == "inside";
+  compile.emit.weights = raw.weights == "inside"
+                             ? emit::WeightPlacement::inside
+                             : emit::WeightPlacement::beside;
   compile.kind = llvm::StringSwitch<driver::EmitKind>(raw.kind)
                      .Case("nn", driver::EmitKind::nn)
                      .Case("stages", driver::EmitKind::stages)
@@ -162,7 +167,7 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                      .Case("plan", driver::EmitKind::plan)
                      .Default(driver::EmitKind::artifact);
   if (message.empty() && compile.kind == driver::EmitKind::artifact &&
-      !result.describe && compile.emit.outputPath.empty())
+      !result.describe && compile.emit.output.empty())
     message = "no output: give -o FILE.partita";
   if (!message.empty()) {
     llvm::errs() << "partita-compile: error: " << message << "\n";

@@ -80,8 +80,8 @@ int main(int argc, char **argv) {
       command.compile.kind != driver::EmitKind::artifact)
     return 0;
   if (command.json)
-    summary->printJson(llvm::outs());
+    llvm::outs() << pipeline::toJson(*summary) << "\n";
   else
-    summary->printTable(llvm::outs());
+    pipeline::printTable(*summary, llvm::outs());
   return 0;
 }

@@ -1,0 +1,128 @@
+//===- Compile.cpp - From an ONNX model to an artifact --------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/driver/Compile.h"
+
+#include "compiler/codegen/Codegen.h"
+#include "compiler/fuse/Fuse.h"
+#include "compiler/simplify/Simplify.h"
+#include "dialects/dist/DistDialect.h"
+#include "dialects/nn/NNDialect.h"
+#include "dialects/plan/PlanDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace partita;
+using namespace partita::driver;
+
+void driver::registerCompilerDialects(DialectRegistry &registry) {
+  registry.insert<nn::NNDialect, dist::DistDialect, plan::PlanDialect,
+                  func::FuncDialect>();
+  codegen::registerCodegenDialects(registry);
+}
+
+namespace {
+/// One compilation: the phases in their order.
+class Compilation {
+public:
+  Compilation(MLIRContext &context, const CompileOptions &options)
+      : context(context), options(options) {}
+
+  LogicalResult run(llvm::raw_ostream &ir,
+                    std::optional<pipeline::Summary> &summary);
+
+private:
+  void begin(StringRef name) {
+    if (options.progress)
+      options.progress(name, phase++, kPhases);
+  }
+
+  LogicalResult transform(llvm::function_ref<void(OpPassManager &)> addPasses) {
+    PassManager pm(&context, ModuleOp::getOperationName());
+    // Each phase ends with a verifier pass of its own; a broken invariant in
+    // between is a defect that tests find.
+    pm.enableVerifier(false);
+    addPasses(pm);
+    return pm.run(*module);
+  }
+
+  LogicalResult emit();
+
+  static constexpr int kPhases = 6;
+  MLIRContext &context;
+  const CompileOptions &options;
+  OwningOpRef<ModuleOp> module;
+  int phase = 0;
+};
+} // namespace
+
+LogicalResult Compilation::emit() {
+  std::vector<emit::ObjectFile> objects;
+  if (ModuleOp kernels = codegen::getKernelsModule(*module)) {
+    auto compiled = codegen::compileKernels(kernels);
+    if (failed(compiled))
+      return failure();
+    for (codegen::CompiledObject &object : *compiled)
+      objects.push_back({object.level, std::move(object.bytes)});
+  }
+  begin("writing the artifact");
+  return emit::emitArtifact(*module, objects, options.emit);
+}
+
+LogicalResult Compilation::run(llvm::raw_ostream &ir,
+                               std::optional<pipeline::Summary> &summary) {
+  begin("reading the model");
+  auto imported = import::importOnnxModel(context, options.import);
+  if (failed(imported))
+    return failure();
+  module = std::move(*imported);
+
+  begin("simplifying and fusing");
+  if (failed(transform(simplify::addSimplifyPasses)))
+    return failure();
+  if (options.kind == EmitKind::nn)
+    return module->print(ir), success();
+
+  begin("partitioning");
+  if (failed(transform([&](OpPassManager &pm) {
+        fuse::addDecidePasses(pm);
+        pipeline::addPartitionPasses(pm, options.partition);
+      })))
+    return failure();
+  if (options.kind == EmitKind::stages)
+    return module->print(ir), success();
+
+  begin("choosing kernels and library calls");
+  if (failed(transform([&](OpPassManager &pm) {
+        fuse::addFormPasses(pm);
+        codegen::addCodegenPasses(pm);
+      })))
+    return failure();
+  if (options.kind == EmitKind::clusters)
+    return module->print(ir), success();
+
+  if (failed(transform([&](OpPassManager &pm) {
+        pipeline::addPlanPasses(pm, options.partition);
+      })))
+    return failure();
+  summary = pipeline::summarize(*module);
+  if (options.kind == EmitKind::plan)
+    return module->print(ir), success();
+
+  begin("compiling kernels");
+  return emit();
+}
+
+LogicalResult driver::compileModel(MLIRContext &context,
+                                   const CompileOptions &options,
+                                   llvm::raw_ostream &ir,
+                                   std::optional<pipeline::Summary> &summary) {
+  context.loadAllAvailableDialects();
+  return Compilation(context, options).run(ir, summary);
+}
