@@ -50,8 +50,9 @@ int parseOptions(int argc, char **argv, Options &options) {
   CLI::App app(kDescription, "partita-run");
   app.footer(kExamples);
   app.set_version_flag("--version", versionText());
-  app.add_option("artifact", options.artifact, "The artifact, ART.partita")
-      ->required();
+  app.add_option("ART.partita", options.artifact, "The artifact")
+      ->required()
+      ->type_name("");
 
   const char *data = "Data";
   app.add_option("--input,-i", options.inputs,
@@ -76,12 +77,14 @@ int parseOptions(int argc, char **argv, Options &options) {
                  "Largest relative difference for --test-data")
       ->group(data)
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("X");
   app.add_option("--atol", options.tolerance.atol,
                  "Largest absolute difference for --test-data")
       ->group(data)
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("X");
 
   const char *devices = "Devices";
   app.add_option("--devices", options.devices,
@@ -93,15 +96,18 @@ int parseOptions(int argc, char **argv, Options &options) {
                  "Cores a device; by default the cores there are, divided by "
                  "the devices")
       ->group(devices)
-      ->check(CLI::Range(1, 4096));
-  app.add_flag("!--no-pin", options.pin, "Do not pin devices to cores")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("T");
+  bool noPin = false;
+  app.add_flag("--no-pin", noPin, "Do not pin devices to cores")
       ->group(devices);
   app.add_option("--timeout", options.timeout,
                  "Seconds any device waits for another before the run is given "
                  "up")
       ->group(devices)
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->type_name("S");
 
   const char *looking = "Looking inside";
   app.add_flag("--plan", options.plan, "Print the plan; run nothing")
@@ -112,11 +118,13 @@ int parseOptions(int argc, char **argv, Options &options) {
   app.add_option("--warmup", options.warmup, "Steps before measuring")
       ->group(looking)
       ->capture_default_str()
-      ->check(CLI::Range(0, 1000000));
+      ->check(CLI::Range(0, 1000000))
+      ->type_name("N");
   app.add_option("--runs", options.runs, "Steps to measure")
       ->group(looking)
       ->capture_default_str()
-      ->check(CLI::Range(1, 10000000));
+      ->check(CLI::Range(1, 10000000))
+      ->type_name("N");
   app.add_option("--profile", options.profile,
                  "Write a trace for Perfetto or chrome://tracing")
       ->group(looking)
@@ -134,6 +142,7 @@ int parseOptions(int argc, char **argv, Options &options) {
     // CLI11 has an exit status for each kind of error; we have one.
     return app.exit(error) == 0 ? 0 : 1;
   }
+  options.pin = !noPin;
   auto refuse = [](const char *message) {
     std::cerr << "partita-run: error: " << message << "\n";
     return 1;

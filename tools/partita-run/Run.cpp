@@ -50,7 +50,8 @@ int defaultThreads(const Model &model, Team &team) {
 } // namespace
 
 Expected<std::unique_ptr<Session>> loadSession(const Options &options,
-                                               const Model &model, Team &team) {
+                                               const Model &model, Team &team,
+                                               bool measure) {
   runtime::SessionOptions session;
   session.threads_per_device =
       options.threads > 0 ? options.threads : defaultThreads(model, team);
@@ -58,6 +59,7 @@ Expected<std::unique_ptr<Session>> loadSession(const Options &options,
   session.timeout_s = options.timeout;
   session.device = team.device();
   session.profile = !options.profile.empty();
+  session.measure_arena = measure;
   Expected<std::shared_ptr<runtime::Communicator>> communicator =
       team.communicator(model, options.timeout);
   if (!communicator)

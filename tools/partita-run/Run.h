@@ -23,13 +23,15 @@ struct Context {
   const Options &options;
   const Model &model;
   Team &team;
-  runtime::Session *session = nullptr;
+  std::unique_ptr<runtime::Session> session;
   Profile *profile = nullptr; ///< with --profile
 };
 
-/// Loads the plan onto the devices of this process.
+/// Loads the plan onto the devices of this process. `measure`: the session
+/// finds out how much of its arenas a step writes, which takes time.
 runtime::Expected<std::unique_ptr<runtime::Session>>
-loadSession(const Options &options, const Model &model, Team &team);
+loadSession(const Options &options, const Model &model, Team &team,
+            bool measure = false);
 
 /// Runs all samples. The result, complete on process 0, has one tensor for each
 /// of Model.outputs. An error that other processes do not share ends the job.

@@ -230,8 +230,7 @@ std::vector<std::vector<uint8_t>> Team::gather(std::span<const uint8_t> bytes) {
 
 void Team::require(const Status &status) {
   if (!status.ok())
-    fail(Status::error("the processes could not be brought together: " +
-                       status.message()));
+    fail(status);
 }
 
 } // namespace partita::run

@@ -82,7 +82,7 @@ int runMode(const Options &options, const Model &model, Team &team) {
   if (!team.allWell(session.status()))
     return 1;
   Profile profile;
-  Context context{options, model, team, session->get(),
+  Context context{options, model, team, std::move(*session),
                   options.profile.empty() ? nullptr : &profile};
   int result = options.benchmark          ? runBenchmark(context, *inputs)
                : options.testData.empty() ? runOnce(context, *inputs)
@@ -93,7 +93,7 @@ int runMode(const Options &options, const Model &model, Team &team) {
   return result;
 }
 
-int run(const Options &options) {
+int runProgram(const Options &options) {
   Expected<std::unique_ptr<Team>> team = Team::start(options.timeout);
   if (!team) {
     std::fprintf(stderr, "partita-run: error: %s\n",
@@ -131,5 +131,5 @@ int run(const Options &options) {
 int main(int argc, char **argv) {
   Options options;
   int status = parseOptions(argc, argv, options);
-  return status >= 0 ? status : run(options);
+  return status >= 0 ? status : runProgram(options);
 }

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace partita::runtime::mpi {
 
@@ -20,6 +21,10 @@ namespace {
 
 /// MPI counts in int; larger messages go in pieces.
 constexpr size_t kPiece = size_t(1) << 30;
+
+template <typename T> std::span<uint8_t> bytesOf(T &value) {
+  return {reinterpret_cast<uint8_t *>(&value), sizeof value};
+}
 
 void onTerminate(int) { interrupt(); }
 
@@ -67,52 +72,84 @@ Job::~Job() {
 }
 
 Status Job::barrier() {
-  MPI_Request request;
-  if (int code = MPI_Ibarrier(control, &request); code != MPI_SUCCESS)
-    return failure("MPI_Ibarrier", code);
-  return wait(request, timeout);
+  uint8_t token = 0;
+  return exchange({&token, 1}, [](std::span<const uint8_t>) {});
 }
 
 Expected<int> Job::firstFailed(bool ok) {
-  int mine = ok ? mySize : myRank;
-  int lowest = mySize;
-  MPI_Request request;
-  if (int code = MPI_Iallreduce(&mine, &lowest, 1, MPI_INT, MPI_MIN, control,
-                                &request);
-      code != MPI_SUCCESS)
-    return failure("MPI_Iallreduce", code);
-  if (Status status = wait(request, timeout); !status.ok())
+  int lowest = ok ? mySize : myRank;
+  Status status = exchange(bytesOf(lowest), [&](std::span<const uint8_t> from) {
+    int other;
+    std::memcpy(&other, from.data(), sizeof other);
+    lowest = std::min(lowest, other);
+  });
+  if (!status.ok())
     return status;
   return lowest == mySize ? -1 : lowest;
 }
 
 Expected<bool> Job::allEqual(uint64_t number) {
-  // The largest number and the complement of the smallest, in one reduction.
-  uint64_t mine[2] = {number, ~number};
-  uint64_t largest[2] = {};
-  MPI_Request request;
-  if (int code = MPI_Iallreduce(mine, largest, 2, MPI_UINT64_T, MPI_MAX,
-                                control, &request);
-      code != MPI_SUCCESS)
-    return failure("MPI_Iallreduce", code);
-  if (Status status = wait(request, timeout); !status.ok())
+  struct {
+    uint64_t number;
+    uint64_t equal;
+  } value = {number, 1};
+  Status status = exchange(bytesOf(value), [&](std::span<const uint8_t> from) {
+    uint64_t other;
+    std::memcpy(&other, from.data(), sizeof other);
+    value.equal &= other == number;
+  });
+  if (!status.ok())
     return status;
-  return largest[0] == ~largest[1];
+  return value.equal == 1;
 }
 
-Status Job::reduce(std::span<double> values, MPI_Op op) {
-  if (values.empty())
-    return Status();
-  MPI_Request request;
-  if (int code = MPI_Iallreduce(MPI_IN_PLACE, values.data(), int(values.size()),
-                                MPI_DOUBLE, op, control, &request);
-      code != MPI_SUCCESS)
-    return failure("MPI_Iallreduce", code);
-  return wait(request, timeout);
+Status Job::reduce(std::span<double> values,
+                   double (*combine)(double, double)) {
+  std::span<uint8_t> bytes(reinterpret_cast<uint8_t *>(values.data()),
+                           values.size_bytes());
+  return exchange(bytes, [&](std::span<const uint8_t> from) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      double other;
+      std::memcpy(&other, from.data() + i * sizeof other, sizeof other);
+      values[i] = combine(values[i], other);
+    }
+  });
 }
 
-Status Job::max(std::span<double> values) { return reduce(values, MPI_MAX); }
-Status Job::sum(std::span<double> values) { return reduce(values, MPI_SUM); }
+Status Job::max(std::span<double> values) {
+  return reduce(values, [](double a, double b) { return std::max(a, b); });
+}
+Status Job::sum(std::span<double> values) {
+  return reduce(values, [](double a, double b) { return a + b; });
+}
+
+Status
+Job::exchange(std::span<uint8_t> bytes,
+              const std::function<void(std::span<const uint8_t>)> &combine) {
+  if (myRank != 0) {
+    Status status = send(0, bytes);
+    return status.ok() ? receive(0, bytes) : status;
+  }
+  std::vector<uint8_t> theirs(bytes.size());
+  for (int from = 1; from < mySize; ++from) {
+    if (Status status = receive(from, theirs); !status.ok())
+      return status;
+    combine(theirs);
+  }
+  for (int to = 1; to < mySize; ++to)
+    if (Status status = send(to, bytes); !status.ok())
+      return status;
+  return Status();
+}
+
+Status Job::waitFor(int peer, MPI_Request &request) const {
+  Status status = wait(request, timeout);
+  return status.ok()
+             ? status
+             : Status::error("process " + std::to_string(myRank) +
+                             " waits for process " + std::to_string(peer) +
+                             ": " + status.message());
+}
 
 Status Job::send(int to, std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {
@@ -122,7 +159,7 @@ Status Job::send(int to, std::span<const uint8_t> bytes) {
                              &request);
         code != MPI_SUCCESS)
       return failure("MPI_Isend", code);
-    if (Status status = wait(request, timeout); !status.ok())
+    if (Status status = waitFor(to, request); !status.ok())
       return status;
     bytes = bytes.subspan(count);
   }
@@ -137,7 +174,7 @@ Status Job::receive(int from, std::span<uint8_t> bytes) {
                              control, &request);
         code != MPI_SUCCESS)
       return failure("MPI_Irecv", code);
-    if (Status status = wait(request, timeout); !status.ok())
+    if (Status status = waitFor(from, request); !status.ok())
       return status;
     bytes = bytes.subspan(count);
   }
@@ -148,11 +185,8 @@ Expected<std::vector<std::vector<uint8_t>>>
 Job::gather(std::span<const uint8_t> bytes) {
   std::vector<std::vector<uint8_t>> parts;
   uint64_t size = bytes.size();
-  auto sizeBytes = [](uint64_t &value) {
-    return std::span(reinterpret_cast<uint8_t *>(&value), sizeof value);
-  };
   if (myRank != 0) {
-    if (Status status = send(0, sizeBytes(size)); !status.ok())
+    if (Status status = send(0, bytesOf(size)); !status.ok())
       return status;
     if (Status status = send(0, bytes); !status.ok())
       return status;
@@ -160,7 +194,7 @@ Job::gather(std::span<const uint8_t> bytes) {
   }
   parts.emplace_back(bytes.begin(), bytes.end());
   for (int from = 1; from < mySize; ++from) {
-    if (Status status = receive(from, sizeBytes(size)); !status.ok())
+    if (Status status = receive(from, bytesOf(size)); !status.ok())
       return status;
     std::vector<uint8_t> &part = parts.emplace_back(size);
     if (Status status = receive(from, part); !status.ok())

@@ -7,8 +7,10 @@
 //
 // What partita-run needs of MPI besides the transfers of a plan: which device
 // this process is, agreement whether all can go on, and bringing times and
-// outputs to process 0. Every call that waits has a deadline. MPI is called by
-// one thread at a time.
+// outputs to process 0. Everything goes through process 0 with plain messages
+// rather than MPI's collectives, so that an error can say which process did not
+// come. Every call that waits has a deadline. MPI is called by one thread at a
+// time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +20,7 @@
 #include "runtime/core/Status.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mpi.h>
 #include <span>
@@ -69,7 +72,12 @@ public:
 
 private:
   Job() = default;
-  Status reduce(std::span<double> values, MPI_Op op);
+  Status reduce(std::span<double> values, double (*combine)(double, double));
+  /// Process 0 passes what the others sent to `combine`, in the order of their
+  /// ranks; then all have process 0's bytes.
+  Status exchange(std::span<uint8_t> bytes,
+                  const std::function<void(std::span<const uint8_t>)> &combine);
+  Status waitFor(int peer, MPI_Request &request) const;
 
   int myRank = 0;
   int mySize = 1;
