@@ -1,0 +1,152 @@
+//===- AllocationTest.cpp - A step allocates nothing ----------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Replaces the allocation functions of the process by counting ones. What
+// oneDNN allocates inside its own calls is counted apart and printed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Artifact.h"
+#include "runtime/core/Session.h"
+#include "test/unit/runtime/CallRunner.h"
+#include "test/unit/runtime/Pipelines.h"
+
+#include <atomic>
+#include <cerrno>
+#include <dlfcn.h>
+#include <oneapi/dnnl/dnnl.h>
+
+extern "C" {
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void *__libc_memalign(size_t, size_t);
+}
+
+namespace {
+
+std::atomic<bool> counting = false;
+std::atomic<long> ours = 0, library = 0;
+/// Depth of calls into the library, over all threads: its own threads allocate
+/// for it as well.
+std::atomic<int> inside = 0;
+
+void count() {
+  if (counting.load(std::memory_order_relaxed))
+    (inside.load() ? library : ours).fetch_add(1);
+}
+
+} // namespace
+
+extern "C" {
+void *malloc(size_t bytes) {
+  count();
+  return __libc_malloc(bytes);
+}
+void *calloc(size_t n, size_t bytes) {
+  count();
+  return __libc_calloc(n, bytes);
+}
+void *realloc(void *old, size_t bytes) {
+  count();
+  return __libc_realloc(old, bytes);
+}
+void *aligned_alloc(size_t alignment, size_t bytes) {
+  count();
+  return __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void **out, size_t alignment, size_t bytes) {
+  count();
+  *out = __libc_memalign(alignment, bytes);
+  return *out ? 0 : ENOMEM;
+}
+
+// Stands before the library's own in the order of symbols.
+dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive,
+                                     dnnl_stream_t stream, int count,
+                                     const dnnl_exec_arg_t *args) {
+  using Function = dnnl_status_t (*)(const_dnnl_primitive_t, dnnl_stream_t, int,
+                                     const dnnl_exec_arg_t *);
+  static Function next =
+      reinterpret_cast<Function>(dlsym(RTLD_NEXT, "dnnl_primitive_execute"));
+  inside.fetch_add(1);
+  dnnl_status_t status = next(primitive, stream, count, args);
+  inside.fetch_sub(1);
+  return status;
+}
+}
+
+namespace partita::test {
+namespace {
+
+using namespace partita::runtime;
+
+void expectNoAllocation(const PlanSpec &plan, const SessionOptions &options) {
+  std::string path = temporary("allocation.partita");
+  writeArtifact(path, plan, testObjects());
+  auto artifact = Artifact::open(path);
+  ::unlink(path.c_str());
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  auto session = Session::create(*artifact, options);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  std::vector<Values> buffers;
+  StepBinding binding;
+  binding.micro_batches = plan.micro_batches;
+  auto buffer = [&](const PortSpec &port) {
+    buffers.emplace_back(product(port.shape) * plan.micro_batches, 1.0f);
+    return reinterpret_cast<uint8_t *>(buffers.back().data());
+  };
+  for (const PortSpec &port : plan.inputs)
+    binding.inputs.push_back(buffer(port));
+  for (const PortSpec &port : plan.outputs)
+    binding.outputs.push_back(buffer(port));
+  ours = library = 0;
+  counting = true;
+  bool ok = true;
+  for (int step = 0; step < 20; ++step)
+    ok &= (*session)->run(binding).ok();
+  counting = false;
+  EXPECT_TRUE(ok);
+  EXPECT_EQ(ours.load(), 0);
+  std::printf("allocations of oneDNN in 20 steps: %ld\n", library.load());
+}
+
+TEST(Allocation, CountsAtAll) {
+  ours = 0;
+  counting = true;
+  auto *value = new std::string(100, 'x');
+  counting = false;
+  delete value;
+  EXPECT_GE(ours.load(), 2);
+}
+
+TEST(Allocation, PipelineOfKernels) {
+  SessionOptions options;
+  options.profile = true;
+  expectNoAllocation(doublingPipeline(1, 4), options);
+  expectNoAllocation(doublingPipeline(3, 4), options);
+  options.threads_per_device = 2;
+  options.measure_arena = true;
+  expectNoAllocation(doublingPipeline(2, 4, 5000), options);
+}
+
+TEST(Allocation, LibraryCalls) {
+  CallCase dot;
+  dot.operands = {Tensor::random({64, 64}, 1),
+                  Tensor::random({64, 64}, 2).asWeight()};
+  dot.result = Tensor::random({64, 64}, 3);
+  expectNoAllocation(planOf(dot), {});
+  CallCase attention;
+  attention.spec.call = abi::CallKind::attention;
+  for (unsigned i = 0; i < 3; ++i)
+    attention.operands.push_back(Tensor::random({1, 4, 32, 16}, i));
+  attention.result = Tensor::random({1, 4, 32, 16}, 4);
+  expectNoAllocation(planOf(attention), {});
+}
+
+} // namespace
+} // namespace partita::test

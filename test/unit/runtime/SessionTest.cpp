@@ -1,0 +1,309 @@
+//===- SessionTest.cpp - Plans run on devices -----------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Session.h"
+#include "runtime/comm/local/LocalCommunicator.h"
+#include "runtime/core/Artifact.h"
+#include "test/unit/runtime/Pipelines.h"
+
+#include <cfloat>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <thread>
+
+namespace partita::test {
+namespace {
+
+using namespace partita::runtime;
+using Values = std::vector<float>;
+
+std::shared_ptr<const Artifact> openPlan(const PlanSpec &plan) {
+  std::string path = temporary("session.partita");
+  writeArtifact(path, plan, testObjects());
+  auto artifact = Artifact::open(path);
+  ::unlink(path.c_str());
+  EXPECT_TRUE(artifact.ok()) << artifact.status().message();
+  return artifact ? *artifact : nullptr;
+}
+
+std::unique_ptr<Session> makeSession(const PlanSpec &plan,
+                                     const SessionOptions &options = {}) {
+  auto artifact = openPlan(plan);
+  if (!artifact)
+    return nullptr;
+  auto session = Session::create(artifact, options);
+  EXPECT_TRUE(session.ok()) << session.status().message();
+  return session ? std::move(*session) : nullptr;
+}
+
+Values counting(size_t count, float first) {
+  Values values(count);
+  for (size_t i = 0; i < count; ++i)
+    values[i] = first + static_cast<float>(i);
+  return values;
+}
+
+Status runOnce(Session &session, int micro_batches, const Values &x,
+               Values &y) {
+  StepBinding binding;
+  binding.micro_batches = micro_batches;
+  binding.inputs = {reinterpret_cast<const uint8_t *>(x.data())};
+  binding.outputs = {reinterpret_cast<uint8_t *>(y.data())};
+  return session.run(binding);
+}
+
+/// Runs steps of `fed` of a doubling pipeline's micro-batches.
+void expectDoubling(Session &session, int devices, int fed, int64_t count,
+                    int steps) {
+  for (int step = 0; step < steps; ++step) {
+    Values x = counting(static_cast<size_t>(fed * count), 1.0f + step);
+    Values y(x.size());
+    Status status = runOnce(session, fed, x, y);
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(y[i], x[i] * float(1 << devices)) << "step " << step;
+  }
+}
+
+TEST(Session, OneDevice) {
+  auto session = makeSession(doublingPipeline(1, 3));
+  ASSERT_TRUE(session);
+  expectDoubling(*session, 1, 3, 16, 3);
+}
+
+TEST(Session, TwoDevicesWithPartialSteps) {
+  for (int threads : {1, 2}) {
+    SessionOptions options;
+    options.threads_per_device = threads;
+    auto session = makeSession(doublingPipeline(2, 3, 5000), options);
+    ASSERT_TRUE(session);
+    for (int fed : {3, 1, 2, 3})
+      expectDoubling(*session, 2, fed, 5000, 3);
+  }
+}
+
+TEST(Session, EightDevicesOnFewCores) {
+  auto session = makeSession(doublingPipeline(8, 5));
+  ASSERT_TRUE(session);
+  expectDoubling(*session, 8, 5, 16, 200);
+}
+
+TEST(Session, RefusesWrongBindings) {
+  auto session = makeSession(doublingPipeline(2, 3));
+  ASSERT_TRUE(session);
+  Values x(48), y(48);
+  EXPECT_NE(runOnce(*session, 4, x, y).message().find("micro-batches"),
+            std::string::npos);
+  EXPECT_FALSE(runOnce(*session, 0, x, y).ok());
+  StepBinding binding;
+  EXPECT_FALSE(session->run(binding).ok());
+  binding.inputs = {nullptr};
+  binding.outputs = {reinterpret_cast<uint8_t *>(y.data())};
+  EXPECT_EQ(session->run(binding).message(), "input 'x' is not given");
+  // None of these spoils the session.
+  EXPECT_TRUE(runOnce(*session, 3, x, y).ok());
+}
+
+/// Runs one device of a plan whose others never come.
+std::string messageOfLonelyDevice(int device) {
+  auto artifact = openPlan(doublingPipeline(2, 3));
+  SessionOptions options;
+  options.device = device;
+  auto comm = std::make_shared<LocalCommunicator>(
+      std::vector<ChannelInfo>{{0, 1, 64}}, 3, 0.2, false);
+  auto session = Session::create(artifact, options, comm);
+  EXPECT_TRUE(session.ok()) << session.status().message();
+  Values x(48), y(48);
+  auto begin = std::chrono::steady_clock::now();
+  std::string message = runOnce(**session, 3, x, y).message();
+  std::chrono::duration<double> passed =
+      std::chrono::steady_clock::now() - begin;
+  EXPECT_GE(passed.count(), 0.19);
+  EXPECT_LT(passed.count(), 5);
+  // Afterwards the session is of no more use, and says so.
+  EXPECT_NE(runOnce(**session, 3, x, y).message().find("failed before"),
+            std::string::npos);
+  return message;
+}
+
+TEST(Session, ReceiverSaysForWhomItWaited) {
+  EXPECT_EQ(messageOfLonelyDevice(1),
+            "cpu:1: receiving micro-batch 0 of 'x1' (channel 0) from cpu:0: "
+            "waited 0.2 s");
+}
+
+TEST(Session, SenderSaysForWhomItWaited) {
+  EXPECT_EQ(messageOfLonelyDevice(0),
+            "cpu:0: waiting for cpu:1 to take micro-batch 0 of 'x1' (channel "
+            "0): waited 0.2 s");
+}
+
+TEST(LocalCommunicator, AbortWakesReceiver) {
+  LocalCommunicator comm({{0, 1, 4}}, 1, 60, false);
+  std::string message;
+  std::thread receiver([&] {
+    int value;
+    message = comm.recv(0, 0, &value, 4).message();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  comm.abort();
+  receiver.join();
+  EXPECT_EQ(message, "stopped, because another device failed");
+}
+
+TEST(LocalCommunicator, TokensAndManyRounds) {
+  LocalCommunicator comm({{0, 1, 0}, {1, 0, 8}}, 2, 60, true);
+  int64_t sum = 0;
+  std::thread other([&] {
+    for (int64_t i = 0; i < 20000; ++i) {
+      EXPECT_TRUE(comm.recv(0, i % 2, nullptr, 0).ok());
+      EXPECT_TRUE(comm.send(1, i % 2, &i, 8).ok());
+      EXPECT_TRUE(comm.waitSent(1, i % 2).ok());
+    }
+  });
+  for (int64_t i = 0; i < 20000; ++i) {
+    int64_t value = -1;
+    EXPECT_TRUE(comm.send(0, i % 2, nullptr, 0).ok());
+    EXPECT_TRUE(comm.waitSent(0, i % 2).ok());
+    EXPECT_TRUE(comm.recv(1, i % 2, &value, 8).ok());
+    sum += value - i;
+  }
+  other.join();
+  EXPECT_EQ(sum, 0);
+}
+
+/// y = x . (2 w), where the load program computes 2 w.
+PlanSpec planWithLoadProgram(const Values &w, int64_t n) {
+  PlanSpec plan;
+  int d = plan.addDevice();
+  plan.kernels = {"twice"};
+  plan.inputs = {{"x", abi::DType::f32, {2, n}}};
+  plan.outputs = {{"y", abi::DType::f32, {2, n}}};
+  int weight = plan.addWeight(d, {n, n}, w);
+  int constant = plan.addSlot(d, {n, n}, abi::Space::constant);
+  int x = plan.addSlot(d, {2, n}), y = plan.addSlot(d, {2, n});
+  InstructionSpec twice, dot;
+  twice.type = abi::Work::Dispatch;
+  twice.operands = {weight, constant};
+  twice.extent = n * n;
+  plan.devices[d].load = {twice};
+  dot.views = {plan.view(d, x), plan.view(d, constant), plan.view(d, y)};
+  plan.devices[d].units.push_back({"F0", 0, 0, {dot}});
+  auto &program = plan.devices[d].program;
+  program.push_back(makeStep(abi::StepKind::load_input, 0));
+  program.back().slot = x;
+  program.back().io = 0;
+  program.push_back(makeStep(abi::StepKind::run, 0));
+  program.back().unit = 0;
+  program.push_back(makeStep(abi::StepKind::store_output, 0));
+  program.back().slot = y;
+  program.back().io = 0;
+  return plan;
+}
+
+TEST(Session, LoadProgram) {
+  const int64_t n = 48;
+  Values w = counting(n * n, -1000), x = counting(2 * n, 0), y(2 * n);
+  auto session = makeSession(planWithLoadProgram(w, n));
+  ASSERT_TRUE(session);
+  for (int step = 0; step < 2; ++step) {
+    ASSERT_TRUE(runOnce(*session, 1, x, y).ok());
+    for (int64_t r = 0; r < 2; ++r)
+      for (int64_t c = 0; c < n; ++c) {
+        double sum = 0;
+        for (int64_t k = 0; k < n; ++k)
+          sum += 2.0 * x[r * n + k] * w[k * n + c];
+        ASSERT_NEAR(y[r * n + c], sum, 1e-5 * std::abs(sum) + 1);
+      }
+  }
+  DeviceMemory memory = session->memory()[0];
+  EXPECT_EQ(memory.constants, n * n * 4);
+  EXPECT_EQ(memory.mapped, n * n * 4);
+}
+
+TEST(Session, EveryThreadFlushesDenormals) {
+  PlanSpec plan = doublingPipeline(1, 1, 4096);
+  plan.kernels = {"half"};
+  SessionOptions options;
+  options.threads_per_device = 4;
+  auto session = makeSession(plan, options);
+  ASSERT_TRUE(session);
+  Values x(4096, FLT_MIN), y(4096, 1);
+  ASSERT_TRUE(runOnce(*session, 1, x, y).ok());
+  EXPECT_EQ(std::count(y.begin(), y.end(), 0.0f), 4096);
+  // The caller's own mode is as it was.
+  volatile float tiny = FLT_MIN;
+  EXPECT_NE(tiny / 2, 0.0f);
+}
+
+TEST(Session, ArenaIsUsedAsPlanned) {
+  SessionOptions options;
+  options.measure_arena = true;
+  auto session = makeSession(doublingPipeline(2, 3), options);
+  ASSERT_TRUE(session);
+  expectDoubling(*session, 2, 3, 16, 2);
+  for (const DeviceMemory &memory : session->memory()) {
+    EXPECT_EQ(memory.arena, 4 * 64);
+    EXPECT_EQ(memory.arena_touched, memory.arena);
+  }
+}
+
+TEST(Session, ProfileHasEveryEntry) {
+  SessionOptions options;
+  options.profile = true;
+  PlanSpec plan = doublingPipeline(2, 3);
+  auto session = makeSession(plan, options);
+  ASSERT_TRUE(session);
+  expectDoubling(*session, 2, 3, 16, 2);
+  size_t entries = 0, instructions = 0;
+  for (const ProfileEvent &event : session->profile()) {
+    EXPECT_LE(event.begin_ns, event.end_ns);
+    (event.instruction < 0 ? entries : instructions) += 1;
+  }
+  EXPECT_EQ(entries,
+            plan.devices[0].program.size() + plan.devices[1].program.size());
+  EXPECT_EQ(instructions, 6u);
+  ASSERT_EQ(session->busyNs().size(), 2u);
+  EXPECT_GT(session->busyNs()[1], 0);
+}
+
+TEST(Session, SaysWhichLevelsThereAre) {
+  auto artifact = openPlan(doublingPipeline(1, 1));
+  SessionOptions options;
+  options.max_cpu_level = 2;
+  auto session = Session::create(artifact, options);
+  ASSERT_FALSE(session.ok());
+  EXPECT_NE(session.status().message().find(
+                "holds code for x86-64-v3 and v4; level 2 is the highest"),
+            std::string::npos)
+      << session.status().message();
+}
+
+TEST(Session, SaysWhichKernelIsMissing) {
+  PlanSpec plan = doublingPipeline(1, 1);
+  plan.kernels = {"thrice"};
+  auto session = Session::create(openPlan(plan), {});
+  ASSERT_FALSE(session.ok());
+  EXPECT_NE(session.status().message().find("no kernel 'thrice'"),
+            std::string::npos);
+}
+
+TEST(Session, SeveralSessionsAtOnce) {
+  auto one = makeSession(doublingPipeline(2, 2));
+  PlanSpec halving = doublingPipeline(2, 2);
+  halving.kernels = {"half"};
+  auto two = makeSession(halving);
+  ASSERT_TRUE(one && two);
+  Values x = counting(32, 4), y(32);
+  ASSERT_TRUE(runOnce(*one, 2, x, y).ok());
+  EXPECT_EQ(y[0], 16);
+  ASSERT_TRUE(runOnce(*two, 2, x, y).ok());
+  EXPECT_EQ(y[0], 1);
+}
+
+} // namespace
+} // namespace partita::test
