@@ -36,6 +36,10 @@ def NN_WeightOp : NN_Op<"weight", [Symbol]> {
     $sym_name $origin `:` $type (`in` $file^ `at` $offset `bytes` $bytes)? (`=` $value^)? attr-dict
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// A weight that nothing uses is not part of the model's interface.
+    bool canDiscardOnUseEmpty() { return true; }
+  }];
 }
 
 def NN_ParameterOp : NN_ValueOp<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -96,7 +100,7 @@ def NN_YieldOp : NN_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"Cluste
   let summary = "the results of a cluster";
   let arguments = (ins Variadic<NN_Tensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ /* nothing to add */ }]>];
 }
 
 #endif // PARTITA_DIALECTS_NN_NNSTRUCTURE_TD

@@ -1,0 +1,194 @@
+//===- FoldScale.cpp - Scale weights instead of results -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/simplify/Passes.h"
+#include "compiler/simplify/WeightsOnly.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace partita::simplify {
+
+#define GEN_PASS_DEF_FOLDSCALEPASS
+#include "compiler/simplify/Passes.h.inc"
+
+namespace {
+
+/// A factor before it is repeated to the shape of a result: its dimension i
+/// lies along dimension dims[i] of the result.
+struct Factor {
+  Value value;
+  DenseElementsAttr splat; ///< instead of `value`, a number for all
+  SmallVector<int64_t> dims;
+
+  Value materialize(OpBuilder &builder, Location loc) {
+    if (value)
+      return value;
+    auto scalar = RankedTensorType::get({}, splat.getElementType());
+    return nn::ConstantOp::create(builder, loc, splat.resizeSplat(scalar));
+  }
+};
+
+/// A factor that depends on weights only; nothing if it is not repeated, or not
+/// known when loading.
+std::optional<Factor> getFactor(Value value) {
+  if (!WeightsOnly()(value))
+    return std::nullopt;
+  if (auto broadcast = value.getDefiningOp<nn::BroadcastOp>())
+    return Factor{broadcast.getX(), nullptr,
+                  SmallVector<int64_t>(broadcast.getDims())};
+  DenseElementsAttr splat;
+  if (matchPattern(value, m_Constant(&splat)) && splat.isSplat())
+    return Factor{nullptr, splat, {}};
+  return std::nullopt;
+}
+
+/// The weights of a contraction, and for each dimension of its result the
+/// dimension of the weights that it is, or -1.
+struct Weights {
+  std::optional<unsigned> operand;
+  SmallVector<int64_t> dimOfResultDim;
+};
+
+Weights getWeights(nn::ConvOp conv) {
+  Weights weights;
+  if (!WeightsOnly()(conv.getWeights()))
+    return weights;
+  weights.operand = 1;
+  weights.dimOfResultDim.assign(conv.getType().getRank(), -1);
+  weights.dimOfResultDim[conv.getChannelDim()] = 0;
+  return weights;
+}
+
+Weights getWeights(nn::DotOp dot) {
+  Weights weights;
+  bool isRhs = WeightsOnly()(dot.getRhs());
+  if (!isRhs && !WeightsOnly()(dot.getLhs()))
+    return weights;
+  weights.operand = isRhs ? 1 : 0;
+  // The sharding rule says which dimensions are the same.
+  nn::ShardingRule rule = dot.getShardingRule();
+  const auto &operandDims = rule.operands[*weights.operand];
+  for (const SmallVector<int64_t> &factors : rule.results[0]) {
+    const auto *found = llvm::find(operandDims, factors);
+    weights.dimOfResultDim.push_back(
+        found == operandDims.end() ? -1 : found - operandDims.begin());
+  }
+  return weights;
+}
+
+Weights getWeights(Operation *op) {
+  if (auto conv = dyn_cast_or_null<nn::ConvOp>(op))
+    return getWeights(conv);
+  if (auto dot = dyn_cast_or_null<nn::DotOp>(op))
+    return getWeights(dot);
+  return {};
+}
+
+/// Where the factor lies along the weights; nothing if it does not.
+std::optional<SmallVector<int64_t>> getDimsOfWeights(const Factor &factor,
+                                                     const Weights &weights) {
+  SmallVector<int64_t> dims;
+  for (int64_t dim : factor.dims) {
+    int64_t mapped = weights.dimOfResultDim[dim];
+    if (mapped < 0 || (!dims.empty() && dims.back() >= mapped))
+      return std::nullopt;
+    dims.push_back(mapped);
+  }
+  return dims;
+}
+
+/// A contraction, and perhaps a term that is added to or subtracted from it.
+struct Scaled {
+  Operation *contraction = nullptr;
+  Operation *sum = nullptr;
+  Value term;
+  Weights weights;
+};
+
+/// What `value` is, if nothing else uses it.
+Scaled getScaled(Value value) {
+  Scaled scaled;
+  Operation *op = value.getDefiningOp();
+  if (!op || !op->hasOneUse())
+    return scaled;
+  scaled.contraction = op;
+  if (isa<nn::AddOp, nn::SubOp>(op)) {
+    scaled.sum = op;
+    bool isTermFirst = isa<nn::AddOp>(op) && WeightsOnly()(op->getOperand(0));
+    scaled.contraction = op->getOperand(isTermFirst ? 1 : 0).getDefiningOp();
+    scaled.term = op->getOperand(isTermFirst ? 0 : 1);
+    if (!scaled.contraction || !scaled.contraction->hasOneUse() ||
+        !WeightsOnly()(scaled.term))
+      return {};
+  }
+  scaled.weights = getWeights(scaled.contraction);
+  return scaled;
+}
+
+/// Rebuilds everything where `mul` stands: the factor need not be defined
+/// before the contraction.
+void rewrite(nn::MulOp mul, const Scaled &scaled, Factor &factor,
+             ArrayRef<int64_t> dims, Value factorValue,
+             PatternRewriter &rewriter) {
+  unsigned number = *scaled.weights.operand;
+  Value old = scaled.contraction->getOperand(number);
+  Value repeated =
+      nn::BroadcastOp::create(rewriter, mul.getLoc(), old.getType(),
+                              factor.materialize(rewriter, mul.getLoc()), dims);
+  Value weights = nn::MulOp::create(rewriter, mul.getLoc(), old, repeated);
+  Operation *contraction = rewriter.clone(*scaled.contraction);
+  contraction->setOperand(number, weights);
+  contraction->setLoc(
+      rewriter.getFusedLoc({scaled.contraction->getLoc(), mul.getLoc()}));
+  if (!scaled.sum) {
+    rewriter.replaceOp(mul, contraction->getResults());
+    return;
+  }
+  IRMapping mapping;
+  mapping.map(scaled.contraction->getResult(0), contraction->getResult(0));
+  mapping.map(scaled.term, nn::MulOp::create(rewriter, mul.getLoc(),
+                                             scaled.term, factorValue)
+                               .getResult());
+  rewriter.replaceOp(mul, rewriter.clone(*scaled.sum, mapping)->getResults());
+}
+
+LogicalResult foldScale(nn::MulOp mul, PatternRewriter &rewriter) {
+  if (!isa<FloatType>(mul.getType().getElementType()))
+    return failure();
+  for (int side : {0, 1}) {
+    Scaled scaled = getScaled(mul->getOperand(side));
+    if (!scaled.weights.operand)
+      continue;
+    Value factorValue = mul->getOperand(1 - side);
+    std::optional<Factor> factor = getFactor(factorValue);
+    if (!factor)
+      continue;
+    std::optional<SmallVector<int64_t>> dims =
+        getDimsOfWeights(*factor, scaled.weights);
+    if (!dims)
+      continue;
+    rewrite(mul, scaled, *factor, *dims, factorValue, rewriter);
+    return success();
+  }
+  return failure();
+}
+
+struct FoldScalePass : impl::FoldScalePassBase<FoldScalePass> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add(foldScale);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace partita::simplify

@@ -1,0 +1,33 @@
+//===- Passes.h - Passes that simplify a model -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_SIMPLIFY_PASSES_H
+#define PARTITA_COMPILER_SIMPLIFY_PASSES_H
+
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace partita::simplify {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/simplify/Passes.h.inc"
+
+/// All passes of this folder, in order, for a module as the importer makes it.
+/// Afterwards there is no weight without use, images are channels-last, and
+/// what depends on weights only stands apart from what depends on inputs.
+void addSimplifyPasses(mlir::OpPassManager &pm);
+
+/// Registers the list as `--nn-simplify`.
+void registerSimplifyPipeline();
+
+} // namespace partita::simplify
+
+#endif // PARTITA_COMPILER_SIMPLIFY_PASSES_H

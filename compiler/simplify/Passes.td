@@ -1,0 +1,101 @@
+//===- Passes.td - Passes that simplify a model --------------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_SIMPLIFY_PASSES_TD
+#define PARTITA_COMPILER_SIMPLIFY_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+class SimplifyPass<string flag> : Pass<flag, "::mlir::func::FuncOp"> {
+  let dependentDialects = ["::partita::nn::NNDialect"];
+}
+
+def DelayBroadcastsPass : SimplifyPass<"nn-delay-broadcasts"> {
+  let summary = "compute before elements are repeated, not after";
+  let description = [{
+    A pointwise op whose operands are all repeated in the same way, or uniform,
+    is computed on the elements before repetition.
+
+    ```mlir
+    %0 = nn.broadcast %a [1] : tensor<4xf32> -> tensor<2x4xf32>
+    %1 = nn.broadcast %b [1] : tensor<4xf32> -> tensor<2x4xf32>
+    %2 = nn.mul %0, %1 : tensor<2x4xf32>
+    // becomes
+    %0 = nn.mul %a, %b : tensor<4xf32>
+    %1 = nn.broadcast %0 [1] : tensor<4xf32> -> tensor<2x4xf32>
+    ```
+  }];
+}
+
+def FoldScalePass : SimplifyPass<"nn-fold-scale"> {
+  let summary = "scale the weights of a contraction instead of its result";
+  let description = [{
+    A multiplication of the result of `nn.conv` or `nn.dot` by factors that
+    depend on weights only, one an output channel, becomes a multiplication of
+    the weights, which is done once when a model is loaded. A term added before
+    the factor is scaled too. So batch normalization vanishes.
+
+    ```mlir
+    %0 = nn.conv %x, %w ...
+    %1 = nn.broadcast %b [1] : tensor<4xf32> -> tensor<1x4x8x8xf32>
+    %2 = nn.add %0, %1 : tensor<1x4x8x8xf32>
+    %3 = nn.broadcast %s [1] : tensor<4xf32> -> tensor<1x4x8x8xf32>
+    %4 = nn.mul %2, %3 : tensor<1x4x8x8xf32>
+    // becomes
+    %0 = nn.broadcast %s [0] : tensor<4xf32> -> tensor<4x3x3x3xf32>
+    %1 = nn.mul %w, %0 : tensor<4x3x3x3xf32>
+    %2 = nn.conv %x, %1 ...
+    %3 = nn.mul %b, %s : tensor<4xf32>
+    %4 = nn.broadcast %3 [1] : tensor<4xf32> -> tensor<1x4x8x8xf32>
+    %5 = nn.add %2, %4 : tensor<1x4x8x8xf32>
+    ```
+  }];
+}
+
+def RaiseAttentionPass : SimplifyPass<"nn-raise-attention"> {
+  let summary = "find softmax(q . k^T) . v and keep it whole";
+  let description = [{
+    Between the first product and the softmax may stand factors and divisors
+    that are numbers (also on q or k), a factor mask, added or subtracted masks,
+    and a selection against a large negative number. The scores must have no
+    other use.
+
+    ```mlir
+    %s = nn.dot %q, %kt batch [0, 1] x [0, 1] contract [3] x [2] : ...
+    %c = nn.constant dense<0.125> : tensor<1x2x8x8xf32>
+    %t = nn.mul %s, %c : tensor<1x2x8x8xf32>
+    %p = nn.softmax %t dim 3 : tensor<1x2x8x8xf32>
+    %r = nn.dot %p, %v batch [0, 1] x [0, 1] contract [3] x [2] : ...
+    // becomes
+    %k = nn.transpose %kt [0, 1, 3, 2] : ...
+    %r = nn.attention %q, %k, %v scale 0.125 : ...
+    ```
+  }];
+}
+
+def ChannelsLastPass : SimplifyPass<"nn-channels-last"> {
+  let summary = "lay images out with their channels innermost";
+  let description = [{
+    Every convolution is made `channels_last` between two transposes. Transposes
+    then move down, once through the function, past every op that commutes with
+    them, until they meet their inverse, or an op that they cannot pass. A
+    transpose that would multiply on its way (the other operands would need one
+    of their own, and have more bytes) stays where it is.
+
+    ```mlir
+    %0 = nn.conv %x, %w channels_first ...
+    %1 = nn.relu %0 : tensor<1x4x8x6xf32>
+    // becomes
+    %0 = nn.transpose %x [0, 2, 3, 1] : ...
+    %1 = nn.conv %0, %w channels_last ...
+    %2 = nn.relu %1 : tensor<1x8x6x4xf32>
+    %3 = nn.transpose %2 [0, 3, 1, 2] : tensor<1x8x6x4xf32> -> tensor<1x4x8x6xf32>
+    ```
+  }];
+}
+
+#endif // PARTITA_COMPILER_SIMPLIFY_PASSES_TD

@@ -1,0 +1,349 @@
+//===- RaiseAttention.cpp - Find attention and keep it whole -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Walks from the second product up to the first. What stands between them is
+// read into one `Scores`; then q, k, v and the masks are brought to rank 4.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/simplify/Passes.h"
+#include "compiler/simplify/WeightsOnly.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace partita::simplify {
+
+#define GEN_PASS_DEF_RAISEATTENTIONPASS
+#include "compiler/simplify/Passes.h.inc"
+
+namespace {
+
+/// A selection against a number below this is a mask that is added: it absorbs
+/// every score.
+constexpr double kMasked = -1e30;
+
+/// softmax's operand, as product * scale * maskMul + maskAdd (each mask of the
+/// shape that scores had where it stood).
+struct Scores {
+  nn::DotOp product;
+  double scale = 1;
+  Value maskMul;
+  Value maskAdd;
+  bool negateMaskAdd = false;
+  nn::SelectOp select; ///< its predicate chooses scores, or the number
+  /// A shape [B, H, M, L] that scores have on their way, if one has rank 4.
+  SmallVector<int64_t> shape;
+};
+
+bool isScoresSide(Value value) {
+  // Scores reach the softmax through these from a product of activations.
+  for (int steps = 0; steps < 8; ++steps) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !op->hasOneUse())
+      return false;
+    if (isa<nn::DotOp>(op))
+      return true;
+    if (isa<nn::MulOp, nn::AddOp>(op)) {
+      if (isScoresSide(op->getOperand(1)))
+        return true;
+      value = op->getOperand(0);
+    } else if (isa<nn::DivOp, nn::SubOp, nn::ReshapeOp>(op)) {
+      value = op->getOperand(0);
+    } else if (isa<nn::SelectOp>(op)) {
+      bool isFalse = getFloatSplat(op->getOperand(1)).has_value();
+      value = op->getOperand(isFalse ? 2 : 1);
+    } else {
+      return false;
+    }
+  }
+  return false;
+}
+
+/// The reading of one op, from the softmax upward: the additions and selections
+/// come first, then the factors. Returns the value above, null if the op has no
+/// place in an attention.
+Value readStep(Operation *op, Scores &scores) {
+  bool seenFactor = scores.scale != 1 || scores.maskMul;
+  if (isa<nn::ReshapeOp>(op))
+    return op->getOperand(0);
+  if (auto select = dyn_cast<nn::SelectOp>(op)) {
+    if (seenFactor || scores.maskAdd || scores.select)
+      return nullptr;
+    std::optional<double> onTrue = getFloatSplat(select.getOnTrue());
+    std::optional<double> number =
+        onTrue ? onTrue : getFloatSplat(select.getOnFalse());
+    if (!number || *number > kMasked)
+      return nullptr;
+    scores.select = select;
+    return onTrue ? select.getOnFalse() : select.getOnTrue();
+  }
+  if (isa<nn::AddOp, nn::SubOp>(op)) {
+    if (seenFactor || scores.maskAdd || scores.select)
+      return nullptr;
+    bool swapped = isa<nn::AddOp>(op) && !isScoresSide(op->getOperand(0));
+    scores.maskAdd = op->getOperand(swapped ? 0 : 1);
+    scores.negateMaskAdd = isa<nn::SubOp>(op);
+    return op->getOperand(swapped ? 1 : 0);
+  }
+  if (isa<nn::MulOp, nn::DivOp>(op)) {
+    bool swapped = isa<nn::MulOp>(op) && !isScoresSide(op->getOperand(0));
+    Value factor = op->getOperand(swapped ? 0 : 1);
+    if (std::optional<double> number = getFloatSplat(factor)) {
+      if (isa<nn::DivOp>(op) && *number == 0)
+        return nullptr;
+      scores.scale *= isa<nn::DivOp>(op) ? 1 / *number : *number;
+    } else {
+      if (scores.maskMul || isa<nn::DivOp>(op))
+        return nullptr;
+      scores.maskMul = factor;
+    }
+    return op->getOperand(swapped ? 1 : 0);
+  }
+  return nullptr;
+}
+
+/// Reads everything between a softmax and the product above it.
+std::optional<Scores> readScores(nn::SoftmaxOp softmax) {
+  Scores scores;
+  Value value = softmax.getX();
+  for (;;) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !op->hasOneUse())
+      return std::nullopt;
+    auto type = cast<RankedTensorType>(value.getType());
+    if (type.getRank() == 4)
+      scores.shape.assign(type.getShape().begin(), type.getShape().end());
+    if ((scores.product = dyn_cast<nn::DotOp>(op)))
+      return scores;
+    value = readStep(op, scores);
+    if (!value)
+      return std::nullopt;
+    // Masks stand in shapes whose last two dimensions are those of the product.
+    if (isa<nn::ReshapeOp>(op)) {
+      auto above = cast<RankedTensorType>(value.getType());
+      if (type.getRank() < 2 || above.getRank() < 2 ||
+          above.getShape().take_back(2) != type.getShape().take_back(2))
+        return std::nullopt;
+    }
+  }
+}
+
+/// An operand of a product, as [batch.., free, contracted] of rank 4.
+struct Operand {
+  SmallVector<int64_t> batch;
+  int64_t free, contracted;
+};
+
+std::optional<Operand> getOperand(RankedTensorType type,
+                                  ArrayRef<int64_t> batch,
+                                  ArrayRef<int64_t> contract) {
+  if (contract.size() != 1 ||
+      type.getRank() != static_cast<int64_t>(batch.size()) + 2)
+    return std::nullopt;
+  Operand operand{SmallVector<int64_t>(batch), -1, contract[0]};
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (dim != contract[0] && !llvm::is_contained(batch, dim))
+      operand.free = dim;
+  return operand;
+}
+
+/// Takes a number by which the value is multiplied into `scale`, through ops
+/// that only move elements.
+Value stripScale(Value value, double &scale, OpBuilder &b) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !op->hasOneUse())
+    return value;
+  if (isa<nn::MulOp, nn::DivOp>(op)) {
+    std::optional<double> number = getFloatSplat(op->getOperand(1));
+    if (!number || (isa<nn::DivOp>(op) && *number == 0))
+      return value;
+    scale *= isa<nn::DivOp>(op) ? 1 / *number : *number;
+    return op->getOperand(0);
+  }
+  if (isa<nn::TransposeOp, nn::ReshapeOp>(op)) {
+    Value inner = stripScale(op->getOperand(0), scale, b);
+    if (inner == op->getOperand(0))
+      return value;
+    IRMapping mapping;
+    mapping.map(op->getOperand(0), inner);
+    return b.clone(*op, mapping)->getResult(0);
+  }
+  return value;
+}
+
+/// `value` with `perm` applied, then as [outer, rows, columns].
+Value toRank4(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> perm,
+              ArrayRef<int64_t> outer) {
+  value = b.createOrFold<nn::TransposeOp>(loc, value, perm);
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(outer);
+  llvm::append_range(shape, type.getShape().take_back(2));
+  return b.createOrFold<nn::ReshapeOp>(
+      loc, RankedTensorType::get(shape, type.getElementType()), value);
+}
+
+/// A mask as rank 4, of size 1 where it is repeated.
+Value toMask(OpBuilder &b, Location loc, Value mask, ArrayRef<int64_t> scores) {
+  auto type = cast<RankedTensorType>(mask.getType());
+  int64_t rank = type.getRank();
+  SmallVector<int64_t> shape(scores);
+  if (auto broadcast = mask.getDefiningOp<nn::BroadcastOp>()) {
+    // With rank 3, batch and heads are one dimension: a mask along it has a
+    // place in rank 4 only if one of the two is 1.
+    bool isSplit = rank == 3 && scores[0] != 1 && scores[1] != 1;
+    if (!isSplit || !llvm::is_contained(broadcast.getDims(), 0)) {
+      shape.assign(4, 1);
+      for (auto [i, dim] : llvm::enumerate(broadcast.getDims())) {
+        bool isBatch = rank == 3 && dim == 0 && scores[0] != 1;
+        shape[isBatch ? 0 : 4 - rank + dim] =
+            broadcast.getX().getType().getDimSize(i);
+      }
+      mask = broadcast.getX();
+    }
+  }
+  return b.createOrFold<nn::ReshapeOp>(
+      loc, RankedTensorType::get(shape, type.getElementType()), mask);
+}
+
+/// 0 where scores are kept and the large negative number elsewhere, before
+/// repetition if the predicate is repeated.
+Value makeMaskOfSelect(OpBuilder &b, nn::SelectOp select) {
+  Location loc = select.getLoc();
+  Value predicate = select.getPredicate();
+  auto broadcast = predicate.getDefiningOp<nn::BroadcastOp>();
+  Value small = broadcast ? Value(broadcast.getX()) : predicate;
+  Type elementType = select.getType().getElementType();
+  auto type = RankedTensorType::get(
+      cast<RankedTensorType>(small.getType()).getShape(), elementType);
+  auto splat = [&](double value) -> Value {
+    return nn::ConstantOp::create(
+        b, loc,
+        DenseElementsAttr::get(
+            type, ArrayRef<Attribute>(b.getFloatAttr(elementType, value))));
+  };
+  std::optional<double> onTrue = getFloatSplat(select.getOnTrue());
+  Value mask =
+      onTrue
+          ? nn::SelectOp::create(b, loc, type, small, splat(*onTrue), splat(0))
+          : nn::SelectOp::create(b, loc, type, small, splat(0),
+                                 splat(*getFloatSplat(select.getOnFalse())));
+  if (!broadcast)
+    return mask;
+  return nn::BroadcastOp::create(b, loc, select.getType(), mask,
+                                 broadcast.getDims());
+}
+
+Value makeMaskAdd(OpBuilder &b, Scores &scores) {
+  if (scores.select)
+    return makeMaskOfSelect(b, scores.select);
+  if (!scores.maskAdd || !scores.negateMaskAdd)
+    return scores.maskAdd;
+  Location loc = scores.maskAdd.getLoc();
+  if (auto broadcast = scores.maskAdd.getDefiningOp<nn::BroadcastOp>())
+    return nn::BroadcastOp::create(
+        b, loc, broadcast.getType(),
+        nn::NegOp::create(b, loc, broadcast.getX()).getResult(),
+        broadcast.getDims());
+  return nn::NegOp::create(b, loc, scores.maskAdd);
+}
+
+LogicalResult raiseAttention(nn::DotOp op, PatternRewriter &rewriter) {
+  // Probabilities may have been reshaped on their way to the second product.
+  Value probabilities = op.getLhs();
+  if (auto reshape = probabilities.getDefiningOp<nn::ReshapeOp>();
+      reshape && reshape->hasOneUse() &&
+      reshape.getX().getType().getRank() >= 2 &&
+      reshape.getType().getRank() >= 2 &&
+      reshape.getX().getType().getShape().take_back(2) ==
+          reshape.getType().getShape().take_back(2))
+    probabilities = reshape.getX();
+  auto softmax = probabilities.getDefiningOp<nn::SoftmaxOp>();
+  if (!softmax || !softmax->hasOneUse() || softmax.getLog() ||
+      static_cast<int64_t>(softmax.getDim()) != softmax.getType().getRank() - 1)
+    return failure();
+
+  RankedTensorType pType = op.getLhs().getType();
+  std::optional<Operand> p =
+      getOperand(pType, op.getLhsBatch(), op.getLhsContract());
+  std::optional<Operand> v =
+      getOperand(op.getRhs().getType(), op.getRhsBatch(), op.getRhsContract());
+  // Batch dimensions of the probabilities come first, in order.
+  if (!p || !v || p->batch.size() > 2 || !llvm::is_sorted(p->batch) ||
+      p->contracted != pType.getRank() - 1 || p->free != pType.getRank() - 2)
+    return failure();
+
+  std::optional<Scores> scores = readScores(softmax);
+  if (!scores)
+    return failure();
+  nn::DotOp product = scores->product;
+  std::optional<Operand> q =
+      getOperand(product.getLhs().getType(), product.getLhsBatch(),
+                 product.getLhsContract());
+  std::optional<Operand> k =
+      getOperand(product.getRhs().getType(), product.getRhsBatch(),
+                 product.getRhsContract());
+  if (!q || !k || q->batch.size() > 2)
+    return failure();
+
+  // Batch and heads, by the tensor of rank 4 if there is one.
+  ArrayRef<int64_t> pShape = pType.getShape();
+  SmallVector<int64_t> full = scores->shape;
+  if (full.empty()) {
+    full = {1, 1, pShape[pShape.size() - 2], pShape.back()};
+    for (auto [i, dim] : llvm::enumerate(p->batch))
+      full[i] = pShape[dim];
+  }
+  ArrayRef<int64_t> outer = ArrayRef<int64_t>(full).take_front(2);
+
+  auto order = [](const Operand &operand, int64_t row, int64_t column) {
+    SmallVector<int64_t> perm(operand.batch);
+    perm.append({row, column});
+    return perm;
+  };
+  Location loc =
+      rewriter.getFusedLoc({product.getLoc(), softmax.getLoc(), op.getLoc()});
+  double scale = scores->scale;
+  Value qValue = stripScale(product.getLhs(), scale, rewriter);
+  Value kValue = stripScale(product.getRhs(), scale, rewriter);
+  qValue =
+      toRank4(rewriter, loc, qValue, order(*q, q->free, q->contracted), outer);
+  kValue =
+      toRank4(rewriter, loc, kValue, order(*k, k->free, k->contracted), outer);
+  Value vValue = toRank4(rewriter, loc, op.getRhs(),
+                         order(*v, v->contracted, v->free), outer);
+  Value maskMul = scores->maskMul, maskAdd = makeMaskAdd(rewriter, *scores);
+  if (maskMul)
+    maskMul = toMask(rewriter, loc, maskMul, full);
+  if (maskAdd)
+    maskAdd = toMask(rewriter, loc, maskAdd, full);
+
+  SmallVector<int64_t> shape(outer);
+  shape.append(
+      {full[2], cast<RankedTensorType>(vValue.getType()).getDimSize(3)});
+  Value attention = nn::AttentionOp::create(
+      rewriter, loc,
+      RankedTensorType::get(shape, op.getType().getElementType()), qValue,
+      kValue, vValue, maskMul, maskAdd, rewriter.getF64FloatAttr(scale));
+  rewriter.replaceOpWithNewOp<nn::ReshapeOp>(op, op.getType(), attention);
+  return success();
+}
+
+struct RaiseAttentionPass : impl::RaiseAttentionPassBase<RaiseAttentionPass> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add(raiseAttention);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace partita::simplify

@@ -1,0 +1,52 @@
+//===- Simplify.cpp - The passes in order -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/simplify/Passes.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace partita::simplify {
+
+void addSimplifyPasses(OpPassManager &pm) {
+  // Brings broadcasts, reshapes and transposes to the one form that the passes
+  // below look for.
+  pm.addPass(createCanonicalizerPass());
+  // One copy of each mask and each scale, so that uses can be counted.
+  pm.addPass(createCSEPass());
+  // Scales and masks become small again: a vector, then one broadcast.
+  pm.addNestedPass<func::FuncOp>(createDelayBroadcastsPass());
+  // Batch normalization goes into the weights while it still stands directly
+  // behind its convolution.
+  pm.addNestedPass<func::FuncOp>(createFoldScalePass());
+  // A bias that was scaled with it is a vector again.
+  pm.addNestedPass<func::FuncOp>(createDelayBroadcastsPass());
+  // What the scaling left behind: constants that fold, factors of one.
+  pm.addPass(createCanonicalizerPass());
+  // Before layouts change, while dots have the form of the model.
+  pm.addNestedPass<func::FuncOp>(createRaiseAttentionPass());
+  // Transposes that attention made meet those of the model.
+  pm.addPass(createCanonicalizerPass());
+  // Last of the rewrites: what follows sees the layout that is computed with.
+  pm.addNestedPass<func::FuncOp>(createChannelsLastPass());
+  // Transposes that met vanish, and so does what they made dead.
+  pm.addPass(createCanonicalizerPass());
+  // Two consumers of one value have asked for the same transpose.
+  pm.addPass(createCSEPass());
+  // Weights that only folded away computation used.
+  pm.addPass(createSymbolDCEPass());
+}
+
+void registerSimplifyPipeline() {
+  PassPipelineRegistration<>("nn-simplify",
+                             "all passes that simplify a model, in order",
+                             addSimplifyPasses);
+}
+
+} // namespace partita::simplify

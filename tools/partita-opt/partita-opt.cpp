@@ -1,0 +1,60 @@
+//===- partita-opt.cpp - Runs single passes, for lit tests -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/NNDialect.h"
+#ifdef PARTITA_HAS_DIST
+#include "dialects/dist/DistDialect.h"
+#endif
+#ifdef PARTITA_HAS_PLAN
+#include "dialects/plan/PlanDialect.h"
+#endif
+
+#include "compiler/simplify/Passes.h"
+#ifdef PARTITA_HAS_FUSE
+#include "compiler/fuse/Passes.h"
+#endif
+#ifdef PARTITA_HAS_CODEGEN
+#include "compiler/codegen/Passes.h"
+#endif
+#ifdef PARTITA_HAS_PIPELINE
+#include "compiler/pipeline/Pipeline.h"
+#endif
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  registry.insert<partita::nn::NNDialect>();
+#ifdef PARTITA_HAS_DIST
+  registry.insert<partita::dist::DistDialect>();
+#endif
+#ifdef PARTITA_HAS_PLAN
+  registry.insert<partita::plan::PlanDialect>();
+#endif
+
+  mlir::registerTransformsPasses();
+  partita::simplify::registerSimplifyPasses();
+  partita::simplify::registerSimplifyPipeline();
+#ifdef PARTITA_HAS_FUSE
+  partita::fuse::registerFusePasses();
+#endif
+#ifdef PARTITA_HAS_CODEGEN
+  partita::codegen::registerCodegenPasses();
+#endif
+#ifdef PARTITA_HAS_PIPELINE
+  partita::pipeline::registerPipelinePasses();
+#endif
+
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "Partita pass driver\n", registry));
+}
