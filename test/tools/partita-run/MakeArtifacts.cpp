@@ -1,0 +1,207 @@
+//===- MakeArtifacts.cpp - Small artifacts and data for the tests ---------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   make-artifacts FOLDER
+//
+// writes artifacts whose results are known exactly: every device multiplies
+// its input x[4, 64] with a matrix that shifts the features by one and doubles
+// them, so d devices give y[n, f] = 2^d * x[n, f - d]. No compiler is needed.
+//
+//   one.partita, two.partita, four.partita    1, 2 and 4 devices, 3
+//                                             micro-batches of 4 samples
+//   slow.partita        2 devices, features enough to be caught in the middle
+//   x.npy               10 samples: 2 full micro-batches and a half
+//   more.npy            29 samples: 3 steps, the last one partial
+//   double.npy          10 samples as float64
+//   narrow.npy          10 samples of 63 features
+//   data1, data2, data4 input_0.pb and output_0.pb for 10 samples
+//   wrong               the same for one device, with one wrong value
+//   sets                test_data_set_0, test_data_set_1 for one device
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/unit/runtime/PlanBuilder.h"
+
+#include "runtime/io/Npy.h"
+#include "runtime/io/PendingFile.h"
+#include "runtime/io/TensorProtoFile.h"
+
+#include <cstdio>
+#include <filesystem>
+
+using namespace partita;
+using namespace partita::test;
+using partita::abi::DType;
+using partita::abi::StepKind;
+using runtime::Status;
+using runtime::Tensor;
+
+namespace {
+
+constexpr int64_t kFeatures = 64;
+
+std::vector<float> shiftAndDouble(int64_t features) {
+  std::vector<float> matrix(size_t(features * features), 0.0f);
+  for (int64_t f = 0; f < features; ++f)
+    matrix[size_t(f * features + (f + 1) % features)] = 2;
+  return matrix;
+}
+
+/// The unit of one device: argument 0 times the matrix to argument 1.
+UnitSpec makeUnit(PlanSpec &plan, int device, const Shape &shape) {
+  const int64_t features = shape[1];
+  int in = plan.addArgument(device, shape, 0);
+  int out = plan.addArgument(device, shape, 1);
+  int weight =
+      plan.addWeight(device, {features, features}, shiftAndDouble(features));
+  InstructionSpec dot;
+  dot.label = "/layer" + std::to_string(device) + "/MatMul";
+  dot.views = {plan.view(device, in), plan.view(device, weight),
+               plan.view(device, out)};
+  UnitSpec unit;
+  unit.name = "F" + std::to_string(device);
+  unit.stage = device;
+  unit.arguments = 2;
+  unit.instructions = {dot};
+  return unit;
+}
+
+PlanSpec chain(int devices, int microBatches, int64_t samples,
+               int64_t features) {
+  const Shape shape = {samples, features};
+  PlanSpec plan;
+  plan.micro_batches = microBatches;
+  plan.inputs = {{"x", DType::f32, shape, 0}};
+  plan.outputs = {{"layers/y:0", DType::f32, shape, 0}};
+  for (int d = 0; d + 1 < devices; ++d)
+    plan.channels.push_back({"/layer" + std::to_string(d) + "/MatMul_output", d,
+                             d + 1, product(shape) * 4});
+  for (int d = 0; d < devices; ++d) {
+    plan.addDevice();
+    UnitSpec unit = makeUnit(plan, d, shape);
+    plan.devices[size_t(d)].units = {unit};
+    std::vector<StepSpec> program;
+    for (int m = 0; m < microBatches; ++m) {
+      StepSpec step;
+      step.micro_batch = m;
+      const int in = plan.addSlot(d, shape);
+      const int out = plan.addSlot(d, shape);
+      step.kind = d == 0 ? StepKind::load_input : StepKind::recv;
+      step.slot = in;
+      step.io = d == 0 ? 0 : -1;
+      step.channel = d - 1;
+      step.peer = d - 1;
+      program.push_back(step);
+      step = StepSpec();
+      step.micro_batch = m;
+      step.unit = 0;
+      step.bindings = {in, out};
+      program.push_back(step);
+      const bool last = d + 1 == devices;
+      step = StepSpec();
+      step.micro_batch = m;
+      step.kind = last ? StepKind::store_output : StepKind::send;
+      step.slot = out;
+      step.io = last ? 0 : -1;
+      step.channel = last ? -1 : d;
+      step.peer = last ? -1 : d + 1;
+      program.push_back(step);
+    }
+    for (int m = 0; m < microBatches && d + 1 < devices; ++m) {
+      StepSpec step;
+      step.kind = StepKind::wait;
+      step.micro_batch = m;
+      step.channel = d;
+      step.peer = d + 1;
+      program.push_back(step);
+    }
+    plan.devices[size_t(d)].program = program;
+  }
+  return plan;
+}
+
+Tensor makeTensor(int64_t samples, int64_t features,
+                  float (*value)(int64_t, int64_t)) {
+  Tensor tensor = *Tensor::allocate(DType::f32, {samples, features});
+  auto *data = reinterpret_cast<float *>(tensor.mutableData());
+  for (int64_t n = 0; n < samples; ++n)
+    for (int64_t f = 0; f < features; ++f)
+      data[n * features + f] = value(n, f);
+  return tensor;
+}
+
+float inputValue(int64_t n, int64_t f) { return float(n * 100 + f) / 8 - 20; }
+
+/// What `devices` devices make of the input.
+Tensor expected(int devices, int64_t samples) {
+  Tensor tensor = makeTensor(samples, kFeatures, inputValue);
+  auto *data = reinterpret_cast<float *>(tensor.mutableData());
+  for (int64_t n = 0; n < samples; ++n)
+    for (int64_t f = 0; f < kFeatures; ++f)
+      data[n * kFeatures + (f + devices) % kFeatures] =
+          float(1 << devices) * inputValue(n, f);
+  return tensor;
+}
+
+bool check(const Status &status) {
+  if (!status.ok())
+    std::fprintf(stderr, "make-artifacts: %s\n", status.message().c_str());
+  return status.ok();
+}
+
+bool writeNpy(const std::string &path, const Tensor &tensor) {
+  auto file = runtime::PendingFile::create(path);
+  return check(file.status()) &&
+         check((*file)->write(runtime::npyHeader(tensor))) &&
+         check((*file)->write({tensor.data(), size_t(tensor.bytes())})) &&
+         check((*file)->commit());
+}
+
+bool writeSet(const std::string &folder, const Tensor &input,
+              const Tensor &output) {
+  std::filesystem::create_directories(folder);
+  return check(
+             runtime::writeTensorProto(folder + "/input_0.pb", {"x", input})) &&
+         check(runtime::writeTensorProto(folder + "/output_0.pb",
+                                         {"layers/y:0", output}));
+}
+
+bool makeAll(const std::string &folder) {
+  std::filesystem::create_directories(folder);
+  const std::string at = folder + "/";
+  writeArtifact(at + "one.partita", chain(1, 3, 4, kFeatures));
+  writeArtifact(at + "two.partita", chain(2, 3, 4, kFeatures));
+  writeArtifact(at + "four.partita", chain(4, 3, 4, kFeatures));
+  writeArtifact(at + "slow.partita", chain(2, 4, 64, 512));
+  const Tensor x = makeTensor(10, kFeatures, inputValue);
+  Tensor wide = *Tensor::allocate(DType::f64, {10, kFeatures});
+  std::memset(wide.mutableData(), 0, size_t(wide.bytes()));
+  Tensor wrong = expected(1, 10);
+  reinterpret_cast<float *>(wrong.mutableData())[3 * kFeatures + 5] += 1;
+  return writeNpy(at + "x.npy", x) &&
+         writeNpy(at + "more.npy", makeTensor(29, kFeatures, inputValue)) &&
+         writeNpy(at + "double.npy", wide) &&
+         writeNpy(at + "narrow.npy",
+                  makeTensor(10, kFeatures - 1, inputValue)) &&
+         writeSet(at + "data1", x, expected(1, 10)) &&
+         writeSet(at + "data2", x, expected(2, 10)) &&
+         writeSet(at + "data4", x, expected(4, 10)) &&
+         writeSet(at + "wrong", x, wrong) &&
+         writeSet(at + "sets/test_data_set_0", x, expected(1, 10)) &&
+         writeSet(at + "sets/test_data_set_1",
+                  makeTensor(29, kFeatures, inputValue), expected(1, 29));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make-artifacts FOLDER\n");
+    return 1;
+  }
+  return makeAll(argv[1]) ? 0 : 1;
+}

@@ -1,0 +1,30 @@
+# benchmark.sh - --benchmark, for people and as JSON
+#
+# Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+
+. "$(dirname "$0")/common.sh"
+
+run 0 "$RUN" "$ART/two.partita" --benchmark --warmup 1 --runs 3
+says stdout "3 steps measured, after 1 to warm up"
+says stdout "median"
+says stdout "bubble   measured"
+# What the plan reserved is what a step writes.
+says stdout "cpu:1        6.00 KiB    6.00 KiB"
+
+run 0 "$RUN" "$ART/two.partita" --benchmark --json --runs 3
+for key in median_ms p10_ms p90_ms samples_per_s bubble_measured \
+  bubble_predicted predicted_ms arena_bytes arena_touched_bytes; do
+  says stdout "\"$key\":"
+done
+[ "$(wc -l <"$OUT/stdout")" -eq 1 ] || fail "more than one line"
+if command -v python3 >/dev/null; then
+  python3 -m json.tool "$OUT/stdout" >/dev/null || fail "not JSON"
+fi
+
+# Samples that are given are used, however many they are.
+run 0 "$RUN" "$ART/two.partita" --benchmark --runs 3 -i "$ART/x.npy"
+run 0 "$RUN" "$ART/two.partita" --benchmark --runs 3 -i "$ART/more.npy"
+
+done_with

@@ -1,0 +1,64 @@
+# mpi-failures.sh - A process of an MPI run is stopped, or killed
+#
+# Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+
+. "$(dirname "$0")/common.sh"
+
+command -v mpirun >/dev/null || { echo "skipped: there is no mpirun"; exit 0; }
+
+# strike SIGNAL RANK: starts a run without end and sends the signal to the
+# process of that rank; the job must end by itself, soon.
+strike() {
+  signal=$1
+  rank=$2
+  rm -f "$OUT"/pid.*
+  # Every process leaves its number, and then becomes partita-run.
+  mpirun --allow-run-as-root --oversubscribe -n 2 sh -c '
+    echo $$ >"$0/pid.$OMPI_COMM_WORLD_RANK"
+    exec "$@"' "$OUT" "$RUN" "$ART/slow.partita" --benchmark \
+    --runs 10000000 --timeout 3 >"$OUT/stdout" 2>"$OUT/stderr" &
+  job=$!
+  sleep 3
+  kill -0 $job || fail "the job ended before it was struck"
+  kill -"$signal" "$(cat "$OUT/pid.$rank")"
+  begin=$(date +%s)
+  wait $job
+  status=$?
+  took=$(($(date +%s) - begin))
+  checks=$((checks + 1))
+  [ $status -ne 0 ] || fail "the job ended well after SIG$signal"
+  [ $took -le 15 ] || fail "the job took $took s to end"
+  for k in 0 1; do
+    waited=0
+    while kill -0 "$(cat "$OUT/pid.$k")" 2>/dev/null; do
+      [ $waited -lt 10 ] || fail "process $k is left"
+      sleep 1
+      waited=$((waited + 1))
+    done
+  done
+}
+
+# Nobody tells a process that another one stands still: its deadline must.
+strike STOP 1
+[ $status -eq 1 ] || fail "exit status $status, not 1"
+grep 'process 0' "$OUT/stderr" |
+  grep -qE "(cpu:1|process 1).*: nothing happened within 3 s" ||
+  fail "process 0 does not say that it waits for 1"
+strike STOP 0
+[ $status -eq 1 ] || fail "exit status $status, not 1"
+grep 'process 1' "$OUT/stderr" |
+  grep -qE "(cpu:0|process 0).*: nothing happened within 3 s" ||
+  fail "process 1 does not say that it waits for 0"
+
+# mpirun notices that one died and ends the others; what they were waiting for
+# is still said.
+strike KILL 1
+grep 'process 0' "$OUT/stderr" | grep -qE "cpu:1|process 1" ||
+  fail "process 0 does not say what it waited for"
+strike KILL 0
+grep 'process 1' "$OUT/stderr" | grep -qE "cpu:0|process 0" ||
+  fail "process 1 does not say what it waited for"
+
+done_with

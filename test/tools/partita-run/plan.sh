@@ -1,0 +1,23 @@
+# plan.sh - --plan, as a table and as JSON
+#
+# Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+
+. "$(dirname "$0")/common.sh"
+
+run 0 "$RUN" "$ART/two.partita" --plan
+says stdout "two.partita: test, pipelined over 2 devices, schedule fill-drain, 3 micro-batches a step"
+says stdout "S1             cpu:1"
+says stdout "input  'x' float32 [N, 64], 4 a micro-batch"
+says stdout "output 'layers/y:0' float32 [N, 64]"
+says stdout "/layer0/MatMul_output"
+
+run 0 "$RUN" "$ART/two.partita" --plan --json
+says stdout '"samples_per_step": 12'
+says stdout '"device": "cpu:1"'
+if command -v python3 >/dev/null; then
+  python3 -m json.tool "$OUT/stdout" >/dev/null || fail "not JSON"
+fi
+
+done_with

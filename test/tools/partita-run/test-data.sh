@@ -1,0 +1,40 @@
+# test-data.sh - --test-data: vectors that agree and that do not
+#
+# Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+
+. "$(dirname "$0")/common.sh"
+
+for n in 1 2 4; do
+  case $n in 1) name=one ;; 2) name=two ;; 4) name=four ;; esac
+  run 0 "$RUN" "$ART/$name.partita" --test-data "$ART/data$n"
+  says stdout "output 'layers/y:0' float32 [10, 64]: ok, max abs diff 0"
+  says stdout PASS
+done
+
+run 0 "$RUN" "$ART/one.partita" --test-data "$ART/sets"
+says stdout test_data_set_0
+says stdout test_data_set_1
+
+run 1 "$RUN" "$ART/one.partita" --test-data "$ART/wrong"
+says stdout "1 of 640 elements differ; worst at [3, 5]: 36 instead of 37"
+says stdout "FAIL: 1 of 1 outputs differ"
+run 0 "$RUN" "$ART/one.partita" --test-data "$ART/wrong" --atol 1
+run 0 "$RUN" "$ART/one.partita" --test-data "$ART/wrong" --rtol 0.03
+
+refuses "there is no folder" "$RUN" "$ART/one.partita" --test-data "$ART/none"
+mkdir "$OUT/empty"
+refuses "holds no input_0.pb" "$RUN" "$ART/one.partita" --test-data "$OUT/empty"
+mkdir "$OUT/noinput"
+cp "$ART/data1/output_0.pb" "$OUT/noinput"
+refuses "the input 'x'" "$RUN" "$ART/one.partita" --test-data "$OUT/noinput"
+mkdir "$OUT/nooutput"
+cp "$ART/data1/input_0.pb" "$OUT/nooutput"
+refuses "holds no output_K.pb" \
+  "$RUN" "$ART/one.partita" --test-data "$OUT/nooutput"
+mkdir "$OUT/broken"
+head -c 100 "$ART/data1/input_0.pb" >"$OUT/broken/input_0.pb"
+refuses "cut off" "$RUN" "$ART/one.partita" --test-data "$OUT/broken"
+
+done_with

@@ -1,0 +1,56 @@
+# wrong-input.sh - Every wrong input: a clear error, exit 1, no file
+#
+# Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+
+. "$(dirname "$0")/common.sh"
+
+refuses "No such file" "$RUN" "$OUT/absent.partita" --plan
+echo nonsense >"$OUT/text.partita"
+refuses "$OUT/text.partita" "$RUN" "$OUT/text.partita" --plan
+refuses "$OUT" "$RUN" "$OUT" --plan
+for size in 0 1 63 64 4095 4096 5000; do
+  head -c $size "$ART/one.partita" >"$OUT/cut.partita"
+  refuses "cut.partita" "$RUN" "$OUT/cut.partita" --plan
+done
+
+one() { "$RUN" "$ART/one.partita" "$@"; }
+o="$OUT/o.npz"
+refuses "these inputs are missing" one -o "$o"
+refuses "there is no input 'xx'; did you mean 'x'?" one -i "xx=$ART/x.npy" -o "$o"
+refuses "is given twice" one -i "$ART/x.npy" -i "$ART/x.npy" -o "$o"
+refuses "No such file" one -i "$OUT/absent.npy" -o "$o"
+refuses "float64 [10, 64], but float32 [N, 64] is needed" \
+  one -i "$ART/double.npy" -o "$o"
+refuses "float32 [10, 63], but float32 [N, 64] is needed" \
+  one -i "$ART/narrow.npy" -o "$o"
+refuses "must end in .npy, .npz or .pb" one -i "$ART/one.partita" -o "$o"
+head -c 200 "$ART/x.npy" >"$OUT/cut.npy"
+refuses "cut.npy" one -i "$OUT/cut.npy" -o "$o"
+cp "$OUT/cut.npy" "$OUT/cut.npz"
+refuses "not a .npz file" one -i "$OUT/cut.npz" -o "$o"
+
+x="$ART/x.npy"
+refuses "there is no folder" one -i "$x" -o "$OUT/no/o.npz"
+refuses "it is a file" one -i "$x" -o "$ART/x.npy"
+refuses "name an .npz file" one -i "$x" -o "$OUT/o.txt"
+refuses "compiled for 1 device" one -i "$x" -o "$o" --devices cpu:2
+refuses "no devices of kind 'gpu'" one -i "$x" -o "$o" --devices gpu:1
+refuses "write the number of devices" one -i "$x" -o "$o" --devices cpu
+refuses "--threads" one -i "$x" -o "$o" --threads 0
+refuses "--timeout" one -i "$x" -o "$o" --timeout -1
+refuses "--json belongs to" one -i "$x" -o "$o" --json
+refuses "exclude each other" one --benchmark --test-data "$ART/data1"
+refuses "belongs to a plain run" one --benchmark -o "$o"
+refuses "--nonsense" one --nonsense
+absent "$o"
+
+# A damaged weight is found when somebody asks.
+cp "$ART/one.partita" "$OUT/damaged.partita"
+size=$(wc -c <"$OUT/damaged.partita")
+printf 'X' | dd of="$OUT/damaged.partita" bs=1 seek=$((size - 100)) \
+  conv=notrunc 2>/dev/null
+refuses "damaged.partita" "$RUN" "$OUT/damaged.partita" --verify-weights
+
+done_with
