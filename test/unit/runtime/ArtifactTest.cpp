@@ -1,0 +1,365 @@
+//===- ArtifactTest.cpp - Wrong artifacts are refused in words ------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Artifact.h"
+#include "test/unit/runtime/Pipelines.h"
+
+#include <filesystem>
+#include <functional>
+#include <gtest/gtest.h>
+#include <random>
+#include <sys/stat.h>
+
+namespace partita::test {
+namespace {
+
+using runtime::Artifact;
+namespace fs = std::filesystem;
+
+/// A directory of its own, and in it "a.partita".
+class ArtifactTest : public testing::Test {
+protected:
+  void SetUp() override {
+    directory = temporary("artifact");
+    fs::remove_all(directory);
+    fs::create_directories(directory);
+    path = directory + "/a.partita";
+  }
+  void TearDown() override { fs::remove_all(directory); }
+
+  /// The message of opening these bytes; empty if they are right.
+  std::string open(const std::vector<uint8_t> &bytes) {
+    writeFile(path, bytes);
+    auto artifact = Artifact::open(path);
+    if (!artifact) {
+      EXPECT_NE(artifact.status().message().find(path), std::string::npos)
+          << artifact.status().message();
+    }
+    return artifact ? "" : artifact.status().message();
+  }
+  std::string open(const PlanSpec &plan) {
+    return open(artifactBytes(encode(plan), plan.weight_bytes, {}));
+  }
+  void expectError(const PlanSpec &plan, const std::string &part) {
+    std::string message = open(plan);
+    EXPECT_NE(message.find(part), std::string::npos) << "got: " << message;
+  }
+
+  std::string directory, path;
+};
+
+std::vector<uint8_t> goodBytes() {
+  PlanSpec plan = doublingPipeline(2, 2);
+  plan.addWeight(0, {4}, {1, 2, 3, 4});
+  return artifactBytes(encode(plan), plan.weight_bytes, testObjects());
+}
+
+TEST_F(ArtifactTest, OpensGood) {
+  EXPECT_EQ(open(goodBytes()), "");
+  auto artifact = Artifact::open(path);
+  ASSERT_TRUE(artifact.ok());
+  EXPECT_EQ((*artifact)->objects().size(), 2u);
+  EXPECT_EQ(reinterpret_cast<const float *>((*artifact)->weight(0))[2], 3);
+  EXPECT_TRUE((*artifact)->verifyWeights().ok());
+}
+
+TEST_F(ArtifactTest, EveryByteOfHeaderAndTableCounts) {
+  const std::vector<uint8_t> good = goodBytes();
+  for (size_t i = 0; i < 64 + 4 * 64; ++i)
+    for (uint8_t change : {0x01, 0x80, 0xff}) {
+      std::vector<uint8_t> bytes = good;
+      bytes[i] ^= change;
+      EXPECT_NE(open(bytes), "") << "byte " << i;
+    }
+}
+
+TEST_F(ArtifactTest, EveryByteOfTheTableCountsEvenWithItsHash) {
+  const std::vector<uint8_t> good = goodBytes();
+  for (size_t i = 64; i < 64 + 4 * 64; ++i) {
+    std::vector<uint8_t> bytes = good;
+    bytes[i] ^= 1;
+    rehash(bytes);
+    EXPECT_NE(open(bytes), "") << "byte " << i;
+  }
+}
+
+TEST_F(ArtifactTest, EveryTruncationIsRefused) {
+  const std::vector<uint8_t> good = goodBytes();
+  for (size_t size = 0; size < good.size();
+       size += size < 4500 || size + 200 > good.size() ? 1 : 97) {
+    EXPECT_NE(open({good.begin(), good.begin() + size}), "") << size;
+    // With a header that says so, the sections are still wrong.
+    if (size > sizeof(abi::FileHeader) + 4 * sizeof(abi::SectionEntry)) {
+      std::vector<uint8_t> bytes(good.begin(), good.begin() + size);
+      uint64_t shorter = size;
+      std::memcpy(bytes.data() + offsetof(abi::FileHeader, file_bytes),
+                  &shorter, 8);
+      rehash(bytes);
+      EXPECT_NE(open(bytes), "") << size;
+    }
+  }
+  std::vector<uint8_t> longer = good;
+  longer.push_back(0);
+  EXPECT_NE(open(longer).find("should have"), std::string::npos);
+}
+
+TEST_F(ArtifactTest, BytesBetweenSectionsAreZero) {
+  std::vector<uint8_t> bytes = goodBytes();
+  bytes[4000] = 1;
+  EXPECT_NE(open(bytes).find("not zero"), std::string::npos);
+}
+
+TEST_F(ArtifactTest, SaysWhatKindOfFileItIs) {
+  EXPECT_NE(open(std::vector<uint8_t>{}).find("is empty"), std::string::npos);
+  EXPECT_NE(open(std::vector<uint8_t>(100, 'x')).find("not a .partita"),
+            std::string::npos);
+  std::vector<uint8_t> other = goodBytes();
+  other[8] = 2;
+  EXPECT_NE(open(other).find("is of version 2; this partita-run reads version "
+                             "1: compile the model again"),
+            std::string::npos);
+  EXPECT_NE(Artifact::open(directory + "/none")
+                .status()
+                .message()
+                .find("No such file"),
+            std::string::npos);
+  EXPECT_NE(
+      Artifact::open(directory).status().message().find("not a regular file"),
+      std::string::npos);
+}
+
+TEST_F(ArtifactTest, NoChangeOfThePlanCrashes) {
+  PlanSpec plan = doublingPipeline(2, 2);
+  InstructionSpec dot;
+  int weight = plan.addWeight(0, {4, 4}, std::vector<float>(16));
+  dot.views = {{0, {4, 4}, {4, 1}}, plan.view(0, weight), {2, {4, 4}, {4, 1}}};
+  dot.bias = {0, {4}, {1}};
+  dot.post_ops.push_back({abi::PostOpKind::add, 0, 0, {0, {4, 4}, {0, 1}}});
+  plan.devices[0].units[0].instructions.push_back(dot);
+  const std::vector<uint8_t> good = encode(plan);
+  std::mt19937 random(1);
+  int opened = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<uint8_t> bytes = good;
+    for (unsigned n = 0; n <= random() % 3; ++n)
+      bytes[random() % bytes.size()] = static_cast<uint8_t>(random());
+    opened += open(artifactBytes(bytes, plan.weight_bytes, {})).empty();
+  }
+  EXPECT_LT(opened, 2000);
+}
+
+// External weights.
+
+PlanSpec planWithExternal(const std::string &file, int64_t offset,
+                          int64_t elements) {
+  PlanSpec plan = doublingPipeline(1, 1);
+  WeightSpec weight;
+  weight.name = "w";
+  weight.shape = {elements};
+  weight.bytes = elements * 4;
+  weight.file = file;
+  weight.offset = offset;
+  plan.weights.push_back(weight);
+  return plan;
+}
+
+TEST_F(ArtifactTest, ReadsExternalWeights) {
+  std::vector<uint8_t> bytes(4096);
+  float value = 7;
+  std::memcpy(bytes.data() + 12, &value, 4);
+  std::memcpy(bytes.data() + 33, &value, 4);
+  fs::create_directories(directory + "/sub");
+  writeFile(directory + "/sub/w.bin", bytes);
+  for (int64_t offset : {12, 33}) {
+    ASSERT_EQ(open(planWithExternal("sub/w.bin", offset, 4)), "");
+    auto artifact = Artifact::open(path);
+    const uint8_t *data = (*artifact)->weight(0);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 4, 0u);
+    EXPECT_EQ(*reinterpret_cast<const float *>(data), 7);
+    EXPECT_EQ((*artifact)->weightIsMapped(0), offset == 12);
+    EXPECT_NE((*artifact)->verifyWeights().message().find("weight 'w'"),
+              std::string::npos);
+  }
+}
+
+TEST_F(ArtifactTest, ContainsExternalWeights) {
+  writeFile(directory + "/w.bin", std::vector<uint8_t>(64));
+  auto expect = [&](const std::string &file, const std::string &part) {
+    expectError(planWithExternal(file, 0, 16), part);
+  };
+  EXPECT_EQ(open(planWithExternal("w.bin", 0, 16)), "");
+  EXPECT_EQ(open(planWithExternal("./w.bin", 0, 16)), "");
+  expectError(planWithExternal("w.bin", 4, 16), "only 64");
+  expect("none.bin", "No such file");
+  expect(directory + "/w.bin", "absolute");
+  expect("../" + fs::path(directory).filename().string() + "/w.bin", "leaves");
+  expect("sub/../w.bin", "");
+  expect("", "weights section");
+  fs::create_symlink("w.bin", directory + "/link.bin");
+  expect("link.bin", "symbolic link");
+  fs::create_directory(directory + "/real");
+  writeFile(directory + "/real/w.bin", std::vector<uint8_t>(64));
+  fs::create_directory_symlink("real", directory + "/linked");
+  EXPECT_NE(open(planWithExternal("linked/w.bin", 0, 16)), "");
+  ASSERT_EQ(::mkfifo((directory + "/fifo").c_str(), 0600), 0);
+  expect("fifo", "not a regular file");
+  expect("real", "not a regular file");
+  fs::create_hard_link(directory + "/w.bin", directory + "/second.bin");
+  expect("second.bin", "several names");
+}
+
+// The plan.
+
+TEST_F(ArtifactTest, RefusesWrongPlans) {
+  struct Row {
+    const char *part;
+    std::function<void(PlanSpec &)> change;
+  };
+  auto program = [](PlanSpec &plan, int device) -> std::vector<StepSpec> & {
+    return plan.devices[device].program;
+  };
+  const std::vector<Row> rows = {
+      {"micro-batches", [](PlanSpec &p) { p.micro_batches = 0; }},
+      {"has no device", [](PlanSpec &p) { p.devices.clear(); }},
+      {"no axis 3", [](PlanSpec &p) { p.inputs[0].batch_axis = 3; }},
+      {"impossible shape", [](PlanSpec &p) { p.inputs[0].shape = {-1}; }},
+      {"impossible shape",
+       [](PlanSpec &p) { p.outputs[0].shape = {1l << 40, 1l << 40}; }},
+      {"no usable name", [](PlanSpec &p) { p.kernels = {"a b"}; }},
+      {"does not join", [](PlanSpec &p) { p.channels[0].target = 2; }},
+      {"does not join", [](PlanSpec &p) { p.channels[0].source = 1; }},
+      {"slot 0 says it has 65 bytes",
+       [](PlanSpec &p) { p.devices[0].slots[0].bytes = 65; }},
+      {"negative extent",
+       [](PlanSpec &p) { p.devices[0].slots[0].shape = {-16}; }},
+      {"more elements than",
+       [](PlanSpec &p) { p.devices[0].slots[0].shape = {1l << 40, 1l << 40}; }},
+      {"not aligned", [](PlanSpec &p) { p.devices[0].slots[0].offset = 32; }},
+      {"past the end of the arena",
+       [](PlanSpec &p) { p.devices[0].slots[0].offset = 256; }},
+      {"past the end of the arena",
+       [](PlanSpec &p) { p.devices[0].slots[0].offset = -64; }},
+      {"names weight 5",
+       [](PlanSpec &p) {
+         p.devices[0].slots[0].space = abi::Space::weight;
+         p.devices[0].slots[0].offset = 5;
+       }},
+      {"names kernel 1",
+       [](PlanSpec &p) { p.devices[0].units[0].instructions[0].kernel = 1; }},
+      {"names slot 77",
+       [](PlanSpec &p) {
+         p.devices[0].units[0].instructions[0].operands[0] = 77;
+       }},
+      {"results among",
+       [](PlanSpec &p) { p.devices[0].units[0].instructions[0].results = 3; }},
+      {"impossible extent",
+       [](PlanSpec &p) { p.devices[0].units[0].instructions[0].extent = -1; }},
+      {"uses argument 1 of 1",
+       [](PlanSpec &p) { p.devices[0].units[0].arguments = 1; }},
+      {"uses argument 0 of 0",
+       [](PlanSpec &p) {
+         p.devices[0].load = p.devices[0].units[0].instructions;
+       }},
+      {"names stage 9", [](PlanSpec &p) { p.devices[0].units[0].stage = 9; }},
+      {"binds 1 slots to 2",
+       [&](PlanSpec &p) { program(p, 0)[1].bindings.pop_back(); }},
+      {"slot 99 of", [&](PlanSpec &p) { program(p, 0)[1].bindings[0] = 99; }},
+      {"another argument",
+       [&](PlanSpec &p) { program(p, 0)[1].bindings[0] = 4; }},
+      {"runs unit 3", [&](PlanSpec &p) { program(p, 0)[1].unit = 3; }},
+      {"is of micro-batch 2",
+       [&](PlanSpec &p) { program(p, 0)[1].micro_batch = 2; }},
+      {"uses channel 4", [&](PlanSpec &p) { program(p, 0)[2].channel = 4; }},
+      {"as its peer", [&](PlanSpec &p) { program(p, 0)[2].peer = 0; }},
+      {"moves 0 bytes", [&](PlanSpec &p) { program(p, 0)[2].slot = -1; }},
+      {"moves 64 bytes", [](PlanSpec &p) { p.channels[0].bytes = 65; }},
+      {"input or output 2", [&](PlanSpec &p) { program(p, 0)[0].io = 2; }},
+      {"another type or size",
+       [](PlanSpec &p) { p.inputs[0].dtype = abi::DType::i32; }},
+      {"belongs to other",
+       [&](PlanSpec &p) { program(p, 1)[0].kind = abi::StepKind::send; }},
+      {"read-only",
+       [&](PlanSpec &p) {
+         int w = p.addWeight(0, {16}, std::vector<float>(16));
+         program(p, 0)[1].bindings[1] = w;
+       }},
+      {"before anything is written",
+       [&](PlanSpec &p) { program(p, 0).erase(program(p, 0).begin()); }},
+      {"nobody receives",
+       [&](PlanSpec &p) { program(p, 1).erase(program(p, 1).begin()); }},
+      {"never stored", [&](PlanSpec &p) { program(p, 1).pop_back(); }},
+      {"stored twice",
+       [&](PlanSpec &p) { program(p, 1).push_back(program(p, 1).back()); }},
+      {"overwritten with another value",
+       [&](PlanSpec &p) { program(p, 1)[4].bindings[0] = 0; }},
+  };
+  EXPECT_EQ(open(doublingPipeline(2, 2)), "");
+  for (const Row &row : rows) {
+    PlanSpec plan = doublingPipeline(2, 2);
+    row.change(plan);
+    expectError(plan, row.part);
+  }
+}
+
+TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
+  auto plan = [](const InstructionSpec &spec) {
+    PlanSpec plan = doublingPipeline(1, 1, 64);
+    plan.devices[0].units[0].instructions.insert(
+        plan.devices[0].units[0].instructions.begin(), spec);
+    return plan;
+  };
+  InstructionSpec dot;
+  dot.views = {{0, {4, 8}, {8, 1}}, {0, {8, 2}, {2, 1}}, {2, {4, 2}, {2, 1}}};
+  EXPECT_EQ(open(plan(dot)), "");
+  InstructionSpec wrong = dot;
+  wrong.views[0].shape = {4, 9};
+  expectError(plan(wrong), "[4, 9] and [8, 2]");
+  wrong = dot;
+  wrong.views[1].offset = 49;
+  expectError(plan(wrong), "past the end of its slot");
+  wrong = dot;
+  wrong.views[1].strides = {1l << 62, 1l << 62};
+  expectError(plan(wrong), "past the end of its slot");
+  wrong = dot;
+  wrong.views[2].strides = {0, 1};
+  expectError(plan(wrong), "more than once");
+  wrong = dot;
+  wrong.views.pop_back();
+  expectError(plan(wrong), "has 2 operands");
+  wrong = dot;
+  wrong.post_ops.push_back({abi::PostOpKind::add});
+  expectError(plan(wrong), "post-op 0 has no view");
+  wrong.post_ops[0].view = {0, {3, 2}, {2, 1}};
+  expectError(plan(wrong), "post-op 0 of shape [3, 2]");
+
+  InstructionSpec conv;
+  conv.call = abi::CallKind::conv;
+  conv.views = {{0, {1, 2, 4, 4}, {32, 1, 8, 2}},
+                {0, {2, 2, 3, 3}, {18, 9, 3, 1}},
+                {2, {1, 2, 2, 2}, {8, 1, 4, 2}}};
+  conv.strides = conv.dilations = {1, 1};
+  conv.pads_low = conv.pads_high = {0, 0};
+  EXPECT_EQ(open(plan(conv)), "");
+  wrong = conv;
+  wrong.strides = {0, 1};
+  expectError(plan(wrong), "strides has the entry 0");
+  wrong = conv;
+  wrong.pads_low = {0};
+  expectError(plan(wrong), "pads_low has 1 entries");
+  wrong = conv;
+  wrong.groups = 2;
+  expectError(plan(wrong), "do not fit");
+  wrong = conv;
+  wrong.pads_high = {1, 1};
+  expectError(plan(wrong), "do not fit");
+  wrong = conv;
+  wrong.bias = {0, {3}, {1}};
+  expectError(plan(wrong), "bias of shape [3]");
+}
+
+} // namespace
+} // namespace partita::test
