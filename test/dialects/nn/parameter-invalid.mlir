@@ -1,0 +1,16 @@
+// RUN: partita-opt %s -split-input-file -verify-diagnostics
+
+func.func @parameter_c1() {
+  // expected-error@+1 {{names the weight @w, which the module does not have}}
+  %0 = nn.parameter @w : tensor<2xf32>
+  return
+}
+
+// -----
+
+nn.weight @w "w" : tensor<2xf32> = dense<0.0> : tensor<2xf32>
+func.func @parameter_c1_type() {
+  // expected-error@+1 {{is 'tensor<3xf32>', but the weight @w is 'tensor<2xf32>'}}
+  %0 = nn.parameter @w : tensor<3xf32>
+  return
+}

@@ -1,0 +1,153 @@
+// RUN: partita-opt %s | partita-opt | FileCheck %s
+// RUN: partita-opt %s --mlir-print-op-generic | partita-opt | FileCheck %s
+
+// CHECK: nn.weight @w "layer.w" : tensor<4x3x3x3xf32> in "model.onnx" at 128 bytes 432
+nn.weight @w "layer.w" : tensor<4x3x3x3xf32> in "model.onnx" at 128 bytes 432
+// CHECK: nn.weight @s "scale" : tensor<2xf32> = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+nn.weight @s "scale" : tensor<2xf32> = dense<[1.0, 2.0]> : tensor<2xf32>
+
+// CHECK-LABEL: func.func @pointwise
+func.func @pointwise(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>, %i: tensor<2x3xi64>, %p: tensor<2x3xi1>) {
+  // CHECK: nn.abs %{{.*}} : tensor<2x3xf32>
+  %0 = nn.abs %x : tensor<2x3xf32>
+  // CHECK: nn.neg
+  %1 = nn.neg %x : tensor<2x3xf32>
+  // CHECK: nn.relu
+  %2 = nn.relu %x : tensor<2x3xf32>
+  // CHECK: nn.sign
+  %3 = nn.sign %x : tensor<2x3xf32>
+  // CHECK: nn.not %{{.*}} : tensor<2x3xi1>
+  %4 = nn.not %p : tensor<2x3xi1>
+  // CHECK: nn.ceil
+  %5 = nn.ceil %x : tensor<2x3xf32>
+  // CHECK: nn.cos
+  %6 = nn.cos %x : tensor<2x3xf32>
+  // CHECK: nn.erf
+  %7 = nn.erf %x : tensor<2x3xf32>
+  // CHECK: nn.exp
+  %8 = nn.exp %x : tensor<2x3xf32>
+  // CHECK: nn.floor
+  %9 = nn.floor %x : tensor<2x3xf32>
+  // CHECK: nn.log
+  %10 = nn.log %x : tensor<2x3xf32>
+  // CHECK: nn.logistic
+  %11 = nn.logistic %x : tensor<2x3xf32>
+  // CHECK: nn.reciprocal
+  %12 = nn.reciprocal %x : tensor<2x3xf32>
+  // CHECK: nn.round_even
+  %13 = nn.round_even %x : tensor<2x3xf32>
+  // CHECK: nn.rsqrt
+  %14 = nn.rsqrt %x : tensor<2x3xf32>
+  // CHECK: nn.sin
+  %15 = nn.sin %x : tensor<2x3xf32>
+  // CHECK: nn.sqrt
+  %16 = nn.sqrt %x : tensor<2x3xf32>
+  // CHECK: nn.tanh
+  %17 = nn.tanh %x : tensor<2x3xf32>
+  // CHECK: nn.add %{{.*}}, %{{.*}} : tensor<2x3xf32>
+  %18 = nn.add %x, %y : tensor<2x3xf32>
+  // CHECK: nn.sub
+  %19 = nn.sub %x, %y : tensor<2x3xf32>
+  // CHECK: nn.mul
+  %20 = nn.mul %x, %y : tensor<2x3xf32>
+  // CHECK: nn.div
+  %21 = nn.div %x, %y : tensor<2x3xf32>
+  // CHECK: nn.rem
+  %22 = nn.rem %x, %y : tensor<2x3xf32>
+  // CHECK: nn.pow
+  %23 = nn.pow %x, %y : tensor<2x3xf32>
+  // CHECK: nn.max
+  %24 = nn.max %x, %y : tensor<2x3xf32>
+  // CHECK: nn.min
+  %25 = nn.min %x, %y : tensor<2x3xf32>
+  // CHECK: nn.and %{{.*}}, %{{.*}} : tensor<2x3xi64>
+  %26 = nn.and %i, %i : tensor<2x3xi64>
+  // CHECK: nn.or
+  %27 = nn.or %i, %i : tensor<2x3xi64>
+  // CHECK: nn.xor
+  %28 = nn.xor %i, %i : tensor<2x3xi64>
+  // CHECK: nn.compare le %{{.*}}, %{{.*}} : tensor<2x3xf32> -> tensor<2x3xi1>
+  %29 = nn.compare le %x, %y : tensor<2x3xf32> -> tensor<2x3xi1>
+  // CHECK: nn.select %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x3xi1>, tensor<2x3xf32>
+  %30 = nn.select %p, %x, %y : tensor<2x3xi1>, tensor<2x3xf32>
+  // CHECK: nn.cast %{{.*}} : tensor<2x3xf32> -> tensor<2x3xf8E4M3FN>
+  %31 = nn.cast %x : tensor<2x3xf32> -> tensor<2x3xf8E4M3FN>
+  // CHECK: nn.cast %{{.*}} {saturate = false} : tensor<2x3xf32> -> tensor<2x3xui4>
+  %32 = nn.cast %x {saturate = false} : tensor<2x3xf32> -> tensor<2x3xui4>
+  return
+}
+
+// CHECK-LABEL: func.func @shape
+func.func @shape(%x: tensor<2x3x4xf32>, %i: tensor<5xi64>, %s: tensor<f32>) {
+  // CHECK: nn.reshape %{{.*}} : tensor<2x3x4xf32> -> tensor<6x4xf32>
+  %0 = nn.reshape %x : tensor<2x3x4xf32> -> tensor<6x4xf32>
+  // CHECK: nn.transpose %{{.*}} [2, 0, 1] : tensor<2x3x4xf32> -> tensor<4x2x3xf32>
+  %1 = nn.transpose %x [2, 0, 1] : tensor<2x3x4xf32> -> tensor<4x2x3xf32>
+  // CHECK: nn.broadcast %{{.*}} [0, 2, 3] : tensor<2x3x4xf32> -> tensor<2x7x3x4xf32>
+  %2 = nn.broadcast %x [0, 2, 3] : tensor<2x3x4xf32> -> tensor<2x7x3x4xf32>
+  // CHECK: nn.slice %{{.*}} [0, 1, 0] to [2, 3, 4] by [1, 1, 3] : tensor<2x3x4xf32> -> tensor<2x2x2xf32>
+  %3 = nn.slice %x [0, 1, 0] to [2, 3, 4] by [1, 1, 3] : tensor<2x3x4xf32> -> tensor<2x2x2xf32>
+  // CHECK: nn.reverse %{{.*}} [2] : tensor<2x3x4xf32>
+  %4 = nn.reverse %x [2] : tensor<2x3x4xf32>
+  // CHECK: nn.pad %{{.*}}, %{{.*}} low [0, 1, 0] high [1, 0, 0] : tensor<2x3x4xf32>, tensor<f32> -> tensor<3x4x4xf32>
+  %5 = nn.pad %x, %s low [0, 1, 0] high [1, 0, 0] : tensor<2x3x4xf32>, tensor<f32> -> tensor<3x4x4xf32>
+  // CHECK: nn.concat %{{.*}}, %{{.*}} dim 1 : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x6x4xf32>
+  %6 = nn.concat %x, %x dim 1 : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x6x4xf32>
+  // CHECK: nn.gather %{{.*}}, %{{.*}} dim 1 : tensor<2x3x4xf32>, tensor<5xi64> -> tensor<2x5x4xf32>
+  %7 = nn.gather %x, %i dim 1 : tensor<2x3x4xf32>, tensor<5xi64> -> tensor<2x5x4xf32>
+  // CHECK: nn.iota 1 : tensor<2x8xi64>
+  %8 = nn.iota 1 : tensor<2x8xi64>
+  return
+}
+
+// CHECK-LABEL: func.func @reduction
+func.func @reduction(%x: tensor<1x4x8x8xf32>) {
+  // CHECK: nn.reduce sum %{{.*}} [2, 3] : tensor<1x4x8x8xf32> -> tensor<1x4xf32>
+  %0 = nn.reduce sum %x [2, 3] : tensor<1x4x8x8xf32> -> tensor<1x4xf32>
+  // CHECK: nn.window_reduce max %{{.*}} window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 1, 1]
+  %1 = nn.window_reduce max %x window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 1, 1]
+    : tensor<1x4x8x8xf32> -> tensor<1x4x4x4xf32>
+  // CHECK: nn.window_arg_max %{{.*}} window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 0, 0]
+  %2 = nn.window_arg_max %x window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 0, 0]
+    : tensor<1x4x8x8xf32> -> tensor<1x4x4x4xi64>
+  // CHECK: nn.softmax %{{.*}} dim 3 : tensor<1x4x8x8xf32>
+  %3 = nn.softmax %x dim 3 : tensor<1x4x8x8xf32>
+  // CHECK: nn.softmax %{{.*}} dim 1 log : tensor<1x4x8x8xf32>
+  %4 = nn.softmax %x dim 1 log : tensor<1x4x8x8xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @contraction
+func.func @contraction(%x: tensor<1x3x8x8xf32>, %q: tensor<1x2x8x64xf32>, %m: tensor<1x1x1x8xf32>) {
+  // CHECK: nn.parameter @w : tensor<4x3x3x3xf32>
+  %w = nn.parameter @w : tensor<4x3x3x3xf32>
+  // CHECK: nn.dot %{{.*}}, %{{.*}} batch [0, 1] x [0, 1] contract [3] x [3] : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x8xf32>
+  %0 = nn.dot %q, %q batch [0, 1] x [0, 1] contract [3] x [3] : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x8xf32>
+  // CHECK: nn.conv %{{.*}}, %{{.*}} channels_first strides [2, 2] dilations [1, 1] pads [1, 1] x [1, 1] groups 1 : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x4x4x4xf32>
+  %1 = nn.conv %x, %w channels_first strides [2, 2] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
+    : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x4x4x4xf32>
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask_add %{{.*}} : tensor<1x1x1x8xf32> scale 1.250000e-01
+  %2 = nn.attention %q, %q, %q mask_add %m : tensor<1x1x1x8xf32> scale 0.125
+    : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x64xf32>
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask_mul %{{.*}} : tensor<1x1x1x8xf32> mask_add %{{.*}} : tensor<1x1x1x8xf32> scale 1.000000e+00
+  %3 = nn.attention %q, %q, %q mask_mul %m : tensor<1x1x1x8xf32> mask_add %m : tensor<1x1x1x8xf32> scale 1.0
+    : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x64xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @structure
+func.func @structure(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  // CHECK: nn.constant dense<5.000000e-01> : tensor<8xf32>
+  %c = nn.constant dense<0.5> : tensor<8xf32>
+  // CHECK: nn.cluster (%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> attributes {lowering = "kernel"} {
+  // CHECK-NEXT: %[[S:.*]] = nn.add %[[A]], %[[B]] : tensor<8xf32>
+  // CHECK-NEXT: nn.yield %[[S]] : tensor<8xf32>
+  %r = nn.cluster (%a = %x, %b = %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> attributes {lowering = "kernel"} {
+    %s = nn.add %a, %b : tensor<8xf32>
+    nn.yield %s : tensor<8xf32>
+  }
+  // CHECK: nn.cluster () : () -> () {
+  nn.cluster () : () -> () {
+  }
+  return %r : tensor<8xf32>
+}
