@@ -199,12 +199,15 @@ Status checkComplete(const Model &model, const InputTensors &inputs) {
 Status makeUpMissing(const Model &model, int micro_batches,
                      InputTensors &inputs) {
   // Follow the inputs that are given in how many samples there are.
-  int64_t batches = micro_batches;
+  int64_t given = micro_batches;
+  int64_t perBatch = 1;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Port &port = model.inputs[i];
     if (inputs[i] && port.batchAxis >= 0 &&
-        inputs[i]->shape().size() == port.shape.size())
-      batches = inputs[i]->shape()[size_t(port.batchAxis)] / port.samples();
+        inputs[i]->shape().size() == port.shape.size()) {
+      given = inputs[i]->shape()[size_t(port.batchAxis)];
+      perBatch = port.samples();
+    }
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i])
@@ -212,7 +215,7 @@ Status makeUpMissing(const Model &model, int micro_batches,
     const Port &port = model.inputs[i];
     std::vector<int64_t> shape = port.shape;
     if (port.batchAxis >= 0)
-      shape[size_t(port.batchAxis)] *= batches;
+      shape[size_t(port.batchAxis)] = given * port.samples() / perBatch;
     Expected<Tensor> tensor = Tensor::allocate(port.dtype, shape);
     if (!tensor)
       return tensor.status();
