@@ -37,7 +37,7 @@ class Artifact;
 
 struct SessionOptions {
   int threads_per_device = 1; ///< cores a device
-  bool pin = true; ///< pin device k to cores k*T .. k*T+T-1 (modulo the cores
+  bool pin = true; ///< keep device k on cores k*T .. k*T+T-1 (modulo the cores
                    ///< there are)
   double timeout_s = 60; ///< deadline of every wait
   int device = -1;       ///< run only this device of the plan (MPI); -1: all

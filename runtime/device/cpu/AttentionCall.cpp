@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <atomic>
 #include <omp.h>
+#include <utility>
 
 namespace partita::runtime {
 
@@ -81,13 +82,12 @@ struct Arguments {
   dnnl_exec_arg_t list[4];
 
   Status make(OnednnContext &context, const Product &product) {
-    auto memory = [&](const dnnl_memory_desc_t &desc, OwnedMemory &out) {
-      return context.memory(desc, DNNL_MEMORY_NONE, out);
-    };
-    for (Status status :
-         {memory(product.lhs, lhs), memory(product.rhs, rhs),
-          memory(product.result, result), memory(product.scratch, scratch)})
-      if (!status.ok())
+    for (auto [desc, out] :
+         {std::pair(&product.lhs, &lhs), std::pair(&product.rhs, &rhs),
+          std::pair(&product.result, &result),
+          std::pair(&product.scratch, &scratch)})
+      if (Status status = context.memory(*desc, DNNL_MEMORY_NONE, *out);
+          !status.ok())
         return status;
     list[0] = {DNNL_ARG_SRC, lhs.get()};
     list[1] = {DNNL_ARG_WEIGHTS, rhs.get()};
@@ -158,7 +158,11 @@ public:
 
   bool run() override {
     failed.store(false, std::memory_order_relaxed);
+    // A single block runs in this thread alone, where the library would use the
+    // whole team for a product of its own choice.
+    omp_set_num_threads(1);
     team.split(q().dims[0] * q().dims[1] * blocks, 1, runRange, this);
+    team.enter();
     return !failed.load(std::memory_order_relaxed);
   }
 

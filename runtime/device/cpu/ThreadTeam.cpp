@@ -21,11 +21,12 @@ void flushDenormals() {
   _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
 }
 
-void pinTo(int core) {
+/// Cores that have been taken away meanwhile are no reason to fail.
+void pinTo(const std::vector<int> &cores) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  // A core that has been taken away meanwhile is no reason to fail.
+  for (int core : cores)
+    CPU_SET(core, &set);
   (void)sched_setaffinity(0, sizeof(set), &set);
 }
 
@@ -36,17 +37,20 @@ ThreadTeam::ThreadTeam(int count, const std::vector<int> &cores)
   omp_set_dynamic(0);
   omp_set_max_active_levels(1);
   omp_set_num_threads(threads);
-  auto prepare = [&](int thread) {
+  // libgomp ends and starts workers when the library asks for a smaller team
+  // and then for the whole one again. New workers inherit cores and
+  // floating-point mode of this thread, so all threads of a team have the same:
+  // the mask of all its cores, not one core each.
+  auto prepare = [&] {
     flushDenormals();
     if (!cores.empty())
-      pinTo(cores[thread % cores.size()]);
+      pinTo(cores);
   };
-  if (threads == 1) {
-    prepare(0);
-    return;
-  }
+  prepare();
+  if (threads > 1) {
 #pragma omp parallel num_threads(threads)
-  prepare(omp_get_thread_num());
+    prepare();
+  }
 }
 
 void ThreadTeam::enter() const { omp_set_num_threads(threads); }

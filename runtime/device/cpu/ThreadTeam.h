@@ -23,8 +23,8 @@ namespace partita::runtime {
 
 class ThreadTeam {
 public:
-  /// Pins thread i of the team to `cores[i]` (empty: no pinning), and lets all
-  /// of them flush denormals to zero.
+  /// Keeps the team on `cores` (empty: wherever the system likes), and lets all
+  /// its threads flush denormals to zero.
   ThreadTeam(int threads, const std::vector<int> &cores);
 
   /// Makes the calling thread's parallel regions as large as the team. Only

@@ -529,11 +529,17 @@ TEST(Attention, BothMasksAndPadding) {
 }
 
 TEST(Attention, SameBitsOnAnyNumberOfThreads) {
-  CallCase call = attentionCase(300, 64, true);
-  Values one = runCall(call, 1);
-  for (int threads : {2, 3, 5}) {
-    Values several = runCall(call, threads);
-    EXPECT_EQ(std::memcmp(one.data(), several.data(), one.size() * 4), 0);
+  CallCase many = attentionCase(300, 64, true), single;
+  single.spec.call = abi::CallKind::attention;
+  for (unsigned i = 0; i < 3; ++i)
+    single.operands.push_back(Tensor::random({1, 1, 150, 700}, i));
+  single.result = Tensor::random({1, 1, 150, 700}, 4);
+  for (const CallCase &call : {many, single}) {
+    Values one = runCall(call, 1);
+    for (int threads : {2, 3, 5}) {
+      Values several = runCall(call, threads);
+      EXPECT_EQ(std::memcmp(one.data(), several.data(), one.size() * 4), 0);
+    }
   }
 }
 

@@ -159,13 +159,13 @@ TEST(LocalCommunicator, TokensAndManyRounds) {
   LocalCommunicator comm({{0, 1, 0}, {1, 0, 8}}, 2, 60, true);
   int64_t sum = 0;
   std::thread other([&] {
-    for (int64_t i = 0; i < 20000; ++i) {
+    for (int64_t i = 0; i < 2000; ++i) {
       EXPECT_TRUE(comm.recv(0, i % 2, nullptr, 0).ok());
       EXPECT_TRUE(comm.send(1, i % 2, &i, 8).ok());
       EXPECT_TRUE(comm.waitSent(1, i % 2).ok());
     }
   });
-  for (int64_t i = 0; i < 20000; ++i) {
+  for (int64_t i = 0; i < 2000; ++i) {
     int64_t value = -1;
     EXPECT_TRUE(comm.send(0, i % 2, nullptr, 0).ok());
     EXPECT_TRUE(comm.waitSent(0, i % 2).ok());
