@@ -68,9 +68,20 @@ private:
   dnnl_memory_desc_t weightsDesc() { return broadcastDesc(weights()); }
 
   Expected<std::unique_ptr<Task>> make(bool packed) {
-    auto describe = [&](const Operand &operand) {
+    DescribeOperand describe = [&](const Operand &operand) {
       return imageDesc(operand, channels_last);
     };
+    return fusePostOps(
+        context, call.post_ops, call.result(), describe,
+        [&](const std::vector<PostOperation> &fused, bool &slow) {
+          return make(packed, fused, describe, slow);
+        });
+  }
+
+  Expected<std::unique_ptr<Task>> make(bool packed,
+                                       const std::vector<PostOperation> &post,
+                                       const DescribeOperand &describe,
+                                       bool &slow) {
     dnnl_memory_desc_t src = describe(input()), plain = weightsDesc(),
                        dst = describe(call.result()), bias = {};
     std::vector<int64_t> dims(plain.dims, plain.dims + plain.ndims);
@@ -79,8 +90,7 @@ private:
       bias = stridedDesc(call.bias.dims, {1});
 
     OwnedAttr attr;
-    if (Status status = makeAttributes(call.post_ops, describe, attr);
-        !status.ok())
+    if (Status status = makeAttributes(post, describe, attr); !status.ok())
       return status;
     OwnedPrimitiveDesc desc;
     if (dnnl_status_t status =
@@ -89,6 +99,7 @@ private:
       return Status::error(
           std::string("oneDNN does not take this convolution: ") +
           onednnText(status));
+    slow = isReference(desc);
     auto task = PrimitiveTask::create(context, desc);
     if (!task)
       return task.status();
@@ -108,7 +119,7 @@ private:
         {DNNL_ARG_DST, dst, call.result().data}};
     if (call.has_bias)
       arguments.push_back({DNNL_ARG_BIAS, bias, call.bias.data});
-    addPostOpArguments(call.post_ops, describe, arguments);
+    addPostOpArguments(post, describe, arguments);
     if (Status status = (*task)->add(context, arguments); !status.ok())
       return status;
     return std::unique_ptr<Task>(std::move(*task));

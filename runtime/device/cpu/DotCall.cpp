@@ -174,6 +174,16 @@ private:
     bool bias = beginsWithBias();
     std::vector<PostOperation> post(call.post_ops.begin() + bias,
                                     call.post_ops.end());
+    return fusePostOps(
+        context, post, result(), broadcastDesc,
+        [&](const std::vector<PostOperation> &fused, bool &slow) {
+          return make(packed, bias, fused, slow);
+        });
+  }
+
+  Expected<std::unique_ptr<Task>> make(bool packed, bool bias,
+                                       const std::vector<PostOperation> &post,
+                                       bool &slow) {
     dnnl_memory_desc_t src = matrixDesc(lhs()), plain = matrixDesc(rhs()),
                        dst = matrixDesc(result()), bias_desc = {};
     std::vector<int64_t> rhs_dims(plain.dims, plain.dims + plain.ndims);
@@ -198,6 +208,7 @@ private:
       return Status::error(std::string("oneDNN does not take this matrix "
                                        "product: ") +
                            onednnText(status));
+    slow = isReference(desc);
     auto task = PrimitiveTask::create(context, desc);
     if (!task)
       return task.status();

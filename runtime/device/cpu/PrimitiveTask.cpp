@@ -7,6 +7,9 @@
 
 #include "runtime/device/cpu/PrimitiveTask.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace partita::runtime {
 namespace {
 
@@ -31,9 +34,14 @@ dnnl_alg_kind_t binaryAlgorithm(Kind kind) {
   }
 }
 
-dnnl_status_t appendEltwise(dnnl_post_ops_t ops, const PostOperation &post) {
+struct Eltwise {
   dnnl_alg_kind_t algorithm = dnnl_eltwise_relu;
   float alpha = 0, beta = 0;
+};
+
+Eltwise eltwise(const PostOperation &post) {
+  Eltwise result;
+  auto &[algorithm, alpha, beta] = result;
   switch (post.kind) {
   case Kind::tanh:
     algorithm = dnnl_eltwise_tanh;
@@ -87,7 +95,7 @@ dnnl_status_t appendEltwise(dnnl_post_ops_t ops, const PostOperation &post) {
   default:
     break;
   }
-  return dnnl_post_ops_append_eltwise(ops, 1.0f, algorithm, alpha, beta);
+  return result;
 }
 
 } // namespace
@@ -164,7 +172,9 @@ Status makeAttributes(
     } else if (post.kind == Kind::sum) {
       status = dnnl_post_ops_append_sum(ops.get(), 1.0f);
     } else {
-      status = appendEltwise(ops.get(), post);
+      Eltwise function = eltwise(post);
+      status = dnnl_post_ops_append_eltwise(ops.get(), 1.0f, function.algorithm,
+                                            function.alpha, function.beta);
     }
   }
   if (status == dnnl_success)
@@ -184,6 +194,112 @@ void addPostOpArguments(
       arguments.push_back(
           {DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1,
            describe(post_ops[i].operand), post_ops[i].operand.data});
+}
+
+bool isReference(const OwnedPrimitiveDesc &desc) {
+  const char *name = nullptr;
+  return dnnl_primitive_desc_query(desc.get(), dnnl_query_impl_info_str, 0,
+                                   &name) == dnnl_success &&
+         name && std::strncmp(name, "ref", 3) == 0;
+}
+
+namespace {
+
+/// One task after another.
+class Sequence final : public Task {
+public:
+  std::vector<std::unique_ptr<Task>> tasks;
+  bool run() override {
+    return std::all_of(tasks.begin(), tasks.end(),
+                       [](auto &task) { return task->run(); });
+  }
+  size_t scratchBytes() const override {
+    size_t most = 0;
+    for (const auto &task : tasks)
+      most = std::max(most, task->scratchBytes());
+    return most;
+  }
+  void useScratch(uint8_t *data) override {
+    for (auto &task : tasks)
+      task->useScratch(data);
+  }
+};
+
+/// A post-op as a primitive of its own, in place on the result.
+Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
+                                          const PostOperation &post,
+                                          const Operand &result,
+                                          const DescribeOperand &describe) {
+  dnnl_memory_desc_t desc = describe(result);
+  std::vector<PrimitiveTask::Argument> arguments = {
+      {DNNL_ARG_DST, desc, result.data}};
+  OwnedAttr attr;
+  if (Status status = makeAttributes({}, describe, attr); !status.ok())
+    return status;
+  OwnedPrimitiveDesc made;
+  dnnl_status_t status;
+  if (isBinary(post.kind)) {
+    dnnl_memory_desc_t other = describe(post.operand);
+    dnnl_binary_desc_t op;
+    status = dnnl_binary_desc_init(&op, binaryAlgorithm(post.kind), &desc,
+                                   &other, &desc);
+    if (status == dnnl_success)
+      status = dnnl_primitive_desc_create(made.out(), &op, attr.get(),
+                                          context.engine(), nullptr);
+    arguments.push_back({DNNL_ARG_SRC_0, desc, result.data});
+    arguments.push_back({DNNL_ARG_SRC_1, other, post.operand.data});
+  } else {
+    Eltwise function = eltwise(post);
+    dnnl_eltwise_desc_t op;
+    status = dnnl_eltwise_forward_desc_init(&op, dnnl_forward_inference,
+                                            function.algorithm, &desc,
+                                            function.alpha, function.beta);
+    if (status == dnnl_success)
+      status = dnnl_primitive_desc_create(made.out(), &op, attr.get(),
+                                          context.engine(), nullptr);
+    arguments.push_back({DNNL_ARG_SRC, desc, result.data});
+  }
+  if (status != dnnl_success)
+    return Status::error(std::string("oneDNN does not take this post-op: ") +
+                         onednnText(status));
+  auto task = PrimitiveTask::create(context, made);
+  if (!task)
+    return task.status();
+  if (Status added = (*task)->add(context, arguments); !added.ok())
+    return added;
+  return std::unique_ptr<Task>(std::move(*task));
+}
+
+} // namespace
+
+Expected<std::unique_ptr<Task>>
+fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
+            const Operand &result, const DescribeOperand &describe,
+            const MakeFused &make) {
+  bool slow = false;
+  auto all = make(post_ops, slow);
+  if (all && !slow)
+    return all;
+  for (size_t count = post_ops.size(); count-- > 0;) {
+    // What the destination held before the call is gone after it.
+    if (post_ops[count].kind == Kind::sum)
+      break;
+    std::vector<PostOperation> fused(post_ops.begin(),
+                                     post_ops.begin() + count);
+    auto first = make(fused, slow);
+    if (!first || slow)
+      continue;
+    auto sequence = std::make_unique<Sequence>();
+    sequence->tasks.push_back(std::move(*first));
+    for (size_t i = count; i < post_ops.size(); ++i) {
+      auto next = makeAlone(context, post_ops[i], result, describe);
+      if (!next)
+        return all;
+      sequence->tasks.push_back(std::move(*next));
+    }
+    return std::unique_ptr<Task>(std::move(sequence));
+  }
+  return all;
 }
 
 } // namespace partita::runtime

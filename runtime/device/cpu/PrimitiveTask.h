@@ -54,6 +54,24 @@ void addPostOpArguments(
     const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
     std::vector<PrimitiveTask::Argument> &arguments);
 
+/// How a result is described to the library.
+using DescribeOperand = std::function<dnnl_memory_desc_t(const Operand &)>;
+
+/// Makes a call with these post-ops fused; sets `slow` if the library would
+/// compute it with its unoptimised reference code.
+using MakeFused = std::function<Expected<std::unique_ptr<Task>>(
+    const std::vector<PostOperation> &fused, bool &slow)>;
+
+/// Fuses all post-ops, or, where the library has no fast code for that, as many
+/// of the first ones as it has, and computes the others in place on `result`.
+Expected<std::unique_ptr<Task>>
+fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
+            const Operand &result, const DescribeOperand &describe,
+            const MakeFused &make);
+
+/// Whether the library would use its reference code.
+bool isReference(const OwnedPrimitiveDesc &desc);
+
 } // namespace partita::runtime
 
 #endif // PARTITA_RUNTIME_DEVICE_CPU_PRIMITIVETASK_H
