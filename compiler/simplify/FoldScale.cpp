@@ -181,10 +181,35 @@ LogicalResult foldScale(nn::MulOp mul, PatternRewriter &rewriter) {
   return failure();
 }
 
+/// (x + a) + b = x + (a + b) where a and b depend on weights only: what is left
+/// of a bias before batch normalization, and its own.
+LogicalResult mergeTerms(nn::AddOp outer, PatternRewriter &rewriter) {
+  if (!isa<FloatType>(outer.getType().getElementType()))
+    return failure();
+  for (int side : {0, 1}) {
+    auto inner = outer->getOperand(side).getDefiningOp<nn::AddOp>();
+    Value b = outer->getOperand(1 - side);
+    if (!inner || !inner->hasOneUse() || !WeightsOnly()(b))
+      continue;
+    for (int innerSide : {0, 1}) {
+      Value x = inner->getOperand(innerSide);
+      Value a = inner->getOperand(1 - innerSide);
+      if (!WeightsOnly()(a) || WeightsOnly()(x))
+        continue;
+      Value sum = nn::AddOp::create(rewriter, outer.getLoc(), a, b);
+      Location loc = rewriter.getFusedLoc({inner.getLoc(), outer.getLoc()});
+      rewriter.replaceOp(outer, nn::AddOp::create(rewriter, loc, x, sum));
+      return success();
+    }
+  }
+  return failure();
+}
+
 struct FoldScalePass : impl::FoldScalePassBase<FoldScalePass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add(foldScale);
+    patterns.add(mergeTerms);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -37,7 +37,8 @@ def FoldScalePass : SimplifyPass<"nn-fold-scale"> {
     A multiplication of the result of `nn.conv` or `nn.dot` by factors that
     depend on weights only, one an output channel, becomes a multiplication of
     the weights, which is done once when a model is loaded. A term added before
-    the factor is scaled too. So batch normalization vanishes.
+    the factor is scaled too, and terms that depend on weights only are added to
+    each other first. So batch normalization vanishes.
 
     ```mlir
     %0 = nn.conv %x, %w ...

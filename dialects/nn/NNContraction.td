@@ -15,7 +15,10 @@ def NN_ImageLayout : I32EnumAttr<"ImageLayout", "where a tensor of images has it
   let cppNamespace = "::partita::nn";
   let genSpecializedAttr = 0;
 }
-def NN_ImageLayoutAttr : EnumAttr<NN_Dialect, NN_ImageLayout, "layout">;
+def NN_ImageLayoutAttr : EnumAttr<NN_Dialect, NN_ImageLayout, "layout"> {
+  // Without the space that an op already prints.
+  let assemblyFormat = "`` $value";
+}
 
 def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ShardableOpInterface>]> {
   let summary = "sum of products over contracted dimensions";

@@ -110,7 +110,10 @@ def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "how two elements are 
   let cppNamespace = "::partita::nn";
   let genSpecializedAttr = 0;
 }
-def NN_ComparePredicateAttr : EnumAttr<NN_Dialect, NN_ComparePredicate, "compare">;
+def NN_ComparePredicateAttr : EnumAttr<NN_Dialect, NN_ComparePredicate, "compare"> {
+  // Without the space that an op already prints.
+  let assemblyFormat = "`` $value";
+}
 
 def NN_CompareOp : NN_PointwiseOp<"compare", "comparison; false where a NaN takes part, except `ne`",
     [{ scalar::compare(b, loc, getPredicate(), x[0], x[1], type) }], [SameTypeOperands]> {

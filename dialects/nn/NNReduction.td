@@ -15,7 +15,10 @@ def NN_ReduceKind : I32EnumAttr<"ReduceKind", "how elements are combined", [
   let cppNamespace = "::partita::nn";
   let genSpecializedAttr = 0;
 }
-def NN_ReduceKindAttr : EnumAttr<NN_Dialect, NN_ReduceKind, "reduce_kind">;
+def NN_ReduceKindAttr : EnumAttr<NN_Dialect, NN_ReduceKind, "reduce_kind"> {
+  // Without the space that an op already prints.
+  let assemblyFormat = "`` $value";
+}
 
 def NN_ReduceOp : NN_ValueOp<"reduce"> {
   let summary = "combines the elements along some dimensions, which vanish";

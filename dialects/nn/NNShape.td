@@ -90,6 +90,7 @@ def NN_SliceOp : NN_PermutableShapeOp<"slice"> {
   }];
   let arguments = (ins NN_Tensor:$x, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$limits, DenseI64ArrayAttr:$strides);
   let assemblyFormat = "$x $starts `to` $limits `by` $strides attr-dict `:` type($x) `->` type($result)";
+  let hasCanonicalizer = 1;
 }
 
 def NN_ReverseOp : NN_PermutableShapeOp<"reverse", [SameOperandsAndResultType]> {

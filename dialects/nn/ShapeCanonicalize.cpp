@@ -23,8 +23,6 @@ static LogicalResult mergeReshapes(ReshapeOp op, PatternRewriter &rewriter) {
   return success();
 }
 
-/// A reshape that only adds or drops dimensions of size 1, of a broadcast along
-/// others, is left: a broadcast is free where it stands.
 void ReshapeOp::getCanonicalizationPatterns(RewritePatternSet &results,
                                             MLIRContext *) {
   results.add(mergeReshapes);
@@ -113,6 +111,31 @@ void BroadcastOp::getCanonicalizationPatterns(RewritePatternSet &results,
   results.add(mergeBroadcasts);
   results.add(broadcastToReshape);
   results.add(dropUnitDims);
+}
+
+/// slice(slice(x)) = slice(x)
+static LogicalResult mergeSlices(SliceOp op, PatternRewriter &rewriter) {
+  auto inner = op.getX().getDefiningOp<SliceOp>();
+  if (!inner)
+    return failure();
+  SmallVector<int64_t> starts, limits, strides;
+  for (int64_t dim = 0; dim < op.getType().getRank(); ++dim) {
+    int64_t step = inner.getStrides()[dim];
+    int64_t start = inner.getStarts()[dim] + op.getStarts()[dim] * step;
+    int64_t stride = op.getStrides()[dim] * step;
+    int64_t size = op.getType().getDimSize(dim);
+    starts.push_back(start);
+    strides.push_back(stride);
+    limits.push_back(size == 0 ? start : start + (size - 1) * stride + 1);
+  }
+  rewriter.replaceOpWithNewOp<SliceOp>(op, op.getType(), inner.getX(), starts,
+                                       limits, strides);
+  return success();
+}
+
+void SliceOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                          MLIRContext *) {
+  results.add(mergeSlices);
 }
 
 } // namespace partita::nn

@@ -175,17 +175,13 @@ Value emitF32ToSmallFloat(OpBuilder &b, Location loc, Value x,
   Value overflows = e.cmp(arith::CmpIPredicate::ugt, code, e.i32(f.maxCode));
   code = e.select(overflows, e.i32(overflowCode), code);
 
-  if (isUnsignedZero) {
-    // These formats take infinity for NaN even when they saturate.
-    Value isZero = e.cmp(arith::CmpIPredicate::eq, code, e.i32(0));
-    Value isNaN =
-        e.cmp(arith::CmpIPredicate::uge, magnitude, e.i32(kF32Infinity));
-    code = e.select(isZero, code, e.bitOr(code, sign));
-    return toByte(e.select(isNaN, e.i32(nanCode), code));
-  }
   Value isNaN =
       e.cmp(arith::CmpIPredicate::ugt, magnitude, e.i32(kF32Infinity));
   code = e.select(isNaN, e.i32(nanCode), code);
+  if (isUnsignedZero) {
+    Value isZero = e.cmp(arith::CmpIPredicate::eq, code, e.i32(0));
+    return toByte(e.select(isZero, code, e.bitOr(code, sign)));
+  }
   // A format without NaN has no sign to give to one.
   if (f.nan == NaN::none)
     sign = e.select(isNaN, e.i32(0), sign);
