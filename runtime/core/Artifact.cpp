@@ -12,17 +12,11 @@
 #include "runtime/core/PlanVerifier.h"
 #include "runtime/core/SectionTable.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <map>
 #include <xxhash.h>
 
 namespace partita::runtime {
 namespace {
-
-struct FreeBytes {
-  void operator()(uint8_t *bytes) const { std::free(bytes); }
-};
 
 std::string directoryOf(const std::string &path) {
   size_t slash = path.rfind('/');
@@ -37,11 +31,9 @@ struct Artifact::Impl {
   std::string path;
   std::shared_ptr<const MappedFile> file;
   std::map<std::string, std::shared_ptr<const MappedFile>> weight_files;
-  std::vector<std::unique_ptr<uint8_t, FreeBytes>> copies;
   const abi::Plan *plan = nullptr;
   std::vector<ObjectSection> objects;
   std::vector<const uint8_t *> weights;
-  std::vector<bool> mapped;
 
   Status readPlan(const Section &section);
   Status mapWeights(const Section &section);
@@ -89,26 +81,7 @@ Status Artifact::Impl::mapWeight(const abi::Weight &weight,
           ": the file was cut off or changed; compile the model again");
     base = known->second->data();
   }
-  const uint8_t *data = base ? base + weight.offset() : nullptr;
-  // An ONNX file promises no alignment; kernels want that of the element.
-  size_t element = static_cast<size_t>(elementBytes(weight.dtype()));
-  bool aligned = reinterpret_cast<uintptr_t>(data) % element == 0;
-  if (!aligned) {
-    size_t bytes = static_cast<size_t>(weight.bytes());
-    size_t rounded = (bytes + abi::kSlotAlignment - 1) / abi::kSlotAlignment *
-                     abi::kSlotAlignment;
-    auto *copy = static_cast<uint8_t *>(
-        std::aligned_alloc(abi::kSlotAlignment, rounded));
-    if (!copy)
-      return Status::error("'" + path + "': no memory for " +
-                           std::to_string(bytes) + " bytes of weight '" +
-                           text(weight.name()) + "'");
-    std::memcpy(copy, data, bytes);
-    copies.emplace_back(copy);
-    data = copy;
-  }
-  weights.push_back(data);
-  mapped.push_back(aligned);
+  weights.push_back(base ? base + weight.offset() : nullptr);
   return Status();
 }
 
@@ -155,7 +128,6 @@ const std::vector<ObjectSection> &Artifact::objects() const {
 const uint8_t *Artifact::weight(int index) const {
   return impl->weights[index];
 }
-bool Artifact::weightIsMapped(int index) const { return impl->mapped[index]; }
 
 Status Artifact::verifyWeights() const {
   for (int64_t i = 0; i < length(impl->plan->weights()); ++i) {

@@ -50,11 +50,10 @@ public:
   const abi::Plan &plan() const;
   const std::vector<ObjectSection> &objects() const;
 
-  /// The bytes of Plan.weights[index], read only, aligned to their element.
+  /// The mapped bytes of Plan.weights[index], read only. Those of the weights
+  /// section are aligned to 64 bytes; those of another file lie as they lie
+  /// there, maybe not even aligned to their element.
   const uint8_t *weight(int index) const;
-  /// Whether `weight(index)` lies in a mapped file (and its pages can be given
-  /// back and read again) rather than in an aligned copy.
-  bool weightIsMapped(int index) const;
 
   /// Reads every weight and compares its hash.
   Status verifyWeights() const;

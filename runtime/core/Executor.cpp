@@ -33,8 +33,8 @@ std::string quoted(const flatbuffers::String *name) {
 } // namespace
 
 Executor::Executor(const abi::Plan &plan, int index,
-                   const std::vector<WeightBytes> &weights,
-                   const SessionOptions &options, Communicator &comm)
+                   const WeightPointers &weights, const SessionOptions &options,
+                   Communicator &comm)
     : plan(plan), index(index), device(*plan.devices()->Get(index)),
       weights(weights), profile(options.profile),
       measure(options.measure_arena), comm(comm),
@@ -42,7 +42,7 @@ Executor::Executor(const abi::Plan &plan, int index,
 }
 
 Expected<std::unique_ptr<Executor>> Executor::create(
-    const abi::Plan &plan, int index, const std::vector<WeightBytes> &weights,
+    const abi::Plan &plan, int index, const WeightPointers &weights,
     std::shared_ptr<const KernelLibrary> kernels, const SessionOptions &options,
     const std::vector<int> &cores, Communicator &comm) {
   std::unique_ptr<Executor> self(
@@ -201,8 +201,8 @@ DeviceMemory Executor::memory() const {
   std::set<int64_t> counted;
   for (int64_t i = 0; i < length(device.slots()); ++i) {
     const abi::Slot &slot = *device.slots()->Get(i);
-    if (slot.space() != abi::Space::weight || !weights[slot.offset()].mapped ||
-        cpu->onednn().hasPacked(weights[slot.offset()].data, slot.bytes()))
+    if (slot.space() != abi::Space::weight ||
+        cpu->onednn().hasPacked(weights[slot.offset()], slot.bytes()))
       continue;
     if (counted.insert(slot.offset()).second)
       memory.mapped += slot.bytes();

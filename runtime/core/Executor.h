@@ -20,8 +20,7 @@ class Executor {
 public:
   /// Creates the device, runs its load program and prepares its program.
   static Expected<std::unique_ptr<Executor>>
-  create(const abi::Plan &plan, int index,
-         const std::vector<WeightBytes> &weights,
+  create(const abi::Plan &plan, int index, const WeightPointers &weights,
          std::shared_ptr<const KernelLibrary> kernels,
          const SessionOptions &options, const std::vector<int> &cores,
          Communicator &comm);
@@ -51,8 +50,7 @@ private:
     const Instance *instance;
   };
 
-  Executor(const abi::Plan &plan, int index,
-           const std::vector<WeightBytes> &weights,
+  Executor(const abi::Plan &plan, int index, const WeightPointers &weights,
            const SessionOptions &options, Communicator &comm);
   Status prepare();
   Status execute(int index, const Entry &entry, const StepBinding &binding);
@@ -64,7 +62,7 @@ private:
   const abi::Plan &plan;
   const int index;
   const abi::Device &device;
-  const std::vector<WeightBytes> &weights;
+  const WeightPointers &weights;
   const bool profile, measure;
   Communicator &comm;
   std::unique_ptr<CpuDevice> cpu;

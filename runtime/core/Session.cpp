@@ -51,7 +51,7 @@ struct Session::Impl {
   SessionOptions options;
   std::shared_ptr<Communicator> comm;
   std::shared_ptr<const KernelLibrary> kernels;
-  std::vector<WeightBytes> weights;
+  WeightPointers weights;
   std::vector<int> cores;
   std::vector<Worker> workers;
   std::unique_ptr<SavedAffinity> affinity; ///< of a session without threads
@@ -141,8 +141,7 @@ Status Session::Impl::load() {
         " devices and has no device " + std::to_string(options.device) +
         ": start one process for each of its devices");
   for (int64_t i = 0; i < length(plan().weights()); ++i)
-    weights.push_back({artifact->weight(static_cast<int>(i)),
-                       artifact->weightIsMapped(static_cast<int>(i))});
+    weights.push_back(artifact->weight(static_cast<int>(i)));
   if (Status status = loadKernels(); !status.ok())
     return status;
   cores = ThreadTeam::availableCores();

@@ -66,14 +66,14 @@ private:
 } // namespace
 
 CpuDevice::CpuDevice(const abi::Plan &plan, int index,
-                     const std::vector<WeightBytes> &weights, int threads,
+                     const WeightPointers &weights, int threads,
                      const std::vector<int> &cores)
     : plan(plan), device(*plan.devices()->Get(index)), weights(weights),
       team(threads, cores) {}
 
 Expected<std::unique_ptr<CpuDevice>>
 CpuDevice::create(const abi::Plan &plan, int index,
-                  const std::vector<WeightBytes> &weights,
+                  const WeightPointers &weights,
                   std::shared_ptr<const KernelLibrary> kernels, int threads,
                   const std::vector<int> &cores) {
   std::unique_ptr<CpuDevice> self(
@@ -105,7 +105,7 @@ uint8_t *CpuDevice::slot(int index) const {
   case abi::Space::constant:
     return constants.data() + slot.offset();
   case abi::Space::weight:
-    return const_cast<uint8_t *>(weights[slot.offset()].data);
+    return const_cast<uint8_t *>(weights[slot.offset()]);
   case abi::Space::argument:
     break;
   }
@@ -123,6 +123,25 @@ const abi::Slot &CpuDevice::boundSlot(int slot, const Bindings *bindings,
   return *found;
 }
 
+/// A kernel may rely on its operands being aligned to their element; the
+/// library and copies do not.
+Expected<void *> CpuDevice::alignedSlot(int slot, const Bindings *bindings) {
+  int bound;
+  const abi::Slot &found = boundSlot(slot, bindings, bound);
+  uint8_t *data = this->slot(bound);
+  if (reinterpret_cast<uintptr_t>(data) % elementBytes(found.dtype()) == 0)
+    return static_cast<void *>(data);
+  Arena &copy = aligned_weights[found.offset()];
+  if (!copy.data()) {
+    auto made = Arena::map(found.bytes(), "an aligned copy of a weight");
+    if (!made)
+      return made.status();
+    copy = std::move(*made);
+    std::memcpy(copy.data(), data, static_cast<size_t>(found.bytes()));
+  }
+  return static_cast<void *>(copy.data());
+}
+
 Operand CpuDevice::operand(const abi::View &view,
                            const Bindings *bindings) const {
   Operand operand;
@@ -135,8 +154,7 @@ Operand CpuDevice::operand(const abi::View &view,
     operand.strides.assign(view.strides()->begin(), view.strides()->end());
   operand.constant = slot.space() == abi::Space::weight ||
                      slot.space() == abi::Space::constant;
-  operand.mapped =
-      slot.space() == abi::Space::weight && weights[slot.offset()].mapped;
+  operand.mapped = slot.space() == abi::Space::weight;
   return operand;
 }
 
@@ -150,8 +168,12 @@ CpuDevice::prepare(const abi::Instruction &instruction,
   };
   if (const abi::Dispatch *dispatch = instruction.work_as_Dispatch()) {
     std::vector<void *> buffers;
-    for (int slot : *dispatch->operands())
-      buffers.push_back(address(slot));
+    for (int slot : *dispatch->operands()) {
+      auto buffer = alignedSlot(slot, bindings);
+      if (!buffer)
+        return buffer.status();
+      buffers.push_back(*buffer);
+    }
     return std::unique_ptr<Task>(
         new KernelTask(kernels->kernel(dispatch->kernel()), std::move(buffers),
                        dispatch->extent(), dispatch->grain(), team));

@@ -21,11 +21,8 @@
 
 namespace partita::runtime {
 
-/// Bytes of Plan.weights[index], and whether they lie in a mapped file.
-struct WeightBytes {
-  const uint8_t *data = nullptr;
-  bool mapped = false;
-};
+/// Where each of Plan.weights is mapped, maybe not aligned to its element.
+using WeightPointers = std::vector<const uint8_t *>;
 
 /// Instructions of a unit (or of the load program) for one set of bindings.
 struct Instance {
@@ -37,8 +34,7 @@ public:
   /// Allocates arena and constant region and runs the load program. `plan` has
   /// been verified; it and `weights` outlive the device.
   static Expected<std::unique_ptr<CpuDevice>>
-  create(const abi::Plan &plan, int index,
-         const std::vector<WeightBytes> &weights,
+  create(const abi::Plan &plan, int index, const WeightPointers &weights,
          std::shared_ptr<const KernelLibrary> kernels, int threads,
          const std::vector<int> &cores);
 
@@ -51,7 +47,8 @@ public:
   /// `prepare` and before anything runs.
   Status finish();
 
-  /// Address of a slot that is no argument.
+  /// Address of a slot that is no argument. A weight's may not be aligned to
+  /// its element.
   uint8_t *slot(int index) const;
 
   uint8_t *arena() const { return arena_bytes.data(); }
@@ -62,13 +59,13 @@ public:
   size_t arenaBytes() const { return arena_bytes.size(); }
 
 private:
-  CpuDevice(const abi::Plan &plan, int index,
-            const std::vector<WeightBytes> &weights, int threads,
-            const std::vector<int> &cores);
+  CpuDevice(const abi::Plan &plan, int index, const WeightPointers &weights,
+            int threads, const std::vector<int> &cores);
 
   using Bindings = flatbuffers::Vector<int32_t>;
   const abi::Slot &boundSlot(int slot, const Bindings *bindings,
                              int &bound) const;
+  Expected<void *> alignedSlot(int slot, const Bindings *bindings);
   Operand operand(const abi::View &view, const Bindings *bindings) const;
   Expected<std::unique_ptr<Task>> prepare(const abi::Instruction &instruction,
                                           const Bindings *bindings, bool pack);
@@ -77,10 +74,12 @@ private:
 
   const abi::Plan &plan;
   const abi::Device &device;
-  const std::vector<WeightBytes> &weights;
+  const WeightPointers &weights;
   std::shared_ptr<const KernelLibrary> kernels;
   ThreadTeam team;
   Arena arena_bytes, constants, scratch;
+  /// Weights that a kernel reads and that no file has aligned, by their number.
+  std::map<int64_t, Arena> aligned_weights;
   std::unique_ptr<OnednnContext> context;
   std::map<std::pair<int, std::vector<int>>, std::unique_ptr<Instance>>
       instances;

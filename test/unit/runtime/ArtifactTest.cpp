@@ -178,9 +178,7 @@ TEST_F(ArtifactTest, ReadsExternalWeights) {
     ASSERT_EQ(open(planWithExternal("sub/w.bin", offset, 4)), "");
     auto artifact = Artifact::open(path);
     const uint8_t *data = (*artifact)->weight(0);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 4, 0u);
-    EXPECT_EQ(*reinterpret_cast<const float *>(data), 7);
-    EXPECT_EQ((*artifact)->weightIsMapped(0), offset == 12);
+    EXPECT_EQ(std::memcmp(data, &value, 4), 0);
     EXPECT_NE((*artifact)->verifyWeights().message().find("weight 'w'"),
               std::string::npos);
   }

@@ -40,6 +40,11 @@ std::unique_ptr<Session> makeSession(const PlanSpec &plan,
   return session ? std::move(*session) : nullptr;
 }
 
+std::string fileName(const std::string &name) {
+  std::string path = temporary(name);
+  return path.substr(path.rfind('/') + 1);
+}
+
 Values counting(size_t count, float first) {
   Values values(count);
   for (size_t i = 0; i < count; ++i)
@@ -223,6 +228,36 @@ TEST(Session, LoadProgram) {
   DeviceMemory memory = session->memory()[0];
   EXPECT_EQ(memory.constants, n * n * 4);
   EXPECT_EQ(memory.mapped, n * n * 4);
+}
+
+TEST(Session, WeightsOfAnotherFileNeedNoAlignment) {
+  const int64_t n = 24;
+  Values w = counting(n * n, -100), x = counting(2 * n, 0), y(2 * n);
+  PlanSpec plan = planWithLoadProgram(w, n);
+  // y += x . w, where the library packs w from the file as well.
+  InstructionSpec dot = plan.devices[0].units[0].instructions[0];
+  dot.views[1] = plan.view(0, 0);
+  PostOpSpec sum;
+  sum.kind = abi::PostOpKind::sum;
+  dot.post_ops = {sum};
+  plan.devices[0].units[0].instructions.push_back(dot);
+  std::string name = fileName("unaligned.bin");
+  std::vector<uint8_t> bytes(3 + w.size() * 4);
+  std::memcpy(bytes.data() + 3, w.data(), w.size() * 4);
+  writeFile(temporary("unaligned.bin"), bytes);
+  plan.weights[0].file = name;
+  plan.weights[0].offset = 3;
+  auto session = makeSession(plan);
+  ::unlink(temporary("unaligned.bin").c_str());
+  ASSERT_TRUE(session);
+  ASSERT_TRUE(runOnce(*session, 1, x, y).ok());
+  for (int64_t r = 0; r < 2; ++r)
+    for (int64_t c = 0; c < n; ++c) {
+      double expected = 0;
+      for (int64_t k = 0; k < n; ++k)
+        expected += 3.0 * x[r * n + k] * w[k * n + c];
+      ASSERT_NEAR(y[r * n + c], expected, 1e-5 * std::abs(expected) + 0.1);
+    }
 }
 
 TEST(Session, EveryThreadFlushesDenormals) {
