@@ -15,10 +15,7 @@ def NN_ImageLayout : I32EnumAttr<"ImageLayout", "where a tensor of images has it
   let cppNamespace = "::partita::nn";
   let genSpecializedAttr = 0;
 }
-def NN_ImageLayoutAttr : EnumAttr<NN_Dialect, NN_ImageLayout, "layout"> {
-  // Without the space that an op already prints.
-  let assemblyFormat = "`` $value";
-}
+def NN_ImageLayoutAttr : EnumAttr<NN_Dialect, NN_ImageLayout, "layout">;
 
 def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ShardableOpInterface>]> {
   let summary = "sum of products over contracted dimensions";
@@ -71,7 +68,7 @@ def NN_ConvOp : NN_ValueOp<"conv"> {
     DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high, I64Attr:$groups);
   let results = (outs NN_NumberTensor:$result);
   let assemblyFormat = [{
-    $x `,` $weights $layout `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
+    $x `,` $weights `` $layout `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
     `groups` $groups attr-dict `:` type($x) `,` type($weights) `->` type($result)
   }];
   let hasVerifier = 1;

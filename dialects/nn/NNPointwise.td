@@ -110,16 +110,13 @@ def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "how two elements are 
   let cppNamespace = "::partita::nn";
   let genSpecializedAttr = 0;
 }
-def NN_ComparePredicateAttr : EnumAttr<NN_Dialect, NN_ComparePredicate, "compare"> {
-  // Without the space that an op already prints.
-  let assemblyFormat = "`` $value";
-}
+def NN_ComparePredicateAttr : EnumAttr<NN_Dialect, NN_ComparePredicate, "compare">;
 
 def NN_CompareOp : NN_PointwiseOp<"compare", "comparison; false where a NaN takes part, except `ne`",
     [{ scalar::compare(b, loc, getPredicate(), x[0], x[1], type) }], [SameTypeOperands]> {
   let arguments = (ins NN_ComparePredicateAttr:$predicate, NN_NumberTensor:$lhs, NN_NumberTensor:$rhs);
   let results = (outs NN_BoolTensor:$result);
-  let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
+  let assemblyFormat = "`` $predicate $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
 }
 
 def NN_SelectOp : NN_PointwiseOp<"select", "on_true where the predicate holds, on_false elsewhere",

@@ -15,10 +15,7 @@ def NN_ReduceKind : I32EnumAttr<"ReduceKind", "how elements are combined", [
   let cppNamespace = "::partita::nn";
   let genSpecializedAttr = 0;
 }
-def NN_ReduceKindAttr : EnumAttr<NN_Dialect, NN_ReduceKind, "reduce_kind"> {
-  // Without the space that an op already prints.
-  let assemblyFormat = "`` $value";
-}
+def NN_ReduceKindAttr : EnumAttr<NN_Dialect, NN_ReduceKind, "reduce_kind">;
 
 def NN_ReduceOp : NN_ValueOp<"reduce"> {
   let summary = "combines the elements along some dimensions, which vanish";
@@ -36,7 +33,7 @@ def NN_ReduceOp : NN_ValueOp<"reduce"> {
   }];
   let arguments = (ins NN_ReduceKindAttr:$kind, NN_NumberTensor:$x, DenseI64ArrayAttr:$dims);
   let results = (outs NN_NumberTensor:$result);
-  let assemblyFormat = "$kind $x $dims attr-dict `:` type($x) `->` type($result)";
+  let assemblyFormat = "`` $kind $x $dims attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }
@@ -60,7 +57,7 @@ def NN_WindowReduceOp : NN_ValueOp<"window_reduce", [DeclareOpInterfaceMethods<N
     DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high);
   let results = (outs NN_NumberTensor:$result);
   let assemblyFormat = [{
-    $kind $x `window` $window `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
+    `` $kind $x `window` $window `strides` $strides `dilations` $dilations `pads` $pads_low `x` $pads_high
     attr-dict `:` type($x) `->` type($result)
   }];
   let hasVerifier = 1;
