@@ -1,0 +1,37 @@
+//===- Balance.h - Cuts a chain of clusters into stages ---------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_PIPELINE_BALANCE_H
+#define PARTITA_COMPILER_PIPELINE_BALANCE_H
+
+#include <vector>
+
+namespace partita::pipeline {
+
+/// A value that one cluster makes (`producer` -1: an input of the model) and
+/// others read. `transferNs` is the time it takes to bring it to another stage.
+struct BalanceValue {
+  int producer = -1;
+  std::vector<int> consumers;
+  double transferNs = 0;
+};
+
+/// The stage of each cluster. The clusters, in a topological order, are cut
+/// into min(stages, clusters) runs that are not empty, so that the slowest
+/// stage is as fast as can be; a stage takes `unitNs`, the time of its
+/// clusters, and the time of each value that it reads and an earlier stage
+/// makes, once. Exact, by dynamic programming over the cuts: for k stages over
+/// the first j clusters,
+///   best(k, j) = min over i of max(best(k - 1, i), stage(i, j)).
+/// Among equals the one that transfers least. Time: clusters^2 * stages.
+std::vector<int> balanceStages(const std::vector<double> &clusterNs,
+                               const std::vector<BalanceValue> &values,
+                               int stages, double unitNs);
+
+} // namespace partita::pipeline
+
+#endif // PARTITA_COMPILER_PIPELINE_BALANCE_H

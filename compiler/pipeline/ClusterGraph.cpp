@@ -1,0 +1,201 @@
+//===- ClusterGraph.cpp - What must stay together, and what flows ---------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/ClusterGraph.h"
+
+#include "dialects/nn/NNDialect.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+#include <map>
+#include <set>
+
+using namespace mlir;
+
+namespace partita::pipeline {
+
+FailureOr<func::FuncOp> getModelFunction(ModuleOp module) {
+  func::FuncOp found;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    if (found)
+      return function.emitError("the module has several functions; a model is "
+                                "one function");
+    found = function;
+  }
+  if (!found)
+    return module.emitError("the module has no function with a body");
+  if (!llvm::hasSingleElement(found.getBody()))
+    return found.emitError("the model's function must be one block");
+  return found;
+}
+
+SmallVector<Operation *> getActiveOps(Block &block) {
+  SmallVector<Operation *> active;
+  llvm::DenseSet<Value> dependent(block.getArguments().begin(),
+                                  block.getArguments().end());
+  for (Operation &op : block.without_terminator()) {
+    if (llvm::none_of(op.getOperands(),
+                      [&](Value value) { return dependent.contains(value); }))
+      continue;
+    dependent.insert_range(op.getResults());
+    active.push_back(&op);
+  }
+  return active;
+}
+
+namespace {
+
+class Builder {
+public:
+  Builder(func::FuncOp function, const MachineModel &machine)
+      : function(function), machine(machine) {}
+
+  FailureOr<ClusterGraph> build() {
+    group();
+    if (failed(sort()))
+      return failure();
+    for (ClusterNode &node : graph.nodes)
+      price(node);
+    collectValues();
+    return std::move(graph);
+  }
+
+private:
+  /// Puts ops into nodes, numbered in the order of their first op.
+  void group() {
+    std::map<int64_t, int> nodeOfCluster;
+    for (Operation *op : getActiveOps(function.getBody().front())) {
+      int node = -1;
+      if (auto cluster = op->getAttrOfType<IntegerAttr>(nn::kClusterAttr)) {
+        auto [it, isNew] = nodeOfCluster.emplace(
+            cluster.getInt(), static_cast<int>(graph.nodes.size()));
+        node = it->second;
+      } else if (isa<nn::ReshapeOp>(op)) {
+        Operation *producer = op->getOperand(0).getDefiningOp();
+        if (producer && graph.nodeOf.count(producer))
+          node = graph.nodeOf[producer];
+      }
+      if (node < 0)
+        node = graph.nodes.size();
+      if (node == static_cast<int>(graph.nodes.size()))
+        graph.nodes.emplace_back();
+      graph.nodes[node].ops.push_back(op);
+      graph.nodeOf[op] = node;
+    }
+  }
+
+  /// Renumbers the nodes topologically; of those that could come next, the one
+  /// that begins first in the function.
+  LogicalResult sort() {
+    size_t count = graph.nodes.size();
+    std::vector<std::set<int>> successors(count);
+    std::vector<int> waits(count, 0);
+    for (auto [index, node] : llvm::enumerate(graph.nodes))
+      for (Operation *op : node.ops)
+        for (Value operand : op->getOperands())
+          if (Operation *producer = operand.getDefiningOp()) {
+            auto it = graph.nodeOf.find(producer);
+            if (it != graph.nodeOf.end() && it->second != int(index) &&
+                successors[it->second].insert(index).second)
+              ++waits[index];
+          }
+    std::set<int> ready;
+    for (size_t i = 0; i < count; ++i)
+      if (!waits[i])
+        ready.insert(i);
+    std::vector<ClusterNode> sorted;
+    while (!ready.empty()) {
+      int node = *ready.begin();
+      ready.erase(ready.begin());
+      sorted.push_back(std::move(graph.nodes[node]));
+      waits[node] = -1;
+      for (int successor : successors[node])
+        if (--waits[successor] == 0)
+          ready.insert(successor);
+    }
+    if (sorted.size() != count) {
+      InFlightDiagnostic diagnostic =
+          function.emitError("clusters depend on each other in a cycle; one of "
+                             "them holds ");
+      for (size_t i = 0; i < count; ++i)
+        if (waits[i] > 0) {
+          for (Operation *op : ArrayRef(graph.nodes[i].ops).take_front(4))
+            diagnostic << "'" << nn::getNodeName(op) << "' ";
+          break;
+        }
+      return diagnostic;
+    }
+    graph.nodes = std::move(sorted);
+    for (auto [index, node] : llvm::enumerate(graph.nodes))
+      for (Operation *op : node.ops)
+        graph.nodeOf[op] = index;
+    return success();
+  }
+
+  void price(ClusterNode &node) {
+    llvm::DenseSet<Operation *> inside(node.ops.begin(), node.ops.end());
+    llvm::DenseSet<Value> counted;
+    int64_t bytes = 0;
+    double most = -1;
+    bool moves = false;
+    for (Operation *op : node.ops) {
+      double ns = machine.clusterNs(op, 0);
+      if (ns > most) {
+        most = ns;
+        node.heaviest = op;
+      }
+      moves |= !isa<nn::ReshapeOp>(op);
+      for (Value operand : op->getOperands())
+        if (!inside.contains(operand.getDefiningOp()) &&
+            counted.insert(operand).second)
+          bytes += nn::getByteSize(operand.getType());
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) {
+              return !inside.contains(user);
+            }))
+          bytes += nn::getByteSize(result.getType());
+    }
+    node.ns = moves ? machine.clusterNs(node.ops, bytes) : 0;
+  }
+
+  void collectValues() {
+    auto add = [&](Value value, int producer) {
+      ClusterValue flowing{value, producer, {}};
+      for (Operation *user : value.getUsers()) {
+        auto it = graph.nodeOf.find(user);
+        if (it != graph.nodeOf.end() && it->second != producer)
+          flowing.consumers.push_back(it->second);
+      }
+      llvm::sort(flowing.consumers);
+      flowing.consumers.erase(llvm::unique(flowing.consumers),
+                              flowing.consumers.end());
+      if (!flowing.consumers.empty())
+        graph.values.push_back(std::move(flowing));
+    };
+    for (BlockArgument argument : function.getArguments())
+      add(argument, -1);
+    for (auto [index, node] : llvm::enumerate(graph.nodes))
+      for (Operation *op : node.ops)
+        for (Value result : op->getResults())
+          add(result, index);
+  }
+
+  func::FuncOp function;
+  const MachineModel &machine;
+  ClusterGraph graph;
+};
+
+} // namespace
+
+FailureOr<ClusterGraph> ClusterGraph::build(func::FuncOp function,
+                                            const MachineModel &machine) {
+  return Builder(function, machine).build();
+}
+
+} // namespace partita::pipeline

@@ -1,0 +1,62 @@
+//===- Decision.h - Attributes that carry the partition's decision -*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_PIPELINE_DECISION_H
+#define PARTITA_COMPILER_PIPELINE_DECISION_H
+
+#include "dialects/dist/DistDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace partita::pipeline {
+
+/// On the function, besides those of the dist dialect: the blocks of each
+/// stage, an array of arrays of strings. Absent: no stages were named.
+inline constexpr llvm::StringLiteral kStageBlocksAttr = "dist.stage_blocks";
+/// On the function: the blocks' names in their order, where stages are not
+/// named.
+inline constexpr llvm::StringLiteral kBlockOrderAttr = "dist.block_order";
+/// On the function: how blocks become stages, `same_as_device` or
+/// `auto_increment`.
+inline constexpr llvm::StringLiteral kAutoStageAttr = "dist.auto_stage";
+/// On the function: how many devices there are. `dist.devices` has one entry a
+/// stage.
+inline constexpr llvm::StringLiteral kDeviceCountAttr = "dist.device_count";
+
+inline int64_t getStage(mlir::Operation *op) {
+  auto stage = op->getAttrOfType<mlir::IntegerAttr>(dist::kStageAttr);
+  return stage ? stage.getInt() : -1;
+}
+
+inline llvm::StringRef getBlockName(mlir::Operation *op) {
+  auto block = op->getAttrOfType<mlir::StringAttr>(dist::kBlockAttr);
+  return block ? block.getValue() : llvm::StringRef();
+}
+
+inline int64_t getInteger(mlir::Operation *op, llvm::StringRef name,
+                          int64_t otherwise) {
+  auto value = op->getAttrOfType<mlir::IntegerAttr>(name);
+  return value ? value.getInt() : otherwise;
+}
+
+inline llvm::StringRef getString(mlir::Operation *op, llvm::StringRef name,
+                                 llvm::StringRef otherwise) {
+  auto value = op->getAttrOfType<mlir::StringAttr>(name);
+  return value ? value.getValue() : otherwise;
+}
+
+inline llvm::SmallVector<int64_t> getDevices(mlir::Operation *function) {
+  auto devices =
+      function->getAttrOfType<mlir::DenseI64ArrayAttr>(dist::kDevicesAttr);
+  return devices ? llvm::SmallVector<int64_t>(devices.asArrayRef())
+                 : llvm::SmallVector<int64_t>{};
+}
+
+} // namespace partita::pipeline
+
+#endif // PARTITA_COMPILER_PIPELINE_DECISION_H

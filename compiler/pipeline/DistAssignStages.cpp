@@ -1,0 +1,332 @@
+//===- DistAssignStages.cpp - Which stage computes what -------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/Balance.h"
+#include "compiler/pipeline/ClusterGraph.h"
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/PartitionFile.h"
+#include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/StageOrder.h"
+
+#include "dialects/nn/NNDialect.h"
+
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace partita::pipeline {
+#define GEN_PASS_DEF_DISTASSIGNSTAGESPASS
+#include "compiler/pipeline/Passes.h.inc"
+} // namespace partita::pipeline
+
+using namespace mlir;
+
+namespace partita::pipeline {
+namespace {
+
+class StageAssigner {
+public:
+  StageAssigner(func::FuncOp function, ClusterGraph &graph,
+                const MachineModel &machine)
+      : function(function), graph(graph), machine(machine),
+        builder(function.getContext()), devices(getDevices(function)),
+        deviceCount(getInteger(function, kDeviceCountAttr, 0)) {}
+
+  LogicalResult assign() {
+    bool hasBlocks = false, hasStages = false;
+    for (const ClusterNode &node : graph.nodes)
+      for (Operation *op : node.ops) {
+        hasBlocks |= op->hasAttr(dist::kBlockAttr);
+        hasStages |= op->hasAttr(dist::kAnnotatedStageAttr);
+      }
+    if (function->hasAttr(kStageBlocksAttr) || hasBlocks) {
+      if (failed(fromBlocks()))
+        return failure();
+    } else if (hasStages) {
+      if (failed(fromAnnotations()))
+        return failure();
+    } else {
+      balance();
+    }
+    if (failed(chooseDevices()))
+      return failure();
+    write();
+    return success(succeeded(getStageOrder(function)));
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // From blocks
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult fromBlocks() {
+    llvm::StringMap<int64_t> stageOfBlock;
+    if (auto named = function->getAttrOfType<ArrayAttr>(kStageBlocksAttr)) {
+      for (auto [stage, blocks] :
+           llvm::enumerate(named.getAsRange<ArrayAttr>())) {
+        stages.emplace_back();
+        for (auto block : blocks.getAsRange<StringAttr>()) {
+          stageOfBlock[block.getValue()] = stage;
+          stages.back().push_back(block.str());
+        }
+      }
+    } else if (failed(stagesOfBlocks(stageOfBlock))) {
+      return failure();
+    }
+    for (ClusterNode &node : graph.nodes) {
+      llvm::StringRef block = getBlockName(node.heaviest);
+      auto it = stageOfBlock.find(block);
+      if (it == stageOfBlock.end())
+        return node.heaviest->emitError()
+               << "'" << nn::getNodeName(node.heaviest) << "' is in "
+               << (block.empty() ? "no block" : ("block '" + block + "'").str())
+               << ", which is in no stage";
+      remarkIfCut(node, stageOfBlock);
+      stageOf.push_back(it->second);
+      blockOf.push_back(block.str());
+    }
+    return success();
+  }
+
+  /// Stages where only blocks were named.
+  LogicalResult stagesOfBlocks(llvm::StringMap<int64_t> &stageOfBlock) {
+    SmallVector<std::string> order;
+    if (auto named = function->getAttrOfType<ArrayAttr>(kBlockOrderAttr)) {
+      for (auto block : named.getAsRange<StringAttr>())
+        order.push_back(block.str());
+    } else {
+      for (const ClusterNode &node : graph.nodes)
+        for (Operation *op : node.ops)
+          if (StringRef block = getBlockName(op);
+              !block.empty() && !llvm::is_contained(order, block))
+            order.push_back(block.str());
+    }
+    if (!devices.empty() && devices.size() != order.size())
+      return function.emitError("there are ")
+             << devices.size() << " devices for " << order.size()
+             << " blocks: name the device of each block, or name `stages`";
+    bool sameDevice = getString(function, kAutoStageAttr, "same_as_device") ==
+                          "same_as_device" &&
+                      !devices.empty();
+    SmallVector<int64_t> stageDevices;
+    for (auto [index, block] : llvm::enumerate(order)) {
+      size_t stage = stages.size();
+      if (sameDevice)
+        stage = llvm::find(stageDevices, devices[index]) - stageDevices.begin();
+      if (stage == stages.size()) {
+        stages.emplace_back();
+        stageDevices.push_back(devices.empty() ? int64_t(index)
+                                               : devices[index]);
+      }
+      stages[stage].push_back(block);
+      stageOfBlock[block] = stage;
+    }
+    if (!devices.empty())
+      devices = stageDevices;
+    return success();
+  }
+
+  void remarkIfCut(ClusterNode &node,
+                   const llvm::StringMap<int64_t> &stageOfBlock) {
+    auto stage = [&](Operation *op) {
+      return stageOfBlock.lookup(getBlockName(op));
+    };
+    for (Operation *op : node.ops)
+      if (stage(op) != stage(node.heaviest)) {
+        node.heaviest->emitRemark()
+            << "blocks '" << getBlockName(op) << "' and '"
+            << getBlockName(node.heaviest)
+            << "' cut operations that are computed together; '"
+            << nn::getNodeName(op) << "' goes with '"
+            << nn::getNodeName(node.heaviest) << "' to stage "
+            << stage(node.heaviest);
+        return;
+      }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // From the model's own annotations
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult fromAnnotations() {
+    int64_t most = 0;
+    for (ClusterNode &node : graph.nodes) {
+      // The heaviest op that says something decides for its cluster.
+      Operation *decides = nullptr;
+      double heaviest = -1;
+      for (Operation *op : node.ops)
+        if (op->hasAttr(dist::kAnnotatedStageAttr))
+          if (double ns = machine.clusterNs(op, 0); ns > heaviest) {
+            heaviest = ns;
+            decides = op;
+          }
+      int64_t stage =
+          decides ? getInteger(decides, dist::kAnnotatedStageAttr, 0) : -1;
+      if (decides && (stage < 0 || stage >= kMostDevices))
+        return decides->emitError()
+               << "'" << nn::getNodeName(decides) << "' names stage " << stage
+               << "; stages are 0 to " << kMostDevices - 1;
+      stageOf.push_back(stage);
+      most = std::max(most, stage);
+    }
+    for (const ClusterValue &value : graph.values) // in order of producers
+      if (value.producer >= 0)
+        for (int consumer : value.consumers)
+          if (!isAnnotated(consumer))
+            stageOf[consumer] =
+                std::max(stageOf[consumer], stageOf[value.producer]);
+    for (const ClusterValue &value : llvm::reverse(graph.values))
+      if (value.producer >= 0 && stageOf[value.producer] < 0)
+        for (int consumer : value.consumers)
+          if (stageOf[consumer] >= 0 &&
+              (stageOf[value.producer] < 0 ||
+               stageOf[consumer] < stageOf[value.producer]))
+            stageOf[value.producer] = stageOf[consumer];
+    for (int64_t s = 0; s <= most; ++s)
+      stages.emplace_back();
+    nameBlocksByStage("S");
+    return success();
+  }
+
+  bool isAnnotated(int node) const {
+    return llvm::any_of(graph.nodes[node].ops, [](Operation *op) {
+      return op->hasAttr(dist::kAnnotatedStageAttr);
+    });
+  }
+
+  void nameBlocksByStage(StringRef prefix) {
+    for (int64_t &stage : stageOf) {
+      stage = std::max<int64_t>(stage, 0);
+      std::string name = (prefix + Twine(stage)).str();
+      if (stages[stage].empty())
+        stages[stage].push_back(name);
+      blockOf.push_back(name);
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // By the cost model
+  //===--------------------------------------------------------------------===//
+
+  void balance() {
+    int64_t count = !devices.empty() ? int64_t(devices.size())
+                                     : std::max<int64_t>(deviceCount, 1);
+    std::vector<double> ns;
+    for (const ClusterNode &node : graph.nodes)
+      ns.push_back(node.ns);
+    std::vector<BalanceValue> values;
+    for (const ClusterValue &value : graph.values)
+      values.push_back(
+          {value.producer,
+           std::vector<int>(value.consumers.begin(), value.consumers.end()),
+           machine.transferNs(nn::getByteSize(value.value.getType()))});
+    for (int stage : balanceStages(ns, values, count, machine.unitNs))
+      stageOf.push_back(stage);
+    // A device of the list that gets nothing keeps its empty stage.
+    int64_t made = !devices.empty()  ? count
+                   : stageOf.empty() ? 1
+                                     : stageOf.back() + 1;
+    stages.resize(made);
+    if (int64_t used = stageOf.empty() ? 1 : stageOf.back() + 1; used < made)
+      function.emitRemark()
+          << made - used << " of " << made
+          << " stages stay empty: the model has only " << graph.nodes.size()
+          << " operations that can be parted";
+    nameBlocksByStage("B");
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Devices
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult chooseDevices() {
+    if (stages.empty())
+      stages.emplace_back();
+    int64_t count = deviceCount > 0 ? deviceCount : stages.size();
+    if (devices.empty())
+      for (size_t stage = 0; stage < stages.size(); ++stage)
+        devices.push_back(stage % count);
+    if (devices.size() != stages.size())
+      return function.emitError("there are ")
+             << devices.size() << " devices for " << stages.size()
+             << " stages: name one for each stage";
+    size_t before = stages.size();
+    for (int64_t device = 0; device < count; ++device)
+      if (!llvm::is_contained(devices, device)) {
+        devices.push_back(device);
+        stages.emplace_back();
+      }
+    if (stages.size() > before)
+      function.emitRemark()
+          << stages.size() - before << " of " << count
+          << " devices stay empty: there are only " << before << " stages";
+    deviceCount = count;
+    return success();
+  }
+
+  void write() {
+    for (auto [index, node] : llvm::enumerate(graph.nodes))
+      for (Operation *op : node.ops) {
+        op->setAttr(dist::kStageAttr,
+                    builder.getI64IntegerAttr(stageOf[index]));
+        op->setAttr(dist::kBlockAttr, builder.getStringAttr(blockOf[index]));
+      }
+    function->setAttr(dist::kDevicesAttr,
+                      builder.getDenseI64ArrayAttr(devices));
+    function->setAttr(kDeviceCountAttr, builder.getI64IntegerAttr(deviceCount));
+    SmallVector<Attribute> lists;
+    for (const SmallVector<std::string> &blocks : stages) {
+      SmallVector<Attribute> names;
+      for (const std::string &block : blocks)
+        names.push_back(builder.getStringAttr(block));
+      lists.push_back(builder.getArrayAttr(names));
+    }
+    function->setAttr(kStageBlocksAttr, builder.getArrayAttr(lists));
+    function->removeAttr(kBlockOrderAttr);
+    function->removeAttr(kAutoStageAttr);
+    if (!function->hasAttr(dist::kStrategyAttr))
+      function->setAttr(dist::kStrategyAttr,
+                        builder.getStringAttr(getStrategies().front()));
+    if (!function->hasAttr(dist::kScheduleAttr))
+      function->setAttr(dist::kScheduleAttr,
+                        builder.getStringAttr(getSchedules().front()));
+    if (!function->hasAttr(dist::kMicroBatchesAttr)) {
+      // Twice the stages keep a pipeline busy for most of a step.
+      llvm::SmallSet<int64_t, 8> used(stageOf.begin(), stageOf.end());
+      bool flows = used.size() > 1 &&
+                   getString(function, dist::kStrategyAttr, "") == "pipelined";
+      function->setAttr(dist::kMicroBatchesAttr,
+                        builder.getI64IntegerAttr(flows ? 2 * used.size() : 1));
+    }
+  }
+
+  func::FuncOp function;
+  ClusterGraph &graph;
+  const MachineModel &machine;
+  Builder builder;
+  SmallVector<int64_t> devices; // by stage
+  int64_t deviceCount;
+  SmallVector<SmallVector<std::string>> stages; // blocks, by stage
+  std::vector<int64_t> stageOf;                 // by node
+  std::vector<std::string> blockOf;
+};
+
+struct DistAssignStagesPass
+    : impl::DistAssignStagesPassBase<DistAssignStagesPass> {
+  void runOnOperation() override {
+    MachineModel machine;
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
+    if (failed(function))
+      return signalPassFailure();
+    FailureOr<ClusterGraph> graph = ClusterGraph::build(*function, machine);
+    if (failed(graph) ||
+        failed(StageAssigner(*function, *graph, machine).assign()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace partita::pipeline

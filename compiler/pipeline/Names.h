@@ -1,0 +1,45 @@
+//===- Names.h - Globs over node names, and nearest names -------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_PIPELINE_NAMES_H
+#define PARTITA_COMPILER_PIPELINE_NAMES_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace partita::pipeline {
+
+/// The ONNX nodes that a location names, in order: leaves of a FusedLoc.
+llvm::SmallVector<llvm::StringRef, 2> getNodeNames(mlir::Location loc);
+
+/// "; did you mean 'x'?" for the known name nearest to `name`, or "" if none is
+/// near. Ties: the first.
+std::string didYouMean(llvm::StringRef name,
+                       llvm::ArrayRef<llvm::StringRef> known);
+
+/// A glob that matches exactly `name`.
+std::string escapeGlob(llvm::StringRef name);
+
+/// Whether the pattern is a plain name, and if so the name without escapes.
+std::optional<std::string> getPlainName(llvm::StringRef pattern);
+
+/// Writes each list of names with globs `prefix*` where such a glob matches
+/// names of its own list only, else as escaped names. The lists must be
+/// disjoint; their names are sorted in the result.
+std::vector<std::vector<std::string>>
+compactNames(const std::vector<std::vector<std::string>> &lists);
+
+} // namespace partita::pipeline
+
+#endif // PARTITA_COMPILER_PIPELINE_NAMES_H

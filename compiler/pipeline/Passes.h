@@ -1,0 +1,26 @@
+//===- Passes.h - Partition, schedule and memory ----------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_PIPELINE_PASSES_H
+#define PARTITA_COMPILER_PIPELINE_PASSES_H
+
+#include "dialects/dist/DistDialect.h"
+#include "dialects/plan/PlanDialect.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace partita::pipeline {
+
+#define GEN_PASS_DECL
+#include "compiler/pipeline/Passes.h.inc"
+
+} // namespace partita::pipeline
+
+#endif // PARTITA_COMPILER_PIPELINE_PASSES_H

@@ -1,0 +1,111 @@
+//===- Passes.td - Partition, schedule and memory ------------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_PIPELINE_PASSES_TD
+#define PARTITA_COMPILER_PIPELINE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def DistAssignBlocksPass : Pass<"dist-assign-blocks", "::mlir::ModuleOp"> {
+  let summary = "Writes the blocks of a partition file into the model";
+  let description = [{
+    Sets `dist.block` on the ops that the file's globs or begin blocks name; ops
+    that it does not name join the block of what they read, or of what reads
+    them, with a remark. What the file says about stages, devices, strategy,
+    schedule and micro-batches becomes attributes of the function. Without a file
+    only these are set, from the options.
+
+    With `blocks: {B1: ["conv*"]}`:
+
+    ```mlir
+    %0 = nn.relu %x : tensor<8xf32> loc("conv1")
+    // becomes
+    %0 = nn.relu %x {dist.block = "B1"} : tensor<8xf32> loc("conv1")
+    ```
+  }];
+  let options = [
+    Option<"file", "file", "std::string", "", "partition file (YAML)">,
+    Option<"devices", "devices", "int", "0", "number of devices; 0: what the file says">,
+    Option<"microBatches", "micro-batches", "int", "0", "micro-batches of a step; 0: what the file says">,
+    Option<"strategy", "strategy", "std::string", "", "pipelined or sharded; empty: what the file says">,
+    Option<"schedule", "schedule", "std::string", "", "fill_drain; empty: what the file says">
+  ];
+  let dependentDialects = ["::partita::dist::DistDialect"];
+}
+
+def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
+  let summary = "Gives every op its stage";
+  let description = [{
+    Sets `dist.stage` (and, where there is none, `dist.block`) on all ops that
+    depend on the model's inputs: from blocks and the file's stages; else from
+    `dist.annotated_stage`; else so that the slowest stage is as fast as can be
+    by the cost model. Ops of one cluster get one stage: a cluster that blocks
+    cut goes to the stage of its heaviest op, with a remark. Stages that depend
+    on each other in a cycle are an error that names the ops.
+
+    ```mlir
+    func.func @main(%x: tensor<8xf32>) attributes {dist.devices = array<i64: 0, 1>} {
+      %0 = nn.exp %x : tensor<8xf32>
+      %1 = nn.tanh %0 : tensor<8xf32>
+    // becomes
+      %0 = nn.exp %x {dist.block = "B0", dist.stage = 0 : i64} : tensor<8xf32>
+      %1 = nn.tanh %0 {dist.block = "B1", dist.stage = 1 : i64} : tensor<8xf32>
+    ```
+  }];
+  let dependentDialects = ["::partita::dist::DistDialect"];
+}
+
+def DistWritePartitionPass : Pass<"dist-write-partition", "::mlir::ModuleOp"> {
+  let summary = "Writes the whole decision as a partition file";
+  let description = [{
+    Changes nothing. Loading the file gives the same stages, devices, strategy,
+    schedule and micro-batches.
+  }];
+  let options = [Option<"file", "file", "std::string", "", "file to write; - for standard output">];
+}
+
+def DistFormStagesPass : Pass<"dist-form-stages", "::mlir::ModuleOp"> {
+  let summary = "Outlines ops by their stage, and makes transfers";
+  let description = [{
+    Ops of a stage move into a `dist.stage`; ops that depend on weights only are
+    repeated in each stage that uses them. A value that stages of another device
+    use is transferred there once, straight from the stage that makes it. Inputs
+    of the model go straight to the stages that read them.
+
+    ```mlir
+    %0 = nn.exp %x {dist.stage = 0 : i64} : tensor<8xf32>
+    %1 = nn.tanh %0 {dist.stage = 1 : i64} : tensor<8xf32>
+    // becomes
+    %0 = dist.stage "F0" 0 on @d0 ... (%x) { nn.exp }
+    %t = dist.transfer %0 reason "..."
+    %1 = dist.stage "F1" 1 on @d1 ... (%t) { nn.tanh }
+    ```
+  }];
+  let dependentDialects = ["::partita::dist::DistDialect"];
+}
+
+def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
+  let summary = "Schedules stages and places their values: the plan dialect";
+  let description = [{
+    Every stage becomes a unit; what its clusters compute from weights only
+    becomes the load program of its device. Units are scheduled on all devices,
+    transfers become channels, and values get their slots. The function and its
+    stages are gone afterwards.
+  }];
+  let dependentDialects = ["::partita::plan::PlanDialect"];
+}
+
+def PlanVerifySchedulePass : Pass<"plan-verify-schedule", "::mlir::ModuleOp"> {
+  let summary = "Proves that a plan finishes and uses its buffers rightly";
+  let description = [{
+    Runs the programs of all devices symbolically. Changes nothing; a plan that
+    deadlocks, or reads or writes bytes at a wrong time, is an error with the
+    smallest cycle of waits, or the step that is wrong.
+  }];
+}
+
+#endif // PARTITA_COMPILER_PIPELINE_PASSES_TD

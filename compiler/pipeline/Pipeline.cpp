@@ -1,0 +1,55 @@
+//===- Pipeline.cpp - Partition, schedule, memory: the passes in order ----===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/Pipeline.h"
+
+#include "compiler/pipeline/Passes.h"
+
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+namespace partita::pipeline {
+
+void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {
+  // What a person said becomes attributes before anything is decided.
+  DistAssignBlocksPassOptions blocks;
+  blocks.file = options.file;
+  blocks.devices = options.devices;
+  blocks.microBatches = options.microBatches;
+  blocks.strategy = options.strategy;
+  blocks.schedule = options.schedule;
+  pm.addPass(createDistAssignBlocksPass(blocks));
+  // The rest is decided on the whole graph.
+  pm.addPass(createDistAssignStagesPass());
+  // The decision is complete, and the ops still carry their nodes' names.
+  if (!options.emitFile.empty())
+    pm.addPass(createDistWritePartitionPass({options.emitFile}));
+  // Now the graph is cut.
+  pm.addPass(createDistFormStagesPass());
+}
+
+void addPlanPasses(OpPassManager &pm, const PartitionOptions &options) {
+  // Needs lowered clusters: what may share bytes depends on the lowering.
+  pm.addPass(createPlanBuildPass());
+  // Nothing that can deadlock leaves the compiler.
+  pm.addPass(createPlanVerifySchedulePass());
+}
+
+void addPipelinePasses(OpPassManager &pm, const PartitionOptions &options) {
+  addPartitionPasses(pm, options);
+  addPlanPasses(pm, options);
+}
+
+namespace {
+#define GEN_PASS_REGISTRATION
+#include "compiler/pipeline/Passes.h.inc"
+} // namespace
+
+void registerPipelinePasses() { registerPartitionPasses(); }
+
+} // namespace partita::pipeline

@@ -1,0 +1,453 @@
+//===- PlanBuild.cpp - From stages to a plan ------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/ClusterGraph.h"
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/DevicePlacement.h"
+#include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/Schedule.h"
+#include "compiler/pipeline/StageLowering.h"
+
+#include <memory>
+
+namespace partita::pipeline {
+#define GEN_PASS_DEF_PLANBUILDPASS
+#include "compiler/pipeline/Passes.h.inc"
+} // namespace partita::pipeline
+
+using namespace mlir;
+
+namespace partita::pipeline {
+namespace {
+
+/// One run of the pass.
+class PlanBuilder {
+public:
+  PlanBuilder(ModuleOp module, func::FuncOp function)
+      : module(module), function(function), lowering(module, machine),
+        builder(module.getContext()) {}
+
+  LogicalResult build() {
+    if (failed(lowerStages()) || failed(collectValues()))
+      return failure();
+    int64_t count = getInteger(function, kDeviceCountAttr, 1);
+    for (auto &entry : lowering.devices)
+      count = std::max(count, entry.first + 1);
+    problem.devices = count;
+    problem.microBatches = getInteger(function, dist::kMicroBatchesAttr, 1);
+    StringRef strategy = getString(function, dist::kStrategyAttr, "pipelined");
+    FillDrain fillDrain;
+    Sharded sharded;
+    schedule = strategy == "sharded" ? buildSchedule(problem, sharded)
+                                     : buildSchedule(problem, fillDrain);
+    place(count);
+
+    SymbolTable symbols(module);
+    builder.setInsertionPoint(function);
+    writeModel(strategy);
+    writePorts();
+    // The devices' symbols first: channels and stages name them.
+    for (int64_t d = 0; d < count; ++d)
+      makeDevice(d, symbols);
+    makeChannels(symbols);
+    writeStages(strategy);
+    for (int64_t d = 0; d < count; ++d)
+      fillDevice(d);
+    for (Operation *op : deviceOps)
+      module.getBody()->getOperations().splice(
+          Block::iterator(function), module.getBody()->getOperations(),
+          Block::iterator(op));
+    function.erase();
+    for (auto mesh : llvm::make_early_inc_range(module.getOps<dist::MeshOp>()))
+      mesh.erase();
+    return success();
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Stages and the values between them
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult lowerStages() {
+    for (Operation &op : function.getBody().front().without_terminator()) {
+      if (isa<dist::TransferOp>(op))
+        continue;
+      auto stage = dyn_cast<dist::StageOp>(op);
+      if (!stage)
+        return op.emitError("is in no stage: run --dist-form-stages before");
+      auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(
+          stage, stage.getMeshAttr());
+      if (mesh.getDevices().size() != 1)
+        return stage.emitError("stands on a mesh of several devices, for which "
+                               "there is no plan");
+      if (failed(lowering.lower(stage, mesh.getDevices()[0])))
+        return failure();
+    }
+    return success();
+  }
+
+  /// The schedule's value that a placed value is. Values that a stage hands on
+  /// as they are, reshaped or not, are the value they come from.
+  int getScheduleValue(Value origin) { return valueOf.lookup(origin); }
+
+  LogicalResult collectValues() {
+    std::map<std::pair<int64_t, int>, int> known; // (device, value there)
+    auto declare = [&](Value origin, int64_t device,
+                       int id) -> ScheduleValue & {
+      auto [it, isNew] = known.emplace(std::pair(device, id),
+                                       static_cast<int>(problem.values.size()));
+      if (isNew) {
+        problem.values.emplace_back();
+        origins.push_back(origin);
+      }
+      valueOf[origin] = it->second;
+      return problem.values[it->second];
+    };
+    for (auto [index, stage] : llvm::enumerate(lowering.stages)) {
+      problem.stages.push_back({static_cast<int>(stage.device), stage.ns});
+      for (auto [input, id] :
+           llvm::zip(stage.op.getInputs(), stage.arguments)) {
+        Value origin = getOrigin(input);
+        if (auto argument = dyn_cast<BlockArgument>(origin);
+            argument && !valueOf.count(origin)) {
+          ScheduleValue &value = declare(origin, stage.device, id);
+          value.input = argument.getArgNumber();
+        }
+        int number = valueOf.lookup(origin);
+        known.emplace(std::pair(stage.device, id), number);
+        ScheduleValue &value = problem.values[number];
+        if (!llvm::is_contained(value.consumers, int(index)))
+          value.consumers.push_back(index);
+      }
+      for (auto [result, id] :
+           llvm::zip(stage.op.getOutputs(), stage.results)) {
+        bool isNew = !known.count({stage.device, id});
+        ScheduleValue &value = declare(result, stage.device, id);
+        if (!isNew)
+          continue;
+        const DeviceValue &held = lowering.devices[stage.device].values[id];
+        value.producer = index;
+        value.isConstant = held.space != plan::Space::arena;
+        value.transferNs = machine.transferNs(nn::getByteSize(held.type));
+      }
+    }
+    Operation *terminator = function.getBody().front().getTerminator();
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      Value origin = getOrigin(operand.get());
+      if (!valueOf.count(origin))
+        return function.emitError("output ")
+               << operand.getOperandNumber() << " is made by no stage";
+      problem.values[valueOf.lookup(origin)].outputs.push_back(
+          operand.getOperandNumber());
+    }
+    return success();
+  }
+
+  void place(int64_t count) {
+    valuesOnDevice.assign(count, std::vector<int>(problem.values.size(), -1));
+    for (int64_t d = 0; d < count; ++d) {
+      for (auto &[key, id] : lowering.placed)
+        if (key.first == d) {
+          auto it = valueOf.find(Value::getFromOpaquePointer(key.second));
+          if (it != valueOf.end())
+            valuesOnDevice[d][it->second] = id;
+        }
+      placements.push_back(std::make_unique<DevicePlacement>(
+          lowering.devices[d], lowering.stages, schedule.programs[d],
+          valuesOnDevice[d]));
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // What holds for the whole
+  //===--------------------------------------------------------------------===//
+
+  void writeModel(StringRef strategy) {
+    std::string name = getString(module, "nn.model", "").str();
+    std::string order =
+        getString(function, dist::kScheduleAttr, "fill-drain").str();
+    std::replace(order.begin(), order.end(), '_', '-');
+    plan::ModelOp::create(
+        builder, module.getLoc(), name, strategy, order, problem.microBatches,
+        static_cast<int64_t>(schedule.stepNs), APFloat(schedule.bubble));
+  }
+
+  void writePort(plan::PortKind kind, DictionaryAttr attributes,
+                 StringRef standard, int64_t position, Type type) {
+    auto name =
+        attributes ? attributes.getAs<StringAttr>(nn::kNameAttr) : StringAttr();
+    auto index =
+        attributes ? attributes.getAs<IntegerAttr>("nn.port") : IntegerAttr();
+    auto axis = attributes ? attributes.getAs<IntegerAttr>(nn::kBatchAxisAttr)
+                           : IntegerAttr();
+    plan::PortOp::create(
+        builder, function.getLoc(), kind, name ? name.getValue() : standard,
+        index ? index.getInt() : position, axis ? axis.getInt() : -1, type);
+  }
+
+  void writePorts() {
+    for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+      writePort(plan::PortKind::input, function.getArgAttrDict(i),
+                ("input" + Twine(i)).str(), i, type);
+    for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+      writePort(plan::PortKind::output, function.getResultAttrDict(i),
+                ("output" + Twine(i)).str(), i, dist::getTensorType(type));
+    auto bound = module->getAttrOfType<ArrayAttr>("nn.bound_inputs");
+    if (!bound)
+      return;
+    for (auto entry : bound.getAsRange<DictionaryAttr>())
+      plan::PortOp::create(builder, function.getLoc(),
+                           plan::PortKind::bound_input,
+                           entry.getAs<StringAttr>("name").getValue(),
+                           entry.getAs<IntegerAttr>("port").getInt(), -1,
+                           entry.getAs<TypeAttr>("type").getValue());
+  }
+
+  void makeDevice(int64_t d, SymbolTable &symbols) {
+    auto device = plan::DeviceOp::create(
+        builder, function.getLoc(), ("device" + Twine(d)).str(),
+        ("cpu:" + Twine(d)).str(), placements[d]->arenaBytes(),
+        placements[d]->constantBytes());
+    device.getBody().emplaceBlock();
+    device->remove();
+    symbols.insert(device, Block::iterator(function));
+    deviceOps.push_back(device);
+  }
+
+  FlatSymbolRefAttr getDevice(int64_t d) {
+    return FlatSymbolRefAttr::get(deviceOps[d].getSymNameAttr());
+  }
+
+  void makeChannels(SymbolTable &symbols) {
+    for (auto [index, channel] : llvm::enumerate(schedule.channels)) {
+      bool isToken = channel.value < 0;
+      std::string source = stageName(channel.sourceStage),
+                  target = stageName(channel.targetStage);
+      std::string reason =
+          isToken
+              ? target + " may begin when " + source +
+                    " has ended: one device at a time"
+              : source + " on cpu:" + std::to_string(channel.source) +
+                    " makes it, " + target +
+                    " on cpu:" + std::to_string(channel.target) + " reads it";
+      Value origin = isToken ? Value() : origins[channel.value];
+      auto op = plan::ChannelOp::create(
+          builder, isToken ? function.getLoc() : origin.getLoc(),
+          "channel" + std::to_string(index),
+          isToken ? std::string("(token)") : nn::getNodeName(origin.getLoc()),
+          getDevice(channel.source).getValue(),
+          getDevice(channel.target).getValue(), bytesOf(channel), reason);
+      op->remove();
+      symbols.insert(op, Block::iterator(function));
+      channels.push_back(op.getSymNameAttr());
+    }
+  }
+
+  int64_t bytesOf(const ScheduleChannel &channel) {
+    return channel.value < 0 ? 0
+                             : nn::getByteSize(dist::getTensorType(
+                                   origins[channel.value].getType()));
+  }
+
+  std::string stageName(int index) {
+    return lowering.stages[index].op.getStageName().str();
+  }
+
+  /// A row a stage, in the order of their numbers; stages without work too.
+  void writeStages(StringRef strategy) {
+    std::map<int64_t, int> stageAt;
+    for (auto [index, stage] : llvm::enumerate(lowering.stages))
+      stageAt[stage.op.getStage()] = index;
+    SmallVector<int64_t> devices = getDevices(function);
+    int64_t rows = devices.size();
+    if (!stageAt.empty())
+      rows = std::max(rows, stageAt.rbegin()->first + 1);
+    for (int64_t row = 0; row < rows; ++row) {
+      auto it = stageAt.find(row);
+      if (it == stageAt.end()) {
+        plan::StageOp::create(
+            builder, function.getLoc(), "F" + std::to_string(row),
+            getDevice(devices[row]).getValue(), builder.getArrayAttr({}), 0, 0,
+            0, 0, placements[devices[row]]->arenaBytes(), 0);
+        continue;
+      }
+      LoweredStage &stage = lowering.stages[it->second];
+      int64_t sent = 0;
+      for (const ScheduleChannel &channel : schedule.channels)
+        if (channel.sourceStage == it->second)
+          sent += bytesOf(channel);
+      plan::StageOp::create(builder, function.getLoc(), stageName(it->second),
+                            getDevice(stage.device).getValue(),
+                            stage.op.getBlocks(), stage.flops,
+                            stage.parameterBytes, stage.activationBytes, sent,
+                            placements[stage.device]->arenaBytes(),
+                            static_cast<int64_t>(stage.ns));
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // A device
+  //===--------------------------------------------------------------------===//
+
+  void fillDevice(int64_t d) {
+    DevicePlacement &placement = *placements[d];
+    const LoweredDevice &device = lowering.devices[d];
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&deviceOps[d].getBody().front());
+    slots.assign(device.values.size(), {});
+    for (auto [id, value] : llvm::enumerate(device.values))
+      makeSlots(id, value, placement);
+    if (!device.load.empty()) {
+      auto load = plan::LoadOp::create(builder, function.getLoc());
+      OpBuilder::InsertionGuard inside(builder);
+      builder.createBlock(&load.getBody());
+      for (const DeviceWork &work : device.load)
+        makeWork(work, placement, {});
+    }
+    for (int s : device.stages)
+      makeUnit(s, placement);
+    for (const ScheduleStep &step : schedule.programs[d])
+      makeStep(d, step, placement);
+  }
+
+  void makeSlots(int id, const DeviceValue &value, DevicePlacement &placement) {
+    auto make = [&](IntegerAttr offset, FlatSymbolRefAttr weight) {
+      slots[id].push_back(plan::SlotOp::create(
+          builder, function.getLoc(),
+          plan::SlotType::get(builder.getContext(), value.type), value.space,
+          offset, weight));
+    };
+    if (value.space == plan::Space::weight)
+      return make({}, value.weight);
+    int depth = value.space == plan::Space::arena ? placement.getDepth(id) : 1;
+    for (int buffer = 0; buffer < depth; ++buffer)
+      make(builder.getI64IntegerAttr(placement.getOffset(id, buffer)), {});
+  }
+
+  /// Values with several buffers that a stage's work uses: its arguments.
+  SmallVector<int> getArguments(const LoweredStage &stage,
+                                DevicePlacement &placement) {
+    SmallVector<int> arguments;
+    for (auto [id, last] : stage.lastUse)
+      if (slots[id].size() > 1)
+        arguments.push_back(id);
+    return arguments;
+  }
+
+  void makeUnit(int s, DevicePlacement &placement) {
+    LoweredStage &stage = lowering.stages[s];
+    auto unit = plan::UnitOp::create(builder, stage.op.getLoc(), stageName(s),
+                                     stage.op.getStage(),
+                                     static_cast<int64_t>(stage.ns));
+    OpBuilder::InsertionGuard guard(builder);
+    Block *block = builder.createBlock(&unit.getBody());
+    std::map<int, Value> bound;
+    for (int id : getArguments(stage, placement))
+      bound[id] = block->addArgument(slots[id][0].getType(), function.getLoc());
+    for (const DeviceWork &work : stage.work)
+      makeWork(work, placement, bound);
+  }
+
+  void makeWork(const DeviceWork &work, DevicePlacement &placement,
+                const std::map<int, Value> &bound) {
+    auto lookup = [&](int id) {
+      auto it = bound.find(id);
+      return it != bound.end() ? it->second : slots[id][0];
+    };
+    SmallVector<Value> inputs, outputs;
+    for (int id : work.inputs)
+      inputs.push_back(lookup(id));
+    for (int id : work.outputs)
+      outputs.push_back(lookup(id));
+    nn::ClusterOp cluster = work.cluster;
+    Location loc = cluster.getLoc();
+    Attribute lowered = cluster.getLoweringAttr();
+    if (auto kernel = dyn_cast<plan::KernelAttr>(lowered)) {
+      plan::DispatchOp::create(builder, loc, kernel, inputs, outputs,
+                               work.label, work.flops, work.bytes);
+      return;
+    }
+    auto call = cast<plan::CallAttr>(lowered);
+    // What is summed upon must be in the result's bytes before the call.
+    for (plan::PostOpAttr post : call.getPostOps()) {
+      if (post.getKind() != plan::PostOpKind::sum || !post.getView())
+        continue;
+      int operand = post.getView().getValue();
+      if (placement.isInPlace(work.inputs[operand], work.outputs[0]))
+        continue;
+      plan::CopyOp::create(builder, loc, inputs[operand], outputs[0],
+                           work.label);
+      inputs[operand] = outputs[0];
+    }
+    plan::CallOp::create(builder, loc, call, inputs, outputs, work.label,
+                         work.flops, work.bytes);
+  }
+
+  void makeStep(int64_t d, const ScheduleStep &step,
+                DevicePlacement &placement) {
+    Location loc = function.getLoc();
+    Value slot;
+    if (step.value >= 0) {
+      int id = valuesOnDevice[d][step.value];
+      slot = slots[id][placement.getBuffer(id, step.microBatch)];
+    }
+    StringRef channel =
+        step.channel >= 0 ? channels[step.channel].getValue() : "";
+    int64_t m = step.microBatch;
+    switch (step.kind) {
+    case ScheduleStep::Kind::run: {
+      SmallVector<Value> bindings;
+      for (int id : getArguments(lowering.stages[step.stage], placement))
+        bindings.push_back(slots[id][placement.getBuffer(id, m)]);
+      plan::RunOp::create(builder, loc, stageName(step.stage), m, bindings);
+      return;
+    }
+    case ScheduleStep::Kind::send:
+      plan::SendOp::create(builder, loc, channel, m, slot);
+      return;
+    case ScheduleStep::Kind::recv:
+      plan::RecvOp::create(builder, loc, channel, m, slot);
+      return;
+    case ScheduleStep::Kind::wait:
+      plan::WaitOp::create(builder, loc, channel, m);
+      return;
+    case ScheduleStep::Kind::loadInput:
+      plan::LoadInputOp::create(builder, loc, step.port, m, slot);
+      return;
+    case ScheduleStep::Kind::storeOutput:
+      plan::StoreOutputOp::create(builder, loc, step.port, m, slot);
+      return;
+    }
+  }
+
+  ModuleOp module;
+  func::FuncOp function;
+  MachineModel machine;
+  StageLowering lowering;
+  OpBuilder builder;
+  ScheduleProblem problem;
+  Schedule schedule;
+  std::vector<Value> origins;         // by schedule value
+  llvm::DenseMap<Value, int> valueOf; // origin -> schedule value
+  std::vector<std::vector<int>> valuesOnDevice;
+  std::vector<std::unique_ptr<DevicePlacement>> placements;
+  std::vector<plan::DeviceOp> deviceOps;
+  std::vector<StringAttr> channels;
+  std::vector<SmallVector<Value>> slots; // of the device being filled
+};
+
+struct PlanBuildPass : impl::PlanBuildPassBase<PlanBuildPass> {
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
+    if (failed(function) ||
+        failed(PlanBuilder(getOperation(), *function).build()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace partita::pipeline

@@ -1,0 +1,79 @@
+// RUN: partita-opt %s -split-input-file --dist-assign-stages -verify-diagnostics | FileCheck %s
+
+// By the cost model: the two heavy ops part, clusters stay whole.
+// CHECK-LABEL: @balance
+// CHECK-SAME: dist.device_count = 2
+// CHECK-SAME: dist.devices = array<i64: 0, 1>
+// CHECK-SAME: dist.micro_batches = 4
+func.func @balance(%x: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {dist.device_count = 2 : i64} {
+  // CHECK: nn.exp {{.*}} {dist.block = "B0", dist.stage = 0 : i64, nn.cluster = 0 : i64}
+  %0 = nn.exp %x {nn.cluster = 0 : i64} : tensor<64x64xf32>
+  // CHECK: nn.tanh {{.*}}dist.stage = 0
+  %1 = nn.tanh %0 {nn.cluster = 0 : i64} : tensor<64x64xf32>
+  // CHECK: nn.reshape {{.*}} {dist.block = "B0", dist.stage = 0 : i64}
+  %2 = nn.reshape %1 : tensor<64x64xf32> -> tensor<4096xf32>
+  // CHECK: nn.exp {{.*}}dist.stage = 1
+  %3 = nn.exp %2 {nn.cluster = 1 : i64} : tensor<4096xf32>
+  // CHECK: nn.reshape {{.*}} {dist.block = "B1", dist.stage = 1 : i64}
+  %4 = nn.reshape %3 : tensor<4096xf32> -> tensor<64x64xf32>
+  return %4 : tensor<64x64xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @more_devices_than_work
+// CHECK-SAME: dist.devices = array<i64: 0, 1, 2>
+// CHECK-SAME: dist.stage_blocks = {{\[\[}}"B0"], [], []]
+// expected-remark @+1 {{2 of 3 devices stay empty: there are only 1 stages}}
+func.func @more_devices_than_work(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.device_count = 3 : i64} {
+  %0 = nn.exp %x : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+// Annotations of the model; what has none joins what it reads.
+// CHECK-LABEL: @annotated
+func.func @annotated(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // CHECK: nn.exp {{.*}}dist.stage = 0
+  %0 = nn.exp %x {dist.annotated_stage = 0 : i64} : tensor<8xf32>
+  // CHECK: nn.tanh {{.*}}dist.stage = 0
+  %1 = nn.tanh %0 : tensor<8xf32>
+  // CHECK: nn.abs {{.*}}dist.stage = 1
+  %2 = nn.abs %1 {dist.annotated_stage = 1 : i64} : tensor<8xf32>
+  return %2 : tensor<8xf32>
+}
+
+// -----
+
+// A cluster that blocks cut stays with its heaviest op.
+// CHECK-LABEL: @cut
+func.func @cut(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> tensor<8x8xf32>
+    attributes {dist.stage_blocks = [["B1"], ["B2"]], dist.devices = array<i64: 1, 0>} {
+  // expected-remark @+2 {{blocks 'B2' and 'B1' cut operations that are computed together; 'nn.relu' goes with 'nn.dot' to stage 0}}
+  // CHECK: nn.dot {{.*}}dist.stage = 0
+  %0 = nn.dot %x, %y batch [] x [] contract [1] x [0] {dist.block = "B1", nn.cluster = 0 : i64} : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  // CHECK: nn.relu {{.*}} {dist.block = "B1", dist.stage = 0
+  %1 = nn.relu %0 {dist.block = "B2", nn.cluster = 0 : i64} : tensor<8x8xf32>
+  // CHECK: nn.exp {{.*}}dist.stage = 1
+  %2 = nn.exp %1 {dist.block = "B2", nn.cluster = 1 : i64} : tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}
+
+// -----
+
+func.func @cycle(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.stage_blocks = [["A"], ["B"]]} {
+  %0 = nn.exp %x {dist.block = "A"} : tensor<8xf32> loc("one")
+  %1 = nn.tanh %0 {dist.block = "B"} : tensor<8xf32> loc("two")
+  // expected-error @unknown {{stages depend on each other in a cycle: 'two' of stage 1 reads 'one' of stage 0; 'three' of stage 0 reads 'two' of stage 1: put them into one stage, or split one into two}}
+  %2 = nn.abs %1 {dist.block = "A"} : tensor<8xf32> loc("three")
+  return %2 : tensor<8xf32>
+}
+
+// -----
+
+// expected-error @+1 {{there are 1 devices for 2 stages}}
+func.func @devices(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.stage_blocks = [["A"], ["B"]], dist.devices = array<i64: 0>} {
+  %0 = nn.exp %x {dist.block = "A"} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

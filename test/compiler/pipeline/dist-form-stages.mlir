@@ -1,0 +1,49 @@
+// RUN: partita-opt %s -split-input-file --dist-form-stages -verify-diagnostics | FileCheck %s
+
+// A skip connection goes straight from F0 to F2; what two stages of a device
+// read is sent there once; weights are repeated.
+// CHECK: dist.mesh @d0 [0]
+// CHECK: dist.mesh @d1 [1]
+nn.weight @w "w" : tensor<8xf32> = dense<1.0> : tensor<8xf32>
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: -> !dist.placed<tensor<8xf32>, @d1>
+func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32>
+    attributes {dist.devices = array<i64: 0, 1, 1>, dist.stage_blocks = [["A"], ["B"], ["C"]]} {
+  %w = nn.parameter @w : tensor<8xf32>
+  %k = nn.exp %w {nn.load} : tensor<8xf32>
+  // CHECK: %[[F0:.*]] = dist.stage "F0" 0 on @d0 blocks ["A"] (%arg0)
+  // CHECK:   nn.parameter
+  // CHECK:   nn.exp
+  // CHECK:   nn.add
+  %0 = nn.add %x, %k {dist.stage = 0 : i64} : tensor<8xf32>
+  // CHECK: %[[T:.*]] = dist.transfer %[[F0]] reason "F0 on d0 makes it, F1 on d1 reads it"
+  // CHECK-NOT: dist.transfer
+  // CHECK: %[[F1:.*]] = dist.stage "F1" 1 on @d1 blocks ["B"] (%[[T]])
+  // CHECK:   nn.tanh
+  %1 = nn.tanh %0 {dist.stage = 1 : i64} : tensor<8xf32>
+  // CHECK: dist.stage "F2" 2 on @d1 blocks ["C"] (%[[F1]], %[[T]], %arg1)
+  // CHECK:   nn.parameter
+  // CHECK:   nn.exp
+  %2 = nn.add %1, %0 {dist.stage = 2 : i64} : tensor<8xf32>
+  %3 = nn.add %2, %y {dist.stage = 2 : i64} : tensor<8xf32>
+  %4 = nn.add %3, %k {dist.stage = 2 : i64} : tensor<8xf32>
+  return %4 : tensor<8xf32>
+}
+
+// -----
+
+// An input that is an output as it stands.
+// CHECK-LABEL: func.func @identity
+func.func @identity(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.devices = array<i64: 0>} {
+  // CHECK: dist.stage "F0" 0 on @d0
+  // CHECK: dist.yield %{{.*}} : tensor<8xf32>
+  return %x : tensor<8xf32>
+}
+
+// -----
+
+// expected-error @+1 {{has no stages: run --dist-assign-stages before}}
+func.func @unassigned(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = nn.exp %x : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

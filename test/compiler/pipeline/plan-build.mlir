@@ -1,0 +1,141 @@
+// RUN: partita-opt %s -split-input-file --plan-build --plan-verify-schedule | FileCheck %s
+
+// Two devices: the sent buffer alternates, the receive buffer is one; the load
+// program fills the constant region; exp happens in place.
+// CHECK: plan.model "net" strategy "pipelined" schedule "fill-drain" micro_batches 3
+// CHECK: plan.port input "x" index 4 batch_axis 0 : tensor<16xf32>
+// CHECK: plan.port output "y" index 0 batch_axis -1 : tensor<16xf32>
+// CHECK: plan.port bound_input "k" index 1 batch_axis -1 : tensor<2xi64>
+// CHECK: plan.stage "F0" on @device0 blocks ["A"] {{.*}} parameters 64 activations 128 sent 64 peak 192
+// CHECK: plan.channel @channel0 "{{.*}}" from @device0 to @device1 bytes 64
+module attributes {nn.model = "net", nn.bound_inputs = [{name = "k", port = 1 : i64, type = tensor<2xi64>}]} {
+dist.mesh @d0 [0]
+dist.mesh @d1 [1]
+nn.weight @w "w" : tensor<16xf32> = dense<1.0> : tensor<16xf32>
+// CHECK-LABEL: plan.device @device0 "cpu:0" arena 192 constant 64
+// CHECK:   %[[X:.*]] = plan.slot arena at [[AT:[0-9]+]] : !plan.slot<tensor<16xf32>>
+// CHECK:   %[[W:.*]] = plan.slot weight @w
+// CHECK:   %[[K:.*]] = plan.slot constant at 0
+// CHECK:   plan.slot arena at [[AT]] : !plan.slot<tensor<16xf32>>
+// CHECK:   %[[A:.*]] = plan.slot arena at
+// CHECK:   %[[B:.*]] = plan.slot arena at
+// CHECK:   plan.load
+// CHECK:     plan.dispatch <"k_load", {{.*}}>(%[[W]]) -> (%[[K]])
+// CHECK:   plan.unit @F0 stage 0
+// CHECK:     plan.dispatch <"k_exp"
+// CHECK:     plan.dispatch <"k_add"
+// CHECK:   plan.load_input 0 micro_batch 0 to %[[X]]
+// CHECK-NEXT: plan.run @F0 micro_batch 0(%[[A]])
+// CHECK-NEXT: plan.send @channel0 micro_batch 0 from %[[A]]
+// CHECK-NEXT: plan.load_input 0 micro_batch 1
+// CHECK-NEXT: plan.run @F0 micro_batch 1(%[[B]])
+// CHECK-NEXT: plan.send @channel0 micro_batch 1 from %[[B]]
+// CHECK-NEXT: plan.wait @channel0 micro_batch 0
+// CHECK-NEXT: plan.load_input 0 micro_batch 2
+// CHECK-NEXT: plan.run @F0 micro_batch 2(%[[A]])
+// CHECK-NEXT: plan.send @channel0 micro_batch 2 from %[[A]]
+// CHECK-NEXT: plan.wait @channel0 micro_batch 1
+// CHECK-NEXT: plan.wait @channel0 micro_batch 2
+// CHECK-LABEL: plan.device @device1 "cpu:1" arena 64 constant 0
+// CHECK:   plan.recv @channel0 micro_batch 0
+// CHECK-NEXT: plan.run @F1 micro_batch 0
+// CHECK-NEXT: plan.store_output 0 micro_batch 0
+func.func @main(%x: tensor<16xf32> {nn.name = "x", nn.port = 4 : i64, nn.batch_axis = 0 : i64})
+    -> (!dist.placed<tensor<16xf32>, @d1> {nn.name = "y"}) attributes {dist.micro_batches = 3 : i64} {
+  %0 = dist.stage "F0" 0 on @d0 blocks ["A"] (%x) : (tensor<16xf32>) -> !dist.placed<tensor<4x4xf32>, @d0> {
+  ^bb0(%a: tensor<16xf32>):
+    %w = nn.parameter @w : tensor<16xf32>
+    %k = nn.cluster (%c = %w) : (tensor<16xf32>) -> tensor<16xf32> {
+      %s = nn.tanh %c : tensor<16xf32>
+      nn.yield %s : tensor<16xf32>
+    } {lowering = #plan.kernel<"k_load", extent = 1, grain = 1>}
+    %e = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> {
+      %s = nn.exp %c : tensor<16xf32>
+      nn.yield %s : tensor<16xf32>
+    } {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>}
+    %r = nn.cluster (%c = %e, %d = %k) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32> {
+      %s = nn.add %c, %d : tensor<16xf32>
+      nn.yield %s : tensor<16xf32>
+    } {lowering = #plan.kernel<"k_add", extent = 1, grain = 1>}
+    %v = nn.reshape %r : tensor<16xf32> -> tensor<4x4xf32>
+    dist.yield %v : tensor<4x4xf32>
+  }
+  %t = dist.transfer %0 reason "" : !dist.placed<tensor<4x4xf32>, @d0> -> !dist.placed<tensor<4x4xf32>, @d1>
+  %1 = dist.stage "F1" 1 on @d1 blocks ["B"] (%t) : (!dist.placed<tensor<4x4xf32>, @d1>) -> !dist.placed<tensor<16xf32>, @d1> {
+  ^bb0(%a: tensor<4x4xf32>):
+    %f = nn.reshape %a : tensor<4x4xf32> -> tensor<16xf32>
+    %r = nn.cluster (%c = %f) : (tensor<16xf32>) -> tensor<16xf32> {
+      %s = nn.exp %c : tensor<16xf32>
+      nn.yield %s : tensor<16xf32>
+    } {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>}
+    dist.yield %r : tensor<16xf32>
+  }
+  return %1 : !dist.placed<tensor<16xf32>, @d1>
+}
+}
+
+// -----
+
+// What a call sums upon comes into the result's bytes by a copy where it is
+// needed later.
+dist.mesh @d0 [0]
+// CHECK-LABEL: plan.device @device0
+// CHECK: plan.unit @F0
+// CHECK:   plan.copy %[[A:.*]] to %[[R:.*]] label
+// CHECK:   plan.call <dot, {{.*}}(%{{.*}}, %{{.*}}, %[[R]]) -> (%[[R]])
+// CHECK:   plan.call <dot, {{.*}}(%{{.*}}, %{{.*}}, %[[A]]) -> (%[[S:.*]]) label
+func.func @main(%x: tensor<4x4xf32>) -> (!dist.placed<tensor<4x4xf32>, @d0>, !dist.placed<tensor<4x4xf32>, @d0>) {
+  %0:2 = dist.stage "F0" 0 on @d0 blocks [] (%x) : (tensor<4x4xf32>) -> (!dist.placed<tensor<4x4xf32>, @d0>, !dist.placed<tensor<4x4xf32>, @d0>) {
+  ^bb0(%x0: tensor<4x4xf32>):
+    %a = nn.cluster (%c = %x0) : (tensor<4x4xf32>) -> tensor<4x4xf32> {
+      %s = nn.exp %c : tensor<4x4xf32>
+      nn.yield %s : tensor<4x4xf32>
+    } {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1>}
+    %r = nn.cluster (%c = %x0, %d = %x0, %e = %a) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
+      %p = nn.dot %c, %d batch [] x [] contract [1] x [0] : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+      %s = nn.add %p, %e : tensor<4x4xf32>
+      nn.yield %s : tensor<4x4xf32>
+    } {lowering = #plan.call<dot, operands = [#plan.view<0 shape [4, 4] strides [4, 1]>, #plan.view<1 shape [4, 4] strides [4, 1]>, #plan.view<3 shape [4, 4] strides [4, 1]>], post_ops = [#plan.post_op<sum, view = #plan.view<2 shape [4, 4] strides [4, 1]>>]>}
+    %q = nn.cluster (%c = %x0, %d = %x0, %e = %a) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
+      %p = nn.dot %c, %d batch [] x [] contract [1] x [0] : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+      %s = nn.add %p, %e : tensor<4x4xf32>
+      nn.yield %s : tensor<4x4xf32>
+    } {lowering = #plan.call<dot, operands = [#plan.view<0 shape [4, 4] strides [4, 1]>, #plan.view<1 shape [4, 4] strides [4, 1]>, #plan.view<3 shape [4, 4] strides [4, 1]>], post_ops = [#plan.post_op<sum, view = #plan.view<2 shape [4, 4] strides [4, 1]>>]>}
+    dist.yield %r, %q : tensor<4x4xf32>, tensor<4x4xf32>
+  }
+  return %0#0, %0#1 : !dist.placed<tensor<4x4xf32>, @d0>, !dist.placed<tensor<4x4xf32>, @d0>
+}
+
+// -----
+
+// One device at a time: a token leads from the last stage back to the first.
+dist.mesh @d0 [0]
+dist.mesh @d1 [1]
+// CHECK: plan.channel @channel1 "(token)" from @device1 to @device0 bytes 0
+// CHECK-LABEL: plan.device @device0
+// CHECK: plan.send @channel0 micro_batch 0 from
+// CHECK-NEXT: plan.recv @channel1 micro_batch 1
+// CHECK-LABEL: plan.device @device1
+// CHECK: plan.store_output 0 micro_batch 0
+// CHECK-NEXT: plan.send @channel1 micro_batch 1
+func.func @main(%x: tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d1>
+    attributes {dist.micro_batches = 2 : i64, dist.strategy = "sharded"} {
+  %0 = dist.stage "F0" 0 on @d0 blocks [] (%x) : (tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d0> {
+  ^bb0(%a: tensor<16xf32>):
+    %r = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> {
+      %s = nn.exp %c : tensor<16xf32>
+      nn.yield %s : tensor<16xf32>
+    } {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>}
+    dist.yield %r : tensor<16xf32>
+  }
+  %t = dist.transfer %0 reason "" : !dist.placed<tensor<16xf32>, @d0> -> !dist.placed<tensor<16xf32>, @d1>
+  %1 = dist.stage "F1" 1 on @d1 blocks [] (%t) : (!dist.placed<tensor<16xf32>, @d1>) -> !dist.placed<tensor<16xf32>, @d1> {
+  ^bb0(%a: tensor<16xf32>):
+    %r = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> {
+      %s = nn.exp %c : tensor<16xf32>
+      nn.yield %s : tensor<16xf32>
+    } {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>}
+    dist.yield %r : tensor<16xf32>
+  }
+  return %1 : !dist.placed<tensor<16xf32>, @d1>
+}

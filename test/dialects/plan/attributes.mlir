@@ -1,0 +1,21 @@
+// RUN: partita-opt %s | partita-opt | FileCheck %s
+
+module attributes {
+  // CHECK-DAG: test.kernel = #plan.kernel<"k3", extent = 64, grain = 8, in_place = [0, 0]>
+  test.kernel = #plan.kernel<"k3", extent = 64, grain = 8, in_place = [0, 0]>,
+  // CHECK-DAG: test.plain = #plan.kernel<"k4", extent = 1, grain = 1>
+  test.plain = #plan.kernel<"k4", extent = 1, grain = 1>,
+  // CHECK-DAG: test.dot = #plan.call<dot, operands = [#plan.view<0 shape [4, 16] strides [16, 1]>, #plan.view<1 shape [16, 8] strides [8, 1] offset 3>, #plan.view<3 shape [4, 8] strides [8, 1]>], post_ops = [#plan.post_op<add, view = #plan.view<2 shape [1, 8] strides [0, 1]>>, #plan.post_op<clip, alpha = -1.000000e+00, beta = 6.000000e+00>]>
+  test.dot = #plan.call<dot, operands = [#plan.view<0 shape [4, 16] strides [16, 1]>,
+    #plan.view<1 shape [16, 8] strides [8, 1] offset 3>, #plan.view<3 shape [4, 8] strides [8, 1]>],
+    post_ops = [#plan.post_op<add, view = #plan.view<2 shape [1, 8] strides [0, 1]>>,
+                #plan.post_op<clip, beta = 6.0, alpha = -1.0>]>,
+  // CHECK-DAG: test.pool = #plan.call<pool_avg, operands = [#plan.view<0 shape [] strides []>], strides = [2, 2], dilations = [1, 1], pads_low = [0, 1], pads_high = [1, 0], window = [3, 3], include_pad = true>
+  test.pool = #plan.call<pool_avg, operands = [#plan.view<0 shape [] strides []>], strides = [2, 2],
+    dilations = [1, 1], pads_low = [0, 1], pads_high = [1, 0], window = [3, 3], include_pad = true>,
+  // CHECK-DAG: test.scale = #plan.call<attention, mask_add = #plan.view<3 shape [1] strides [1]>, groups = 2, scale = 1.250000e-01>
+  test.scale = #plan.call<attention, mask_add = #plan.view<3 shape [1] strides [1]>, groups = 2, scale = 0.125>,
+  // A number that has no short decimal form comes back bit for bit.
+  // CHECK-DAG: test.exact = #plan.post_op<linear, alpha = 0x7FF0000000000000, beta = 0.10000000000000001>
+  test.exact = #plan.post_op<linear, alpha = 0x7FF0000000000000, beta = 0.1>
+} {}

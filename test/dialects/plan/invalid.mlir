@@ -1,0 +1,220 @@
+// RUN: partita-opt %s -split-input-file -verify-diagnostics
+
+// model C1
+// expected-error @+1 {{(C1) needs at least 1 micro-batch, has 0}}
+plan.model "m" strategy "pipelined" schedule "fill-drain" micro_batches 0 step_ns 0 bubble 0.0
+
+// -----
+
+// port C1
+// expected-error @+1 {{(C1) batch axis 1 is not a dimension of 'tensor<8xf32>'}}
+plan.port input "x" index 0 batch_axis 1 : tensor<8xf32>
+
+// -----
+
+// channel C1
+plan.device @d0 "cpu:0" arena 0 constant 0 {
+}
+// expected-error @+1 {{(C1) @d1 is not a device}}
+plan.channel @c0 "a" from @d0 to @d1 bytes 0 reason ""
+
+// -----
+
+// channel C1
+plan.device @d0 "cpu:0" arena 0 constant 0 {
+}
+// expected-error @+1 {{(C1) leads from @d0 to the same device}}
+plan.channel @c0 "a" from @d0 to @d0 bytes 0 reason ""
+
+// -----
+
+// channel C2
+plan.device @d0 "cpu:0" arena 0 constant 0 {
+}
+plan.device @d1 "cpu:1" arena 0 constant 0 {
+}
+// expected-error @+1 {{(C2) has -1 bytes}}
+plan.channel @c0 "a" from @d0 to @d1 bytes -1 reason ""
+
+// -----
+
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  // slot C1
+  // expected-error @+1 {{(C1) offset 4 is not a multiple of 64}}
+  %a = plan.slot arena at 4 : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  // slot C1
+  // expected-error @+1 {{(C1) in weight needs a weight, and no offset}}
+  %a = plan.slot weight at 0 : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  // slot C2
+  // expected-error @+1 {{(C2) ends at byte 68 of arena, which has 64 bytes}}
+  %a = plan.slot arena at 64 : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  // unit C1
+  // expected-error @+1 {{(C1) argument 0 is not a slot}}
+  plan.unit @F0 stage 0 ns 0 {
+  ^bb0(%a: tensor<1xf32>):
+  }
+}
+
+// -----
+
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  // unit C2
+  // expected-error @+1 {{(C2) holds 'nn.constant', which is not an instruction}}
+  plan.unit @F0 stage 0 ns 0 {
+    %c = nn.constant dense<1.0> : tensor<1xf32>
+  }
+}
+
+// -----
+
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  // load C1
+  // expected-error @+1 {{(C1) holds 'nn.constant', which is not an instruction}}
+  plan.load {
+    %c = nn.constant dense<1.0> : tensor<1xf32>
+  }
+}
+
+// -----
+
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
+  plan.unit @F0 stage 0 ns 0 {
+    // call C1
+    // expected-error @+1 {{names none of its 2 operands}}
+    plan.call #plan.call<dot, operands = [#plan.view<2 shape [4] strides [1]>]>(%a) -> (%a) label "" flops 0 bytes 0
+      : (!plan.slot<tensor<4xf32>>) -> !plan.slot<tensor<4xf32>>
+  }
+}
+
+// -----
+
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
+  plan.unit @F0 stage 0 ns 0 {
+    // call C2
+    // expected-error @+1 {{leaves its slot of type 'tensor<4xf32>'}}
+    plan.call #plan.call<dot, operands = [#plan.view<0 shape [4] strides [2]>]>(%a) -> (%a) label "" flops 0 bytes 0
+      : (!plan.slot<tensor<4xf32>>) -> !plan.slot<tensor<4xf32>>
+  }
+}
+
+// -----
+
+plan.device @d0 "cpu:0" arena 128 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
+  %b = plan.slot arena at 64 : !plan.slot<tensor<2xf32>>
+  plan.unit @F0 stage 0 ns 0 {
+    // copy C1
+    // expected-error @+1 {{(C1) copies 16 bytes into a slot of 8 bytes}}
+    plan.copy %a to %b label "" : !plan.slot<tensor<4xf32>>, !plan.slot<tensor<2xf32>>
+  }
+}
+
+// -----
+
+plan.device @d0 "cpu:0" arena 0 constant 0 {
+  // run C1
+  // expected-error @+1 {{(C1) @F0 is not a unit of its device}}
+  plan.run @F0 micro_batch 0
+}
+
+// -----
+
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
+  plan.unit @F0 stage 0 ns 0 {
+  }
+  // run C2
+  // expected-error @+1 {{(C2) binds 1 slots, the unit has 0 arguments}}
+  plan.run @F0 micro_batch 0 (%a) : !plan.slot<tensor<4xf32>>
+}
+
+// -----
+
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
+  // send C1
+  // expected-error @+1 {{(C1) @c0 is not a channel}}
+  plan.send @c0 micro_batch 0 from %a : !plan.slot<tensor<4xf32>>
+}
+
+// -----
+
+plan.channel @c0 "a" from @d0 to @d1 bytes 8 reason ""
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
+  // send C2
+  // expected-error @+1 {{(C2) has a slot of 16 bytes, channel @c0 carries 8}}
+  plan.send @c0 micro_batch 0 from %a : !plan.slot<tensor<4xf32>>
+}
+plan.device @d1 "cpu:1" arena 0 constant 0 {
+}
+
+// -----
+
+plan.channel @c0 "a" from @d0 to @d1 bytes 16 reason ""
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
+  // recv C1
+  // expected-error @+1 {{(C1) stands on @d0, but the target of channel @c0 is @d1}}
+  plan.recv @c0 micro_batch 0 to %a : !plan.slot<tensor<4xf32>>
+}
+plan.device @d1 "cpu:1" arena 0 constant 0 {
+}
+
+// -----
+
+plan.channel @c0 "a" from @d0 to @d1 bytes 16 reason ""
+plan.device @d0 "cpu:0" arena 0 constant 0 {
+}
+plan.device @d1 "cpu:1" arena 64 constant 0 {
+  // recv C2
+  // expected-error @+1 {{(C2) has a slot of 0 bytes, channel @c0 carries 16}}
+  plan.recv @c0 micro_batch 0
+}
+
+// -----
+
+plan.channel @c0 "a" from @d0 to @d1 bytes 16 reason ""
+plan.device @d0 "cpu:0" arena 0 constant 0 {
+}
+plan.device @d1 "cpu:1" arena 64 constant 0 {
+  // wait C1
+  // expected-error @+1 {{(C1) stands on @d1, but the source of channel @c0 is @d0}}
+  plan.wait @c0 micro_batch 0
+}
+
+// -----
+
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
+  // load_input C1
+  // expected-error @+1 {{(C1) names input 0 of 0}}
+  plan.load_input 0 micro_batch 0 to %a : !plan.slot<tensor<4xf32>>
+}
+
+// -----
+
+plan.port output "y" index 0 batch_axis 0 : tensor<2xf32>
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
+  // store_output C1
+  // expected-error @+1 {{(C1) has a slot of 16 bytes, port 'y' has 8}}
+  plan.store_output 0 micro_batch 0 from %a : !plan.slot<tensor<4xf32>>
+}

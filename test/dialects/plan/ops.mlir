@@ -1,0 +1,48 @@
+// RUN: partita-opt %s | partita-opt | FileCheck %s
+
+// CHECK: nn.weight
+nn.weight @w "w" : tensor<8xf32> = dense<1.0> : tensor<8xf32>
+// CHECK: plan.model "m" strategy "pipelined" schedule "fill-drain" micro_batches 2 step_ns 100 bubble 2.500000e-01
+plan.model "m" strategy "pipelined" schedule "fill-drain" micro_batches 2 step_ns 100 bubble 2.5e-01
+// CHECK: plan.port input "x" index 0 batch_axis 0 : tensor<8xf32>
+plan.port input "x" index 0 batch_axis 0 : tensor<8xf32>
+plan.port output "y" index 0 batch_axis 0 : tensor<8xf32>
+// CHECK: plan.stage "F0" on @d0 blocks ["B1"] flops 8 parameters 32 activations 32 sent 32 peak 128 ns 50
+plan.stage "F0" on @d0 blocks ["B1"] flops 8 parameters 32 activations 32 sent 32 peak 128 ns 50
+// CHECK: plan.channel @c0 "a" from @d0 to @d1 bytes 32 reason "why"
+plan.channel @c0 "a" from @d0 to @d1 bytes 32 reason "why"
+// CHECK: plan.device @d0 "cpu:0" arena 128 constant 64
+plan.device @d0 "cpu:0" arena 128 constant 64 {
+  %x = plan.slot arena at 0 : !plan.slot<tensor<8xf32>>
+  %a = plan.slot arena at 64 : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.slot constant at 0
+  %k = plan.slot constant at 0 : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.slot weight @w
+  %w = plan.slot weight @w : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.load
+  plan.load {
+    plan.copy %w to %k label "w" : !plan.slot<tensor<8xf32>>, !plan.slot<tensor<8xf32>>
+  }
+  // CHECK: plan.unit @F0 stage 0 ns 50
+  plan.unit @F0 stage 0 ns 50 {
+  ^bb0(%out: !plan.slot<tensor<8xf32>>):
+    // CHECK: plan.dispatch <"k0", extent = 8, grain = 8>({{.*}}) -> ({{.*}}) label "add" flops 8 bytes 96
+    plan.dispatch #plan.kernel<"k0", extent = 8, grain = 8>(%x, %k) -> (%out) label "add" flops 8 bytes 96
+      : (!plan.slot<tensor<8xf32>>, !plan.slot<tensor<8xf32>>) -> !plan.slot<tensor<8xf32>>
+  }
+  // CHECK: plan.load_input 0 micro_batch 0 to
+  plan.load_input 0 micro_batch 0 to %x : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.run @F0 micro_batch 0(%{{.*}}) : !plan.slot<tensor<8xf32>>
+  plan.run @F0 micro_batch 0 (%a) : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.send @c0 micro_batch 0 from
+  plan.send @c0 micro_batch 0 from %a : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.wait @c0 micro_batch 0
+  plan.wait @c0 micro_batch 0
+}
+plan.device @d1 "cpu:1" arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.recv @c0 micro_batch 0 to
+  plan.recv @c0 micro_batch 0 to %a : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.store_output 0 micro_batch 0 from
+  plan.store_output 0 micro_batch 0 from %a : !plan.slot<tensor<8xf32>>
+}

@@ -1,0 +1,87 @@
+//===- BalanceTest.cpp - Cuts against every possible cut ------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/Balance.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <random>
+#include <set>
+
+using namespace partita::pipeline;
+
+namespace {
+
+double slowest(const std::vector<double> &ns,
+               const std::vector<BalanceValue> &values,
+               const std::vector<int> &stageOf, double unitNs) {
+  int stages = stageOf.back() + 1;
+  std::vector<double> time(stages, unitNs);
+  for (size_t i = 0; i < ns.size(); ++i)
+    time[stageOf[i]] += ns[i];
+  for (const BalanceValue &value : values) {
+    std::set<int> readers;
+    for (int consumer : value.consumers)
+      if (value.producer >= 0 && stageOf[consumer] != stageOf[value.producer])
+        readers.insert(stageOf[consumer]);
+    for (int reader : readers)
+      time[reader] += value.transferNs;
+  }
+  return *std::max_element(time.begin(), time.end());
+}
+
+/// The best of all cuts of `count` clusters into `stages` runs.
+double bestOfAll(const std::vector<double> &ns,
+                 const std::vector<BalanceValue> &values, int stages,
+                 double unitNs) {
+  int count = ns.size();
+  double best = 1e300;
+  for (unsigned cuts = 0; cuts < (1u << (count - 1)); ++cuts) {
+    std::vector<int> stageOf(count, 0);
+    for (int i = 1; i < count; ++i)
+      stageOf[i] = stageOf[i - 1] + ((cuts >> (i - 1)) & 1);
+    if (stageOf.back() + 1 == stages)
+      best = std::min(best, slowest(ns, values, stageOf, unitNs));
+  }
+  return best;
+}
+
+TEST(Balance, IsAsGoodAsEveryCut) {
+  std::mt19937 random(7);
+  for (int trial = 0; trial < 200; ++trial) {
+    int count = 2 + random() % 9;
+    std::vector<double> ns(count);
+    for (double &time : ns)
+      time = 1 + random() % 100;
+    std::vector<BalanceValue> values;
+    for (int producer = 0; producer + 1 < count; ++producer) {
+      BalanceValue value{producer, {}, double(random() % 60)};
+      for (int consumer = producer + 1; consumer < count; ++consumer)
+        if (random() % 3 == 0)
+          value.consumers.push_back(consumer);
+      values.push_back(value);
+    }
+    int stages = 1 + random() % count;
+    std::vector<int> stageOf = balanceStages(ns, values, stages, 5);
+    EXPECT_EQ(stageOf.back() + 1, stages);
+    EXPECT_DOUBLE_EQ(slowest(ns, values, stageOf, 5),
+                     bestOfAll(ns, values, stages, 5));
+  }
+}
+
+TEST(Balance, NoMoreStagesThanClusters) {
+  EXPECT_EQ(balanceStages({1, 1}, {}, 5, 0), (std::vector<int>{0, 1}));
+  EXPECT_EQ(balanceStages({}, {}, 5, 0), std::vector<int>{});
+}
+
+TEST(Balance, CutsWhereLittleFlows) {
+  std::vector<BalanceValue> values = {{0, {1}, 50}, {1, {2}, 1}, {2, {3}, 50}};
+  EXPECT_EQ(balanceStages({10, 10, 10, 10}, values, 2, 0),
+            (std::vector<int>{0, 0, 1, 1}));
+}
+
+} // namespace

@@ -1,0 +1,102 @@
+//===- PartitionFileTest.cpp - What a partition file may say --------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/PartitionFile.h"
+#include "compiler/pipeline/Names.h"
+
+#include <gtest/gtest.h>
+
+using namespace partita::pipeline;
+
+namespace {
+
+std::string errorOf(const std::string &text) {
+  std::string error;
+  int count = 0;
+  bool failed = mlir::failed(parsePartitionFile(
+      text, [&](int line, int column, const std::string &message) {
+        error = std::to_string(line) + ":" + std::to_string(column) + ": " +
+                message;
+        ++count;
+      }));
+  EXPECT_EQ(failed, count == 1) << error;
+  return error;
+}
+
+TEST(PartitionFile, ReadsEveryKey) {
+  auto file = parsePartitionFile("blocks: {B1: [\"a*\", b], B2: c}\n"
+                                 "begin_blocks: {B3: d}\n"
+                                 "auto_stage: auto_increment\n"
+                                 "stages: [[B1], [B2, B3], []]\n"
+                                 "devices: [2, 0, 1]\n"
+                                 "strategy: sharded\n"
+                                 "schedule: fill_drain\n"
+                                 "micro_batches: 7\n",
+                                 [](int line, int, const std::string &message) {
+                                   FAIL() << line << ": " << message;
+                                 });
+  ASSERT_TRUE(mlir::succeeded(file));
+  ASSERT_EQ(file->blocks.size(), 3u);
+  EXPECT_EQ(file->blocks[0].nodes[0].text, "a*");
+  EXPECT_EQ(file->blocks[0].nodes[1].line, 1);
+  EXPECT_EQ(file->blocks[2].begin->text, "d");
+  EXPECT_EQ(file->stages->size(), 3u);
+  EXPECT_EQ(file->devices, (std::vector<int64_t>{2, 0, 1}));
+  EXPECT_EQ(*file->microBatches, 7);
+  EXPECT_EQ(file->strategy->text, "sharded");
+}
+
+TEST(PartitionFile, NamesWhatIsWrong) {
+  EXPECT_NE(errorOf("").find("empty"), std::string::npos);
+  EXPECT_EQ(errorOf("blocks: {A: [x]}\nstages: [[A], [A]]"),
+            "2:16: block 'A' is already in stage 0");
+  EXPECT_EQ(errorOf("blocks: {A: [x], B: [y]}\nstages: [[A]]"),
+            "1:18: block 'B' is in no stage: name it in `stages`, or leave "
+            "`stages` out");
+  EXPECT_EQ(errorOf("stages: [[]]\ndevices: [0, 1]"),
+            "2:10: there are 2 devices for 1 stages: name one for each stage");
+  EXPECT_EQ(errorOf("micro_batches: many"),
+            "1:16: expected a whole number of at least 1, found 'many'");
+  EXPECT_EQ(errorOf("strategy: [x]"), "1:11: expected a name");
+  EXPECT_EQ(errorOf("strategy: pipelined\nstrategy: sharded"),
+            "2:1: 'strategy' stands here twice");
+  EXPECT_EQ(errorOf("blocks: {A: [x]}\nbegin_blocks: {A: y}"),
+            "2:16: block 'A' is defined twice");
+  EXPECT_EQ(errorOf("devices: [5000]").substr(0, 5), "1:11:");
+  EXPECT_NE(errorOf("- a\n- b"), "");
+  EXPECT_NE(errorOf("blocks: {A: [x"), "");
+}
+
+TEST(PartitionFile, EveryTruncationIsAnswered) {
+  std::string text = "blocks: {B1: [\"a*\", 'b'], B2: [c]}\n"
+                     "stages:\n  - [B1]\n  - [B2]\ndevices: [0, 1]\n";
+  for (size_t length = 0; length < text.size(); ++length) {
+    int errors = 0;
+    bool failed = mlir::failed(
+        parsePartitionFile(text.substr(0, length),
+                           [&](int, int, const std::string &) { ++errors; }));
+    EXPECT_EQ(errors, failed ? 1 : 0) << length;
+  }
+}
+
+TEST(Names, NearestName) {
+  EXPECT_EQ(didYouMean("/conv1/Cnv", {"/fc", "/conv1/Conv"}),
+            "; did you mean '/conv1/Conv'?");
+  EXPECT_EQ(didYouMean("zzzzzzzz", {"/fc"}), "");
+}
+
+TEST(Names, GlobsOnlyWhereTheyAreUnambiguous) {
+  using Lists = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(compactNames({{"/a/x", "/a/y"}, {"/b/x"}}),
+            (Lists{{"/a/*"}, {"/b/x"}}));
+  EXPECT_EQ(compactNames({{"/a/x", "/a/y"}, {"/a/z", "n[0]"}}),
+            (Lists{{"/a/x", "/a/y"}, {"/a/z", "n\\[0\\]"}}));
+  EXPECT_EQ(compactNames({{"m/l.0/q", "m/l.0/k", "m/l.1/q"}, {"m/l.1/k"}}),
+            (Lists{{"m/l.0/*", "m/l.1/q"}, {"m/l.1/k"}}));
+}
+
+} // namespace

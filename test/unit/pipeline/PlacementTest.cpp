@@ -1,0 +1,72 @@
+//===- PlacementTest.cpp - No two live buffers share a byte ---------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/Placement.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace partita::pipeline;
+
+namespace {
+
+TEST(Placement, LiveRangesStaySortedAndDisjoint) {
+  Buffer buffer;
+  addLiveRange(buffer, {10, 12});
+  addLiveRange(buffer, {2, 3});
+  addLiveRange(buffer, {5, 6});
+  addLiveRange(buffer, {3, 5});
+  ASSERT_EQ(buffer.live.size(), 2u);
+  EXPECT_EQ(buffer.live[0].begin, 2);
+  EXPECT_EQ(buffer.live[0].end, 6);
+  EXPECT_EQ(buffer.live[1].begin, 10);
+}
+
+TEST(Placement, RandomBuffersDoNotCollide) {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 100; ++trial) {
+    std::vector<Buffer> buffers(1 + random() % 60);
+    int64_t sum = 0;
+    for (Buffer &buffer : buffers) {
+      buffer.bytes = random() % 3000;
+      sum += (buffer.bytes + 63) / 64 * 64;
+      for (int i = 0; i < 3; ++i) {
+        int64_t begin = random() % 200;
+        addLiveRange(buffer, {begin, begin + int64_t(random() % 9)});
+      }
+    }
+    Placement placement = placeBuffers(buffers);
+    EXPECT_LE(placement.bytes, sum);
+    for (size_t a = 0; a < buffers.size(); ++a) {
+      EXPECT_EQ(placement.offsets[a] % 64, 0);
+      EXPECT_LE(placement.offsets[a] + buffers[a].bytes, placement.bytes);
+      for (size_t b = 0; b < a; ++b) {
+        bool meet =
+            placement.offsets[a] < placement.offsets[b] + buffers[b].bytes &&
+            placement.offsets[b] < placement.offsets[a] + buffers[a].bytes;
+        EXPECT_FALSE(meet && overlaps(buffers[a], buffers[b]));
+      }
+    }
+  }
+}
+
+TEST(Placement, ChainNeedsTwoLargestNeighbours) {
+  // Each value lives until the next is made.
+  std::vector<Buffer> buffers = {
+      {640, {{0, 1}}}, {1280, {{1, 2}}}, {640, {{2, 3}}}, {64, {{3, 4}}}};
+  EXPECT_EQ(placeBuffers(buffers).bytes, 1920);
+}
+
+TEST(Placement, SmallestGapThatHoldsIt) {
+  std::vector<Buffer> buffers = {{1024, {{0, 9}}}, {512, {{0, 0}}},
+                                 {512, {{0, 9}}},  {256, {{0, 0}}},
+                                 {256, {{0, 9}}},  {192, {{5, 5}}}};
+  Placement placement = placeBuffers(buffers);
+  EXPECT_EQ(placement.offsets[5], placement.offsets[3]);
+}
+
+} // namespace
