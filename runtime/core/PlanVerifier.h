@@ -32,6 +32,10 @@ namespace partita::runtime {
 Status verifyPlan(const abi::Plan &plan, const std::string &path,
                   int64_t weights_bytes);
 
+/// Slots, units, load program and program of device `index`; empty if right.
+/// The tables of the plan that they name must be right already.
+std::string deviceError(const abi::Plan &plan, int index);
+
 /// Shapes, strides and attributes of one library call; empty if right.
 std::string libraryCallError(const abi::Device &device,
                              const abi::LibraryCall &call);
