@@ -33,7 +33,9 @@ std::string numpyFile(const std::string &dictionary, const std::string &data,
 
 Expected<Tensor> parse(const std::string &file,
                        std::optional<DType> expected = std::nullopt) {
-  return parseNpy(bytesOf(file), nullptr, "x", expected);
+  // The tensor refers to the bytes, so they must outlive the caller's string.
+  auto kept = std::make_shared<const std::string>(file);
+  return parseNpy(bytesOf(*kept), kept, "x", expected);
 }
 
 const std::string kMatrix =
