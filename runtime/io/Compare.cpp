@@ -1,4 +1,4 @@
-//===- Compare.cpp - How near two tensors are -------------------*- C++ -*-===//
+//===- Compare.cpp - How near two tensors are -----------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- DType.cpp - Element types in memory and in files ---------*- C++ -*-===//
+//===- DType.cpp - Element types in memory and in files -------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Names.cpp - Names that people type and files can bear ----*- C++ -*-===//
+//===- Names.cpp - Names that people type and files can bear --------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

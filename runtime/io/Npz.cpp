@@ -1,4 +1,4 @@
-//===- Npz.cpp - NumPy's .npz archives --------------------------*- C++ -*-===//
+//===- Npz.cpp - NumPy's .npz archives ------------------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

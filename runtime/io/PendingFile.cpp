@@ -1,4 +1,4 @@
-//===- PendingFile.cpp - A file that appears only when complete -*- C++ -*-===//
+//===- PendingFile.cpp - A file that appears only when complete -----------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Tensor.cpp - A tensor of the host, owned or mapped -------*- C++ -*-===//
+//===- Tensor.cpp - A tensor of the host, owned or mapped -----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- TensorFiles.cpp - Reading and writing tensors by file name *- C++
-//-*-===//
+//===- TensorFiles.cpp - Tensors by file name -----------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

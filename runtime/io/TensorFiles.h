@@ -1,4 +1,4 @@
-//===- TensorFiles.h - Reading and writing tensors by file name -*- C++ -*-===//
+//===- TensorFiles.h - Tensors by file name ---------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

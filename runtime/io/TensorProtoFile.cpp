@@ -1,4 +1,4 @@
-//===- TensorProtoFile.cpp - ONNX TensorProto files (.pb) -------*- C++ -*-===//
+//===- TensorProtoFile.cpp - ONNX TensorProto files (.pb) -----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Feed.h - Samples cut into micro-batches, and put together again *- C++
-//-*-===//
+//===- Feed.h - Samples cut into micro-batches ------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

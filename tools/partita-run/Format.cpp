@@ -1,4 +1,4 @@
-//===- Format.cpp - Numbers and tables for people ---------------*- C++ -*-===//
+//===- Format.cpp - Numbers and tables for people -------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Inputs.cpp - From the command line to a tensor for every input *- C++
-//-*-===//
+//===- Inputs.cpp - A tensor for every input ------------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

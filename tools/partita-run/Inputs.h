@@ -1,5 +1,4 @@
-//===- Inputs.h - From the command line to a tensor for every input *- C++
-//-*-===//
+//===- Inputs.h - A tensor for every input ----------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

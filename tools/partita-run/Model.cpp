@@ -1,4 +1,4 @@
-//===- Model.cpp - What partita-run knows of an artifact --------*- C++ -*-===//
+//===- Model.cpp - What partita-run knows of an artifact ------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Options.cpp - The command line of partita-run ------------*- C++ -*-===//
+//===- Options.cpp - The command line of partita-run ----------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- PlanTable.cpp - The plan of an artifact, for people and for programs
-//-===//
+//===- PlanTable.cpp - The plan for people and programs -------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- PlanTable.h - The plan of an artifact, for people and for programs -*-
-// C++ -*-===//
+//===- PlanTable.h - The plan for people and programs -----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Profile.cpp - A trace of the run for Perfetto and chrome://tracing -===//
+//===- Profile.cpp - A trace for Perfetto ---------------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

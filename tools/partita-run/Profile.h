@@ -1,5 +1,4 @@
-//===- Profile.h - A trace of the run for Perfetto and chrome://tracing -*- C++
-//-*-===//
+//===- Profile.h - A trace for Perfetto -------------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Progress.cpp - A progress bar on a terminal --------------*- C++ -*-===//
+//===- Progress.cpp - A progress bar on a terminal ------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

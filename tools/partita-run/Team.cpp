@@ -1,4 +1,4 @@
-//===- Team.cpp - This process among those that run the plan ----*- C++ -*-===//
+//===- Team.cpp - This process among those that run the plan --------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

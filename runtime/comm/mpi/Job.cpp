@@ -1,4 +1,4 @@
-//===- Job.cpp - The processes of an MPI run --------------------*- C++ -*-===//
+//===- Job.cpp - The processes of an MPI run ------------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- MpiCommunicator.cpp - Transfers of a plan between processes *- C++
-//-*-===//
+//===- MpiCommunicator.cpp - Transfers between processes ------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- MpiCommunicator.h - Transfers of a plan between processes *- C++ -*-===//
+//===- MpiCommunicator.h - Transfers between processes ----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Wait.cpp - Waiting for MPI with a deadline ---------------*- C++ -*-===//
+//===- Wait.cpp - Waiting for MPI with a deadline -------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

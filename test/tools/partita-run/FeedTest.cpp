@@ -1,5 +1,4 @@
-//===- FeedTest.cpp - Samples in, micro-batches through, the same samples out
-//-===//
+//===- FeedTest.cpp - Samples in, the same samples out --------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
