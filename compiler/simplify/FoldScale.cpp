@@ -133,6 +133,32 @@ Scaled getScaled(Value value) {
   return scaled;
 }
 
+/// Whether two terms are repeated in the same way, so that their sum is no
+/// larger than they are.
+bool areAlike(Value a, Value b) {
+  auto x = a.getDefiningOp<nn::BroadcastOp>();
+  auto y = b.getDefiningOp<nn::BroadcastOp>();
+  if (!x || !y)
+    return !x && !y;
+  return x.getDims() == y.getDims() && x.getX().getType() == y.getX().getType();
+}
+
+/// term * factor, before repetition if they are repeated alike.
+Value scaleTerm(OpBuilder &b, Location loc, Value term, Value factorValue,
+                Factor &factor) {
+  auto broadcast = term.getDefiningOp<nn::BroadcastOp>();
+  if (!broadcast || (!factor.splat && !areAlike(term, factorValue)))
+    return nn::MulOp::create(b, loc, term, factorValue);
+  RankedTensorType small = broadcast.getX().getType();
+  Value smallFactor = factor.value;
+  if (factor.splat)
+    smallFactor =
+        nn::ConstantOp::create(b, loc, factor.splat.resizeSplat(small));
+  Value scaled = nn::MulOp::create(b, loc, broadcast.getX(), smallFactor);
+  return nn::BroadcastOp::create(b, loc, broadcast.getType(), scaled,
+                                 broadcast.getDims());
+}
+
 /// Rebuilds everything where `mul` stands: the factor need not be defined
 /// before the contraction.
 void rewrite(nn::MulOp mul, const Scaled &scaled, Factor &factor,
@@ -154,9 +180,8 @@ void rewrite(nn::MulOp mul, const Scaled &scaled, Factor &factor,
   }
   IRMapping mapping;
   mapping.map(scaled.contraction->getResult(0), contraction->getResult(0));
-  mapping.map(scaled.term, nn::MulOp::create(rewriter, mul.getLoc(),
-                                             scaled.term, factorValue)
-                               .getResult());
+  mapping.map(scaled.term, scaleTerm(rewriter, mul.getLoc(), scaled.term,
+                                     factorValue, factor));
   rewriter.replaceOp(mul, rewriter.clone(*scaled.sum, mapping)->getResults());
 }
 
@@ -194,7 +219,7 @@ LogicalResult mergeTerms(nn::AddOp outer, PatternRewriter &rewriter) {
     for (int innerSide : {0, 1}) {
       Value x = inner->getOperand(innerSide);
       Value a = inner->getOperand(1 - innerSide);
-      if (!WeightsOnly()(a) || WeightsOnly()(x))
+      if (!areAlike(a, b) || !WeightsOnly()(a) || WeightsOnly()(x))
         continue;
       Value sum = nn::AddOp::create(rewriter, outer.getLoc(), a, b);
       Location loc = rewriter.getFusedLoc({inner.getLoc(), outer.getLoc()});

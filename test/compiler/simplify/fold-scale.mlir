@@ -25,8 +25,8 @@ func.func @conv(%x: tensor<1x3x8x8xf32>) -> tensor<1x4x6x6xf32> {
 // CHECK-LABEL: func.func @batch_norm
 // CHECK: %[[SW:.*]] = nn.mul %{{.*}}, %{{.*}} : tensor<4x3x3x3xf32>
 // CHECK: %[[C:.*]] = nn.conv %{{.*}}, %[[SW]]
-// CHECK: %[[SB:.*]] = nn.mul
-// CHECK: %[[B:.*]] = nn.add %[[SB]], %{{.*}}
+// CHECK: nn.mul %{{.*}}, %{{.*}} : tensor<4xf32>
+// CHECK: %[[B:.*]] = nn.add %{{.*}}, %{{.*}} : tensor<1x4x6x6xf32>
 // CHECK: %[[R:.*]] = nn.add %[[C]], %[[B]]
 // CHECK: return %[[R]]
 func.func @batch_norm(%x: tensor<1x3x8x8xf32>) -> tensor<1x4x6x6xf32> {

@@ -85,11 +85,3 @@ func.func @divide(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
   %1 = nn.div %x, %three : tensor<2xf32>
   return %0, %1 : tensor<2xf32>, tensor<2xf32>
 }
-
-// Names of nodes survive.
-// CHECK-LABEL: func.func @locations
-func.func @locations(%x: tensor<2x6xf32>) -> tensor<4x3xf32> {
-  %0 = nn.reshape %x : tensor<2x6xf32> -> tensor<12xf32> loc("Reshape_1")
-  %1 = nn.reshape %0 : tensor<12xf32> -> tensor<4x3xf32> loc("Reshape_2")
-  return %1 : tensor<4x3xf32>
-}
