@@ -1,0 +1,154 @@
+//===- Contraction.cpp - Matrix products and convolutions -----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/NodeImport.h"
+#include "compiler/import/OpTable.h"
+#include "compiler/import/Window.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+namespace {
+
+/// x . y, with the contracted dimension of each; batch dimensions come first.
+Value makeDot(NodeImport &n, Value x, Value y, int64_t numBatch, int64_t xDim,
+              int64_t yDim) {
+  if (!x || !y)
+    return {};
+  Shape batch = to_vector(seq<int64_t>(0, numBatch));
+  Shape shape(n.shapeOf(x).take_front(numBatch));
+  for (auto [value, contracted] : {std::pair(x, xDim), std::pair(y, yDim)})
+    for (int64_t i = numBatch; i < n.typeOf(value).getRank(); ++i)
+      if (i != contracted)
+        shape.push_back(n.shapeOf(value)[i]);
+  if (n.shapeOf(x)[xDim] != n.shapeOf(y)[yDim]) {
+    emitError(n.loc) << n.node.op_type() << ": the inner sizes of "
+                     << x.getType() << " and " << y.getType() << " differ";
+    return {};
+  }
+  RankedTensorType type = n.tensor(shape, n.elementOf(x));
+  if (!type)
+    return {};
+  return n.make<nn::DotOp>(type, x, y, batch, batch, ArrayRef<int64_t>(xDim),
+                           ArrayRef<int64_t>(yDim));
+}
+
+/// NumPy's matmul. A vector takes part as a matrix with one row or column,
+/// which then vanishes: nn.dot needs no such matrix.
+LogicalResult importMatMul(NodeImport &n) {
+  Value x = n.input(0), y = n.input(1);
+  int64_t xRank = n.typeOf(x).getRank(), yRank = n.typeOf(y).getRank();
+  if (xRank == 0 || yRank == 0)
+    return n.error("an operand is a scalar");
+  if (yRank <= 2)
+    return n.result(0,
+                    makeDot(n, x, y, 0, xRank - 1, yRank == 1 ? 0 : yRank - 2));
+  ArrayRef<int64_t> yBatch = n.shapeOf(y).drop_back(2);
+  if (xRank == 1) {
+    x = n.broadcastTo(x, [&] {
+      Shape shape(yBatch);
+      shape.push_back(n.shapeOf(x)[0]);
+      return shape;
+    }());
+    return n.result(
+        0, makeDot(n, x, y, yBatch.size(), yBatch.size(), yBatch.size()));
+  }
+  // Both are stacks of matrices, or y is: broadcast the stacks.
+  ArrayRef<int64_t> xBatch = n.shapeOf(x).drop_back(2);
+  Shape batch(std::max(xBatch.size(), yBatch.size()), 1);
+  for (ArrayRef<int64_t> other : {xBatch, yBatch})
+    for (auto [i, size] : enumerate(other)) {
+      int64_t &own = batch[batch.size() - other.size() + i];
+      if (own != 1 && size != 1 && own != size)
+        return n.error("the stacks of matrices do not broadcast: sizes " +
+                       Twine(own) + " and " + Twine(size));
+      if (own == 1)
+        own = size;
+    }
+  auto stack = [&](Value value) {
+    Shape shape(batch);
+    append_range(shape, n.shapeOf(value).take_back(2));
+    return n.broadcastTo(value, shape);
+  };
+  int64_t numBatch = batch.size();
+  return n.result(
+      0, makeDot(n, stack(x), stack(y), numBatch, numBatch + 1, numBatch));
+}
+
+LogicalResult importGemm(NodeImport &n) {
+  Value x = n.input(0), y = n.input(1), bias = n.input(2);
+  if (n.typeOf(x).getRank() != 2 || n.typeOf(y).getRank() != 2)
+    return n.error("A and B must be matrices");
+  Value result = makeDot(n, x, y, 0, n.intAttr("transA", 0) ? 0 : 1,
+                         n.intAttr("transB", 0) ? 1 : 0);
+  double alpha = n.floatAttr("alpha", 1), beta = n.floatAttr("beta", 1);
+  if (alpha != 1)
+    result = n.binary<nn::MulOp>(result, n.splat(alpha, result));
+  if (!result)
+    return failure();
+  if (bias && beta != 0) {
+    if (beta != 1)
+      bias = n.binary<nn::MulOp>(bias, n.splat(beta, bias));
+    if (!bias)
+      return failure();
+    if (n.opset < 7 && n.intAttr("broadcast", 0) == 0 &&
+        n.shapeOf(bias) != n.shapeOf(result))
+      return n.error("C differs in shape from the product, and the attribute "
+                     "'broadcast' is not set");
+    result =
+        n.binary<nn::AddOp>(result, n.broadcastTo(bias, n.shapeOf(result)));
+  }
+  return n.result(0, result);
+}
+
+LogicalResult importConv(NodeImport &n) {
+  Value x = n.input(0), weights = n.input(1), bias = n.input(2);
+  ArrayRef<int64_t> shape = n.shapeOf(x), kernel = n.shapeOf(weights);
+  if (shape.size() < 3 || kernel.size() != shape.size())
+    return n.error("X and W must have the same rank, at least 3");
+  int64_t groups = n.intAttr("group", 1);
+  if (groups < 1 || shape[1] % groups != 0 || kernel[0] % groups != 0 ||
+      kernel[1] != shape[1] / groups)
+    return n.error(Twine(shape[1]) + " channels in " + Twine(groups) +
+                   " groups do not fit weights with " + Twine(kernel[0]) +
+                   " outputs and " + Twine(kernel[1]) + " inputs");
+  std::optional<Shape> declared = n.intsAttr("kernel_shape");
+  if (declared && ArrayRef(*declared) != kernel.drop_front(2))
+    return n.error("kernel_shape differs from the shape of W");
+  FailureOr<Window> window =
+      getWindow(n, shape.drop_front(2), kernel.drop_front(2));
+  if (failed(window))
+    return failure();
+  Shape resultShape{shape[0], kernel[0]};
+  append_range(resultShape, window->positions);
+  RankedTensorType type = n.tensor(resultShape, n.elementOf(x));
+  if (!type)
+    return failure();
+  Value result = n.make<nn::ConvOp>(
+      type, x, weights, nn::ImageLayout::channels_first, window->strides,
+      window->dilations, window->low, window->high, groups);
+  if (bias) {
+    if (n.shapeOf(bias) != kernel.take_front(1))
+      return n.error("B must have one element an output channel");
+    result =
+        n.binary<nn::AddOp>(result, n.broadcastDims(bias, {1}, resultShape));
+  }
+  return n.result(0, result);
+}
+
+const OpRow rows[] = {
+    {"Conv", 1, 22, importConv},
+    {"Gemm", 1, 13, importGemm},
+    {"MatMul", 1, 13, importMatMul},
+};
+
+} // namespace
+
+ArrayRef<OpRow> getContractionOps() { return rows; }
+
+} // namespace partita::import

@@ -1,0 +1,271 @@
+//===- InputShapes.cpp - Static shapes of a model's inputs ----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/InputShapes.h"
+
+#include "compiler/import/TensorData.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+namespace {
+
+/// Sizes of symbolic dimensions, and what gave them.
+class SymbolTable {
+public:
+  explicit SymbolTable(Location loc) : loc(loc) {}
+
+  LogicalResult bind(StringRef name, int64_t size, const Twine &reason) {
+    auto [it, isNew] = sizes.try_emplace(name, size, reason.str());
+    if (isNew || it->second.first == size)
+      return success();
+    return emitError(loc) << "the dimension '" << name << "' would be both "
+                          << it->second.first << " (" << it->second.second
+                          << ") and " << size << " (" << reason << ")";
+  }
+
+  std::optional<int64_t> lookup(StringRef name) const {
+    auto it = sizes.find(name);
+    return it == sizes.end() ? std::nullopt : std::optional(it->second.first);
+  }
+
+private:
+  Location loc;
+  StringMap<std::pair<int64_t, std::string>> sizes;
+};
+
+class Binder {
+public:
+  Binder(const onnx::GraphProto &graph, const ImportOptions &options,
+         Location loc)
+      : options(options), loc(loc), symbols(loc) {
+    llvm::StringSet<> initializers;
+    for (const onnx::TensorProto &initializer : graph.initializer())
+      initializers.insert(initializer.name());
+    for (const onnx::ValueInfoProto &info : graph.input())
+      if (!initializers.contains(info.name()))
+        infos.push_back(&info);
+  }
+
+  FailureOr<std::vector<ModelInput>> run() {
+    if (failed(checkOptions()))
+      return failure();
+    for (const auto &dim : options.dims)
+      if (dim.second < 0)
+        return emitError(loc) << "--dim " << dim.first() << "=" << dim.second
+                              << ": a size cannot be negative";
+      else if (failed(symbols.bind(dim.first(), dim.second,
+                                   "--dim " + dim.first() + "=" +
+                                       Twine(dim.second))))
+        return failure();
+    std::vector<ModelInput> inputs(infos.size());
+    for (auto [i, info] : enumerate(infos)) {
+      inputs[i].name = info->name();
+      inputs[i].port = static_cast<int64_t>(i);
+      if (failed(checkType(*info)) || failed(readValue(inputs[i])) ||
+          failed(bindGiven(*info, inputs[i])))
+        return failure();
+    }
+    for (auto [info, input] : zip_equal(infos, inputs))
+      resolve(*info, input);
+    if (failed(reportOpen()))
+      return failure();
+    for (const auto &dim : options.dims)
+      if (!knownDims.contains(dim.first()))
+        return emitError(loc)
+               << "--dim " << dim.first() << ": no input has a dimension '"
+               << dim.first() << "'"
+               << listNames("its dimensions are", knownDims);
+    for (ModelInput &input : inputs)
+      if (!countElements(input.type.getShape()))
+        return emitError(loc)
+               << "the input '" << input.name << "' is too large";
+    return inputs;
+  }
+
+private:
+  static std::string listNames(StringRef lead, const llvm::StringSet<> &names) {
+    SmallVector<StringRef> sorted(names.keys());
+    if (sorted.empty())
+      return "";
+    llvm::sort(sorted);
+    return ("; " + lead + " '" + join(sorted, "', '") + "'").str();
+  }
+
+  /// Every option must be about an input that exists.
+  LogicalResult checkOptions() {
+    llvm::StringSet<> names;
+    for (const onnx::ValueInfoProto *info : infos)
+      names.insert(info->name());
+    SmallVector<StringRef> given(options.shapes.keys());
+    llvm::sort(given);
+    for (StringRef name : given)
+      if (!names.contains(name))
+        return emitError(loc)
+               << "--shape " << name << ": the model has no input '" << name
+               << "'" << listNames("its inputs are", names);
+    for (const auto &constant : options.constants)
+      if (!names.contains(constant.first))
+        return emitError(loc) << "--constant " << constant.first
+                              << ": the model has no input '" << constant.first
+                              << "'" << listNames("its inputs are", names);
+    return success();
+  }
+
+  LogicalResult checkType(const onnx::ValueInfoProto &info) {
+    const onnx::TypeProto &type = info.type();
+    if (!type.has_tensor_type()) {
+      StringRef kind = type.has_sequence_type()        ? "a sequence"
+                       : type.has_optional_type()      ? "an optional"
+                       : type.has_map_type()           ? "a map"
+                       : type.has_sparse_tensor_type() ? "a sparse tensor"
+                                                       : "of no known type";
+      return emitError(loc) << "the input '" << info.name() << "' is " << kind
+                            << "; only tensors are supported";
+    }
+    if (!getElementType(loc.getContext(), type.tensor_type().elem_type()))
+      return emitError(loc) << "the input '" << info.name() << "' is of "
+                            << getOnnxTypeName(type.tensor_type().elem_type())
+                            << ", which is not supported";
+    return success();
+  }
+
+  LogicalResult readValue(ModelInput &input) {
+    auto it = options.constants.find(input.name);
+    if (it == options.constants.end())
+      return success();
+    FailureOr<DenseElementsAttr> value =
+        readInputFile(it->second, input.name, loc);
+    if (failed(value))
+      return failure();
+    input.value = *value;
+    return success();
+  }
+
+  /// Matches the shape that was given for an input, if any, with its
+  /// declaration.
+  LogicalResult bindGiven(const onnx::ValueInfoProto &info, ModelInput &input) {
+    const onnx::TypeProto::Tensor &declared = info.type().tensor_type();
+    SmallVector<int64_t> given;
+    std::string reason;
+    auto it = options.shapes.find(input.name);
+    if (it != options.shapes.end()) {
+      given = it->second;
+      reason = "--shape " + input.name;
+    }
+    if (input.value) {
+      auto type = cast<RankedTensorType>(input.value.getType());
+      if (getOnnxType(type.getElementType()) != declared.elem_type())
+        return emitError(loc)
+               << "--constant " << input.name << ": the file holds "
+               << getOnnxTypeName(getOnnxType(type.getElementType()))
+               << ", and the input is of "
+               << getOnnxTypeName(declared.elem_type());
+      given.assign(type.getShape().begin(), type.getShape().end());
+      reason = "--constant " + input.name;
+    }
+    if (reason.empty())
+      return success();
+    shapes[input.name] = given;
+    if (!declared.has_shape())
+      return success();
+    if (declared.shape().dim_size() != static_cast<int>(given.size()))
+      return emitError(loc)
+             << reason << " has rank " << given.size()
+             << ", and the input has rank " << declared.shape().dim_size();
+    for (auto [i, dim] : enumerate(declared.shape().dim())) {
+      if (dim.has_dim_value() && dim.dim_value() >= 0 &&
+          dim.dim_value() != given[i])
+        return emitError(loc)
+               << reason << ": dimension " << i << " is " << dim.dim_value()
+               << " in the model and cannot be " << given[i];
+      if (dim.has_dim_param() && !dim.dim_param().empty() &&
+          failed(symbols.bind(dim.dim_param(), given[i], reason)))
+        return failure();
+    }
+    return success();
+  }
+
+  void resolve(const onnx::ValueInfoProto &info, ModelInput &input) {
+    const onnx::TypeProto::Tensor &declared = info.type().tensor_type();
+    Type element = getElementType(loc.getContext(), declared.elem_type());
+    auto given = shapes.find(input.name);
+    if (given == shapes.end() && !declared.has_shape()) {
+      openRanks.push_back(input.name);
+      return;
+    }
+    SmallVector<int64_t> shape;
+    if (given != shapes.end())
+      shape = given->second;
+    for (auto [i, dim] : enumerate(declared.shape().dim())) {
+      StringRef symbol = dim.has_dim_param() ? StringRef(dim.dim_param()) : "";
+      if (!symbol.empty()) {
+        knownDims.insert(symbol);
+        if (i == 0)
+          input.batchDim = symbol;
+      }
+      if (given != shapes.end())
+        continue;
+      // A negative size is how some exporters write an unknown one.
+      if (dim.has_dim_value() && dim.dim_value() >= 0) {
+        shape.push_back(dim.dim_value());
+      } else if (std::optional<int64_t> size = symbols.lookup(symbol);
+                 size && !symbol.empty()) {
+        shape.push_back(*size);
+      } else {
+        shape.push_back(1);
+        if (!symbol.empty())
+          openSymbols.insert(symbol);
+        else
+          openInputs.push_back(input.name);
+      }
+    }
+    input.type = RankedTensorType::get(shape, element);
+  }
+
+  LogicalResult reportOpen() {
+    if (openSymbols.empty() && openInputs.empty() && openRanks.empty())
+      return success();
+    InFlightDiagnostic error = emitError(loc);
+    error << "the model's shapes are not all known:";
+    SmallVector<StringRef> sorted(openSymbols.keys());
+    llvm::sort(sorted);
+    for (StringRef symbol : sorted)
+      error << "\n  dimension '" << symbol << "': give it with --dim " << symbol
+            << "=SIZE";
+    for (const std::string &name : openInputs)
+      error << "\n  an unnamed dimension of the input '" << name
+            << "': give its shape with --shape " << name << "=AxBx...";
+    for (const std::string &name : openRanks)
+      error << "\n  the shape of the input '" << name
+            << "': give it with --shape " << name << "=AxBx...";
+    return error;
+  }
+
+  const ImportOptions &options;
+  Location loc;
+  SymbolTable symbols;
+  std::vector<const onnx::ValueInfoProto *> infos;
+  StringMap<SmallVector<int64_t>> shapes;
+  llvm::StringSet<> knownDims, openSymbols;
+  std::vector<std::string> openInputs, openRanks;
+};
+
+} // namespace
+
+FailureOr<std::vector<ModelInput>> bindInputs(const onnx::GraphProto &graph,
+                                              const ImportOptions &options,
+                                              Location loc) {
+  return Binder(graph, options, loc).run();
+}
+
+} // namespace partita::import

@@ -1,0 +1,189 @@
+//===- Pooling.cpp - Pooling over windows and over whole images -----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/NodeImport.h"
+#include "compiler/import/OpTable.h"
+#include "compiler/import/Window.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+namespace {
+
+/// A window over all dimensions: N and C have windows of one element.
+struct FullWindow {
+  Shape kernel{1, 1}, strides{1, 1}, dilations{1, 1}, low{0, 0}, high{0, 0};
+  RankedTensorType type;
+};
+
+FailureOr<Window> getPoolWindow(NodeImport &n) {
+  ArrayRef<int64_t> shape = n.shapeOf(n.input(0));
+  if (shape.size() < 3)
+    return n.error("X must have rank 3 at least");
+  return getWindow(n, shape.drop_front(2),
+                   n.intsAttr("kernel_shape").value_or(Shape()));
+}
+
+FailureOr<FullWindow> expandWindow(NodeImport &n, const Window &window) {
+  FullWindow full;
+  append_range(full.kernel, window.kernel);
+  append_range(full.strides, window.strides);
+  append_range(full.dilations, window.dilations);
+  append_range(full.low, window.low);
+  append_range(full.high, window.high);
+  Value x = n.input(0);
+  Shape shape(n.shapeOf(x).take_front(2));
+  append_range(shape, window.positions);
+  full.type = n.tensor(shape, n.elementOf(x));
+  if (!full.type)
+    return failure();
+  return full;
+}
+
+Value reduceWindows(NodeImport &n, nn::ReduceKind kind, Value x,
+                    const FullWindow &w) {
+  return n.make<nn::WindowReduceOp>(w.type, kind, x, w.kernel, w.strides,
+                                    w.dilations, w.low, w.high);
+}
+
+/// Row-major indices into [N, C, spatial..] with the spatial dimensions taken
+/// in column-major order instead: from each index its coordinates, and of those
+/// the other index.
+Value toColumnMajor(NodeImport &n, Value indices, ArrayRef<int64_t> sizes) {
+  auto times = [&](Value v, int64_t factor) {
+    return n.binary<nn::MulOp>(v, n.splat(static_cast<double>(factor), v));
+  };
+  auto over = [&](Value v, int64_t divisor) {
+    return n.binary<nn::DivOp>(v, n.splat(static_cast<double>(divisor), v));
+  };
+  int64_t image = 1;
+  for (int64_t size : sizes)
+    image *= size;
+  Value base = times(over(indices, image), image);
+  Value rest = n.binary<nn::SubOp>(indices, base);
+  Value result = base;
+  int64_t rowStride = image, columnStride = 1;
+  for (int64_t size : sizes) {
+    rowStride /= size;
+    Value coordinate = over(rest, rowStride);
+    rest = n.binary<nn::SubOp>(rest, times(coordinate, rowStride));
+    result = n.binary<nn::AddOp>(result, times(coordinate, columnStride));
+    columnStride *= size;
+  }
+  return result;
+}
+
+LogicalResult importMaxPool(NodeImport &n) {
+  Value x = n.input(0);
+  FailureOr<Window> window = getPoolWindow(n);
+  if (failed(window))
+    return failure();
+  FailureOr<FullWindow> full = expandWindow(n, *window);
+  if (failed(full))
+    return failure();
+  if (n.wantsOutput(1)) {
+    for (auto [i, kernel] : enumerate(window->kernel))
+      if (window->low[i] >= (kernel - 1) * window->dilations[i] + 1)
+        return n.error("a window lies in the border alone, so that its maximum "
+                       "has no index");
+    auto type = RankedTensorType::get(full->type.getShape(), n.b.getI64Type());
+    Value indices =
+        n.make<nn::WindowArgMaxOp>(type, x, full->kernel, full->strides,
+                                   full->dilations, full->low, full->high);
+    if (n.intAttr("storage_order", 0) != 0)
+      indices = toColumnMajor(n, indices, n.shapeOf(x).drop_front(2));
+    if (failed(n.result(1, indices)))
+      return failure();
+  }
+  return n.result(0, reduceWindows(n, nn::ReduceKind::max, x, *full));
+}
+
+/// How many elements an average divides by at each position of a dimension:
+/// those of the input or, with the border, all but what ceil_mode added.
+Shape countElements(const Window &window, size_t dim, int64_t size,
+                    bool withBorder) {
+  int64_t begin = withBorder ? -window.low[dim] : 0;
+  int64_t end =
+      withBorder ? size + window.high[dim] - window.excess[dim] : size;
+  Shape counts;
+  for (int64_t i = 0; i < window.positions[dim]; ++i) {
+    int64_t start = i * window.strides[dim] - window.low[dim], count = 0;
+    for (int64_t k = 0; k < window.kernel[dim]; ++k) {
+      int64_t at = start + k * window.dilations[dim];
+      count += at >= begin && at < end;
+    }
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+LogicalResult importAveragePool(NodeImport &n) {
+  Value x = n.input(0);
+  FailureOr<Window> window = getPoolWindow(n);
+  if (failed(window))
+    return failure();
+  FailureOr<FullWindow> full = expandWindow(n, *window);
+  if (failed(full))
+    return failure();
+  Value sum = reduceWindows(n, nn::ReduceKind::sum, x, *full);
+  bool withBorder = n.intAttr("count_include_pad", 0) != 0;
+  // The count is a product over dimensions; where it is the same everywhere it
+  // is one number.
+  double uniform = 1;
+  Value divisor;
+  for (auto [i, size] : enumerate(n.shapeOf(x).drop_front(2))) {
+    Shape counts = countElements(*window, i, size, withBorder);
+    if (all_equal(counts)) {
+      uniform *= counts.empty() ? 1 : static_cast<double>(counts.front());
+      continue;
+    }
+    SmallVector<double> numbers(counts.begin(), counts.end());
+    Value along =
+        n.broadcastDims(n.numbers(numbers, n.elementOf(x)),
+                        {static_cast<int64_t>(i) + 2}, full->type.getShape());
+    divisor = divisor ? n.binary<nn::MulOp>(divisor, along) : along;
+  }
+  if (!divisor)
+    divisor = n.splat(uniform, sum);
+  else if (uniform != 1)
+    divisor = n.binary<nn::MulOp>(divisor, n.splat(uniform, sum));
+  return n.result(0, n.binary<nn::DivOp>(sum, divisor));
+}
+
+FailureOr<Shape> getSpatialDims(NodeImport &n) {
+  int64_t rank = n.typeOf(n.input(0)).getRank();
+  if (rank < 2)
+    return n.error("X must have rank 2 at least");
+  return Shape(to_vector(seq<int64_t>(2, rank)));
+}
+
+LogicalResult importGlobalAveragePool(NodeImport &n) {
+  FailureOr<Shape> dims = getSpatialDims(n);
+  return succeeded(dims) ? n.result(0, n.mean(n.input(0), *dims, /*keep=*/true))
+                         : failure();
+}
+
+LogicalResult importGlobalMaxPool(NodeImport &n) {
+  FailureOr<Shape> dims = getSpatialDims(n);
+  return succeeded(dims) ? n.result(0, n.reduce(nn::ReduceKind::max, n.input(0),
+                                                *dims, /*keep=*/true))
+                         : failure();
+}
+
+const OpRow rows[] = {
+    {"AveragePool", 1, 22, importAveragePool},
+    {"GlobalAveragePool", 1, 22, importGlobalAveragePool},
+    {"GlobalMaxPool", 1, 22, importGlobalMaxPool},
+    {"MaxPool", 1, 22, importMaxPool},
+};
+
+} // namespace
+
+ArrayRef<OpRow> getPoolingOps() { return rows; }
+
+} // namespace partita::import
