@@ -142,12 +142,11 @@ private:
     llvm::DenseSet<Operation *> inside(node.ops.begin(), node.ops.end());
     llvm::DenseSet<Value> counted;
     int64_t bytes = 0;
-    double most = -1;
+    int64_t most = -1;
     bool moves = false;
     for (Operation *op : node.ops) {
-      double ns = machine.clusterNs(op, 0);
-      if (ns > most) {
-        most = ns;
+      if (int64_t flops = countFlops(op); flops > most) {
+        most = flops;
         node.heaviest = op;
       }
       moves |= !isa<nn::ReshapeOp>(op);

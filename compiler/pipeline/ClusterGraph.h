@@ -20,7 +20,7 @@ namespace partita::pipeline {
 struct ClusterNode {
   llvm::SmallVector<mlir::Operation *> ops; ///< in the function's order
   double ns = 0;                            ///< predicted time
-  mlir::Operation *heaviest = nullptr;      ///< of `ops`, by time
+  mlir::Operation *heaviest = nullptr;      ///< of `ops`, by operations
 };
 
 /// A value that leaves its cluster, or an input of the model.

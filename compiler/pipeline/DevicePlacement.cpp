@@ -138,10 +138,8 @@ void DevicePlacement::shareInPlace() {
   for (int s : device.stages)
     for (auto [index, work] : llvm::enumerate(stages[s].work)) {
       nn::ClusterOp cluster = work.cluster;
-      plan::CallAttr call =
-          dyn_cast<plan::CallAttr>(cluster.getLoweringAttr());
-      if (auto kernel =
-              dyn_cast<plan::KernelAttr>(cluster.getLoweringAttr())) {
+      plan::CallAttr call = dyn_cast<plan::CallAttr>(cluster.getLoweringAttr());
+      if (auto kernel = dyn_cast<plan::KernelAttr>(cluster.getLoweringAttr())) {
         ArrayRef<int64_t> pairs = kernel.getInPlace();
         for (size_t i = 0; i + 1 < pairs.size(); i += 2)
           tryShare(s, index, work.inputs[pairs[i]], work.outputs[pairs[i + 1]]);

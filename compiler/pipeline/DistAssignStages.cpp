@@ -156,11 +156,11 @@ private:
     for (ClusterNode &node : graph.nodes) {
       // The heaviest op that says something decides for its cluster.
       Operation *decides = nullptr;
-      double heaviest = -1;
+      int64_t heaviest = -1;
       for (Operation *op : node.ops)
         if (op->hasAttr(dist::kAnnotatedStageAttr))
-          if (double ns = machine.clusterNs(op, 0); ns > heaviest) {
-            heaviest = ns;
+          if (int64_t flops = countFlops(op); flops > heaviest) {
+            heaviest = flops;
             decides = op;
           }
       int64_t stage =

@@ -1,0 +1,57 @@
+//===- ArtifactFile.h - Header, section table and sections, written whole or not
+//-*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_EMIT_ARTIFACTFILE_H
+#define PARTITA_COMPILER_EMIT_ARTIFACTFILE_H
+
+#include "runtime/abi/artifact.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace partita::emit {
+
+/// Writes an artifact under another name in the folder of `path`, and gives it
+/// its name when it is complete and on the disk. If that never happens, nothing
+/// is left. After an error all calls do nothing.
+class ArtifactFile {
+public:
+  ArtifactFile(llvm::StringRef path, unsigned sectionCount);
+  ~ArtifactFile();
+
+  void beginSection(abi::SectionKind kind, abi::CpuLevel level);
+  void write(llvm::StringRef bytes);
+  void writeZeros(uint64_t count);
+  void endSection(uint64_t hash);
+
+  /// Writes header and table, synchronises and renames.
+  void commit();
+
+  bool hasError() const { return !error.empty(); }
+  const std::string &errorText() const { return error; }
+
+private:
+  void fail(std::error_code code);
+
+  std::string path;
+  llvm::SmallString<256> temporary; // empty: nothing to remove
+  int descriptor = -1;
+  std::unique_ptr<llvm::raw_fd_ostream> stream;
+  unsigned sectionCount;
+  std::vector<abi::SectionEntry> sections;
+  std::string error;
+};
+
+} // namespace partita::emit
+
+#endif // PARTITA_COMPILER_EMIT_ARTIFACTFILE_H

@@ -1,0 +1,96 @@
+//===- Emit.cpp - From the plan dialect to an artifact --------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/emit/Emit.h"
+
+#include "compiler/emit/ArtifactFile.h"
+#include "compiler/emit/PlanWriter.h"
+#include "compiler/emit/WeightTable.h"
+
+#include "llvm/ADT/ScopeExit.h"
+
+#include <xxhash.h>
+
+using namespace mlir;
+
+namespace partita::emit {
+
+/// Hashes every weight, and writes those that lie inside the artifact.
+static LogicalResult writeWeights(WeightTable &weights, ArtifactFile &file) {
+  XXH3_state_t *state = XXH3_createState();
+  llvm::scope_exit release([&] { XXH3_freeState(state); });
+  int64_t written = 0;
+  for (WeightEntry &entry : weights.entries) {
+    XXH3_64bits_reset(state);
+    int64_t bytes = 0;
+    if (entry.file.empty()) {
+      file.writeZeros(entry.offset - written);
+      written = entry.offset + entry.bytes;
+    }
+    if (failed(readWeight(entry.op, [&](StringRef piece) {
+          XXH3_64bits_update(state, piece.data(), piece.size());
+          bytes += piece.size();
+          if (entry.file.empty())
+            file.write(piece);
+          return success(!file.hasError());
+        })))
+      return failure();
+    if (bytes != entry.bytes)
+      return entry.op.emitError()
+             << "the weight '" << entry.op.getOrigin() << "' has " << bytes
+             << " bytes where its type needs " << entry.bytes;
+    entry.hash = XXH3_64bits_digest(state);
+  }
+  return success();
+}
+
+LogicalResult emitArtifact(ModuleOp module, ArrayRef<ObjectFile> objects,
+                           const EmitOptions &options) {
+  FailureOr<WeightTable> weights = collectWeights(
+      module, options.weights == WeightPlacement::beside, options.output);
+  if (failed(weights))
+    return failure();
+  bool hasWeights = weights->sectionBytes > 0;
+  ArtifactFile file(options.output, 1 + objects.size() + hasWeights);
+  auto report = [&]() -> LogicalResult {
+    if (file.hasError())
+      return module.emitError() << "cannot write the artifact '"
+                                << options.output << "': " << file.errorText();
+    return failure();
+  };
+  if (file.hasError())
+    return report();
+
+  // Weights come first: the plan holds their hashes, which are known only when
+  // their bytes have passed by, once.
+  if (hasWeights)
+    file.beginSection(abi::SectionKind::weights, abi::CpuLevel::none);
+  if (failed(writeWeights(*weights, file)))
+    return report();
+  if (hasWeights)
+    file.endSection(0);
+
+  FailureOr<flatbuffers::DetachedBuffer> plan = writePlan(module, *weights);
+  if (failed(plan))
+    return failure();
+  auto writeHashed = [&](abi::SectionKind kind, abi::CpuLevel level,
+                         StringRef bytes) {
+    file.beginSection(kind, level);
+    file.write(bytes);
+    file.endSection(XXH3_64bits(bytes.data(), bytes.size()));
+  };
+  writeHashed(
+      abi::SectionKind::plan, abi::CpuLevel::none,
+      StringRef(reinterpret_cast<const char *>(plan->data()), plan->size()));
+  for (const ObjectFile &object : objects)
+    writeHashed(abi::SectionKind::object, object.level,
+                StringRef(object.bytes.data(), object.bytes.size()));
+  file.commit();
+  return file.hasError() ? report() : success();
+}
+
+} // namespace partita::emit

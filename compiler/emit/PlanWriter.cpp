@@ -1,0 +1,394 @@
+//===- PlanWriter.cpp - The plan dialect as FlatBuffers -------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/emit/PlanWriter.h"
+
+#include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/plan_generated.h"
+
+#include <map>
+#include <optional>
+
+using namespace mlir;
+
+namespace partita::emit {
+namespace {
+
+std::optional<abi::DType> getDType(Type type) {
+  if (type.isF32())
+    return abi::DType::f32;
+  if (type.isF64())
+    return abi::DType::f64;
+  if (type.isF16())
+    return abi::DType::f16;
+  if (type.isBF16())
+    return abi::DType::bf16;
+  if (isa<Float8E4M3FNType>(type))
+    return abi::DType::f8e4m3fn;
+  if (isa<Float8E4M3FNUZType>(type))
+    return abi::DType::f8e4m3fnuz;
+  if (isa<Float8E5M2Type>(type))
+    return abi::DType::f8e5m2;
+  if (isa<Float8E5M2FNUZType>(type))
+    return abi::DType::f8e5m2fnuz;
+  if (isa<Float8E8M0FNUType>(type))
+    return abi::DType::f8e8m0;
+  if (isa<Float4E2M1FNType>(type))
+    return abi::DType::f4e2m1;
+  auto integer = dyn_cast<IntegerType>(type);
+  if (!integer)
+    return std::nullopt;
+  bool isUnsigned = integer.isUnsigned();
+  switch (integer.getWidth()) {
+  case 1:
+    return abi::DType::boolean;
+  case 2:
+    return isUnsigned ? abi::DType::u2 : abi::DType::i2;
+  case 4:
+    return isUnsigned ? abi::DType::u4 : abi::DType::i4;
+  case 8:
+    return isUnsigned ? abi::DType::u8 : abi::DType::i8;
+  case 16:
+    return isUnsigned ? abi::DType::u16 : abi::DType::i16;
+  case 32:
+    return isUnsigned ? abi::DType::u32 : abi::DType::i32;
+  case 64:
+    return isUnsigned ? abi::DType::u64 : abi::DType::i64;
+  }
+  return std::nullopt;
+}
+
+/// The tables have the plan dialect's ops in their order; children are written
+/// before the tables that hold them, as FlatBuffers wants it.
+class PlanWriter {
+public:
+  PlanWriter(ModuleOp module, const WeightTable &weights)
+      : module(module), weights(weights) {}
+
+  FailureOr<flatbuffers::DetachedBuffer> write() {
+    auto models = module.getOps<plan::ModelOp>();
+    if (models.empty())
+      return module.emitError("has no plan: run --plan-build before");
+    plan::ModelOp model = *models.begin();
+    for (auto device : module.getOps<plan::DeviceOp>())
+      devices.try_emplace(device.getSymName(), devices.size());
+    for (auto channel : module.getOps<plan::ChannelOp>()) {
+      channelTargets.push_back(devices.lookup(channel.getTarget()));
+      channels.try_emplace(channel.getSymName(), channels.size());
+    }
+    for (auto stage : module.getOps<plan::StageOp>())
+      stages.try_emplace(stage.getStageName(), stages.size());
+
+    std::vector<flatbuffers::Offset<abi::Device>> deviceTables;
+    for (auto device : module.getOps<plan::DeviceOp>()) {
+      FailureOr<flatbuffers::Offset<abi::Device>> table = writeDevice(device);
+      if (failed(table))
+        return failure();
+      deviceTables.push_back(*table);
+    }
+    auto inputs = writePorts(plan::PortKind::input);
+    auto outputs = writePorts(plan::PortKind::output);
+    auto bound = writePorts(plan::PortKind::bound_input);
+    auto stageTables = writeStages();
+    auto channelTables = writeChannels();
+    auto weightTables = writeWeights();
+    std::vector<flatbuffers::Offset<abi::Kernel>> kernelTables;
+    for (const std::string &name : kernelNames)
+      kernelTables.push_back(abi::CreateKernel(b, b.CreateString(name)));
+    if (hasFailed)
+      return failure();
+    auto plan = abi::CreatePlan(
+        b, string(model.getModel()), string(model.getStrategy()),
+        string(model.getSchedule()), model.getMicroBatches(), inputs, outputs,
+        bound, stageTables, b.CreateVector(deviceTables), channelTables,
+        weightTables, b.CreateVector(kernelTables), model.getStepNs(),
+        model.getBubble().convertToDouble());
+    abi::FinishPlanBuffer(b, plan);
+    return b.Release();
+  }
+
+private:
+  using Shape = flatbuffers::Offset<flatbuffers::Vector<int64_t>>;
+
+  flatbuffers::Offset<flatbuffers::String> string(StringRef text) {
+    return b.CreateString(text.data(), text.size());
+  }
+  Shape longs(ArrayRef<int64_t> values) {
+    return b.CreateVector(values.data(), values.size());
+  }
+  abi::DType dtype(Operation *op, RankedTensorType type) {
+    std::optional<abi::DType> result = getDType(type.getElementType());
+    if (!result) {
+      op->emitError() << "no artifact can hold elements of type "
+                      << type.getElementType();
+      hasFailed = true;
+    }
+    return result.value_or(abi::DType::f32);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Devices
+  //===--------------------------------------------------------------------===//
+
+  FailureOr<flatbuffers::Offset<abi::Device>> writeDevice(plan::DeviceOp op) {
+    slotTables.clear();
+    slotOf.clear();
+    std::map<std::string, int> units;
+    std::vector<flatbuffers::Offset<abi::Unit>> unitTables;
+    std::vector<flatbuffers::Offset<abi::Instruction>> load;
+    std::vector<flatbuffers::Offset<abi::Step>> program;
+    for (Operation &part : op.getBody().front()) {
+      if (auto slot = dyn_cast<plan::SlotOp>(part)) {
+        writeSlot(slot);
+      } else if (auto unit = dyn_cast<plan::UnitOp>(part)) {
+        units.emplace(unit.getSymName().str(), unitTables.size());
+        unitTables.push_back(writeUnit(unit));
+      } else if (auto loads = dyn_cast<plan::LoadOp>(part)) {
+        for (Operation &work : loads.getBody().front())
+          load.push_back(writeInstruction(work));
+      } else {
+        program.push_back(writeStep(part, units));
+      }
+    }
+    auto slots = b.CreateVector(slotTables);
+    return abi::CreateDevice(b, string(op.getDeviceName()), op.getArenaBytes(),
+                             op.getConstantBytes(), slots,
+                             b.CreateVector(unitTables), b.CreateVector(load),
+                             b.CreateVector(program));
+  }
+
+  void addSlot(Operation *op, Value value, abi::Space space, int64_t offset) {
+    RankedTensorType type = cast<plan::SlotType>(value.getType()).getTensor();
+    slotOf[value] = slotTables.size();
+    slotTables.push_back(
+        abi::CreateSlot(b, space, offset, plan::getByteSize(type),
+                        dtype(op, type), longs(type.getShape())));
+  }
+
+  void writeSlot(plan::SlotOp slot) {
+    if (slot.getSpace() == plan::Space::weight)
+      return addSlot(slot, slot, abi::Space::weight,
+                     weights.indexOf.lookup(*slot.getWeight()));
+    addSlot(slot, slot,
+            slot.getSpace() == plan::Space::arena ? abi::Space::arena
+                                                  : abi::Space::constant,
+            *slot.getOffset());
+  }
+
+  flatbuffers::Offset<abi::Unit> writeUnit(plan::UnitOp unit) {
+    Block &block = unit.getBody().front();
+    for (BlockArgument argument : block.getArguments())
+      addSlot(unit, argument, abi::Space::argument, argument.getArgNumber());
+    std::vector<flatbuffers::Offset<abi::Instruction>> work;
+    for (Operation &op : block)
+      work.push_back(writeInstruction(op));
+    // A unit has the name of its stage.
+    int stage = stages.lookup(unit.getSymName());
+    return abi::CreateUnit(b, string(unit.getSymName()), stage,
+                           block.getNumArguments(), b.CreateVector(work),
+                           unit.getDurationNs());
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Instructions
+  //===--------------------------------------------------------------------===//
+
+  flatbuffers::Offset<abi::Instruction> writeInstruction(Operation &op) {
+    if (auto dispatch = dyn_cast<plan::DispatchOp>(op)) {
+      std::vector<int> operands;
+      for (Value slot : dispatch->getOperands())
+        operands.push_back(slotOf.lookup(slot));
+      plan::KernelAttr kernel = dispatch.getKernel();
+      auto work = abi::CreateDispatch(
+          b, kernelIndex(kernel.getName()), b.CreateVector(operands),
+          dispatch.getOutputs().size(), kernel.getExtent(), kernel.getGrain());
+      return instruction(abi::Work::Dispatch, work.Union(), dispatch.getLabel(),
+                         dispatch.getFlops(), dispatch.getBytes());
+    }
+    if (auto copy = dyn_cast<plan::CopyOp>(op)) {
+      auto work = abi::CreateCopy(b, slotOf.lookup(copy.getSource()),
+                                  slotOf.lookup(copy.getDestination()));
+      int64_t bytes = plan::getByteSize(
+          cast<plan::SlotType>(copy.getSource().getType()).getTensor());
+      return instruction(abi::Work::Copy, work.Union(), copy.getLabel(), 0,
+                         2 * bytes);
+    }
+    auto call = cast<plan::CallOp>(op);
+    return instruction(abi::Work::LibraryCall, writeCall(call).Union(),
+                       call.getLabel(), call.getFlops(), call.getBytes());
+  }
+
+  flatbuffers::Offset<abi::Instruction>
+  instruction(abi::Work kind, flatbuffers::Offset<void> work, StringRef label,
+              int64_t flops, int64_t bytes) {
+    return abi::CreateInstruction(b, kind, work, string(label), flops, bytes);
+  }
+
+  int kernelIndex(StringRef name) {
+    auto [it, isNew] =
+        kernels.try_emplace(name, static_cast<int>(kernelNames.size()));
+    if (isNew)
+      kernelNames.push_back(name.str());
+    return it->second;
+  }
+
+  flatbuffers::Offset<abi::View> writeView(plan::CallOp call,
+                                           plan::ViewAttr view) {
+    if (!view)
+      return 0;
+    return abi::CreateView(b, slotOf.lookup(call.getOperand(view.getValue())),
+                           longs(view.getShape()), longs(view.getStrides()),
+                           view.getOffset());
+  }
+
+  flatbuffers::Offset<abi::LibraryCall> writeCall(plan::CallOp op) {
+    plan::CallAttr call = op.getCall();
+    std::vector<flatbuffers::Offset<abi::View>> operands;
+    for (plan::ViewAttr view : call.getOperands())
+      operands.push_back(writeView(op, view));
+    std::vector<flatbuffers::Offset<abi::PostOp>> postOps;
+    for (plan::PostOpAttr post : call.getPostOps())
+      // What `sum` adds lies in the result's bytes already.
+      postOps.push_back(
+          abi::CreatePostOp(b, static_cast<abi::PostOpKind>(post.getKind()),
+                            post.getAlpha(), post.getBeta(),
+                            post.getKind() == plan::PostOpKind::sum
+                                ? 0
+                                : writeView(op, post.getView())));
+    auto operandTables = b.CreateVector(operands);
+    auto bias = writeView(op, call.getBias());
+    auto maskMul = writeView(op, call.getMaskMul());
+    auto maskAdd = writeView(op, call.getMaskAdd());
+    return abi::CreateLibraryCall(
+        b, static_cast<abi::CallKind>(call.getKind()), operandTables, bias,
+        maskMul, maskAdd, longs(call.getStrides()), longs(call.getDilations()),
+        longs(call.getPadsLow()), longs(call.getPadsHigh()),
+        longs(call.getWindow()), call.getGroups(), call.getIncludePad(),
+        call.getScale(), b.CreateVector(postOps));
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Steps
+  //===--------------------------------------------------------------------===//
+
+  int slotIndex(Value slot) { return slot ? slotOf.lookup(slot) : -1; }
+
+  flatbuffers::Offset<abi::Step>
+  writeStep(Operation &op, const std::map<std::string, int> &units) {
+    using Kind = abi::StepKind;
+    auto transfer = [&](Kind kind, StringRef channel, int64_t microBatch,
+                        Value slot, int peer) {
+      return abi::CreateStep(b, kind, microBatch, -1, 0, slotIndex(slot),
+                             channels.lookup(channel), peer);
+    };
+    if (auto run = dyn_cast<plan::RunOp>(op)) {
+      std::vector<int> bindings;
+      for (Value slot : run.getBindings())
+        bindings.push_back(slotOf.lookup(slot));
+      return abi::CreateStep(b, Kind::run, run.getMicroBatch(),
+                             units.at(run.getUnit().str()),
+                             b.CreateVector(bindings));
+    }
+    if (auto send = dyn_cast<plan::SendOp>(op))
+      return transfer(Kind::send, send.getChannel(), send.getMicroBatch(),
+                      send.getSlot(),
+                      channelTargets[channels.lookup(send.getChannel())]);
+    if (auto recv = dyn_cast<plan::RecvOp>(op)) {
+      auto channel = cast<plan::ChannelOp>(
+          SymbolTable::lookupSymbolIn(module, recv.getChannelAttr()));
+      return transfer(Kind::recv, recv.getChannel(), recv.getMicroBatch(),
+                      recv.getSlot(), devices.lookup(channel.getSource()));
+    }
+    if (auto wait = dyn_cast<plan::WaitOp>(op))
+      return transfer(Kind::wait, wait.getChannel(), wait.getMicroBatch(), {},
+                      channelTargets[channels.lookup(wait.getChannel())]);
+    if (auto load = dyn_cast<plan::LoadInputOp>(op))
+      return abi::CreateStep(b, Kind::load_input, load.getMicroBatch(), -1, 0,
+                             slotIndex(load.getSlot()), -1, -1, load.getPort());
+    auto store = cast<plan::StoreOutputOp>(op);
+    return abi::CreateStep(b, Kind::store_output, store.getMicroBatch(), -1, 0,
+                           slotIndex(store.getSlot()), -1, -1, store.getPort());
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Tables of the whole
+  //===--------------------------------------------------------------------===//
+
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Port>>>
+  writePorts(plan::PortKind kind) {
+    std::vector<flatbuffers::Offset<abi::Port>> tables;
+    for (auto port : module.getOps<plan::PortOp>()) {
+      if (port.getKind() != kind)
+        continue;
+      auto type = cast<RankedTensorType>(port.getType());
+      tables.push_back(abi::CreatePort(
+          b, string(port.getPortName()), dtype(port, type),
+          longs(type.getShape()), static_cast<int>(port.getBatchAxis()),
+          port.getIndex()));
+    }
+    return b.CreateVector(tables);
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Stage>>>
+  writeStages() {
+    std::vector<flatbuffers::Offset<abi::Stage>> tables;
+    for (auto stage : module.getOps<plan::StageOp>()) {
+      std::vector<flatbuffers::Offset<flatbuffers::String>> blocks;
+      for (auto block : stage.getBlocks().getAsRange<StringAttr>())
+        blocks.push_back(string(block.getValue()));
+      tables.push_back(abi::CreateStage(
+          b, string(stage.getStageName()), devices.lookup(stage.getDevice()),
+          b.CreateVector(blocks), stage.getFlops(), stage.getParameterBytes(),
+          stage.getActivationBytes(), stage.getSentBytes(),
+          stage.getPeakBytes(), stage.getDurationNs()));
+    }
+    return b.CreateVector(tables);
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Channel>>>
+  writeChannels() {
+    std::vector<flatbuffers::Offset<abi::Channel>> tables;
+    for (auto channel : module.getOps<plan::ChannelOp>())
+      tables.push_back(abi::CreateChannel(
+          b, string(channel.getValue()), devices.lookup(channel.getSource()),
+          devices.lookup(channel.getTarget()), channel.getBytes(),
+          string(channel.getReason())));
+    return b.CreateVector(tables);
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Weight>>>
+  writeWeights() {
+    std::vector<flatbuffers::Offset<abi::Weight>> tables;
+    for (const WeightEntry &entry : weights.entries) {
+      nn::WeightOp op = entry.op;
+      auto type = cast<RankedTensorType>(op.getType());
+      tables.push_back(abi::CreateWeight(
+          b, string(op.getOrigin()), dtype(op, type), longs(type.getShape()),
+          string(entry.file), entry.offset, entry.bytes, entry.hash));
+    }
+    return b.CreateVector(tables);
+  }
+
+  ModuleOp module;
+  const WeightTable &weights;
+  flatbuffers::FlatBufferBuilder b;
+  bool hasFailed = false;
+  llvm::StringMap<int> devices, channels, kernels, stages;
+  std::vector<int> channelTargets;
+  std::vector<std::string> kernelNames;
+  llvm::DenseMap<Value, int> slotOf; // of the device being written
+  std::vector<flatbuffers::Offset<abi::Slot>> slotTables;
+};
+
+} // namespace
+
+FailureOr<flatbuffers::DetachedBuffer> writePlan(ModuleOp module,
+                                                 const WeightTable &weights) {
+  return PlanWriter(module, weights).write();
+}
+
+} // namespace partita::emit

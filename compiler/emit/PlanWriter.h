@@ -1,0 +1,25 @@
+//===- PlanWriter.h - The plan dialect as FlatBuffers -----------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_EMIT_PLANWRITER_H
+#define PARTITA_COMPILER_EMIT_PLANWRITER_H
+
+#include "compiler/emit/WeightTable.h"
+
+#include "flatbuffers/flatbuffers.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace partita::emit {
+
+/// Writes the plan of a module. `weights` numbers the weights that it uses, in
+/// the order of `Plan.weights`; their hashes and places are known already.
+mlir::FailureOr<flatbuffers::DetachedBuffer>
+writePlan(mlir::ModuleOp module, const WeightTable &weights);
+
+} // namespace partita::emit
+
+#endif // PARTITA_COMPILER_EMIT_PLANWRITER_H

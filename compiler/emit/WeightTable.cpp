@@ -1,0 +1,157 @@
+//===- WeightTable.cpp - The weights that a plan uses ---------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/emit/WeightTable.h"
+
+#include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/artifact.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace partita::emit {
+namespace {
+
+/// `path` as seen from `folder`; both absolute and without `..`.
+std::string makeRelative(StringRef path, StringRef folder) {
+  auto p = llvm::sys::path::begin(path), pEnd = llvm::sys::path::end(path);
+  auto f = llvm::sys::path::begin(folder), fEnd = llvm::sys::path::end(folder);
+  while (p != pEnd && f != fEnd && *p == *f) {
+    ++p;
+    ++f;
+  }
+  SmallString<256> relative;
+  for (; f != fEnd; ++f)
+    llvm::sys::path::append(relative, "..");
+  for (; p != pEnd; ++p)
+    llvm::sys::path::append(relative, *p);
+  return relative.str().str();
+}
+
+LogicalResult makeReal(Operation *op, StringRef path,
+                       SmallVectorImpl<char> &real) {
+  if (std::error_code error = llvm::sys::fs::real_path(path, real))
+    return op->emitError() << "cannot find '" << path
+                           << "': " << error.message();
+  return success();
+}
+
+/// Bytes of a constant, one byte for each element narrower than that.
+SmallVector<char> getBytes(ElementsAttr value) {
+  auto type = cast<ShapedType>(value.getType());
+  unsigned bits = type.getElementTypeBitWidth();
+  unsigned width = bits < 8 ? 1 : bits / 8;
+  SmallVector<char> bytes;
+  auto add = [&](const APInt &element) {
+    uint64_t word = element.getZExtValue();
+    for (unsigned i = 0; i < width; ++i)
+      bytes.push_back(static_cast<char>(word >> (8 * i)));
+  };
+  if (isa<FloatType>(type.getElementType()))
+    for (const APFloat &element : value.getValues<APFloat>())
+      add(element.bitcastToAPInt());
+  else if (type.getElementType().isSignlessInteger(8) || bits >= 8 || bits == 1)
+    for (const APInt &element : value.getValues<APInt>())
+      add(element);
+  else // i4 and the like keep their sign in their byte
+    for (const APInt &element : value.getValues<APInt>())
+      add(type.getElementType().isUnsignedInteger() ? element.zext(8)
+                                                    : element.sext(8));
+  return bytes;
+}
+
+} // namespace
+
+FailureOr<WeightTable> collectWeights(ModuleOp module, bool beside,
+                                      StringRef artifact) {
+  llvm::StringSet<> used;
+  module.walk([&](plan::SlotOp slot) {
+    if (slot.getWeight())
+      used.insert(*slot.getWeight());
+  });
+  SmallString<256> folder;
+  if (beside) {
+    StringRef parent = llvm::sys::path::parent_path(artifact);
+    if (failed(makeReal(module, parent.empty() ? "." : parent, folder)))
+      return failure();
+  }
+  WeightTable table;
+  for (auto weight : module.getOps<nn::WeightOp>()) {
+    if (!used.contains(weight.getSymName()))
+      continue;
+    used.erase(weight.getSymName());
+    WeightEntry entry;
+    entry.op = weight;
+    entry.bytes = nn::getByteSize(weight.getType());
+    if (beside && weight.getFile()) {
+      SmallString<256> path;
+      if (failed(makeReal(weight, *weight.getFile(), path)))
+        return failure();
+      entry.file = makeRelative(path, folder);
+      entry.offset = weight.getOffset().value_or(0);
+    } else {
+      entry.offset = llvm::alignTo(table.sectionBytes, abi::kSlotAlignment);
+      table.sectionBytes = entry.offset + entry.bytes;
+    }
+    table.indexOf[weight.getSymName()] = table.entries.size();
+    table.entries.push_back(std::move(entry));
+  }
+  if (!used.empty())
+    return module.emitError("the plan uses '")
+           << used.begin()->first() << "', which is no weight of the module";
+  return table;
+}
+
+LogicalResult readWeight(nn::WeightOp weight,
+                         llvm::function_ref<LogicalResult(StringRef)> sink) {
+  if (weight.getValue()) {
+    SmallVector<char> bytes = getBytes(*weight.getValue());
+    return sink(StringRef(bytes.data(), bytes.size()));
+  }
+  StringRef path = *weight.getFile();
+  auto fail = [&](const Twine &why) {
+    return weight.emitError()
+           << "cannot read the weight '" << weight.getOrigin() << "' from '"
+           << path << "': " << why;
+  };
+  auto file = llvm::sys::fs::openNativeFileForRead(path);
+  if (!file)
+    return fail(llvm::toString(file.takeError()));
+  llvm::scope_exit close([&] { (void)llvm::sys::fs::closeFile(*file); });
+  llvm::sys::fs::file_status status;
+  if (std::error_code error = llvm::sys::fs::status(*file, status))
+    return fail(error.message());
+  int64_t offset = *weight.getOffset(), left = *weight.getBytes();
+  if (offset + left > static_cast<int64_t>(status.getSize()))
+    return fail("the file has " + Twine(status.getSize()) +
+                " bytes, the weight ends at " + Twine(offset + left));
+  // Windows of the file, so that a model larger than memory passes through.
+  constexpr int64_t kWindow = 64 << 20;
+  int64_t page = llvm::sys::fs::mapped_file_region::alignment();
+  while (left > 0) {
+    int64_t begin = offset / page * page, skip = offset - begin;
+    int64_t piece = std::min(left, kWindow);
+    std::error_code error;
+    llvm::sys::fs::mapped_file_region region(
+        *file, llvm::sys::fs::mapped_file_region::readonly, skip + piece, begin,
+        error);
+    if (error)
+      return fail(error.message());
+    if (failed(sink(StringRef(region.const_data() + skip, piece))))
+      return failure();
+    offset += piece;
+    left -= piece;
+  }
+  return success();
+}
+
+} // namespace partita::emit

@@ -1,0 +1,52 @@
+//===- WeightTable.h - The weights that a plan uses -------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_EMIT_WEIGHTTABLE_H
+#define PARTITA_COMPILER_EMIT_WEIGHTTABLE_H
+
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <string>
+#include <vector>
+
+namespace partita::emit {
+
+/// A weight of the plan, and where the artifact has its bytes.
+struct WeightEntry {
+  nn::WeightOp op;
+  std::string file;   ///< empty: inside the artifact
+  int64_t offset = 0; ///< in the weights section, or in `file`
+  int64_t bytes = 0;
+  uint64_t hash = 0;
+};
+
+/// The weights that slots of the plan name, in the module's order.
+struct WeightTable {
+  std::vector<WeightEntry> entries;
+  llvm::StringMap<int> indexOf; ///< by symbol
+  int64_t sectionBytes = 0;     ///< of the weights section
+};
+
+/// Collects the weights. Those of files lie there if `beside`, under a path
+/// relative to the folder of `artifact`; all others get a place in the section.
+/// Hashes are not set.
+mlir::FailureOr<WeightTable> collectWeights(mlir::ModuleOp module, bool beside,
+                                            llvm::StringRef artifact);
+
+/// Passes a weight's bytes to `sink`, in pieces and in order; a file is mapped,
+/// not read whole. Fails with a diagnostic if the bytes are not there.
+mlir::LogicalResult
+readWeight(nn::WeightOp weight,
+           llvm::function_ref<mlir::LogicalResult(llvm::StringRef)> sink);
+
+} // namespace partita::emit
+
+#endif // PARTITA_COMPILER_EMIT_WEIGHTTABLE_H
