@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A kernel is a function of a shared object in the artifact's object section.
-// It is free of state, calls nothing outside its object, and allocates only on
-// its stack.
+// It is free of state, calls nothing outside its object but functions of the C
+// and mathematics libraries, and allocates only on its stack.
 //
 //   buffers   one pointer an operand, inputs first, then results, each to the
 //             first element of a dense row-major tensor, 64-byte aligned for

@@ -1,0 +1,103 @@
+//===- Codegen.cpp - From clusters to machine code -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/Codegen.h"
+
+#include "compiler/codegen/Passes.h"
+#include "compiler/codegen/cpu/CpuCodegen.h"
+#include "compiler/codegen/cpu/EmitLoops.h"
+#include "dialects/nn/NNDialect.h"
+#include "dialects/plan/PlanDialect.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+
+#include <thread>
+
+using namespace mlir;
+
+namespace partita::codegen {
+
+ModuleOp getKernelsModule(ModuleOp module) {
+  for (auto nested : module.getOps<ModuleOp>())
+    if (nested.getName() == kKernelsModule)
+      return nested;
+  return {};
+}
+
+void addCodegenPasses(OpPassManager &pm) {
+  // Every cluster gets its lowering; those that compute the same share one.
+  pm.addPass(createLowerClustersPass());
+}
+
+void registerCodegenDialects(DialectRegistry &registry) {
+  registry
+      .insert<affine::AffineDialect, arith::ArithDialect,
+              cf::ControlFlowDialect, func::FuncDialect, linalg::LinalgDialect,
+              LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
+              scf::SCFDialect, tensor::TensorDialect, ub::UBDialect,
+              vector::VectorDialect, nn::NNDialect, plan::PlanDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+}
+
+FailureOr<std::vector<CompiledObject>>
+compileKernels(ModuleOp kernels, const CodegenOptions &options) {
+  std::vector<CompiledObject> objects;
+  if (kernels.getOps<func::FuncOp>().empty())
+    return objects;
+  MLIRContext *context = kernels.getContext();
+  DialectRegistry registry;
+  registerCodegenDialects(registry);
+  context->appendDialectRegistry(registry);
+  context->loadAllAvailableDialects();
+
+  OwningOpRef<ModuleOp> lowered = ModuleOp::create(kernels.getLoc());
+  for (auto kernel : kernels.getOps<func::FuncOp>())
+    if (failed(emitLoops(kernel, scheduleKernel(kernel), *lowered)))
+      return failure();
+  if (failed(lowerToLLVM(*lowered)))
+    return failure();
+
+  struct Result {
+    FailureOr<std::vector<char>> bytes = failure();
+    std::string error;
+  };
+  std::vector<Result> results(options.levels.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < results.size(); ++i)
+    threads.emplace_back([&, i] {
+      results[i].bytes =
+          compileObject(*lowered, options.levels[i], results[i].error);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  // The linker is not made for several threads.
+  for (size_t i = 0; i < results.size(); ++i) {
+    Result &result = results[i];
+    if (succeeded(result.bytes))
+      result.bytes = linkObject(*result.bytes, result.error);
+    if (failed(result.bytes))
+      return kernels.emitError() << "cannot compile kernels: " << result.error;
+    objects.push_back({options.levels[i], std::move(*result.bytes)});
+  }
+  return objects;
+}
+
+} // namespace partita::codegen

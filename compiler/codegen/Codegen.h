@@ -1,0 +1,60 @@
+//===- Codegen.h - From clusters to machine code -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// `addCodegenPasses` gives every `nn.cluster` its `lowering`: a library call
+// (`#plan.call`) or a kernel (`#plan.kernel`). The kernels' functions, on
+// tensors and in linalg, are in a module named `kernels` inside the module;
+// each is compiled once however many clusters use it. `compileKernels` turns
+// them into shared objects whose functions follow runtime/abi/kernel.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CODEGEN_H
+#define PARTITA_COMPILER_CODEGEN_CODEGEN_H
+
+#include "runtime/abi/artifact.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <vector>
+
+namespace partita::codegen {
+
+/// Name of the module that holds the kernels.
+inline constexpr llvm::StringLiteral kKernelsModule = "kernels";
+
+/// The module of kernels inside `module`; null if no pass made one yet.
+mlir::ModuleOp getKernelsModule(mlir::ModuleOp module);
+
+struct CodegenOptions {
+  /// Instruction-set levels to compile for, one object each.
+  std::vector<abi::CpuLevel> levels = {abi::CpuLevel::x86_64_v3,
+                                       abi::CpuLevel::x86_64_v4};
+};
+
+/// A shared object with all kernels, for processors of one level.
+struct CompiledObject {
+  abi::CpuLevel level;
+  std::vector<char> bytes;
+};
+
+/// Compiles all functions of a module of kernels, which it leaves as it is. A
+/// module without functions gives no objects.
+mlir::FailureOr<std::vector<CompiledObject>>
+compileKernels(mlir::ModuleOp kernels, const CodegenOptions &options = {});
+
+/// Adds the passes that choose a lowering for every cluster.
+void addCodegenPasses(mlir::OpPassManager &pm);
+
+/// Dialects and interfaces that `compileKernels` and the passes use.
+void registerCodegenDialects(mlir::DialectRegistry &registry);
+
+} // namespace partita::codegen
+
+#endif // PARTITA_COMPILER_CODEGEN_CODEGEN_H

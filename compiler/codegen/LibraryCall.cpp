@@ -1,0 +1,436 @@
+//===- LibraryCall.cpp - Clusters that the library computes whole -*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/LibraryCall.h"
+
+#include "compiler/codegen/ScalarFunction.h"
+#include "compiler/codegen/StridedView.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace partita::codegen {
+namespace {
+
+RankedTensorType getType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// A post-op whose operand, if any, is still a view by values.
+struct Step {
+  plan::PostOpKind kind;
+  double alpha = 0, beta = 0;
+  std::optional<StridedView> operand;
+};
+
+class Matcher {
+public:
+  Matcher(ArrayRef<Operation *> ops, ArrayRef<Value> inputs,
+          ArrayRef<Value> results)
+      : list(ops), set(ops.begin(), ops.end()), inputs(inputs),
+        results(results) {}
+
+  plan::CallAttr match() {
+    if (results.size() != 1 || !findRoot() || !followEpilogue())
+      return {};
+    Operation *contraction = root;
+    bool understood = false;
+    if (auto dot = dyn_cast<nn::DotOp>(contraction))
+      understood = matchDot(dot);
+    else if (auto conv = dyn_cast<nn::ConvOp>(contraction))
+      understood = matchConv(conv);
+    else if (auto attention = dyn_cast<nn::AttentionOp>(contraction))
+      understood = matchAttention(attention);
+    else if (auto window = dyn_cast<nn::WindowReduceOp>(contraction))
+      understood = matchPool(window);
+    if (!understood)
+      return {};
+    for (Operation *op : list)
+      if (!used.contains(op))
+        return {};
+    return build();
+  }
+
+private:
+  bool findRoot() {
+    for (Operation *op : list) {
+      if (!isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp>(op))
+        continue;
+      if (root)
+        return false;
+      root = op;
+    }
+    if (!root)
+      return false;
+    used.insert(root);
+    auto isUsable = [](Value value) {
+      return getType(value).getElementType().isF32() &&
+             getType(value).getNumElements() != 0;
+    };
+    return llvm::all_of(root->getOperands(), isUsable) &&
+           isUsable(root->getResult(0));
+  }
+
+  /// Walks from the root to the result; leaves post-ops in `steps` and the view
+  /// of the root's value in the result in `output`.
+  bool followEpilogue() {
+    Value current = root->getResult(0);
+    SmallVector<std::pair<Operation *, size_t>> views; // and steps before them
+    while (current != results[0]) {
+      if (std::optional<ScalarFunction> function = matchFunction(current)) {
+        steps.push_back({function->kind, function->alpha, function->beta, {}});
+        used.insert(function->used.begin(), function->used.end());
+        current = function->result;
+        continue;
+      }
+      Operation *user = getOnlyUser(current);
+      if (!user)
+        return false;
+      if (isa<nn::TransposeOp, nn::ReshapeOp>(user))
+        views.push_back({user, steps.size()});
+      else if (!addBinary(user, current))
+        return false;
+      used.insert(user);
+      current = user->getResult(0);
+    }
+    // Back from the result, so that each view is undone for what came after it.
+    std::optional<StridedView> view = StridedView::dense(current);
+    for (auto [op, before] : llvm::reverse(views)) {
+      view = viewBefore(op, *view);
+      if (!view)
+        return false;
+      for (Step &step : MutableArrayRef(steps).drop_front(before))
+        if (step.operand) {
+          step.operand = viewBefore(op, *step.operand);
+          if (!step.operand)
+            return false;
+        }
+    }
+    output = *view;
+    return true;
+  }
+
+  /// The one op that uses the value, if it is in the cluster.
+  Operation *getOnlyUser(Value value) {
+    if (!value.hasOneUse() || !set.contains(*value.user_begin()))
+      return nullptr;
+    return *value.user_begin();
+  }
+
+  std::optional<ScalarFunction> matchFunction(Value current) {
+    ArrayRef<Operation *> rest = list;
+    while (!rest.empty() &&
+           !llvm::is_contained(rest.front()->getOperands(), current))
+      rest = rest.drop_front();
+    std::optional<ScalarFunction> function = matchScalarFunction(current, rest);
+    if (!function)
+      return std::nullopt;
+    // Values on the way must not be wanted outside.
+    for (Operation *op : function->used)
+      if (op->getResult(0) != function->result &&
+          llvm::is_contained(results, op->getResult(0)))
+        return std::nullopt;
+    if (llvm::is_contained(results, current))
+      return std::nullopt;
+    return function;
+  }
+
+  bool addBinary(Operation *op, Value current) {
+    std::optional<plan::PostOpKind> kind;
+    if (isa<nn::AddOp>(op))
+      kind = plan::PostOpKind::add;
+    else if (isa<nn::MulOp>(op))
+      kind = plan::PostOpKind::mul;
+    else if (isa<nn::MaxOp>(op))
+      kind = plan::PostOpKind::max;
+    else if (isa<nn::MinOp>(op))
+      kind = plan::PostOpKind::min;
+    else if (isa<nn::SubOp>(op))
+      kind = plan::PostOpKind::sub;
+    else if (isa<nn::DivOp>(op))
+      kind = plan::PostOpKind::div;
+    if (!kind || op->getOperand(0) == op->getOperand(1))
+      return false;
+    bool isLeft = op->getOperand(0) == current;
+    if (!isLeft && *kind == plan::PostOpKind::div)
+      return false;
+    if (!isLeft && *kind == plan::PostOpKind::sub) {
+      steps.push_back({plan::PostOpKind::linear, -1.0, 0.0, {}});
+      kind = plan::PostOpKind::add;
+    }
+    std::optional<StridedView> view =
+        viewOf(op->getOperand(isLeft ? 1 : 0), set, used);
+    if (!view || getNumber(view->base) < 0)
+      return false;
+    steps.push_back({*kind, 0, 0, view});
+    return true;
+  }
+
+  /// The number of a view's base among operands and results, or -1.
+  int64_t getNumber(Value value) {
+    auto it = llvm::find(inputs, value);
+    if (it != inputs.end())
+      return it - inputs.begin();
+    return value == results[0] ? int64_t(inputs.size()) : -1;
+  }
+
+  plan::ViewAttr toAttr(const StridedView &view) {
+    return plan::ViewAttr::get(root->getContext(), getNumber(view.base),
+                               view.shape, view.strides, view.offset);
+  }
+
+  std::optional<StridedView> operand(Value value) {
+    std::optional<StridedView> view = viewOf(value, set, used);
+    if (view && getNumber(view->base) < 0)
+      return std::nullopt;
+    return view;
+  }
+
+  /// Brings the result's view and those of the post-ops to another shape.
+  bool reshapeOutput(ArrayRef<int64_t> shape) {
+    std::optional<StridedView> view = output.reshape(shape);
+    if (!view)
+      return false;
+    output = *view;
+    for (Step &step : steps)
+      if (step.operand) {
+        step.operand = step.operand->reshape(shape);
+        if (!step.operand)
+          return false;
+      }
+    return true;
+  }
+
+  void permuteOutput(ArrayRef<int64_t> permutation) {
+    output = output.permute(permutation);
+    for (Step &step : steps)
+      if (step.operand)
+        step.operand = step.operand->permute(permutation);
+  }
+
+  bool matchDot(nn::DotOp dot) {
+    kind = plan::CallKind::dot;
+    std::optional<StridedView> lhs = operand(dot.getLhs()),
+                               rhs = operand(dot.getRhs());
+    if (!lhs || !rhs)
+      return false;
+    SmallVector<int64_t> result;
+    for (int64_t dim : dot.getLhsBatch())
+      result.push_back(lhs->shape[dim]);
+    int64_t m = 1, n = 1, k = 1;
+    SmallVector<int64_t> left(dot.getLhsBatch()), right(dot.getRhsBatch());
+    for (int64_t dim = 0; dim < int64_t(lhs->shape.size()); ++dim)
+      if (!llvm::is_contained(dot.getLhsBatch(), dim) &&
+          !llvm::is_contained(dot.getLhsContract(), dim)) {
+        left.push_back(dim);
+        m *= lhs->shape[dim];
+      }
+    llvm::append_range(left, dot.getLhsContract());
+    llvm::append_range(right, dot.getRhsContract());
+    for (int64_t dim : dot.getLhsContract())
+      k *= lhs->shape[dim];
+    for (int64_t dim = 0; dim < int64_t(rhs->shape.size()); ++dim)
+      if (!llvm::is_contained(dot.getRhsBatch(), dim) &&
+          !llvm::is_contained(dot.getRhsContract(), dim)) {
+        right.push_back(dim);
+        n *= rhs->shape[dim];
+      }
+    SmallVector<int64_t> leftShape(result), rightShape(result);
+    leftShape.append({m, k});
+    rightShape.append({k, n});
+    result.append({m, n});
+    lhs = lhs->permute(left).reshape(leftShape);
+    rhs = rhs->permute(right).reshape(rightShape);
+    if (!lhs || !rhs || !reshapeOutput(result))
+      return false;
+    operands = {*lhs, *rhs};
+    return true;
+  }
+
+  /// Logical order [N, C, spatial..] of an image's dimensions.
+  static SmallVector<int64_t> getChannelsFirst(int64_t rank, bool last) {
+    SmallVector<int64_t> order{0};
+    if (last)
+      order.push_back(rank - 1);
+    for (int64_t dim = 1; dim < (last ? rank - 1 : rank); ++dim)
+      order.push_back(dim);
+    return order;
+  }
+
+  bool matchConv(nn::ConvOp conv) {
+    kind = plan::CallKind::conv;
+    int64_t rank = conv.getType().getRank();
+    std::optional<StridedView> x = operand(conv.getX()),
+                               weights = operand(conv.getWeights());
+    if (!x || !weights || rank > 5)
+      return false;
+    SmallVector<int64_t> order = getChannelsFirst(
+        rank, conv.getLayout() == nn::ImageLayout::channels_last);
+    permuteOutput(order);
+    operands = {x->permute(order), *weights};
+    llvm::append_range(strides, conv.getStrides());
+    llvm::append_range(dilations, conv.getDilations());
+    llvm::append_range(padsLow, conv.getPadsLow());
+    llvm::append_range(padsHigh, conv.getPadsHigh());
+    groups = conv.getGroups();
+    takeBias();
+    return true;
+  }
+
+  /// A first addition of one number a channel is the bias.
+  void takeBias() {
+    if (steps.empty() || steps[0].kind != plan::PostOpKind::add ||
+        !steps[0].operand)
+      return;
+    const StridedView &view = *steps[0].operand;
+    for (auto [dim, stride] : llvm::enumerate(view.strides))
+      if (dim != 1 && view.shape[dim] != 1 && stride != 0)
+        return;
+    if (view.strides[1] == 0 && view.shape[1] != 1)
+      return;
+    bias =
+        StridedView{view.base, {view.shape[1]}, {view.strides[1]}, view.offset};
+    steps.erase(steps.begin());
+  }
+
+  bool matchAttention(nn::AttentionOp attention) {
+    kind = plan::CallKind::attention;
+    if (!steps.empty())
+      return false;
+    for (Value value : {attention.getQ(), attention.getK(), attention.getV()}) {
+      std::optional<StridedView> view = operand(value);
+      if (!view)
+        return false;
+      operands.push_back(*view);
+    }
+    SmallVector<int64_t> scores(getType(attention.getQ()).getShape());
+    scores[3] = getType(attention.getK()).getDimSize(2);
+    auto mask = [&](Value value, std::optional<StridedView> &to) {
+      if (!value)
+        return true;
+      to = operand(value);
+      if (!to)
+        return false;
+      for (size_t dim = 0; dim < 4; ++dim)
+        if (to->shape[dim] != scores[dim])
+          to->strides[dim] = 0;
+      to->shape = scores;
+      return true;
+    };
+    scale = attention.getScale().convertToDouble();
+    return mask(attention.getMaskMul(), maskMul) &&
+           mask(attention.getMaskAdd(), maskAdd);
+  }
+
+  bool matchPool(nn::WindowReduceOp window) {
+    int64_t rank = getType(window.getX()).getRank();
+    if (rank < 3 || rank > 5)
+      return false;
+    auto isPlain = [&](int64_t dim) {
+      return window.getWindow()[dim] == 1 && window.getStrides()[dim] == 1 &&
+             window.getPadsLow()[dim] == 0 && window.getPadsHigh()[dim] == 0;
+    };
+    bool last = !isPlain(1) && isPlain(rank - 1);
+    if (!isPlain(0) || !(last || isPlain(1)))
+      return false;
+    SmallVector<int64_t> order = getChannelsFirst(rank, last);
+    int64_t elements = 1;
+    for (int64_t dim : ArrayRef(order).drop_front(2)) {
+      if (window.getDilations()[dim] != 1 ||
+          window.getPadsLow()[dim] >= window.getWindow()[dim] ||
+          window.getPadsHigh()[dim] >= window.getWindow()[dim])
+        return false;
+      this->window.push_back(window.getWindow()[dim]);
+      elements *= window.getWindow()[dim];
+      strides.push_back(window.getStrides()[dim]);
+      dilations.push_back(1);
+      padsLow.push_back(window.getPadsLow()[dim]);
+      padsHigh.push_back(window.getPadsHigh()[dim]);
+    }
+    if (window.getKind() == nn::ReduceKind::max) {
+      kind = plan::CallKind::pool_max;
+      if (!steps.empty())
+        return false;
+    } else if (window.getKind() == nn::ReduceKind::sum) {
+      // The sum divided by the number of elements, border included.
+      kind = plan::CallKind::pool_avg;
+      if (steps.size() != 1 || steps[0].kind != plan::PostOpKind::linear ||
+          steps[0].beta != 0 || std::abs(steps[0].alpha * elements - 1) > 1e-6)
+        return false;
+      steps.clear();
+      includePad = true;
+    } else {
+      return false;
+    }
+    std::optional<StridedView> x = operand(window.getX());
+    if (!x)
+      return false;
+    permuteOutput(order);
+    operands = {x->permute(order)};
+    return true;
+  }
+
+  plan::CallAttr build() {
+    MLIRContext *context = root->getContext();
+    SmallVector<plan::ViewAttr> views;
+    for (const StridedView &view : operands)
+      views.push_back(toAttr(view));
+    output.base = results[0];
+    views.push_back(plan::ViewAttr::get(context, inputs.size(), output.shape,
+                                        output.strides, output.offset));
+    auto optional = [&](const std::optional<StridedView> &view) {
+      return view ? toAttr(*view) : plan::ViewAttr();
+    };
+    SmallVector<plan::PostOpAttr> postOps;
+    for (const Step &step : steps)
+      postOps.push_back(plan::PostOpAttr::get(
+          context, step.kind, step.alpha, step.beta, optional(step.operand)));
+    return plan::CallAttr::get(context, kind, views, optional(bias),
+                               optional(maskMul), optional(maskAdd), strides,
+                               dilations, padsLow, padsHigh, window, groups,
+                               includePad, scale, postOps);
+  }
+
+  ArrayRef<Operation *> list;
+  OpSet set, used;
+  ArrayRef<Value> inputs, results;
+  Operation *root = nullptr;
+
+  plan::CallKind kind;
+  SmallVector<StridedView> operands;
+  StridedView output;
+  std::optional<StridedView> bias, maskMul, maskAdd;
+  SmallVector<int64_t> strides, dilations, padsLow, padsHigh, window;
+  int64_t groups = 1;
+  bool includePad = false;
+  double scale = 1;
+  SmallVector<Step> steps;
+};
+
+} // namespace
+
+plan::CallAttr matchLibraryCall(ArrayRef<Operation *> ops,
+                                ArrayRef<Value> inputs,
+                                ArrayRef<Value> results) {
+  return Matcher(ops, inputs, results).match();
+}
+
+plan::CallAttr matchLibraryCall(nn::ClusterOp cluster) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : cluster.getBody().front().without_terminator())
+    ops.push_back(&op);
+  SmallVector<Value> inputs(cluster.getBody().front().getArguments());
+  SmallVector<Value> results(
+      cluster.getBody().front().getTerminator()->getOperands());
+  return matchLibraryCall(ops, inputs, results);
+}
+
+} // namespace partita::codegen

@@ -1,0 +1,33 @@
+//===- LibraryCall.h - Clusters that the library computes whole -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A cluster is a library call if it has one contraction or pooling, and all its
+// other ops are either views of the operands and the result that strides can
+// express, or steps of the library's epilogue (post-ops). f32 only.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_LIBRARYCALL_H
+#define PARTITA_COMPILER_CODEGEN_LIBRARYCALL_H
+
+#include "dialects/nn/NNDialect.h"
+#include "dialects/plan/PlanDialect.h"
+
+namespace partita::codegen {
+
+/// The call that computes all of the ops, given in topological order, or null.
+/// `inputs` and `results` are what comes in and goes out: views number them so.
+plan::CallAttr matchLibraryCall(llvm::ArrayRef<mlir::Operation *> ops,
+                                llvm::ArrayRef<mlir::Value> inputs,
+                                llvm::ArrayRef<mlir::Value> results);
+
+/// The same for the body of a cluster.
+plan::CallAttr matchLibraryCall(nn::ClusterOp cluster);
+
+} // namespace partita::codegen
+
+#endif // PARTITA_COMPILER_CODEGEN_LIBRARYCALL_H

@@ -1,0 +1,116 @@
+//===- LowerClusters.cpp - Choose how each cluster is computed -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/Codegen.h"
+#include "compiler/codegen/LibraryCall.h"
+#include "compiler/codegen/cpu/KernelSchedule.h"
+#include "compiler/codegen/cpu/NNToLinalg.h"
+#include "dialects/nn/NNDialect.h"
+#include "dialects/plan/PlanDialect.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace partita::codegen {
+
+#define GEN_PASS_DEF_LOWERCLUSTERSPASS
+#include "compiler/codegen/Passes.h.inc"
+
+namespace {
+
+/// A word that tells a reader of a profile what the kernel is.
+StringRef getWord(nn::ClusterOp cluster) {
+  Operation *best = nullptr;
+  auto rank = [](Operation *op) {
+    if (isa<nn::AttentionOp, nn::ConvOp, nn::DotOp>(op))
+      return 4;
+    if (isa<nn::SoftmaxOp, nn::WindowReduceOp, nn::WindowArgMaxOp>(op))
+      return 3;
+    if (isa<nn::ReduceOp, nn::GatherOp, nn::ConcatOp>(op))
+      return 2;
+    return isa<nn::ConstantOp>(op) ? 0 : 1;
+  };
+  for (Operation &op : cluster.getBody().front().without_terminator())
+    if (!best || rank(&op) >= rank(best))
+      best = &op;
+  return best ? best->getName().stripDialect() : "copy";
+}
+
+class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
+  void runOnOperation() override {
+    SmallVector<nn::ClusterOp> clusters;
+    getOperation()->walk(
+        [&](nn::ClusterOp cluster) { clusters.push_back(cluster); });
+    for (nn::ClusterOp cluster : clusters) {
+      if (cluster.getLowering())
+        continue;
+      if (plan::CallAttr call = matchLibraryCall(cluster)) {
+        cluster.setLoweringAttr(call);
+        continue;
+      }
+      if (failed(lowerToKernel(cluster)))
+        return signalPassFailure();
+    }
+  }
+
+  LogicalResult lowerToKernel(nn::ClusterOp cluster) {
+    OpBuilder b = OpBuilder::atBlockEnd(getKernels().getBody());
+    FailureOr<func::FuncOp> kernel;
+    KernelSchedule schedule;
+    // Memory on the stack is little: rather compute something again.
+    for (StageMode mode :
+         {StageMode::fast, StageMode::lean, StageMode::nothing}) {
+      if (succeeded(kernel))
+        kernel->erase();
+      kernel = buildKernel(b, cluster, "kernel", mode);
+      if (failed(kernel))
+        return failure();
+      schedule = scheduleKernel(*kernel);
+      if (schedule.stackBytes <= kMaxStackBytes)
+        break;
+      if (mode == StageMode::fast)
+        cluster.emitRemark("temporaries do not fit the stack of a thread: "
+                           "some elements are computed more than once");
+    }
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    kernel->print(stream);
+    auto [it, isNew] = kernels.try_emplace(text);
+    if (isNew) {
+      it->second = ("k" + Twine(count++) + "_" + getWord(cluster)).str();
+      kernel->setName(it->second);
+    } else {
+      kernel->erase();
+    }
+    cluster.setLoweringAttr(
+        plan::KernelAttr::get(&getContext(), it->second, schedule.extent,
+                              schedule.grain, schedule.inPlace));
+    return success();
+  }
+
+  ModuleOp getKernels() {
+    if (ModuleOp known = getKernelsModule(getOperation()))
+      return known;
+    OpBuilder b = OpBuilder::atBlockEnd(getOperation().getBody());
+    return ModuleOp::create(b, getOperation().getLoc(), kKernelsModule);
+  }
+
+  llvm::StringMap<std::string> kernels;
+  unsigned count = 0;
+};
+
+} // namespace
+} // namespace partita::codegen

@@ -1,0 +1,240 @@
+//===- ScalarFunction.cpp - Functions of one number, recognised by their values
+//-*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/ScalarFunction.h"
+
+#include "dialects/nn/NNDialect.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <array>
+#include <cfloat>
+#include <cmath>
+
+using namespace mlir;
+
+namespace partita::codegen {
+namespace {
+
+constexpr std::array<double, 18> kSamples = {
+    -1e4, -60.0, -9.1, -4.3,  -2.9,  -1.7, -0.83, -0.21, -1e-3,
+    1e-3, 0.17,  0.62, 0.995, 1.234, 2.71, 5.3,   11.0,  1e4};
+using Values = std::array<double, kSamples.size()>;
+
+template <typename Fn> Values map(Fn fn) {
+  Values values;
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = fn(i);
+  return values;
+}
+
+bool isEqual(const Values &a, const Values &b) {
+  for (size_t i = 0; i < a.size(); ++i)
+    if (!(std::fabs(a[i] - b[i]) <= 2e-6 * std::max(1.0, std::fabs(b[i]))))
+      return false;
+  return true;
+}
+
+std::optional<Values> evaluate(Operation *op, ArrayRef<Values> x) {
+  using Result = std::optional<Values>;
+  auto unary = [&](auto fn) {
+    return Result(map([&](size_t i) { return fn(x[0][i]); }));
+  };
+  auto binary = [&](auto fn) {
+    return Result(map([&](size_t i) { return fn(x[0][i], x[1][i]); }));
+  };
+  return TypeSwitch<Operation *, Result>(op)
+      .Case([&](nn::AbsOp) {
+        return unary([](double v) { return std::fabs(v); });
+      })
+      .Case([&](nn::NegOp) { return unary([](double v) { return -v; }); })
+      .Case([&](nn::ReluOp) {
+        return unary([](double v) { return std::max(v, 0.0); });
+      })
+      .Case([&](nn::ErfOp) {
+        return unary([](double v) { return std::erf(v); });
+      })
+      .Case([&](nn::ExpOp) {
+        return unary([](double v) { return std::exp(v); });
+      })
+      .Case([&](nn::LogOp) {
+        return unary([](double v) { return std::log(v); });
+      })
+      .Case([&](nn::LogisticOp) {
+        return unary([](double v) { return 1 / (1 + std::exp(-v)); });
+      })
+      .Case([&](nn::ReciprocalOp) {
+        return unary([](double v) { return 1 / v; });
+      })
+      .Case([&](nn::SqrtOp) {
+        return unary([](double v) { return std::sqrt(v); });
+      })
+      .Case([&](nn::TanhOp) {
+        return unary([](double v) { return std::tanh(v); });
+      })
+      .Case([&](nn::AddOp) {
+        return binary([](double a, double b) { return a + b; });
+      })
+      .Case([&](nn::SubOp) {
+        return binary([](double a, double b) { return a - b; });
+      })
+      .Case([&](nn::MulOp) {
+        return binary([](double a, double b) { return a * b; });
+      })
+      .Case([&](nn::DivOp) {
+        return binary([](double a, double b) { return a / b; });
+      })
+      .Case([&](nn::MaxOp) {
+        return binary([](double a, double b) { return std::max(a, b); });
+      })
+      .Case([&](nn::MinOp) {
+        return binary([](double a, double b) { return std::min(a, b); });
+      })
+      .Case([&](nn::PowOp) {
+        return binary([](double a, double b) { return std::pow(a, b); });
+      })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+/// Sets kind and parameters if `values` are those of a function with
+/// parameters.
+bool matchParameters(const Values &y, ScalarFunction &function) {
+  // linear: from two points.
+  double alpha = (y[12] - y[10]) / (kSamples[12] - kSamples[10]);
+  double beta = y[10] - alpha * kSamples[10];
+  if (isEqual(map([&](size_t i) { return alpha * kSamples[i] + beta; }), y)) {
+    function.kind = plan::PostOpKind::linear;
+    function.alpha = alpha;
+    function.beta = beta;
+    return true;
+  }
+  double low = y.front(), high = y.back();
+  if (low <= high &&
+      isEqual(map([&](size_t i) { return std::clamp(kSamples[i], low, high); }),
+              y)) {
+    function.kind = plan::PostOpKind::clip;
+    function.alpha = low <= kSamples.front() ? -FLT_MAX : low;
+    function.beta = high >= kSamples.back() ? FLT_MAX : high;
+    return true;
+  }
+  double slope = y[5] / kSamples[5];
+  if (isEqual(map([&](size_t i) {
+                double x = kSamples[i];
+                return x > 0 ? x : slope * x;
+              }),
+              y)) {
+    function.kind = plan::PostOpKind::leaky_relu;
+    function.alpha = slope;
+    return true;
+  }
+  return false;
+}
+
+bool matchKnown(const Values &y, ScalarFunction &function) {
+  struct Known {
+    plan::PostOpKind kind;
+    double (*fn)(double);
+    double alpha = 0;
+  };
+  static const Known known[] = {
+      {plan::PostOpKind::relu, [](double x) { return std::max(x, 0.0); }},
+      {plan::PostOpKind::tanh, [](double x) { return std::tanh(x); }},
+      {plan::PostOpKind::logistic,
+       [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {plan::PostOpKind::gelu_erf,
+       [](double x) { return 0.5 * x * (1 + std::erf(x * M_SQRT1_2)); }},
+      {plan::PostOpKind::gelu_tanh,
+       [](double x) {
+         double inner = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
+         return 0.5 * x * (1 + std::tanh(inner));
+       }},
+      {plan::PostOpKind::swish, [](double x) { return x / (1 + std::exp(-x)); },
+       1.0},
+      {plan::PostOpKind::hardswish,
+       [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }},
+      {plan::PostOpKind::abs, [](double x) { return std::fabs(x); }},
+      {plan::PostOpKind::square, [](double x) { return x * x; }},
+  };
+  for (const Known &candidate : known)
+    if (isEqual(map([&](size_t i) { return candidate.fn(kSamples[i]); }), y)) {
+      function.kind = candidate.kind;
+      function.alpha = candidate.alpha;
+      return true;
+    }
+  return matchParameters(y, function);
+}
+
+/// Functions that are not defined, or overflow, at some samples.
+std::optional<plan::PostOpKind> matchSingle(Operation *op) {
+  if (isa<nn::ExpOp>(op))
+    return plan::PostOpKind::exp;
+  if (isa<nn::SqrtOp>(op))
+    return plan::PostOpKind::sqrt;
+  if (isa<nn::LogOp>(op))
+    return plan::PostOpKind::log;
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<ScalarFunction> matchScalarFunction(Value argument,
+                                                  ArrayRef<Operation *> ops) {
+  constexpr unsigned kMostOps = 16;
+  llvm::DenseMap<Value, Values> values;
+  values[argument] = map([](size_t i) { return kSamples[i]; });
+  ScalarFunction function{};
+  OpSet derived;
+  unsigned count = 0;
+  for (Operation *op : ops) {
+    if (llvm::none_of(op->getOperands(),
+                      [&](Value x) { return values.contains(x); }))
+      continue;
+    if (count++ == kMostOps)
+      return std::nullopt;
+    SmallVector<Values> operands;
+    for (Value x : op->getOperands()) {
+      auto it = values.find(x);
+      if (it != values.end()) {
+        operands.push_back(it->second);
+        continue;
+      }
+      std::optional<double> splat = getSplat(x, function.used);
+      if (!splat)
+        return std::nullopt;
+      operands.push_back(map([&](size_t) { return *splat; }));
+    }
+    derived.insert(op);
+    function.used.insert(op);
+    function.result = op->getResult(0);
+    // Does everything pass through this value?
+    auto staysInside = [&](Value x) {
+      return x == function.result ||
+             llvm::all_of(x.getUsers(), [&](Operation *user) {
+               return derived.contains(user);
+             });
+    };
+    bool passes = staysInside(argument);
+    for (Operation *inner : derived)
+      passes &= staysInside(inner->getResult(0));
+    if (count == 1 && passes)
+      if (std::optional<plan::PostOpKind> kind = matchSingle(op)) {
+        function.kind = *kind;
+        return function;
+      }
+    std::optional<Values> result = evaluate(op, operands);
+    if (!result)
+      return std::nullopt;
+    values[function.result] = *result;
+    if (passes && matchKnown(*result, function))
+      return function;
+  }
+  return std::nullopt;
+}
+
+} // namespace partita::codegen

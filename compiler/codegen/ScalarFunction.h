@@ -1,0 +1,41 @@
+//===- ScalarFunction.h - Functions of one number, recognised by their values
+//-*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Models write GELU, swish and the like with several ops in many orders. All
+// orders compute the same function, so it is the function that is recognised:
+// the ops are evaluated at sample points and compared with the known ones.
+//
+//   x -> mul(mul(x, 0.5), add(erf(div(x, 1.4142135)), 1))     is gelu_erf
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_SCALARFUNCTION_H
+#define PARTITA_COMPILER_CODEGEN_SCALARFUNCTION_H
+
+#include "compiler/codegen/StridedView.h"
+#include "dialects/plan/PlanDialect.h"
+
+namespace partita::codegen {
+
+struct ScalarFunction {
+  plan::PostOpKind kind;
+  double alpha = 0, beta = 0;
+  mlir::Value result;
+  OpSet used; ///< the ops that compute `result` from the argument
+};
+
+/// The function that the ops (in topological order) apply to `argument`, up to
+/// the first value through which everything passes and that is a function the
+/// library knows.
+std::optional<ScalarFunction>
+matchScalarFunction(mlir::Value argument,
+                    llvm::ArrayRef<mlir::Operation *> ops);
+
+} // namespace partita::codegen
+
+#endif // PARTITA_COMPILER_CODEGEN_SCALARFUNCTION_H

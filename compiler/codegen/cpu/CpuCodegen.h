@@ -1,0 +1,36 @@
+//===- CpuCodegen.h - Kernels to shared objects -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_CPUCODEGEN_H
+#define PARTITA_COMPILER_CODEGEN_CPU_CPUCODEGEN_H
+
+#include "compiler/codegen/Codegen.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <string>
+
+namespace partita::codegen {
+
+/// Lowers a module of `emitLoops` functions to the LLVM dialect and gives each
+/// the entry point of runtime/abi/kernel.h under its name.
+mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module);
+
+/// Optimizes a module of the LLVM dialect for a level and makes a relocatable
+/// object. On failure `error` says why.
+mlir::FailureOr<std::vector<char>>
+compileObject(mlir::ModuleOp module, abi::CpuLevel level, std::string &error);
+
+/// Links a relocatable object to a shared one. It may refer to nothing but the
+/// functions of the C and mathematics libraries that are listed in
+/// LinkObject.cpp.
+mlir::FailureOr<std::vector<char>> linkObject(llvm::ArrayRef<char> object,
+                                              std::string &error);
+
+} // namespace partita::codegen
+
+#endif // PARTITA_COMPILER_CODEGEN_CPU_CPUCODEGEN_H

@@ -1,0 +1,307 @@
+//===- EmitBody.cpp - The ops of a stage at one point, or at a vector of points
+//-*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cpu/EmitBody.h"
+
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace partita::codegen {
+
+int64_t getCoefficient(AffineExpr expr, unsigned loop) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return dim.getPosition() == loop;
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return 0;
+  int64_t left = getCoefficient(binary.getLHS(), loop),
+          right = getCoefficient(binary.getRHS(), loop);
+  if (binary.getKind() == AffineExprKind::Add)
+    return left + right;
+  if (auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS()))
+    return left * factor.getValue();
+  if (auto factor = dyn_cast<AffineConstantExpr>(binary.getLHS()))
+    return right * factor.getValue();
+  return 0;
+}
+
+int64_t getAddressStep(const Buffer &buffer, AffineMap map, unsigned loop) {
+  int64_t step = 0;
+  for (auto [expr, stride] : llvm::zip_equal(map.getResults(), buffer.strides))
+    step += getCoefficient(expr, loop) * stride;
+  return step;
+}
+
+static Value emitSum(OpBuilder &b, Location loc, ArrayRef<Value> indices,
+                     ArrayRef<int64_t> strides) {
+  Value sum;
+  for (auto [index, stride] : llvm::zip_equal(indices, strides)) {
+    Value part = index;
+    if (stride != 1) {
+      Value factor = arith::ConstantIndexOp::create(b, loc, stride);
+      part = arith::MulIOp::create(b, loc, index, factor);
+    }
+    sum = sum ? arith::AddIOp::create(b, loc, sum, part).getResult() : part;
+  }
+  return sum ? sum : arith::ConstantIndexOp::create(b, loc, 0).getResult();
+}
+
+Value emitAddress(OpBuilder &b, Location loc, const Buffer &buffer,
+                  AffineMap map, const EmitPoint &point) {
+  SmallVector<Value> indices;
+  for (auto [expr, row] : llvm::zip_equal(map.getResults(), buffer.rows))
+    indices.push_back(affine::expandAffineExpr(
+        b, loc, expr, row < 0 ? point.positions : point.inTile, {}));
+  return emitSum(b, loc, indices, buffer.strides);
+}
+
+Value toVector(OpBuilder &b, Location loc, Value x, int64_t width) {
+  if (width == 1 || isa<VectorType>(x.getType()))
+    return x;
+  return vector::BroadcastOp::create(b, loc,
+                                     VectorType::get({width}, x.getType()), x);
+}
+
+bool isVectorizable(EmitContext &context, const StageSchedule &stage,
+                    unsigned loop) {
+  linalg::GenericOp op = stage.op;
+  bool costly = false, strided = false;
+  for (Operation &inner : op.getBody()->without_terminator()) {
+    if (isa<linalg::IndexOp, arith::ConstantOp>(inner))
+      continue;
+    if (inner.getNumRegions() != 0)
+      return false;
+    if (isa<tensor::ExtractOp>(inner))
+      continue;
+    if (!OpTrait::hasElementwiseMappableTraits(&inner))
+      return false;
+    costly |= inner.getDialect()->getNamespace() == "math";
+  }
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    if (op.getMatchingBlockArgument(operand).use_empty())
+      continue;
+    int64_t step = getAddressStep(context.getBuffer(operand->get()),
+                                  op.getMatchingIndexingMap(operand), loop);
+    strided |= step != 0 && step != 1;
+  }
+  // Gathering costs as much as scalar loads: it must pay elsewhere.
+  if (strided && !costly)
+    return false;
+  AffineMap written = op.getIndexingMapsArray().back();
+  int64_t step =
+      getAddressStep(context.getBuffer(op.getResult(0)), written, loop);
+  bool parallel =
+      op.getIteratorTypesArray()[loop] == utils::IteratorType::parallel;
+  return step == (parallel ? 1 : 0);
+}
+
+namespace {
+
+class BodyEmitter {
+public:
+  BodyEmitter(OpBuilder &b, EmitContext &context, const StageSchedule &stage,
+              const EmitPoint &point)
+      : b(b), context(context), stage(stage), op(stage.op), point(point) {}
+
+  Value emit(Value accumulated) {
+    for (OpOperand *operand : op.getDpsInputOperands()) {
+      BlockArgument element = op.getMatchingBlockArgument(operand);
+      if (!element.use_empty())
+        values.map(element, load(context.getBuffer(operand->get()),
+                                 op.getMatchingIndexingMap(operand)));
+    }
+    if (accumulated)
+      values.map(op.getRegionOutputArgs()[0], accumulated);
+    for (Operation &inner : op.getBody()->without_terminator())
+      emitOp(inner);
+    return values.lookup(op.getBody()->getTerminator()->getOperand(0));
+  }
+
+private:
+  VectorType vectorOf(Type type) {
+    return VectorType::get({point.width}, type);
+  }
+
+  Value load(const Buffer &buffer, AffineMap map) {
+    Location loc = op.getLoc();
+    int64_t step = getAddressStep(buffer, map, point.vectorLoop);
+    Value address = emitAddress(b, loc, buffer, map, point);
+    if (point.width == 1 || step == 0)
+      return memref::LoadOp::create(b, loc, buffer.memref, address);
+    if (step == 1)
+      return vector::LoadOp::create(b, loc, vectorOf(getElementType(buffer)),
+                                    buffer.memref, address);
+    Value lanes = vector::StepOp::create(b, loc, vectorOf(b.getIndexType()));
+    Value factor = toVector(
+        b, loc, arith::ConstantIndexOp::create(b, loc, step), point.width);
+    return gather(buffer, address,
+                  arith::MulIOp::create(b, loc, lanes, factor));
+  }
+
+  static Type getElementType(const Buffer &buffer) {
+    return cast<MemRefType>(buffer.memref.getType()).getElementType();
+  }
+
+  Value gather(const Buffer &buffer, Value base, Value offsets) {
+    Location loc = op.getLoc();
+    VectorType type = vectorOf(getElementType(buffer));
+    auto mask = DenseElementsAttr::get(vectorOf(b.getI1Type()), true);
+    Value all = arith::ConstantOp::create(b, loc, mask);
+    Value none = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+    return vector::GatherOp::create(b, loc, type, buffer.memref, base, offsets,
+                                    all, none);
+  }
+
+  void emitOp(Operation &inner) {
+    if (auto index = dyn_cast<linalg::IndexOp>(inner))
+      return emitIndex(index);
+    if (auto extract = dyn_cast<tensor::ExtractOp>(inner)) {
+      values.map(extract.getResult(), emitExtract(extract));
+      return;
+    }
+    bool scalar = llvm::none_of(inner.getOperands(), [&](Value operand) {
+      return isa<VectorType>(values.lookupOrDefault(operand).getType());
+    });
+    if (scalar) {
+      Operation *copy = b.clone(inner, values);
+      if (inner.getNumRegions() != 0)
+        lowerExtracts(copy);
+      return;
+    }
+    if (isa<arith::MaxNumFOp>(inner) &&
+        inner.getOperand(0) == op.getRegionOutputArgs()[0])
+      return emitMaxNum(inner);
+    OperationState state(inner.getLoc(), inner.getName());
+    for (Value operand : inner.getOperands())
+      state.addOperands(
+          toVector(b, inner.getLoc(), values.lookup(operand), point.width));
+    for (Type type : inner.getResultTypes())
+      state.addTypes(vectorOf(type));
+    state.addAttributes(inner.getAttrs());
+    Operation *wide = b.create(state);
+    values.map(inner.getResults(), wide->getResults());
+    followLanes(inner);
+  }
+
+  /// The accumulator of a maximum is never a NaN, so that one comparison does.
+  void emitMaxNum(Operation &inner) {
+    Location loc = inner.getLoc();
+    Value all =
+        toVector(b, loc, values.lookup(inner.getOperand(0)), point.width);
+    Value x = toVector(b, loc, values.lookup(inner.getOperand(1)), point.width);
+    Value larger =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, all);
+    values.map(inner.getResult(0),
+               arith::SelectOp::create(b, loc, larger, x, all).getResult());
+  }
+
+  void emitIndex(linalg::IndexOp index) {
+    Location loc = index.getLoc();
+    Value first = point.positions[index.getDim()];
+    if (point.width == 1 || index.getDim() != point.vectorLoop) {
+      values.map(index.getResult(), first);
+      return;
+    }
+    Value lanes = vector::StepOp::create(b, loc, vectorOf(b.getIndexType()));
+    Value base = toVector(b, loc, first, point.width);
+    values.map(index.getResult(), arith::AddIOp::create(b, loc, base, lanes));
+    firstLanes.map(index.getResult(), first);
+  }
+
+  /// Remembers the first lane of an index whose lanes count up by one.
+  void followLanes(Operation &inner) {
+    if (!isa<arith::AddIOp, arith::SubIOp>(inner) ||
+        !inner.getResult(0).getType().isIndex())
+      return;
+    Value left = inner.getOperand(0), right = inner.getOperand(1);
+    Value lane = firstLanes.lookupOrNull(left);
+    Value other = values.lookupOrDefault(right);
+    if (!lane && isa<arith::AddIOp>(inner)) {
+      lane = firstLanes.lookupOrNull(right);
+      other = values.lookupOrDefault(left);
+    }
+    if (!lane || isa<VectorType>(other.getType()))
+      return;
+    Value first =
+        isa<arith::AddIOp>(inner)
+            ? arith::AddIOp::create(b, inner.getLoc(), lane, other).getResult()
+            : arith::SubIOp::create(b, inner.getLoc(), lane, other).getResult();
+    firstLanes.map(inner.getResult(0), first);
+  }
+
+  Value emitExtract(tensor::ExtractOp extract) {
+    Location loc = extract.getLoc();
+    Buffer buffer = context.getBuffer(extract.getTensor());
+    SmallVector<Value> indices, firsts;
+    bool vector = false, consecutive = true;
+    for (auto [i, index] : llvm::enumerate(extract.getIndices())) {
+      Value mapped = values.lookupOrDefault(index);
+      indices.push_back(mapped);
+      firsts.push_back(mapped);
+      if (!isa<VectorType>(mapped.getType()))
+        continue;
+      vector = true;
+      Value lane = firstLanes.lookupOrNull(index);
+      consecutive &= lane && buffer.strides[i] == 1;
+      if (lane)
+        firsts.back() = lane;
+    }
+    if (!vector)
+      return memref::LoadOp::create(b, loc, buffer.memref,
+                                    emitSum(b, loc, indices, buffer.strides));
+    if (consecutive)
+      return vector::LoadOp::create(b, loc, vectorOf(getElementType(buffer)),
+                                    buffer.memref,
+                                    emitSum(b, loc, firsts, buffer.strides));
+    Value sum = toVector(b, loc, arith::ConstantIndexOp::create(b, loc, 0),
+                         point.width);
+    for (auto [index, stride] : llvm::zip_equal(indices, buffer.strides)) {
+      Value factor = arith::ConstantIndexOp::create(b, loc, stride);
+      Value part =
+          arith::MulIOp::create(b, loc, toVector(b, loc, index, point.width),
+                                toVector(b, loc, factor, point.width));
+      sum = arith::AddIOp::create(b, loc, sum, part);
+    }
+    return gather(buffer, arith::ConstantIndexOp::create(b, loc, 0), sum);
+  }
+
+  /// Reads of tensors inside the branches and loops of a cloned op.
+  void lowerExtracts(Operation *copy) {
+    copy->walk([&](tensor::ExtractOp extract) {
+      OpBuilder at(extract);
+      Buffer buffer = context.getBuffer(extract.getTensor());
+      SmallVector<Value> indices(extract.getIndices());
+      Value address = emitSum(at, extract.getLoc(), indices, buffer.strides);
+      Value loaded =
+          memref::LoadOp::create(at, extract.getLoc(), buffer.memref, address);
+      extract.replaceAllUsesWith(loaded);
+      extract.erase();
+    });
+  }
+
+  OpBuilder &b;
+  EmitContext &context;
+  const StageSchedule &stage;
+  linalg::GenericOp op;
+  const EmitPoint &point;
+  IRMapping values, firstLanes;
+};
+
+} // namespace
+
+Value emitBody(OpBuilder &b, EmitContext &context, const StageSchedule &stage,
+               const EmitPoint &point, Value accumulated) {
+  return BodyEmitter(b, context, stage, point).emit(accumulated);
+}
+
+} // namespace partita::codegen

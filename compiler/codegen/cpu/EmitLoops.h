@@ -1,0 +1,57 @@
+//===- EmitLoops.h - Kernels as loops and vectors -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Turns a kernel's function on tensors into one on flat buffers:
+//
+//   func @k(%in0: memref<Nxf32>, ..., %out0: memref<Nxf32>, %begin, %end)
+//
+// All buffers are dense and row-major, so a view is its source with other
+// strides. The parallel loop runs from begin to end; inside, each stage is a
+// nest of loops of which one runs over vectors where the stage's ops allow it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_EMITLOOPS_H
+#define PARTITA_COMPILER_CODEGEN_CPU_EMITLOOPS_H
+
+#include "compiler/codegen/cpu/KernelSchedule.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace partita::codegen {
+
+/// Appends the kernel to `target` under the same name.
+mlir::FailureOr<mlir::func::FuncOp> emitLoops(mlir::func::FuncOp kernel,
+                                              const KernelSchedule &schedule,
+                                              mlir::ModuleOp target);
+
+/// A tensor of the kernel in memory: elements at `sum of position * strides`.
+/// Where `rows` names a row dimension, positions count from the tile's start.
+struct Buffer {
+  mlir::Value memref;
+  llvm::SmallVector<int64_t> strides;
+  llvm::SmallVector<int> rows;
+};
+
+/// What the stages of a kernel share while it is emitted.
+struct EmitContext {
+  const KernelSchedule &schedule;
+  llvm::DenseMap<mlir::Value, Buffer> buffers;
+  llvm::SmallVector<mlir::Value> rowStarts; ///< first position of the tile
+  llvm::SmallVector<mlir::Value> rowCounts; ///< null where it is static
+
+  /// The buffer of any tensor of the kernel.
+  Buffer getBuffer(mlir::Value tensor);
+};
+
+/// Emits the loops of one stage.
+mlir::LogicalResult emitStage(mlir::OpBuilder &b, EmitContext &context,
+                              const StageSchedule &stage);
+
+} // namespace partita::codegen
+
+#endif // PARTITA_COMPILER_CODEGEN_CPU_EMITLOOPS_H

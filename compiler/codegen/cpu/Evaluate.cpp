@@ -1,0 +1,199 @@
+//===- Evaluate.cpp - The value of one element -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cpu/Evaluate.h"
+
+#include "compiler/codegen/cpu/Reductions.h"
+#include "compiler/codegen/cpu/Storage.h"
+#include "dialects/nn/NNDialect.h"
+#include "dialects/nn/ScalarEmit.h"
+
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace partita::codegen {
+
+static bool isLinear(AffineExpr expr) {
+  switch (expr.getKind()) {
+  case AffineExprKind::DimId:
+  case AffineExprKind::Constant:
+    return true;
+  case AffineExprKind::Add:
+  case AffineExprKind::Mul: {
+    auto binary = cast<AffineBinaryOpExpr>(expr);
+    return isLinear(binary.getLHS()) && isLinear(binary.getRHS());
+  }
+  default:
+    return false;
+  }
+}
+
+/// linalg infers ranges from the ends of the loops and wants them not negative.
+static bool hasNegativeFactor(AffineExpr expr) {
+  bool negative = false;
+  expr.walk([&](AffineExpr part) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(part))
+      negative |= constant.getValue() < 0;
+  });
+  return negative;
+}
+
+Value Evaluator::evaluate(OpBuilder &b, Value value, ArrayRef<Index> position) {
+  Key key{value.getAsOpaquePointer()};
+  for (Index index : position)
+    key.push_back(
+        index.expr ? static_cast<const void *>(index.expr.getAsOpaquePointer())
+                   : index.value.getAsOpaquePointer());
+  for (const auto &scope : llvm::reverse(memo))
+    if (auto it = scope.find(key); it != scope.end())
+      return it->second;
+  Value result = compute(b, value, position);
+  if (result)
+    memo.back()[key] = result;
+  return result;
+}
+
+Value Evaluator::compute(OpBuilder &b, Value value, ArrayRef<Index> position) {
+  if (auto it = leaves.find(value); it != leaves.end())
+    return read(b, value, it->second, position);
+  Operation *op = value.getDefiningOp();
+  if (!op) {
+    emitError(value.getLoc()) << "no tensor holds this value";
+    return {};
+  }
+  if (auto pointwise = dyn_cast<nn::PointwiseOpInterface>(op)) {
+    SmallVector<Value> scalars;
+    for (Value operand : op->getOperands()) {
+      scalars.push_back(evaluate(b, operand, position));
+      if (!scalars.back())
+        return {};
+    }
+    return pointwise.emitScalar(b, op->getLoc(), scalars);
+  }
+  if (std::optional<Reduction> reduction = describeReduction(op))
+    return evaluateReduction(*this, b, *reduction, position);
+  if (auto argMax = dyn_cast<nn::WindowArgMaxOp>(op))
+    return evaluateWindowArgMax(*this, b, argMax, position);
+  return evaluateShapeOp(b, op, position);
+}
+
+Value Evaluator::read(OpBuilder &b, Value value, Leaf leaf,
+                      ArrayRef<Index> position) {
+  Location loc = value.getLoc();
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<Index> kept;
+  for (auto [size, index] : llvm::zip_equal(type.getShape(), position))
+    if (size != 1)
+      kept.push_back(index);
+  bool linear = depth == 0 && llvm::all_of(kept, [](Index index) {
+                  return index.expr && isLinear(index.expr) &&
+                         !hasNegativeFactor(index.expr);
+                });
+  Value stored;
+  if (linear) {
+    SmallVector<AffineExpr> exprs =
+        llvm::map_to_vector(kept, [](Index index) { return index.expr; });
+    AffineMap map = AffineMap::get(loops, 0, exprs, b.getContext());
+    const Operand *known = llvm::find_if(operands, [&](const Operand &operand) {
+      return operand.tensor == leaf.tensor && operand.map == map;
+    });
+    if (known == operands.end()) {
+      Type element =
+          cast<RankedTensorType>(leaf.tensor.getType()).getElementType();
+      operands.push_back({leaf.tensor, map, body.addArgument(element, loc)});
+      known = &operands.back();
+    }
+    stored = known->element;
+  } else {
+    SmallVector<Value> indices = llvm::map_to_vector(
+        kept, [&](Index index) { return toValue(b, index); });
+    stored = tensor::ExtractOp::create(b, loc, leaf.tensor, indices);
+  }
+  Value scalar = fromStorage(b, loc, stored, leaf.element);
+  return nn::scalar::cast(b, loc, scalar, leaf.element, type.getElementType(),
+                          /*saturate=*/true);
+}
+
+Index Evaluator::constant(int64_t value) {
+  return {getAffineConstantExpr(value, outer.getContext()), {}};
+}
+
+Index Evaluator::add(OpBuilder &b, Index x, int64_t addend) {
+  if (addend == 0)
+    return x;
+  return add(b, x, constant(addend));
+}
+
+Index Evaluator::add(OpBuilder &b, Index x, Index y) {
+  if (x.expr && y.expr)
+    return {x.expr + y.expr, {}};
+  Value left = toValue(b, x), right = toValue(b, y);
+  return {{}, arith::AddIOp::create(b, left.getLoc(), left, right)};
+}
+
+Index Evaluator::mul(OpBuilder &b, Index x, int64_t factor) {
+  if (factor == 1)
+    return x;
+  if (x.expr)
+    return {x.expr * factor, {}};
+  Location loc = x.value.getLoc();
+  Value by = arith::ConstantIndexOp::create(b, loc, factor);
+  return {{}, arith::MulIOp::create(b, loc, x.value, by)};
+}
+
+Value Evaluator::toValue(OpBuilder &b, Index index) {
+  if (!index.expr)
+    return index.value;
+  Location loc = outer.getUnknownLoc();
+  if (loopIndices.empty()) {
+    OpBuilder start(b.getContext());
+    start.setInsertionPointToStart(&body);
+    for (unsigned loop = 0; loop < loops; ++loop)
+      loopIndices.push_back(linalg::IndexOp::create(start, loc, loop));
+  }
+  return affine::expandAffineExpr(b, loc, index.expr, loopIndices, {});
+}
+
+Value Evaluator::inRange(OpBuilder &b, Value tested, Index x, int64_t low,
+                         int64_t high) {
+  Value position = toValue(b, x);
+  Location loc = position.getLoc();
+  // low <= x < high, in one unsigned comparison.
+  Value lowest = arith::ConstantIndexOp::create(b, loc, low);
+  Value width = arith::ConstantIndexOp::create(b, loc, high - low);
+  Value moved =
+      low == 0 ? position
+               : arith::SubIOp::create(b, loc, position, lowest).getResult();
+  Value inside =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, moved, width);
+  return tested ? arith::AndIOp::create(b, loc, tested, inside).getResult()
+                : inside;
+}
+
+Value Evaluator::guard(OpBuilder &b, Location loc, Value condition, Type scalar,
+                       EmitFn then, EmitFn otherwise) {
+  auto branch = scf::IfOp::create(b, loc, TypeRange{scalar}, condition,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  auto emit = [&](OpBuilder arm, EmitFn fn) {
+    return nested([&] {
+      Value value = fn(arm);
+      if (value)
+        scf::YieldOp::create(arm, loc, value);
+      return value;
+    });
+  };
+  Value first = emit(branch.getThenBodyBuilder(), then);
+  Value second = emit(branch.getElseBodyBuilder(), otherwise);
+  return first && second ? branch.getResult(0) : Value();
+}
+
+} // namespace partita::codegen

@@ -1,0 +1,138 @@
+//===- Evaluate.h - The value of one element -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An evaluator writes the computation of one element of an nn value at given
+// positions, by asking its operands for theirs, down to *leaves*: tensors that
+// are in memory. Index changes (transpose, broadcast, slice, reshape, pad, ...)
+// thus cost no pass over memory: they change the positions asked for.
+//
+//   softmax's last step   div(exp, broadcast(sum)) at (d0, d1)
+//                         -> divf(leaf exp at (d0, d1), leaf sum at (d0))
+//
+// Leaves have no dimensions of size 1. Where a leaf is asked for at positions
+// that are linear in the loops, it becomes an operand of the linalg.generic;
+// elsewhere (gather, the inside of a pad) it is read by tensor.extract.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_EVALUATE_H
+#define PARTITA_COMPILER_CODEGEN_CPU_EVALUATE_H
+
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <map>
+#include <vector>
+
+namespace partita::codegen {
+
+/// A position along one dimension: an expression of the loops, or, if that is
+/// null, an index value.
+struct Index {
+  mlir::AffineExpr expr;
+  mlir::Value value;
+};
+
+/// A tensor in memory that holds an nn value. `element` is its nn element type;
+/// it differs from that of the value where sums are kept in a wider type.
+struct Leaf {
+  mlir::Value tensor;
+  mlir::Type element;
+};
+
+using Leaves = llvm::DenseMap<mlir::Value, Leaf>;
+
+class Evaluator {
+public:
+  using EmitFn = llvm::function_ref<mlir::Value(mlir::OpBuilder &)>;
+
+  /// An operand of the linalg.generic and the block argument that is its
+  /// element.
+  struct Operand {
+    mlir::Value tensor;
+    mlir::AffineMap map;
+    mlir::BlockArgument element;
+  };
+
+  /// Writes into `body`, the block of a linalg.generic with `loops` loops;
+  /// `outer` is where views and constants that it needs are made.
+  Evaluator(mlir::OpBuilder &outer, Leaves &leaves, mlir::Block &body,
+            unsigned loops)
+      : outer(outer), leaves(leaves), body(body), loops(loops), memo(1) {}
+
+  /// The scalar (of the signless type) of `value` at `position`, one index a
+  /// dimension. Null, with an error, for an op that is not understood.
+  mlir::Value evaluate(mlir::OpBuilder &b, mlir::Value value,
+                       llvm::ArrayRef<Index> position);
+
+  llvm::ArrayRef<Operand> getOperands() const { return operands; }
+
+  /// Arithmetic on positions.
+  Index constant(int64_t value);
+  Index add(mlir::OpBuilder &b, Index x, int64_t addend);
+  Index add(mlir::OpBuilder &b, Index x, Index y);
+  Index mul(mlir::OpBuilder &b, Index x, int64_t factor);
+  mlir::Value toValue(mlir::OpBuilder &b, Index index);
+  /// Whether low <= x < high; null if there is nothing to test.
+  mlir::Value inRange(mlir::OpBuilder &b, mlir::Value tested, Index x,
+                      int64_t low, int64_t high);
+
+  /// `then` where `condition` holds, `otherwise` elsewhere; neither is
+  /// evaluated in vain.
+  mlir::Value guard(mlir::OpBuilder &b, mlir::Location loc,
+                    mlir::Value condition, mlir::Type scalar, EmitFn then,
+                    EmitFn otherwise);
+
+  /// Runs `emit` where positions may be out of range or repeat: nothing
+  /// computed inside is remembered outside.
+  template <typename Fn> auto nested(Fn emit) {
+    memo.emplace_back();
+    ++depth;
+    auto result = emit();
+    --depth;
+    memo.pop_back();
+    return result;
+  }
+
+private:
+  using Key = std::vector<const void *>;
+
+  mlir::Value compute(mlir::OpBuilder &b, mlir::Value value,
+                      llvm::ArrayRef<Index> position);
+  mlir::Value read(mlir::OpBuilder &b, mlir::Value value, Leaf leaf,
+                   llvm::ArrayRef<Index> position);
+  mlir::Value evaluateShapeOp(mlir::OpBuilder &b, mlir::Operation *op,
+                              llvm::ArrayRef<Index> position);
+  mlir::Value evaluateConstant(mlir::OpBuilder &b, mlir::Operation *op,
+                               llvm::ArrayRef<Index> position);
+  mlir::Value evaluateReshape(mlir::OpBuilder &b, mlir::Operation *op,
+                              llvm::ArrayRef<Index> position);
+  mlir::Value evaluateGather(mlir::OpBuilder &b, mlir::Operation *op,
+                             llvm::ArrayRef<Index> position);
+  mlir::Value evaluatePad(mlir::OpBuilder &b, mlir::Operation *op,
+                          llvm::ArrayRef<Index> position);
+  mlir::Value evaluateConcat(mlir::OpBuilder &b, mlir::Operation *op,
+                             llvm::ArrayRef<Index> position, unsigned first,
+                             int64_t start);
+  /// Makes the reshape of a leaf a leaf of its own.
+  bool viewLeaf(mlir::Operation *reshape);
+
+  mlir::OpBuilder &outer;
+  Leaves &leaves;
+  mlir::Block &body;
+  unsigned loops;
+  llvm::SmallVector<Operand> operands;
+  llvm::SmallVector<mlir::Value> loopIndices;
+  std::vector<std::map<Key, mlir::Value>> memo;
+  unsigned depth = 0;
+};
+
+} // namespace partita::codegen
+
+#endif // PARTITA_COMPILER_CODEGEN_CPU_EVALUATE_H

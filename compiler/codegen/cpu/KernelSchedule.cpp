@@ -1,0 +1,359 @@
+//===- KernelSchedule.cpp - The parallel loop of a kernel -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cpu/KernelSchedule.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace partita::codegen {
+
+/// Elements that are worth an iteration of the parallel loop, and of one that
+/// runs over columns.
+static constexpr int64_t kTileElements = 2048;
+static constexpr int64_t kColumnTile = 64;
+
+Value getStorageRoot(Value tensor) {
+  while (Operation *op = tensor.getDefiningOp()) {
+    if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+      tensor = op->getOperand(0);
+    else if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
+      tensor = dps.getDpsInits()[0];
+    else
+      break;
+  }
+  return tensor;
+}
+
+static linalg::GenericOp getStage(Value tensor) {
+  while (isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
+      tensor.getDefiningOp()))
+    tensor = tensor.getDefiningOp()->getOperand(0);
+  return tensor.getDefiningOp<linalg::GenericOp>();
+}
+
+static int64_t product(ArrayRef<int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
+                         std::multiplies<>());
+}
+
+const StageSchedule *KernelSchedule::find(Operation *stage) const {
+  const StageSchedule *it = llvm::find_if(
+      stages, [&](const StageSchedule &known) { return known.op == stage; });
+  return it == stages.end() ? nullptr : it;
+}
+
+SmallVector<int64_t>
+KernelSchedule::getTileShape(const StageSchedule &stage) const {
+  SmallVector<int64_t> shape;
+  linalg::GenericOp op = stage.op;
+  auto type = cast<RankedTensorType>(op.getResult(0).getType());
+  for (auto [size, row] : llvm::zip_equal(type.getShape(), getRows(stage)))
+    shape.push_back(row < 0 ? size : tiles[row]);
+  return shape;
+}
+
+SmallVector<int> KernelSchedule::getRows(const StageSchedule &stage) const {
+  SmallVector<int> rows;
+  linalg::GenericOp op = stage.op;
+  AffineMap map = op.getIndexingMapsArray().back();
+  for (AffineExpr expr : map.getResults())
+    rows.push_back(stage.rows[cast<AffineDimExpr>(expr).getPosition()]);
+  return rows;
+}
+
+namespace {
+
+class Scheduler {
+public:
+  explicit Scheduler(func::FuncOp func) : func(func) {
+    for (auto op : func.getOps<linalg::GenericOp>()) {
+      StageSchedule stage{op, op.getStaticLoopRanges(), {}};
+      schedule.stages.push_back(stage);
+    }
+  }
+
+  KernelSchedule run() {
+    if (schedule.stages.empty())
+      return schedule;
+    findRows();
+    chooseTiles();
+    measure();
+    findInPlace();
+    return std::move(schedule);
+  }
+
+private:
+  StageSchedule &root() { return schedule.stages.back(); }
+  bool isResult(StageSchedule &stage) {
+    return isa<BlockArgument>(getStorageRoot(stage.op.getResult(0)));
+  }
+
+  /// Drops candidates among the root's loops until all stages can be cut along
+  /// all that are left.
+  void findRows() {
+    SmallVector<bool> candidate;
+    bool empty = llvm::is_contained(root().sizes, 0);
+    for (auto iterator : root().op.getIteratorTypesArray())
+      candidate.push_back(iterator == utils::IteratorType::parallel && !empty);
+    while (!tryRows(candidate)) {
+    }
+    // Number the rows that are left.
+    SmallVector<int> numbers;
+    for (auto [loop, yes] : llvm::enumerate(candidate)) {
+      numbers.push_back(yes ? static_cast<int>(schedule.sizes.size()) : -1);
+      if (yes)
+        schedule.sizes.push_back(root().sizes[loop]);
+    }
+    for (StageSchedule &stage : schedule.stages)
+      for (int &row : stage.rows)
+        row = row < 0 ? -1 : numbers[row];
+  }
+
+  /// Labels the loops of all stages with the root's loops. If a candidate does
+  /// not work, drops it and returns false.
+  bool tryRows(SmallVector<bool> &candidate) {
+    for (StageSchedule &stage : schedule.stages)
+      stage.rows.assign(stage.sizes.size(), -1);
+    for (size_t loop = 0; loop < candidate.size(); ++loop)
+      if (candidate[loop])
+        root().rows[loop] = loop;
+    int64_t rootWork = getWork(root());
+    for (size_t i = schedule.stages.size() - 1; i-- > 0;) {
+      StageSchedule &stage = schedule.stages[i];
+      bool isRead = false;
+      for (size_t j = i + 1; j < schedule.stages.size(); ++j) {
+        StageSchedule &reader = schedule.stages[j];
+        for (OpOperand *operand : reader.op.getDpsInputOperands()) {
+          if (getStage(operand->get()) != stage.op)
+            continue;
+          if (!label(stage, reader, *operand, !isRead, candidate))
+            return false;
+          isRead = true;
+        }
+        // A read at computed positions may be anywhere.
+        if (readsInBody(reader.op, stage.op))
+          return dropAll(candidate);
+      }
+      if (!isRead && stage.sizes.size() >= candidate.size())
+        for (size_t loop = 0; loop < candidate.size(); ++loop)
+          if (candidate[loop] && stage.sizes[loop] == root().sizes[loop] &&
+              stage.op.getIteratorTypesArray()[loop] ==
+                  utils::IteratorType::parallel)
+            stage.rows[loop] = loop;
+      bool result = isResult(stage);
+      for (size_t loop = 0; loop < candidate.size(); ++loop) {
+        if (!candidate[loop] || llvm::is_contained(stage.rows, int(loop)))
+          continue;
+        // Without the row, the stage is computed again in each iteration.
+        if (result || getWork(stage) > rootWork) {
+          candidate[loop] = false;
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  static bool dropAll(SmallVector<bool> &candidate) {
+    if (llvm::none_of(candidate, [](bool yes) { return yes; }))
+      return true;
+    candidate.assign(candidate.size(), false);
+    return false;
+  }
+
+  static bool readsInBody(linalg::GenericOp reader, linalg::GenericOp stage) {
+    return reader.getBody()
+        ->walk([&](tensor::ExtractOp extract) {
+          return getStage(extract.getTensor()) == stage
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
+  /// Iterations of the loops that are not rows.
+  static int64_t getWork(const StageSchedule &stage) {
+    int64_t work = 1;
+    for (auto [size, row] : llvm::zip_equal(stage.sizes, stage.rows))
+      work *= row < 0 ? size : 1;
+    return work;
+  }
+
+  /// Labels the loops of `stage` as a reader needs it. `first` tells whether no
+  /// other reader did.
+  bool label(StageSchedule &stage, StageSchedule &reader, OpOperand &operand,
+             bool first, SmallVector<bool> &candidate) {
+    if (operand.get().getDefiningOp() != stage.op)
+      return dropAll(candidate); // through a view, with other dimensions
+    AffineMap read = reader.op.getMatchingIndexingMap(&operand);
+    AffineMap written = stage.op.getIndexingMapsArray().back();
+    SmallVector<int> rows(stage.sizes.size(), -1);
+    for (auto [from, to] :
+         llvm::zip_equal(read.getResults(), written.getResults())) {
+      unsigned loop = cast<AffineDimExpr>(to).getPosition();
+      if (auto dim = dyn_cast<AffineDimExpr>(from)) {
+        rows[loop] = reader.rows[dim.getPosition()];
+        continue;
+      }
+      // At a computed position of a row: the row cannot be cut.
+      for (auto [i, row] : llvm::enumerate(reader.rows))
+        if (row >= 0 && from.isFunctionOfDim(i)) {
+          candidate[row] = false;
+          return false;
+        }
+    }
+    if (first)
+      stage.rows = rows;
+    for (auto [mine, yours] : llvm::zip_equal(stage.rows, rows)) {
+      if (mine == yours)
+        continue;
+      candidate[mine >= 0 ? mine : yours] = false;
+      return false;
+    }
+    for (int row : rows)
+      if (row >= 0 && llvm::count(rows, row) > 1) {
+        candidate[row] = false;
+        return false;
+      }
+    return true;
+  }
+
+  void chooseTiles() {
+    schedule.tiles.assign(schedule.sizes.size(), 1);
+    if (schedule.sizes.empty())
+      return;
+    bool single = schedule.stages.size() == 1;
+    bool columns = root().rows.back() == int(schedule.sizes.size()) - 1;
+    bool reduces = llvm::any_of(schedule.stages, [](StageSchedule &stage) {
+      return stage.op.getNumReductionLoops() != 0;
+    });
+    int64_t elements = getWork(root());
+    if (columns) {
+      // A tile of columns as wide as the vectors want it.
+      int64_t size = schedule.sizes.back(), tile = kTileElements;
+      if (reduces)
+        tile = kColumnTile;
+      schedule.tiles.back() = size <= 2 * tile ? size : tile;
+      if (reduces && size > tile && size <= 2 * tile)
+        schedule.tiles.back() = tile;
+      elements *= schedule.tiles.back();
+    }
+    // Several short rows an iteration.
+    for (size_t row = schedule.sizes.size() - columns;
+         single && !reduces && row-- > 0 && elements < kTileElements / 2;) {
+      if (row + 1 < schedule.sizes.size() &&
+          schedule.tiles[row + 1] < schedule.sizes[row + 1])
+        break;
+      schedule.tiles[row] = std::min(
+          schedule.sizes[row], std::max<int64_t>(1, kTileElements / elements));
+      elements *= schedule.tiles[row];
+    }
+  }
+
+  void measure() {
+    for (size_t row = 0; row < schedule.sizes.size(); ++row)
+      schedule.extent *= schedule.getTileCount(row);
+    int64_t work = 0;
+    for (StageSchedule &stage : schedule.stages) {
+      int64_t points = 1;
+      for (auto [size, row] : llvm::zip_equal(stage.sizes, stage.rows))
+        points *= row < 0 ? size : schedule.tiles[row];
+      int64_t weight = 1;
+      stage.op.getBody()->walk([&](Operation *op) {
+        if (op->getDialect() && op->getDialect()->getNamespace() ==
+                                    math::MathDialect::getDialectNamespace())
+          weight += 8;
+      });
+      work += points * weight;
+      if (isResult(stage))
+        continue;
+      Type element = cast<RankedTensorType>(stage.op.getResult(0).getType())
+                         .getElementType();
+      int64_t bytes = product(schedule.getTileShape(stage)) *
+                      (element.getIntOrFloatBitWidth() / 8);
+      schedule.stackBytes += llvm::alignTo(bytes, 64);
+    }
+    // About as long as it takes to wake another thread.
+    constexpr int64_t kGrainWork = 32768;
+    schedule.grain = std::clamp<int64_t>(
+        kGrainWork / std::max<int64_t>(work, 1), 1, schedule.extent);
+  }
+
+  /// The root's result may take the bytes of an operand which nobody reads
+  /// elsewhere than at the root's own position, or before the root in the same
+  /// iteration.
+  void findInPlace() {
+    auto target =
+        dyn_cast<BlockArgument>(getStorageRoot(root().op.getResult(0)));
+    if (!target)
+      return;
+    int64_t inputs = func.getNumArguments() - func.getNumResults();
+    for (BlockArgument input : func.getArguments().take_front(inputs)) {
+      if (input.getType() != target.getType() || !canShare(input))
+        continue;
+      schedule.inPlace = {int64_t(input.getArgNumber()),
+                          int64_t(target.getArgNumber()) - inputs};
+      return;
+    }
+  }
+
+  bool canShare(BlockArgument input) {
+    AffineMap written = root().op.getIndexingMapsArray().back();
+    bool readByRoot = false;
+    for (StageSchedule &stage : schedule.stages) {
+      bool isRoot = stage.op == root().op;
+      bool inBody = stage.op.getBody()
+                        ->walk([&](tensor::ExtractOp extract) {
+                          return getStorageRoot(extract.getTensor()) == input
+                                     ? WalkResult::interrupt()
+                                     : WalkResult::advance();
+                        })
+                        .wasInterrupted();
+      if (inBody)
+        return false;
+      for (OpOperand *operand : stage.op.getDpsInputOperands()) {
+        if (getStorageRoot(operand->get()) != input)
+          continue;
+        AffineMap map = stage.op.getMatchingIndexingMap(operand);
+        if (operand->get().getType() != root().op.getResult(0).getType())
+          return false;
+        if (isRoot) {
+          readByRoot = true;
+          if (map != written || root().op.getNumReductionLoops() != 0)
+            return false;
+          continue;
+        }
+        // Earlier stages read the same rows and nothing else.
+        for (auto [from, to] :
+             llvm::zip_equal(map.getResults(), written.getResults())) {
+          auto dim = dyn_cast<AffineDimExpr>(from);
+          int row = root().rows[cast<AffineDimExpr>(to).getPosition()];
+          if (!dim || stage.rows[dim.getPosition()] != row)
+            return false;
+        }
+        readByRoot = true;
+      }
+    }
+    return readByRoot;
+  }
+
+  func::FuncOp func;
+  KernelSchedule schedule;
+};
+
+} // namespace
+
+KernelSchedule scheduleKernel(func::FuncOp func) {
+  return Scheduler(func).run();
+}
+
+} // namespace partita::codegen

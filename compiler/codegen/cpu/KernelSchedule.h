@@ -1,0 +1,67 @@
+//===- KernelSchedule.h - The parallel loop of a kernel -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The last stage of a kernel is its *root*. Those of its parallel loops along
+// which all other stages can be cut as well are *row dimensions*: the kernel's
+// parallel loop runs over tiles of them, and an iteration computes the tile of
+// every stage, temporaries included, before the next one begins.
+//
+//   softmax of 8x16x100     rows 8 and 16, tiles of 1: 128 iterations; the
+//                           temporary of exponentials has 100 elements
+//   pointwise on 1000000    one row dimension, tiles of 4096: 245 iterations
+//   softmax along dim 0     of 100x64: the row dimension is the second
+//
+// A reduced dimension is never cut.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_KERNELSCHEDULE_H
+#define PARTITA_COMPILER_CODEGEN_CPU_KERNELSCHEDULE_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace partita::codegen {
+
+/// Most bytes of temporaries on the stack of a thread.
+inline constexpr int64_t kMaxStackBytes = 64 * 1024;
+
+struct StageSchedule {
+  mlir::linalg::GenericOp op;
+  llvm::SmallVector<int64_t> sizes; ///< of its loops
+  llvm::SmallVector<int> rows;      ///< row dimension of each loop, or -1
+};
+
+struct KernelSchedule {
+  llvm::SmallVector<StageSchedule> stages;
+  llvm::SmallVector<int64_t> sizes, tiles; ///< of the row dimensions
+  int64_t extent = 1;                      ///< tiles in all
+  int64_t grain = 1;
+  int64_t stackBytes = 0;
+  llvm::SmallVector<int64_t> inPlace; ///< pairs (operand, result)
+
+  const StageSchedule *find(mlir::Operation *stage) const;
+  /// Number of tiles along a row dimension.
+  int64_t getTileCount(unsigned row) const {
+    return (sizes[row] + tiles[row] - 1) / tiles[row];
+  }
+  /// Shape of the part of a stage's result that one iteration computes, for a
+  /// temporary; and for each of its dimensions the row dimension, or -1.
+  llvm::SmallVector<int64_t> getTileShape(const StageSchedule &stage) const;
+  llvm::SmallVector<int> getRows(const StageSchedule &stage) const;
+};
+
+/// Decides the schedule of a function made by `buildKernel`.
+KernelSchedule scheduleKernel(mlir::func::FuncOp func);
+
+/// The value whose bytes a tensor of the function is: looks through views,
+/// stages and fills.
+mlir::Value getStorageRoot(mlir::Value tensor);
+
+} // namespace partita::codegen
+
+#endif // PARTITA_COMPILER_CODEGEN_CPU_KERNELSCHEDULE_H

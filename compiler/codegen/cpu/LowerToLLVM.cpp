@@ -1,0 +1,128 @@
+//===- LowerToLLVM.cpp - Loops and vectors to the LLVM dialect -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cpu/CpuCodegen.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace partita::codegen {
+namespace {
+
+/// Functions with an approximation good to the last few bits. The others (sine
+/// and cosine far from zero, power, ...) call the mathematics library.
+bool isApproximated(StringRef name) {
+  return llvm::is_contained({"math.exp", "math.tanh", "math.erf", "math.log"},
+                            name);
+}
+
+/// Conversions between f64 and the narrow floats go by way of f32: processors
+/// of these levels have no instruction for them.
+template <typename Op> struct SplitConversion : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    Type from = op.getIn().getType(), to = op.getType();
+    unsigned bits[] = {getElementTypeOrSelf(from).getIntOrFloatBitWidth(),
+                       getElementTypeOrSelf(to).getIntOrFloatBitWidth()};
+    if (bits[0] + bits[1] != 64 + 16)
+      return failure();
+    Type middle = rewriter.getF32Type();
+    if (auto vector = dyn_cast<VectorType>(to))
+      middle = vector.clone(middle);
+    Value half = Op::create(rewriter, op.getLoc(), middle, op.getIn());
+    rewriter.replaceOpWithNewOp<Op>(op, to, half);
+    return success();
+  }
+};
+
+/// Writes functions of f16 and bf16 in f32, and approximates.
+LogicalResult approximateMath(ModuleOp module) {
+  RewritePatternSet patterns(module.getContext());
+  patterns
+      .add<SplitConversion<arith::ExtFOp>, SplitConversion<arith::TruncFOp>>(
+          module.getContext());
+  populateMathF32ExpansionPatterns(patterns, [](StringRef) { return true; });
+  populateMathPolynomialApproximationPatterns(patterns, isApproximated);
+  return applyPatternsGreedily(module, std::move(patterns));
+}
+
+/// The entry point: takes the pointers out of the array.
+void addEntryPoint(LLVM::LLVMFuncOp body) {
+  Location loc = body.getLoc();
+  std::string name = body.getName().str();
+  body.setName(name + "_range");
+  body.setLinkage(LLVM::Linkage::Internal);
+  OpBuilder b(body);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  Type types[] = {pointer, b.getI64Type(), b.getI64Type()};
+  auto entry = LLVM::LLVMFuncOp::create(
+      b, loc, name,
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
+                                  types));
+  Block *block = entry.addEntryBlock(b);
+  b.setInsertionPointToEnd(block);
+  SmallVector<Value> arguments;
+  for (unsigned i = 0; i + 2 < body.getNumArguments(); ++i) {
+    Value slot =
+        LLVM::GEPOp::create(b, loc, pointer, pointer, block->getArgument(0),
+                            ArrayRef<LLVM::GEPArg>{int32_t(i)});
+    arguments.push_back(LLVM::LoadOp::create(b, loc, pointer, slot));
+  }
+  arguments.push_back(block->getArgument(1));
+  arguments.push_back(block->getArgument(2));
+  LLVM::CallOp::create(b, loc, body, arguments);
+  LLVM::ReturnOp::create(b, loc, ValueRange{});
+}
+
+} // namespace
+
+LogicalResult lowerToLLVM(ModuleOp module) {
+  if (failed(approximateMath(module)))
+    return module.emitError("mathematical functions could not be expanded");
+  PassManager pm(module.getContext());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  arith::ArithEmulateUnsupportedFloatsOptions emulate;
+  emulate.sourceTypeStrs = {"bf16", "f16"};
+  emulate.targetTypeStr = "f32";
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  ConvertFuncToLLVMPassOptions func;
+  func.useBarePtrCallConv = true;
+  pm.addPass(createConvertFuncToLLVMPass(func));
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createCanonicalizerPass());
+  if (failed(pm.run(module)))
+    return failure();
+  for (auto body : llvm::to_vector(module.getOps<LLVM::LLVMFuncOp>()))
+    if (!body.isExternal())
+      addEntryPoint(body);
+  return success();
+}
+
+} // namespace partita::codegen

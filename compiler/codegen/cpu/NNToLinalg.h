@@ -1,0 +1,49 @@
+//===- NNToLinalg.h - A cluster as linalg on tensors -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel's function takes the cluster's operands and one tensor a result to
+// write into. Its body is a list of *stages*: one linalg.generic for each value
+// that is put in memory.
+//
+//   softmax        max (rows), exp (rows x columns), sum (rows), result
+//   layer norm     sum (rows), mean (rows), sum of squares (rows), ..., result
+//   pointwise      result
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_NNTOLINALG_H
+#define PARTITA_COMPILER_CODEGEN_CPU_NNTOLINALG_H
+
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace partita::codegen {
+
+/// Which values become stages, beside the results.
+enum class StageMode {
+  fast,    ///< reductions, and expensive values that several stages read
+  lean,    ///< reductions; everything else is computed where it is read
+  nothing, ///< none: whatever is read is computed on the spot, in loops
+};
+
+/// Writes ops that no stage can hold whole (softmax, attention) with simpler
+/// ones.
+void decomposeOps(mlir::Block &body);
+
+/// The values to put in memory, in an order in which they can be computed.
+llvm::SmallVector<mlir::Value> chooseStages(mlir::Block &body, StageMode mode);
+
+/// Appends the function of a cluster to the block of `b`.
+mlir::FailureOr<mlir::func::FuncOp> buildKernel(mlir::OpBuilder &b,
+                                                nn::ClusterOp cluster,
+                                                llvm::StringRef name,
+                                                StageMode mode);
+
+} // namespace partita::codegen
+
+#endif // PARTITA_COMPILER_CODEGEN_CPU_NNTOLINALG_H

@@ -1,0 +1,59 @@
+//===- Reductions.h - Ops that combine many elements into one -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reductions, dots, convolutions and windows in one form: at each position of
+// the result, combine `element(position, reduced)` for all positions of some
+// further loops.
+//
+//   nn.dot   sizes = sizes of the contracted dimensions, element = lhs * rhs
+//   nn.conv  sizes = [C / groups, window..], element = x * weights, or 0
+//   outside
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_REDUCTIONS_H
+#define PARTITA_COMPILER_CODEGEN_CPU_REDUCTIONS_H
+
+#include "compiler/codegen/cpu/Evaluate.h"
+#include "dialects/nn/NNDialect.h"
+
+#include <functional>
+#include <optional>
+
+namespace partita::codegen {
+
+/// On a reduction (max) whose result does not matter if an element is NaN.
+inline constexpr llvm::StringLiteral kIgnoreNaNAttr = "ignore_nan";
+
+struct Reduction {
+  mlir::Operation *op;
+  llvm::SmallVector<int64_t> sizes;
+  /// nn element type in which elements are combined: f32 for narrower floats.
+  mlir::Type accumulator;
+  /// The neutral element, of the accumulator's signless type.
+  mlir::TypedAttr neutral;
+  std::function<mlir::Value(Evaluator &, mlir::OpBuilder &,
+                            llvm::ArrayRef<Index>, llvm::ArrayRef<Index>)>
+      element;
+  std::function<mlir::Value(mlir::OpBuilder &, mlir::Value, mlir::Value)>
+      combine;
+};
+
+/// What `op` does, if it is a reduction.
+std::optional<Reduction> describeReduction(mlir::Operation *op);
+
+/// Computes one element of the reduction in loops on the spot.
+mlir::Value evaluateReduction(Evaluator &evaluator, mlir::OpBuilder &b,
+                              const Reduction &reduction,
+                              llvm::ArrayRef<Index> position);
+mlir::Value evaluateWindowArgMax(Evaluator &evaluator, mlir::OpBuilder &b,
+                                 nn::WindowArgMaxOp op,
+                                 llvm::ArrayRef<Index> position);
+
+} // namespace partita::codegen
+
+#endif // PARTITA_COMPILER_CODEGEN_CPU_REDUCTIONS_H

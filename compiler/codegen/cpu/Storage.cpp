@@ -1,0 +1,95 @@
+//===- Storage.cpp - How elements lie in memory -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cpu/Storage.h"
+
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
+
+using namespace mlir;
+
+namespace partita::codegen {
+
+Type getStorageType(Type element) {
+  if (element.isInteger(1))
+    return IntegerType::get(element.getContext(), 8);
+  return nn::getSignlessType(element);
+}
+
+RankedTensorType getStorageTensor(ArrayRef<int64_t> shape, Type element) {
+  return RankedTensorType::get(shape, getStorageType(element));
+}
+
+Value fromStorage(OpBuilder &b, Location loc, Value x, Type element) {
+  if (!element.isInteger(1))
+    return x;
+  Value zero = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(0));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, x, zero);
+}
+
+Value toStorage(OpBuilder &b, Location loc, Value x, Type element) {
+  if (!element.isInteger(1))
+    return x;
+  return arith::ExtUIOp::create(b, loc, b.getI8Type(), x);
+}
+
+TypedAttr getScalarAttr(Type element, Attribute value) {
+  Type scalar = nn::getSignlessType(element);
+  if (auto number = dyn_cast<FloatAttr>(value)) {
+    if (scalar == element)
+      return number;
+    APInt code = number.getValue().bitcastToAPInt();
+    return IntegerAttr::get(scalar, code.zext(scalar.getIntOrFloatBitWidth()));
+  }
+  APInt number = cast<IntegerAttr>(value).getValue();
+  unsigned width = scalar.getIntOrFloatBitWidth();
+  if (number.getBitWidth() < width)
+    number =
+        element.isUnsignedInteger() ? number.zext(width) : number.sext(width);
+  return IntegerAttr::get(scalar, number);
+}
+
+DenseElementsAttr getStorageConstant(DenseElementsAttr value,
+                                     ArrayRef<int64_t> shape) {
+  Type element = value.getElementType();
+  RankedTensorType type = getStorageTensor(shape, element);
+  SmallVector<Attribute> elements;
+  elements.reserve(value.getNumElements());
+  for (Attribute x : value.getValues<Attribute>()) {
+    if (element.isInteger(1))
+      elements.push_back(IntegerAttr::get(
+          type.getElementType(), cast<IntegerAttr>(x).getValue().zext(8)));
+    else
+      elements.push_back(getScalarAttr(element, x));
+  }
+  return DenseElementsAttr::get(type, elements);
+}
+
+SmallVector<int64_t> squeeze(ArrayRef<int64_t> shape) {
+  return llvm::filter_to_vector(shape, [](int64_t size) { return size != 1; });
+}
+
+Value reshapeTensor(OpBuilder &b, Location loc, Value tensor,
+                    ArrayRef<int64_t> shape) {
+  auto source = cast<RankedTensorType>(tensor.getType());
+  if (source.getShape() == shape)
+    return tensor;
+  auto target = RankedTensorType::get(shape, source.getElementType());
+  if (std::optional<SmallVector<ReassociationIndices>> groups =
+          getReassociationIndicesForReshape(source, target)) {
+    if (source.getRank() > target.getRank())
+      return tensor::CollapseShapeOp::create(b, loc, target, tensor, *groups);
+    return tensor::ExpandShapeOp::create(b, loc, target, tensor, *groups);
+  }
+  Value flat = reshapeTensor(b, loc, tensor, {source.getNumElements()});
+  return reshapeTensor(b, loc, flat, shape);
+}
+
+} // namespace partita::codegen

@@ -1,0 +1,58 @@
+//===- Storage.h - How elements lie in memory -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Kernels hold elements in signless types (`nn::getSignlessType`), and in
+// memory a boolean takes a byte:
+//
+// | nn       | scalar | memory |
+// | ---      | ---    | ---    |
+// | f32      | f32    | f32    |
+// | ui8      | i8     | i8     |
+// | i1       | i1     | i8     |
+// | f8E4M3FN | i8     | i8     |
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_STORAGE_H
+#define PARTITA_COMPILER_CODEGEN_CPU_STORAGE_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace partita::codegen {
+
+/// The type of one element in memory.
+mlir::Type getStorageType(mlir::Type element);
+
+/// A tensor as a kernel sees it: stored elements.
+mlir::RankedTensorType getStorageTensor(llvm::ArrayRef<int64_t> shape,
+                                        mlir::Type element);
+
+/// The scalar that a stored element stands for, and back.
+mlir::Value fromStorage(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
+                        mlir::Type element);
+mlir::Value toStorage(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
+                      mlir::Type element);
+
+/// An element of an nn constant as an attribute of the signless type.
+mlir::TypedAttr getScalarAttr(mlir::Type element, mlir::Attribute value);
+
+/// A dense nn constant with stored elements, of another shape with as many
+/// elements.
+mlir::DenseElementsAttr getStorageConstant(mlir::DenseElementsAttr value,
+                                           llvm::ArrayRef<int64_t> shape);
+
+/// `shape` without its dimensions of size 1.
+llvm::SmallVector<int64_t> squeeze(llvm::ArrayRef<int64_t> shape);
+
+/// Views a tensor under another shape with as many elements.
+mlir::Value reshapeTensor(mlir::OpBuilder &b, mlir::Location loc,
+                          mlir::Value tensor, llvm::ArrayRef<int64_t> shape);
+
+} // namespace partita::codegen
+
+#endif // PARTITA_COMPILER_CODEGEN_CPU_STORAGE_H

@@ -1,0 +1,69 @@
+//===- ClusterGraph.h - Clusters while they grow -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_FUSE_CLUSTERGRAPH_H
+#define PARTITA_COMPILER_FUSE_CLUSTERGRAPH_H
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <vector>
+
+namespace partita::fuse {
+
+using Ops = llvm::SmallVector<mlir::Operation *>;
+
+/// The ops of a block, and the clusters they were put in so far. Clusters never
+/// form a cycle among each other.
+class ClusterGraph {
+public:
+  explicit ClusterGraph(mlir::Block &block);
+
+  mlir::Block &getBlock() { return block; }
+  /// The cluster of an op, or -1.
+  int64_t getCluster(mlir::Operation *op) const;
+  /// Whether the op may still be put in a cluster.
+  bool isFree(mlir::Operation *op) const;
+  /// Depends on weights and constants alone.
+  bool isWeightsOnly(mlir::Operation *op) const;
+
+  /// In the order of the block.
+  void sort(Ops &ops) const;
+  /// Values from outside the ops, and values that are wanted outside.
+  llvm::SmallVector<mlir::Value> getInputs(const Ops &ops) const;
+  llvm::SmallVector<mlir::Value> getResults(const Ops &ops) const;
+  /// Whether no path leaves the ops and comes back, with all clusters so far
+  /// computed whole.
+  bool isConvex(const Ops &ops) const;
+
+  void addCluster(const Ops &ops);
+  const std::vector<Ops> &getClusters() const { return clusters; }
+
+private:
+  mlir::Block &block;
+  llvm::DenseMap<mlir::Operation *, unsigned> order;
+  llvm::DenseMap<mlir::Operation *, int64_t> clusterOf;
+  llvm::DenseSet<mlir::Operation *> weightsOnly;
+  std::vector<Ops> clusters;
+};
+
+/// Views, constants and the like: computing them again where they are used
+/// costs nothing.
+bool isFreeToRepeat(mlir::Operation *op);
+
+/// Contractions, poolings and attention with what the library can do in the
+/// same call.
+void growLibraryClusters(ClusterGraph &graph);
+
+/// Reductions with what shares their rows, then pointwise ops.
+void growLoopClusters(ClusterGraph &graph);
+
+} // namespace partita::fuse
+
+#endif // PARTITA_COMPILER_FUSE_CLUSTERGRAPH_H

@@ -1,0 +1,125 @@
+//===- LibraryClusters.cpp - Contractions with their epilogues -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/LibraryCall.h"
+#include "compiler/fuse/ClusterGraph.h"
+
+using namespace mlir;
+
+namespace partita::fuse {
+namespace {
+
+/// Longest run of ops that only together are a step of the library's (GELU).
+constexpr unsigned kMostLookahead = 12;
+
+class LibraryCluster {
+public:
+  LibraryCluster(ClusterGraph &graph, Operation *root)
+      : graph(graph), ops{root} {}
+
+  bool isCall(const Ops &candidate) const {
+    Ops sorted(candidate);
+    graph.sort(sorted);
+    SmallVector<Value> results = graph.getResults(sorted);
+    return results.size() == 1 &&
+           codegen::matchLibraryCall(sorted, graph.getInputs(sorted), results);
+  }
+
+  void grow() {
+    bool plain = isCall(ops);
+    for (Value operand : ops.front()->getOperands())
+      absorbViews(operand, plain);
+    while (extend(plain)) {
+    }
+    if (plain)
+      graph.addCluster(ops);
+  }
+
+private:
+  bool contains(const Ops &list, Operation *op) const {
+    return llvm::is_contained(list, op);
+  }
+
+  /// Takes in the views an operand comes from, as far as strides say them.
+  void absorbViews(Value operand, bool plain) {
+    if (!plain)
+      return;
+    Ops candidate(ops);
+    while (Operation *op = operand.getDefiningOp()) {
+      if (!graph.isFree(op) || !op->hasOneUse() ||
+          !isa<nn::TransposeOp, nn::ReshapeOp, nn::BroadcastOp, nn::SliceOp>(
+              op))
+        break;
+      candidate.push_back(op);
+      if (isCall(candidate))
+        ops = candidate;
+      operand = op->getOperand(0);
+    }
+  }
+
+  /// What computes an operand of an epilogue and can be said by a view, or is a
+  /// constant.
+  void addProducers(Operation *op, Ops &candidate) const {
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (producer && !contains(candidate, producer) &&
+          graph.isFree(producer) && producer->hasOneUse() &&
+          isFreeToRepeat(producer)) {
+        candidate.push_back(producer);
+        addProducers(producer, candidate);
+      }
+    }
+  }
+
+  /// The first op in the block, not in the candidate, that uses its values.
+  Operation *getNextUser(const Ops &candidate) const {
+    Ops users;
+    for (Operation *op : candidate)
+      for (Operation *user : op->getUsers())
+        if (!contains(candidate, user))
+          users.push_back(user);
+    graph.sort(users);
+    return users.empty() ? nullptr : users.front();
+  }
+
+  /// Takes in the fewest further ops with which the cluster is a call.
+  bool extend(bool &plain) {
+    Ops candidate(ops);
+    for (unsigned i = 0; i < kMostLookahead; ++i) {
+      Operation *next = getNextUser(candidate);
+      if (!next || !graph.isFree(next) ||
+          !isa<nn::PointwiseOpInterface, nn::TransposeOp, nn::ReshapeOp>(next))
+        return false;
+      candidate.push_back(next);
+      addProducers(next, candidate);
+      if (isCall(candidate) && graph.isConvex(candidate)) {
+        ops = candidate;
+        plain = true;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  ClusterGraph &graph;
+  Ops ops;
+};
+
+} // namespace
+
+void growLibraryClusters(ClusterGraph &graph) {
+  Ops roots;
+  for (Operation &op : graph.getBlock())
+    if (isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp>(op) &&
+        graph.isFree(&op))
+      roots.push_back(&op);
+  for (Operation *root : roots)
+    if (graph.isFree(root))
+      LibraryCluster(graph, root).grow();
+}
+
+} // namespace partita::fuse

@@ -1,0 +1,46 @@
+//===- Passes.td - Passes that make clusters -----------------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_FUSE_PASSES_TD
+#define PARTITA_COMPILER_FUSE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FuseClustersPass : Pass<"fuse-clusters", "::mlir::ModuleOp"> {
+  let summary = "decide which ops of the model are computed together";
+  let description = [{
+    Gives ops that become one kernel or one library call the same number in
+    `nn.cluster`, and marks ops that depend on weights alone with `nn.load`.
+    Decided on the whole model, before it is cut, so that every partition
+    computes with the same kernels. Clusters are convex: no path leaves one and
+    comes back.
+
+    ```mlir
+    %0 = nn.conv %x, %w ...
+    %1 = nn.relu %0 : tensor<1x4x8x8xf32>
+    ```
+    becomes
+    ```mlir
+    %0 = nn.conv %x, %w ... {nn.cluster = 0 : i64}
+    %1 = nn.relu %0 {nn.cluster = 0 : i64} : tensor<1x4x8x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::partita::nn::NNDialect"];
+}
+
+def FormClustersPass : Pass<"form-clusters", "::mlir::ModuleOp"> {
+  let summary = "outline ops with the same cluster number into nn.cluster";
+  let description = [{
+    Within each block: ops with the same `nn.cluster` become one `nn.cluster`
+    op, and each op that has none becomes a cluster of its own. Constants go
+    inside. Left outside are parameters and reshapes that are nothing but
+    another name for the same bytes.
+  }];
+  let dependentDialects = ["::partita::nn::NNDialect"];
+}
+
+#endif // PARTITA_COMPILER_FUSE_PASSES_TD

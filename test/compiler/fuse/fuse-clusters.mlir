@@ -1,0 +1,87 @@
+// RUN: partita-opt --fuse-clusters %s | FileCheck %s
+
+// A convolution takes in bias, residual and activation.
+// CHECK-LABEL: @conv_epilogue
+func.func @conv_epilogue(%x: tensor<1x3x8x8xf32>, %r: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
+  %w = nn.parameter @w : tensor<4x3x3x3xf32>
+  %b = nn.parameter @b : tensor<4xf32>
+  // CHECK: nn.conv {{.*}} {nn.cluster = [[C:.*]]}
+  %0 = nn.conv %x, %w channels_first strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
+    : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x4x8x8xf32>
+  // CHECK: nn.broadcast {{.*}}nn.cluster = [[C]]
+  %1 = nn.broadcast %b [1] : tensor<4xf32> -> tensor<1x4x8x8xf32>
+  // CHECK: nn.add {{.*}} {nn.cluster = [[C]]}
+  %2 = nn.add %0, %1 : tensor<1x4x8x8xf32>
+  // CHECK: nn.add {{.*}} {nn.cluster = [[C]]}
+  %3 = nn.add %2, %r : tensor<1x4x8x8xf32>
+  // CHECK: nn.relu {{.*}} {nn.cluster = [[C]]}
+  %4 = nn.relu %3 : tensor<1x4x8x8xf32>
+  return %4 : tensor<1x4x8x8xf32>
+}
+nn.weight @w "w" : tensor<4x3x3x3xf32> = dense<0.0> : tensor<4x3x3x3xf32>
+nn.weight @b "b" : tensor<4xf32> = dense<0.0> : tensor<4xf32>
+
+// GELU, however it is written, is one step of the library's.
+// CHECK-LABEL: @gelu
+func.func @gelu(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>) -> tensor<8x32xf32> {
+  %half = nn.constant dense<0.5> : tensor<8x32xf32>
+  %one = nn.constant dense<1.0> : tensor<8x32xf32>
+  %root = nn.constant dense<1.41421354> : tensor<8x32xf32>
+  // CHECK: nn.dot {{.*}} {nn.cluster = [[C:.*]]}
+  %0 = nn.dot %x, %w batch [] x [] contract [1] x [0] : tensor<8x16xf32>, tensor<16x32xf32> -> tensor<8x32xf32>
+  // CHECK: nn.div {{.*}} {nn.cluster = [[C]]}
+  %1 = nn.div %0, %root : tensor<8x32xf32>
+  %2 = nn.erf %1 : tensor<8x32xf32>
+  %3 = nn.add %2, %one : tensor<8x32xf32>
+  %4 = nn.mul %0, %3 : tensor<8x32xf32>
+  // CHECK: nn.mul {{.*}} {nn.cluster = [[C]]}
+  // CHECK: nn.mul {{.*}} {nn.cluster = [[C]]}
+  %5 = nn.mul %4, %half : tensor<8x32xf32>
+  return %5 : tensor<8x32xf32>
+}
+
+// Attention reads its operands where one buffer has them all.
+// CHECK-LABEL: @attention
+func.func @attention(%qkv: tensor<2x8x192xf32>) -> tensor<2x8x64xf32> {
+  // CHECK-COUNT-3: nn.slice {{.*}}nn.cluster = [[C:0 : i64]]
+  %q0 = nn.slice %qkv [0, 0, 0] to [2, 8, 64] by [1, 1, 1] : tensor<2x8x192xf32> -> tensor<2x8x64xf32>
+  %k0 = nn.slice %qkv [0, 0, 64] to [2, 8, 128] by [1, 1, 1] : tensor<2x8x192xf32> -> tensor<2x8x64xf32>
+  %v0 = nn.slice %qkv [0, 0, 128] to [2, 8, 192] by [1, 1, 1] : tensor<2x8x192xf32> -> tensor<2x8x64xf32>
+  %q1 = nn.reshape %q0 : tensor<2x8x64xf32> -> tensor<2x8x4x16xf32>
+  %k1 = nn.reshape %k0 : tensor<2x8x64xf32> -> tensor<2x8x4x16xf32>
+  %v1 = nn.reshape %v0 : tensor<2x8x64xf32> -> tensor<2x8x4x16xf32>
+  %q = nn.transpose %q1 [0, 2, 1, 3] : tensor<2x8x4x16xf32> -> tensor<2x4x8x16xf32>
+  %k = nn.transpose %k1 [0, 2, 1, 3] : tensor<2x8x4x16xf32> -> tensor<2x4x8x16xf32>
+  %v = nn.transpose %v1 [0, 2, 1, 3] : tensor<2x8x4x16xf32> -> tensor<2x4x8x16xf32>
+  // CHECK: nn.attention {{.*}}nn.cluster = [[C]]
+  %a = nn.attention %q, %k, %v scale 0.25 : tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32> -> tensor<2x4x8x16xf32>
+  // CHECK: nn.transpose {{.*}}nn.cluster = [[C]]
+  %t = nn.transpose %a [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  // CHECK: nn.reshape {{.*}}nn.cluster = [[C]]
+  %r = nn.reshape %t : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  return %r : tensor<2x8x64xf32>
+}
+
+// An op between two of a cluster that cannot join keeps them apart.
+// CHECK-LABEL: @convex
+func.func @convex(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // CHECK: nn.exp {{.*}} {nn.cluster = [[A:.*]]}
+  %0 = nn.exp %x : tensor<4x4xf32>
+  // CHECK: nn.dot {{.*}} {nn.cluster = [[B:.*]]}
+  %1 = nn.dot %0, %w batch [] x [] contract [1] x [0] : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  // CHECK: nn.add {{.*}} {nn.cluster = [[B]]}
+  %2 = nn.add %0, %1 : tensor<4x4xf32>
+  return %2 : tensor<4x4xf32>
+}
+
+// What depends on weights alone runs at load.
+// CHECK-LABEL: @load
+func.func @load(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %b = nn.parameter @b : tensor<4xf32>
+  // CHECK: nn.exp {{.*}}nn.load
+  %0 = nn.exp %b : tensor<4xf32>
+  // CHECK: nn.add
+  // CHECK-NOT: nn.load
+  %1 = nn.add %x, %0 : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
