@@ -140,10 +140,24 @@ private:
     if (!matched && llvm::none_of(vanished, [&](StringRef name) {
           return glob->match(name);
         }))
-      return error(pattern)
-             << "no node matches '" << pattern.text << "'"
-             << didYouMean(StringRef(pattern.text).rtrim('*'), names);
+      return error(pattern) << "no node matches '" << pattern.text << "'"
+                            << didYouMeanBegin(pattern.text);
     return success();
+  }
+
+  /// The node whose name begins most like the pattern.
+  std::string didYouMeanBegin(StringRef pattern) {
+    StringRef stem = pattern.take_until([](char c) { return c == '*'; });
+    StringRef nearest;
+    unsigned distance = stem.size() / 2 + 1;
+    for (StringRef name : names)
+      if (unsigned d =
+              stem.edit_distance(name.take_front(stem.size()), true, distance);
+          d < distance) {
+        distance = d;
+        nearest = name;
+      }
+    return nearest.empty() ? "" : ("; did you mean '" + nearest + "'?").str();
   }
 
   LogicalResult claimName(int block, const FileText &pattern, StringRef name) {
@@ -279,11 +293,11 @@ private:
     };
     if (devices < 0 || devices > kMostDevices)
       return emitError(loc) << "the number of devices must be 1 to "
-                            << kMostDevices << ", not " << devices;
+                            << kMostDevices << ", not " << int64_t(devices);
     if (microBatches < 0)
       return emitError(loc) << "the number of micro-batches must be at least "
                                "1, not "
-                            << microBatches;
+                            << int64_t(microBatches);
     if (failed(check("strategy", strategy, getStrategies())))
       return failure();
     return check("schedule", schedule, getSchedules());
@@ -312,8 +326,9 @@ private:
         return emitError(FileLineColLoc::get(&getContext(), file,
                                              read.devicesAt.line,
                                              read.devicesAt.column))
-               << "unknown device " << device << ": there are " << devices
-               << " devices; the nearest is " << devices - 1;
+               << "unknown device " << device << ": there are "
+               << int64_t(devices) << " devices; the nearest is "
+               << int64_t(devices) - 1;
       count = std::max(count, device + 1);
     }
     function->setAttr(kDeviceCountAttr, builder.getI64IntegerAttr(count));

@@ -238,13 +238,19 @@ private:
       auto op = plan::ChannelOp::create(
           builder, isToken ? function.getLoc() : origin.getLoc(),
           "channel" + std::to_string(index),
-          isToken ? std::string("(token)") : nn::getNodeName(origin.getLoc()),
+          isToken ? std::string("(token)") : valueName(channel.value),
           getDevice(channel.source).getValue(),
           getDevice(channel.target).getValue(), bytesOf(channel), reason);
       op->remove();
       symbols.insert(op, Block::iterator(function));
       channels.push_back(op.getSymNameAttr());
     }
+  }
+
+  /// For people: the ONNX node that makes it.
+  std::string valueName(int value) {
+    std::string name = nn::getNodeName(origins[value].getLoc());
+    return name.empty() ? "value " + std::to_string(value) : name;
   }
 
   int64_t bytesOf(const ScheduleChannel &channel) {

@@ -40,7 +40,7 @@
 // KEY: key.yaml:1:1: error: unknown key 'block' {{.*}}; did you mean 'blocks'?
 // BLOCK: block.yaml:2:11: error: unknown block 'B2'; did you mean 'B1'?
 // STRATEGY: strategy.yaml:1:11: error: unknown strategy 'pipelind' (pipelined, sharded); did you mean 'pipelined'?
-// DEVICE: device.yaml:1:10: error: unknown device 7: there are 2 devices; the nearest is 1
+// DEVICE: device.yaml:1:11: error: unknown device 7: there are 2 devices; the nearest is 1
 // YAML: yaml.yaml:{{[0-9]+}}:{{[0-9]+}}: error:
 // BATCHES: batches.yaml:1:16: error: expected a whole number of at least 1, found '0'
 // ABSENT: cannot read the partition file '{{.*}}absent.yaml': No such file or directory

