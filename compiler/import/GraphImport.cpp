@@ -207,8 +207,12 @@ LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,
                                                 Location loc, Scope &scope) {
   if (failed(checkNode(node, *op.schema, inputs, loc)))
     return failure();
-  if (const onnx::FunctionProto *body =
-          op.schema->GetFunction(static_cast<int>(opset)))
+  const onnx::FunctionProto *body =
+      op.schema->GetFunction(static_cast<int>(opset));
+  // A body that was written later says in which opset it is to be read.
+  if (!body && !op.schema->HasContextDependentFunction())
+    body = op.schema->GetFunction();
+  if (body)
     return expand(node, *body, op.schema, /*isLocal=*/false, inputs, loc,
                   scope);
 
@@ -229,13 +233,13 @@ LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,
       tensor->mutable_shape()->add_dim()->set_dim_value(size);
   }
   onnx::FunctionBodyBuildContextImpl context(node, types);
-  onnx::FunctionProto body;
+  onnx::FunctionProto built;
   if (version < 0 ||
-      !op.schema->BuildContextDependentFunction(context, body, version))
+      !op.schema->BuildContextDependentFunction(context, built, version))
     return emitError(loc) << node.op_type()
                           << ": ONNX defines this op by others, but not for "
                              "these inputs and attributes";
-  return expand(node, body, op.schema, /*isLocal=*/false, inputs, loc, scope);
+  return expand(node, built, op.schema, /*isLocal=*/false, inputs, loc, scope);
 }
 
 LogicalResult GraphImport::expand(const onnx::NodeProto &node,
@@ -253,6 +257,9 @@ LogicalResult GraphImport::expand(const onnx::NodeProto &node,
   Scope scope;
   scope.depth = outer.depth + 1;
   scope.opsets = getOpsets(function.opset_import());
+  // A definition that is silent about a domain means the caller's version.
+  for (const auto &opset : outer.opsets)
+    scope.opsets.try_emplace(opset.first(), opset.second);
   if (isLocal && !outer.location)
     scope.prefix = outer.prefix + getNodeDisplayName(node) + "/";
   else
