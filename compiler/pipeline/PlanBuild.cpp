@@ -111,7 +111,7 @@ private:
       problem.stages.push_back({static_cast<int>(stage.device), stage.ns});
       for (auto [input, id] :
            llvm::zip(stage.op.getInputs(), stage.arguments)) {
-        Value origin = getOrigin(input);
+        Value origin = lowering.getSource(input);
         if (auto argument = dyn_cast<BlockArgument>(origin);
             argument && !valueOf.count(origin)) {
           ScheduleValue &value = declare(origin, stage.device, id);
@@ -137,7 +137,7 @@ private:
     }
     Operation *terminator = function.getBody().front().getTerminator();
     for (OpOperand &operand : terminator->getOpOperands()) {
-      Value origin = getOrigin(operand.get());
+      Value origin = lowering.getSource(operand.get());
       if (!valueOf.count(origin))
         return function.emitError("output ")
                << operand.getOperandNumber() << " is made by no stage";

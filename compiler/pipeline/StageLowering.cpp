@@ -17,6 +17,12 @@ Value getOrigin(Value value) {
   return value;
 }
 
+Value StageLowering::getSource(Value value) const {
+  Value origin = getOrigin(value);
+  Value source = sources.lookup(origin);
+  return source ? source : origin;
+}
+
 int StageLowering::addValue(LoweredDevice &device, Value value) {
   DeviceValue added;
   added.type = dist::getTensorType(value.getType());
@@ -115,12 +121,15 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
   stage.ns = machine.unitNs;
   Block &body = op.getBody().front();
   llvm::DenseMap<Value, int> ids;
+  std::map<int, Value> sourceOf; // of what the stage has and others know
   for (auto [argument, input] :
        llvm::zip(body.getArguments(), op.getInputs())) {
-    auto key = std::pair(number, getOrigin(input).getAsOpaquePointer());
+    Value source = getSource(input);
+    auto key = std::pair(number, source.getAsOpaquePointer());
     auto it = placed.find(key);
     if (it == placed.end())
-      it = placed.emplace(key, addValue(device, getOrigin(input))).first;
+      it = placed.emplace(key, addValue(device, source)).first;
+    sourceOf.try_emplace(it->second, source);
     ids[argument] = it->second;
     stage.arguments.push_back(it->second);
   }
@@ -150,7 +159,11 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
     int id = ids.lookup(value);
     if (device.values[id].isLoaded)
       device.values[id].space = plan::Space::constant;
-    placed[{number, result.getAsOpaquePointer()}] = id;
+    auto [it, isNew] = sourceOf.try_emplace(id, result);
+    if (isNew)
+      placed[{number, result.getAsOpaquePointer()}] = id;
+    else
+      sources[result] = it->second;
     stage.results.push_back(id);
   }
   device.stages.push_back(stages.size());

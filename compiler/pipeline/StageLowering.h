@@ -73,8 +73,13 @@ public:
 
   std::vector<LoweredStage> stages;
   std::map<int64_t, LoweredDevice> devices;
-  /// The value of a device that a placed value or an input is, there.
+  /// The value of a device that a placed value or an input is, there; by the
+  /// placed value's `getSource`.
   std::map<std::pair<int64_t, void *>, int> placed;
+
+  /// The first placed value, or the input, that has the same bytes: stages may
+  /// hand on a value several times, and under several shapes.
+  mlir::Value getSource(mlir::Value value) const;
 
 private:
   int addValue(LoweredDevice &device, mlir::Value value);
@@ -90,6 +95,7 @@ private:
   const MachineModel &machine;
   llvm::DenseMap<mlir::Attribute, mlir::FlatSymbolRefAttr> constants;
   std::map<std::pair<int64_t, std::string>, int> weights;
+  llvm::DenseMap<mlir::Value, mlir::Value> sources;
   int64_t current = 0; // device
 };
 

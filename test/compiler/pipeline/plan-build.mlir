@@ -139,3 +139,37 @@ func.func @main(%x: tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d1>
   }
   return %1 : !dist.placed<tensor<16xf32>, @d1>
 }
+
+// -----
+
+// A value and its reshape are the same bytes: they are sent once.
+dist.mesh @d0 [0]
+dist.mesh @d1 [1]
+// CHECK: plan.channel @channel0
+// CHECK-NOT: plan.channel
+// CHECK-LABEL: plan.device @device1
+// CHECK: plan.recv @channel0
+// CHECK-NOT: plan.recv
+func.func @main(%x: tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d1> {
+  %0:2 = dist.stage "F0" 0 on @d0 blocks [] (%x) : (tensor<16xf32>) -> (!dist.placed<tensor<16xf32>, @d0>, !dist.placed<tensor<4x4xf32>, @d0>) {
+  ^bb0(%a: tensor<16xf32>):
+    %r = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
+      %s = nn.exp %c : tensor<16xf32>
+      nn.yield %s : tensor<16xf32>
+    }
+    %v = nn.reshape %r : tensor<16xf32> -> tensor<4x4xf32>
+    dist.yield %r, %v : tensor<16xf32>, tensor<4x4xf32>
+  }
+  %t0 = dist.transfer %0#0 reason "" : !dist.placed<tensor<16xf32>, @d0> -> !dist.placed<tensor<16xf32>, @d1>
+  %t1 = dist.transfer %0#1 reason "" : !dist.placed<tensor<4x4xf32>, @d0> -> !dist.placed<tensor<4x4xf32>, @d1>
+  %1 = dist.stage "F1" 1 on @d1 blocks [] (%t0, %t1) : (!dist.placed<tensor<16xf32>, @d1>, !dist.placed<tensor<4x4xf32>, @d1>) -> !dist.placed<tensor<16xf32>, @d1> {
+  ^bb0(%a: tensor<16xf32>, %b: tensor<4x4xf32>):
+    %f = nn.reshape %b : tensor<4x4xf32> -> tensor<16xf32>
+    %r = nn.cluster (%c = %a, %d = %f) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_add", extent = 1, grain = 1, in_place = [0, 0]>} {
+      %s = nn.add %c, %d : tensor<16xf32>
+      nn.yield %s : tensor<16xf32>
+    }
+    dist.yield %r : tensor<16xf32>
+  }
+  return %1 : !dist.placed<tensor<16xf32>, @d1>
+}
