@@ -102,7 +102,8 @@ private:
       reduced = makePosition(context, reduction->sizes, loops);
 
     auto owned = std::make_unique<Block>();
-    OpBuilder inner = OpBuilder::atBlockEnd(owned.get());
+    OpBuilder inner(context);
+    inner.setInsertionPointToEnd(owned.get());
     Evaluator evaluator(outer, leaves, *owned, loops);
     Value x = reduction
                   ? reduction->element(evaluator, inner, position, reduced)
