@@ -68,7 +68,7 @@ class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
 
   LogicalResult lowerToKernel(nn::ClusterOp cluster) {
     OpBuilder b = OpBuilder::atBlockEnd(getKernels().getBody());
-    FailureOr<func::FuncOp> kernel;
+    FailureOr<func::FuncOp> kernel = failure();
     KernelSchedule schedule;
     // Memory on the stack is little: rather compute something again.
     for (StageMode mode :

@@ -29,7 +29,7 @@ def FuseClustersPass : Pass<"fuse-clusters", "::mlir::ModuleOp"> {
     %1 = nn.relu %0 {nn.cluster = 0 : i64} : tensor<1x4x8x8xf32>
     ```
   }];
-  let dependentDialects = ["::partita::nn::NNDialect"];
+  let dependentDialects = ["::partita::nn::NNDialect", "::partita::plan::PlanDialect"];
 }
 
 def FormClustersPass : Pass<"form-clusters", "::mlir::ModuleOp"> {

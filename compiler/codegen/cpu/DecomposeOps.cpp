@@ -75,7 +75,7 @@ void decompose(nn::AttentionOp op) {
   SmallVector<int64_t> shape(qType.getShape());
   shape[3] = kType.getDimSize(2);
   auto type = RankedTensorType::get(shape, wide);
-  ArrayRef<int64_t> batch{0, 1};
+  const SmallVector<int64_t> batch{0, 1};
   Value scores = nn::DotOp::create(b, type, q, k, batch, batch,
                                    ArrayRef<int64_t>{3}, ArrayRef<int64_t>{3});
   auto scale = nn::ConstantOp::create(

@@ -53,7 +53,7 @@ class KernelEmitter {
 public:
   KernelEmitter(func::FuncOp kernel, const KernelSchedule &schedule,
                 ModuleOp target)
-      : kernel(kernel), target(target), context{schedule, {}, {}, {}} {}
+      : kernel(kernel), target(target), context(schedule) {}
 
   FailureOr<func::FuncOp> emit() {
     MLIRContext *ctx = kernel.getContext();

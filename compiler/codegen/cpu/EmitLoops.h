@@ -39,6 +39,8 @@ struct Buffer {
 
 /// What the stages of a kernel share while it is emitted.
 struct EmitContext {
+  explicit EmitContext(const KernelSchedule &schedule) : schedule(schedule) {}
+
   const KernelSchedule &schedule;
   llvm::DenseMap<mlir::Value, Buffer> buffers;
   llvm::SmallVector<mlir::Value> rowStarts; ///< first position of the tile

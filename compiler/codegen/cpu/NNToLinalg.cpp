@@ -141,7 +141,7 @@ private:
                                                   getStorageType(element))
                               .getResult();
     BlockArgument all = owned->addArgument(getStorageType(element), loc);
-    if (reduction) {
+    if (loops > kept) {
       TypedAttr neutral = reduction->neutral;
       if (element.isInteger(1))
         neutral = inner.getI8IntegerAttr(cast<IntegerAttr>(neutral).getInt());
