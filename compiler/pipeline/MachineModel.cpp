@@ -38,11 +38,15 @@ double MachineModel::computeNs(nn::CostKind kind, int64_t flops) const {
 double MachineModel::clusterNs(ArrayRef<Operation *> ops,
                                int64_t memoryBytes) const {
   double compute = 0;
+  int64_t unfusedBytes = 0;
   for (Operation *op : ops)
     if (auto costed = dyn_cast<nn::CostOpInterface>(op)) {
       nn::Cost cost = costed.getCost();
       compute += computeNs(cost.kind, cost.flops);
+      unfusedBytes += cost.bytes;
     }
+  // A gather reads only a part of its table.
+  memoryBytes = std::min(memoryBytes, unfusedBytes);
   return instructionNs + std::max(compute, memoryBytes / bytes * 1e9);
 }
 
