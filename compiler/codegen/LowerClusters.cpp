@@ -68,17 +68,18 @@ class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
 
   LogicalResult lowerToKernel(nn::ClusterOp cluster) {
     OpBuilder b = OpBuilder::atBlockEnd(getKernels().getBody());
-    FailureOr<func::FuncOp> kernel = failure();
+    func::FuncOp kernel;
     KernelSchedule schedule;
     // Memory on the stack is little: rather compute something again.
     for (StageMode mode :
          {StageMode::fast, StageMode::lean, StageMode::nothing}) {
-      if (succeeded(kernel))
-        kernel->erase();
-      kernel = buildKernel(b, cluster, "kernel", mode);
-      if (failed(kernel))
+      if (kernel)
+        kernel.erase();
+      FailureOr<func::FuncOp> built = buildKernel(b, cluster, "kernel", mode);
+      if (failed(built))
         return failure();
-      schedule = scheduleKernel(*kernel);
+      kernel = *built;
+      schedule = scheduleKernel(kernel);
       if (schedule.stackBytes <= kMaxStackBytes)
         break;
       if (mode == StageMode::fast)
@@ -87,13 +88,13 @@ class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
     }
     std::string text;
     llvm::raw_string_ostream stream(text);
-    kernel->print(stream);
+    kernel.print(stream);
     auto [it, isNew] = kernels.try_emplace(text);
     if (isNew) {
       it->second = ("k" + Twine(count++) + "_" + getWord(cluster)).str();
-      kernel->setName(it->second);
+      kernel.setName(it->second);
     } else {
-      kernel->erase();
+      kernel.erase();
     }
     cluster.setLoweringAttr(
         plan::KernelAttr::get(&getContext(), it->second, schedule.extent,

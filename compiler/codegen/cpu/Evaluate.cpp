@@ -94,10 +94,15 @@ Value Evaluator::read(OpBuilder &b, Value value, Leaf leaf,
   for (auto [size, index] : llvm::zip_equal(type.getShape(), position))
     if (size != 1)
       kept.push_back(index);
-  bool linear = depth == 0 && llvm::all_of(kept, [](Index index) {
-                  return index.expr && isLinear(index.expr) &&
-                         !hasNegativeFactor(index.expr);
-                });
+  auto leafType = cast<RankedTensorType>(leaf.tensor.getType());
+  bool linear = depth == 0;
+  for (auto [index, size] : llvm::zip_equal(kept, leafType.getShape())) {
+    linear &= index.expr && isLinear(index.expr) &&
+              !hasNegativeFactor(index.expr);
+    // linalg takes a loop that runs over a part of a dimension for a mistake.
+    if (auto loop = dyn_cast_or_null<AffineDimExpr>(index.expr))
+      linear &= sizes[loop.getPosition()] == size;
+  }
   Value stored;
   if (linear) {
     SmallVector<AffineExpr> exprs =
@@ -107,9 +112,8 @@ Value Evaluator::read(OpBuilder &b, Value value, Leaf leaf,
       return operand.tensor == leaf.tensor && operand.map == map;
     });
     if (known == operands.end()) {
-      Type element =
-          cast<RankedTensorType>(leaf.tensor.getType()).getElementType();
-      operands.push_back({leaf.tensor, map, body.addArgument(element, loc)});
+      operands.push_back({leaf.tensor, map,
+                          body.addArgument(leafType.getElementType(), loc)});
       known = &operands.back();
     }
     stored = known->element;

@@ -60,11 +60,12 @@ public:
     mlir::BlockArgument element;
   };
 
-  /// Writes into `body`, the block of a linalg.generic with `loops` loops;
-  /// `outer` is where views and constants that it needs are made.
+  /// Writes into `body`, the block of a linalg.generic with loops of the given
+  /// sizes; `outer` is where views and constants that it needs are made.
   Evaluator(mlir::OpBuilder &outer, Leaves &leaves, mlir::Block &body,
-            unsigned loops)
-      : outer(outer), leaves(leaves), body(body), loops(loops), memo(1) {}
+            llvm::ArrayRef<int64_t> sizes)
+      : outer(outer), leaves(leaves), body(body), sizes(sizes),
+        loops(sizes.size()), memo(1) {}
 
   /// The scalar (of the signless type) of `value` at `position`, one index a
   /// dimension. Null, with an error, for an op that is not understood.
@@ -126,6 +127,7 @@ private:
   mlir::OpBuilder &outer;
   Leaves &leaves;
   mlir::Block &body;
+  llvm::SmallVector<int64_t> sizes;
   unsigned loops;
   llvm::SmallVector<Operand> operands;
   llvm::SmallVector<mlir::Value> loopIndices;

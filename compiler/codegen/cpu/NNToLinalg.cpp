@@ -104,7 +104,10 @@ private:
     auto owned = std::make_unique<Block>();
     OpBuilder inner(context);
     inner.setInsertionPointToEnd(owned.get());
-    Evaluator evaluator(outer, leaves, *owned, loops);
+    SmallVector<int64_t> sizes(shape);
+    if (reduction)
+      llvm::append_range(sizes, squeeze(reduction->sizes));
+    Evaluator evaluator(outer, leaves, *owned, sizes);
     Value x = reduction
                   ? reduction->element(evaluator, inner, position, reduced)
                   : evaluator.evaluate(inner, value, position);
