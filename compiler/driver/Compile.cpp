@@ -8,8 +8,8 @@
 #include "compiler/driver/Compile.h"
 
 #include "compiler/codegen/Codegen.h"
-#include "compiler/fuse/Fuse.h"
-#include "compiler/simplify/Simplify.h"
+#include "compiler/fuse/Passes.h"
+#include "compiler/simplify/Passes.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
@@ -91,7 +91,7 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
 
   begin("partitioning");
   if (failed(transform([&](OpPassManager &pm) {
-        fuse::addDecidePasses(pm);
+        pm.addPass(fuse::createFuseClustersPass());
         pipeline::addPartitionPasses(pm, options.partition);
       })))
     return failure();
@@ -100,7 +100,7 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
 
   begin("choosing kernels and library calls");
   if (failed(transform([&](OpPassManager &pm) {
-        fuse::addFormPasses(pm);
+        pm.addPass(fuse::createFormClustersPass());
         codegen::addCodegenPasses(pm);
       })))
     return failure();

@@ -8,7 +8,7 @@
 #include "compiler/import/Describe.h"
 #include "compiler/import/ModelFile.h"
 
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -25,7 +25,7 @@ struct Port {
 } // namespace
 
 static Port describe(const onnx::ValueInfoProto &info,
-                     llvm::SetVector<std::string> &dims) {
+                     std::vector<std::string> &dims) {
   Port port{info.name(), "not a tensor", {}};
   if (!info.type().has_tensor_type())
     return port;
@@ -40,7 +40,8 @@ static Port describe(const onnx::ValueInfoProto &info,
     if (dim.has_dim_value()) {
       port.shape.push_back(std::to_string(dim.dim_value()));
     } else if (!dim.dim_param().empty()) {
-      dims.insert(dim.dim_param());
+      if (!llvm::is_contained(dims, dim.dim_param()))
+        dims.push_back(dim.dim_param());
       port.shape.push_back(dim.dim_param());
     } else {
       port.shape.push_back("?");
@@ -84,12 +85,12 @@ llvm::LogicalResult import::describeOnnxModel(mlir::MLIRContext &context,
   for (const auto &tensor : graph.initializer())
     initializers.insert(tensor.name());
 
-  llvm::SetVector<std::string> dims;
+  std::vector<std::string> dims;
   std::vector<Port> inputs, outputs;
   for (const auto &info : graph.input())
     if (!initializers.contains(info.name()))
       inputs.push_back(describe(info, dims));
-  llvm::SetVector<std::string> inputDims = dims;
+  std::vector<std::string> inputDims = dims;
   for (const auto &info : graph.output())
     outputs.push_back(describe(info, dims));
 
@@ -97,7 +98,7 @@ llvm::LogicalResult import::describeOnnxModel(mlir::MLIRContext &context,
     out << llvm::json::Value(llvm::json::Object{
                {"inputs", toJson(inputs)},
                {"outputs", toJson(outputs)},
-               {"dims", llvm::json::Array(inputDims.getArrayRef())}})
+               {"dims", llvm::json::Array(inputDims)}})
         << "\n";
     return llvm::success();
   }

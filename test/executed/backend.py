@@ -13,14 +13,13 @@ reshape to, say) are bound with --constant, as the compiler's message asks. Each
 import argparse
 import collections
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
 import sys
 import tempfile
 
-from harness import BIN, Failure, data_folder, main, run
+from harness import BIN, Failure, data_folder, input_names, main, run
 
 LIST = pathlib.Path(__file__).with_name("backend-cases.txt")
 TOLERANCE = ("--rtol", "1e-3", "--atol", "1e-5")
@@ -49,11 +48,6 @@ def compiled(case, model, artifact, devices):
                 return text
             flags.append(f"--constant={name}={case}/test_data_set_0/input_{names.index(name)}.pb")
     return text
-
-
-def input_names(model):
-    """Names of the model's inputs, in order."""
-    return [port["name"] for port in json.loads(run([BIN / "partita-compile", model, "--describe", "--json"]))["inputs"]]
 
 
 def outcome(case):

@@ -1,6 +1,7 @@
 """What the executed tests share: finding tools and data, running them, making .npy files. Standard library only."""
 
 import array
+import json
 import os
 import pathlib
 import random
@@ -49,6 +50,11 @@ def run_artifact(artifact, *flags, ranks=0, **options):
     """Runs an artifact in one process, or with `ranks` processes under mpirun."""
     launcher = ["mpirun", "--oversubscribe", "-n", ranks] if ranks else []
     return run([*launcher, BIN / "partita-run", artifact, *flags], **options)
+
+
+def input_names(model):
+    """Names of the model's inputs, in order."""
+    return [port["name"] for port in json.loads(run([BIN / "partita-compile", model, "--describe", "--json"]))["inputs"]]
 
 
 def write_npy(path, shape, kind="f4", seed=0, high=2):

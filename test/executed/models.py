@@ -12,8 +12,9 @@ import pathlib
 import sys
 import tempfile
 
-from harness import BIN, Failure, compile_model, data_folder, main, run_artifact, write_npy
+from harness import Failure, compile_model, data_folder, input_names, main, run_artifact, write_npy
 
+THREADS = ("--threads", "1")  # the same number of cores a device, whatever the number of devices
 TOLERANCE = ("--rtol", "1e-3", "--atol", "1e-5")
 # Flags that bind the symbolic dimensions of the reference vectors, and feeds for runs of more samples than one micro-batch has:
 # (flags of the compiler, [(input, sample shape, kind, high)]).
@@ -46,7 +47,7 @@ def every_split(model, flags, inputs, reference, work):
         compile_model(model, artifact, "--devices", devices, "--strategy", strategy, *flags)
         for ranks in (0, devices):
             out = work / "out.npz"
-            run_artifact(artifact, *inputs, "--output", out, ranks=ranks)
+            run_artifact(artifact, *THREADS, *inputs, "--output", out, ranks=ranks)
             same_bytes(reference, out, f"{devices} devices, {strategy}, {'MPI' if ranks else 'threads'}")
             out.unlink()
         artifact.unlink()
@@ -60,9 +61,9 @@ def check(name, work):
     one = work / "one.partita"
     compile_model(model, one, *flags)
     print(run_artifact(one, "--test-data", vectors, *TOLERANCE))
-    inputs = [word for k, path in enumerate(sorted(vectors.glob("input_*.pb"))) for word in ("--input", f"{k}={path}")]
+    inputs = [word for k, port in enumerate(input_names(model)) for word in ("--input", f"{port}={vectors}/input_{k}.pb")]
     reference = work / "one.npz"
-    run_artifact(one, *inputs, "--output", reference)
+    run_artifact(one, *THREADS, *inputs, "--output", reference)
     every_split(model, flags, inputs, reference, work)
     if more:
         flags, feeds = more
@@ -72,7 +73,7 @@ def check(name, work):
             write_npy(path, (7, *shape), kind, seed, high)
             inputs += ["--input", f"{port}={path}"]
         compile_model(model, one, *flags)
-        run_artifact(one, *inputs, "--output", reference)
+        run_artifact(one, *THREADS, *inputs, "--output", reference)
         every_split(model, (*flags, "--micro-batches", "3"), inputs, reference, work)
 
 

@@ -25,7 +25,7 @@ PARTITIONS = {
 
 def outputs(artifact, work, *flags):
     out = work / "out.npz"
-    run_artifact(artifact, "--input", f"image={IMAGES}", "--output", out, *flags)
+    run_artifact(artifact, "--threads", "1", "--input", f"image={IMAGES}", "--output", out, *flags)
     return out.read_bytes()
 
 
