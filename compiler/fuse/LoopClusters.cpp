@@ -122,15 +122,30 @@ private:
   bool tryAdd(Operation *op) {
     if (!fits(op))
       return false;
+    Ops added{op};
+    // A view or repetition of what is computed here is only a way to its user.
+    if (!isProducer(op))
+      while (isFreeToRepeat(added.back())) {
+        if (!added.back()->hasOneUse())
+          return false;
+        Operation *user = *added.back()->user_begin();
+        if (!graph.isFree(user) || !fits(user))
+          return false;
+        if (!contains(user))
+          added.push_back(user);
+        else
+          break;
+      }
     Ops candidate(ops);
-    candidate.push_back(op);
+    candidate.append(added);
     // A user's other operands may be repeated from outside on the spot.
-    for (Value operand : op->getOperands())
-      if (Operation *producer = operand.getDefiningOp())
-        if (!llvm::is_contained(candidate, producer) &&
-            graph.isFree(producer) && producer->hasOneUse() &&
-            isFreeToRepeat(producer) && fitsProducer(producer))
-          candidate.push_back(producer);
+    for (Operation *user : added)
+      for (Value operand : user->getOperands())
+        if (Operation *producer = operand.getDefiningOp())
+          if (!llvm::is_contained(candidate, producer) &&
+              graph.isFree(producer) && producer->hasOneUse() &&
+              isFreeToRepeat(producer) && fitsProducer(producer))
+            candidate.push_back(producer);
     if (!graph.isConvex(candidate) ||
         graph.getInputs(candidate).size() > kMostInputs ||
         !hasOnlyWantedResults(candidate))

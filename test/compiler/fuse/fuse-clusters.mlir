@@ -85,3 +85,28 @@ func.func @load(%x: tensor<4xf32>) -> tensor<4xf32> {
   %1 = nn.add %x, %0 : tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// A layer norm is one cluster with the sum before it.
+// CHECK-LABEL: @layer_norm
+// CHECK-NOT: cluster = 1
+func.func @layer_norm(%a: tensor<1x9x100xf32>, %b: tensor<1x9x100xf32>, %g: tensor<100xf32>) -> tensor<1x9x100xf32> {
+  %n = nn.constant dense<100.0> : tensor<1x9x1xf32>
+  %x = nn.add %a, %b : tensor<1x9x100xf32>
+  %s = nn.reduce sum %x [2] : tensor<1x9x100xf32> -> tensor<1x9xf32>
+  %k = nn.reshape %s : tensor<1x9xf32> -> tensor<1x9x1xf32>
+  %m = nn.div %k, %n : tensor<1x9x1xf32>
+  %mb = nn.broadcast %m [0, 1, 2] : tensor<1x9x1xf32> -> tensor<1x9x100xf32>
+  %c = nn.sub %x, %mb : tensor<1x9x100xf32>
+  %q = nn.mul %c, %c : tensor<1x9x100xf32>
+  %ss = nn.reduce sum %q [2] : tensor<1x9x100xf32> -> tensor<1x9xf32>
+  %sk = nn.reshape %ss : tensor<1x9xf32> -> tensor<1x9x1xf32>
+  %v = nn.div %sk, %n : tensor<1x9x1xf32>
+  %d = nn.sqrt %v : tensor<1x9x1xf32>
+  %db = nn.broadcast %d [0, 1, 2] : tensor<1x9x1xf32> -> tensor<1x9x100xf32>
+  %e = nn.div %c, %db : tensor<1x9x100xf32>
+  %gb = nn.broadcast %g [2] : tensor<100xf32> -> tensor<1x9x100xf32>
+  // CHECK: nn.mul {{.*}} {nn.cluster = 0 : i64} : tensor<1x9x100xf32>
+  // CHECK: nn.mul {{.*}} {nn.cluster = 0 : i64} : tensor<1x9x100xf32>
+  %r = nn.mul %e, %gb : tensor<1x9x100xf32>
+  return %r : tensor<1x9x100xf32>
+}
