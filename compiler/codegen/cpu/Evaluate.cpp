@@ -97,8 +97,8 @@ Value Evaluator::read(OpBuilder &b, Value value, Leaf leaf,
   auto leafType = cast<RankedTensorType>(leaf.tensor.getType());
   bool linear = depth == 0;
   for (auto [index, size] : llvm::zip_equal(kept, leafType.getShape())) {
-    linear &= index.expr && isLinear(index.expr) &&
-              !hasNegativeFactor(index.expr);
+    linear &=
+        index.expr && isLinear(index.expr) && !hasNegativeFactor(index.expr);
     // linalg takes a loop that runs over a part of a dimension for a mistake.
     if (auto loop = dyn_cast_or_null<AffineDimExpr>(index.expr))
       linear &= sizes[loop.getPosition()] == size;
@@ -112,8 +112,8 @@ Value Evaluator::read(OpBuilder &b, Value value, Leaf leaf,
       return operand.tensor == leaf.tensor && operand.map == map;
     });
     if (known == operands.end()) {
-      operands.push_back({leaf.tensor, map,
-                          body.addArgument(leafType.getElementType(), loc)});
+      operands.push_back(
+          {leaf.tensor, map, body.addArgument(leafType.getElementType(), loc)});
       known = &operands.back();
     }
     stored = known->element;

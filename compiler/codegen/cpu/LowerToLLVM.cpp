@@ -92,6 +92,11 @@ void addEntryPoint(LLVM::LLVMFuncOp body) {
 } // namespace
 
 LogicalResult lowerToLLVM(ModuleOp module) {
+  // Functions of f16 and bf16 are computed in f32.
+  PassManager widen(module.getContext());
+  widen.addPass(math::createMathExtendToSupportedTypes());
+  if (failed(widen.run(module)))
+    return failure();
   if (failed(approximateMath(module)))
     return module.emitError("mathematical functions could not be expanded");
   PassManager pm(module.getContext());
@@ -105,9 +110,10 @@ LogicalResult lowerToLLVM(ModuleOp module) {
   expand.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expand));
   pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createConvertVectorToLLVMPass());
   pm.addPass(createConvertMathToLLVMPass());
+  // What LLVM has no intrinsic for; takes vectors apart.
   pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createConvertVectorToLLVMPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
   pm.addPass(createArithToLLVMConversionPass());
   ConvertFuncToLLVMPassOptions func;
