@@ -30,7 +30,7 @@ MODELS = {
     ),
     "decoder/gpt2-nopast-pt1.3": (
         ("--dim", "batch_size=2", "--dim", "seq_len=5"),
-        (("--dim", "batch_size=2", "--dim", "seq_len=9"), [("input_ids", (9,), "i8", 10)]),
+        (("--dim", "batch_size=2", "--dim", "seq_len=7"), [("input_ids", (7,), "i8", 10)]),
     ),
     "training/ort-pipeline-split": ((), None),
 }
