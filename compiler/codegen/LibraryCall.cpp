@@ -265,12 +265,25 @@ private:
     return order;
   }
 
+  /// Whether a view is the tensor as the op itself would lay it out. The
+  /// library is slow where input and result of an image op lie in different
+  /// orders.
+  static bool isDense(const StridedView &view) {
+    int64_t stride = 1;
+    for (size_t dim = view.shape.size(); dim-- > 0;) {
+      if (view.shape[dim] != 1 && view.strides[dim] != stride)
+        return false;
+      stride *= view.shape[dim];
+    }
+    return true;
+  }
+
   bool matchConv(nn::ConvOp conv) {
     kind = plan::CallKind::conv;
     int64_t rank = conv.getType().getRank();
     std::optional<StridedView> x = operand(conv.getX()),
                                weights = operand(conv.getWeights());
-    if (!x || !weights || rank > 5)
+    if (!x || !weights || rank > 5 || !isDense(*x) || !isDense(output))
       return false;
     SmallVector<int64_t> order = getChannelsFirst(
         rank, conv.getLayout() == nn::ImageLayout::channels_last);
@@ -371,7 +384,7 @@ private:
       return false;
     }
     std::optional<StridedView> x = operand(window.getX());
-    if (!x)
+    if (!x || !isDense(*x) || !isDense(output))
       return false;
     permuteOutput(order);
     operands = {x->permute(order)};

@@ -87,7 +87,7 @@ void outline(ArrayRef<Operation *> ops) {
     mapping.map(input, body.addArgument(input.getType(), input.getLoc()));
   OpBuilder inner = OpBuilder::atBlockEnd(&body);
   for (Operation *constant : constants)
-    inner.clone(*constant, mapping);
+    inner.clone(*constant, mapping)->removeAttr(nn::kClusterAttr);
   for (Operation *op : ops) {
     Operation *copy = inner.clone(*op, mapping);
     copy->removeAttr(nn::kClusterAttr);
