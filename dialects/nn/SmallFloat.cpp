@@ -165,10 +165,9 @@ Value emitF32ToSmallFloat(OpBuilder &b, Location loc, Value x,
             e.i32(int64_t(kF32Bias - f.bias + 1) << kF32MantissaBits));
   Value code = e.select(isSubnormal, subnormal, normal);
 
-  int nanCode = f.nan == NaN::none ? f.maxCode : (1 << signShift) - 1;
   bool isUnsignedZero = f.nan == NaN::negativeZero;
-  if (isUnsignedZero)
-    nanCode = 1 << signShift;
+  int nanCode = isUnsignedZero || f.nan == NaN::none ? 1 << signShift
+                                                     : (1 << signShift) - 1;
   int overflowCode = saturate || f.nan == NaN::none ? f.maxCode
                      : f.nan == NaN::ieee           ? f.maxCode + 1
                                                     : nanCode;

@@ -56,8 +56,8 @@ mlir::Value emitSmallFloatToF32(mlir::OpBuilder &b, mlir::Location loc,
 
 /// The i8 code nearest to an f32 value, halves to even (for f8E8M0FNU: the next
 /// power of two upward). Beyond the range: the largest value if `saturate`,
-/// otherwise infinity, or NaN where there is none. NaN becomes NaN, or the
-/// largest value where there is none.
+/// otherwise infinity, or NaN where there is none. NaN becomes NaN, or -0
+/// where there is none, as in ONNX's reference vectors.
 mlir::Value emitF32ToSmallFloat(mlir::OpBuilder &b, mlir::Location loc,
                                 mlir::Value x, const SmallFloatFormat &format,
                                 bool saturate);

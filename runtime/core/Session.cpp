@@ -238,12 +238,14 @@ Status Session::Impl::checkBinding(const StepBinding &binding) const {
     return Status::error("a step needs one address for each input and output");
   for (const Worker &worker : workers) {
     for (size_t i = 0; i < binding.inputs.size(); ++i)
-      if (!binding.inputs[i] && worker.executor->usesInput(i))
+      if (!binding.inputs[i] && worker.executor->usesInput(i) &&
+          elementCount(plan().inputs()->Get(i)->shape()) > 0)
         return Status::error(std::string("input '") +
                              text(plan().inputs()->Get(i)->name()) +
                              "' is not given");
     for (size_t i = 0; i < binding.outputs.size(); ++i)
-      if (!binding.outputs[i] && worker.executor->usesOutput(i))
+      if (!binding.outputs[i] && worker.executor->usesOutput(i) &&
+          elementCount(plan().outputs()->Get(i)->shape()) > 0)
         return Status::error(std::string("output '") +
                              text(plan().outputs()->Get(i)->name()) +
                              "' has no place to go to");

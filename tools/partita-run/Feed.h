@@ -55,7 +55,8 @@ private:
 
   const std::vector<Port> *ports = nullptr;
   std::vector<runtime::Tensor> tensors;
-  std::vector<std::vector<uint8_t>> staging; ///< by port; empty: not touched
+  /// By port; empty: not touched, or without elements.
+  std::vector<std::vector<uint8_t>> staging;
   int64_t total = 1;
   int64_t perBatch = 1;
   int64_t batches = 1;

@@ -130,7 +130,8 @@ TEST_F(SmallFloatTest, BeyondTheRange) {
   EXPECT_EQ(code(ieee, -inf, false), 0xfcu);
   Type four = Float4E2M1FNType::get(&context);
   EXPECT_EQ(code(four, -100.0f, false), 0xfu);
-  EXPECT_EQ(code(four, NAN, true), 0x7u);
+  EXPECT_EQ(code(four, NAN, true), 0x8u);
+  EXPECT_EQ(code(four, -NAN, true), 0x8u);
 }
 
 TEST_F(SmallFloatTest, ExponentsRoundUp) {
