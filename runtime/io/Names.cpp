@@ -88,4 +88,18 @@ std::vector<std::string> fileNames(const std::vector<std::string> &names) {
   return result;
 }
 
+std::vector<std::string> uniqueNames(const std::vector<std::string> &names) {
+  std::set<std::string> taken(names.begin(), names.end());
+  std::set<std::string> seen;
+  std::vector<std::string> result;
+  for (const std::string &name : names) {
+    std::string unique = name;
+    if (!seen.insert(name).second)
+      for (int k = 1; !taken.insert(unique).second; ++k)
+        unique = name + "." + std::to_string(k);
+    result.push_back(unique);
+  }
+  return result;
+}
+
 } // namespace partita::runtime

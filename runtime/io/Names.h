@@ -27,6 +27,10 @@ std::string unknownName(const std::string &what, const std::string &word,
 /// letters, digits, '.', '_' and '-' stay, everything else becomes '_'.
 std::vector<std::string> fileNames(const std::vector<std::string> &names);
 
+/// The names, all different: the second of a name gets ".1", the third ".2",
+/// and so on, past those that are names already.
+std::vector<std::string> uniqueNames(const std::vector<std::string> &names);
+
 } // namespace partita::runtime
 
 #endif // PARTITA_RUNTIME_IO_NAMES_H

@@ -10,6 +10,7 @@
 #include "Progress.h"
 #include "Summary.h"
 
+#include "runtime/io/Names.h"
 #include "runtime/io/TensorFiles.h"
 
 #include <algorithm>
@@ -45,6 +46,23 @@ int defaultThreads(const Model &model, Team &team) {
   const int processes = team.processesHere();
   const int all = int(std::thread::hardware_concurrency());
   return std::max(1, cores < all ? cores : cores / processes);
+}
+
+/// A model may give two outputs one name; keys of an archive must differ.
+std::vector<NamedTensor> nameOutputs(const Model &model,
+                                     const std::vector<Tensor> &outputs) {
+  std::vector<std::string> names = runtime::uniqueNames(namesOf(model.outputs));
+  std::vector<NamedTensor> named;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (names[i] != model.outputs[i].name)
+      std::fprintf(stderr,
+                   "partita-run: remark: several outputs are named '%s'; "
+                   "output %d is called '%s' here\n",
+                   model.outputs[i].name.c_str(), model.outputs[i].index,
+                   names[i].c_str());
+    named.push_back({names[i], outputs[i]});
+  }
+  return named;
 }
 
 } // namespace
@@ -121,10 +139,8 @@ int runOnce(Context &context, const InputTensors &inputs) {
       runSamples(context, inputs, /*showProgress=*/true);
   if (!context.team.allWell(outputs.status()))
     return 1;
-  std::vector<NamedTensor> named;
-  for (size_t i = 0; i < outputs->size(); ++i)
-    named.push_back({model.outputs[i].name, (*outputs)[i]});
   if (context.team.root()) {
+    std::vector<NamedTensor> named = nameOutputs(model, *outputs);
     if (context.options.output.empty())
       std::fputs(summaryText(named).c_str(), stdout);
     else

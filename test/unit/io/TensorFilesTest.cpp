@@ -37,6 +37,11 @@ TEST(Names, filesAreSafeAndDifferent) {
                                 "_-x", "logits_2"}));
 }
 
+TEST(Names, secondsGetNumbers) {
+  EXPECT_EQ(uniqueNames({"a", "b", "a", "a.1", "a"}),
+            (std::vector<std::string>{"a", "b", "a.2", "a.1", "a.3"}));
+}
+
 TEST(TensorFiles, folderOfNpy) {
   Folder folder;
   const std::string out = folder.file("out/");
