@@ -8,5 +8,5 @@ build=${PARTITA_BUILD:-build}
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 show() { printf '\n$ %s\n' "$*"; "$@"; }
 export PATH="$PWD/$build/bin:$PATH"
-show partita-compile examples/digits/digits.onnx --devices 2 --micro-batches 5 -o "$work/digits.partita"
-show partita-run "$work/digits.partita" --input examples/digits/digits.npy --output "$work/out.npz"
+show partita-compile examples/digits/digits.onnx --dim batch=2 --devices 2 --micro-batches 5 -o "$work/digits.partita"
+show partita-run "$work/digits.partita" --input examples/digits/digits.npy

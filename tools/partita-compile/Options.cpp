@@ -127,7 +127,7 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "pipelined (default) or sharded (one device at a time)")
       ->check(CLI::IsMember({"pipelined", "sharded"}));
   app.add_option("--micro-batches", compile.partition.microBatches,
-                 "micro-batches a step (default: one a stage)")
+                 "micro-batches a step (default: two a stage)")
       ->check(CLI::Range(1, 65536));
   app.add_option("--shape", raw.shapes,
                  "bind an input's shape: --shape x=8x3x224x224")
