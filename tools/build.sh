@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# Installs what is needed and builds Partita into build/. Arguments go to CMake, e.g. -DPARTITA_SANITIZE=address,undefined.
+# Installs what is needed and builds Partita into build/: all of it, or the named targets. Flags go to CMake, the rest to ninja, e.g.
+#
+#   tools/build.sh partita-compile partita-run
+#   PARTITA_BUILD=build-asan tools/build.sh -DPARTITA_SANITIZE=address,undefined
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/setup.sh
-build=${PARTITA_BUILD:-build}
-cmake -S . -B "$build" -G Ninja "$@" >"$build.configure.log" 2>&1 || { mkdir -p "$build"; cat "$build.configure.log" >&2; exit 1; }
-mv "$build.configure.log" "$build/configure.log"
-ninja -C "$build"
+build=${PARTITA_BUILD:-build}; flags=(); targets=()
+for word in "$@"; do case $word in -*) flags+=("$word") ;; *) targets+=("$word") ;; esac; done
+mkdir -p "$build"
+cmake -S . -B "$build" -G Ninja "${flags[@]}" >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
+ninja -C "$build" "${targets[@]}"

@@ -3,7 +3,7 @@
 # and shows the plan and the result.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tools/build.sh
+tools/build.sh partita-compile partita-run
 build=${PARTITA_BUILD:-build}
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 show() { printf '\n$ %s\n' "$*"; "$@"; }
