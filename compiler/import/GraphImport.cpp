@@ -105,6 +105,8 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
                      ? *scope.location
                      : getNodeLoc(module.getContext(),
                                   scope.prefix + getNodeDisplayName(original));
+  if (!scope.location)
+    nodeNames.insert(cast<NameLoc>(loc).getName());
   // Functions that call functions can grow without bound.
   if (++numNodes > 4'000'000)
     return emitError(loc) << "the model has too many nodes once its functions "

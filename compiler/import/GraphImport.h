@@ -15,6 +15,7 @@
 #include "compiler/import/Weights.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace partita::import {
 
@@ -85,6 +86,7 @@ private:
   mlir::func::FuncOp main;
   llvm::StringMap<const onnx::TensorProto *> initializers;
   llvm::SmallVector<std::string> argumentNames;
+  llvm::SetVector<mlir::Attribute> nodeNames;
   int64_t numNodes = 0;
 };
 

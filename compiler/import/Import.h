@@ -35,6 +35,7 @@ namespace partita::import {
 inline constexpr llvm::StringLiteral kModelAttr = "nn.model";
 inline constexpr llvm::StringLiteral kPortAttr = "nn.port";
 inline constexpr llvm::StringLiteral kBoundInputsAttr = "nn.bound_inputs";
+inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
 inline constexpr llvm::StringLiteral kAnnotatedStageAttr =
     "dist.annotated_stage";
 
@@ -57,7 +58,9 @@ struct ImportOptions {
 /// Attributes of the arguments and results of `@main`: `nn.name`, the name in
 /// the model; `nn.port`, the position among the model's inputs that are not
 /// initializers, or among its outputs; `nn.batch_axis = 0` on all of them if
-/// dimension 0 of every one is the same symbol or has the same size.
+/// dimension 0 of every one is the same symbol or has the same size. The
+/// module's `nn.nodes` lists the names of all nodes in the order in which they
+/// are computed, those that fold away too.
 llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 importOnnxModel(mlir::MLIRContext &context, const ImportOptions &options);
 

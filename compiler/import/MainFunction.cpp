@@ -66,6 +66,7 @@ LogicalResult GraphImport::run(ArrayRef<ModelInput> inputs) {
                        b.getI64IntegerAttr(static_cast<int64_t>(i)));
   }
   setBatchAxis(inputs);
+  module->setAttr(kNodesAttr, b.getArrayAttr(nodeNames.getArrayRef()));
 
   // What only computed shapes is not needed any more.
   for (Operation &op : make_early_inc_range(reverse(main.getBody().front())))

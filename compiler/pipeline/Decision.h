@@ -28,6 +28,10 @@ inline constexpr llvm::StringLiteral kAutoStageAttr = "dist.auto_stage";
 /// stage.
 inline constexpr llvm::StringLiteral kDeviceCountAttr = "dist.device_count";
 
+/// On the module, if it is an imported model: the names of all its nodes, in
+/// the order in which they are computed, those that have folded away too.
+inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
+
 inline int64_t getStage(mlir::Operation *op) {
   auto stage = op->getAttrOfType<mlir::IntegerAttr>(dist::kStageAttr);
   return stage ? stage.getInt() : -1;

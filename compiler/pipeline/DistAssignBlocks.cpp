@@ -13,7 +13,7 @@
 
 #include "dialects/nn/NNDialect.h"
 
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/GlobPattern.h"
@@ -45,20 +45,18 @@ public:
       if (!own.empty())
         firstNamed[own[0]].push_back(index);
     }
-    for (auto &entry : opsOf)
-      names.push_back(entry.first);
-    // Only where the compiler has computed a whole node away is its name known
-    // without an op.
-    if (auto nodes =
+    // Nodes of the model that have folded away, or depend on weights only, may
+    // be named too, and say nothing.
+    if (auto all =
             function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(
-                "nn.nodes"))
-      for (auto node : nodes.getAsRange<StringAttr>())
-        vanished.push_back(node.getValue());
+                kNodesAttr))
+      for (auto node : all.getAsRange<StringAttr>())
+        nodes.insert(node.getValue());
     function.getBody().front().walk([&](Operation *op) {
       for (StringRef name : getNodeNames(op->getLoc()))
-        if (!opsOf.count(name))
-          vanished.push_back(name);
+        nodes.insert(name);
     });
+    names.assign(nodes.begin(), nodes.end());
   }
 
   LogicalResult assign() {
@@ -118,7 +116,7 @@ private:
     if (plain) {
       auto it = opsOf.find(*plain);
       if (it == opsOf.end()) {
-        if (llvm::is_contained(vanished, *plain))
+        if (nodes.contains(*plain))
           return success();
         return error(pattern) << "no node is called '" << *plain << "'"
                               << didYouMean(*plain, names);
@@ -137,9 +135,7 @@ private:
         if (failed(claimName(block, pattern, name)))
           return failure();
       }
-    if (!matched && llvm::none_of(vanished, [&](StringRef name) {
-          return glob->match(name);
-        }))
+    if (!matched)
       return error(pattern) << "no node matches '" << pattern.text << "'"
                             << didYouMeanBegin(pattern.text);
     return success();
@@ -161,7 +157,7 @@ private:
   }
 
   LogicalResult claimName(int block, const FileText &pattern, StringRef name) {
-    for (int index : opsOf[name]) {
+    for (int index : opsOf.lookup(name)) {
       SmallVector<StringRef, 2> own = getNodeNames(active[index]->getLoc());
       int nameIndex = llvm::find(own, name) - own.begin();
       if (failed(claim(block, pattern, index, ranks, nameIndex)))
@@ -177,12 +173,19 @@ private:
     for (auto [index, block] : llvm::enumerate(file.blocks)) {
       if (!block.begin)
         continue;
-      auto it = opsOf.find(block.begin->text);
-      if (it == opsOf.end())
+      // After a node that has folded away, the block begins with the next one.
+      auto it = llvm::find(names, block.begin->text);
+      if (it == names.end())
         return error(*block.begin)
                << "no node is called '" << block.begin->text << "'"
                << didYouMean(block.begin->text, names);
-      auto [at, isNew] = begins.emplace(it->second.front(), index);
+      it = std::find_if(it, names.end(),
+                        [&](StringRef name) { return opsOf.count(name); });
+      if (it == names.end())
+        return error(*block.begin)
+               << "block '" << block.name.text << "' is empty: nothing at or "
+               << "after node '" << block.begin->text << "' is left to compute";
+      auto [at, isNew] = begins.emplace(opsOf[*it].front(), index);
       if (!isNew)
         return error(*block.begin)
                << "block '" << file.blocks[at->second].name.text
@@ -255,9 +258,10 @@ private:
   SmallVector<Operation *> active;
   std::vector<int> blockOf, ranks;
   llvm::DenseMap<Operation *, int> indexOf;
-  llvm::MapVector<StringRef, std::vector<int>> opsOf; // any of an op's names
+  llvm::DenseMap<StringRef, std::vector<int>> opsOf; // any of an op's names
   llvm::DenseMap<StringRef, std::vector<int>> firstNamed;
-  std::vector<StringRef> names, vanished;
+  llvm::SetVector<StringRef> nodes; // of the model, in their order
+  std::vector<StringRef> names;     // the same, for messages
 };
 
 struct DistAssignBlocksPass

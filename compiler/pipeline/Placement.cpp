@@ -69,7 +69,7 @@ Placement placeBuffers(const std::vector<Buffer> &buffers, int64_t alignment) {
     }
     int64_t offset = best >= 0 ? best : free;
     placement.offsets[index] = offset;
-    placement.bytes = std::max(placement.bytes, offset + bytes);
+    placement.bytes = std::max(placement.bytes, offset + buffers[index].bytes);
     byOffset.insert(std::upper_bound(byOffset.begin(), byOffset.end(), index,
                                      [&](size_t a, size_t b) {
                                        return placement.offsets[a] <

@@ -34,7 +34,7 @@ void addLiveRange(Buffer &buffer, LiveRange range);
 
 struct Placement {
   std::vector<int64_t> offsets; ///< multiples of `alignment`, one a buffer
-  int64_t bytes = 0;            ///< peak, a multiple of `alignment`
+  int64_t bytes = 0;            ///< peak: the end of the last buffer
 };
 
 /// Greedy by size: the largest first, each into the smallest gap that holds it

@@ -53,8 +53,8 @@ def check(work):
         if auto.read_bytes() != again.read_bytes():
             raise Failure(f"{devices} devices: the partition file that the compiler wrote gives another artifact:\n{split.read_text()}")
         for report in json.loads(run_artifact(auto, "--benchmark", "--runs", "3", "--warmup", "1", "--no-pin", "--json"))["memory"]:
-            if report["arena_touched"] != report["arena"]:
-                raise Failure(f"{devices} devices: planned {report['arena']} bytes of arena, used {report['arena_touched']}")
+            if report["arena_touched_bytes"] != report["arena_bytes"]:
+                raise Failure(f"{devices} devices: planned {report['arena_bytes']} bytes of arena, used {report['arena_touched_bytes']}")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,10 @@
 // RUN: not partita-opt --dist-assign-blocks=file=%t/yaml.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=YAML
 // RUN: not partita-opt --dist-assign-blocks=file=%t/batches.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=BATCHES
 // RUN: not partita-opt --dist-assign-blocks=file=%t/absent.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=ABSENT
+// RUN: partita-opt --dist-assign-blocks=file=%t/folded.yaml %t/folded.mlir 2>&1 | FileCheck %s --check-prefix=FOLDED --implicit-check-not=remark
+// RUN: partita-opt --dist-assign-blocks=file=%t/folded-begin.yaml %t/folded.mlir | FileCheck %s --check-prefix=FOLDED
+// RUN: not partita-opt --dist-assign-blocks=file=%t/folded-end.yaml %t/folded.mlir 2>&1 | FileCheck %s --check-prefix=FOLDEDEND
+// RUN: not partita-opt --dist-assign-blocks=file=%t/folded-near.yaml %t/folded.mlir 2>&1 | FileCheck %s --check-prefix=FOLDEDNEAR
 
 // GLOBS: func.func @main
 // GLOBS-SAME: dist.auto_stage = "same_as_device"
@@ -44,6 +48,11 @@
 // YAML: yaml.yaml:{{[0-9]+}}:{{[0-9]+}}: error:
 // BATCHES: batches.yaml:1:16: error: expected a whole number of at least 1, found '0'
 // ABSENT: cannot read the partition file '{{.*}}absent.yaml': No such file or directory
+// Nodes that have folded away may be named; a block that begins with one begins with the next.
+// FOLDED: nn.exp {{.*}} {dist.block = "B1"}
+// FOLDED: nn.tanh {{.*}} {dist.block = "B2"}
+// FOLDEDEND: folded-end.yaml:1:32: error: block 'B2' is empty: nothing at or after node '/end/shape' is left to compute
+// FOLDEDNEAR: error: no node matches '/middel/*'; did you mean '/middle/shape'?
 
 //--- model.mlir
 nn.weight @w "w" : tensor<8xf32> = dense<1.0> : tensor<8xf32>
@@ -97,3 +106,24 @@ blocks: {B1: [
 
 //--- batches.yaml
 micro_batches: 0
+
+//--- folded.mlir
+module attributes {nn.nodes = ["/exp", "/middle/shape", "/tanh", "/end/shape"]} {
+  func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+    %0 = nn.exp %x : tensor<8xf32> loc("/exp")
+    %1 = nn.tanh %0 : tensor<8xf32> loc("/tanh")
+    return %1 : tensor<8xf32>
+  }
+}
+
+//--- folded.yaml
+blocks: {B1: ["/exp", "/middle/*", "/end/shape"], B2: ["/tanh"]}
+
+//--- folded-begin.yaml
+begin_blocks: {B1: "/exp", B2: "/middle/shape"}
+
+//--- folded-end.yaml
+begin_blocks: {B1: "/exp", B2: "/end/shape"}
+
+//--- folded-near.yaml
+blocks: {B1: ["/middel/*"]}
