@@ -65,7 +65,7 @@ private:
 LogicalResult Compilation::emit() {
   std::vector<emit::ObjectFile> objects;
   if (ModuleOp kernels = codegen::getKernelsModule(*module)) {
-    auto compiled = codegen::compileKernels(kernels);
+    auto compiled = codegen::compileKernels(kernels, options.codegen);
     if (failed(compiled))
       return failure();
     for (codegen::CompiledObject &object : *compiled)

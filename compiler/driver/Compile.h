@@ -9,6 +9,7 @@
 #ifndef PARTITA_COMPILER_DRIVER_COMPILE_H
 #define PARTITA_COMPILER_DRIVER_COMPILE_H
 
+#include "compiler/codegen/Codegen.h"
 #include "compiler/emit/Emit.h"
 #include "compiler/import/Import.h"
 #include "compiler/pipeline/Pipeline.h"
@@ -32,6 +33,7 @@ enum class EmitKind {
 struct CompileOptions {
   import::ImportOptions import;
   pipeline::PartitionOptions partition;
+  codegen::CodegenOptions codegen;
   emit::EmitOptions emit;
   EmitKind kind = EmitKind::artifact;
   /// Called as each phase begins, with its name and number of `phases`.

@@ -77,14 +77,9 @@ public:
     }
     for (auto [info, input] : zip_equal(infos, inputs))
       resolve(*info, input);
-    if (failed(reportOpen()))
+    // A misspelt name is the likely reason why another one is open.
+    if (failed(checkDims()) || failed(reportOpen()))
       return failure();
-    for (const auto &dim : options.dims)
-      if (!knownDims.contains(dim.first()))
-        return emitError(loc)
-               << "--dim " << dim.first() << ": no input has a dimension '"
-               << dim.first() << "'"
-               << listNames("its dimensions are", knownDims);
     for (ModelInput &input : inputs)
       if (!countElements(input.type.getShape()))
         return emitError(loc)
@@ -93,12 +88,35 @@ public:
   }
 
 private:
-  static std::string listNames(StringRef lead, const llvm::StringSet<> &names) {
+  /// The known name that was probably meant, or all of them.
+  static std::string suggest(StringRef name, StringRef lead,
+                             const llvm::StringSet<> &names) {
     SmallVector<StringRef> sorted(names.keys());
     if (sorted.empty())
       return "";
     llvm::sort(sorted);
+    StringRef nearest;
+    unsigned distance = std::max<unsigned>(1, name.size() / 3) + 1;
+    for (StringRef known : sorted)
+      if (unsigned d = name.edit_distance_insensitive(known, true, distance);
+          d < std::min<size_t>(distance, known.size())) {
+        nearest = known;
+        distance = d;
+      }
+    if (!nearest.empty())
+      return ("; did you mean '" + nearest + "'?").str();
     return ("; " + lead + " '" + join(sorted, "', '") + "'").str();
+  }
+
+  LogicalResult checkDims() {
+    SmallVector<StringRef> given(options.dims.keys());
+    llvm::sort(given);
+    for (StringRef name : given)
+      if (!knownDims.contains(name))
+        return emitError(loc)
+               << "--dim " << name << ": no input has a dimension '" << name
+               << "'" << suggest(name, "its dimensions are", knownDims);
+    return success();
   }
 
   /// Every option must be about an input that exists.
@@ -112,12 +130,13 @@ private:
       if (!names.contains(name))
         return emitError(loc)
                << "--shape " << name << ": the model has no input '" << name
-               << "'" << listNames("its inputs are", names);
+               << "'" << suggest(name, "its inputs are", names);
     for (const auto &constant : options.constants)
       if (!names.contains(constant.first))
-        return emitError(loc) << "--constant " << constant.first
-                              << ": the model has no input '" << constant.first
-                              << "'" << listNames("its inputs are", names);
+        return emitError(loc)
+               << "--constant " << constant.first
+               << ": the model has no input '" << constant.first << "'"
+               << suggest(constant.first, "its inputs are", names);
     return success();
   }
 

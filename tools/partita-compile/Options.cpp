@@ -76,7 +76,7 @@ namespace {
 /// The values of repeatable options, before they are parsed further.
 struct RawOptions {
   std::vector<std::string> shapes, dims, constants;
-  std::string weights = "inside", kind = "artifact";
+  std::string weights = "inside", kind = "artifact", level;
 };
 } // namespace
 
@@ -142,6 +142,10 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "inside: copied into the artifact (default); beside: left in "
                  "the model's files, which must stay beside the artifact")
       ->check(CLI::IsMember({"inside", "beside"}));
+  app.add_option("--cpu-level", raw.level,
+                 "compile for this x86-64 level only (default: for v3 and v4, "
+                 "and the run takes the best that its processor has)")
+      ->check(CLI::IsMember({"v3", "v4"}));
   app.add_option("--emit", raw.kind,
                  "print the IR after a phase instead: nn, stages, clusters, "
                  "plan")
@@ -160,6 +164,9 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   compile.emit.weights = raw.weights == "inside"
                              ? emit::WeightPlacement::inside
                              : emit::WeightPlacement::beside;
+  if (!raw.level.empty())
+    compile.codegen.levels = {raw.level == "v3" ? abi::CpuLevel::x86_64_v3
+                                                : abi::CpuLevel::x86_64_v4};
   compile.kind = llvm::StringSwitch<driver::EmitKind>(raw.kind)
                      .Case("nn", driver::EmitKind::nn)
                      .Case("stages", driver::EmitKind::stages)

@@ -16,13 +16,18 @@
 using namespace mlir;
 using namespace partita;
 
-/// "partita-compile: error: node '/conv1/Conv': message", with its notes.
+/// "partita-compile: error: node '/conv1/Conv': message", or with the place in
+/// a file: "partita-compile: error: split.yaml:2:9: message".
 static void printDiagnostic(const Diagnostic &diagnostic, StringRef severity) {
   llvm::raw_ostream &out = llvm::errs();
   out << "partita-compile: " << severity << ": ";
-  std::string node = nn::getNodeName(diagnostic.getLocation());
+  Location loc = diagnostic.getLocation();
+  std::string node = nn::getNodeName(loc);
   if (!node.empty())
     out << "node '" << node << "': ";
+  else if (auto place = dyn_cast<FileLineColLoc>(loc))
+    out << place.getFilename().getValue() << ":" << place.getLine() << ":"
+        << place.getColumn() << ": ";
   out << diagnostic.str() << "\n";
 }
 
@@ -62,6 +67,8 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   driver::registerCompilerDialects(registry);
   MLIRContext context(registry);
+  // A message names the node; its whole operation would bury it.
+  context.printOpOnDiagnostic(false);
   printDiagnostics(context, command.quiet);
   if (command.describe)
     return failed(import::describeOnnxModel(context, command.compile.import,

@@ -101,6 +101,13 @@ int parseOptions(int argc, char **argv, Options &options) {
   bool noPin = false;
   app.add_flag("--no-pin", noPin, "Do not pin devices to cores")
       ->group(devices);
+  std::string level;
+  app.add_option("--cpu-level", level,
+                 "Use no compiled kernel above this x86-64 level; by default "
+                 "the best that the processor has")
+      ->group(devices)
+      ->check(CLI::IsMember({"v3", "v4"}))
+      ->type_name("v3|v4");
   app.add_option("--timeout", options.timeout,
                  "Seconds any device waits for another before the run is given "
                  "up")
@@ -143,6 +150,7 @@ int parseOptions(int argc, char **argv, Options &options) {
     return app.exit(error) == 0 ? 0 : 1;
   }
   options.pin = !noPin;
+  options.cpuLevel = level == "v3" ? 3 : 4;
   auto refuse = [](const char *message) {
     std::cerr << "partita-run: error: " << message << "\n";
     return 1;

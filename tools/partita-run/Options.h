@@ -23,6 +23,7 @@ struct Options {
   runtime::Tolerance tolerance;
   std::string devices; ///< as given, e.g. "cpu:2"; empty: the plan's
   int threads = 0;     ///< cores a device; 0: the cores divided by the devices
+  int cpuLevel = 4;    ///< use no code above this x86-64 level
   bool pin = true;
   double timeout = 60;
   bool benchmark = false;

@@ -74,6 +74,7 @@ Expected<std::unique_ptr<Session>> loadSession(const Options &options,
   session.threads_per_device =
       options.threads > 0 ? options.threads : defaultThreads(model, team);
   session.pin = options.pin;
+  session.max_cpu_level = options.cpuLevel;
   session.timeout_s = options.timeout;
   session.device = team.device();
   session.profile = !options.profile.empty();

@@ -13,6 +13,7 @@
 //
 //   one.partita, two.partita, four.partita    1, 2 and 4 devices, 3
 //                                             micro-batches of 4 samples
+//   v4.partita          as one.partita, with a kernel for x86-64-v4 only
 //   slow.partita        2 devices, features enough to be caught in the middle
 //   x.npy               10 samples: 2 full micro-batches and a half
 //   more.npy            29 samples: 3 steps, the last one partial
@@ -176,6 +177,11 @@ bool makeAll(const std::string &folder) {
   writeArtifact(at + "one.partita", chain(1, 3, 4, kFeatures));
   writeArtifact(at + "two.partita", chain(2, 3, 4, kFeatures));
   writeArtifact(at + "four.partita", chain(4, 3, 4, kFeatures));
+  PlanSpec withKernel = chain(1, 3, 4, kFeatures);
+  withKernel.kernels = {"kernel"};
+  // The bytes are never looked at below the level they are for.
+  writeArtifact(at + "v4.partita", withKernel,
+                {{abi::CpuLevel::x86_64_v4, {'c', 'o', 'd', 'e'}}});
   writeArtifact(at + "slow.partita", chain(2, 4, 64, 512));
   const Tensor x = makeTensor(10, kFeatures, inputValue);
   Tensor wide = *Tensor::allocate(DType::f64, {10, kFeatures});

@@ -44,6 +44,9 @@ refuses "--json belongs to" one -i "$x" -o "$o" --json
 refuses "exclude each other" one --benchmark --test-data "$ART/data1"
 refuses "belongs to a plain run" one --benchmark -o "$o"
 refuses "--nonsense" one --nonsense
+refuses "--cpu-level" one -i "$x" -o "$o" --cpu-level v2
+refuses "holds code for x86-64-v4;" \
+  "$RUN" "$ART/v4.partita" -i "$x" -o "$o" --cpu-level v3
 absent "$o"
 
 # A damaged weight is found when somebody asks.
