@@ -32,6 +32,29 @@ LogicalResult importGather(NodeImport &n) {
   return n.result(0, n.gather(x, n.input(1), *axis));
 }
 
+LogicalResult importGatherElements(NodeImport &n) {
+  Value x = n.input(0), indices = n.input(1);
+  ArrayRef<int64_t> from = n.shapeOf(x), to = n.shapeOf(indices);
+  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 0), from.size());
+  if (failed(axis))
+    return failure();
+  bool fits = from.size() == to.size();
+  bool empty = llvm::is_contained(to, 0);
+  for (size_t dim = 0; fits && dim < from.size(); ++dim)
+    fits = static_cast<int64_t>(dim) == *axis ? from[dim] != 0 || empty
+                                              : to[dim] <= from[dim];
+  if (!fits)
+    return n.error("indices " + Twine(to.size()) +
+                   "-dimensional do not choose from data of " +
+                   Twine(from.size()) +
+                   " dimensions: the sizes of both must agree but for the "
+                   "axis");
+  RankedTensorType type = n.tensor(to, n.elementOf(x));
+  if (!type)
+    return failure();
+  return n.result(0, n.make<nn::GatherElementsOp>(type, x, indices, *axis));
+}
+
 /// The sizes of the parts of a Split.
 FailureOr<Shape> getParts(NodeImport &n, int64_t size) {
   int64_t outputs = n.node.output_size();
@@ -267,8 +290,11 @@ LogicalResult importPad(NodeImport &n) {
 }
 
 const OpRow rows[] = {
-    {"Concat", 1, 13, importConcat}, {"Gather", 1, 13, importGather},
-    {"Pad", 1, 25, importPad},       {"Slice", 1, 13, importSlice},
+    {"Concat", 1, 13, importConcat},
+    {"Gather", 1, 13, importGather},
+    {"GatherElements", 11, 13, importGatherElements},
+    {"Pad", 1, 25, importPad},
+    {"Slice", 1, 13, importSlice},
     {"Split", 1, 18, importSplit},
 };
 

@@ -302,6 +302,29 @@ Operation *GatherOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,
   return copy;
 }
 
+LogicalResult GatherElementsOp::verify() {
+  RankedTensorType from = getX().getType(), at = getIndices().getType();
+  int64_t dim = getDim();
+  if (failed(verifyDim(*this, dim, from.getRank()))) // C1
+    return failure();
+  if (from.getDimSize(dim) == 0 && getType().getNumElements() != 0)
+    return emitOpError("chooses from dimension ") << dim << ", which is empty";
+  bool fits = at.getRank() == from.getRank();
+  for (int64_t d = 0; fits && d < at.getRank(); ++d)
+    fits = d == dim || at.getDimSize(d) <= from.getDimSize(d);
+  if (!fits) // C2
+    return emitOpError("cannot choose from ")
+           << from << " along dimension " << dim << " with indices " << at;
+  if (failed(verifyShape(*this, getType(), at.getShape()))) // C3
+    return failure();
+  return verifySameElementType(*this, getX(), getResult());
+}
+
+Cost GatherElementsOp::getCost() {
+  return movementCost(getByteSize(getIndices().getType()) +
+                      2 * getByteSize(getType()));
+}
+
 LogicalResult IotaOp::verify() {
   return verifyDim(*this, getDim(), getType().getRank()); // C1
 }

@@ -158,6 +158,25 @@ def NN_GatherOp : NN_PermutableShapeOp<"gather", [], ["canPermute", "isPermuted"
   let assemblyFormat = "$x `,` $indices `dim` $dim attr-dict `:` type($x) `,` type($indices) `->` type($result)";
 }
 
+def NN_GatherElementsOp : NN_ShapeOp<"gather_elements"> {
+  let summary = "elements of a tensor chosen one by one along a dimension";
+  let description = [{
+    `result[a.., i, b..] = x[a.., indices[a.., i, b..], b..]`, where i is at `dim`.
+    A negative index counts from the end; an index out of range is clamped to it.
+
+    Constraints:
+    * (C1) `dim` is a dimension of `x`, and of size at least 1 unless `result` is empty.
+    * (C2) `indices` has as many dimensions as `x`, none of them larger than that of `x` but `dim`.
+    * (C3) `result` has the shape of `indices` and x's element type.
+
+    ```mlir
+    %r = nn.gather_elements %x, %i dim 1 : tensor<4x16xf32>, tensor<4x2xi64> -> tensor<4x2xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$x, NN_IndexTensor:$indices, I64Attr:$dim);
+  let assemblyFormat = "$x `,` $indices `dim` $dim attr-dict `:` type($x) `,` type($indices) `->` type($result)";
+}
+
 def NN_IotaOp : NN_ShapeOp<"iota"> {
   let summary = "each element is its index along a dimension";
   let description = [{

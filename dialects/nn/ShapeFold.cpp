@@ -169,6 +169,25 @@ OpFoldResult GatherOp::fold(FoldAdaptor adaptor) {
   });
 }
 
+OpFoldResult GatherElementsOp::fold(FoldAdaptor adaptor) {
+  auto indices = dyn_cast_or_null<DenseElementsAttr>(adaptor.getIndices());
+  if (!indices || !isFoldable(indices.getType()))
+    return nullptr;
+  RankedTensorType from = getX().getType();
+  int64_t dim = getDim(), size = from.getDimSize(dim), next = 0;
+  SmallVector<int64_t> chosen;
+  for (APInt index : indices.getValues<APInt>()) {
+    int64_t i = index.getSExtValue();
+    chosen.push_back(std::clamp<int64_t>(i < 0 ? i + size : i, 0, size - 1));
+  }
+  SmallVector<int64_t> strides = getRowMajorStrides(from.getShape());
+  return mapElements(adaptor.getX(), getType(), [&](ArrayRef<int64_t> index) {
+    SmallVector<int64_t> source(index);
+    source[dim] = chosen[next++];
+    return flatten(source, strides);
+  });
+}
+
 OpFoldResult IotaOp::fold(FoldAdaptor) {
   if (!isFoldable(getType()))
     return nullptr;

@@ -22,6 +22,21 @@ static ArrayRef<int64_t> getShape(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
+/// An index that counts from the end if it is negative, clamped to the size.
+static Index wrapIndex(OpBuilder &b, Location loc, Value which, int64_t count) {
+  Value index = arith::IndexCastOp::create(b, loc, b.getIndexType(), which);
+  Value size = arith::ConstantIndexOp::create(b, loc, count);
+  Value last = arith::ConstantIndexOp::create(b, loc, count - 1);
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value negative =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, zero);
+  Value wrapped = arith::AddIOp::create(b, loc, index, size);
+  index = arith::SelectOp::create(b, loc, negative, wrapped, index);
+  index = arith::MaxSIOp::create(b, loc, index, zero);
+  index = arith::MinSIOp::create(b, loc, index, last);
+  return {{}, index};
+}
+
 Value Evaluator::evaluateShapeOp(OpBuilder &b, Operation *op,
                                  ArrayRef<Index> position) {
   Location loc = op->getLoc();
@@ -30,6 +45,15 @@ Value Evaluator::evaluateShapeOp(OpBuilder &b, Operation *op,
       .Case([&](nn::ReshapeOp) { return evaluateReshape(b, op, position); })
       .Case([&](nn::PadOp) { return evaluatePad(b, op, position); })
       .Case([&](nn::GatherOp) { return evaluateGather(b, op, position); })
+      .Case([&](nn::GatherElementsOp gather) -> Value {
+        Value which = evaluate(b, gather.getIndices(), position);
+        if (!which)
+          return {};
+        SmallVector<Index> source(position);
+        int64_t dim = gather.getDim();
+        source[dim] = wrapIndex(b, loc, which, getShape(gather.getX())[dim]);
+        return evaluate(b, gather.getX(), source);
+      })
       .Case([&](nn::ConcatOp) { return evaluateConcat(b, op, position, 0, 0); })
       .Case([&](nn::TransposeOp transpose) {
         SmallVector<Index> source(position.size());
@@ -213,19 +237,9 @@ Value Evaluator::evaluateGather(OpBuilder &b, Operation *op,
       evaluate(b, gather.getIndices(), position.slice(dim, indexRank));
   if (!which)
     return {};
-  Value index = arith::IndexCastOp::create(b, loc, b.getIndexType(), which);
-  int64_t count = getShape(gather.getX())[dim];
-  Value size = arith::ConstantIndexOp::create(b, loc, count);
-  Value last = arith::ConstantIndexOp::create(b, loc, count - 1);
-  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-  Value negative =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, zero);
-  Value wrapped = arith::AddIOp::create(b, loc, index, size);
-  index = arith::SelectOp::create(b, loc, negative, wrapped, index);
-  index = arith::MaxSIOp::create(b, loc, index, zero);
-  index = arith::MinSIOp::create(b, loc, index, last);
+  Index index = wrapIndex(b, loc, which, getShape(gather.getX())[dim]);
   SmallVector<Index> source(position.take_front(dim));
-  source.push_back({{}, index});
+  source.push_back(index);
   llvm::append_range(source, position.drop_front(dim + indexRank));
   return evaluate(b, gather.getX(), source);
 }

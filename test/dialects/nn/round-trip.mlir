@@ -95,6 +95,8 @@ func.func @shape(%x: tensor<2x3x4xf32>, %i: tensor<5xi64>, %s: tensor<f32>) {
   %6 = nn.concat %x, %x dim 1 : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x6x4xf32>
   // CHECK: nn.gather %{{.*}}, %{{.*}} dim 1 : tensor<2x3x4xf32>, tensor<5xi64> -> tensor<2x5x4xf32>
   %7 = nn.gather %x, %i dim 1 : tensor<2x3x4xf32>, tensor<5xi64> -> tensor<2x5x4xf32>
+  // CHECK: nn.gather_elements %{{.*}}, %{{.*}} dim 0 : tensor<5xi64>, tensor<5xi64> -> tensor<5xi64>
+  %9 = nn.gather_elements %i, %i dim 0 : tensor<5xi64>, tensor<5xi64> -> tensor<5xi64>
   // CHECK: nn.iota 1 : tensor<2x8xi64>
   %8 = nn.iota 1 : tensor<2x8xi64>
   return
