@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -72,21 +73,97 @@ Value toVector(OpBuilder &b, Location loc, Value x, int64_t width) {
                                      VectorType::get({width}, x.getType()), x);
 }
 
+/// Whether a value in the body changes with a loop.
+static bool variesWith(Value value, unsigned loop) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return true; // an element
+  if (auto index = dyn_cast<linalg::IndexOp>(op))
+    return index.getDim() == loop;
+  if (op->getNumRegions() != 0 || isa<tensor::ExtractOp>(op))
+    return true;
+  return llvm::any_of(op->getOperands(),
+                      [&](Value operand) { return variesWith(operand, loop); });
+}
+
+static std::optional<int64_t> getConstant(Value value) {
+  auto constant = value.getDefiningOp<arith::ConstantIndexOp>();
+  return constant ? std::optional(constant.value()) : std::nullopt;
+}
+
+/// The positions of the loop for which a condition holds, if they are a range:
+/// `index - a < b`, unsigned.
+static std::optional<std::pair<int64_t, int64_t>> getRange(Value condition,
+                                                           unsigned loop) {
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::ult)
+    return std::nullopt;
+  std::optional<int64_t> size = getConstant(compare.getRhs());
+  Value position = compare.getLhs();
+  int64_t low = 0;
+  if (auto minus = position.getDefiningOp<arith::SubIOp>()) {
+    std::optional<int64_t> start = getConstant(minus.getRhs());
+    if (!start)
+      return std::nullopt;
+    low = *start;
+    position = minus.getLhs();
+  }
+  auto index = position.getDefiningOp<linalg::IndexOp>();
+  if (!size || !index || index.getDim() != loop)
+    return std::nullopt;
+  return std::pair(low, low + *size);
+}
+
+/// The parts of a condition that must all hold.
+static SmallVector<Value> getParts(Value condition) {
+  SmallVector<Value> parts, rest{condition};
+  while (!rest.empty()) {
+    Value next = rest.pop_back_val();
+    if (auto both = next.getDefiningOp<arith::AndIOp>())
+      rest.append({both.getLhs(), both.getRhs()});
+    else
+      parts.push_back(next);
+  }
+  return parts;
+}
+
+std::optional<SmallVector<int64_t>> findBreaks(linalg::GenericOp op,
+                                               unsigned loop) {
+  SmallVector<int64_t> breaks;
+  bool fixed = true;
+  op.getBody()->walk([&](scf::IfOp branch) {
+    for (Value part : getParts(branch.getCondition())) {
+      if (auto range = getRange(part, loop)) {
+        breaks.push_back(range->first);
+        breaks.push_back(range->second);
+      } else {
+        fixed &= !variesWith(part, loop);
+      }
+    }
+  });
+  if (!fixed)
+    return std::nullopt;
+  llvm::sort(breaks);
+  breaks.erase(llvm::unique(breaks), breaks.end());
+  return breaks;
+}
+
 bool isVectorizable(EmitContext &context, const StageSchedule &stage,
                     unsigned loop) {
   linalg::GenericOp op = stage.op;
   bool costly = false, strided = false;
-  for (Operation &inner : op.getBody()->without_terminator()) {
-    if (isa<linalg::IndexOp, arith::ConstantOp>(inner))
-      continue;
-    if (inner.getNumRegions() != 0)
-      return false;
-    if (isa<tensor::ExtractOp>(inner))
-      continue;
-    if (!OpTrait::hasElementwiseMappableTraits(&inner))
-      return false;
-    costly |= inner.getDialect()->getNamespace() == "math";
-  }
+  if (!findBreaks(op, loop))
+    return false;
+  bool elementwise = true;
+  op.getBody()->walk([&](Operation *inner) {
+    costly |= inner->getDialect()->getNamespace() == "math";
+    elementwise &= isa<linalg::IndexOp, linalg::YieldOp, arith::ConstantOp,
+                       tensor::ExtractOp, scf::IfOp, scf::YieldOp>(inner) ||
+                   (inner->getNumRegions() == 0 &&
+                    OpTrait::hasElementwiseMappableTraits(inner));
+  });
+  if (!elementwise)
+    return false;
   for (OpOperand *operand : op.getDpsInputOperands()) {
     if (op.getMatchingBlockArgument(operand).use_empty())
       continue;
@@ -116,7 +193,10 @@ public:
   Value emit(Value accumulated) {
     for (OpOperand *operand : op.getDpsInputOperands()) {
       BlockArgument element = op.getMatchingBlockArgument(operand);
-      if (!element.use_empty())
+      unsigned number = operand->getOperandNumber();
+      if (number < point.loaded.size() && point.loaded[number])
+        values.map(element, point.loaded[number]);
+      else if (!element.use_empty())
         values.map(element, load(context.getBuffer(operand->get()),
                                  op.getMatchingIndexingMap(operand)));
     }
@@ -125,6 +205,11 @@ public:
     for (Operation &inner : op.getBody()->without_terminator())
       emitOp(inner);
     return values.lookup(op.getBody()->getTerminator()->getOperand(0));
+  }
+
+  Value load(OpOperand &operand) {
+    return load(context.getBuffer(operand.get()),
+                op.getMatchingIndexingMap(&operand));
   }
 
 private:
@@ -169,6 +254,8 @@ private:
       values.map(extract.getResult(), emitExtract(extract));
       return;
     }
+    if (auto branch = dyn_cast<scf::IfOp>(inner); branch && point.width != 1)
+      return emitBranch(branch);
     bool scalar = llvm::none_of(inner.getOperands(), [&](Value operand) {
       return isa<VectorType>(values.lookupOrDefault(operand).getType());
     });
@@ -191,6 +278,49 @@ private:
     Operation *wide = b.create(state);
     values.map(inner.getResults(), wide->getResults());
     followLanes(inner);
+  }
+
+  /// Takes the one arm that all lanes take, which is known where the condition
+  /// is about the vector loop.
+  void emitBranch(scf::IfOp branch) {
+    Location loc = branch.getLoc();
+    Value uniform;
+    for (Value part : getParts(branch.getCondition())) {
+      if (auto range = getRange(part, point.vectorLoop)) {
+        if (point.high <= range->first || point.low >= range->second) {
+          values.map(branch.getResult(0), emitArm(branch.elseBlock()));
+          return;
+        }
+        continue;
+      }
+      Value mapped = values.lookup(part);
+      uniform = uniform
+                    ? arith::AndIOp::create(b, loc, uniform, mapped).getResult()
+                    : mapped;
+    }
+    if (!uniform) {
+      values.map(branch.getResult(0), emitArm(branch.thenBlock()));
+      return;
+    }
+    auto wide = scf::IfOp::create(
+        b, loc, TypeRange{vectorOf(branch.getResult(0).getType())}, uniform,
+        /*addThenBlock=*/true, /*addElseBlock=*/true);
+    for (auto [from, to] : {std::pair(branch.thenBlock(), wide.thenBlock()),
+                            std::pair(branch.elseBlock(), wide.elseBlock())}) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToEnd(to);
+      Value value = emitArm(from);
+      scf::YieldOp::create(b, loc, value);
+    }
+    values.map(branch.getResult(0), wide.getResult(0));
+  }
+
+  Value emitArm(Block *arm) {
+    for (Operation &inner : arm->without_terminator())
+      emitOp(inner);
+    return toVector(b, arm->getParentOp()->getLoc(),
+                    values.lookupOrDefault(arm->getTerminator()->getOperand(0)),
+                    point.width);
   }
 
   /// The accumulator of a maximum is never a NaN, so that one comparison does.
@@ -298,6 +428,12 @@ private:
 };
 
 } // namespace
+
+Value emitLoad(OpBuilder &b, EmitContext &context, OpOperand &operand,
+               const EmitPoint &point) {
+  StageSchedule stage{cast<linalg::GenericOp>(operand.getOwner()), {}, {}};
+  return BodyEmitter(b, context, stage, point).load(operand);
+}
 
 Value emitBody(OpBuilder &b, EmitContext &context, const StageSchedule &stage,
                const EmitPoint &point, Value accumulated) {

@@ -31,11 +31,24 @@ struct EmitPoint {
   llvm::SmallVector<mlir::Value> inTile;    ///< from the tile's start, by loop
   unsigned vectorLoop = 0;
   int64_t width = 1;
+  /// By operand of the stage: elements that were loaded before, or null.
+  llvm::SmallVector<mlir::Value> loaded;
+  /// Positions of the vector loop lie between these, if `high` is not 0.
+  int64_t low = 0, high = 0;
 };
+
+/// Where conditions in the stage's body change along the loop, in order; none
+/// if one changes otherwise than at fixed positions.
+std::optional<llvm::SmallVector<int64_t>> findBreaks(mlir::linalg::GenericOp op,
+                                                     unsigned loop);
 
 /// Whether all ops of the stage work on vectors along the loop.
 bool isVectorizable(EmitContext &context, const StageSchedule &stage,
                     unsigned loop);
+
+/// Loads what an operand of the stage has at the point.
+mlir::Value emitLoad(mlir::OpBuilder &b, EmitContext &context,
+                     mlir::OpOperand &operand, const EmitPoint &point);
 
 /// Computes the stage's element(s), given what is accumulated so far (null
 /// where the stage does not reduce).

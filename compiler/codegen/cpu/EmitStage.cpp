@@ -28,6 +28,9 @@ namespace {
 /// operations overlap, and of the narrower ones.
 constexpr int64_t kWideBits = 2048, kNarrowBits = 512;
 
+/// Elements of the side of a square that is transposed in registers.
+constexpr int64_t kCrossingWidth = 16;
+
 std::optional<vector::CombiningKind> getCombiningKind(Operation *op) {
   using Kind = vector::CombiningKind;
   if (isa<arith::AddFOp, arith::AddIOp>(op))
@@ -64,9 +67,24 @@ public:
     chooseWidths();
   }
 
-  void emit(OpBuilder &b) { emitParallel(b, 0); }
+  void emit(OpBuilder &b) {
+    // A temporary is cut to tiles, and lies otherwise.
+    bool temporary =
+        llvm::any_of(target.rows, [](int row) { return row >= 0; });
+    if (std::optional<Crossing> crossing = findCrossing(op);
+        crossing && !temporary && !readsTemporary())
+      return emitCrossing(b, *crossing, 0);
+    emitParallel(b, 0);
+  }
 
 private:
+  bool readsTemporary() {
+    return llvm::any_of(op.getDpsInputs(), [&](Value input) {
+      return llvm::any_of(context.getBuffer(input).rows,
+                          [](int row) { return row >= 0; });
+    });
+  }
+
   bool isReduction(unsigned loop) const {
     return llvm::is_contained(reduction, loop);
   }
@@ -82,6 +100,9 @@ private:
       candidates.push_back(parallel.back());
     for (unsigned loop : candidates) {
       if (stage.sizes[loop] < 4 || !isVectorizable(context, stage, loop))
+        continue;
+      breaks = *findBreaks(op, loop);
+      if (isReduction(loop) && !breaks.empty())
         continue;
       point.vectorLoop = loop;
       vectorized = true;
@@ -152,33 +173,82 @@ private:
     return SmallVector<Value>(loopOp.getResults());
   }
 
-  /// Runs over a loop in pieces of each width. `body` is called with the number
-  /// of the width.
-  void emitPieces(OpBuilder &b, unsigned loop,
-                  llvm::function_ref<void(OpBuilder &, unsigned)> body) {
+  using PieceFn = llvm::function_ref<void(OpBuilder &, int64_t)>;
+
+  /// Runs over a loop in pieces of each width, which `body` is called with.
+  void emitPieces(OpBuilder &b, unsigned loop, ArrayRef<int64_t> widths,
+                  PieceFn body) {
     int64_t fixed;
     Value count = getCount(b, loop, fixed);
-    Value from = constant(b, 0);
-    int64_t start = 0;
-    for (auto [number, width] : llvm::enumerate(widths)) {
-      Value to = count;
-      if (fixed >= 0) {
-        int64_t stop = fixed / width * width;
-        if (stop <= start)
-          continue;
-        start = stop;
-        to = constant(b, stop);
-      } else if (width != 1) {
-        Value w = constant(b, width);
-        Value rest = arith::RemUIOp::create(b, loc, count, w);
-        to = arith::SubIOp::create(b, loc, count, rest);
-      }
-      emitFor(b, loop, from, to, width, {}, [&](OpBuilder &inner, ValueRange) {
-        body(inner, number);
-        return SmallVector<Value>();
-      });
-      from = to;
+    if (fixed >= 0)
+      return emitRange(b, loop, 0, fixed, widths, body);
+    emitRange(b, loop, constant(b, 0), count, widths, body);
+  }
+
+  void emitPiece(OpBuilder &b, unsigned loop, Value from, Value to,
+                 int64_t width, PieceFn body) {
+    emitFor(b, loop, from, to, width, {}, [&](OpBuilder &inner, ValueRange) {
+      body(inner, width);
+      return SmallVector<Value>();
+    });
+  }
+
+  void emitRange(OpBuilder &b, unsigned loop, int64_t from, int64_t to,
+                 ArrayRef<int64_t> widths, PieceFn body) {
+    for (int64_t width : widths) {
+      int64_t stop = from + (to - from) / width * width;
+      if (stop > from)
+        emitPiece(b, loop, constant(b, from), constant(b, stop), width, body);
+      from = stop;
     }
+  }
+
+  void emitRange(OpBuilder &b, unsigned loop, Value from, Value to,
+                 ArrayRef<int64_t> widths, PieceFn body) {
+    for (int64_t width : widths) {
+      Value stop = to;
+      if (width != 1) {
+        Value length = arith::SubIOp::create(b, loc, to, from);
+        Value rest = arith::RemUIOp::create(b, loc, length, constant(b, width));
+        stop = arith::SubIOp::create(b, loc, to, rest);
+      }
+      emitPiece(b, loop, from, stop, width, body);
+      from = stop;
+    }
+  }
+
+  /// Runs over the loop of the vectors, apart for the ranges within which
+  /// conditions of the body stay as they are.
+  void emitSegments(OpBuilder &b, unsigned loop, PieceFn body) {
+    if (breaks.empty())
+      return emitPieces(b, loop, widths, body);
+    int64_t fixed, size = stage.sizes[loop], low = 0;
+    Value count = getCount(b, loop, fixed);
+    SmallVector<int64_t> ends;
+    for (int64_t end : breaks)
+      if (end > 0 && end < size)
+        ends.push_back(end);
+    ends.push_back(size);
+    bool whole = fixed == size;
+    Value start = whole || stage.rows[loop] < 0
+                      ? Value()
+                      : context.rowStarts[stage.rows[loop]];
+    auto place = [&](int64_t position) {
+      Value zero = constant(b, 0);
+      Value moved = arith::SubIOp::create(b, loc, constant(b, position), start);
+      moved = arith::MaxSIOp::create(b, loc, moved, zero);
+      return arith::MinSIOp::create(b, loc, moved, count).getResult();
+    };
+    for (int64_t high : ends) {
+      point.low = low;
+      point.high = high;
+      if (start)
+        emitRange(b, loop, place(low), place(high), widths, body);
+      else
+        emitRange(b, loop, low, high, widths, body);
+      low = high;
+    }
+    point.low = point.high = 0;
   }
 
   void emitParallel(OpBuilder &b, unsigned depth) {
@@ -188,8 +258,8 @@ private:
     int64_t fixed;
     Value count = getCount(b, loop, fixed);
     if (vectorized && loop == point.vectorLoop) {
-      emitPieces(b, loop, [&](OpBuilder &inner, unsigned number) {
-        point.width = widths[number];
+      emitSegments(b, loop, [&](OpBuilder &inner, int64_t width) {
+        point.width = width;
         emitParallel(inner, depth + 1);
         point.width = 1;
       });
@@ -203,6 +273,150 @@ private:
                 return SmallVector<Value>();
               });
     }
+  }
+
+  /// Opens the loops but the two that cross, then those two.
+  void emitCrossing(OpBuilder &b, const Crossing &crossing, unsigned loop) {
+    while (loop < stage.sizes.size() &&
+           (loop == crossing.read || loop == crossing.written))
+      ++loop;
+    if (loop < stage.sizes.size()) {
+      emitPieces(b, loop, {1}, [&](OpBuilder &inner, int64_t) {
+        emitCrossing(inner, crossing, loop + 1);
+      });
+      return;
+    }
+    SmallVector<int64_t> widths{kCrossingWidth, kCrossingWidth / 2,
+                                kCrossingWidth / 4, 1};
+    if (crossing.interleaves) {
+      emitPieces(b, crossing.read, widths,
+                 [&](OpBuilder &inner, int64_t width) {
+                   emitInterleaved(inner, crossing, width);
+                 });
+      return;
+    }
+    emitPieces(b, crossing.written, widths,
+               [&](OpBuilder &inner, int64_t width) {
+                 emitPieces(inner, crossing.read,
+                            width == 1 ? ArrayRef<int64_t>{1}
+                                       : ArrayRef<int64_t>{width, 1},
+                            [&](OpBuilder &innermost, int64_t rows) {
+                              if (rows == 1)
+                                emitCrossed(innermost, crossing, width);
+                              else
+                                emitSquare(innermost, crossing, width);
+                            });
+               });
+  }
+
+  /// The point moved along a loop.
+  EmitPoint moved(OpBuilder &b, EmitPoint from, unsigned loop, int64_t by) {
+    if (by == 0)
+      return from;
+    for (SmallVector<Value> *places : {&from.positions, &from.inTile})
+      (*places)[loop] =
+          arith::AddIOp::create(b, loc, (*places)[loop], constant(b, by));
+    return from;
+  }
+
+  void store(OpBuilder &b, Value x, const EmitPoint &at) {
+    AffineMap map = op.getIndexingMapsArray().back();
+    Value address = emitAddress(b, loc, target, map, at);
+    x = toVector(b, loc, x, at.width);
+    if (isa<VectorType>(x.getType()))
+      vector::StoreOp::create(b, loc, x, target.memref, address);
+    else
+      memref::StoreOp::create(b, loc, x, target.memref, address);
+  }
+
+  /// Element by element: the edges.
+  void emitCrossed(OpBuilder &b, const Crossing &crossing, int64_t width) {
+    EmitPoint here = point;
+    here.width = 1;
+    for (int64_t i = 0; i < width; ++i) {
+      EmitPoint at = moved(b, here, crossing.written, i);
+      store(b, emitBody(b, context, stage, at, {}), at);
+    }
+  }
+
+  /// A square: rows are loaded as they lie, turned in registers, and stored as
+  /// they shall lie.
+  void emitSquare(OpBuilder &b, const Crossing &crossing, int64_t width) {
+    SmallVector<SmallVector<Value>> columns(op.getNumDpsInputs());
+    EmitPoint here = point;
+    here.width = width;
+    here.vectorLoop = crossing.read;
+    for (unsigned number : crossing.operands) {
+      SmallVector<Value> &rows = columns[number];
+      for (int64_t i = 0; i < width; ++i)
+        rows.push_back(emitLoad(b, context, op->getOpOperand(number),
+                                moved(b, here, crossing.written, i)));
+      transpose(b, rows);
+    }
+    here.vectorLoop = crossing.written;
+    here.loaded.resize(op.getNumDpsInputs());
+    for (int64_t i = 0; i < width; ++i) {
+      for (unsigned number : crossing.operands)
+        here.loaded[number] = columns[number][i];
+      EmitPoint at = moved(b, here, crossing.read, i);
+      store(b, emitBody(b, context, stage, at, {}), at);
+    }
+  }
+
+  /// Interleaving the first half of the rows with the second turns the bits of
+  /// an element's place by one: as many times as a row number has bits, and
+  /// rows are columns.
+  void transpose(OpBuilder &b, SmallVector<Value> &rows) {
+    int64_t width = rows.size();
+    SmallVector<int64_t> low, high;
+    for (int64_t i = 0; i < width; ++i) {
+      low.push_back(i / 2 + i % 2 * width);
+      high.push_back(low.back() + width / 2);
+    }
+    for (int64_t step = 1; step < width; step *= 2) {
+      SmallVector<Value> next;
+      for (int64_t i = 0; i < width / 2; ++i)
+        for (ArrayRef<int64_t> order : {low, high})
+          next.push_back(vector::ShuffleOp::create(b, loc, rows[i],
+                                                   rows[i + width / 2], order));
+      rows = next;
+    }
+  }
+
+  /// The written loop is short and whole, and the other goes on where it ends:
+  /// computes along the other and interleaves.
+  void emitInterleaved(OpBuilder &b, const Crossing &crossing, int64_t width) {
+    int64_t count = stage.sizes[crossing.written];
+    EmitPoint here = point;
+    here.width = width;
+    here.vectorLoop = crossing.read;
+    SmallVector<Value> parts;
+    place(b, crossing.written, constant(b, 0));
+    here.positions[crossing.written] = point.positions[crossing.written];
+    here.inTile[crossing.written] = point.inTile[crossing.written];
+    for (int64_t i = 0; i < count; ++i) {
+      EmitPoint at = moved(b, here, crossing.written, i);
+      Value x = emitBody(b, context, stage, at, {});
+      if (width == 1)
+        store(b, x, at);
+      else
+        parts.push_back(toVector(b, loc, x, width));
+    }
+    if (width == 1)
+      return;
+    // One vector after the other, then in the order of memory.
+    Value all = parts[0];
+    for (int64_t i = 1; i < count; ++i) {
+      SmallVector<int64_t> order;
+      for (int64_t place = 0; place < width; ++place) {
+        for (int64_t part = 0; part < i; ++part)
+          order.push_back(place * i + part);
+        order.push_back(width * i + place);
+      }
+      all = vector::ShuffleOp::create(b, loc, all, parts[i], order);
+    }
+    here.width = width * count;
+    store(b, all, here);
   }
 
   /// All parallel loops are open: computes and stores.
@@ -322,7 +536,7 @@ private:
   Location loc;
   Buffer target;
   SmallVector<unsigned> parallel, reduction;
-  SmallVector<int64_t> widths;
+  SmallVector<int64_t> widths, breaks;
   Operation *combiner = nullptr;
   bool vectorized = false;
   EmitPoint point;

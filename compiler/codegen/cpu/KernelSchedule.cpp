@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/cpu/KernelSchedule.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -68,6 +69,71 @@ SmallVector<int> KernelSchedule::getRows(const StageSchedule &stage) const {
   for (AffineExpr expr : map.getResults())
     rows.push_back(stage.rows[cast<AffineDimExpr>(expr).getPosition()]);
   return rows;
+}
+
+/// How the element's place in a dense tensor changes with a loop, or -1.
+static int64_t getStep(RankedTensorType type, AffineMap map, unsigned loop) {
+  int64_t step = 0, stride = 1;
+  for (int64_t dim = type.getRank(); dim-- > 0;
+       stride *= type.getDimSize(dim)) {
+    AffineExpr expr = map.getResult(dim);
+    if (expr == getAffineDimExpr(loop, map.getContext()))
+      step += stride;
+    else if (expr.isFunctionOfDim(loop))
+      return -1;
+  }
+  return step;
+}
+
+std::optional<Crossing> findCrossing(linalg::GenericOp op) {
+  if (op.getNumReductionLoops() != 0 || op.getNumLoops() < 2)
+    return std::nullopt;
+  for (Operation &inner : op.getBody()->without_terminator())
+    if (!isa<arith::ConstantOp>(inner) &&
+        (inner.getNumRegions() != 0 ||
+         !OpTrait::hasElementwiseMappableTraits(&inner)))
+      return std::nullopt;
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  AffineMap map = op.getIndexingMapsArray().back();
+  auto result = cast<RankedTensorType>(op.getResult(0).getType());
+  std::optional<unsigned> written, read;
+  for (unsigned loop = 0; loop < sizes.size(); ++loop)
+    if (getStep(result, map, loop) == 1 && sizes[loop] != 1)
+      written = loop;
+  if (!written)
+    return std::nullopt;
+  Crossing crossing;
+  crossing.written = *written;
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    if (op.getMatchingBlockArgument(operand).use_empty())
+      continue;
+    auto type = cast<RankedTensorType>(operand->get().getType());
+    AffineMap map = op.getMatchingIndexingMap(operand);
+    int64_t step = getStep(type, map, *written);
+    if (step == 0 || step == 1)
+      continue;
+    std::optional<unsigned> along;
+    for (unsigned loop = 0; loop < sizes.size(); ++loop)
+      if (loop != *written && sizes[loop] != 1 && getStep(type, map, loop) == 1)
+        along = loop;
+    if (!along || (read && *read != *along))
+      return std::nullopt;
+    read = along;
+    crossing.operands.push_back(operand->getOperandNumber());
+  }
+  if (!read || sizes[*read] < 4)
+    return std::nullopt;
+  crossing.read = *read;
+  if (sizes[*written] >= 4)
+    return crossing;
+  // All operands must be vectors or one element along the read loop.
+  crossing.interleaves = getStep(result, map, *read) == sizes[*written];
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    int64_t step = getStep(cast<RankedTensorType>(operand->get().getType()),
+                           op.getMatchingIndexingMap(operand), *read);
+    crossing.interleaves &= step == 0 || step == 1;
+  }
+  return crossing.interleaves ? std::optional(crossing) : std::nullopt;
 }
 
 namespace {
@@ -237,6 +303,9 @@ private:
       return stage.op.getNumReductionLoops() != 0;
     });
     int64_t elements = getWork(root());
+    if (single)
+      if (std::optional<Crossing> crossing = findCrossing(root().op))
+        return chooseSquare(*crossing);
     if (columns) {
       // A tile of columns as wide as the vectors want it.
       int64_t size = schedule.sizes.back(), tile = kTileElements;
@@ -255,6 +324,26 @@ private:
         break;
       schedule.tiles[row] = std::min(
           schedule.sizes[row], std::max<int64_t>(1, kTileElements / elements));
+      elements *= schedule.tiles[row];
+    }
+  }
+
+  /// Tiles with about as many elements along either of two loops that cross.
+  void chooseSquare(const Crossing &crossing) {
+    int64_t elements = 1;
+    for (unsigned loop : {crossing.written, crossing.read}) {
+      int row = root().rows[loop];
+      int64_t size = root().sizes[loop];
+      int64_t tile = loop == crossing.written
+                         ? kColumnTile
+                         : std::max<int64_t>(kTileElements / elements, 16);
+      if (crossing.interleaves && loop == crossing.written)
+        tile = size;
+      if (row < 0) {
+        elements *= size;
+        continue;
+      }
+      schedule.tiles[row] = size <= 2 * tile ? size : tile;
       elements *= schedule.tiles[row];
     }
   }

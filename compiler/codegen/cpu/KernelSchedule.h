@@ -58,6 +58,19 @@ struct KernelSchedule {
 /// Decides the schedule of a function made by `buildKernel`.
 KernelSchedule scheduleKernel(mlir::func::FuncOp func);
 
+/// Two loops of a stage that cross: along `written` its result lies without
+/// gaps, along `read` some operands do, as in a transpose.
+struct Crossing {
+  unsigned read, written;
+  llvm::SmallVector<unsigned> operands; ///< that lie along `read`
+  /// The written loop is too short for vectors, and `read` goes on in memory
+  /// where it ends.
+  bool interleaves = false;
+};
+
+/// The crossing loops of a stage that does nothing but elementwise operations.
+std::optional<Crossing> findCrossing(mlir::linalg::GenericOp op);
+
 /// The value whose bytes a tensor of the function is: looks through views,
 /// stages and fills.
 mlir::Value getStorageRoot(mlir::Value tensor);

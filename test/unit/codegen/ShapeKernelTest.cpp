@@ -26,6 +26,55 @@ TEST(ShapeKernel, Transpose) {
         EXPECT_EQ(y[(c * 4 + a) * 5 + b], x[(a * 5 + b) * 67 + c]);
 }
 
+TEST(ShapeKernel, TransposeOfMatricesOfManySizes) {
+  for (auto [rows, columns] :
+       {std::pair(3, 83), std::pair(83, 3), std::pair(70, 131), std::pair(4, 4),
+        std::pair(24, 300), std::pair(129, 64)}) {
+    std::vector<float> x = makeNumbers(2 * rows * columns),
+                       y = makeNumbers(2 * rows * columns, 5);
+    std::string from = "tensor<2x" + std::to_string(rows) + "x" +
+                       std::to_string(columns) + "xf32>",
+                to = "tensor<2x" + std::to_string(columns) + "x" +
+                     std::to_string(rows) + "xf32>";
+    auto result =
+        runOps("(" + from + ", " + to + ") -> " + to,
+               "%t = nn.transpose %0 [0, 2, 1] : " + from + " -> " + to +
+                   "\n%a = nn.add %t, %1 : " + to + "\nnn.yield %a : " + to,
+               {toBytes(x), toBytes(y)});
+    ASSERT_EQ(result.size(), 1u);
+    auto z = fromBytes<float>(result[0]);
+    for (int n = 0; n < 2; ++n)
+      for (int r = 0; r < rows; ++r)
+        for (int c = 0; c < columns; ++c) {
+          int at = (n * columns + c) * rows + r;
+          EXPECT_EQ(z[at], x[(n * rows + r) * columns + c] + y[at]);
+        }
+  }
+}
+
+TEST(ShapeKernel, ConcatAndPadOfLongRows) {
+  std::vector<float> x = makeNumbers(3 * 1500), y = makeNumbers(3 * 4000, 9);
+  auto result = runOps("(tensor<3x1500xf32>, tensor<3x4000xf32>) -> "
+                       "(tensor<3x5500xf32>, tensor<5x4100xf32>)",
+                       R"(
+    %c = nn.concat %0, %1 dim 1 : (tensor<3x1500xf32>, tensor<3x4000xf32>) -> tensor<3x5500xf32>
+    %v = nn.constant dense<7.0> : tensor<f32>
+    %p = nn.pad %1, %v low [1, 33] high [1, 67] : tensor<3x4000xf32>, tensor<f32> -> tensor<5x4100xf32>
+    nn.yield %c, %p : tensor<3x5500xf32>, tensor<5x4100xf32>)",
+                       {toBytes(x), toBytes(y)});
+  ASSERT_EQ(result.size(), 2u);
+  auto joined = fromBytes<float>(result[0]), pad = fromBytes<float>(result[1]);
+  for (int r = 0; r < 3; ++r)
+    for (int c = 0; c < 5500; ++c)
+      EXPECT_EQ(joined[r * 5500 + c],
+                c < 1500 ? x[r * 1500 + c] : y[r * 4000 + c - 1500]);
+  for (int r = 0; r < 5; ++r)
+    for (int c = 0; c < 4100; ++c)
+      EXPECT_EQ(pad[r * 4100 + c], r >= 1 && r < 4 && c >= 33 && c < 4033
+                                       ? y[(r - 1) * 4000 + c - 33]
+                                       : 7.0f);
+}
+
 TEST(ShapeKernel, GatherWithNegativeIndices) {
   std::vector<float> x = makeNumbers(2 * 6 * 20);
   std::vector<int64_t> indices{0, -1, 3, 5, -6, 2};
@@ -42,6 +91,22 @@ TEST(ShapeKernel, GatherWithNegativeIndices) {
         int64_t index = indices[i] < 0 ? indices[i] + 6 : indices[i];
         EXPECT_EQ(y[(a * 6 + i) * 20 + c], x[(a * 6 + index) * 20 + c]);
       }
+}
+
+TEST(ShapeKernel, GatherElements) {
+  std::vector<float> x = makeNumbers(3 * 6);
+  std::vector<int64_t> indices{0, -1, 3, 5, -6, 2, 1, 1};
+  auto result =
+      runOps("(tensor<3x6xf32>, tensor<2x4xi64>) -> tensor<2x4xf32>", R"(
+    %g = nn.gather_elements %0, %1 dim 1 : tensor<3x6xf32>, tensor<2x4xi64> -> tensor<2x4xf32>
+    nn.yield %g : tensor<2x4xf32>)",
+             {toBytes(x), toBytes(indices)});
+  ASSERT_EQ(result.size(), 1u);
+  auto y = fromBytes<float>(result[0]);
+  for (int i = 0; i < 8; ++i) {
+    int64_t index = indices[i] < 0 ? indices[i] + 6 : indices[i];
+    EXPECT_EQ(y[i], x[i / 4 * 6 + index]);
+  }
 }
 
 TEST(ShapeKernel, Concat) {
