@@ -13,11 +13,13 @@ BATCH = ("--dim", "batch=2")
 
 
 def expect_error(command, *needles, absent=None, **options):
-    """The command must exit 1 and say every needle in an error."""
+    """The command must exit 1 with one error that says every needle."""
     text = run(command, expect=1, **options)
     for needle in ("error:", *needles):
         if needle not in text:
             raise Failure(f"$ {' '.join(map(str, command))}\nthe error does not say {needle!r}:\n{text}")
+    if text.count("error:") != 1:
+        raise Failure(f"$ {' '.join(map(str, command))}\nsays more than one error:\n{text}")
     if absent is not None and absent.exists():
         raise Failure(f"$ {' '.join(map(str, command))}\nleft {absent} behind")
 
@@ -73,11 +75,11 @@ def partition_errors(work):
         expect_error([BIN / "partita-compile", MODEL, *BATCH, "--partition", split, "-o", out], "split.yaml", *words, absent=out)
 
     blocks = 'blocks: {B1: ["/scale", "/conv1/*"], B2: ["/conv2/*", "/conv3/*", "/Flatten", "/fc*", "/Softmax"]}\n'
-    bad(blocks + "stages: [[B1], [B3]]\n", "B3", "B2")
+    bad(blocks + "stages: [[B1], [B3]]\n", "B3", "did you mean")
     bad(blocks + "stage: [[B1], [B2]]\n", "stage", "stages")
     bad(blocks + "stages: [[B1], [B2]]\nstrategy: pipelind\n", "pipelind", "pipelined")
     bad(blocks + "stages: [[B1], [B2]]\ndevices: [0]\n", "devices")
-    bad(blocks + "stages: [[B1], [B2]]\ndevices: [0, -1]\n", "device")
+    bad(blocks + "stages: [[B1], [B2]]\ndevices: [0, -1]\n", "split.yaml:3:14", "-1")
     bad('blocks: {B1: ["/convolution1/*"]}\nstages: [[B1]]\n', "/convolution1/*", "/conv1")
     bad("blocks: {B1: [\n")
     expect_error([BIN / "partita-compile", MODEL, *BATCH, "--partition", work / "absent.yaml", "-o", out], "absent.yaml", absent=out)
@@ -103,6 +105,9 @@ def run_errors(work):
     bad(artifact, "--input", f"image={wrong}", words=("wrong.npy",))
     bad(artifact, "--input", f"image={IMAGES}", "--devices", "cpu:3", words=("3", "2"))
     bad(artifact, "--input", f"image={IMAGES}", "--timeout", "-1")
+    newer = work / "newer.partita"
+    run([BIN / "partita-compile", MODEL, *BATCH, "--cpu-level", "v4", "-o", newer])
+    bad(newer, "--input", f"image={IMAGES}", "--cpu-level", "v3", words=("newer.partita", "x86-64-v4", "compile the model"))
 
     data = artifact.read_bytes()
     broken = work / "broken.partita"

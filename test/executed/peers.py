@@ -33,7 +33,7 @@ def disturbed(artifact, what, rank):
     """Runs an endless benchmark on two processes, sends `what` to one, and returns exit status, seconds until the end, and output."""
     token = str(os.getpid())
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PARTITA_TEST_RUN=token)
-    command = ["mpirun", "--oversubscribe", "-n", "2", str(BIN / "partita-run"), str(artifact), "--benchmark", "--runs", "100000000", "--timeout", "3"]
+    command = ["mpirun", "--oversubscribe", "-n", "2", str(BIN / "partita-run"), str(artifact), "--benchmark", "--runs", "10000000", "--timeout", "3"]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     deadline = time.monotonic() + 30
     while len(rank_processes(token)) < 2:

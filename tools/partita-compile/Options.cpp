@@ -104,9 +104,15 @@ static std::string parsePairs(const RawOptions &raw, CommandLine &result) {
   return "";
 }
 
+static std::string failureText(const CLI::App *, const CLI::Error &error) {
+  return std::string("partita-compile: error: ") + error.what() +
+         " (partita-compile --help lists the options)\n";
+}
+
 int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   CLI::App app(kDescription, "partita-compile");
   app.set_version_flag("--version", "partita-compile " PARTITA_VERSION);
+  app.failure_message(failureText);
   app.get_formatter()->column_width(34);
   RawOptions raw;
   driver::CompileOptions &compile = result.compile;

@@ -44,11 +44,29 @@ std::string versionText() {
          std::to_string(abi::kVersion) + ")";
 }
 
+/// CLI11's own checks print the whole range of a double.
+std::function<std::string(const std::string &)> positive(bool orZero) {
+  return [orZero](const std::string &text) -> std::string {
+    double value = 0;
+    if (CLI::detail::lexical_cast(text, value) && value < 1e9 &&
+        (value > 0 || (orZero && value == 0)))
+      return "";
+    return "'" + text + "' is not a number " +
+           (orZero ? "of at least 0" : "above 0");
+  };
+}
+
+std::string failureText(const CLI::App *, const CLI::Error &error) {
+  return std::string("partita-run: error: ") + error.what() +
+         " (partita-run --help lists the options)\n";
+}
+
 } // namespace
 
 int parseOptions(int argc, char **argv, Options &options) {
   CLI::App app(kDescription, "partita-run");
   app.footer(kExamples);
+  app.failure_message(failureText);
   app.set_version_flag("--version", versionText());
   app.add_option("ART.partita", options.artifact, "The artifact")
       ->required()
@@ -77,13 +95,13 @@ int parseOptions(int argc, char **argv, Options &options) {
                  "Largest relative difference for --test-data")
       ->group(data)
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber)
+      ->check(positive(/*orZero=*/true))
       ->type_name("X");
   app.add_option("--atol", options.tolerance.atol,
                  "Largest absolute difference for --test-data")
       ->group(data)
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber)
+      ->check(positive(/*orZero=*/true))
       ->type_name("X");
 
   const char *devices = "Devices";
@@ -113,7 +131,7 @@ int parseOptions(int argc, char **argv, Options &options) {
                  "up")
       ->group(devices)
       ->capture_default_str()
-      ->check(CLI::PositiveNumber)
+      ->check(positive(/*orZero=*/false))
       ->type_name("S");
 
   const char *looking = "Looking inside";
