@@ -146,9 +146,10 @@ Status Job::waitFor(int peer, MPI_Request &request) const {
   Status status = wait(request, timeout);
   return status.ok()
              ? status
-             : Status::error("process " + std::to_string(myRank) +
-                             " waits for process " + std::to_string(peer) +
-                             ": " + status.message());
+             : Status::error(
+                   "process " + std::to_string(myRank) + " waits for process " +
+                   std::to_string(peer) +
+                   " to come as far, between steps: " + status.message());
 }
 
 Status Job::send(int to, std::span<const uint8_t> bytes) {
