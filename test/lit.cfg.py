@@ -1,5 +1,6 @@
 # lit's configuration: partita-opt and FileCheck on the .mlir files under test/.
 import os
+import sys
 
 import lit.formats
 
@@ -15,3 +16,5 @@ config.environment["LC_ALL"] = "C"
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(config.partita_binary_dir, "bin"), config.llvm_tools_dir, config.environment.get("PATH", "")]
 )
+
+config.substitutions.append(("%python", sys.executable))

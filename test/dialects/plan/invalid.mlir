@@ -218,3 +218,20 @@ plan.device @d0 "cpu:0" arena 64 constant 0 {
   // expected-error @+1 {{(C1) has a slot of 16 bytes, port 'y' has 8}}
   plan.store_output 0 micro_batch 0 from %a : !plan.slot<tensor<4xf32>>
 }
+
+// -----
+
+plan.device @d0 "cpu:0" arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
+  // recv C1
+  // expected-error @+1 {{(C1) @c0 is not a channel}}
+  plan.recv @c0 micro_batch 0 to %a : !plan.slot<tensor<4xf32>>
+}
+
+// -----
+
+plan.device @d0 "cpu:0" arena 0 constant 0 {
+  // wait C1
+  // expected-error @+1 {{(C1) @c0 is not a channel}}
+  plan.wait @c0 micro_batch 0
+}
