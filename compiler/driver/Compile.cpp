@@ -44,10 +44,8 @@ private:
   }
 
   LogicalResult transform(llvm::function_ref<void(OpPassManager &)> addPasses) {
+    // Verifies the module after every pass, and so the kernels too.
     PassManager pm(&context, ModuleOp::getOperationName());
-    // Each phase ends with a verifier pass of its own; a broken invariant in
-    // between is a defect that tests find.
-    pm.enableVerifier(false);
     addPasses(pm);
     return pm.run(*module);
   }

@@ -17,8 +17,6 @@
 #ifndef PARTITA_COMPILER_PIPELINE_PIPELINE_H
 #define PARTITA_COMPILER_PIPELINE_PIPELINE_H
 
-#include "compiler/pipeline/MachineModel.h"
-
 #include "mlir/Pass/PassManager.h"
 
 #include <string>
@@ -34,7 +32,6 @@ struct PartitionOptions {
   std::string schedule; ///< "fill-drain"; empty: not said
   std::string file;     ///< partition file to read; empty: none
   std::string emitFile; ///< where to write the whole decision; empty: nowhere
-  MachineModel machine;
 };
 
 /// Blocks, stages, then outlined stages with their transfers.
