@@ -16,9 +16,19 @@
 using namespace mlir;
 using namespace partita;
 
+/// Whether the last thing on the terminal is a progress bar.
+static bool barDrawn = false;
+
+static void wipeProgress() {
+  if (barDrawn)
+    llvm::errs() << "\r\x1b[K";
+  barDrawn = false;
+}
+
 /// "partita-compile: error: node '/conv1/Conv': message", or with the place in
 /// a file: "partita-compile: error: split.yaml:2:9: message".
 static void printDiagnostic(const Diagnostic &diagnostic, StringRef severity) {
+  wipeProgress();
   llvm::raw_ostream &out = llvm::errs();
   out << "partita-compile: " << severity << ": ";
   Location loc = diagnostic.getLocation();
@@ -53,10 +63,10 @@ static void showProgress(StringRef name, int phase, int phases) {
     return;
   constexpr int kWidth = 24;
   int filled = kWidth * phase / phases;
-  llvm::errs() << "\r\x1b[K";
-  if (phase < phases)
-    llvm::errs() << "[" << std::string(filled, '=')
-                 << std::string(kWidth - filled, ' ') << "] " << name;
+  wipeProgress();
+  llvm::errs() << "[" << std::string(filled, '=')
+               << std::string(kWidth - filled, ' ') << "] " << name;
+  barDrawn = true;
 }
 
 int main(int argc, char **argv) {
@@ -79,8 +89,7 @@ int main(int argc, char **argv) {
   std::optional<pipeline::Summary> summary;
   LogicalResult result =
       driver::compileModel(context, command.compile, llvm::outs(), summary);
-  if (!command.quiet)
-    showProgress("", 1, 1);
+  wipeProgress();
   if (failed(result))
     return 1;
   if (!summary || command.quiet ||

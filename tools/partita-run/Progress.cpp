@@ -17,6 +17,9 @@ namespace {
 constexpr int kWidth = 30;
 constexpr auto kInterval = std::chrono::milliseconds(100);
 
+/// There is one bar at a time.
+bool drawn = false;
+
 std::string clockText(double seconds) {
   char text[40];
   long whole = long(seconds + 0.5);
@@ -35,9 +38,12 @@ Progress::Progress(std::string what, int64_t total, bool enabled)
       enabled(enabled && total > 1 && isatty(STDERR_FILENO)),
       begin(Clock::now()), last(begin) {}
 
-Progress::~Progress() {
+Progress::~Progress() { wipe(); }
+
+void Progress::wipe() {
   if (drawn)
     std::fputs("\r\x1b[K", stderr);
+  drawn = false;
 }
 
 void Progress::update(int64_t done) {

@@ -21,13 +21,14 @@ public:
   Progress(std::string what, int64_t total, bool enabled);
   ~Progress();
   void update(int64_t done);
+  /// Wipes out what is drawn, so that a message does not stand behind it.
+  static void wipe();
 
 private:
   using Clock = std::chrono::steady_clock;
   std::string what;
   int64_t total;
   bool enabled;
-  bool drawn = false;
   Clock::time_point begin;
   Clock::time_point last;
 };

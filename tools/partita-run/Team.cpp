@@ -7,6 +7,8 @@
 
 #include "Team.h"
 
+#include "Progress.h"
+
 #include "runtime/abi/artifact.h"
 
 #ifdef PARTITA_WITH_MPI
@@ -149,6 +151,7 @@ bool Team::allWell(const Status &status) {
 void Team::fail(const Status &status) {
   std::string who =
       impl->job ? " (process " + std::to_string(rank()) + ")" : std::string();
+  Progress::wipe();
   std::fflush(stdout);
   std::fprintf(stderr, "partita-run%s: error: %s\n", who.c_str(),
                status.message().c_str());
@@ -214,6 +217,7 @@ bool Team::allWell(const Status &status) {
   return status.ok();
 }
 void Team::fail(const Status &status) {
+  Progress::wipe();
   std::fflush(stdout);
   std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
   std::_Exit(1);
