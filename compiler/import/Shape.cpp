@@ -102,8 +102,10 @@ LogicalResult importTranspose(NodeImport &n) {
   int64_t rank = n.typeOf(x).getRank();
   Shape perm = n.intsAttr("perm").value_or(
       Shape(llvm::reverse(to_vector(seq<int64_t>(0, rank)))));
-  if (static_cast<int64_t>(perm.size()) != rank || failed(n.axes(perm, rank)))
+  if (static_cast<int64_t>(perm.size()) != rank)
     return n.error("perm is no permutation of " + Twine(rank) + " dimensions");
+  if (failed(n.axes(perm, rank)))
+    return failure();
   for (int64_t &dim : perm)
     dim = dim < 0 ? dim + rank : dim;
   return n.result(0, n.transpose(x, perm));
