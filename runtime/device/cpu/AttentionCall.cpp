@@ -8,7 +8,8 @@
 // The work is cut into (batch, head, block of rows), whatever the number of
 // threads, so that results do not depend on it. A thread computes one block at
 // a time: scores into its scratch, softmax there, then the product with v. The
-// two products are primitives made for one thread.
+// two products are primitives made for one thread. Columns that a constant mask
+// hides from all rows of a block (the future, in a causal model) are left out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +37,10 @@ namespace {
 /// scores to stay in the second-level cache.
 constexpr int64_t kBlockRows = 128;
 constexpr int64_t kWholeRows = 192;
+/// What a mask adds to hide a column: with any number that a model computes, it
+/// makes the softmax exactly 0.
+constexpr float kHidden = -1e30f;
+constexpr int64_t kColumnStep = 16;
 /// Between the scratch of two threads, so that they share no cache line.
 constexpr size_t kScratchAlignment = 4096;
 
@@ -132,7 +137,10 @@ public:
       call.mask_add.broadcastTo(scores);
   }
 
-  Status prepare(OnednnContext &context) {
+  /// `ready`: constants have their values.
+  Status prepare(OnednnContext &context, bool ready) {
+    for (int64_t i = 0; i < blocks; ++i)
+      addBlock(i, ready && call.has_mask_add && call.mask_add.constant);
     // Each thread runs the primitives by itself.
     omp_set_num_threads(1);
     Status status = makeProducts(context);
@@ -144,11 +152,14 @@ public:
       if (dnnl_stream_create(worker->stream.out(), context.engine(),
                              dnnl_stream_default_flags) != dnnl_success)
         return Status::error("oneDNN makes no stream for a thread");
-      for (int kind = 0; kind < 2; ++kind) {
-        if (status = worker->scores[kind].make(context, scores[kind]);
+      worker->scores.resize(kinds.size());
+      worker->sums.resize(kinds.size());
+      for (size_t kind = 0; kind < kinds.size(); ++kind) {
+        if (status = worker->scores[kind].make(context, kinds[kind].scores);
             !status.ok())
           return status;
-        if (status = worker->sums[kind].make(context, sums[kind]); !status.ok())
+        if (status = worker->sums[kind].make(context, kinds[kind].sums);
+            !status.ok())
           return status;
       }
       workers.push_back(std::move(worker));
@@ -174,7 +185,7 @@ public:
     for (size_t i = 0; i < workers.size(); ++i) {
       uint8_t *own = data + i * workerBytes();
       workers[i]->buffer = reinterpret_cast<float *>(own);
-      for (int kind = 0; kind < 2; ++kind)
+      for (size_t kind = 0; kind < kinds.size(); ++kind)
         for (Arguments *arguments :
              {&workers[i]->scores[kind], &workers[i]->sums[kind]})
           dnnl_memory_set_data_handle(arguments->scratch.get(),
@@ -183,10 +194,14 @@ public:
   }
 
 private:
-  /// Index 0: a whole block of rows; 1: the last one, if it is shorter.
+  /// Blocks of one size.
+  struct Kind {
+    int64_t rows, columns;
+    Product scores, sums;
+  };
   struct Worker {
     OwnedStream stream;
-    Arguments scores[2], sums[2];
+    std::vector<Arguments> scores, sums; ///< by kind
     float *buffer = nullptr;
   };
 
@@ -199,30 +214,68 @@ private:
   }
   size_t workerBytes() const {
     size_t library = 0;
-    for (int kind = 0; kind < 2; ++kind)
+    for (const Kind &kind : kinds)
       library = std::max(
-          {library, scores[kind].scratch_bytes, sums[kind].scratch_bytes});
+          {library, kind.scores.scratch_bytes, kind.sums.scratch_bytes});
     return aligned(scoreBytes()) + aligned(library);
   }
 
   Status makeProducts(OnednnContext &context) {
     Operand &result = call.result();
-    int64_t tail = rows - (blocks - 1) * block;
-    for (int kind = 0; kind < 2; ++kind) {
-      int64_t count = kind == 0 ? block : tail;
+    for (Kind &kind : kinds) {
       int64_t depth = q().dims[3], width = v().dims[3];
-      scores[kind].lhs = matrix(count, depth, q().strides[2], q().strides[3]);
-      scores[kind].rhs = matrix(depth, columns, k().strides[3], k().strides[2]);
-      scores[kind].result = matrix(count, columns, columns, 1);
-      sums[kind].lhs = matrix(count, columns, columns, 1);
-      sums[kind].rhs = matrix(columns, width, v().strides[2], v().strides[3]);
-      sums[kind].result =
-          matrix(count, width, result.strides[2], result.strides[3]);
-      for (Product *product : {&scores[kind], &sums[kind]})
+      auto &[count, columns, scores, sums] = kind;
+      scores.lhs = matrix(count, depth, q().strides[2], q().strides[3]);
+      scores.rhs = matrix(depth, columns, k().strides[3], k().strides[2]);
+      scores.result = matrix(count, columns, columns, 1);
+      sums.lhs = matrix(count, columns, columns, 1);
+      sums.rhs = matrix(columns, width, v().strides[2], v().strides[3]);
+      sums.result = matrix(count, width, result.strides[2], result.strides[3]);
+      for (Product *product : {&scores, &sums})
         if (Status status = product->make(context); !status.ok())
           return status;
     }
     return Status();
+  }
+
+  void addBlock(int64_t index, bool masked) {
+    int64_t first = index * block, count = std::min(block, rows - first);
+    int64_t seen = columns;
+    if (masked) {
+      seen = 0;
+      for (int64_t row = first; row < first + count; ++row)
+        seen = std::max(seen, seenColumns(row));
+      seen = (seen + kColumnStep - 1) / kColumnStep * kColumnStep;
+      seen = std::min(seen, columns);
+    }
+    size_t kind = 0;
+    while (kind < kinds.size() &&
+           (kinds[kind].rows != count || kinds[kind].columns != seen))
+      ++kind;
+    if (kind == kinds.size()) {
+      kinds.emplace_back();
+      kinds.back().rows = count;
+      kinds.back().columns = seen;
+    }
+    kindOf.push_back(kind);
+  }
+
+  /// How many columns it takes to have all that the mask does not hide in a
+  /// row; all, if it hides them all.
+  int64_t seenColumns(int64_t row) const {
+    const Operand &mask = call.mask_add;
+    int64_t batches = mask.strides[0] ? mask.dims[0] : 1;
+    int64_t heads = mask.strides[1] ? mask.dims[1] : 1;
+    int64_t most = 0;
+    for (int64_t batch = 0; batch < batches; ++batch)
+      for (int64_t head = 0; head < heads; ++head) {
+        const float *data = at(mask, batch, head, row);
+        int64_t seen = columns;
+        while (seen > 0 && data[(seen - 1) * mask.strides[3]] <= kHidden)
+          --seen;
+        most = std::max(most, seen ? seen : columns);
+      }
+    return most;
   }
 
   static void runRange(void *self, int thread, int64_t begin, int64_t end) {
@@ -243,17 +296,17 @@ private:
     int64_t row = index % blocks * block;
     int64_t head = index / blocks % q().dims[1];
     int64_t batch = index / blocks / q().dims[1];
-    int kind = row + block > rows;
-    int64_t count = std::min(block, rows - row);
+    size_t number = kindOf[index % blocks];
+    const Kind &kind = kinds[number];
 
-    if (!worker.scores[kind].run(scores[kind], worker.stream.get(),
-                                 at(q(), batch, head, row),
-                                 at(k(), batch, head, 0), worker.buffer))
+    if (!worker.scores[number].run(kind.scores, worker.stream.get(),
+                                   at(q(), batch, head, row),
+                                   at(k(), batch, head, 0), worker.buffer))
       return false;
     ScoreRows part;
     part.scores = worker.buffer;
-    part.rows = count;
-    part.columns = columns;
+    part.rows = kind.rows;
+    part.columns = kind.columns;
     part.scale = call.call->scale();
     auto mask = [&](bool present, const Operand &operand, ScoreMask &mask) {
       if (present)
@@ -263,16 +316,17 @@ private:
     mask(call.has_mask_mul, call.mask_mul, part.multiplied);
     mask(call.has_mask_add, call.mask_add, part.added);
     softmax(part);
-    return worker.sums[kind].run(sums[kind], worker.stream.get(), worker.buffer,
-                                 at(v(), batch, head, 0),
-                                 at(call.result(), batch, head, row));
+    return worker.sums[number].run(kind.sums, worker.stream.get(),
+                                   worker.buffer, at(v(), batch, head, 0),
+                                   at(call.result(), batch, head, row));
   }
 
   ResolvedCall call;
   const ThreadTeam &team;
   ScoreFunction softmax;
   int64_t rows, columns, block, blocks;
-  Product scores[2], sums[2];
+  std::vector<Kind> kinds;
+  std::vector<size_t> kindOf; ///< by block
   std::vector<std::unique_ptr<Worker>> workers;
   std::atomic<bool> failed = false;
 };
@@ -281,9 +335,10 @@ private:
 
 Expected<std::unique_ptr<Task>> prepareAttention(ResolvedCall call,
                                                  OnednnContext &context,
-                                                 const ThreadTeam &team) {
+                                                 const ThreadTeam &team,
+                                                 bool ready) {
   auto task = std::make_unique<Attention>(std::move(call), team);
-  if (Status status = task->prepare(context); !status.ok())
+  if (Status status = task->prepare(context, ready); !status.ok())
     return status;
   return std::unique_ptr<Task>(std::move(task));
 }

@@ -51,7 +51,7 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
   case abi::CallKind::pool_avg:
     return preparePool(std::move(call), context);
   case abi::CallKind::attention:
-    return prepareAttention(std::move(call), context, team);
+    return prepareAttention(std::move(call), context, team, pack);
   }
   return Status::error("a library call of an unknown kind");
 }

@@ -58,7 +58,8 @@ Expected<std::unique_ptr<Task>> preparePool(ResolvedCall call,
                                             OnednnContext &context);
 Expected<std::unique_ptr<Task>> prepareAttention(ResolvedCall call,
                                                  OnednnContext &context,
-                                                 const ThreadTeam &team);
+                                                 const ThreadTeam &team,
+                                                 bool ready);
 
 } // namespace partita::runtime
 

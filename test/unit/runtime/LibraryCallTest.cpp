@@ -506,13 +506,17 @@ TEST(Attention, Plain) {
 }
 
 TEST(Attention, CausalMask) {
-  CallCase call = attentionCase(20, 20, true);
-  Tensor mask = Tensor::random({20, 20}, 5).asWeight();
-  for (int i = 0; i < 400; ++i)
-    mask.values[i] =
-        i % 20 > i / 20 ? -std::numeric_limits<float>::infinity() : 0.0f;
-  call.mask_add = mask.seenAs({2, 3, 20, 20}, {0, 0, 20, 1});
-  expectAttention(call);
+  // Of several blocks of rows, the first ones see few columns.
+  for (int64_t size : {20, 300})
+    for (float hidden : {-std::numeric_limits<float>::infinity(),
+                         std::numeric_limits<float>::lowest(), -1e4f}) {
+      CallCase call = attentionCase(size, size, true);
+      Tensor mask = Tensor::random({size, size}, 5).asWeight();
+      for (int64_t i = 0; i < size * size; ++i)
+        mask.values[i] = i % size > i / size ? hidden : 0.0f;
+      call.mask_add = mask.seenAs({2, 3, size, size}, {0, 0, size, 1});
+      expectAttention(call);
+    }
 }
 
 TEST(Attention, BothMasksAndPadding) {
