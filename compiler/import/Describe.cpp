@@ -95,10 +95,10 @@ llvm::LogicalResult import::describeOnnxModel(mlir::MLIRContext &context,
     outputs.push_back(describe(info, dims));
 
   if (json) {
-    out << llvm::json::Value(llvm::json::Object{
-               {"inputs", toJson(inputs)},
-               {"outputs", toJson(outputs)},
-               {"dims", llvm::json::Array(inputDims)}})
+    out << llvm::json::Value(
+               llvm::json::Object{{"inputs", toJson(inputs)},
+                                  {"outputs", toJson(outputs)},
+                                  {"dims", llvm::json::Array(inputDims)}})
         << "\n";
     return llvm::success();
   }

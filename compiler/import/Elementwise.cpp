@@ -170,6 +170,7 @@ const OpRow rows[] = {
     {"Abs", 1, 13, importUnary<nn::AbsOp>},
     {"Add", 1, 14, importBinary<nn::AddOp>},
     {"And", 1, 7, importBinary<nn::AndOp>},
+    {"Atan", 7, 22, importUnary<nn::AtanOp>},
     {"BitwiseAnd", 18, 18, importBinary<nn::AndOp>},
     {"BitwiseNot", 18, 18, importUnary<nn::NotOp>},
     {"BitwiseOr", 18, 18, importBinary<nn::OrOp>},

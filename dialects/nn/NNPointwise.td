@@ -74,6 +74,7 @@ def NN_ReluOp : NN_UnaryOp<"relu", "max(x, 0)", [{ scalar::relu(b, loc, x[0], ty
 def NN_SignOp : NN_UnaryOp<"sign", "-1, 0 or 1", [{ scalar::sign(b, loc, x[0], type) }]>;
 def NN_NotOp : NN_UnaryIntegerOp<"not", "bitwise (for `i1`: logical) negation", [{ scalar::bitNot(b, loc, x[0]) }]>;
 
+def NN_AtanOp : NN_UnaryFloatOp<"atan", "inverse tangent", [{ ::mlir::math::AtanOp::create(b, loc, x[0]) }]>;
 def NN_CeilOp : NN_UnaryFloatOp<"ceil", "least integer not below", [{ ::mlir::math::CeilOp::create(b, loc, x[0]) }]>;
 def NN_CosOp : NN_UnaryFloatOp<"cos", "cosine", [{ ::mlir::math::CosOp::create(b, loc, x[0]) }]>;
 def NN_ErfOp : NN_UnaryFloatOp<"erf", "error function", [{ ::mlir::math::ErfOp::create(b, loc, x[0]) }]>;

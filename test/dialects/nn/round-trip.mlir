@@ -18,6 +18,8 @@ func.func @pointwise(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>, %i: tensor<2x3xi6
   %3 = nn.sign %x : tensor<2x3xf32>
   // CHECK: nn.not %{{.*}} : tensor<2x3xi1>
   %4 = nn.not %p : tensor<2x3xi1>
+  // CHECK: nn.atan
+  %atan = nn.atan %x : tensor<2x3xf32>
   // CHECK: nn.ceil
   %5 = nn.ceil %x : tensor<2x3xf32>
   // CHECK: nn.cos
