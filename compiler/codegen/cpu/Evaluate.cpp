@@ -95,7 +95,9 @@ Value Evaluator::read(OpBuilder &b, Value value, Leaf leaf,
     if (size != 1)
       kept.push_back(index);
   auto leafType = cast<RankedTensorType>(leaf.tensor.getType());
-  bool linear = depth == 0;
+  // linalg wants an operand to reach to where reading begins, even where there
+  // is nothing to read.
+  bool linear = depth == 0 && !llvm::is_contained(sizes, 0);
   for (auto [index, size] : llvm::zip_equal(kept, leafType.getShape())) {
     linear &=
         index.expr && isLinear(index.expr) && !hasNegativeFactor(index.expr);
