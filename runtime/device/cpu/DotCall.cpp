@@ -235,27 +235,8 @@ private:
   }
 
   /// Batches that the library cannot describe: one product after another.
-  class Loop final : public Task {
-  public:
-    std::vector<std::unique_ptr<Task>> tasks;
-    bool run() override {
-      return std::all_of(tasks.begin(), tasks.end(),
-                         [](auto &task) { return task->run(); });
-    }
-    size_t scratchBytes() const override {
-      size_t most = 0;
-      for (const auto &task : tasks)
-        most = std::max(most, task->scratchBytes());
-      return most;
-    }
-    void useScratch(uint8_t *data) override {
-      for (auto &task : tasks)
-        task->useScratch(data);
-    }
-  };
-
   Expected<std::unique_ptr<Task>> makeLoop() {
-    auto loop = std::make_unique<Loop>();
+    auto loop = std::make_unique<TaskSequence>();
     for (int64_t i = 0; i < result().dims[0]; ++i) {
       Dot one(call, context, pack);
       for (Operand *operand : one.allOperands()) {

@@ -205,26 +205,6 @@ bool isReference(const OwnedPrimitiveDesc &desc) {
 
 namespace {
 
-/// One task after another.
-class Sequence final : public Task {
-public:
-  std::vector<std::unique_ptr<Task>> tasks;
-  bool run() override {
-    return std::all_of(tasks.begin(), tasks.end(),
-                       [](auto &task) { return task->run(); });
-  }
-  size_t scratchBytes() const override {
-    size_t most = 0;
-    for (const auto &task : tasks)
-      most = std::max(most, task->scratchBytes());
-    return most;
-  }
-  void useScratch(uint8_t *data) override {
-    for (auto &task : tasks)
-      task->useScratch(data);
-  }
-};
-
 /// A post-op as a primitive of its own, in place on the result.
 Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
                                           const PostOperation &post,
@@ -289,7 +269,7 @@ fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
     auto first = make(fused, slow);
     if (!first || slow)
       continue;
-    auto sequence = std::make_unique<Sequence>();
+    auto sequence = std::make_unique<TaskSequence>();
     sequence->tasks.push_back(std::move(*first));
     for (size_t i = count; i < post_ops.size(); ++i) {
       auto next = makeAlone(context, post_ops[i], result, describe);

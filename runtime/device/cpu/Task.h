@@ -8,8 +8,11 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CPU_TASK_H
 #define PARTITA_RUNTIME_DEVICE_CPU_TASK_H
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace partita::runtime {
 
@@ -24,6 +27,26 @@ public:
   virtual size_t scratchBytes() const { return 0; }
   /// Called once before the first `run`, and again whenever the scratch moves.
   virtual void useScratch(uint8_t *) {}
+};
+
+/// One task after another.
+class TaskSequence final : public Task {
+public:
+  std::vector<std::unique_ptr<Task>> tasks;
+  bool run() override {
+    return std::all_of(tasks.begin(), tasks.end(),
+                       [](auto &task) { return task->run(); });
+  }
+  size_t scratchBytes() const override {
+    size_t most = 0;
+    for (const auto &task : tasks)
+      most = std::max(most, task->scratchBytes());
+    return most;
+  }
+  void useScratch(uint8_t *data) override {
+    for (auto &task : tasks)
+      task->useScratch(data);
+  }
 };
 
 } // namespace partita::runtime
