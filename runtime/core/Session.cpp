@@ -11,6 +11,7 @@
 #include "runtime/core/Artifact.h"
 #include "runtime/core/Elements.h"
 #include "runtime/core/Executor.h"
+#include "runtime/core/StepScope.h"
 
 #include <atomic>
 #include <mutex>
@@ -275,6 +276,7 @@ Status Session::run(const StepBinding &binding) {
                          impl->failure.message());
   if (Status status = impl->checkBinding(binding); !status.ok())
     return status;
+  StepScope scope;
   if (impl->workers.size() == 1) {
     FlushDenormals flush;
     if (Status status = impl->workers[0].executor->run(binding); !status.ok())

@@ -50,6 +50,7 @@ class OnnxRuntime:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
+        options.log_severity_level = 3
         self.session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self.inputs = random_inputs(self.session)
 
@@ -79,7 +80,7 @@ class OpenVino:
 class Partita:
     def __init__(self, model, threads, inputs, work):
         self.artifact, self.threads = work / "model.partita", threads
-        flags = [f for name, size in DIMS.items() for f in ("--dim", f"{name}={size}")] if self.symbolic(model) else []
+        flags = [f for name in self.symbolic(model) for f in ("--dim", f"{name}={DIMS[name]}")]
         start = time.perf_counter()
         subprocess.run([BIN / "partita-compile", model, "--quiet", "-o", self.artifact, *flags], check=True)
         self.compile_seconds = time.perf_counter() - start

@@ -52,7 +52,10 @@ def check(work):
         compile_model(MODEL, again, "--dim", "batch=3", "--partition", split)
         if auto.read_bytes() != again.read_bytes():
             raise Failure(f"{devices} devices: the partition file that the compiler wrote gives another artifact:\n{split.read_text()}")
-        for report in json.loads(run_artifact(auto, "--benchmark", "--runs", "3", "--warmup", "1", "--no-pin", "--json"))["memory"]:
+        measured = json.loads(run_artifact(auto, "--benchmark", "--runs", "3", "--warmup", "1", "--no-pin", "--json"))
+        if measured["heap_allocations"]:
+            raise Failure(f"{devices} devices: {measured['heap_allocations']} allocations from the heap in three steps")
+        for report in measured["memory"]:
             if report["arena_touched_bytes"] != report["arena_bytes"]:
                 raise Failure(f"{devices} devices: planned {report['arena_bytes']} bytes of arena, used {report['arena_touched_bytes']}")
 

@@ -10,6 +10,8 @@
 #include "Format.h"
 #include "Progress.h"
 
+#include "runtime/heap/StepHeap.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -31,6 +33,7 @@ struct Measurement {
   std::vector<double> wall; ///< nanoseconds, by run
   std::vector<double> busy; ///< of all devices together, by run
   std::vector<DeviceMemory> memory;
+  double heap = 0; ///< allocations from the heap in all measured steps
 };
 
 struct Result {
@@ -85,6 +88,8 @@ Measurement measure(Context &context, Feed &feed) {
     // Steps begin together, or a process would fill its pipeline while others
     // still drain theirs and the times would not be those of a step.
     context.team.barrier();
+    if (i == options.warmup)
+      result.heap = -double(runtime::stepHeapCounts().heap);
     auto begin = std::chrono::steady_clock::now();
     Status status = context.session->run(binding);
     std::chrono::duration<double, std::nano> wall =
@@ -98,10 +103,12 @@ Measurement measure(Context &context, Feed &feed) {
     result.wall.push_back(wall.count());
     result.busy.push_back(std::accumulate(busy.begin(), busy.end(), 0.0));
   }
+  result.heap += double(runtime::stepHeapCounts().heap);
   if (context.profile)
     context.profile->add(context.session->profile(), 0);
   context.team.max(result.wall);
   context.team.sum(result.busy);
+  context.team.sum({&result.heap, 1});
   result.memory = measureMemory(context, binding);
   return result;
 }
@@ -141,6 +148,7 @@ void printJson(const Model &model, const Result &result,
       {"bubble_measured", result.bubble},
       {"bubble_predicted", model.plan->bubble()},
       {"predicted_ms", double(model.plan->step_ns()) / 1e6},
+      {"heap_allocations", int64_t(measurement.heap)},
       {"memory", nlohmann::ordered_json::array()}};
   for (size_t d = 0; d < measurement.memory.size(); ++d) {
     const DeviceMemory &memory = measurement.memory[d];
@@ -173,8 +181,10 @@ void printText(const Model &model, const Result &result,
               timeText(double(model.plan->step_ns())).c_str());
   std::printf("samples  %s a second\n",
               numberText(result.samplesPerSecond).c_str());
-  std::printf("bubble   measured %.3f   predicted %.3f\n\n", result.bubble,
+  std::printf("bubble   measured %.3f   predicted %.3f\n", result.bubble,
               model.plan->bubble());
+  std::printf("heap     %lld allocations in the measured steps\n\n",
+              static_cast<long long>(measurement.heap));
   Table table({"device", "arena planned", "arena used", "constants",
                "packed weights", "workspace", "mapped weights"},
               {false, true, true, true, true, true, true});

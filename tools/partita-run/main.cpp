@@ -10,6 +10,7 @@
 #include "Run.h"
 #include "TestData.h"
 
+#include "runtime/heap/StepHeap.h"
 #include "runtime/io/TensorFiles.h"
 
 #include <cstdio>
@@ -131,5 +132,9 @@ int runProgram(const Options &options) {
 int main(int argc, char **argv) {
   Options options;
   int status = parseOptions(argc, argv, options);
-  return status >= 0 ? status : runProgram(options);
+  if (status >= 0)
+    return status;
+  // Refused: steps allocate from the heap, and --benchmark says so.
+  (void)runtime::reserveStepHeap();
+  return runProgram(options);
 }
