@@ -101,12 +101,15 @@ public:
       kernelTables.push_back(abi::CreateKernel(b, b.CreateString(name)));
     if (hasFailed)
       return failure();
+    flatbuffers::Offset<flatbuffers::String> machine;
+    if (model.getMachine())
+      machine = string(*model.getMachine());
     auto plan = abi::CreatePlan(
         b, string(model.getModel()), string(model.getStrategy()),
         string(model.getSchedule()), model.getMicroBatches(), inputs, outputs,
         bound, stageTables, b.CreateVector(deviceTables), channelTables,
         weightTables, b.CreateVector(kernelTables), model.getStepNs(),
-        model.getBubble().convertToDouble());
+        model.getBubble().convertToDouble(), machine, model.getThreads());
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }
@@ -207,7 +210,8 @@ private:
           b, kernelIndex(kernel.getName()), b.CreateVector(operands),
           dispatch.getOutputs().size(), kernel.getExtent(), kernel.getGrain());
       return instruction(abi::Work::Dispatch, work.Union(), dispatch.getLabel(),
-                         dispatch.getFlops(), dispatch.getBytes());
+                         dispatch.getFlops(), dispatch.getBytes(),
+                         dispatch.getPredictedNs());
     }
     if (auto copy = dyn_cast<plan::CopyOp>(op)) {
       auto work = abi::CreateCopy(b, slotOf.lookup(copy.getSource()),
@@ -215,17 +219,19 @@ private:
       int64_t bytes = plan::getByteSize(
           cast<plan::SlotType>(copy.getSource().getType()).getTensor());
       return instruction(abi::Work::Copy, work.Union(), copy.getLabel(), 0,
-                         2 * bytes);
+                         2 * bytes, copy.getPredictedNs());
     }
     auto call = cast<plan::CallOp>(op);
     return instruction(abi::Work::LibraryCall, writeCall(call).Union(),
-                       call.getLabel(), call.getFlops(), call.getBytes());
+                       call.getLabel(), call.getFlops(), call.getBytes(),
+                       call.getPredictedNs());
   }
 
   flatbuffers::Offset<abi::Instruction>
   instruction(abi::Work kind, flatbuffers::Offset<void> work, StringRef label,
-              int64_t flops, int64_t bytes) {
-    return abi::CreateInstruction(b, kind, work, string(label), flops, bytes);
+              int64_t flops, int64_t bytes, int64_t predictedNs) {
+    return abi::CreateInstruction(b, kind, work, string(label), flops, bytes,
+                                  predictedNs);
   }
 
   int kernelIndex(StringRef name) {

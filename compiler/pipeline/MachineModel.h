@@ -16,6 +16,8 @@ namespace partita::pipeline {
 /// Only ratios matter for the balance. The defaults are those of one core with
 /// AVX-512 at about 3 GHz.
 struct MachineModel {
+  std::string cpu;     ///< name of the processor; empty: one in general
+  int64_t threads = 0; ///< cores a device; 0: any
   double contractionFlops = 150e9; ///< a second: dot, conv
   double attentionFlops = 90e9;
   double pointwiseFlops = 8e9;

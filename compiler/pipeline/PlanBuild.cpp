@@ -173,7 +173,9 @@ private:
     std::replace(order.begin(), order.end(), '_', '-');
     plan::ModelOp::create(
         builder, module.getLoc(), name, strategy, order, problem.microBatches,
-        static_cast<int64_t>(schedule.stepNs), APFloat(schedule.bubble));
+        static_cast<int64_t>(schedule.stepNs), APFloat(schedule.bubble),
+        machine.cpu.empty() ? StringAttr() : builder.getStringAttr(machine.cpu),
+        machine.threads);
   }
 
   void writePort(plan::PortKind kind, DictionaryAttr attributes,
@@ -374,7 +376,8 @@ private:
     Attribute lowered = cluster.getLoweringAttr();
     if (auto kernel = dyn_cast<plan::KernelAttr>(lowered)) {
       plan::DispatchOp::create(builder, loc, kernel, inputs, outputs,
-                               work.label, work.flops, work.bytes);
+                               work.label, work.flops, work.bytes,
+                               static_cast<int64_t>(work.ns));
       return;
     }
     auto call = cast<plan::CallAttr>(lowered);
@@ -386,11 +389,11 @@ private:
       if (placement.isInPlace(work.inputs[operand], work.outputs[0]))
         continue;
       plan::CopyOp::create(builder, loc, inputs[operand], outputs[0],
-                           work.label);
+                           work.label, 0);
       inputs[operand] = outputs[0];
     }
     plan::CallOp::create(builder, loc, call, inputs, outputs, work.label,
-                         work.flops, work.bytes);
+                         work.flops, work.bytes, static_cast<int64_t>(work.ns));
   }
 
   void makeStep(int64_t d, const ScheduleStep &step,

@@ -50,12 +50,16 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     Constraints:
     * (C1) `micro_batches` is at least 1.
 
+    `machine` names the processor for which times were predicted, with `threads` a
+    device; without them they are those of a processor in general.
+
     ```mlir
     plan.model "mnist" strategy "pipelined" schedule "fill-drain" micro_batches 4 step_ns 81000 bubble 2.5e-01
     ```
   }];
   let arguments = (ins StrAttr:$model, StrAttr:$strategy, StrAttr:$schedule,
-    I64Attr:$micro_batches, I64Attr:$step_ns, F64Attr:$bubble);
+    I64Attr:$micro_batches, I64Attr:$step_ns, F64Attr:$bubble, OptionalAttr<StrAttr>:$machine,
+    DefaultValuedAttr<I64Attr, "0">:$threads);
   let assemblyFormat = [{
     $model `strategy` $strategy `schedule` $schedule `micro_batches` $micro_batches
     `step_ns` $step_ns `bubble` $bubble attr-dict
@@ -205,7 +209,8 @@ class Plan_Instruction<string mnemonic, list<Trait> traits = []>
 def Plan_DispatchOp : Plan_Instruction<"dispatch", [AttrSizedOperandSegments]> {
   let summary = "a compiled kernel on slots";
   let arguments = (ins Plan_KernelAttr:$kernel, Variadic<Plan_SlotType>:$inputs,
-    Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes);
+    Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes,
+    DefaultValuedAttr<I64Attr, "0">:$predicted_ns);
   let assemblyFormat = [{
     $kernel `(` $inputs `)` `->` `(` $outputs `)` `label` $label `flops` $flops `bytes` $bytes
     attr-dict `:` functional-type($inputs, $outputs)
@@ -222,7 +227,8 @@ def Plan_CallOp : Plan_Instruction<"call", [AttrSizedOperandSegments]> {
     * (C2) every view stays within the bytes of its slot.
   }];
   let arguments = (ins Plan_CallAttr:$call, Variadic<Plan_SlotType>:$inputs,
-    Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes);
+    Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes,
+    DefaultValuedAttr<I64Attr, "0">:$predicted_ns);
   let assemblyFormat = [{
     $call `(` $inputs `)` `->` `(` $outputs `)` `label` $label `flops` $flops `bytes` $bytes
     attr-dict `:` functional-type($inputs, $outputs)
@@ -236,7 +242,8 @@ def Plan_CopyOp : Plan_Instruction<"copy"> {
     Constraints:
     * (C1) both slots have the same number of bytes.
   }];
-  let arguments = (ins Plan_SlotType:$source, Plan_SlotType:$destination, StrAttr:$label);
+  let arguments = (ins Plan_SlotType:$source, Plan_SlotType:$destination, StrAttr:$label,
+    DefaultValuedAttr<I64Attr, "0">:$predicted_ns);
   let assemblyFormat = "$source `to` $destination `label` $label attr-dict `:` type($source) `,` type($destination)";
   let hasVerifier = 1;
 }

@@ -8,6 +8,7 @@
 #include "Benchmark.h"
 
 #include "Format.h"
+#include "ProfileTable.h"
 #include "Progress.h"
 
 #include "runtime/heap/StepHeap.h"
@@ -19,6 +20,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 namespace partita::run {
 
@@ -100,13 +102,18 @@ Measurement measure(Context &context, Feed &feed) {
     if (i < options.warmup)
       continue;
     const std::vector<int64_t> &busy = context.session->busyNs();
+    // A trace shows the last step, the table medians of all.
+    if (context.profile &&
+        (options.profileTable || i + 1 == options.warmup + options.runs))
+      context.profile->add(context.session->profile(), i - options.warmup);
     result.wall.push_back(wall.count());
     result.busy.push_back(std::accumulate(busy.begin(), busy.end(), 0.0));
   }
   result.heap += double(runtime::stepHeapCounts().heap);
-  if (context.profile)
-    context.profile->add(context.session->profile(), 0);
   context.team.max(result.wall);
+  if (context.profile)
+    for (double wall : result.wall)
+      context.profile->addStep(wall);
   context.team.sum(result.busy);
   context.team.sum({&result.heap, 1});
   result.memory = measureMemory(context, binding);
@@ -134,7 +141,7 @@ Result evaluate(const Model &model, const Measurement &measurement) {
 }
 
 void printJson(const Model &model, const Result &result,
-               const Measurement &measurement) {
+               const Measurement &measurement, const ProfileTable *profile) {
   nlohmann::ordered_json json = {
       {"artifact", model.file},
       {"devices", model.devices},
@@ -160,6 +167,8 @@ void printJson(const Model &model, const Result &result,
                               {"workspace_bytes", memory.workspace},
                               {"mapped_bytes", memory.mapped}});
   }
+  if (profile)
+    json["profile"] = profile->json(model);
   std::printf("%s\n", json.dump(-1, ' ', false,
                                 nlohmann::json::error_handler_t::replace)
                           .c_str());
@@ -216,13 +225,21 @@ int runBenchmark(Context &context, const InputTensors &inputs) {
   if (!context.team.allWell(feed.status()))
     return 1;
   Measurement measurement = measure(context, *feed);
+  std::optional<ProfileTable> profile;
+  if (context.options.profileTable) {
+    std::vector<Profile::Event> events = context.profile->gather(context.team);
+    if (context.team.root())
+      profile.emplace(model, events, context.profile->stepNs());
+  }
   if (!context.team.root())
     return 0;
   Result result = evaluate(model, measurement);
   if (context.options.json)
-    printJson(model, result, measurement);
+    printJson(model, result, measurement, profile ? &*profile : nullptr);
   else
     printText(model, result, measurement, context.options.warmup);
+  if (!context.options.json && profile)
+    std::fputs(("\n" + profile->text(model)).c_str(), stdout);
   return 0;
 }
 

@@ -154,8 +154,13 @@ int parseOptions(int argc, char **argv, Options &options) {
                  "Write a trace for Perfetto or chrome://tracing")
       ->group(looking)
       ->type_name("FILE.json");
+  app.add_flag("--profile-table", options.profileTable,
+               "Print where the time of a step goes: by device, by unit and "
+               "by instruction, with GFLOP/s, GB/s and what was predicted")
+      ->group(looking);
   app.add_flag("--json", options.json,
-               "Print --plan or --benchmark as one JSON object")
+               "Print --plan or --benchmark (with --profile-table) as one JSON "
+               "object")
       ->group(looking);
   app.add_flag("--verify-weights", options.verifyWeights,
                "Read all weights and check their hashes first")

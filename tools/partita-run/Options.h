@@ -31,8 +31,11 @@ struct Options {
   int runs = 20;
   bool json = false;
   std::string profile;
+  bool profileTable = false;
   bool plan = false;
   bool verifyWeights = false;
+
+  bool wantsProfile() const { return !profile.empty() || profileTable; }
 };
 
 /// Fills `options`. Returns -1 to go on, otherwise the exit status: 0 after

@@ -121,24 +121,12 @@ private:
       json["name"] = label;
     const int64_t duration = event.end_ns - event.begin_ns;
     args["unit"] = name;
-    args["kind"] = kindOf(*instruction);
+    args["kind"] = kindOf(model, *instruction);
+    args["predicted_us"] = double(instruction->duration_ns()) / 1e3;
     args["flops"] = instruction->flops();
     args["GFLOP/s"] = rate(instruction->flops(), duration);
     args["bytes"] = instruction->bytes();
     args["GB/s"] = rate(instruction->bytes(), duration);
-  }
-
-  std::string kindOf(const abi::Instruction &instruction) const {
-    if (const abi::LibraryCall *call = instruction.work_as_LibraryCall())
-      return abi::EnumNameCallKind(call->kind());
-    if (const abi::Dispatch *dispatch = instruction.work_as_Dispatch())
-      return dispatch->kernel() >= 0 &&
-                     dispatch->kernel() < runtime::length(model.plan->kernels())
-                 ? runtime::text(model.plan->kernels()
-                                     ->Get(unsigned(dispatch->kernel()))
-                                     ->name())
-                 : "kernel";
-    return "copy";
   }
 
   void describeTransfer(const abi::Step &step, int micro_batch, Json &json,
@@ -187,6 +175,19 @@ private:
 constexpr int64_t kSameClock = 1000000000;
 
 } // namespace
+
+std::string kindOf(const Model &model, const abi::Instruction &instruction) {
+  if (const abi::LibraryCall *call = instruction.work_as_LibraryCall())
+    return abi::EnumNameCallKind(call->kind());
+  if (const abi::Dispatch *dispatch = instruction.work_as_Dispatch())
+    return dispatch->kernel() >= 0 &&
+                   dispatch->kernel() < runtime::length(model.plan->kernels())
+               ? runtime::text(model.plan->kernels()
+                                   ->Get(unsigned(dispatch->kernel()))
+                                   ->name())
+               : "kernel";
+  return "copy";
+}
 
 void Profile::add(const std::vector<runtime::ProfileEvent> &added, int step) {
   for (const runtime::ProfileEvent &event : added)
@@ -242,8 +243,7 @@ std::string traceText(const Model &model, std::vector<Profile::Event> events) {
   return text + "\n]}\n";
 }
 
-Status Profile::write(const std::string &path, const Model &model,
-                      Team &team) const {
+std::vector<Profile::Event> Profile::gather(Team &team) const {
   // The clock's value follows a barrier, so that it means the same moment
   // everywhere.
   team.barrier();
@@ -256,9 +256,9 @@ Status Profile::write(const std::string &path, const Model &model,
     std::memcpy(mine.data() + sizeof now, events.data(),
                 events.size() * sizeof(Event));
   std::vector<std::vector<uint8_t>> parts = team.gather(mine);
-  if (!team.root())
-    return Status();
   std::vector<Event> all;
+  if (!team.root())
+    return all;
   for (const std::vector<uint8_t> &part : parts) {
     int64_t clock = 0;
     std::memcpy(&clock, part.data(), sizeof clock);
@@ -274,11 +274,16 @@ Status Profile::write(const std::string &path, const Model &model,
       all.push_back(item);
     }
   }
+  return all;
+}
+
+Status writeTrace(const std::string &path, const Model &model,
+                  std::vector<Profile::Event> events) {
   runtime::Expected<std::unique_ptr<runtime::PendingFile>> file =
       runtime::PendingFile::create(path);
   if (!file)
     return file.status();
-  if (Status status = (*file)->write(traceText(model, std::move(all)));
+  if (Status status = (*file)->write(traceText(model, std::move(events)));
       !status.ok())
     return status;
   return (*file)->commit();

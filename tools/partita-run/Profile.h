@@ -27,19 +27,29 @@ public:
   /// Adds the events of a step of this process.
   void add(const std::vector<runtime::ProfileEvent> &events, int step);
 
-  /// Brings all processes' events to process 0, which writes the file (beside
-  /// `path`, then renamed).
-  runtime::Status write(const std::string &path, const Model &model,
-                        Team &team) const;
+  /// Notes how long that step took for its caller.
+  void addStep(double ns) { steps.push_back(ns); }
 
   struct Event {
     runtime::ProfileEvent event;
     int run; ///< which step of the samples it belongs to
   };
 
+  /// Brings all processes' events to process 0, on its clock; empty elsewhere.
+  std::vector<Event> gather(Team &team) const;
+  const std::vector<double> &stepNs() const { return steps; }
+
 private:
   std::vector<Event> events;
+  std::vector<double> steps;
 };
+
+/// Writes the trace beside `path`, then renames it.
+runtime::Status writeTrace(const std::string &path, const Model &model,
+                           std::vector<Profile::Event> events);
+
+/// The library call's name, or the kernel's.
+std::string kindOf(const Model &model, const abi::Instruction &instruction);
 
 /// The trace as text.
 std::string traceText(const Model &model, std::vector<Profile::Event> events);

@@ -14,6 +14,7 @@
 #include "runtime/io/TensorFiles.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <sched.h>
 #include <thread>
@@ -77,7 +78,7 @@ Expected<std::unique_ptr<Session>> loadSession(const Options &options,
   session.max_cpu_level = options.cpuLevel;
   session.timeout_s = options.timeout;
   session.device = team.device();
-  session.profile = !options.profile.empty();
+  session.profile = options.wantsProfile();
   session.measure_arena = measure;
   Expected<std::shared_ptr<runtime::Communicator>> communicator =
       team.communicator(model, options.timeout);
@@ -102,11 +103,16 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
   for (int64_t step = 0; step < feed->steps(); ++step) {
     feed->fill(step, binding);
     collector->bind(binding);
+    auto begin = std::chrono::steady_clock::now();
     if (Status status = context.session->run(binding); !status.ok())
       context.team.fail(status);
+    std::chrono::duration<double, std::nano> wall =
+        std::chrono::steady_clock::now() - begin;
     collector->take(step, binding.micro_batches);
-    if (context.profile)
+    if (context.profile) {
       context.profile->add(context.session->profile(), int(step));
+      context.profile->addStep(wall.count());
+    }
     progress.update(step + 1);
   }
   context.team.gatherOutputs(context.model, collector->results());

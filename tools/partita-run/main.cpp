@@ -7,6 +7,7 @@
 
 #include "Benchmark.h"
 #include "PlanTable.h"
+#include "ProfileTable.h"
 #include "Run.h"
 #include "TestData.h"
 
@@ -84,14 +85,21 @@ int runMode(const Options &options, const Model &model, Team &team) {
     return 1;
   Profile profile;
   Context context{options, model, team, std::move(*session),
-                  options.profile.empty() ? nullptr : &profile};
+                  options.wantsProfile() ? &profile : nullptr};
   int result = options.benchmark          ? runBenchmark(context, *inputs)
                : options.testData.empty() ? runOnce(context, *inputs)
                                           : runTestData(context);
-  if (result == 0 && context.profile &&
-      !team.allWell(profile.write(options.profile, model, team)))
-    return 1;
-  return result;
+  if (result != 0 || !context.profile)
+    return result;
+  std::vector<Profile::Event> events = profile.gather(team);
+  if (options.profileTable && !options.benchmark && team.root())
+    std::fputs(
+        ProfileTable(model, events, profile.stepNs()).text(model).c_str(),
+        stdout);
+  Status written;
+  if (!options.profile.empty() && team.root())
+    written = writeTrace(options.profile, model, std::move(events));
+  return team.allWell(written) ? 0 : 1;
 }
 
 int runProgram(const Options &options) {

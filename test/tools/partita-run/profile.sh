@@ -18,6 +18,18 @@ if command -v python3 >/dev/null; then
   python3 -m json.tool "$OUT/trace.json" >/dev/null || fail "not JSON"
 fi
 run 0 "$RUN" "$ART/two.partita" --benchmark --runs 3 --profile "$OUT/b.json"
+
+run 0 "$RUN" "$ART/two.partita" --benchmark --runs 3 --profile-table
+for text in "medians of 3 steps" "covered" "predicted" "/layer1/MatMul"; do
+  says stdout "$text"
+done
+run 0 "$RUN" "$ART/two.partita" -i "$ART/more.npy" --profile-table
+says stdout "medians of"
+run 0 "$RUN" "$ART/two.partita" --benchmark --runs 3 --profile-table --json
+for key in covered gflops gbytes predicted_us; do
+  says stdout "\"$key\":"
+done
+
 refuses "there is no folder" \
   "$RUN" "$ART/two.partita" -i "$ART/x.npy" --profile "$OUT/no/trace.json"
 
