@@ -74,7 +74,7 @@ FailureOr<Value> combineAll(NodeImport &n,
   if (failed(shape))
     return failure();
   Value all = n.broadcastTo(n.input(0), *shape);
-  for (Value input : n.inputs.drop_front())
+  for (Value input : ArrayRef(n.inputs).drop_front())
     all = combine(all, n.broadcastTo(input, *shape));
   if (!all)
     return failure();

@@ -50,19 +50,51 @@ StringRef GraphImport::getInputName(BlockArgument argument) {
 
 Value GraphImport::materialize(const onnx::TensorProto &tensor, StringRef name,
                                Location loc) {
-  return weights.materialize(b, tensor, name, loc);
+  return call && call->scope->outer
+             ? materializeInBody(tensor, name, loc, *call->scope)
+             : weights.materialize(b, tensor, name, loc);
 }
 
-Value GraphImport::lookup(Scope &scope, StringRef name, Location loc) {
-  auto it = scope.values.find(name);
-  if (it != scope.values.end())
-    return it->second;
-  auto initializer = initializers.find(name);
-  if (scope.depth == 0 && initializer != initializers.end()) {
-    Value value = weights.materialize(b, *initializer->second, name,
+Value GraphImport::materializeInBody(const onnx::TensorProto &tensor,
+                                     StringRef name, Location loc,
+                                     const Scope &scope) {
+  // In a function the node may be a copy, which does not stay where it is.
+  bool isLasting = !scope.attributes;
+  if (isLasting)
+    if (Value known = bodyWeights.lookup(&tensor))
+      return known;
+  Value value = weights.materialize(b, tensor, name, loc);
+  if (isLasting && value && value.getDefiningOp<nn::ParameterOp>())
+    bodyWeights[&tensor] = value;
+  return value;
+}
+
+const ModelValue *GraphImport::find(Scope &scope, StringRef name) {
+  for (Scope *s = &scope; s; s = s->outer)
+    if (auto it = s->values.find(name); it != s->values.end())
+      return &it->second;
+  return nullptr;
+}
+
+GraphImport::Scope &GraphImport::getOutermost(Scope &scope) {
+  Scope *outermost = &scope;
+  while (outermost->outer)
+    outermost = outermost->outer;
+  return *outermost;
+}
+
+bool GraphImport::hasInitializer(Scope &scope, StringRef name) {
+  return getOutermost(scope).depth == 0 && initializers.contains(name);
+}
+
+ModelValue GraphImport::lookup(Scope &scope, StringRef name, Location loc) {
+  if (const ModelValue *known = find(scope, name))
+    return *known;
+  if (hasInitializer(scope, name)) {
+    Value value = weights.materialize(b, *initializers.lookup(name), name,
                                       getNodeLoc(module.getContext(), name));
     if (value)
-      scope.values[name] = value;
+      getOutermost(scope).values[name] = value;
     return value;
   }
   emitError(loc) << "reads '" << name
@@ -121,12 +153,12 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
     marker.stage = stage;
   llvm::scope_exit restore([&] { marker.stage = outerStage; });
 
-  SmallVector<Value> inputs;
+  SmallVector<ModelValue> inputs;
   for (const std::string &name : node.input()) {
     bool omitted = name.empty();
-    if (auto it = scope.values.find(name); it != scope.values.end())
-      omitted = !it->second; // an input that the call of a function omits
-    inputs.push_back(omitted ? Value() : lookup(scope, name, loc));
+    if (const ModelValue *known = find(scope, name))
+      omitted = !*known; // an input that the call of a function omits
+    inputs.push_back(omitted ? ModelValue() : lookup(scope, name, loc));
     if (!omitted && !inputs.back())
       return failure();
   }
@@ -153,59 +185,112 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
 
 /// A few numbers among constants take part in computing a shape or an
 /// attribute, such as the scales of a Resize: they fold.
-void GraphImport::foldSmallWeights(MutableArrayRef<Value> inputs) {
+void GraphImport::foldSmallWeights(MutableArrayRef<ModelValue> inputs) {
   constexpr int64_t maxElements = 64;
   bool hasConstant = false;
-  SmallVector<Value *> small;
-  for (Value &input : inputs) {
-    Operation *op = input ? input.getDefiningOp() : nullptr;
+  SmallVector<ModelValue *> small;
+  for (ModelValue &input : inputs) {
+    Value tensor = input.tensor();
+    Operation *op = tensor ? tensor.getDefiningOp() : nullptr;
     if (isa_and_present<nn::ConstantOp>(op))
       hasConstant = true;
     else if (isa_and_present<nn::ParameterOp>(op) &&
-             NodeImport::typeOf(input).getNumElements() <= maxElements)
+             NodeImport::typeOf(tensor).getNumElements() <= maxElements)
       small.push_back(&input);
     else if (input)
       return;
   }
   if (!hasConstant)
     return;
-  for (Value *input : small) {
-    auto parameter = input->getDefiningOp<nn::ParameterOp>();
+  for (ModelValue *input : small) {
+    auto parameter = input->tensor().getDefiningOp<nn::ParameterOp>();
     if (DenseElementsAttr elements = weights.read(parameter.getWeight()))
-      *input = nn::ConstantOp::create(b, input->getLoc(), input->getType(),
-                                      elements);
+      *input = Value(nn::ConstantOp::create(b, parameter.getLoc(),
+                                            parameter.getType(), elements));
   }
 }
 
 LogicalResult GraphImport::importByTable(const onnx::NodeProto &node,
                                          const OpImport &op, int64_t opset,
-                                         ArrayRef<Value> inputs, Location loc,
-                                         Scope &scope) {
+                                         ArrayRef<ModelValue> inputs,
+                                         Location loc, Scope &scope) {
   if (failed(checkNode(node, *op.schema, inputs, loc)))
     return failure();
-  SmallVector<Value> operands(inputs);
+  SmallVector<ModelValue> operands(inputs);
   foldSmallWeights(operands);
   NodeImport import(node, opset, operands, loc, b, *this);
+  std::optional<Call> outerCall = call;
+  llvm::scope_exit restore([&] { call = outerCall; });
+  call.emplace(Call{&node, loc, &scope});
   if (failed(op.function(import)))
     return failure();
-  return bindResults(node, import.results, loc, scope);
+  bindResults(node, import.results, scope);
+  return success();
 }
 
-LogicalResult GraphImport::bindResults(const onnx::NodeProto &node,
-                                       ArrayRef<Value> results, Location loc,
-                                       Scope &scope) {
-  for (auto [i, name] : enumerate(node.output())) {
-    if (name.empty() || i >= results.size() || !results[i])
-      continue;
-    scope.values[name] = results[i];
+void GraphImport::bindResults(const onnx::NodeProto &node,
+                              ArrayRef<ModelValue> results, Scope &scope) {
+  for (auto [i, name] : enumerate(node.output()))
+    if (!name.empty() && i < results.size() && results[i])
+      scope.values[name] = results[i];
+}
+
+FailureOr<SmallVector<ModelValue>>
+GraphImport::importBody(const onnx::GraphProto &body,
+                        ArrayRef<ModelValue> arguments, StringRef part) {
+  Call at = *call;
+  if (at.scope->depth >= 32)
+    return emitError(at.loc)
+           << at.node->op_type() << ": graphs are nested more than 32 deep";
+  if (static_cast<int>(arguments.size()) != body.input_size())
+    return emitError(at.loc)
+           << at.node->op_type() << ": its graph '" << body.name() << "' has "
+           << body.input_size() << " inputs, and " << arguments.size()
+           << " are given";
+  Scope scope;
+  scope.outer = at.scope;
+  scope.depth = at.scope->depth + 1;
+  scope.opsets = at.scope->opsets;
+  scope.attributes = at.scope->attributes;
+  scope.location = at.scope->location;
+  scope.prefix = at.scope->prefix + getNodeDisplayName(*at.node) + "/";
+  if (!part.empty())
+    scope.prefix += (part + "/").str();
+
+  llvm::StringSet<> available;
+  for (auto [input, argument] : zip_equal(body.input(), arguments)) {
+    scope.values[input.name()] = argument;
+    available.insert(input.name());
   }
-  return success();
+  for (const onnx::TensorProto &tensor : body.initializer()) {
+    Value value = materializeInBody(tensor, tensor.name(), at.loc, scope);
+    if (!value)
+      return failure();
+    scope.values.try_emplace(tensor.name(), value);
+    available.insert(tensor.name());
+  }
+  FailureOr<NodeList> sorted =
+      sortNodes(body.node(), available, at.loc, [&](StringRef name) {
+        return find(*at.scope, name) || hasInitializer(*at.scope, name);
+      });
+  if (failed(sorted))
+    return failure();
+  for (const onnx::NodeProto *node : *sorted)
+    if (failed(importNode(*node, scope)))
+      return failure();
+  SmallVector<ModelValue> results;
+  for (const onnx::ValueInfoProto &output : body.output()) {
+    results.push_back(lookup(scope, output.name(), at.loc));
+    if (!results.back())
+      return failure();
+  }
+  return results;
 }
 
 LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,
                                                 const OpImport &op,
                                                 int64_t opset,
-                                                ArrayRef<Value> inputs,
+                                                ArrayRef<ModelValue> inputs,
                                                 Location loc, Scope &scope) {
   if (failed(checkNode(node, *op.schema, inputs, loc)))
     return failure();
@@ -225,15 +310,8 @@ LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,
     if (candidate <= opset)
       version = std::max(version, candidate);
   std::vector<onnx::TypeProto> types;
-  for (Value input : inputs) {
-    onnx::TypeProto &type = types.emplace_back();
-    if (!input)
-      continue;
-    auto *tensor = type.mutable_tensor_type();
-    tensor->set_elem_type(getOnnxType(NodeImport::elementOf(input)));
-    for (int64_t size : NodeImport::shapeOf(input))
-      tensor->mutable_shape()->add_dim()->set_dim_value(size);
-  }
+  for (const ModelValue &input : inputs)
+    types.push_back(input ? input.type() : onnx::TypeProto());
   onnx::FunctionBodyBuildContextImpl context(node, types);
   onnx::FunctionProto built;
   if (version < 0 ||
@@ -247,7 +325,7 @@ LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,
 LogicalResult GraphImport::expand(const onnx::NodeProto &node,
                                   const onnx::FunctionProto &function,
                                   const onnx::OpSchema *schema, bool isLocal,
-                                  ArrayRef<Value> inputs, Location loc,
+                                  ArrayRef<ModelValue> inputs, Location loc,
                                   Scope &outer) {
   if (outer.depth >= 32)
     return emitError(loc) << node.op_type()
@@ -269,7 +347,7 @@ LogicalResult GraphImport::expand(const onnx::NodeProto &node,
 
   llvm::StringSet<> available;
   for (auto [i, name] : enumerate(function.input())) {
-    scope.values[name] = i < inputs.size() ? inputs[i] : Value();
+    scope.values[name] = i < inputs.size() ? inputs[i] : ModelValue();
     available.insert(name);
   }
   StringMap<const onnx::AttributeProto *> attributes;
@@ -289,10 +367,11 @@ LogicalResult GraphImport::expand(const onnx::NodeProto &node,
   for (const onnx::NodeProto *inner : *sorted)
     if (failed(importNode(*inner, scope)))
       return failure();
-  SmallVector<Value> results;
+  SmallVector<ModelValue> results;
   for (const std::string &name : function.output())
     results.push_back(scope.values.lookup(name));
-  return bindResults(node, results, loc, outer);
+  bindResults(node, results, outer);
+  return success();
 }
 
 } // namespace partita::import

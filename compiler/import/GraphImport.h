@@ -26,19 +26,30 @@ struct StageMarker : mlir::OpBuilder::Listener {
   std::optional<int64_t> stage;
 };
 
+/// An output of the model, or an element of one that is a sequence.
+struct ModelOutput {
+  std::string name;
+  int64_t port = 0;
+  mlir::Value value;
+  /// What the model says of it; null if that is of another kind.
+  const onnx::TypeProto::Tensor *declared = nullptr;
+};
+
 /// Builds `@main` of a model whose versions and ops have been checked.
 class GraphImport : ValueSource {
 public:
   GraphImport(const ModelFile &file, const LocalFunctions &functions,
               mlir::ModuleOp module);
 
-  llvm::LogicalResult run(llvm::ArrayRef<ModelInput> inputs);
+  llvm::LogicalResult run(const ModelInputs &inputs);
 
 private:
-  /// Where names are looked up: the graph, or the body of a function.
+  /// Where names are looked up: the graph, the body of a function, or a graph
+  /// in an attribute, which sees the names around it.
   struct Scope {
-    llvm::StringMap<mlir::Value> values;
+    llvm::StringMap<ModelValue> values;
     Opsets opsets;
+    Scope *outer = nullptr;
     /// Attributes of the call; null in the graph.
     const llvm::StringMap<const onnx::AttributeProto *> *attributes = nullptr;
     /// Location of all nodes, if they have none of their own.
@@ -52,30 +63,51 @@ private:
   mlir::Value materialize(const onnx::TensorProto &tensor, llvm::StringRef name,
                           mlir::Location loc) override;
 
-  llvm::LogicalResult addArguments(llvm::ArrayRef<ModelInput> inputs);
-  llvm::LogicalResult addOutputs(llvm::ArrayRef<ModelInput> inputs);
-  void checkDeclaredType(const onnx::ValueInfoProto &info, mlir::Value value);
-  void setBatchAxis(llvm::ArrayRef<ModelInput> inputs);
+  mlir::FailureOr<llvm::SmallVector<ModelValue>>
+  importBody(const onnx::GraphProto &body, llvm::ArrayRef<ModelValue> arguments,
+             llvm::StringRef part) override;
 
-  mlir::Value lookup(Scope &scope, llvm::StringRef name, mlir::Location loc);
+  /// A tensor in the body of a node, made once however often that is imported.
+  mlir::Value materializeInBody(const onnx::TensorProto &tensor,
+                                llvm::StringRef name, mlir::Location loc,
+                                const Scope &scope);
+
+  void addArguments(llvm::ArrayRef<ModelInput> inputs);
+  void bindArguments(const ModelInputs &inputs, Scope &scope);
+  mlir::FailureOr<std::vector<ModelOutput>> collectOutputs(Scope &scope);
+  llvm::LogicalResult addOutput(const onnx::ValueInfoProto &info, int64_t port,
+                                const ModelValue &value,
+                                std::vector<ModelOutput> &outputs);
+  void checkDeclaredType(const ModelOutput &output);
+  void recordCollection(llvm::StringRef name, int64_t port, bool isOutput,
+                        const Collection &collection);
+  void setBatchAxis(llvm::ArrayRef<ModelInput> inputs,
+                    llvm::ArrayRef<ModelOutput> outputs);
+
+  /// The value of a name that the scope, or one around it, knows; null if none
+  /// does. The value is null if the call of a function omits that input.
+  const ModelValue *find(Scope &scope, llvm::StringRef name);
+  /// Whether a name is one of the model's initializers, seen from the scope.
+  bool hasInitializer(Scope &scope, llvm::StringRef name);
+  static Scope &getOutermost(Scope &scope);
+  ModelValue lookup(Scope &scope, llvm::StringRef name, mlir::Location loc);
   llvm::LogicalResult importNode(const onnx::NodeProto &node, Scope &scope);
   llvm::LogicalResult importByTable(const onnx::NodeProto &node,
                                     const OpImport &op, int64_t opset,
-                                    llvm::ArrayRef<mlir::Value> inputs,
+                                    llvm::ArrayRef<ModelValue> inputs,
                                     mlir::Location loc, Scope &scope);
   llvm::LogicalResult expandSchemaFunction(const onnx::NodeProto &node,
                                            const OpImport &op, int64_t opset,
-                                           llvm::ArrayRef<mlir::Value> inputs,
+                                           llvm::ArrayRef<ModelValue> inputs,
                                            mlir::Location loc, Scope &scope);
   llvm::LogicalResult expand(const onnx::NodeProto &node,
                              const onnx::FunctionProto &function,
                              const onnx::OpSchema *schema, bool isLocal,
-                             llvm::ArrayRef<mlir::Value> inputs,
+                             llvm::ArrayRef<ModelValue> inputs,
                              mlir::Location loc, Scope &scope);
-  void foldSmallWeights(llvm::MutableArrayRef<mlir::Value> inputs);
-  llvm::LogicalResult bindResults(const onnx::NodeProto &node,
-                                  llvm::ArrayRef<mlir::Value> results,
-                                  mlir::Location loc, Scope &scope);
+  void foldSmallWeights(llvm::MutableArrayRef<ModelValue> inputs);
+  void bindResults(const onnx::NodeProto &node,
+                   llvm::ArrayRef<ModelValue> results, Scope &scope);
 
   const ModelFile &file;
   const LocalFunctions &functions;
@@ -86,6 +118,16 @@ private:
   mlir::func::FuncOp main;
   llvm::StringMap<const onnx::TensorProto *> initializers;
   llvm::SmallVector<std::string> argumentNames;
+  llvm::SmallVector<mlir::Attribute> collections; ///< `nn.collections`
+  /// The node at hand: what `importBody` and `materialize` work for.
+  struct Call {
+    const onnx::NodeProto *node;
+    mlir::Location loc;
+    Scope *scope;
+  };
+  std::optional<Call> call;
+  /// Weights in the bodies of nodes, which are imported several times.
+  llvm::DenseMap<const onnx::TensorProto *, mlir::Value> bodyWeights;
   llvm::SetVector<mlir::Attribute> nodeNames;
   int64_t numNodes = 0;
 };
@@ -96,7 +138,7 @@ mlir::Location getNodeLoc(mlir::MLIRContext *context, const llvm::Twine &name);
 /// Checks the number and the types of a node's inputs, and its attributes.
 llvm::LogicalResult checkNode(const onnx::NodeProto &node,
                               const onnx::OpSchema &schema,
-                              llvm::ArrayRef<mlir::Value> inputs,
+                              llvm::ArrayRef<ModelValue> inputs,
                               mlir::Location loc);
 
 } // namespace partita::import

@@ -94,6 +94,39 @@ void completeAttributeTypes(onnx::ModelProto &model) {
       completeType(attribute);
 }
 
+std::vector<std::string> getReadNames(const onnx::NodeProto &node) {
+  std::vector<std::string> names;
+  for (const std::string &input : node.input())
+    if (!input.empty())
+      names.push_back(input);
+  auto addFree = [&](const onnx::GraphProto &graph) {
+    llvm::StringSet<> own;
+    for (const onnx::ValueInfoProto &input : graph.input())
+      own.insert(input.name());
+    for (const onnx::TensorProto &tensor : graph.initializer())
+      own.insert(tensor.name());
+    for (const onnx::NodeProto &inner : graph.node())
+      for (const std::string &output : inner.output())
+        own.insert(output);
+    auto add = [&](const std::string &name) {
+      if (!own.contains(name))
+        names.push_back(name);
+    };
+    for (const onnx::NodeProto &inner : graph.node())
+      for (const std::string &name : getReadNames(inner))
+        add(name);
+    for (const onnx::ValueInfoProto &output : graph.output())
+      add(output.name());
+  };
+  for (const onnx::AttributeProto &attribute : node.attribute()) {
+    if (attribute.has_g())
+      addFree(attribute.g());
+    for (const onnx::GraphProto &graph : attribute.graphs())
+      addFree(graph);
+  }
+  return names;
+}
+
 /// The error for nodes that wait for each other: follows unmet inputs from one
 /// of them until a node comes again.
 static LogicalResult
@@ -107,7 +140,7 @@ reportCycle(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
   while (position[at] < 0) {
     position[at] = path.size();
     path.push_back(at);
-    for (const std::string &input : nodes[at].input()) {
+    for (const std::string &input : getReadNames(nodes[at])) {
       auto it = producers.find(input);
       if (it != producers.end() && missing[it->second] != 0) {
         at = it->second;
@@ -130,7 +163,8 @@ reportCycle(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
 
 FailureOr<NodeList>
 sortNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
-          const llvm::StringSet<> &available, Location loc) {
+          const llvm::StringSet<> &available, Location loc,
+          llvm::function_ref<bool(StringRef)> isOuter) {
   StringMap<int> producers;
   for (int i = 0; i < nodes.size(); ++i) {
     for (const std::string &output : nodes[i].output()) {
@@ -153,10 +187,12 @@ sortNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
   std::vector<std::vector<int>> readers(nodes.size());
   std::vector<unsigned> missing(nodes.size(), 0);
   for (int i = 0; i < nodes.size(); ++i) {
-    for (const std::string &input : nodes[i].input()) {
-      if (input.empty() || available.contains(input))
+    for (const std::string &input : getReadNames(nodes[i])) {
+      if (available.contains(input))
         continue;
       auto it = producers.find(input);
+      if (it == producers.end() && isOuter && isOuter(input))
+        continue;
       if (it == producers.end())
         return emitError(loc)
                << "node '" << getNodeDisplayName(nodes[i]) << "' ("

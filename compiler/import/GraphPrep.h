@@ -49,13 +49,19 @@ llvm::LogicalResult checkVersions(const onnx::ModelProto &model,
 /// Models of IR version 1 have attributes without a type; gives them one.
 void completeAttributeTypes(onnx::ModelProto &model);
 
+/// The names that a node reads: its inputs, and what the graphs in its
+/// attributes read from around them. Omitted inputs are left out.
+std::vector<std::string> getReadNames(const onnx::NodeProto &node);
+
 /// The nodes in an order in which each comes after those it reads from, which
 /// is the given order wherever possible. `available` are the names of inputs
-/// and initializers. Emits an error if a name is defined twice or not at all,
-/// or if there is a cycle.
+/// and initializers; `isOuter` says which others are known around the graph, if
+/// it is the body of a node. Emits an error if a name is defined twice or not
+/// at all, or if there is a cycle.
 mlir::FailureOr<NodeList>
 sortNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
-          const llvm::StringSet<> &available, mlir::Location loc);
+          const llvm::StringSet<> &available, mlir::Location loc,
+          llvm::function_ref<bool(llvm::StringRef)> isOuter = nullptr);
 
 /// Emits one error that lists all ops of the model, of the functions it calls
 /// and of its subgraphs that can neither be imported nor expanded.

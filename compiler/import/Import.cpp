@@ -45,8 +45,7 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
                              function.overload())] = &function;
   if (failed(checkSupported(model, functions, loc)))
     return failure();
-  FailureOr<std::vector<ModelInput>> inputs =
-      bindInputs(model.graph(), options, loc);
+  FailureOr<ModelInputs> inputs = bindInputs(model.graph(), options, loc);
   if (failed(inputs))
     return failure();
 

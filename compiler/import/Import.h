@@ -35,6 +35,7 @@ namespace partita::import {
 inline constexpr llvm::StringLiteral kModelAttr = "nn.model";
 inline constexpr llvm::StringLiteral kPortAttr = "nn.port";
 inline constexpr llvm::StringLiteral kBoundInputsAttr = "nn.bound_inputs";
+inline constexpr llvm::StringLiteral kCollectionsAttr = "nn.collections";
 inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
 inline constexpr llvm::StringLiteral kAnnotatedStageAttr =
     "dist.annotated_stage";
@@ -45,6 +46,10 @@ struct ImportOptions {
   llvm::StringMap<llvm::SmallVector<int64_t>> shapes;
   /// Sizes of symbolic dimensions by name: `--dim batch=8`.
   llvm::StringMap<int64_t> dims;
+  /// Lengths of inputs that are sequences, by name: `--length x=3`.
+  llvm::StringMap<int64_t> lengths;
+  /// Inputs that are optionals without a value: `--absent x`.
+  std::vector<std::string> absent;
   /// Inputs that are fixed when compiling, and the files (.pb or .npy) that
   /// hold their values: `--constant shape=FILE`. They are no arguments of
   /// `@main`; the module's `nn.bound_inputs` lists them as {name, port, type}.
@@ -54,6 +59,11 @@ struct ImportOptions {
 /// Imports a model. All dialects it needs are loaded into the context. On
 /// failure at least one error has been emitted through the context, at the
 /// location of the ONNX node it is about where there is one.
+///
+/// A sequence among the inputs or outputs is as many arguments or results as it
+/// has elements, named `x.0`, `x.1`, ...; an optional is one or none. The
+/// module's `nn.collections` lists both as {name, port, kind, output, length};
+/// the length of an absent optional is -1.
 ///
 /// Attributes of the arguments and results of `@main`: `nn.name`, the name in
 /// the model; `nn.port`, the position among the model's inputs that are not

@@ -45,16 +45,8 @@ private:
 
 class Binder {
 public:
-  Binder(const onnx::GraphProto &graph, const ImportOptions &options,
-         Location loc)
-      : options(options), loc(loc), symbols(loc) {
-    llvm::StringSet<> initializers;
-    for (const onnx::TensorProto &initializer : graph.initializer())
-      initializers.insert(initializer.name());
-    for (const onnx::ValueInfoProto &info : graph.input())
-      if (!initializers.contains(info.name()))
-        infos.push_back(&info);
-  }
+  Binder(ArrayRef<InputSlot> slots, const ImportOptions &options, Location loc)
+      : options(options), loc(loc), symbols(loc), slots(slots) {}
 
   FailureOr<std::vector<ModelInput>> run() {
     if (failed(checkOptions()))
@@ -67,16 +59,15 @@ public:
                                    "--dim " + dim.first() + "=" +
                                        Twine(dim.second))))
         return failure();
-    std::vector<ModelInput> inputs(infos.size());
-    for (auto [i, info] : enumerate(infos)) {
-      inputs[i].name = info->name();
-      inputs[i].port = static_cast<int64_t>(i);
-      if (failed(checkType(*info)) || failed(readValue(inputs[i])) ||
-          failed(bindGiven(*info, inputs[i])))
+    std::vector<ModelInput> inputs(slots.size());
+    for (auto [slot, input] : zip_equal(slots, inputs)) {
+      input.name = slot.name;
+      input.port = slot.port;
+      if (failed(readValue(input)) || failed(bindGiven(slot, input)))
         return failure();
     }
-    for (auto [info, input] : zip_equal(infos, inputs))
-      resolve(*info, input);
+    for (auto [slot, input] : zip_equal(slots, inputs))
+      resolve(slot, input);
     // A misspelt name is the likely reason why another one is open.
     if (failed(checkDims()) || failed(reportOpen()))
       return failure();
@@ -88,26 +79,6 @@ public:
   }
 
 private:
-  /// The known name that was probably meant, or all of them.
-  static std::string suggest(StringRef name, StringRef lead,
-                             const llvm::StringSet<> &names) {
-    SmallVector<StringRef> sorted(names.keys());
-    if (sorted.empty())
-      return "";
-    llvm::sort(sorted);
-    StringRef nearest;
-    unsigned distance = std::max<unsigned>(1, name.size() / 3) + 1;
-    for (StringRef known : sorted)
-      if (unsigned d = name.edit_distance_insensitive(known, true, distance);
-          d < std::min<size_t>(distance, known.size())) {
-        nearest = known;
-        distance = d;
-      }
-    if (!nearest.empty())
-      return ("; did you mean '" + nearest + "'?").str();
-    return ("; " + lead + " '" + join(sorted, "', '") + "'").str();
-  }
-
   LogicalResult checkDims() {
     SmallVector<StringRef> given(options.dims.keys());
     llvm::sort(given);
@@ -115,46 +86,37 @@ private:
       if (!knownDims.contains(name))
         return emitError(loc)
                << "--dim " << name << ": no input has a dimension '" << name
-               << "'" << suggest(name, "its dimensions are", knownDims);
+               << "'" << suggestName(name, "its dimensions are", knownDims);
     return success();
   }
 
   /// Every option must be about an input that exists.
   LogicalResult checkOptions() {
-    llvm::StringSet<> names;
-    for (const onnx::ValueInfoProto *info : infos)
-      names.insert(info->name());
+    llvm::StringSet<> names, sequences;
+    for (const InputSlot &slot : slots) {
+      names.insert(slot.name);
+      if (!slot.sequence.empty())
+        sequences.insert(slot.sequence);
+    }
     SmallVector<StringRef> given(options.shapes.keys());
     llvm::sort(given);
     for (StringRef name : given)
-      if (!names.contains(name))
+      if (!names.contains(name) && !sequences.contains(name))
         return emitError(loc)
                << "--shape " << name << ": the model has no input '" << name
-               << "'" << suggest(name, "its inputs are", names);
+               << "'" << suggestName(name, "its inputs are", names);
     for (const auto &constant : options.constants)
-      if (!names.contains(constant.first))
+      if (sequences.contains(constant.first))
+        return emitError(loc)
+               << "--constant " << constant.first << ": the input '"
+               << constant.first
+               << "' is a sequence; fix its elements, each with --constant "
+               << constant.first << ".0=FILE";
+      else if (!names.contains(constant.first))
         return emitError(loc)
                << "--constant " << constant.first
                << ": the model has no input '" << constant.first << "'"
-               << suggest(constant.first, "its inputs are", names);
-    return success();
-  }
-
-  LogicalResult checkType(const onnx::ValueInfoProto &info) {
-    const onnx::TypeProto &type = info.type();
-    if (!type.has_tensor_type()) {
-      StringRef kind = type.has_sequence_type()        ? "a sequence"
-                       : type.has_optional_type()      ? "an optional"
-                       : type.has_map_type()           ? "a map"
-                       : type.has_sparse_tensor_type() ? "a sparse tensor"
-                                                       : "of no known type";
-      return emitError(loc) << "the input '" << info.name() << "' is " << kind
-                            << "; only tensors are supported";
-    }
-    if (!getElementType(loc.getContext(), type.tensor_type().elem_type()))
-      return emitError(loc) << "the input '" << info.name() << "' is of "
-                            << getOnnxTypeName(type.tensor_type().elem_type())
-                            << ", which is not supported";
+               << suggestName(constant.first, "its inputs are", names);
     return success();
   }
 
@@ -172,14 +134,17 @@ private:
 
   /// Matches the shape that was given for an input, if any, with its
   /// declaration.
-  LogicalResult bindGiven(const onnx::ValueInfoProto &info, ModelInput &input) {
-    const onnx::TypeProto::Tensor &declared = info.type().tensor_type();
+  LogicalResult bindGiven(const InputSlot &slot, ModelInput &input) {
+    const onnx::TypeProto::Tensor &declared = *slot.declared;
     SmallVector<int64_t> given;
     std::string reason;
+    // What is said of an element counts more than what is said of them all.
     auto it = options.shapes.find(input.name);
+    if (it == options.shapes.end() && !slot.sequence.empty())
+      it = options.shapes.find(slot.sequence);
     if (it != options.shapes.end()) {
       given = it->second;
-      reason = "--shape " + input.name;
+      reason = ("--shape " + it->first()).str();
     }
     if (input.value) {
       auto type = cast<RankedTensorType>(input.value.getType());
@@ -207,15 +172,15 @@ private:
         return emitError(loc)
                << reason << ": dimension " << i << " is " << dim.dim_value()
                << " in the model and cannot be " << given[i];
-      if (dim.has_dim_param() && !dim.dim_param().empty() &&
+      if (slot.sequence.empty() && !dim.dim_param().empty() &&
           failed(symbols.bind(dim.dim_param(), given[i], reason)))
         return failure();
     }
     return success();
   }
 
-  void resolve(const onnx::ValueInfoProto &info, ModelInput &input) {
-    const onnx::TypeProto::Tensor &declared = info.type().tensor_type();
+  void resolve(const InputSlot &slot, ModelInput &input) {
+    const onnx::TypeProto::Tensor &declared = *slot.declared;
     Type element = getElementType(loc.getContext(), declared.elem_type());
     auto given = shapes.find(input.name);
     if (given == shapes.end() && !declared.has_shape()) {
@@ -273,7 +238,7 @@ private:
   const ImportOptions &options;
   Location loc;
   SymbolTable symbols;
-  std::vector<const onnx::ValueInfoProto *> infos;
+  ArrayRef<InputSlot> slots;
   StringMap<SmallVector<int64_t>> shapes;
   llvm::StringSet<> knownDims, openSymbols;
   std::vector<std::string> openInputs, openRanks;
@@ -281,10 +246,35 @@ private:
 
 } // namespace
 
-FailureOr<std::vector<ModelInput>> bindInputs(const onnx::GraphProto &graph,
-                                              const ImportOptions &options,
-                                              Location loc) {
-  return Binder(graph, options, loc).run();
+std::string suggestName(StringRef name, StringRef lead,
+                        const llvm::StringSet<> &known) {
+  SmallVector<StringRef> sorted(known.keys());
+  if (sorted.empty())
+    return "";
+  llvm::sort(sorted);
+  StringRef nearest;
+  unsigned distance = std::max<unsigned>(1, name.size() / 3) + 1;
+  for (StringRef candidate : sorted)
+    if (unsigned d = name.edit_distance_insensitive(candidate, true, distance);
+        d < std::min<size_t>(distance, candidate.size())) {
+      nearest = candidate;
+      distance = d;
+    }
+  if (!nearest.empty())
+    return ("; did you mean '" + nearest + "'?").str();
+  return ("; " + lead + " '" + join(sorted, "', '") + "'").str();
+}
+
+FailureOr<ModelInputs> bindInputs(const onnx::GraphProto &graph,
+                                  const ImportOptions &options, Location loc) {
+  FailureOr<InputSlots> slots = takeInputsApart(graph, options, loc);
+  if (failed(slots))
+    return failure();
+  FailureOr<std::vector<ModelInput>> tensors =
+      Binder(slots->tensors, options, loc).run();
+  if (failed(tensors))
+    return failure();
+  return ModelInputs{std::move(*tensors), std::move(slots->values)};
 }
 
 } // namespace partita::import

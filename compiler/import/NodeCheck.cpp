@@ -17,16 +17,13 @@ using onnx::OpSchema;
 
 namespace partita::import {
 
-/// ONNX's interned name of a tensor type, e.g. "tensor(float)".
-static const std::string *getTypeName(Value value) {
-  onnx::TypeProto type;
-  type.mutable_tensor_type()->set_elem_type(
-      getOnnxType(NodeImport::elementOf(value)));
-  return onnx::Utils::DataTypeUtils::ToType(type);
+/// ONNX's interned name of a type, e.g. "tensor(float)".
+static const std::string *getTypeName(const ModelValue &value) {
+  return onnx::Utils::DataTypeUtils::ToType(value.type());
 }
 
 LogicalResult checkNode(const onnx::NodeProto &node, const OpSchema &schema,
-                        ArrayRef<Value> inputs, Location loc) {
+                        ArrayRef<ModelValue> inputs, Location loc) {
   auto refuse = [&](const Twine &why) -> LogicalResult {
     return emitError(loc) << node.op_type() << ": " << why;
   };
@@ -45,7 +42,7 @@ LogicalResult checkNode(const onnx::NodeProto &node, const OpSchema &schema,
     if (formals.empty())
       break;
     const auto &formal = formals[std::min(i, formals.size() - 1)];
-    Value value = i < inputs.size() ? inputs[i] : Value();
+    ModelValue value = i < inputs.size() ? inputs[i] : ModelValue();
     if (!value) {
       if (formal.GetOption() != OpSchema::Optional)
         return refuse("input " + Twine(i) + " (" + formal.GetName() +

@@ -18,15 +18,25 @@ using namespace mlir;
 
 namespace partita::import {
 
+static SmallVector<Value> getTensors(ArrayRef<ModelValue> values) {
+  return map_to_vector(values, [](const ModelValue &v) { return v.tensor(); });
+}
+
+NodeImport::NodeImport(const onnx::NodeProto &node, int64_t opset,
+                       ArrayRef<ModelValue> values, Location loc,
+                       OpBuilder &builder, ValueSource &source)
+    : node(node), opset(opset), values(values), inputs(getTensors(values)),
+      loc(loc), b(builder), source(source), results(node.output_size()) {}
+
 LogicalResult NodeImport::error(const Twine &message) {
   return emitError(loc) << node.op_type() << ": " << message;
 }
 
-LogicalResult NodeImport::result(unsigned i, Value value) {
+LogicalResult NodeImport::result(unsigned i, ModelValue value) {
   if (!value)
     return failure();
   if (i < results.size())
-    results[i] = value;
+    results[i] = std::move(value);
   return success();
 }
 

@@ -18,6 +18,8 @@
 #ifndef PARTITA_COMPILER_IMPORT_NODEIMPORT_H
 #define PARTITA_COMPILER_IMPORT_NODEIMPORT_H
 
+#include "compiler/import/ModelValue.h"
+
 #include "dialects/nn/NNDialect.h"
 
 #include "onnx/onnx_pb.h"
@@ -42,40 +44,54 @@ public:
   /// The value of a tensor in an attribute.
   virtual mlir::Value materialize(const onnx::TensorProto &tensor,
                                   llvm::StringRef name, mlir::Location loc) = 0;
+  /// Imports the nodes of a graph that is an attribute of the node at hand. Of
+  /// `arguments` there must be as many as the graph has inputs. Their names
+  /// begin with the node's and `part`. The results are the graph's outputs.
+  virtual mlir::FailureOr<llvm::SmallVector<ModelValue>>
+  importBody(const onnx::GraphProto &body, llvm::ArrayRef<ModelValue> arguments,
+             llvm::StringRef part) = 0;
 };
 
 class NodeImport {
 public:
   NodeImport(const onnx::NodeProto &node, int64_t opset,
-             llvm::ArrayRef<mlir::Value> inputs, mlir::Location loc,
-             mlir::OpBuilder &builder, ValueSource &source)
-      : node(node), opset(opset), inputs(inputs), loc(loc), b(builder),
-        source(source), results(node.output_size()) {}
+             llvm::ArrayRef<ModelValue> values, mlir::Location loc,
+             mlir::OpBuilder &builder, ValueSource &source);
 
   const onnx::NodeProto &node;
-  const int64_t opset;                      ///< opset in force for the op
-  const llvm::ArrayRef<mlir::Value> inputs; ///< null where one is omitted
+  const int64_t opset; ///< opset in force for the op
+  const llvm::ArrayRef<ModelValue> values;
+  /// Null where one is omitted, or a collection.
+  const llvm::SmallVector<mlir::Value> inputs;
   const mlir::Location loc;
   mlir::OpBuilder &b;
   ValueSource &source;
   /// What the function makes; null for an output that it does not support.
-  llvm::SmallVector<mlir::Value> results;
+  llvm::SmallVector<ModelValue> results;
 
   /// Emits an error about this node. Returns failure.
   llvm::LogicalResult error(const llvm::Twine &message);
 
   //===--- Operands, results, attributes ----------------------------------===//
 
-  /// The input, null if it is omitted.
+  /// The input, null if it is omitted (or no tensor, which only the schemas of
+  /// ops that work on collections allow).
   mlir::Value input(unsigned i) const {
     return i < inputs.size() ? inputs[i] : mlir::Value();
+  }
+  ModelValue value(unsigned i) const {
+    return i < values.size() ? values[i] : ModelValue();
+  }
+  /// The sequence or optional that an input is, else null.
+  const Collection *collection(unsigned i) const {
+    return i < values.size() ? values[i].collection() : nullptr;
   }
   bool wantsOutput(unsigned i) const {
     return i < static_cast<unsigned>(node.output_size()) &&
            !node.output(static_cast<int>(i)).empty();
   }
   /// Sets a result. Fails if the value is null.
-  llvm::LogicalResult result(unsigned i, mlir::Value value);
+  llvm::LogicalResult result(unsigned i, ModelValue value);
 
   /// The attribute, null if there is none. Its type is that of the schema.
   const onnx::AttributeProto *attr(llvm::StringRef name) const;

@@ -22,7 +22,8 @@ static StringMap<SmallVector<const OpRow *>> buildTable() {
   for (ArrayRef<OpRow> family :
        {getActivationOps(), getCastOps(), getConstantOps(), getContractionOps(),
         getElementwiseOps(), getNormalizationOps(), getPoolingOps(),
-        getReductionOps(), getResizeOps(), getShapeOps(), getSliceOps()})
+        getReductionOps(), getResizeOps(), getSequenceOps(), getShapeOps(),
+        getSliceOps()})
     for (const OpRow &row : family)
       table[row.op].push_back(&row);
   return table;

@@ -59,6 +59,7 @@ llvm::ArrayRef<OpRow> getNormalizationOps();
 llvm::ArrayRef<OpRow> getPoolingOps();
 llvm::ArrayRef<OpRow> getReductionOps();
 llvm::ArrayRef<OpRow> getResizeOps();
+llvm::ArrayRef<OpRow> getSequenceOps();
 llvm::ArrayRef<OpRow> getShapeOps();
 llvm::ArrayRef<OpRow> getSliceOps();
 

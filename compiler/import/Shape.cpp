@@ -16,7 +16,7 @@ using namespace mlir;
 namespace partita::import {
 namespace {
 
-LogicalResult importIdentity(NodeImport &n) { return n.result(0, n.input(0)); }
+LogicalResult importIdentity(NodeImport &n) { return n.result(0, n.value(0)); }
 
 /// At inference nothing is dropped.
 LogicalResult importDropout(NodeImport &n) {

@@ -52,7 +52,10 @@ Value Weights::makeWeight(OpBuilder &b, StringRef name, RankedTensorType type,
                                      b.getStringAttr(name), TypeAttr::get(type),
                                      path, offset, bytes, value);
   last = weight;
-  entries[symbol] = Entry{weight, tensor, value};
+  // A copy, for the node of a function's body may be a copy itself; it is
+  // small, as the elements are in a file.
+  entries[symbol] =
+      Entry{weight, tensor && !value ? *tensor : onnx::TensorProto(), value};
   return nn::ParameterOp::create(b, loc, type, symbol);
 }
 
@@ -92,8 +95,8 @@ DenseElementsAttr Weights::read(StringRef symbol) {
   auto type = cast<RankedTensorType>(entry.op.getType());
   if (type.getNumElements() > nn::kMaxFoldedElements)
     return {};
-  if (!entry.elements && entry.tensor)
-    if (auto read = readElements(file, *entry.tensor, entry.op.getLoc());
+  if (!entry.elements)
+    if (auto read = readElements(file, entry.tensor, entry.op.getLoc());
         succeeded(read))
       entry.elements = *read;
   return entry.elements;

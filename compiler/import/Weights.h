@@ -54,7 +54,7 @@ private:
   mlir::ModuleOp module;
   struct Entry {
     nn::WeightOp op;
-    const onnx::TensorProto *tensor = nullptr;
+    onnx::TensorProto tensor; // where the elements are, while they are unread
     mlir::DenseElementsAttr elements;
   };
   llvm::StringMap<Entry> entries;

@@ -75,7 +75,7 @@ static bool parseShape(llvm::StringRef text,
 namespace {
 /// The values of repeatable options, before they are parsed further.
 struct RawOptions {
-  std::vector<std::string> shapes, dims, constants;
+  std::vector<std::string> shapes, dims, lengths, constants;
   std::string weights = "inside", kind = "artifact", level;
 };
 } // namespace
@@ -95,6 +95,12 @@ static std::string parsePairs(const RawOptions &raw, CommandLine &result) {
     if (!splitPair(pair, name, text) || !parseSize(text, size))
       return "--dim " + pair + ": write it as dimension=8";
     result.compile.import.dims[name] = size;
+  }
+  for (const std::string &pair : raw.lengths) {
+    int64_t length;
+    if (!splitPair(pair, name, text) || !parseSize(text, length))
+      return "--length " + pair + ": write it as sequence=3";
+    result.compile.import.lengths[name] = length;
   }
   for (const std::string &pair : raw.constants) {
     if (!splitPair(pair, name, text))
@@ -140,6 +146,17 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->type_name("INPUT=SHAPE");
   app.add_option("--dim", raw.dims, "bind a symbolic dimension: --dim batch=8")
       ->type_name("NAME=SIZE");
+  app.add_option("--length", raw.lengths,
+                 "bind the length of an input that is a sequence: --length x=3 "
+                 "makes it the inputs x.0, x.1 and x.2 (--shape x=... is the "
+                 "shape of them all, --shape x.1=... of one)")
+      ->type_name("SEQUENCE=COUNT");
+  app.add_option("--absent", compile.import.absent,
+                 "leave out an input that is an optional; without this, it has "
+                 "a value")
+      ->type_name("OPTIONAL")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--constant", raw.constants,
                  "fix an input's value at compile time, from a TensorProto "
                  ".pb or a .npy file")

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// partita-import-test MODEL [--shape x=2x3] [--dim n=4] [--constant x=FILE]...
+// partita-import-test MODEL [--shape x=2x3] [--dim n=4] [--length x=2]
+//                     [--absent x] [--constant x=FILE]...
 //
 // For tests only: prints the imported module, or the diagnostics to standard
 // error and exits with 1.
@@ -27,8 +28,8 @@ using namespace mlir;
 
 static cl::opt<std::string> model(cl::Positional, cl::Required,
                                   cl::desc("MODEL"));
-static cl::list<std::string> shapes("shape"), dims("dim"),
-    constants("constant");
+static cl::list<std::string> shapes("shape"), dims("dim"), lengths("length"),
+    absent("absent"), constants("constant");
 static cl::opt<bool> withLocations("locations");
 
 int main(int argc, char **argv) {
@@ -52,6 +53,12 @@ int main(int argc, char **argv) {
     if (size.getAsInteger(10, options.dims[name]))
       return 2;
   }
+  for (StringRef text : lengths) {
+    auto [name, length] = text.rsplit('=');
+    if (length.getAsInteger(10, options.lengths[name]))
+      return 2;
+  }
+  options.absent.assign(absent.begin(), absent.end());
   for (StringRef text : constants) {
     auto [name, file] = text.split('=');
     options.constants[name.str()] = file.str();
