@@ -161,7 +161,10 @@ private:
     return abi::CreateDevice(b, string(op.getDeviceName()), op.getArenaBytes(),
                              op.getConstantBytes(), slots,
                              b.CreateVector(unitTables), b.CreateVector(load),
-                             b.CreateVector(program));
+                             b.CreateVector(program),
+                             op.getParameterBytes().value_or(0),
+                             op.getPackedBytes().value_or(0),
+                             op.getWorkspaceBytes().value_or(0));
   }
 
   void addSlot(Operation *op, Value value, abi::Space space, int64_t offset) {

@@ -96,6 +96,10 @@ def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
     transfers become channels, and values get their slots. The function and its
     stages are gone afterwards.
   }];
+  let options = [
+    Option<"workspace", "workspace", "int64_t", "1048576",
+           "Bytes of scratch that a library call has on each core">,
+  ];
   let dependentDialects = ["::partita::plan::PlanDialect"];
 }
 

@@ -35,7 +35,10 @@ void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {
 
 void addPlanPasses(OpPassManager &pm, const PartitionOptions &options) {
   // Needs lowered clusters: what may share bytes depends on the lowering.
-  pm.addPass(createPlanBuildPass());
+  PlanBuildPassOptions build;
+  if (options.workspaceMiB)
+    build.workspace = options.workspaceMiB << 20;
+  pm.addPass(createPlanBuildPass(build));
   // Nothing that can deadlock leaves the compiler.
   pm.addPass(createPlanVerifySchedulePass());
 }

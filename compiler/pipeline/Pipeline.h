@@ -28,9 +28,10 @@ namespace partita::pipeline {
 struct PartitionOptions {
   int devices = 0;      ///< 0: as many as the file or the model names, else 1
   int microBatches = 0; ///< 0: not said
-  std::string strategy; ///< "pipelined" or "sharded"; empty: not said
-  std::string schedule; ///< "fill-drain"; empty: not said
-  std::string file;     ///< partition file to read; empty: none
+  int64_t workspaceMiB = 0; ///< scratch of a library call; 0: not said
+  std::string strategy;     ///< "pipelined" or "sharded"; empty: not said
+  std::string schedule;     ///< "fill-drain"; empty: not said
+  std::string file;         ///< partition file to read; empty: none
   std::string emitFile; ///< where to write the whole decision; empty: nowhere
 };
 

@@ -7,6 +7,7 @@
 
 #include "compiler/pipeline/ClusterGraph.h"
 #include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/DeviceMemory.h"
 #include "compiler/pipeline/DevicePlacement.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/Schedule.h"
@@ -27,8 +28,9 @@ namespace {
 /// One run of the pass.
 class PlanBuilder {
 public:
-  PlanBuilder(ModuleOp module, func::FuncOp function)
-      : module(module), function(function), lowering(module, machine),
+  PlanBuilder(ModuleOp module, func::FuncOp function, int64_t workspace)
+      : module(module), function(function), workspace(workspace),
+        lowering(module, machine),
         builder(module.getContext()) {}
 
   LogicalResult build() {
@@ -54,9 +56,11 @@ public:
     for (int64_t d = 0; d < count; ++d)
       makeDevice(d, symbols);
     makeChannels(symbols);
-    writeStages(strategy);
-    for (int64_t d = 0; d < count; ++d)
+    for (int64_t d = 0; d < count; ++d) {
       fillDevice(d);
+      planDeviceMemory(deviceOps[d], workspace);
+    }
+    writeStages();
     for (Operation *op : deviceOps)
       module.getBody()->getOperations().splice(
           Block::iterator(function), module.getBody()->getOperations(),
@@ -213,7 +217,7 @@ private:
     auto device = plan::DeviceOp::create(
         builder, function.getLoc(), ("device" + Twine(d)).str(),
         ("cpu:" + Twine(d)).str(), placements[d]->arenaBytes(),
-        placements[d]->constantBytes());
+        placements[d]->constantBytes(), nullptr, nullptr, nullptr);
     device.getBody().emplaceBlock();
     device->remove();
     symbols.insert(device, Block::iterator(function));
@@ -266,7 +270,7 @@ private:
   }
 
   /// A row a stage, in the order of their numbers; stages without work too.
-  void writeStages(StringRef strategy) {
+  void writeStages() {
     std::map<int64_t, int> stageAt;
     for (auto [index, stage] : llvm::enumerate(lowering.stages))
       stageAt[stage.op.getStage()] = index;
@@ -280,7 +284,7 @@ private:
         plan::StageOp::create(
             builder, function.getLoc(), "F" + std::to_string(row),
             getDevice(devices[row]).getValue(), builder.getArrayAttr({}), 0, 0,
-            0, 0, placements[devices[row]]->arenaBytes(), 0);
+            0, 0, getPlannedPeak(deviceOps[devices[row]]), 0);
         continue;
       }
       LoweredStage &stage = lowering.stages[it->second];
@@ -292,7 +296,7 @@ private:
                             getDevice(stage.device).getValue(),
                             stage.op.getBlocks(), stage.flops,
                             stage.parameterBytes, stage.activationBytes, sent,
-                            placements[stage.device]->arenaBytes(),
+                            getPlannedPeak(deviceOps[stage.device]),
                             static_cast<int64_t>(stage.ns));
     }
   }
@@ -435,6 +439,7 @@ private:
 
   ModuleOp module;
   func::FuncOp function;
+  int64_t workspace;
   MachineModel machine;
   StageLowering lowering;
   OpBuilder builder;
@@ -450,10 +455,11 @@ private:
 };
 
 struct PlanBuildPass : impl::PlanBuildPassBase<PlanBuildPass> {
+  using PlanBuildPassBase::PlanBuildPassBase;
   void runOnOperation() override {
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function) ||
-        failed(PlanBuilder(getOperation(), *function).build()))
+        failed(PlanBuilder(getOperation(), *function, workspace).build()))
       signalPassFailure();
   }
 };

@@ -121,10 +121,13 @@ def Plan_DeviceOp : Plan_Op<"device", [Symbol, SymbolTable, SingleBlock, NoTermi
     NoRegionArguments, HasParent<"::mlir::ModuleOp">]> {
   let summary = "a device: its memory, its units, its load program and its program of one step";
   let description = [{
-    Steps (`run`, `send`, ...) stand in the device's total order.
+    Steps (`run`, `send`, ...) stand in the device's total order. `parameters` are the
+    bytes of weights and constants that units read as they lie, `packed` is room for
+    those that a library reorders, `workspace` room for its scratch on each core;
+    without them the library has no room of its own.
 
     ```mlir
-    plan.device @d0 "cpu:0" arena 4096 constant 0 {
+    plan.device @d0 "cpu:0" arena 4096 constant 0 parameters 0 packed 0 workspace 1048576 {
       %x = plan.slot arena at 0 : !plan.slot<tensor<8xf32>>
       %y = plan.slot arena at 64 : !plan.slot<tensor<8xf32>>
       plan.unit @F0 stage 0 ns 1200 {
@@ -138,10 +141,12 @@ def Plan_DeviceOp : Plan_Op<"device", [Symbol, SymbolTable, SingleBlock, NoTermi
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device_name, I64Attr:$arena_bytes,
-    I64Attr:$constant_bytes);
+    I64Attr:$constant_bytes, OptionalAttr<I64Attr>:$parameter_bytes,
+    OptionalAttr<I64Attr>:$packed_bytes, OptionalAttr<I64Attr>:$workspace_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name $device_name `arena` $arena_bytes `constant` $constant_bytes
+    (`parameters` $parameter_bytes^ `packed` $packed_bytes `workspace` $workspace_bytes)?
     attr-dict-with-keyword $body
   }];
 }

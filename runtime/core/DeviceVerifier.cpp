@@ -20,8 +20,11 @@ public:
 
   std::string verify() {
     if (!inRange(device.arena_bytes(), kLargestRegion) ||
-        !inRange(device.constant_bytes(), kLargestRegion))
-      return "has an impossible arena or constant region";
+        !inRange(device.constant_bytes(), kLargestRegion) ||
+        !inRange(device.parameter_bytes(), kLargestRegion) ||
+        !inRange(device.packed_bytes(), kLargestRegion) ||
+        !inRange(device.workspace_bytes(), kLargestRegion))
+      return "has impossible sizes of its memory";
     for (int64_t i = 0; i < length(device.slots()); ++i)
       if (std::string e = slotError(*device.slots()->Get(i)); !e.empty())
         return "slot " + number(i) + " " + e;

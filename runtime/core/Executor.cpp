@@ -195,18 +195,12 @@ DeviceMemory Executor::memory() const {
   DeviceMemory memory;
   memory.arena = static_cast<int64_t>(cpu->arenaBytes());
   memory.arena_touched = touched;
-  memory.constants = static_cast<int64_t>(cpu->constantBytes());
+  memory.parameters = static_cast<int64_t>(cpu->parameterBytes());
   memory.packed = static_cast<int64_t>(cpu->onednn().packedBytes());
   memory.workspace = static_cast<int64_t>(cpu->scratchBytes());
-  std::set<int64_t> counted;
-  for (int64_t i = 0; i < length(device.slots()); ++i) {
-    const abi::Slot &slot = *device.slots()->Get(i);
-    if (slot.space() != abi::Space::weight ||
-        cpu->onednn().hasPacked(weights[slot.offset()], slot.bytes()))
-      continue;
-    if (counted.insert(slot.offset()).second)
-      memory.mapped += slot.bytes();
-  }
+  memory.planned = device.arena_bytes() + device.parameter_bytes() +
+                   device.packed_bytes() +
+                   device.workspace_bytes() * cpu->threads().size();
   return memory;
 }
 

@@ -141,6 +141,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   app.add_option("--micro-batches", compile.partition.microBatches,
                  "micro-batches a step (default: two a stage)")
       ->check(CLI::Range(1, 65536));
+  app.add_option("--workspace", compile.partition.workspaceMiB,
+                 "room for the library's scratch, MiB on each core (default: "
+                 "1); part of the planned peak, which a run never passes")
+      ->type_name("MIB")
+      ->check(CLI::Range(1, 65536));
   app.add_option("--shape", raw.shapes,
                  "bind an input's shape: --shape x=8x3x224x224")
       ->type_name("INPUT=SHAPE");

@@ -160,12 +160,13 @@ void printJson(const Model &model, const Result &result,
   for (size_t d = 0; d < measurement.memory.size(); ++d) {
     const DeviceMemory &memory = measurement.memory[d];
     json["memory"].push_back({{"device", model.deviceName(int(d))},
+                              {"planned_bytes", memory.planned},
+                              {"used_bytes", memory.used()},
                               {"arena_bytes", memory.arena},
                               {"arena_touched_bytes", memory.arena_touched},
-                              {"constant_bytes", memory.constants},
+                              {"parameter_bytes", memory.parameters},
                               {"packed_bytes", memory.packed},
-                              {"workspace_bytes", memory.workspace},
-                              {"mapped_bytes", memory.mapped}});
+                              {"workspace_bytes", memory.workspace}});
   }
   if (profile)
     json["profile"] = profile->json(model);
@@ -194,15 +195,15 @@ void printText(const Model &model, const Result &result,
               model.plan->bubble());
   std::printf("heap     %lld allocations in the measured steps\n\n",
               static_cast<long long>(measurement.heap));
-  Table table({"device", "arena planned", "arena used", "constants",
-               "packed weights", "workspace", "mapped weights"},
+  Table table({"device", "planned", "used", "arena", "parameters", "packed",
+               "workspace"},
               {false, true, true, true, true, true, true});
   for (size_t d = 0; d < measurement.memory.size(); ++d) {
     const DeviceMemory &memory = measurement.memory[d];
-    table.add({model.deviceName(int(d)), bytesText(memory.arena),
-               bytesText(memory.arena_touched), bytesText(memory.constants),
-               bytesText(memory.packed), bytesText(memory.workspace),
-               bytesText(memory.mapped)});
+    table.add({model.deviceName(int(d)), bytesText(memory.planned),
+               bytesText(memory.used()), bytesText(memory.arena_touched),
+               bytesText(memory.parameters), bytesText(memory.packed),
+               bytesText(memory.workspace)});
   }
   std::fputs(table.text().c_str(), stdout);
 }

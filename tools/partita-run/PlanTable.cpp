@@ -127,6 +127,9 @@ std::string planJson(const Model &model) {
     const abi::Device *device = plan.devices()->Get(unsigned(d));
     json["devices"].push_back({{"name", text(device->name())},
                                {"arena_bytes", device->arena_bytes()},
+                               {"parameter_bytes", device->parameter_bytes()},
+                               {"packed_bytes", device->packed_bytes()},
+                               {"workspace_bytes", device->workspace_bytes()},
                                {"constant_bytes", device->constant_bytes()}});
   }
   for (int64_t i = 0; i < length(plan.stages()); ++i) {

@@ -46,7 +46,7 @@ Arena::~Arena() {
     ::munmap(start, bytes);
 }
 
-void releaseMappedPages(const void *data, size_t bytes) {
+void releasePages(const void *data, size_t bytes) {
   uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   uintptr_t begin = reinterpret_cast<uintptr_t>(data);
   uintptr_t end = (begin + bytes) / page * page;

@@ -35,9 +35,9 @@ private:
   size_t bytes = 0;
 };
 
-/// Lets the kernel take back the pages that lie wholly in a read-only mapped
-/// range; they are read from the file again when they are used again.
-void releaseMappedPages(const void *data, size_t bytes);
+/// Lets the kernel take back the pages that lie wholly in a range: those of a
+/// mapped file are read again when they are used again, others are zero then.
+void releasePages(const void *data, size_t bytes);
 
 } // namespace partita::runtime
 

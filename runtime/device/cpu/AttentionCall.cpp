@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/abi/LibraryMemory.h"
 #include "runtime/device/cpu/LibraryCalls.h"
 #include "runtime/device/cpu/ScoreRows.h"
 
@@ -33,20 +34,13 @@ ScoreFunction softmaxRows() {
 
 namespace {
 
-/// Rows of a block: enough to make packing k worth while, few enough for the
-/// scores to stay in the second-level cache.
-constexpr int64_t kBlockRows = 128;
-constexpr int64_t kWholeRows = 192;
 /// What a mask adds to hide a column: with any number that a model computes, it
 /// makes the softmax exactly 0.
 constexpr float kHidden = -1e30f;
 constexpr int64_t kColumnStep = 16;
-/// Between the scratch of two threads, so that they share no cache line.
-constexpr size_t kScratchAlignment = 4096;
-
 size_t aligned(size_t bytes) {
-  return (bytes + kScratchAlignment - 1) / kScratchAlignment *
-         kScratchAlignment;
+  constexpr size_t step = abi::kScratchAlignment;
+  return (bytes + step - 1) / step * step;
 }
 
 /// lhs[rows, inner] . rhs[inner, columns], for one thread.
@@ -66,14 +60,13 @@ struct Product {
     if (status == dnnl_success)
       status = dnnl_matmul_desc_init(&op, &lhs, &rhs, nullptr, &result);
     if (status == dnnl_success)
-      status = dnnl_primitive_desc_create(desc.out(), &op, attr.get(),
-                                          context.engine(), nullptr);
+      status = context.choose(&op, attr, desc);
     if (status == dnnl_success)
       status = dnnl_primitive_create(primitive.out(), desc.get());
     if (status != dnnl_success)
       return Status::error(std::string("oneDNN does not take the products of "
                                        "this attention: ") +
-                           onednnText(status));
+                           context.reason(status));
     scratch =
         *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_scratchpad_md, 0);
     scratch_bytes = dnnl_memory_desc_get_size(&scratch);
@@ -128,7 +121,7 @@ public:
       : call(std::move(resolved)), team(team), softmax(softmaxRows()) {
     rows = q().dims[2];
     columns = k().dims[2];
-    block = rows <= kWholeRows ? rows : kBlockRows;
+    block = abi::attentionBlockRows(rows);
     blocks = (rows + block - 1) / block;
     std::vector<int64_t> scores = {q().dims[0], q().dims[1], rows, columns};
     if (call.has_mask_mul)
@@ -189,7 +182,7 @@ public:
         for (Arguments *arguments :
              {&workers[i]->scores[kind], &workers[i]->sums[kind]})
           dnnl_memory_set_data_handle(arguments->scratch.get(),
-                                      own + aligned(scoreBytes()));
+                                      own + scoreBytes());
     }
   }
 
@@ -210,14 +203,14 @@ private:
   Operand &v() { return call.operands[2]; }
 
   size_t scoreBytes() const {
-    return static_cast<size_t>(block * columns) * sizeof(float);
+    return static_cast<size_t>(abi::attentionScoreRoom(rows, columns));
   }
   size_t workerBytes() const {
     size_t library = 0;
     for (const Kind &kind : kinds)
       library = std::max(
           {library, kind.scores.scratch_bytes, kind.sums.scratch_bytes});
-    return aligned(scoreBytes()) + aligned(library);
+    return scoreBytes() + aligned(library);
   }
 
   Status makeProducts(OnednnContext &context) {

@@ -98,7 +98,7 @@ private:
         status != dnnl_success)
       return Status::error(
           std::string("oneDNN does not take this convolution: ") +
-          onednnText(status));
+          context.reason(status));
     slow = isReference(desc);
     auto task = PrimitiveTask::create(context, desc);
     if (!task)
@@ -112,6 +112,8 @@ private:
       if (!made)
         return made.status();
       data = *made;
+    } else if (weights().constant) {
+      context.readInPlace(weights());
     }
     std::vector<PrimitiveTask::Argument> arguments = {
         {DNNL_ARG_SRC, src, input().data},
@@ -142,8 +144,7 @@ private:
         dilations.data(), call.call->pads_low()->data(), padsHigh().data());
     if (status != dnnl_success)
       return status;
-    return dnnl_primitive_desc_create(desc.out(), &op, attr.get(),
-                                      context.engine(), nullptr);
+    return context.choose(&op, attr, desc);
   }
 
   /// The library wants the window to end where the padding does.

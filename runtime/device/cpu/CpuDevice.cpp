@@ -7,10 +7,11 @@
 
 #include "runtime/device/cpu/CpuDevice.h"
 
-#include "runtime/core/Elements.h"
+#include "runtime/core/Slots.h"
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 namespace partita::runtime {
 namespace {
@@ -88,7 +89,8 @@ CpuDevice::create(const abi::Plan &plan, int index,
   if (!constants)
     return constants.status();
   self->constants = std::move(*constants);
-  auto context = OnednnContext::create();
+  auto context = OnednnContext::create(
+      {self->device.packed_bytes(), self->device.workspace_bytes()});
   if (!context)
     return context.status();
   self->context = std::move(*context);
@@ -138,6 +140,7 @@ Expected<void *> CpuDevice::alignedSlot(int slot, const Bindings *bindings) {
       return made.status();
     copy = std::move(*made);
     std::memcpy(copy.data(), data, static_cast<size_t>(found.bytes()));
+    releasePages(data, static_cast<size_t>(found.bytes()));
   }
   return static_cast<void *>(copy.data());
 }
@@ -154,7 +157,6 @@ Operand CpuDevice::operand(const abi::View &view,
     operand.strides.assign(view.strides()->begin(), view.strides()->end());
   operand.constant = slot.space() == abi::Space::weight ||
                      slot.space() == abi::Space::constant;
-  operand.mapped = slot.space() == abi::Space::weight;
   return operand;
 }
 
@@ -249,7 +251,50 @@ Status CpuDevice::finish() {
   std::vector<Instance *> all;
   for (auto &entry : instances)
     all.push_back(entry.second.get());
+  releaseUnread();
   return reserveScratch(all);
+}
+
+void CpuDevice::releaseUnread() {
+  using Key = std::pair<abi::Space, int64_t>;
+  auto constant = [&](int slot) {
+    abi::Space space = device.slots()->Get(slot)->space();
+    return space == abi::Space::weight || space == abi::Space::constant;
+  };
+  std::set<Key> read;
+  auto readSlot = [&](int slot) {
+    if (slot >= 0 && constant(slot)) {
+      const abi::Slot &found = *device.slots()->Get(slot);
+      if (read.insert({found.space(), found.offset()}).second)
+        parameters += static_cast<size_t>(found.bytes());
+    }
+  };
+  for (int64_t i = 0; i < length(device.units()); ++i) {
+    const abi::Unit &unit = *device.units()->Get(i);
+    for (int64_t k = 0; k < length(unit.instructions()); ++k) {
+      const abi::Instruction &instruction = *unit.instructions()->Get(k);
+      const abi::LibraryCall *call = instruction.work_as_LibraryCall();
+      const abi::View *packable = call && (call->kind() == abi::CallKind::dot ||
+                                           call->kind() == abi::CallKind::conv)
+                                      ? call->operands()->Get(1)
+                                      : nullptr;
+      forEachSlot(instruction, [&](const SlotUse &use) {
+        if (!packable || use.view != packable ||
+            (constant(use.slot) &&
+             context->isReadInPlace(operand(*packable, nullptr).data)))
+          readSlot(use.slot);
+      });
+    }
+  }
+  for (int64_t i = 0; i < length(device.program()); ++i)
+    readSlot(device.program()->Get(i)->slot());
+  for (int64_t i = 0; i < length(device.slots()); ++i) {
+    const abi::Slot &found = *device.slots()->Get(static_cast<unsigned>(i));
+    if (constant(static_cast<int>(i)) &&
+        !read.count({found.space(), found.offset()}))
+      releasePages(slot(static_cast<int>(i)),
+                   static_cast<size_t>(found.bytes()));
+  }
 }
 
 } // namespace partita::runtime

@@ -43,8 +43,9 @@ public:
   Expected<const Instance *>
   prepare(int unit, const flatbuffers::Vector<int32_t> *bindings);
 
-  /// Allocates the scratch of all instances. Call once, after the last
-  /// `prepare` and before anything runs.
+  /// Allocates the scratch of all instances, and gives back the pages of
+  /// constants that were packed or that only the load program read. Call once,
+  /// after the last `prepare` and before anything runs.
   Status finish();
 
   /// Address of a slot that is no argument. A weight's may not be aligned to
@@ -55,7 +56,8 @@ public:
   const ThreadTeam &threads() const { return team; }
   const OnednnContext &onednn() const { return *context; }
   size_t scratchBytes() const { return scratch.size(); }
-  size_t constantBytes() const { return constants.size(); }
+  /// Weights and constants that units read as they lie.
+  size_t parameterBytes() const { return parameters; }
   size_t arenaBytes() const { return arena_bytes.size(); }
 
 private:
@@ -70,6 +72,7 @@ private:
   Expected<std::unique_ptr<Task>> prepare(const abi::Instruction &instruction,
                                           const Bindings *bindings, bool pack);
   Status runLoadProgram();
+  void releaseUnread();
   Status reserveScratch(const std::vector<Instance *> &instances);
 
   const abi::Plan &plan;
@@ -78,6 +81,7 @@ private:
   std::shared_ptr<const KernelLibrary> kernels;
   ThreadTeam team;
   Arena arena_bytes, constants, scratch;
+  size_t parameters = 0;
   /// Weights that a kernel reads and that no file has aligned, by their number.
   std::map<int64_t, Arena> aligned_weights;
   std::unique_ptr<OnednnContext> context;

@@ -202,12 +202,11 @@ private:
     dnnl_status_t status = dnnl_matmul_desc_init(
         &op, &src, &weights, bias ? &bias_desc : nullptr, &dst);
     if (status == dnnl_success)
-      status = dnnl_primitive_desc_create(desc.out(), &op, attr.get(),
-                                          context.engine(), nullptr);
+      status = context.choose(&op, attr, desc);
     if (status != dnnl_success)
       return Status::error(std::string("oneDNN does not take this matrix "
                                        "product: ") +
-                           onednnText(status));
+                           context.reason(status));
     slow = isReference(desc);
     auto task = PrimitiveTask::create(context, desc);
     if (!task)
@@ -220,6 +219,8 @@ private:
       if (!data)
         return data.status();
       rhs_data = *data;
+    } else if (rhs().constant) {
+      context.readInPlace(rhs());
     }
     std::vector<PrimitiveTask::Argument> arguments = {
         {DNNL_ARG_SRC, src, lhs().data},

@@ -7,6 +7,8 @@
 
 #include "runtime/device/cpu/Onednn.h"
 
+#include <omp.h>
+
 namespace partita::runtime {
 
 const char *onednnText(dnnl_status_t status) {
@@ -54,8 +56,10 @@ dnnl_memory_desc_t broadcastDesc(const Operand &operand) {
   return stridedDesc(dims, strides);
 }
 
-Expected<std::unique_ptr<OnednnContext>> OnednnContext::create() {
+Expected<std::unique_ptr<OnednnContext>>
+OnednnContext::create(const Room &room) {
   auto context = std::make_unique<OnednnContext>();
+  context->room = room;
   dnnl_status_t status =
       dnnl_engine_create(context->theEngine.out(), dnnl_cpu, 0);
   if (status == dnnl_success)
@@ -68,6 +72,46 @@ Expected<std::unique_ptr<OnednnContext>> OnednnContext::create() {
   return context;
 }
 
+dnnl_status_t OnednnContext::choose(const_dnnl_op_desc_t op,
+                                    const OwnedAttr &attr,
+                                    OwnedPrimitiveDesc &desc) {
+  using Iterator = Owned<dnnl_primitive_desc_iterator_t,
+                         dnnl_primitive_desc_iterator_destroy>;
+  Iterator each;
+  refused = 0;
+  dnnl_status_t status = dnnl_primitive_desc_iterator_create(
+      each.out(), op, attr.get(), theEngine.get(), nullptr);
+  const int64_t most = room.workspace * omp_get_max_threads();
+  while (status == dnnl_success) {
+    OwnedPrimitiveDesc found;
+    *found.out() = dnnl_primitive_desc_iterator_fetch(each.get());
+    const dnnl_memory_desc_t *scratch =
+        dnnl_primitive_desc_query_md(found.get(), dnnl_query_scratchpad_md, 0);
+    const auto bytes =
+        static_cast<int64_t>(scratch ? dnnl_memory_desc_get_size(scratch) : 0);
+    if (bytes <= most) {
+      desc = std::move(found);
+      return dnnl_success;
+    }
+    if (!refused)
+      refused = bytes;
+    status = dnnl_primitive_desc_iterator_next(each.get());
+  }
+  return refused ? dnnl_unimplemented : status;
+}
+
+std::string OnednnContext::reason(dnnl_status_t status) const {
+  if (!refused || status != dnnl_unimplemented)
+    return onednnText(status);
+  const int64_t threads = omp_get_max_threads();
+  const int64_t each = (refused + threads - 1) / threads;
+  return "it needs " + std::to_string(each) +
+         " bytes of scratch on each core, and the plan has " +
+         std::to_string(room.workspace) +
+         "; compile the model again with --workspace " +
+         std::to_string((each >> 20) + 1);
+}
+
 Status OnednnContext::memory(const dnnl_memory_desc_t &desc, void *data,
                              OwnedMemory &out) {
   dnnl_status_t status =
@@ -78,17 +122,13 @@ Status OnednnContext::memory(const dnnl_memory_desc_t &desc, void *data,
                        onednnText(status));
 }
 
-bool OnednnContext::hasPacked(const void *data, size_t bytes) const {
-  auto first = packs.lower_bound({data, std::string()});
-  return first != packs.end() &&
-         first->first.first < static_cast<const char *>(data) + bytes;
-}
-
 Expected<float *> OnednnContext::packed(const Operand &operand,
                                         const dnnl_memory_desc_t &plain,
                                         const dnnl_memory_desc_t &wanted) {
-  if (dnnl_memory_desc_equal(&plain, &wanted))
+  if (dnnl_memory_desc_equal(&plain, &wanted)) {
+    readInPlace(operand);
     return operand.data;
+  }
   // The source's own layout is part of the key: one address can be read in two
   // ways.
   std::string layouts(reinterpret_cast<const char *>(&plain), sizeof(plain));
@@ -99,6 +139,8 @@ Expected<float *> OnednnContext::packed(const Operand &operand,
     return reinterpret_cast<float *>(known->second.data());
 
   size_t bytes = dnnl_memory_desc_get_size(&wanted);
+  if (static_cast<int64_t>(packedTotal + bytes) > room.packed)
+    return Status::error("the plan has no room for these packed weights");
   auto arena = Arena::map(bytes, "packed weights");
   if (!arena)
     return arena.status();
@@ -122,12 +164,6 @@ Expected<float *> OnednnContext::packed(const Operand &operand,
   if (status != dnnl_success)
     return Status::error(std::string("oneDNN cannot pack these weights: ") +
                          onednnText(status));
-  if (operand.mapped) {
-    size_t span = 1;
-    for (int i = 0; i < operand.rank(); ++i)
-      span += (operand.dims[i] - 1) * operand.strides[i];
-    releaseMappedPages(operand.data, span * sizeof(float));
-  }
   packedTotal += bytes;
   float *data = reinterpret_cast<float *>(arena->data());
   packs.emplace(std::move(key), std::move(*arena));

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <oneapi/dnnl/dnnl.h>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -64,20 +65,36 @@ dnnl_memory_desc_t broadcastDesc(const Operand &operand);
 /// Engine and stream of a device, and its packed weights.
 class OnednnContext {
 public:
+  /// What the plan gives the library.
+  struct Room {
+    int64_t packed = 0;    ///< bytes for constants in an order of its own
+    int64_t workspace = 0; ///< bytes of scratch on each core
+  };
+
   /// Must run on the device's thread, after its team was made.
-  static Expected<std::unique_ptr<OnednnContext>> create();
+  static Expected<std::unique_ptr<OnednnContext>> create(const Room &room);
+
+  /// The first of the library's implementations of `op` (a pointer to its
+  /// descriptor) whose scratch, for as many threads as this thread has now, is
+  /// within the plan's room.
+  dnnl_status_t choose(const_dnnl_op_desc_t op, const OwnedAttr &attr,
+                       OwnedPrimitiveDesc &desc);
+  /// Why `choose` or another call of the library failed.
+  std::string reason(dnnl_status_t status) const;
 
   dnnl_engine_t engine() const { return theEngine.get(); }
   dnnl_stream_t stream() const { return theStream.get(); }
 
   /// The operand's constant bytes in layout `wanted`: its own if they are so
   /// already, else a packed copy, made once for all calls that want the same.
+  /// Fails if the plan has no room for it: then use the bytes as they lie.
   Expected<float *> packed(const Operand &operand,
                            const dnnl_memory_desc_t &plain,
                            const dnnl_memory_desc_t &wanted);
   size_t packedBytes() const { return packedTotal; }
-  /// Whether some call packed weights that begin in these bytes.
-  bool hasPacked(const void *data, size_t bytes) const;
+  /// Notes that a call reads a constant operand as it lies.
+  void readInPlace(const Operand &operand) { in_place.insert(operand.data); }
+  bool isReadInPlace(const void *data) const { return in_place.count(data); }
 
   Status memory(const dnnl_memory_desc_t &desc, void *data, OwnedMemory &out);
 
@@ -85,7 +102,10 @@ private:
   OwnedEngine theEngine;
   OwnedStream theStream;
   std::map<std::pair<const void *, std::string>, Arena> packs;
+  std::set<const void *> in_place;
+  Room room;
   size_t packedTotal = 0;
+  int64_t refused = 0; ///< scratch of the implementation that had no room
 };
 
 } // namespace partita::runtime

@@ -45,11 +45,10 @@ Expected<std::unique_ptr<Task>> preparePool(ResolvedCall resolved,
       call.strides()->data(), call.window()->data(), dilations.data(),
       call.pads_low()->data(), pads_high.data());
   if (status == dnnl_success)
-    status = dnnl_primitive_desc_create(desc.out(), &op, attr.get(),
-                                        context.engine(), nullptr);
+    status = context.choose(&op, attr, desc);
   if (status != dnnl_success)
     return Status::error(std::string("oneDNN does not take this pooling: ") +
-                         onednnText(status));
+                         context.reason(status));
   auto task = PrimitiveTask::create(context, desc);
   if (!task)
     return task.status();

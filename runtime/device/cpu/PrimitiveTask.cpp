@@ -108,7 +108,7 @@ PrimitiveTask::create(OnednnContext &context, const OwnedPrimitiveDesc &desc) {
       dnnl_primitive_create(task->primitive.out(), desc.get());
   if (status != dnnl_success)
     return Status::error(std::string("oneDNN cannot prepare it: ") +
-                         onednnText(status));
+                         context.reason(status));
   const dnnl_memory_desc_t *scratch =
       dnnl_primitive_desc_query_md(desc.get(), dnnl_query_scratchpad_md, 0);
   task->scratch_bytes = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
@@ -224,8 +224,7 @@ Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
     status = dnnl_binary_desc_init(&op, binaryAlgorithm(post.kind), &desc,
                                    &other, &desc);
     if (status == dnnl_success)
-      status = dnnl_primitive_desc_create(made.out(), &op, attr.get(),
-                                          context.engine(), nullptr);
+      status = context.choose(&op, attr, made);
     arguments.push_back({DNNL_ARG_SRC_0, desc, result.data});
     arguments.push_back({DNNL_ARG_SRC_1, other, post.operand.data});
   } else {
@@ -235,13 +234,12 @@ Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
                                             function.algorithm, &desc,
                                             function.alpha, function.beta);
     if (status == dnnl_success)
-      status = dnnl_primitive_desc_create(made.out(), &op, attr.get(),
-                                          context.engine(), nullptr);
+      status = context.choose(&op, attr, made);
     arguments.push_back({DNNL_ARG_SRC, desc, result.data});
   }
   if (status != dnnl_success)
     return Status::error(std::string("oneDNN does not take this post-op: ") +
-                         onednnText(status));
+                         context.reason(status));
   auto task = PrimitiveTask::create(context, made);
   if (!task)
     return task.status();

@@ -1,4 +1,5 @@
 // RUN: partita-opt %s -split-input-file --plan-build --plan-verify-schedule | FileCheck %s
+// RUN: partita-opt %s -split-input-file --plan-build="workspace=4096" | FileCheck %s --check-prefix=WORKSPACE
 
 // Two devices: the sent buffer alternates, the receive buffer is one; the load
 // program fills the constant region; exp happens in place.
@@ -7,12 +8,12 @@
 // CHECK: plan.port output "y" index 0 batch_axis -1 : tensor<16xf32>
 // CHECK: plan.port bound_input "k" index 1 batch_axis -1 : tensor<2xi64>
 // CHECK: plan.channel @channel0 "value 1" from @device0 to @device1 bytes 64
-// CHECK: plan.stage "F0" on @device0 blocks ["A"] {{.*}} parameters 64 activations 128 sent 64 peak 192
+// CHECK: plan.stage "F0" on @device0 blocks ["A"] {{.*}} parameters 64 activations 128 sent 64 peak 256
 module attributes {nn.model = "net", nn.bound_inputs = [{name = "k", port = 1 : i64, type = tensor<2xi64>}]} {
 dist.mesh @d0 [0]
 dist.mesh @d1 [1]
 nn.weight @w "w" : tensor<16xf32> = dense<1.0> : tensor<16xf32>
-// CHECK-LABEL: plan.device @device0 "cpu:0" arena 192 constant 64
+// CHECK-LABEL: plan.device @device0 "cpu:0" arena 192 constant 64 parameters 64 packed 0 workspace 0
 // CHECK:   %[[X:.*]] = plan.slot arena at [[AT:[0-9]+]] : <tensor<16xf32>>
 // CHECK:   %[[W:.*]] = plan.slot weight @w
 // CHECK:   %[[K:.*]] = plan.slot constant at 0
@@ -172,4 +173,31 @@ func.func @main(%x: tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d1> {
     dist.yield %r : tensor<16xf32>
   }
   return %1 : !dist.placed<tensor<16xf32>, @d1>
+}
+
+// -----
+
+// A library may reorder the weight: 20 rows and 10 columns have room for 32 and
+// 64. The bias is read as it lies.
+// CHECK: plan.stage "F0" {{.*}} parameters 840 {{.*}} peak 1056976
+// CHECK: plan.device @device0 "cpu:0" arena 168 constant 0 parameters 40 packed 8192 workspace 1048576
+// WORKSPACE: plan.device @device0 "cpu:0" arena 168 constant 0 parameters 40 packed 8192 workspace 4096
+module {
+dist.mesh @d0 [0]
+nn.weight @w "w" : tensor<20x10xf32> = dense<1.0> : tensor<20x10xf32>
+nn.weight @b "b" : tensor<10xf32> = dense<1.0> : tensor<10xf32>
+func.func @main(%x: tensor<20xf32>) -> (!dist.placed<tensor<1x10xf32>, @d0>) {
+  %0 = dist.stage "F0" 0 on @d0 blocks ["A"] (%x) : (tensor<20xf32>) -> !dist.placed<tensor<1x10xf32>, @d0> {
+  ^bb0(%a: tensor<20xf32>):
+    %w = nn.parameter @w : tensor<20x10xf32>
+    %b = nn.parameter @b : tensor<10xf32>
+    %r = nn.cluster (%c = %a, %d = %w, %e = %b) : (tensor<20xf32>, tensor<20x10xf32>, tensor<10xf32>) -> tensor<1x10xf32> attributes {lowering = #plan.call<dot, operands = [#plan.view<0 shape [1, 20] strides [20, 1]>, #plan.view<1 shape [20, 10] strides [10, 1]>, #plan.view<3 shape [1, 10] strides [10, 1]>], bias = #plan.view<2 shape [10] strides [1]>>} {
+      %s = nn.reshape %c : tensor<20xf32> -> tensor<1x20xf32>
+      %m = nn.dot %s, %d batch [] x [] contract [1] x [0] : tensor<1x20xf32>, tensor<20x10xf32> -> tensor<1x10xf32>
+      nn.yield %m : tensor<1x10xf32>
+    }
+    dist.yield %r : tensor<1x10xf32>
+  }
+  return %0 : !dist.placed<tensor<1x10xf32>, @d0>
+}
 }

@@ -91,7 +91,8 @@ struct StepSpec {
 
 struct DeviceSpec {
   std::string name;
-  int64_t arena_bytes = 0, constant_bytes = 0;
+  int64_t arena_bytes = 0, constant_bytes = 0, parameter_bytes = 0;
+  int64_t packed_bytes = 1 << 30, workspace_bytes = 1 << 20;
   std::vector<SlotSpec> slots;
   std::vector<UnitSpec> units;
   std::vector<InstructionSpec> load;
@@ -338,7 +339,8 @@ private:
     auto step_vector = fbb.CreateVector(steps);
     return abi::CreateDevice(fbb, name, device.arena_bytes,
                              device.constant_bytes, slot_vector, unit_vector,
-                             load, step_vector);
+                             load, step_vector, device.parameter_bytes,
+                             device.packed_bytes, device.workspace_bytes);
   }
 
   flatbuffers::FlatBufferBuilder fbb;

@@ -225,9 +225,28 @@ TEST(Session, LoadProgram) {
         ASSERT_NEAR(y[r * n + c], sum, 1e-5 * std::abs(sum) + 1);
       }
   }
+  // The product is of 48 columns and packs them into a block of 64 at most; the
+  // weight itself is read by the load program only.
   DeviceMemory memory = session->memory()[0];
-  EXPECT_EQ(memory.constants, n * n * 4);
-  EXPECT_EQ(memory.mapped, n * n * 4);
+  EXPECT_EQ(memory.packed + memory.parameters,
+            memory.packed ? memory.packed : n * n * 4);
+}
+
+TEST(Session, PacksOnlyWhatThePlanHasRoomFor) {
+  const int64_t n = 48;
+  Values w = counting(n * n, -1000), x = counting(2 * n, 0), y(2 * n), z(2 * n);
+  PlanSpec plan = planWithLoadProgram(w, n);
+  auto roomy = makeSession(plan);
+  ASSERT_TRUE(roomy);
+  plan.devices[0].packed_bytes = 0;
+  auto tight = makeSession(plan);
+  ASSERT_TRUE(tight);
+  EXPECT_EQ(tight->memory()[0].packed, 0);
+  EXPECT_EQ(tight->memory()[0].parameters, n * n * 4);
+  ASSERT_TRUE(runOnce(*roomy, 1, x, y).ok());
+  ASSERT_TRUE(runOnce(*tight, 1, x, z).ok());
+  for (int64_t i = 0; i < 2 * n; ++i)
+    ASSERT_NEAR(y[i], z[i], 1e-5 * std::abs(y[i]) + 1);
 }
 
 TEST(Session, WeightsOfAnotherFileNeedNoAlignment) {

@@ -1,0 +1,124 @@
+//===- DeviceMemory.cpp - What a device holds beside its arena ------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/DeviceMemory.h"
+
+#include "runtime/abi/LibraryMemory.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+
+namespace partita::pipeline {
+namespace {
+
+/// Walks the instructions of a device.
+class MemoryPlanner {
+public:
+  explicit MemoryPlanner(int64_t workspace)
+      : perCall(workspace) {}
+
+  void visitUnit(Block &body) {
+    for (Operation &op : body) {
+      auto call = dyn_cast<plan::CallOp>(op);
+      if (!call) {
+        for (Value operand : op.getOperands())
+          readAsItLies(operand);
+        continue;
+      }
+      visitWorkspace(call);
+      plan::CallAttr attr = call.getCall();
+      bool packs = attr.getKind() == plan::CallKind::dot ||
+                   attr.getKind() == plan::CallKind::conv;
+      for (auto [index, view] : llvm::enumerate(attr.getOperands())) {
+        if (packs && index == 1)
+          pack(call, view, attr);
+        else
+          readAsItLies(getSlot(call, view));
+      }
+      for (plan::ViewAttr view :
+           {attr.getBias(), attr.getMaskMul(), attr.getMaskAdd()})
+        if (view)
+          readAsItLies(getSlot(call, view));
+      for (plan::PostOpAttr post : attr.getPostOps())
+        if (post.getView())
+          readAsItLies(getSlot(call, post.getView()));
+    }
+  }
+
+  void visitLoad(Block &body) {
+    for (auto call : body.getOps<plan::CallOp>())
+      visitWorkspace(call);
+  }
+
+  void readAsItLies(Value slot) {
+    auto op = slot.getDefiningOp<plan::SlotOp>();
+    if (op && op.getSpace() != plan::Space::arena && read.insert(op).second)
+      parameters += op.getByteSize();
+  }
+
+  int64_t parameters = 0, packed = 0;
+  int64_t getWorkspace() const { return workspace; }
+
+private:
+  static Value getSlot(plan::CallOp call, plan::ViewAttr view) {
+    size_t inputs = call.getInputs().size(), index = view.getValue();
+    return index < inputs ? call.getInputs()[index]
+                          : call.getOutputs()[index - inputs];
+  }
+
+  void pack(plan::CallOp call, plan::ViewAttr view, plan::CallAttr attr) {
+    auto slot = getSlot(call, view).getDefiningOp<plan::SlotOp>();
+    // The same bytes in the same order are reordered once.
+    if (!slot || slot.getSpace() == plan::Space::arena ||
+        !packs.insert({slot, view}).second)
+      return;
+    packed += attr.getKind() == plan::CallKind::dot
+                  ? abi::packedMatrixRoom(view.getShape())
+                  : abi::packedFilterRoom(view.getShape(), attr.getGroups());
+  }
+
+  void visitWorkspace(plan::CallOp call) {
+    plan::CallAttr attr = call.getCall();
+    int64_t scores = 0;
+    if (attr.getKind() == plan::CallKind::attention)
+      scores = abi::attentionScoreRoom(attr.getOperands()[0].getShape()[2],
+                                       attr.getOperands()[1].getShape()[2]);
+    workspace = std::max(workspace, perCall + scores);
+  }
+
+  const int64_t perCall;
+  int64_t workspace = 0; // none without library calls
+  llvm::DenseSet<Operation *> read;
+  llvm::DenseSet<std::pair<Operation *, Attribute>> packs;
+};
+
+} // namespace
+
+void planDeviceMemory(plan::DeviceOp device, int64_t workspace) {
+  MemoryPlanner planner(workspace);
+  for (Operation &op : device.getBody().front()) {
+    if (auto unit = dyn_cast<plan::UnitOp>(op))
+      planner.visitUnit(unit.getBody().front());
+    else if (auto load = dyn_cast<plan::LoadOp>(op))
+      planner.visitLoad(load.getBody().front());
+    else if (!isa<plan::SlotOp>(op))
+      for (Value slot : op.getOperands())
+        planner.readAsItLies(slot);
+  }
+  device.setParameterBytes(planner.parameters);
+  device.setPackedBytes(planner.packed);
+  device.setWorkspaceBytes(planner.getWorkspace());
+}
+
+int64_t getPlannedPeak(plan::DeviceOp device) {
+  return device.getArenaBytes() + device.getParameterBytes().value_or(0) +
+         device.getPackedBytes().value_or(0) +
+         device.getWorkspaceBytes().value_or(0);
+}
+
+} // namespace partita::pipeline

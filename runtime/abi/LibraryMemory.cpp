@@ -1,0 +1,74 @@
+//===- LibraryMemory.cpp - Memory that a library call may take ------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/abi/LibraryMemory.h"
+
+#include <algorithm>
+
+namespace partita::abi {
+namespace {
+
+constexpr int64_t kElement = sizeof(float);
+constexpr int64_t kBlockRows = 128;
+/// Fewer rows than this are one block.
+constexpr int64_t kWholeRows = 192;
+
+/// Shapes come from files: a product that has no number is the largest one.
+int64_t times(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+int64_t roundUp(int64_t value, int64_t block) {
+  return value > INT64_MAX - block ? INT64_MAX
+                                   : (value + block - 1) / block * block;
+}
+
+/// The library cuts output channels and columns into blocks of 16, 32, 48 or
+/// 64, as it finds best.
+int64_t blocked(int64_t extent) {
+  return std::max(roundUp(extent, 64), roundUp(extent, 48));
+}
+
+} // namespace
+
+int64_t packedMatrixRoom(std::span<const int64_t> dims) {
+  int64_t bytes = kElement;
+  size_t rank = dims.size();
+  for (size_t i = 0; i < rank; ++i)
+    bytes = times(bytes, i + 1 == rank   ? blocked(dims[i])
+                         : i + 2 == rank ? roundUp(dims[i], 16)
+                                         : dims[i]);
+  return bytes;
+}
+
+int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups) {
+  if (dims.size() < 2)
+    return 0;
+  int64_t bytes = kElement, outputs = dims[0] / std::max<int64_t>(groups, 1),
+          inputs = dims[1];
+  if (groups > 1 && outputs == 1 && inputs == 1)
+    bytes = times(bytes, roundUp(groups, 16));
+  else
+    bytes = times(times(bytes, groups),
+                  times(outputs > 32 ? blocked(outputs) : roundUp(outputs, 16),
+                        roundUp(inputs, 16)));
+  for (int64_t extent : dims.subspan(2))
+    bytes = times(bytes, extent);
+  return bytes;
+}
+
+int64_t attentionBlockRows(int64_t rows) {
+  return rows <= kWholeRows ? rows : kBlockRows;
+}
+
+int64_t attentionScoreRoom(int64_t rows, int64_t columns) {
+  return roundUp(times(times(attentionBlockRows(rows), columns), kElement),
+                 kScratchAlignment);
+}
+
+} // namespace partita::abi

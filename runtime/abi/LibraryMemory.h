@@ -1,0 +1,46 @@
+//===- LibraryMemory.h - Memory that a library call may take ----*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a library takes for a call depends on the processor that runs it, which
+// the compiler does not know. So the plan sets bounds, and the runtime keeps
+// them: it chooses among the library's implementations one that stays within.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_ABI_LIBRARYMEMORY_H
+#define PARTITA_RUNTIME_ABI_LIBRARYMEMORY_H
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace partita::abi {
+
+/// Room, in bytes, for a constant right side [B.., K, N] of a matrix product in
+/// an order of the library's own: it pads extents to whole blocks.
+int64_t packedMatrixRoom(std::span<const int64_t> dims);
+
+/// The same for the filter [O, I/G, spatial..] of a convolution.
+int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups);
+
+/// Scratch that a library call has on each core unless the plan says more.
+inline constexpr int64_t kLibraryWorkspace = int64_t(1) << 20;
+
+/// Rows of the scores that attention computes at a time: enough to make packing
+/// k worth while, few enough for them to stay in the second-level cache.
+int64_t attentionBlockRows(int64_t rows);
+
+/// Scores of one block, [rows, columns] of f32, on each core; a multiple of
+/// kScratchAlignment.
+int64_t attentionScoreRoom(int64_t rows, int64_t columns);
+
+/// Between the scratch of two cores, so that they share no cache line or page.
+inline constexpr int64_t kScratchAlignment = 4096;
+
+} // namespace partita::abi
+
+#endif // PARTITA_RUNTIME_ABI_LIBRARYMEMORY_H

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""The memory plan is a promise: what a run holds is within what was planned, on every device.
+
+Real models, one device and two, one core a device and two, and with the library told that the processor has no AVX-512, where it chooses other
+algorithms and other orders of the weights. A step writes its arena to the last planned byte and not beyond, and takes nothing from the heap.
+"""
+
+import itertools
+import json
+import pathlib
+import tempfile
+
+from harness import Failure, compile_model, data_folder, main, run_artifact
+
+MODELS = {
+    "cnn/mnist-burn": (),
+    "cnn/conv-bn-fusion": (),
+    "detection/yunet-n-640": (),
+    "detection/ultraface-slim-320": (),
+    "encoder/bert-tiny-mlm-vespa": ("--dim", "batch=2", "--dim", "tokens=200"),
+}
+# Padding to whole blocks, and the workspace that a small model does not need.
+SLACK = 1.15, 2 << 20
+
+
+def check_device(device, what, threads, slack):
+    planned, used = device["planned_bytes"], device["used_bytes"]
+    if used > planned:
+        raise Failure(f"{what}, {device['device']}: planned {planned} bytes, used {used}")
+    if slack and planned > used * SLACK[0] + SLACK[1] * threads:
+        raise Failure(f"{what}, {device['device']}: planned {planned} bytes where {used} are used")
+    if device["arena_touched_bytes"] != device["arena_bytes"]:
+        raise Failure(f"{what}, {device['device']}: planned {device['arena_bytes']} bytes of arena, used {device['arena_touched_bytes']}")
+
+
+def check(work):
+    models, artifact = data_folder() / "models", work / "model.partita"
+    for (name, flags), devices in itertools.product(MODELS.items(), (1, 2)):
+        compile_model(models / name / "model.onnx", artifact, "--devices", devices, *flags)
+        for threads, isa in itertools.product((1, 2), ("ALL", "AVX2")):
+            what = f"{name}, {devices} devices of {threads} cores, {isa}"
+            flags_of_run = ("--benchmark", "--runs", 2, "--warmup", 1, "--no-pin", "--threads", threads, "--json")
+            result = json.loads(run_artifact(artifact, *flags_of_run, env={"ONEDNN_MAX_CPU_ISA": isa}))
+            for device in result["memory"]:
+                # AVX2's algorithms pad less than the plan has room for.
+                check_device(device, what, threads, slack=isa == "ALL")
+            if result["heap_allocations"]:
+                raise Failure(f"{what}: {result['heap_allocations']} allocations from the heap in two steps")
+        print(f"{name}, {devices} devices: within the plan")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        main(lambda: check(pathlib.Path(folder)))
