@@ -93,6 +93,7 @@ public:
     auto inputs = writePorts(plan::PortKind::input);
     auto outputs = writePorts(plan::PortKind::output);
     auto bound = writePorts(plan::PortKind::bound_input);
+    auto collections = writeCollections();
     auto stageTables = writeStages();
     auto channelTables = writeChannels();
     auto weightTables = writeWeights();
@@ -109,7 +110,8 @@ public:
         string(model.getSchedule()), model.getMicroBatches(), inputs, outputs,
         bound, stageTables, b.CreateVector(deviceTables), channelTables,
         weightTables, b.CreateVector(kernelTables), model.getStepNs(),
-        model.getBubble().convertToDouble(), machine, model.getThreads());
+        model.getBubble().convertToDouble(), machine, model.getThreads(),
+        collections);
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }
@@ -326,6 +328,19 @@ private:
   //===--------------------------------------------------------------------===//
   // Tables of the whole
   //===--------------------------------------------------------------------===//
+
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Collection>>>
+  writeCollections() {
+    std::vector<flatbuffers::Offset<abi::Collection>> tables;
+    for (auto collection : module.getOps<plan::CollectionOp>())
+      tables.push_back(abi::CreateCollection(
+          b, string(collection.getCollectionName()),
+          collection.getKind() == plan::PortKind::output,
+          static_cast<int>(collection.getIndex()),
+          static_cast<abi::CollectionKind>(collection.getOf()),
+          static_cast<int>(collection.getLength())));
+    return b.CreateVector(tables);
+  }
 
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Port>>>
   writePorts(plan::PortKind kind) {

@@ -7,6 +7,7 @@
 
 #include "compiler/import/Describe.h"
 #include "compiler/import/ModelFile.h"
+#include "compiler/import/ModelValue.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -20,16 +21,34 @@ using namespace partita::import;
 namespace {
 struct Port {
   std::string name, type;
+  std::optional<CollectionKind> kind; // nothing: a tensor
+  bool hasShape = true;
   std::vector<std::string> shape; // sizes, names, "?" where neither is known
+
+  bool isSequence() const {
+    return kind && *kind != CollectionKind::optional_tensor;
+  }
+  bool isOptional() const { return kind && *kind != CollectionKind::sequence; }
+  /// "float", "sequence of float", "optional float", "optional sequence of
+  /// float".
+  std::string typeText() const {
+    return std::string(isOptional() ? "optional " : "") +
+           (isSequence() ? "sequence of " : "") + type;
+  }
 };
 } // namespace
 
 static Port describe(const onnx::ValueInfoProto &info,
                      std::vector<std::string> &dims) {
-  Port port{info.name(), "not a tensor", {}};
-  if (!info.type().has_tensor_type())
+  Port port;
+  port.name = info.name();
+  port.type = "of a kind that is not supported";
+  std::optional<DeclaredType> declared = getDeclaredType(info.type());
+  port.hasShape = declared && declared->tensor->has_shape();
+  if (!declared)
     return port;
-  const auto &tensor = info.type().tensor_type();
+  const onnx::TypeProto::Tensor &tensor = *declared->tensor;
+  port.kind = declared->kind;
   port.type = onnx::TensorProto_DataType_IsValid(tensor.elem_type())
                   ? llvm::StringRef(onnx::TensorProto_DataType_Name(
                                         static_cast<onnx::TensorProto_DataType>(
@@ -53,23 +72,48 @@ static Port describe(const onnx::ValueInfoProto &info,
 static llvm::json::Array toJson(llvm::ArrayRef<Port> ports) {
   llvm::json::Array array;
   for (const Port &port : ports)
-    array.push_back(
-        llvm::json::Object{{"name", port.name},
-                           {"type", port.type},
-                           {"shape", llvm::json::Array(port.shape)}});
+    array.push_back(llvm::json::Object{
+        {"name", port.name},
+        {"type", port.type},
+        {"sequence", port.isSequence()},
+        {"optional", port.isOptional()},
+        {"shape", port.hasShape
+                      ? llvm::json::Value(llvm::json::Array(port.shape))
+                      : llvm::json::Value(nullptr)}});
   return array;
 }
 
 static void printPorts(llvm::raw_ostream &out, llvm::StringRef title,
                        llvm::ArrayRef<Port> ports) {
-  size_t width = 0;
-  for (const Port &port : ports)
+  size_t width = 0, typeWidth = 8;
+  for (const Port &port : ports) {
     width = std::max(width, port.name.size());
+    typeWidth = std::max(typeWidth, port.typeText().size());
+  }
   out << title << "\n";
   for (const Port &port : ports)
     out << "  " << llvm::left_justify(port.name, width) << "  "
-        << llvm::left_justify(port.type, 8) << " ["
-        << llvm::join(port.shape, ", ") << "]\n";
+        << llvm::left_justify(port.typeText(), typeWidth) << " "
+        << (port.hasShape ? "[" + llvm::join(port.shape, ", ") + "]"
+                          : "of unknown shape")
+        << "\n";
+}
+
+/// The flags that collections among the inputs need, or allow.
+static void printCollectionFlags(llvm::raw_ostream &out,
+                                 llvm::ArrayRef<Port> inputs) {
+  auto print = [&](llvm::StringRef title, bool (Port::*isOne)() const,
+                   llvm::StringRef flag, llvm::StringRef end) {
+    if (llvm::none_of(inputs, [&](const Port &p) { return (p.*isOne)(); }))
+      return;
+    out << title << ":";
+    for (const Port &port : inputs)
+      if ((port.*isOne)())
+        out << " " << flag << " " << port.name << end;
+    out << "\n";
+  };
+  print("lengths to bind", &Port::isSequence, "--length", "=COUNT");
+  print("may be left out", &Port::isOptional, "--absent", "");
 }
 
 llvm::LogicalResult import::describeOnnxModel(mlir::MLIRContext &context,
@@ -110,5 +154,6 @@ llvm::LogicalResult import::describeOnnxModel(mlir::MLIRContext &context,
       out << " --dim " << name << "=SIZE";
     out << "\n";
   }
+  printCollectionFlags(out, inputs);
   return llvm::success();
 }

@@ -202,15 +202,29 @@ private:
     for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
       writePort(plan::PortKind::output, function.getResultAttrDict(i),
                 ("output" + Twine(i)).str(), i, dist::getTensorType(type));
-    auto bound = module->getAttrOfType<ArrayAttr>("nn.bound_inputs");
-    if (!bound)
-      return;
-    for (auto entry : bound.getAsRange<DictionaryAttr>())
+    for (auto entry : getDictionaries("nn.bound_inputs"))
       plan::PortOp::create(builder, function.getLoc(),
                            plan::PortKind::bound_input,
                            entry.getAs<StringAttr>("name").getValue(),
                            entry.getAs<IntegerAttr>("port").getInt(), -1,
                            entry.getAs<TypeAttr>("type").getValue());
+    for (auto entry : getDictionaries("nn.collections"))
+      plan::CollectionOp::create(
+          builder, function.getLoc(),
+          entry.getAs<BoolAttr>("output").getValue() ? plan::PortKind::output
+                                                     : plan::PortKind::input,
+          entry.getAs<StringAttr>("name").getValue(),
+          entry.getAs<IntegerAttr>("port").getInt(),
+          *plan::symbolizeCollectionKind(
+              entry.getAs<StringAttr>("kind").getValue()),
+          entry.getAs<IntegerAttr>("length").getInt());
+  }
+
+  /// The entries of an attribute of the module; none if there is no such one.
+  SmallVector<DictionaryAttr> getDictionaries(StringRef attribute) {
+    auto entries = module->getAttrOfType<ArrayAttr>(attribute);
+    return entries ? llvm::to_vector(entries.getAsRange<DictionaryAttr>())
+                   : SmallVector<DictionaryAttr>();
   }
 
   void makeDevice(int64_t d, SymbolTable &symbols) {

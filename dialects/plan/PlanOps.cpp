@@ -35,6 +35,17 @@ LogicalResult PortOp::verify() {
   return success();
 }
 
+LogicalResult CollectionOp::verify() {
+  if (getKind() == PortKind::bound_input)
+    return emitOpError("(C1) is neither an input nor an output");
+  int64_t length = getLength();
+  bool isAbsent = length == -1 && getOf() != CollectionKind::sequence;
+  bool isTensor = getOf() == CollectionKind::optional_tensor;
+  if (!isAbsent && (isTensor ? length != 1 : length < 0))
+    return emitOpError("(C2) has the length ") << length;
+  return success();
+}
+
 LogicalResult ChannelOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (FlatSymbolRefAttr device : {getSourceAttr(), getTargetAttr()})
     if (!symbols.lookupNearestSymbolFrom<DeviceOp>(*this, device))

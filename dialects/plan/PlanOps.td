@@ -38,6 +38,14 @@ def Plan_PortKind : I32EnumAttr<"PortKind", "on which side of the model a port i
 }
 def Plan_PortKindAttr : EnumAttr<Plan_Dialect, Plan_PortKind, "port_kind">;
 
+def Plan_CollectionKind : I32EnumAttr<"CollectionKind", "what a value of the model is that is no tensor", [
+    I32EnumAttrCase<"sequence", 0>, I32EnumAttrCase<"optional_tensor", 1>,
+    I32EnumAttrCase<"optional_sequence", 2>]> {
+  let cppNamespace = "::partita::plan";
+  let genSpecializedAttr = 0;
+}
+def Plan_CollectionKindAttr : EnumAttr<Plan_Dialect, Plan_CollectionKind, "collection_kind">;
+
 class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
 
 //===----------------------------------------------------------------------===//
@@ -84,6 +92,29 @@ def Plan_PortOp : Plan_Op<"port", [HasParent<"::mlir::ModuleOp">]> {
   let arguments = (ins Plan_PortKindAttr:$kind, StrAttr:$port_name, I64Attr:$index,
     I64Attr:$batch_axis, TypeAttr:$type);
   let assemblyFormat = "$kind $port_name `index` $index `batch_axis` $batch_axis `:` $type attr-dict";
+  let hasVerifier = 1;
+}
+
+def Plan_CollectionOp : Plan_Op<"collection", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "an input or output of the model that is a sequence or an optional";
+  let description = [{
+    The plan knows tensors only: the elements of the sequence "x" are the ports
+    "x.0", "x.1", ... of the same `index`, an optional tensor "x" is the port "x".
+    This op says what they were, so that files which hold sequences and optionals
+    can be read and compared.
+
+    Constraints:
+    * (C1) `kind` is `input` or `output`.
+    * (C2) `length` is the number of tensors, that of an optional tensor 1; or it is
+      -1, for an optional without a value.
+
+    ```mlir
+    plan.collection input "x" index 0 sequence length 3
+    ```
+  }];
+  let arguments = (ins Plan_PortKindAttr:$kind, StrAttr:$collection_name, I64Attr:$index,
+    Plan_CollectionKindAttr:$of, I64Attr:$length);
+  let assemblyFormat = "$kind $collection_name `index` $index $of `length` $length attr-dict";
   let hasVerifier = 1;
 }
 

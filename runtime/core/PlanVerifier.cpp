@@ -30,6 +30,11 @@ public:
       for (int64_t i = 0; i < length(ports); ++i)
         if (std::string e = portError(*ports->Get(i)); !e.empty())
           return "input or output " + quoted(ports->Get(i)->name()) + " " + e;
+    for (int64_t i = 0; i < length(plan.collections()); ++i)
+      if (std::string e = collectionError(*plan.collections()->Get(i));
+          !e.empty())
+        return "input or output " + quoted(plan.collections()->Get(i)->name()) +
+               " " + e;
     for (int64_t i = 0; i < length(plan.weights()); ++i)
       if (std::string e = weightError(*plan.weights()->Get(i)); !e.empty())
         return "weight " + quoted(plan.weights()->Get(i)->name()) + " " + e;
@@ -76,6 +81,17 @@ private:
       return "has an unknown element type";
     if (!inRange(port.batch_axis() + int64_t(1), length(port.shape()) + 1))
       return "has no axis " + number(port.batch_axis());
+    return "";
+  }
+
+  std::string collectionError(const abi::Collection &collection) const {
+    if (!inRange(static_cast<int64_t>(collection.kind()), 3))
+      return "is of an unknown kind";
+    if (!inRange(collection.length() + int64_t(1),
+                 std::max(length(plan.inputs()) + length(plan.bound_inputs()),
+                          length(plan.outputs())) +
+                     2))
+      return "has more elements than the plan has tensors";
     return "";
   }
 

@@ -190,24 +190,93 @@ Expected<NamedTensor> convert(const io::TensorFile &file) {
   return NamedTensor{file.name(), *tensor};
 }
 
+/// Fields that the message does not have: it is a message of another kind.
+bool hasForeignFields(const google::protobuf::Message &file) {
+  return !file.GetReflection()->GetUnknownFields(file).empty();
+}
+
+Expected<std::vector<Tensor>> convert(const io::SequenceFile &file) {
+  if (hasForeignFields(file))
+    return Status::error("it is not a SequenceProto (is it a TensorProto?)");
+  if (file.sparse_tensor_values_size() > 0 || file.sequence_values_size() > 0 ||
+      file.map_values_size() > 0 || file.optional_values_size() > 0 ||
+      (file.elem_type() > 1 && file.tensor_values_size() == 0))
+    return Status::error("it is a sequence of what are no tensors; only "
+                         "tensors are supported");
+  std::vector<Tensor> tensors;
+  for (const io::TensorFile &element : file.tensor_values()) {
+    Expected<NamedTensor> tensor = convert(element);
+    if (!tensor)
+      return Status::error("element " + std::to_string(tensors.size()) + ": " +
+                           tensor.status().message());
+    tensors.push_back(tensor->tensor);
+  }
+  return tensors;
+}
+
+Expected<std::optional<std::vector<Tensor>>>
+convert(const io::OptionalFile &file) {
+  using Value = std::optional<std::vector<Tensor>>;
+  if (hasForeignFields(file))
+    return Status::error("it is not an OptionalProto (is it a TensorProto?)");
+  if (file.has_tensor_value()) {
+    Expected<NamedTensor> tensor = convert(file.tensor_value());
+    if (!tensor)
+      return tensor.status();
+    return Value(std::vector<Tensor>{tensor->tensor});
+  }
+  if (file.has_sequence_value()) {
+    Expected<std::vector<Tensor>> tensors = convert(file.sequence_value());
+    if (!tensors)
+      return tensors.status();
+    return Value(std::move(*tensors));
+  }
+  if (file.has_sparse_tensor_value() || file.has_map_value() ||
+      file.has_optional_value())
+    return Status::error("its value is neither a tensor nor a sequence of "
+                         "tensors");
+  // A sequence without elements may be written as nothing at all.
+  constexpr int kSequence = 3;
+  if (file.elem_type() == kSequence)
+    return Value(std::vector<Tensor>());
+  return Value();
+}
+
+/// Parses bytes as a message and converts it; `where` names the bytes.
+template <typename File>
+auto parse(std::span<const uint8_t> bytes, const std::string &where,
+           const char *kind) -> decltype(convert(std::declval<File>())) {
+  auto fail = [&](const std::string &reason) {
+    return Status::error("cannot read " + where + ": " + reason);
+  };
+  if (bytes.size() > size_t(std::numeric_limits<int>::max()))
+    return fail("it is larger than 2 GiB, protobuf's limit");
+  File file;
+  if (!file.ParseFromArray(bytes.data(), int(bytes.size())))
+    return fail(std::string("it is not ") + kind + ", or it is cut off");
+  auto value = convert(file);
+  if (!value)
+    return fail(value.status().message());
+  return value;
+}
+
+template <typename File>
+auto read(const std::string &path, const char *kind)
+    -> decltype(convert(std::declval<File>())) {
+  Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
+  if (!file)
+    return file.status();
+  return parse<File>(std::span((*file)->data(), (*file)->size()),
+                     "'" + path + "'", kind);
+}
+
 } // namespace
 
 Expected<NamedTensor> parseTensorProto(std::span<const uint8_t> bytes,
                                        const std::string &where) {
-  auto fail = [&](const std::string &reason) {
-    return Status::error("cannot read " + where + ": " + reason);
-  };
   if (bytes.empty())
-    return fail("it is empty");
-  if (bytes.size() > size_t(std::numeric_limits<int>::max()))
-    return fail("it is larger than 2 GiB, protobuf's limit");
-  io::TensorFile file;
-  if (!file.ParseFromArray(bytes.data(), int(bytes.size())))
-    return fail("it is not a TensorProto, or it is cut off");
-  Expected<NamedTensor> tensor = convert(file);
-  if (!tensor)
-    return fail(tensor.status().message());
-  return tensor;
+    return Status::error("cannot read " + where + ": it is empty");
+  return parse<io::TensorFile>(bytes, where, "a TensorProto");
 }
 
 Expected<NamedTensor> readTensorProto(const std::string &path) {
@@ -216,6 +285,15 @@ Expected<NamedTensor> readTensorProto(const std::string &path) {
     return file.status();
   return parseTensorProto(std::span((*file)->data(), (*file)->size()),
                           "'" + path + "'");
+}
+
+Expected<std::vector<Tensor>> readSequenceProto(const std::string &path) {
+  return read<io::SequenceFile>(path, "a SequenceProto");
+}
+
+Expected<std::optional<std::vector<Tensor>>>
+readOptionalProto(const std::string &path) {
+  return read<io::OptionalFile>(path, "an OptionalProto");
 }
 
 Status writeTensorProto(const std::string &path, const NamedTensor &item) {

@@ -7,8 +7,9 @@
 //
 // The format of ONNX's test vectors (input_0.pb, output_0.pb). Every numeric
 // type of the plan, in raw_data or in the typed fields; types below a byte are
-// unpacked to one element a byte. Strings, complex numbers, data in another
-// file, SequenceProto and OptionalProto are refused by name.
+// unpacked to one element a byte. Strings, complex numbers and data in another
+// file are refused by name. The bytes do not say whether they are a
+// TensorProto, a SequenceProto or an OptionalProto: who reads them must know.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +18,10 @@
 
 #include "runtime/io/Tensor.h"
 
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace partita::runtime {
 
@@ -28,6 +31,14 @@ Expected<NamedTensor> readTensorProto(const std::string &path);
 /// The same from memory; `where` names the bytes in messages.
 Expected<NamedTensor> parseTensorProto(std::span<const uint8_t> bytes,
                                        const std::string &where);
+
+/// Reads a SequenceProto of tensors.
+Expected<std::vector<Tensor>> readSequenceProto(const std::string &path);
+
+/// Reads an OptionalProto: the tensor, or the tensors of the sequence, that is
+/// its value; nothing if it has none.
+Expected<std::optional<std::vector<Tensor>>>
+readOptionalProto(const std::string &path);
 
 /// Writes `tensor` (in raw_data) beside `path` and renames it.
 Status writeTensorProto(const std::string &path, const NamedTensor &tensor);

@@ -7,7 +7,7 @@
     backend.py test_add test_relu   only these cases
 
 A line of backend-cases.txt is a case and `pass`, or a case and the reason why it does not. Inputs that must be known at compile time (a shape to
-reshape to, say) are bound with --constant, as the compiler's message asks. Each case also runs cut into two stages.
+reshape to, say) are bound with --constant, as the compiler's message asks; open shapes, lengths of sequences and optionals as the test data have them. Each case also runs cut into two stages.
 """
 
 import argparse
@@ -19,7 +19,8 @@ import re
 import sys
 import tempfile
 
-from harness import BIN, Failure, data_folder, input_names, main, run
+from harness import BIN, Failure, data_folder, input_names, input_ports, main, run
+from vectors import binding_flags
 
 LIST = pathlib.Path(__file__).with_name("backend-cases.txt")
 TOLERANCE = ("--rtol", "1e-3", "--atol", "1e-5")
@@ -34,7 +35,7 @@ def reason_of(text):
 
 def compiled(case, model, artifact, devices):
     """Compiles, binding the inputs that the compiler asks for; returns an error text or None."""
-    flags = []
+    flags = binding_flags(input_ports(model), case / "test_data_set_0")
     for _ in range(6):
         status, text = run([BIN / "partita-compile", model, "-o", artifact, "--devices", devices, *flags], expect=None)
         if status == 0:

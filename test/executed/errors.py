@@ -67,6 +67,84 @@ def compile_errors(work):
     expect_error([BIN / "partita-compile", MODEL, *BATCH, "-o", work / "no" / "such" / "folder.partita"], "folder")
 
 
+SEQUENCES = """<ir_version: 10, opset_import: ["" : 21]>
+g (seq(float[2]) x, optional(float[3]) o, float[4] t) => (seq(float[2]) y, optional(float[3]) p, float[4] u) {
+  y = Identity(x)  p = Identity(o)  u = Abs(t)
+}
+"""
+
+
+def message(*parts):
+    """A protobuf message of fields (number, bytes or a small integer)."""
+    return b"".join(bytes([n << 3 | 2, len(v)]) + v if isinstance(v, bytes) else bytes([n << 3, v]) for n, v in parts)
+
+
+def sequence_errors(work):
+    """Sequences and optionals: what does not fit the model, and test data that does not fit what was compiled."""
+    model, artifact, out = work / "sequences.onnxtxt", work / "sequences.partita", work / "out.partita"
+    model.write_text(SEQUENCES)
+
+    def bad(*flags, words):
+        expect_error([BIN / "partita-compile", model, "-o", out, *flags], *words, absent=out)
+
+    bad(words=("--length x=COUNT",))
+    bad("--length", "x=two", words=("--length x=two", "sequence=3"))
+    bad("--length", "x=70000", words=("--length x=70000", "65536"))
+    bad("--length", "t=1", words=("'t' is not a sequence",))
+    bad("--length", "x=1", "--absent", "x", words=("'x' is not an optional",))
+    bad("--length", "x=1", "--shape", "x.1=2", words=("x.1", "did you mean", "x.0"))
+    bad("--length", "x=1", "--shape", "x.0=3", words=("--shape x.0", "2"))
+
+    run([BIN / "partita-compile", model, "--length", "x=2", "-o", artifact])
+    data = work / "data"
+    data.mkdir()
+
+    def tensor(count):
+        return message((1, count), (2, 1), (9, bytes(4 * count)))
+
+    def write(kind, sequence=(2, 2), optional=True, plain=4):
+        (data / f"{kind}_0.pb").write_bytes(message((2, 1), *((3, tensor(n)) for n in sequence)))
+        (data / f"{kind}_1.pb").write_bytes(message((2, 1), (3, tensor(3))) if optional else message((2, 0)))
+        (data / f"{kind}_2.pb").write_bytes(tensor(plain))
+
+    def bad_data(*words):
+        expect_error([BIN / "partita-run", artifact, "--test-data", data], *words)
+
+    def differs(*words):
+        text = run([BIN / "partita-run", artifact, "--test-data", data], expect=1)
+        for word in ("DIFFERENT", "FAIL", *words):
+            if word not in text:
+                raise Failure(f"the comparison does not say {word!r}:\n{text}")
+
+    write("output")
+    write("input", sequence=(2, 2, 2))
+    bad_data("'x'", "a sequence of 3 tensors", "--length x=3")
+    write("input", optional=False)
+    bad_data("'o'", "without a value", "--absent o")
+    write("input", sequence=(2, 3))
+    bad_data("x.1", "3")
+    write("input")
+    (data / "input_0.pb").write_bytes(tensor(2))
+    bad_data("input_0.pb", "SequenceProto")
+    write("input")
+    run([BIN / "partita-run", artifact, "--test-data", data])
+    write("output", sequence=(2,))
+    differs("'y'", "a sequence of 2 tensors, not a sequence of 1 tensor", "1 of 4")
+    write("output", optional=False)
+    differs("'p'", "an optional tensor, not an optional without a value")
+
+    def bad_input(*inputs, words):
+        flags = [word for pair in inputs for word in ("--input", pair)]
+        expect_error([BIN / "partita-run", artifact, *flags], *words)
+
+    whole = ["x=" + str(data / "input_0.pb"), "o=" + str(work / "o.npy"), "t=" + str(data / "input_2.pb")]
+    write_npy(work / "o.npy", (3,))
+    run([BIN / "partita-run", artifact, *(word for pair in whole for word in ("--input", pair))])
+    bad_input(*whole[1:], words=("x.0=FILE", "x.1=FILE"))
+    bad_input("x=" + str(work / "o.npy"), *whole[1:], words=("a sequence of 2 tensors", "x.0=FILE"))
+    bad_input(whole[0], "x.1=" + str(data / "input_2.pb"), *whole[1:], words=("'x.1' is given twice",))
+
+
 def partition_errors(work):
     out, split = work / "out.partita", work / "split.yaml"
 
@@ -125,5 +203,5 @@ def run_errors(work):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        main(lambda: (compile_errors(work), partition_errors(work), run_errors(work)))
+        main(lambda: (compile_errors(work), sequence_errors(work), partition_errors(work), run_errors(work)))
     print("every wrong input got its error")

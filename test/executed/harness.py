@@ -52,9 +52,14 @@ def run_artifact(artifact, *flags, ranks=0, **options):
     return run([*launcher, BIN / "partita-run", artifact, *flags], **options)
 
 
+def input_ports(model):
+    """The model's inputs as the compiler describes them, in order."""
+    return json.loads(run([BIN / "partita-compile", model, "--describe", "--json"]))["inputs"]
+
+
 def input_names(model):
     """Names of the model's inputs, in order."""
-    return [port["name"] for port in json.loads(run([BIN / "partita-compile", model, "--describe", "--json"]))["inputs"]]
+    return [port["name"] for port in input_ports(model)]
 
 
 def write_npy(path, shape, kind="f4", seed=0, high=2):

@@ -7,6 +7,8 @@
 
 #include "Inputs.h"
 
+#include "CollectionFile.h"
+
 #include "runtime/io/Names.h"
 #include "runtime/io/TensorFiles.h"
 
@@ -42,6 +44,7 @@ Status unknownInput(const Model &model, const std::string &name) {
 struct Argument {
   std::optional<size_t> input; ///< empty: the file must tell, or there is one
   std::string path;
+  const Collection *collection = nullptr; ///< the sequence or optional named
 };
 
 /// Names and paths may both contain '=', so known names are tried first.
@@ -50,12 +53,17 @@ Expected<Argument> parseArgument(const Model &model,
   for (size_t at = argument.find('='); at != std::string::npos;
        at = argument.find('=', at + 1))
     if (auto input = find(model.inputs, argument.substr(0, at)))
-      return Argument{input, argument.substr(at + 1)};
+      return Argument{input, argument.substr(at + 1), nullptr};
+  for (size_t at = argument.find('='); at != std::string::npos;
+       at = argument.find('=', at + 1))
+    for (const Collection &collection : model.inputCollections)
+      if (collection.name == argument.substr(0, at))
+        return Argument{std::nullopt, argument.substr(at + 1), &collection};
   size_t at = argument.find('=');
   std::error_code error;
   if (at != std::string::npos && !std::filesystem::exists(argument, error))
     return unknownInput(model, argument.substr(0, at));
-  return Argument{std::nullopt, argument};
+  return Argument{std::nullopt, argument, nullptr};
 }
 
 Status give(const Model &model, InputTensors &inputs, size_t input,
@@ -64,6 +72,29 @@ Status give(const Model &model, InputTensors &inputs, size_t input,
     return Status::error("the input '" + model.inputs[input].name +
                          "' is given twice");
   inputs[input] = std::move(tensor);
+  return Status();
+}
+
+/// A file with the whole of a sequence or an optional.
+Status readWhole(const Model &model, const Argument &argument,
+                 InputTensors &inputs) {
+  const Collection &collection = *argument.collection;
+  if (!argument.path.ends_with(".pb"))
+    return Status::error(
+        "the input '" + collection.name + "' is " + collection.text() +
+        ": give a .pb file (SequenceProto or OptionalProto)" +
+        (collection.length > 0
+             ? ", or --input " + collection.portName(0) + "=FILE and so on"
+             : ""));
+  Expected<std::vector<Tensor>> tensors =
+      readInputCollection(collection, argument.path);
+  if (!tensors)
+    return tensors.status();
+  for (size_t i = 0; i < tensors->size(); ++i)
+    if (auto input = find(model.inputs, collection.portName(int(i))))
+      if (Status status = give(model, inputs, *input, (*tensors)[i]);
+          !status.ok())
+        return status;
   return Status();
 }
 
@@ -159,6 +190,11 @@ Expected<InputTensors> readInputs(const Model &model,
     Expected<Argument> argument = parseArgument(model, text);
     if (!argument)
       return argument.status();
+    if (argument->collection) {
+      if (Status status = readWhole(model, *argument, inputs); !status.ok())
+        return status;
+      continue;
+    }
     if (runtime::isArchive(argument->path)) {
       if (Status status = readArchive(model, *argument, inputs); !status.ok())
         return status;

@@ -41,6 +41,18 @@ std::vector<Port> readPorts(const PortTables *tables) {
   return ports;
 }
 
+std::vector<Collection> readCollections(const abi::Plan &plan, bool outputs) {
+  std::vector<Collection> collections;
+  for (int64_t i = 0; i < length(plan.collections()); ++i) {
+    const abi::Collection *table =
+        plan.collections()->Get(flatbuffers::uoffset_t(i));
+    if (table->output() == outputs)
+      collections.push_back({runtime::text(table->name()), table->kind(),
+                             table->index(), table->length()});
+  }
+  return collections;
+}
+
 void addUser(std::vector<Port> &ports, int io, int device) {
   if (io < 0 || io >= int(ports.size()))
     return;
@@ -50,6 +62,15 @@ void addUser(std::vector<Port> &ports, int io, int device) {
 }
 
 } // namespace
+
+std::string Collection::text() const {
+  if (length < 0)
+    return "an optional without a value";
+  if (kind == abi::CollectionKind::optional_tensor)
+    return "an optional tensor";
+  return "a sequence of " + std::to_string(length) +
+         (length == 1 ? " tensor" : " tensors");
+}
 
 int64_t Port::bytes() const {
   return runtime::elementCount(shape).value_or(0) *
@@ -75,7 +96,9 @@ Model::Model(std::shared_ptr<const runtime::Artifact> opened)
       devices(int(length(plan->devices()))),
       microBatches(plan->micro_batches()), inputs(readPorts(plan->inputs())),
       outputs(readPorts(plan->outputs())),
-      boundInputs(readPorts(plan->bound_inputs())) {
+      boundInputs(readPorts(plan->bound_inputs())),
+      inputCollections(readCollections(*plan, /*outputs=*/false)),
+      outputCollections(readCollections(*plan, /*outputs=*/true)) {
   for (int device = 0; device < devices; ++device) {
     const auto *program = plan->devices()->Get(unsigned(device))->program();
     for (int64_t i = 0; i < length(program); ++i) {

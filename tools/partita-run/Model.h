@@ -37,6 +37,24 @@ struct Port {
   std::string typeText() const;
 };
 
+/// An input or output of the model that is a sequence or an optional; its
+/// tensors are ports: `x.0`, `x.1`, ... or `x`.
+struct Collection {
+  std::string name;
+  abi::CollectionKind kind = abi::CollectionKind::sequence;
+  int index = 0;
+  int length = 0; ///< -1: an optional without a value
+
+  bool isOptional() const { return kind != abi::CollectionKind::sequence; }
+  std::string portName(int position) const {
+    return kind == abi::CollectionKind::optional_tensor
+               ? name
+               : name + "." + std::to_string(position);
+  }
+  /// E.g. "a sequence of 2 tensors", "an optional without a value".
+  std::string text() const;
+};
+
 struct Model {
   explicit Model(std::shared_ptr<const runtime::Artifact> artifact);
 
@@ -48,6 +66,8 @@ struct Model {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
   std::vector<Port> boundInputs;
+  std::vector<Collection> inputCollections;
+  std::vector<Collection> outputCollections;
 
   std::string deviceName(int device) const;
   /// Samples in one micro-batch: those of the first input that has any.

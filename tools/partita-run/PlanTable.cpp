@@ -56,6 +56,17 @@ Json portsJson(const std::vector<Port> &ports) {
   return result;
 }
 
+Json collectionsJson(const std::vector<Collection> &collections) {
+  Json result = Json::array();
+  for (const Collection &collection : collections)
+    result.push_back(
+        {{"name", collection.name},
+         {"kind", abi::EnumNameCollectionKind(collection.kind)},
+         {"index", collection.index},
+         {"length", collection.length < 0 ? Json() : Json(collection.length)}});
+  return result;
+}
+
 } // namespace
 
 std::string planText(const Model &model) {
@@ -122,6 +133,8 @@ std::string planJson(const Model &model) {
                {"inputs", portsJson(model.inputs)},
                {"outputs", portsJson(model.outputs)},
                {"bound_inputs", portsJson(model.boundInputs)},
+               {"input_collections", collectionsJson(model.inputCollections)},
+               {"output_collections", collectionsJson(model.outputCollections)},
                {"channels", Json::array()}};
   for (int d = 0; d < model.devices; ++d) {
     const abi::Device *device = plan.devices()->Get(unsigned(d));

@@ -7,6 +7,8 @@
 
 #include "TestData.h"
 
+#include "CollectionFile.h"
+
 #include "runtime/io/TensorProtoFile.h"
 
 #include <algorithm>
@@ -63,10 +65,45 @@ Expected<std::vector<fs::path>> findSets(const std::string &path) {
   return sets;
 }
 
+bool belongsToOne(const std::vector<Collection> &collections,
+                  const Port &port) {
+  return std::any_of(
+      collections.begin(), collections.end(),
+      [&](const Collection &c) { return c.index == port.index; });
+}
+
+std::optional<size_t> findPort(const std::vector<Port> &ports,
+                               const std::string &name, int index) {
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (ports[i].name == name && ports[i].index == index)
+      return i;
+  return std::nullopt;
+}
+
+/// The tensors of a sequence or an optional. Elements that were fixed when
+/// compiling are no inputs.
+Status readParts(const Model &model, const Collection &collection,
+                 const fs::path &folder, InputTensors &inputs) {
+  const std::string path = vectorPath(folder, "input", collection.index);
+  std::error_code error;
+  if (collection.length <= 0 && !fs::exists(path, error))
+    return Status();
+  Expected<std::vector<Tensor>> tensors = readInputCollection(collection, path);
+  if (!tensors)
+    return tensors.status();
+  for (size_t i = 0; i < tensors->size(); ++i)
+    if (auto input = findPort(model.inputs, collection.portName(int(i)),
+                              collection.index))
+      inputs[*input] = (*tensors)[i];
+  return Status();
+}
+
 Expected<InputTensors> readSet(const Model &model, const fs::path &folder) {
   InputTensors inputs(model.inputs.size());
   for (size_t i = 0; i < model.inputs.size(); ++i) {
     const Port &port = model.inputs[i];
+    if (belongsToOne(model.inputCollections, port))
+      continue;
     const std::string path = vectorPath(folder, "input", port.index);
     Expected<NamedTensor> item = runtime::readTensorProto(path);
     if (!item)
@@ -74,6 +111,11 @@ Expected<InputTensors> readSet(const Model &model, const fs::path &folder) {
                            "': " + item.status().message());
     inputs[i] = item->tensor;
   }
+  for (const Collection &collection : model.inputCollections)
+    if (Status status = readParts(model, collection, folder, inputs);
+        !status.ok())
+      return Status::error("the input '" + collection.name +
+                           "': " + status.message());
   return inputs;
 }
 
@@ -82,29 +124,74 @@ struct Count {
   int different = 0;
 };
 
+void compareOne(const Context &context, const fs::path &folder,
+                const std::string &name, const Tensor &found,
+                const Tensor &expected, Count &count) {
+  Comparison comparison =
+      runtime::compareTensors(found, expected, context.options.tolerance);
+  std::printf("%s: output '%s' %s: %s%s\n", folder.filename().string().c_str(),
+              name.c_str(), expected.typeText().c_str(),
+              comparison.equal ? "ok, " : "DIFFERENT, ",
+              comparison.text().c_str());
+  ++count.compared;
+  count.different += comparison.equal ? 0 : 1;
+}
+
+/// A sequence that has another length is one difference; what both have is
+/// compared.
+Status compareParts(const Context &context, const fs::path &folder,
+                    const Collection &collection, const std::string &path,
+                    const std::vector<Tensor> &outputs, Count &count) {
+  Expected<std::optional<std::vector<Tensor>>> expected =
+      readCollection(collection, path);
+  if (!expected)
+    return expected.status();
+  Collection wanted = collection;
+  wanted.length = *expected ? int((*expected)->size()) : -1;
+  bool same = wanted.length == collection.length;
+  if (!same || wanted.length <= 0) {
+    std::printf("%s: output '%s': %s%s%s\n", folder.filename().string().c_str(),
+                collection.name.c_str(), same ? "ok, " : "DIFFERENT, ",
+                collection.text().c_str(),
+                same ? "" : (", not " + wanted.text()).c_str());
+    ++count.compared;
+    count.different += same ? 0 : 1;
+  }
+  for (int i = 0; i < std::min(wanted.length, collection.length); ++i)
+    if (auto port = findPort(context.model.outputs, collection.portName(i),
+                             collection.index))
+      compareOne(context, folder, collection.portName(i), outputs[*port],
+                 (**expected)[size_t(i)], count);
+  return Status();
+}
+
 Status compareSet(const Context &context, const fs::path &folder,
                   const std::vector<Tensor> &outputs, Count &count) {
-  int comparedHere = 0;
+  const Model &model = context.model;
+  Count here;
+  std::error_code error;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Port &port = context.model.outputs[i];
+    const Port &port = model.outputs[i];
     const std::string path = vectorPath(folder, "output", port.index);
-    std::error_code error;
-    if (!fs::exists(path, error))
+    if (belongsToOne(model.outputCollections, port) || !fs::exists(path, error))
       continue;
     Expected<NamedTensor> expected = runtime::readTensorProto(path);
     if (!expected)
       return expected.status();
-    Comparison comparison = runtime::compareTensors(
-        outputs[i], expected->tensor, context.options.tolerance);
-    std::printf(
-        "%s: output '%s' %s: %s%s\n", folder.filename().string().c_str(),
-        port.name.c_str(), expected->tensor.typeText().c_str(),
-        comparison.equal ? "ok, " : "DIFFERENT, ", comparison.text().c_str());
-    ++comparedHere;
-    count.different += comparison.equal ? 0 : 1;
+    compareOne(context, folder, port.name, outputs[i], expected->tensor, here);
   }
-  count.compared += comparedHere;
-  if (comparedHere == 0)
+  for (const Collection &collection : model.outputCollections) {
+    const std::string path = vectorPath(folder, "output", collection.index);
+    if (!fs::exists(path, error))
+      continue;
+    if (Status status =
+            compareParts(context, folder, collection, path, outputs, here);
+        !status.ok())
+      return status;
+  }
+  count.compared += here.compared;
+  count.different += here.different;
+  if (here.compared == 0)
     return Status::error("the folder '" + folder.string() +
                          "' holds no output_K.pb of any output of the model");
   return Status();

@@ -7,9 +7,11 @@
 // CHECK: plan.port input "x" index 4 batch_axis 0 : tensor<16xf32>
 // CHECK: plan.port output "y" index 0 batch_axis -1 : tensor<16xf32>
 // CHECK: plan.port bound_input "k" index 1 batch_axis -1 : tensor<2xi64>
+// CHECK: plan.collection output "s" index 1 optional_sequence length -1
 // CHECK: plan.channel @channel0 "value 1" from @device0 to @device1 bytes 64
 // CHECK: plan.stage "F0" on @device0 blocks ["A"] {{.*}} parameters 64 activations 128 sent 64 peak 256
-module attributes {nn.model = "net", nn.bound_inputs = [{name = "k", port = 1 : i64, type = tensor<2xi64>}]} {
+module attributes {nn.model = "net", nn.bound_inputs = [{name = "k", port = 1 : i64, type = tensor<2xi64>}],
+  nn.collections = [{kind = "optional_sequence", length = -1 : i64, name = "s", output = true, port = 1 : i64}]} {
 dist.mesh @d0 [0]
 dist.mesh @d1 [1]
 nn.weight @w "w" : tensor<16xf32> = dense<1.0> : tensor<16xf32>

@@ -12,6 +12,24 @@ plan.port input "x" index 0 batch_axis 1 : tensor<8xf32>
 
 // -----
 
+// collection C1
+// expected-error @+1 {{(C1) is neither an input nor an output}}
+plan.collection bound_input "x" index 0 sequence length 1
+
+// -----
+
+// collection C2
+// expected-error @+1 {{(C2) has the length -1}}
+plan.collection input "x" index 0 sequence length -1
+
+// -----
+
+// collection C2
+// expected-error @+1 {{(C2) has the length 2}}
+plan.collection output "x" index 0 optional_tensor length 2
+
+// -----
+
 // channel C1
 plan.device @d0 "cpu:0" arena 0 constant 0 {
 }

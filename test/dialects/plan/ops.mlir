@@ -7,6 +7,10 @@ plan.model "m" strategy "pipelined" schedule "fill-drain" micro_batches 2 step_n
 // CHECK: plan.port input "x" index 0 batch_axis 0 : tensor<8xf32>
 plan.port input "x" index 0 batch_axis 0 : tensor<8xf32>
 plan.port output "y" index 0 batch_axis 0 : tensor<8xf32>
+// CHECK: plan.collection input "s" index 1 sequence length 0
+plan.collection input "s" index 1 sequence length 0
+// CHECK: plan.collection output "o" index 1 optional_tensor length -1
+plan.collection output "o" index 1 optional_tensor length -1
 // CHECK: plan.stage "F0" on @d0 blocks ["B1"] flops 8 parameters 32 activations 32 sent 32 peak 128 ns 50
 plan.stage "F0" on @d0 blocks ["B1"] flops 8 parameters 32 activations 32 sent 32 peak 128 ns 50
 // CHECK: plan.channel @c0 "a" from @d0 to @d1 bytes 32 reason "why"

@@ -169,4 +169,47 @@ TEST(TensorProto, changedAnywhereNeverCrashes) {
     }
 }
 
+TEST(SequenceProto, elementsInOrder) {
+  Folder folder;
+  const std::string other = number(1, 1) + number(2, 7) + bytes(7, varint(9));
+  auto read = [&](const std::string &file) {
+    return readSequenceProto(folder.write("s.pb", file));
+  };
+  auto tensors =
+      read(bytes(1, "x") + number(2, 1) + bytes(3, kFloats) + bytes(3, other));
+  ASSERT_TRUE(tensors.ok()) << tensors.status().message();
+  ASSERT_EQ(tensors->size(), 2u);
+  EXPECT_EQ((*tensors)[0].typeText(), "float32 [2]");
+  EXPECT_EQ(valuesOf((*tensors)[1]), std::vector<double>{9});
+  // A sequence without elements may be a file without bytes.
+  auto none = read("");
+  ASSERT_TRUE(none.ok()) << none.status().message();
+  EXPECT_TRUE(none->empty());
+  expectError(read(kFloats), "is it a TensorProto?");
+  expectError(read(number(2, 3) + bytes(5, number(2, 1))), "no tensors");
+  expectError(read(bytes(3, number(2, 8))), "element 0: it holds strings");
+  expectError(read(bytes(3, kFloats).substr(0, 9)), "not a SequenceProto");
+  expectError(readSequenceProto(folder.file("absent.pb")), "absent.pb");
+}
+
+TEST(OptionalProto, aValueOrNone) {
+  Folder folder;
+  auto read = [&](const std::string &file) {
+    return readOptionalProto(folder.write("o.pb", file));
+  };
+  auto size = [&](const std::string &file) {
+    auto value = read(file);
+    EXPECT_TRUE(value.ok()) << value.status().message();
+    return !value.ok() ? -2 : *value ? int((*value)->size()) : -1;
+  };
+  EXPECT_EQ(size(number(2, 0)), -1);
+  EXPECT_EQ(size(""), -1);
+  EXPECT_EQ(size(bytes(1, "o") + number(2, 1) + bytes(3, kFloats)), 1);
+  EXPECT_EQ(
+      size(number(2, 3) + bytes(5, bytes(3, kFloats) + bytes(3, kFloats))), 2);
+  EXPECT_EQ(size(number(2, 3)), 0);
+  expectError(read(kFloats), "is it a TensorProto?");
+  expectError(read(bytes(6, "")), "neither a tensor nor a sequence");
+}
+
 } // namespace
