@@ -9,6 +9,7 @@
 #include "PlanTable.h"
 #include "ProfileTable.h"
 #include "Run.h"
+#include "Spinning.h"
 #include "TestData.h"
 
 #include "runtime/heap/StepHeap.h"
@@ -138,6 +139,7 @@ int runProgram(const Options &options) {
 } // namespace
 
 int main(int argc, char **argv) {
+  boundSpinning(argv);
   Options options;
   int status = parseOptions(argc, argv, options);
   if (status >= 0)

@@ -8,8 +8,9 @@
 // A device computes with one OpenMP team: its own thread and threads - 1
 // workers of libgomp, which oneDNN uses too. libgomp keeps one team a thread
 // that starts parallel regions, so all calls must come from the thread that
-// made the object. Workers spin for the bounded time of libgomp's default and
-// then sleep; a team of one has no workers and never spins.
+// made the object. Workers spin for the time that libgomp's GOMP_SPINCOUNT
+// bounds (partita-run sets it) and then sleep; a team of one has no workers and
+// never spins.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,0 +1,23 @@
+//===- Spinning.h - How long the cores of a device spin ---------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TOOLS_PARTITA_RUN_SPINNING_H
+#define PARTITA_TOOLS_PARTITA_RUN_SPINNING_H
+
+namespace partita::run {
+
+/// Bounds how long a thread of an OpenMP team spins for the others before it
+/// sleeps. libgomp's default, several milliseconds, is longer than most ops:
+/// beside a foreign process the waiting thread uses up the time that the one it
+/// waits for needs, and a step takes thirty times as long. libgomp reads its
+/// settings before main, so the program starts itself again with
+/// GOMP_SPINCOUNT set, unless the user has set it or OMP_WAIT_POLICY.
+void boundSpinning(char **argv);
+
+} // namespace partita::run
+
+#endif // PARTITA_TOOLS_PARTITA_RUN_SPINNING_H
