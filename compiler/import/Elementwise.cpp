@@ -34,7 +34,7 @@ FailureOr<std::pair<Value, Value>> getOperands(NodeImport &n) {
     int64_t axis = n.intAttr("axis", rank - otherRank);
     if (axis < 0)
       axis += rank;
-    if (axis < 0 || axis + otherRank > rank)
+    if (axis < 0 || axis > rank - otherRank)
       return n.error("axis " + Twine(axis) + " is out of range");
     y = n.broadcastDims(y, to_vector(seq<int64_t>(axis, axis + otherRank)),
                         shape);

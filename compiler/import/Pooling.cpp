@@ -103,21 +103,33 @@ LogicalResult importMaxPool(NodeImport &n) {
   return n.result(0, reduceWindows(n, nn::ReduceKind::max, x, *full));
 }
 
+/// More positions than this have no table of divisors.
+constexpr int64_t kMaxDivisors = int64_t(1) << 24;
+
 /// How many elements an average divides by at each position of a dimension:
-/// those of the input or, with the border, all but what ceil_mode added.
-Shape countElements(const Window &window, size_t dim, int64_t size,
-                    bool withBorder) {
-  int64_t begin = withBorder ? -window.low[dim] : 0;
-  int64_t end =
-      withBorder ? size + window.high[dim] - window.excess[dim] : size;
+/// those of the input or, with the border, all but what ceil_mode added. One
+/// number where no window touches a border.
+FailureOr<Shape> countElements(NodeImport &n, const Window &window, size_t dim,
+                               int64_t size, bool withBorder) {
+  int64_t low = window.low[dim], high = window.high[dim];
+  if (low == 0 && high == 0)
+    return Shape{window.kernel[dim]};
+  if (window.positions[dim] > kMaxDivisors)
+    return n.error("an average with a border over " +
+                   Twine(window.positions[dim]) +
+                   " positions is not supported; " + Twine(kMaxDivisors) +
+                   " are possible");
+  int64_t begin = withBorder ? -low : 0;
+  int64_t end = withBorder ? size + high - window.excess[dim] : size;
+  int64_t dilation = window.dilations[dim];
   Shape counts;
   for (int64_t i = 0; i < window.positions[dim]; ++i) {
-    int64_t start = i * window.strides[dim] - window.low[dim], count = 0;
-    for (int64_t k = 0; k < window.kernel[dim]; ++k) {
-      int64_t at = start + k * window.dilations[dim];
-      count += at >= begin && at < end;
-    }
-    counts.push_back(count);
+    int64_t start = i * window.strides[dim] - low;
+    int64_t first =
+        std::max<int64_t>(divideCeilSigned(begin - start, dilation), 0);
+    int64_t last =
+        std::min(divideCeilSigned(end - start, dilation), window.kernel[dim]);
+    counts.push_back(std::max<int64_t>(last - first, 0));
   }
   return counts;
 }
@@ -137,12 +149,14 @@ LogicalResult importAveragePool(NodeImport &n) {
   double uniform = 1;
   Value divisor;
   for (auto [i, size] : enumerate(n.shapeOf(x).drop_front(2))) {
-    Shape counts = countElements(*window, i, size, withBorder);
-    if (all_equal(counts)) {
-      uniform *= counts.empty() ? 1 : static_cast<double>(counts.front());
+    FailureOr<Shape> counts = countElements(n, *window, i, size, withBorder);
+    if (failed(counts))
+      return failure();
+    if (all_equal(*counts)) {
+      uniform *= counts->empty() ? 1 : static_cast<double>(counts->front());
       continue;
     }
-    SmallVector<double> numbers(counts.begin(), counts.end());
+    SmallVector<double> numbers(counts->begin(), counts->end());
     Value along =
         n.broadcastDims(n.numbers(numbers, n.elementOf(x)),
                         {static_cast<int64_t>(i) + 2}, full->type.getShape());

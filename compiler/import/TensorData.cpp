@@ -92,17 +92,13 @@ std::optional<int64_t> countElements(ArrayRef<int64_t> shape) {
   // Even at eight bytes an element this is more than any machine has.
   constexpr int64_t limit = int64_t(1) << 44;
   int64_t count = 1;
-  for (int64_t size : shape)
-    if (size < 0)
-      return std::nullopt;
-  if (is_contained(shape, 0))
-    return 0;
   for (int64_t size : shape) {
-    if (size > limit / count)
+    // An extent of 0 must not hide an overflow of the others.
+    if (size < 0 || size > limit / count)
       return std::nullopt;
-    count *= size;
+    count *= std::max<int64_t>(size, 1);
   }
-  return count;
+  return is_contained(shape, 0) ? 0 : count;
 }
 
 FailureOr<RankedTensorType> getTensorType(const TensorProto &tensor,

@@ -86,6 +86,9 @@ private:
   }
 
   FileText place(yaml::Node *node) {
+    // A node after an error may lie nowhere.
+    if (!sources.FindBufferContainingLoc(node->getSourceRange().Start))
+      return {"", 1, 1};
     auto [line, column] =
         sources.getLineAndColumn(node->getSourceRange().Start);
     return {"", static_cast<int>(line), static_cast<int>(column)};

@@ -8,6 +8,9 @@
 #include "runtime/core/Elements.h"
 #include "runtime/core/PlanVerifier.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace partita::runtime {
 namespace {
 
@@ -80,7 +83,21 @@ private:
     for (int64_t i = 0; i < rank(view); ++i)
       if (extent(view, i) == 0 || extent(view, i) >= kLargest)
         return "has the extent " + std::to_string(extent(view, i));
-    return "";
+    return nested(view) ? "" : "has strides that interleave its dimensions";
+  }
+
+  /// Whether each dimension steps over all of those with smaller strides:
+  /// oneDNN describes no other tensors.
+  static bool nested(const abi::View *view) {
+    std::vector<std::pair<int64_t, int64_t>> dims; // stride, extent
+    for (int64_t i = 0; i < rank(view); ++i)
+      if (extent(view, i) > 1 && view->strides()->Get(i) != 0)
+        dims.emplace_back(view->strides()->Get(i), extent(view, i));
+    std::sort(dims.begin(), dims.end());
+    for (size_t i = 1; i < dims.size(); ++i)
+      if (dims[i].first / dims[i - 1].second < dims[i - 1].first)
+        return false;
+    return true;
   }
 
   /// A view that is combined with the elements of `shape`.

@@ -82,6 +82,9 @@ Value reshapeTensor(OpBuilder &b, Location loc, Value tensor,
   if (source.getShape() == shape)
     return tensor;
   auto target = RankedTensorType::get(shape, source.getElementType());
+  // Dimensions of extent 0 have no reassociation; there is nothing to move.
+  if (source.getNumElements() == 0)
+    return tensor::EmptyOp::create(b, loc, shape, source.getElementType());
   if (std::optional<SmallVector<ReassociationIndices>> groups =
           getReassociationIndicesForReshape(source, target)) {
     if (source.getRank() > target.getRank())

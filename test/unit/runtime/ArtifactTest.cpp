@@ -314,7 +314,7 @@ TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
   dot.views = {{0, {4, 8}, {8, 1}}, {0, {8, 2}, {2, 1}}, {2, {4, 2}, {2, 1}}};
   EXPECT_EQ(open(plan(dot)), "");
   InstructionSpec wrong = dot;
-  wrong.views[0].shape = {4, 9};
+  wrong.views[0] = {0, {4, 9}, {9, 1}};
   expectError(plan(wrong), "[4, 9] and [8, 2]");
   wrong = dot;
   wrong.views[1].offset = 49;
@@ -325,6 +325,9 @@ TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
   wrong = dot;
   wrong.views[2].strides = {0, 1};
   expectError(plan(wrong), "more than once");
+  wrong = dot;
+  wrong.views[0].strides = {4, 1};
+  expectError(plan(wrong), "strides that interleave");
   wrong = dot;
   wrong.views.pop_back();
   expectError(plan(wrong), "has 2 operands");

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""make_seeds.py BIN FLATC SOURCE OUT
+
+Makes the corpora of the fuzz targets in OUT/<target>, all small, of the repository's own examples and tests:
+
+  import, compile  the example's model, and every model in ONNX's text form that the lit tests of the importer hold
+  artifact, plan   what partita-compile (in BIN) makes of those that compile; plans get kernels named k00, k01, ...
+  partition        partition files: those that partita-compile writes, and the features of the README
+  npy, npz, tensor-proto   every element type, both byte orders, compressed and not
+
+Needs nothing but Python and flatc.
+"""
+import io
+import json
+import re
+import struct
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+LARGEST = 96 << 10  # bytes; larger files only make fuzzing slow
+KERNELS = 64  # as many as Kernels.c has
+
+
+def write(folder, name, data):
+    folder.mkdir(parents=True, exist_ok=True)
+    if len(data) <= LARGEST:
+        (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+
+
+def text_models(source):
+    """The .onnxtxt parts of lit tests, by a name of their own."""
+    for test in sorted((source / "test").rglob("*.test")):
+        for name, text in re.findall(r"^#--- (\S+)\.onnxtxt\n(.*?)(?=^#---|\Z)", test.read_text(), re.S | re.M):
+            text = "".join(line for line in text.splitlines(True) if not line.startswith("#"))
+            yield f"{test.stem}-{name}", text.strip() + "\n"
+
+
+def sections(artifact):
+    """(kind, bytes) of each section; see runtime/abi/artifact.h."""
+    (count,) = struct.unpack_from("<I", artifact, 12)
+    for i in range(count):
+        kind, _, offset, size = struct.unpack_from("<IIQQ", artifact, 64 + 64 * i)
+        yield kind, artifact[offset : offset + size]
+
+
+def with_stub_kernels(plan, flatc, source, work):
+    """The plan with kernels k00, k01, ..., and every number written out, so that it can be changed in its place."""
+    schema = source / "runtime/abi/plan.fbs"
+    (work / "plan.bin").write_bytes(plan)
+    flags = ["--json", "--strict-json", "--defaults-json", "--raw-binary", "-o", str(work)]
+    subprocess.run([flatc, *flags, str(schema), "--", str(work / "plan.bin")], check=True)
+    text = re.sub(r"(?<=: )(-?)(inf|nan)\b", r"\g<1>3e38", (work / "plan.json").read_text())
+    content = json.loads(text)
+    for i, kernel in enumerate(content.get("kernels", [])):
+        kernel["name"] = f"k{i % KERNELS // 8}{i % 8}"
+    (work / "plan.json").write_text(json.dumps(content))
+    subprocess.run([flatc, "-b", "--force-defaults", "-o", str(work), str(schema), str(work / "plan.json")], check=True)
+    return (work / "plan.bin").read_bytes()
+
+
+def make_models(bin, flatc, source, out):
+    work = out / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    digits = source / "examples/digits/digits.onnx"
+    models = [("digits", digits, ["--dim", "batch=2"])]
+    for folder in ("import", "compile"):
+        write(out / folder, "digits.onnx", digits.read_bytes())
+    for name, text in text_models(source):
+        for folder in ("import", "compile"):
+            write(out / folder, name, text)
+        path = work / f"{name}.onnxtxt"
+        path.write_text(text)
+        models.append((name, path, []))
+    variants = [("1", ["--devices", "1"]), ("2", ["--devices", "2", "--micro-batches", "3"]),
+                ("s", ["--devices", "2", "--strategy", "sharded"])]
+    for name, path, flags in models:
+        for variant, more in variants if name == "digits" else variants[:2]:
+            result, split = work / "x.partita", work / "split.yaml"
+            command = [str(bin / "partita-compile"), str(path), *flags, *more, "--quiet", "-o", str(result),
+                       "--emit-partition", str(split)]
+            if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+                continue
+            artifact = result.read_bytes()
+            write(out / "artifact", f"{name}-{variant}", artifact)
+            write(out / "partition", f"{name}-{variant}", split.read_text())
+            plan = next(data for kind, data in sections(artifact) if kind == 1)
+            write(out / "plan", f"{name}-{variant}", with_stub_kernels(plan, flatc, source, work))
+
+
+def make_partitions(out):
+    write(out / "partition", "readme", """\
+blocks: {B1: ["/conv1/*", "/pool1"], B2: ["/conv2/*"]}
+begin_blocks: {B3: "/fc1/Gemm"}
+stages: [[B1], [B2, B3]]
+devices: [0, 1]
+strategy: pipelined
+schedule: fill_drain
+micro_batches: 8
+""")
+    write(out / "partition", "automatic", "auto_stage: auto_increment\nblocks:\n  'B1': \"a\\u0020*\"\n  B2:\n    - b\n    - 'c#2'\n")
+    write(out / "partition", "anchors", "x: &a [1, 2]\nstages: *a\n")
+    write(out / "partition", "nested", "[" * 40 + "]" * 40)
+
+
+def npy(descr, shape, data, order="False", version=1):
+    header = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(header)) + header + data
+
+
+def make_tensors(source, out):
+    digits = (source / "examples/digits/digits.npy").read_bytes()
+    arrays = {"digits": (0, digits), "big": (255, npy(">f4", "(2, 3)", bytes(24))),
+              "fortran": (0, npy("<f8", "(2, 3)", bytes(48), "True")), "scalar": (255, npy("<i8", "()", bytes(8))),
+              "empty": (255, npy("<i2", "(0, 5)", b"")), "bool": (12, npy("|b1", "(4,)", b"\0\1\2\3")),
+              "int4": (19, npy("|i1", "(3,)", b"\1\7\xf8")), "bf16": (3, npy("|V2", "(2,)", bytes(4))),
+              "long": (255, npy("<u4", "(1,)", bytes(4), version=2))}
+    for name, (expected, data) in arrays.items():
+        write(out / "npy", name, bytes([expected]) + data)
+    for name, method in (("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED)):
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w", method) as file:
+            for key in ("digits", "scalar", "empty"):
+                file.writestr(zipfile.ZipInfo(key + ".npy"), arrays[key][1], method)
+        write(out / "npz", name, archive.getvalue())
+
+    def field(number, data):
+        return bytes([number << 3 | 2, len(data)]) + data
+
+    def tensor(dtype, dims, payload):
+        return b"".join(b"\x08" + bytes([d]) for d in dims) + b"\x10" + bytes([dtype]) + payload + field(8, b"x")
+
+    for dtype in range(1, 27):
+        write(out / "tensor-proto", f"raw-{dtype}", tensor(dtype, (2, 3), field(9, bytes(range(6)) * 8)))
+    write(out / "tensor-proto", "float", tensor(1, (2,), field(4, struct.pack("<2f", 1, 2))))
+    write(out / "tensor-proto", "int32", tensor(22, (3,), field(5, b"\x01\x02")))
+    write(out / "tensor-proto", "int64", tensor(7, (2,), field(7, b"\x01\x02")))
+    write(out / "tensor-proto", "double", tensor(11, (1,), field(10, struct.pack("<d", 3))))
+    write(out / "tensor-proto", "uint64", tensor(13, (1,), field(11, b"\x05")))
+    write(out / "tensor-proto", "external", tensor(1, (1,), field(13, field(1, b"location") + field(2, b"w")) + b"\x70\x01"))
+
+
+def main():
+    bin, flatc, source, out = sys.argv[1:]
+    bin, source, out = Path(bin), Path(source), Path(out)
+    make_tensors(source, out)
+    make_partitions(out)
+    if (bin / "partita-compile").exists():
+        make_models(bin, flatc, source, out)
+
+
+if __name__ == "__main__":
+    main()
