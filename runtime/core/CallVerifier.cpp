@@ -58,6 +58,8 @@ public:
       if (extent(result, i) > 1 && result->strides()->Get(i) == 0)
         return "writes the same elements more than once";
 
+    if (!attention && (call.mask_mul() || call.mask_add()))
+      return "has a mask, which only attention has";
     std::string error = attention                            ? attentionError()
                         : pool                               ? poolError()
                         : call.kind() == abi::CallKind::conv ? convError()

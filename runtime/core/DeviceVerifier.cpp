@@ -9,6 +9,8 @@
 #include "runtime/core/PlanVerifier.h"
 #include "runtime/core/Slots.h"
 
+#include <tuple>
+
 namespace partita::runtime {
 namespace {
 
@@ -177,6 +179,15 @@ private:
     if (!inRange(step.micro_batch(), plan.micro_batches()))
       return "is of micro-batch " + number(step.micro_batch()) + " of " +
              number(plan.micro_batches());
+    // Of every kind, also where the kind does not use it.
+    for (auto [value, count, what] :
+         {std::tuple(step.unit(), length(device.units()), "unit "),
+          std::tuple(step.slot(), length(device.slots()), "slot "),
+          std::tuple(step.channel(), length(plan.channels()), "channel "),
+          std::tuple(step.peer(), length(plan.devices()), "device ")})
+      if (value != -1 && !inRange(value, count))
+        return std::string("names ") + what + number(value) + " of " +
+               number(count);
     switch (step.kind()) {
     case abi::StepKind::run:
       return runError(step);

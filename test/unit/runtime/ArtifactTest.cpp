@@ -268,10 +268,14 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
       {"slot 99 of", [&](PlanSpec &p) { program(p, 0)[1].bindings[0] = 99; }},
       {"another argument",
        [&](PlanSpec &p) { program(p, 0)[1].bindings[0] = 4; }},
-      {"runs unit 3", [&](PlanSpec &p) { program(p, 0)[1].unit = 3; }},
+      {"names unit 3", [&](PlanSpec &p) { program(p, 0)[1].unit = 3; }},
       {"is of micro-batch 2",
        [&](PlanSpec &p) { program(p, 0)[1].micro_batch = 2; }},
-      {"uses channel 4", [&](PlanSpec &p) { program(p, 0)[2].channel = 4; }},
+      {"names channel 4", [&](PlanSpec &p) { program(p, 0)[2].channel = 4; }},
+      {"uses channel -1", [&](PlanSpec &p) { program(p, 0)[2].channel = -1; }},
+      {"names slot 90", [&](PlanSpec &p) { program(p, 0)[1].slot = 90; }},
+      {"names channel 9", [&](PlanSpec &p) { program(p, 0)[1].channel = 9; }},
+      {"names device 7", [&](PlanSpec &p) { program(p, 0)[1].peer = 7; }},
       {"as its peer", [&](PlanSpec &p) { program(p, 0)[2].peer = 0; }},
       {"moves 0 bytes", [&](PlanSpec &p) { program(p, 0)[2].slot = -1; }},
       {"moves 64 bytes", [](PlanSpec &p) { p.channels[0].bytes = 65; }},
@@ -328,6 +332,9 @@ TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
   wrong = dot;
   wrong.views[0].strides = {4, 1};
   expectError(plan(wrong), "strides that interleave");
+  wrong = dot;
+  wrong.mask_add = {1000, {4, 2}, {2, 1}};
+  expectError(plan(wrong), "has a mask");
   wrong = dot;
   wrong.views.pop_back();
   expectError(plan(wrong), "has 2 operands");
