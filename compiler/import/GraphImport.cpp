@@ -259,7 +259,12 @@ GraphImport::importBody(const onnx::GraphProto &body,
 
   llvm::StringSet<> available;
   for (auto [input, argument] : zip_equal(body.input(), arguments)) {
-    scope.values[input.name()] = argument;
+    // A loop may begin with an optional and go on with what its body makes.
+    std::optional<DeclaredType> declared = getDeclaredType(input.type());
+    bool wantsOptional = declared && declared->kind &&
+                         *declared->kind != CollectionKind::sequence;
+    scope.values[input.name()] =
+        wantsOptional ? makeOptional(argument) : argument;
     available.insert(input.name());
   }
   for (const onnx::TensorProto &tensor : body.initializer()) {

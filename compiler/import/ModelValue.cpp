@@ -50,6 +50,17 @@ onnx::TypeProto ModelValue::type() const {
   return type;
 }
 
+ModelValue makeOptional(const ModelValue &value) {
+  const Collection *collection = value.collection();
+  if (!value || (collection && collection->isOptional()))
+    return value;
+  if (collection)
+    return Collection{CollectionKind::optional_sequence, collection->element,
+                      true, collection->tensors};
+  return Collection{
+      CollectionKind::optional_tensor, value.element(), true, {value.tensor()}};
+}
+
 std::optional<DeclaredType> getDeclaredType(const onnx::TypeProto &type) {
   const onnx::TypeProto *inner = &type;
   bool isOptional = inner->has_optional_type();

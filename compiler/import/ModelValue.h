@@ -67,6 +67,10 @@ private:
   std::optional<Collection> list;
 };
 
+/// A tensor or a sequence as an optional that has it for its value; an optional
+/// as it is.
+ModelValue makeOptional(const ModelValue &value);
+
 /// A declared type, taken apart.
 struct DeclaredType {
   std::optional<CollectionKind> kind; ///< nothing: a tensor

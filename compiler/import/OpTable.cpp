@@ -21,9 +21,9 @@ static StringMap<SmallVector<const OpRow *>> buildTable() {
   StringMap<SmallVector<const OpRow *>> table;
   for (ArrayRef<OpRow> family :
        {getActivationOps(), getCastOps(), getConstantOps(), getContractionOps(),
-        getElementwiseOps(), getNormalizationOps(), getPoolingOps(),
-        getReductionOps(), getResizeOps(), getSequenceOps(), getShapeOps(),
-        getSliceOps()})
+        getControlFlowOps(), getElementwiseOps(), getNormalizationOps(),
+        getPoolingOps(), getReductionOps(), getResizeOps(), getSequenceOps(),
+        getShapeOps(), getSliceOps()})
     for (const OpRow &row : family)
       table[row.op].push_back(&row);
   return table;

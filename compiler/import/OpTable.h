@@ -54,6 +54,7 @@ llvm::ArrayRef<OpRow> getActivationOps();
 llvm::ArrayRef<OpRow> getCastOps();
 llvm::ArrayRef<OpRow> getConstantOps();
 llvm::ArrayRef<OpRow> getContractionOps();
+llvm::ArrayRef<OpRow> getControlFlowOps();
 llvm::ArrayRef<OpRow> getElementwiseOps();
 llvm::ArrayRef<OpRow> getNormalizationOps();
 llvm::ArrayRef<OpRow> getPoolingOps();

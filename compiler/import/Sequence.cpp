@@ -213,14 +213,8 @@ LogicalResult importSequenceMap(NodeImport &n) {
 }
 
 LogicalResult importOptional(NodeImport &n) {
-  if (ModelValue value = n.value(0)) {
-    const Collection *sequence = value.collection();
-    return n.result(0, Collection{sequence ? CollectionKind::optional_sequence
-                                           : CollectionKind::optional_tensor,
-                                  value.element(), true,
-                                  sequence ? sequence->tensors
-                                           : SmallVector<Value>{n.input(0)}});
-  }
+  if (ModelValue value = n.value(0))
+    return n.result(0, makeOptional(value));
   const onnx::AttributeProto *type = n.attr("type");
   if (!type)
     return n.error("it has neither an input nor the attribute type");
@@ -256,9 +250,9 @@ LogicalResult importOptionalGetElement(NodeImport &n) {
 
 const OpRow rows[] = {
     {"ConcatFromSequence", 11, 11, importConcatFromSequence},
-    {"Optional", 15, 15, importOptional},
-    {"OptionalGetElement", 15, 18, importOptionalGetElement},
-    {"OptionalHasElement", 15, 18, importOptionalHasElement},
+    {"Optional", 15, 28, importOptional},
+    {"OptionalGetElement", 15, 28, importOptionalGetElement},
+    {"OptionalHasElement", 15, 28, importOptionalHasElement},
     {"SequenceAt", 11, 11, importSequenceAt},
     {"SequenceConstruct", 11, 11, importSequenceConstruct},
     {"SequenceEmpty", 11, 11, importSequenceEmpty},
