@@ -58,15 +58,28 @@ Expected<std::unique_ptr<Executor>> Executor::create(
 }
 
 Status Executor::prepare() {
+  // The copies are what makes a step write all of its planned arena.
+  if (!measure)
+    direct = findDirectPorts(device);
+  std::vector<int> movable;
+  for (auto &[slot, port] : direct)
+    movable.push_back(slot);
+  if (Status status = cpu->letMove(movable); !status.ok())
+    return status;
   for (int64_t i = 0; i < length(device.program()); ++i) {
     const abi::Step &step = *device.program()->Get(i);
-    Entry entry{
-        step.kind(), step.micro_batch(), step.channel(), step.io(), nullptr, 0,
-        nullptr};
+    Entry entry{step.kind(),    step.micro_batch(),
+                step.channel(), step.io(),
+                nullptr,        0,
+                nullptr,        -1};
     ++most_events;
     if (step.slot() >= 0 && step.kind() != abi::StepKind::run &&
         step.kind() != abi::StepKind::wait) {
       entry.data = cpu->slot(step.slot());
+      if (direct.count(step.slot())) {
+        entry.slot = step.slot();
+        entry.data = cpu->arena() + device.slots()->Get(step.slot())->offset();
+      }
       entry.bytes = device.slots()->Get(step.slot())->bytes();
     }
     if (step.kind() == abi::StepKind::load_input)
@@ -114,7 +127,7 @@ Status Executor::execute(int position, const Entry &entry,
   size_t bytes = static_cast<size_t>(entry.bytes);
   switch (entry.kind) {
   case abi::StepKind::run:
-    return runInstance(position, entry);
+    return runInstance(position, entry, binding);
   case abi::StepKind::send:
     return comm.send(entry.channel, entry.micro_batch, entry.data, entry.bytes);
   case abi::StepKind::recv:
@@ -122,12 +135,12 @@ Status Executor::execute(int position, const Entry &entry,
   case abi::StepKind::wait:
     return comm.waitSent(entry.channel, entry.micro_batch);
   case abi::StepKind::load_input:
-    if (bytes)
+    if (bytes && !callersPlace(entry.slot, entry.micro_batch, binding))
       std::memcpy(entry.data,
                   binding.inputs[entry.io] + entry.micro_batch * bytes, bytes);
     return Status();
   case abi::StepKind::store_output:
-    if (bytes)
+    if (bytes && !callersPlace(entry.slot, entry.micro_batch, binding))
       std::memcpy(binding.outputs[entry.io] + entry.micro_batch * bytes,
                   entry.data, bytes);
     return Status();
@@ -135,8 +148,31 @@ Status Executor::execute(int position, const Entry &entry,
   return Status();
 }
 
-Status Executor::runInstance(int position, const Entry &entry) {
+/// Where a direct slot lies for a micro-batch: with the caller, unless its
+/// bytes are not aligned as a kernel expects; then null.
+uint8_t *Executor::callersPlace(int slot, int micro_batch,
+                                const StepBinding &binding) const {
+  if (slot < 0)
+    return nullptr;
+  const DirectPort &port = direct.at(slot);
+  const abi::Slot &described = *device.slots()->Get(slot);
+  uint8_t *base = port.is_input ? const_cast<uint8_t *>(binding.inputs[port.io])
+                                : binding.outputs[port.io];
+  if (!base ||
+      reinterpret_cast<uintptr_t>(base) % elementBytes(described.dtype()))
+    return nullptr;
+  return base + micro_batch * described.bytes();
+}
+
+Status Executor::runInstance(int position, const Entry &entry,
+                             const StepBinding &binding) {
   int64_t begin = now();
+  for (MovableSlot &movable : entry.instance->movable) {
+    uint8_t *place = callersPlace(movable.slot, entry.micro_batch, binding);
+    movable.moveTo(place ? place
+                         : cpu->arena() +
+                               device.slots()->Get(movable.slot)->offset());
+  }
   const auto &tasks = entry.instance->tasks;
   for (size_t i = 0; i < tasks.size(); ++i) {
     int64_t task_begin = profile ? now() : 0;

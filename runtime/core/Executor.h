@@ -8,6 +8,7 @@
 #ifndef PARTITA_RUNTIME_CORE_EXECUTOR_H
 #define PARTITA_RUNTIME_CORE_EXECUTOR_H
 
+#include "runtime/core/DirectPorts.h"
 #include "runtime/core/Session.h"
 #include "runtime/device/cpu/CpuDevice.h"
 
@@ -47,14 +48,17 @@ private:
     int io;
     uint8_t *data; ///< of the slot; null for a token
     int64_t bytes;
-    const Instance *instance;
+    Instance *instance;
+    int slot; ///< of load_input and store_output, if it is direct; else -1
   };
 
   Executor(const abi::Plan &plan, int index, const WeightPointers &weights,
            const SessionOptions &options, Communicator &comm);
   Status prepare();
   Status execute(int index, const Entry &entry, const StepBinding &binding);
-  Status runInstance(int index, const Entry &entry);
+  Status runInstance(int index, const Entry &entry, const StepBinding &binding);
+  uint8_t *callersPlace(int slot, int micro_batch,
+                        const StepBinding &binding) const;
   Status explain(const Entry &entry, const Status &status) const;
   void record(int index, const Entry &entry, int instruction, int64_t begin);
   void measureArena();
@@ -68,6 +72,7 @@ private:
   std::unique_ptr<CpuDevice> cpu;
   std::vector<Entry> program;
   std::vector<bool> inputs_used, outputs_used;
+  std::map<int, DirectPort> direct; ///< by slot
   std::vector<ProfileEvent> recorded;
   size_t most_events = 0;
   int64_t busy_ns = 0;

@@ -186,6 +186,13 @@ public:
     }
   }
 
+  void visitAddresses(const AddressVisitor &visit) override {
+    for (Operand &operand : call.operands)
+      visit(&operand.data);
+    for (Operand *mask : {&call.mask_mul, &call.mask_add})
+      visit(&mask->data);
+  }
+
 private:
   /// Blocks of one size.
   struct Kind {

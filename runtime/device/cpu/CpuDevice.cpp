@@ -29,6 +29,10 @@ public:
     team.split(extent, grain, runRange, this);
     return true;
   }
+  void visitAddresses(const AddressVisitor &visit) override {
+    for (void *&buffer : buffers)
+      visit(&buffer);
+  }
 
 private:
   static void runRange(void *self, int, int64_t begin, int64_t end) {
@@ -43,13 +47,16 @@ private:
 
 class CopyTask final : public Task {
 public:
-  CopyTask(uint8_t *to, const uint8_t *from, int64_t bytes,
-           const ThreadTeam &team)
+  CopyTask(uint8_t *to, uint8_t *from, int64_t bytes, const ThreadTeam &team)
       : to(to), from(from), bytes(bytes), team(team) {}
   bool run() override {
     if (to != from)
       team.split(bytes, kCopyGrain, runRange, this);
     return true;
+  }
+  void visitAddresses(const AddressVisitor &visit) override {
+    visit(&to);
+    visit(&from);
   }
 
 private:
@@ -59,7 +66,7 @@ private:
                  static_cast<size_t>(end - begin));
   }
   uint8_t *to;
-  const uint8_t *from;
+  uint8_t *from;
   int64_t bytes;
   const ThreadTeam &team;
 };
@@ -99,7 +106,39 @@ CpuDevice::create(const abi::Plan &plan, int index,
   return self;
 }
 
+Status CpuDevice::letMove(const std::vector<int> &slots) {
+  for (int slot : slots) {
+    auto made = Arena::map(
+        static_cast<size_t>(device.slots()->Get(slot)->bytes()), "addresses");
+    if (!made)
+      return made.status();
+    stand_ins.emplace(slot, std::move(*made));
+  }
+  return Status();
+}
+
+void CpuDevice::findMovable(Instance &instance) {
+  for (auto &[slot, stand_in] : stand_ins) {
+    MovableSlot movable;
+    movable.slot = slot;
+    auto visit = [&movable, &stand_in = stand_in](AddressPlace place) {
+      uint8_t *address = place.get();
+      if (address >= stand_in.data() &&
+          address < stand_in.data() + stand_in.size())
+        movable.places.push_back({place, address - stand_in.data()});
+    };
+    for (auto &task : instance.tasks)
+      task->visitAddresses(visit);
+    if (movable.places.empty())
+      continue;
+    movable.moveTo(arena_bytes.data() + device.slots()->Get(slot)->offset());
+    instance.movable.push_back(std::move(movable));
+  }
+}
+
 uint8_t *CpuDevice::slot(int index) const {
+  if (auto moved = stand_ins.find(index); moved != stand_ins.end())
+    return moved->second.data();
   const abi::Slot &slot = *device.slots()->Get(index);
   switch (slot.space()) {
   case abi::Space::arena:
@@ -195,8 +234,7 @@ CpuDevice::prepare(const abi::Instruction &instruction,
   return task;
 }
 
-Expected<const Instance *> CpuDevice::prepare(int unit,
-                                              const Bindings *bindings) {
+Expected<Instance *> CpuDevice::prepare(int unit, const Bindings *bindings) {
   std::vector<int> bound;
   if (bindings)
     bound.assign(bindings->begin(), bindings->end());
@@ -211,6 +249,7 @@ Expected<const Instance *> CpuDevice::prepare(int unit,
       return task.status();
     instance->tasks.push_back(std::move(*task));
   }
+  findMovable(*instance);
   return instance.get();
 }
 
@@ -251,6 +290,7 @@ Status CpuDevice::finish() {
   std::vector<Instance *> all;
   for (auto &entry : instances)
     all.push_back(entry.second.get());
+  stand_ins.clear();
   releaseUnread();
   return reserveScratch(all);
 }

@@ -24,9 +24,29 @@ namespace partita::runtime {
 /// Where each of Plan.weights is mapped, maybe not aligned to its element.
 using WeightPointers = std::vector<const uint8_t *>;
 
+/// Where an instance has the addresses of one slot that may lie elsewhere.
+struct MovableSlot {
+  struct Place {
+    AddressPlace place;
+    int64_t offset; ///< bytes from the slot's begin
+  };
+  int slot = -1;
+  std::vector<Place> places;
+  uint8_t *now = nullptr; ///< where it lies
+
+  void moveTo(uint8_t *address) {
+    if (address == now)
+      return;
+    for (const Place &each : places)
+      each.place.set(address + each.offset);
+    now = address;
+  }
+};
+
 /// Instructions of a unit (or of the load program) for one set of bindings.
 struct Instance {
   std::vector<std::unique_ptr<Task>> tasks;
+  std::vector<MovableSlot> movable;
 };
 
 class CpuDevice {
@@ -38,10 +58,14 @@ public:
          std::shared_ptr<const KernelLibrary> kernels, int threads,
          const std::vector<int> &cores);
 
+  /// Lets instances have these slots of the arena elsewhere (Instance.movable).
+  /// Call before the first `prepare`.
+  Status letMove(const std::vector<int> &slots);
+
   /// Prepares a unit for the slots it is bound to, or finds what it prepared
   /// before for the same. The pointer lives as long as the device.
-  Expected<const Instance *>
-  prepare(int unit, const flatbuffers::Vector<int32_t> *bindings);
+  Expected<Instance *> prepare(int unit,
+                               const flatbuffers::Vector<int32_t> *bindings);
 
   /// Allocates the scratch of all instances, and gives back the pages of
   /// constants that were packed or that only the load program read. Call once,
@@ -72,6 +96,7 @@ private:
   Expected<std::unique_ptr<Task>> prepare(const abi::Instruction &instruction,
                                           const Bindings *bindings, bool pack);
   Status runLoadProgram();
+  void findMovable(Instance &instance);
   void releaseUnread();
   Status reserveScratch(const std::vector<Instance *> &instances);
 
@@ -82,6 +107,9 @@ private:
   ThreadTeam team;
   Arena arena_bytes, constants, scratch;
   size_t parameters = 0;
+  /// While instances are prepared, a movable slot has addresses of its own, by
+  /// which they are found; nothing is read or written there.
+  std::map<int, Arena> stand_ins;
   /// Weights that a kernel reads and that no file has aligned, by their number.
   std::map<int64_t, Arena> aligned_weights;
   std::unique_ptr<OnednnContext> context;

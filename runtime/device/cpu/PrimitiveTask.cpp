@@ -151,6 +151,34 @@ void PrimitiveTask::useScratch(uint8_t *data) {
     dnnl_memory_set_data_handle(scratchpad.get(), data);
 }
 
+uint8_t *AddressPlace::get() const {
+  if (bytes)
+    return *bytes;
+  if (floats)
+    return reinterpret_cast<uint8_t *>(*floats);
+  if (pointer)
+    return static_cast<uint8_t *>(*pointer);
+  void *address = nullptr;
+  dnnl_memory_get_data_handle(memory, &address);
+  return static_cast<uint8_t *>(address);
+}
+
+void AddressPlace::set(uint8_t *address) const {
+  if (bytes)
+    *bytes = address;
+  else if (floats)
+    *floats = reinterpret_cast<float *>(address);
+  else if (pointer)
+    *pointer = address;
+  else
+    dnnl_memory_set_data_handle(memory, address);
+}
+
+void PrimitiveTask::visitAddresses(const AddressVisitor &visit) {
+  for (OwnedMemory &memory : memories)
+    visit(memory.get());
+}
+
 Status makeAttributes(
     const std::vector<PostOperation> &post_ops,
     const std::function<dnnl_memory_desc_t(const Operand &)> &describe,

@@ -31,6 +31,7 @@ public:
   bool run() override;
   size_t scratchBytes() const override { return scratch_bytes; }
   void useScratch(uint8_t *data) override;
+  void visitAddresses(const AddressVisitor &visit) override;
 
 private:
   OwnedPrimitive primitive;

@@ -11,10 +11,32 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <oneapi/dnnl/dnnl.h>
 #include <vector>
 
 namespace partita::runtime {
+
+/// Where a task keeps an address: a pointer of its own, or a memory object of
+/// the library.
+class AddressPlace {
+public:
+  AddressPlace(void **pointer) : pointer(pointer) {}
+  AddressPlace(uint8_t **pointer) : bytes(pointer) {}
+  AddressPlace(float **pointer) : floats(pointer) {}
+  AddressPlace(dnnl_memory_t memory) : memory(memory) {}
+
+  uint8_t *get() const;
+  void set(uint8_t *address) const;
+
+private:
+  void **pointer = nullptr;
+  uint8_t **bytes = nullptr;
+  float **floats = nullptr;
+  dnnl_memory_t memory = nullptr;
+};
+using AddressVisitor = std::function<void(AddressPlace)>;
 
 /// An instruction with everything decided: pointers, primitives, packed
 /// weights. Running it looks nothing up and allocates nothing of ours.
@@ -27,6 +49,9 @@ public:
   virtual size_t scratchBytes() const { return 0; }
   /// Called once before the first `run`, and again whenever the scratch moves.
   virtual void useScratch(uint8_t *) {}
+  /// Visits all places with the address of an operand or result, so that they
+  /// can be made to lie elsewhere. The places live as long as the task.
+  virtual void visitAddresses(const AddressVisitor &visit) = 0;
 };
 
 /// One task after another.
@@ -46,6 +71,10 @@ public:
   void useScratch(uint8_t *data) override {
     for (auto &task : tasks)
       task->useScratch(data);
+  }
+  void visitAddresses(const AddressVisitor &visit) override {
+    for (auto &task : tasks)
+      task->visitAddresses(visit);
   }
 };
 

@@ -12,6 +12,7 @@
 
 #include <cfloat>
 #include <chrono>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -95,6 +96,31 @@ TEST(Session, EightDevicesOnFewCores) {
   auto session = makeSession(doublingPipeline(8, 5));
   ASSERT_TRUE(session);
   expectDoubling(*session, 8, 5, 16, 200);
+}
+
+// Instructions read and write the caller's bytes themselves where these are
+// aligned; other bytes are copied. Either way callers may change their mind.
+TEST(Session, BuffersOfTheCallerMayMoveAndNeedNoAlignment) {
+  constexpr int64_t kCount = 16, kMicroBatches = 3;
+  for (int devices : {1, 2}) {
+    auto session = makeSession(doublingPipeline(devices, kMicroBatches));
+    ASSERT_TRUE(session);
+    const size_t bytes = kCount * kMicroBatches * sizeof(float);
+    std::vector<uint8_t> in(bytes + 64), out(bytes + 64);
+    for (size_t shift : {0, 4, 1, 32, 3, 0}) {
+      Values x = counting(kCount * kMicroBatches, float(shift)), y(x.size());
+      std::memcpy(in.data() + shift, x.data(), bytes);
+      StepBinding binding;
+      binding.micro_batches = kMicroBatches;
+      binding.inputs = {in.data() + shift};
+      binding.outputs = {out.data() + 2 * (shift % 8)};
+      ASSERT_TRUE(session->run(binding).ok());
+      std::memcpy(y.data(), binding.outputs[0], bytes);
+      for (size_t i = 0; i < x.size(); ++i)
+        ASSERT_EQ(y[i], x[i] * float(1 << devices)) << "shift " << shift;
+      ASSERT_EQ(std::memcmp(in.data() + shift, x.data(), bytes), 0);
+    }
+  }
 }
 
 TEST(Session, RefusesWrongBindings) {

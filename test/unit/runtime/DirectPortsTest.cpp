@@ -1,0 +1,92 @@
+//===- DirectPortsTest.cpp - Which slots may lie with the caller ----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/DirectPorts.h"
+
+#include "test/unit/runtime/Pipelines.h"
+
+#include <gtest/gtest.h>
+
+namespace partita::test {
+namespace {
+
+using namespace partita::runtime;
+
+/// One device with three slots and one unit of one library call, dot(x, w) ->
+/// y; `change` may add to it.
+class DirectPorts : public testing::Test {
+protected:
+  DirectPorts() {
+    plan.addDevice();
+    for (int *slot : {&x, &w, &y})
+      *slot = plan.addSlot(0, {4, 4});
+    dot.call = abi::CallKind::dot;
+    dot.views = {plan.view(0, x), plan.view(0, w), plan.view(0, y)};
+    add(abi::StepKind::load_input, x, 0);
+    add(abi::StepKind::load_input, w, 1);
+    plan.devices[0].program.push_back(makeStep(abi::StepKind::run, 0));
+    plan.devices[0].program.back().unit = 0;
+    add(abi::StepKind::store_output, y, 0);
+  }
+
+  void add(abi::StepKind kind, int slot, int io) {
+    plan.devices[0].program.push_back(makeStep(kind, 0));
+    plan.devices[0].program.back().slot = slot;
+    plan.devices[0].program.back().io = io;
+  }
+
+  std::map<int, DirectPort> find() {
+    plan.devices[0].units = {{"F0", 0, 0, {dot}}};
+    bytes = PlanEncoder().encode(plan);
+    return findDirectPorts(
+        *flatbuffers::GetRoot<abi::Plan>(bytes.data())->devices()->Get(0));
+  }
+
+  PlanSpec plan;
+  InstructionSpec dot;
+  std::vector<uint8_t> bytes;
+  int x, w, y;
+};
+
+TEST_F(DirectPorts, InputsAndOutputs) {
+  auto found = find();
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_TRUE(found[x].is_input);
+  EXPECT_EQ(found[w].io, 1);
+  EXPECT_FALSE(found[y].is_input);
+}
+
+TEST_F(DirectPorts, NotAnInputThatIsAnOutput) {
+  add(abi::StepKind::store_output, x, 1);
+  EXPECT_FALSE(find().count(x));
+}
+
+TEST_F(DirectPorts, NotOneOutputOfTwo) {
+  add(abi::StepKind::store_output, y, 1);
+  EXPECT_FALSE(find().count(y));
+}
+
+TEST_F(DirectPorts, NotWhatIsSentToo) {
+  add(abi::StepKind::send, y, -1);
+  EXPECT_FALSE(find().count(y));
+}
+
+TEST_F(DirectPorts, NotWhatACallAddsToInPlaceOfAnotherSlot) {
+  PostOpSpec sum;
+  sum.kind = abi::PostOpKind::sum;
+  sum.view = plan.view(0, w);
+  dot.post_ops = {sum};
+  auto found = find();
+  EXPECT_FALSE(found.count(y));
+  EXPECT_FALSE(found.count(w));
+  EXPECT_TRUE(found.count(x));
+  dot.post_ops[0].view = plan.view(0, y);
+  EXPECT_TRUE(find().count(y));
+}
+
+} // namespace
+} // namespace partita::test
