@@ -17,7 +17,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -35,7 +37,8 @@ struct Measurement {
   std::vector<double> wall; ///< nanoseconds, by run
   std::vector<double> busy; ///< of all devices together, by run
   std::vector<DeviceMemory> memory;
-  double heap = 0; ///< allocations from the heap in all measured steps
+  double heap = 0;     ///< allocations from the heap in all measured steps
+  double resident = 0; ///< the most memory of all processes together, bytes
 };
 
 struct Result {
@@ -43,6 +46,16 @@ struct Result {
   double samplesPerSecond = 0;
   double bubble = 0;
 };
+
+/// Of this process, programs and libraries included; 0 where the system does
+/// not say. Unlike getrusage's figure it begins with the program.
+double peakResidentBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:"))
+      return std::strtod(line.c_str() + 6, nullptr) * 1024;
+  return 0;
+}
 
 /// The memory of all devices, on process 0. How much of an arena a step writes
 /// is found in a session of its own, because looking for it costs time.
@@ -116,6 +129,8 @@ Measurement measure(Context &context, Feed &feed) {
       context.profile->addStep(wall);
   context.team.sum(result.busy);
   context.team.sum({&result.heap, 1});
+  result.resident = peakResidentBytes();
+  context.team.sum({&result.resident, 1});
   result.memory = measureMemory(context, binding);
   return result;
 }
@@ -156,6 +171,7 @@ void printJson(const Model &model, const Result &result,
       {"bubble_predicted", model.plan->bubble()},
       {"predicted_ms", double(model.plan->step_ns()) / 1e6},
       {"heap_allocations", int64_t(measurement.heap)},
+      {"peak_resident_bytes", int64_t(measurement.resident)},
       {"memory", nlohmann::ordered_json::array()}};
   for (size_t d = 0; d < measurement.memory.size(); ++d) {
     const DeviceMemory &memory = measurement.memory[d];
@@ -193,8 +209,11 @@ void printText(const Model &model, const Result &result,
               numberText(result.samplesPerSecond).c_str());
   std::printf("bubble   measured %.3f   predicted %.3f\n", result.bubble,
               model.plan->bubble());
-  std::printf("heap     %lld allocations in the measured steps\n\n",
+  std::printf("heap     %lld allocations in the measured steps\n",
               static_cast<long long>(measurement.heap));
+  std::printf("memory   %s resident at the peak, program and libraries "
+              "included\n\n",
+              bytesText(int64_t(measurement.resident)).c_str());
   Table table({"device", "planned", "used", "arena", "parameters", "packed",
                "workspace"},
               {false, true, true, true, true, true, true});

@@ -1,0 +1,74 @@
+"""ONNX Runtime and OpenVINO, each in a process of its own that waits to be told to measure.
+
+    python peers.py onnxruntime|openvino MODEL INPUTS.npz THREADS OUTPUTS.npz
+
+Loads the model, runs it once, writes the outputs, and prints one JSON line: the process's resident memory before loading and its peak, in bytes.
+Then every line that it reads makes it measure: it prints the median of two seconds of runs, in ms.
+"""
+
+import json
+import resource
+import statistics
+import sys
+import time
+
+import numpy as np
+
+
+def median_ms(step, seconds=2.0):
+    step()
+    times, end = [], time.perf_counter() + seconds
+    while len(times) < 5 or time.perf_counter() < end:
+        start = time.perf_counter()
+        step()
+        times.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times)
+
+
+def onnxruntime_session(model, inputs, threads):
+    import onnxruntime
+
+    def load():
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 3
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        names = [o.name for o in session.get_outputs()]
+        return lambda: dict(zip(names, session.run(None, inputs)))
+
+    return load
+
+
+def openvino_session(model, inputs, threads):
+    import openvino
+
+    def load():
+        core = openvino.Core()
+        network = core.read_model(model)
+        network.reshape({name: value.shape for name, value in inputs.items()})
+        config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+        request = core.compile_model(network, "CPU", config).create_infer_request()
+        request.infer(inputs)
+        return lambda: request.infer()  # the inputs stay set
+
+    return load
+
+
+def main():
+    kind, model, inputs, threads, outputs = sys.argv[1:]
+    inputs = dict(np.load(inputs))
+    make = {"onnxruntime": onnxruntime_session, "openvino": openvino_session}[kind]
+    load = make(model, inputs, int(threads))
+    with open("/proc/self/statm") as statm:
+        before = int(statm.read().split()[1]) * resource.getpagesize()
+    step = load()
+    result = step()
+    if kind == "onnxruntime":
+        np.savez(outputs, **result)
+    print(json.dumps({"before": before, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}), flush=True)
+    for _ in sys.stdin:
+        print(median_ms(step), flush=True)
+
+
+if __name__ == "__main__":
+    main()
