@@ -196,6 +196,7 @@ Operand CpuDevice::operand(const abi::View &view,
     operand.strides.assign(view.strides()->begin(), view.strides()->end());
   operand.constant = slot.space() == abi::Space::weight ||
                      slot.space() == abi::Space::constant;
+  operand.mapped = slot.space() == abi::Space::weight;
   return operand;
 }
 

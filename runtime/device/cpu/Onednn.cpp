@@ -164,6 +164,14 @@ Expected<float *> OnednnContext::packed(const Operand &operand,
   if (status != dnnl_success)
     return Status::error(std::string("oneDNN cannot pack these weights: ") +
                          onednnText(status));
+  // At once, or loading would hold all weights twice; a mapped page comes back
+  // when another call reads it.
+  if (operand.mapped) {
+    size_t span = 1;
+    for (int i = 0; i < operand.rank(); ++i)
+      span += (operand.dims[i] - 1) * operand.strides[i];
+    releasePages(operand.data, span * sizeof(float));
+  }
   packedTotal += bytes;
   float *data = reinterpret_cast<float *>(arena->data());
   packs.emplace(std::move(key), std::move(*arena));

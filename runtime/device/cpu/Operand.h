@@ -19,6 +19,7 @@ struct Operand {
   std::vector<int64_t> dims;
   std::vector<int64_t> strides; ///< elements
   bool constant = false;        ///< the same bytes in every step
+  bool mapped = false;          ///< lies in a mapped weight file
 
   int rank() const { return static_cast<int>(dims.size()); }
   /// Gives axes of extent 1 the extents of `shape`, with stride 0.
