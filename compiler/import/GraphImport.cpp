@@ -223,7 +223,7 @@ LogicalResult GraphImport::importByTable(const onnx::NodeProto &node,
   llvm::scope_exit restore([&] { call = outerCall; });
   call.emplace(Call{&node, loc, &scope});
   if (failed(op.function(import)))
-    return failure();
+    return import.reportUnknownInputs();
   bindResults(node, import.results, scope);
   return success();
 }

@@ -10,6 +10,7 @@
 #include "compiler/import/TensorData.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/InterleavedRange.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -118,22 +119,43 @@ DenseElementsAttr NodeImport::requireConstant(unsigned i, StringRef what) {
   }
   if (DenseElementsAttr elements = getConstant(value))
     return elements;
-  llvm::SetVector<BlockArgument> arguments = getSourceArguments(value);
-  InFlightDiagnostic diagnostic = emitError(loc);
-  diagnostic << node.op_type() << ": input " << i << " (" << what << ", '"
-             << node.input(static_cast<int>(i))
-             << "') must be known when compiling, and ";
-  if (arguments.empty()) {
-    diagnostic << "it is computed from weights, not from shapes alone";
-    return {};
-  }
-  diagnostic << "it depends on the model's input ";
-  for (auto [k, argument] : enumerate(arguments.getArrayRef()))
-    diagnostic << (k ? ", " : "") << "'" << source.getInputName(argument)
-               << "'";
-  StringRef name = source.getInputName(arguments.front());
-  diagnostic << "; give its value with --constant " << name << "=FILE";
+  unknownInputs.push_back(
+      {i, what.str(), getSourceArguments(value).takeVector()});
   return {};
+}
+
+LogicalResult NodeImport::reportUnknownInputs() {
+  llvm::SetVector<BlockArgument> sources;
+  SmallVector<std::string> inputs;
+  for (const UnknownInput &unknown : unknownInputs) {
+    std::string text = std::to_string(unknown.index) + " (" + unknown.what +
+                       ", '" + node.input(static_cast<int>(unknown.index)) +
+                       "')";
+    if (unknown.sources.empty())
+      return error("input " + text +
+                   " must be known when compiling, and it is computed from "
+                   "weights, not from shapes alone");
+    if (!is_contained(inputs, text))
+      inputs.push_back(text);
+    sources.insert_range(unknown.sources);
+  }
+  if (inputs.empty())
+    return failure();
+  bool one = inputs.size() == 1;
+  InFlightDiagnostic diagnostic = emitError(loc);
+  diagnostic << node.op_type() << (one ? ": input " : ": inputs ")
+             << join(inputs, ", ") << " must be known when compiling, and "
+             << (one ? "it depends" : "they depend") << " on the model's input"
+             << (sources.size() == 1 ? " " : "s ");
+  for (auto [k, source] : enumerate(sources))
+    diagnostic << (k ? ", " : "") << "'" << this->source.getInputName(source)
+               << "'";
+  diagnostic << (sources.size() == 1 ? "; give its value with"
+                                     : "; give their values with");
+  for (BlockArgument source : sources)
+    diagnostic << " --constant " << this->source.getInputName(source)
+               << "=FILE";
+  return diagnostic;
 }
 
 FailureOr<Shape> NodeImport::constantInts(unsigned i, StringRef what) {

@@ -100,11 +100,14 @@ public:
   std::string stringAttr(llvm::StringRef name, llvm::StringRef byDefault) const;
   std::optional<Shape> intsAttr(llvm::StringRef name) const;
 
-  /// The value of an input that must be known now. Emits an error that says why
-  /// it is not and what can be done.
+  /// The value of an input that must be known now. If it is not, the error that
+  /// says why and what can be done is emitted when the import has failed, for
+  /// all such inputs of the node at once.
   mlir::FailureOr<Shape> constantInts(unsigned i, llvm::StringRef what);
   mlir::FailureOr<llvm::SmallVector<double>>
   constantFloats(unsigned i, llvm::StringRef what);
+  /// Emits that error, if there is anything to say. Returns failure.
+  llvm::LogicalResult reportUnknownInputs();
   /// The elements of a value if they are known, else null.
   mlir::DenseElementsAttr getConstant(mlir::Value value, int depth = 0);
 
@@ -181,6 +184,13 @@ public:
 private:
   bool checkSameType(mlir::Value x, mlir::Value y);
   mlir::DenseElementsAttr requireConstant(unsigned i, llvm::StringRef what);
+
+  struct UnknownInput {
+    unsigned index;
+    std::string what;
+    llvm::SmallVector<mlir::BlockArgument> sources; ///< none: weights alone
+  };
+  llvm::SmallVector<UnknownInput> unknownInputs;
 };
 
 } // namespace partita::import

@@ -118,14 +118,17 @@ FailureOr<SliceArguments> getSliceArguments(NodeImport &n) {
     Shape *targets[] = {&arguments.starts, &arguments.ends, &arguments.axes,
                         &arguments.steps};
     StringRef names[] = {"starts", "ends", "axes", "steps"};
+    bool known = true; // all that are not are named in one error
     for (unsigned i = 0; i < 4; ++i) {
       if (!n.input(i + 1))
         continue;
       FailureOr<Shape> values = n.constantInts(i + 1, names[i]);
-      if (failed(values))
-        return failure();
-      *targets[i] = *values;
+      known &= succeeded(values);
+      if (succeeded(values))
+        *targets[i] = *values;
     }
+    if (!known)
+      return failure();
   }
   size_t count = arguments.starts.size();
   if (arguments.axes.empty())

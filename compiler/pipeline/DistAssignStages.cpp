@@ -17,6 +17,8 @@
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <set>
+
 namespace partita::pipeline {
 #define GEN_PASS_DEF_DISTASSIGNSTAGESPASS
 #include "compiler/pipeline/Passes.h.inc"
@@ -88,7 +90,42 @@ private:
       stageOf.push_back(it->second);
       blockOf.push_back(block.str());
     }
+    remarkIfTakenEmpty(stageOfBlock);
     return success();
+  }
+
+  /// Stages that lose all their operations to clusters of others.
+  void remarkIfTakenEmpty(const llvm::StringMap<int64_t> &stageOfBlock) {
+    std::vector<SmallVector<std::string>> names(stages.size());
+    std::vector<std::set<int64_t>> taken(stages.size());
+    std::vector<Operation *> first(stages.size());
+    for (auto [node, to] : llvm::zip_equal(graph.nodes, stageOf))
+      for (Operation *op : node.ops) {
+        auto from = stageOfBlock.find(getBlockName(op));
+        if (from == stageOfBlock.end())
+          continue;
+        std::string name = "'" + nn::getNodeName(op) + "'";
+        if (!llvm::is_contained(names[from->second], name))
+          names[from->second].push_back(name);
+        taken[from->second].insert(to);
+        if (!first[from->second])
+          first[from->second] = op;
+      }
+    for (size_t s = 0; s < stages.size(); ++s) {
+      if (!first[s] || taken[s].count(static_cast<int64_t>(s)))
+        continue;
+      constexpr size_t mostShown = 4;
+      InFlightDiagnostic remark = function.emitRemark();
+      remark << "stage " << s << " stays empty: its operations are computed "
+             << "together with those of other stages, ";
+      for (size_t i = 0; i < std::min(names[s].size(), mostShown); ++i)
+        remark << (i ? ", " : "") << names[s][i];
+      if (names[s].size() > mostShown)
+        remark << " and " << names[s].size() - mostShown << " more";
+      remark << (taken[s].size() == 1 ? " in stage " : " in stages ");
+      for (auto [i, to] : llvm::enumerate(taken[s]))
+        remark << (i ? ", " : "") << to;
+    }
   }
 
   /// Stages where only blocks were named.

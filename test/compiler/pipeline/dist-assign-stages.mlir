@@ -62,6 +62,20 @@ func.func @cut(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> tensor<8x8xf32>
 
 // -----
 
+// A stage all of whose operations a cluster takes away says where they went.
+// CHECK-LABEL: @taken
+// expected-remark @+1 {{stage 1 stays empty: its operations are computed together with those of other stages, 'nn.relu' in stage 0}}
+func.func @taken(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> tensor<8x8xf32>
+    attributes {dist.stage_blocks = [["B1"], ["B2"]], dist.devices = array<i64: 0, 1>} {
+  // expected-remark @+1 {{blocks 'B2' and 'B1' cut operations that are computed together}}
+  %0 = nn.dot %x, %y batch [] x [] contract [1] x [0] {dist.block = "B1", nn.cluster = 0 : i64} : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  // CHECK: nn.relu {{.*}} {dist.block = "B1", dist.stage = 0
+  %1 = nn.relu %0 {dist.block = "B2", nn.cluster = 0 : i64} : tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
+
+// -----
+
 func.func @cycle(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.stage_blocks = [["A"], ["B"]]} {
   %0 = nn.exp %x {dist.block = "A"} : tensor<8xf32> loc("one")
   %1 = nn.tanh %0 {dist.block = "B"} : tensor<8xf32> loc("two")
