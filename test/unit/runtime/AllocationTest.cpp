@@ -10,10 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/Artifact.h"
-#include "runtime/core/Session.h"
 #include "test/unit/runtime/CallRunner.h"
-#include "test/unit/runtime/Pipelines.h"
+#include "test/unit/runtime/LoadedPlan.h"
 
 #include <atomic>
 #include <cerrno>
@@ -86,29 +84,11 @@ namespace {
 using namespace partita::runtime;
 
 void expectNoAllocation(const PlanSpec &plan, const SessionOptions &options) {
-  std::string path = temporary("allocation.partita");
-  writeArtifact(path, plan, testObjects());
-  auto artifact = Artifact::open(path);
-  ::unlink(path.c_str());
-  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
-  auto session = Session::create(*artifact, options);
-  ASSERT_TRUE(session.ok()) << session.status().message();
-  std::vector<Values> buffers;
-  StepBinding binding;
-  binding.micro_batches = plan.micro_batches;
-  auto buffer = [&](const PortSpec &port) {
-    buffers.emplace_back(product(port.shape) * plan.micro_batches, 1.0f);
-    return reinterpret_cast<uint8_t *>(buffers.back().data());
-  };
-  for (const PortSpec &port : plan.inputs)
-    binding.inputs.push_back(buffer(port));
-  for (const PortSpec &port : plan.outputs)
-    binding.outputs.push_back(buffer(port));
+  LoadedPlan loaded(plan, options);
+  ASSERT_TRUE(loaded.session);
   ours = library = 0;
   counting = true;
-  bool ok = true;
-  for (int step = 0; step < 20; ++step)
-    ok &= (*session)->run(binding).ok();
+  bool ok = loaded.run(20);
   counting = false;
   EXPECT_TRUE(ok);
   EXPECT_EQ(ours.load(), 0);

@@ -7,11 +7,9 @@
 
 #include "runtime/heap/StepHeap.h"
 
-#include "runtime/core/Artifact.h"
-#include "runtime/core/Session.h"
 #include "runtime/core/StepScope.h"
 #include "test/unit/runtime/CallRunner.h"
-#include "test/unit/runtime/Pipelines.h"
+#include "test/unit/runtime/LoadedPlan.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -123,28 +121,9 @@ TEST(StepHeap, MoreThanAStackHoldsComesFromTheHeap) {
 
 void expectNoHeap(const PlanSpec &plan, const SessionOptions &options) {
   ASSERT_TRUE(reserveStepHeap());
-  std::string path = temporary("step-heap.partita");
-  writeArtifact(path, plan, testObjects());
-  auto artifact = Artifact::open(path);
-  ::unlink(path.c_str());
-  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
-  auto session = Session::create(*artifact, options);
-  ASSERT_TRUE(session.ok()) << session.status().message();
-  std::vector<Values> buffers;
-  StepBinding binding;
-  binding.micro_batches = plan.micro_batches;
-  auto buffer = [&](const PortSpec &port) {
-    buffers.emplace_back(product(port.shape) * plan.micro_batches, 1.0f);
-    return reinterpret_cast<uint8_t *>(buffers.back().data());
-  };
-  for (const PortSpec &port : plan.inputs)
-    binding.inputs.push_back(buffer(port));
-  for (const PortSpec &port : plan.outputs)
-    binding.outputs.push_back(buffer(port));
-  StepHeapCounts counts = countsOf([&] {
-    for (int step = 0; step < 20; ++step)
-      EXPECT_TRUE((*session)->run(binding).ok());
-  });
+  LoadedPlan loaded(plan, options);
+  ASSERT_TRUE(loaded.session);
+  StepHeapCounts counts = countsOf([&] { EXPECT_TRUE(loaded.run(20)); });
   EXPECT_EQ(counts.heap, 0);
   EXPECT_GT(counts.served, 0) << "the library was expected to allocate";
 }
