@@ -22,6 +22,8 @@
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace partita::codegen {
@@ -49,6 +51,28 @@ StringRef getWord(nn::ClusterOp cluster) {
   return best ? best->getName().stripDialect() : "copy";
 }
 
+/// The library counts rows, columns and positions in 32 bits; a call beyond
+/// that would only fail when the artifact is loaded.
+LogicalResult checkExtents(nn::ClusterOp cluster) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  for (Operation &op : cluster.getBody().front().without_terminator()) {
+    if (!isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp>(op))
+      continue;
+    auto isTooLong = [&](Value value) {
+      return llvm::any_of(cast<RankedTensorType>(value.getType()).getShape(),
+                          [&](int64_t size) { return size > most; });
+    };
+    for (Value value : op.getOperands())
+      if (isTooLong(value))
+        return op.emitError()
+               << "a dimension of its operand " << value.getType()
+               << " is longer than " << most
+               << ", the most that can be computed with: use a smaller batch, "
+                  "or split the operand in the model";
+  }
+  return success();
+}
+
 class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
   void runOnOperation() override {
     SmallVector<nn::ClusterOp> clusters;
@@ -58,6 +82,8 @@ class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
       if (cluster.getLowering())
         continue;
       if (plan::CallAttr call = matchLibraryCall(cluster)) {
+        if (failed(checkExtents(cluster)))
+          return signalPassFailure();
         cluster.setLoweringAttr(call);
         continue;
       }
