@@ -3,6 +3,7 @@
 #
 #   tools/setup.sh              everything
 #   tools/setup.sh --runtime    only what the runtime needs (no MLIR, no ONNX)
+#   tools/setup.sh --fuzz       everything, and what clang needs for libFuzzer (docs/testing.md)
 #
 # ONNX is built once, from its source archive on PyPI, into $PARTITA_DEPS (default: ~/.cache/partita). Running this again costs a second.
 set -euo pipefail
@@ -12,6 +13,7 @@ runtime_packages=(g++ cmake ninja-build ccache git pkg-config flatbuffers-compil
   libprotobuf-dev protobuf-compiler libcli11-dev nlohmann-json3-dev zlib1g-dev libzip-dev libxxhash-dev libgtest-dev)
 compiler_packages=(libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools clang-22 lld-22 liblld-22-dev zlib1g-dev libzstd-dev clang-format-22 python3 python3-venv)
 packages=("${runtime_packages[@]}"); [ $runtime_only = yes ] || packages+=("${compiler_packages[@]}")
+[ "${1:-}" != --fuzz ] || packages+=(libclang-rt-22-dev libomp-22-dev)
 
 missing=()
 for package in "${packages[@]}"; do

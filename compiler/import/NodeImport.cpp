@@ -166,6 +166,12 @@ FailureOr<Shape> NodeImport::constantInts(unsigned i, StringRef what) {
   if (!type)
     return error("input " + Twine(i) + " (" + what + ") must hold integers");
   Shape values;
+  // A list for each dimension of something; a number of elements is not one.
+  constexpr int64_t most = 1 << 20;
+  if (elements.getNumElements() > most)
+    return error("input " + Twine(i) + " (" + what + ") has " +
+                 Twine(elements.getNumElements()) + " elements; at most " +
+                 Twine(most) + " are possible");
   for (const APInt &value : elements.getValues<APInt>())
     values.push_back(type.isUnsigned() || type.getWidth() == 1
                          ? static_cast<int64_t>(value.getZExtValue())

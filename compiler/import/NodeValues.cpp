@@ -120,9 +120,10 @@ Value NodeImport::broadcastDims(Value x, ArrayRef<int64_t> dims,
   RankedTensorType type = tensor(shape, elementOf(x));
   if (!type)
     return {};
-  for (auto [size, dim] : zip_equal(shapeOf(x), dims)) {
-    if (size == 1 || size == shape[dim])
-      continue;
+  auto fits = [&](int64_t size, int64_t dim) {
+    return size == 1 || size == shape[dim];
+  };
+  if (shapeOf(x).size() != dims.size() || !equal(shapeOf(x), dims, fits)) {
     emitError(loc) << node.op_type() << ": " << x.getType()
                    << " does not broadcast to " << type;
     return {};

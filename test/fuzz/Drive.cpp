@@ -10,9 +10,9 @@
 //
 // runs every file below PATH (only those called FILE; only M of them), then N
 // mutations of them, a pure function of seed and files. With --truncate each
-// file is also cut at K places, evenly spread. An input gets T seconds and 8
-// GiB. The inputs run in a child process; what it was doing when it died is
-// left in crash-FOO, and the exit status is 1.
+// file is also cut at K places, evenly spread. An input gets T seconds
+// of the processor's time and 8 GiB. The inputs run in a child process; what it
+// was doing when it died is left in crash-FOO, and the exit status is 1.
 //
 // A crash file as PATH repeats the crash; --fork 0 does it without the child
 // process, for a debugger.
@@ -28,6 +28,7 @@
 #include <iterator>
 #include <string_view>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <vector>
 
@@ -133,11 +134,18 @@ private:
     current.size = std::min(bytes.size(), kMostBytes);
     std::copy_n(bytes.begin(), current.size, current.bytes);
     ++current.executions;
-    ::alarm(options.seconds);
+    limitTime(options.seconds);
     // A copy of exactly this size, so that reading past it can be noticed.
     Bytes exact(bytes.begin(), bytes.end());
     LLVMFuzzerTestOneInput(exact.data(), exact.size());
-    ::alarm(0);
+    limitTime(0);
+  }
+
+  /// Of the processor's time, which does not depend on what else runs.
+  static void limitTime(unsigned seconds) {
+    itimerval timer = {};
+    timer.it_value.tv_sec = static_cast<time_t>(seconds);
+    ::setitimer(ITIMER_PROF, &timer, nullptr);
   }
 
   const Options &options;
