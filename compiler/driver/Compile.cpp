@@ -9,6 +9,7 @@
 
 #include "compiler/codegen/Codegen.h"
 #include "compiler/fuse/Passes.h"
+#include "compiler/pipeline/MachineModel.h"
 #include "compiler/simplify/Passes.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
@@ -75,6 +76,10 @@ LogicalResult Compilation::emit() {
 
 LogicalResult Compilation::run(llvm::raw_ostream &ir,
                                std::optional<pipeline::Summary> &summary) {
+  // A wrong file should not wait for a large model.
+  if (failed(pipeline::MachineModel::load(UnknownLoc::get(&context),
+                                          options.partition.machine, 1, 0)))
+    return failure();
   begin("reading the model");
   auto imported = import::importOnnxModel(context, options.import);
   if (failed(imported))

@@ -49,6 +49,16 @@ SmallVector<Operation *> getActiveOps(Block &block) {
   return active;
 }
 
+int64_t getWeightBytes(func::FuncOp function) {
+  int64_t bytes = 0;
+  llvm::DenseSet<Attribute> counted;
+  function.walk([&](nn::ParameterOp parameter) {
+    if (counted.insert(parameter.getWeightAttr()).second)
+      bytes += nn::getByteSize(parameter.getType());
+  });
+  return bytes;
+}
+
 namespace {
 
 class Builder {
@@ -60,6 +70,9 @@ public:
     group();
     if (failed(sort()))
       return failure();
+    graph.step.weightBytes = getWeightBytes(function);
+    for (ClusterNode &node : graph.nodes)
+      graph.step.mostBytes = std::max(graph.step.mostBytes, countBytes(node));
     for (ClusterNode &node : graph.nodes)
       price(node);
     collectValues();
@@ -138,18 +151,11 @@ private:
     return success();
   }
 
-  void price(ClusterNode &node) {
+  int64_t countBytes(ClusterNode &node) {
     llvm::DenseSet<Operation *> inside(node.ops.begin(), node.ops.end());
     llvm::DenseSet<Value> counted;
     int64_t bytes = 0;
-    int64_t most = -1;
-    bool moves = false;
     for (Operation *op : node.ops) {
-      if (int64_t flops = countFlops(op); flops > most) {
-        most = flops;
-        node.heaviest = op;
-      }
-      moves |= !isa<nn::ReshapeOp>(op);
       for (Value operand : op->getOperands())
         if (!inside.contains(operand.getDefiningOp()) &&
             counted.insert(operand).second)
@@ -160,7 +166,25 @@ private:
             }))
           bytes += nn::getByteSize(result.getType());
     }
-    node.ns = moves ? machine.clusterNs(node.ops, bytes) : 0;
+    return bytes;
+  }
+
+  void price(ClusterNode &node) {
+    int64_t most = -1;
+    bool moves = false;
+    for (Operation *op : node.ops) {
+      if (int64_t flops = countFlops(op); flops > most) {
+        most = flops;
+        node.heaviest = op;
+      }
+      moves |= !isa<nn::ReshapeOp>(op);
+    }
+    auto isConstant = [&](Value value) {
+      return !isa<BlockArgument>(value) &&
+             !graph.nodeOf.count(value.getDefiningOp());
+    };
+    ClusterWork work{node.ops, countBytes(node), isConstant};
+    node.ns = moves ? machine.getClusterNs(work, graph.step) : 0;
   }
 
   void collectValues() {

@@ -37,6 +37,7 @@ struct ClusterGraph {
   std::vector<ClusterNode> nodes;
   std::vector<ClusterValue> values;
   llvm::DenseMap<mlir::Operation *, int> nodeOf;
+  StepFootprint step;
 
   /// Fails, with a diagnostic, if clusters depend on each other in a cycle.
   static mlir::FailureOr<ClusterGraph> build(mlir::func::FuncOp function,
@@ -46,6 +47,9 @@ struct ClusterGraph {
 /// The model's function: the module's only one with a body. Fails with a
 /// diagnostic if there is none, or several.
 mlir::FailureOr<mlir::func::FuncOp> getModelFunction(mlir::ModuleOp module);
+
+/// Bytes of the weights that a function names, each once.
+int64_t getWeightBytes(mlir::func::FuncOp function);
 
 /// Ops of a block that depend on the block's arguments, its terminator left
 /// out, in order.

@@ -19,8 +19,7 @@ namespace {
 /// Walks the instructions of a device.
 class MemoryPlanner {
 public:
-  explicit MemoryPlanner(int64_t workspace)
-      : perCall(workspace) {}
+  explicit MemoryPlanner(int64_t workspace) : perCall(workspace) {}
 
   void visitUnit(Block &body) {
     for (Operation &op : body) {

@@ -259,8 +259,8 @@ private:
       values.push_back(
           {value.producer,
            std::vector<int>(value.consumers.begin(), value.consumers.end()),
-           machine.transferNs(nn::getByteSize(value.value.getType()))});
-    for (int stage : balanceStages(ns, values, count, machine.unitNs))
+           machine.getTransferNs(nn::getByteSize(value.value.getType()))});
+    for (int stage : balanceStages(ns, values, count, machine.getUnitNs()))
       stageOf.push_back(stage);
     // A device of the list that gets nothing keeps its empty stage.
     int64_t made = !devices.empty()  ? count
@@ -353,14 +353,20 @@ private:
 
 struct DistAssignStagesPass
     : impl::DistAssignStagesPassBase<DistAssignStagesPass> {
+  using DistAssignStagesPassBase::DistAssignStagesPassBase;
+
   void runOnOperation() override {
-    MachineModel machine;
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
-    FailureOr<ClusterGraph> graph = ClusterGraph::build(*function, machine);
+    FailureOr<MachineModel> model =
+        MachineModel::load(function->getLoc(), machine,
+                           getInteger(*function, kDeviceCountAttr, 1), threads);
+    if (failed(model))
+      return signalPassFailure();
+    FailureOr<ClusterGraph> graph = ClusterGraph::build(*function, *model);
     if (failed(graph) ||
-        failed(StageAssigner(*function, *graph, machine).assign()))
+        failed(StageAssigner(*function, *graph, *model).assign()))
       signalPassFailure();
   }
 };

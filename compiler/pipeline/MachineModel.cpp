@@ -7,51 +7,104 @@
 
 #include "compiler/pipeline/MachineModel.h"
 
+#include "compiler/pipeline/MeasuredCost.h"
+#include "dialects/nn/NNDialect.h"
+#include "runtime/abi/machine.h"
+
 #include <algorithm>
 
 using namespace mlir;
+namespace key = partita::abi::machine;
 
 namespace partita::pipeline {
+namespace {
 
-double MachineModel::computeNs(nn::CostKind kind, int64_t flops) const {
-  double rate = pointwiseFlops;
+// One core with AVX-512 at about 3 GHz.
+constexpr double kContractionFlops = 150e9; // a second: dot, conv
+constexpr double kAttentionFlops = 90e9;
+constexpr double kPointwiseFlops = 8e9;
+constexpr double kBytes = 12e9; // read and written, a second
+constexpr double kTransferLatencyNs = 2000;
+constexpr double kTransferBytes = 8e9;  // a second
+constexpr double kInstructionNs = 1500; // to start one kernel or library call
+constexpr double kUnitNs = 2000;        // to start one unit
+constexpr double kMeasuredUnitNs = 200; // what a unit costs besides its work
+
+double getDefaultNs(nn::CostKind kind, int64_t flops) {
   switch (kind) {
   case nn::CostKind::dot:
   case nn::CostKind::conv:
-    rate = contractionFlops;
-    break;
+    return flops / kContractionFlops * 1e9;
   case nn::CostKind::attention:
-    rate = attentionFlops;
-    break;
-  case nn::CostKind::reduction:
-    rate = reductionFlops;
-    break;
+    return flops / kAttentionFlops * 1e9;
   case nn::CostKind::movement:
   case nn::CostKind::none:
     return 0;
   case nn::CostKind::pointwise:
+  case nn::CostKind::reduction:
     break;
   }
-  return flops / rate * 1e9;
+  return flops / kPointwiseFlops * 1e9;
 }
 
-double MachineModel::clusterNs(ArrayRef<Operation *> ops,
-                               int64_t memoryBytes) const {
+double getDefaultNs(const ClusterWork &work) {
   double compute = 0;
   int64_t unfusedBytes = 0;
-  for (Operation *op : ops)
+  for (Operation *op : work.ops)
     if (auto costed = dyn_cast<nn::CostOpInterface>(op)) {
       nn::Cost cost = costed.getCost();
-      compute += computeNs(cost.kind, cost.flops);
+      compute += getDefaultNs(cost.kind, cost.flops);
       unfusedBytes += cost.bytes;
     }
   // A gather reads only a part of its table.
-  memoryBytes = std::min(memoryBytes, unfusedBytes);
-  return instructionNs + std::max(compute, memoryBytes / bytes * 1e9);
+  int64_t bytes = std::min(work.bytes, unfusedBytes);
+  return kInstructionNs + std::max(compute, bytes / kBytes * 1e9);
 }
 
-double MachineModel::transferNs(int64_t size) const {
-  return transferLatencyNs + size / transferBytes * 1e9;
+} // namespace
+
+FailureOr<MachineModel> MachineModel::load(Location loc, StringRef path,
+                                           int64_t devices, int64_t threads) {
+  MachineModel model;
+  model.devices = std::max<int64_t>(devices, 1);
+  model.threads = threads;
+  if (path.empty())
+    return model;
+  llvm::Expected<MachineFile> file = MachineFile::read(path);
+  if (!file)
+    return emitError(loc) << llvm::toString(file.takeError());
+  if (threads == 0)
+    model.threads = std::max<int64_t>(file->cores / model.devices, 1);
+  model.file = std::make_shared<const MachineFile>(std::move(*file));
+  return model;
+}
+
+StringRef MachineModel::getCpu() const {
+  return file ? StringRef(file->cpu) : StringRef();
+}
+
+double MachineModel::getClusterNs(const ClusterWork &work,
+                                  const StepFootprint &step) const {
+  if (!file)
+    return getDefaultNs(work);
+  const MeasuredTeam &team = file->getTeam(threads);
+  bool crowded = devices > 1 && file->cores >= 2 * threads;
+  return getMeasuredNs(work, step, team, file->lanes,
+                       crowded ? team.at(key::kCrowdCompute) : 1,
+                       crowded ? team.at(key::kCrowdMemory) : 1);
+}
+
+double MachineModel::getTransferNs(int64_t bytes) const {
+  if (!file || !file->getTeam(threads).tables.count(key::kTransfer))
+    return kTransferLatencyNs + bytes / kTransferBytes * 1e9;
+  const MeasuredTable &table = file->getTeam(threads).tables.at(key::kTransfer);
+  double most = table.axes[0].back();
+  // Beyond what was measured the rate stays.
+  return table.at(std::max<double>(bytes, 1)) * std::max(bytes / most, 1.0);
+}
+
+double MachineModel::getUnitNs() const {
+  return file ? kMeasuredUnitNs : kUnitNs;
 }
 
 int64_t countFlops(ArrayRef<Operation *> ops) {

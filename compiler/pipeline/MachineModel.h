@@ -8,34 +8,57 @@
 #ifndef PARTITA_COMPILER_PIPELINE_MACHINEMODEL_H
 #define PARTITA_COMPILER_PIPELINE_MACHINEMODEL_H
 
+#include "compiler/pipeline/MachineFile.h"
 #include "dialects/nn/NNInterfaces.h"
+
+#include "mlir/IR/Location.h"
+
+#include <memory>
 
 namespace partita::pipeline {
 
-/// Rates of one device, by which stages are balanced and times are predicted.
-/// Only ratios matter for the balance. The defaults are those of one core with
-/// AVX-512 at about 3 GHz.
-struct MachineModel {
-  std::string cpu;     ///< name of the processor; empty: one in general
-  int64_t threads = 0; ///< cores a device; 0: any
-  double contractionFlops = 150e9; ///< a second: dot, conv
-  double attentionFlops = 90e9;
-  double pointwiseFlops = 8e9;
-  double reductionFlops = 8e9;
-  double bytes = 12e9; ///< read and written, a second
-  double transferLatencyNs = 2000;
-  double transferBytes = 8e9;  ///< a second
-  double instructionNs = 1500; ///< to start one kernel or library call
-  double unitNs = 2000;        ///< to start one unit
+/// Ops that are computed as one kernel or library call, and what they touch.
+struct ClusterWork {
+  llvm::ArrayRef<mlir::Operation *> ops;
+  int64_t bytes = 0; ///< read from and written to memory
+  /// Of a value from outside: whether it depends on weights only.
+  llvm::function_ref<bool(mlir::Value)> isConstant;
+};
 
-  /// Time of `flops` operations of one kind.
-  double computeNs(nn::CostKind kind, int64_t flops) const;
-  /// Time of ops that are computed as one kernel or call: what they compute, or
-  /// the bytes that they read from and write to memory, whichever is longer.
-  /// Only the ops' region-free costs and `memoryBytes` count.
-  double clusterNs(llvm::ArrayRef<mlir::Operation *> ops,
-                   int64_t memoryBytes) const;
-  double transferNs(int64_t bytes) const;
+/// What a step touches besides the work in question, which decides how much of
+/// it is still in a cache when the work begins.
+struct StepFootprint {
+  int64_t weightBytes = 0;
+  int64_t mostBytes = 0; ///< of the cluster that touches most
+  int64_t total() const { return weightBytes + 2 * mostBytes; }
+};
+
+/// Rates of one device, by which stages are balanced and times are predicted:
+/// those of a file that was measured on the machine that will run the plan, or
+/// else those of one core with AVX-512 at about 3 GHz. The machine that
+/// compiles has no say.
+class MachineModel {
+public:
+  /// Reads `path` (empty: the default rates) for `devices` devices with
+  /// `threads` cores each (0: an equal share of those there are). Fails with a
+  /// diagnostic at `loc`.
+  static mlir::FailureOr<MachineModel> load(mlir::Location loc,
+                                            llvm::StringRef path,
+                                            int64_t devices, int64_t threads);
+
+  /// The processor; empty: one in general.
+  llvm::StringRef getCpu() const;
+  /// Cores a device for which times hold; 0: any.
+  int64_t getThreads() const { return threads; }
+
+  double getClusterNs(const ClusterWork &work, const StepFootprint &step) const;
+  /// A value from one device to another.
+  double getTransferNs(int64_t bytes) const;
+  double getUnitNs() const;
+
+private:
+  std::shared_ptr<const MachineFile> file;
+  int64_t threads = 0, devices = 1;
 };
 
 /// Operations of `ops`, together.

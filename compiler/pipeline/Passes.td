@@ -56,6 +56,10 @@ def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
       %1 = nn.tanh %0 {dist.block = "B1", dist.stage = 1 : i64} : tensor<8xf32>
     ```
   }];
+  let options = [
+    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
+    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
+  ];
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
@@ -99,6 +103,8 @@ def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
   let options = [
     Option<"workspace", "workspace", "int64_t", "1048576",
            "Bytes of scratch that a library call has on each core">,
+    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
+    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
   ];
   let dependentDialects = ["::partita::plan::PlanDialect"];
 }

@@ -25,7 +25,7 @@ void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {
   blocks.schedule = options.schedule;
   pm.addPass(createDistAssignBlocksPass(blocks));
   // The rest is decided on the whole graph.
-  pm.addPass(createDistAssignStagesPass());
+  pm.addPass(createDistAssignStagesPass({options.machine, options.threads}));
   // The decision is complete, and the ops still carry their nodes' names.
   if (!options.emitFile.empty())
     pm.addPass(createDistWritePartitionPass({options.emitFile}));
@@ -38,6 +38,8 @@ void addPlanPasses(OpPassManager &pm, const PartitionOptions &options) {
   PlanBuildPassOptions build;
   if (options.workspaceMiB)
     build.workspace = options.workspaceMiB << 20;
+  build.machine = options.machine;
+  build.threads = options.threads;
   pm.addPass(createPlanBuildPass(build));
   // Nothing that can deadlock leaves the compiler.
   pm.addPass(createPlanVerifySchedulePass());

@@ -32,6 +32,8 @@ struct PartitionOptions {
   std::string strategy;     ///< "pipelined" or "sharded"; empty: not said
   std::string schedule;     ///< "fill-drain"; empty: not said
   std::string file;         ///< partition file to read; empty: none
+  std::string machine;      ///< file that partita-run --calibrate wrote
+  int threads = 0;          ///< cores a device; 0: an equal share
   std::string emitFile; ///< where to write the whole decision; empty: nowhere
 };
 

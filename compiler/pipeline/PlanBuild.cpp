@@ -28,19 +28,20 @@ namespace {
 /// One run of the pass.
 class PlanBuilder {
 public:
-  PlanBuilder(ModuleOp module, func::FuncOp function, int64_t workspace)
-      : module(module), function(function), workspace(workspace),
-        lowering(module, machine),
+  PlanBuilder(ModuleOp module, func::FuncOp function, MachineModel model,
+              int64_t workspace)
+      : module(module), function(function), machine(std::move(model)),
+        workspace(workspace), lowering(module, machine),
         builder(module.getContext()) {}
 
   LogicalResult build() {
+    problem.microBatches = getInteger(function, dist::kMicroBatchesAttr, 1);
     if (failed(lowerStages()) || failed(collectValues()))
       return failure();
     int64_t count = getInteger(function, kDeviceCountAttr, 1);
     for (auto &entry : lowering.devices)
       count = std::max(count, entry.first + 1);
     problem.devices = count;
-    problem.microBatches = getInteger(function, dist::kMicroBatchesAttr, 1);
     StringRef strategy = getString(function, dist::kStrategyAttr, "pipelined");
     FillDrain fillDrain;
     Sharded sharded;
@@ -91,6 +92,7 @@ private:
       if (failed(lowering.lower(stage, mesh.getDevices()[0])))
         return failure();
     }
+    lowering.price(getWeightBytes(function));
     return success();
   }
 
@@ -136,7 +138,7 @@ private:
         const DeviceValue &held = lowering.devices[stage.device].values[id];
         value.producer = index;
         value.isConstant = held.space != plan::Space::arena;
-        value.transferNs = machine.transferNs(nn::getByteSize(held.type));
+        value.transferNs = machine.getTransferNs(nn::getByteSize(held.type));
       }
     }
     Operation *terminator = function.getBody().front().getTerminator();
@@ -178,8 +180,9 @@ private:
     plan::ModelOp::create(
         builder, module.getLoc(), name, strategy, order, problem.microBatches,
         static_cast<int64_t>(schedule.stepNs), APFloat(schedule.bubble),
-        machine.cpu.empty() ? StringAttr() : builder.getStringAttr(machine.cpu),
-        machine.threads);
+        machine.getCpu().empty() ? StringAttr()
+                                 : builder.getStringAttr(machine.getCpu()),
+        machine.getThreads());
   }
 
   void writePort(plan::PortKind kind, DictionaryAttr attributes,
@@ -453,8 +456,8 @@ private:
 
   ModuleOp module;
   func::FuncOp function;
-  int64_t workspace;
   MachineModel machine;
+  int64_t workspace;
   StageLowering lowering;
   OpBuilder builder;
   ScheduleProblem problem;
@@ -470,10 +473,17 @@ private:
 
 struct PlanBuildPass : impl::PlanBuildPassBase<PlanBuildPass> {
   using PlanBuildPassBase::PlanBuildPassBase;
+
   void runOnOperation() override {
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function) ||
-        failed(PlanBuilder(getOperation(), *function, workspace).build()))
+    if (failed(function))
+      return signalPassFailure();
+    FailureOr<MachineModel> model =
+        MachineModel::load(function->getLoc(), machine,
+                           getInteger(*function, kDeviceCountAttr, 1), threads);
+    if (failed(model) || failed(PlanBuilder(getOperation(), *function,
+                                            std::move(*model), workspace)
+                                    .build()))
       signalPassFailure();
   }
 };

@@ -89,7 +89,7 @@ LogicalResult StageLowering::lowerCluster(nn::ClusterOp cluster,
   for (Operation &op : cluster.getBody().front().without_terminator())
     ops.push_back(&op);
   work.flops = countFlops(ops);
-  work.ns = machine.clusterNs(ops, work.bytes);
+  step.mostBytes = std::max(step.mostBytes, work.bytes);
   if (isLoad) {
     device.load.push_back(std::move(work));
     return success();
@@ -98,7 +98,6 @@ LogicalResult StageLowering::lowerCluster(nn::ClusterOp cluster,
     if (device.values[id].isLoaded)
       device.values[id].space = plan::Space::constant;
   stage.flops += work.flops;
-  stage.ns += work.ns;
   for (int id : work.outputs)
     stage.activationBytes += nn::getByteSize(device.values[id].type);
   int index = stage.work.size();
@@ -112,13 +111,33 @@ LogicalResult StageLowering::lowerCluster(nn::ClusterOp cluster,
   return success();
 }
 
+void StageLowering::price(int64_t weightBytes) {
+  step.weightBytes = weightBytes;
+  for (LoweredStage &stage : stages) {
+    LoweredDevice &device = devices[stage.device];
+    stage.ns = machine.getUnitNs();
+    for (DeviceWork &work : stage.work) {
+      SmallVector<Operation *> ops;
+      for (Operation &op : work.cluster.getBody().front().without_terminator())
+        ops.push_back(&op);
+      auto isConstant = [&](Value value) {
+        auto argument = dyn_cast<BlockArgument>(value);
+        return argument &&
+               device.values[work.inputs[argument.getArgNumber()]].space !=
+                   plan::Space::arena;
+      };
+      work.ns = machine.getClusterNs({ops, work.bytes, isConstant}, step);
+      stage.ns += work.ns;
+    }
+  }
+}
+
 LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
   current = number;
   LoweredDevice &device = devices[number];
   LoweredStage stage;
   stage.op = op;
   stage.device = number;
-  stage.ns = machine.unitNs;
   Block &body = op.getBody().front();
   llvm::DenseMap<Value, int> ids;
   std::map<int, Value> sourceOf; // of what the stage has and others know

@@ -71,6 +71,10 @@ public:
   /// with a diagnostic, for what is not in a cluster with a lowering.
   mlir::LogicalResult lower(dist::StageOp stage, int64_t device);
 
+  /// Predicts times, once all stages are lowered.
+  void price(int64_t weightBytes);
+  StepFootprint step;
+
   std::vector<LoweredStage> stages;
   std::map<int64_t, LoweredDevice> devices;
   /// The value of a device that a placed value or an input is, there; by the

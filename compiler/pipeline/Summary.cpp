@@ -30,6 +30,8 @@ std::optional<Summary> summarize(ModuleOp module) {
   summary.strategy = model.getStrategy().str();
   summary.schedule = model.getSchedule().str();
   summary.microBatches = model.getMicroBatches();
+  summary.machine = model.getMachine().value_or("").str();
+  summary.threads = model.getThreads();
   summary.stepNs = model.getStepNs();
   summary.bubble = model.getBubble().convertToDouble();
   for (auto stage : module.getOps<plan::StageOp>()) {
@@ -91,6 +93,15 @@ static std::string formatTime(double ns) {
   return text;
 }
 
+/// " for AMD EPYC with 2 cores a device", or nothing.
+static std::string describeMachine(const Summary &summary) {
+  if (summary.machine.empty())
+    return "";
+  return " for " + summary.machine + " with " +
+         std::to_string(summary.threads) +
+         (summary.threads == 1 ? " core" : " cores") + " a device";
+}
+
 void printTable(const Summary &summary, llvm::raw_ostream &os) {
   std::vector<std::vector<std::string>> rows = {
       {"stage", "device", "blocks", "flops", "parameters", "activations",
@@ -128,7 +139,8 @@ void printTable(const Summary &summary, llvm::raw_ostream &os) {
   os << summary.strategy << ", " << summary.schedule << ", "
      << summary.microBatches
      << (summary.microBatches == 1 ? " micro-batch" : " micro-batches")
-     << " a step; predicted: step " << formatTime(summary.stepNs) << ", bubble "
+     << " a step; predicted" << describeMachine(summary) << ": step "
+     << formatTime(summary.stepNs) << ", bubble "
      << llvm::format("%.1f", summary.bubble * 100) << "%\n";
 }
 
@@ -155,6 +167,7 @@ llvm::json::Value toJson(const Summary &summary) {
       {"model", summary.model},       {"strategy", summary.strategy},
       {"schedule", summary.schedule}, {"micro_batches", summary.microBatches},
       {"step_ns", summary.stepNs},    {"bubble", summary.bubble},
+      {"machine", summary.machine},   {"threads", summary.threads},
       {"stages", std::move(stages)},  {"transfers", std::move(transfers)}};
 }
 

@@ -37,6 +37,8 @@ struct TransferSummary {
 
 struct Summary {
   std::string model, strategy, schedule;
+  std::string machine; ///< for which times are predicted; empty: in general
+  int64_t threads = 0; ///< cores a device, of that machine
   int64_t microBatches = 1;
   int64_t stepNs = 0; ///< predicted time of a step
   double bubble = 0;  ///< predicted idle share of the devices that have work

@@ -135,6 +135,13 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "a partition file (YAML, see above)");
   app.add_option("--emit-partition", compile.partition.emitFile,
                  "write the whole decision as a partition file");
+  app.add_option("--machine", compile.partition.machine,
+                 "balance stages and predict times for the machine that "
+                 "partita-run --calibrate FILE measured")
+      ->type_name("FILE");
+  app.add_option("--threads", compile.partition.threads,
+                 "cores a device on that machine (default: an equal share)")
+      ->check(CLI::Range(1, 4096));
   app.add_option("--strategy", compile.partition.strategy,
                  "pipelined (default) or sharded (one device at a time)")
       ->check(CLI::IsMember({"pipelined", "sharded"}));

@@ -8,6 +8,7 @@
 #include "Benchmark.h"
 
 #include "Format.h"
+#include "PlanTable.h"
 #include "ProfileTable.h"
 #include "Progress.h"
 
@@ -170,6 +171,9 @@ void printJson(const Model &model, const Result &result,
       {"bubble_measured", result.bubble},
       {"bubble_predicted", model.plan->bubble()},
       {"predicted_ms", double(model.plan->step_ns()) / 1e6},
+      {"predicted_for",
+       {{"machine", runtime::text(model.plan->machine())},
+        {"threads", model.plan->threads()}}},
       {"heap_allocations", int64_t(measurement.heap)},
       {"peak_resident_bytes", int64_t(measurement.resident)},
       {"memory", nlohmann::ordered_json::array()}};
@@ -201,10 +205,11 @@ void printText(const Model &model, const Result &result,
               model.samples() == 1 ? "" : "s");
   std::printf("%zu steps measured, after %d to warm up\n\n",
               measurement.wall.size(), warmup);
-  std::printf("step     median %s   p10 %s   p90 %s   predicted %s\n",
+  std::printf("step     median %s   p10 %s   p90 %s   predicted %s%s\n",
               timeText(result.median).c_str(), timeText(result.p10).c_str(),
               timeText(result.p90).c_str(),
-              timeText(double(model.plan->step_ns())).c_str());
+              timeText(double(model.plan->step_ns())).c_str(),
+              predictedFor(*model.plan).c_str());
   std::printf("samples  %s a second\n",
               numberText(result.samplesPerSecond).c_str());
   std::printf("bubble   measured %.3f   predicted %.3f\n", result.bubble,

@@ -33,6 +33,8 @@ const char *const kExamples = R"(Examples:
       times with made-up inputs, as one JSON object
   partita-run mnist.partita --input x.npy --profile trace.json
       then open trace.json in https://ui.perfetto.dev or chrome://tracing
+  partita-run --calibrate machine.json
+      measure this machine for partita-compile --machine machine.json
   mpirun -n 2 partita-run mnist.partita --input x.npy --output y.npz
       one process a device; process 0 prints and writes
 
@@ -69,7 +71,6 @@ int parseOptions(int argc, char **argv, Options &options) {
   app.failure_message(failureText);
   app.set_version_flag("--version", versionText());
   app.add_option("ART.partita", options.artifact, "The artifact")
-      ->required()
       ->type_name("");
 
   const char *data = "Data";
@@ -152,6 +153,19 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 10000000))
       ->type_name("N");
+  app.add_option(
+         "--calibrate", options.calibrate,
+         "Measure this machine, for about a minute, and write what it "
+         "can do; partita-compile --machine FILE predicts times with it")
+      ->group(looking)
+      ->type_name("FILE.json");
+  app.add_option("--calibrate-seconds", options.calibrateSeconds,
+                 "How long --calibrate measures, about; preparing what it "
+                 "measures takes longer on a busy machine")
+      ->group(looking)
+      ->capture_default_str()
+      ->check(positive(/*orZero=*/false))
+      ->type_name("S");
   app.add_option("--profile", options.profile,
                  "Write a trace for Perfetto or chrome://tracing")
       ->group(looking)
@@ -180,6 +194,14 @@ int parseOptions(int argc, char **argv, Options &options) {
     std::cerr << "partita-run: error: " << message << "\n";
     return 1;
   };
+  if (options.artifact.empty() == options.calibrate.empty())
+    return refuse(options.artifact.empty()
+                      ? "no artifact: give ART.partita (partita-run --help "
+                        "lists the options)"
+                      : "--calibrate measures the machine alone; leave out the "
+                        "artifact");
+  if (!options.calibrate.empty())
+    return -1;
   if (options.json && !options.plan && !options.benchmark)
     return refuse("--json belongs to --plan or --benchmark; outputs are "
                   "written with --output");

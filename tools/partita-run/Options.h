@@ -17,6 +17,8 @@ namespace partita::run {
 
 struct Options {
   std::string artifact;
+  std::string calibrate; ///< file to write; empty: run an artifact
+  double calibrateSeconds = 45;
   std::vector<std::string> inputs; ///< "name=file" or "file"
   std::string output;
   std::string testData;

@@ -69,6 +69,14 @@ Json collectionsJson(const std::vector<Collection> &collections) {
 
 } // namespace
 
+std::string predictedFor(const abi::Plan &plan) {
+  const std::string machine = text(plan.machine());
+  if (machine.empty())
+    return "";
+  return " for " + machine + " with " + std::to_string(plan.threads()) +
+         (plan.threads() == 1 ? " core" : " cores") + " a device";
+}
+
 std::string planText(const Model &model) {
   const abi::Plan &plan = *model.plan;
   std::string result =
@@ -98,7 +106,8 @@ std::string planText(const Model &model) {
       result += model.deviceName(device) + " has no stage\n";
   const double seconds = double(plan.step_ns()) / 1e9;
   const int64_t samples = model.samples() * model.microBatches;
-  result += "\npredicted: step " + timeText(double(plan.step_ns())) + ", " +
+  result += "\npredicted" + predictedFor(plan) + ": step " +
+            timeText(double(plan.step_ns())) + ", " +
             (seconds > 0 ? numberText(double(samples) / seconds) : "?") +
             " samples/s, bubble " + numberText(plan.bubble(), 3) + "\n\n";
   result += portsText("input ", model.inputs);
@@ -120,22 +129,25 @@ std::string planText(const Model &model) {
 
 std::string planJson(const Model &model) {
   const abi::Plan &plan = *model.plan;
-  Json json = {{"artifact", model.file},
-               {"model", text(plan.model())},
-               {"strategy", text(plan.strategy())},
-               {"schedule", text(plan.schedule())},
-               {"devices", Json::array()},
-               {"micro_batches", model.microBatches},
-               {"samples_per_step", model.samples() * model.microBatches},
-               {"predicted_ms", double(plan.step_ns()) / 1e6},
-               {"bubble_predicted", plan.bubble()},
-               {"stages", Json::array()},
-               {"inputs", portsJson(model.inputs)},
-               {"outputs", portsJson(model.outputs)},
-               {"bound_inputs", portsJson(model.boundInputs)},
-               {"input_collections", collectionsJson(model.inputCollections)},
-               {"output_collections", collectionsJson(model.outputCollections)},
-               {"channels", Json::array()}};
+  Json json = {
+      {"artifact", model.file},
+      {"model", text(plan.model())},
+      {"strategy", text(plan.strategy())},
+      {"schedule", text(plan.schedule())},
+      {"devices", Json::array()},
+      {"micro_batches", model.microBatches},
+      {"samples_per_step", model.samples() * model.microBatches},
+      {"predicted_ms", double(plan.step_ns()) / 1e6},
+      {"bubble_predicted", plan.bubble()},
+      {"predicted_for",
+       {{"machine", text(plan.machine())}, {"threads", plan.threads()}}},
+      {"stages", Json::array()},
+      {"inputs", portsJson(model.inputs)},
+      {"outputs", portsJson(model.outputs)},
+      {"bound_inputs", portsJson(model.boundInputs)},
+      {"input_collections", collectionsJson(model.inputCollections)},
+      {"output_collections", collectionsJson(model.outputCollections)},
+      {"channels", Json::array()}};
   for (int d = 0; d < model.devices; ++d) {
     const abi::Device *device = plan.devices()->Get(unsigned(d));
     json["devices"].push_back({{"name", text(device->name())},

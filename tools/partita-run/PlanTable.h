@@ -12,6 +12,10 @@
 
 namespace partita::run {
 
+/// " for AMD EPYC with 2 cores a device", if times are predicted for a certain
+/// machine.
+std::string predictedFor(const abi::Plan &plan);
+
 /// Stages with what the compiler decided and predicts, then inputs, outputs and
 /// the values that cross devices.
 std::string planText(const Model &model);

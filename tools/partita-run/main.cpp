@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Benchmark.h"
+#include "Calibrate.h"
 #include "PlanTable.h"
 #include "ProfileTable.h"
 #include "Run.h"
@@ -144,6 +145,8 @@ int main(int argc, char **argv) {
   int status = parseOptions(argc, argv, options);
   if (status >= 0)
     return status;
+  if (!options.calibrate.empty())
+    return runCalibration(options);
   // Refused: steps allocate from the heap, and --benchmark says so.
   (void)runtime::reserveStepHeap();
   return runProgram(options);

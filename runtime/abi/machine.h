@@ -1,0 +1,63 @@
+//===- ../abi/machine.h - Names in a file about a machine -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_ABI_MACHINE_H
+#define PARTITA_RUNTIME_ABI_MACHINE_H
+
+namespace partita::abi::machine {
+
+inline constexpr char kFormatKey[] = "partita_machine";
+inline constexpr int kFormatVersion = 1;
+
+// clang-format off
+/// Tables of a team of threads, with their axes and units. A side is that of a
+/// square image, the result's; taps are the elements of a window.
+///
+///   dot        rows, columns, depth          GFLOP/s, packed weights, bias
+///   dot_plain  rows, columns, depth          GFLOP/s, both operands computed
+///   conv       taps, stride, in, out, side   GFLOP/s
+///   depthwise  taps, stride, channels, side  GFLOP/s
+///   pool       taps, channels, side          taps a nanosecond
+///   attention  rows, columns, depth          GFLOP/s, as nn.attention counts
+///   cold       rows, bytes                   ns a KiB of weights, beyond dot, if
+///                                            a step touches so many bytes
+///   read       bytes                         GB/s, again and again over these
+///   write      bytes                         GB/s, the same
+///   transfer   bytes                         ns, from another device
+// clang-format on
+inline constexpr char kDot[] = "dot", kDotPlain[] = "dot_plain",
+                      kConv[] = "conv", kDepthwise[] = "depthwise",
+                      kPool[] = "pool", kAttention[] = "attention",
+                      kCold[] = "cold", kRead[] = "read", kWrite[] = "write",
+                      kTransfer[] = "transfer";
+
+// clang-format off
+/// Tables without axes.
+///
+///   simple           elements a nanosecond of an addition or the like, in cache
+///   exponential      the same of a softmax
+///   divide           of a division
+///   reordered        of elements that are read in another order than written
+///   epilogue_gelu    ns an element, after a library call
+///   epilogue_exp     the same of other functions
+///   epilogue_binary  of the sum with another value
+///   dispatch         ns, to start a kernel on all threads
+///   crowd_compute    how many times as long with all cores at work
+///   crowd_memory     the same of bytes
+// clang-format on
+inline constexpr char kSimple[] = "simple", kExponential[] = "exponential",
+                      kDivide[] = "divide", kReordered[] = "reordered",
+                      kEpilogueGelu[] = "epilogue_gelu",
+                      kEpilogueExp[] = "epilogue_exp",
+                      kEpilogueBinary[] = "epilogue_binary",
+                      kDispatch[] = "dispatch",
+                      kCrowdCompute[] = "crowd_compute",
+                      kCrowdMemory[] = "crowd_memory";
+
+} // namespace partita::abi::machine
+
+#endif // PARTITA_RUNTIME_ABI_MACHINE_H

@@ -1,0 +1,598 @@
+//===- Calibrate.cpp - Measures a machine -----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/calibrate/Calibrate.h"
+
+#include "runtime/abi/machine.h"
+#include "runtime/calibrate/CallProbe.h"
+#include "runtime/calibrate/Loops.h"
+#include "runtime/calibrate/Timing.h"
+#include "runtime/comm/local/LocalCommunicator.h"
+#include "runtime/device/cpu/ScoreRows.h"
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+namespace partita::runtime {
+namespace {
+
+namespace key = abi::machine;
+
+constexpr int kPasses = 3;
+constexpr double kMostFlops = 1.6e8;   ///< of one call
+constexpr int64_t kMostElements = 6e6; ///< of one call's operands
+constexpr int64_t kSpace = 16 << 20;   ///< elements for operands
+constexpr int64_t kColdSide = 512;     ///< of a matrix of weights: 1 MiB
+constexpr int64_t kColdMatrices = 128; ///< at most
+constexpr size_t kMostTeams = 4;
+
+/// The measurement of one value of a table.
+struct Experiment {
+  size_t table, value;
+  /// Runs the work and returns the value. Fails where the library refuses.
+  std::function<Expected<double>(double budget)> measure;
+};
+
+/// All that is measured with one team.
+class TeamCalibration {
+public:
+  TeamCalibration(int threads, std::vector<int> cores)
+      : cores(std::move(cores)), team(threads, this->cores) {
+    rates.threads = threads;
+  }
+
+  Status prepare() {
+    auto arena = Arena::map((kSpace + (kColdMatrices * kColdSide * kColdSide)) *
+                                sizeof(float),
+                            "the operands of the calibration");
+    if (!arena)
+      return arena.status();
+    memory = std::move(*arena);
+    float *data = reinterpret_cast<float *>(memory.data());
+    space = {data, size_t(kSpace)};
+    weights = data + kSpace;
+    for (size_t i = 0; i < memory.size() / sizeof(float); ++i)
+      data[i] = 0.001f * float(i * 2654435761u % 1000);
+    addDots();
+    addConvs();
+    addOthers();
+    addLoops();
+    addMemory();
+    samples.resize(experiments.size());
+    return Status();
+  }
+
+  int count() const { return int(experiments.size()); }
+
+  Status pass(double budget, const std::function<void()> &step) {
+    for (size_t i = 0; i < experiments.size(); ++i) {
+      Expected<double> value = experiments[i].measure(budget);
+      if (!value)
+        return value.status();
+      samples[i].push_back(*value);
+      step();
+    }
+    return Status();
+  }
+
+  TeamRates finish() {
+    for (size_t i = 0; i < experiments.size(); ++i) {
+      std::sort(samples[i].begin(), samples[i].end());
+      rates.tables[experiments[i].table].values[experiments[i].value] =
+          samples[i][samples[i].size() / 2];
+    }
+    for (RateTable &table : rates.tables)
+      if (table.name != key::kCold)
+        table.fill();
+    return std::move(rates);
+  }
+
+  /// A product that keeps all threads computing, and bytes that keep them
+  /// reading, for the time with several teams at work.
+  double compute(double budget) {
+    CallProbe probe(space, team);
+    if (!probe.dot(1, 256, 512, 512, true).ok())
+      return 0;
+    return leastTime([&] { probe.run(); }, budget, clock());
+  }
+  double read(double budget) { return readTime(int64_t(48) << 20, budget); }
+
+private:
+  /// A team of one is timed by what it computes, whatever else the machine
+  /// does; several threads wait for each other.
+  clockid_t clock() const {
+    return team.size() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+  }
+
+  size_t addTable(RateTable table) {
+    rates.tables.push_back(std::move(table));
+    return rates.tables.size() - 1;
+  }
+  /// An experiment for every point of a table that `isWanted`.
+  void addTable(
+      RateTable table,
+      const std::function<bool(const std::vector<double> &)> &wanted,
+      const std::function<Expected<double>(const std::vector<double> &, double)>
+          &measure) {
+    size_t index = addTable(std::move(table));
+    const RateTable &added = rates.tables[index];
+    for (size_t value = 0; value < added.values.size(); ++value) {
+      std::vector<double> at;
+      for (size_t axis = 0; axis < added.axes.size(); ++axis)
+        at.push_back(added.coordinate(value, axis));
+      if (wanted(at))
+        experiments.push_back({index, value, [at, measure](double budget) {
+                                 return measure(at, budget);
+                               }});
+    }
+  }
+  void addNumber(const char *name, const char *unit,
+                 const std::function<Expected<double>(double)> &measure) {
+    size_t index = addTable(RateTable(name, unit));
+    experiments.push_back({index, 0, measure});
+  }
+
+  /// Work a nanosecond of a call that `make` prepares.
+  template <typename Make>
+  Expected<double> callRate(double work, double budget, const Make &make) {
+    CallProbe probe(space, team);
+    if (Status status = make(probe); !status.ok())
+      return status;
+    return work / leastTime([&] { probe.run(); }, budget, clock());
+  }
+
+  void addDots() {
+    auto flops = [](const std::vector<double> &at) {
+      return 2 * at[0] * at[1] * at[2];
+    };
+    auto fits = [flops](const std::vector<double> &at) {
+      return flops(at) <= kMostFlops &&
+             at[0] * at[1] + at[0] * at[2] + at[1] * at[2] <= kMostElements;
+    };
+    addTable(RateTable(key::kDot, "GFLOP/s",
+                       {{"rows", {1, 4, 16, 64, 128, 256, 1024}},
+                        {"columns", {16, 64, 256, 768, 3072}},
+                        {"depth", {16, 64, 256, 768, 3072}}}),
+             fits, [=, this](const std::vector<double> &at, double budget) {
+               return callRate(flops(at), budget, [&](CallProbe &probe) {
+                 return probe.dot(1, int64_t(at[0]), int64_t(at[1]),
+                                  int64_t(at[2]), true);
+               });
+             });
+    addTable(RateTable(key::kDotPlain, "GFLOP/s",
+                       {{"rows", {1, 16, 64, 256}},
+                        {"columns", {16, 64, 256}},
+                        {"depth", {16, 64, 256}}}),
+             fits, [=, this](const std::vector<double> &at, double budget) {
+               return callRate(8 * flops(at), budget, [&](CallProbe &probe) {
+                 return probe.dot(8, int64_t(at[0]), int64_t(at[1]),
+                                  int64_t(at[2]), false);
+               });
+             });
+  }
+
+  void addConvs() {
+    auto flops = [](const std::vector<double> &at) {
+      return 2 * at[0] * at[2] * at[3] * at[4] * at[4];
+    };
+    addTable(
+        RateTable(key::kConv, "GFLOP/s",
+                  {{"taps", {1, 9, 49}},
+                   {"stride", {1, 2}},
+                   {"in", {3, 16, 64, 256}},
+                   {"out", {16, 64, 256}},
+                   {"side", {7, 14, 28, 56, 112, 320}}}),
+        [=](const std::vector<double> &at) {
+          double elements = (at[2] * at[1] * at[1] + at[3]) * at[4] * at[4] +
+                            at[0] * at[2] * at[3];
+          return flops(at) <= kMostFlops && elements <= kMostElements &&
+                 (at[0] < 49 || at[2] <= 16);
+        },
+        [=, this](const std::vector<double> &at, double budget) {
+          return callRate(flops(at), budget, [&](CallProbe &probe) {
+            return probe.conv(int64_t(at[4]), int64_t(at[2]), int64_t(at[3]),
+                              int64_t(std::sqrt(at[0])), int64_t(at[1]), false);
+          });
+        });
+    addTable(
+        RateTable(key::kDepthwise, "GFLOP/s",
+                  {{"taps", {9, 25}},
+                   {"stride", {1, 2}},
+                   {"channels", {16, 64, 256, 1024}},
+                   {"side", {7, 14, 28, 56, 112, 320}}}),
+        [](const std::vector<double> &at) {
+          return at[2] * at[3] * at[3] * (1 + at[1] * at[1]) <= kMostElements;
+        },
+        [=, this](const std::vector<double> &at, double budget) {
+          return callRate(
+              2 * at[0] * at[2] * at[3] * at[3], budget, [&](CallProbe &probe) {
+                return probe.conv(int64_t(at[3]), int64_t(at[2]),
+                                  int64_t(at[2]), int64_t(std::sqrt(at[0])),
+                                  int64_t(at[1]), true);
+              });
+        });
+  }
+
+  void addOthers() {
+    addTable(
+        RateTable(key::kPool, "taps/ns",
+                  {{"taps", {4, 9, 25}},
+                   {"channels", {16, 64, 256}},
+                   {"side", {7, 14, 28, 56, 112}}}),
+        [](const std::vector<double> &at) {
+          return 5 * at[1] * at[2] * at[2] <= kMostElements;
+        },
+        [this](const std::vector<double> &at, double budget) {
+          int64_t window = int64_t(std::sqrt(at[0]));
+          return callRate(
+              at[0] * at[1] * at[2] * at[2], budget, [&](CallProbe &probe) {
+                return probe.pool(int64_t(at[2]), int64_t(at[1]), window);
+              });
+        });
+    const int64_t heads = 2 * team.size();
+    addTable(
+        RateTable(key::kAttention, "GFLOP/s",
+                  {{"rows", {1, 16, 64, 128, 512}},
+                   {"columns", {1, 16, 64, 128, 512}},
+                   {"depth", {8, 32, 64, 128}}}),
+        [](const std::vector<double> &) { return true; },
+        [this, heads](const std::vector<double> &at, double budget) {
+          double flops = double(heads) * at[0] * at[1] * (4 * at[2] + 25);
+          return callRate(flops, budget, [&](CallProbe &probe) {
+            return probe.attention(heads, int64_t(at[0]), int64_t(at[1]),
+                                   int64_t(at[2]));
+          });
+        });
+    addEpilogue(key::kEpilogueGelu, abi::PostOpKind::gelu_erf);
+    addEpilogue(key::kEpilogueExp, abi::PostOpKind::tanh);
+    addEpilogue(key::kEpilogueBinary, abi::PostOpKind::add);
+  }
+
+  /// What a post-op adds, ns an element of the result.
+  void addEpilogue(const char *name, abi::PostOpKind kind) {
+    constexpr int64_t kRows = 128, kColumns = 768, kDepth = 64;
+    addNumber(
+        name, "ns an element", [this, kind](double budget) -> Expected<double> {
+          double ns[2];
+          for (int with = 0; with < 2; ++with) {
+            CallProbe probe(space, team);
+            if (Status status = probe.dot(1, kRows, kColumns, kDepth, true,
+                                          with ? &kind : nullptr);
+                !status.ok())
+              return status;
+            ns[with] = leastTime([&] { probe.run(); }, 4 * budget, clock());
+          }
+          return std::max(ns[1] - ns[0], 0.0) / (kRows * kColumns);
+        });
+  }
+
+  /// Elements a nanosecond of a loop over `count` elements, by all threads.
+  template <typename Loop>
+  Expected<double> loopRate(int64_t count, double budget, const Loop &loop) {
+    struct Context {
+      const Loop &loop;
+    } context{loop};
+    double ns = leastTime(
+        [&] {
+          team.split(
+              count, 1,
+              [](void *context, int thread, int64_t begin, int64_t end) {
+                static_cast<Context *>(context)->loop(thread, begin, end);
+              },
+              &context);
+        },
+        budget, clock());
+    return double(count) / ns;
+  }
+
+  void addLoops() {
+    // Few enough elements for the second level of cache.
+    const int64_t count = int64_t(32768) * team.size();
+    float *x = space.data(), *y = x + count;
+    addNumber(key::kSimple, "elements/ns", [=, this](double budget) {
+      return loopRate(count, budget,
+                      [=, this](int, int64_t begin, int64_t end) {
+                        loops.scale(x + begin, y + begin, end - begin);
+                      });
+    });
+    addNumber(key::kDivide, "elements/ns", [=, this](double budget) {
+      return loopRate(count, budget,
+                      [=, this](int, int64_t begin, int64_t end) {
+                        loops.divide(x + begin, y + begin, end - begin);
+                      });
+    });
+    ScoreFunction softmax = softmaxRows();
+    addNumber(key::kExponential, "elements/ns", [=, this](double budget) {
+      constexpr int64_t kColumns = 512;
+      Expected<double> rows = loopRate(count / kColumns, budget,
+                                       [=](int, int64_t begin, int64_t end) {
+                                         ScoreRows part;
+                                         part.scores = x + begin * kColumns;
+                                         part.rows = end - begin;
+                                         part.columns = kColumns;
+                                         softmax(part);
+                                       });
+      return *rows * kColumns;
+    });
+    addNumber(key::kReordered, "elements/ns", [=, this](double budget) {
+      constexpr int64_t kSide = 128;
+      Expected<double> squares =
+          loopRate(count / (kSide * kSide), budget,
+                   [=, this](int, int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i)
+                       loops.transpose(x + i * kSide * kSide,
+                                       y + i * kSide * kSide, kSide, kSide);
+                   });
+      return *squares * kSide * kSide;
+    });
+    addNumber(key::kDispatch, "ns", [this](double budget) -> Expected<double> {
+      Expected<double> rate =
+          loopRate(team.size(), budget, [](int, int64_t, int64_t) {});
+      return team.size() / *rate;
+    });
+  }
+
+  double readTime(int64_t bytes, double budget) {
+    const float *data = space.data();
+    std::vector<float> sums(size_t(team.size()) * 16);
+    auto loop = [&](int thread, int64_t begin, int64_t end) {
+      sums[size_t(thread) * 16] += loops.sum(data + begin, end - begin);
+    };
+    return double(bytes / 4) / *loopRate(bytes / 4, budget, loop);
+  }
+
+  void addMemory() {
+    std::vector<double> sizes;
+    for (int kib : {32, 128, 512, 2048, 4096, 8192, 16384, 32768, 65536})
+      sizes.push_back(kib * 1024.0);
+    auto all = [](const std::vector<double> &) { return true; };
+    addTable(RateTable(key::kRead, "GB/s", {{"bytes", sizes}}), all,
+             [this](const std::vector<double> &at,
+                    double budget) -> Expected<double> {
+               return at[0] / readTime(int64_t(at[0]), 2 * budget);
+             });
+    addTable(RateTable(key::kWrite, "GB/s", {{"bytes", sizes}}), all,
+             [this](const std::vector<double> &at,
+                    double budget) -> Expected<double> {
+               float *data = space.data();
+               Expected<double> rate =
+                   loopRate(int64_t(at[0]) / 4, 2 * budget,
+                            [=, this](int, int64_t begin, int64_t end) {
+                              loops.fill(data + begin, end - begin, 0.5f);
+                            });
+               return *rate * 4;
+             });
+    addTable(
+        RateTable(key::kCold, "ns/KiB",
+                  {{"rows", {1, 16, 64, 256}},
+                   {"bytes",
+                    {double(1 << 20), double(4 << 20), double(16 << 20),
+                     double(32 << 20), double(64 << 20), double(128 << 20)}}}),
+        all, [this](const std::vector<double> &at, double budget) {
+          return coldTime(int64_t(at[0]), int64_t(at[1]) >> 20, budget);
+        });
+  }
+
+  /// How much longer a product takes if its weights were last read before
+  /// `matrices` others, ns a KiB.
+  Expected<double> coldTime(int64_t rows, int64_t matrices, double budget) {
+    if (matrices == 1)
+      return 0.0;
+    if (packed.empty() || packedRows != rows) {
+      packed.clear();
+      for (int64_t i = 0; i < kColdMatrices; ++i) {
+        packed.push_back(std::make_unique<CallProbe>(space, team));
+        packed.back()->keepWeightsAt(weights + i * kColdSide * kColdSide);
+        if (Status status =
+                packed.back()->dot(1, rows, kColdSide, kColdSide, true);
+            !status.ok())
+          return status;
+      }
+      packedRows = rows;
+      warm = leastTime([&] { packed[0]->run(); }, 4 * budget, clock());
+    }
+    for (int64_t i = 0; i < matrices; ++i)
+      packed[size_t(i)]->run();
+    // A quarter of the runs are at least as quick as what counts.
+    std::vector<double> times;
+    double end = nowNs() + 2 * budget;
+    while (int64_t(times.size()) < matrices || nowNs() < end) {
+      double begin = readClock(clock());
+      packed[times.size() % size_t(matrices)]->run();
+      times.push_back(readClock(clock()) - begin);
+    }
+    std::sort(times.begin(), times.end());
+    return std::max(times[times.size() / 4] - warm, 0.0) /
+           (kColdSide * kColdSide * 4 / 1024);
+  }
+
+  std::vector<int> cores;
+  ThreadTeam team;
+  const Loops &loops = getLoops();
+  TeamRates rates;
+  Arena memory;
+  std::span<float> space;
+  float *weights = nullptr;
+  std::vector<Experiment> experiments;
+  std::vector<std::vector<double>> samples; ///< by experiment
+  std::vector<std::unique_ptr<CallProbe>> packed;
+  int64_t packedRows = 0;
+  double warm = 0;
+};
+
+/// How long values take from one device to another.
+class TransferCalibration {
+public:
+  void measure(TeamRates &rates, const std::vector<int> &cores) {
+    RateTable table(key::kTransfer, "ns");
+    std::vector<double> sizes;
+    for (int64_t bytes = 64; bytes <= (int64_t(16) << 20); bytes *= 16)
+      sizes.push_back(double(bytes));
+    table = RateTable(key::kTransfer, "ns", {{"bytes", sizes}});
+    for (size_t i = 0; i < sizes.size(); ++i)
+      table.values[i] = transferTime(int64_t(sizes[i]), cores);
+    rates.tables.push_back(std::move(table));
+  }
+
+private:
+  /// From a device's `send` to the end of the other's `recv`, which waits for
+  /// it; the sender has just written the bytes.
+  double transferTime(int64_t bytes, const std::vector<int> &cores) {
+    constexpr int kRounds = 24;
+    LocalCommunicator comm({{0, 1, bytes}, {1, 0, 0}}, 1, 10, true);
+    std::vector<char> from(size_t(bytes), 1), to(size_t(bytes), 2);
+    std::atomic<double> sent = 0;
+    std::vector<double> times;
+    std::thread receiver([&] {
+      ThreadTeam team(1, {cores[1 % cores.size()]});
+      for (int round = 0; round < kRounds; ++round) {
+        if (!comm.recv(0, 0, to.data(), bytes).ok())
+          return;
+        times.push_back(nowNs() - sent.load());
+        if (!comm.send(1, 0, nullptr, 0).ok() || !comm.waitSent(1, 0).ok())
+          return;
+      }
+    });
+    std::thread sender([&] {
+      ThreadTeam team(1, {cores[0]});
+      for (int round = 0; round < kRounds; ++round) {
+        std::memset(from.data(), round, size_t(bytes));
+        sent = nowNs();
+        if (!comm.send(0, 0, from.data(), bytes).ok() ||
+            !comm.recv(1, 0, nullptr, 0).ok() || !comm.waitSent(0, 0).ok())
+          return;
+      }
+    });
+    receiver.join();
+    sender.join();
+    std::sort(times.begin(), times.end());
+    return times.empty() ? 0 : times[times.size() / 4];
+  }
+};
+
+/// Runs `work` on `count` teams of `threads` at once, and returns the median of
+/// what they return.
+double together(int count, int threads, const std::vector<int> &cores,
+                const std::function<double(TeamCalibration &)> &work) {
+  std::vector<double> values(static_cast<size_t>(count));
+  std::vector<std::thread> running;
+  std::atomic<int> ready = 0;
+  for (int i = 0; i < count; ++i)
+    running.emplace_back([&, i] {
+      std::vector<int> own(cores.begin() + i * threads,
+                           cores.begin() + (i + 1) * threads);
+      TeamCalibration team(threads, own);
+      bool good = team.prepare().ok();
+      for (++ready; ready < count;)
+        std::this_thread::yield();
+      values[size_t(i)] = good ? work(team) : 0;
+    });
+  for (std::thread &thread : running)
+    thread.join();
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// One, all cores, and powers of two between, the larger ones first left out.
+std::vector<int> teamSizes(int cores) {
+  std::vector<int> sizes;
+  for (int size = 1; size < cores && sizes.size() + 1 < kMostTeams; size *= 2)
+    sizes.push_back(size);
+  if (sizes.empty() || sizes.back() != cores)
+    sizes.push_back(cores);
+  return sizes;
+}
+
+} // namespace
+
+const Loops &getLoops() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("x86-64-v4"))
+    return loopsV4;
+  return __builtin_cpu_supports("x86-64-v3") ? loopsV3 : loopsBaseline;
+}
+
+namespace {
+
+std::string levelName() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("x86-64-v4"))
+    return "x86-64-v4";
+  return __builtin_cpu_supports("x86-64-v3") ? "x86-64-v3" : "x86-64";
+}
+
+} // namespace
+
+std::string cpuName() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind("model name", 0) == 0)
+      if (size_t at = line.find(": "); at != std::string::npos)
+        return line.substr(at + 2);
+  return "unknown processor";
+}
+
+Expected<MachineRates> calibrate(const CalibrateOptions &options) {
+  MachineRates machine;
+  machine.cpu = cpuName();
+  machine.level = levelName();
+  std::vector<int> cores = ThreadTeam::availableCores();
+  machine.cores = int(cores.size());
+  const std::vector<int> sizes = teamSizes(machine.cores);
+  Status failure;
+  int done = 0;
+  for (int size : sizes) {
+    // A team belongs to the thread that made it.
+    std::thread worker([&] {
+      TeamCalibration team(
+          size, std::vector<int>(cores.begin(), cores.begin() + size));
+      failure = team.prepare();
+      const double budget = options.seconds * 1e9 / double(sizes.size()) /
+                            (kPasses * team.count());
+      const double begin = nowNs();
+      // Preparing the calls takes half of the time; a busy machine gets fewer
+      // passes.
+      for (int pass = 0;
+           pass < kPasses && failure.ok() &&
+           nowNs() - begin < pass * budget * team.count() * 1.1 + 1e9;
+           ++pass)
+        failure = team.pass(budget * 0.4, [&] {
+          if (options.progress)
+            options.progress(++done,
+                             int(sizes.size()) * kPasses * team.count());
+        });
+      if (failure.ok())
+        machine.teams.push_back(team.finish());
+    });
+    worker.join();
+    if (!failure.ok())
+      return failure;
+    TeamRates &rates = machine.teams.back();
+    RateTable compute(key::kCrowdCompute, "times as long"),
+        memory(key::kCrowdMemory, "times as long");
+    compute.values[0] = memory.values[0] = 1;
+    if (const int count = machine.cores / size; count > 1) {
+      auto ratio = [&](double (TeamCalibration::*work)(double)) {
+        auto run = [&](TeamCalibration &team) { return (team.*work)(2e8); };
+        double alone = together(1, size, cores, run);
+        return alone > 0
+                   ? std::max(together(count, size, cores, run) / alone, 1.0)
+                   : 1.0;
+      };
+      compute.values[0] = ratio(&TeamCalibration::compute);
+      memory.values[0] = ratio(&TeamCalibration::read);
+      TransferCalibration().measure(rates, cores);
+    }
+    rates.tables.push_back(std::move(compute));
+    rates.tables.push_back(std::move(memory));
+  }
+  return machine;
+}
+
+} // namespace partita::runtime

@@ -1,0 +1,59 @@
+//===- CallProbe.h - A library call to be timed -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_CALIBRATE_CALLPROBE_H
+#define PARTITA_RUNTIME_CALIBRATE_CALLPROBE_H
+
+#include "runtime/device/cpu/LibraryCalls.h"
+
+#include <memory>
+#include <span>
+
+namespace partita::runtime {
+
+/// Library calls exactly as a device prepares them, on made-up operands.
+class CallProbe {
+public:
+  /// Operands lie one after another in `space`, which the probe may write.
+  explicit CallProbe(std::span<float> space, const ThreadTeam &team)
+      : space(space), team(team) {}
+
+  /// `result[rows, columns] = lhs . rhs + bias`, then a post-op (or none); with
+  /// `batch` above 1, and no bias, of as many pairs.
+  Status dot(int64_t batch, int64_t rows, int64_t columns, int64_t depth,
+             bool constant, const abi::PostOpKind *post = nullptr);
+  /// Channels-last, with bias; groups = `in` if `depthwise`.
+  Status conv(int64_t side, int64_t in, int64_t out, int64_t window,
+              int64_t stride, bool depthwise);
+  Status pool(int64_t side, int64_t channels, int64_t window);
+  Status attention(int64_t heads, int64_t rows, int64_t columns, int64_t depth);
+
+  bool run() { return task->run(); }
+  /// Where the weights of the next call lie; otherwise behind its other
+  /// operands.
+  void keepWeightsAt(float *data) { weights = data; }
+
+private:
+  float *take(int64_t elements);
+  Operand dense(std::vector<int64_t> dims, bool constant = false);
+  Operand image(int64_t channels, int64_t side);
+  Status prepare(abi::CallKind kind, ResolvedCall call, int64_t window,
+                 int64_t stride, int64_t groups);
+
+  std::span<float> space;
+  const ThreadTeam &team;
+  size_t used = 0;
+  float *weights = nullptr;
+  flatbuffers::FlatBufferBuilder buffer;
+  std::unique_ptr<OnednnContext> context;
+  std::unique_ptr<Task> task;
+  Arena scratch;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_CALIBRATE_CALLPROBE_H

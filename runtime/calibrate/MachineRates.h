@@ -1,0 +1,69 @@
+//===- MachineRates.h - What was measured of a machine -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// The file that `partita-run --calibrate` writes and `partita-compile
+// --machine` reads is JSON:
+//
+//   {"partita_machine": 1, "cpu": "...", "cores": 2, "level": "x86-64-v4",
+//    "teams": [{"threads": 1, "tables": {
+//       "dot": {"unit": "GFLOP/s", "axes": {"rows": [...], ...},
+//               "values": [...]}, ...}}, ...]}
+//
+// `values` are row-major, the last axis fastest; a table without axes has one
+// value. The names of tables and axes are those of `runtime/abi/machine.h`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_CALIBRATE_MACHINERATES_H
+#define PARTITA_RUNTIME_CALIBRATE_MACHINERATES_H
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace partita::runtime {
+
+struct RateAxis {
+  std::string name;
+  std::vector<double> at; ///< ascending
+};
+
+struct RateTable {
+  std::string name, unit;
+  std::vector<RateAxis> axes;
+  std::vector<double> values; ///< row-major; 0: not measured
+
+  RateTable(std::string name, std::string unit,
+            std::vector<RateAxis> axes = {});
+  /// Position of a value along every axis.
+  std::vector<size_t> position(size_t index) const;
+  double coordinate(size_t index, size_t axis) const {
+    return axes[axis].at[position(index)[axis]];
+  }
+  /// Gives points that were too large to measure the rate of their smaller
+  /// neighbours: rates no longer grow there.
+  void fill();
+};
+
+struct TeamRates {
+  int threads = 1;
+  std::vector<RateTable> tables;
+};
+
+struct MachineRates {
+  std::string cpu, level;
+  int cores = 1;
+  std::vector<TeamRates> teams;
+
+  /// The file's text.
+  std::string json() const;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_CALIBRATE_MACHINERATES_H

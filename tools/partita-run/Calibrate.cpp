@@ -1,0 +1,108 @@
+//===- Calibrate.cpp - partita-run --calibrate ----------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Calibrate.h"
+
+#include "Format.h"
+#include "Progress.h"
+
+#include "runtime/calibrate/Calibrate.h"
+#include "runtime/io/PendingFile.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+namespace partita::run {
+
+using runtime::Expected;
+using runtime::MachineRates;
+using runtime::RateTable;
+using runtime::Status;
+
+namespace {
+
+/// Least, median and largest value of every table, a column a team.
+std::string ratesText(const MachineRates &machine) {
+  std::string text = machine.cpu + ", " + std::to_string(machine.cores) +
+                     " core" + (machine.cores == 1 ? "" : "s") + ", " +
+                     machine.level + "\n\n";
+  std::vector<std::string> header = {"measured", "unit"};
+  std::vector<bool> right = {false, false};
+  for (const runtime::TeamRates &team : machine.teams) {
+    header.push_back(std::to_string(team.threads) + " thread" +
+                     (team.threads == 1 ? "" : "s") + ": least");
+    header.insert(header.end(), {"median", "most"});
+    right.insert(right.end(), 3, true);
+  }
+  Table table(header, right);
+  if (machine.teams.empty())
+    return text;
+  for (const RateTable &first : machine.teams[0].tables) {
+    std::vector<std::string> row = {first.name, first.unit};
+    for (const runtime::TeamRates &team : machine.teams) {
+      auto found = std::find_if(
+          team.tables.begin(), team.tables.end(),
+          [&](const RateTable &t) { return t.name == first.name; });
+      std::vector<double> values;
+      if (found != team.tables.end())
+        values = found->values;
+      std::sort(values.begin(), values.end());
+      if (values.size() < 2) {
+        row.insert(row.end(),
+                   {"", values.empty() ? "" : numberText(values[0]), ""});
+        continue;
+      }
+      for (double value :
+           {values.front(), values[values.size() / 2], values.back()})
+        row.push_back(numberText(value));
+    }
+    table.add(std::move(row));
+  }
+  return text + table.text();
+}
+
+int fail(const Status &status) {
+  std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
+  return 1;
+}
+
+} // namespace
+
+int runCalibration(const Options &options) {
+  std::filesystem::path parent =
+      std::filesystem::path(options.calibrate).parent_path();
+  std::error_code error;
+  if (!parent.empty() && !std::filesystem::is_directory(parent, error))
+    return fail(Status::error("cannot write '" + options.calibrate +
+                              "': there is no folder '" + parent.string() +
+                              "'"));
+  runtime::CalibrateOptions settings;
+  settings.seconds = options.calibrateSeconds;
+  Expected<MachineRates> machine = [&] {
+    constexpr int kParts = 1000;
+    Progress progress("measuring this machine", kParts, !options.json);
+    settings.progress = [&](int done, int all) {
+      progress.update(int64_t(done) * kParts / std::max(all, 1));
+    };
+    return runtime::calibrate(settings);
+  }();
+  if (!machine)
+    return fail(machine.status());
+  const std::string text = machine->json();
+  auto file = runtime::PendingFile::create(options.calibrate);
+  if (!file)
+    return fail(file.status());
+  if (Status status = (*file)->write(text); !status.ok())
+    return fail(status);
+  if (Status status = (*file)->commit(); !status.ok())
+    return fail(status);
+  std::fputs((options.json ? text : ratesText(*machine)).c_str(), stdout);
+  return 0;
+}
+
+} // namespace partita::run

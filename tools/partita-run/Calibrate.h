@@ -1,0 +1,22 @@
+//===- Calibrate.h - partita-run --calibrate --------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TOOLS_PARTITA_RUN_CALIBRATE_H
+#define PARTITA_TOOLS_PARTITA_RUN_CALIBRATE_H
+
+#include "Options.h"
+
+namespace partita::run {
+
+/// Measures this machine, writes the file for `partita-compile --machine`, and
+/// prints what it holds in short (--json: the file's own text). Returns the
+/// exit status.
+int runCalibration(const Options &options);
+
+} // namespace partita::run
+
+#endif // PARTITA_TOOLS_PARTITA_RUN_CALIBRATE_H
