@@ -10,6 +10,7 @@
 #include "compiler/codegen/Codegen.h"
 #include "compiler/fuse/Passes.h"
 #include "compiler/pipeline/MachineModel.h"
+#include "compiler/pipeline/Passes.h"
 #include "compiler/simplify/Passes.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
@@ -81,13 +82,19 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
                                           options.partition.machine, 1, 0)))
     return failure();
   begin("reading the model");
-  auto imported = import::importOnnxModel(context, options.import);
+  import::ImportOptions imports = options.import;
+  imports.recordTensors = !options.expose.nodes.empty();
+  auto imported = import::importOnnxModel(context, imports);
   if (failed(imported))
     return failure();
   module = std::move(*imported);
 
   begin("simplifying and fusing");
-  if (failed(transform(simplify::addSimplifyPasses)))
+  if (failed(transform([&](OpPassManager &pm) {
+        if (options.expose.unfused)
+          pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));
+        simplify::addSimplifyPasses(pm);
+      })))
     return failure();
   if (options.kind == EmitKind::nn)
     return module->print(ir), success();
@@ -95,6 +102,9 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
   begin("partitioning");
   if (failed(transform([&](OpPassManager &pm) {
         pm.addPass(fuse::createFuseClustersPass());
+        // What is computed together is decided: nothing changes any more.
+        if (!options.expose.nodes.empty() && !options.expose.unfused)
+          pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));
         pipeline::addPartitionPasses(pm, options.partition);
       })))
     return failure();

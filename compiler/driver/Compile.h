@@ -30,11 +30,18 @@ enum class EmitKind {
   artifact
 };
 
+/// Which inner values become outputs of the artifact, to compare them.
+struct ExposeOptions {
+  std::string nodes;    ///< glob over node names; empty: none
+  bool unfused = false; ///< before anything is rewritten or fused
+};
+
 struct CompileOptions {
   import::ImportOptions import;
   pipeline::PartitionOptions partition;
   codegen::CodegenOptions codegen;
   emit::EmitOptions emit;
+  ExposeOptions expose;
   EmitKind kind = EmitKind::artifact;
   /// Called as each phase begins, with its name and number of `phases`.
   llvm::function_ref<void(llvm::StringRef name, int phase, int phases)>

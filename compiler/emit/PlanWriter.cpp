@@ -160,13 +160,12 @@ private:
       }
     }
     auto slots = b.CreateVector(slotTables);
-    return abi::CreateDevice(b, string(op.getDeviceName()), op.getArenaBytes(),
-                             op.getConstantBytes(), slots,
-                             b.CreateVector(unitTables), b.CreateVector(load),
-                             b.CreateVector(program),
-                             op.getParameterBytes().value_or(0),
-                             op.getPackedBytes().value_or(0),
-                             op.getWorkspaceBytes().value_or(0));
+    return abi::CreateDevice(
+        b, string(op.getDeviceName()), op.getArenaBytes(),
+        op.getConstantBytes(), slots, b.CreateVector(unitTables),
+        b.CreateVector(load), b.CreateVector(program),
+        op.getParameterBytes().value_or(0), op.getPackedBytes().value_or(0),
+        op.getWorkspaceBytes().value_or(0));
   }
 
   void addSlot(Operation *op, Value value, abi::Space space, int64_t offset) {
@@ -352,7 +351,7 @@ private:
       tables.push_back(abi::CreatePort(
           b, string(port.getPortName()), dtype(port, type),
           longs(type.getShape()), static_cast<int>(port.getBatchAxis()),
-          port.getIndex()));
+          port.getIndex(), string(port.getNode().value_or(""))));
     }
     return b.CreateVector(tables);
   }

@@ -137,8 +137,9 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
                      ? *scope.location
                      : getNodeLoc(module.getContext(),
                                   scope.prefix + getNodeDisplayName(original));
-  if (!scope.location)
-    nodeNames.insert(cast<NameLoc>(loc).getName());
+  if (!scope.location && nodeNames.insert(cast<NameLoc>(loc).getName()))
+    nodeOutputs.push_back(b.getStringAttr(
+        original.output_size() == 1 ? original.output(0) : std::string()));
   // Functions that call functions can grow without bound.
   if (++numNodes > 4'000'000)
     return emitError(loc) << "the model has too many nodes once its functions "

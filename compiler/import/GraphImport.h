@@ -42,6 +42,8 @@ public:
               mlir::ModuleOp module);
 
   llvm::LogicalResult run(const ModelInputs &inputs);
+  /// Whether to write `nn.node_outputs`.
+  bool recordTensors = false;
 
 private:
   /// Where names are looked up: the graph, the body of a function, or a graph
@@ -129,6 +131,7 @@ private:
   /// Weights in the bodies of nodes, which are imported several times.
   llvm::DenseMap<const onnx::TensorProto *, mlir::Value> bodyWeights;
   llvm::SetVector<mlir::Attribute> nodeNames;
+  llvm::SmallVector<mlir::Attribute> nodeOutputs; ///< by node name
   int64_t numNodes = 0;
 };
 

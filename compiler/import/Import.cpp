@@ -53,8 +53,9 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
   (*module)->setAttr(
       kModelAttr,
       StringAttr::get(&context, sys::path::stem(options.modelPath)));
-  if (failed(GraphImport(**file, functions, *module).run(*inputs)) ||
-      failed(verify(*module)))
+  GraphImport graph(**file, functions, *module);
+  graph.recordTensors = options.recordTensors;
+  if (failed(graph.run(*inputs)) || failed(verify(*module)))
     return failure();
   return module;
 }

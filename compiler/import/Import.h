@@ -37,6 +37,7 @@ inline constexpr llvm::StringLiteral kPortAttr = "nn.port";
 inline constexpr llvm::StringLiteral kBoundInputsAttr = "nn.bound_inputs";
 inline constexpr llvm::StringLiteral kCollectionsAttr = "nn.collections";
 inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
+inline constexpr llvm::StringLiteral kNodeOutputsAttr = "nn.node_outputs";
 inline constexpr llvm::StringLiteral kAnnotatedStageAttr =
     "dist.annotated_stage";
 
@@ -54,6 +55,9 @@ struct ImportOptions {
   /// hold their values: `--constant shape=FILE`. They are no arguments of
   /// `@main`; the module's `nn.bound_inputs` lists them as {name, port, type}.
   std::map<std::string, std::string> constants;
+  /// Lists the tensors of `nn.nodes` in `nn.node_outputs`, empty where a node
+  /// makes several.
+  bool recordTensors = false;
 };
 
 /// Imports a model. All dialects it needs are loaded into the context. On

@@ -66,6 +66,8 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
   }
   setBatchAxis(inputs.tensors, *outputs);
   module->setAttr(kNodesAttr, b.getArrayAttr(nodeNames.getArrayRef()));
+  if (recordTensors)
+    module->setAttr(kNodeOutputsAttr, b.getArrayAttr(nodeOutputs));
   if (!collections.empty())
     module->setAttr(kCollectionsAttr, b.getArrayAttr(collections));
 

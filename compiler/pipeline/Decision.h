@@ -32,6 +32,10 @@ inline constexpr llvm::StringLiteral kDeviceCountAttr = "dist.device_count";
 /// the order in which they are computed, those that have folded away too.
 inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
 
+/// On the module, with --expose: the names of the tensors that those nodes make,
+/// empty where a node makes several.
+inline constexpr llvm::StringLiteral kNodeOutputsAttr = "nn.node_outputs";
+
 inline int64_t getStage(mlir::Operation *op) {
   auto stage = op->getAttrOfType<mlir::IntegerAttr>(dist::kStageAttr);
   return stage ? stage.getInt() : -1;

@@ -10,6 +10,27 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ExposeValuesPass : Pass<"expose-values", "::mlir::ModuleOp"> {
+  let summary = "Makes inner values outputs of the model, to compare them";
+  let description = [{
+    For every node that `nodes` names, the value that it makes becomes a result
+    with the name of its ONNX tensor. Where ops are in clusters, only values that
+    leave their cluster: then what is computed together, and so every number,
+    stays as it is. A remark says how many others there are.
+
+    With the module's `nn.nodes = ["a", "b"]` and `nn.node_outputs = ["x", "y"]`:
+
+    ```mlir
+    %0 = nn.exp %x : tensor<8xf32> loc("a")
+    %1 = nn.tanh %0 : tensor<8xf32> loc("b")
+    return %1
+    // becomes
+    return %1, %0  // with nn.name = "x"
+    ```
+  }];
+  let options = [Option<"nodes", "nodes", "std::string", "\"*\"", "glob over node names">];
+}
+
 def DistAssignBlocksPass : Pass<"dist-assign-blocks", "::mlir::ModuleOp"> {
   let summary = "Writes the blocks of a partition file into the model";
   let description = [{

@@ -195,7 +195,8 @@ private:
                            : IntegerAttr();
     plan::PortOp::create(
         builder, function.getLoc(), kind, name ? name.getValue() : standard,
-        index ? index.getInt() : position, axis ? axis.getInt() : -1, type);
+        index ? index.getInt() : position, axis ? axis.getInt() : -1, type,
+        attributes ? attributes.getAs<StringAttr>("nn.node") : StringAttr());
   }
 
   void writePorts() {
@@ -206,11 +207,11 @@ private:
       writePort(plan::PortKind::output, function.getResultAttrDict(i),
                 ("output" + Twine(i)).str(), i, dist::getTensorType(type));
     for (auto entry : getDictionaries("nn.bound_inputs"))
-      plan::PortOp::create(builder, function.getLoc(),
-                           plan::PortKind::bound_input,
-                           entry.getAs<StringAttr>("name").getValue(),
-                           entry.getAs<IntegerAttr>("port").getInt(), -1,
-                           entry.getAs<TypeAttr>("type").getValue());
+      plan::PortOp::create(
+          builder, function.getLoc(), plan::PortKind::bound_input,
+          entry.getAs<StringAttr>("name").getValue(),
+          entry.getAs<IntegerAttr>("port").getInt(), -1,
+          entry.getAs<TypeAttr>("type").getValue(), StringAttr());
     for (auto entry : getDictionaries("nn.collections"))
       plan::CollectionOp::create(
           builder, function.getLoc(),

@@ -80,7 +80,7 @@ def Plan_PortOp : Plan_Op<"port", [HasParent<"::mlir::ModuleOp">]> {
   let description = [{
     `type` is that of one micro-batch, `index` the position among the model's own
     inputs or outputs. The ports of a kind are numbered in the order in which they
-    stand.
+    stand. `node` is the node that makes an inner value which was made an output.
 
     Constraints:
     * (C1) `batch_axis` is -1 or a dimension of `type`.
@@ -90,7 +90,7 @@ def Plan_PortOp : Plan_Op<"port", [HasParent<"::mlir::ModuleOp">]> {
     ```
   }];
   let arguments = (ins Plan_PortKindAttr:$kind, StrAttr:$port_name, I64Attr:$index,
-    I64Attr:$batch_axis, TypeAttr:$type);
+    I64Attr:$batch_axis, TypeAttr:$type, OptionalAttr<StrAttr>:$node);
   let assemblyFormat = "$kind $port_name `index` $index `batch_axis` $batch_axis `:` $type attr-dict";
   let hasVerifier = 1;
 }

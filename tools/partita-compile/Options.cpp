@@ -142,6 +142,17 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   app.add_option("--threads", compile.partition.threads,
                  "cores a device on that machine (default: an equal share)")
       ->check(CLI::Range(1, 4096));
+  app.add_option(
+         "--expose", compile.expose.nodes,
+         "make the results of the nodes that the glob names outputs too, "
+         "for partita-run --compare: those that exist between kernels "
+         "and library calls, so that no number changes")
+      ->type_name("GLOB")
+      ->expected(0, 1)
+      ->default_str("*");
+  app.add_flag("--expose-unfused", compile.expose.unfused,
+               "make the results of all these nodes outputs, before anything "
+               "is fused: another computation, with every tensor in sight");
   app.add_option("--strategy", compile.partition.strategy,
                  "pipelined (default) or sharded (one device at a time)")
       ->check(CLI::IsMember({"pipelined", "sharded"}));
@@ -208,6 +219,8 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                      .Case("clusters", driver::EmitKind::clusters)
                      .Case("plan", driver::EmitKind::plan)
                      .Default(driver::EmitKind::artifact);
+  if (compile.expose.unfused && compile.expose.nodes.empty())
+    compile.expose.nodes = "*";
   if (message.empty() && compile.kind == driver::EmitKind::artifact &&
       !result.describe && compile.emit.output.empty())
     message = "no output: give -o FILE.partita";

@@ -36,6 +36,7 @@ std::vector<Port> readPorts(const PortTables *tables) {
         (port.batchAxis >= 0 && port.shape[size_t(port.batchAxis)] <= 0))
       port.batchAxis = -1;
     port.index = table->index();
+    port.node = runtime::text(table->node());
     ports.push_back(std::move(port));
   }
   return ports;

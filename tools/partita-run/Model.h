@@ -24,7 +24,8 @@ struct Port {
   abi::DType dtype = abi::DType::f32;
   std::vector<int64_t> shape;
   int batchAxis = -1;
-  int index = 0; ///< among the model's own inputs or outputs
+  int index = 0;    ///< among the model's own inputs or outputs
+  std::string node; ///< that makes it, of an exposed inner value
   /// Devices whose program loads or stores it, in increasing order.
   std::vector<int> devices;
 

@@ -94,14 +94,22 @@ int parseOptions(int argc, char **argv, Options &options) {
                  "a folder of such folders (test_data_set_*)")
       ->group(data)
       ->type_name("FOLDER");
+  app.add_option(
+         "--compare", options.compare,
+         "Run --input, and compare all outputs (with partita-compile "
+         "--expose: inner tensors) with those of an .npz file, by name; "
+         "the first in the model's order that differs is printed, and "
+         "the exit status is 1")
+      ->group(data)
+      ->type_name("FILE.npz");
   app.add_option("--rtol", options.tolerance.rtol,
-                 "Largest relative difference for --test-data")
+                 "Largest relative difference for --test-data and --compare")
       ->group(data)
       ->capture_default_str()
       ->check(positive(/*orZero=*/true))
       ->type_name("X");
   app.add_option("--atol", options.tolerance.atol,
-                 "Largest absolute difference for --test-data")
+                 "Largest absolute difference for --test-data and --compare")
       ->group(data)
       ->capture_default_str()
       ->check(positive(/*orZero=*/true))
@@ -209,6 +217,11 @@ int parseOptions(int argc, char **argv, Options &options) {
     return refuse("--benchmark and --test-data exclude each other");
   if (!options.testData.empty() && !options.inputs.empty())
     return refuse("--test-data brings its own inputs; leave out --input");
+  if (!options.compare.empty() &&
+      (options.benchmark || !options.testData.empty() ||
+       !options.output.empty()))
+    return refuse("--compare belongs to a plain run; leave out --benchmark, "
+                  "--test-data and --output");
   if (!options.output.empty() &&
       (options.benchmark || !options.testData.empty()))
     return refuse("--output belongs to a plain run; leave out --benchmark and "

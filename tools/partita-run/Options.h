@@ -22,6 +22,7 @@ struct Options {
   std::vector<std::string> inputs; ///< "name=file" or "file"
   std::string output;
   std::string testData;
+  std::string compare; ///< .npz with reference tensors
   runtime::Tolerance tolerance;
   std::string devices; ///< as given, e.g. "cpu:2"; empty: the plan's
   int threads = 0;     ///< cores a device; 0: the cores divided by the devices

@@ -7,6 +7,7 @@
 
 #include "Run.h"
 
+#include "CompareReference.h"
 #include "Progress.h"
 #include "Summary.h"
 
@@ -146,6 +147,12 @@ int runOnce(Context &context, const InputTensors &inputs) {
       runSamples(context, inputs, /*showProgress=*/true);
   if (!context.team.allWell(outputs.status()))
     return 1;
+  if (!context.options.compare.empty()) {
+    Expected<bool> same = true;
+    if (context.team.root())
+      same = compareWithReference(context.options, model, *outputs);
+    return context.team.allWell(same.status()) && *same ? 0 : 1;
+  }
   if (context.team.root()) {
     std::vector<NamedTensor> named = nameOutputs(model, *outputs);
     if (context.options.output.empty())

@@ -1,0 +1,160 @@
+//===- CompareReference.cpp - The first tensor that differs ---------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CompareReference.h"
+
+#include "runtime/io/Compare.h"
+#include "runtime/io/Npz.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <numeric>
+
+namespace partita::run {
+
+using runtime::Comparison;
+using runtime::Expected;
+using runtime::NamedTensor;
+using runtime::Status;
+using runtime::Tensor;
+
+namespace {
+
+/// Orders of more dimensions are too many to try.
+constexpr size_t kMostPermuted = 5;
+
+/// The tensor with dimension `order[i]` at position i.
+Expected<Tensor> permute(const Tensor &tensor, const std::vector<int> &order) {
+  const size_t rank = order.size();
+  std::vector<int64_t> shape(rank), strides(rank);
+  int64_t stride = 1;
+  std::vector<int64_t> old(rank);
+  for (size_t d = rank; d-- > 0;) {
+    old[d] = stride;
+    stride *= tensor.shape()[d];
+  }
+  for (size_t d = 0; d < rank; ++d) {
+    shape[d] = tensor.shape()[size_t(order[d])];
+    strides[d] = old[size_t(order[d])];
+  }
+  Expected<Tensor> made = Tensor::allocate(tensor.dtype(), shape);
+  if (!made)
+    return made;
+  const int64_t size = runtime::elementBytes(tensor.dtype());
+  std::vector<int64_t> at(rank, 0);
+  for (int64_t i = 0, from = 0; i < tensor.elements(); ++i) {
+    std::memcpy(made->mutableData() + i * size, tensor.data() + from * size,
+                size_t(size));
+    for (size_t d = rank; d-- > 0;) {
+      from += strides[d];
+      if (++at[d] < shape[d])
+        break;
+      from -= strides[d] * shape[d];
+      at[d] = 0;
+    }
+  }
+  return made;
+}
+
+std::vector<int64_t> permuted(const std::vector<int64_t> &shape,
+                              const std::vector<int> &order) {
+  std::vector<int64_t> result;
+  for (int d : order)
+    result.push_back(shape[size_t(d)]);
+  return result;
+}
+
+struct Match {
+  Comparison comparison;
+  std::string order; ///< what was done to the reference, for people
+};
+
+/// The comparison in the order of the reference's dimensions that agrees best.
+Match compareInAnyOrder(const Tensor &actual, const Tensor &expected,
+                        const runtime::Tolerance &tolerance) {
+  Match best{runtime::compareTensors(actual, expected, tolerance), ""};
+  const size_t rank = expected.shape().size();
+  if (best.comparison.equal || actual.dtype() != expected.dtype() ||
+      actual.elements() != expected.elements())
+    return best;
+  auto consider = [&](const Tensor &tensor, const std::string &order) {
+    Comparison comparison = runtime::compareTensors(actual, tensor, tolerance);
+    if (comparison.obstacle.empty() &&
+        (!best.comparison.obstacle.empty() ||
+         comparison.mismatches < best.comparison.mismatches))
+      best = {comparison, order};
+  };
+  if (actual.shape().size() == rank && rank <= kMostPermuted) {
+    std::vector<int> order(rank);
+    std::iota(order.begin(), order.end(), 0);
+    while (!best.comparison.equal &&
+           std::next_permutation(order.begin(), order.end())) {
+      if (permuted(expected.shape(), order) != actual.shape())
+        continue;
+      std::string text;
+      for (int d : order)
+        text += (text.empty() ? "" : ", ") + std::to_string(d);
+      if (Expected<Tensor> tensor = permute(expected, order))
+        consider(*tensor, ", the reference's dimensions in the order " + text);
+    }
+  }
+  if (!best.comparison.obstacle.empty())
+    consider(Tensor::refer(expected.dtype(), actual.shape(), expected.data(),
+                           nullptr),
+             ", the reference as " + runtime::shapeText(actual.shape()));
+  return best;
+}
+
+} // namespace
+
+Expected<bool> compareWithReference(const Options &options, const Model &model,
+                                    const std::vector<Tensor> &outputs) {
+  Expected<std::vector<NamedTensor>> file = runtime::readNpz(options.compare);
+  if (!file)
+    return file.status();
+  std::map<std::string, const Tensor *> references;
+  for (const NamedTensor &item : *file)
+    references[item.name] = &item.tensor;
+  std::vector<size_t> order;
+  for (bool inner : {true, false})
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (model.outputs[i].node.empty() != inner)
+        order.push_back(i);
+  int compared = 0;
+  for (size_t i : order) {
+    const Port &port = model.outputs[i];
+    auto found = references.find(port.name);
+    if (found == references.end())
+      continue;
+    ++compared;
+    Match match =
+        compareInAnyOrder(outputs[i], *found->second, options.tolerance);
+    if (match.comparison.equal)
+      continue;
+    const std::string what =
+        port.node.empty() ? "output '" + port.name + "'"
+                          : "node '" + port.node + "': '" + port.name + "'";
+    std::printf("DIFFERENT: %s %s%s: %s\n", what.c_str(),
+                outputs[i].typeText().c_str(), match.order.c_str(),
+                match.comparison.text().c_str());
+    std::printf("the first of the model's order; %d before it agree\n",
+                compared - 1);
+    return false;
+  }
+  if (compared == 0)
+    return Status::error(
+        "'" + options.compare +
+        "' names none of the artifact's outputs; its arrays are named after "
+        "tensors of the ONNX model, and partita-compile --expose makes inner "
+        "tensors outputs");
+  std::printf("PASS: %d tensors agree\n", compared);
+  return true;
+}
+
+} // namespace partita::run
