@@ -25,7 +25,7 @@ public:
     if (call.has_bias && !denseBias())
       biasAsPostOp();
     auto task = make(pack && weights().constant);
-    if (!task && pack && weights().constant)
+    if (!task && pack && weights().constant && !context.lacksRoom())
       task = make(false);
     return task;
   }

@@ -31,7 +31,7 @@ public:
       joinBatchAxes();
     dropBatchAxesOfOne();
     auto task = make(/*packed=*/pack && rhs().constant);
-    if (!task && pack && rhs().constant)
+    if (!task && pack && rhs().constant && !context.lacksRoom())
       task = make(/*packed=*/false);
     if (!task && lhs().rank() > 2)
       task = makeLoop();

@@ -7,6 +7,7 @@
 
 #include "runtime/device/cpu/Onednn.h"
 
+#include <cstring>
 #include <omp.h>
 
 namespace partita::runtime {
@@ -72,6 +73,13 @@ OnednnContext::create(const Room &room) {
   return context;
 }
 
+bool isReference(const OwnedPrimitiveDesc &desc) {
+  const char *name = nullptr;
+  return dnnl_primitive_desc_query(desc.get(), dnnl_query_impl_info_str, 0,
+                                   &name) == dnnl_success &&
+         name && std::strncmp(name, "ref", 3) == 0;
+}
+
 dnnl_status_t OnednnContext::choose(const_dnnl_op_desc_t op,
                                     const OwnedAttr &attr,
                                     OwnedPrimitiveDesc &desc) {
@@ -89,8 +97,11 @@ dnnl_status_t OnednnContext::choose(const_dnnl_op_desc_t op,
         dnnl_primitive_desc_query_md(found.get(), dnnl_query_scratchpad_md, 0);
     const auto bytes =
         static_cast<int64_t>(scratch ? dnnl_memory_desc_get_size(scratch) : 0);
-    if (bytes <= most) {
+    // Not its reference code in place of what has no room: it is a hundred
+    // times slower.
+    if (bytes <= most && !(refused && isReference(found))) {
       desc = std::move(found);
+      refused = 0;
       return dnnl_success;
     }
     if (!refused)

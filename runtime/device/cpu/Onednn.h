@@ -51,6 +51,9 @@ using OwnedPrimitiveDesc =
 using OwnedAttr = Owned<dnnl_primitive_attr_t, dnnl_primitive_attr_destroy>;
 using OwnedPostOps = Owned<dnnl_post_ops_t, dnnl_post_ops_destroy>;
 
+/// Whether the library would use its reference code.
+bool isReference(const OwnedPrimitiveDesc &desc);
+
 /// "word" for a status of the library.
 const char *onednnText(dnnl_status_t status);
 
@@ -79,6 +82,8 @@ public:
   /// within the plan's room.
   dnnl_status_t choose(const_dnnl_op_desc_t op, const OwnedAttr &attr,
                        OwnedPrimitiveDesc &desc);
+  /// Whether the last `choose` failed for want of room only.
+  bool lacksRoom() const { return refused > 0; }
   /// Why `choose` or another call of the library failed.
   std::string reason(dnnl_status_t status) const;
 

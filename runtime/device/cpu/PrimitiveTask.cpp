@@ -224,13 +224,6 @@ void addPostOpArguments(
            describe(post_ops[i].operand), post_ops[i].operand.data});
 }
 
-bool isReference(const OwnedPrimitiveDesc &desc) {
-  const char *name = nullptr;
-  return dnnl_primitive_desc_query(desc.get(), dnnl_query_impl_info_str, 0,
-                                   &name) == dnnl_success &&
-         name && std::strncmp(name, "ref", 3) == 0;
-}
-
 namespace {
 
 /// A post-op as a primitive of its own, in place on the result.

@@ -70,9 +70,6 @@ fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
             const Operand &result, const DescribeOperand &describe,
             const MakeFused &make);
 
-/// Whether the library would use its reference code.
-bool isReference(const OwnedPrimitiveDesc &desc);
-
 } // namespace partita::runtime
 
 #endif // PARTITA_RUNTIME_DEVICE_CPU_PRIMITIVETASK_H
