@@ -8,6 +8,7 @@ algorithms and other orders of the weights. A step writes its arena to the last 
 import itertools
 import json
 import pathlib
+import re
 import tempfile
 
 from harness import Failure, compile_model, data_folder, main, run_artifact
@@ -33,7 +34,29 @@ def check_device(device, what, threads, slack):
         raise Failure(f"{what}, {device['device']}: planned {device['arena_bytes']} bytes of arena, used {device['arena_touched_bytes']}")
 
 
+def check_refusal(work):
+    """What needs more scratch than planned is refused with what to do; then it runs."""
+    model, artifact = work / "wide.onnxtxt", work / "wide.partita"
+    values = ", ".join(str(i % 7 - 3) for i in range(8 * 3 * 31 * 31))
+    model.write_text(
+        '<ir_version: 8, opset_import: ["" : 17]>\n'
+        "g (float[1, 3, 512, 512] x) => (float[1, 8, 512, 512] y)\n"
+        f"<float[8, 3, 31, 31] w = {{{values}}}>\n{{ y = Conv <pads = [15, 15, 15, 15]> (x, w) }}\n"
+    )
+    flags = ("--benchmark", "--runs", 1, "--warmup", 0, "--threads", 1)
+    avx2 = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
+    compile_model(model, artifact)
+    text = run_artifact(artifact, *flags, env=avx2, expect=1)
+    found = re.search(r"compile the model again with --workspace (\d+)", text)
+    if not found:
+        raise Failure(f"a convolution without room is refused with another message:\n{text}")
+    compile_model(model, artifact, "--workspace", found.group(1))
+    run_artifact(artifact, *flags, env=avx2)
+    print("what has no room is refused")
+
+
 def check(work):
+    check_refusal(work)
     models, artifact = data_folder() / "models", work / "model.partita"
     for (name, flags), devices in itertools.product(MODELS.items(), (1, 2)):
         compile_model(models / name / "model.onnx", artifact, "--devices", devices, *flags)

@@ -8,7 +8,6 @@
 #include "runtime/core/Session.h"
 #include "runtime/comm/local/LocalCommunicator.h"
 #include "runtime/core/Artifact.h"
-#include "test/unit/runtime/CallRunner.h"
 #include "test/unit/runtime/Pipelines.h"
 
 #include <cfloat>
@@ -274,23 +273,6 @@ TEST(Session, PacksOnlyWhatThePlanHasRoomFor) {
   ASSERT_TRUE(runOnce(*tight, 1, x, z).ok());
   for (int64_t i = 0; i < 2 * n; ++i)
     ASSERT_NEAR(y[i], z[i], 1e-5 * std::abs(y[i]) + 1);
-}
-
-// The promise of the memory plan: no scratch beyond the workspace.
-TEST(Session, ACallThatNeedsMoreScratchThanPlannedIsRefused) {
-  CallCase attention;
-  attention.spec.call = abi::CallKind::attention;
-  for (unsigned i = 0; i < 3; ++i)
-    attention.operands.push_back(Tensor::random({1, 2, 300, 70}, i));
-  attention.result = Tensor::random({1, 2, 300, 70}, 4);
-  PlanSpec plan = planOf(attention);
-  plan.devices[0].workspace_bytes = 0;
-  auto session = Session::create(openPlan(plan), {});
-  // Without AVX-512 the library takes its buffers from the heap of a step.
-  if (session.ok())
-    GTEST_SKIP() << "the library needs no scratch here";
-  EXPECT_NE(session.status().message().find("--workspace 1"), std::string::npos)
-      << session.status().message();
 }
 
 TEST(Session, WeightsOfAnotherFileNeedNoAlignment) {
