@@ -51,6 +51,8 @@ public:
       understood = matchAttention(attention);
     else if (auto window = dyn_cast<nn::WindowReduceOp>(contraction))
       understood = matchPool(window);
+    else if (auto layer = dyn_cast<nn::RecurrentOp>(contraction))
+      understood = matchRecurrent(layer);
     if (!understood)
       return {};
     for (Operation *op : list)
@@ -62,7 +64,8 @@ public:
 private:
   bool findRoot() {
     for (Operation *op : list) {
-      if (!isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp>(op))
+      if (!isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp,
+               nn::RecurrentOp>(op))
         continue;
       if (root)
         return false;
@@ -71,8 +74,11 @@ private:
     if (!root)
       return false;
     used.insert(root);
-    auto isUsable = [](Value value) {
-      return getType(value).getElementType().isF32() &&
+    auto lengths = isa<nn::RecurrentOp>(root)
+                       ? cast<nn::RecurrentOp>(root).getLengths()
+                       : TypedValue<RankedTensorType>();
+    auto isUsable = [&](Value value) {
+      return (value == lengths || getType(value).getElementType().isF32()) &&
              getType(value).getNumElements() != 0;
     };
     return llvm::all_of(root->getOperands(), isUsable) &&
@@ -343,6 +349,47 @@ private:
            mask(attention.getMaskAdd(), maskAdd);
   }
 
+  bool matchRecurrent(nn::RecurrentOp layer) {
+    kind = plan::CallKind::recurrent;
+    if (!steps.empty())
+      return false;
+    for (Value value : {layer.getX(), layer.getWeights()}) {
+      std::optional<StridedView> view = operand(value);
+      if (!view)
+        return false;
+      operands.push_back(*view);
+    }
+    bool understood = true;
+    auto optional = [&](Value value) -> plan::ViewAttr {
+      if (!value)
+        return {};
+      std::optional<StridedView> view = operand(value);
+      understood &= view.has_value();
+      return view ? toAttr(*view) : plan::ViewAttr();
+    };
+    MLIRContext *context = layer.getContext();
+    SmallVector<int64_t> reversed(layer.getReversed().begin(),
+                                  layer.getReversed().end());
+    SmallVector<plan::GateFunctionAttr> functions;
+    for (auto function :
+         layer.getFunctions().getAsRange<nn::GateFunctionAttr>())
+      functions.push_back(plan::GateFunctionAttr::get(
+          context,
+          *plan::symbolizeGateFunctionKind(
+              nn::stringifyGateFunctionKind(function.getKind())),
+          function.getAlpha(), function.getBeta()));
+    plan::ViewAttr lengths = optional(layer.getLengths()),
+                   initial = optional(layer.getInitial()),
+                   initialCell = optional(layer.getInitialCell()),
+                   peepholes = optional(layer.getPeepholes()),
+                   hiddenBias = optional(layer.getHiddenBias());
+    recurrent = plan::RecurrentAttr::get(
+        context, *plan::symbolizeCell(nn::stringifyCell(layer.getCell())),
+        reversed, layer.getCoupled(), layer.getClip().convertToDouble(),
+        functions, lengths, initial, initialCell, peepholes, hiddenBias);
+    return understood;
+  }
+
   bool matchPool(nn::WindowReduceOp window) {
     int64_t rank = getType(window.getX()).getRank();
     if (rank < 3 || rank > 5)
@@ -409,7 +456,7 @@ private:
     return plan::CallAttr::get(context, kind, views, optional(bias),
                                optional(maskMul), optional(maskAdd), strides,
                                dilations, padsLow, padsHigh, window, groups,
-                               includePad, scale, postOps);
+                               includePad, scale, postOps, recurrent);
   }
 
   ArrayRef<Operation *> list;
@@ -426,6 +473,7 @@ private:
   bool includePad = false;
   double scale = 1;
   SmallVector<Step> steps;
+  plan::RecurrentAttr recurrent;
 };
 
 } // namespace

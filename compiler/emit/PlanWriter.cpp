@@ -278,7 +278,32 @@ private:
         maskMul, maskAdd, longs(call.getStrides()), longs(call.getDilations()),
         longs(call.getPadsLow()), longs(call.getPadsHigh()),
         longs(call.getWindow()), call.getGroups(), call.getIncludePad(),
-        call.getScale(), b.CreateVector(postOps));
+        call.getScale(), b.CreateVector(postOps),
+        writeRecurrent(op, call.getRecurrent()));
+  }
+
+  flatbuffers::Offset<abi::Recurrent>
+  writeRecurrent(plan::CallOp op, plan::RecurrentAttr recurrent) {
+    if (!recurrent)
+      return 0;
+    std::vector<flatbuffers::Offset<abi::GateFunction>> functions;
+    for (plan::GateFunctionAttr function : recurrent.getFunctions())
+      functions.push_back(abi::CreateGateFunction(
+          b, static_cast<abi::GateFunctionKind>(function.getKind()),
+          function.getAlpha(), function.getBeta()));
+    std::vector<uint8_t> reversed(recurrent.getReversed().begin(),
+                                  recurrent.getReversed().end());
+    auto reversedList = b.CreateVector(reversed);
+    auto functionList = b.CreateVector(functions);
+    auto lengths = writeView(op, recurrent.getLengths());
+    auto initial = writeView(op, recurrent.getInitial());
+    auto initialCell = writeView(op, recurrent.getInitialCell());
+    auto peepholes = writeView(op, recurrent.getPeepholes());
+    auto hiddenBias = writeView(op, recurrent.getHiddenBias());
+    return abi::CreateRecurrent(b, static_cast<abi::Cell>(recurrent.getCell()),
+                                reversedList, recurrent.getCoupled(),
+                                recurrent.getClip(), functionList, lengths,
+                                initial, initialCell, peepholes, hiddenBias);
   }
 
   //===--------------------------------------------------------------------===//

@@ -63,7 +63,9 @@ void outline(ArrayRef<Operation *> ops) {
     locations.push_back(op->getLoc());
     for (Value operand : op->getOperands()) {
       Operation *producer = operand.getDefiningOp();
-      if (isa_and_nonnull<nn::ConstantOp>(producer))
+      // What a library reads has to be in memory.
+      if (isa_and_nonnull<nn::ConstantOp>(producer) &&
+          !isa<nn::RecurrentOp>(op))
         constants.insert(producer);
       else if (!producer || !inside.contains(producer))
         inputs.insert(operand);

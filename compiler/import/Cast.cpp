@@ -77,7 +77,32 @@ LogicalResult importCastLike(NodeImport &n) {
   return castTo(n, n.elementOf(n.input(1)));
 }
 
+LogicalResult importBitCast(NodeImport &n) {
+  Value x = n.input(0);
+  Type from = n.elementOf(x),
+       to = getElementType(n.b.getContext(), n.intAttr("to", 0));
+  if (!to)
+    return n.error("a conversion to " + getOnnxTypeName(n.intAttr("to", 0)) +
+                   " is not supported");
+  if (from == to)
+    return n.result(0, x);
+  // A boolean is a byte that is 0 or 1.
+  if (from.isInteger(1) && to.getIntOrFloatBitWidth() == 8)
+    return n.result(0, n.cast(x, to));
+  auto isPlain = [](Type type) {
+    unsigned width = type.getIntOrFloatBitWidth();
+    return width >= 16 || (width == 8 && isa<IntegerType>(type));
+  };
+  if (!isPlain(from) || !isPlain(to) ||
+      from.getIntOrFloatBitWidth() != to.getIntOrFloatBitWidth())
+    return n.error("the bits of " + getOnnxTypeName(getOnnxType(from)) +
+                   " cannot be taken as " + getOnnxTypeName(getOnnxType(to)));
+  auto type = RankedTensorType::get(n.shapeOf(x), to);
+  return n.result(0, n.make<nn::BitcastOp>(type, x));
+}
+
 const OpRow rows[] = {
+    {"BitCast", 26, 26, importBitCast},
     {"Cast", 1, 28, importCast},
     {"CastLike", 15, 25, importCastLike},
 };

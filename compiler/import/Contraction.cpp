@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/NodeImport.h"
+#include "compiler/import/Contraction.h"
 #include "compiler/import/OpTable.h"
 #include "compiler/import/Window.h"
 
@@ -13,9 +13,7 @@ using namespace llvm;
 using namespace mlir;
 
 namespace partita::import {
-namespace {
 
-/// x . y, with the contracted dimension of each; batch dimensions come first.
 Value makeDot(NodeImport &n, Value x, Value y, int64_t numBatch, int64_t xDim,
               int64_t yDim) {
   if (!x || !y)
@@ -38,16 +36,18 @@ Value makeDot(NodeImport &n, Value x, Value y, int64_t numBatch, int64_t xDim,
                            ArrayRef<int64_t>(yDim));
 }
 
-/// NumPy's matmul. A vector takes part as a matrix with one row or column,
+/// A vector takes part as a matrix with one row or column,
 /// which then vanishes: nn.dot needs no such matrix.
-LogicalResult importMatMul(NodeImport &n) {
-  Value x = n.input(0), y = n.input(1);
+Value makeMatMul(NodeImport &n, Value x, Value y) {
+  if (!x || !y)
+    return {};
   int64_t xRank = n.typeOf(x).getRank(), yRank = n.typeOf(y).getRank();
-  if (xRank == 0 || yRank == 0)
-    return n.error("an operand is a scalar");
+  if (xRank == 0 || yRank == 0) {
+    (void)n.error("an operand is a scalar");
+    return {};
+  }
   if (yRank <= 2)
-    return n.result(0,
-                    makeDot(n, x, y, 0, xRank - 1, yRank == 1 ? 0 : yRank - 2));
+    return makeDot(n, x, y, 0, xRank - 1, yRank == 1 ? 0 : yRank - 2);
   ArrayRef<int64_t> yBatch = n.shapeOf(y).drop_back(2);
   if (xRank == 1) {
     x = n.broadcastTo(x, [&] {
@@ -55,8 +55,7 @@ LogicalResult importMatMul(NodeImport &n) {
       shape.push_back(n.shapeOf(x)[0]);
       return shape;
     }());
-    return n.result(
-        0, makeDot(n, x, y, yBatch.size(), yBatch.size(), yBatch.size()));
+    return makeDot(n, x, y, yBatch.size(), yBatch.size(), yBatch.size());
   }
   // Both are stacks of matrices, or y is: broadcast the stacks.
   ArrayRef<int64_t> xBatch = n.shapeOf(x).drop_back(2);
@@ -64,9 +63,11 @@ LogicalResult importMatMul(NodeImport &n) {
   for (ArrayRef<int64_t> other : {xBatch, yBatch})
     for (auto [i, size] : enumerate(other)) {
       int64_t &own = batch[batch.size() - other.size() + i];
-      if (own != 1 && size != 1 && own != size)
-        return n.error("the stacks of matrices do not broadcast: sizes " +
-                       Twine(own) + " and " + Twine(size));
+      if (own != 1 && size != 1 && own != size) {
+        (void)n.error("the stacks of matrices do not broadcast: sizes " +
+                      Twine(own) + " and " + Twine(size));
+        return {};
+      }
       if (own == 1)
         own = size;
     }
@@ -76,9 +77,44 @@ LogicalResult importMatMul(NodeImport &n) {
     return n.broadcastTo(value, shape);
   };
   int64_t numBatch = batch.size();
-  return n.result(
-      0, makeDot(n, stack(x), stack(y), numBatch, numBatch + 1, numBatch));
+  return makeDot(n, stack(x), stack(y), numBatch, numBatch + 1, numBatch);
 }
+
+static FailureOr<Value> buildConv(NodeImport &n, Value x, Value weights) {
+  if (!x || !weights)
+    return failure();
+  ArrayRef<int64_t> shape = n.shapeOf(x), kernel = n.shapeOf(weights);
+  if (shape.size() < 3 || kernel.size() != shape.size())
+    return n.error("X and W must have the same rank, at least 3");
+  int64_t groups = n.intAttr("group", 1);
+  if (groups < 1 || shape[1] % groups != 0 || kernel[0] % groups != 0 ||
+      kernel[1] != shape[1] / groups)
+    return n.error(Twine(shape[1]) + " channels in " + Twine(groups) +
+                   " groups do not fit weights with " + Twine(kernel[0]) +
+                   " outputs and " + Twine(kernel[1]) + " inputs");
+  std::optional<Shape> declared = n.intsAttr("kernel_shape");
+  if (declared && ArrayRef(*declared) != kernel.drop_front(2))
+    return n.error("kernel_shape differs from the shape of W");
+  FailureOr<Window> window =
+      getWindow(n, shape.drop_front(2), kernel.drop_front(2));
+  if (failed(window))
+    return failure();
+  Shape resultShape{shape[0], kernel[0]};
+  append_range(resultShape, window->positions);
+  RankedTensorType type = n.tensor(resultShape, n.elementOf(x));
+  if (!type)
+    return failure();
+  return n.make<nn::ConvOp>(type, x, weights, nn::ImageLayout::channels_first,
+                            window->strides, window->dilations, window->low,
+                            window->high, groups);
+}
+
+Value makeConv(NodeImport &n, Value x, Value weights) {
+  FailureOr<Value> result = buildConv(n, x, weights);
+  return succeeded(result) ? *result : Value();
+}
+
+namespace {
 
 LogicalResult importGemm(NodeImport &n) {
   Value x = n.input(0), y = n.input(1), bias = n.input(2);
@@ -107,38 +143,19 @@ LogicalResult importGemm(NodeImport &n) {
 }
 
 LogicalResult importConv(NodeImport &n) {
-  Value x = n.input(0), weights = n.input(1), bias = n.input(2);
-  ArrayRef<int64_t> shape = n.shapeOf(x), kernel = n.shapeOf(weights);
-  if (shape.size() < 3 || kernel.size() != shape.size())
-    return n.error("X and W must have the same rank, at least 3");
-  int64_t groups = n.intAttr("group", 1);
-  if (groups < 1 || shape[1] % groups != 0 || kernel[0] % groups != 0 ||
-      kernel[1] != shape[1] / groups)
-    return n.error(Twine(shape[1]) + " channels in " + Twine(groups) +
-                   " groups do not fit weights with " + Twine(kernel[0]) +
-                   " outputs and " + Twine(kernel[1]) + " inputs");
-  std::optional<Shape> declared = n.intsAttr("kernel_shape");
-  if (declared && ArrayRef(*declared) != kernel.drop_front(2))
-    return n.error("kernel_shape differs from the shape of W");
-  FailureOr<Window> window =
-      getWindow(n, shape.drop_front(2), kernel.drop_front(2));
-  if (failed(window))
-    return failure();
-  Shape resultShape{shape[0], kernel[0]};
-  append_range(resultShape, window->positions);
-  RankedTensorType type = n.tensor(resultShape, n.elementOf(x));
-  if (!type)
-    return failure();
-  Value result = n.make<nn::ConvOp>(
-      type, x, weights, nn::ImageLayout::channels_first, window->strides,
-      window->dilations, window->low, window->high, groups);
-  if (bias) {
-    if (n.shapeOf(bias) != kernel.take_front(1))
+  Value bias = n.input(2);
+  Value result = makeConv(n, n.input(0), n.input(1));
+  if (bias && result) {
+    ArrayRef<int64_t> shape = n.shapeOf(result);
+    if (n.shapeOf(bias) != shape.slice(1, 1))
       return n.error("B must have one element an output channel");
-    result =
-        n.binary<nn::AddOp>(result, n.broadcastDims(bias, {1}, resultShape));
+    result = n.binary<nn::AddOp>(result, n.broadcastDims(bias, {1}, shape));
   }
   return n.result(0, result);
+}
+
+LogicalResult importMatMul(NodeImport &n) {
+  return n.result(0, makeMatMul(n, n.input(0), n.input(1)));
 }
 
 const OpRow rows[] = {

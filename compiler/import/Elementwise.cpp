@@ -8,11 +8,20 @@
 #include "compiler/import/NodeImport.h"
 #include "compiler/import/OpTable.h"
 
+#include <limits>
+
 using namespace llvm;
 using namespace mlir;
 
 namespace partita::import {
 namespace {
+
+/// Floats of eight bits are only stored.
+Type getComputedType(Type element) {
+  return element.getIntOrFloatBitWidth() < 16
+             ? Float32Type::get(element.getContext())
+             : element;
+}
 
 template <typename Op> LogicalResult importUnary(NodeImport &n) {
   return n.result(0, n.unary<Op>(n.input(0)));
@@ -166,11 +175,51 @@ LogicalResult importClip(NodeImport &n) {
   return n.result(0, x);
 }
 
+/// Zeros come in from either side.
+LogicalResult importBitShift(NodeImport &n) {
+  auto operands = getOperands(n);
+  if (failed(operands))
+    return failure();
+  auto [x, y] = *operands;
+  std::string direction = n.stringAttr("direction", "");
+  if (direction == "LEFT")
+    return n.result(0, n.binary<nn::ShiftLeftOp>(x, y));
+  if (direction == "RIGHT")
+    return n.result(0, n.binary<nn::ShiftRightOp>(x, y));
+  return n.error("the attribute direction is '" + direction + "'");
+}
+
+/// NaN is the one number that differs from itself.
+LogicalResult importIsNaN(NodeImport &n) {
+  Value x = n.cast(n.input(0), getComputedType(n.elementOf(n.input(0))));
+  return n.result(0, n.compare(nn::ComparePredicate::ne, x, x));
+}
+
+LogicalResult importIsInf(NodeImport &n) {
+  Value x = n.cast(n.input(0), getComputedType(n.elementOf(n.input(0))));
+  bool positive = n.intAttr("detect_positive", 1) != 0;
+  bool negative = n.intAttr("detect_negative", 1) != 0;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (positive && negative)
+    return n.result(0, n.compare(nn::ComparePredicate::eq,
+                                 n.unary<nn::AbsOp>(x), n.splat(kInfinity, x)));
+  if (!positive && !negative)
+    return n.result(0, n.splat(0, n.shapeOf(x), n.b.getI1Type()));
+  return n.result(0, n.compare(nn::ComparePredicate::eq, x,
+                               n.splat(positive ? kInfinity : -kInfinity, x)));
+}
+
 const OpRow rows[] = {
     {"Abs", 1, 13, importUnary<nn::AbsOp>},
+    {"Acos", 7, 22, importUnary<nn::AcosOp>},
+    {"Acosh", 9, 22, importUnary<nn::AcoshOp>},
     {"Add", 1, 14, importBinary<nn::AddOp>},
     {"And", 1, 7, importBinary<nn::AndOp>},
+    {"Asin", 7, 22, importUnary<nn::AsinOp>},
+    {"Asinh", 9, 22, importUnary<nn::AsinhOp>},
     {"Atan", 7, 22, importUnary<nn::AtanOp>},
+    {"Atanh", 9, 22, importUnary<nn::AtanhOp>},
+    {"BitShift", 11, 28, importBitShift},
     {"BitwiseAnd", 18, 18, importBinary<nn::AndOp>},
     {"BitwiseNot", 18, 18, importUnary<nn::NotOp>},
     {"BitwiseOr", 18, 18, importBinary<nn::OrOp>},
@@ -178,6 +227,7 @@ const OpRow rows[] = {
     {"Ceil", 1, 13, importUnary<nn::CeilOp>},
     {"Clip", 1, 13, importClip},
     {"Cos", 7, 22, importUnary<nn::CosOp>},
+    {"Cosh", 9, 22, importUnary<nn::CoshOp>},
     {"Div", 1, 14, importBinary<nn::DivOp>},
     {"Equal", 1, 19, importCompare<nn::ComparePredicate::eq>},
     {"Erf", 9, 13, importUnary<nn::ErfOp>},
@@ -185,6 +235,8 @@ const OpRow rows[] = {
     {"Floor", 1, 13, importUnary<nn::FloorOp>},
     {"Greater", 1, 13, importCompare<nn::ComparePredicate::gt>},
     {"GreaterOrEqual", 12, 16, importCompare<nn::ComparePredicate::ge>},
+    {"IsInf", 10, 20, importIsInf},
+    {"IsNaN", 9, 20, importIsNaN},
     {"Less", 1, 13, importCompare<nn::ComparePredicate::lt>},
     {"LessOrEqual", 12, 16, importCompare<nn::ComparePredicate::le>},
     {"Log", 1, 13, importUnary<nn::LogOp>},
@@ -201,9 +253,11 @@ const OpRow rows[] = {
     {"Round", 11, 22, importUnary<nn::RoundEvenOp>},
     {"Sign", 9, 13, importUnary<nn::SignOp>},
     {"Sin", 7, 22, importUnary<nn::SinOp>},
+    {"Sinh", 9, 22, importUnary<nn::SinhOp>},
     {"Sqrt", 1, 13, importUnary<nn::SqrtOp>},
     {"Sub", 1, 14, importBinary<nn::SubOp>},
     {"Sum", 1, 13, importVariadic<nn::AddOp>},
+    {"Tan", 7, 22, importUnary<nn::TanOp>},
     {"Where", 9, 16, importWhere},
     {"Xor", 1, 7, importBinary<nn::XorOp>},
 };

@@ -215,8 +215,10 @@ LogicalResult GraphImport::importByTable(const onnx::NodeProto &node,
                                          const OpImport &op, int64_t opset,
                                          ArrayRef<ModelValue> inputs,
                                          Location loc, Scope &scope) {
-  if (failed(checkNode(node, *op.schema, inputs, loc)))
+  if (op.schema && failed(checkNode(node, *op.schema, inputs, loc)))
     return failure();
+  if (!op.schema && (inputs.empty() || !inputs.front().tensor()))
+    return emitError(loc) << node.op_type() << ": input 0 is missing";
   SmallVector<ModelValue> operands(inputs);
   foldSmallWeights(operands);
   NodeImport import(node, opset, operands, loc, b, *this);

@@ -20,10 +20,14 @@ namespace partita::import {
 static StringMap<SmallVector<const OpRow *>> buildTable() {
   StringMap<SmallVector<const OpRow *>> table;
   for (ArrayRef<OpRow> family :
-       {getActivationOps(), getCastOps(), getConstantOps(), getContractionOps(),
-        getControlFlowOps(), getElementwiseOps(), getNormalizationOps(),
-        getPoolingOps(), getReductionOps(), getResizeOps(), getSequenceOps(),
-        getShapeOps(), getSliceOps()})
+       {getActivationOps(),    getCastOps(),        getConstantOps(),
+        getContractionOps(),   getControlFlowOps(), getConvTransposeOps(),
+        getEinsumOps(),        getElementwiseOps(), getFourierOps(),
+        getNormalizationOps(), getPatternOps(),     getPoolingOps(),
+        getQuantizeOps(),      getRankingOps(),     getRearrangeOps(),
+        getRecurrentOps(),     getReductionOps(),   getResizeOps(),
+        getSamplingOps(),      getScatterOps(),     getSequenceOps(),
+        getShapeOps(),         getSliceOps()})
     for (const OpRow &row : family)
       table[row.op].push_back(&row);
   return table;
@@ -36,6 +40,9 @@ OpImport findOp(StringRef domain, StringRef opType, int64_t opset) {
       opType.str(), static_cast<int>(opset), domain.str());
   if (!result.schema || result.schema->Deprecated()) {
     result.schema = nullptr;
+    for (const OpRow &row : getRetiredOps())
+      if (domain.empty() && row.op == opType)
+        result.function = row.function;
     return result;
   }
   result.expandable = result.schema->HasFunction() ||

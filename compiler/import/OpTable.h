@@ -41,9 +41,10 @@ struct OpRow {
 
 /// How an op is imported that its schema defines for the opset in force.
 struct OpImport {
-  const onnx::OpSchema *schema = nullptr; ///< null: ONNX does not define the op
-  ImportFunction function = nullptr;      ///< null: there is no row for it
-  bool expandable = false;                ///< the schema has a function body
+  const onnx::OpSchema *schema =
+      nullptr; ///< null: ONNX does not define it (any more)
+  ImportFunction function = nullptr; ///< null: there is no row for it
+  bool expandable = false;           ///< the schema has a function body
 };
 
 /// Looks an op up, in the version that is in force in `opset` of `domain`.
@@ -55,14 +56,28 @@ llvm::ArrayRef<OpRow> getCastOps();
 llvm::ArrayRef<OpRow> getConstantOps();
 llvm::ArrayRef<OpRow> getContractionOps();
 llvm::ArrayRef<OpRow> getControlFlowOps();
+llvm::ArrayRef<OpRow> getConvTransposeOps();
+llvm::ArrayRef<OpRow> getEinsumOps();
 llvm::ArrayRef<OpRow> getElementwiseOps();
+llvm::ArrayRef<OpRow> getFourierOps();
 llvm::ArrayRef<OpRow> getNormalizationOps();
+llvm::ArrayRef<OpRow> getPatternOps();
 llvm::ArrayRef<OpRow> getPoolingOps();
+llvm::ArrayRef<OpRow> getQuantizeOps();
+llvm::ArrayRef<OpRow> getRankingOps();
+llvm::ArrayRef<OpRow> getRearrangeOps();
+llvm::ArrayRef<OpRow> getRecurrentOps();
 llvm::ArrayRef<OpRow> getReductionOps();
 llvm::ArrayRef<OpRow> getResizeOps();
+llvm::ArrayRef<OpRow> getSamplingOps();
+llvm::ArrayRef<OpRow> getScatterOps();
 llvm::ArrayRef<OpRow> getSequenceOps();
 llvm::ArrayRef<OpRow> getShapeOps();
 llvm::ArrayRef<OpRow> getSliceOps();
+
+/// Ops that ONNX does not define any more: there is no schema, and a function
+/// has to expect any attributes. Their versions mean nothing.
+llvm::ArrayRef<OpRow> getRetiredOps();
 
 } // namespace partita::import
 

@@ -189,10 +189,100 @@ LogicalResult importGlobalMaxPool(NodeImport &n) {
                          : failure();
 }
 
+/// |x| ** p; squares need no power.
+Value makePower(NodeImport &n, Value x, double p) {
+  if (p == 2)
+    return n.binary<nn::MulOp>(x, x);
+  Value size = n.unary<nn::AbsOp>(x);
+  return p == 1 ? size : n.binary<nn::PowOp>(size, n.splat(p, size));
+}
+
+Value makeRoot(NodeImport &n, Value x, double p) {
+  if (p == 2)
+    return n.unary<nn::SqrtOp>(x);
+  return p == 1 ? x : n.binary<nn::PowOp>(x, n.splat(1 / p, x));
+}
+
+double getOrder(NodeImport &n) {
+  const onnx::AttributeProto *p = n.attr("p");
+  if (!p)
+    return 2;
+  return p->has_f() ? p->f() : static_cast<double>(p->i());
+}
+
+LogicalResult importLpPool(NodeImport &n) {
+  FailureOr<Window> window = getPoolWindow(n);
+  if (failed(window))
+    return failure();
+  FailureOr<FullWindow> full = expandWindow(n, *window);
+  if (failed(full))
+    return failure();
+  double p = getOrder(n);
+  Value powers = makePower(n, n.input(0), p);
+  if (!powers)
+    return failure();
+  return n.result(
+      0, makeRoot(n, reduceWindows(n, nn::ReduceKind::sum, powers, *full), p));
+}
+
+LogicalResult importGlobalLpPool(NodeImport &n) {
+  FailureOr<Shape> dims = getSpatialDims(n);
+  if (failed(dims))
+    return failure();
+  double p = getOrder(n);
+  Value sum = n.reduce(nn::ReduceKind::sum, makePower(n, n.input(0), p), *dims,
+                       /*keep=*/true);
+  return n.result(0, makeRoot(n, sum, p));
+}
+
+LogicalResult importLpNormalization(NodeImport &n) {
+  Value x = n.input(0);
+  FailureOr<int64_t> axis =
+      n.axis(n.intAttr("axis", -1), n.typeOf(x).getRank());
+  if (failed(axis))
+    return failure();
+  double p = getOrder(n);
+  Value norm = makeRoot(
+      n, n.reduce(nn::ReduceKind::sum, makePower(n, x, p), {*axis}, true), p);
+  // Of nothing but zeros, zeros.
+  Value isZero = n.compare(nn::ComparePredicate::eq, norm, n.splat(0, norm));
+  norm = n.select(isZero, n.splat(1, norm), norm);
+  return n.result(0, n.binary<nn::DivOp>(x, n.broadcastTo(norm, n.shapeOf(x))));
+}
+
+/// x / (bias + alpha / size * the squares of neighbouring channels) ** beta.
+LogicalResult importLRN(NodeImport &n) {
+  Value x = n.input(0);
+  int64_t rank = n.typeOf(x).getRank(), size = n.intAttr("size", 0);
+  if (rank < 2 || size < 1 || size > (1 << 24))
+    return n.error("the input must have rank 2 at least, and size be positive");
+  Shape window(rank, 1), ones(rank, 1), low(rank, 0), high(rank, 0);
+  window[1] = size;
+  low[1] = (size - 1) / 2;
+  high[1] = size - 1 - low[1];
+  Value squares = n.binary<nn::MulOp>(x, x);
+  if (!squares)
+    return failure();
+  Value sum = n.make<nn::WindowReduceOp>(
+      n.typeOf(x), nn::ReduceKind::sum, squares, window, ones, ones, low, high);
+  double alpha = n.floatAttr("alpha", 1e-4) / static_cast<double>(size);
+  Value base =
+      n.binary<nn::AddOp>(n.binary<nn::MulOp>(sum, n.splat(alpha, sum)),
+                          n.splat(n.floatAttr("bias", 1), sum));
+  return n.result(
+      0, n.binary<nn::DivOp>(
+             x, n.binary<nn::PowOp>(base,
+                                    n.splat(n.floatAttr("beta", 0.75), base))));
+}
+
 const OpRow rows[] = {
     {"AveragePool", 1, 22, importAveragePool},
     {"GlobalAveragePool", 1, 22, importGlobalAveragePool},
+    {"GlobalLpPool", 1, 22, importGlobalLpPool},
     {"GlobalMaxPool", 1, 22, importGlobalMaxPool},
+    {"LRN", 1, 13, importLRN},
+    {"LpNormalization", 1, 22, importLpNormalization},
+    {"LpPool", 1, 22, importLpPool},
     {"MaxPool", 1, 22, importMaxPool},
 };
 

@@ -32,7 +32,8 @@ public:
       visitWorkspace(call);
       plan::CallAttr attr = call.getCall();
       bool packs = attr.getKind() == plan::CallKind::dot ||
-                   attr.getKind() == plan::CallKind::conv;
+                   attr.getKind() == plan::CallKind::conv ||
+                   attr.getKind() == plan::CallKind::recurrent;
       for (auto [index, view] : llvm::enumerate(attr.getOperands())) {
         if (packs && index == 1)
           pack(call, view, attr);
@@ -46,6 +47,10 @@ public:
       for (plan::PostOpAttr post : attr.getPostOps())
         if (post.getView())
           readAsItLies(getSlot(call, post.getView()));
+      if (plan::RecurrentAttr layer = attr.getRecurrent())
+        for (plan::ViewAttr view : layer.getViews())
+          if (view)
+            readAsItLies(getSlot(call, view));
     }
   }
 
@@ -76,18 +81,39 @@ private:
     if (!slot || slot.getSpace() == plan::Space::arena ||
         !packs.insert({slot, view}).second)
       return;
-    packed += attr.getKind() == plan::CallKind::dot
-                  ? abi::packedMatrixRoom(view.getShape())
-                  : abi::packedFilterRoom(view.getShape(), attr.getGroups());
+    if (attr.getKind() == plan::CallKind::conv)
+      packed += abi::packedFilterRoom(view.getShape(), attr.getGroups());
+    else if (attr.getKind() == plan::CallKind::recurrent)
+      packed += getRecurrentPacks(view.getShape(), attr.getRecurrent());
+    else
+      packed += abi::packedMatrixRoom(view.getShape());
+  }
+
+  /// The weights [D, G * H, H] are a matrix for each direction; for a gru that
+  /// resets before its product there are two.
+  static int64_t getRecurrentPacks(ArrayRef<int64_t> shape,
+                                   plan::RecurrentAttr layer) {
+    int64_t hidden = shape[2];
+    const int64_t all[] = {hidden, shape[1]}, first[] = {hidden, 2 * hidden},
+                  last[] = {hidden, hidden};
+    if (layer.getCell() != plan::Cell::gru || layer.getHiddenBias())
+      return shape[0] * abi::packedMatrixRoom(all);
+    return shape[0] *
+           (abi::packedMatrixRoom(first) + abi::packedMatrixRoom(last));
   }
 
   void visitWorkspace(plan::CallOp call) {
     plan::CallAttr attr = call.getCall();
-    int64_t scores = 0;
+    int64_t room = 0;
+    if (attr.getKind() == plan::CallKind::recurrent) {
+      ArrayRef<int64_t> x = attr.getOperands()[0].getShape();
+      room =
+          abi::recurrentRoom(x[1], attr.getOperands()[1].getShape()[2], x[3]);
+    }
     if (attr.getKind() == plan::CallKind::attention)
-      scores = abi::attentionScoreRoom(attr.getOperands()[0].getShape()[2],
-                                       attr.getOperands()[1].getShape()[2]);
-    workspace = std::max(workspace, perCall + scores);
+      room = abi::attentionScoreRoom(attr.getOperands()[0].getShape()[2],
+                                     attr.getOperands()[1].getShape()[2]);
+    workspace = std::max(workspace, perCall + room);
   }
 
   const int64_t perCall;

@@ -40,6 +40,8 @@ double getDefaultNs(nn::CostKind kind, int64_t flops) {
   case nn::CostKind::movement:
   case nn::CostKind::none:
     return 0;
+  // Products of a few rows, which run at the speed of the cache.
+  case nn::CostKind::recurrent:
   case nn::CostKind::pointwise:
   case nn::CostKind::reduction:
     break;

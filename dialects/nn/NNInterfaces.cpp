@@ -22,7 +22,8 @@ namespace partita::nn {
 static int64_t getFlopsPerElement(Operation *op) {
   if (isa<PowOp>(op))
     return 40;
-  if (isa<ExpOp, LogOp, SinOp, CosOp, TanhOp, ErfOp, LogisticOp>(op))
+  if (isa<ExpOp, LogOp, SinOp, CosOp, TanOp, AsinOp, AcosOp, AtanOp, SinhOp,
+          CoshOp, AsinhOp, AcoshOp, AtanhOp, TanhOp, ErfOp, LogisticOp>(op))
     return 20;
   if (isa<DivOp, RemOp, ReciprocalOp, SqrtOp, RsqrtOp>(op))
     return 4;

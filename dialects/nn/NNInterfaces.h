@@ -23,6 +23,7 @@ enum class CostKind {
   dot,
   conv,
   attention,
+  recurrent,
   none
 };
 

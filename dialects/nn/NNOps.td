@@ -7,6 +7,7 @@
 
 include "dialects/nn/NNContraction.td"
 include "dialects/nn/NNPointwise.td"
+include "dialects/nn/NNRecurrent.td"
 include "dialects/nn/NNReduction.td"
 include "dialects/nn/NNShape.td"
 include "dialects/nn/NNStructure.td"

@@ -92,4 +92,14 @@ void DivOp::getCanonicalizationPatterns(RewritePatternSet &results,
   results.add(divideByPowerOfTwo);
 }
 
+LogicalResult BitcastOp::verify() {
+  Type from = getX().getType().getElementType();
+  Type to = getType().getElementType();
+  if (getSignlessType(from).getIntOrFloatBitWidth() !=
+      getSignlessType(to).getIntOrFloatBitWidth()) // C1
+    return emitOpError("needs element types of one width, not ")
+           << from << " and " << to;
+  return success();
+}
+
 } // namespace partita::nn

@@ -74,9 +74,15 @@ def NN_ReluOp : NN_UnaryOp<"relu", "max(x, 0)", [{ scalar::relu(b, loc, x[0], ty
 def NN_SignOp : NN_UnaryOp<"sign", "-1, 0 or 1", [{ scalar::sign(b, loc, x[0], type) }]>;
 def NN_NotOp : NN_UnaryIntegerOp<"not", "bitwise (for `i1`: logical) negation", [{ scalar::bitNot(b, loc, x[0]) }]>;
 
+def NN_AcosOp : NN_UnaryFloatOp<"acos", "inverse cosine", [{ ::mlir::math::AcosOp::create(b, loc, x[0]) }]>;
+def NN_AcoshOp : NN_UnaryFloatOp<"acosh", "inverse hyperbolic cosine", [{ ::mlir::math::AcoshOp::create(b, loc, x[0]) }]>;
+def NN_AsinOp : NN_UnaryFloatOp<"asin", "inverse sine", [{ ::mlir::math::AsinOp::create(b, loc, x[0]) }]>;
+def NN_AsinhOp : NN_UnaryFloatOp<"asinh", "inverse hyperbolic sine", [{ ::mlir::math::AsinhOp::create(b, loc, x[0]) }]>;
 def NN_AtanOp : NN_UnaryFloatOp<"atan", "inverse tangent", [{ ::mlir::math::AtanOp::create(b, loc, x[0]) }]>;
+def NN_AtanhOp : NN_UnaryFloatOp<"atanh", "inverse hyperbolic tangent", [{ ::mlir::math::AtanhOp::create(b, loc, x[0]) }]>;
 def NN_CeilOp : NN_UnaryFloatOp<"ceil", "least integer not below", [{ ::mlir::math::CeilOp::create(b, loc, x[0]) }]>;
 def NN_CosOp : NN_UnaryFloatOp<"cos", "cosine", [{ ::mlir::math::CosOp::create(b, loc, x[0]) }]>;
+def NN_CoshOp : NN_UnaryFloatOp<"cosh", "hyperbolic cosine", [{ ::mlir::math::CoshOp::create(b, loc, x[0]) }]>;
 def NN_ErfOp : NN_UnaryFloatOp<"erf", "error function", [{ ::mlir::math::ErfOp::create(b, loc, x[0]) }]>;
 def NN_ExpOp : NN_UnaryFloatOp<"exp", "exponential", [{ ::mlir::math::ExpOp::create(b, loc, x[0]) }]>;
 def NN_FloorOp : NN_UnaryFloatOp<"floor", "greatest integer not above", [{ ::mlir::math::FloorOp::create(b, loc, x[0]) }]>;
@@ -86,7 +92,9 @@ def NN_ReciprocalOp : NN_UnaryFloatOp<"reciprocal", "1 / x", [{ scalar::reciproc
 def NN_RoundEvenOp : NN_UnaryFloatOp<"round_even", "nearest integer, halves to even", [{ ::mlir::math::RoundEvenOp::create(b, loc, x[0]) }]>;
 def NN_RsqrtOp : NN_UnaryFloatOp<"rsqrt", "1 / sqrt(x)", [{ scalar::rsqrt(b, loc, x[0]) }]>;
 def NN_SinOp : NN_UnaryFloatOp<"sin", "sine", [{ ::mlir::math::SinOp::create(b, loc, x[0]) }]>;
+def NN_SinhOp : NN_UnaryFloatOp<"sinh", "hyperbolic sine", [{ ::mlir::math::SinhOp::create(b, loc, x[0]) }]>;
 def NN_SqrtOp : NN_UnaryFloatOp<"sqrt", "square root", [{ ::mlir::math::SqrtOp::create(b, loc, x[0]) }]>;
+def NN_TanOp : NN_UnaryFloatOp<"tan", "tangent", [{ ::mlir::math::TanOp::create(b, loc, x[0]) }]>;
 def NN_TanhOp : NN_UnaryFloatOp<"tanh", "hyperbolic tangent", [{ ::mlir::math::TanhOp::create(b, loc, x[0]) }]>;
 
 def NN_AddOp : NN_BinaryOp<"add", "sum", [{ scalar::add(b, loc, x[0], x[1]) }], [Commutative]>;
@@ -104,6 +112,13 @@ def NN_MinOp : NN_BinaryOp<"min", "minimum; NaN if either is", [{ scalar::min(b,
 def NN_AndOp : NN_BinaryIntegerOp<"and", "bitwise (for `i1`: logical) and", [{ ::mlir::arith::AndIOp::create(b, loc, x[0], x[1]) }]>;
 def NN_OrOp : NN_BinaryIntegerOp<"or", "bitwise (for `i1`: logical) or", [{ ::mlir::arith::OrIOp::create(b, loc, x[0], x[1]) }]>;
 def NN_XorOp : NN_BinaryIntegerOp<"xor", "bitwise (for `i1`: logical) exclusive or", [{ ::mlir::arith::XOrIOp::create(b, loc, x[0], x[1]) }]>;
+
+class NN_ShiftOp<string mnemonic, string text, code scalar> : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType]> {
+  let arguments = (ins NN_IntegerTensor:$lhs, NN_IntegerTensor:$rhs);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+}
+def NN_ShiftLeftOp : NN_ShiftOp<"shift_left", "bits moved up by rhs; 0 if that is the width or more", [{ scalar::shiftLeft(b, loc, x[0], x[1]) }]>;
+def NN_ShiftRightOp : NN_ShiftOp<"shift_right", "bits moved down by rhs, zeros coming in; 0 if that is the width or more", [{ scalar::shiftRight(b, loc, x[0], x[1]) }]>;
 
 def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "how two elements are compared", [
     I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
@@ -136,6 +151,21 @@ def NN_CastOp : NN_PointwiseOp<"cast", "conversion of the element type",
   }];
   let arguments = (ins NN_Tensor:$x, DefaultValuedAttr<BoolAttr, "true">:$saturate);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+}
+
+def NN_BitcastOp : NN_PointwiseOp<"bitcast", "the same bits as another element type",
+    [{ scalar::bitcast(b, loc, x[0], ::mlir::getElementTypeOrSelf(getType())) }]> {
+  let description = [{
+    Constraints:
+    * (C1) both element types have the same width.
+
+    ```mlir
+    %r = nn.bitcast %x : tensor<8xf32> -> tensor<8xi32>
+    ```
+  }];
+  let arguments = (ins NN_NumberTensor:$x);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 #endif // PARTITA_DIALECTS_NN_NNPOINTWISE_TD

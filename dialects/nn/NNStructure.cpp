@@ -88,6 +88,7 @@ static CostKind heavier(CostKind a, CostKind b) {
     case CostKind::dot:
     case CostKind::conv:
     case CostKind::attention:
+    case CostKind::recurrent:
       return 4;
     }
     llvm_unreachable("every kind is listed");

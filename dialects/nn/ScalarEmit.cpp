@@ -194,6 +194,35 @@ Value min(OpBuilder &b, Location loc, Value x, Value y, Type type) {
   return arith::MinSIOp::create(b, loc, x, y);
 }
 
+/// `shifted(y)`, or 0 where y, unsigned, is not below the width of x.
+static Value guardShift(OpBuilder &b, Location loc, Value x, Value y,
+                        llvm::function_ref<Value(Value)> shifted) {
+  Value zero = constantLike(b, loc, x, 0);
+  Value width = constantLike(b, loc, x, x.getType().getIntOrFloatBitWidth());
+  Value fits =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, y, width);
+  return select(b, loc, fits, shifted(select(b, loc, fits, y, zero)), zero);
+}
+
+Value shiftLeft(OpBuilder &b, Location loc, Value x, Value y) {
+  return guardShift(b, loc, x, y, [&](Value by) -> Value {
+    return arith::ShLIOp::create(b, loc, x, by);
+  });
+}
+
+Value shiftRight(OpBuilder &b, Location loc, Value x, Value y) {
+  return guardShift(b, loc, x, y, [&](Value by) -> Value {
+    return arith::ShRUIOp::create(b, loc, x, by);
+  });
+}
+
+Value bitcast(OpBuilder &b, Location loc, Value x, Type to) {
+  Type signless = getSignlessType(to);
+  if (x.getType() == signless)
+    return x;
+  return arith::BitcastOp::create(b, loc, signless, x);
+}
+
 static arith::CmpFPredicate floatPredicate(ComparePredicate predicate) {
   switch (predicate) {
   case ComparePredicate::eq:

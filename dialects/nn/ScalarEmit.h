@@ -50,6 +50,11 @@ Value rem(OpBuilder &b, Location loc, Value x, Value y, Type type);
 Value pow(OpBuilder &b, Location loc, Value x, Value y, Type type);
 Value max(OpBuilder &b, Location loc, Value x, Value y, Type type);
 Value min(OpBuilder &b, Location loc, Value x, Value y, Type type);
+/// Zeros come in; a shift by the width or more gives 0.
+Value shiftLeft(OpBuilder &b, Location loc, Value x, Value y);
+Value shiftRight(OpBuilder &b, Location loc, Value x, Value y);
+/// The bits of x as an element of type `to`.
+Value bitcast(OpBuilder &b, Location loc, Value x, Type to);
 Value compare(OpBuilder &b, Location loc, ComparePredicate predicate, Value x,
               Value y, Type type);
 

@@ -208,6 +208,90 @@ Attribute PostOpAttr::parse(AsmParser &parser, Type) {
 }
 
 //===----------------------------------------------------------------------===//
+// GateFunctionAttr, RecurrentAttr
+//===----------------------------------------------------------------------===//
+
+void GateFunctionAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyGateFunctionKind(getKind());
+  Fields fields(printer);
+  fields.add("alpha", getAlpha(), 0.0);
+  fields.add("beta", getBeta(), 0.0);
+  printer << '>';
+}
+
+Attribute GateFunctionAttr::parse(AsmParser &parser, Type) {
+  GateFunctionKind kind = GateFunctionKind::relu;
+  double alpha = 0, beta = 0;
+  if (parseKind<GateFunctionKind>(
+          parser, kind, "gate function",
+          [](StringRef text) { return symbolizeGateFunctionKind(text); }))
+    return {};
+  if (parseFields(parser, [&](StringRef key) -> std::optional<ParseResult> {
+        if (key == "alpha")
+          return parseDouble(parser, alpha);
+        if (key == "beta")
+          return parseDouble(parser, beta);
+        return std::nullopt;
+      }))
+    return {};
+  return get(parser.getContext(), kind, alpha, beta);
+}
+
+void RecurrentAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyCell(getCell());
+  Fields fields(printer);
+  fields.add("reversed", getReversed());
+  fields.add("coupled", getCoupled());
+  fields.add("clip", getClip(), 0.0);
+  fields.addAttrs("functions", getFunctions());
+  fields.add("lengths", Attribute(getLengths()));
+  fields.add("initial", Attribute(getInitial()));
+  fields.add("initial_cell", Attribute(getInitialCell()));
+  fields.add("peepholes", Attribute(getPeepholes()));
+  fields.add("hidden_bias", Attribute(getHiddenBias()));
+  printer << '>';
+}
+
+Attribute RecurrentAttr::parse(AsmParser &parser, Type) {
+  Cell cell = Cell::rnn;
+  SmallVector<int64_t> reversed;
+  bool coupled = false;
+  double clip = 0;
+  SmallVector<GateFunctionAttr> functions;
+  ViewAttr lengths, initial, initialCell, peepholes, hiddenBias;
+  if (parseKind<Cell>(parser, cell, "cell",
+                      [](StringRef text) { return symbolizeCell(text); }))
+    return {};
+  auto field = [&](StringRef key) -> std::optional<ParseResult> {
+    if (key == "reversed")
+      return parseInts(parser, reversed);
+    if (key == "coupled") {
+      coupled = succeeded(parser.parseOptionalKeyword("true"));
+      return coupled ? success() : parser.parseKeyword("false");
+    }
+    if (key == "clip")
+      return parseDouble(parser, clip);
+    if (key == "functions")
+      return parseAttrs(parser, functions);
+    if (key == "lengths")
+      return parser.parseAttribute(lengths);
+    if (key == "initial")
+      return parser.parseAttribute(initial);
+    if (key == "initial_cell")
+      return parser.parseAttribute(initialCell);
+    if (key == "peepholes")
+      return parser.parseAttribute(peepholes);
+    if (key == "hidden_bias")
+      return parser.parseAttribute(hiddenBias);
+    return std::nullopt;
+  };
+  if (parseFields(parser, field))
+    return {};
+  return get(parser.getContext(), cell, reversed, coupled, clip, functions,
+             lengths, initial, initialCell, peepholes, hiddenBias);
+}
+
+//===----------------------------------------------------------------------===//
 // CallAttr
 //===----------------------------------------------------------------------===//
 
@@ -227,6 +311,7 @@ void CallAttr::print(AsmPrinter &printer) const {
   fields.add("include_pad", getIncludePad());
   fields.add("scale", getScale(), 1.0);
   fields.addAttrs("post_ops", getPostOps());
+  fields.add("recurrent", Attribute(getRecurrent()));
   printer << '>';
 }
 
@@ -239,6 +324,7 @@ Attribute CallAttr::parse(AsmParser &parser, Type) {
   bool includePad = false;
   double scale = 1.0;
   SmallVector<PostOpAttr> postOps;
+  RecurrentAttr recurrent;
   if (parseKind<CallKind>(parser, kind, "library call", [](StringRef text) {
         return symbolizeCallKind(text);
       }))
@@ -272,11 +358,13 @@ Attribute CallAttr::parse(AsmParser &parser, Type) {
       return parseDouble(parser, scale);
     if (key == "post_ops")
       return parseAttrs(parser, postOps);
+    if (key == "recurrent")
+      return parser.parseAttribute(recurrent);
     return std::nullopt;
   };
   if (parseFields(parser, field))
     return {};
   return get(parser.getContext(), kind, operands, bias, maskMul, maskAdd,
              strides, dilations, padsLow, padsHigh, window, groups, includePad,
-             scale, postOps);
+             scale, postOps, recurrent);
 }

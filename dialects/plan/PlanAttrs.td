@@ -76,9 +76,66 @@ def Plan_PostOpAttr : Plan_Attr<"PostOp", "post_op"> {
   }];
 }
 
+def Plan_Cell : I32EnumAttr<"Cell", "what a recurrent layer computes in a step", [
+    I32EnumAttrCase<"rnn", 0>, I32EnumAttrCase<"gru", 1>, I32EnumAttrCase<"lstm", 2>]> {
+  let cppNamespace = "::partita::plan";
+}
+
+def Plan_GateFunctionKind : I32EnumAttr<"GateFunctionKind", "the function of a gate of a recurrent layer", [
+    I32EnumAttrCase<"relu", 0>, I32EnumAttrCase<"tanh", 1>, I32EnumAttrCase<"logistic", 2>,
+    I32EnumAttrCase<"affine", 3>, I32EnumAttrCase<"leaky_relu", 4>, I32EnumAttrCase<"thresholded_relu", 5>,
+    I32EnumAttrCase<"scaled_tanh", 6>, I32EnumAttrCase<"hard_sigmoid", 7>, I32EnumAttrCase<"elu", 8>,
+    I32EnumAttrCase<"softsign", 9>, I32EnumAttrCase<"softplus", 10>]> {
+  let cppNamespace = "::partita::plan";
+}
+
+def Plan_GateFunctionAttr : Plan_Attr<"GateFunction", "gate"> {
+  let summary = "the function of a gate, with its parameters";
+  let parameters = (ins EnumParameter<Plan_GateFunctionKind>:$kind,
+    APFloatParameter<"">:$alpha_float, APFloatParameter<"">:$beta_float);
+  let hasCustomAssemblyFormat = 1;
+  let builders = [AttrBuilder<(ins "GateFunctionKind":$kind, CArg<"double", "0.0">:$alpha, CArg<"double", "0.0">:$beta), [{
+    return $_get($_ctxt, kind, ::llvm::APFloat(alpha), ::llvm::APFloat(beta));
+  }]>];
+  let extraClassDeclaration = [{
+    double getAlpha() const { return getAlphaFloat().convertToDouble(); }
+    double getBeta() const { return getBetaFloat().convertToDouble(); }
+  }];
+}
+
+def Plan_RecurrentAttr : Plan_Attr<"Recurrent", "recurrent"> {
+  let summary = "what a call of kind recurrent has of its own; its parts are those of `Recurrent` in runtime/abi/plan.fbs";
+  let description = [{
+    ```mlir
+    #plan.recurrent<lstm, reversed = [0, 1], functions = [#plan.gate<logistic>, ...], initial = #plan.view<2 shape [2, 1, 8] strides [8, 8, 1]>>
+    ```
+  }];
+  let parameters = (ins EnumParameter<Plan_Cell>:$cell,
+    OptionalArrayRefParameter<"int64_t">:$reversed, DefaultValuedParameter<"bool", "false">:$coupled,
+    APFloatParameter<"">:$clip_float,
+    OptionalArrayRefParameter<"::partita::plan::GateFunctionAttr">:$functions,
+    OptionalParameter<"::partita::plan::ViewAttr">:$lengths, OptionalParameter<"::partita::plan::ViewAttr">:$initial,
+    OptionalParameter<"::partita::plan::ViewAttr">:$initial_cell, OptionalParameter<"::partita::plan::ViewAttr">:$peepholes,
+    OptionalParameter<"::partita::plan::ViewAttr">:$hidden_bias);
+  let hasCustomAssemblyFormat = 1;
+  let builders = [AttrBuilder<(ins "Cell":$cell, "::llvm::ArrayRef<int64_t>":$reversed, "bool":$coupled, "double":$clip,
+      "::llvm::ArrayRef<GateFunctionAttr>":$functions, "ViewAttr":$lengths, "ViewAttr":$initial,
+      "ViewAttr":$initial_cell, "ViewAttr":$peepholes, "ViewAttr":$hidden_bias), [{
+    return $_get($_ctxt, cell, reversed, coupled, ::llvm::APFloat(clip), functions, lengths, initial, initial_cell,
+                 peepholes, hidden_bias);
+  }]>];
+  let extraClassDeclaration = [{
+    double getClip() const { return getClipFloat().convertToDouble(); }
+    /// The optional views, null where one is absent.
+    ::llvm::SmallVector<ViewAttr, 5> getViews() const {
+      return {getLengths(), getInitial(), getInitialCell(), getPeepholes(), getHiddenBias()};
+    }
+  }];
+}
+
 def Plan_CallKind : I32EnumAttr<"CallKind", "what a library does whole", [
     I32EnumAttrCase<"dot", 0>, I32EnumAttrCase<"conv", 1>, I32EnumAttrCase<"pool_max", 2>,
-    I32EnumAttrCase<"pool_avg", 3>, I32EnumAttrCase<"attention", 4>]> {
+    I32EnumAttrCase<"pool_avg", 3>, I32EnumAttrCase<"attention", 4>, I32EnumAttrCase<"recurrent", 5>]> {
   let cppNamespace = "::partita::plan";
 }
 
@@ -102,16 +159,17 @@ def Plan_CallAttr : Plan_Attr<"Call", "call"> {
     OptionalArrayRefParameter<"int64_t">:$window,
     DefaultValuedParameter<"int64_t", "1">:$groups, DefaultValuedParameter<"bool", "false">:$include_pad,
     APFloatParameter<"">:$scale_float,
-    OptionalArrayRefParameter<"::partita::plan::PostOpAttr">:$post_ops);
+    OptionalArrayRefParameter<"::partita::plan::PostOpAttr">:$post_ops,
+    OptionalParameter<"::partita::plan::RecurrentAttr">:$recurrent);
   let hasCustomAssemblyFormat = 1;
   let builders = [AttrBuilder<(ins "CallKind":$kind, "::llvm::ArrayRef<ViewAttr>":$operands,
       "ViewAttr":$bias, "ViewAttr":$mask_mul, "ViewAttr":$mask_add,
       "::llvm::ArrayRef<int64_t>":$strides, "::llvm::ArrayRef<int64_t>":$dilations,
       "::llvm::ArrayRef<int64_t>":$pads_low, "::llvm::ArrayRef<int64_t>":$pads_high,
       "::llvm::ArrayRef<int64_t>":$window, "int64_t":$groups, "bool":$include_pad, "double":$scale,
-      "::llvm::ArrayRef<PostOpAttr>":$post_ops), [{
+      "::llvm::ArrayRef<PostOpAttr>":$post_ops, CArg<"RecurrentAttr", "{}">:$recurrent), [{
     return $_get($_ctxt, kind, operands, bias, mask_mul, mask_add, strides, dilations, pads_low,
-                 pads_high, window, groups, include_pad, ::llvm::APFloat(scale), post_ops);
+                 pads_high, window, groups, include_pad, ::llvm::APFloat(scale), post_ops, recurrent);
   }]>];
   let extraClassDeclaration = [{
     double getScale() const { return getScaleFloat().convertToDouble(); }

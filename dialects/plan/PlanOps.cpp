@@ -159,6 +159,10 @@ LogicalResult CallOp::verify() {
   for (PostOpAttr post : getCall().getPostOps())
     if (failed(check(post.getView())))
       return failure();
+  if (RecurrentAttr recurrent = getCall().getRecurrent())
+    for (ViewAttr view : recurrent.getViews())
+      if (failed(check(view)))
+        return failure();
   return success();
 }
 

@@ -71,4 +71,16 @@ int64_t attentionScoreRoom(int64_t rows, int64_t columns) {
                  kScratchAlignment);
 }
 
+int64_t recurrentStateRoom(int64_t batch, int64_t hidden) {
+  constexpr int64_t kAlignment = 64;
+  int64_t bytes = batch * hidden * static_cast<int64_t>(sizeof(float));
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+int64_t recurrentRoom(int64_t batch, int64_t hidden, int64_t sums) {
+  // The hidden state, the cell's, the hidden state after the reset.
+  return 3 * recurrentStateRoom(batch, hidden) +
+         recurrentStateRoom(batch, sums);
+}
+
 } // namespace partita::abi

@@ -38,6 +38,11 @@ int64_t attentionBlockRows(int64_t rows);
 /// kScratchAlignment.
 int64_t attentionScoreRoom(int64_t rows, int64_t columns);
 
+/// The states, [batch, hidden] of f32, and the gates' sums, [batch, sums], of a
+/// recurrent layer while it runs.
+int64_t recurrentStateRoom(int64_t batch, int64_t hidden);
+int64_t recurrentRoom(int64_t batch, int64_t hidden, int64_t sums);
+
 /// Between the scratch of two cores, so that they share no cache line or page.
 inline constexpr int64_t kScratchAlignment = 4096;
 

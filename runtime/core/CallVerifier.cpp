@@ -60,7 +60,11 @@ public:
 
     if (!attention && (call.mask_mul() || call.mask_add()))
       return "has a mask, which only attention has";
-    std::string error = attention                            ? attentionError()
+    if (call.recurrent() && call.kind() != abi::CallKind::recurrent)
+      return "has what only a recurrent layer has";
+    std::string error = call.kind() == abi::CallKind::recurrent
+                            ? recurrentError()
+                        : attention                          ? attentionError()
                         : pool                               ? poolError()
                         : call.kind() == abi::CallKind::conv ? convError()
                                                              : dotError();
@@ -257,6 +261,72 @@ private:
       if (mask)
         if (std::string error = broadcastError(mask, scores); !error.empty())
           return prefixed(name, error);
+    return "";
+  }
+
+  /// A view of exactly this shape, or none.
+  std::string exactError(const abi::View *view,
+                         const std::vector<int64_t> &shape, bool integers,
+                         const char *name) const {
+    if (!view)
+      return "";
+    if (std::string error = viewError(device, view); !error.empty())
+      return prefixed(name, error);
+    abi::DType wanted = integers ? abi::DType::i32 : abi::DType::f32;
+    if (device.slots()->Get(view->slot())->dtype() != wanted)
+      return prefixed(name, integers ? "is not i32" : "is not f32");
+    bool fits = rank(view) == static_cast<int64_t>(shape.size());
+    for (int64_t i = 0; fits && i < rank(view); ++i)
+      fits = extent(view, i) == shape[i];
+    return fits ? ""
+                : prefixed(name, "of shape " + shown(view->shape()) +
+                                     " does not fit");
+  }
+
+  std::string recurrentError() const {
+    const abi::View *x = operand(0), *weights = operand(1);
+    const abi::Recurrent *layer = call.recurrent();
+    if (!layer)
+      return "does not say which recurrent layer it is";
+    if (layer->cell() > abi::Cell::MAX)
+      return "is a recurrent layer of an unknown kind";
+    if (call.bias() || length(call.post_ops()))
+      return "has a bias or post-ops, which a recurrent layer has not";
+    bool gru = layer->cell() == abi::Cell::gru;
+    bool lstm = layer->cell() == abi::Cell::lstm;
+    int64_t gates = lstm ? 4 : gru ? 3 : 1;
+    if (rank(x) != 4 || rank(weights) != 3 || rank(result) != 4)
+      return mismatch();
+    int64_t steps = extent(x, 0), batch = extent(x, 1), count = extent(x, 2),
+            hidden = extent(weights, 2);
+    if (extent(weights, 0) != count || extent(weights, 1) != gates * hidden ||
+        extent(x, 3) != gates * hidden ||
+        extent(result, 0) != steps + (lstm ? 2 : 1) ||
+        extent(result, 1) != count || extent(result, 2) != batch ||
+        extent(result, 3) != hidden)
+      return mismatch();
+    int64_t functions = count * (lstm ? 3 : gru ? 2 : 1);
+    if (length(layer->reversed()) != count ||
+        length(layer->functions()) != functions)
+      return "has directions or functions that do not fit its weights";
+    for (const abi::GateFunction *function : *layer->functions())
+      if (function->kind() > abi::GateFunctionKind::MAX)
+        return "has a gate with an unknown function";
+    if ((layer->hidden_bias() && !gru) ||
+        ((layer->initial_cell() || layer->peepholes() || layer->coupled()) &&
+         !lstm))
+      return "has an operand that a layer of its kind has not";
+    std::vector<int64_t> state = {count, batch, hidden};
+    for (const std::string &error :
+         {exactError(layer->lengths(), {batch}, true, "lengths"),
+          exactError(layer->initial(), state, false, "initial"),
+          exactError(layer->initial_cell(), state, false, "initial_cell"),
+          exactError(layer->peepholes(), {count, 3 * hidden}, false,
+                     "peepholes"),
+          exactError(layer->hidden_bias(), {count, hidden}, false,
+                     "hidden_bias")})
+      if (!error.empty())
+        return error;
     return "";
   }
 

@@ -48,6 +48,11 @@ void forEachSlot(const abi::Instruction &instruction, Visit visit) {
   view(call->bias(), false);
   view(call->mask_mul(), false);
   view(call->mask_add(), false);
+  if (const abi::Recurrent *recurrent = call->recurrent())
+    for (const abi::View *used :
+         {recurrent->lengths(), recurrent->initial(), recurrent->initial_cell(),
+          recurrent->peepholes(), recurrent->hidden_bias()})
+      view(used, false);
   for (int64_t i = 0; i < length(call->post_ops()); ++i) {
     const abi::PostOp *post = call->post_ops()->Get(i);
     view(post->view(), false);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs node tests of the ONNX backend suite and holds the result against the list that is checked in.
+"""Runs the node tests of the ONNX backend suite and holds the results against the list that is checked in.
 
-    backend.py                      the cases of backend-cases.txt; exit status 1 if one that passed before does not, or the other way round
-    backend.py --all                every case of the suite; prints what passes, what does not, and why
-    backend.py --update             writes the list anew
+    backend.py                      every case of the suite; exit status 1 if one that passed before does not, or the other way round
+    backend.py --update             the same, and writes the list anew
     backend.py test_add test_relu   only these cases
 
-A line of backend-cases.txt is a case and `pass`, or a case and the reason why it does not. Inputs that must be known at compile time (a shape to
-reshape to, say) are bound with --constant, as the compiler's message asks; open shapes, lengths of sequences and optionals as the test data have them. Each case also runs cut into two stages.
+It prints what does not pass, and how many for which reason. A line of backend-cases.txt is a case and `pass`, or a case and why it does not. Inputs
+that must be known at compile time (a shape to reshape to, say) are bound with --constant, as the compiler's message asks; open shapes, lengths of
+sequences and optionals as the test data have them. Each case also runs cut into two stages. Kernels are compiled for this processor's level only.
 """
 
 import argparse
@@ -19,44 +19,64 @@ import re
 import sys
 import tempfile
 
-from harness import BIN, Failure, data_folder, input_names, input_ports, main, run
+from harness import BIN, Failure, data_folder, input_ports, main, run
 from vectors import binding_flags
 
 LIST = pathlib.Path(__file__).with_name("backend-cases.txt")
 TOLERANCE = ("--rtol", "1e-3", "--atol", "1e-5")
+LEVEL = "v3"  # set by check()
 
 
 def reason_of(text):
     """The first error of a tool's output, without what differs from case to case."""
+    unsupported = re.findall(r"^  (\S+)(?: \(no op of opset \d+\))?, \d+ nodes?:", text, re.M)
+    if unsupported:
+        return "ops that are not supported: " + ", ".join(unsupported)
     lines = [line for line in text.splitlines() if "error:" in line or "FAIL" in line]
     line = lines[0] if lines else (text.strip().splitlines() or ["no message"])[-1]
-    return re.sub(r"\S*/(test_\w+)/\S*", r"\1", line.strip())[:160]
+    line = re.sub(r"^partita-(compile|run): error: ", "", line.strip())
+    line = re.sub(r"node '[^']*': ", "", line)
+    line = re.sub(r"\bthe input '[^']*'", "an input", line)
+    return re.sub(r"\S*/(test_\w+)/\S*", r"\1", line)[:160]
 
 
-def compiled(case, model, artifact, devices):
-    """Compiles, binding the inputs that the compiler asks for; returns an error text or None."""
-    flags = binding_flags(input_ports(model), case / "test_data_set_0")
-    for _ in range(6):
-        status, text = run([BIN / "partita-compile", model, "-o", artifact, "--devices", devices, *flags], expect=None)
+def cpu_level():
+    """The highest level that the compiler has code for and this processor runs."""
+    flags = set(re.findall(r"\w+", pathlib.Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0]))
+    return "v4" if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= flags else "v3"
+
+
+def compiled(case, artifact, devices, flags):
+    """Compiles with `flags`, to which it adds what the compiler asks for; returns an error text or None."""
+    ports = None
+    for _ in range(8):
+        status, text = run([BIN / "partita-compile", case / "model.onnx", "-o", artifact, "--cpu-level", LEVEL, "--devices", devices, *flags], expect=None)
         if status == 0:
             return None
-        asked = [m for m in re.findall(r"--constant '?([^\s'=]+)=", text) if f"--constant={m}" not in "".join(flags)]
-        if status != 1 or not asked:
-            return f"exit status {status}: {text}" if status != 1 else text
-        names = input_names(model)
-        for name in dict.fromkeys(asked):
-            if name not in names:
-                return text
-            flags.append(f"--constant={name}={case}/test_data_set_0/input_{names.index(name)}.pb")
+        if status != 1:
+            return f"exit status {status}: {text}"
+        before = len(flags)
+        if ports is None:
+            ports = input_ports(case / "model.onnx")
+            if not flags:
+                flags += binding_flags(ports, case / "test_data_set_0")
+        names = [port["name"] for port in ports]
+        for name in dict.fromkeys(re.findall(r"--constant '?([^\s'=]+)=", text)):
+            flag = f"--constant={name}={case}/test_data_set_0/input_{names.index(name)}.pb" if name in names else None
+            if flag and flag not in flags:
+                flags.append(flag)
+        if len(flags) == before:
+            return text
     return text
 
 
 def outcome(case):
     """'pass' or why not."""
+    flags = []
     with tempfile.TemporaryDirectory() as work:
         for devices in (1, 2):
             artifact = pathlib.Path(work) / f"{devices}.partita"
-            text = compiled(case, case / "model.onnx", artifact, devices)
+            text = compiled(case, artifact, devices, flags)
             if text is not None:
                 return "does not compile: " + reason_of(text)
             for data in sorted(case.glob("test_data_set_*")):
@@ -72,14 +92,15 @@ def read_list():
 
 
 def check():
+    global LEVEL
+    LEVEL = cpu_level()
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", nargs="*")
-    parser.add_argument("--all", action="store_true")
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
     suite = data_folder() / "onnx-backend" / "node"
     listed = read_list() if LIST.exists() else {}
-    names = options.cases or (sorted(p.name for p in suite.iterdir()) if options.all else sorted(listed))
+    names = options.cases or sorted(p.name for p in suite.iterdir())
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = dict(zip(names, pool.map(lambda name: outcome(suite / name), names)))
     passed = [name for name, result in results.items() if result == "pass"]
@@ -88,14 +109,14 @@ def check():
         if result != "pass":
             print(f"{name}: {result}")
     print(f"{len(passed)} of {len(results)} cases pass, each on one device and cut into two stages")
-    for reason, count in reasons.most_common(20):
+    for reason, count in sorted(reasons.items(), key=lambda row: (-row[1], row[0])):
         print(f"{count:5} {reason}")
     if options.update:
         kept = {**listed, **results}
         head = "# Node tests of the ONNX backend suite: a case and `pass`, or why not. Written by backend.py --update.\n"
         LIST.write_text(head + "".join(f"{name} {kept[name]}\n" for name in sorted(kept)))
         return
-    changed = [n for n, r in results.items() if n in listed and (r == "pass") != (listed[n] == "pass")]
+    changed = [n for n, r in results.items() if (r == "pass") != (listed.get(n) == "pass")]
     if changed:
         raise Failure(f"{len(changed)} cases are not as the list says (a case that passes now: run --update): " + " ".join(changed))
 

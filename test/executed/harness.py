@@ -62,18 +62,20 @@ def input_names(model):
     return [port["name"] for port in input_ports(model)]
 
 
-def write_npy(path, shape, kind="f4", seed=0, high=2):
-    """A seeded .npy file: floats in [-1, 1), or integers in [0, high)."""
+def write_npy(path, shape, kind="f4", seed=0, high=None, low=None):
+    """A seeded .npy file: floats in [low, high), [-1, 1) by default, or integers in [low, high), [0, 2) by default."""
     count = 1
     for size in shape:
         count *= size
-    generator = random.Random(seed)
-    noise = generator.randbytes(count)
+    noise = random.Random(seed).randbytes(count)
     if kind == "f4":
-        values = array.array("f", [b / 128 - 1 for b in noise])
+        low, high = -1.0 if low is None else low, 1.0 if high is None else high
+        values = array.array("f", [low + b / 256 * (high - low) for b in noise])
     else:
-        values = array.array({"i8": "q", "i4": "i"}[kind], [b % high for b in noise])
-    header = f"{{'descr': '<{kind}', 'fortran_order': False, 'shape': ({''.join(f'{s}, ' for s in shape)}), }}"
+        low, high = low or 0, 2 if high is None else high
+        values = array.array({"i8": "q", "i4": "i", "u1": "B"}[kind], [low + b % max(high - low, 1) for b in noise])
+    order = "|" if kind == "u1" else "<"
+    header = f"{{'descr': '{order}{kind}', 'fortran_order': False, 'shape': ({''.join(f'{s}, ' for s in shape)}), }}"
     header += " " * (63 - (10 + len(header)) % 64) + "\n"
     with open(path, "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + values.tobytes())

@@ -315,10 +315,12 @@ void CpuDevice::releaseUnread() {
     for (int64_t k = 0; k < length(unit.instructions()); ++k) {
       const abi::Instruction &instruction = *unit.instructions()->Get(k);
       const abi::LibraryCall *call = instruction.work_as_LibraryCall();
-      const abi::View *packable = call && (call->kind() == abi::CallKind::dot ||
-                                           call->kind() == abi::CallKind::conv)
-                                      ? call->operands()->Get(1)
-                                      : nullptr;
+      const abi::View *packable =
+          call && (call->kind() == abi::CallKind::dot ||
+                   call->kind() == abi::CallKind::conv ||
+                   call->kind() == abi::CallKind::recurrent)
+              ? call->operands()->Get(1)
+              : nullptr;
       forEachSlot(instruction, [&](const SlotUse &use) {
         if (!packable || use.view != packable ||
             (constant(use.slot) &&

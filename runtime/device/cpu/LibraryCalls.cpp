@@ -24,6 +24,15 @@ resolveCall(const abi::LibraryCall &call,
   optional(call.bias(), resolved.has_bias, resolved.bias);
   optional(call.mask_mul(), resolved.has_mask_mul, resolved.mask_mul);
   optional(call.mask_add(), resolved.has_mask_add, resolved.mask_add);
+  if (const abi::Recurrent *layer = call.recurrent())
+    for (auto [view, to] :
+         {std::pair(layer->lengths(), &resolved.lengths),
+          std::pair(layer->initial(), &resolved.initial),
+          std::pair(layer->initial_cell(), &resolved.initial_cell),
+          std::pair(layer->peepholes(), &resolved.peepholes),
+          std::pair(layer->hidden_bias(), &resolved.hidden_bias)})
+      if (view)
+        *to = resolve(*view);
   if (call.post_ops())
     for (const abi::PostOp *post : *call.post_ops()) {
       PostOperation operation;
@@ -52,6 +61,8 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
     return preparePool(std::move(call), context);
   case abi::CallKind::attention:
     return prepareAttention(std::move(call), context, team, pack);
+  case abi::CallKind::recurrent:
+    return prepareRecurrent(std::move(call), context, pack);
   }
   return Status::error("a library call of an unknown kind");
 }

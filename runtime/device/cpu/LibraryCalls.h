@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace partita::runtime {
 
@@ -34,6 +35,8 @@ struct ResolvedCall {
   std::vector<PostOperation> post_ops;
   bool has_bias = false, has_mask_mul = false, has_mask_add = false;
   Operand bias, mask_mul, mask_add;
+  // Of a recurrent layer; the elements of `lengths` are i32.
+  std::optional<Operand> lengths, initial, initial_cell, peepholes, hidden_bias;
 
   Operand &result() { return operands.back(); }
 };
@@ -60,6 +63,9 @@ Expected<std::unique_ptr<Task>> prepareAttention(ResolvedCall call,
                                                  OnednnContext &context,
                                                  const ThreadTeam &team,
                                                  bool ready);
+/// `pack` as for `prepareDot`.
+Expected<std::unique_ptr<Task>>
+prepareRecurrent(ResolvedCall call, OnednnContext &context, bool pack);
 
 } // namespace partita::runtime
 

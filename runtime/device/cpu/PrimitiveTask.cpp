@@ -269,6 +269,18 @@ Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
   return std::unique_ptr<Task>(std::move(*task));
 }
 
+/// oneDNN 2.6 gives a second function of one kind the parameters of the first:
+/// how many post-ops come before such a one.
+size_t countFusable(const std::vector<PostOperation> &post_ops) {
+  for (size_t i = 0; i < post_ops.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (!isBinary(post_ops[i].kind) && post_ops[i].kind == post_ops[j].kind &&
+          (post_ops[i].alpha != post_ops[j].alpha ||
+           post_ops[i].beta != post_ops[j].beta))
+        return i;
+  return post_ops.size();
+}
+
 } // namespace
 
 Expected<std::unique_ptr<Task>>
@@ -276,28 +288,36 @@ fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
             const Operand &result, const DescribeOperand &describe,
             const MakeFused &make) {
   bool slow = false;
-  auto all = make(post_ops, slow);
-  if (all && !slow)
-    return all;
-  for (size_t count = post_ops.size(); count-- > 0;) {
-    // What the destination held before the call is gone after it.
-    if (post_ops[count].kind == Kind::sum)
-      break;
-    std::vector<PostOperation> fused(post_ops.begin(),
-                                     post_ops.begin() + count);
-    auto first = make(fused, slow);
-    if (!first || slow)
-      continue;
-    auto sequence = std::make_unique<TaskSequence>();
-    sequence->tasks.push_back(std::move(*first));
-    for (size_t i = count; i < post_ops.size(); ++i) {
-      auto next = makeAlone(context, post_ops[i], result, describe);
-      if (!next)
-        return all;
-      sequence->tasks.push_back(std::move(*next));
-    }
-    return std::unique_ptr<Task>(std::move(sequence));
+  const size_t most = countFusable(post_ops);
+  const bool fits = most == post_ops.size();
+  Expected<std::unique_ptr<Task>> all =
+      Status::error("oneDNN takes none of the post-ops");
+  if (fits) {
+    all = make(post_ops, slow);
+    if (all && !slow)
+      return all;
   }
+  // Reference code is better than post-ops that cannot be fused.
+  for (bool mayBeSlow : {false, true})
+    for (size_t count = most + !fits; count-- > 0 && !(fits && mayBeSlow);) {
+      // What the destination held before the call is gone after it.
+      if (post_ops[count].kind == Kind::sum)
+        break;
+      std::vector<PostOperation> fused(post_ops.begin(),
+                                       post_ops.begin() + count);
+      auto first = make(fused, slow);
+      if (!first || (slow && !mayBeSlow))
+        continue;
+      auto sequence = std::make_unique<TaskSequence>();
+      sequence->tasks.push_back(std::move(*first));
+      for (size_t i = count; i < post_ops.size(); ++i) {
+        auto next = makeAlone(context, post_ops[i], result, describe);
+        if (!next)
+          return all;
+        sequence->tasks.push_back(std::move(*next));
+      }
+      return std::unique_ptr<Task>(std::move(sequence));
+    }
   return all;
 }
 

@@ -18,6 +18,22 @@ func.func @pointwise(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>, %i: tensor<2x3xi6
   %3 = nn.sign %x : tensor<2x3xf32>
   // CHECK: nn.not %{{.*}} : tensor<2x3xi1>
   %4 = nn.not %p : tensor<2x3xi1>
+  // CHECK: nn.acos 
+  %acos = nn.acos %x : tensor<2x3xf32>
+  // CHECK: nn.acosh 
+  %acosh = nn.acosh %x : tensor<2x3xf32>
+  // CHECK: nn.asin 
+  %asin = nn.asin %x : tensor<2x3xf32>
+  // CHECK: nn.asinh 
+  %asinh = nn.asinh %x : tensor<2x3xf32>
+  // CHECK: nn.atanh 
+  %atanh = nn.atanh %x : tensor<2x3xf32>
+  // CHECK: nn.cosh 
+  %cosh = nn.cosh %x : tensor<2x3xf32>
+  // CHECK: nn.sinh 
+  %sinh = nn.sinh %x : tensor<2x3xf32>
+  // CHECK: nn.tan 
+  %tan = nn.tan %x : tensor<2x3xf32>
   // CHECK: nn.atan
   %atan = nn.atan %x : tensor<2x3xf32>
   // CHECK: nn.ceil
@@ -68,6 +84,12 @@ func.func @pointwise(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>, %i: tensor<2x3xi6
   %27 = nn.or %i, %i : tensor<2x3xi64>
   // CHECK: nn.xor
   %28 = nn.xor %i, %i : tensor<2x3xi64>
+  // CHECK: nn.shift_left
+  %left = nn.shift_left %i, %i : tensor<2x3xi64>
+  // CHECK: nn.shift_right
+  %right = nn.shift_right %i, %i : tensor<2x3xi64>
+  // CHECK: nn.bitcast %{{.*}} : tensor<2x3xf32> -> tensor<2x3xi32>
+  %bits = nn.bitcast %x : tensor<2x3xf32> -> tensor<2x3xi32>
   // CHECK: nn.compare le %{{.*}}, %{{.*}} : tensor<2x3xf32> -> tensor<2x3xi1>
   %29 = nn.compare le %x, %y : tensor<2x3xf32> -> tensor<2x3xi1>
   // CHECK: nn.select %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x3xi1>, tensor<2x3xf32>
@@ -136,6 +158,23 @@ func.func @contraction(%x: tensor<1x3x8x8xf32>, %q: tensor<1x2x8x64xf32>, %m: te
   // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask_mul %{{.*}} : tensor<1x1x1x8xf32> mask_add %{{.*}} : tensor<1x1x1x8xf32> scale 1.000000e+00
   %3 = nn.attention %q, %q, %q mask_mul %m : tensor<1x1x1x8xf32> mask_add %m : tensor<1x1x1x8xf32> scale 1.0
     : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x64xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @recurrent
+func.func @recurrent(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>, %l: tensor<2xi32>, %h: tensor<1x2x4xf32>,
+    %gx: tensor<7x2x1x6xf32>, %gw: tensor<1x6x2xf32>, %gb: tensor<1x2xf32>,
+    %lx: tensor<7x2x1x8xf32>, %lw: tensor<1x8x2xf32>, %c: tensor<1x2x2xf32>, %p: tensor<1x6xf32>) {
+  // CHECK: nn.recurrent rnn %{{.*}}, %{{.*}} lengths %{{.*}} : tensor<2xi32> initial %{{.*}} : tensor<1x2x4xf32> reversed [true] functions [#nn.gate<scaled_tanh 1.500000e+00, 5.000000e-01>] : tensor<7x2x1x4xf32>, tensor<1x4x4xf32> -> tensor<8x1x2x4xf32>
+  %0 = nn.recurrent rnn %x, %w lengths %l : tensor<2xi32> initial %h : tensor<1x2x4xf32> reversed [true] functions [#nn.gate<scaled_tanh 1.5, 0.5>]
+    : tensor<7x2x1x4xf32>, tensor<1x4x4xf32> -> tensor<8x1x2x4xf32>
+  // CHECK: nn.recurrent gru %{{.*}}, %{{.*}} reset_after %{{.*}} : tensor<1x2xf32> reversed [false] functions [#nn.gate<logistic>, #nn.gate<tanh>] {clip = 2.000000e+00 : f64}
+  %1 = nn.recurrent gru %gx, %gw reset_after %gb : tensor<1x2xf32> reversed [false] functions [#nn.gate<logistic>, #nn.gate<tanh>] {clip = 2.0 : f64}
+    : tensor<7x2x1x6xf32>, tensor<1x6x2xf32> -> tensor<8x1x2x2xf32>
+  // CHECK: nn.recurrent lstm %{{.*}}, %{{.*}} initial_cell %{{.*}} : tensor<1x2x2xf32> peepholes %{{.*}} : tensor<1x6xf32> reversed [false] functions [#nn.gate<logistic>, #nn.gate<tanh>, #nn.gate<tanh>] coupled
+  %2 = nn.recurrent lstm %lx, %lw initial_cell %c : tensor<1x2x2xf32> peepholes %p : tensor<1x6xf32> reversed [false]
+    functions [#nn.gate<logistic>, #nn.gate<tanh>, #nn.gate<tanh>] coupled
+    : tensor<7x2x1x8xf32>, tensor<1x8x2xf32> -> tensor<9x1x2x2xf32>
   return
 }
 

@@ -15,6 +15,12 @@ module attributes {
     dilations = [1, 1], pads_low = [0, 1], pads_high = [1, 0], window = [3, 3], include_pad = true>,
   // CHECK-DAG: test.scale = #plan.call<attention, mask_add = #plan.view<3 shape [1] strides [1]>, groups = 2, scale = 1.250000e-01>
   test.scale = #plan.call<attention, mask_add = #plan.view<3 shape [1] strides [1]>, groups = 2, scale = 0.125>,
+  // CHECK-DAG: test.layer = #plan.call<recurrent, recurrent = #plan.recurrent<lstm, reversed = [0, 1], coupled = true, clip = 2.000000e+00, functions = [#plan.gate<logistic>, #plan.gate<scaled_tanh, alpha = 1.500000e+00, beta = 5.000000e-01>], lengths = #plan.view<2 shape [3] strides [1]>, initial = #plan.view<3 shape [1] strides [1]>, initial_cell = #plan.view<4 shape [1] strides [1]>, peepholes = #plan.view<5 shape [1] strides [1]>, hidden_bias = #plan.view<6 shape [1] strides [1]>>>
+  test.layer = #plan.call<recurrent, recurrent = #plan.recurrent<lstm, reversed = [0, 1], coupled = true, clip = 2.0,
+    functions = [#plan.gate<logistic>, #plan.gate<scaled_tanh, alpha = 1.5, beta = 0.5>],
+    lengths = #plan.view<2 shape [3] strides [1]>, initial = #plan.view<3 shape [1] strides [1]>,
+    initial_cell = #plan.view<4 shape [1] strides [1]>, peepholes = #plan.view<5 shape [1] strides [1]>,
+    hidden_bias = #plan.view<6 shape [1] strides [1]>>>,
   // A number that has no short decimal form comes back bit for bit.
   // CHECK-DAG: test.exact = #plan.post_op<linear, alpha = 0x7FF0000000000000, beta = 1.000000e-01>
   test.exact = #plan.post_op<linear, alpha = 0x7FF0000000000000, beta = 0.1>

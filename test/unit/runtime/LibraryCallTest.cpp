@@ -167,6 +167,21 @@ TEST(Dot, EveryPostOp) {
   }
 }
 
+TEST(Dot, PostOpsOfOneKind) {
+  using Kind = abi::PostOpKind;
+  CallCase call;
+  call.operands = {Tensor::random({6, 24}, 1),
+                   Tensor::random({24, 40}, 2).asWeight()};
+  call.result = Tensor::random({6, 40}, 3);
+  call.spec.post_ops = {postOp(Kind::linear, 0.5), postOp(Kind::tanh),
+                        postOp(Kind::linear, 4, 1), postOp(Kind::clip, 0, 3),
+                        postOp(Kind::linear, 2)};
+  expectCall(call, [&](const Shape &i) {
+    double x = std::tanh(0.5 * dotAt(call.operands[0], call.operands[1], i));
+    return 2 * std::min(std::max(4 * x + 1, 0.0), 3.0);
+  });
+}
+
 TEST(Dot, EveryBinaryPostOp) {
   using Kind = abi::PostOpKind;
   for (Kind kind :

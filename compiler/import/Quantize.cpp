@@ -1,0 +1,229 @@
+//===- Quantize.cpp - Numbers as integers with a scale --------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/Contraction.h"
+#include "compiler/import/IndexMath.h"
+#include "compiler/import/OpTable.h"
+#include "compiler/import/TensorData.h"
+
+#include <cmath>
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+namespace {
+
+/// A scale or zero point in the shape of the tensor: one for all, one for each
+/// place of the axis, or one for each block along it.
+Value spreadParameter(NodeImport &n, Value parameter, ArrayRef<int64_t> shape,
+                      StringRef what) {
+  if (!parameter)
+    return {};
+  RankedTensorType type = n.typeOf(parameter);
+  int64_t rank = shape.size(), block = n.intAttr("block_size", 0);
+  if (type.getNumElements() == 1 && block == 0)
+    return n.broadcastTo(n.reshape(parameter, {}), shape);
+  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 1), rank);
+  if (failed(axis))
+    return {};
+  if (block == 0) {
+    if (type.getRank() == 1 && type.getDimSize(0) == shape[*axis])
+      return n.broadcastDims(parameter, {*axis}, shape);
+  } else if (block > 0 && type.getRank() == rank) {
+    Shape expected(shape), wide(shape), dims, limits(shape);
+    expected[*axis] = divideCeil(shape[*axis], block);
+    if (type.getShape() == ArrayRef(expected)) {
+      wide[*axis] = expected[*axis];
+      wide.insert(wide.begin() + *axis + 1, block);
+      for (int64_t i = 0; i < rank; ++i)
+        dims.push_back(i <= *axis ? i : i + 1);
+      Shape whole(shape);
+      whole[*axis] = expected[*axis] * block;
+      return n.slice(n.reshape(n.broadcastDims(parameter, dims, wide), whole),
+                     Shape(rank, 0), limits, Shape(rank, 1));
+    }
+  }
+  (void)n.error(what + " does not fit the tensor, its axis and block_size");
+  return {};
+}
+
+/// The least and greatest number of an integer type.
+std::pair<double, double> getRange(IntegerType type) {
+  unsigned width = type.getWidth();
+  if (type.isUnsigned())
+    return {0, std::ldexp(1.0, width) - 1};
+  return {-std::ldexp(1.0, width - 1), std::ldexp(1.0, width - 1) - 1};
+}
+
+/// x, a float of at least 32 bits, rounded, moved by the zero point (null: 0)
+/// and kept in the range of `element`.
+Value quantize(NodeImport &n, Value x, Value zero, Type element) {
+  auto integer = dyn_cast<IntegerType>(element);
+  if (!integer)
+    return n.cast(zero ? n.binary<nn::AddOp>(x, zero) : x, element,
+                  n.intAttr("saturate", 1) != 0);
+  x = n.unary<nn::RoundEvenOp>(x);
+  if (zero)
+    x = n.binary<nn::AddOp>(x, zero);
+  auto [low, high] = getRange(integer);
+  return n.cast(clampTo(n, x, low, high), element);
+}
+
+Type getWide(NodeImport &n, Type element) {
+  return element.isF64() ? element : n.b.getF32Type();
+}
+
+LogicalResult importQuantizeLinear(NodeImport &n) {
+  Value x = n.input(0), scale = n.input(1), zero = n.input(2);
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  Type element = IntegerType::get(n.b.getContext(), 8, IntegerType::Unsigned);
+  if (zero)
+    element = n.elementOf(zero);
+  else if (int64_t given = n.intAttr("output_dtype", 0))
+    element = getElementType(n.b.getContext(), given);
+  if (!element)
+    return n.error(
+        "the attribute output_dtype names no type that is supported");
+  // The quotient has the precision of the scale, unless another is asked for.
+  Type precision = n.elementOf(scale);
+  if (int64_t given = n.intAttr("precision", 0))
+    precision = getElementType(n.b.getContext(), given);
+  if (!isa_and_present<FloatType>(precision) ||
+      precision.getIntOrFloatBitWidth() < 16)
+    precision = n.b.getF32Type();
+  Value divisor =
+      n.cast(spreadParameter(n, scale, shape, "y_scale"), precision);
+  Value quotient = n.binary<nn::DivOp>(n.cast(x, precision), divisor);
+  Type wide = getWide(n, precision);
+  if (zero) {
+    zero = n.cast(spreadParameter(n, zero, shape, "y_zero_point"), wide);
+    if (!zero)
+      return failure();
+  }
+  return n.result(0, quantize(n, n.cast(quotient, wide), zero, element));
+}
+
+LogicalResult importDequantizeLinear(NodeImport &n) {
+  Value x = n.input(0), scale = n.input(1), zero = n.input(2);
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  Type element = n.elementOf(scale);
+  if (int64_t given = n.intAttr("output_dtype", 0))
+    element = getElementType(n.b.getContext(), given);
+  if (!isa_and_present<FloatType>(element))
+    return n.error("the attribute output_dtype names no floating-point type");
+  Type wide = getWide(n, n.elementOf(scale));
+  // Differences of integers are exact.
+  if (zero && isa<IntegerType>(n.elementOf(x))) {
+    Type exact = n.b.getI32Type();
+    x = n.binary<nn::SubOp>(
+        n.cast(x, exact),
+        n.cast(spreadParameter(n, zero, shape, "x_zero_point"), exact));
+  }
+  Value factor = n.cast(spreadParameter(n, scale, shape, "x_scale"), wide);
+  return n.result(
+      0, n.cast(n.binary<nn::MulOp>(n.cast(x, wide), factor), element));
+}
+
+/// x - zero point as i32; the zero point is a scalar or, if `dim` is not
+/// negative, may have one element for each place of that dimension.
+Value subtractZero(NodeImport &n, Value x, Value zero, int64_t dim) {
+  Type exact = n.b.getI32Type();
+  if (!zero)
+    return n.cast(x, exact);
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  zero = n.cast(zero, exact);
+  if (n.typeOf(zero).getNumElements() == 1)
+    zero = n.broadcastTo(n.reshape(zero, {}), shape);
+  else if (n.typeOf(zero).getRank() == 1 && dim >= 0)
+    zero = n.broadcastDims(zero, {dim}, shape);
+  else
+    zero = n.broadcastTo(zero, shape);
+  return n.binary<nn::SubOp>(n.cast(x, exact), zero);
+}
+
+int64_t rowDim(NodeImport &n, Value x) {
+  return std::max<int64_t>(n.typeOf(x).getRank() - 2, 0);
+}
+int64_t columnDim(NodeImport &n, Value x) { return n.typeOf(x).getRank() - 1; }
+
+LogicalResult importMatMulInteger(NodeImport &n) {
+  Value x = n.input(0), y = n.input(1);
+  return n.result(0,
+                  makeMatMul(n, subtractZero(n, x, n.input(2), rowDim(n, x)),
+                             subtractZero(n, y, n.input(3), columnDim(n, y))));
+}
+
+LogicalResult importConvInteger(NodeImport &n) {
+  Value x = n.input(0), weights = n.input(1);
+  return n.result(0, makeConv(n, subtractZero(n, x, n.input(2), -1),
+                              subtractZero(n, weights, n.input(3), 0)));
+}
+
+/// A scale in the shape of the product: a scalar, or by place of a dimension.
+Value scaleOf(NodeImport &n, Value scale, ArrayRef<int64_t> shape,
+              int64_t dim) {
+  scale = n.cast(scale, n.b.getF32Type());
+  if (!scale)
+    return {};
+  if (n.typeOf(scale).getNumElements() == 1)
+    return n.broadcastTo(n.reshape(scale, {}), shape);
+  if (n.typeOf(scale).getRank() == 1)
+    return n.broadcastDims(scale, {dim}, shape);
+  return n.broadcastTo(scale, shape);
+}
+
+/// An i32 product as a quantised tensor: the scales of both operands and of the
+/// result, and the result's zero point, are inputs 1, 4, 6, 7.
+LogicalResult requantize(NodeImport &n, Value product, int64_t xDim,
+                         int64_t yDim) {
+  if (!product)
+    return failure();
+  ArrayRef<int64_t> shape = n.shapeOf(product);
+  Value factor = n.binary<nn::DivOp>(
+      n.binary<nn::MulOp>(scaleOf(n, n.input(1), shape, xDim),
+                          scaleOf(n, n.input(4), shape, yDim)),
+      scaleOf(n, n.input(6), shape, xDim));
+  Value zero = scaleOf(n, n.input(7), shape, xDim);
+  Value scaled = n.binary<nn::MulOp>(n.cast(product, n.b.getF32Type()), factor);
+  if (!scaled || !zero)
+    return failure();
+  return n.result(0, quantize(n, scaled, zero, n.elementOf(n.input(7))));
+}
+
+LogicalResult importQLinearMatMul(NodeImport &n) {
+  Value x = n.input(0), y = n.input(3);
+  Value product = makeMatMul(n, subtractZero(n, x, n.input(2), rowDim(n, x)),
+                             subtractZero(n, y, n.input(5), columnDim(n, y)));
+  if (!product)
+    return failure();
+  return requantize(n, product, rowDim(n, product), columnDim(n, product));
+}
+
+LogicalResult importQLinearConv(NodeImport &n) {
+  Value product = makeConv(n, subtractZero(n, n.input(0), n.input(2), -1),
+                           subtractZero(n, n.input(3), n.input(5), 0));
+  if (Value bias = n.input(8); bias && product)
+    product = n.binary<nn::AddOp>(
+        product, n.broadcastDims(bias, {1}, n.shapeOf(product)));
+  return requantize(n, product, 1, 1);
+}
+
+const OpRow rows[] = {
+    {"ConvInteger", 10, 10, importConvInteger},
+    {"DequantizeLinear", 10, 28, importDequantizeLinear},
+    {"MatMulInteger", 10, 10, importMatMulInteger},
+    {"QLinearConv", 10, 10, importQLinearConv},
+    {"QLinearMatMul", 10, 21, importQLinearMatMul},
+    {"QuantizeLinear", 10, 28, importQuantizeLinear},
+};
+
+} // namespace
+
+ArrayRef<OpRow> getQuantizeOps() { return rows; }
+
+} // namespace partita::import

@@ -1,0 +1,151 @@
+//===- Ranking.cpp - Where the largest elements are -----------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/IndexMath.h"
+#include "compiler/import/OpTable.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+namespace {
+
+/// Where along a dimension the largest or smallest element is, the first or
+/// last of several; the dimension stays, of size 1. Where a NaN is, the first
+/// or last place.
+Value makeArg(NodeImport &n, Value x, int64_t dim, bool largest, bool last) {
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  Value best =
+      n.reduce(largest ? nn::ReduceKind::max : nn::ReduceKind::min, x, {dim},
+               /*keep=*/true);
+  if (!best)
+    return {};
+  Value isWorse =
+      n.compare(largest ? nn::ComparePredicate::lt : nn::ComparePredicate::gt,
+                x, n.broadcastTo(best, shape));
+  Value place = makeIota(n, shape, dim);
+  double none = last ? -1 : static_cast<double>(shape[dim]);
+  return n.reduce(last ? nn::ReduceKind::max : nn::ReduceKind::min,
+                  n.select(isWorse, n.splat(none, place), place), {dim},
+                  /*keep=*/true);
+}
+
+template <bool largest> LogicalResult importArg(NodeImport &n) {
+  Value x = n.input(0);
+  FailureOr<int64_t> dim = n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank());
+  if (failed(dim))
+    return failure();
+  Shape shape(n.shapeOf(x));
+  if (shape[*dim] == 0)
+    return n.error("there is nothing to choose from along axis " + Twine(*dim));
+  bool last = n.intAttr("select_last_index", 0) != 0;
+  Value result = makeArg(n, x, *dim, largest, last);
+  if (n.intAttr("keepdims", 1) == 0) {
+    shape.erase(shape.begin() + *dim);
+    result = n.reshape(result, shape);
+  }
+  return n.result(0, result);
+}
+
+/// 1 for the first largest element along the axis, 0 elsewhere. Before opset 13
+/// the tensor was seen as a matrix whose rows begin at the axis.
+LogicalResult importHardmax(NodeImport &n) {
+  Value x = n.input(0);
+  Shape shape(n.shapeOf(x));
+  FailureOr<int64_t> axis =
+      n.axis(n.intAttr("axis", n.opset < 13 ? 1 : -1), shape.size());
+  if (failed(axis))
+    return failure();
+  int64_t dim = *axis;
+  if (n.opset < 13) {
+    x = n.reshape(x, {product(ArrayRef(shape).take_front(dim)),
+                      product(ArrayRef(shape).drop_front(dim))});
+    dim = 1;
+  }
+  if (n.shapeOf(x)[dim] == 0)
+    return n.result(0, n.input(0));
+  Value arg = makeArg(n, x, dim, /*largest=*/true, /*last=*/false);
+  if (!arg)
+    return failure();
+  Value isArg =
+      n.compare(nn::ComparePredicate::eq, makeIota(n, n.shapeOf(x), dim),
+                n.broadcastTo(arg, n.shapeOf(x)));
+  return n.result(
+      0, n.reshape(n.select(isArg, n.splat(1, x), n.splat(0, x)), shape));
+}
+
+/// An element's rank is the number of those before it in the order asked for;
+/// equal ones stand in the order of the tensor. All pairs are compared, within
+/// one loop, so that nothing of that size is put in memory.
+LogicalResult importTopK(NodeImport &n) {
+  Value x = n.input(0);
+  int64_t rank = n.typeOf(x).getRank();
+  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", -1), rank);
+  if (failed(axis))
+    return failure();
+  FailureOr<Shape> k = n.opset < 10 ? FailureOr<Shape>(Shape{n.intAttr("k", 0)})
+                                    : n.constantInts(1, "K");
+  if (failed(k))
+    return failure();
+  int64_t size = n.shapeOf(x)[*axis];
+  if (k->size() != 1 || k->front() < 0 || k->front() > size)
+    return n.error("K must be a number from 0 to the size of the axis, " +
+                   Twine(size));
+  int64_t count = k->front();
+  bool largest = n.intAttr("largest", 1) != 0;
+
+  // Rows of [.., j, i]: whether element i comes before element j.
+  Value row = n.transpose(x, toLast(rank, *axis));
+  Shape kept(n.shapeOf(row)), pairs(kept);
+  pairs.push_back(size);
+  Shape alongJ = to_vector(seq<int64_t>(0, rank)), alongI(alongJ);
+  alongI.back() = rank;
+  Value j = n.broadcastDims(row, alongJ, pairs);
+  Value i = n.broadcastDims(row, alongI, pairs);
+  Value isBefore = n.compare(
+      largest ? nn::ComparePredicate::gt : nn::ComparePredicate::lt, i, j);
+  Value isEarlier =
+      n.compare(nn::ComparePredicate::lt, makeIota(n, pairs, rank),
+                makeIota(n, pairs, rank - 1));
+  Value isEqual = n.compare(nn::ComparePredicate::eq, i, j);
+  Value precedes =
+      n.binary<nn::OrOp>(isBefore, n.binary<nn::AndOp>(isEqual, isEarlier));
+  Value ranks = n.reduce(nn::ReduceKind::sum,
+                         n.cast(precedes, n.b.getI64Type()), {rank}, false);
+
+  // The one element of each rank.
+  Shape places(kept);
+  places.back() = count;
+  places.push_back(size);
+  ranks = n.broadcastDims(ranks, alongI, places);
+  Value isThere =
+      n.compare(nn::ComparePredicate::eq, ranks, makeIota(n, places, rank - 1));
+  Value where = makeIota(n, places, rank);
+  Value indices =
+      n.reduce(nn::ReduceKind::sum, n.select(isThere, where, n.splat(0, where)),
+               {rank}, false);
+  if (!indices)
+    return failure();
+  auto type = RankedTensorType::get(n.shapeOf(indices), n.elementOf(x));
+  Value values = n.make<nn::GatherElementsOp>(type, row, indices, rank - 1);
+  if (failed(n.result(0, n.transpose(values, fromLast(rank, *axis)))))
+    return failure();
+  return n.result(1, n.transpose(indices, fromLast(rank, *axis)));
+}
+
+const OpRow rows[] = {
+    {"ArgMax", 1, 13, importArg<true>},
+    {"ArgMin", 1, 13, importArg<false>},
+    {"Hardmax", 1, 13, importHardmax},
+    {"TopK", 1, 24, importTopK},
+};
+
+} // namespace
+
+ArrayRef<OpRow> getRankingOps() { return rows; }
+
+} // namespace partita::import
