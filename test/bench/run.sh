@@ -24,6 +24,6 @@ for path in detection/yunet-n-640 detection/ultraface-slim-320 encoder/bert-tiny
     echo "skipped: $path (no $data/$path)"
   fi
 done
-"$PARTITA_BIN/partita-run" --calibrate "$folder/machine.yaml"
-"$folder/venv/bin/python" "$here/bench.py" "$folder/models" --machine "$folder/machine.yaml" --plot "$folder/bench.svg" --json "$folder/bench.json" "$@"
+"$PARTITA_BIN/partita-run" --calibrate "$folder/machine.json"
+"$folder/venv/bin/python" "$here/bench.py" "$folder/models" --machine "$folder/machine.json" --plot "$folder/bench.svg" --json "$folder/bench.json" "$@"
 echo "plot: $folder/bench.svg"
