@@ -171,7 +171,7 @@ def main():
     parser.add_argument("--machine", help="what partita-run --calibrate wrote; the predicted times come from it")
     parser.add_argument("--plot", help="draw the speeds into this file")
     parser.add_argument("--json", help="write the rows into this file")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     print("| " + " | ".join(heading for heading, _ in COLUMNS) + " |\n|" + " --- |" * len(COLUMNS), flush=True)
     rows = []
     for name in options.names or sorted(p.parent.name for p in options.models.glob("*/model.onnx")):

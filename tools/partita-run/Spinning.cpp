@@ -14,10 +14,10 @@
 
 namespace partita::run {
 
-/// About 0.1 ms: longer than the gap between two ops of a step, much shorter
-/// than a time slice. ResNet-50 and MobileNetV2 on two idle cores are as fast
-/// as with any larger count.
-static constexpr char kSpinCount[] = "10000";
+/// Less than a millisecond: longer than the gap between two ops of a step,
+/// shorter than a time slice. MobileNetV2 on two idle cores is as fast as with
+/// any larger count; with a third of it, some runs take half as long again.
+static constexpr char kSpinCount[] = "30000";
 
 void boundSpinning(char **argv) {
   if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY"))
