@@ -20,6 +20,10 @@ using namespace mlir;
 namespace partita::import {
 namespace {
 
+/// Every tensor of a sequence is a value of the graph: far more than this
+/// would take gigabytes.
+constexpr size_t kMostTensors = 4096;
+
 LogicalResult importSequenceConstruct(NodeImport &n) {
   return n.result(0, Collection{CollectionKind::sequence,
                                 n.elementOf(n.input(0)), true, n.inputs});
@@ -127,6 +131,10 @@ LogicalResult importSplitToSequence(NodeImport &n) {
   FailureOr<Shape> parts = getParts(n, size);
   if (failed(parts))
     return failure();
+  if (parts->size() > kMostTensors)
+    return n.error("splits into " + Twine(parts->size()) +
+                   " tensors; a sequence may have at most " +
+                   Twine(kMostTensors));
   bool keep = n.input(1) || n.intAttr("keepdims", 1) != 0;
   Collection sequence{CollectionKind::sequence, n.elementOf(x), true, {}};
   for (int64_t part : *parts) {

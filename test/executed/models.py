@@ -64,7 +64,7 @@ WIDE = {
     "cnn/fns-candy": [[("inputImage", (1, 3, 720, 720), *IMAGE)]],
     "cnn/mobilenetv2-qdq-int8": [[("image", (1, 3, 244, 244), *FLOAT)], [("image", (3, 3, 244, 244), *FLOAT)]],
     "cnn/super-resolution": [[("1", (1, 1, 224, 224), "f4", 0.0, 1.0)]],
-    "decoder/gpt2-nopast-pt1.3": [[("input_ids", (1, 1), "i8", 0, 10)], [("input_ids", (3, 9), "i8", 0, 10)]],
+    "decoder/gpt2-nopast-pt1.3": [[("input_ids", (1, 1), "i8", 0, 10)], [("input_ids", (3, 8), "i8", 0, 10)]],
     "detection/ultraface-slim-320": [[("input", (1, 3, 240, 320), *FLOAT)]],
     "detection/yunet-n-dynamic": [[("input", (1, 3, 96, 64), *IMAGE)], [("input", (2, 3, 64, 128), *IMAGE)]],
     "encdec/t5-random-decoder-vespa": [decoder(1, 3, 6), decoder(1, 9, 4)],
