@@ -59,11 +59,14 @@ Expected<std::unique_ptr<Executor>> Executor::create(
 
 Status Executor::prepare() {
   // The copies are what makes a step write all of its planned arena.
-  if (!measure)
-    direct = findDirectPorts(device);
   std::vector<int> movable;
-  for (auto &[slot, port] : direct)
-    movable.push_back(slot);
+  if (!measure)
+    for (auto [slot, port] : findDirectPorts(device)) {
+      const abi::Slot &described = *device.slots()->Get(slot);
+      direct[slot] = {port, described.bytes(), elementBytes(described.dtype()),
+                      cpu->arena() + described.offset()};
+      movable.push_back(slot);
+    }
   if (Status status = cpu->letMove(movable); !status.ok())
     return status;
   for (int64_t i = 0; i < length(device.program()); ++i) {
@@ -71,14 +74,15 @@ Status Executor::prepare() {
     Entry entry{step.kind(),    step.micro_batch(),
                 step.channel(), step.io(),
                 nullptr,        0,
-                nullptr,        -1};
+                nullptr,        {},
+                nullptr};
     ++most_events;
     if (step.slot() >= 0 && step.kind() != abi::StepKind::run &&
         step.kind() != abi::StepKind::wait) {
       entry.data = cpu->slot(step.slot());
-      if (direct.count(step.slot())) {
-        entry.slot = step.slot();
-        entry.data = cpu->arena() + device.slots()->Get(step.slot())->offset();
+      if (auto found = direct.find(step.slot()); found != direct.end()) {
+        entry.direct = &found->second;
+        entry.data = found->second.own;
       }
       entry.bytes = device.slots()->Get(step.slot())->bytes();
     }
@@ -91,6 +95,8 @@ Status Executor::prepare() {
       if (!instance)
         return instance.status();
       entry.instance = *instance;
+      for (MovableSlot &movable : entry.instance->movable)
+        entry.movable.push_back({&movable, &direct.at(movable.slot)});
       most_events += entry.instance->tasks.size();
     }
     program.push_back(entry);
@@ -135,12 +141,14 @@ Status Executor::execute(int position, const Entry &entry,
   case abi::StepKind::wait:
     return comm.waitSent(entry.channel, entry.micro_batch);
   case abi::StepKind::load_input:
-    if (bytes && !callersPlace(entry.slot, entry.micro_batch, binding))
+    if (bytes &&
+        !(entry.direct && entry.direct->atCaller(entry.micro_batch, binding)))
       std::memcpy(entry.data,
                   binding.inputs[entry.io] + entry.micro_batch * bytes, bytes);
     return Status();
   case abi::StepKind::store_output:
-    if (bytes && !callersPlace(entry.slot, entry.micro_batch, binding))
+    if (bytes &&
+        !(entry.direct && entry.direct->atCaller(entry.micro_batch, binding)))
       std::memcpy(binding.outputs[entry.io] + entry.micro_batch * bytes,
                   entry.data, bytes);
     return Status();
@@ -148,30 +156,21 @@ Status Executor::execute(int position, const Entry &entry,
   return Status();
 }
 
-/// Where a direct slot lies for a micro-batch: with the caller, unless its
-/// bytes are not aligned as a kernel expects; then null.
-uint8_t *Executor::callersPlace(int slot, int micro_batch,
-                                const StepBinding &binding) const {
-  if (slot < 0)
-    return nullptr;
-  const DirectPort &port = direct.at(slot);
-  const abi::Slot &described = *device.slots()->Get(slot);
+uint8_t *Executor::DirectSlot::atCaller(int micro_batch,
+                                        const StepBinding &binding) const {
   uint8_t *base = port.is_input ? const_cast<uint8_t *>(binding.inputs[port.io])
                                 : binding.outputs[port.io];
-  if (!base ||
-      reinterpret_cast<uintptr_t>(base) % elementBytes(described.dtype()))
+  if (!base || reinterpret_cast<uintptr_t>(base) % alignment)
     return nullptr;
-  return base + micro_batch * described.bytes();
+  return base + micro_batch * bytes;
 }
 
 Status Executor::runInstance(int position, const Entry &entry,
                              const StepBinding &binding) {
   int64_t begin = now();
-  for (MovableSlot &movable : entry.instance->movable) {
-    uint8_t *place = callersPlace(movable.slot, entry.micro_batch, binding);
-    movable.moveTo(place ? place
-                         : cpu->arena() +
-                               device.slots()->Get(movable.slot)->offset());
+  for (auto [movable, slot] : entry.movable) {
+    uint8_t *place = slot->atCaller(entry.micro_batch, binding);
+    movable->moveTo(place ? place : slot->own);
   }
   const auto &tasks = entry.instance->tasks;
   for (size_t i = 0; i < tasks.size(); ++i) {

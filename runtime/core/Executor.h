@@ -40,6 +40,17 @@ public:
   DeviceMemory memory() const;
 
 private:
+  /// A slot that may lie with the caller.
+  struct DirectSlot {
+    DirectPort port;
+    int64_t bytes, alignment;
+    uint8_t *own; ///< in the arena
+
+    /// Where it lies for a micro-batch: with the caller, unless the bytes there
+    /// are not aligned as a kernel expects; then null.
+    uint8_t *atCaller(int micro_batch, const StepBinding &binding) const;
+  };
+
   /// A Step with everything looked up.
   struct Entry {
     abi::StepKind kind;
@@ -49,7 +60,8 @@ private:
     uint8_t *data; ///< of the slot; null for a token
     int64_t bytes;
     Instance *instance;
-    int slot; ///< of load_input and store_output, if it is direct; else -1
+    std::vector<std::pair<MovableSlot *, const DirectSlot *>> movable; ///< run
+    const DirectSlot *direct; ///< of load_input, store_output; or null
   };
 
   Executor(const abi::Plan &plan, int index, const WeightPointers &weights,
@@ -57,8 +69,6 @@ private:
   Status prepare();
   Status execute(int index, const Entry &entry, const StepBinding &binding);
   Status runInstance(int index, const Entry &entry, const StepBinding &binding);
-  uint8_t *callersPlace(int slot, int micro_batch,
-                        const StepBinding &binding) const;
   Status explain(const Entry &entry, const Status &status) const;
   void record(int index, const Entry &entry, int instruction, int64_t begin);
   void measureArena();
@@ -72,7 +82,7 @@ private:
   std::unique_ptr<CpuDevice> cpu;
   std::vector<Entry> program;
   std::vector<bool> inputs_used, outputs_used;
-  std::map<int, DirectPort> direct; ///< by slot
+  std::map<int, DirectSlot> direct; ///< by slot; fixed once made
   std::vector<ProfileEvent> recorded;
   size_t most_events = 0;
   int64_t busy_ns = 0;

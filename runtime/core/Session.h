@@ -52,7 +52,8 @@ struct SessionOptions {
 /// Where the samples of one step come from and go to. Pointers are to
 /// micro-batch-major storage: micro-batch m of port p is at
 /// `data[p] + m * bytes of the port`. Ports that this process does not touch,
-/// or that have no elements, may be null.
+/// or that have no elements, may be null. A step may read inputs and write
+/// outputs there at any time until it returns: they must not overlap.
 struct StepBinding {
   int micro_batches =
       1; ///< how many of the plan's micro-batches are fed, from 0
