@@ -4,9 +4,9 @@
     bench.py MODELS [--threads 2] [--rounds 5] [--machine FILE] [--plot FILE.svg] [--json FILE] [NAME ...]
 
 MODELS is a folder of NAME/model.onnx (export_models.py writes some, run.sh brings them all). Outputs are compared before anything is timed. Times
-are medians over rounds of each runtime's own median. Each runtime has a process of its own; memory is what that process took at its peak: all of
-it for Partita, without what Python and the library held before loading for the peers. Two devices of one core, pipelined, stand beside one device
-of one core, as samples a second. Needs onnxruntime, openvino and numpy, for --plot matplotlib.
+are medians over rounds of each runtime's own median. Each runtime has a process of its own; memory is what that process took at its peak, libraries
+included; what Python, numpy and the inputs held before is not counted for the peers. Two devices of one core, pipelined, stand beside one device of
+one core and beside two ONNX Runtime sessions of one thread each, as samples a second. Needs onnxruntime, openvino and numpy, for --plot matplotlib.
 """
 
 import argparse
@@ -51,10 +51,16 @@ class Peer:
         memory = json.loads(self.process.stdout.readline())
         self.memory = memory["peak"] - memory["before"]
 
-    def measure(self):
+    def start(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
+
+    def finish(self):
         return float(self.process.stdout.readline())
+
+    def measure(self):
+        self.start()
+        return self.finish()
 
     def close(self):
         self.process.stdin.close()
@@ -87,6 +93,13 @@ class Partita:
         return self.last["median_ms"]
 
 
+def measure_together(sessions):
+    """Samples a second of all, at the same time."""
+    for session in sessions:
+        session.start()
+    return sum(1e3 / session.finish() for session in sessions)
+
+
 def bench(folder, name, options):
     model = str(folder / name / "model.onnx")
     description = describe(model)
@@ -103,7 +116,12 @@ def bench(folder, name, options):
             peer.close()
         one = Partita(model, description, work, 1, options.machine)
         two = Partita(model, description, work, 1, options.machine, devices=2)
-        pairs = [(one.benchmark(), two.benchmark("--runs", "3", "--warmup", "1")) for _ in range(options.rounds)]
+        sessions = [Peer("onnxruntime", model, work, 1) for _ in range(2)]
+        pairs = [
+            (one.benchmark(), two.benchmark("--runs", "3", "--warmup", "1"), measure_together(sessions)) for _ in range(options.rounds)
+        ]
+        for session in sessions:
+            session.close()
         ort, openvino, partita = (statistics.median(column) for column in zip(*rounds))
         memory = ours.last["memory"][0]
         return {
@@ -114,13 +132,17 @@ def bench(folder, name, options):
             "times_better_peer": min(ort, openvino) / partita,
             "times_onnxruntime": ort / partita,
             "predicted_ms": ours.last["predicted_ms"],
-            "two_devices": statistics.median(b["samples_per_s"] / a["samples_per_s"] for a, b in pairs),
-            "two_devices_ms": statistics.median(b["median_ms"] for _, b in pairs),
+            "two_devices": statistics.median(b["samples_per_s"] / a["samples_per_s"] for a, b, _ in pairs),
+            "two_devices_samples_per_s": statistics.median(b["samples_per_s"] for _, b, _ in pairs),
+            "two_sessions_samples_per_s": statistics.median(c for _, _, c in pairs),
+            "two_devices_ms": statistics.median(b["median_ms"] for _, b, _ in pairs),
             "two_devices_predicted_ms": pairs[0][1]["predicted_ms"],
             "onnxruntime_bytes": peers[0].memory,
             "openvino_bytes": peers[1].memory,
             "partita_bytes": ours.last["peak_resident_bytes"],
-            "planned_bytes": memory["planned_bytes"],
+            "planned_bytes": memory["planned_bytes"] + ours.last["io_bytes"],
+            "two_devices_bytes": pairs[0][1]["peak_resident_bytes"],
+            "two_sessions_bytes": sum(session.memory for session in sessions),
             "compile_s": ours.compile_seconds,
         }
 
@@ -134,6 +156,8 @@ COLUMNS = [  # heading, how a row shows it
     ("x better peer", lambda r: f"{r['times_better_peer']:.2f}"),
     ("x ONNX Runtime", lambda r: f"{r['times_onnxruntime']:.2f}"),
     ("2 devices x 1", lambda r: f"{r['two_devices']:.2f}"),
+    ("samples/s", lambda r: f"{r['two_devices_samples_per_s']:.1f}"),
+    ("2 sessions", lambda r: f"{r['two_sessions_samples_per_s']:.1f}"),
     ("step ms", lambda r: f"{r['two_devices_ms']:.2f}"),
     ("predicted ", lambda r: f"{r['two_devices_predicted_ms']:.2f}"),
     ("ONNX Runtime MiB", lambda r: f"{r['onnxruntime_bytes'] / 2**20:.0f}"),

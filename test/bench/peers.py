@@ -2,12 +2,12 @@
 
     python peers.py onnxruntime|openvino MODEL INPUTS.npz THREADS OUTPUTS.npz
 
-Loads the model, runs it once, writes the outputs, and prints one JSON line: the process's resident memory before loading and its peak, in bytes.
+Loads the model, runs it once, writes the outputs, and prints one JSON line: the process's resident memory before the library and the model are
+loaded (Python, numpy, inputs) and its peak, in bytes.
 Then every line that it reads makes it measure: it prints the median of two seconds of runs, in ms.
 """
 
 import json
-import resource
 import statistics
 import sys
 import time
@@ -25,47 +25,44 @@ def median_ms(step, seconds=2.0):
     return statistics.median(times)
 
 
-def onnxruntime_session(model, inputs, threads):
+def resident(key):
+    """VmRSS, or VmHWM for the peak; unlike getrusage's figure it begins with this program and not with the one that started it."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(key + ":"))
+
+
+def load_onnxruntime(model, inputs, threads):
     import onnxruntime
 
-    def load():
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.log_severity_level = 3
-        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        names = [o.name for o in session.get_outputs()]
-        return lambda: dict(zip(names, session.run(None, inputs)))
-
-    return load
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    names = [o.name for o in session.get_outputs()]
+    return lambda: dict(zip(names, session.run(None, inputs)))
 
 
-def openvino_session(model, inputs, threads):
+def load_openvino(model, inputs, threads):
     import openvino
 
-    def load():
-        core = openvino.Core()
-        network = core.read_model(model)
-        network.reshape({name: value.shape for name, value in inputs.items()})
-        config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
-        request = core.compile_model(network, "CPU", config).create_infer_request()
-        request.infer(inputs)
-        return lambda: request.infer()  # the inputs stay set
-
-    return load
+    core = openvino.Core()
+    network = core.read_model(model)
+    network.reshape({name: value.shape for name, value in inputs.items()})
+    config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+    request = core.compile_model(network, "CPU", config).create_infer_request()
+    request.infer(inputs)
+    return lambda: request.infer()  # the inputs stay set
 
 
 def main():
     kind, model, inputs, threads, outputs = sys.argv[1:]
     inputs = dict(np.load(inputs))
-    make = {"onnxruntime": onnxruntime_session, "openvino": openvino_session}[kind]
-    load = make(model, inputs, int(threads))
-    with open("/proc/self/statm") as statm:
-        before = int(statm.read().split()[1]) * resource.getpagesize()
-    step = load()
+    before = resident("VmRSS")
+    step = {"onnxruntime": load_onnxruntime, "openvino": load_openvino}[kind](model, inputs, int(threads))
     result = step()
     if kind == "onnxruntime":
         np.savez(outputs, **result)
-    print(json.dumps({"before": before, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}), flush=True)
+    print(json.dumps({"before": before, "peak": resident("VmHWM")}), flush=True)
     for _ in sys.stdin:
         print(median_ms(step), flush=True)
 

@@ -176,6 +176,7 @@ void printJson(const Model &model, const Result &result,
         {"threads", model.plan->threads()}}},
       {"heap_allocations", int64_t(measurement.heap)},
       {"peak_resident_bytes", int64_t(measurement.resident)},
+      {"io_bytes", model.ioBytes()},
       {"memory", nlohmann::ordered_json::array()}};
   for (size_t d = 0; d < measurement.memory.size(); ++d) {
     const DeviceMemory &memory = measurement.memory[d];
@@ -217,8 +218,9 @@ void printText(const Model &model, const Result &result,
   std::printf("heap     %lld allocations in the measured steps\n",
               static_cast<long long>(measurement.heap));
   std::printf("memory   %s resident at the peak, program and libraries "
-              "included\n\n",
-              bytesText(int64_t(measurement.resident)).c_str());
+              "included; %s of it inputs and outputs of a step\n\n",
+              bytesText(int64_t(measurement.resident)).c_str(),
+              bytesText(model.ioBytes()).c_str());
   Table table({"device", "planned", "used", "arena", "parameters", "packed",
                "workspace"},
               {false, true, true, true, true, true, true});

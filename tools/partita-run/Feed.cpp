@@ -38,6 +38,19 @@ Layout layoutOf(const Port &port) {
   return layout;
 }
 
+/// Where micro-batches `first` to `first + count` of a port lie one after
+/// another in the tensor of all samples, bytes from its beginning; empty if
+/// they do not, or if the last is not full.
+std::optional<int64_t> placeInTensor(const Port &port, const Tensor &tensor,
+                                     int64_t first, int count) {
+  if (port.batchAxis < 0)
+    return count == 1 ? std::optional<int64_t>(0) : std::nullopt;
+  if (layoutOf(port).outer != 1 ||
+      (first + count) * port.samples() > tensor.shape()[size_t(port.batchAxis)])
+    return std::nullopt;
+  return first * port.bytes();
+}
+
 Status checkInput(const Port &port, const Tensor &tensor) {
   if (tensor.dtype() != port.dtype)
     return Status::error("the input '" + port.name + "' is given as " +
@@ -72,9 +85,7 @@ Expected<Feed> Feed::create(const Model &model, const InputTensors &inputs,
     if (Status status = checkInput(port, *inputs[i]); !status.ok())
       return status;
     feed.tensors.push_back(*inputs[i]);
-    const bool used = port.usedBy(device);
-    feed.staging.emplace_back(
-        used ? size_t(port.bytes()) * size_t(model.microBatches) : 0);
+    feed.used.push_back(port.usedBy(device) && port.bytes() > 0);
     if (port.batchAxis < 0)
       continue;
     int64_t given = inputs[i]->shape()[size_t(port.batchAxis)];
@@ -94,6 +105,7 @@ Expected<Feed> Feed::create(const Model &model, const InputTensors &inputs,
     }
   }
   feed.batches = (feed.total + feed.perBatch - 1) / feed.perBatch;
+  feed.staging.resize(model.inputs.size());
   return feed;
 }
 
@@ -104,53 +116,50 @@ std::optional<int64_t> Feed::extent(const Port &port) const {
   return scaled / perBatch;
 }
 
-void Feed::copy(int64_t micro_batch, int place) {
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (staging[i].empty())
-      continue;
-    const Port &port = (*ports)[i];
-    uint8_t *to = staging[i].data() + port.bytes() * place;
-    const uint8_t *from = tensors[i].data();
-    if (port.batchAxis < 0) {
-      std::memcpy(to, from, size_t(port.bytes()));
-      continue;
-    }
-    const Layout layout = layoutOf(port);
-    const int64_t samples = port.samples();
-    const int64_t given = tensors[i].shape()[size_t(port.batchAxis)];
-    const int64_t begin = micro_batch * samples;
-    const int64_t count = std::min(samples, given - begin);
-    for (int64_t o = 0; o < layout.outer; ++o) {
-      uint8_t *row = to + o * samples * layout.inner;
-      std::memcpy(row, from + (o * given + begin) * layout.inner,
-                  size_t(count * layout.inner));
-      for (int64_t s = count; s < samples; ++s)
-        std::memcpy(row + s * layout.inner, row + (count - 1) * layout.inner,
-                    size_t(layout.inner));
-    }
+void Feed::stage(size_t i, int64_t micro_batch, int place) {
+  const Port &port = (*ports)[i];
+  staging[i].resize(size_t(port.bytes()) * size_t(stepBatches));
+  uint8_t *to = staging[i].data() + port.bytes() * place;
+  const uint8_t *from = tensors[i].data();
+  if (port.batchAxis < 0) {
+    std::memcpy(to, from, size_t(port.bytes()));
+    return;
+  }
+  const Layout layout = layoutOf(port);
+  const int64_t samples = port.samples();
+  const int64_t given = tensors[i].shape()[size_t(port.batchAxis)];
+  const int64_t begin = micro_batch * samples;
+  const int64_t count = std::min(samples, given - begin);
+  for (int64_t o = 0; o < layout.outer; ++o) {
+    uint8_t *row = to + o * samples * layout.inner;
+    std::memcpy(row, from + (o * given + begin) * layout.inner,
+                size_t(count * layout.inner));
+    for (int64_t s = count; s < samples; ++s)
+      std::memcpy(row + s * layout.inner, row + (count - 1) * layout.inner,
+                  size_t(layout.inner));
   }
 }
 
-void Feed::bind(int count, StepBinding &binding) {
+void Feed::bind(int64_t first, int count, StepBinding &binding) {
   binding.micro_batches = count;
-  binding.inputs.resize(staging.size());
-  for (size_t i = 0; i < staging.size(); ++i)
-    binding.inputs[i] = staging[i].empty() ? nullptr : staging[i].data();
+  binding.inputs.assign(tensors.size(), nullptr);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!used[i])
+      continue;
+    std::optional<int64_t> place =
+        placeInTensor((*ports)[i], tensors[i], first, count);
+    for (int m = 0; !place && m < count; ++m)
+      stage(i, (first + m) % batches, m);
+    binding.inputs[i] = place ? tensors[i].data() + *place : staging[i].data();
+  }
 }
 
 void Feed::fill(int64_t step, StepBinding &binding) {
-  const int64_t begin = step * stepBatches;
-  const int count = int(std::min<int64_t>(stepBatches, batches - begin));
-  for (int m = 0; m < count; ++m)
-    copy(begin + m, m);
-  bind(count, binding);
+  const int64_t first = step * stepBatches;
+  bind(first, int(std::min<int64_t>(stepBatches, batches - first)), binding);
 }
 
-void Feed::fillWhole(StepBinding &binding) {
-  for (int m = 0; m < stepBatches; ++m)
-    copy(m % batches, m);
-  bind(stepBatches, binding);
-}
+void Feed::fillWhole(StepBinding &binding) { bind(0, stepBatches, binding); }
 
 Expected<Collector> Collector::create(const Model &model, const Feed &feed,
                                       int device) {
@@ -179,29 +188,34 @@ Expected<Collector> Collector::create(const Model &model, const Feed &feed,
     if (!tensor)
       return tensor.status();
     collector.tensors.push_back(*tensor);
-    collector.staging.emplace_back(
-        port.usedBy(device) ? size_t(port.bytes()) * size_t(model.microBatches)
-                            : 0);
+    collector.used.push_back(port.usedBy(device) && port.bytes() > 0);
   }
+  collector.staging.resize(model.outputs.size());
   return collector;
 }
 
-void Collector::bind(StepBinding &binding) {
-  binding.outputs.resize(staging.size());
-  for (size_t i = 0; i < staging.size(); ++i)
-    binding.outputs[i] = staging[i].empty() ? nullptr : staging[i].data();
+void Collector::bind(int64_t step, int count, StepBinding &binding) {
+  binding.outputs.assign(tensors.size(), nullptr);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!used[i])
+      continue;
+    const Port &port = (*ports)[i];
+    if (std::optional<int64_t> place =
+            placeInTensor(port, tensors[i], step * stepBatches, count)) {
+      binding.outputs[i] = tensors[i].mutableData() + *place;
+    } else {
+      staging[i].resize(size_t(port.bytes()) * size_t(stepBatches));
+      binding.outputs[i] = staging[i].data();
+    }
+  }
 }
 
 void Collector::take(int64_t step, int count) {
-  for (size_t i = 0; i < staging.size(); ++i) {
-    if (staging[i].empty())
-      continue;
+  for (size_t i = 0; i < tensors.size(); ++i) {
     const Port &port = (*ports)[i];
-    if (port.batchAxis < 0) {
-      std::memcpy(tensors[i].mutableData(), staging[i].data(),
-                  size_t(port.bytes()));
+    if (!used[i] || placeInTensor(port, tensors[i], step * stepBatches, count))
       continue;
-    }
+    // Only a port with a batch axis is staged: see `create`.
     const Layout layout = layoutOf(port);
     const int64_t samples = port.samples();
     const int64_t wanted = tensors[i].shape()[size_t(port.batchAxis)];

@@ -8,7 +8,9 @@
 // A plan computes micro-batches of a fixed shape. Any number of samples is cut
 // along the batch axis; the last micro-batch is filled up by repeating the last
 // sample, and what that gives is thrown away. A step takes up to
-// Plan.micro_batches of them.
+// Plan.micro_batches of them. Where micro-batches lie one after another in the
+// caller's tensor, a step reads and writes them there; others go through a
+// buffer, which is made when it is first needed.
 //
 //   port [4, 3], batch axis 0; plan of 2 micro-batches; input [10, 3]
 //   step 0: samples 0..3 and 4..7    step 1: samples 8, 9, 9, 9
@@ -39,9 +41,9 @@ public:
   bool partial() const { return total % perBatch != 0; }
   int64_t steps() const { return (batches + stepBatches - 1) / stepBatches; }
 
-  /// Fills the inputs of step `step` of the samples' steps.
+  /// Binds the inputs of step `step` of the samples' steps.
   void fill(int64_t step, runtime::StepBinding &binding);
-  /// Fills all micro-batches of a step, repeating the samples from the first on
+  /// Binds all micro-batches of a step, repeating the samples from the first on
   /// if there are too few.
   void fillWhole(runtime::StepBinding &binding);
 
@@ -50,13 +52,14 @@ public:
   std::optional<int64_t> extent(const Port &port) const;
 
 private:
-  void copy(int64_t micro_batch, int place);
-  void bind(int count, runtime::StepBinding &binding);
+  /// Copies a micro-batch of input `i` into its buffer.
+  void stage(size_t i, int64_t micro_batch, int place);
+  void bind(int64_t first, int count, runtime::StepBinding &binding);
 
   const std::vector<Port> *ports = nullptr;
   std::vector<runtime::Tensor> tensors;
-  /// By port; empty: not touched, or without elements.
-  std::vector<std::vector<uint8_t>> staging;
+  std::vector<bool> used; ///< by port: has elements that this process touches
+  std::vector<std::vector<uint8_t>> staging; ///< by port
   int64_t total = 1;
   int64_t perBatch = 1;
   int64_t batches = 1;
@@ -71,8 +74,9 @@ public:
   static runtime::Expected<Collector> create(const Model &model,
                                              const Feed &feed, int device);
 
-  /// Points the step's outputs to where `take` expects them.
-  void bind(runtime::StepBinding &binding);
+  /// Points the outputs of a step of `count` micro-batches to where `take`
+  /// expects them.
+  void bind(int64_t step, int count, runtime::StepBinding &binding);
   /// Puts what step `step` gave in its place.
   void take(int64_t step, int count);
 
@@ -82,6 +86,7 @@ public:
 private:
   const std::vector<Port> *ports = nullptr;
   std::vector<runtime::Tensor> tensors;
+  std::vector<bool> used;
   std::vector<std::vector<uint8_t>> staging;
   int stepBatches = 1;
 };

@@ -125,6 +125,14 @@ int64_t Model::samples() const {
   return 1;
 }
 
+int64_t Model::ioBytes() const {
+  int64_t bytes = 0;
+  for (const std::vector<Port> *ports : {&inputs, &outputs})
+    for (const Port &port : *ports)
+      bytes += port.usedBy(-1) ? port.bytes() * microBatches : 0;
+  return bytes;
+}
+
 int Model::workingDevices() const {
   int working = 0;
   for (int device = 0; device < devices; ++device) {

@@ -73,6 +73,9 @@ struct Model {
   std::string deviceName(int device) const;
   /// Samples in one micro-batch: those of the first input that has any.
   int64_t samples() const;
+  /// Of the inputs and outputs of all micro-batches of a step. They lie with
+  /// the caller, outside what is planned for the devices.
+  int64_t ioBytes() const;
   /// Devices whose program runs at least one unit.
   int workingDevices() const;
 };

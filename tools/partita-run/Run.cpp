@@ -103,7 +103,7 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
   StepBinding binding;
   for (int64_t step = 0; step < feed->steps(); ++step) {
     feed->fill(step, binding);
-    collector->bind(binding);
+    collector->bind(step, binding.micro_batches, binding);
     auto begin = std::chrono::steady_clock::now();
     if (Status status = context.session->run(binding); !status.ok())
       context.team.fail(status);
