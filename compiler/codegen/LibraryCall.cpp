@@ -29,6 +29,7 @@ struct Step {
   plan::PostOpKind kind;
   double alpha = 0, beta = 0;
   std::optional<StridedView> operand;
+  bool mayAccumulate = false; ///< the operand's bytes may become the result's
 };
 
 class Matcher {
@@ -176,7 +177,7 @@ private:
         viewOf(op->getOperand(isLeft ? 1 : 0), set, used);
     if (!view || getNumber(view->base) < 0)
       return false;
-    steps.push_back({*kind, 0, 0, view});
+    steps.push_back({*kind, 0, 0, view, op->hasAttr(nn::kAccumulateAttr)});
     return true;
   }
 
@@ -301,6 +302,7 @@ private:
     llvm::append_range(padsHigh, conv.getPadsHigh());
     groups = conv.getGroups();
     takeBias();
+    takeSum();
     return true;
   }
 
@@ -318,6 +320,21 @@ private:
     bias =
         StridedView{view.base, {view.shape[1]}, {view.strides[1]}, view.offset};
     steps.erase(steps.begin());
+  }
+
+  /// A first addition of a tensor that lies as the result does becomes a sum
+  /// upon the result's bytes.
+  void takeSum() {
+    if (steps.empty() || steps[0].kind != plan::PostOpKind::add ||
+        !steps[0].mayAccumulate)
+      return;
+    const StridedView &view = *steps[0].operand;
+    auto isSame = [&](const StridedView &other) {
+      return other.base == view.base;
+    };
+    if (view.shape == output.shape && view.strides == output.strides &&
+        view.offset == output.offset && llvm::none_of(operands, isSame))
+      steps[0].kind = plan::PostOpKind::sum;
   }
 
   bool matchAttention(nn::AttentionOp attention) {

@@ -81,6 +81,8 @@ class FuseClusters : public impl::FuseClustersPassBase<FuseClusters> {
           isFreeToRepeat(&op))
         op.erase();
     markLoad(graph);
+    for (const Ops &cluster : graph.getClusters())
+      markAccumulation(graph, cluster);
   }
 
   /// Ops on weights alone run once. Constants stay with those that use them.
@@ -96,6 +98,35 @@ class FuseClusters : public impl::FuseClustersPassBase<FuseClusters> {
                                       });
       if (whole && !isa<nn::ParameterOp>(op))
         op.setAttr(nn::kLoadAttr, UnitAttr::get(&getContext()));
+    }
+  }
+
+  /// A convolution adds upon what its result's bytes held faster than it adds
+  /// a tensor from elsewhere. Like the clusters this is decided before the
+  /// model is cut, since the library may round the two differently.
+  void markAccumulation(ClusterGraph &graph, const Ops &cluster) {
+    auto conv = llvm::find_if(
+        cluster, [](Operation *op) { return isa<nn::ConvOp>(op); });
+    if (conv == cluster.end())
+      return;
+    for (Operation *op : cluster) {
+      if (!isa<nn::AddOp>(op))
+        continue;
+      for (Value operand : op->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        if (!producer || llvm::is_contained(cluster, producer) ||
+            isa<nn::ReshapeOp>(producer) || graph.isWeightsOnly(producer) ||
+            operand.getType() != op->getResult(0).getType())
+          continue;
+        bool isLast = llvm::all_of(operand.getUsers(), [&](Operation *user) {
+          return user == op || (user->getBlock() == op->getBlock() &&
+                                user->isBeforeInBlock(*conv));
+        });
+        if (isLast) {
+          op->setAttr(nn::kAccumulateAttr, UnitAttr::get(&getContext()));
+          return;
+        }
+      }
     }
   }
 };

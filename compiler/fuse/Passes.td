@@ -14,7 +14,8 @@ def FuseClustersPass : Pass<"fuse-clusters", "::mlir::ModuleOp"> {
   let summary = "decide which ops of the model are computed together";
   let description = [{
     Gives ops that become one kernel or one library call the same number in
-    `nn.cluster`, and marks ops that depend on weights alone with `nn.load`.
+    `nn.cluster`, and marks ops that depend on weights alone with `nn.load` and
+    additions that may be made in the bytes of an operand with `nn.accumulate`.
     Decided on the whole model, before it is cut, so that every partition
     computes with the same kernels. Clusters are convex: no path leaves one and
     comes back.

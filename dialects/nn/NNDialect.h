@@ -36,6 +36,7 @@ inline constexpr llvm::StringLiteral kNameAttr = "nn.name";
 inline constexpr llvm::StringLiteral kBatchAxisAttr = "nn.batch_axis";
 inline constexpr llvm::StringLiteral kClusterAttr = "nn.cluster";
 inline constexpr llvm::StringLiteral kLoadAttr = "nn.load";
+inline constexpr llvm::StringLiteral kAccumulateAttr = "nn.accumulate";
 
 /// Bytes of a tensor in memory: one byte for each element narrower than that.
 int64_t getByteSize(mlir::Type type);

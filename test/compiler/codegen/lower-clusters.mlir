@@ -25,6 +25,20 @@ func.func @main(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>, %b: tensor<8xf32>) -
   return %1, %2 : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
+// What a convolution may add upon is what the result's bytes held before.
+func.func @sum(%x: tensor<1x8x8x4xf32>, %w: tensor<4x4x1x1xf32>, %r: tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32> {
+  // CHECK: lowering = #plan.call<conv
+  // CHECK-SAME: post_ops = [#plan.post_op<sum, view = #plan.view<2 shape [1, 4, 8, 8] strides [256, 1, 32, 4]>>, #plan.post_op<relu>]
+  %0 = nn.cluster (%a0 = %x, %a1 = %w, %a2 = %r) : (tensor<1x8x8x4xf32>, tensor<4x4x1x1xf32>, tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32> {
+    %d = nn.conv %a0, %a1 channels_last strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
+      : tensor<1x8x8x4xf32>, tensor<4x4x1x1xf32> -> tensor<1x8x8x4xf32>
+    %s = nn.add %d, %a2 {nn.accumulate} : tensor<1x8x8x4xf32>
+    %t = nn.relu %s : tensor<1x8x8x4xf32>
+    nn.yield %t : tensor<1x8x8x4xf32>
+  }
+  return %0 : tensor<1x8x8x4xf32>
+}
+
 // The loop over time stays in one call.
 func.func @layer(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>, %h: tensor<1x2x4xf32>) -> tensor<8x1x2x4xf32> {
   // CHECK: lowering = #plan.call<recurrent, operands = [#plan.view<0 shape [7, 2, 1, 4] strides [8, 4, 4, 1]>, #plan.view<1 shape [1, 4, 4] strides [16, 4, 1]>, #plan.view<3 shape [8, 1, 2, 4] strides [8, 8, 4, 1]>], recurrent = #plan.recurrent<rnn, reversed = [0], functions = [#plan.gate<tanh>], initial = #plan.view<2 shape [1, 2, 4] strides [8, 4, 1]>>>

@@ -21,6 +21,39 @@ func.func @conv_epilogue(%x: tensor<1x3x8x8xf32>, %r: tensor<1x4x8x8xf32>) -> te
 nn.weight @w "w" : tensor<4x3x3x3xf32> = dense<0.0> : tensor<4x3x3x3xf32>
 nn.weight @b "b" : tensor<4xf32> = dense<0.0> : tensor<4xf32>
 
+// What the convolution adds is not needed after it: it may add in its bytes.
+// CHECK-LABEL: @accumulates
+func.func @accumulates(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
+  %w = nn.parameter @w1 : tensor<4x4x1x1xf32>
+  // CHECK: nn.exp
+  %r = nn.exp %x : tensor<1x4x8x8xf32>
+  // CHECK-NEXT: nn.conv
+  %0 = nn.conv %r, %w channels_first strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
+    : tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32> -> tensor<1x4x8x8xf32>
+  %1 = nn.conv %0, %w channels_first strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
+    : tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32> -> tensor<1x4x8x8xf32>
+  // CHECK: nn.add {{.*}}nn.accumulate
+  %2 = nn.add %r, %1 : tensor<1x4x8x8xf32>
+  return %2 : tensor<1x4x8x8xf32>
+}
+
+// Needed later, an argument of the model, or of another shape: it may not.
+// CHECK-LABEL: @does_not_accumulate
+// CHECK-NOT: nn.accumulate
+// CHECK: return
+func.func @does_not_accumulate(%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) {
+  %w = nn.parameter @w1 : tensor<4x4x1x1xf32>
+  %r = nn.exp %x : tensor<1x4x8x8xf32>
+  %0 = nn.conv %r, %w channels_first strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
+    : tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32> -> tensor<1x4x8x8xf32>
+  %1 = nn.add %0, %x : tensor<1x4x8x8xf32>
+  %2 = nn.conv %1, %w channels_first strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
+    : tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32> -> tensor<1x4x8x8xf32>
+  %3 = nn.add %r, %2 : tensor<1x4x8x8xf32>
+  return %3, %r : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>
+}
+nn.weight @w1 "w1" : tensor<4x4x1x1xf32> = dense<0.0> : tensor<4x4x1x1xf32>
+
 // GELU, however it is written, is one step of the library's.
 // CHECK-LABEL: @gelu
 func.func @gelu(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>) -> tensor<8x32xf32> {

@@ -113,7 +113,7 @@ TEST_F(FeedTest, everySampleComesBack) {
     runtime::StepBinding binding;
     for (int64_t step = 0; step < feed->steps(); ++step) {
       feed->fill(step, binding);
-      collector->bind(binding);
+      collector->bind(step, binding.micro_batches, binding);
       runtime::Status status = session->run(binding);
       ASSERT_TRUE(status.ok()) << status.message();
       collector->take(step, binding.micro_batches);
@@ -121,6 +121,26 @@ TEST_F(FeedTest, everySampleComesBack) {
     expectSame(collector->results()[0], *inputs[0]);
     expectSame(collector->results()[1], *inputs[1]);
   }
+}
+
+// Only what does not lie as a step wants it is copied.
+TEST_F(FeedTest, wholeMicroBatchesStayWhereTheyAre) {
+  open(/*withC=*/false);
+  InputTensors inputs = samples(11);
+  Expected<Feed> feed = Feed::create(*model, inputs, -1);
+  ASSERT_TRUE(feed.ok());
+  Expected<Collector> collector = Collector::create(*model, *feed, -1);
+  ASSERT_TRUE(collector.ok());
+  runtime::StepBinding binding;
+  feed->fill(0, binding);
+  collector->bind(0, binding.micro_batches, binding);
+  EXPECT_EQ(binding.inputs[0], inputs[0]->data());
+  EXPECT_EQ(binding.outputs[0], collector->results()[0].data());
+  EXPECT_NE(binding.inputs[1], inputs[1]->data());
+  EXPECT_NE(binding.outputs[1], collector->results()[1].data());
+  feed->fill(1, binding); // three samples of four
+  collector->bind(1, binding.micro_batches, binding);
+  EXPECT_NE(binding.inputs[0], inputs[0]->data() + 8 * 3 * sizeof(float));
 }
 
 TEST_F(FeedTest, lastSampleFillsUp) {
