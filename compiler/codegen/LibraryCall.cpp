@@ -303,6 +303,10 @@ private:
     groups = conv.getGroups();
     takeBias();
     takeSum();
+    winograd = conv->hasAttr(nn::kWinogradAttr) &&
+               llvm::none_of(steps, [](const Step &step) {
+                 return step.operand.has_value();
+               });
     return true;
   }
 
@@ -473,7 +477,7 @@ private:
     return plan::CallAttr::get(context, kind, views, optional(bias),
                                optional(maskMul), optional(maskAdd), strides,
                                dilations, padsLow, padsHigh, window, groups,
-                               includePad, scale, postOps, recurrent);
+                               includePad, scale, postOps, recurrent, winograd);
   }
 
   ArrayRef<Operation *> list;
@@ -487,7 +491,7 @@ private:
   std::optional<StridedView> bias, maskMul, maskAdd;
   SmallVector<int64_t> strides, dilations, padsLow, padsHigh, window;
   int64_t groups = 1;
-  bool includePad = false;
+  bool includePad = false, winograd = false;
   double scale = 1;
   SmallVector<Step> steps;
   plan::RecurrentAttr recurrent;

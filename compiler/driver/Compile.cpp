@@ -101,7 +101,7 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
 
   begin("partitioning");
   if (failed(transform([&](OpPassManager &pm) {
-        pm.addPass(fuse::createFuseClustersPass());
+        pm.addPass(fuse::createFuseClustersPass({options.winograd}));
         // What is computed together is decided: nothing changes any more.
         if (!options.expose.nodes.empty() && !options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));

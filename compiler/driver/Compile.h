@@ -42,6 +42,7 @@ struct CompileOptions {
   codegen::CodegenOptions codegen;
   emit::EmitOptions emit;
   ExposeOptions expose;
+  bool winograd = true; ///< for large convolutions of 3x3 windows
   EmitKind kind = EmitKind::artifact;
   /// Called as each phase begins, with its name and number of `phases`.
   llvm::function_ref<void(llvm::StringRef name, int phase, int phases)>

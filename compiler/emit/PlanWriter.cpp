@@ -279,7 +279,7 @@ private:
         longs(call.getPadsLow()), longs(call.getPadsHigh()),
         longs(call.getWindow()), call.getGroups(), call.getIncludePad(),
         call.getScale(), b.CreateVector(postOps),
-        writeRecurrent(op, call.getRecurrent()));
+        writeRecurrent(op, call.getRecurrent()), call.getWinograd());
   }
 
   flatbuffers::Offset<abi::Recurrent>

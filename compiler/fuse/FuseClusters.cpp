@@ -10,6 +10,7 @@
 #include "compiler/fuse/Passes.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/LibraryMemory.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -59,6 +60,10 @@ void mergeRepeatedOps(ClusterGraph &graph) {
 }
 
 class FuseClusters : public impl::FuseClustersPassBase<FuseClusters> {
+public:
+  using FuseClustersPassBase::FuseClustersPassBase;
+
+private:
   void runOnOperation() override {
     for (auto func : getOperation().getOps<func::FuncOp>())
       for (Block &block : func.getBody())
@@ -81,8 +86,11 @@ class FuseClusters : public impl::FuseClustersPassBase<FuseClusters> {
           isFreeToRepeat(&op))
         op.erase();
     markLoad(graph);
-    for (const Ops &cluster : graph.getClusters())
+    for (const Ops &cluster : graph.getClusters()) {
       markAccumulation(graph, cluster);
+      if (winograd)
+        markWinograd(graph, cluster);
+    }
   }
 
   /// Ops on weights alone run once. Constants stay with those that use them.
@@ -99,6 +107,42 @@ class FuseClusters : public impl::FuseClustersPassBase<FuseClusters> {
       if (whole && !isa<nn::ParameterOp>(op))
         op.setAttr(nn::kLoadAttr, UnitAttr::get(&getContext()));
     }
+  }
+
+  /// Only a convolution with constant weights and nothing but functions after
+  /// it.
+  void markWinograd(ClusterGraph &graph, const Ops &cluster) {
+    nn::ConvOp conv;
+    for (Operation *op : cluster) {
+      if (auto found = dyn_cast<nn::ConvOp>(op))
+        conv = found;
+      else if (llvm::any_of(op->getOperands(), [&](Value operand) {
+                 Operation *producer = operand.getDefiningOp();
+                 return !producer || (!llvm::is_contained(cluster, producer) &&
+                                      !graph.isWeightsOnly(producer));
+               }))
+        return;
+    }
+    if (conv && isForWinograd(graph, conv))
+      conv->setAttr(nn::kWinogradAttr, UnitAttr::get(&getContext()));
+  }
+
+  static bool isForWinograd(ClusterGraph &graph, nn::ConvOp conv) {
+    auto isOne = [](int64_t value) { return value == 1; };
+    auto weights = cast<RankedTensorType>(conv.getWeights().getType());
+    RankedTensorType y = conv.getType();
+    Operation *producer = conv.getWeights().getDefiningOp();
+    if (y.getRank() != 4 || !y.getElementType().isF32() ||
+        conv.getGroups() != 1 || weights.getDimSize(2) != 3 ||
+        weights.getDimSize(3) != 3 || !llvm::all_of(conv.getStrides(), isOne) ||
+        !llvm::all_of(conv.getDilations(), isOne) || !producer ||
+        !graph.isWeightsOnly(producer))
+      return false;
+    int64_t outputs = weights.getDimSize(0);
+    bool last = conv.getLayout() == nn::ImageLayout::channels_last;
+    return abi::suitsWinograd({y.getDimSize(0), weights.getDimSize(1), outputs,
+                               y.getDimSize(last ? 1 : 2),
+                               y.getDimSize(last ? 2 : 3)});
   }
 
   /// A convolution adds upon what its result's bytes held faster than it adds

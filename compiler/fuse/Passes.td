@@ -16,6 +16,7 @@ def FuseClustersPass : Pass<"fuse-clusters", "::mlir::ModuleOp"> {
     Gives ops that become one kernel or one library call the same number in
     `nn.cluster`, and marks ops that depend on weights alone with `nn.load` and
     additions that may be made in the bytes of an operand with `nn.accumulate`.
+    Convolutions that are faster by Winograd's method get `nn.winograd`.
     Decided on the whole model, before it is cut, so that every partition
     computes with the same kernels. Clusters are convex: no path leaves one and
     comes back.
@@ -31,6 +32,8 @@ def FuseClustersPass : Pass<"fuse-clusters", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::partita::nn::NNDialect", "::partita::plan::PlanDialect"];
+  let options = [Option<"winograd", "winograd", "bool", /*default=*/"true",
+    "compute large convolutions of 3x3 windows by Winograd's method">];
 }
 
 def FormClustersPass : Pass<"form-clusters", "::mlir::ModuleOp"> {

@@ -81,7 +81,11 @@ private:
     if (!slot || slot.getSpace() == plan::Space::arena ||
         !packs.insert({slot, view}).second)
       return;
-    if (attr.getKind() == plan::CallKind::conv)
+    if (attr.getWinograd())
+      packed +=
+          std::max(abi::winogradFilterRoom(getImages(attr)),
+                   abi::packedFilterRoom(view.getShape(), attr.getGroups()));
+    else if (attr.getKind() == plan::CallKind::conv)
       packed += abi::packedFilterRoom(view.getShape(), attr.getGroups());
     else if (attr.getKind() == plan::CallKind::recurrent)
       packed += getRecurrentPacks(view.getShape(), attr.getRecurrent());
@@ -113,7 +117,15 @@ private:
     if (attr.getKind() == plan::CallKind::attention)
       room = abi::attentionScoreRoom(attr.getOperands()[0].getShape()[2],
                                      attr.getOperands()[1].getShape()[2]);
+    if (attr.getWinograd())
+      room = abi::winogradRoom(getImages(attr));
     workspace = std::max(workspace, perCall + room);
+  }
+
+  static abi::WindowedImages getImages(plan::CallAttr conv) {
+    ArrayRef<int64_t> result = conv.getOperands()[2].getShape();
+    return {result[0], conv.getOperands()[0].getShape()[1], result[1],
+            result[2], result[3]};
   }
 
   const int64_t perCall;

@@ -21,6 +21,7 @@ namespace {
 
 // One core with AVX-512 at about 3 GHz.
 constexpr double kContractionFlops = 150e9; // a second: dot, conv
+constexpr double kWinogradSpeedup = 1.8;
 constexpr double kAttentionFlops = 90e9;
 constexpr double kPointwiseFlops = 8e9;
 constexpr double kBytes = 12e9; // read and written, a second
@@ -55,7 +56,8 @@ double getDefaultNs(const ClusterWork &work) {
   for (Operation *op : work.ops)
     if (auto costed = dyn_cast<nn::CostOpInterface>(op)) {
       nn::Cost cost = costed.getCost();
-      compute += getDefaultNs(cost.kind, cost.flops);
+      compute += getDefaultNs(cost.kind, cost.flops) /
+                 (op->hasAttr(nn::kWinogradAttr) ? kWinogradSpeedup : 1);
       unfusedBytes += cost.bytes;
     }
   // A gather reads only a part of its table.

@@ -147,6 +147,13 @@ private:
       return 2 * taps * padded * pixels / rate * compute;
     }
     double padded = roundUp(out / groups);
+    if (conv->hasAttr(nn::kWinogradAttr)) {
+      // The filter is as many times larger as there are elements of a tile to
+      // those of a window.
+      double rate = team.at(key::kWinograd, {in, padded, side});
+      return 2 * taps * in * padded * pixels / rate * compute +
+             getColdNs(pixels, 16 / taps * nn::getByteSize(weights));
+    }
     double rate = team.at(key::kConv, {taps, stride, in, padded, side});
     return groups * 2 * taps * in * padded * pixels / rate * compute +
            getColdNs(pixels, nn::getByteSize(weights));

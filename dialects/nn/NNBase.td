@@ -39,6 +39,7 @@ def NN_Dialect : Dialect {
     | `nn.cluster` | any op | ops with the same number are computed as one kernel or library call |
     | `nn.load` | any op | depends on weights only: belongs to the load program |
     | `nn.accumulate` | `nn.add` in a cluster | the operand from outside is not needed later: the cluster may add upon its bytes |
+    | `nn.winograd` | `nn.conv` in a cluster | worth computing by Winograd's method |
   }];
   let hasConstantMaterializer = 1;
   let useDefaultAttributePrinterParser = 1;

@@ -37,6 +37,7 @@ inline constexpr llvm::StringLiteral kBatchAxisAttr = "nn.batch_axis";
 inline constexpr llvm::StringLiteral kClusterAttr = "nn.cluster";
 inline constexpr llvm::StringLiteral kLoadAttr = "nn.load";
 inline constexpr llvm::StringLiteral kAccumulateAttr = "nn.accumulate";
+inline constexpr llvm::StringLiteral kWinogradAttr = "nn.winograd";
 
 /// Bytes of a tensor in memory: one byte for each element narrower than that.
 int64_t getByteSize(mlir::Type type);

@@ -312,6 +312,7 @@ void CallAttr::print(AsmPrinter &printer) const {
   fields.add("scale", getScale(), 1.0);
   fields.addAttrs("post_ops", getPostOps());
   fields.add("recurrent", Attribute(getRecurrent()));
+  fields.add("winograd", getWinograd());
   printer << '>';
 }
 
@@ -325,6 +326,7 @@ Attribute CallAttr::parse(AsmParser &parser, Type) {
   double scale = 1.0;
   SmallVector<PostOpAttr> postOps;
   RecurrentAttr recurrent;
+  bool winograd = false;
   if (parseKind<CallKind>(parser, kind, "library call", [](StringRef text) {
         return symbolizeCallKind(text);
       }))
@@ -360,11 +362,15 @@ Attribute CallAttr::parse(AsmParser &parser, Type) {
       return parseAttrs(parser, postOps);
     if (key == "recurrent")
       return parser.parseAttribute(recurrent);
+    if (key == "winograd") {
+      winograd = succeeded(parser.parseOptionalKeyword("true"));
+      return winograd ? success() : parser.parseKeyword("false");
+    }
     return std::nullopt;
   };
   if (parseFields(parser, field))
     return {};
   return get(parser.getContext(), kind, operands, bias, maskMul, maskAdd,
              strides, dilations, padsLow, padsHigh, window, groups, includePad,
-             scale, postOps, recurrent);
+             scale, postOps, recurrent, winograd);
 }

@@ -160,16 +160,19 @@ def Plan_CallAttr : Plan_Attr<"Call", "call"> {
     DefaultValuedParameter<"int64_t", "1">:$groups, DefaultValuedParameter<"bool", "false">:$include_pad,
     APFloatParameter<"">:$scale_float,
     OptionalArrayRefParameter<"::partita::plan::PostOpAttr">:$post_ops,
-    OptionalParameter<"::partita::plan::RecurrentAttr">:$recurrent);
+    OptionalParameter<"::partita::plan::RecurrentAttr">:$recurrent,
+    DefaultValuedParameter<"bool", "false">:$winograd);
   let hasCustomAssemblyFormat = 1;
   let builders = [AttrBuilder<(ins "CallKind":$kind, "::llvm::ArrayRef<ViewAttr>":$operands,
       "ViewAttr":$bias, "ViewAttr":$mask_mul, "ViewAttr":$mask_add,
       "::llvm::ArrayRef<int64_t>":$strides, "::llvm::ArrayRef<int64_t>":$dilations,
       "::llvm::ArrayRef<int64_t>":$pads_low, "::llvm::ArrayRef<int64_t>":$pads_high,
       "::llvm::ArrayRef<int64_t>":$window, "int64_t":$groups, "bool":$include_pad, "double":$scale,
-      "::llvm::ArrayRef<PostOpAttr>":$post_ops, CArg<"RecurrentAttr", "{}">:$recurrent), [{
+      "::llvm::ArrayRef<PostOpAttr>":$post_ops, CArg<"RecurrentAttr", "{}">:$recurrent,
+      CArg<"bool", "false">:$winograd), [{
     return $_get($_ctxt, kind, operands, bias, mask_mul, mask_add, strides, dilations, pads_low,
-                 pads_high, window, groups, include_pad, ::llvm::APFloat(scale), post_ops, recurrent);
+                 pads_high, window, groups, include_pad, ::llvm::APFloat(scale), post_ops, recurrent,
+                 winograd);
   }]>];
   let extraClassDeclaration = [{
     double getScale() const { return getScaleFloat().convertToDouble(); }

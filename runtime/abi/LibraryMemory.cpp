@@ -62,6 +62,64 @@ int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups) {
   return bytes;
 }
 
+namespace {
+
+constexpr int64_t kLeastWinogradChannels = 32;
+constexpr int64_t kLeastWinogradFlops = 100'000'000;
+constexpr int64_t kTransformed = 36; ///< elements of a 4x4 tile and its border
+constexpr int64_t kTileScratch = int64_t(16) << 20; ///< at most, of all tiles
+
+int64_t tiles(const WindowedImages &shape, int64_t side) {
+  return times(shape.images, times(roundUp(shape.height, side) / side,
+                                   roundUp(shape.width, side) / side));
+}
+
+/// The library cuts images of fewer tiles into 2x2 ones.
+bool mayHaveLargeTiles(const WindowedImages &shape) {
+  return tiles(shape, 4) >= 32;
+}
+
+int64_t filterBytes(const WindowedImages &shape, int64_t elements) {
+  return times(times(kElement, elements),
+               times(roundUp(shape.inputs, 16), roundUp(shape.outputs, 16)));
+}
+
+} // namespace
+
+bool suitsWinograd(const WindowedImages &shape) {
+  const int64_t flops =
+      times(times(2 * 9, times(shape.inputs, shape.outputs)),
+            times(shape.images, times(shape.height, shape.width)));
+  return shape.inputs >= kLeastWinogradChannels &&
+         shape.outputs >= kLeastWinogradChannels &&
+         flops >= kLeastWinogradFlops;
+}
+
+int64_t winogradFilterRoom(const WindowedImages &shape) {
+  return filterBytes(shape, mayHaveLargeTiles(shape) ? kTransformed : 16);
+}
+
+int64_t winogradRoom(const WindowedImages &shape) {
+  const int64_t channels =
+      roundUp(shape.inputs, 16) + roundUp(shape.outputs, 16);
+  // Images may be two elements larger than the result.
+  const int64_t images =
+      times(times(kElement, channels),
+            times(shape.images, times(shape.height + 2, shape.width + 2)));
+  // A block of 2x2 tiles in the making.
+  int64_t scratch =
+      times(16 * kElement * channels,
+            std::min<int64_t>(times(2, tiles(shape, 2)), 256) + 16);
+  if (mayHaveLargeTiles(shape)) {
+    const int64_t all =
+        times(kTransformed * kElement * channels, tiles(shape, 4));
+    scratch = std::max(scratch, (int64_t(6) << 20) +
+                                    filterBytes(shape, kTransformed) +
+                                    std::min(all, kTileScratch));
+  }
+  return images > INT64_MAX - scratch ? INT64_MAX : images + scratch;
+}
+
 int64_t attentionBlockRows(int64_t rows) {
   return rows <= kWholeRows ? rows : kBlockRows;
 }

@@ -27,6 +27,25 @@ int64_t packedMatrixRoom(std::span<const int64_t> dims);
 /// The same for the filter [O, I/G, spatial..] of a convolution.
 int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups);
 
+/// A convolution of 3x3 windows that moves by one element: result
+/// [images, outputs, height, width].
+struct WindowedImages {
+  int64_t images = 1, inputs = 1, outputs = 1, height = 1, width = 1;
+};
+
+/// Whether such a convolution is worth computing by Winograd's method (Lavin
+/// and Gray 2016, "Fast Algorithms for Convolutional Neural Networks"):
+/// with 2.25 or 4 times fewer multiplications, but with images and filter in
+/// forms of their own. A shape that is too small, or with few channels, is
+/// faster directly.
+bool suitsWinograd(const WindowedImages &shape);
+
+/// Room for the filter in that form.
+int64_t winogradFilterRoom(const WindowedImages &shape);
+
+/// Room on each core for the images in the library's order and its scratch.
+int64_t winogradRoom(const WindowedImages &shape);
+
 /// Scratch that a library call has on each core unless the plan says more.
 inline constexpr int64_t kLibraryWorkspace = int64_t(1) << 20;
 

@@ -11,7 +11,7 @@
 namespace partita::abi::machine {
 
 inline constexpr char kFormatKey[] = "partita_machine";
-inline constexpr int kFormatVersion = 1;
+inline constexpr int kFormatVersion = 2;
 
 // clang-format off
 /// Tables of a team of threads, with their axes and units. A side is that of a
@@ -20,6 +20,7 @@ inline constexpr int kFormatVersion = 1;
 ///   dot        rows, columns, depth          GFLOP/s, packed weights, bias
 ///   dot_plain  rows, columns, depth          GFLOP/s, both operands computed
 ///   conv       taps, stride, in, out, side   GFLOP/s
+///   winograd   in, out, side             GFLOP/s of a direct 3x3 convolution
 ///   depthwise  taps, stride, channels, side  GFLOP/s
 ///   pool       taps, channels, side          taps a nanosecond
 ///   attention  rows, columns, depth          GFLOP/s, as nn.attention counts
@@ -30,9 +31,10 @@ inline constexpr int kFormatVersion = 1;
 ///   transfer   bytes                         ns, from another device
 // clang-format on
 inline constexpr char kDot[] = "dot", kDotPlain[] = "dot_plain",
-                      kConv[] = "conv", kDepthwise[] = "depthwise",
-                      kPool[] = "pool", kAttention[] = "attention",
-                      kCold[] = "cold", kRead[] = "read", kWrite[] = "write",
+                      kConv[] = "conv", kWinograd[] = "winograd",
+                      kDepthwise[] = "depthwise", kPool[] = "pool",
+                      kAttention[] = "attention", kCold[] = "cold",
+                      kRead[] = "read", kWrite[] = "write",
                       kTransfer[] = "transfer";
 
 // clang-format off

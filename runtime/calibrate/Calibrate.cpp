@@ -201,6 +201,23 @@ private:
           });
         });
     addTable(
+        RateTable(key::kWinograd, "GFLOP/s",
+                  {{"in", {32, 64, 128, 256, 512}},
+                   {"out", {32, 64, 128, 256, 512}},
+                   {"side", {7, 14, 28, 56, 112}}}),
+        [](const std::vector<double> &at) {
+          double flops = 18 * at[0] * at[1] * at[2] * at[2];
+          return flops >= 5e7 && flops <= 3 * kMostFlops &&
+                 at[0] <= 2 * at[1] && at[1] <= 4 * at[0];
+        },
+        [=, this](const std::vector<double> &at, double budget) {
+          return callRate(18 * at[0] * at[1] * at[2] * at[2], budget,
+                          [&](CallProbe &probe) {
+                            return probe.winograd(
+                                int64_t(at[2]), int64_t(at[0]), int64_t(at[1]));
+                          });
+        });
+    addTable(
         RateTable(key::kDepthwise, "GFLOP/s",
                   {{"taps", {9, 25}},
                    {"stride", {1, 2}},

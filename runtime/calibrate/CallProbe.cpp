@@ -7,6 +7,8 @@
 
 #include "runtime/calibrate/CallProbe.h"
 
+#include "runtime/abi/LibraryMemory.h"
+
 namespace partita::runtime {
 namespace {
 
@@ -46,7 +48,7 @@ Operand CallProbe::image(int64_t channels, int64_t side) {
 }
 
 Status CallProbe::prepare(abi::CallKind kind, ResolvedCall call, int64_t window,
-                          int64_t stride, int64_t groups) {
+                          int64_t stride, int64_t groups, int64_t workspace) {
   for (const Operand &operand : call.operands)
     if (!operand.data)
       return Status::error("the probe's operands do not fit its space");
@@ -58,9 +60,11 @@ Status CallProbe::prepare(abi::CallKind kind, ResolvedCall call, int64_t window,
        pads_high = pair(window - 1 - (window - 1) / 2), windows = pair(window);
   buffer.Finish(abi::CreateLibraryCall(buffer, kind, 0, 0, 0, 0, strides,
                                        dilations, pads, pads_high, windows,
-                                       groups));
+                                       groups, false, 1, 0, 0, workspace > 0));
   call.call = flatbuffers::GetRoot<abi::LibraryCall>(buffer.GetBufferPointer());
-  auto made = OnednnContext::create(kRoom);
+  OnednnContext::Room room = kRoom;
+  room.workspace += workspace;
+  auto made = OnednnContext::create(room);
   if (!made)
     return made.status();
   context = std::move(*made);
@@ -100,6 +104,17 @@ Status CallProbe::dot(int64_t batch, int64_t rows, int64_t columns,
     call.post_ops.push_back(std::move(operation));
   }
   return prepare(abi::CallKind::dot, std::move(call), 1, 1, 1);
+}
+
+Status CallProbe::winograd(int64_t side, int64_t in, int64_t out) {
+  ResolvedCall call;
+  call.operands = {image(in, side), dense({out, in, 3, 3}, true),
+                   image(out, side)};
+  call.has_bias = true;
+  call.bias = dense({out});
+  call.bias.constant = true;
+  return prepare(abi::CallKind::conv, std::move(call), 3, 1, 1,
+                 abi::winogradRoom({1, in, out, side, side}));
 }
 
 Status CallProbe::conv(int64_t side, int64_t in, int64_t out, int64_t window,

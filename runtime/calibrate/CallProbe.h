@@ -29,6 +29,8 @@ public:
   /// Channels-last, with bias; groups = `in` if `depthwise`.
   Status conv(int64_t side, int64_t in, int64_t out, int64_t window,
               int64_t stride, bool depthwise);
+  /// The same of 3x3 windows, by Winograd's method where the library has it.
+  Status winograd(int64_t side, int64_t in, int64_t out);
   Status pool(int64_t side, int64_t channels, int64_t window);
   Status attention(int64_t heads, int64_t rows, int64_t columns, int64_t depth);
 
@@ -42,7 +44,7 @@ private:
   Operand dense(std::vector<int64_t> dims, bool constant = false);
   Operand image(int64_t channels, int64_t side);
   Status prepare(abi::CallKind kind, ResolvedCall call, int64_t window,
-                 int64_t stride, int64_t groups);
+                 int64_t stride, int64_t groups, int64_t workspace = 0);
 
   std::span<float> space;
   const ThreadTeam &team;

@@ -159,6 +159,10 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   app.add_option("--micro-batches", compile.partition.microBatches,
                  "micro-batches a step (default: two a stage)")
       ->check(CLI::Range(1, 65536));
+  app.add_flag("!--no-winograd", compile.winograd,
+               "compute every convolution directly; by default large ones of "
+               "3x3 windows are computed by Winograd's method, with fewer "
+               "multiplications, more memory and another rounding");
   app.add_option("--workspace", compile.partition.workspaceMiB,
                  "room for the library's scratch, MiB on each core (default: "
                  "1); part of the planned peak, which a run never passes")

@@ -7,6 +7,7 @@
 
 #include "runtime/device/cpu/ImageLayout.h"
 #include "runtime/device/cpu/PrimitiveTask.h"
+#include "runtime/device/cpu/WinogradConv.h"
 
 namespace partita::runtime {
 namespace {
@@ -24,6 +25,10 @@ public:
     groupWeights();
     if (call.has_bias && !denseBias())
       biasAsPostOp();
+    // Where the processor or the room does not allow it, directly.
+    if (call.call->winograd() && pack && weights().constant && channels_last)
+      if (auto task = prepareWinograd(call, padsHigh(), context))
+        return task;
     auto task = make(pack && weights().constant);
     if (!task && pack && weights().constant && !context.lacksRoom())
       task = make(false);

@@ -80,9 +80,9 @@ bool isReference(const OwnedPrimitiveDesc &desc) {
          name && std::strncmp(name, "ref", 3) == 0;
 }
 
-dnnl_status_t OnednnContext::choose(const_dnnl_op_desc_t op,
-                                    const OwnedAttr &attr,
-                                    OwnedPrimitiveDesc &desc) {
+dnnl_status_t OnednnContext::choose(
+    const_dnnl_op_desc_t op, const OwnedAttr &attr, OwnedPrimitiveDesc &desc,
+    const std::function<int64_t(const OwnedPrimitiveDesc &)> &getRoom) {
   using Iterator = Owned<dnnl_primitive_desc_iterator_t,
                          dnnl_primitive_desc_iterator_destroy>;
   Iterator each;
@@ -95,8 +95,14 @@ dnnl_status_t OnednnContext::choose(const_dnnl_op_desc_t op,
     *found.out() = dnnl_primitive_desc_iterator_fetch(each.get());
     const dnnl_memory_desc_t *scratch =
         dnnl_primitive_desc_query_md(found.get(), dnnl_query_scratchpad_md, 0);
-    const auto bytes =
+    auto bytes =
         static_cast<int64_t>(scratch ? dnnl_memory_desc_get_size(scratch) : 0);
+    const int64_t more = getRoom ? getRoom(found) : 0;
+    if (more < 0) {
+      status = dnnl_primitive_desc_iterator_next(each.get());
+      continue;
+    }
+    bytes += more;
     // Not its reference code in place of what has no room: it is a hundred
     // times slower.
     if (bytes <= most && !(refused && isReference(found))) {

@@ -12,6 +12,7 @@
 #include "runtime/device/cpu/Arena.h"
 #include "runtime/device/cpu/Operand.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <oneapi/dnnl/dnnl.h>
@@ -80,8 +81,12 @@ public:
   /// The first of the library's implementations of `op` (a pointer to its
   /// descriptor) whose scratch, for as many threads as this thread has now, is
   /// within the plan's room.
+  /// `getRoom`, if given, says how much an implementation takes of that room
+  /// besides its scratch, or -1 if it is not wanted.
   dnnl_status_t choose(const_dnnl_op_desc_t op, const OwnedAttr &attr,
-                       OwnedPrimitiveDesc &desc);
+                       OwnedPrimitiveDesc &desc,
+                       const std::function<int64_t(const OwnedPrimitiveDesc &)>
+                           &getRoom = nullptr);
   /// Whether the last `choose` failed for want of room only.
   bool lacksRoom() const { return refused > 0; }
   /// Why `choose` or another call of the library failed.

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
+#include <optional>
 #include <random>
 
 namespace partita::test {
@@ -94,6 +95,7 @@ struct CallCase {
   Tensor result;
   std::vector<std::pair<int, Tensor>> post_operands; ///< post-op, its operand
   Tensor bias, mask_mul, mask_add;                   ///< no shape: none
+  std::optional<int64_t> packed_room, workspace;     ///< of the plan
 };
 
 /// A plan of one device and one micro-batch that loads the tensors, makes the
@@ -134,6 +136,8 @@ inline PlanSpec planOf(const CallCase &call) {
     spec.mask_add = place(call.mask_add);
 
   DeviceSpec &owner = plan.devices[device];
+  owner.packed_bytes = call.packed_room.value_or(owner.packed_bytes);
+  owner.workspace_bytes = call.workspace.value_or(owner.workspace_bytes);
   owner.units.push_back({"F0", 0, 0, {spec}});
   owner.program = loads;
   StepSpec run;
@@ -150,8 +154,9 @@ inline PlanSpec planOf(const CallCase &call) {
   return plan;
 }
 
-/// Runs the call; the result's memory.
-inline Values runCall(const CallCase &call, int threads = 2) {
+/// Runs the call; the result's memory. `memory`: what the session holds.
+inline Values runCall(const CallCase &call, int threads = 2,
+                      runtime::DeviceMemory *memory = nullptr) {
   std::string path = temporary("call.partita");
   writeArtifact(path, planOf(call));
   auto artifact = runtime::Artifact::open(path);
@@ -188,6 +193,8 @@ inline Values runCall(const CallCase &call, int threads = 2) {
     runtime::Status status = (*session)->run(binding);
     EXPECT_TRUE(status.ok()) << status.message();
   }
+  if (memory)
+    *memory = (*session)->memory()[0];
   return result;
 }
 

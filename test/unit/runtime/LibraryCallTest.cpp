@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/abi/LibraryMemory.h"
 #include "test/unit/runtime/CallRunner.h"
 
 #include <algorithm>
@@ -394,6 +395,99 @@ TEST(Conv, ScaleOfEachChannel) {
   expectCall(call, [&](const Shape &i) {
     return std::min(6.0, std::max(0.0, convAt(call, i) * scale.values[i[1]]));
   });
+}
+
+/// Large and small tiles, sizes that do not divide, fewer channels than a
+/// block.
+const std::vector<ConvRow> &winogradRows() {
+  static const std::vector<ConvRow> rows = {{"small tiles",
+                                             {1, 64, 14, 14},
+                                             {32, 64, 3, 3},
+                                             1,
+                                             {1, 1},
+                                             {1, 1},
+                                             {1, 1},
+                                             {1, 1}},
+                                            {"large tiles",
+                                             {1, 96, 28, 28},
+                                             {96, 96, 3, 3},
+                                             1,
+                                             {1, 1},
+                                             {1, 1},
+                                             {1, 1},
+                                             {1, 1}},
+                                            {"ragged",
+                                             {2, 36, 13, 11},
+                                             {33, 36, 3, 3},
+                                             1,
+                                             {1, 1},
+                                             {1, 1},
+                                             {1, 1},
+                                             {1, 1}},
+                                            {"unequal pads",
+                                             {1, 32, 15, 17},
+                                             {48, 32, 3, 3},
+                                             1,
+                                             {1, 1},
+                                             {1, 1},
+                                             {0, 1},
+                                             {1, 0}}};
+  return rows;
+}
+
+abi::WindowedImages imagesOf(const CallCase &call) {
+  const Shape &result = call.result.shape;
+  return {result[0], call.operands[0].shape[1], result[1], result[2],
+          result[3]};
+}
+
+TEST(Conv, Winograd) {
+  for (const ConvRow &row : winogradRows())
+    for (int threads : {1, 2}) {
+      SCOPED_TRACE(std::string(row.name) + ", " + std::to_string(threads));
+      CallCase direct = convCase(row, true);
+      direct.bias = Tensor::random({row.weights[0]}, 5).asWeight();
+      direct.spec.post_ops = {postOp(abi::PostOpKind::relu)};
+      CallCase call = direct;
+      call.spec.winograd = true;
+      // Exactly the room that a plan gives it.
+      call.packed_room = abi::winogradFilterRoom(imagesOf(call));
+      call.workspace =
+          abi::kLibraryWorkspace + abi::winogradRoom(imagesOf(call));
+      runtime::DeviceMemory memory, without;
+      Values found = runCall(call, threads, &memory),
+             expected = runCall(direct, threads, &without);
+      ASSERT_EQ(found.size(), expected.size());
+      for (size_t i = 0; i < found.size(); ++i)
+        ASSERT_NEAR(found[i], expected[i], 1e-4 * (1 + std::abs(expected[i])));
+      EXPECT_LE(memory.used(), memory.planned);
+      // Its images lie in the scratch, where the library has such code: it has
+      // none for ragged images or unequal pads on some processors.
+      if (__builtin_cpu_supports("avx512bw") && row.low == row.high &&
+          row.input[2] == row.input[3]) {
+        EXPECT_GT(memory.workspace, without.workspace);
+      }
+    }
+}
+
+// Without room for the transformed filter, or for the images, the call is
+// computed directly.
+TEST(Conv, WinogradWithoutRoom) {
+  const CallCase direct = convCase(winogradRows()[0], true);
+  Values expected = runCall(direct);
+  CallCase poor = direct;
+  poor.spec.winograd = true;
+  CallCase narrow = poor;
+  poor.packed_room = abi::packedFilterRoom(direct.operands[1].shape, 1);
+  narrow.workspace = 4096;
+  for (const CallCase &call : {poor, narrow}) {
+    runtime::DeviceMemory memory;
+    Values found = runCall(call, 2, &memory);
+    EXPECT_LE(memory.used(), memory.planned);
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i)
+      ASSERT_NEAR(found[i], expected[i], 1e-4 * (1 + std::abs(expected[i])));
+  }
 }
 
 TEST(Conv, WeightsThatAreActivations) {

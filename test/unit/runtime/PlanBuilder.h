@@ -74,6 +74,7 @@ struct InstructionSpec {
   bool include_pad = false;
   float scale = 1;
   std::vector<PostOpSpec> post_ops;
+  bool winograd = false;
 };
 
 struct UnitSpec {
@@ -274,7 +275,7 @@ private:
     return abi::CreateLibraryCall(fbb, spec.call, operands, bias, mul, add,
                                   strides, dilations, low, high, window,
                                   spec.groups, spec.include_pad, spec.scale,
-                                  post_ops)
+                                  post_ops, 0, spec.winograd)
         .Union();
   }
 
