@@ -65,6 +65,7 @@ const std::vector<Expectation> &getExpectations() {
       {key::kDot, {"rows", "columns", "depth"}},
       {key::kDotPlain, {"rows", "columns", "depth"}},
       {key::kConv, {"taps", "stride", "in", "out", "side"}},
+      {key::kWinograd, {"in", "out", "side"}},
       {key::kDepthwise, {"taps", "stride", "channels", "side"}},
       {key::kPool, {"taps", "channels", "side"}},
       {key::kAttention, {"rows", "columns", "depth"}},

@@ -103,7 +103,16 @@ private:
   /// of the caches.
   double getColdNs(double rows, int64_t bytes) {
     double extra = team.at(key::kCold, {rows, double(step.total() + 1)});
-    return extra * bytes / 1024 * memory;
+    return extra * bytes / 1024;
+  }
+
+  /// How many times as long bytes take with the other devices at work, if a
+  /// step touches so many again and again: what a cache holds, a device has
+  /// for itself.
+  double getCrowd(double bytes) {
+    double slowest = team.at(key::kRead, 1e15),
+           rate = team.at(key::kRead, bytes + 1);
+    return 1 + (memory - 1) * std::min(slowest / rate, 1.0);
   }
 
   double getDotNs(nn::DotOp dot) {
@@ -195,7 +204,8 @@ private:
     double bytes = nn::getByteSize(root->getResult(0).getType());
     double before = team.at(key::kWrite, bytes + 1),
            now = team.at(key::kWrite, 3.0 * work.bytes + 1);
-    return std::max(bytes / now - bytes / before, 0.0) * memory;
+    return std::max(bytes / now - bytes / before, 0.0) *
+           getCrowd(3.0 * work.bytes);
   }
 
   double getEpilogueNs(Operation *root) {
@@ -212,7 +222,8 @@ private:
         for (Value operand : op->getOperands())
           if (!inside.contains(operand.getDefiningOp()) &&
               !work.isConstant(operand))
-            ns += elements * team.at(key::kEpilogueBinary) * memory;
+            ns +=
+                elements * team.at(key::kEpilogueBinary) * getCrowd(work.bytes);
     }
     return ns;
   }
@@ -249,7 +260,8 @@ private:
     double bytes = std::min<double>(work.bytes, unfused);
     double moved = bytes / team.at(key::kRead, 2.0 * step.mostBytes + 1);
     return team.at(key::kDispatch) +
-           std::max(arithmetic * compute, moved * memory);
+           std::max(arithmetic * compute,
+                    moved * getCrowd(2.0 * step.mostBytes));
   }
 
   const ClusterWork &work;
