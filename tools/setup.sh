@@ -5,6 +5,7 @@
 #   tools/setup.sh --runtime    only what the runtime needs (no MLIR, no ONNX)
 #   tools/setup.sh --fuzz       everything, and what clang needs for libFuzzer (docs/testing.md)
 #
+# Tests that compare with ONNX Runtime find it in a Python environment of their own, where it could be installed; else they say skipped.
 # ONNX is built once, from its source archive on PyPI, into $PARTITA_DEPS (default: ~/.cache/partita). Running this again costs a second.
 set -euo pipefail
 runtime_only=no; [ "${1:-}" = --runtime ] && runtime_only=yes
@@ -27,6 +28,15 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 [ $runtime_only = no ] || exit 0
 
+if [ ! -e "$deps/python/.complete" ]; then
+  python3 -m venv "$deps/python"
+  if "$deps/python/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 20 numpy "onnx==$onnx_version" onnxruntime >/dev/null 2>&1; then
+    touch "$deps/python/.complete"
+  else
+    rm -rf "$deps/python"
+    echo "ONNX Runtime could not be installed into $deps/python: tests that compare with it will say skipped" >&2
+  fi
+fi
 [ -e "$deps/onnx/.version-$onnx_version" ] && exit 0
 echo "Building ONNX $onnx_version into $deps/onnx (about two minutes)"
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT

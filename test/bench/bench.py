@@ -24,7 +24,7 @@ import numpy as np
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("PARTITA_BIN", REPOSITORY / "build" / "bin"))
 DIMS = {"batch": 1, "tokens": 128, "batch_size": 1, "seq_len": 128}
-PIPELINE = 32  # micro-batches a step of the two devices
+PIPELINE = 64  # micro-batches a step of the two devices
 
 
 def describe(model):
@@ -118,7 +118,7 @@ def bench(folder, name, options):
         two = Partita(model, description, work, 1, options.machine, devices=2)
         sessions = [Peer("onnxruntime", model, work, 1) for _ in range(2)]
         pairs = [
-            (one.benchmark(), two.benchmark("--runs", "3", "--warmup", "1"), measure_together(sessions)) for _ in range(options.rounds)
+            (one.benchmark(), two.benchmark("--runs", "2", "--warmup", "1"), measure_together(sessions)) for _ in range(options.rounds)
         ]
         for session in sessions:
             session.close()
