@@ -18,6 +18,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <malloc.h>
 
 using namespace partita;
 using namespace partita::run;
@@ -141,6 +142,9 @@ int runProgram(const Options &options) {
 
 int main(int argc, char **argv) {
   boundSpinning(argv);
+  // What loading frees goes back to the system: otherwise the C library keeps
+  // blocks as large as the largest that it was ever given back.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   Options options;
   int status = parseOptions(argc, argv, options);
   if (status >= 0)
