@@ -10,6 +10,7 @@
 #include "Format.h"
 #include "Progress.h"
 
+#include "runtime/abi/machine.h"
 #include "runtime/calibrate/Calibrate.h"
 #include "runtime/io/PendingFile.h"
 
@@ -66,6 +67,25 @@ std::string ratesText(const MachineRates &machine) {
   return text + table.text();
 }
 
+double medianOf(const runtime::TeamRates &team, const char *table) {
+  for (const RateTable &each : team.tables)
+    if (each.name == table && !each.values.empty()) {
+      std::vector<double> values = each.values;
+      std::sort(values.begin(), values.end());
+      return values[values.size() / 2];
+    }
+  return 0;
+}
+
+/// Whether a team of more threads is not faster where it should be by far: some
+/// of its cores did something else.
+bool wasBusy(const MachineRates &machine) {
+  const char *table = abi::machine::kConv;
+  return machine.teams.size() > 1 &&
+         medianOf(machine.teams.back(), table) <
+             1.2 * medianOf(machine.teams.front(), table);
+}
+
 int fail(const Status &status) {
   std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
   return 1;
@@ -101,6 +121,12 @@ int runCalibration(const Options &options) {
     return fail(status);
   if (Status status = (*file)->commit(); !status.ok())
     return fail(status);
+  if (wasBusy(*machine))
+    std::fprintf(stderr,
+                 "partita-run: remark: %d threads computed hardly faster than "
+                 "%d: other programs were at work; calibrate again when the "
+                 "machine is quiet\n",
+                 machine->teams.back().threads, machine->teams.front().threads);
   std::fputs((options.json ? text : ratesText(*machine)).c_str(), stdout);
   return 0;
 }
