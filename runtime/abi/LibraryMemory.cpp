@@ -23,6 +23,11 @@ int64_t times(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
+int64_t plus(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 int64_t roundUp(int64_t value, int64_t block) {
   return value > INT64_MAX - block ? INT64_MAX
                                    : (value + block - 1) / block * block;
@@ -68,6 +73,7 @@ constexpr int64_t kLeastWinogradChannels = 32;
 constexpr int64_t kLeastWinogradFlops = 100'000'000;
 constexpr int64_t kTransformed = 36; ///< elements of a 4x4 tile and its border
 constexpr int64_t kTileScratch = int64_t(16) << 20; ///< at most, of all tiles
+constexpr int64_t kLargeTileScratch = int64_t(6) << 20; ///< besides, for 4x4
 
 int64_t tiles(const WindowedImages &shape, int64_t side) {
   return times(shape.images, times(roundUp(shape.height, side) / side,
@@ -113,11 +119,11 @@ int64_t winogradRoom(const WindowedImages &shape) {
   if (mayHaveLargeTiles(shape)) {
     const int64_t all =
         times(kTransformed * kElement * channels, tiles(shape, 4));
-    scratch = std::max(scratch, (int64_t(6) << 20) +
-                                    filterBytes(shape, kTransformed) +
-                                    std::min(all, kTileScratch));
+    scratch =
+        std::max(scratch, plus(kLargeTileScratch + std::min(all, kTileScratch),
+                               filterBytes(shape, kTransformed)));
   }
-  return images > INT64_MAX - scratch ? INT64_MAX : images + scratch;
+  return plus(images, scratch);
 }
 
 int64_t attentionBlockRows(int64_t rows) {
