@@ -82,6 +82,11 @@ private:
   AsmPrinter &printer;
 };
 
+ParseResult parseBool(AsmParser &parser, bool &value) {
+  value = succeeded(parser.parseOptionalKeyword("true"));
+  return value ? success() : parser.parseKeyword("false");
+}
+
 ParseResult parseDouble(AsmParser &parser, double &value) {
   APFloat number(0.0);
   if (parser.parseFloat(APFloat::IEEEdouble(), number))
@@ -265,10 +270,8 @@ Attribute RecurrentAttr::parse(AsmParser &parser, Type) {
   auto field = [&](StringRef key) -> std::optional<ParseResult> {
     if (key == "reversed")
       return parseInts(parser, reversed);
-    if (key == "coupled") {
-      coupled = succeeded(parser.parseOptionalKeyword("true"));
-      return coupled ? success() : parser.parseKeyword("false");
-    }
+    if (key == "coupled")
+      return parseBool(parser, coupled);
     if (key == "clip")
       return parseDouble(parser, clip);
     if (key == "functions")
@@ -352,20 +355,16 @@ Attribute CallAttr::parse(AsmParser &parser, Type) {
       return parseInts(parser, window);
     if (key == "groups")
       return parser.parseInteger(groups);
-    if (key == "include_pad") {
-      includePad = succeeded(parser.parseOptionalKeyword("true"));
-      return includePad ? success() : parser.parseKeyword("false");
-    }
+    if (key == "include_pad")
+      return parseBool(parser, includePad);
     if (key == "scale")
       return parseDouble(parser, scale);
     if (key == "post_ops")
       return parseAttrs(parser, postOps);
     if (key == "recurrent")
       return parser.parseAttribute(recurrent);
-    if (key == "winograd") {
-      winograd = succeeded(parser.parseOptionalKeyword("true"));
-      return winograd ? success() : parser.parseKeyword("false");
-    }
+    if (key == "winograd")
+      return parseBool(parser, winograd);
     return std::nullopt;
   };
   if (parseFields(parser, field))

@@ -15,6 +15,7 @@
 
 #include "runtime/abi/LibraryMemory.h"
 #include "runtime/device/cpu/LibraryCalls.h"
+#include "runtime/device/cpu/PrimitiveTask.h"
 #include "runtime/device/cpu/ScoreRows.h"
 
 #include <algorithm>
@@ -45,32 +46,11 @@ size_t aligned(size_t bytes) {
 
 /// lhs[rows, inner] . rhs[inner, columns], for one thread.
 struct Product {
-  OwnedPrimitive primitive;
-  dnnl_memory_desc_t lhs, rhs, result, scratch;
-  size_t scratch_bytes = 0;
+  dnnl_memory_desc_t lhs, rhs, result;
+  ProductPrimitive made;
 
   Status make(OnednnContext &context) {
-    OwnedAttr attr;
-    OwnedPrimitiveDesc desc;
-    dnnl_matmul_desc_t op;
-    dnnl_status_t status = dnnl_primitive_attr_create(attr.out());
-    if (status == dnnl_success)
-      status = dnnl_primitive_attr_set_scratchpad_mode(
-          attr.get(), dnnl_scratchpad_mode_user);
-    if (status == dnnl_success)
-      status = dnnl_matmul_desc_init(&op, &lhs, &rhs, nullptr, &result);
-    if (status == dnnl_success)
-      status = context.choose(&op, attr, desc);
-    if (status == dnnl_success)
-      status = dnnl_primitive_create(primitive.out(), desc.get());
-    if (status != dnnl_success)
-      return Status::error(std::string("oneDNN does not take the products of "
-                                       "this attention: ") +
-                           context.reason(status));
-    scratch =
-        *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_scratchpad_md, 0);
-    scratch_bytes = dnnl_memory_desc_get_size(&scratch);
-    return Status();
+    return made.make(context, lhs, rhs, result, "this attention");
   }
 };
 
@@ -83,7 +63,7 @@ struct Arguments {
     for (auto [desc, out] :
          {std::pair(&product.lhs, &lhs), std::pair(&product.rhs, &rhs),
           std::pair(&product.result, &result),
-          std::pair(&product.scratch, &scratch)})
+          std::pair(&product.made.scratch, &scratch)})
       if (Status status = context.memory(*desc, DNNL_MEMORY_NONE, *out);
           !status.ok())
         return status;
@@ -99,8 +79,8 @@ struct Arguments {
     dnnl_memory_set_data_handle(lhs.get(), left);
     dnnl_memory_set_data_handle(rhs.get(), right);
     dnnl_memory_set_data_handle(result.get(), out);
-    return dnnl_primitive_execute(product.primitive.get(), stream,
-                                  product.scratch_bytes ? 4 : 3,
+    return dnnl_primitive_execute(product.made.primitive.get(), stream,
+                                  product.made.scratch_bytes ? 4 : 3,
                                   list) == dnnl_success;
   }
 };
@@ -215,8 +195,8 @@ private:
   size_t workerBytes() const {
     size_t library = 0;
     for (const Kind &kind : kinds)
-      library = std::max(
-          {library, kind.scores.scratch_bytes, kind.sums.scratch_bytes});
+      library = std::max({library, kind.scores.made.scratch_bytes,
+                          kind.sums.made.scratch_bytes});
     return scoreBytes() + aligned(library);
   }
 

@@ -224,6 +224,34 @@ void addPostOpArguments(
            describe(post_ops[i].operand), post_ops[i].operand.data});
 }
 
+Status ProductPrimitive::make(OnednnContext &context,
+                              const dnnl_memory_desc_t &left,
+                              const dnnl_memory_desc_t &right,
+                              const dnnl_memory_desc_t &result,
+                              const char *owner) {
+  OwnedAttr attr;
+  if (Status status = makeAttributes({}, {}, attr); !status.ok())
+    return status;
+  OwnedPrimitiveDesc desc;
+  OwnedPrimitive made;
+  dnnl_matmul_desc_t op;
+  dnnl_status_t status =
+      dnnl_matmul_desc_init(&op, &left, &right, nullptr, &result);
+  if (status == dnnl_success)
+    status = context.choose(&op, attr, desc);
+  if (status == dnnl_success)
+    status = dnnl_primitive_create(made.out(), desc.get());
+  if (status != dnnl_success)
+    return Status::error(std::string("oneDNN does not take the products of ") +
+                         owner + ": " + context.reason(status));
+  primitive = std::move(made);
+  rhs = *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
+  scratch =
+      *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_scratchpad_md, 0);
+  scratch_bytes = dnnl_memory_desc_get_size(&scratch);
+  return Status();
+}
+
 namespace {
 
 /// A post-op as a primitive of its own, in place on the result.

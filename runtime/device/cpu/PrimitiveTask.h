@@ -55,6 +55,20 @@ void addPostOpArguments(
     const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
     std::vector<PrimitiveTask::Argument> &arguments);
 
+/// A matrix product without bias or post-ops, for as many threads as this
+/// thread has now.
+struct ProductPrimitive {
+  OwnedPrimitive primitive;
+  dnnl_memory_desc_t rhs; ///< in the library's order, if it may choose it
+  dnnl_memory_desc_t scratch;
+  size_t scratch_bytes = 0;
+
+  /// `owner` has the product, for messages: "this attention".
+  Status make(OnednnContext &context, const dnnl_memory_desc_t &left,
+              const dnnl_memory_desc_t &right, const dnnl_memory_desc_t &result,
+              const char *owner);
+};
+
 /// How a result is described to the library.
 using DescribeOperand = std::function<dnnl_memory_desc_t(const Operand &)>;
 

@@ -15,6 +15,7 @@
 #include "runtime/abi/LibraryMemory.h"
 #include "runtime/device/cpu/GateFunctions.h"
 #include "runtime/device/cpu/LibraryCalls.h"
+#include "runtime/device/cpu/PrimitiveTask.h"
 
 #include <algorithm>
 #include <utility>
@@ -40,7 +41,7 @@ public:
       std::swap(weights.dims[0], weights.dims[1]);
       std::swap(weights.strides[0], weights.strides[1]);
       if (make(context, state, anyDesc({hidden, rows}), out).ok()) {
-        auto packed = context.packed(weights, plain, used);
+        auto packed = context.packed(weights, plain, made.rhs);
         if (packed) {
           in_place = *packed == weights.data;
           return bind(context, state, *packed, out);
@@ -52,7 +53,7 @@ public:
     return bind(context, state, weights.data, out);
   }
 
-  size_t scratchBytes() const { return scratch_bytes; }
+  size_t scratchBytes() const { return made.scratch_bytes; }
   void useScratch(float *state, float *out, void *scratch) {
     dnnl_memory_set_data_handle(memories[0].get(), state);
     dnnl_memory_set_data_handle(memories[2].get(), out);
@@ -63,8 +64,8 @@ public:
                                    {DNNL_ARG_WEIGHTS, memories[1].get()},
                                    {DNNL_ARG_DST, memories[2].get()},
                                    {DNNL_ARG_SCRATCHPAD, memories[3].get()}};
-    return dnnl_primitive_execute(primitive.get(), stream,
-                                  scratch_bytes ? 4 : 3,
+    return dnnl_primitive_execute(made.primitive.get(), stream,
+                                  made.scratch_bytes ? 4 : 3,
                                   arguments) == dnnl_success;
   }
 
@@ -78,39 +79,16 @@ private:
   Status make(OnednnContext &context, const dnnl_memory_desc_t &state,
               const dnnl_memory_desc_t &weights,
               const dnnl_memory_desc_t &out) {
-    OwnedAttr attr;
-    OwnedPrimitiveDesc desc;
-    OwnedPrimitive made;
-    dnnl_matmul_desc_t op;
-    dnnl_status_t status = dnnl_primitive_attr_create(attr.out());
-    if (status == dnnl_success)
-      status = dnnl_primitive_attr_set_scratchpad_mode(
-          attr.get(), dnnl_scratchpad_mode_user);
-    if (status == dnnl_success)
-      status = dnnl_matmul_desc_init(&op, &state, &weights, nullptr, &out);
-    if (status == dnnl_success)
-      status = context.choose(&op, attr, desc);
-    if (status == dnnl_success)
-      status = dnnl_primitive_create(made.out(), desc.get());
-    if (status != dnnl_success)
-      return Status::error(std::string("oneDNN does not take the product of "
-                                       "this recurrent layer: ") +
-                           context.reason(status));
-    primitive = std::move(made);
-    used = *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
-    scratch =
-        *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_scratchpad_md, 0);
-    scratch_bytes = dnnl_memory_desc_get_size(&scratch);
-    return Status();
+    return made.make(context, state, weights, out, "this recurrent layer");
   }
 
   Status bind(OnednnContext &context, const dnnl_memory_desc_t &state,
               float *weights, const dnnl_memory_desc_t &out) {
     std::pair<const dnnl_memory_desc_t *, void *> described[] = {
         {&state, DNNL_MEMORY_NONE},
-        {&used, weights},
+        {&made.rhs, weights},
         {&out, DNNL_MEMORY_NONE},
-        {&scratch, DNNL_MEMORY_NONE}};
+        {&made.scratch, DNNL_MEMORY_NONE}};
     for (int i = 0; i < 4; ++i)
       if (Status status = context.memory(*described[i].first,
                                          described[i].second, memories[i]);
@@ -119,11 +97,9 @@ private:
     return Status();
   }
 
-  OwnedPrimitive primitive;
+  ProductPrimitive made;
   OwnedMemory memories[4]; ///< state, weights, out, scratch
-  dnnl_memory_desc_t used, scratch;
-  size_t scratch_bytes = 0;
-  bool in_place = true; ///< the weights are read where they lie
+  bool in_place = true;    ///< the weights are read where they lie
 };
 
 /// One direction: its products, and the functions of its gates.
