@@ -184,6 +184,7 @@ def check_wide(name, work):
             inputs.append((port, work / f"{names.index(port)}.npy"))
             write_npy(inputs[-1][1], shape, kind, seed=number, low=low, high=high)
             flags += ["--shape", f"{port}={'x'.join(map(str, shape))}"]
+        inputs.sort(key=lambda pair: names.index(pair[0]))  # as the files of test data are numbered
         few_splits(model, flags, inputs, tolerance, reference_of(model, inputs, work / f"reference_{number}"), work)
 
 
