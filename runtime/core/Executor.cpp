@@ -111,7 +111,7 @@ Status Executor::run(const StepBinding &binding) {
   recorded.clear();
   busy_ns = 0;
   if (measure)
-    std::memset(cpu->arena(), kUntouched, cpu->arenaBytes());
+    std::fill_n(cpu->arena(), cpu->arenaBytes(), kUntouched);
   for (size_t i = 0; i < program.size(); ++i) {
     const Entry &entry = program[i];
     if (entry.micro_batch >= binding.micro_batches)
