@@ -168,6 +168,8 @@ private:
     if (length(values) != count)
       return std::string(name) + " has " + std::to_string(length(values)) +
              " entries for " + std::to_string(count) + " spatial dimensions";
+    if (!isAligned(values))
+      return std::string(name) + " is not aligned";
     for (int64_t value : *values)
       if (value < least || value >= kLargest)
         return std::string(name) + " has the entry " + std::to_string(value);
@@ -345,6 +347,8 @@ std::string viewError(const abi::Device &device, const abi::View *view) {
            std::to_string(length(device.slots()));
   if (length(view->shape()) != length(view->strides()))
     return "has another number of strides than of dimensions";
+  if (!isAligned(view->shape()) || !isAligned(view->strides()))
+    return "has a shape or strides that are not aligned";
   int64_t last = view->offset();
   if (last < 0)
     return "begins before its slot";

@@ -63,6 +63,13 @@ template <typename Vector> int64_t length(const Vector *vector) {
   return vector ? static_cast<int64_t>(vector->size()) : 0;
 }
 
+/// Whether numbers of 8 bytes lie where they may be read; the verifier of
+/// FlatBuffers does not look.
+inline bool isAligned(const flatbuffers::Vector<int64_t> *numbers) {
+  return !numbers ||
+         reinterpret_cast<uintptr_t>(numbers->Data()) % sizeof(int64_t) == 0;
+}
+
 /// Elements of a shape whose product is known not to overflow.
 inline int64_t elementCount(const flatbuffers::Vector<int64_t> *shape) {
   int64_t count = 1;

@@ -40,6 +40,8 @@ inline std::string sizeError(abi::DType dtype, const Longs *shape,
   int64_t count = elementBytes(dtype);
   if (count == 0)
     return "has an unknown element type";
+  if (!isAligned(shape))
+    return "has a shape that is not aligned";
   bool empty = false;
   for (int64_t i = 0; i < length(shape); ++i) {
     if (shape->Get(i) < 0)

@@ -73,6 +73,8 @@ private:
 
   std::string portError(const abi::Port &port) const {
     int64_t count = elementBytes(port.dtype());
+    if (!isAligned(port.shape()))
+      return "has a shape that is not aligned";
     for (int64_t i = 0; i < length(port.shape()); ++i)
       if (port.shape()->Get(i) < 0 ||
           !checkedMul(count, std::max<int64_t>(port.shape()->Get(i), 1), count))
