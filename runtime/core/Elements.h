@@ -64,9 +64,10 @@ template <typename Vector> int64_t length(const Vector *vector) {
 }
 
 /// Whether numbers of 8 bytes lie where they may be read; the verifier of
-/// FlatBuffers does not look.
+/// FlatBuffers does not look. A vector without numbers may begin anywhere:
+/// FlatBuffers pads none.
 inline bool isAligned(const flatbuffers::Vector<int64_t> *numbers) {
-  return !numbers ||
+  return length(numbers) == 0 ||
          reinterpret_cast<uintptr_t>(numbers->Data()) % sizeof(int64_t) == 0;
 }
 

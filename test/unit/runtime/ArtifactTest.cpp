@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/Artifact.h"
+#include "runtime/core/Elements.h"
 #include "test/unit/runtime/Pipelines.h"
 
 #include <filesystem>
@@ -367,6 +368,44 @@ TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
   wrong = conv;
   wrong.bias = {0, {3}, {1}};
   expectError(plan(wrong), "bias of shape [3]");
+}
+
+/// FlatBuffers neither aligns a vector without numbers, as a scalar's shape is,
+/// nor checks that others are aligned.
+TEST(NumbersTest, OnlyNumbersNeedAlignment) {
+  // A vector is its length, then its numbers.
+  alignas(8) uint32_t words[] = {0, 1, 0, 0};
+  auto aligned = [&](int first) {
+    return runtime::isAligned(
+        reinterpret_cast<const flatbuffers::Vector<int64_t> *>(words + first));
+  };
+  EXPECT_TRUE(runtime::isAligned(nullptr));
+  EXPECT_TRUE(aligned(0)) << "none, at 4 bytes";
+  EXPECT_TRUE(aligned(1)) << "one, at 8 bytes";
+  words[0] = 1;
+  EXPECT_FALSE(aligned(0)) << "one, at 4 bytes";
+}
+
+TEST_F(ArtifactTest, NumbersThatAreNotAlignedAreRefused) {
+  PlanSpec spec = doublingPipeline(2, 2);
+  spec.devices[0].slots[0].shape = {1, 16};
+  std::vector<uint8_t> plan = encode(spec);
+  auto *slot = reinterpret_cast<const flatbuffers::Table *>(
+      flatbuffers::GetRoot<abi::Plan>(plan.data())
+          ->devices()
+          ->Get(0)
+          ->slots()
+          ->Get(0));
+  // The shape now begins 4 bytes later: its length is the 1, and what follows
+  // lies across two numbers.
+  auto *reference =
+      const_cast<uint8_t *>(slot->GetAddressOf(abi::Slot::VT_SHAPE));
+  flatbuffers::WriteScalar(reference,
+                           flatbuffers::ReadScalar<uint32_t>(reference) + 4);
+  std::string message = open(artifactBytes(plan, {}, {}));
+  EXPECT_NE(message.find("slot 0 has a shape that is not aligned"),
+            std::string::npos)
+      << "got: " << message;
 }
 
 } // namespace
