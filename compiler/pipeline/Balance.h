@@ -28,6 +28,11 @@ struct BalanceValue {
 /// the first j clusters,
 ///   best(k, j) = min over i of max(best(k - 1, i), stage(i, j)).
 /// Among equals the one that transfers least. Time: clusters^2 * stages.
+///
+/// Where branches run side by side, the order is one of many. So a few clusters
+/// at a time then change between the slowest stage and another one, for as long
+/// as that makes the slowest stage faster; values still flow to the same stage
+/// or a later one.
 std::vector<int> balanceStages(const std::vector<double> &clusterNs,
                                const std::vector<BalanceValue> &values,
                                int stages, double unitNs);

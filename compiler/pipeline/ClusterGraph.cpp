@@ -7,6 +7,7 @@
 
 #include "compiler/pipeline/ClusterGraph.h"
 
+#include "compiler/pipeline/Decision.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -73,8 +74,13 @@ public:
     graph.step.weightBytes = getWeightBytes(function);
     for (ClusterNode &node : graph.nodes)
       graph.step.mostBytes = std::max(graph.step.mostBytes, countBytes(node));
-    for (ClusterNode &node : graph.nodes)
-      price(node);
+    for (Value output :
+         function.getBody().front().getTerminator()->getOperands())
+      graph.step.outputBytes += nn::getByteSize(output.getType());
+    graph.step.outputBytes *= getInteger(function, dist::kMicroBatchesAttr, 1);
+    // How long clusters take depends on how much all of them wait for memory.
+    priceAll();
+    priceAll();
     collectValues();
     return std::move(graph);
   }
@@ -169,8 +175,27 @@ private:
     return bytes;
   }
 
-  void price(ClusterNode &node) {
+  void priceAll() {
+    ClusterTime total;
+    for (ClusterNode &node : graph.nodes) {
+      ClusterTime time = price(node);
+      node.ns = time.ns;
+      total.ns += time.ns;
+      total.memoryNs += time.memoryNs;
+    }
+    graph.step.memoryShare = total.ns > 0 ? total.memoryNs / total.ns : 0;
+  }
+
+  static bool isOutput(Value value) {
+    return llvm::any_of(value.getUsers(), [](Operation *user) {
+      return isa<func::ReturnOp>(user) ||
+             (isa<nn::ReshapeOp>(user) && isOutput(user->getResult(0)));
+    });
+  }
+
+  ClusterTime price(ClusterNode &node) {
     int64_t most = -1;
+    int64_t outputBytes = 0;
     bool moves = false;
     for (Operation *op : node.ops) {
       if (int64_t flops = countFlops(op); flops > most) {
@@ -178,13 +203,18 @@ private:
         node.heaviest = op;
       }
       moves |= !isa<nn::ReshapeOp>(op);
+      for (Value result : op->getResults())
+        if (isOutput(result))
+          outputBytes += nn::getByteSize(result.getType());
     }
+    if (!moves)
+      return {};
     auto isConstant = [&](Value value) {
       return !isa<BlockArgument>(value) &&
              !graph.nodeOf.count(value.getDefiningOp());
     };
-    ClusterWork work{node.ops, countBytes(node), isConstant};
-    node.ns = moves ? machine.getClusterNs(work, graph.step) : 0;
+    return machine.getClusterTime(
+        {node.ops, countBytes(node), outputBytes, isConstant}, graph.step);
   }
 
   void collectValues() {

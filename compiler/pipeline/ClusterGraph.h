@@ -39,7 +39,8 @@ struct ClusterGraph {
   llvm::DenseMap<mlir::Operation *, int> nodeOf;
   StepFootprint step;
 
-  /// Fails, with a diagnostic, if clusters depend on each other in a cycle.
+  /// Times are those of the given micro-batches a step. Fails, with a
+  /// diagnostic, if clusters depend on each other in a cycle.
   static mlir::FailureOr<ClusterGraph> build(mlir::func::FuncOp function,
                                              const MachineModel &machine);
 };

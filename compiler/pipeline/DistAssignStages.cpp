@@ -263,11 +263,12 @@ private:
     for (int stage : balanceStages(ns, values, count, machine.getUnitNs()))
       stageOf.push_back(stage);
     // A device of the list that gets nothing keeps its empty stage.
-    int64_t made = !devices.empty()  ? count
-                   : stageOf.empty() ? 1
-                                     : stageOf.back() + 1;
+    int64_t used = stageOf.empty()
+                       ? 1
+                       : *std::max_element(stageOf.begin(), stageOf.end()) + 1;
+    int64_t made = devices.empty() ? used : count;
     stages.resize(made);
-    if (int64_t used = stageOf.empty() ? 1 : stageOf.back() + 1; used < made)
+    if (used < made)
       function.emitRemark()
           << made - used << " of " << made
           << " stages stay empty: the model has only " << graph.nodes.size()

@@ -71,7 +71,7 @@ const std::vector<Expectation> &getExpectations() {
       {key::kAttention, {"rows", "columns", "depth"}},
       {key::kCold, {"rows", "bytes"}},
       {key::kRead, {"bytes"}},
-      {key::kWrite, {"bytes"}},
+      {key::kSpill, {"bytes"}},
       {key::kTransfer, {"bytes"}, true},
       {key::kSimple, {}},
       {key::kExponential, {}},
@@ -82,7 +82,8 @@ const std::vector<Expectation> &getExpectations() {
       {key::kEpilogueBinary, {}},
       {key::kDispatch, {}},
       {key::kCrowdCompute, {}},
-      {key::kCrowdMemory, {}}};
+      {key::kCrowdMemory, {}},
+      {key::kCrowdCache, {}}};
   return all;
 }
 

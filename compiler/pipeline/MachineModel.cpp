@@ -87,15 +87,21 @@ StringRef MachineModel::getCpu() const {
   return file ? StringRef(file->cpu) : StringRef();
 }
 
-double MachineModel::getClusterNs(const ClusterWork &work,
-                                  const StepFootprint &step) const {
+ClusterTime MachineModel::getClusterTime(const ClusterWork &work,
+                                         const StepFootprint &step) const {
   if (!file)
-    return getDefaultNs(work);
+    return {getDefaultNs(work)};
   const MeasuredTeam &team = file->getTeam(threads);
-  bool crowded = devices > 1 && file->cores >= 2 * threads;
-  return getMeasuredNs(work, step, team, file->lanes,
-                       crowded ? team.at(key::kCrowdCompute) : 1,
-                       crowded ? team.at(key::kCrowdMemory) : 1);
+  Neighbours neighbours;
+  neighbours.devices =
+      std::max<int64_t>(std::min(devices, file->cores / threads), 1);
+  if (neighbours.devices > 1) {
+    neighbours.compute = team.at(key::kCrowdCompute);
+    neighbours.memory = team.at(key::kCrowdMemory);
+    neighbours.cache =
+        std::min(team.at(key::kCrowdCache), double(neighbours.devices));
+  }
+  return getMeasuredTime(work, step, team, file->lanes, neighbours);
 }
 
 double MachineModel::getTransferNs(int64_t bytes) const {

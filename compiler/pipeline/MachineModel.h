@@ -21,6 +21,8 @@ namespace partita::pipeline {
 struct ClusterWork {
   llvm::ArrayRef<mlir::Operation *> ops;
   int64_t bytes = 0; ///< read from and written to memory
+  /// Of `bytes`, those of the model's outputs: each micro-batch has others.
+  int64_t outputBytes = 0;
   /// Of a value from outside: whether it depends on weights only.
   llvm::function_ref<bool(mlir::Value)> isConstant;
 };
@@ -29,8 +31,16 @@ struct ClusterWork {
 /// it is still in a cache when the work begins.
 struct StepFootprint {
   int64_t weightBytes = 0;
-  int64_t mostBytes = 0; ///< of the cluster that touches most
-  int64_t total() const { return weightBytes + 2 * mostBytes; }
+  int64_t mostBytes = 0;   ///< of the cluster that touches most
+  int64_t outputBytes = 0; ///< the model's, of all micro-batches
+  /// The part of its time that a device waits for memory.
+  double memoryShare = 0;
+};
+
+/// Predicted time of a cluster.
+struct ClusterTime {
+  double ns = 0;
+  double memoryNs = 0; ///< of `ns`, waiting for what no cache holds
 };
 
 /// Rates of one device, by which stages are balanced and times are predicted:
@@ -51,7 +61,8 @@ public:
   /// Cores a device for which times hold; 0: any.
   int64_t getThreads() const { return threads; }
 
-  double getClusterNs(const ClusterWork &work, const StepFootprint &step) const;
+  ClusterTime getClusterTime(const ClusterWork &work,
+                             const StepFootprint &step) const;
   /// A value from one device to another.
   double getTransferNs(int64_t bytes) const;
   double getUnitNs() const;

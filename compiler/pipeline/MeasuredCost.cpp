@@ -24,6 +24,9 @@ namespace {
 // rest is the loads and stores, which a fused chain has once.
 constexpr double kOperationShare = 0.25;
 
+// Bytes that a cache holds, and that none does.
+constexpr double kCached = 2 << 20, kUncached = 1e15;
+
 RankedTensorType getType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
@@ -53,15 +56,21 @@ bool isReordering(Operation *op) {
 class Estimate {
 public:
   Estimate(const ClusterWork &work, const StepFootprint &step,
-           const MeasuredTeam &team, int64_t lanes, double compute,
-           double memory)
-      : work(work), step(step), team(team), lanes(lanes), compute(compute),
-        memory(memory), inside(work.ops.begin(), work.ops.end()) {}
+           const MeasuredTeam &team, int64_t lanes,
+           const Neighbours &neighbours)
+      : work(work), step(step), team(team), lanes(lanes),
+        neighbours(neighbours), compute(neighbours.compute),
+        arena(2.0 * step.mostBytes * neighbours.cache),
+        inside(work.ops.begin(), work.ops.end()) {}
 
-  double get() {
+  ClusterTime get() {
     Operation *root = findRoot();
     double ns = root ? getCallNs(root) : 0;
-    return ns > 0 ? ns + getEpilogueNs(root) + getWriteNs(root) : getKernelNs();
+    if (ns > 0)
+      ns += getEpilogueNs(root) + getReadNs(root) + getWriteNs(root);
+    else
+      ns = getKernelNs();
+    return {ns, memoryNs};
   }
 
 private:
@@ -99,20 +108,33 @@ private:
     return count <= lanes ? lanes : std::ceil(count / lanes) * lanes;
   }
 
+  /// The time of moving bytes, given that of a device alone, if so many
+  /// (`footprint`) are touched again and again: what no cache holds takes
+  /// longer while other devices wait for memory, too.
+  double move(double ns, double footprint) {
+    double slowest = 1 / team.at(key::kRead, kUncached),
+           fastest = 1 / team.at(key::kRead, kCached),
+           time = 1 / team.at(key::kRead, footprint + 1);
+    double uncached =
+        slowest > fastest
+            ? std::clamp((time - fastest) / (slowest - fastest), 0.0, 1.0)
+            : 1.0;
+    // All together reach a rate; as long as they ask for less, none waits.
+    double count = neighbours.devices;
+    double asked = 1 + (count - 1) * step.memoryShare;
+    double crowd = std::max(asked * neighbours.memory / count, 1.0);
+    double waiting = ns * uncached * crowd;
+    memoryNs += waiting;
+    return ns * (1 - uncached) + waiting;
+  }
+
   /// What it takes to bring weights that the rest of the step has driven out
   /// of the caches.
   double getColdNs(double rows, int64_t bytes) {
-    double extra = team.at(key::kCold, {rows, double(step.total() + 1)});
-    return extra * bytes / 1024;
-  }
-
-  /// How many times as long bytes take with the other devices at work, if a
-  /// step touches so many again and again: what a cache holds, a device has
-  /// for itself.
-  double getCrowd(double bytes) {
-    double slowest = team.at(key::kRead, 1e15),
-           rate = team.at(key::kRead, bytes + 1);
-    return 1 + (memory - 1) * std::min(slowest / rate, 1.0);
+    double footprint =
+        step.weightBytes * neighbours.cache / neighbours.devices + arena;
+    double extra = team.at(key::kCold, {rows, footprint + 1});
+    return move(extra * bytes / 1024, footprint);
   }
 
   double getDotNs(nn::DotOp dot) {
@@ -198,14 +220,28 @@ private:
            compute;
   }
 
+  /// Calls were measured on operands that stay in a cache, which other devices
+  /// may use as well.
+  double getReadNs(Operation *root) {
+    double bytes = 0;
+    for (Value operand : root->getOperands())
+      if (!isConstant(operand))
+        bytes += nn::getByteSize(operand.getType());
+    double footprint = work.bytes * neighbours.cache;
+    double before = team.at(key::kRead, work.bytes + 1),
+           now = team.at(key::kRead, footprint + 1);
+    return move(std::max(bytes / now - bytes / before, 0.0), footprint);
+  }
+
   /// Calls were measured on a result that stays in a cache; a large one does
   /// not, by the time its memory is written again.
   double getWriteNs(Operation *root) {
     double bytes = nn::getByteSize(root->getResult(0).getType());
-    double before = team.at(key::kWrite, bytes + 1),
-           now = team.at(key::kWrite, 3.0 * work.bytes + 1);
-    return std::max(bytes / now - bytes / before, 0.0) *
-           getCrowd(3.0 * work.bytes);
+    // Half of an arena, or so, is touched before its other half is reused.
+    double footprint = arena / 2 + (work.outputBytes ? step.outputBytes : 0);
+    double before = team.at(key::kSpill, work.bytes + 1),
+           now = team.at(key::kSpill, footprint + 1);
+    return move(std::max(now - before, 0.0) * bytes / 1024, footprint);
   }
 
   double getEpilogueNs(Operation *root) {
@@ -222,8 +258,7 @@ private:
         for (Value operand : op->getOperands())
           if (!inside.contains(operand.getDefiningOp()) &&
               !work.isConstant(operand))
-            ns +=
-                elements * team.at(key::kEpilogueBinary) * getCrowd(work.bytes);
+            ns += elements * team.at(key::kEpilogueBinary);
     }
     return ns;
   }
@@ -258,26 +293,28 @@ private:
     }
     // A gather reads only a part of its table.
     double bytes = std::min<double>(work.bytes, unfused);
-    double moved = bytes / team.at(key::kRead, 2.0 * step.mostBytes + 1);
-    return team.at(key::kDispatch) +
-           std::max(arithmetic * compute,
-                    moved * getCrowd(2.0 * step.mostBytes));
+    double footprint = arena + (work.outputBytes ? step.outputBytes : 0);
+    double moved = move(bytes / team.at(key::kRead, footprint + 1), footprint);
+    return team.at(key::kDispatch) + std::max(arithmetic * compute, moved);
   }
 
   const ClusterWork &work;
   const StepFootprint &step;
   const MeasuredTeam &team;
   const int64_t lanes;
-  const double compute, memory;
+  const Neighbours &neighbours;
+  const double compute;
+  const double arena; ///< bytes of arenas that a large cache sees
   llvm::DenseSet<Operation *> inside;
+  double memoryNs = 0;
 };
 
 } // namespace
 
-double getMeasuredNs(const ClusterWork &work, const StepFootprint &step,
-                     const MeasuredTeam &team, int64_t lanes, double compute,
-                     double memory) {
-  return Estimate(work, step, team, lanes, compute, memory).get();
+ClusterTime getMeasuredTime(const ClusterWork &work, const StepFootprint &step,
+                            const MeasuredTeam &team, int64_t lanes,
+                            const Neighbours &neighbours) {
+  return Estimate(work, step, team, lanes, neighbours).get();
 }
 
 } // namespace partita::pipeline

@@ -12,15 +12,23 @@
 
 namespace partita::pipeline {
 
-/// Nanoseconds of a cluster, from the tables of a team. A library call takes
-/// the time of its shape, with weights that are in a cache; its epilogue; and
-/// the time to bring the weights, if the step touches more than the caches
-/// hold. A kernel takes the time of its elementwise work or that of its bytes,
-/// whichever is longer. `compute` and `memory` say how many times as long
-/// either takes with the other devices at work.
-double getMeasuredNs(const ClusterWork &work, const StepFootprint &step,
-                     const MeasuredTeam &team, int64_t lanes, double compute,
-                     double memory);
+/// What the devices that work at the same time do to each other.
+struct Neighbours {
+  int64_t devices = 1; ///< at work, in all
+  double cache = 1;    ///< of them, on one large cache
+  /// How many times as long computing takes with all at work, and moving bytes
+  /// that no cache holds with all doing so.
+  double compute = 1, memory = 1;
+};
+
+/// Time of a cluster, from the tables of a team. A library call takes the time
+/// of its shape, with operands that are in a cache; its epilogue; and the time
+/// to bring weights and write results that the step has driven out of the
+/// caches. A kernel takes the time of its elementwise work or that of its
+/// bytes, whichever is longer.
+ClusterTime getMeasuredTime(const ClusterWork &work, const StepFootprint &step,
+                            const MeasuredTeam &team, int64_t lanes,
+                            const Neighbours &neighbours);
 
 } // namespace partita::pipeline
 

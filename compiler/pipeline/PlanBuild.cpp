@@ -92,7 +92,7 @@ private:
       if (failed(lowering.lower(stage, mesh.getDevices()[0])))
         return failure();
     }
-    lowering.price(getWeightBytes(function));
+    lowering.price(function);
     return success();
   }
 

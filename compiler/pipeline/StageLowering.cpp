@@ -7,6 +7,9 @@
 
 #include "compiler/pipeline/StageLowering.h"
 
+#include "compiler/pipeline/ClusterGraph.h"
+#include "compiler/pipeline/Decision.h"
+
 using namespace mlir;
 
 namespace partita::pipeline {
@@ -111,8 +114,27 @@ LogicalResult StageLowering::lowerCluster(nn::ClusterOp cluster,
   return success();
 }
 
-void StageLowering::price(int64_t weightBytes) {
-  step.weightBytes = weightBytes;
+void StageLowering::price(func::FuncOp function) {
+  step.weightBytes = getWeightBytes(function);
+  llvm::DenseSet<Value> sources;
+  for (Value output :
+       function.getBody().front().getTerminator()->getOperands()) {
+    sources.insert(getSource(output));
+    step.outputBytes += nn::getByteSize(dist::getTensorType(output.getType()));
+  }
+  step.outputBytes *= getInteger(function, dist::kMicroBatchesAttr, 1);
+  std::set<std::pair<int64_t, int>> outputs;
+  for (LoweredStage &stage : stages)
+    for (auto [result, id] : llvm::zip(stage.op.getOutputs(), stage.results))
+      if (sources.contains(getSource(result)))
+        outputs.emplace(stage.device, id);
+  // How long work takes depends on how much all of it waits for memory.
+  priceAll(outputs);
+  priceAll(outputs);
+}
+
+void StageLowering::priceAll(const std::set<std::pair<int64_t, int>> &outputs) {
+  ClusterTime total;
   for (LoweredStage &stage : stages) {
     LoweredDevice &device = devices[stage.device];
     stage.ns = machine.getUnitNs();
@@ -126,10 +148,19 @@ void StageLowering::price(int64_t weightBytes) {
                device.values[work.inputs[argument.getArgNumber()]].space !=
                    plan::Space::arena;
       };
-      work.ns = machine.getClusterNs({ops, work.bytes, isConstant}, step);
-      stage.ns += work.ns;
+      int64_t outputBytes = 0;
+      for (int id : work.outputs)
+        if (outputs.count({stage.device, id}))
+          outputBytes += nn::getByteSize(device.values[id].type);
+      ClusterTime time = machine.getClusterTime(
+          {ops, work.bytes, outputBytes, isConstant}, step);
+      work.ns = time.ns;
+      stage.ns += time.ns;
+      total.ns += time.ns;
+      total.memoryNs += time.memoryNs;
     }
   }
+  step.memoryShare = total.ns > 0 ? total.memoryNs / total.ns : 0;
 }
 
 LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {

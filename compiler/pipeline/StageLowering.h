@@ -1,5 +1,4 @@
-//===- StageLowering.h - The stages of one device as values and work -*- C++
-//-*-===//
+//===- StageLowering.h - The stages of one device as values and work -*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,6 +13,8 @@
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <map>
 #include <set>
@@ -71,8 +72,8 @@ public:
   /// with a diagnostic, for what is not in a cluster with a lowering.
   mlir::LogicalResult lower(dist::StageOp stage, int64_t device);
 
-  /// Predicts times, once all stages are lowered.
-  void price(int64_t weightBytes);
+  /// Predicts times, once all stages of the function are lowered.
+  void price(mlir::func::FuncOp function);
   StepFootprint step;
 
   std::vector<LoweredStage> stages;
@@ -93,6 +94,8 @@ private:
   mlir::LogicalResult lowerCluster(nn::ClusterOp cluster, LoweredDevice &device,
                                    LoweredStage &stage,
                                    llvm::DenseMap<mlir::Value, int> &ids);
+  /// `outputs`: the values (device, number) that the model returns.
+  void priceAll(const std::set<std::pair<int64_t, int>> &outputs);
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;

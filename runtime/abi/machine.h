@@ -11,7 +11,7 @@
 namespace partita::abi::machine {
 
 inline constexpr char kFormatKey[] = "partita_machine";
-inline constexpr int kFormatVersion = 2;
+inline constexpr int kFormatVersion = 3;
 
 // clang-format off
 /// Tables of a team of threads, with their axes and units. A side is that of a
@@ -27,14 +27,15 @@ inline constexpr int kFormatVersion = 2;
 ///   cold       rows, bytes                   ns a KiB of weights, beyond dot, if
 ///                                            a step touches so many bytes
 ///   read       bytes                         GB/s, again and again over these
-///   write      bytes                         GB/s, the same
+///   spill      bytes                         ns a KiB of result, beyond dot, if
+///                                            a step touches so many bytes
 ///   transfer   bytes                         ns, from another device
 // clang-format on
 inline constexpr char kDot[] = "dot", kDotPlain[] = "dot_plain",
                       kConv[] = "conv", kWinograd[] = "winograd",
                       kDepthwise[] = "depthwise", kPool[] = "pool",
                       kAttention[] = "attention", kCold[] = "cold",
-                      kRead[] = "read", kWrite[] = "write",
+                      kRead[] = "read", kSpill[] = "spill",
                       kTransfer[] = "transfer";
 
 // clang-format off
@@ -49,7 +50,8 @@ inline constexpr char kDot[] = "dot", kDotPlain[] = "dot_plain",
 ///   epilogue_binary  of the sum with another value
 ///   dispatch         ns, to start a kernel on all threads
 ///   crowd_compute    how many times as long with all cores at work
-///   crowd_memory     the same of bytes
+///   crowd_memory     the same of bytes that no cache holds
+///   crowd_cache      how many devices' bytes share one large cache
 // clang-format on
 inline constexpr char kSimple[] = "simple", kExponential[] = "exponential",
                       kDivide[] = "divide", kReordered[] = "reordered",
@@ -58,7 +60,8 @@ inline constexpr char kSimple[] = "simple", kExponential[] = "exponential",
                       kEpilogueBinary[] = "epilogue_binary",
                       kDispatch[] = "dispatch",
                       kCrowdCompute[] = "crowd_compute",
-                      kCrowdMemory[] = "crowd_memory";
+                      kCrowdMemory[] = "crowd_memory",
+                      kCrowdCache[] = "crowd_cache";
 
 } // namespace partita::abi::machine
 

@@ -15,8 +15,10 @@
 #include "runtime/device/cpu/ScoreRows.h"
 
 #include <atomic>
+#include <barrier>
 #include <cstring>
 #include <fstream>
+#include <numeric>
 #include <thread>
 
 namespace partita::runtime {
@@ -30,6 +32,7 @@ constexpr int64_t kMostElements = 6e6; ///< of one call's operands
 constexpr int64_t kSpace = 16 << 20;   ///< elements for operands
 constexpr int64_t kColdSide = 512;     ///< of a matrix of weights: 1 MiB
 constexpr int64_t kColdMatrices = 128; ///< at most
+constexpr int64_t kSpillRows = 128, kSpillDepth = 16; ///< result: 1 MiB
 constexpr size_t kMostTeams = 4;
 
 /// The measurement of one value of a table.
@@ -88,20 +91,24 @@ public:
           samples[i][samples[i].size() / 2];
     }
     for (RateTable &table : rates.tables)
-      if (table.name != key::kCold)
+      if (table.name != key::kCold && table.name != key::kSpill)
         table.fill();
     return std::move(rates);
   }
 
-  /// A product that keeps all threads computing, and bytes that keep them
-  /// reading, for the time with several teams at work.
+  /// A product that keeps all threads computing, bytes that keep them reading
+  /// from memory, and bytes that a large cache holds, for the time with several
+  /// teams at work.
   double compute(double budget) {
     CallProbe probe(space, team);
     if (!probe.dot(1, 256, 512, 512, true).ok())
       return 0;
     return leastTime([&] { probe.run(); }, budget, clock());
   }
-  double read(double budget) { return readTime(int64_t(48) << 20, budget); }
+  double read(double budget) { return readTime(kMostRead, budget); }
+  double readCached(double budget) { return readTime(kCached, budget); }
+  static constexpr int64_t kMostRead = int64_t(128) << 20;
+  static constexpr int64_t kCached = int64_t(32) << 20;
 
 private:
   /// A team of one is timed by what it computes, whatever else the machine
@@ -157,7 +164,7 @@ private:
     };
     addTable(RateTable(key::kDot, "GFLOP/s",
                        {{"rows", {1, 4, 16, 64, 128, 256, 1024}},
-                        {"columns", {16, 64, 256, 768, 3072}},
+                        {"columns", {16, 64, 256, 768, 3072, 24576}},
                         {"depth", {16, 64, 256, 768, 3072}}}),
              fits, [=, this](const std::vector<double> &at, double budget) {
                return callRate(flops(at), budget, [&](CallProbe &probe) {
@@ -353,6 +360,7 @@ private:
     });
   }
 
+  /// Bytes may reach beyond `space`, up to those of the weights.
   double readTime(int64_t bytes, double budget) {
     const float *data = space.data();
     std::vector<float> sums(size_t(team.size()) * 16);
@@ -366,32 +374,45 @@ private:
     std::vector<double> sizes;
     for (int kib : {32, 128, 512, 2048, 4096, 8192, 16384, 32768, 65536})
       sizes.push_back(kib * 1024.0);
+    sizes.push_back(double(kMostRead));
+    const std::vector<double> rotated = {double(1 << 20),  double(4 << 20),
+                                         double(16 << 20), double(32 << 20),
+                                         double(64 << 20), double(128 << 20)};
     auto all = [](const std::vector<double> &) { return true; };
     addTable(RateTable(key::kRead, "GB/s", {{"bytes", sizes}}), all,
              [this](const std::vector<double> &at,
                     double budget) -> Expected<double> {
                return at[0] / readTime(int64_t(at[0]), 2 * budget);
              });
-    addTable(RateTable(key::kWrite, "GB/s", {{"bytes", sizes}}), all,
-             [this](const std::vector<double> &at,
-                    double budget) -> Expected<double> {
-               float *data = space.data();
-               Expected<double> rate =
-                   loopRate(int64_t(at[0]) / 4, 2 * budget,
-                            [=, this](int, int64_t begin, int64_t end) {
-                              loops.fill(data + begin, end - begin, 0.5f);
-                            });
-               return *rate * 4;
+    addTable(RateTable(key::kSpill, "ns/KiB", {{"bytes", rotated}}), all,
+             [this](const std::vector<double> &at, double budget) {
+               return spillTime(int64_t(at[0]) >> 20, budget);
              });
-    addTable(
-        RateTable(key::kCold, "ns/KiB",
-                  {{"rows", {1, 16, 64, 256}},
-                   {"bytes",
-                    {double(1 << 20), double(4 << 20), double(16 << 20),
-                     double(32 << 20), double(64 << 20), double(128 << 20)}}}),
-        all, [this](const std::vector<double> &at, double budget) {
-          return coldTime(int64_t(at[0]), int64_t(at[1]) >> 20, budget);
-        });
+    addTable(RateTable(key::kCold, "ns/KiB",
+                       {{"rows", {1, 16, 64, 256}}, {"bytes", rotated}}),
+             all, [this](const std::vector<double> &at, double budget) {
+               return coldTime(int64_t(at[0]), int64_t(at[1]) >> 20, budget);
+             });
+  }
+
+  /// How much longer a product takes if its result was last written before
+  /// those of `count` others, ns a KiB.
+  Expected<double> spillTime(int64_t count, double budget) {
+    if (count == 1)
+      return 0.0;
+    if (spilled.empty()) {
+      for (int64_t i = 0; i < kColdMatrices; ++i) {
+        spilled.push_back(std::make_unique<CallProbe>(space, team));
+        spilled.back()->keepResultAt(weights + i * kColdSide * kColdSide);
+        if (Status status = spilled.back()->dot(
+                1, kSpillRows, kColdSide * kColdSide / kSpillRows, kSpillDepth,
+                true);
+            !status.ok())
+          return status;
+      }
+    }
+    return rotate(spilled, count, budget,
+                  leastTime([&] { spilled[0]->run(); }, budget, clock()));
   }
 
   /// How much longer a product takes if its weights were last read before
@@ -412,14 +433,21 @@ private:
       packedRows = rows;
       warm = leastTime([&] { packed[0]->run(); }, 4 * budget, clock());
     }
-    for (int64_t i = 0; i < matrices; ++i)
-      packed[size_t(i)]->run();
+    return rotate(packed, matrices, budget, warm);
+  }
+
+  /// How much longer than `warm` one of `count` calls in turn takes, ns a KiB
+  /// of a matrix.
+  double rotate(const std::vector<std::unique_ptr<CallProbe>> &calls,
+                int64_t count, double budget, double warm) {
+    for (int64_t i = 0; i < count; ++i)
+      calls[size_t(i)]->run();
     // A quarter of the runs are at least as quick as what counts.
     std::vector<double> times;
     double end = nowNs() + 2 * budget;
-    while (int64_t(times.size()) < matrices || nowNs() < end) {
+    while (int64_t(times.size()) < count || nowNs() < end) {
       double begin = readClock(clock());
-      packed[times.size() % size_t(matrices)]->run();
+      calls[times.size() % size_t(count)]->run();
       times.push_back(readClock(clock()) - begin);
     }
     std::sort(times.begin(), times.end());
@@ -436,7 +464,7 @@ private:
   float *weights = nullptr;
   std::vector<Experiment> experiments;
   std::vector<std::vector<double>> samples; ///< by experiment
-  std::vector<std::unique_ptr<CallProbe>> packed;
+  std::vector<std::unique_ptr<CallProbe>> packed, spilled;
   int64_t packedRows = 0;
   double warm = 0;
 };
@@ -491,28 +519,97 @@ private:
   }
 };
 
-/// Runs `work` on `count` teams of `threads` at once, and returns the median of
-/// what they return.
-double together(int count, int threads, const std::vector<int> &cores,
-                const std::function<double(TeamCalibration &)> &work) {
-  std::vector<double> values(static_cast<size_t>(count));
-  std::vector<std::thread> running;
-  std::atomic<int> ready = 0;
-  for (int i = 0; i < count; ++i)
-    running.emplace_back([&, i] {
-      std::vector<int> own(cores.begin() + i * threads,
-                           cores.begin() + (i + 1) * threads);
-      TeamCalibration team(threads, own);
-      bool good = team.prepare().ok();
-      for (++ready; ready < count;)
-        std::this_thread::yield();
-      values[size_t(i)] = good ? work(team) : 0;
-    });
-  for (std::thread &thread : running)
-    thread.join();
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
+/// What teams that work at the same time do to each other.
+struct Crowding {
+  double compute = 1, memory = 1, cache = 1;
+};
+
+/// Several teams at work, each on its own thread and cores. Alone and together
+/// take turns over seconds: a machine that is itself a guest may have its cores
+/// near each other at one time and apart at another.
+class Company {
+public:
+  Company(int count, int threads, const std::vector<int> &cores)
+      : count(count), threads(threads), cores(cores), meeting(count),
+        times(static_cast<size_t>(count)) {}
+
+  /// `reads`: the rates of a team alone.
+  Crowding measure(const TeamRates &reads) {
+    std::vector<std::thread> running;
+    for (int i = 0; i < count; ++i)
+      running.emplace_back([&, i] { run(i, reads); });
+    for (std::thread &thread : running)
+      thread.join();
+    Crowding mean;
+    if (compute.empty())
+      return mean;
+    // One ratio for turbo clocks and shared cores, whatever else ran now and
+    // then; but the memory is near and far in turns.
+    std::sort(compute.begin(), compute.end());
+    mean.compute = compute[compute.size() / 2];
+    mean.memory = average(memory);
+    mean.cache = average(cache);
+    return mean;
+  }
+
+private:
+  static constexpr int kRounds = 12;
+  static constexpr double kBudget = 5e7; ///< ns a measurement
+
+  void run(int index, const TeamRates &reads) {
+    std::vector<int> own(cores.begin() + index * threads,
+                         cores.begin() + (index + 1) * threads);
+    TeamCalibration team(threads, own);
+    if (!team.prepare().ok())
+      failed = true;
+    meeting.arrive_and_wait();
+    for (int round = 0; round < kRounds && !failed; ++round) {
+      Crowding now;
+      now.compute = getRatio(index, team, &TeamCalibration::compute);
+      now.memory = getRatio(index, team, &TeamCalibration::read);
+      double ns = getTime(index, team, &TeamCalibration::readCached);
+      if (index > 0)
+        continue;
+      compute.push_back(std::max(now.compute, 1.0));
+      memory.push_back(std::max(now.memory, 1.0));
+      cache.push_back(
+          std::clamp(reads.bytesReadAt(TeamCalibration::kCached / ns) /
+                         TeamCalibration::kCached,
+                     1.0, double(count)));
+    }
+  }
+
+  using Work = double (TeamCalibration::*)(double);
+
+  /// The median time of all teams at work.
+  double getTime(int index, TeamCalibration &team, Work work) {
+    meeting.arrive_and_wait();
+    times[size_t(index)] = (team.*work)(kBudget);
+    meeting.arrive_and_wait();
+    std::vector<double> sorted = times;
+    std::sort(sorted.begin(), sorted.end());
+    return std::max(sorted[sorted.size() / 2], 1.0);
+  }
+
+  /// That to the time of the first team alone.
+  double getRatio(int index, TeamCalibration &team, Work work) {
+    meeting.arrive_and_wait();
+    double alone = index == 0 ? std::max((team.*work)(kBudget), 1.0) : 1;
+    return getTime(index, team, work) / alone;
+  }
+
+  static double average(const std::vector<double> &values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) /
+           double(values.size());
+  }
+
+  const int count, threads;
+  const std::vector<int> &cores;
+  std::barrier<> meeting;
+  std::atomic<bool> failed = false;
+  std::vector<double> times;                  ///< by team
+  std::vector<double> compute, memory, cache; ///< by round
+};
 
 /// One, all cores, and powers of two between, the larger ones first left out.
 std::vector<int> teamSizes(int cores) {
@@ -590,22 +687,19 @@ Expected<MachineRates> calibrate(const CalibrateOptions &options) {
       return failure;
     TeamRates &rates = machine.teams.back();
     RateTable compute(key::kCrowdCompute, "times as long"),
-        memory(key::kCrowdMemory, "times as long");
-    compute.values[0] = memory.values[0] = 1;
+        memory(key::kCrowdMemory, "times as long"),
+        cache(key::kCrowdCache, "devices");
+    compute.values[0] = memory.values[0] = cache.values[0] = 1;
     if (const int count = machine.cores / size; count > 1) {
-      auto ratio = [&](double (TeamCalibration::*work)(double)) {
-        auto run = [&](TeamCalibration &team) { return (team.*work)(2e8); };
-        double alone = together(1, size, cores, run);
-        return alone > 0
-                   ? std::max(together(count, size, cores, run) / alone, 1.0)
-                   : 1.0;
-      };
-      compute.values[0] = ratio(&TeamCalibration::compute);
-      memory.values[0] = ratio(&TeamCalibration::read);
+      Crowding crowding = Company(count, size, cores).measure(rates);
+      compute.values[0] = crowding.compute;
+      memory.values[0] = crowding.memory;
+      cache.values[0] = crowding.cache;
       TransferCalibration().measure(rates, cores);
     }
     rates.tables.push_back(std::move(compute));
     rates.tables.push_back(std::move(memory));
+    rates.tables.push_back(std::move(cache));
   }
   return machine;
 }

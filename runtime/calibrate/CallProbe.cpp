@@ -91,6 +91,8 @@ Status CallProbe::dot(int64_t batch, int64_t rows, int64_t columns,
   call.operands = {dense(dims(rows, depth)),
                    dense(dims(depth, columns), constant),
                    dense(dims(rows, columns))};
+  if (result)
+    call.operands.back().data = result;
   if (batch == 1) {
     call.has_bias = true;
     call.bias = dense({columns});

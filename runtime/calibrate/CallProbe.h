@@ -38,6 +38,8 @@ public:
   /// Where the weights of the next call lie; otherwise behind its other
   /// operands.
   void keepWeightsAt(float *data) { weights = data; }
+  /// The same of a product's result.
+  void keepResultAt(float *data) { result = data; }
 
 private:
   float *take(int64_t elements);
@@ -49,7 +51,7 @@ private:
   std::span<float> space;
   const ThreadTeam &team;
   size_t used = 0;
-  float *weights = nullptr;
+  float *weights = nullptr, *result = nullptr;
   flatbuffers::FlatBufferBuilder buffer;
   std::unique_ptr<OnednnContext> context;
   std::unique_ptr<Task> task;

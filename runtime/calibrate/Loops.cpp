@@ -50,16 +50,9 @@ float sum(const float *x, int64_t count) {
   return result;
 }
 
-void fill(float *y, int64_t count, float value) {
-  // In an order that the compiler does not take for a memset, whose stores may
-  // pass the caches by.
-  for (int64_t i = 0; i < count; ++i)
-    y[i] = value + float(i & 15);
-}
-
 } // namespace
 
 extern const Loops PARTITA_LOOPS;
-const Loops PARTITA_LOOPS = {scale, divide, transpose, sum, fill};
+const Loops PARTITA_LOOPS = {scale, divide, transpose, sum};
 
 } // namespace partita::runtime

@@ -22,8 +22,6 @@ struct Loops {
   void (*transpose)(const float *x, float *y, int64_t rows, int64_t columns);
   /// Sum of all elements.
   float (*sum)(const float *x, int64_t count);
-  /// All elements become `value`.
-  void (*fill)(float *y, int64_t count, float value);
 };
 
 extern const Loops loopsBaseline, loopsV3, loopsV4;

@@ -9,6 +9,7 @@
 
 #include "runtime/abi/machine.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -49,6 +50,26 @@ void RateTable::fill() {
     if (count)
       values[i] = std::exp(sum / count);
   }
+}
+
+double TeamRates::bytesReadAt(double rate) const {
+  for (const RateTable &table : tables) {
+    if (table.name != abi::machine::kRead)
+      continue;
+    const std::vector<double> &bytes = table.axes[0].at, &rates = table.values;
+    // Rates of a few bytes are those of starting the threads.
+    size_t best =
+        size_t(std::max_element(rates.begin(), rates.end()) - rates.begin());
+    for (size_t i = best; i + 1 < bytes.size(); ++i)
+      if (rates[i + 1] <= rate) {
+        double part = rate >= rates[i] ? 0
+                                       : std::log(rates[i] / rate) /
+                                             std::log(rates[i] / rates[i + 1]);
+        return bytes[i] * std::pow(bytes[i + 1] / bytes[i], part);
+      }
+    return bytes.back();
+  }
+  return 0;
 }
 
 static std::string number(double value) {

@@ -53,6 +53,10 @@ struct RateTable {
 struct TeamRates {
   int threads = 1;
   std::vector<RateTable> tables;
+
+  /// So many bytes as are read again and again at a rate (GB/s), by the table
+  /// `read`; the most that were measured, if even they are read faster.
+  double bytesReadAt(double rate) const;
 };
 
 struct MachineRates {

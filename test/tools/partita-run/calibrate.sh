@@ -15,7 +15,7 @@ if command -v python3 >/dev/null; then
   python3 - "$OUT/machine.json" <<'EOF' || fail "a table has a wrong size"
 import json, math, sys
 machine = json.load(open(sys.argv[1]))
-assert machine["partita_machine"] == 2 and machine["cpu"]
+assert machine["partita_machine"] == 3 and machine["cpu"]
 for team in machine["teams"]:
     for table in team["tables"].values():
         assert len(table["values"]) == math.prod(map(len, table["axes"].values()))
