@@ -104,20 +104,17 @@ Status addReorder(OnednnContext &context, const dnnl_memory_desc_t &from,
   return added;
 }
 
-} // namespace
+dnnl_memory_desc_t describe(const Operand &image) {
+  return imageDesc(image, true);
+}
 
-Expected<std::unique_ptr<Task>>
-prepareWinograd(const ResolvedCall &call, const std::vector<int64_t> &pads_high,
-                OnednnContext &context) {
+/// With these post-ops; fails for those that the library does not fuse.
+Expected<std::unique_ptr<Task>> make(const ResolvedCall &call,
+                                     const std::vector<PostOperation> &post_ops,
+                                     const std::vector<int64_t> &pads_high,
+                                     OnednnContext &context) {
   const Operand &input = call.operands[0], &weights = call.operands[1],
                 &result = call.operands.back();
-  if (input.rank() != 4 || call.call->groups() != 1 ||
-      std::any_of(call.post_ops.begin(), call.post_ops.end(),
-                  [](const PostOperation &post) {
-                    return post.kind >= abi::PostOpKind::add;
-                  }))
-    return Status::error("it has post-ops with operands, or groups");
-  auto describe = [](const Operand &image) { return imageDesc(image, true); };
   const dnnl_memory_desc_t plain_input = describe(input),
                            plain_result = describe(result),
                            plain_weights = broadcastDesc(weights),
@@ -128,8 +125,7 @@ prepareWinograd(const ResolvedCall &call, const std::vector<int64_t> &pads_high,
   if (call.has_bias)
     bias = stridedDesc(call.bias.dims, {1});
   OwnedAttr attr;
-  if (Status status = makeAttributes(call.post_ops, describe, attr);
-      !status.ok())
+  if (Status status = makeAttributes(post_ops, describe, attr); !status.ok())
     return status;
   dnnl_convolution_desc_t op;
   dnnl_status_t status = dnnl_convolution_forward_desc_init(
@@ -198,6 +194,24 @@ prepareWinograd(const ResolvedCall &call, const std::vector<int64_t> &pads_high,
   if (!made.ok())
     return made;
   return std::unique_ptr<Task>(std::move(task));
+}
+
+} // namespace
+
+Expected<std::unique_ptr<Task>>
+prepareWinograd(const ResolvedCall &call, const std::vector<int64_t> &pads_high,
+                OnednnContext &context) {
+  if (call.operands[0].rank() != 4 || call.call->groups() != 1 ||
+      std::any_of(call.post_ops.begin(), call.post_ops.end(),
+                  [](const PostOperation &post) {
+                    return post.kind >= abi::PostOpKind::add;
+                  }))
+    return Status::error("it has post-ops with operands, or groups");
+  return fusePostOps(
+      context, call.post_ops, call.operands.back(), describe,
+      [&](const std::vector<PostOperation> &fused, bool & /*slow*/) {
+        return make(call, fused, pads_high, context);
+      });
 }
 
 } // namespace partita::runtime

@@ -441,13 +441,16 @@ abi::WindowedImages imagesOf(const CallCase &call) {
           result[3]};
 }
 
-TEST(Conv, Winograd) {
+// The library fuses the first kind; others are a step of their own.
+class Winograd : public testing::TestWithParam<abi::PostOpKind> {};
+
+TEST_P(Winograd, IsAsTheDirectMethod) {
   for (const ConvRow &row : winogradRows())
     for (int threads : {1, 2}) {
       SCOPED_TRACE(std::string(row.name) + ", " + std::to_string(threads));
       CallCase direct = convCase(row, true);
       direct.bias = Tensor::random({row.weights[0]}, 5).asWeight();
-      direct.spec.post_ops = {postOp(abi::PostOpKind::relu)};
+      direct.spec.post_ops = {postOp(GetParam(), 1)};
       CallCase call = direct;
       call.spec.winograd = true;
       // Exactly the room that a plan gives it.
@@ -469,6 +472,11 @@ TEST(Conv, Winograd) {
       }
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(PostOps, Winograd,
+                         testing::Values(abi::PostOpKind::relu,
+                                         abi::PostOpKind::swish,
+                                         abi::PostOpKind::logistic));
 
 // Without room for the transformed filter, or for the images, the call is
 // computed directly.
