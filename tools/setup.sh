@@ -28,13 +28,17 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 [ $runtime_only = no ] || exit 0
 
-if [ ! -e "$deps/python/.complete" ]; then
+# Without a network this is tried once a day, not at every build.
+failed=$deps/python-failed
+if [ ! -e "$deps/python/.complete" ] && [ -z "$(find "$failed" -mmin -1440 2>/dev/null)" ]; then
   python3 -m venv "$deps/python"
   if "$deps/python/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 20 numpy "onnx==$onnx_version" onnxruntime >/dev/null 2>&1; then
     touch "$deps/python/.complete"
+    rm -f "$failed"
   else
     rm -rf "$deps/python"
-    echo "ONNX Runtime could not be installed into $deps/python: tests that compare with it will say skipped" >&2
+    touch "$failed"
+    echo "ONNX Runtime could not be installed into $deps/python: tests that compare with it will say skipped. It is tried again tomorrow, or when $failed is gone." >&2
   fi
 fi
 [ -e "$deps/onnx/.version-$onnx_version" ] && exit 0
