@@ -129,12 +129,14 @@ private:
   }
 
   /// What it takes to bring weights that the rest of the step has driven out
-  /// of the caches.
-  double getColdNs(double rows, int64_t bytes) {
+  /// of the caches. They were measured with themselves in a cache, if one holds
+  /// them.
+  double getColdNs(double rows, double bytes) {
     double footprint =
         step.weightBytes * neighbours.cache / neighbours.devices + arena;
-    double extra = team.at(key::kCold, {rows, footprint + 1});
-    return move(extra * bytes / 1024, footprint);
+    double before = team.at(key::kCold, {rows, bytes + 1}),
+           now = team.at(key::kCold, {rows, footprint + 1});
+    return move(std::max(now - before, 0.0) * bytes / 1024, footprint);
   }
 
   double getDotNs(nn::DotOp dot) {

@@ -149,7 +149,27 @@ private:
         dilations.data(), call.call->pads_low()->data(), padsHigh().data());
     if (status != dnnl_success)
       return status;
+    // The library prefers code that reads the input where it lies. Pixels a
+    // power of two apart then meet in one set of a cache; its older code copies
+    // them next to each other first.
+    if (skipsPixels() &&
+        context.choose(&op, attr, desc, [](const OwnedPrimitiveDesc &each) {
+          return isNamed(each, "jit_1x1") ? 0 : -1;
+        }) == dnnl_success)
+      return dnnl_success;
     return context.choose(&op, attr, desc);
+  }
+
+  /// Whether windows are single pixels, and not all pixels are in one.
+  bool skipsPixels() {
+    const Operand &weights = this->weights();
+    auto window = weights.dims.end() - (input().rank() - 2);
+    return call.call->groups() == 1 &&
+           std::all_of(window, weights.dims.end(),
+                       [](int64_t extent) { return extent == 1; }) &&
+           std::any_of(call.call->strides()->begin(),
+                       call.call->strides()->end(),
+                       [](int64_t stride) { return stride > 1; });
   }
 
   /// The library wants the window to end where the padding does.

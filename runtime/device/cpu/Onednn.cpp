@@ -7,7 +7,6 @@
 
 #include "runtime/device/cpu/Onednn.h"
 
-#include <cstring>
 #include <omp.h>
 
 namespace partita::runtime {
@@ -73,11 +72,15 @@ OnednnContext::create(const Room &room) {
   return context;
 }
 
-bool isReference(const OwnedPrimitiveDesc &desc) {
+bool isNamed(const OwnedPrimitiveDesc &desc, std::string_view prefix) {
   const char *name = nullptr;
   return dnnl_primitive_desc_query(desc.get(), dnnl_query_impl_info_str, 0,
                                    &name) == dnnl_success &&
-         name && std::strncmp(name, "ref", 3) == 0;
+         name && std::string_view(name).starts_with(prefix);
+}
+
+bool isReference(const OwnedPrimitiveDesc &desc) {
+  return isNamed(desc, "ref");
 }
 
 dnnl_status_t OnednnContext::choose(

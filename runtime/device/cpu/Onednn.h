@@ -18,6 +18,7 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace partita::runtime {
@@ -52,6 +53,8 @@ using OwnedPrimitiveDesc =
 using OwnedAttr = Owned<dnnl_primitive_attr_t, dnnl_primitive_attr_destroy>;
 using OwnedPostOps = Owned<dnnl_post_ops_t, dnnl_post_ops_destroy>;
 
+/// Whether the name that the library gives an implementation begins so.
+bool isNamed(const OwnedPrimitiveDesc &desc, std::string_view prefix);
 /// Whether the library would use its reference code.
 bool isReference(const OwnedPrimitiveDesc &desc);
 
