@@ -24,11 +24,6 @@ SmallVector<int64_t> getSizes(Value value) {
   return llvm::filter_to_vector(shape, [](int64_t size) { return size != 1; });
 }
 
-bool isExpensive(Operation *op) {
-  return isa<nn::ExpOp, nn::TanhOp, nn::ErfOp, nn::LogOp, nn::LogisticOp,
-             nn::PowOp, nn::SinOp, nn::CosOp>(op);
-}
-
 /// The loops of a cluster, without dimensions of size 1: those of a row, and
 /// the rows. Pointwise clusters have rows only.
 struct Rows {
@@ -238,7 +233,7 @@ private:
         .Case<nn::SliceOp>([&](Operation *) { return shape; })
         .Case<nn::TransposeOp, nn::GatherOp>([&](Operation *) {
           return shape && op->hasOneUse() && rows.inner.empty() &&
-                 llvm::none_of(ops, isExpensive);
+                 llvm::none_of(ops, nn::isFunction);
         })
         .Default([](Operation *) { return false; });
   }

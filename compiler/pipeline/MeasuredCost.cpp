@@ -38,16 +38,6 @@ int64_t product(ArrayRef<int64_t> sizes) {
   return result;
 }
 
-bool isFunction(Operation *op) {
-  return isa<nn::ExpOp, nn::TanhOp, nn::LogOp, nn::LogisticOp, nn::PowOp,
-             nn::SinOp, nn::CosOp, nn::AtanOp, nn::ErfOp>(op);
-}
-
-bool isDivision(Operation *op) {
-  return isa<nn::DivOp, nn::ReciprocalOp, nn::SqrtOp, nn::RsqrtOp, nn::RemOp>(
-      op);
-}
-
 bool isReordering(Operation *op) {
   return isa<nn::TransposeOp, nn::GatherOp, nn::GatherElementsOp,
              nn::ReverseOp>(op);
@@ -254,7 +244,7 @@ private:
       double elements = getType(op->getResult(0)).getNumElements();
       if (isa<nn::ErfOp>(op))
         ns += elements * team.at(key::kEpilogueGelu) * compute;
-      else if (isFunction(op))
+      else if (nn::isFunction(op))
         ns += elements * team.at(key::kEpilogueExp) * compute;
       else
         for (Value operand : op->getOperands())
@@ -280,9 +270,9 @@ private:
             getType(softmax.getResult()).getDimSize(softmax.getDim()), 1);
         double padded = std::ceil(row / lanes) * lanes;
         arithmetic += elements / row * padded / team.at(key::kExponential);
-      } else if (isFunction(op))
+      } else if (nn::isFunction(op))
         arithmetic += elements / team.at(key::kExponential);
-      else if (isDivision(op))
+      else if (nn::isDivision(op))
         arithmetic += elements / team.at(key::kDivide);
       else if (isReordering(op))
         arithmetic += elements / team.at(key::kReordered);

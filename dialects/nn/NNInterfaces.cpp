@@ -17,22 +17,19 @@ using namespace mlir;
 
 namespace partita::nn {
 
-/// Operations on elements for one element of the result. A function that is
-/// computed by a polynomial counts as its terms.
-static int64_t getFlopsPerElement(Operation *op) {
-  if (isa<PowOp>(op))
-    return 40;
-  if (isa<ExpOp, LogOp, SinOp, CosOp, TanOp, AsinOp, AcosOp, AtanOp, SinhOp,
-          CoshOp, AsinhOp, AcoshOp, AtanhOp, TanhOp, ErfOp, LogisticOp>(op))
-    return 20;
-  if (isa<DivOp, RemOp, ReciprocalOp, SqrtOp, RsqrtOp>(op))
-    return 4;
-  return 1;
+bool isFunction(Operation *op) {
+  auto pointwise = dyn_cast<PointwiseOpInterface>(op);
+  return pointwise && pointwise.getFlopsPerElement() >= 10;
+}
+
+bool isDivision(Operation *op) {
+  auto pointwise = dyn_cast<PointwiseOpInterface>(op);
+  return pointwise && pointwise.getFlopsPerElement() > 1 && !isFunction(op);
 }
 
 Cost pointwiseCost(Operation *op) {
   Cost cost;
-  int64_t perElement = getFlopsPerElement(op);
+  int64_t perElement = cast<PointwiseOpInterface>(op).getFlopsPerElement();
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   cost.flops = perElement * result.getNumElements();
   for (Type type : op->getOperandTypes())

@@ -45,6 +45,12 @@ struct ShardingRule {
   llvm::SmallVector<int64_t> reductionFactors;
 };
 
+/// Whether a pointwise op is computed by a polynomial or a library's function,
+/// so that computing it twice costs more than keeping its result.
+bool isFunction(mlir::Operation *op);
+/// Whether it is a division, a root or the like: several times an addition.
+bool isDivision(mlir::Operation *op);
+
 /// What the class of pointwise ops is made of; see NNPointwise.td.
 Cost pointwiseCost(mlir::Operation *op);
 ShardingRule pointwiseShardingRule(mlir::Operation *op);

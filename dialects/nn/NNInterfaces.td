@@ -39,7 +39,10 @@ def NN_PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
     InterfaceMethod<
       "Emits the function of one element. `operands` are signless scalars (`ui8` arrives as `i8`); so must the result be.",
       "::mlir::Value", "emitScalar",
-      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::ValueRange":$operands)>
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::ValueRange":$operands)>,
+    InterfaceMethod<
+      "Operations an element of the result takes. A function that is computed by a polynomial counts as its terms.",
+      "int64_t", "getFlopsPerElement", (ins), "", "return 1;">
   ];
 }
 

@@ -15,10 +15,12 @@
 
 include "dialects/nn/NNBase.td"
 
-class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> traits = []>
+// flops: operations an element of the result takes. A function that is computed
+// by a polynomial counts as its terms.
+class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> traits = [], int flops = 1>
     : NN_ValueOp<mnemonic, !listconcat([
         Elementwise, SameOperandsAndResultShape,
-        DeclareOpInterfaceMethods<NN_PointwiseOpInterface>,
+        DeclareOpInterfaceMethods<NN_PointwiseOpInterface, ["getFlopsPerElement"]>,
         DeclareOpInterfaceMethods<NN_ShardableOpInterface>,
         DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>], traits)> {
   let summary = text;
@@ -31,6 +33,7 @@ class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> trai
       (void)type;
       return }] # scalar # [{;
     }
+    int64_t $cppClass::getFlopsPerElement() { return }] # flops # [{; }
     ::partita::nn::Cost $cppClass::getCost() { return ::partita::nn::pointwiseCost(getOperation()); }
     ::partita::nn::ShardingRule $cppClass::getShardingRule() { return ::partita::nn::pointwiseShardingRule(getOperation()); }
     ::mlir::Operation *$cppClass::buildPermuted(::mlir::OpBuilder &b, ::llvm::ArrayRef<int64_t> perm, ::mlir::ValueRange operands) {
@@ -47,11 +50,13 @@ class NN_UnaryOp<string mnemonic, string text, code scalar>
   let arguments = (ins NN_NumberTensor:$x);
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
-class NN_UnaryFloatOp<string mnemonic, string text, code scalar>
-    : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType]> {
+class NN_UnaryFloatOp<string mnemonic, string text, code scalar, int flops = 1>
+    : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType], flops> {
   let arguments = (ins NN_FloatTensor:$x);
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
+class NN_FunctionOp<string mnemonic, string text, code scalar>
+    : NN_UnaryFloatOp<mnemonic, text, scalar, 20>;
 class NN_UnaryIntegerOp<string mnemonic, string text, code scalar>
     : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType]> {
   let arguments = (ins NN_IntegerTensor:$x);
@@ -62,8 +67,8 @@ class NN_BinaryIntegerOp<string mnemonic, string text, code scalar>
   let arguments = (ins NN_IntegerTensor:$lhs, NN_IntegerTensor:$rhs);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
-class NN_BinaryOp<string mnemonic, string text, code scalar, list<Trait> traits = []>
-    : NN_PointwiseOp<mnemonic, text, scalar, !listconcat([SameOperandsAndResultType], traits)> {
+class NN_BinaryOp<string mnemonic, string text, code scalar, list<Trait> traits = [], int flops = 1>
+    : NN_PointwiseOp<mnemonic, text, scalar, !listconcat([SameOperandsAndResultType], traits), flops> {
   let arguments = (ins NN_NumberTensor:$lhs, NN_NumberTensor:$rhs);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
@@ -74,37 +79,37 @@ def NN_ReluOp : NN_UnaryOp<"relu", "max(x, 0)", [{ scalar::relu(b, loc, x[0], ty
 def NN_SignOp : NN_UnaryOp<"sign", "-1, 0 or 1", [{ scalar::sign(b, loc, x[0], type) }]>;
 def NN_NotOp : NN_UnaryIntegerOp<"not", "bitwise (for `i1`: logical) negation", [{ scalar::bitNot(b, loc, x[0]) }]>;
 
-def NN_AcosOp : NN_UnaryFloatOp<"acos", "inverse cosine", [{ ::mlir::math::AcosOp::create(b, loc, x[0]) }]>;
-def NN_AcoshOp : NN_UnaryFloatOp<"acosh", "inverse hyperbolic cosine", [{ ::mlir::math::AcoshOp::create(b, loc, x[0]) }]>;
-def NN_AsinOp : NN_UnaryFloatOp<"asin", "inverse sine", [{ ::mlir::math::AsinOp::create(b, loc, x[0]) }]>;
-def NN_AsinhOp : NN_UnaryFloatOp<"asinh", "inverse hyperbolic sine", [{ ::mlir::math::AsinhOp::create(b, loc, x[0]) }]>;
-def NN_AtanOp : NN_UnaryFloatOp<"atan", "inverse tangent", [{ ::mlir::math::AtanOp::create(b, loc, x[0]) }]>;
-def NN_AtanhOp : NN_UnaryFloatOp<"atanh", "inverse hyperbolic tangent", [{ ::mlir::math::AtanhOp::create(b, loc, x[0]) }]>;
+def NN_AcosOp : NN_FunctionOp<"acos", "inverse cosine", [{ ::mlir::math::AcosOp::create(b, loc, x[0]) }]>;
+def NN_AcoshOp : NN_FunctionOp<"acosh", "inverse hyperbolic cosine", [{ ::mlir::math::AcoshOp::create(b, loc, x[0]) }]>;
+def NN_AsinOp : NN_FunctionOp<"asin", "inverse sine", [{ ::mlir::math::AsinOp::create(b, loc, x[0]) }]>;
+def NN_AsinhOp : NN_FunctionOp<"asinh", "inverse hyperbolic sine", [{ ::mlir::math::AsinhOp::create(b, loc, x[0]) }]>;
+def NN_AtanOp : NN_FunctionOp<"atan", "inverse tangent", [{ ::mlir::math::AtanOp::create(b, loc, x[0]) }]>;
+def NN_AtanhOp : NN_FunctionOp<"atanh", "inverse hyperbolic tangent", [{ ::mlir::math::AtanhOp::create(b, loc, x[0]) }]>;
 def NN_CeilOp : NN_UnaryFloatOp<"ceil", "least integer not below", [{ ::mlir::math::CeilOp::create(b, loc, x[0]) }]>;
-def NN_CosOp : NN_UnaryFloatOp<"cos", "cosine", [{ ::mlir::math::CosOp::create(b, loc, x[0]) }]>;
-def NN_CoshOp : NN_UnaryFloatOp<"cosh", "hyperbolic cosine", [{ ::mlir::math::CoshOp::create(b, loc, x[0]) }]>;
-def NN_ErfOp : NN_UnaryFloatOp<"erf", "error function", [{ ::mlir::math::ErfOp::create(b, loc, x[0]) }]>;
-def NN_ExpOp : NN_UnaryFloatOp<"exp", "exponential", [{ ::mlir::math::ExpOp::create(b, loc, x[0]) }]>;
+def NN_CosOp : NN_FunctionOp<"cos", "cosine", [{ ::mlir::math::CosOp::create(b, loc, x[0]) }]>;
+def NN_CoshOp : NN_FunctionOp<"cosh", "hyperbolic cosine", [{ ::mlir::math::CoshOp::create(b, loc, x[0]) }]>;
+def NN_ErfOp : NN_FunctionOp<"erf", "error function", [{ ::mlir::math::ErfOp::create(b, loc, x[0]) }]>;
+def NN_ExpOp : NN_FunctionOp<"exp", "exponential", [{ ::mlir::math::ExpOp::create(b, loc, x[0]) }]>;
 def NN_FloorOp : NN_UnaryFloatOp<"floor", "greatest integer not above", [{ ::mlir::math::FloorOp::create(b, loc, x[0]) }]>;
-def NN_LogOp : NN_UnaryFloatOp<"log", "natural logarithm", [{ ::mlir::math::LogOp::create(b, loc, x[0]) }]>;
-def NN_LogisticOp : NN_UnaryFloatOp<"logistic", "1 / (1 + exp(-x))", [{ scalar::logistic(b, loc, x[0]) }]>;
-def NN_ReciprocalOp : NN_UnaryFloatOp<"reciprocal", "1 / x", [{ scalar::reciprocal(b, loc, x[0]) }]>;
+def NN_LogOp : NN_FunctionOp<"log", "natural logarithm", [{ ::mlir::math::LogOp::create(b, loc, x[0]) }]>;
+def NN_LogisticOp : NN_FunctionOp<"logistic", "1 / (1 + exp(-x))", [{ scalar::logistic(b, loc, x[0]) }]>;
+def NN_ReciprocalOp : NN_UnaryFloatOp<"reciprocal", "1 / x", [{ scalar::reciprocal(b, loc, x[0]) }], 4>;
 def NN_RoundEvenOp : NN_UnaryFloatOp<"round_even", "nearest integer, halves to even", [{ ::mlir::math::RoundEvenOp::create(b, loc, x[0]) }]>;
-def NN_RsqrtOp : NN_UnaryFloatOp<"rsqrt", "1 / sqrt(x)", [{ scalar::rsqrt(b, loc, x[0]) }]>;
-def NN_SinOp : NN_UnaryFloatOp<"sin", "sine", [{ ::mlir::math::SinOp::create(b, loc, x[0]) }]>;
-def NN_SinhOp : NN_UnaryFloatOp<"sinh", "hyperbolic sine", [{ ::mlir::math::SinhOp::create(b, loc, x[0]) }]>;
-def NN_SqrtOp : NN_UnaryFloatOp<"sqrt", "square root", [{ ::mlir::math::SqrtOp::create(b, loc, x[0]) }]>;
-def NN_TanOp : NN_UnaryFloatOp<"tan", "tangent", [{ ::mlir::math::TanOp::create(b, loc, x[0]) }]>;
-def NN_TanhOp : NN_UnaryFloatOp<"tanh", "hyperbolic tangent", [{ ::mlir::math::TanhOp::create(b, loc, x[0]) }]>;
+def NN_RsqrtOp : NN_UnaryFloatOp<"rsqrt", "1 / sqrt(x)", [{ scalar::rsqrt(b, loc, x[0]) }], 4>;
+def NN_SinOp : NN_FunctionOp<"sin", "sine", [{ ::mlir::math::SinOp::create(b, loc, x[0]) }]>;
+def NN_SinhOp : NN_FunctionOp<"sinh", "hyperbolic sine", [{ ::mlir::math::SinhOp::create(b, loc, x[0]) }]>;
+def NN_SqrtOp : NN_UnaryFloatOp<"sqrt", "square root", [{ ::mlir::math::SqrtOp::create(b, loc, x[0]) }], 4>;
+def NN_TanOp : NN_FunctionOp<"tan", "tangent", [{ ::mlir::math::TanOp::create(b, loc, x[0]) }]>;
+def NN_TanhOp : NN_FunctionOp<"tanh", "hyperbolic tangent", [{ ::mlir::math::TanhOp::create(b, loc, x[0]) }]>;
 
 def NN_AddOp : NN_BinaryOp<"add", "sum", [{ scalar::add(b, loc, x[0], x[1]) }], [Commutative]>;
 def NN_SubOp : NN_BinaryOp<"sub", "difference", [{ scalar::sub(b, loc, x[0], x[1]) }]>;
 def NN_MulOp : NN_BinaryOp<"mul", "product", [{ scalar::mul(b, loc, x[0], x[1]) }], [Commutative]>;
-def NN_DivOp : NN_BinaryOp<"div", "quotient; integers round toward zero, x / 0 is 0", [{ scalar::div(b, loc, x[0], x[1], type) }]> {
+def NN_DivOp : NN_BinaryOp<"div", "quotient; integers round toward zero, x / 0 is 0", [{ scalar::div(b, loc, x[0], x[1], type) }], [], 4> {
   let hasCanonicalizer = 1;
 }
-def NN_RemOp : NN_BinaryOp<"rem", "remainder with the dividend's sign; x rem 0 is 0 for integers", [{ scalar::rem(b, loc, x[0], x[1], type) }]>;
-def NN_PowOp : NN_BinaryOp<"pow", "power", [{ scalar::pow(b, loc, x[0], x[1], type) }]> {
+def NN_RemOp : NN_BinaryOp<"rem", "remainder with the dividend's sign; x rem 0 is 0 for integers", [{ scalar::rem(b, loc, x[0], x[1], type) }], [], 20>;
+def NN_PowOp : NN_BinaryOp<"pow", "power", [{ scalar::pow(b, loc, x[0], x[1], type) }], [], 40> {
   let hasCanonicalizer = 1;
 }
 def NN_MaxOp : NN_BinaryOp<"max", "maximum; NaN if either is", [{ scalar::max(b, loc, x[0], x[1], type) }], [Commutative]>;

@@ -15,11 +15,6 @@ using namespace mlir;
 namespace partita::codegen {
 namespace {
 
-bool isExpensive(Operation *op) {
-  return isa<nn::ExpOp, nn::TanhOp, nn::ErfOp, nn::LogOp, nn::LogisticOp,
-             nn::PowOp, nn::SinOp, nn::CosOp, nn::RemOp>(op);
-}
-
 /// A value that is computed from a reduction and then repeated: computing it
 /// again for every element would be a waste.
 bool isRepeated(Value value, const DenseSet<Value> &fromReduction) {
@@ -56,7 +51,7 @@ SmallVector<Value> chooseStages(Block &body, StageMode mode) {
     for (Operation &op : llvm::reverse(body.without_terminator())) {
       Value result = op.getResult(0);
       SmallVector<Operation *, 2> &mine = readers[result];
-      if (isExpensive(&op) && mine.size() > 1)
+      if (nn::isFunction(&op) && mine.size() > 1)
         stages.insert(result);
       SmallVector<Operation *, 2> through =
           stages.contains(result) ? SmallVector<Operation *, 2>{&op} : mine;
