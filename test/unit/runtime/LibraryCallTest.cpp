@@ -476,7 +476,11 @@ TEST_P(Winograd, IsAsTheDirectMethod) {
 INSTANTIATE_TEST_SUITE_P(PostOps, Winograd,
                          testing::Values(abi::PostOpKind::relu,
                                          abi::PostOpKind::swish,
-                                         abi::PostOpKind::logistic));
+                                         abi::PostOpKind::logistic),
+                         [](const auto &info) {
+                           return std::string(
+                               abi::EnumNamePostOpKind(info.param));
+                         });
 
 // Without room for the transformed filter, or for the images, the call is
 // computed directly.
