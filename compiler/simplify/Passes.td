@@ -99,4 +99,21 @@ def ChannelsLastPass : SimplifyPass<"nn-channels-last"> {
   }];
 }
 
+def SplitReductionsPass : SimplifyPass<"nn-split-reductions"> {
+  let summary = "reduce large tensors in two steps, so that all cores take part";
+  let description = [{
+    A reduction of many elements to few, along several dimensions, is done along
+    the inner ones first: the first step then has as many results as the outer
+    ones have positions. Whether it is split depends on the shapes only, not on
+    the cores, so that all devices compute the same bits.
+
+    ```mlir
+    %0 = nn.reduce sum %x [1, 2] : tensor<1x800x800x16xf32> -> tensor<1x16xf32>
+    // becomes
+    %0 = nn.reduce sum %x [2] : tensor<1x800x800x16xf32> -> tensor<1x800x16xf32>
+    %1 = nn.reduce sum %0 [1] : tensor<1x800x16xf32> -> tensor<1x16xf32>
+    ```
+  }];
+}
+
 #endif // PARTITA_COMPILER_SIMPLIFY_PASSES_TD

@@ -39,6 +39,8 @@ void addSimplifyPasses(OpPassManager &pm) {
   pm.addPass(createCanonicalizerPass());
   // Two consumers of one value have asked for the same transpose.
   pm.addPass(createCSEPass());
+  // Which dimensions lie inside is known now.
+  pm.addNestedPass<func::FuncOp>(createSplitReductionsPass());
   // Weights that only folded away computation used.
   pm.addPass(createSymbolDCEPass());
 }

@@ -293,12 +293,30 @@ private:
     return true;
   }
 
+  /// Whether the root's vectors lie along the last row dimension: it is its
+  /// innermost loop, or the operands that it reduces lie along it.
+  bool runsAlongColumns() {
+    int last = static_cast<int>(schedule.sizes.size()) - 1;
+    StageSchedule &stage = root();
+    if (stage.op.getNumReductionLoops() == 0 || stage.rows.back() >= 0)
+      return stage.rows.back() == last;
+    unsigned loop = stage.op.getNumParallelLoops() - 1;
+    return stage.rows[loop] == last &&
+           llvm::all_of(
+               stage.op.getDpsInputOperands(), [&](OpOperand *operand) {
+                 int64_t step =
+                     getStep(cast<RankedTensorType>(operand->get().getType()),
+                             stage.op.getMatchingIndexingMap(operand), loop);
+                 return step == 0 || step == 1;
+               });
+  }
+
   void chooseTiles() {
     schedule.tiles.assign(schedule.sizes.size(), 1);
     if (schedule.sizes.empty())
       return;
     bool single = schedule.stages.size() == 1;
-    bool columns = root().rows.back() == int(schedule.sizes.size()) - 1;
+    bool columns = runsAlongColumns();
     bool reduces = llvm::any_of(schedule.stages, [](StageSchedule &stage) {
       return stage.op.getNumReductionLoops() != 0;
     });
