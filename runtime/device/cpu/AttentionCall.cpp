@@ -44,13 +44,44 @@ size_t aligned(size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
+/// A matrix of a [B, H, rows, columns] operand, by its strides in elements.
+struct Matrix {
+  int64_t rows = 0, columns = 0, row_stride = 0, column_stride = 0;
+
+  dnnl_memory_desc_t describe() const {
+    int64_t inner = columns == 1 ? 1 : column_stride;
+    return stridedDesc({rows, columns},
+                       {rows == 1 ? columns * inner : row_stride, inner});
+  }
+};
+
 /// lhs[rows, inner] . rhs[inner, columns], for one thread.
 struct Product {
-  dnnl_memory_desc_t lhs, rhs, result;
+  Matrix lhs, rhs, result;
   ProductPrimitive made;
 
+  /// Starting the library takes as long as so many multiplications.
+  static constexpr int64_t kSmall = 256;
+  bool isSmall() const {
+    return lhs.rows * lhs.columns * rhs.columns <= kSmall;
+  }
+
   Status make(OnednnContext &context) {
-    return made.make(context, lhs, rhs, result, "this attention");
+    if (isSmall())
+      return Status();
+    return made.make(context, lhs.describe(), rhs.describe(), result.describe(),
+                     "this attention");
+  }
+
+  void runSmall(const float *left, const float *right, float *out) const {
+    for (int64_t i = 0; i < result.rows; ++i)
+      for (int64_t j = 0; j < result.columns; ++j) {
+        float sum = 0;
+        for (int64_t k = 0; k < lhs.columns; ++k)
+          sum += left[i * lhs.row_stride + k * lhs.column_stride] *
+                 right[k * rhs.row_stride + j * rhs.column_stride];
+        out[i * result.row_stride + j * result.column_stride] = sum;
+      }
   }
 };
 
@@ -60,11 +91,15 @@ struct Arguments {
   dnnl_exec_arg_t list[4];
 
   Status make(OnednnContext &context, const Product &product) {
-    for (auto [desc, out] :
-         {std::pair(&product.lhs, &lhs), std::pair(&product.rhs, &rhs),
-          std::pair(&product.result, &result),
-          std::pair(&product.made.scratch, &scratch)})
-      if (Status status = context.memory(*desc, DNNL_MEMORY_NONE, *out);
+    if (product.isSmall())
+      return Status();
+    const dnnl_memory_desc_t left = product.lhs.describe(),
+                             right = product.rhs.describe(),
+                             out = product.result.describe();
+    for (auto [desc, memory] :
+         {std::pair(&left, &lhs), std::pair(&right, &rhs),
+          std::pair(&out, &result), std::pair(&product.made.scratch, &scratch)})
+      if (Status status = context.memory(*desc, DNNL_MEMORY_NONE, *memory);
           !status.ok())
         return status;
     list[0] = {DNNL_ARG_SRC, lhs.get()};
@@ -76,6 +111,10 @@ struct Arguments {
 
   bool run(const Product &product, dnnl_stream_t stream, float *left,
            float *right, float *out) {
+    if (product.isSmall()) {
+      product.runSmall(left, right, out);
+      return true;
+    }
     dnnl_memory_set_data_handle(lhs.get(), left);
     dnnl_memory_set_data_handle(rhs.get(), right);
     dnnl_memory_set_data_handle(result.get(), out);
@@ -84,16 +123,6 @@ struct Arguments {
                                   list) == dnnl_success;
   }
 };
-
-/// A matrix of a [B, H, rows, columns] operand.
-dnnl_memory_desc_t matrix(int64_t rows, int64_t columns, int64_t row_stride,
-                          int64_t column_stride) {
-  if (columns == 1)
-    column_stride = 1;
-  if (rows == 1)
-    row_stride = columns * column_stride;
-  return stridedDesc({rows, columns}, {row_stride, column_stride});
-}
 
 class Attention final : public Task {
 public:
@@ -161,8 +190,9 @@ public:
       for (size_t kind = 0; kind < kinds.size(); ++kind)
         for (Arguments *arguments :
              {&workers[i]->scores[kind], &workers[i]->sums[kind]})
-          dnnl_memory_set_data_handle(arguments->scratch.get(),
-                                      own + scoreBytes());
+          if (arguments->scratch.get())
+            dnnl_memory_set_data_handle(arguments->scratch.get(),
+                                        own + scoreBytes());
     }
   }
 
@@ -205,12 +235,12 @@ private:
     for (Kind &kind : kinds) {
       int64_t depth = q().dims[3], width = v().dims[3];
       auto &[count, columns, scores, sums] = kind;
-      scores.lhs = matrix(count, depth, q().strides[2], q().strides[3]);
-      scores.rhs = matrix(depth, columns, k().strides[3], k().strides[2]);
-      scores.result = matrix(count, columns, columns, 1);
-      sums.lhs = matrix(count, columns, columns, 1);
-      sums.rhs = matrix(columns, width, v().strides[2], v().strides[3]);
-      sums.result = matrix(count, width, result.strides[2], result.strides[3]);
+      scores.lhs = {count, depth, q().strides[2], q().strides[3]};
+      scores.rhs = {depth, columns, k().strides[3], k().strides[2]};
+      scores.result = {count, columns, columns, 1};
+      sums.lhs = {count, columns, columns, 1};
+      sums.rhs = {columns, width, v().strides[2], v().strides[3]};
+      sums.result = {count, width, result.strides[2], result.strides[3]};
       for (Product *product : {&scores, &sums})
         if (Status status = product->make(context); !status.ok())
           return status;

@@ -620,7 +620,9 @@ TEST(Attention, Plain) {
   for (bool inside : {false, true})
     for (auto [rows, columns] :
          {std::pair(16, 16), std::pair(7, 37), std::pair(1, 33),
-          std::pair(300, 40), std::pair(5, 1)}) {
+          std::pair(300, 40), std::pair(5, 1),
+          // So small that the library is not asked.
+          std::pair(1, 1), std::pair(3, 2), std::pair(1, 7)}) {
       SCOPED_TRACE(std::to_string(rows) + "x" + std::to_string(columns));
       expectAttention(attentionCase(rows, columns, inside));
     }
@@ -638,6 +640,13 @@ TEST(Attention, CausalMask) {
       call.mask_add = mask.seenAs({2, 3, size, size}, {0, 0, size, 1});
       expectAttention(call);
     }
+}
+
+TEST(Attention, SmallWithMasks) {
+  CallCase call = attentionCase(2, 3, true);
+  call.mask_mul = Tensor::random({2, 3}, 5).seenAs({2, 3, 2, 3}, {0, 0, 3, 1});
+  call.mask_add = Tensor::random({2, 3}, 6).seenAs({2, 3, 2, 3}, {3, 0, 0, 1});
+  expectAttention(call);
 }
 
 TEST(Attention, BothMasksAndPadding) {
