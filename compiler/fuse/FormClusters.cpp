@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/codegen/LibraryCall.h"
 #include "compiler/fuse/Passes.h"
 #include "dialects/nn/NNDialect.h"
 
@@ -52,8 +53,43 @@ SmallVector<SmallVector<Operation *>> collect(Block &block) {
   return clusters;
 }
 
+/// Whether fusion put both into one cluster.
+bool belongsTo(Operation *constant, Operation *op) {
+  Attribute number = op->getAttr(nn::kClusterAttr);
+  return number && constant->getAttr(nn::kClusterAttr) == number;
+}
+
+/// Whether a library computes the ops, if it has constants that no op of the
+/// cluster took with it, as its weights are, in memory.
+bool isLibraryCall(ArrayRef<Operation *> ops) {
+  if (llvm::none_of(ops, llvm::IsaPred<nn::DotOp, nn::ConvOp, nn::RecurrentOp>))
+    return false;
+  SmallVector<Operation *> all;
+  llvm::SetVector<Value> inputs, results;
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands())
+      if (Operation *producer = operand.getDefiningOp();
+          isa_and_nonnull<nn::ConstantOp>(producer) &&
+          belongsTo(producer, op) && !llvm::is_contained(all, producer))
+        all.push_back(producer);
+  llvm::append_range(all, ops);
+  for (Operation *op : ops) {
+    for (Value operand : op->getOperands())
+      if (!llvm::is_contained(all, operand.getDefiningOp()))
+        inputs.insert(operand);
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) {
+            return !llvm::is_contained(all, user);
+          }))
+        results.insert(result);
+  }
+  return codegen::matchLibraryCall(all, inputs.getArrayRef(),
+                                   results.getArrayRef()) != nullptr;
+}
+
 void outline(ArrayRef<Operation *> ops) {
   llvm::SetVector<Operation *> inside(ops.begin(), ops.end());
+  const bool isCall = isLibraryCall(ops);
   llvm::SetVector<Value> inputs, results;
   llvm::SetVector<Operation *> constants;
   bool load = true;
@@ -65,7 +101,7 @@ void outline(ArrayRef<Operation *> ops) {
       Operation *producer = operand.getDefiningOp();
       // What a library reads has to be in memory.
       if (isa_and_nonnull<nn::ConstantOp>(producer) &&
-          !isa<nn::RecurrentOp>(op))
+          (!isCall || belongsTo(producer, op)))
         constants.insert(producer);
       else if (!producer || !inside.contains(producer))
         inputs.insert(operand);

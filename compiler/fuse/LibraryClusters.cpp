@@ -61,14 +61,19 @@ private:
     }
   }
 
-  /// What computes an operand of an epilogue and can be said by a view, or is a
-  /// constant.
+  static bool isTensor(Operation *op) {
+    auto constant = dyn_cast<nn::ConstantOp>(op);
+    return constant && !constant.getValue().isSplat();
+  }
+
+  /// What computes an operand of an epilogue and can be said by a view, or is
+  /// one number; the library reads other constants in memory.
   void addProducers(Operation *op, Ops &candidate) const {
     for (Value operand : op->getOperands()) {
       Operation *producer = operand.getDefiningOp();
       if (producer && !contains(candidate, producer) &&
           graph.isFree(producer) && producer->hasOneUse() &&
-          isFreeToRepeat(producer)) {
+          isFreeToRepeat(producer) && !isTensor(producer)) {
         candidate.push_back(producer);
         addProducers(producer, candidate);
       }
