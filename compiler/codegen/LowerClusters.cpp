@@ -114,7 +114,9 @@ class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
     }
     std::string text;
     llvm::raw_string_ostream stream(text);
-    kernel.print(stream);
+    // Not by the names that the whole module would give: that takes as long as
+    // there are ops in it.
+    kernel.print(stream, OpPrintingFlags().useLocalScope());
     auto [it, isNew] = kernels.try_emplace(text);
     if (isNew) {
       it->second = ("k" + Twine(count++) + "_" + getWord(cluster)).str();
