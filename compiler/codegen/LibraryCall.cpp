@@ -32,6 +32,10 @@ struct Step {
   bool mayAccumulate = false; ///< the operand's bytes may become the result's
 };
 
+bool isOrdered(Operation *op) {
+  return isa<nn::TopKOp, nn::ScanOp, nn::ScatterOp>(op);
+}
+
 class Matcher {
 public:
   Matcher(ArrayRef<Operation *> ops, ArrayRef<Value> inputs,
@@ -54,6 +58,8 @@ public:
       understood = matchPool(window);
     else if (auto layer = dyn_cast<nn::RecurrentOp>(contraction))
       understood = matchRecurrent(layer);
+    else if (isOrdered(contraction))
+      understood = matchOrdered();
     if (!understood)
       return {};
     for (Operation *op : list)
@@ -65,8 +71,7 @@ public:
 private:
   bool findRoot() {
     for (Operation *op : list) {
-      if (!isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp,
-               nn::RecurrentOp>(op))
+      if (!isCallRoot(op))
         continue;
       if (root)
         return false;
@@ -79,7 +84,8 @@ private:
                        ? cast<nn::RecurrentOp>(root).getLengths()
                        : TypedValue<RankedTensorType>();
     auto isUsable = [&](Value value) {
-      return (value == lengths || getType(value).getElementType().isF32()) &&
+      return (value == lengths || isOrdered(root) ||
+              getType(value).getElementType().isF32()) &&
              getType(value).getNumElements() != 0;
     };
     return llvm::all_of(root->getOperands(), isUsable) &&
@@ -411,6 +417,40 @@ private:
     return understood;
   }
 
+  /// Takes operands as they lie, and gives the result so.
+  bool matchOrdered() {
+    if (list.size() != 1)
+      return false;
+    for (Value value : root->getOperands()) {
+      operands.push_back(StridedView::dense(value));
+      if (getNumber(value) < 0)
+        return false;
+    }
+    if (auto topK = dyn_cast<nn::TopKOp>(root)) {
+      kind = plan::CallKind::top_k;
+      largest = topK.getLargest();
+    } else if (auto scan = dyn_cast<nn::ScanOp>(root)) {
+      kind = plan::CallKind::scan;
+      combine = getCombine(scan.getKind());
+      ArrayRef<int64_t> shape = scan.getType().getShape();
+      int64_t dim = scan.getDim();
+      const int64_t grouped[] = {llvm::product_of(shape.take_front(dim)),
+                                 shape[dim],
+                                 llvm::product_of(shape.drop_front(dim + 1))};
+      operands[0] = *operands[0].reshape(grouped);
+      output = *output.reshape(grouped);
+    } else {
+      kind = plan::CallKind::scatter;
+      if (auto found = cast<nn::ScatterOp>(root).getCombine())
+        combine = getCombine(*found);
+    }
+    return true;
+  }
+
+  static plan::Combine getCombine(nn::ReduceKind kind) {
+    return *plan::symbolizeCombine(nn::stringifyReduceKind(kind));
+  }
+
   bool matchPool(nn::WindowReduceOp window) {
     int64_t rank = getType(window.getX()).getRank();
     if (rank < 3 || rank > 5)
@@ -421,6 +461,10 @@ private:
     };
     bool last = !isPlain(1) && isPlain(rank - 1);
     if (!isPlain(0) || !(last || isPlain(1)))
+      return false;
+    // With channels outside the library goes from element to element.
+    constexpr int64_t kMostLooped = 25;
+    if (!last && llvm::product_of(window.getWindow()) <= kMostLooped)
       return false;
     SmallVector<int64_t> order = getChannelsFirst(rank, last);
     int64_t elements = 1;
@@ -477,7 +521,8 @@ private:
     return plan::CallAttr::get(context, kind, views, optional(bias),
                                optional(maskMul), optional(maskAdd), strides,
                                dilations, padsLow, padsHigh, window, groups,
-                               includePad, scale, postOps, recurrent, winograd);
+                               includePad, scale, postOps, recurrent, winograd,
+                               combine, largest);
   }
 
   ArrayRef<Operation *> list;
@@ -491,13 +536,19 @@ private:
   std::optional<StridedView> bias, maskMul, maskAdd;
   SmallVector<int64_t> strides, dilations, padsLow, padsHigh, window;
   int64_t groups = 1;
-  bool includePad = false, winograd = false;
+  bool includePad = false, winograd = false, largest = false;
+  plan::Combine combine = plan::Combine::replace;
   double scale = 1;
   SmallVector<Step> steps;
   plan::RecurrentAttr recurrent;
 };
 
 } // namespace
+
+bool isCallRoot(Operation *op) {
+  return isOrdered(op) || isa<nn::DotOp, nn::ConvOp, nn::AttentionOp,
+                              nn::WindowReduceOp, nn::RecurrentOp>(op);
+}
 
 plan::CallAttr matchLibraryCall(ArrayRef<Operation *> ops,
                                 ArrayRef<Value> inputs,

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A cluster is a library call if it has one contraction or pooling, and all its
-// other ops are either views of the operands and the result that strides can
-// express, or steps of the library's epilogue (post-ops). f32 only.
+// A cluster is a library call if it has one op that a library computes, its
+// root, and all its other ops are either views of the operands and the result
+// that strides can express, or steps of the library's epilogue (post-ops). f32
+// only, but for what depends on the order of elements (NNOrdered.td).
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +19,9 @@
 #include "dialects/plan/PlanDialect.h"
 
 namespace partita::codegen {
+
+/// Whether a call may have the op as its root.
+bool isCallRoot(mlir::Operation *op);
 
 /// The call that computes all of the ops, given in topological order, or null.
 /// `inputs` and `results` are what comes in and goes out: views number them so.

@@ -37,7 +37,7 @@ namespace {
 StringRef getWord(nn::ClusterOp cluster) {
   Operation *best = nullptr;
   auto rank = [](Operation *op) {
-    if (isa<nn::AttentionOp, nn::ConvOp, nn::DotOp, nn::RecurrentOp>(op))
+    if (isCallRoot(op) && !isa<nn::WindowReduceOp>(op))
       return 4;
     if (isa<nn::SoftmaxOp, nn::WindowReduceOp, nn::WindowArgMaxOp>(op))
       return 3;

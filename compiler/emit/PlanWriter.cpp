@@ -279,7 +279,8 @@ private:
         longs(call.getPadsLow()), longs(call.getPadsHigh()),
         longs(call.getWindow()), call.getGroups(), call.getIncludePad(),
         call.getScale(), b.CreateVector(postOps),
-        writeRecurrent(op, call.getRecurrent()), call.getWinograd());
+        writeRecurrent(op, call.getRecurrent()), call.getWinograd(),
+        static_cast<abi::Combine>(call.getCombine()), call.getLargest());
   }
 
   flatbuffers::Offset<abi::Recurrent>

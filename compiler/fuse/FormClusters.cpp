@@ -62,8 +62,7 @@ bool belongsTo(Operation *constant, Operation *op) {
 /// Whether a library computes the ops, if it has constants that no op of the
 /// cluster took with it, as its weights are, in memory.
 bool isLibraryCall(ArrayRef<Operation *> ops) {
-  if (llvm::none_of(ops, llvm::IsaPred<nn::DotOp, nn::ConvOp, nn::AttentionOp,
-                                       nn::RecurrentOp>))
+  if (llvm::none_of(ops, codegen::isCallRoot))
     return false;
   SmallVector<Operation *> all;
   llvm::SetVector<Value> inputs, results;

@@ -119,9 +119,7 @@ private:
 void growLibraryClusters(ClusterGraph &graph) {
   Ops roots;
   for (Operation &op : graph.getBlock())
-    if (isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp,
-            nn::RecurrentOp>(op) &&
-        graph.isFree(&op))
+    if (codegen::isCallRoot(&op) && graph.isFree(&op))
       roots.push_back(&op);
   for (Operation *root : roots)
     if (graph.isFree(root))

@@ -60,24 +60,34 @@ FailureOr<Borders> getBorders(NodeImport &n, ArrayRef<int64_t> sizes,
   return borders;
 }
 
-/// A convolution with stride 1 of the input, with zeros between its elements,
-/// and the kernels turned around.
-LogicalResult importConvTranspose(NodeImport &n) {
-  Value x = n.input(0), weights = n.input(1), bias = n.input(2);
-  ArrayRef<int64_t> shape = n.shapeOf(x), kernel = n.shapeOf(weights);
+/// What a node asks for, checked.
+struct Transposed {
+  Value x, weights, bias;
+  int64_t groups;
+  Shape strides, dilations, extents;
+  Borders borders;
+  Shape result;
+
+  size_t rank() const { return strides.size(); }
+};
+
+FailureOr<Transposed> readNode(NodeImport &n) {
+  Transposed t{n.input(0), n.input(1), n.input(2), n.intAttr("group", 1),
+               {},         {},         {},         {},
+               {}};
+  ArrayRef<int64_t> shape = n.shapeOf(t.x), kernel = n.shapeOf(t.weights);
   if (shape.size() < 3 || kernel.size() != shape.size())
     return n.error("X and W must have the same rank, at least 3");
   size_t rank = shape.size() - 2;
-  int64_t groups = n.intAttr("group", 1);
-  if (groups < 1 || kernel[0] != shape[1] || kernel[0] % groups != 0)
-    return n.error(Twine(shape[1]) + " channels in " + Twine(groups) +
+  if (t.groups < 1 || kernel[0] != shape[1] || kernel[0] % t.groups != 0)
+    return n.error(Twine(shape[1]) + " channels in " + Twine(t.groups) +
                    " groups do not fit weights with " + Twine(kernel[0]) +
                    " inputs");
-  Shape strides = n.intsAttr("strides").value_or(Shape(rank, 1)),
-        dilations = n.intsAttr("dilations").value_or(Shape(rank, 1)), extents;
+  t.strides = n.intsAttr("strides").value_or(Shape(rank, 1));
+  t.dilations = n.intsAttr("dilations").value_or(Shape(rank, 1));
   auto isPositive = [](int64_t v) { return v >= 1 && v <= 65536; };
-  if (strides.size() != rank || dilations.size() != rank ||
-      !all_of(strides, isPositive) || !all_of(dilations, isPositive) ||
+  if (t.strides.size() != rank || t.dilations.size() != rank ||
+      !all_of(t.strides, isPositive) || !all_of(t.dilations, isPositive) ||
       !all_of(kernel, isPositive) || !all_of(shape, isPositive))
     return n.error("sizes, strides and dilations must be at least 1, one for "
                    "each spatial dimension");
@@ -85,50 +95,145 @@ LogicalResult importConvTranspose(NodeImport &n) {
   if (declared && ArrayRef(*declared) != kernel.drop_front(2))
     return n.error("kernel_shape differs from the shape of W");
   for (size_t i = 0; i < rank; ++i)
-    extents.push_back((kernel[i + 2] - 1) * dilations[i] + 1);
+    t.extents.push_back((kernel[i + 2] - 1) * t.dilations[i] + 1);
   FailureOr<Borders> borders =
-      getBorders(n, shape.drop_front(2), strides, extents);
+      getBorders(n, shape.drop_front(2), t.strides, t.extents);
   if (failed(borders))
     return failure();
+  t.borders = *borders;
+  t.result = {shape[0], kernel[1] * t.groups};
+  for (size_t i = 0; i < rank; ++i)
+    t.result.push_back(t.strides[i] * (shape[i + 2] - 1) + t.borders.extra[i] +
+                       t.extents[i] - t.borders.low[i] - t.borders.high[i]);
+  if (t.bias && n.shapeOf(t.bias) != ArrayRef(t.result).slice(1, 1))
+    return n.error("B must have one element an output channel");
+  return t;
+}
 
-  Shape low(rank + 2, 0), high(rank + 2, 0),
-      result{shape[0], kernel[1] * groups}, padsLow, padsHigh, spatial;
-  for (size_t i = 0; i < rank; ++i) {
-    int64_t before = extents[i] - 1 - borders->low[i],
-            after = extents[i] - 1 - borders->high[i] + borders->extra[i];
-    padsLow.push_back(std::max<int64_t>(before, 0));
-    padsHigh.push_back(std::max<int64_t>(after, 0));
-    low[i + 2] = std::min<int64_t>(before, 0);
-    high[i + 2] = std::min<int64_t>(after, 0);
-    result.push_back(strides[i] * (shape[i + 2] - 1) + borders->extra[i] +
-                     extents[i] - borders->low[i] - borders->high[i]);
+/// A convolution with stride 1 of x, with borders of zeros or cropped.
+Value convolve(NodeImport &n, Value x, Value filters, ArrayRef<int64_t> result,
+               ArrayRef<int64_t> before, ArrayRef<int64_t> after,
+               ArrayRef<int64_t> dilations, int64_t groups) {
+  RankedTensorType type = n.tensor(result, n.elementOf(x));
+  Shape low(result.size(), 0), high(result.size(), 0), padsLow, padsHigh;
+  for (size_t i = 0; i < before.size(); ++i) {
+    bool isCut = before[i] < 0 || after[i] < 0;
+    padsLow.push_back(isCut ? 0 : before[i]);
+    padsHigh.push_back(isCut ? 0 : after[i]);
+    low[i + 2] = isCut ? before[i] : 0;
+    high[i + 2] = isCut ? after[i] : 0;
+  }
+  Value seen = padOrCrop(n, x, low, high);
+  if (!type || !filters || !seen)
+    return {};
+  return n.make<nn::ConvOp>(
+      type, seen, filters, nn::ImageLayout::channels_first,
+      Shape(before.size(), 1), dilations, padsLow, padsHigh, groups);
+}
+
+/// Of the input with zeros between its elements, with the kernels turned
+/// around.
+Value convolveSpread(NodeImport &n, const Transposed &t) {
+  ArrayRef<int64_t> kernel = n.shapeOf(t.weights);
+  Shape before, after, spatial;
+  for (size_t i = 0; i < t.rank(); ++i) {
+    before.push_back(t.extents[i] - 1 - t.borders.low[i]);
+    after.push_back(t.extents[i] - 1 - t.borders.high[i] + t.borders.extra[i]);
     spatial.push_back(static_cast<int64_t>(i) + 2);
   }
-  RankedTensorType type = n.tensor(result, n.elementOf(x));
-  if (!type)
-    return failure();
   // [C, O / g, k..] -> [O, C / g, k..] within each group.
-  Shape grouped{groups, kernel[0] / groups, kernel[1]},
-      turned{groups * kernel[1], kernel[0] / groups}, permutation{0, 2, 1};
+  Shape grouped{t.groups, kernel[0] / t.groups, kernel[1]},
+      turned{t.groups * kernel[1], kernel[0] / t.groups}, permutation{0, 2, 1};
   append_range(grouped, kernel.drop_front(2));
   append_range(turned, kernel.drop_front(2));
-  for (size_t i = 0; i < rank; ++i)
+  for (size_t i = 0; i < t.rank(); ++i)
     permutation.push_back(static_cast<int64_t>(i) + 3);
   Value filters = n.reverse(
-      n.reshape(n.transpose(n.reshape(weights, grouped), permutation), turned),
+      n.reshape(n.transpose(n.reshape(t.weights, grouped), permutation),
+                turned),
       spatial);
-  Value spaced = padOrCrop(n, spread(n, x, 2, strides), low, high);
-  if (!filters || !spaced)
-    return failure();
-  Value y =
-      n.make<nn::ConvOp>(type, spaced, filters, nn::ImageLayout::channels_first,
-                         Shape(rank, 1), dilations, padsLow, padsHigh, groups);
-  if (bias) {
-    if (n.shapeOf(bias) != ArrayRef(result).slice(1, 1))
-      return n.error("B must have one element an output channel");
-    y = n.binary<nn::AddOp>(y, n.broadcastDims(bias, {1}, result));
+  Value y = convolve(n, spread(n, t.x, 2, t.strides), filters, t.result, before,
+                     after, t.dilations, t.groups);
+  return y && t.bias
+             ? n.binary<nn::AddOp>(y, n.broadcastDims(t.bias, {1}, t.result))
+             : y;
+}
+
+/// Of the input as it is, so that nothing is multiplied by the zeros that
+/// strides put between its elements: what stands at s * q + r of the result
+/// depends on x[q - j] and weights[s * j + r] for all j. So each of the s
+/// places r is some channels of one convolution with ceil(k / s) weights, and
+/// these channels then move into space.
+Value convolvePhases(NodeImport &n, const Transposed &t) {
+  ArrayRef<int64_t> shape = n.shapeOf(t.x), kernel = n.shapeOf(t.weights);
+  size_t rank = t.rank();
+  int64_t inputs = kernel[0], outputs = kernel[1], phases = product(t.strides);
+
+  // [C, O, k..] -> [C, O, j, s, j, s, ..] -> [s, s, .., O, C, j, j, ..]
+  Shape none(rank + 2, 0), fill(rank + 2, 0), split{inputs, outputs}, order,
+      taps, filterShape{phases * outputs, inputs}, spatial;
+  for (size_t i = 0; i < rank; ++i) {
+    taps.push_back(divideCeilSigned(kernel[i + 2], t.strides[i]));
+    fill[i + 2] = taps[i] * t.strides[i] - kernel[i + 2];
+    split.append({taps[i], t.strides[i]});
+    order.push_back(static_cast<int64_t>(2 * i) + 3);
+    spatial.push_back(static_cast<int64_t>(i) + 2);
   }
-  return n.result(0, y);
+  order.append({1, 0});
+  for (size_t i = 0; i < rank; ++i)
+    order.push_back(static_cast<int64_t>(2 * i) + 2);
+  append_range(filterShape, taps);
+  Value filters = n.reverse(
+      n.reshape(
+          n.transpose(n.reshape(padOrCrop(n, t.weights, none, fill), split),
+                      order),
+          filterShape),
+      spatial);
+
+  // The blocks of s places that the result touches, from the first on.
+  Shape before, after, blocks{shape[0], phases * outputs}, cropLow(rank + 2, 0),
+      cropHigh(rank + 2, 0), moved{shape[0], outputs};
+  for (size_t i = 0; i < rank; ++i) {
+    int64_t s = t.strides[i], low = t.borders.low[i], size = t.result[i + 2];
+    int64_t first = divideFloorSigned(low, s),
+            count = divideCeilSigned(low + size, s) - first;
+    before.push_back(taps[i] - 1 - first);
+    after.push_back(count - shape[i + 2] + first);
+    blocks.push_back(count);
+    moved.push_back(count * s);
+    cropLow[i + 2] = first * s - low;
+    cropHigh[i + 2] = size - count * s - cropLow[i + 2];
+  }
+  Value y = convolve(n, t.x, filters, blocks, before, after, Shape(rank, 1), 1);
+  if (!y)
+    return {};
+  if (t.bias) {
+    Value repeated = n.reshape(n.broadcastDims(t.bias, {1}, {phases, outputs}),
+                               {phases * outputs});
+    y = n.binary<nn::AddOp>(y, n.broadcastDims(repeated, {1}, blocks));
+  }
+  // [N, s, s, .., O, q, q, ..] -> [N, O, q, s, q, s, ..]
+  Shape parts{shape[0]}, places{0, static_cast<int64_t>(rank) + 1};
+  append_range(parts, t.strides);
+  parts.push_back(outputs);
+  append_range(parts, ArrayRef(blocks).drop_front(2));
+  for (size_t i = 0; i < rank; ++i)
+    places.append(
+        {static_cast<int64_t>(rank + i) + 2, static_cast<int64_t>(i) + 1});
+  return padOrCrop(n,
+                   n.reshape(n.transpose(n.reshape(y, parts), places), moved),
+                   cropLow, cropHigh);
+}
+
+LogicalResult importConvTranspose(NodeImport &n) {
+  FailureOr<Transposed> t = readNode(n);
+  if (failed(t))
+    return failure();
+  // Channels of their own have nothing to win: oneDNN wants one output of each.
+  bool hasPhases = product(t->strides) > 1 && t->groups == 1 &&
+                   all_of(t->dilations, [](int64_t d) { return d == 1; });
+  Value y = hasPhases ? convolvePhases(n, *t) : convolveSpread(n, *t);
+  return y ? n.result(0, y) : failure();
 }
 
 const OpRow rows[] = {

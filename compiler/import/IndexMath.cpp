@@ -65,6 +65,41 @@ Shape fromLast(int64_t rank, int64_t dim) {
   return nn::inversePermutation(toLast(rank, dim));
 }
 
+/// Unsigned numbers of 64 bits and signed ones have the same order but for the
+/// first bit.
+static Value flipFirstBit(NodeImport &n, Value x) {
+  return n.binary<nn::XorOp>(x, n.splat(-0x1p63, x));
+}
+
+static Value bitcast(NodeImport &n, Value x, Type element) {
+  return x ? n.make<nn::BitcastOp>(RankedTensorType::get(n.shapeOf(x), element),
+                                   x)
+           : Value();
+}
+
+Value toOrdered(NodeImport &n, Value x, bool compared) {
+  if (!x)
+    return {};
+  Type element = n.elementOf(x);
+  if (element.isF64())
+    return x;
+  if (isa<FloatType>(element))
+    return n.cast(x, n.b.getF32Type());
+  if (element.isUnsignedInteger(64)) {
+    x = bitcast(n, x, n.b.getI64Type());
+    return compared ? flipFirstBit(n, x) : x;
+  }
+  bool isSmall =
+      element.getIntOrFloatBitWidth() < 32 || element.isSignlessInteger(32);
+  return n.cast(x, isSmall ? n.b.getI32Type() : n.b.getI64Type());
+}
+
+Value fromOrdered(NodeImport &n, Value x, Type element, bool compared) {
+  if (!x || !element.isUnsignedInteger(64))
+    return n.cast(x, element, /*saturate=*/false);
+  return bitcast(n, compared ? flipFirstBit(n, x) : x, element);
+}
+
 int64_t product(ArrayRef<int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1},
                          std::multiplies<>());
@@ -101,10 +136,12 @@ Value padOrCrop(NodeImport &n, Value x, ArrayRef<int64_t> low,
     return {};
   Shape starts, limits, before, after;
   for (auto [size, l, h] : zip_equal(n.shapeOf(x), low, high)) {
+    // What is cut off beyond the elements is cut off the zeros of the far side.
+    int64_t total = std::max<int64_t>(size + l + h, 0);
     starts.push_back(std::min(std::max<int64_t>(-l, 0), size));
     limits.push_back(std::max(starts.back(), size - std::max<int64_t>(-h, 0)));
-    before.push_back(std::max<int64_t>(l, 0));
-    after.push_back(std::max<int64_t>(h, 0));
+    before.push_back(std::min(std::max<int64_t>(l, 0), total));
+    after.push_back(total - before.back() - (limits.back() - starts.back()));
   }
   Value zero = n.splat(0, {}, n.elementOf(x));
   return n.pad(n.slice(x, starts, limits, Shape(starts.size(), 1)), zero,

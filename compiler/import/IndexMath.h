@@ -32,6 +32,13 @@ mlir::Value isWithin(NodeImport &n, mlir::Value x, double low, double high);
 Shape toLast(int64_t rank, int64_t dim);
 Shape fromLast(int64_t rank, int64_t dim);
 
+/// As a type that ops of the order of elements take (f32, f64, i32, i64), and
+/// back. `compared`: the smaller of two stays the smaller one; otherwise sums
+/// and products wrap around as those of the own type do.
+mlir::Value toOrdered(NodeImport &n, mlir::Value x, bool compared);
+mlir::Value fromOrdered(NodeImport &n, mlir::Value x, mlir::Type element,
+                        bool compared);
+
 int64_t product(llvm::ArrayRef<int64_t> sizes);
 
 /// Zeros between the elements along the dimensions from `first` on, so that

@@ -82,10 +82,10 @@ LogicalResult importOneHot(NodeImport &n) {
   return n.result(0, n.select(isHot, pick(1), pick(0)));
 }
 
-/// Sums or products of all elements up to each: a window as long as the
-/// dimension over a neutral border.
+/// Sums or products of all elements up to each.
 template <nn::ReduceKind kind> LogicalResult importCumulative(NodeImport &n) {
   Value x = n.input(0);
+  Type element = n.elementOf(x);
   Shape shape(n.shapeOf(x));
   int64_t rank = shape.size();
   FailureOr<Shape> given = n.constantInts(1, "axis");
@@ -97,28 +97,26 @@ template <nn::ReduceKind kind> LogicalResult importCumulative(NodeImport &n) {
   if (failed(axis))
     return failure();
   int64_t size = shape[*axis];
-  if (size == 0)
+  if (product(shape) == 0)
     return n.result(0, x);
-  bool exclusive = n.intAttr("exclusive", 0) != 0;
   bool reversed = n.intAttr("reverse", 0) != 0;
-  Shape ones(rank, 1), zeros(rank, 0), window(ones), low(zeros), high(zeros);
-  window[*axis] = size;
-  (reversed ? high : low)[*axis] = size - (exclusive ? 0 : 1);
-  Shape wide(shape);
-  wide[*axis] = size + (exclusive ? 1 : 0);
-  RankedTensorType type = n.tensor(wide, n.elementOf(x));
-  if (!type)
+  Value from = toOrdered(n, reversed ? n.reverse(x, {*axis}) : x,
+                         /*compared=*/false);
+  if (n.intAttr("exclusive", 0) != 0) {
+    // The neutral element comes first, and the last one to nothing.
+    Shape zeros(rank, 0), ones(rank, 1), limits(shape), low(zeros);
+    limits[*axis] = size - 1;
+    low[*axis] = 1;
+    Value neutral =
+        n.splat(kind == nn::ReduceKind::sum ? 0 : 1, {}, n.elementOf(from));
+    from = n.pad(n.slice(from, zeros, limits, ones), neutral, low, zeros);
+  }
+  if (!from)
     return failure();
   Value all =
-      n.make<nn::WindowReduceOp>(type, kind, x, window, ones, ones, low, high);
-  // Exclusive ones have the whole sum at one end, which nobody asked for.
-  Shape starts(zeros);
-  if (exclusive && reversed)
-    starts[*axis] = 1;
-  Shape limits(wide);
-  if (exclusive && !reversed)
-    limits[*axis] = size;
-  return n.result(0, n.slice(all, starts, limits, ones));
+      fromOrdered(n, n.make<nn::ScanOp>(from.getType(), kind, from, *axis),
+                  element, /*compared=*/false);
+  return n.result(0, reversed ? n.reverse(all, {*axis}) : all);
 }
 
 const OpRow rows[] = {

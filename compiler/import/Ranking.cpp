@@ -78,9 +78,7 @@ LogicalResult importHardmax(NodeImport &n) {
       0, n.reshape(n.select(isArg, n.splat(1, x), n.splat(0, x)), shape));
 }
 
-/// An element's rank is the number of those before it in the order asked for;
-/// equal ones stand in the order of the tensor. All pairs are compared, within
-/// one loop, so that nothing of that size is put in memory.
+/// Where the first or last elements of each row are, and what they are.
 LogicalResult importTopK(NodeImport &n) {
   Value x = n.input(0);
   int64_t rank = n.typeOf(x).getRank();
@@ -96,42 +94,24 @@ LogicalResult importTopK(NodeImport &n) {
     return n.error("K must be a number from 0 to the size of the axis, " +
                    Twine(size));
   int64_t count = k->front();
-  bool largest = n.intAttr("largest", 1) != 0;
 
-  // Rows of [.., j, i]: whether element i comes before element j.
   Value row = n.transpose(x, toLast(rank, *axis));
-  Shape kept(n.shapeOf(row)), pairs(kept);
-  pairs.push_back(size);
-  Shape alongJ = to_vector(seq<int64_t>(0, rank)), alongI(alongJ);
-  alongI.back() = rank;
-  Value j = n.broadcastDims(row, alongJ, pairs);
-  Value i = n.broadcastDims(row, alongI, pairs);
-  Value isBefore = n.compare(
-      largest ? nn::ComparePredicate::gt : nn::ComparePredicate::lt, i, j);
-  Value isEarlier =
-      n.compare(nn::ComparePredicate::lt, makeIota(n, pairs, rank),
-                makeIota(n, pairs, rank - 1));
-  Value isEqual = n.compare(nn::ComparePredicate::eq, i, j);
-  Value precedes =
-      n.binary<nn::OrOp>(isBefore, n.binary<nn::AndOp>(isEqual, isEarlier));
-  Value ranks = n.reduce(nn::ReduceKind::sum,
-                         n.cast(precedes, n.b.getI64Type()), {rank}, false);
-
-  // The one element of each rank.
-  Shape places(kept);
-  places.back() = count;
-  places.push_back(size);
-  ranks = n.broadcastDims(ranks, alongI, places);
-  Value isThere =
-      n.compare(nn::ComparePredicate::eq, ranks, makeIota(n, places, rank - 1));
-  Value where = makeIota(n, places, rank);
-  Value indices =
-      n.reduce(nn::ReduceKind::sum, n.select(isThere, where, n.splat(0, where)),
-               {rank}, false);
-  if (!indices)
-    return failure();
-  auto type = RankedTensorType::get(n.shapeOf(indices), n.elementOf(x));
-  Value values = n.make<nn::GatherElementsOp>(type, row, indices, rank - 1);
+  Shape chosen(n.shapeOf(row));
+  chosen.back() = count;
+  int64_t rows = product(ArrayRef(chosen).drop_back());
+  Value values, indices;
+  if (rows * count == 0) {
+    values = n.splat(0, chosen, n.elementOf(x));
+    indices = n.splat(0, chosen, n.b.getI64Type());
+  } else {
+    indices = n.make<nn::TopKOp>(
+        RankedTensorType::get({rows, count}, n.b.getI64Type()),
+        n.intAttr("largest", 1) != 0,
+        toOrdered(n, n.reshape(row, {rows, size}), /*compared=*/true));
+    indices = n.reshape(indices, chosen);
+    values = n.make<nn::GatherElementsOp>(
+        RankedTensorType::get(chosen, n.elementOf(x)), row, indices, rank - 1);
+  }
   if (failed(n.result(0, n.transpose(values, fromLast(rank, *axis)))))
     return failure();
   return n.result(1, n.transpose(indices, fromLast(rank, *axis)));

@@ -14,61 +14,26 @@ using namespace mlir;
 namespace partita::import {
 namespace {
 
-//===----------------------------------------------------------------------===//
-// What follows asks, for each element of the result, which updates name it. A
-// scatter is thus a reduction over the updates: all pairs of elements and
-// updates are compared, within one loop. Places known when compiling become a
-// gather.
-//===----------------------------------------------------------------------===//
-
-/// The value at each place of the last dimension of `x` [.., N] after `updates`
-/// [.., U] have come to the places `places` [.., U]. Places out of range do
-/// nothing.
-Value scatterLast(NodeImport &n, Value x, Value places, Value updates,
+/// `x` [R, W] after the rows of `updates` [U, W] have come to the rows `places`
+/// [U] one after the other. Places out of range do nothing.
+Value scatterRows(NodeImport &n, Value x, Value places, Value updates,
                   StringRef reduction) {
   if (!x || !places || !updates)
     return {};
-  Shape shape(n.shapeOf(x)), pairs(shape);
-  int64_t rank = shape.size(), count = n.shapeOf(places).back();
-  pairs.push_back(count);
-  if (count == 0)
-    return x;
-  Shape alongX = to_vector(seq<int64_t>(0, rank)), alongU(alongX);
-  alongU.back() = rank;
-  Value isHit = n.compare(nn::ComparePredicate::eq,
-                          n.broadcastDims(places, alongU, pairs),
-                          makeIota(n, pairs, rank - 1));
-  if (reduction == "none") {
-    // The last of several updates of one place.
-    Value number = makeIota(n, pairs, rank);
-    Value winner =
-        n.reduce(nn::ReduceKind::max,
-                 n.select(isHit, number, n.splat(-1, number)), {rank}, false);
-    Value isChanged =
-        n.compare(nn::ComparePredicate::ge, winner, n.splat(0, winner));
-    if (!winner)
-      return {};
-    Value update = n.make<nn::GatherElementsOp>(
-        x.getType(), updates, n.binary<nn::MaxOp>(winner, n.splat(0, winner)),
-        rank - 1);
-    return n.select(isChanged, update, x);
-  }
-  Value update = n.broadcastDims(updates, alongU, pairs);
-  if (!update)
+  StringRef name = reduction == "add"   ? "sum"
+                   : reduction == "mul" ? "prod"
+                                        : reduction;
+  nn::ReduceKindAttr combine;
+  if (std::optional<nn::ReduceKind> kind = nn::symbolizeReduceKind(name))
+    combine = nn::ReduceKindAttr::get(n.b.getContext(), *kind);
+  bool compared = reduction == "max" || reduction == "min";
+  Value base = toOrdered(n, x, compared),
+        rows = toOrdered(n, updates, compared);
+  if (!base || !rows)
     return {};
-  if (reduction == "add" || reduction == "mul") {
-    bool isAdd = reduction == "add";
-    Value part = n.select(isHit, update, n.splat(isAdd ? 0 : 1, update));
-    Value all = n.reduce(isAdd ? nn::ReduceKind::sum : nn::ReduceKind::prod,
-                         part, {rank}, false);
-    return isAdd ? n.binary<nn::AddOp>(x, all) : n.binary<nn::MulOp>(x, all);
-  }
-  // An update of another place leaves what there is.
-  bool isMax = reduction == "max";
-  Value part = n.select(isHit, update, n.broadcastDims(x, alongX, pairs));
-  Value all = n.reduce(isMax ? nn::ReduceKind::max : nn::ReduceKind::min, part,
-                       {rank}, false);
-  return isMax ? n.binary<nn::MaxOp>(x, all) : n.binary<nn::MinOp>(x, all);
+  return fromOrdered(
+      n, n.make<nn::ScatterOp>(base.getType(), base, places, rows, combine),
+      n.elementOf(x), compared);
 }
 
 FailureOr<std::string> getReduction(NodeImport &n) {
@@ -93,19 +58,24 @@ LogicalResult importScatterElements(NodeImport &n) {
     fits = dim == *axis || given[dim] <= shape[dim];
   if (!fits)
     return n.error("indices and updates do not fit the data");
-  Value places = wrapIndex(n, indices, shape[*axis]);
-  // Where there are no indices for a row, there is one out of range.
-  Shape low(rank, 0), high(rank, 0);
+  int64_t size = product(shape), count = product(given);
+  if (size == 0 || count == 0)
+    return n.result(0, x);
+  // The place of each update among all elements.
+  Value index = wrapIndex(n, indices, shape[*axis]);
+  Value places = n.splat(0, given, n.b.getI64Type());
   for (int64_t dim = 0; dim < rank; ++dim)
-    if (dim != *axis)
-      high[dim] = shape[dim] - given[dim];
-  places = n.pad(places, n.splat(-1, {}, n.b.getI64Type()), low, high);
-  updates = n.pad(updates, n.splat(0, {}, n.elementOf(x)), low, high);
-  Shape permutation = toLast(rank, *axis);
-  Value result = scatterLast(n, n.transpose(x, permutation),
-                             n.transpose(places, permutation),
-                             n.transpose(updates, permutation), *reduction);
-  return n.result(0, n.transpose(result, fromLast(rank, *axis)));
+    places = n.binary<nn::AddOp>(
+        mulNumber(n, places, static_cast<double>(shape[dim])),
+        dim == *axis ? index : makeIota(n, given, dim));
+  if (!index || !places)
+    return failure();
+  places = n.select(isWithin(n, index, 0, static_cast<double>(shape[*axis])),
+                    places, n.splat(-1, places));
+  Value result =
+      scatterRows(n, n.reshape(x, {size, 1}), n.reshape(places, {count}),
+                  n.reshape(updates, {count, 1}), *reduction);
+  return n.result(0, n.reshape(result, shape));
 }
 
 /// [.., K] indices into dimensions of the given sizes as places in one.
@@ -193,7 +163,7 @@ LogicalResult importScatterND(NodeImport &n) {
   Value flatUpdates = n.reshape(updates, {count, row});
   if (!places || !flat || !flatUpdates)
     return failure();
-  if (count == 0 || size == 0)
+  if (count == 0 || size == 0 || row == 0)
     return n.result(0, x);
   constexpr int64_t kMostKnown = int64_t(1) << 20;
   Value result;
@@ -201,10 +171,7 @@ LogicalResult importScatterND(NodeImport &n) {
       known && *reduction == "none" && size <= kMostKnown) {
     result = scatterKnown(n, flat, known, flatUpdates);
   } else {
-    result = scatterLast(n, n.transpose(flat, {1, 0}),
-                         n.broadcastDims(places, {1}, {row, count}),
-                         n.transpose(flatUpdates, {1, 0}), *reduction);
-    result = n.transpose(result, {1, 0});
+    result = scatterRows(n, flat, places, flatUpdates, *reduction);
   }
   return n.result(0, n.reshape(result, shape));
 }

@@ -75,11 +75,16 @@ private:
                           : call.getOutputs()[index - inputs];
   }
 
+  static bool isParameter(Value slot) {
+    auto op = slot.getDefiningOp<plan::SlotOp>();
+    return op && op.getSpace() != plan::Space::arena;
+  }
+
   void pack(plan::CallOp call, plan::ViewAttr view, plan::CallAttr attr) {
-    auto slot = getSlot(call, view).getDefiningOp<plan::SlotOp>();
+    Value slot = getSlot(call, view);
     // The same bytes in the same order are reordered once.
-    if (!slot || slot.getSpace() == plan::Space::arena ||
-        !packs.insert({slot, view}).second)
+    if (!isParameter(slot) ||
+        !packs.insert({slot.getDefiningOp(), view}).second)
       return;
     if (attr.getWinograd())
       packed +=
@@ -114,6 +119,11 @@ private:
       room =
           abi::recurrentRoom(x[1], attr.getOperands()[1].getShape()[2], x[3]);
     }
+    // Weights that are computed are packed in each run.
+    if (attr.getKind() == plan::CallKind::conv &&
+        !isParameter(getSlot(call, attr.getOperands()[1])))
+      room = abi::repackedFilterRoom(attr.getOperands()[1].getShape(),
+                                     attr.getGroups());
     if (attr.getKind() == plan::CallKind::attention)
       room = abi::attentionScoreRoom(attr.getOperands()[0].getShape()[2],
                                      attr.getOperands()[1].getShape()[2]);

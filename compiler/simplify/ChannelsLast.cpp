@@ -79,6 +79,9 @@ private:
   void visit(Operation *op) {
     if (auto conv = dyn_cast<nn::ConvOp>(op))
       return visitConv(conv);
+    if (auto window = dyn_cast<nn::WindowReduceOp>(op);
+        window && isPool(window))
+      return visitPool(window);
     if (auto reduce = dyn_cast<nn::ReduceOp>(op))
       return visitReduce(reduce);
     if (auto transpose = dyn_cast<nn::TransposeOp>(op))
@@ -92,13 +95,39 @@ private:
     op->erase();
   }
 
+  static SmallVector<int64_t> getChannelsLast(int64_t rank) {
+    SmallVector<int64_t> order = {0};
+    llvm::append_range(order, llvm::seq<int64_t>(2, rank));
+    order.push_back(1);
+    return order;
+  }
+
+  /// Whether windows slide over images of enough channels to fill vectors, in
+  /// an order that nothing before it has changed.
+  static bool isPool(nn::WindowReduceOp op) {
+    constexpr int64_t kLeastChannels = 8;
+    RankedTensorType type = op.getType();
+    ArrayRef<int64_t> window = op.getWindow();
+    return type.getRank() >= 4 && type.getElementType().isF32() &&
+           window[0] == 1 && window[1] == 1 && window.back() > 1 &&
+           type.getDimSize(1) >= kLeastChannels &&
+           !op.getX().getDefiningOp<nn::TransposeOp>();
+  }
+
+  void visitPool(nn::WindowReduceOp op) {
+    SmallVector<int64_t> toLast = getChannelsLast(op.getType().getRank());
+    OpBuilder b(op);
+    Value x = transposed(b, op.getLoc(), op.getX(), toLast);
+    Operation *moved =
+        nn::PermutableOpInterface(op).buildPermuted(b, toLast, {x});
+    replace(op, transposed(b, op.getLoc(), moved->getResult(0),
+                           nn::inversePermutation(toLast)));
+  }
+
   void visitConv(nn::ConvOp conv) {
     if (conv.getLayout() != nn::ImageLayout::channels_first)
       return;
-    int64_t rank = conv.getType().getRank();
-    SmallVector<int64_t> toLast = {0};
-    llvm::append_range(toLast, llvm::seq<int64_t>(2, rank));
-    toLast.push_back(1);
+    SmallVector<int64_t> toLast = getChannelsLast(conv.getType().getRank());
     OpBuilder b(conv);
     Value x = transposed(b, conv.getLoc(), conv.getX(), toLast);
     auto result = cast<nn::ConvOp>(

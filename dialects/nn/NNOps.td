@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 include "dialects/nn/NNContraction.td"
+include "dialects/nn/NNOrdered.td"
 include "dialects/nn/NNPointwise.td"
 include "dialects/nn/NNRecurrent.td"
 include "dialects/nn/NNReduction.td"

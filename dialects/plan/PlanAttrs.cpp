@@ -64,6 +64,7 @@ public:
     llvm::interleaveComma(values, printer.getStream());
     printer << ']';
   }
+  void addWord(StringRef key, StringRef value) { begin(key) << value; }
   template <typename AttrT>
   void addAttrs(StringRef key, ArrayRef<AttrT> values) {
     if (values.empty())
@@ -129,13 +130,10 @@ parseFields(AsmParser &parser,
 
 template <typename EnumT>
 ParseResult
-parseKind(AsmParser &parser, EnumT &kind, StringRef what,
+parseWord(AsmParser &parser, EnumT &kind, StringRef what,
           llvm::function_ref<std::optional<EnumT>(StringRef)> symbolize) {
   StringRef keyword;
-  SMLoc loc;
-  if (parser.parseLess())
-    return failure();
-  loc = parser.getCurrentLocation();
+  SMLoc loc = parser.getCurrentLocation();
   if (parser.parseKeyword(&keyword))
     return failure();
   std::optional<EnumT> parsed = symbolize(keyword);
@@ -144,6 +142,15 @@ parseKind(AsmParser &parser, EnumT &kind, StringRef what,
            << "unknown " << what << " '" << keyword << "'";
   kind = *parsed;
   return success();
+}
+
+template <typename EnumT>
+ParseResult
+parseKind(AsmParser &parser, EnumT &kind, StringRef what,
+          llvm::function_ref<std::optional<EnumT>(StringRef)> symbolize) {
+  if (parser.parseLess())
+    return failure();
+  return parseWord<EnumT>(parser, kind, what, symbolize);
 }
 
 } // namespace
@@ -316,6 +323,9 @@ void CallAttr::print(AsmPrinter &printer) const {
   fields.addAttrs("post_ops", getPostOps());
   fields.add("recurrent", Attribute(getRecurrent()));
   fields.add("winograd", getWinograd());
+  if (getCombine() != Combine::replace)
+    fields.addWord("combine", stringifyCombine(getCombine()));
+  fields.add("largest", getLargest());
   printer << '>';
 }
 
@@ -329,7 +339,8 @@ Attribute CallAttr::parse(AsmParser &parser, Type) {
   double scale = 1.0;
   SmallVector<PostOpAttr> postOps;
   RecurrentAttr recurrent;
-  bool winograd = false;
+  bool winograd = false, largest = false;
+  Combine combine = Combine::replace;
   if (parseKind<CallKind>(parser, kind, "library call", [](StringRef text) {
         return symbolizeCallKind(text);
       }))
@@ -365,11 +376,17 @@ Attribute CallAttr::parse(AsmParser &parser, Type) {
       return parser.parseAttribute(recurrent);
     if (key == "winograd")
       return parseBool(parser, winograd);
+    if (key == "combine")
+      return parseWord<Combine>(
+          parser, combine, "way to combine",
+          [](StringRef text) { return symbolizeCombine(text); });
+    if (key == "largest")
+      return parseBool(parser, largest);
     return std::nullopt;
   };
   if (parseFields(parser, field))
     return {};
   return get(parser.getContext(), kind, operands, bias, maskMul, maskAdd,
              strides, dilations, padsLow, padsHigh, window, groups, includePad,
-             scale, postOps, recurrent, winograd);
+             scale, postOps, recurrent, winograd, combine, largest);
 }

@@ -135,7 +135,14 @@ def Plan_RecurrentAttr : Plan_Attr<"Recurrent", "recurrent"> {
 
 def Plan_CallKind : I32EnumAttr<"CallKind", "what a library does whole", [
     I32EnumAttrCase<"dot", 0>, I32EnumAttrCase<"conv", 1>, I32EnumAttrCase<"pool_max", 2>,
-    I32EnumAttrCase<"pool_avg", 3>, I32EnumAttrCase<"attention", 4>, I32EnumAttrCase<"recurrent", 5>]> {
+    I32EnumAttrCase<"pool_avg", 3>, I32EnumAttrCase<"attention", 4>, I32EnumAttrCase<"recurrent", 5>,
+    I32EnumAttrCase<"top_k", 6>, I32EnumAttrCase<"scan", 7>, I32EnumAttrCase<"scatter", 8>]> {
+  let cppNamespace = "::partita::plan";
+}
+
+def Plan_Combine : I32EnumAttr<"Combine", "how an element comes to another", [
+    I32EnumAttrCase<"replace", 0>, I32EnumAttrCase<"sum", 1>, I32EnumAttrCase<"prod", 2>, I32EnumAttrCase<"max", 3>,
+    I32EnumAttrCase<"min", 4>]> {
   let cppNamespace = "::partita::plan";
 }
 
@@ -161,7 +168,9 @@ def Plan_CallAttr : Plan_Attr<"Call", "call"> {
     APFloatParameter<"">:$scale_float,
     OptionalArrayRefParameter<"::partita::plan::PostOpAttr">:$post_ops,
     OptionalParameter<"::partita::plan::RecurrentAttr">:$recurrent,
-    DefaultValuedParameter<"bool", "false">:$winograd);
+    DefaultValuedParameter<"bool", "false">:$winograd,
+    DefaultValuedParameter<"::partita::plan::Combine", "::partita::plan::Combine::replace">:$combine,
+    DefaultValuedParameter<"bool", "false">:$largest);
   let hasCustomAssemblyFormat = 1;
   let builders = [AttrBuilder<(ins "CallKind":$kind, "::llvm::ArrayRef<ViewAttr>":$operands,
       "ViewAttr":$bias, "ViewAttr":$mask_mul, "ViewAttr":$mask_add,
@@ -169,10 +178,10 @@ def Plan_CallAttr : Plan_Attr<"Call", "call"> {
       "::llvm::ArrayRef<int64_t>":$pads_low, "::llvm::ArrayRef<int64_t>":$pads_high,
       "::llvm::ArrayRef<int64_t>":$window, "int64_t":$groups, "bool":$include_pad, "double":$scale,
       "::llvm::ArrayRef<PostOpAttr>":$post_ops, CArg<"RecurrentAttr", "{}">:$recurrent,
-      CArg<"bool", "false">:$winograd), [{
+      CArg<"bool", "false">:$winograd, CArg<"Combine", "Combine::replace">:$combine, CArg<"bool", "false">:$largest), [{
     return $_get($_ctxt, kind, operands, bias, mask_mul, mask_add, strides, dilations, pads_low,
                  pads_high, window, groups, include_pad, ::llvm::APFloat(scale), post_ops, recurrent,
-                 winograd);
+                 winograd, combine, largest);
   }]>];
   let extraClassDeclaration = [{
     double getScale() const { return getScaleFloat().convertToDouble(); }

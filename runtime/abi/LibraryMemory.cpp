@@ -126,6 +126,10 @@ int64_t winogradRoom(const WindowedImages &shape) {
   return plus(images, scratch);
 }
 
+int64_t repackedFilterRoom(std::span<const int64_t> dims, int64_t groups) {
+  return roundUp(packedFilterRoom(dims, groups), kScratchAlignment);
+}
+
 int64_t attentionBlockRows(int64_t rows) {
   return rows <= kWholeRows ? rows : kBlockRows;
 }

@@ -65,6 +65,10 @@ int64_t recurrentRoom(int64_t batch, int64_t hidden, int64_t sums);
 /// Between the scratch of two cores, so that they share no cache line or page.
 inline constexpr int64_t kScratchAlignment = 4096;
 
+/// Of a convolution whose weights are computed in each step: they are packed in
+/// the scratch.
+int64_t repackedFilterRoom(std::span<const int64_t> dims, int64_t groups);
+
 } // namespace partita::abi
 
 #endif // PARTITA_RUNTIME_ABI_LIBRARYMEMORY_H

@@ -46,12 +46,16 @@ public:
     bool attention = call.kind() == abi::CallKind::attention;
     bool pool = call.kind() == abi::CallKind::pool_max ||
                 call.kind() == abi::CallKind::pool_avg;
-    int64_t operands = attention ? 4 : pool ? 2 : 3;
+    bool ordered = call.kind() >= abi::CallKind::top_k;
+    int64_t operands = attention || call.kind() == abi::CallKind::scatter ? 4
+                       : pool || ordered                                  ? 2
+                                                                          : 3;
     if (length(call.operands()) != operands)
       return "has " + std::to_string(length(call.operands())) +
              " operands and should have " + std::to_string(operands);
     for (int64_t i = 0; i < operands; ++i)
-      if (std::string error = floats(operand(i)); !error.empty())
+      if (std::string error = ordered ? dense(operand(i)) : floats(operand(i));
+          !error.empty())
         return "operand " + std::to_string(i) + " " + error;
     result = operand(operands - 1);
     for (int64_t i = 0; i < rank(result); ++i)
@@ -64,6 +68,7 @@ public:
       return "has what only a recurrent layer has";
     std::string error = call.kind() == abi::CallKind::recurrent
                             ? recurrentError()
+                        : ordered                            ? orderedError()
                         : attention                          ? attentionError()
                         : pool                               ? poolError()
                         : call.kind() == abi::CallKind::conv ? convError()
@@ -79,10 +84,70 @@ public:
 private:
   const abi::View *operand(int64_t i) const { return call.operands()->Get(i); }
 
+  abi::DType dtype(const abi::View *view) const {
+    return device.slots()->Get(view->slot())->dtype();
+  }
+
+  /// A whole slot, or the begin of one, as it lies.
+  std::string dense(const abi::View *view) const {
+    if (std::string error = viewError(device, view); !error.empty())
+      return error;
+    if (rank(view) > kMostDimensions)
+      return "has more than 12 dimensions";
+    int64_t stride = 1;
+    for (int64_t i = rank(view) - 1; i >= 0; --i) {
+      if (view->strides()->Get(i) != stride && extent(view, i) != 1)
+        return "is not dense";
+      if (!checkedMul(stride, extent(view, i), stride))
+        return "has more elements than can be counted";
+    }
+    return view->offset() == 0 ? "" : "does not begin with its slot";
+  }
+
+  /// The runtime's own calls; see CallKind.
+  std::string orderedError() const {
+    const abi::View *x = operand(0);
+    bool chooses = call.kind() == abi::CallKind::top_k,
+         scans = call.kind() == abi::CallKind::scan;
+    if (call.bias() || length(call.post_ops()))
+      return "has a bias or post-ops, which this call has not";
+    for (abi::DType type : {abi::DType::f32, abi::DType::f64, abi::DType::i32})
+      if (dtype(x) == type)
+        return orderedShapeError(chooses, scans);
+    return dtype(x) == abi::DType::i64
+               ? orderedShapeError(chooses, scans)
+               : "has elements of a type that it does not take";
+  }
+
+  std::string orderedShapeError(bool chooses, bool scans) const {
+    const abi::View *x = operand(0);
+    if (rank(x) != (scans ? 3 : 2) || rank(result) != rank(x))
+      return mismatch();
+    if (dtype(result) != (chooses ? abi::DType::i64 : dtype(x)))
+      return "has a result of another type than it computes";
+    for (int64_t i = 0; i < rank(x); ++i)
+      if (chooses && i == 1 ? extent(result, i) > extent(x, i)
+                            : extent(result, i) != extent(x, i))
+        return mismatch();
+    if (call.combine() > abi::Combine::MAX ||
+        (scans && call.combine() == abi::Combine::replace))
+      return "does not say how elements are combined";
+    if (chooses || scans)
+      return "";
+    const abi::View *places = operand(1), *updates = operand(2);
+    if (dtype(places) != abi::DType::i64 || dtype(updates) != dtype(x))
+      return "has places or updates of another type than it takes";
+    return rank(places) == 1 && rank(updates) == 2 &&
+                   extent(places, 0) == extent(updates, 0) &&
+                   extent(updates, 1) == extent(x, 1)
+               ? ""
+               : mismatch();
+  }
+
   std::string floats(const abi::View *view) const {
     if (std::string error = viewError(device, view); !error.empty())
       return error;
-    if (device.slots()->Get(view->slot())->dtype() != abi::DType::f32)
+    if (dtype(view) != abi::DType::f32)
       return "is not f32";
     if (rank(view) > kMostDimensions)
       return "has more than 12 dimensions";

@@ -5,12 +5,59 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/abi/LibraryMemory.h"
 #include "runtime/device/cpu/ImageLayout.h"
 #include "runtime/device/cpu/PrimitiveTask.h"
 #include "runtime/device/cpu/WinogradConv.h"
 
 namespace partita::runtime {
 namespace {
+
+/// Bytes of packed weights in the scratch.
+size_t packedBytes(const dnnl_memory_desc_t &desc) {
+  constexpr size_t step = abi::kScratchAlignment;
+  return (dnnl_memory_desc_get_size(&desc) + step - 1) / step * step;
+}
+
+/// A convolution whose weights come in another order than the library's fast
+/// code wants: they are brought into that order before it, in each run.
+class RepackedConv final : public Task {
+public:
+  static constexpr int kWeights = 1; ///< among the arguments of the convolution
+  static constexpr int kPacked = 1;  ///< among those of the reordering
+
+  RepackedConv(std::unique_ptr<PrimitiveTask> reorder,
+               std::unique_ptr<PrimitiveTask> conv, size_t packed)
+      : reorder(std::move(reorder)), conv(std::move(conv)),
+        packed_bytes(packed) {}
+
+  bool run() override { return reorder->run() && conv->run(); }
+  size_t scratchBytes() const override {
+    return packed_bytes +
+           std::max(reorder->scratchBytes(), conv->scratchBytes());
+  }
+  void useScratch(uint8_t *data) override {
+    reorder->argument(kPacked).set(data);
+    conv->argument(kWeights).set(data);
+    reorder->useScratch(data + packed_bytes);
+    conv->useScratch(data + packed_bytes);
+  }
+  void visitAddresses(const AddressVisitor &visit) override {
+    reorder->visitAddresses(visit);
+    conv->visitAddresses(visit);
+  }
+
+private:
+  std::unique_ptr<PrimitiveTask> reorder, conv;
+  size_t packed_bytes;
+};
+
+/// Whose order of the weights a convolution reads.
+enum class Order {
+  plain,   ///< that of the plan
+  packed,  ///< the library's, made at load
+  repacked ///< the library's, made in each run
+};
 
 class Conv {
 public:
@@ -29,9 +76,10 @@ public:
     if (call.call->winograd() && pack && weights().constant && channels_last)
       if (auto task = prepareWinograd(call, padsHigh(), context))
         return task;
-    auto task = make(pack && weights().constant);
-    if (!task && pack && weights().constant && !context.lacksRoom())
-      task = make(false);
+    const bool isPacked = pack && weights().constant;
+    auto task = make(isPacked ? Order::packed : Order::repacked);
+    if (!task && !(isPacked && context.lacksRoom()))
+      task = make(Order::plain);
     return task;
   }
 
@@ -72,25 +120,26 @@ private:
   /// Strides of weights axes of extent 1 are made those of a dense tensor.
   dnnl_memory_desc_t weightsDesc() { return broadcastDesc(weights()); }
 
-  Expected<std::unique_ptr<Task>> make(bool packed) {
+  Expected<std::unique_ptr<Task>> make(Order order) {
     DescribeOperand describe = [&](const Operand &operand) {
       return imageDesc(operand, channels_last);
     };
     return fusePostOps(
         context, call.post_ops, call.result(), describe,
         [&](const std::vector<PostOperation> &fused, bool &slow) {
-          return make(packed, fused, describe, slow);
+          return make(order, fused, describe, slow);
         });
   }
 
-  Expected<std::unique_ptr<Task>> make(bool packed,
+  Expected<std::unique_ptr<Task>> make(Order order,
                                        const std::vector<PostOperation> &post,
                                        const DescribeOperand &describe,
                                        bool &slow) {
     dnnl_memory_desc_t src = describe(input()), plain = weightsDesc(),
                        dst = describe(call.result()), bias = {};
     std::vector<int64_t> dims(plain.dims, plain.dims + plain.ndims);
-    dnnl_memory_desc_t weights_desc = packed ? anyDesc(dims) : plain;
+    dnnl_memory_desc_t weights_desc =
+        order == Order::plain ? plain : anyDesc(dims);
     if (call.has_bias)
       bias = stridedDesc(call.bias.dims, {1});
 
@@ -99,7 +148,7 @@ private:
       return status;
     OwnedPrimitiveDesc desc;
     if (dnnl_status_t status =
-            makeDesc(src, weights_desc, bias, dst, attr, desc);
+            makeDesc(order, src, weights_desc, bias, dst, attr, desc);
         status != dnnl_success)
       return Status::error(
           std::string("oneDNN does not take this convolution: ") +
@@ -110,9 +159,15 @@ private:
       return task.status();
 
     float *data = weights().data;
-    if (packed) {
-      weights_desc =
-          *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
+    if (order != Order::plain)
+      weights_desc = *weightsOf(desc);
+    if (order == Order::repacked) {
+      if (dnnl_memory_desc_equal(&weights_desc, &plain))
+        order = Order::plain;
+      else
+        data = nullptr; // in the scratch
+    }
+    if (order == Order::packed) {
       auto made = context.packed(weights(), plain, weights_desc);
       if (!made)
         return made.status();
@@ -129,10 +184,41 @@ private:
     addPostOpArguments(post, describe, arguments);
     if (Status status = (*task)->add(context, arguments); !status.ok())
       return status;
+    if (order == Order::repacked)
+      return repack(plain, weights_desc, std::move(*task));
     return std::unique_ptr<Task>(std::move(*task));
   }
 
-  dnnl_status_t makeDesc(const dnnl_memory_desc_t &src,
+  static const dnnl_memory_desc_t *weightsOf(const OwnedPrimitiveDesc &desc) {
+    return dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
+  }
+
+  Expected<std::unique_ptr<Task>> repack(const dnnl_memory_desc_t &plain,
+                                         const dnnl_memory_desc_t &wanted,
+                                         std::unique_ptr<PrimitiveTask> conv) {
+    OwnedAttr attr;
+    if (Status status = makeAttributes({}, nullptr, attr); !status.ok())
+      return status;
+    OwnedPrimitiveDesc desc;
+    if (dnnl_status_t status = dnnl_reorder_primitive_desc_create(
+            desc.out(), &plain, context.engine(), &wanted, context.engine(),
+            attr.get());
+        status != dnnl_success)
+      return Status::error(std::string("oneDNN cannot pack these weights: ") +
+                           onednnText(status));
+    auto reorder = PrimitiveTask::create(context, desc);
+    if (!reorder)
+      return reorder.status();
+    if (Status status =
+            (*reorder)->add(context, {{DNNL_ARG_FROM, plain, weights().data},
+                                      {DNNL_ARG_TO, wanted, nullptr}});
+        !status.ok())
+      return status;
+    return std::unique_ptr<Task>(std::make_unique<RepackedConv>(
+        std::move(*reorder), std::move(conv), packedBytes(wanted)));
+  }
+
+  dnnl_status_t makeDesc(Order order, const dnnl_memory_desc_t &src,
                          const dnnl_memory_desc_t &weights,
                          const dnnl_memory_desc_t &bias,
                          const dnnl_memory_desc_t &dst, const OwnedAttr &attr,
@@ -152,12 +238,17 @@ private:
     // The library prefers code that reads the input where it lies. Pixels a
     // power of two apart then meet in one set of a cache; its older code copies
     // them next to each other first.
+    auto getRoom = [&](const OwnedPrimitiveDesc &each) -> int64_t {
+      return order == Order::repacked
+                 ? static_cast<int64_t>(packedBytes(*weightsOf(each)))
+                 : 0;
+    };
     if (skipsPixels() &&
-        context.choose(&op, attr, desc, [](const OwnedPrimitiveDesc &each) {
-          return isNamed(each, "jit_1x1") ? 0 : -1;
+        context.choose(&op, attr, desc, [&](const OwnedPrimitiveDesc &each) {
+          return isNamed(each, "jit_1x1") ? getRoom(each) : -1;
         }) == dnnl_success)
       return dnnl_success;
-    return context.choose(&op, attr, desc);
+    return context.choose(&op, attr, desc, getRoom);
   }
 
   /// Whether windows are single pixels, and not all pixels are in one.

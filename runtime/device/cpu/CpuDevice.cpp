@@ -7,6 +7,7 @@
 
 #include "runtime/device/cpu/CpuDevice.h"
 
+#include "runtime/core/Elements.h"
 #include "runtime/core/Slots.h"
 
 #include <algorithm>
@@ -189,7 +190,9 @@ Operand CpuDevice::operand(const abi::View &view,
   Operand operand;
   int bound;
   const abi::Slot &slot = boundSlot(view.slot(), bindings, bound);
-  operand.data = reinterpret_cast<float *>(this->slot(bound)) + view.offset();
+  operand.type = slot.dtype();
+  operand.data = reinterpret_cast<float *>(
+      this->slot(bound) + view.offset() * elementBytes(operand.type));
   if (view.shape())
     operand.dims.assign(view.shape()->begin(), view.shape()->end());
   if (view.strides())

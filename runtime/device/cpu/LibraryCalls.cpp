@@ -63,6 +63,10 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
     return prepareAttention(std::move(call), context, team, pack);
   case abi::CallKind::recurrent:
     return prepareRecurrent(std::move(call), context, pack);
+  case abi::CallKind::top_k:
+  case abi::CallKind::scan:
+  case abi::CallKind::scatter:
+    return prepareOrdered(std::move(call), team);
   }
   return Status::error("a library call of an unknown kind");
 }

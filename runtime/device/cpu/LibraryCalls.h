@@ -66,6 +66,8 @@ Expected<std::unique_ptr<Task>> prepareAttention(ResolvedCall call,
 /// `pack` as for `prepareDot`.
 Expected<std::unique_ptr<Task>>
 prepareRecurrent(ResolvedCall call, OnednnContext &context, bool pack);
+Expected<std::unique_ptr<Task>> prepareOrdered(ResolvedCall call,
+                                               const ThreadTeam &team);
 
 } // namespace partita::runtime
 

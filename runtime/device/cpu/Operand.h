@@ -8,6 +8,8 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CPU_OPERAND_H
 #define PARTITA_RUNTIME_DEVICE_CPU_OPERAND_H
 
+#include "runtime/abi/plan_generated.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -15,7 +17,8 @@ namespace partita::runtime {
 
 /// A view with its address. A stride of 0 on an axis longer than 1 broadcasts.
 struct Operand {
-  float *data = nullptr;
+  float *data = nullptr; ///< or elements of another type
+  abi::DType type = abi::DType::f32;
   std::vector<int64_t> dims;
   std::vector<int64_t> strides; ///< elements
   bool constant = false;        ///< the same bytes in every step

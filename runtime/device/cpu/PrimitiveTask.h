@@ -28,6 +28,9 @@ public:
   /// Adds a run of the primitive with these arguments.
   Status add(OnednnContext &context, const std::vector<Argument> &arguments);
 
+  /// Where the address of an argument stands, in the order of all `add`s.
+  AddressPlace argument(int i) const { return memories[i].get(); }
+
   bool run() override;
   size_t scratchBytes() const override { return scratch_bytes; }
   void useScratch(uint8_t *data) override;

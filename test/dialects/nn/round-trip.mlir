@@ -194,3 +194,18 @@ func.func @structure(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
   }
   return %r : tensor<8xf32>
 }
+
+// CHECK-LABEL: func.func @ordered
+func.func @ordered(%x: tensor<4x100xf32>, %places: tensor<5xi64>, %rows: tensor<5x100xf32>) {
+  // CHECK: nn.top_k largest %{{.*}} : tensor<4x100xf32> -> tensor<4x5xi64>
+  %0 = nn.top_k largest %x : tensor<4x100xf32> -> tensor<4x5xi64>
+  // CHECK: nn.top_k %{{.*}} : tensor<4x100xf32> -> tensor<4x100xi64>
+  %1 = nn.top_k %x : tensor<4x100xf32> -> tensor<4x100xi64>
+  // CHECK: nn.scan sum %{{.*}} dim 1 : tensor<4x100xf32>
+  %2 = nn.scan sum %x dim 1 : tensor<4x100xf32>
+  // CHECK: nn.scatter %{{.*}} %{{.*}} %{{.*}} : tensor<4x100xf32>, tensor<5xi64>, tensor<5x100xf32>
+  %3 = nn.scatter %x %places %rows : tensor<4x100xf32>, tensor<5xi64>, tensor<5x100xf32>
+  // CHECK: nn.scatter %{{.*}} %{{.*}} %{{.*}} combine max : tensor<4x100xf32>, tensor<5xi64>, tensor<5x100xf32>
+  %4 = nn.scatter %x %places %rows combine max : tensor<4x100xf32>, tensor<5xi64>, tensor<5x100xf32>
+  return
+}

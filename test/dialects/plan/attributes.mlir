@@ -21,6 +21,10 @@ module attributes {
     lengths = #plan.view<2 shape [3] strides [1]>, initial = #plan.view<3 shape [1] strides [1]>,
     initial_cell = #plan.view<4 shape [1] strides [1]>, peepholes = #plan.view<5 shape [1] strides [1]>,
     hidden_bias = #plan.view<6 shape [1] strides [1]>>>,
+  // CHECK-DAG: test.top_k = #plan.call<top_k, operands = [#plan.view<0 shape [4, 9] strides [9, 1]>, #plan.view<1 shape [4, 2] strides [2, 1]>], largest = true>
+  test.top_k = #plan.call<top_k, operands = [#plan.view<0 shape [4, 9] strides [9, 1]>, #plan.view<1 shape [4, 2] strides [2, 1]>], largest = true>,
+  // CHECK-DAG: test.scan = #plan.call<scan, operands = [#plan.view<0 shape [] strides []>], combine = prod>
+  test.scan = #plan.call<scan, operands = [#plan.view<0 shape [] strides []>], combine = prod>,
   // A number that has no short decimal form comes back bit for bit.
   // CHECK-DAG: test.exact = #plan.post_op<linear, alpha = 0x7FF0000000000000, beta = 1.000000e-01>
   test.exact = #plan.post_op<linear, alpha = 0x7FF0000000000000, beta = 0.1>

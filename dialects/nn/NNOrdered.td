@@ -1,0 +1,82 @@
+//===- NNOrdered.td - What depends on the order of elements --*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Loops whose next iteration depends on what the last one found. The runtime
+// has them whole, for the element types f32, f64, i32 and i64.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_NN_NNORDERED_TD
+#define PARTITA_DIALECTS_NN_NNORDERED_TD
+
+include "dialects/nn/NNReduction.td"
+
+defvar NN_OrderedTypes = [F32, F64, I32, I64];
+def NN_OrderedTensor : StaticShapeTensorOf<NN_OrderedTypes>;
+
+def NN_TopKOp : NN_ValueOp<"top_k"> {
+  let summary = "where the largest or smallest elements of each row are";
+  let description = [{
+    The places in their row of as many elements as the result has columns, the
+    largest first, or the smallest. Of equal ones the first stands first; NaN is
+    larger than all numbers.
+
+    Constraints:
+    * (C1) `x` and `result` are matrices of as many rows; `result` has at most as many columns.
+
+    ```mlir
+    %r = nn.top_k largest %x : tensor<4x100xf32> -> tensor<4x5xi64>
+    %s = nn.top_k %x : tensor<4x100xf32> -> tensor<4x5xi64>
+    ```
+  }];
+  let arguments = (ins UnitAttr:$largest, NN_OrderedTensor:$x);
+  let results = (outs StaticShapeTensorOf<[I64]>:$result);
+  let assemblyFormat = "(`largest` $largest^)? $x attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_ScanOp : NN_ValueOp<"scan", [AllTypesMatch<["x", "result"]>]> {
+  let summary = "combines each element with all before it along a dimension";
+  let description = [{
+    Constraints:
+    * (C1) `dim` is a dimension of `x`.
+
+    ```mlir
+    %r = nn.scan sum %x dim 1 : tensor<2x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_ReduceKindAttr:$kind, NN_OrderedTensor:$x, I64Attr:$dim);
+  let results = (outs NN_OrderedTensor:$result);
+  let assemblyFormat = "`` $kind $x `dim` $dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_ScatterOp : NN_ValueOp<"scatter", [AllTypesMatch<["x", "result"]>]> {
+  let summary = "writes rows to places that are computed, one after the other";
+  let description = [{
+    Row i of `updates` replaces row `places[i]` of `x`, or is combined with it. A
+    place that is no row of `x` is left out.
+
+    Constraints:
+    * (C1) `x` is a matrix, `updates` one with as many columns and the same element type.
+    * (C2) there are as many `places` as rows of `updates`.
+
+    ```mlir
+    %r = nn.scatter %x %places %updates : tensor<100x8xf32>, tensor<5xi64>, tensor<5x8xf32>
+    %s = nn.scatter %x %places %updates combine sum : tensor<100x8xf32>, tensor<5xi64>, tensor<5x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_OrderedTensor:$x, StaticShapeTensorOf<[I64]>:$places, NN_OrderedTensor:$updates,
+    OptionalAttr<NN_ReduceKindAttr>:$combine);
+  let results = (outs NN_OrderedTensor:$result);
+  let assemblyFormat = [{
+    $x $places $updates (`combine` $combine^)? attr-dict `:` type($x) `,` type($places) `,` type($updates)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // PARTITA_DIALECTS_NN_NNORDERED_TD

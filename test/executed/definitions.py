@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Ops whose imports are more than a line against their definitions, written out: TopK, CumSum and the scatters for all widths and signs of their
+elements, with ties, negative indices and several updates of one place; ConvTranspose with strides, pads, output_padding and groups that do not divide.
+Each on one device with one and with several threads, and cut into two stages, which must all give the same bytes.
+"""
+
+import array
+import itertools
+import pathlib
+import random
+import struct
+import tempfile
+import zipfile
+
+from harness import Failure, compile_model, main, run_artifact
+
+# ONNX name: code of NumPy, code of array
+TYPES = {"float": ("f4", "f"), "double": ("f8", "d"), "int32": ("i4", "i"), "int64": ("i8", "q"), "uint8": ("u1", "B"), "int16": ("i2", "h"),
+         "uint64": ("u8", "Q")}
+
+
+def write(path, kind, shape, values):
+    code, letter = TYPES[kind]
+    header = f"{{'descr': '<{code}', 'fortran_order': False, 'shape': ({''.join(f'{s}, ' for s in shape)}), }}".ljust(117) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + array.array(letter, values).tobytes())
+
+
+def check_model(work, inputs, outputs, body, expected, tolerance=0.0):
+    """`inputs`: {name: (type, shape, values)}; `outputs`: {name: (type, shape)}; `expected`: their elements, in the same order."""
+    declare = lambda ports: ", ".join(f"{kind}[{','.join(map(str, shape))}] {name}" for name, (kind, shape, *_) in ports.items())
+    model, artifact, out = work / "op.onnxtxt", work / "op.partita", work / "out.npz"
+    model.write_text(f'<ir_version: 10, opset_import: ["" : 21]>\ng ({declare(inputs)}) => ({declare(outputs)}) {{\n  {body}\n}}\n')
+    feeds = []
+    for name, (kind, shape, values) in inputs.items():
+        write(work / f"{name}.npy", kind, shape, values)
+        feeds += ["--input", f"{name}={work / name}.npy"]
+    found = []
+    for devices, threads in ((1, 1), (1, 3), (2, 1)):
+        compile_model(model, artifact, "--devices", devices)
+        run_artifact(artifact, "--threads", threads, *feeds, "--output", out)
+        with zipfile.ZipFile(out) as archive:
+            found.append([archive.read(f"{name}.npy") for name in outputs])
+        out.unlink()
+    if any(other != found[0] for other in found):
+        raise Failure(f"{body}: other bytes with more threads or devices")
+    for (name, (kind, _)), raw, values in zip(outputs.items(), found[0], expected):
+        elements = array.array(TYPES[kind][1], raw[10 + struct.unpack("<H", raw[8:10])[0]:])
+        for i, (a, b) in enumerate(zip(elements, values, strict=True)):
+            if abs(a - b) > tolerance:
+                raise Failure(f"{body}: element {i} of {name} is {a} instead of {b}\n{model.read_text()}")
+
+
+def random_values(kind, count, low=None, high=None):
+    if kind in ("float", "double"):
+        return [random.randint(-64, 64) / 8 for _ in range(count)]  # exact sums, and ties
+    letter = TYPES[kind][1]
+    bits = 8 * array.array(letter).itemsize
+    least, most = (0, 2**bits - 1) if letter.isupper() else (-2 ** (bits - 1), 2 ** (bits - 1) - 1)
+    few = [least, most, 0, 1, most // 2, most // 2 + 1]
+    return [random.choice(few) if low is None else random.randint(low, high) for _ in range(count)]
+
+
+def wrapped(kind, value):
+    if kind in ("float", "double"):
+        return value
+    letter = TYPES[kind][1]
+    bits = 8 * array.array(letter).itemsize
+    value %= 2**bits
+    return value if letter.isupper() or value < 2 ** (bits - 1) else value - 2**bits
+
+
+def check_top_k(work):
+    for kind, (rows, size, count), largest, axis in zip(itertools.cycle(TYPES), [(3, 17, 5), (5, 9, 9), (1, 1000, 1), (2, 300, 299)] * 4,
+                                                        itertools.cycle((1, 0, 1)), itertools.cycle((0, 1))):
+        x = random_values(kind, rows * size)
+        at = (lambda r, i: r * size + i) if axis else (lambda r, i: i * rows + r)
+        shape = lambda n: (rows, n) if axis else (n, rows)
+        places = [sorted(range(size), key=lambda i: ((-1 if largest else 1) * x[at(r, i)], i))[:count] for r in range(rows)]
+        order = itertools.product(range(rows), range(count)) if axis else ((r, i) for i in range(count) for r in range(rows))
+        order = list(order)
+        check_model(work, {"x": (kind, shape(size), x)}, {"v": (kind, shape(count)), "p": ("int64", shape(count))},
+                    f"k = Constant<value_ints = [{count}]>()\n  v, p = TopK<axis = {axis}, largest = {largest}>(x, k)",
+                    [[x[at(r, places[r][i])] for r, i in order], [places[r][i] for r, i in order]])
+
+
+def check_cumsum(work):
+    flags = itertools.cycle(itertools.product((0, 1), (0, 1)))
+    for kind, (outer, size, inner) in zip(["float", "double", "int32", "int64", "float"] * 2, [(2, 7, 3), (1, 50, 1), (3, 1, 2), (1, 5, 300), (4, 6, 1)] * 2):
+        exclusive, reverse = next(flags)
+        x = random_values(kind, outer * size * inner)
+        y = [0] * len(x)
+        for o, i in itertools.product(range(outer), range(inner)):
+            total = 0
+            for s in reversed(range(size)) if reverse else range(size):
+                at = (o * size + s) * inner + i
+                y[at] = wrapped(kind, total if exclusive else total + x[at])
+                total += x[at]
+        check_model(work, {"x": (kind, (outer, size, inner), x)}, {"y": (kind, (outer, size, inner))},
+                    f"a = Constant<value_int = 1>()\n  y = CumSum<exclusive = {exclusive}, reverse = {reverse}>(x, a)", [y])
+
+
+COMBINE = {"none": lambda a, b: b, "add": lambda a, b: a + b, "mul": lambda a, b: a * b, "max": max, "min": min}
+
+
+def check_scatters(work):
+    for kind, (reduction, combine) in zip(itertools.cycle(TYPES), list(COMBINE.items()) * 3):
+        if kind in ("uint8", "int16") and reduction in ("add", "mul"):
+            kind = "int64"
+        # Elements along the axis 1 of [3, 5, 2], some of them twice.
+        x, updates = random_values(kind, 30), random_values(kind, 2 * 4 * 2)
+        indices = [random.randint(-5, 4) for _ in updates]
+        y = list(x)
+        for i, (a, b, c) in enumerate(itertools.product(range(2), range(4), range(2))):
+            at = (a * 5 + indices[i] % 5) * 2 + c
+            y[at] = wrapped(kind, combine(y[at], updates[i]))
+        check_model(work, {"x": (kind, (3, 5, 2), x), "i": ("int64", (2, 4, 2), indices), "u": (kind, (2, 4, 2), updates)}, {"y": (kind, (3, 5, 2))},
+                    f'y = ScatterElements<axis = 1, reduction = "{reduction}">(x, i, u)', [y])
+        # Rows of 7 in a table of 4 x 6.
+        x, updates = random_values(kind, 4 * 6 * 7), random_values(kind, 9 * 7)
+        places = [(random.randint(-4, 3), random.randint(-6, 5)) for _ in range(9)]
+        y = list(x)
+        for i, (a, b) in enumerate(places):
+            for k in range(7):
+                at = (a % 4 * 6 + b % 6) * 7 + k
+                y[at] = wrapped(kind, combine(y[at], updates[i * 7 + k]))
+        check_model(work, {"x": (kind, (4, 6, 7), x), "i": ("int64", (9, 2), [p for pair in places for p in pair]), "u": (kind, (9, 7), updates)},
+                    {"y": (kind, (4, 6, 7))}, f'y = ScatterND<reduction = "{reduction}">(x, i, u)', [y])
+
+
+def conv_transpose(x, w, bias, inputs, outputs, groups, sizes, kernel, strides, low, result):
+    y = [[[bias[o]] * result[1] for _ in range(result[0])] for o in range(outputs)]
+    ins, outs = inputs // groups, outputs // groups
+    for c, o in itertools.product(range(inputs), range(outs)):
+        own = c // ins * outs + o
+        for i, j, k, l in itertools.product(range(sizes[0]), range(sizes[1]), range(kernel[0]), range(kernel[1])):
+            a, b = i * strides[0] + k - low[0], j * strides[1] + l - low[1]
+            if 0 <= a < result[0] and 0 <= b < result[1]:
+                y[own][a][b] += x[(c * sizes[0] + i) * sizes[1] + j] * w[((c * outs + o) * kernel[0] + k) * kernel[1] + l]
+    return [v for channel in y for row in channel for v in row]
+
+
+def check_conv_transpose(work):
+    #         in, out, groups, sizes, kernel, strides, pads low, high, output_padding
+    for case in [(3, 5, 1, (4, 6), (2, 2), (2, 2), (0, 0), (0, 0), (0, 0)), (2, 3, 1, (3, 5), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)),
+                 (4, 2, 1, (3, 2), (4, 5), (3, 2), (1, 2), (0, 1), (0, 0)), (2, 2, 1, (2, 3), (1, 1), (2, 3), (0, 0), (0, 0), (1, 2)),
+                 (1, 1, 1, (5, 1), (9, 3), (3, 1), (4, 1), (4, 0), (2, 0)), (4, 6, 2, (3, 3), (3, 3), (2, 2), (1, 0), (0, 1), (0, 0)),
+                 (2, 1, 1, (3, 3), (2, 2), (2, 2), (3, 2), (0, 1), (0, 0)), (3, 4, 1, (4, 4), (3, 3), (1, 1), (1, 1), (1, 1), (0, 0))]:
+        inputs, outputs, groups, sizes, kernel, strides, low, high, extra = case
+        result = [s * (n - 1) + e + k - a - b for s, n, e, k, a, b in zip(strides, sizes, extra, kernel, low, high)]
+        count = lambda *factors: [random.randint(-8, 8) / 4 for _ in range(factors[0] * factors[1] * factors[2] * factors[3])]
+        x, w, bias = count(1, inputs, *sizes), count(inputs, outputs // groups, *kernel), count(outputs, 1, 1, 1)
+        attributes = f"group = {groups}, strides = {list(strides)}, pads = {list(low + high)}, output_padding = {list(extra)}"
+        check_model(work, {"x": ("float", (1, inputs, *sizes), x), "w": ("float", (inputs, outputs // groups, *kernel), w), "b": ("float", (outputs,), bias)},
+                    {"y": ("float", (1, outputs, *result))}, f"y = ConvTranspose<{attributes}>(x, w, b)",
+                    [conv_transpose(x, w, bias, inputs, outputs, groups, sizes, kernel, strides, low, result)], tolerance=1e-5)
+
+
+def check():
+    random.seed(0)
+    with tempfile.TemporaryDirectory() as folder:
+        for op in (check_top_k, check_cumsum, check_scatters, check_conv_transpose):
+            op(pathlib.Path(folder))
+    print("TopK, CumSum, ScatterElements, ScatterND and ConvTranspose agree with their definitions")
+
+
+if __name__ == "__main__":
+    main(check)
