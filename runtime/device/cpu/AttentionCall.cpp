@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/abi/LibraryMemory.h"
+#include "runtime/device/cpu/BestLevel.h"
 #include "runtime/device/cpu/LibraryCalls.h"
 #include "runtime/device/cpu/PrimitiveTask.h"
 #include "runtime/device/cpu/ScoreRows.h"
@@ -26,11 +27,7 @@
 namespace partita::runtime {
 
 ScoreFunction softmaxRows() {
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4"))
-    return softmaxRowsV4;
-  return __builtin_cpu_supports("x86-64-v3") ? softmaxRowsV3
-                                             : softmaxRowsBaseline;
+  return atBestLevel(softmaxRowsBaseline, softmaxRowsV3, softmaxRowsV4);
 }
 
 namespace {

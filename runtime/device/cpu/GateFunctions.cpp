@@ -7,6 +7,9 @@
 
 #include "runtime/device/cpu/GateFunctions.h"
 
+#include "runtime/device/cpu/BestLevel.h"
+#include "runtime/device/cpu/GateRows.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -19,14 +22,18 @@ template <typename Fn> static void map(float *values, int64_t count, Fn fn) {
 
 void applyGate(const GateFunction &function, float *values, int64_t count) {
   using Kind = abi::GateFunctionKind;
+  static const GateRows logisticRow = atBestLevel(logisticRowBaseline,
+                                                  logisticRowV3, logisticRowV4),
+                        tanhRow =
+                            atBestLevel(tanhRowBaseline, tanhRowV3, tanhRowV4);
   float alpha = function.alpha, beta = function.beta;
   switch (function.kind) {
   case Kind::relu:
     return map(values, count, [](float x) { return std::max(x, 0.0f); });
   case Kind::tanh:
-    return map(values, count, [](float x) { return std::tanh(x); });
+    return tanhRow(values, count);
   case Kind::logistic:
-    return map(values, count, [](float x) { return 1 / (1 + std::exp(-x)); });
+    return logisticRow(values, count);
   case Kind::affine:
     return map(values, count, [=](float x) { return alpha * x + beta; });
   case Kind::leaky_relu:

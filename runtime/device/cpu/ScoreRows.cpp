@@ -5,34 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Compiled once for each instruction-set level, with PARTITA_SCORES naming the
-// function and PARTITA_LANES the floats of a vector register. It includes no
-// header with inline functions: the linker could keep the copy that was
-// compiled for a newer processor.
+// Compiled once for each instruction-set level; see Lanes.h.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cpu/ScoreRows.h"
 
+#include "runtime/device/cpu/Lanes.h"
+
 namespace partita::runtime {
 namespace {
 
-constexpr int kLanes = PARTITA_LANES;
-typedef float Floats __attribute__((vector_size(kLanes * 4)));
-typedef int32_t Ints __attribute__((vector_size(kLanes * 4)));
-
 constexpr float kInfinity = __builtin_inff();
 
-inline Floats splat(float value) { return value - Floats{}; }
-
-inline Floats load(const float *data) {
-  Floats value;
-  __builtin_memcpy(&value, data, sizeof(value));
-  return value;
-}
-inline void store(float *data, Floats value) {
-  __builtin_memcpy(data, &value, sizeof(value));
-}
 /// The first `count` lanes from memory, the others `fill`.
 inline Floats loadSome(const float *data, int64_t count, float fill) {
   Floats value = splat(fill);
@@ -56,29 +41,6 @@ inline Floats loadMask(const float *row, int64_t stride, int64_t at,
   for (int64_t i = 0; i < count; ++i)
     value[i] = row[(at + i) * stride];
   return value;
-}
-
-/// exp(x) for x <= 0, NaN for NaN: 2^n * p(r) with x = n ln 2 + r and Cephes'
-/// polynomial p; 0 where the result would be denormal.
-inline Floats expOf(Floats x) {
-  const Floats least = splat(-87.33f), magic = splat(12582912.0f);
-  Floats bounded = x < least ? least : x;
-  Floats shifted = bounded * 1.44269504088896341f + magic;
-  Floats n = shifted - magic;
-  Ints exponent = __builtin_bit_cast(Ints, shifted);
-  Floats r = bounded - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
-  Floats p = splat(1.9875691500e-4f);
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  // The low bits of `shifted` are n; the shift drops all others.
-  Ints power = (exponent + 127) << 23;
-  Floats value = p * __builtin_bit_cast(Floats, power);
-  return x < least ? Floats{} : value;
 }
 
 inline void softmaxRow(float *row, int64_t columns, float scale,
@@ -134,7 +96,7 @@ inline void softmaxRow(float *row, int64_t columns, float scale,
 
 } // namespace
 
-void PARTITA_SCORES(const ScoreRows &rows) {
+void PARTITA_LEVEL(softmaxRows)(const ScoreRows &rows) {
   for (int64_t i = 0; i < rows.rows; ++i) {
     const ScoreMask &mul = rows.multiplied, &add = rows.added;
     softmaxRow(
