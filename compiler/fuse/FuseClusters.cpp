@@ -127,6 +127,17 @@ private:
       conv->setAttr(nn::kWinogradAttr, UnitAttr::get(&getContext()));
   }
 
+  /// Whether the elements of a value are made integers: sums of integers are
+  /// exact, but not by Winograd's method.
+  static bool becomesInteger(Value value) {
+    return llvm::any_of(value.getUsers(), [](Operation *user) {
+      if (isa<nn::TransposeOp, nn::ReshapeOp>(user))
+        return becomesInteger(user->getResult(0));
+      return isa<nn::CastOp>(user) && isa<IntegerType>(getElementTypeOrSelf(
+                                          user->getResult(0).getType()));
+    });
+  }
+
   static bool isForWinograd(ClusterGraph &graph, nn::ConvOp conv) {
     auto isOne = [](int64_t value) { return value == 1; };
     auto weights = cast<RankedTensorType>(conv.getWeights().getType());
@@ -136,7 +147,7 @@ private:
         conv.getGroups() != 1 || weights.getDimSize(2) != 3 ||
         weights.getDimSize(3) != 3 || !llvm::all_of(conv.getStrides(), isOne) ||
         !llvm::all_of(conv.getDilations(), isOne) || !producer ||
-        !graph.isWeightsOnly(producer))
+        !graph.isWeightsOnly(producer) || becomesInteger(conv.getResult()))
       return false;
     int64_t outputs = weights.getDimSize(0);
     bool last = conv.getLayout() == nn::ImageLayout::channels_last;

@@ -151,17 +151,98 @@ int64_t rowDim(NodeImport &n, Value x) {
 }
 int64_t columnDim(NodeImport &n, Value x) { return n.typeOf(x).getRank() - 1; }
 
+/// The largest magnitude of x - zero point, of 8 bits each.
+int64_t boundOf(NodeImport &n, Value x, Value zero) {
+  DenseElementsAttr known = zero ? n.getConstant(zero) : DenseElementsAttr();
+  bool isNone = !zero || (known && known.isSplat() &&
+                          known.getSplatValue<APInt>().isZero());
+  return isNone && !n.elementOf(x).isUnsignedInteger() ? 128 : 255;
+}
+
+/// An operand of a product of integers.
+struct Factor {
+  Value value;   ///< i32
+  int64_t bound; ///< of magnitudes
+  int64_t dim;   ///< along which the product sums
+};
+
+/// The product of integers as a sum of products of f32 of so few terms each
+/// that they are exact, and are computed by the library. `terms`: summed for
+/// each place of the dimension.
+Value multiplyExactly(NodeImport &n, const Factor &x, const Factor &y,
+                      int64_t terms,
+                      llvm::function_ref<Value(Value x, Value y)> multiply) {
+  constexpr int64_t kExact = int64_t(1) << 24, kMostParts = 64;
+  if (!x.value || !y.value)
+    return {};
+  ArrayRef<int64_t> xShape = n.shapeOf(x.value), yShape = n.shapeOf(y.value);
+  int64_t places = kExact / (x.bound * y.bound) / std::max<int64_t>(terms, 1);
+  int64_t depth =
+      x.dim < static_cast<int64_t>(xShape.size()) ? xShape[x.dim] : 0;
+  if (places == 0 || depth == 0 || depth > kMostParts * places ||
+      y.dim >= static_cast<int64_t>(yShape.size()) || yShape[y.dim] != depth)
+    return multiply(x.value, y.value);
+  auto part = [&](Value all, int64_t dim, int64_t begin, int64_t end) {
+    Shape starts(n.shapeOf(all).size(), 0), ones(starts.size(), 1),
+        limits(n.shapeOf(all));
+    starts[dim] = begin;
+    limits[dim] = end;
+    return n.slice(all, starts, limits, ones);
+  };
+  Type single = n.b.getF32Type(), exact = n.b.getI32Type();
+  Value left = n.cast(x.value, single), right = n.cast(y.value, single), sum;
+  for (int64_t begin = 0; begin < depth; begin += places) {
+    int64_t end = std::min(begin + places, depth);
+    Value product = n.cast(
+        multiply(part(left, x.dim, begin, end), part(right, y.dim, begin, end)),
+        exact, /*saturate=*/false);
+    sum = sum ? n.binary<nn::AddOp>(sum, product) : product;
+  }
+  return sum;
+}
+
+/// x and y with their zero points, by input number.
+Value matMulIntegers(NodeImport &n, int x, int xZero, int y, int yZero) {
+  Value a = n.input(x), b = n.input(y);
+  Factor left{subtractZero(n, a, n.input(xZero), rowDim(n, a)),
+              boundOf(n, a, n.input(xZero)), columnDim(n, a)};
+  Factor right{subtractZero(n, b, n.input(yZero), columnDim(n, b)),
+               boundOf(n, b, n.input(yZero)), rowDim(n, b)};
+  return multiplyExactly(n, left, right, /*terms=*/1,
+                         [&](Value p, Value q) { return makeMatMul(n, p, q); });
+}
+
+/// The same for images and weights.
+Value convIntegers(NodeImport &n, int x, int xZero, int weights,
+                   int weightsZero) {
+  Value a = n.input(x), b = n.input(weights);
+  Factor left{subtractZero(n, a, n.input(xZero), -1),
+              boundOf(n, a, n.input(xZero)), 1};
+  Factor right{subtractZero(n, b, n.input(weightsZero), 0),
+               boundOf(n, b, n.input(weightsZero)), 1};
+  auto multiply = [&](Value p, Value q) { return makeConv(n, p, q); };
+  ArrayRef<int64_t> shape = n.shapeOf(b);
+  if (shape.size() < 3 || n.shapeOf(a).size() != shape.size())
+    return multiply(left.value, right.value);
+  int64_t window = product(shape.drop_front(2));
+  // Groups are summed apart: all terms of one must be few enough.
+  if (n.intAttr("group", 1) == 1)
+    return multiplyExactly(n, left, right, window, multiply);
+  bool fits = shape[1] * window * left.bound * right.bound <= 1 << 24;
+  if (!fits || !left.value || !right.value)
+    return multiply(left.value, right.value);
+  Type single = n.b.getF32Type();
+  return n.cast(
+      multiply(n.cast(left.value, single), n.cast(right.value, single)),
+      n.b.getI32Type(), /*saturate=*/false);
+}
+
 LogicalResult importMatMulInteger(NodeImport &n) {
-  Value x = n.input(0), y = n.input(1);
-  return n.result(0,
-                  makeMatMul(n, subtractZero(n, x, n.input(2), rowDim(n, x)),
-                             subtractZero(n, y, n.input(3), columnDim(n, y))));
+  return n.result(0, matMulIntegers(n, 0, 2, 1, 3));
 }
 
 LogicalResult importConvInteger(NodeImport &n) {
-  Value x = n.input(0), weights = n.input(1);
-  return n.result(0, makeConv(n, subtractZero(n, x, n.input(2), -1),
-                              subtractZero(n, weights, n.input(3), 0)));
+  return n.result(0, convIntegers(n, 0, 2, 1, 3));
 }
 
 /// A scale in the shape of the product: a scalar, or by place of a dimension.
@@ -196,17 +277,14 @@ LogicalResult requantize(NodeImport &n, Value product, int64_t xDim,
 }
 
 LogicalResult importQLinearMatMul(NodeImport &n) {
-  Value x = n.input(0), y = n.input(3);
-  Value product = makeMatMul(n, subtractZero(n, x, n.input(2), rowDim(n, x)),
-                             subtractZero(n, y, n.input(5), columnDim(n, y)));
+  Value product = matMulIntegers(n, 0, 2, 3, 5);
   if (!product)
     return failure();
   return requantize(n, product, rowDim(n, product), columnDim(n, product));
 }
 
 LogicalResult importQLinearConv(NodeImport &n) {
-  Value product = makeConv(n, subtractZero(n, n.input(0), n.input(2), -1),
-                           subtractZero(n, n.input(3), n.input(5), 0));
+  Value product = convIntegers(n, 0, 2, 3, 5);
   if (Value bias = n.input(8); bias && product)
     product = n.binary<nn::AddOp>(
         product, n.broadcastDims(bias, {1}, n.shapeOf(product)));

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Ops whose imports are more than a line against their definitions, written out: TopK, CumSum and the scatters for all widths and signs of their
-elements, with ties, negative indices and several updates of one place; ConvTranspose with strides, pads, output_padding and groups that do not divide.
+elements, with ties, negative indices and several updates of one place; ConvTranspose with strides, pads, output_padding and groups that do not divide; products of integers with the largest magnitudes there are, which must be
+exact.
 Each on one device with one and with several threads, and cut into two stages, which must all give the same bytes.
 """
 
@@ -16,7 +17,7 @@ from harness import Failure, compile_model, main, run_artifact
 
 # ONNX name: code of NumPy, code of array
 TYPES = {"float": ("f4", "f"), "double": ("f8", "d"), "int32": ("i4", "i"), "int64": ("i8", "q"), "uint8": ("u1", "B"), "int16": ("i2", "h"),
-         "uint64": ("u8", "Q")}
+         "uint64": ("u8", "Q"), "int8": ("i1", "b")}
 
 
 def write(path, kind, shape, values):
@@ -104,7 +105,7 @@ COMBINE = {"none": lambda a, b: b, "add": lambda a, b: a + b, "mul": lambda a, b
 
 def check_scatters(work):
     for kind, (reduction, combine) in zip(itertools.cycle(TYPES), list(COMBINE.items()) * 3):
-        if kind in ("uint8", "int16") and reduction in ("add", "mul"):
+        if kind in ("uint8", "int16", "int8") and reduction in ("add", "mul"):
             kind = "int64"
         # Elements along the axis 1 of [3, 5, 2], some of them twice.
         x, updates = random_values(kind, 30), random_values(kind, 2 * 4 * 2)
@@ -155,12 +156,38 @@ def check_conv_transpose(work):
                     [conv_transpose(x, w, bias, inputs, outputs, groups, sizes, kernel, strides, low, result)], tolerance=1e-5)
 
 
+def check_integer_products(work):
+    # rows, terms, columns; types of both; zero points. The sums pass what f32 counts.
+    for rows, terms, columns, x_kind, y_kind, zeros in [(2, 700, 3, "uint8", "int8", (None, None)), (3, 300, 2, "uint8", "uint8", (3, 250)),
+                                                        (1, 1500, 2, "int8", "int8", (-128, 127)), (4, 5, 3, "int8", "uint8", (None, 0))]:
+        x, y = random_values(x_kind, rows * terms), random_values(y_kind, terms * columns)
+        x[:terms], y[::columns] = [max(x)] * terms, [max(y)] * terms
+        a, b = zeros[0] or 0, zeros[1] or 0
+        sums = [sum((x[i * terms + k] - a) * (y[k * columns + j] - b) for k in range(terms)) for i in range(rows) for j in range(columns)]
+        inputs, names = {"x": (x_kind, (rows, terms), x), "y": (y_kind, (terms, columns), y)}, ["x", "y"]
+        for name, kind, zero in (("a", x_kind, zeros[0]), ("b", y_kind, zeros[1])):
+            if zero is not None:
+                inputs[name] = (kind, (1,), [zero])
+            names.append(name if zero is not None else '""')
+        check_model(work, inputs, {"z": ("int32", (rows, columns))}, f"z = MatMulInteger({', '.join(names)})", [sums])
+    # inputs, outputs, groups, size, kernel
+    for inputs, outputs, groups, size, kernel in [(40, 2, 1, 4, 3), (6, 6, 6, 5, 3), (4, 6, 2, 4, 2), (600, 1, 1, 1, 1)]:
+        x = [random.choice((0, 255)) for _ in range(inputs * size * size)]
+        w = [random.choice((-128, 127)) for _ in range(outputs * inputs // groups * kernel * kernel)]
+        result, ins, outs, y = size - kernel + 1, inputs // groups, outputs // groups, []
+        for o, i, j in itertools.product(range(outputs), range(result), range(result)):
+            y.append(sum((x[((o // outs * ins + c) * size + i + k) * size + j + l] - 7) * w[((o * ins + c) * kernel + k) * kernel + l]
+                         for c, k, l in itertools.product(range(ins), range(kernel), range(kernel))))
+        check_model(work, {"x": ("uint8", (1, inputs, size, size), x), "w": ("int8", (outputs, ins, kernel, kernel), w), "a": ("uint8", (1,), [7])},
+                    {"y": ("int32", (1, outputs, result, result))}, f"y = ConvInteger<group = {groups}>(x, w, a)", [y])
+
+
 def check():
     random.seed(0)
     with tempfile.TemporaryDirectory() as folder:
-        for op in (check_top_k, check_cumsum, check_scatters, check_conv_transpose):
+        for op in (check_top_k, check_cumsum, check_scatters, check_conv_transpose, check_integer_products):
             op(pathlib.Path(folder))
-    print("TopK, CumSum, ScatterElements, ScatterND and ConvTranspose agree with their definitions")
+    print("TopK, CumSum, ScatterElements, ScatterND, ConvTranspose, MatMulInteger and ConvInteger agree with their definitions")
 
 
 if __name__ == "__main__":

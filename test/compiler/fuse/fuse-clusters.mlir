@@ -55,9 +55,10 @@ func.func @does_not_accumulate(%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>,
 nn.weight @w1 "w1" : tensor<4x4x1x1xf32> = dense<0.0> : tensor<4x4x1x1xf32>
 
 // Many windows of 3x3 and many channels: Winograd's method. Not with a stride,
-// not with few channels, and not if something else is added.
+// not with few channels, and not if something else is added or sums have to be
+// exact.
 // CHECK-LABEL: @winograd
-func.func @winograd(%x: tensor<1x56x56x64xf32>) -> (tensor<1x56x56x64xf32>, tensor<1x28x28x64xf32>, tensor<1x56x56x16xf32>, tensor<1x56x56x64xf32>) {
+func.func @winograd(%x: tensor<1x56x56x64xf32>) -> (tensor<1x56x56x64xf32>, tensor<1x28x28x64xf32>, tensor<1x56x56x16xf32>, tensor<1x56x56x64xf32>, tensor<1x64x56x56xi32>) {
   %w = nn.parameter @w3 : tensor<64x64x3x3xf32>
   %v = nn.parameter @w4 : tensor<16x64x3x3xf32>
   // CHECK: nn.conv {{.*}}nn.winograd
@@ -73,7 +74,11 @@ func.func @winograd(%x: tensor<1x56x56x64xf32>) -> (tensor<1x56x56x64xf32>, tens
   %4 = nn.conv %x, %w channels_last strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
     : tensor<1x56x56x64xf32>, tensor<64x64x3x3xf32> -> tensor<1x56x56x64xf32>
   %5 = nn.add %4, %x : tensor<1x56x56x64xf32>
-  return %1, %2, %3, %5 : tensor<1x56x56x64xf32>, tensor<1x28x28x64xf32>, tensor<1x56x56x16xf32>, tensor<1x56x56x64xf32>
+  %6 = nn.conv %x, %w channels_last strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
+    : tensor<1x56x56x64xf32>, tensor<64x64x3x3xf32> -> tensor<1x56x56x64xf32>
+  %7 = nn.transpose %6 [0, 3, 1, 2] : tensor<1x56x56x64xf32> -> tensor<1x64x56x56xf32>
+  %8 = nn.cast %7 : tensor<1x64x56x56xf32> -> tensor<1x64x56x56xi32>
+  return %1, %2, %3, %5, %8 : tensor<1x56x56x64xf32>, tensor<1x28x28x64xf32>, tensor<1x56x56x16xf32>, tensor<1x56x56x64xf32>, tensor<1x64x56x56xi32>
 }
 nn.weight @w3 "w3" : tensor<64x64x3x3xf32> = dense<0.0> : tensor<64x64x3x3xf32>
 nn.weight @w4 "w4" : tensor<16x64x3x3xf32> = dense<0.0> : tensor<16x64x3x3xf32>
