@@ -61,10 +61,15 @@ enum class Order {
 
 class Conv {
 public:
-  Conv(ResolvedCall call, OnednnContext &context)
-      : call(std::move(call)), context(context) {}
+  Conv(ResolvedCall resolved, OnednnContext &context)
+      : call(std::move(resolved)), context(context),
+        strides(numbers(call.call->strides())),
+        dilations(numbers(call.call->dilations())),
+        pads_low(numbers(call.call->pads_low())) {}
 
   Expected<std::unique_ptr<Task>> prepare(bool pack) {
+    if (input().rank() == 3)
+      addHeight();
     // With one channel or one pixel both layouts are true; channels-last is
     // the faster one, if both images can have it.
     channels_last =
@@ -86,6 +91,28 @@ public:
 private:
   Operand &input() { return call.operands[0]; }
   Operand &weights() { return call.operands[1]; }
+
+  static std::vector<int64_t> numbers(const flatbuffers::Vector<int64_t> *all) {
+    return {all->begin(), all->end()};
+  }
+
+  /// Rows as images of height 1: for them the library has faster code, of
+  /// single channels above all.
+  void addHeight() {
+    auto extend = [](Operand &operand) {
+      int64_t stride = operand.dims[2] * operand.strides[2];
+      operand.dims.insert(operand.dims.begin() + 2, 1);
+      operand.strides.insert(operand.strides.begin() + 2, stride);
+    };
+    for (Operand &operand : call.operands)
+      extend(operand);
+    for (PostOperation &post : call.post_ops)
+      if (post.operand.rank() == 3)
+        extend(post.operand);
+    strides.insert(strides.begin(), 1);
+    dilations.insert(dilations.begin(), 1);
+    pads_low.insert(pads_low.begin(), 0);
+  }
 
   /// [O, I/G, ..] -> [G, O/G, I/G, ..], as the library has grouped weights.
   void groupWeights() {
@@ -224,15 +251,14 @@ private:
                          const dnnl_memory_desc_t &dst, const OwnedAttr &attr,
                          OwnedPrimitiveDesc &desc) {
     // The library counts the elements between two taps; 0 means dense.
-    std::vector<int64_t> dilations(call.call->dilations()->begin(),
-                                   call.call->dilations()->end());
-    for (int64_t &dilation : dilations)
+    std::vector<int64_t> skipped = dilations;
+    for (int64_t &dilation : skipped)
       dilation -= 1;
     dnnl_convolution_desc_t op;
     dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
         &op, dnnl_forward_inference, dnnl_convolution_direct, &src, &weights,
-        call.has_bias ? &bias : nullptr, &dst, call.call->strides()->data(),
-        dilations.data(), call.call->pads_low()->data(), padsHigh().data());
+        call.has_bias ? &bias : nullptr, &dst, strides.data(), skipped.data(),
+        pads_low.data(), padsHigh().data());
     if (status != dnnl_success)
       return status;
     // The library prefers code that reads the input where it lies. Pixels a
@@ -258,8 +284,7 @@ private:
     return call.call->groups() == 1 &&
            std::all_of(window, weights.dims.end(),
                        [](int64_t extent) { return extent == 1; }) &&
-           std::any_of(call.call->strides()->begin(),
-                       call.call->strides()->end(),
+           std::any_of(strides.begin(), strides.end(),
                        [](int64_t stride) { return stride > 1; });
   }
 
@@ -269,15 +294,15 @@ private:
     const Operand &weights = this->weights();
     int first = weights.rank() - (input().rank() - 2);
     for (int i = 0; i < input().rank() - 2; ++i)
-      pads.push_back(
-          (call.result().dims[i + 2] - 1) * call.call->strides()->Get(i) +
-          (weights.dims[first + i] - 1) * call.call->dilations()->Get(i) + 1 -
-          input().dims[i + 2] - call.call->pads_low()->Get(i));
+      pads.push_back((call.result().dims[i + 2] - 1) * strides[i] +
+                     (weights.dims[first + i] - 1) * dilations[i] + 1 -
+                     input().dims[i + 2] - pads_low[i]);
     return pads;
   }
 
   ResolvedCall call;
   OnednnContext &context;
+  std::vector<int64_t> strides, dilations, pads_low; ///< by spatial axis
   bool channels_last = false;
 };
 
