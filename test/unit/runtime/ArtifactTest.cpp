@@ -370,6 +370,54 @@ TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
   expectError(plan(wrong), "bias of shape [3]");
 }
 
+TEST_F(ArtifactTest, RefusesWrongCallsOfTheRuntimesOwn) {
+  auto plan = [](const InstructionSpec &spec) {
+    PlanSpec plan = doublingPipeline(1, 1, 64);
+    plan.devices[0].units[0].instructions.insert(
+        plan.devices[0].units[0].instructions.begin(), spec);
+    return plan;
+  };
+  InstructionSpec scan;
+  scan.call = abi::CallKind::scan;
+  scan.combine = abi::Combine::sum;
+  scan.views = {{0, {2, 8, 4}, {32, 4, 1}}, {2, {2, 8, 4}, {32, 4, 1}}};
+  EXPECT_EQ(open(plan(scan)), "");
+  InstructionSpec wrong = scan;
+  wrong.combine = abi::Combine::replace;
+  expectError(plan(wrong), "does not say how elements are combined");
+  wrong.combine = static_cast<abi::Combine>(77);
+  expectError(plan(wrong), "does not say how elements are combined");
+  wrong = scan;
+  wrong.views[0].strides = {4, 8, 1};
+  expectError(plan(wrong), "operand 0 is not dense");
+  wrong = scan;
+  wrong.views[1].shape = {2, 4, 4};
+  wrong.views[1].strides = {16, 4, 1};
+  expectError(plan(wrong), "[2, 8, 4] and [2, 4, 4], which do not fit");
+  wrong = scan;
+  wrong.views[0] = {0, {1, 8, 4}, {32, 4, 1}, 32};
+  expectError(plan(wrong), "does not begin with its slot");
+  wrong = scan;
+  wrong.bias = {0, {4}, {1}};
+  expectError(plan(wrong), "has a bias or post-ops");
+
+  InstructionSpec choice;
+  choice.call = abi::CallKind::top_k;
+  choice.views = {{0, {8, 8}, {8, 1}}, {2, {8, 3}, {3, 1}}};
+  expectError(plan(choice), "a result of another type");
+
+  InstructionSpec scatter;
+  scatter.call = abi::CallKind::scatter;
+  scatter.views = {{0, {8, 8}, {8, 1}},
+                   {0, {3}, {1}},
+                   {0, {3, 8}, {8, 1}},
+                   {2, {8, 8}, {8, 1}}};
+  expectError(plan(scatter), "places or updates of another type");
+  wrong = scatter;
+  wrong.views.pop_back();
+  expectError(plan(wrong), "has 3 operands and should have 4");
+}
+
 /// FlatBuffers neither aligns a vector without numbers, as a scalar's shape is,
 /// nor checks that others are aligned.
 TEST(NumbersTest, OnlyNumbersNeedAlignment) {

@@ -75,6 +75,8 @@ struct InstructionSpec {
   float scale = 1;
   std::vector<PostOpSpec> post_ops;
   bool winograd = false;
+  abi::Combine combine = abi::Combine::replace;
+  bool largest = false;
 };
 
 struct UnitSpec {
@@ -272,10 +274,10 @@ private:
          high = fbb.CreateVector(spec.pads_high),
          window = fbb.CreateVector(spec.window);
     auto post_ops = fbb.CreateVector(posts);
-    return abi::CreateLibraryCall(fbb, spec.call, operands, bias, mul, add,
-                                  strides, dilations, low, high, window,
-                                  spec.groups, spec.include_pad, spec.scale,
-                                  post_ops, 0, spec.winograd)
+    return abi::CreateLibraryCall(
+               fbb, spec.call, operands, bias, mul, add, strides, dilations,
+               low, high, window, spec.groups, spec.include_pad, spec.scale,
+               post_ops, 0, spec.winograd, spec.combine, spec.largest)
         .Union();
   }
 
