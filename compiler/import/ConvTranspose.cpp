@@ -208,8 +208,10 @@ Value convolvePhases(NodeImport &n, const Transposed &t) {
   if (!y)
     return {};
   if (t.bias) {
-    Value repeated = n.reshape(n.broadcastDims(t.bias, {1}, {phases, outputs}),
-                               {phases * outputs});
+    Shape channels;
+    for (int64_t i = 0; i < phases * outputs; ++i)
+      channels.push_back(i % outputs);
+    Value repeated = n.gather(t.bias, n.indices(channels), 0);
     y = n.binary<nn::AddOp>(y, n.broadcastDims(repeated, {1}, blocks));
   }
   // [N, s, s, .., O, q, q, ..] -> [N, O, q, s, q, s, ..]
