@@ -308,13 +308,15 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
   }
 }
 
+/// A pipeline whose first unit begins with a call.
+PlanSpec plan(const InstructionSpec &call) {
+  PlanSpec plan = doublingPipeline(1, 1, 64);
+  plan.devices[0].units[0].instructions.insert(
+      plan.devices[0].units[0].instructions.begin(), call);
+  return plan;
+}
+
 TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
-  auto plan = [](const InstructionSpec &spec) {
-    PlanSpec plan = doublingPipeline(1, 1, 64);
-    plan.devices[0].units[0].instructions.insert(
-        plan.devices[0].units[0].instructions.begin(), spec);
-    return plan;
-  };
   InstructionSpec dot;
   dot.views = {{0, {4, 8}, {8, 1}}, {0, {8, 2}, {2, 1}}, {2, {4, 2}, {2, 1}}};
   EXPECT_EQ(open(plan(dot)), "");
@@ -371,12 +373,6 @@ TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
 }
 
 TEST_F(ArtifactTest, RefusesWrongCallsOfTheRuntimesOwn) {
-  auto plan = [](const InstructionSpec &spec) {
-    PlanSpec plan = doublingPipeline(1, 1, 64);
-    plan.devices[0].units[0].instructions.insert(
-        plan.devices[0].units[0].instructions.begin(), spec);
-    return plan;
-  };
   InstructionSpec scan;
   scan.call = abi::CallKind::scan;
   scan.combine = abi::Combine::sum;
