@@ -11,6 +11,8 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <limits>
+#include <ostream>
+#include <string>
 #include <vector>
 
 namespace partita::runtime {
@@ -22,6 +24,8 @@ struct Case {
   GateRows rows;
   double (*expected)(double);
 };
+
+void PrintTo(const Case &each, std::ostream *os) { *os << each.name; }
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double tangent(double x) { return std::tanh(x); }
