@@ -130,12 +130,16 @@ private:
   /// Whether the elements of a value are made integers: sums of integers are
   /// exact, but not by Winograd's method.
   static bool becomesInteger(Value value) {
-    return llvm::any_of(value.getUsers(), [](Operation *user) {
-      if (isa<nn::TransposeOp, nn::ReshapeOp>(user))
-        return becomesInteger(user->getResult(0));
-      return isa<nn::CastOp>(user) && isa<IntegerType>(getElementTypeOrSelf(
-                                          user->getResult(0).getType()));
-    });
+    SmallVector<Value> same = {value}; // but for their order
+    for (size_t i = 0; i < same.size(); ++i)
+      for (Operation *user : same[i].getUsers()) {
+        if (isa<nn::TransposeOp, nn::ReshapeOp>(user))
+          same.push_back(user->getResult(0));
+        else if (isa<nn::CastOp>(user) && isa<IntegerType>(getElementTypeOrSelf(
+                                              user->getResult(0).getType())))
+          return true;
+      }
+    return false;
   }
 
   static bool isForWinograd(ClusterGraph &graph, nn::ConvOp conv) {

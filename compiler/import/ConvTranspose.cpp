@@ -227,14 +227,27 @@ Value convolvePhases(NodeImport &n, const Transposed &t) {
                    cropLow, cropHigh);
 }
 
+/// Channels of their own have nothing to win, since oneDNN wants one output of
+/// each; nor have strides far larger than the kernel, whose phases have no
+/// weights.
+bool suitsPhases(NodeImport &n, const Transposed &t) {
+  constexpr double kMostFilled = 4;
+  double weights = 1, filled = 1;
+  for (auto [size, stride] :
+       zip_equal(n.shapeOf(t.weights).drop_front(2), t.strides)) {
+    weights *= static_cast<double>(size);
+    filled *= static_cast<double>(divideCeilSigned(size, stride) * stride);
+  }
+  auto isOne = [](int64_t value) { return value == 1; };
+  return t.groups == 1 && all_of(t.dilations, isOne) &&
+         !all_of(t.strides, isOne) && filled <= kMostFilled * weights;
+}
+
 LogicalResult importConvTranspose(NodeImport &n) {
   FailureOr<Transposed> t = readNode(n);
   if (failed(t))
     return failure();
-  // Channels of their own have nothing to win: oneDNN wants one output of each.
-  bool hasPhases = product(t->strides) > 1 && t->groups == 1 &&
-                   all_of(t->dilations, [](int64_t d) { return d == 1; });
-  Value y = hasPhases ? convolvePhases(n, *t) : convolveSpread(n, *t);
+  Value y = suitsPhases(n, *t) ? convolvePhases(n, *t) : convolveSpread(n, *t);
   return y ? n.result(0, y) : failure();
 }
 

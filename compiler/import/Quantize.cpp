@@ -151,8 +151,12 @@ int64_t rowDim(NodeImport &n, Value x) {
 }
 int64_t columnDim(NodeImport &n, Value x) { return n.typeOf(x).getRank() - 1; }
 
-/// The largest magnitude of x - zero point, of 8 bits each.
+/// The largest magnitude of x - zero point, integers of 8 bits each; 0 if they
+/// are something else.
 int64_t boundOf(NodeImport &n, Value x, Value zero) {
+  for (Value value : {x, zero})
+    if (value && !n.elementOf(value).isInteger(8))
+      return 0;
   DenseElementsAttr known = zero ? n.getConstant(zero) : DenseElementsAttr();
   bool isNone = !zero || (known && known.isSplat() &&
                           known.getSplatValue<APInt>().isZero());
@@ -175,6 +179,8 @@ Value multiplyExactly(NodeImport &n, const Factor &x, const Factor &y,
   constexpr int64_t kExact = int64_t(1) << 24, kMostParts = 64;
   if (!x.value || !y.value)
     return {};
+  if (x.bound * y.bound == 0)
+    return multiply(x.value, y.value);
   ArrayRef<int64_t> xShape = n.shapeOf(x.value), yShape = n.shapeOf(y.value);
   int64_t places = kExact / (x.bound * y.bound) / std::max<int64_t>(terms, 1);
   int64_t depth =
@@ -228,7 +234,8 @@ Value convIntegers(NodeImport &n, int x, int xZero, int weights,
   // Groups are summed apart: all terms of one must be few enough.
   if (n.intAttr("group", 1) == 1)
     return multiplyExactly(n, left, right, window, multiply);
-  bool fits = shape[1] * window * left.bound * right.bound <= 1 << 24;
+  int64_t bound = left.bound * right.bound;
+  bool fits = bound > 0 && shape[1] * window <= (1 << 24) / bound;
   if (!fits || !left.value || !right.value)
     return multiply(left.value, right.value);
   Type single = n.b.getF32Type();

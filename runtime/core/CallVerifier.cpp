@@ -96,6 +96,8 @@ private:
       return "has more than 12 dimensions";
     int64_t stride = 1;
     for (int64_t i = rank(view) - 1; i >= 0; --i) {
+      if (extent(view, i) <= 0)
+        return "has the extent " + std::to_string(extent(view, i));
       if (view->strides()->Get(i) != stride && extent(view, i) != 1)
         return "is not dense";
       if (!checkedMul(stride, extent(view, i), stride))

@@ -8,7 +8,6 @@
 #include "runtime/device/cpu/LibraryCalls.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <type_traits>
 
@@ -186,8 +185,7 @@ private:
   void runPart(int64_t begin, int64_t end) override {
     const int64_t width = dim(0, 1), count = dim(1, 0);
     T *rows = data<T>(3) + begin * width;
-    std::memcpy(rows, data<T>(0) + begin * width,
-                static_cast<size_t>((end - begin) * width) * sizeof(T));
+    std::copy_n(data<T>(0) + begin * width, (end - begin) * width, rows);
     const int64_t *places = data<int64_t>(1);
     const T *updates = data<T>(2);
     for (int64_t i = 0; i < count; ++i) {

@@ -401,6 +401,8 @@ TEST_F(ArtifactTest, RefusesWrongCallsOfTheRuntimesOwn) {
   choice.call = abi::CallKind::top_k;
   choice.views = {{0, {8, 8}, {8, 1}}, {2, {8, 3}, {3, 1}}};
   expectError(plan(choice), "a result of another type");
+  choice.views[1] = {2, {1, 0}, {0, 1}};
+  expectError(plan(choice), "operand 1 has the extent 0");
 
   InstructionSpec scatter;
   scatter.call = abi::CallKind::scatter;
