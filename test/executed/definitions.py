@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ops whose imports are more than a line against their definitions, written out: TopK, CumSum and the scatters for all widths and signs of their
 elements, with ties, negative indices and several updates of one place; ConvTranspose with strides, pads, output_padding and groups that do not divide; products of integers with the largest magnitudes there are, which must be
-exact.
+exact; products of few terms whose result is much larger than what it is computed from.
 Each on one device with one and with several threads, and cut into two stages, which must all give the same bytes.
 """
 
@@ -26,18 +26,22 @@ def write(path, kind, shape, values):
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + array.array(letter, values).tobytes())
 
 
-def check_model(work, inputs, outputs, body, expected, tolerance=0.0):
-    """`inputs`: {name: (type, shape, values)}; `outputs`: {name: (type, shape)}; `expected`: their elements, in the same order."""
+def check_model(work, inputs, outputs, body, expected, tolerance=0.0, constants=()):
+    """`inputs`: {name: (type, shape, values)}; `outputs`: {name: (type, shape)}; `expected`: their elements, in the same order; `constants`: names of
+    inputs that the compiler is given."""
     declare = lambda ports: ", ".join(f"{kind}[{','.join(map(str, shape))}] {name}" for name, (kind, shape, *_) in ports.items())
     model, artifact, out = work / "op.onnxtxt", work / "op.partita", work / "out.npz"
     model.write_text(f'<ir_version: 10, opset_import: ["" : 21]>\ng ({declare(inputs)}) => ({declare(outputs)}) {{\n  {body}\n}}\n')
-    feeds = []
+    feeds, given = [], []
     for name, (kind, shape, values) in inputs.items():
         write(work / f"{name}.npy", kind, shape, values)
-        feeds += ["--input", f"{name}={work / name}.npy"]
+        if name in constants:
+            given += ["--constant", f"{name}={work / name}.npy"]
+        else:
+            feeds += ["--input", f"{name}={work / name}.npy"]
     found = []
     for devices, threads in ((1, 1), (1, 3), (2, 1)):
-        compile_model(model, artifact, "--devices", devices)
+        compile_model(model, artifact, "--devices", devices, *given)
         run_artifact(artifact, "--threads", threads, *feeds, "--output", out)
         with zipfile.ZipFile(out) as archive:
             found.append([archive.read(f"{name}.npy") for name in outputs])
@@ -182,12 +186,23 @@ def check_integer_products(work):
                     {"y": ("int32", (1, outputs, result, result))}, f"y = ConvInteger<group = {groups}>(x, w, a)", [y])
 
 
+def check_shallow_products(work):
+    for rows, terms, columns, constants in [(31, 3, 1030, ("w", "b")), (33, 16, 1030, ()), (70, 8, 2100, ("w", "b")), (97, 5, 1024, ("w",)),
+                                            (64, 2, 1025, ("w", "b"))]:
+        x, w, b, z = (random_values("float", count) for count in (rows * terms, terms * columns, columns, rows * columns))
+        y = [max(sum(x[i * terms + k] * w[k * columns + j] for k in range(terms)) + b[j], 0) + z[i * columns + j]
+             for i in range(rows) for j in range(columns)]
+        check_model(work, {"x": ("float", (rows, terms), x), "w": ("float", (terms, columns), w), "b": ("float", (columns,), b),
+                           "z": ("float", (rows, columns), z)}, {"y": ("float", (rows, columns))},
+                    "p = MatMul(x, w)\n  q = Add(p, b)\n  r = Relu(q)\n  y = Add(r, z)", [y], constants=constants)
+
+
 def check():
     random.seed(0)
     with tempfile.TemporaryDirectory() as folder:
-        for op in (check_top_k, check_cumsum, check_scatters, check_conv_transpose, check_integer_products):
+        for op in (check_top_k, check_cumsum, check_scatters, check_conv_transpose, check_integer_products, check_shallow_products):
             op(pathlib.Path(folder))
-    print("TopK, CumSum, ScatterElements, ScatterND, ConvTranspose, MatMulInteger and ConvInteger agree with their definitions")
+    print("TopK, CumSum, ScatterElements, ScatterND, ConvTranspose, MatMul, MatMulInteger and ConvInteger agree with their definitions")
 
 
 if __name__ == "__main__":

@@ -181,11 +181,59 @@ private:
         });
   }
 
+  /// How many rows the library computes at once. It brings many rows of a few
+  /// columns each to memory together; where there is little to compute for
+  /// them, that takes several times as long as row after row. Shape alone
+  /// decides, for the same bits with any number of threads.
+  int64_t rowsAtOnce() {
+    constexpr int64_t kShallow = 64, kWide = 1024, kRows = 32;
+    const int64_t all = result().dims[result().rank() - 2];
+    const bool shallow = lhs().dims.back() <= kShallow;
+    const bool wide = result().dims.back() >= kWide;
+    return result().rank() == 2 && shallow && wide ? std::min(all, kRows) : all;
+  }
+
   Expected<std::unique_ptr<Task>> make(bool packed, bool bias,
                                        const std::vector<PostOperation> &post,
                                        bool &slow) {
-    dnnl_memory_desc_t src = matrixDesc(lhs()), plain = matrixDesc(rhs()),
-                       dst = matrixDesc(result()), bias_desc = {};
+    const int64_t all = result().dims[result().rank() - 2];
+    const int64_t rows = std::max<int64_t>(rowsAtOnce(), 1);
+    if (all <= rows)
+      return makeRows(packed, bias, post, slow, {0, all, 1});
+    // What is left goes with the last block: of about as many rows, it wants
+    // the weights in the same order.
+    const int64_t whole = all % rows ? all / rows - 1 : all / rows;
+    auto sequence = std::make_unique<TaskSequence>();
+    for (const Rows &each :
+         {Rows{0, rows, whole}, Rows{whole * rows, all - whole * rows, 1}}) {
+      if (each.count == 0 || each.times == 0)
+        continue;
+      auto task = makeRows(packed, bias, post, slow, each);
+      if (!task)
+        return task.status();
+      sequence->tasks.push_back(std::move(*task));
+    }
+    return std::unique_ptr<Task>(std::move(sequence));
+  }
+
+  /// `times` blocks of `count` rows each.
+  struct Rows {
+    int64_t begin, count, times;
+  };
+  static Operand block(Operand operand, int64_t begin, int64_t count) {
+    const int axis = operand.rank() - 2;
+    operand.data += begin * operand.strides[axis];
+    operand.dims[axis] = count;
+    return operand;
+  }
+
+  Expected<std::unique_ptr<Task>>
+  makeRows(bool packed, bool bias, const std::vector<PostOperation> &post,
+           bool &slow, const Rows &rows) {
+    dnnl_memory_desc_t src = matrixDesc(block(lhs(), 0, rows.count)),
+                       plain = matrixDesc(rhs()),
+                       dst = matrixDesc(block(result(), 0, rows.count)),
+                       bias_desc = {};
     std::vector<int64_t> rhs_dims(plain.dims, plain.dims + plain.ndims);
     dnnl_memory_desc_t weights = packed ? anyDesc(rhs_dims) : plain;
     if (bias) {
@@ -194,8 +242,16 @@ private:
         row.strides[axis] = 0;
       bias_desc = broadcastDesc(row);
     }
+    auto postAt = [&](int64_t begin) {
+      std::vector<PostOperation> part = post;
+      for (PostOperation &each : part)
+        if (each.operand.rank())
+          each.operand = block(each.operand, begin, rows.count);
+      return part;
+    };
     OwnedAttr attr;
-    if (Status status = makeAttributes(post, broadcastDesc, attr); !status.ok())
+    if (Status status = makeAttributes(postAt(0), broadcastDesc, attr);
+        !status.ok())
       return status;
     dnnl_matmul_desc_t op;
     OwnedPrimitiveDesc desc;
@@ -222,16 +278,19 @@ private:
     } else if (rhs().constant) {
       context.readInPlace(rhs());
     }
-    std::vector<PrimitiveTask::Argument> arguments = {
-        {DNNL_ARG_SRC, src, lhs().data},
-        {DNNL_ARG_WEIGHTS, weights, rhs_data},
-        {DNNL_ARG_DST, dst, result().data}};
-    if (bias)
-      arguments.push_back(
-          {DNNL_ARG_BIAS, bias_desc, call.post_ops[0].operand.data});
-    addPostOpArguments(post, broadcastDesc, arguments);
-    if (Status added = (*task)->add(context, arguments); !added.ok())
-      return added;
+    for (int64_t i = 0; i < rows.times; ++i) {
+      const int64_t begin = rows.begin + i * rows.count;
+      std::vector<PrimitiveTask::Argument> arguments = {
+          {DNNL_ARG_SRC, src, block(lhs(), begin, rows.count).data},
+          {DNNL_ARG_WEIGHTS, weights, rhs_data},
+          {DNNL_ARG_DST, dst, block(result(), begin, rows.count).data}};
+      if (bias)
+        arguments.push_back(
+            {DNNL_ARG_BIAS, bias_desc, call.post_ops[0].operand.data});
+      addPostOpArguments(postAt(begin), broadcastDesc, arguments);
+      if (Status added = (*task)->add(context, arguments); !added.ok())
+        return added;
+    }
     return std::unique_ptr<Task>(std::move(*task));
   }
 
