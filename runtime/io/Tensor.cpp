@@ -7,10 +7,19 @@
 
 #include "runtime/io/Tensor.h"
 
+#include "runtime/device/cpu/Arena.h"
+
 #include <limits>
 #include <new>
 
 namespace partita::runtime {
+namespace {
+
+/// Bytes from which on a tensor has pages of its own, large ones where the
+/// system has them.
+constexpr int64_t kLarge = 2 << 20;
+
+} // namespace
 
 std::optional<int64_t> elementCount(const std::vector<int64_t> &shape) {
   // Room for eight bytes an element, so that sizes in bytes fit too.
@@ -45,6 +54,17 @@ Expected<Tensor> Tensor::allocate(abi::DType dtype,
     return Status::error("a tensor of shape " + shapeText(shape) +
                          " is too large");
   int64_t bytes = *count * elementBytes(dtype);
+  if (bytes >= kLarge) {
+    const std::string what = "a tensor of shape " + shapeText(shape);
+    Expected<Arena> mapped = Arena::map(size_t(bytes), what.c_str());
+    if (!mapped)
+      return mapped.status();
+    auto owner = std::make_shared<Arena>(std::move(*mapped));
+    uint8_t *data = owner->data();
+    Tensor tensor = refer(dtype, std::move(shape), data, std::move(owner));
+    tensor.writable = data;
+    return tensor;
+  }
   uint8_t *data = new (std::nothrow) uint8_t[bytes ? bytes : 1];
   if (!data)
     return Status::error("not enough memory for a tensor of shape " +

@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
 """Partita beside ONNX Runtime and OpenVINO: the same model, f32, batch 1, the same number of threads, in turns, in one run.
 
-    bench.py MODELS [--threads 2] [--rounds 5] [--machine FILE] [--plot FILE.svg] [--json FILE] [NAME ...]
+    bench.py MODELS [--threads 2] [--rounds 9] [--pairs 3] [--machine FILE] [--plot FILE.svg] [--json FILE] [NAME ...]
 
-MODELS is a folder of NAME/model.onnx (export_models.py writes some, run.sh brings them all). Outputs are compared before anything is timed. Times
-are medians over rounds of each runtime's own median. Each runtime has a process of its own; memory is what that process took at its peak, libraries
-included; what Python, numpy and the inputs held before is not counted for the peers. Two devices of one core, pipelined, stand beside one device of
-one core and beside two ONNX Runtime sessions of one thread each, as samples a second. Needs onnxruntime, openvino and numpy, for --plot matplotlib.
+MODELS is a folder of NAME/model.onnx (export_models.py writes some, run.sh brings them all). Outputs are compared before anything is timed. Each
+runtime has a process of its own and measures for about a second before it is another's turn, again and again: what else a machine does then
+happens to all of them. Times are medians over the rounds of each runtime's own median. "x better peer" compares the two of each round, and gives the
+median of that and, in brackets, its quartiles: where they are on both sides of 1, the run does not tell which one is faster.
+
+Memory is what a process took at its peak, libraries included; what Python, numpy and the inputs held before is not counted for the peers.
+
+Two devices of one core, pipelined, stand beside one device of one core; beside two processes of such a device at the same time ("of two copies": what
+the machine could give, with all weights twice); and beside two ONNX Runtime sessions of one thread each, as samples a second. Needs onnxruntime,
+openvino and numpy, for --plot matplotlib.
 """
 
 import argparse
+import copy
 import json
 import os
 import pathlib
@@ -25,6 +32,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("PARTITA_BIN", REPOSITORY / "build" / "bin"))
 DIMS = {"batch": 1, "tokens": 128, "batch_size": 1, "seq_len": 128}
 PIPELINE = 64  # micro-batches a step of the two devices
+TURN = 1.0  # seconds
 
 
 def describe(model):
@@ -52,7 +60,7 @@ class Peer:
         self.memory = memory["peak"] - memory["before"]
 
     def start(self):
-        self.process.stdin.write("\n")
+        self.process.stdin.write(f"{TURN}\n")
         self.process.stdin.flush()
 
     def finish(self):
@@ -71,26 +79,55 @@ class Partita:
     def __init__(self, model, description, work, threads, machine, devices=1):
         self.artifact, self.threads, self.work = work / f"{devices}.partita", threads, work
         flags = [f for name in description["dims"] for f in ("--dim", f"{name}={DIMS[name]}")]
-        flags += ["--machine", machine] if machine else []
+        flags += ["--machine", machine, "--threads", str(threads)] if machine else []
         flags += ["--devices", str(devices), "--micro-batches", str(PIPELINE)] if devices > 1 else []
         start = time.perf_counter()
         subprocess.run([BIN / "partita-compile", model, "--quiet", "-o", self.artifact, *flags], check=True)
         self.compile_seconds = time.perf_counter() - start
 
-    def run(self, *flags):
+    def start(self, *flags):
         command = [BIN / "partita-run", self.artifact, "--threads", str(self.threads), *flags]
-        return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
+
+    def finish(self):
+        """What a benchmark says, in samples a second."""
+        self.last = json.loads(self.output())
+        return self.last["samples_per_s"]
+
+    def output(self):
+        text = self.process.communicate()[0]
+        if self.process.returncode:
+            sys.exit(f"bench.py: {self.artifact} does not run")
+        return text
 
     def outputs(self):
-        self.run("--input", self.work / "in.npz", "--output", self.work / "out.npz")
+        self.start("--input", self.work / "in.npz", "--output", self.work / "out.npz")
+        self.output()
         return dict(np.load(self.work / "out.npz"))
 
-    def benchmark(self, *flags):
-        return json.loads(self.run("--benchmark", "--json", *flags))
+    def start_measuring(self, *flags):
+        self.start("--benchmark", "--json", "--warmup", "3", "--runs", "5", "--seconds", str(TURN), "--input", self.work / "in.npz", *flags)
 
     def measure(self):
-        self.last = self.benchmark("--input", self.work / "in.npz")
+        self.start_measuring()
+        self.finish()
         return self.last["median_ms"]
+
+    def measure_pipeline(self):
+        self.start("--benchmark", "--json", "--warmup", "1", "--runs", "1", "--seconds", str(TURN))
+        return self.finish()
+
+
+class Copies:
+    """Processes of one device each, at the same time."""
+
+    def __init__(self, first, count):
+        self.all = [first] + [copy.copy(first) for _ in range(count - 1)]
+
+    def measure(self):
+        for each in self.all:
+            each.start_measuring("--no-pin")  # or all would be on the first core
+        return sum(each.finish() for each in self.all)
 
 
 def measure_together(sessions):
@@ -98,6 +135,11 @@ def measure_together(sessions):
     for session in sessions:
         session.start()
     return sum(1e3 / session.finish() for session in sessions)
+
+
+def spread(values):
+    """Median and quartiles."""
+    return [float(np.percentile(values, part)) for part in (50, 25, 75)]
 
 
 def bench(folder, name, options):
@@ -115,36 +157,48 @@ def bench(folder, name, options):
         for peer in peers:
             peer.close()
         one = Partita(model, description, work, 1, options.machine)
+        copies = Copies(one, 2)
         two = Partita(model, description, work, 1, options.machine, devices=2)
         sessions = [Peer("onnxruntime", model, work, 1) for _ in range(2)]
-        pairs = [
-            (one.benchmark(), two.benchmark("--runs", "2", "--warmup", "1"), measure_together(sessions)) for _ in range(options.rounds)
-        ]
+        pairs = []
+        for _ in range(options.pairs):
+            before = one.measure()
+            pairs.append((two.measure_pipeline(), copies.measure(), measure_together(sessions), (before + one.measure()) / 2))
         for session in sessions:
             session.close()
         ort, openvino, partita = (statistics.median(column) for column in zip(*rounds))
+        better = 0 if ort < openvino else 1
         memory = ours.last["memory"][0]
         return {
             "model": name,
             "onnxruntime_ms": ort,
             "openvino_ms": openvino,
             "partita_ms": partita,
-            "times_better_peer": min(ort, openvino) / partita,
-            "times_onnxruntime": ort / partita,
+            "times_better_peer": spread([r[better] / r[2] for r in rounds]),
+            "times_onnxruntime": spread([r[0] / r[2] for r in rounds]),
             "predicted_ms": ours.last["predicted_ms"],
-            "two_devices": statistics.median(b["samples_per_s"] / a["samples_per_s"] for a, b, _ in pairs),
-            "two_devices_samples_per_s": statistics.median(b["samples_per_s"] for _, b, _ in pairs),
-            "two_sessions_samples_per_s": statistics.median(c for _, _, c in pairs),
-            "two_devices_ms": statistics.median(b["median_ms"] for _, b, _ in pairs),
-            "two_devices_predicted_ms": pairs[0][1]["predicted_ms"],
+            "one_core_ms": statistics.median(ms for *_, ms in pairs),
+            "one_core_predicted_ms": one.last["predicted_ms"],
+            "two_devices": spread([pipeline * ms / 1e3 for pipeline, _, _, ms in pairs]),
+            "two_devices_of_copies": spread([pipeline / both for pipeline, both, _, _ in pairs]),
+            "two_devices_of_sessions": spread([pipeline / both for pipeline, _, both, _ in pairs]),
+            "two_devices_samples_per_s": statistics.median(p[0] for p in pairs),
+            "two_copies_samples_per_s": statistics.median(p[1] for p in pairs),
+            "two_sessions_samples_per_s": statistics.median(p[2] for p in pairs),
+            "two_devices_ms": PIPELINE * 1e3 / statistics.median(p[0] for p in pairs),
+            "two_devices_predicted_ms": two.last["predicted_ms"],
             "onnxruntime_bytes": peers[0].memory,
             "openvino_bytes": peers[1].memory,
             "partita_bytes": ours.last["peak_resident_bytes"],
             "planned_bytes": memory["planned_bytes"] + ours.last["io_bytes"],
-            "two_devices_bytes": pairs[0][1]["peak_resident_bytes"],
+            "two_devices_bytes": two.last["peak_resident_bytes"],
             "two_sessions_bytes": sum(session.memory for session in sessions),
             "compile_s": ours.compile_seconds,
         }
+
+
+def show_spread(values):
+    return "{:.2f} ({:.2f} to {:.2f})".format(*values)
 
 
 COLUMNS = [  # heading, how a row shows it
@@ -153,13 +207,16 @@ COLUMNS = [  # heading, how a row shows it
     ("OpenVINO ms", lambda r: f"{r['openvino_ms']:.2f}"),
     ("Partita ms", lambda r: f"{r['partita_ms']:.2f}"),
     ("predicted", lambda r: f"{r['predicted_ms']:.2f}"),
-    ("x better peer", lambda r: f"{r['times_better_peer']:.2f}"),
-    ("x ONNX Runtime", lambda r: f"{r['times_onnxruntime']:.2f}"),
-    ("2 devices x 1", lambda r: f"{r['two_devices']:.2f}"),
+    ("x better peer", lambda r: show_spread(r["times_better_peer"])),
+    ("x ONNX Runtime", lambda r: f"{r['times_onnxruntime'][0]:.2f}"),
+    ("1 core ms", lambda r: f"{r['one_core_ms']:.2f}"),
+    ("predicted ", lambda r: f"{r['one_core_predicted_ms']:.2f}"),
+    ("2 devices x 1", lambda r: show_spread(r["two_devices"])),
+    ("of two copies", lambda r: f"{r['two_devices_of_copies'][0]:.2f}"),
     ("samples/s", lambda r: f"{r['two_devices_samples_per_s']:.1f}"),
     ("2 sessions", lambda r: f"{r['two_sessions_samples_per_s']:.1f}"),
     ("step ms", lambda r: f"{r['two_devices_ms']:.2f}"),
-    ("predicted ", lambda r: f"{r['two_devices_predicted_ms']:.2f}"),
+    ("predicted  ", lambda r: f"{r['two_devices_predicted_ms']:.2f}"),
     ("ONNX Runtime MiB", lambda r: f"{r['onnxruntime_bytes'] / 2**20:.0f}"),
     ("OpenVINO MiB", lambda r: f"{r['openvino_bytes'] / 2**20:.0f}"),
     ("Partita MiB", lambda r: f"{r['partita_bytes'] / 2**20:.0f}"),
@@ -191,7 +248,8 @@ def main():
     parser.add_argument("models", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=9, help="turns of each runtime")
+    parser.add_argument("--pairs", type=int, default=3, help="turns of two devices and what stands beside them")
     parser.add_argument("--machine", help="what partita-run --calibrate wrote; the predicted times come from it")
     parser.add_argument("--plot", help="draw the speeds into this file")
     parser.add_argument("--json", help="write the rows into this file")
@@ -201,7 +259,7 @@ def main():
     for name in options.names or sorted(p.parent.name for p in options.models.glob("*/model.onnx")):
         rows.append(bench(options.models, name, options))
         print("| " + " | ".join(show(rows[-1]) for _, show in COLUMNS) + " |", flush=True)
-    mean = statistics.geometric_mean(r["times_onnxruntime"] for r in rows)
+    mean = statistics.geometric_mean(r["times_onnxruntime"][0] for r in rows)
     print(f"\ngeometric mean: {mean:.2f} times as fast as ONNX Runtime", flush=True)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))

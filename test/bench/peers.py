@@ -4,7 +4,7 @@
 
 Loads the model, runs it once, writes the outputs, and prints one JSON line: the process's resident memory before the library and the model are
 loaded (Python, numpy, inputs) and its peak, in bytes.
-Then every line that it reads makes it measure: it prints the median of two seconds of runs, in ms.
+Then every line that it reads makes it measure for so many seconds: it prints the median of the runs, in ms.
 """
 
 import json
@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 
-def median_ms(step, seconds=2.0):
+def median_ms(step, seconds):
     step()
     times, end = [], time.perf_counter() + seconds
     while len(times) < 5 or time.perf_counter() < end:
@@ -63,8 +63,8 @@ def main():
     if kind == "onnxruntime":
         np.savez(outputs, **result)
     print(json.dumps({"before": before, "peak": resident("VmHWM")}), flush=True)
-    for _ in sys.stdin:
-        print(median_ms(step), flush=True)
+    for line in sys.stdin:
+        print(median_ms(step, float(line)), flush=True)
 
 
 if __name__ == "__main__":

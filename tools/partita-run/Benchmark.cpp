@@ -12,6 +12,7 @@
 #include "ProfileTable.h"
 #include "Progress.h"
 
+#include "runtime/device/cpu/Arena.h"
 #include "runtime/heap/StepHeap.h"
 
 #include <algorithm>
@@ -84,23 +85,40 @@ std::vector<DeviceMemory> measureMemory(Context &context,
   return all;
 }
 
+constexpr int64_t kWhole = 1000; ///< of a progress bar
+
+/// How much of the measurement `steps` steps are, warm-up included, of which
+/// the measured ones took `ns` here; 1 or more when it is over. All processes
+/// get the same.
+double measuredPart(const Options &options, Team &team, int64_t steps,
+                    double ns) {
+  double part = double(steps) / (double(options.warmup) + options.runs);
+  if (options.seconds == 0)
+    return part;
+  team.max({&ns, 1});
+  return std::min(part, ns / 1e9 / options.seconds);
+}
+
 Measurement measure(Context &context, Feed &feed) {
   const Options &options = context.options;
-  std::vector<std::vector<uint8_t>> outputs;
+  std::vector<runtime::Arena> outputs;
   StepBinding binding;
   feed.fillWhole(binding);
   for (const Port &port : context.model.outputs) {
-    outputs.emplace_back(port.usedBy(context.team.device())
-                             ? size_t(port.bytes()) *
-                                   size_t(context.model.microBatches)
-                             : 0);
-    binding.outputs.push_back(outputs.back().empty() ? nullptr
-                                                     : outputs.back().data());
+    const bool used = port.usedBy(context.team.device());
+    Expected<runtime::Arena> bytes = runtime::Arena::map(
+        used ? size_t(port.bytes()) * size_t(context.model.microBatches) : 0,
+        "outputs");
+    if (!bytes)
+      context.team.fail(bytes.status());
+    binding.outputs.push_back(bytes->data());
+    outputs.push_back(std::move(*bytes));
   }
   Measurement result;
-  Progress progress("measuring", options.warmup + options.runs,
-                    context.team.root() && !options.json);
-  for (int i = 0; i < options.warmup + options.runs; ++i) {
+  Progress progress("measuring", kWhole, context.team.root() && !options.json);
+  double elapsed = 0; // ns of measured steps
+  bool last = false;
+  for (int i = 0; !last; ++i) {
     // Steps begin together, or a process would fill its pipeline while others
     // still drain theirs and the times would not be those of a step.
     context.team.barrier();
@@ -112,13 +130,16 @@ Measurement measure(Context &context, Feed &feed) {
         std::chrono::steady_clock::now() - begin;
     if (!status.ok())
       context.team.fail(status);
-    progress.update(i + 1);
+    if (i >= options.warmup)
+      elapsed += wall.count();
+    const double done = measuredPart(options, context.team, i + 1, elapsed);
+    progress.update(int64_t(done * kWhole));
     if (i < options.warmup)
       continue;
+    last = done >= 1;
     const std::vector<int64_t> &busy = context.session->busyNs();
     // A trace shows the last step, the table medians of all.
-    if (context.profile &&
-        (options.profileTable || i + 1 == options.warmup + options.runs))
+    if (context.profile && (options.profileTable || last))
       context.profile->add(context.session->profile(), i - options.warmup);
     result.wall.push_back(wall.count());
     result.busy.push_back(std::accumulate(busy.begin(), busy.end(), 0.0));

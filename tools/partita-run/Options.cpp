@@ -156,11 +156,17 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->capture_default_str()
       ->check(CLI::Range(0, 1000000))
       ->type_name("N");
-  app.add_option("--runs", options.runs, "Steps to measure")
+  app.add_option("--runs", options.runs,
+                 "Steps to measure; with --seconds: at least")
       ->group(looking)
       ->capture_default_str()
       ->check(CLI::Range(1, 10000000))
       ->type_name("N");
+  app.add_option("--seconds", options.seconds,
+                 "Measure until steps have taken so long together")
+      ->group(looking)
+      ->check(positive(/*orZero=*/false))
+      ->type_name("S");
   app.add_option(
          "--calibrate", options.calibrate,
          "Measure this machine, for about a minute, and write what it "

@@ -32,6 +32,7 @@ struct Options {
   bool benchmark = false;
   int warmup = 5;
   int runs = 20;
+  double seconds = 0;
   bool json = false;
   std::string profile;
   bool profileTable = false;

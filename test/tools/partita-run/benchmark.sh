@@ -23,6 +23,15 @@ if command -v python3 >/dev/null; then
   python3 -m json.tool "$OUT/stdout" >/dev/null || fail "not JSON"
 fi
 
+# As many steps as a time takes.
+run 0 "$RUN" "$ART/two.partita" --benchmark --json --runs 1 --seconds 0.3
+runs=$(sed 's/.*"runs":\([0-9]*\),.*/\1/' "$OUT/stdout")
+[ "$runs" -gt 3 ] || fail "$runs steps in 0.3 seconds"
+run 0 "$RUN" "$ART/two.partita" --benchmark --json --runs 7 --seconds 1e-9
+says stdout '"runs":7,'
+run 1 "$RUN" "$ART/two.partita" --benchmark --seconds 0
+says stderr "'0' is not a number above 0"
+
 # Samples that are given are used, however many they are.
 run 0 "$RUN" "$ART/two.partita" --benchmark --runs 3 -i "$ART/x.npy"
 run 0 "$RUN" "$ART/two.partita" --benchmark --runs 3 -i "$ART/more.npy"

@@ -26,6 +26,8 @@ for text in '"name":"F0 #2"' '"name":"F1 #2"' '"ph":"f"'; do
   grep -qF "$text" "$OUT/trace.json" || fail "the trace has no $text"
 done
 run 0 $MPI -n 2 "$RUN" "$ART/two.partita" --benchmark --json --runs 3
+# All processes measure as many steps.
+run 0 $MPI -n 2 "$RUN" "$ART/two.partita" --benchmark --json --seconds 0.2
 says stdout '"device":"cpu:1"'
 says stdout '"arena_bytes":6144,"arena_touched_bytes":6144'
 run 1 $MPI -n 2 "$RUN" "$ART/two.partita" --test-data "$ART/wrong"
