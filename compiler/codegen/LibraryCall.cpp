@@ -291,15 +291,29 @@ private:
     return true;
   }
 
+  /// Whether the library is as fast, or faster, where the planes of the image
+  /// lie one after another: a few of them, and a result whose channels are one
+  /// vector, which it can write with the channels innermost.
+  static bool readsPlanes(nn::ConvOp conv) {
+    constexpr int64_t kMostPlanes = 3, kVector = 16;
+    RankedTensorType weights = getType(conv.getWeights());
+    return conv.getLayout() == nn::ImageLayout::channels_last &&
+           conv.getGroups() == 1 && weights.getRank() == 4 &&
+           weights.getDimSize(0) == kVector &&
+           weights.getDimSize(1) <= kMostPlanes;
+  }
+
   bool matchConv(nn::ConvOp conv) {
     kind = plan::CallKind::conv;
     int64_t rank = conv.getType().getRank();
     std::optional<StridedView> x = operand(conv.getX()),
                                weights = operand(conv.getWeights());
-    if (!x || !weights || rank > 5 || !isDense(*x) || !isDense(output))
+    if (!x || !weights || rank > 5 || !isDense(output))
       return false;
     SmallVector<int64_t> order = getChannelsFirst(
         rank, conv.getLayout() == nn::ImageLayout::channels_last);
+    if (!isDense(*x) && !(readsPlanes(conv) && isDense(x->permute(order))))
+      return false;
     permuteOutput(order);
     operands = {x->permute(order), *weights};
     llvm::append_range(strides, conv.getStrides());

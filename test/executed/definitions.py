@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ops whose imports are more than a line against their definitions, written out: TopK, CumSum and the scatters for all widths and signs of their
 elements, with ties, negative indices and several updates of one place; ConvTranspose with strides, pads, output_padding and groups that do not divide; products of integers with the largest magnitudes there are, which must be
-exact; products of few terms whose result is much larger than what it is computed from.
+exact; products of few terms whose result is much larger than what it is computed from; convolutions of few planes.
 Each on one device with one and with several threads, and cut into two stages, which must all give the same bytes.
 """
 
@@ -26,9 +26,9 @@ def write(path, kind, shape, values):
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + array.array(letter, values).tobytes())
 
 
-def check_model(work, inputs, outputs, body, expected, tolerance=0.0, constants=()):
+def check_model(work, inputs, outputs, body, expected, tolerance=0.0, constants=(), levels=("ALL",)):
     """`inputs`: {name: (type, shape, values)}; `outputs`: {name: (type, shape)}; `expected`: their elements, in the same order; `constants`: names of
-    inputs that the compiler is given."""
+    inputs that the compiler is given; `levels`: what of the processor oneDNN may use."""
     declare = lambda ports: ", ".join(f"{kind}[{','.join(map(str, shape))}] {name}" for name, (kind, shape, *_) in ports.items())
     model, artifact, out = work / "op.onnxtxt", work / "op.partita", work / "out.npz"
     model.write_text(f'<ir_version: 10, opset_import: ["" : 21]>\ng ({declare(inputs)}) => ({declare(outputs)}) {{\n  {body}\n}}\n')
@@ -40,9 +40,9 @@ def check_model(work, inputs, outputs, body, expected, tolerance=0.0, constants=
         else:
             feeds += ["--input", f"{name}={work / name}.npy"]
     found = []
-    for devices, threads in ((1, 1), (1, 3), (2, 1)):
+    for level, (devices, threads) in itertools.product(levels, ((1, 1), (1, 3), (2, 1))):
         compile_model(model, artifact, "--devices", devices, *given)
-        run_artifact(artifact, "--threads", threads, *feeds, "--output", out)
+        run_artifact(artifact, "--threads", threads, *feeds, "--output", out, env={"ONEDNN_MAX_CPU_ISA": level})
         with zipfile.ZipFile(out) as archive:
             found.append([archive.read(f"{name}.npy") for name in outputs])
         out.unlink()
@@ -197,12 +197,35 @@ def check_shallow_products(work):
                     "p = MatMul(x, w)\n  q = Add(p, b)\n  r = Relu(q)\n  y = Add(r, z)", [y], constants=constants)
 
 
+def check_planes(work):
+    # images, planes, height, width; kernel, strides, pads at the begin and the end. The last one is more than fits a band of rows.
+    for images, planes, height, width, kernel, strides, low, high in [(2, 3, 9, 8, (3, 3), (2, 2), (1, 1), (0, 1)), (1, 2, 7, 7, (1, 2), (1, 3), (0, 0), (0, 0)),
+                                                                      (3, 3, 5, 6, (5, 3), (1, 1), (4, 1), (4, 1)), (2, 3, 120, 300, (2, 2), (3, 4), (1, 0), (2, 3))]:
+        sizes, pads = (height, width), [*low, *high]
+        rows, columns = ((sizes[d] + low[d] + high[d] - kernel[d]) // strides[d] + 1 for d in (0, 1))
+        count = images * 16 * rows * columns
+        x, w, b, z = (random_values("float", n) for n in (images * planes * height * width, 16 * planes * kernel[0] * kernel[1], 16, count))
+        y = []
+        for n, o, i, j in itertools.product(range(images), range(16), range(rows), range(columns)):
+            total = b[o]
+            for c, k, l in itertools.product(range(planes), range(kernel[0]), range(kernel[1])):
+                r, s = i * strides[0] + k - low[0], j * strides[1] + l - low[1]
+                if 0 <= r < height and 0 <= s < width:
+                    total += x[((n * planes + c) * height + r) * width + s] * w[((o * planes + c) * kernel[0] + k) * kernel[1] + l]
+            y.append(max(total, 0) + z[len(y)])
+        shape = (images, 16, rows, columns)
+        check_model(work, {"x": ("float", (images, planes, height, width), x), "w": ("float", (16, planes, *kernel), w), "b": ("float", (16,), b),
+                           "z": ("float", shape, z)}, {"y": ("float", shape)},
+                    f"p = Conv<strides = {list(strides)}, pads = {pads}>(x, w, b)\n  q = Relu(p)\n  y = Add(q, z)", [y], constants=("w", "b"), levels=("ALL", "AVX2"))
+
+
 def check():
     random.seed(0)
     with tempfile.TemporaryDirectory() as folder:
-        for op in (check_top_k, check_cumsum, check_scatters, check_conv_transpose, check_integer_products, check_shallow_products):
+        for op in (check_top_k, check_cumsum, check_scatters, check_conv_transpose, check_integer_products, check_shallow_products,
+                   check_planes):
             op(pathlib.Path(folder))
-    print("TopK, CumSum, ScatterElements, ScatterND, ConvTranspose, MatMul, MatMulInteger and ConvInteger agree with their definitions")
+    print("TopK, CumSum, ScatterElements, ScatterND, Conv, ConvTranspose, MatMul, MatMulInteger and ConvInteger agree with their definitions")
 
 
 if __name__ == "__main__":

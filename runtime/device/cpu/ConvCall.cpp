@@ -10,37 +10,39 @@
 #include "runtime/device/cpu/PrimitiveTask.h"
 #include "runtime/device/cpu/WinogradConv.h"
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
 namespace partita::runtime {
 namespace {
 
-/// Bytes of packed weights in the scratch.
+/// Bytes of packed weights, or of an image, in the scratch.
 size_t packedBytes(const dnnl_memory_desc_t &desc) {
   constexpr size_t step = abi::kScratchAlignment;
   return (dnnl_memory_desc_get_size(&desc) + step - 1) / step * step;
 }
 
-/// A convolution whose weights come in another order than the library's fast
-/// code wants: they are brought into that order before it, in each run.
-class RepackedConv final : public Task {
+/// A convolution one of whose operands comes in another order than the
+/// library's fast code wants: it is brought into that order, in the scratch,
+/// before each run.
+class ReorderedConv final : public Task {
 public:
-  static constexpr int kWeights = 1; ///< among the arguments of the convolution
-  static constexpr int kPacked = 1;  ///< among those of the reordering
-
-  RepackedConv(std::unique_ptr<PrimitiveTask> reorder,
-               std::unique_ptr<PrimitiveTask> conv, size_t packed)
-      : reorder(std::move(reorder)), conv(std::move(conv)),
-        packed_bytes(packed) {}
+  /// `operand`: where the convolution keeps its address.
+  ReorderedConv(std::unique_ptr<PrimitiveTask> reorder,
+                std::unique_ptr<Task> conv, AddressPlace operand, size_t bytes)
+      : reorder(std::move(reorder)), conv(std::move(conv)), operand(operand),
+        bytes(bytes) {}
 
   bool run() override { return reorder->run() && conv->run(); }
   size_t scratchBytes() const override {
-    return packed_bytes +
-           std::max(reorder->scratchBytes(), conv->scratchBytes());
+    return bytes + std::max(reorder->scratchBytes(), conv->scratchBytes());
   }
   void useScratch(uint8_t *data) override {
-    reorder->argument(kPacked).set(data);
-    conv->argument(kWeights).set(data);
-    reorder->useScratch(data + packed_bytes);
-    conv->useScratch(data + packed_bytes);
+    reorder->argument(kTo).set(data);
+    operand.set(data);
+    reorder->useScratch(data + bytes);
+    conv->useScratch(data + bytes);
   }
   void visitAddresses(const AddressVisitor &visit) override {
     reorder->visitAddresses(visit);
@@ -48,8 +50,11 @@ public:
   }
 
 private:
-  std::unique_ptr<PrimitiveTask> reorder, conv;
-  size_t packed_bytes;
+  static constexpr int kTo = 1; ///< among the arguments of the reordering
+  std::unique_ptr<PrimitiveTask> reorder;
+  std::unique_ptr<Task> conv;
+  AddressPlace operand;
+  size_t bytes;
 };
 
 /// Whose order of the weights a convolution reads.
@@ -58,6 +63,9 @@ enum class Order {
   packed,  ///< the library's, made at load
   repacked ///< the library's, made in each run
 };
+
+/// Channels that are one vector, of the code that reads planes.
+constexpr int64_t kVector = 16;
 
 class Conv {
 public:
@@ -74,6 +82,9 @@ public:
     // the faster one, if both images can have it.
     channels_last =
         liesDensely(input(), true) && liesDensely(call.result(), true);
+    if (!channels_last && liesDensely(input(), false) &&
+        liesDensely(call.result(), true) && !liesDensely(call.result(), false))
+      image = Image::planes;
     groupWeights();
     if (call.has_bias && !denseBias())
       biasAsPostOp();
@@ -81,6 +92,22 @@ public:
     if (call.call->winograd() && pack && weights().constant && channels_last)
       if (auto task = prepareWinograd(call, padsHigh(), context))
         return task;
+    auto task = makeBest(pack);
+    // Where the processor has no code for this.
+    if (!task && image == Image::planes)
+      task = makeBands(pack);
+    return task;
+  }
+
+private:
+  /// How the library gets the image.
+  enum class Image {
+    same,     ///< in the order that the result has
+    planes,   ///< its planes as they lie, for a result with channels innermost
+    reordered ///< the same, with channels innermost after a reordering
+  };
+
+  Expected<std::unique_ptr<Task>> makeBest(bool pack) {
     const bool isPacked = pack && weights().constant;
     auto task = make(isPacked ? Order::packed : Order::repacked);
     if (!task && !(isPacked && context.lacksRoom()))
@@ -88,7 +115,60 @@ public:
     return task;
   }
 
-private:
+  /// Rows of the result after rows, each from a part of the image that is
+  /// reordered in little scratch.
+  Expected<std::unique_ptr<Task>> makeBands(bool pack) {
+    constexpr int64_t kMost = 256 << 10; // bytes, of the room each call has
+    const int64_t images = input().dims[0];
+    const int64_t row = input().dims[1] * sizeof(float) *
+                        product(input().dims.begin() + 3, input().dims.end());
+    const int64_t window = windowExtent(0), all = call.result().dims[2];
+    const int64_t rows =
+        std::clamp<int64_t>((kMost / row - window) / strides[0] + 1, 1, all);
+    auto bands = std::make_unique<TaskSequence>();
+    for (int64_t i = 0; i < all * images; i += std::min(rows, all - i % all)) {
+      const int64_t begin = i % all, end = std::min(begin + rows, all);
+      Conv band(*this);
+      band.channels_last = true;
+      band.image = Image::reordered;
+      const int64_t from = begin * strides[0] - pads_low[0],
+                    to = (end - 1) * strides[0] - pads_low[0] + window;
+      const int64_t first = std::clamp<int64_t>(from, 0, input().dims[2] - 1),
+                    last = std::clamp<int64_t>(to, first + 1, input().dims[2]);
+      band.pads_low[0] = first - from;
+      restrict(band.input(), i / all, first, last);
+      restrict(band.call.result(), i / all, begin, end);
+      for (PostOperation &post : band.call.post_ops)
+        if (post.operand.rank())
+          restrict(post.operand, i / all, begin, end);
+      auto task = band.makeBest(pack);
+      if (!task)
+        return task.status();
+      bands->tasks.push_back(std::move(*task));
+    }
+    return std::unique_ptr<Task>(std::move(bands));
+  }
+
+  /// To rows of one image.
+  static void restrict(Operand &operand, int64_t image, int64_t begin,
+                       int64_t end) {
+    operand.data += image * operand.strides[0] + begin * operand.strides[2];
+    operand.dims[0] = 1;
+    operand.dims[2] = end - begin;
+  }
+
+  template <typename Iterator>
+  static int64_t product(Iterator begin, Iterator end) {
+    return std::accumulate(begin, end, int64_t(1), std::multiplies<>());
+  }
+
+  /// Pixels from the first tap of a window to the last, and one.
+  int64_t windowExtent(int axis) {
+    const Operand &weights = this->weights();
+    int first = weights.rank() - (input().rank() - 2);
+    return (weights.dims[first + axis] - 1) * dilations[axis] + 1;
+  }
+
   Operand &input() { return call.operands[0]; }
   Operand &weights() { return call.operands[1]; }
 
@@ -148,8 +228,15 @@ private:
   dnnl_memory_desc_t weightsDesc() { return broadcastDesc(weights()); }
 
   Expected<std::unique_ptr<Task>> make(Order order) {
+    // Channels of one vector lie innermost as a block of them does, and that
+    // is what the code for planes writes.
+    if (image == Image::planes && call.result().dims[1] != kVector)
+      return Status::error("not a vector of channels");
     DescribeOperand describe = [&](const Operand &operand) {
-      return imageDesc(operand, channels_last);
+      return image == Image::planes && operand.dims == call.result().dims &&
+                     liesDensely(operand, true)
+                 ? blockedDesc(operand.dims)
+                 : imageDesc(operand, channels_last);
     };
     return fusePostOps(
         context, call.post_ops, call.result(), describe,
@@ -162,7 +249,10 @@ private:
                                        const std::vector<PostOperation> &post,
                                        const DescribeOperand &describe,
                                        bool &slow) {
-    dnnl_memory_desc_t src = describe(input()), plain = weightsDesc(),
+    dnnl_memory_desc_t given = imageDesc(input(), false), plain = weightsDesc(),
+                       src = image == Image::planes ? given
+                             : image == Image::same ? describe(input())
+                                                    : channelsInnermost(),
                        dst = describe(call.result()), bias = {};
     std::vector<int64_t> dims(plain.dims, plain.dims + plain.ndims);
     dnnl_memory_desc_t weights_desc =
@@ -181,6 +271,8 @@ private:
           std::string("oneDNN does not take this convolution: ") +
           context.reason(status));
     slow = isReference(desc);
+    if (slow && image == Image::planes)
+      return Status::error("oneDNN has no fast code for planes");
     auto task = PrimitiveTask::create(context, desc);
     if (!task)
       return task.status();
@@ -203,7 +295,7 @@ private:
       context.readInPlace(weights());
     }
     std::vector<PrimitiveTask::Argument> arguments = {
-        {DNNL_ARG_SRC, src, input().data},
+        {DNNL_ARG_SRC, src, image == Image::reordered ? nullptr : input().data},
         {DNNL_ARG_WEIGHTS, weights_desc, data},
         {DNNL_ARG_DST, dst, call.result().data}};
     if (call.has_bias)
@@ -211,38 +303,71 @@ private:
     addPostOpArguments(post, describe, arguments);
     if (Status status = (*task)->add(context, arguments); !status.ok())
       return status;
+    const AddressPlace source = (*task)->argument(0),
+                       filter = (*task)->argument(1);
+    Expected<std::unique_ptr<Task>> conv =
+        std::unique_ptr<Task>(std::move(*task));
     if (order == Order::repacked)
-      return repack(plain, weights_desc, std::move(*task));
-    return std::unique_ptr<Task>(std::move(*task));
+      conv = reorder(plain, weights().data, weights_desc, std::move(*conv),
+                     filter);
+    if (conv && image == Image::reordered)
+      conv = reorder(given, input().data, src, std::move(*conv), source);
+    return conv;
   }
 
   static const dnnl_memory_desc_t *weightsOf(const OwnedPrimitiveDesc &desc) {
     return dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
   }
 
-  Expected<std::unique_ptr<Task>> repack(const dnnl_memory_desc_t &plain,
-                                         const dnnl_memory_desc_t &wanted,
-                                         std::unique_ptr<PrimitiveTask> conv) {
+  static dnnl_memory_desc_t blockedDesc(const std::vector<int64_t> &dims) {
+    dnnl_memory_desc_t desc = {};
+    dnnl_memory_desc_init_by_tag(&desc, static_cast<int>(dims.size()),
+                                 dims.data(), dnnl_f32,
+                                 dims.size() == 5   ? dnnl_aBcde16b
+                                 : dims.size() == 4 ? dnnl_aBcd16b
+                                                    : dnnl_aBc16b);
+    return desc;
+  }
+
+  /// The input as it lies once it is reordered.
+  dnnl_memory_desc_t channelsInnermost() {
+    Operand moved = input();
+    int64_t stride = 1;
+    auto place = [&](int axis) {
+      moved.strides[axis] = stride;
+      stride *= moved.dims[axis];
+    };
+    place(1);
+    for (int axis = moved.rank() - 1; axis >= 2; --axis)
+      place(axis);
+    place(0);
+    return imageDesc(moved, true);
+  }
+
+  Expected<std::unique_ptr<Task>> reorder(const dnnl_memory_desc_t &from,
+                                          float *data,
+                                          const dnnl_memory_desc_t &to,
+                                          std::unique_ptr<Task> conv,
+                                          AddressPlace operand) {
     OwnedAttr attr;
     if (Status status = makeAttributes({}, nullptr, attr); !status.ok())
       return status;
     OwnedPrimitiveDesc desc;
     if (dnnl_status_t status = dnnl_reorder_primitive_desc_create(
-            desc.out(), &plain, context.engine(), &wanted, context.engine(),
+            desc.out(), &from, context.engine(), &to, context.engine(),
             attr.get());
         status != dnnl_success)
-      return Status::error(std::string("oneDNN cannot pack these weights: ") +
+      return Status::error(std::string("oneDNN cannot reorder an operand: ") +
                            onednnText(status));
-    auto reorder = PrimitiveTask::create(context, desc);
-    if (!reorder)
-      return reorder.status();
-    if (Status status =
-            (*reorder)->add(context, {{DNNL_ARG_FROM, plain, weights().data},
-                                      {DNNL_ARG_TO, wanted, nullptr}});
+    auto task = PrimitiveTask::create(context, desc);
+    if (!task)
+      return task.status();
+    if (Status status = (*task)->add(
+            context, {{DNNL_ARG_FROM, from, data}, {DNNL_ARG_TO, to, nullptr}});
         !status.ok())
       return status;
-    return std::unique_ptr<Task>(std::make_unique<RepackedConv>(
-        std::move(*reorder), std::move(conv), packedBytes(wanted)));
+    return std::unique_ptr<Task>(std::make_unique<ReorderedConv>(
+        std::move(*task), std::move(conv), operand, packedBytes(to)));
   }
 
   dnnl_status_t makeDesc(Order order, const dnnl_memory_desc_t &src,
@@ -265,9 +390,10 @@ private:
     // power of two apart then meet in one set of a cache; its older code copies
     // them next to each other first.
     auto getRoom = [&](const OwnedPrimitiveDesc &each) -> int64_t {
-      return order == Order::repacked
-                 ? static_cast<int64_t>(packedBytes(*weightsOf(each)))
-                 : 0;
+      const size_t weights =
+          order == Order::repacked ? packedBytes(*weightsOf(each)) : 0;
+      const size_t moved = image == Image::reordered ? packedBytes(src) : 0;
+      return static_cast<int64_t>(weights + moved);
     };
     if (skipsPixels() &&
         context.choose(&op, attr, desc, [&](const OwnedPrimitiveDesc &each) {
@@ -291,12 +417,9 @@ private:
   /// The library wants the window to end where the padding does.
   std::vector<int64_t> padsHigh() {
     std::vector<int64_t> pads;
-    const Operand &weights = this->weights();
-    int first = weights.rank() - (input().rank() - 2);
     for (int i = 0; i < input().rank() - 2; ++i)
       pads.push_back((call.result().dims[i + 2] - 1) * strides[i] +
-                     (weights.dims[first + i] - 1) * dilations[i] + 1 -
-                     input().dims[i + 2] - pads_low[i]);
+                     windowExtent(i) - input().dims[i + 2] - pads_low[i]);
     return pads;
   }
 
@@ -304,6 +427,7 @@ private:
   OnednnContext &context;
   std::vector<int64_t> strides, dilations, pads_low; ///< by spatial axis
   bool channels_last = false;
+  Image image = Image::same;
 };
 
 } // namespace

@@ -172,3 +172,24 @@ func.func @layer_norm(%a: tensor<1x9x100xf32>, %b: tensor<1x9x100xf32>, %g: tens
   %r = nn.mul %e, %gb : tensor<1x9x100xf32>
   return %r : tensor<1x9x100xf32>
 }
+
+// A convolution that gives one vector of channels reads few planes as they lie;
+// others get the channels innermost first.
+// CHECK-LABEL: @reads_planes
+func.func @reads_planes(%x: tensor<1x3x8x8xf32>, %y: tensor<1x3x8x8xf32>) -> (tensor<1x8x8x16xf32>, tensor<1x8x8x32xf32>) {
+  %w = nn.parameter @w5 : tensor<16x3x3x3xf32>
+  %v = nn.parameter @w6 : tensor<32x3x3x3xf32>
+  // CHECK: nn.transpose {{.*}}nn.cluster = [[P:.*]]}
+  %0 = nn.transpose %x [0, 2, 3, 1] : tensor<1x3x8x8xf32> -> tensor<1x8x8x3xf32>
+  // CHECK: nn.conv {{.*}}nn.cluster = [[P]]}
+  %1 = nn.conv %0, %w channels_last strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
+    : tensor<1x8x8x3xf32>, tensor<16x3x3x3xf32> -> tensor<1x8x8x16xf32>
+  // CHECK: nn.transpose %arg1 [0, 2, 3, 1] :
+  %2 = nn.transpose %y [0, 2, 3, 1] : tensor<1x3x8x8xf32> -> tensor<1x8x8x3xf32>
+  // CHECK: nn.conv
+  %3 = nn.conv %2, %v channels_last strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
+    : tensor<1x8x8x3xf32>, tensor<32x3x3x3xf32> -> tensor<1x8x8x32xf32>
+  return %1, %3 : tensor<1x8x8x16xf32>, tensor<1x8x8x32xf32>
+}
+nn.weight @w5 "w5" : tensor<16x3x3x3xf32> = dense<0.0> : tensor<16x3x3x3xf32>
+nn.weight @w6 "w6" : tensor<32x3x3x3xf32> = dense<0.0> : tensor<32x3x3x3xf32>
