@@ -70,6 +70,18 @@ FailureOr<Value> stack(NodeImport &n, ArrayRef<Value> values,
   return n.splat(0, shape, element);
 }
 
+/// Whether anything in the graph reads a value of that name.
+bool mentions(const onnx::GraphProto &graph, StringRef name) {
+  return any_of(graph.output(),
+                [&](const auto &output) { return output.name() == name; }) ||
+         any_of(graph.node(), [&](const onnx::NodeProto &node) {
+           return is_contained(node.input(), name) ||
+                  any_of(node.attribute(), [&](const auto &attribute) {
+                    return attribute.has_g() && mentions(attribute.g(), name);
+                  });
+         });
+}
+
 class LoopImport {
 public:
   explicit LoopImport(NodeImport &n)
@@ -98,6 +110,14 @@ public:
       go = iterate(i);
       if (failed(go))
         return failure();
+      // All further iterations are like this one.
+      if (*go && settled) {
+        if (n.value(0))
+          break;
+        return n.error("it never ends: iteration " + Twine(i) +
+                       " changes nothing, and no number of iterations is "
+                       "given");
+      }
     }
     return finish();
   }
@@ -111,7 +131,15 @@ private:
     auto results = n.source.importBody(body, arguments, std::to_string(i));
     if (failed(results))
       return failure();
-    std::copy_n(results->begin() + 1, states.size(), states.begin());
+    auto isTensor = [](const ModelValue &value) {
+      return bool(value.tensor());
+    };
+    settled = scans.empty() && all_of(states, isTensor) &&
+              (body.input_size() == 0 || !mentions(body, body.input(0).name()));
+    for (auto [state, result] : zip(states, drop_begin(*results))) {
+      settled &= state.tensor() == result.tensor();
+      state = result;
+    }
     for (auto [k, values] : enumerate(scans)) {
       Value value = (*results)[1 + states.size() + k].tensor();
       if (!value)
@@ -149,6 +177,7 @@ private:
   const onnx::GraphProto &body;
   SmallVector<ModelValue> states;
   SmallVector<SmallVector<Value>> scans;
+  bool settled = false; ///< the last iteration left everything as it was
 };
 
 LogicalResult importLoop(NodeImport &n) { return LoopImport(n).run(); }
