@@ -232,9 +232,16 @@ def plot(rows, path):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(10, 4.5))
-    kinds = (("onnxruntime_ms", "ONNX Runtime"), ("openvino_ms", "OpenVINO"), ("partita_ms", "Partita"))
-    for i, (key, label) in enumerate(kinds):
-        axes.bar([x + (i - 1) * 0.27 for x in range(len(rows))], [r["onnxruntime_ms"] / r[key] for r in rows], 0.25, label=label)
+    ours = [r["times_onnxruntime"] for r in rows]
+    speeds = {
+        "ONNX Runtime": [1.0 for _ in rows],
+        "OpenVINO": [r["onnxruntime_ms"] / r["openvino_ms"] for r in rows],
+        "Partita": [median for median, _, _ in ours],
+    }
+    quartiles = [[median - low for median, low, _ in ours], [high - median for median, _, high in ours]]
+    for i, (label, heights) in enumerate(speeds.items()):
+        places = [x + (i - 1) * 0.27 for x in range(len(rows))]
+        axes.bar(places, heights, 0.25, label=label, yerr=quartiles if label == "Partita" else None)
     axes.set_xticks(range(len(rows)), [r["model"] for r in rows], rotation=15)
     axes.set_ylabel("times as fast as ONNX Runtime")
     axes.axhline(1, color="grey", linewidth=0.5)
