@@ -93,21 +93,29 @@ public:
   }
 
 private:
+  static constexpr int64_t kAtOnce = 16;
+
   void runPart(int64_t begin, int64_t end) override {
     for (int64_t row = begin; row < end; ++row) {
       const T *x = data<T>(0) + row * dim(0, 1);
       int64_t *places = data<int64_t>(1) + row * dim(1, 1);
       if (call.call->largest())
-        choose(x, places, [](T a, T b) { return isLess(b, a); });
+        choose(
+            x, places, [](T a, T b) { return isLess(b, a); },
+            [](T a, T b) { return !(a <= b); });
       else
-        choose(x, places, [](T a, T b) { return isLess(a, b); });
+        choose(
+            x, places, [](T a, T b) { return isLess(a, b); },
+            [](T a, T b) { return !(a >= b); });
     }
   }
 
   /// The result is a heap while it comes about: the last one is on top, and
-  /// leaves for each that comes before it.
-  template <typename Before>
-  void choose(const T *x, int64_t *places, Before isBefore) {
+  /// leaves for each that comes before it. Most do not, and many are passed at
+  /// a time: `mayBeBefore` is true for all that are before, and simple.
+  template <typename Before, typename MayBeBefore>
+  void choose(const T *x, int64_t *places, Before isBefore,
+              MayBeBefore mayBeBefore) {
     const int64_t size = dim(0, 1), count = dim(1, 1);
     auto comesFirst = [&](int64_t i, int64_t j) {
       return isBefore(x[i], x[j]) || (!isBefore(x[j], x[i]) && i < j);
@@ -118,14 +126,27 @@ private:
       return std::sort(places, end, comesFirst);
     std::make_heap(places, end, comesFirst);
     T last = x[places[0]];
-    for (int64_t i = count; i < size; ++i) {
-      if (!isBefore(x[i], last))
-        continue;
-      std::pop_heap(places, end, comesFirst);
-      end[-1] = i;
-      std::push_heap(places, end, comesFirst);
-      last = x[places[0]];
+    auto visit = [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) {
+        if (!isBefore(x[i], last))
+          continue;
+        std::pop_heap(places, end, comesFirst);
+        end[-1] = i;
+        std::push_heap(places, end, comesFirst);
+        last = x[places[0]];
+      }
+    };
+    // At first, many are among the first ones yet.
+    int64_t i = std::min(count * kAtOnce, size);
+    visit(count, i);
+    for (; i + kAtOnce <= size; i += kAtOnce) {
+      int any = 0;
+      for (int64_t k = 0; k < kAtOnce; ++k)
+        any |= mayBeBefore(x[i + k], last);
+      if (any)
+        visit(i, i + kAtOnce);
     }
+    visit(i, size);
     std::sort_heap(places, end, comesFirst);
   }
 };
