@@ -73,7 +73,8 @@ public:
       return failure();
     graph.step.weightBytes = getWeightBytes(function);
     for (ClusterNode &node : graph.nodes)
-      graph.step.mostBytes = std::max(graph.step.mostBytes, countBytes(node));
+      graph.step.mostBytes = std::max(
+          graph.step.mostBytes, countBytes(node) - countOutputBytes(node));
     for (Value output :
          function.getBody().front().getTerminator()->getOperands())
       graph.step.outputBytes += nn::getByteSize(output.getType());
@@ -193,9 +194,18 @@ private:
     });
   }
 
+  /// Bytes of the model's outputs among those that a node writes.
+  static int64_t countOutputBytes(const ClusterNode &node) {
+    int64_t bytes = 0;
+    for (Operation *op : node.ops)
+      for (Value result : op->getResults())
+        if (isOutput(result))
+          bytes += nn::getByteSize(result.getType());
+    return bytes;
+  }
+
   ClusterTime price(ClusterNode &node) {
     int64_t most = -1;
-    int64_t outputBytes = 0;
     bool moves = false;
     for (Operation *op : node.ops) {
       if (int64_t flops = countFlops(op); flops > most) {
@@ -203,9 +213,6 @@ private:
         node.heaviest = op;
       }
       moves |= !isa<nn::ReshapeOp>(op);
-      for (Value result : op->getResults())
-        if (isOutput(result))
-          outputBytes += nn::getByteSize(result.getType());
     }
     if (!moves)
       return {};
@@ -214,7 +221,8 @@ private:
              !graph.nodeOf.count(value.getDefiningOp());
     };
     return machine.getClusterTime(
-        {node.ops, countBytes(node), outputBytes, isConstant}, graph.step);
+        {node.ops, countBytes(node), countOutputBytes(node), isConstant},
+        graph.step);
   }
 
   void collectValues() {

@@ -31,7 +31,7 @@ struct ClusterWork {
 /// it is still in a cache when the work begins.
 struct StepFootprint {
   int64_t weightBytes = 0;
-  int64_t mostBytes = 0;   ///< of the cluster that touches most
+  int64_t mostBytes = 0;   ///< of the cluster that touches most, but outputs
   int64_t outputBytes = 0; ///< the model's, of all micro-batches
   /// The part of its time that a device waits for memory.
   double memoryShare = 0;

@@ -92,7 +92,6 @@ LogicalResult StageLowering::lowerCluster(nn::ClusterOp cluster,
   for (Operation &op : cluster.getBody().front().without_terminator())
     ops.push_back(&op);
   work.flops = countFlops(ops);
-  step.mostBytes = std::max(step.mostBytes, work.bytes);
   if (isLoad) {
     device.load.push_back(std::move(work));
     return success();
@@ -123,17 +122,31 @@ void StageLowering::price(func::FuncOp function) {
     step.outputBytes += nn::getByteSize(dist::getTensorType(output.getType()));
   }
   step.outputBytes *= getInteger(function, dist::kMicroBatchesAttr, 1);
-  std::set<std::pair<int64_t, int>> outputs;
+  OutputIds outputs;
   for (LoweredStage &stage : stages)
     for (auto [result, id] : llvm::zip(stage.op.getOutputs(), stage.results))
       if (sources.contains(getSource(result)))
         outputs.emplace(stage.device, id);
+  for (LoweredStage &stage : stages)
+    for (const DeviceWork &work : stage.work)
+      step.mostBytes =
+          std::max(step.mostBytes,
+                   work.bytes - countOutputBytes(work, stage.device, outputs));
   // How long work takes depends on how much all of it waits for memory.
   priceAll(outputs);
   priceAll(outputs);
 }
 
-void StageLowering::priceAll(const std::set<std::pair<int64_t, int>> &outputs) {
+int64_t StageLowering::countOutputBytes(const DeviceWork &work, int64_t device,
+                                        const OutputIds &outputs) const {
+  int64_t bytes = 0;
+  for (int id : work.outputs)
+    if (outputs.count({device, id}))
+      bytes += nn::getByteSize(devices.at(device).values[id].type);
+  return bytes;
+}
+
+void StageLowering::priceAll(const OutputIds &outputs) {
   ClusterTime total;
   for (LoweredStage &stage : stages) {
     LoweredDevice &device = devices[stage.device];
@@ -148,12 +161,10 @@ void StageLowering::priceAll(const std::set<std::pair<int64_t, int>> &outputs) {
                device.values[work.inputs[argument.getArgNumber()]].space !=
                    plan::Space::arena;
       };
-      int64_t outputBytes = 0;
-      for (int id : work.outputs)
-        if (outputs.count({stage.device, id}))
-          outputBytes += nn::getByteSize(device.values[id].type);
       ClusterTime time = machine.getClusterTime(
-          {ops, work.bytes, outputBytes, isConstant}, step);
+          {ops, work.bytes, countOutputBytes(work, stage.device, outputs),
+           isConstant},
+          step);
       work.ns = time.ns;
       stage.ns += time.ns;
       total.ns += time.ns;

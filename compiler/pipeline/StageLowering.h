@@ -1,4 +1,5 @@
-//===- StageLowering.h - The stages of one device as values and work -*- C++ -*-===//
+//===- StageLowering.h - The stages of one device as values and work -*- C++
+//-*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -94,8 +95,11 @@ private:
   mlir::LogicalResult lowerCluster(nn::ClusterOp cluster, LoweredDevice &device,
                                    LoweredStage &stage,
                                    llvm::DenseMap<mlir::Value, int> &ids);
-  /// `outputs`: the values (device, number) that the model returns.
-  void priceAll(const std::set<std::pair<int64_t, int>> &outputs);
+  /// The values (device, number) that the model returns.
+  using OutputIds = std::set<std::pair<int64_t, int>>;
+  void priceAll(const OutputIds &outputs);
+  int64_t countOutputBytes(const DeviceWork &work, int64_t device,
+                           const OutputIds &outputs) const;
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
