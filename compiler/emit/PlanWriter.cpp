@@ -313,6 +313,13 @@ private:
 
   int slotIndex(Value slot) { return slot ? slotOf.lookup(slot) : -1; }
 
+  /// The device that sends on a channel.
+  int sourceOf(FlatSymbolRefAttr channel) {
+    return devices.lookup(
+        cast<plan::ChannelOp>(SymbolTable::lookupSymbolIn(module, channel))
+            .getSource());
+  }
+
   flatbuffers::Offset<abi::Step>
   writeStep(Operation &op, const std::map<std::string, int> &units) {
     using Kind = abi::StepKind;
@@ -333,12 +340,13 @@ private:
       return transfer(Kind::send, send.getChannel(), send.getMicroBatch(),
                       send.getSlot(),
                       channelTargets[channels.lookup(send.getChannel())]);
-    if (auto recv = dyn_cast<plan::RecvOp>(op)) {
-      auto channel = cast<plan::ChannelOp>(
-          SymbolTable::lookupSymbolIn(module, recv.getChannelAttr()));
+    if (auto recv = dyn_cast<plan::RecvOp>(op))
       return transfer(Kind::recv, recv.getChannel(), recv.getMicroBatch(),
-                      recv.getSlot(), devices.lookup(channel.getSource()));
-    }
+                      recv.getSlot(), sourceOf(recv.getChannelAttr()));
+    if (auto release = dyn_cast<plan::ReleaseOp>(op))
+      return transfer(Kind::release, release.getChannel(),
+                      release.getMicroBatch(), {},
+                      sourceOf(release.getChannelAttr()));
     if (auto wait = dyn_cast<plan::WaitOp>(op))
       return transfer(Kind::wait, wait.getChannel(), wait.getMicroBatch(), {},
                       channelTargets[channels.lookup(wait.getChannel())]);

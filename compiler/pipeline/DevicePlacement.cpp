@@ -66,7 +66,8 @@ void DevicePlacement::addBoundaryValues() {
   for (auto [position, step] : llvm::enumerate(program)) {
     int64_t at = position * width;
     if (step.kind != ScheduleStep::Kind::run) {
-      if (step.value >= 0)
+      // What is released was last read by a run.
+      if (step.value >= 0 && step.kind != ScheduleStep::Kind::release)
         use(valueOfSchedule[step.value], step.microBatch, at, at);
       continue;
     }

@@ -139,8 +139,12 @@ private:
         value.producer = index;
         value.isConstant = held.space != plan::Space::arena;
         value.transferNs = machine.getTransferNs(nn::getByteSize(held.type));
+        value.borrowNs = machine.getTransferNs(0);
       }
     }
+    for (auto [number, value] : llvm::enumerate(problem.values))
+      for (int consumer : value.consumers)
+        value.readNs.push_back(getReadNs(origins[number], consumer));
     Operation *terminator = function.getBody().front().getTerminator();
     for (OpOperand &operand : terminator->getOpOperands()) {
       Value origin = lowering.getSource(operand.get());
@@ -151,6 +155,22 @@ private:
           operand.getOperandNumber());
     }
     return success();
+  }
+
+  /// From the begin of a stage's work to the last that reads a value.
+  double getReadNs(Value origin, int index) {
+    const LoweredStage &stage = lowering.stages[index];
+    auto placed =
+        lowering.placed.find({stage.device, origin.getAsOpaquePointer()});
+    if (placed == lowering.placed.end())
+      return stage.ns;
+    auto last = stage.lastUse.find(placed->second);
+    if (last == stage.lastUse.end())
+      return 0;
+    double ns = 0;
+    for (int i = 0; i <= last->second; ++i)
+      ns += stage.work[i].ns;
+    return std::min(ns, stage.ns);
   }
 
   void place(int64_t count) {
@@ -442,6 +462,9 @@ private:
       return;
     case ScheduleStep::Kind::recv:
       plan::RecvOp::create(builder, loc, channel, m, slot);
+      return;
+    case ScheduleStep::Kind::release:
+      plan::ReleaseOp::create(builder, loc, channel, m);
       return;
     case ScheduleStep::Kind::wait:
       plan::WaitOp::create(builder, loc, channel, m);

@@ -64,6 +64,9 @@ private:
     } else if (auto recv = dyn_cast<plan::RecvOp>(*step)) {
       entry.kind = abi::CheckedStep::Kind::recv;
       channel = recv.getChannelAttr();
+    } else if (auto release = dyn_cast<plan::ReleaseOp>(*step)) {
+      entry.kind = abi::CheckedStep::Kind::release;
+      channel = release.getChannelAttr();
     } else if (auto wait = dyn_cast<plan::WaitOp>(*step)) {
       entry.kind = abi::CheckedStep::Kind::wait;
       channel = wait.getChannelAttr();

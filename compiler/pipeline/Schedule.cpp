@@ -30,17 +30,30 @@ using Kind = ScheduleStep::Kind;
 /// The order of all units, with their simulated times.
 class Simulation {
 public:
-  Simulation(const ScheduleProblem &problem, const UnitOrder &order)
-      : problem(problem), order(order), reads(problem.stages.size()),
-        sends(problem.stages.size()), next(problem.stages.size(), 0),
+  Simulation(const ScheduleProblem &problem, const UnitOrder &order,
+             const std::vector<bool> &borrowed)
+      : problem(problem), order(order), borrowed(borrowed),
+        reads(problem.stages.size()), sends(problem.stages.size()),
+        receivers(problem.values.size()), next(problem.stages.size(), 0),
         deviceFree(problem.devices, 0), busy(problem.devices, 0),
-        begin(problem.stages.size()), end(problem.stages.size()) {
+        begin(problem.stages.size()), work(problem.stages.size()),
+        end(problem.stages.size()) {
     for (int v = 0; v < static_cast<int>(problem.values.size()); ++v) {
       const ScheduleValue &value = problem.values[v];
-      if (value.producer >= 0)
-        sends[value.producer].push_back(v);
       for (int consumer : value.consumers)
         reads[consumer].push_back(v);
+      if (value.producer < 0)
+        continue;
+      sends[value.producer].push_back(v);
+      std::map<int, std::vector<Reader>> byDevice;
+      for (size_t i = 0; i < value.consumers.size(); ++i)
+        if (int stage = value.consumers[i];
+            deviceOf(stage) != deviceOf(value.producer))
+          byDevice[deviceOf(stage)].push_back(
+              {stage, i < value.readNs.size() ? value.readNs[i]
+                                              : problem.stages[stage].ns});
+      for (auto &entry : byDevice)
+        receivers[v].push_back(std::move(entry.second));
     }
   }
 
@@ -71,6 +84,12 @@ public:
   }
 
 private:
+  /// A stage on another device that reads a value, and how long it does.
+  struct Reader {
+    int stage;
+    double ns;
+  };
+
   int deviceOf(int stage) const { return problem.stages[stage].device; }
 
   /// When the unit's operands are there and its buffers free, or -1 if a unit
@@ -89,12 +108,9 @@ private:
     if (sent < 0)
       return at;
     for (int v : sends[unit.stage])
-      for (const auto &[device, readers] : readersByDevice(v)) {
-        double taken = -1;
-        for (int reader : readers)
-          if (next[reader] > sent)
-            taken = taken < 0 ? begin[reader][sent]
-                              : std::min(taken, begin[reader][sent]);
+      for (const std::vector<Reader> &readers : receivers[v]) {
+        double taken = borrowed[v] ? whenReleased(readers, sent)
+                                   : whenCopied(readers, sent);
         if (taken < 0)
           return -1;
         at = std::max(at, taken);
@@ -102,14 +118,27 @@ private:
     return at;
   }
 
-  /// Stages on other devices that read a value.
-  std::map<int, std::vector<int>> readersByDevice(int v) const {
-    std::map<int, std::vector<int>> readers;
-    const ScheduleValue &value = problem.values[v];
-    for (int consumer : value.consumers)
-      if (deviceOf(consumer) != deviceOf(value.producer))
-        readers[deviceOf(consumer)].push_back(consumer);
-    return readers;
+  /// By the first of them; -1 if none is placed yet.
+  double whenCopied(const std::vector<Reader> &readers, int microBatch) const {
+    double taken = -1;
+    for (const Reader &reader : readers)
+      if (next[reader.stage] > microBatch) {
+        double at = begin[reader.stage][microBatch];
+        taken = taken < 0 ? at : std::min(taken, at);
+      }
+    return taken;
+  }
+
+  /// By the last of them; -1 if one is not placed yet.
+  double whenReleased(const std::vector<Reader> &readers,
+                      int microBatch) const {
+    double taken = 0;
+    for (const Reader &reader : readers) {
+      if (next[reader.stage] <= microBatch)
+        return -1;
+      taken = std::max(taken, work[reader.stage][microBatch] + reader.ns);
+    }
+    return taken;
   }
 
   /// The unit that begins first; at the same time on one device, and among
@@ -146,12 +175,13 @@ private:
       at = std::max(at, lastEnd);
     double ns = problem.stages[unit.stage].ns;
     for (int v : reads[unit.stage]) { // the receiver copies
-      int producer = problem.values[v].producer;
-      if (producer >= 0 && deviceOf(producer) != device &&
+      const ScheduleValue &value = problem.values[v];
+      if (value.producer >= 0 && deviceOf(value.producer) != device &&
           isFirstReader(v, unit))
-        ns += problem.values[v].transferNs;
+        ns += borrowed[v] ? value.borrowNs : value.transferNs;
     }
     begin[unit.stage].push_back(at);
+    work[unit.stage].push_back(at + ns - problem.stages[unit.stage].ns);
     end[unit.stage].push_back(at + ns);
     deviceFree[device] = lastEnd = at + ns;
     busy[device] += ns;
@@ -169,10 +199,13 @@ private:
 
   const ScheduleProblem &problem;
   const UnitOrder &order;
-  std::vector<std::vector<int>> reads, sends; // values, by stage
-  std::vector<int> next;                      // micro-batch, by stage
+  const std::vector<bool> &borrowed;
+  std::vector<std::vector<int>> reads, sends;              // values, by stage
+  std::vector<std::vector<std::vector<Reader>>> receivers; // by value, device
+  std::vector<int> next;                                   // by stage
   std::vector<double> deviceFree, busy;
-  std::vector<std::vector<double>> begin, end; // by stage and micro-batch
+  // By stage and micro-batch; work begins when the operands are there.
+  std::vector<std::vector<double>> begin, work, end;
   double lastEnd = 0;
 };
 
@@ -197,8 +230,10 @@ public:
         continue;
       std::map<int, int> targets; // device -> first reader
       for (int consumer : value.consumers)
-        if (deviceOf(consumer) != deviceOf(owner))
+        if (deviceOf(consumer) != deviceOf(owner)) {
           targets.emplace(deviceOf(consumer), consumer);
+          ++readers[{v, deviceOf(consumer)}];
+        }
       for (auto [device, consumer] : targets) {
         channelsOf[v].push_back(schedule.channels.size());
         schedule.channels.push_back(
@@ -241,6 +276,8 @@ private:
     Step run{Kind::run, m};
     run.stage = unit.stage;
     program.push_back(run);
+    for (int v : reads[unit.stage])
+      giveBack(v, device, m);
     for (int v : makes[unit.stage])
       hand(v, device, m);
   }
@@ -250,16 +287,33 @@ private:
     const ScheduleValue &value = problem.values[v];
     if (value.producer >= 0 && deviceOf(value.producer) == device)
       return;
-    if (!held[device].emplace(std::pair(v, m), true).second)
+    if (!held[device].emplace(std::pair(v, m), 0).second)
       return;
     Step step{value.producer < 0 ? Kind::loadInput : Kind::recv, m};
     step.value = v;
     if (value.producer < 0)
       step.port = value.input;
+    step.channel = channelTo(v, device);
+    schedule.programs[device].push_back(step);
+  }
+
+  /// After the last of the device's stages that read it.
+  void giveBack(int v, int device, int m) {
+    auto count = readers.find({v, device});
+    if (count == readers.end() || !schedule.borrowed[v] ||
+        ++held[device].at({v, m}) < count->second)
+      return;
+    Step step{Kind::release, m};
+    step.value = v;
+    step.channel = channelTo(v, device);
+    schedule.programs[device].push_back(step);
+  }
+
+  int channelTo(int v, int device) const {
     for (int channel : channelsOf[v])
       if (schedule.channels[channel].target == device)
-        step.channel = channel;
-    schedule.programs[device].push_back(step);
+        return channel;
+    return -1;
   }
 
   /// Sends and stores a result.
@@ -311,17 +365,44 @@ private:
   const ScheduleProblem &problem;
   Schedule &schedule;
   std::vector<std::vector<int>> reads, makes, channelsOf;
-  std::vector<std::map<std::pair<int, int>, bool>>
-      held;                                  // (value, m), by device
-  std::vector<std::vector<Step>> pending;    // waits, by device
-  std::map<std::pair<int, int>, int> tokens; // (stage, stage) -> channel
+  std::vector<std::map<std::pair<int, int>, int>>
+      held; // (value, m), by device: stages that have read it
+  std::map<std::pair<int, int>, int> readers; // (value, device) -> stages
+  std::vector<std::vector<Step>> pending;     // waits, by device
+  std::map<std::pair<int, int>, int> tokens;  // (stage, stage) -> channel
 };
 
 } // namespace
 
+/// All values if that makes the step no longer; else those of which each does
+/// not.
+static std::vector<bool> chooseBorrowed(const ScheduleProblem &problem,
+                                        const UnitOrder &order) {
+  auto finish = [&](const std::vector<bool> &borrowed) {
+    Simulation simulation(problem, order, borrowed);
+    simulation.run();
+    return simulation.finish();
+  };
+  std::vector<bool> all(problem.values.size(), true),
+      chosen(problem.values.size(), false);
+  double least = finish(chosen);
+  if (finish(all) <= least)
+    return all;
+  for (size_t v = 0; v < problem.values.size(); ++v) {
+    if (problem.values[v].producer < 0)
+      continue;
+    chosen[v] = true;
+    double ns = finish(chosen);
+    chosen[v] = ns <= least;
+    least = std::min(least, ns);
+  }
+  return chosen;
+}
+
 Schedule buildSchedule(const ScheduleProblem &problem, const UnitOrder &order) {
   Schedule schedule;
-  Simulation simulation(problem, order);
+  schedule.borrowed = chooseBorrowed(problem, order);
+  Simulation simulation(problem, order, schedule.borrowed);
   std::vector<ScheduledUnit> units = simulation.run();
   ProgramBuilder(problem, schedule).build(units, order.isExclusive());
   schedule.stepNs = simulation.finish();

@@ -44,7 +44,10 @@ struct ScheduleValue {
   int input = -1;
   std::vector<int> consumers; ///< stages, ascending, without repetition
   std::vector<int> outputs;   ///< outputs of the model that it is
-  double transferNs = 0;
+  double transferNs = 0;      ///< the receiver copies it
+  double borrowNs = 0;        ///< the receiver reads it where it is
+  /// By consumer: from the begin of its work to the last that reads the value.
+  std::vector<double> readNs;
   bool isConstant = false; ///< never rewritten: needs no buffer of its own
 };
 
@@ -83,12 +86,12 @@ public:
 };
 
 struct ScheduleStep {
-  enum class Kind { run, send, recv, wait, loadInput, storeOutput };
+  enum class Kind { run, send, recv, wait, loadInput, storeOutput, release };
   Kind kind;
   int microBatch;
   int stage = -1;   ///< run
   int value = -1;   ///< all but run and tokens: ScheduleProblem.values
-  int channel = -1; ///< send, recv, wait
+  int channel = -1; ///< send, recv, wait, release
   int port = -1;    ///< loadInput, storeOutput
 };
 
@@ -101,10 +104,14 @@ struct ScheduleChannel {
 struct Schedule {
   std::vector<std::vector<ScheduleStep>> programs; ///< one a device
   std::vector<ScheduleChannel> channels;
+  /// By value: whether receivers read it where it is, which spares a copy and
+  /// keeps the sender's buffer for longer.
+  std::vector<bool> borrowed;
   double stepNs = 0; ///< predicted time of a step
   double bubble = 0; ///< idle share of the devices that have work
 };
 
+/// Values are borrowed wherever that does not make the predicted step longer.
 Schedule buildSchedule(const ScheduleProblem &problem, const UnitOrder &order);
 
 } // namespace partita::pipeline

@@ -324,6 +324,9 @@ def Plan_SendOp : Plan_ChannelStep<"send", (ins Optional<Plan_SlotType>:$slot)> 
 def Plan_RecvOp : Plan_ChannelStep<"recv", (ins Optional<Plan_SlotType>:$slot)> {
   let summary = "blocks until what was sent on a channel has arrived in a slot";
   let description = [{
+    If a `release` with the same channel and micro-batch follows, devices that
+    see one memory may read the sender's slot where it is, until then.
+
     Constraints:
     * (C1) `channel` is a channel of the module, and this device its target.
     * (C2) the slot has the channel's number of bytes (a token: 0).
@@ -331,9 +334,20 @@ def Plan_RecvOp : Plan_ChannelStep<"recv", (ins Optional<Plan_SlotType>:$slot)> 
   let assemblyFormat = "$channel `micro_batch` $micro_batch (`to` $slot^ `:` type($slot))? attr-dict";
 }
 
+def Plan_ReleaseOp : Plan_ChannelStep<"release", (ins)> {
+  let summary = "nothing of this device reads what it received any more";
+  let description = [{
+    Constraints:
+    * (C1) `channel` is a channel of the module, and this device its target.
+  }];
+  let assemblyFormat = "$channel `micro_batch` $micro_batch attr-dict";
+}
+
 def Plan_WaitOp : Plan_ChannelStep<"wait", (ins)> {
   let summary = "blocks until the receiver has taken what was sent";
   let description = [{
+    Taken is what was released; without a `release`, what was received.
+
     Constraints:
     * (C1) `channel` is a channel of the module, and this device its source.
   }];

@@ -75,11 +75,12 @@ Queue RunOp::getQueue() { return Queue::compute; }
 int64_t RunOp::getStepDurationNs() { return lookUpUnit(*this).getDurationNs(); }
 
 //===----------------------------------------------------------------------===//
-// Send, recv, wait
+// Send, recv, release, wait
 //===----------------------------------------------------------------------===//
 
 /// Checks the channel of a step, that the step's device is on the right end of
-/// it, and the bytes of its slot (`slot` null: a token or a wait).
+/// it, and the bytes of its slot (`slot` null: a token, a release
+/// or a wait).
 static LogicalResult verifyChannel(Operation *op, FlatSymbolRefAttr name,
                                    bool atSource, bool hasBytes, Value slot,
                                    SymbolTableCollection &symbols) {
@@ -112,6 +113,9 @@ LogicalResult RecvOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyChannel(*this, getChannelAttr(), false, true, getSlot(),
                        symbols);
 }
+LogicalResult ReleaseOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyChannel(*this, getChannelAttr(), false, false, {}, symbols);
+}
 LogicalResult WaitOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyChannel(*this, getChannelAttr(), true, false, {}, symbols);
 }
@@ -131,6 +135,12 @@ SmallVector<Value> RecvOp::getReadSlots() { return {}; }
 SmallVector<Value> RecvOp::getWrittenSlots() { return list(getSlot()); }
 Queue RecvOp::getQueue() { return Queue::communication; }
 int64_t RecvOp::getStepDurationNs() { return 0; }
+
+int64_t ReleaseOp::getStepMicroBatch() { return getMicroBatch(); }
+SmallVector<Value> ReleaseOp::getReadSlots() { return {}; }
+SmallVector<Value> ReleaseOp::getWrittenSlots() { return {}; }
+Queue ReleaseOp::getQueue() { return Queue::communication; }
+int64_t ReleaseOp::getStepDurationNs() { return 0; }
 
 int64_t WaitOp::getStepMicroBatch() { return getMicroBatch(); }
 SmallVector<Value> WaitOp::getReadSlots() { return {}; }

@@ -8,6 +8,7 @@
 #include "runtime/abi/ScheduleCheck.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -30,6 +31,8 @@ const char *verb(Kind kind) {
     return "recv";
   case Kind::wait:
     return "wait";
+  case Kind::release:
+    return "release";
   case Kind::local:
     break;
   }
@@ -48,13 +51,14 @@ std::string describe(const CheckedStep &step) {
   return text;
 }
 
-/// Matches sends, receives and waits, and runs the programs.
+/// Matches sends, receives, releases and waits, and runs the programs.
 class Progress {
 public:
   explicit Progress(const std::vector<CheckedDevice> &devices)
       : devices(devices) {}
 
-  /// Every key has exactly one send, one recv, and one wait after the send.
+  /// Every key has exactly one send, one recv, one wait after the send, and at
+  /// most one release after the recv.
   std::string match() {
     for (int d = 0; d < static_cast<int>(devices.size()); ++d)
       for (int s = 0; s < static_cast<int>(devices[d].steps.size()); ++s)
@@ -70,17 +74,10 @@ public:
     for (const auto &[key, place] : recvs)
       if (!sends.count(key))
         return text(place) + ": nobody sends it";
-    for (const auto &[key, place] : waits) {
-      auto send = sends.find(key);
-      if (send == sends.end())
-        return text(place) + ": nobody sends it";
-      if (send->second.device != place.device)
-        return text(place) + ": it is " + devices[send->second.device].name +
-               " that sends it";
-      if (send->second.step > place.step)
-        return text(place) + " comes before its send";
-    }
-    return "";
+    if (std::string error = follows(waits, sends, "sends it", "send");
+        !error.empty())
+      return error;
+    return follows(releases, recvs, "receives it", "recv");
   }
 
   /// Runs all programs as far as they go; empty if all finish.
@@ -106,32 +103,65 @@ private:
     return devices[place.device].name + ": " + describe(step(place));
   }
 
+  std::map<Key, Place> *placesOf(Kind kind) {
+    switch (kind) {
+    case Kind::send:
+      return &sends;
+    case Kind::recv:
+      return &recvs;
+    case Kind::wait:
+      return &waits;
+    case Kind::release:
+      return &releases;
+    case Kind::local:
+      break;
+    }
+    return nullptr;
+  }
+
   std::string enter(Place place) {
     const CheckedStep &entry = step(place);
-    std::map<Key, Place> *places = entry.kind == Kind::send   ? &sends
-                                   : entry.kind == Kind::recv ? &recvs
-                                   : entry.kind == Kind::wait ? &waits
-                                                              : nullptr;
+    std::map<Key, Place> *places = placesOf(entry.kind);
     if (!places ||
         places->emplace(Key(entry.channel, entry.micro_batch), place).second)
       return "";
     return text(place) + ": there are two steps of this kind";
   }
 
+  /// Each of `later` has one of `first` before it on its device.
+  std::string follows(const std::map<Key, Place> &later,
+                      const std::map<Key, Place> &first, const char *does,
+                      const char *name) const {
+    for (const auto &[key, place] : later) {
+      auto found = first.find(key);
+      if (found == first.end())
+        return text(place) + ": nobody " + does;
+      if (found->second.device != place.device)
+        return text(place) + ": it is " + devices[found->second.device].name +
+               " that " + does;
+      if (found->second.step > place.step)
+        return text(place) + " comes before its " + name;
+    }
+    return "";
+  }
+
   /// What a blocked step waits for: the other side's step with its key.
   Place awaited(Place place) const {
     const CheckedStep &entry = step(place);
     Key key(entry.channel, entry.micro_batch);
-    return entry.kind == Kind::recv ? sends.at(key) : recvs.at(key);
+    if (entry.kind == Kind::recv)
+      return sends.at(key);
+    auto release = releases.find(key);
+    return release != releases.end() ? release->second : recvs.at(key);
   }
 
   bool done(Place place) const { return place.step < next[place.device]; }
 
   bool ready(Place place) const {
     Kind kind = step(place).kind;
-    if (kind == Kind::local || kind == Kind::send)
-      return true;
-    return done(awaited(place));
+    if (kind == Kind::recv || kind == Kind::wait)
+      return done(awaited(place));
+    return true;
   }
 
   bool blocked(int device) const {
@@ -166,7 +196,7 @@ private:
   }
 
   const std::vector<CheckedDevice> &devices;
-  std::map<Key, Place> sends, recvs, waits;
+  std::map<Key, Place> sends, recvs, releases, waits;
   std::vector<int> next;
 };
 
@@ -222,6 +252,10 @@ private:
     if (step.kind == Kind::send)
       for (const CheckedRange &range : step.reads)
         outstanding.push_back({range, key, index});
+    if (step.kind == Kind::recv)
+      received[key] = index;
+    if (step.kind == Kind::release)
+      forget(received.at(key));
     if (step.kind == Kind::wait)
       std::erase_if(outstanding,
                     [&](const Outstanding &sent) { return sent.key == key; });
@@ -281,6 +315,14 @@ private:
     return "";
   }
 
+  /// The bytes that still hold what a step wrote hold nothing any more.
+  void forget(int writer) {
+    for (const CheckedRange &range : device.steps[writer].writes)
+      for (auto it = held.lower_bound(range.begin);
+           it != held.end() && it->first < range.end;)
+        it = it->second.step == writer ? held.erase(it) : std::next(it);
+  }
+
   /// Makes `at` a border between two entries.
   void split(int64_t at) {
     auto it = held.lower_bound(at);
@@ -296,6 +338,7 @@ private:
 
   const CheckedDevice &device;
   std::map<int64_t, Held> held; // by first byte
+  std::map<Key, int> received;  // the step that received it
   std::vector<Outstanding> outstanding;
 };
 

@@ -12,16 +12,20 @@
 //
 // Model. Every device runs its own steps in order. `send` does not block;
 // `recv` of (channel, micro-batch) blocks until the send with the same key has
-// been issued; `wait` blocks until that recv has been executed. Because no step
-// has a choice, execution is confluent: whether all programs finish does not
-// depend on timing, so one symbolic run is a proof. If it gets stuck, the
-// shortest cycle of "waits for" among the blocked steps is the reason.
+// been issued; `wait` blocks until the `release` with that key, or the recv if
+// there is none, has been executed. Because no step has a choice, execution is
+// confluent: whether all programs finish does not depend on timing, so one
+// symbolic run is a proof. A runtime that lets the sender go on earlier only
+// takes waits away. If a run gets stuck, the shortest cycle of "waits for"
+// among the blocked steps is the reason.
 //
 // Buffers. A device's steps are in one total order and the only readers that
 // outlive their step are sends, until their `wait`. So it is enough to walk
 // each program once: a step may read a byte only if the last write to it came
 // from the value it means to read, and may write a byte only if no send of it
-// is outstanding. A program runs again and again, so it is walked twice.
+// is outstanding. What was received is gone with its release, except for bytes
+// that were written since. A program runs again and again, so it is walked
+// twice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,9 +48,9 @@ struct CheckedRange {
 };
 
 struct CheckedStep {
-  enum class Kind { local, send, recv, wait };
+  enum class Kind { local, send, recv, wait, release };
   Kind kind = Kind::local;
-  int channel = -1;     ///< send, recv, wait
+  int channel = -1;     ///< of every kind but local
   int micro_batch = -1; ///< of every kind
   std::vector<CheckedRange> reads;
   std::vector<CheckedRange> writes;
@@ -63,8 +67,8 @@ struct CheckedDevice {
 /// buffers rightly; otherwise one message in plain words: the shortest cycle of
 /// waits (one line a step after the first line), a send or recv without its
 /// other side, or the first wrong read or write. Each (channel, micro-batch)
-/// must have exactly one send, one recv and, after the send and on its device,
-/// one wait.
+/// must have exactly one send, one recv, one wait after the send and on its
+/// device, and at most one release, after the recv and on its device.
 std::string checkSchedule(const std::vector<CheckedDevice> &devices);
 
 } // namespace partita::abi

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The point-to-point operations of a plan. Implementations: `local` (threads of
-// one process; the receiver copies straight out of the sender's slot) and `mpi`
+// one process; the receiver reads or copies the sender's slot itself) and `mpi`
 // (one device a process). Every blocking call has a deadline.
 //
 // All buffers and bookkeeping are made in the constructor from the plan's
@@ -47,7 +47,21 @@ public:
   virtual Status recv(int channel, int micro_batch, void *data,
                       int64_t bytes) = 0;
 
-  /// Blocks until the receiver has taken the bytes of the send with that key.
+  /// Like recv, but where the receiver can read the sender's bytes itself, it
+  /// returns where they are instead of copying them: until `release` of the
+  /// same key. Otherwise it returns `data`.
+  virtual Expected<const uint8_t *> borrow(int channel, int micro_batch,
+                                           uint8_t *data, int64_t bytes) {
+    if (Status status = recv(channel, micro_batch, data, bytes); !status.ok())
+      return status;
+    return data;
+  }
+
+  /// Gives back what `borrow` returned; once for each borrow. Does not block.
+  virtual void release(int, int) {}
+
+  /// Blocks until the receiver has taken (or released) the bytes of the send
+  /// with that key.
   virtual Status waitSent(int channel, int micro_batch) = 0;
 
   /// Wakes every waiting device with an error. Safe from any thread (local) or

@@ -194,6 +194,7 @@ private:
     case abi::StepKind::send:
     case abi::StepKind::recv:
     case abi::StepKind::wait:
+    case abi::StepKind::release:
       return transferError(step);
     case abi::StepKind::load_input:
       return portError(step, plan.inputs(), true);
@@ -234,13 +235,15 @@ private:
       return "uses channel " + number(step.channel()) + " of " +
              number(length(plan.channels()));
     const abi::Channel &channel = *plan.channels()->Get(step.channel());
-    bool receives = step.kind() == abi::StepKind::recv;
+    bool receives = step.kind() == abi::StepKind::recv ||
+                    step.kind() == abi::StepKind::release;
     int self = receives ? channel.target() : channel.source();
     int peer = receives ? channel.source() : channel.target();
     if (self != index)
       return "uses channel " + number(step.channel()) +
              ", which belongs to other devices";
-    if (step.kind() == abi::StepKind::wait)
+    if (step.kind() == abi::StepKind::wait ||
+        step.kind() == abi::StepKind::release)
       return "";
     if (step.peer() != peer)
       return "names device " + number(step.peer()) +

@@ -1,4 +1,4 @@
-//===- DirectPorts.cpp - Inputs and outputs used where they are -----------===//
+//===- DirectPorts.cpp - Values used where they come from -----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,6 +10,7 @@
 #include "runtime/core/Slots.h"
 
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace partita::runtime {
@@ -21,6 +22,11 @@ public:
       : device(device), uses(static_cast<size_t>(length(device.slots()))) {}
 
   std::map<int, DirectPort> find() {
+    for (int64_t i = 0; i < length(device.program()); ++i) {
+      const abi::Step &step = *device.program()->Get(static_cast<unsigned>(i));
+      if (step.kind() == abi::StepKind::release)
+        released.insert({step.channel(), step.micro_batch()});
+    }
     for (int64_t i = 0; i < length(device.program()); ++i)
       visit(*device.program()->Get(static_cast<unsigned>(i)));
     for (int64_t i = 0; i < length(device.load()); ++i)
@@ -34,21 +40,21 @@ public:
       const abi::Slot &described =
           *device.slots()->Get(static_cast<unsigned>(slot));
       if (use.other || described.space() != abi::Space::arena ||
-          described.bytes() == 0 || use.loads.size() + use.stores.size() != 1)
+          described.bytes() == 0 || use.ports.size() != 1)
         continue;
-      if (use.stores.empty() && !use.written)
-        found[static_cast<int>(slot)] = {true, *use.loads.begin()};
-      if (use.loads.empty() && use.written)
-        found[static_cast<int>(slot)] = {false, *use.stores.begin()};
+      auto [kind, index] = *use.ports.begin();
+      if (use.written == (kind == Kind::output))
+        found[static_cast<int>(slot)] = {kind, index};
     }
     return found;
   }
 
 private:
+  using Kind = DirectPort::Kind;
   struct Uses {
-    std::set<int> loads, stores; ///< ports
-    bool written = false;        ///< by an instruction
-    bool other = false;          ///< something that needs the slot's own bytes
+    std::set<std::pair<Kind, int>> ports;
+    bool written = false; ///< by an instruction
+    bool other = false;   ///< something that needs the slot's own bytes
   };
 
   Uses *at(int slot) {
@@ -67,9 +73,12 @@ private:
     if (!use)
       return;
     if (step.kind() == abi::StepKind::load_input)
-      use->loads.insert(step.io());
+      use->ports.insert({Kind::input, step.io()});
     else if (step.kind() == abi::StepKind::store_output)
-      use->stores.insert(step.io());
+      use->ports.insert({Kind::output, step.io()});
+    else if (step.kind() == abi::StepKind::recv &&
+             released.count({step.channel(), step.micro_batch()}))
+      use->ports.insert({Kind::channel, step.channel()});
     else
       use->other = true;
   }
@@ -110,6 +119,7 @@ private:
 
   const abi::Device &device;
   std::vector<Uses> uses;
+  std::set<std::pair<int, int>> released; // channel, micro-batch
 };
 
 } // namespace

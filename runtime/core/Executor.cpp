@@ -63,22 +63,29 @@ Status Executor::prepare() {
   if (!measure)
     for (auto [slot, port] : findDirectPorts(device)) {
       const abi::Slot &described = *device.slots()->Get(slot);
+      uint8_t *own = cpu->arena() + described.offset();
       direct[slot] = {port, described.bytes(), elementBytes(described.dtype()),
-                      cpu->arena() + described.offset()};
+                      own, own};
       movable.push_back(slot);
     }
   if (Status status = cpu->letMove(movable); !status.ok())
     return status;
   for (int64_t i = 0; i < length(device.program()); ++i) {
     const abi::Step &step = *device.program()->Get(i);
-    Entry entry{step.kind(),    step.micro_batch(),
-                step.channel(), step.io(),
-                nullptr,        0,
-                nullptr,        {},
+    Entry entry{step.kind(),
+                step.micro_batch(),
+                step.channel(),
+                step.io(),
+                nullptr,
+                0,
+                nullptr,
+                {},
+                {},
                 nullptr};
     ++most_events;
     if (step.slot() >= 0 && step.kind() != abi::StepKind::run &&
-        step.kind() != abi::StepKind::wait) {
+        step.kind() != abi::StepKind::wait &&
+        step.kind() != abi::StepKind::release) {
       entry.data = cpu->slot(step.slot());
       if (auto found = direct.find(step.slot()); found != direct.end()) {
         entry.direct = &found->second;
@@ -101,9 +108,47 @@ Status Executor::prepare() {
     }
     program.push_back(entry);
   }
+  placeReleases();
   if (profile)
     recorded.reserve(most_events);
   return cpu->finish();
+}
+
+/// What is borrowed is given back as soon as nobody reads it: within the last
+/// run that does.
+void Executor::placeReleases() {
+  for (size_t i = 0; i < program.size(); ++i) {
+    if (program[i].kind != abi::StepKind::release)
+      continue;
+    auto isReceived = [&](const Entry &entry) {
+      return entry.kind == abi::StepKind::recv &&
+             entry.channel == program[i].channel &&
+             entry.micro_batch == program[i].micro_batch;
+    };
+    Entry *reader = nullptr;
+    size_t last = 0, at = i;
+    DirectSlot *slot = nullptr;
+    // A verified program has the recv before its release.
+    while (!isReceived(program[--at]))
+      ;
+    slot = program[at].direct;
+    if (!slot)
+      continue; // it was copied
+    for (size_t k = at; k < i; ++k)
+      for (auto [movable, moved] : program[k].movable)
+        if (moved == slot) {
+          reader = &program[k];
+          last = movable->last_task;
+        }
+    if (!reader) {
+      program[i].direct = slot;
+      continue;
+    }
+    auto after = std::upper_bound(
+        reader->releases.begin(), reader->releases.end(), last,
+        [](size_t task, const Release &r) { return task < r.task; });
+    reader->releases.insert(after, {last, program[i].channel});
+  }
 }
 
 Status Executor::run(const StepBinding &binding) {
@@ -137,18 +182,24 @@ Status Executor::execute(int position, const Entry &entry,
   case abi::StepKind::send:
     return comm.send(entry.channel, entry.micro_batch, entry.data, entry.bytes);
   case abi::StepKind::recv:
+    if (entry.direct)
+      return borrow(entry);
     return comm.recv(entry.channel, entry.micro_batch, entry.data, entry.bytes);
   case abi::StepKind::wait:
     return comm.waitSent(entry.channel, entry.micro_batch);
+  case abi::StepKind::release:
+    if (entry.direct)
+      comm.release(entry.channel, entry.micro_batch);
+    return Status();
   case abi::StepKind::load_input:
-    if (bytes &&
-        !(entry.direct && entry.direct->atCaller(entry.micro_batch, binding)))
+    if (bytes && (!entry.direct || entry.direct->place(entry.micro_batch,
+                                                       binding) == entry.data))
       std::memcpy(entry.data,
                   binding.inputs[entry.io] + entry.micro_batch * bytes, bytes);
     return Status();
   case abi::StepKind::store_output:
-    if (bytes &&
-        !(entry.direct && entry.direct->atCaller(entry.micro_batch, binding)))
+    if (bytes && (!entry.direct || entry.direct->place(entry.micro_batch,
+                                                       binding) == entry.data))
       std::memcpy(binding.outputs[entry.io] + entry.micro_batch * bytes,
                   entry.data, bytes);
     return Status();
@@ -156,23 +207,38 @@ Status Executor::execute(int position, const Entry &entry,
   return Status();
 }
 
-uint8_t *Executor::DirectSlot::atCaller(int micro_batch,
-                                        const StepBinding &binding) const {
-  uint8_t *base = port.is_input ? const_cast<uint8_t *>(binding.inputs[port.io])
-                                : binding.outputs[port.io];
+Status Executor::borrow(const Entry &entry) {
+  auto at =
+      comm.borrow(entry.channel, entry.micro_batch, entry.data, entry.bytes);
+  if (!at)
+    return at.status();
+  entry.direct->borrowed = const_cast<uint8_t *>(*at);
+  if (reinterpret_cast<uintptr_t>(*at) % entry.direct->alignment) {
+    std::memcpy(entry.data, *at, static_cast<size_t>(entry.bytes));
+    entry.direct->borrowed = entry.data;
+  }
+  return Status();
+}
+
+uint8_t *Executor::DirectSlot::place(int micro_batch,
+                                     const StepBinding &binding) const {
+  if (port.kind == DirectPort::Kind::channel)
+    return borrowed;
+  uint8_t *base = port.kind == DirectPort::Kind::input
+                      ? const_cast<uint8_t *>(binding.inputs[port.index])
+                      : binding.outputs[port.index];
   if (!base || reinterpret_cast<uintptr_t>(base) % alignment)
-    return nullptr;
+    return own;
   return base + micro_batch * bytes;
 }
 
 Status Executor::runInstance(int position, const Entry &entry,
                              const StepBinding &binding) {
   int64_t begin = now();
-  for (auto [movable, slot] : entry.movable) {
-    uint8_t *place = slot->atCaller(entry.micro_batch, binding);
-    movable->moveTo(place ? place : slot->own);
-  }
+  for (auto [movable, slot] : entry.movable)
+    movable->moveTo(slot->place(entry.micro_batch, binding));
   const auto &tasks = entry.instance->tasks;
+  auto release = entry.releases.begin();
   for (size_t i = 0; i < tasks.size(); ++i) {
     int64_t task_begin = profile ? now() : 0;
     if (!tasks[i]->run()) {
@@ -183,6 +249,8 @@ Status Executor::runInstance(int position, const Entry &entry,
     }
     if (profile)
       record(position, entry, static_cast<int>(i), task_begin);
+    for (; release != entry.releases.end() && release->task == i; ++release)
+      comm.release(release->channel, entry.micro_batch);
   }
   busy_ns += now() - begin;
   return Status();

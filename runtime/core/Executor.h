@@ -40,15 +40,21 @@ public:
   DeviceMemory memory() const;
 
 private:
-  /// A slot that may lie with the caller.
+  /// A slot that may lie with the caller, or with the device that sends it.
   struct DirectSlot {
     DirectPort port;
     int64_t bytes, alignment;
-    uint8_t *own; ///< in the arena
+    uint8_t *own;      ///< in the arena
+    uint8_t *borrowed; ///< of a channel: where the last one received lies
 
-    /// Where it lies for a micro-batch: with the caller, unless the bytes there
-    /// are not aligned as a kernel expects; then null.
-    uint8_t *atCaller(int micro_batch, const StepBinding &binding) const;
+    /// Where it lies for a micro-batch: with the caller or the sender, unless
+    /// the bytes there are not aligned as a kernel expects; then `own`.
+    uint8_t *place(int micro_batch, const StepBinding &binding) const;
+  };
+  /// Bytes of a sender that nobody reads after a task of an instance.
+  struct Release {
+    size_t task;
+    int channel;
   };
 
   /// A Step with everything looked up.
@@ -60,13 +66,17 @@ private:
     uint8_t *data; ///< of the slot; null for a token
     int64_t bytes;
     Instance *instance;
-    std::vector<std::pair<MovableSlot *, const DirectSlot *>> movable; ///< run
-    const DirectSlot *direct; ///< of load_input, store_output; or null
+    std::vector<std::pair<MovableSlot *, DirectSlot *>> movable; ///< run
+    std::vector<Release> releases; ///< run; in the order of their tasks
+    DirectSlot *direct; ///< of load_input, store_output, recv, and of a release
+                        ///< that no run does; or null
   };
 
   Executor(const abi::Plan &plan, int index, const WeightPointers &weights,
            const SessionOptions &options, Communicator &comm);
   Status prepare();
+  void placeReleases();
+  Status borrow(const Entry &entry);
   Status execute(int index, const Entry &entry, const StepBinding &binding);
   Status runInstance(int index, const Entry &entry, const StepBinding &binding);
   Status explain(const Entry &entry, const Status &status) const;

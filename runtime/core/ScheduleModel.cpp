@@ -53,6 +53,9 @@ private:
     case abi::StepKind::wait:
       entry.kind = abi::CheckedStep::Kind::wait;
       break;
+    case abi::StepKind::release:
+      entry.kind = abi::CheckedStep::Kind::release;
+      break;
     case abi::StepKind::load_input:
       entry.name =
           std::string("input ") + text(plan.inputs()->Get(step.io())->name());

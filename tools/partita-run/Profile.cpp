@@ -161,6 +161,9 @@ private:
     case abi::StepKind::recv:
       json["name"] = "receive " + value + number + " from " + peer;
       break;
+    case abi::StepKind::release:
+      json["name"] = "release " + value + number;
+      break;
     default:
       json["name"] = "wait for " + peer + " to take " + value + number;
     }

@@ -99,25 +99,45 @@ Status LocalCommunicator::send(int channel, int micro_batch, const void *data,
   if (cell.posted.load(std::memory_order_relaxed) / kOne !=
       cell.taken.load(std::memory_order_acquire) / kOne)
     return Status::error("it was sent again before the receiver took it");
-  cell.data = data;
+  cell.data = static_cast<const uint8_t *>(data);
   cell.bytes = bytes;
   advance(cell, cell.posted);
   return Status();
 }
 
-Status LocalCommunicator::recv(int channel, int micro_batch, void *data,
-                               int64_t bytes) {
-  Cell &cell = this->cell(channel, micro_batch);
+Status LocalCommunicator::awaitPosted(Cell &cell, int64_t bytes) const {
   uint32_t next = cell.taken.load(std::memory_order_relaxed) + kOne;
   if (Status status = await(cell, cell.posted, next); !status.ok())
     return status;
   if (cell.bytes != bytes)
     return Status::error("got " + std::to_string(cell.bytes) +
                          " bytes instead of " + std::to_string(bytes));
+  return Status();
+}
+
+Status LocalCommunicator::recv(int channel, int micro_batch, void *data,
+                               int64_t bytes) {
+  Cell &cell = this->cell(channel, micro_batch);
+  if (Status status = awaitPosted(cell, bytes); !status.ok())
+    return status;
   if (bytes)
     std::memcpy(data, cell.data, static_cast<size_t>(bytes));
   advance(cell, cell.taken);
   return Status();
+}
+
+Expected<const uint8_t *> LocalCommunicator::borrow(int channel,
+                                                    int micro_batch, uint8_t *,
+                                                    int64_t bytes) {
+  Cell &cell = this->cell(channel, micro_batch);
+  if (Status status = awaitPosted(cell, bytes); !status.ok())
+    return status;
+  return cell.data;
+}
+
+void LocalCommunicator::release(int channel, int micro_batch) {
+  Cell &cell = this->cell(channel, micro_batch);
+  advance(cell, cell.taken);
 }
 
 Status LocalCommunicator::waitSent(int channel, int micro_batch) {

@@ -8,10 +8,10 @@
 //
 // One cell for each (channel, micro-batch), made in the constructor. The sender
 // puts the address of its slot into the cell and counts up `posted`; the
-// receiver copies straight from there and counts up `taken`. Each waits for the
-// other's counter: it spins for a short while, then sleeps on it (futex), so
-// that waiting devices leave the cores to those that work. The counters go on
-// over steps.
+// receiver copies straight from there, or reads there until it needs the bytes
+// no more, and counts up `taken`. Each waits for the other's counter: it spins
+// for a short while, then sleeps on it (futex), so that waiting devices leave
+// the cores to those that work. The counters go on over steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +36,9 @@ public:
   Status send(int channel, int micro_batch, const void *data,
               int64_t bytes) override;
   Status recv(int channel, int micro_batch, void *data, int64_t bytes) override;
+  Expected<const uint8_t *> borrow(int channel, int micro_batch, uint8_t *data,
+                                   int64_t bytes) override;
+  void release(int channel, int micro_batch) override;
   Status waitSent(int channel, int micro_batch) override;
   void abort() override;
 
@@ -47,7 +50,7 @@ private:
     Word posted = 0;
     Word taken = 0;
     std::atomic<uint32_t> sleepers = 0;
-    const void *data = nullptr;
+    const uint8_t *data = nullptr;
     int64_t bytes = 0;
   };
 
@@ -55,6 +58,7 @@ private:
     return cells[static_cast<size_t>(channel) * micro_batches + micro_batch];
   }
   Status await(Cell &cell, Word &word, uint32_t count) const;
+  Status awaitPosted(Cell &cell, int64_t bytes) const;
   static void advance(Cell &cell, Word &word);
 
   const int micro_batches;

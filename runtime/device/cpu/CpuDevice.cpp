@@ -128,8 +128,12 @@ void CpuDevice::findMovable(Instance &instance) {
           address < stand_in.data() + stand_in.size())
         movable.places.push_back({place, address - stand_in.data()});
     };
-    for (auto &task : instance.tasks)
-      task->visitAddresses(visit);
+    for (size_t i = 0; i < instance.tasks.size(); ++i) {
+      size_t before = movable.places.size();
+      instance.tasks[i]->visitAddresses(visit);
+      if (movable.places.size() > before)
+        movable.last_task = i;
+    }
     if (movable.places.empty())
       continue;
     movable.moveTo(arena_bytes.data() + device.slots()->Get(slot)->offset());

@@ -32,6 +32,7 @@ struct MovableSlot {
   };
   int slot = -1;
   std::vector<Place> places;
+  size_t last_task = 0;   ///< the last one that uses the slot
   uint8_t *now = nullptr; ///< where it lies
 
   void moveTo(uint8_t *address) {

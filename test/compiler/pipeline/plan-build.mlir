@@ -42,6 +42,7 @@ nn.weight @w "w" : tensor<16xf32> = dense<1.0> : tensor<16xf32>
 // CHECK-LABEL: plan.device @device1 "cpu:1" arena 64 constant 0
 // CHECK:   plan.recv @channel0 micro_batch 0
 // CHECK-NEXT: plan.run @F1 micro_batch 0
+// CHECK-NEXT: plan.release @channel0 micro_batch 0
 // CHECK-NEXT: plan.store_output 0 micro_batch 0
 func.func @main(%x: tensor<16xf32> {nn.name = "x", nn.port = 4 : i64, nn.batch_axis = 0 : i64})
     -> (!dist.placed<tensor<16xf32>, @d1> {nn.name = "y"}) attributes {dist.micro_batches = 3 : i64} {

@@ -220,6 +220,17 @@ plan.device @d1 "cpu:1" arena 64 constant 0 {
 
 // -----
 
+plan.channel @c0 "a" from @d0 to @d1 bytes 16 reason ""
+plan.device @d0 "cpu:0" arena 0 constant 0 {
+  // release C1
+  // expected-error @+1 {{(C1) stands on @d0, but the target of channel @c0 is @d1}}
+  plan.release @c0 micro_batch 0
+}
+plan.device @d1 "cpu:1" arena 64 constant 0 {
+}
+
+// -----
+
 plan.device @d0 "cpu:0" arena 64 constant 0 {
   %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
   // load_input C1

@@ -47,6 +47,8 @@ plan.device @d1 "cpu:1" arena 64 constant 0 {
   %a = plan.slot arena at 0 : !plan.slot<tensor<8xf32>>
   // CHECK: plan.recv @c0 micro_batch 0 to
   plan.recv @c0 micro_batch 0 to %a : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.release @c0 micro_batch 0
+  plan.release @c0 micro_batch 0
   // CHECK: plan.store_output 0 micro_batch 0 from
   plan.store_output 0 micro_batch 0 from %a : !plan.slot<tensor<8xf32>>
 }

@@ -37,7 +37,8 @@ ScheduleProblem chain(int stages, int microBatches, int devices) {
 }
 
 std::string show(const ScheduleStep &step) {
-  static const char *names[] = {"run", "send", "recv", "wait", "in", "out"};
+  static const char *names[] = {"run", "send", "recv",   "wait",
+                                "in",  "out",  "release"};
   std::string text = names[int(step.kind)];
   if (step.kind == Kind::run)
     text += std::to_string(step.stage);
@@ -61,10 +62,11 @@ std::string check(const Schedule &schedule, int present) {
         continue;
       partita::abi::CheckedStep entry;
       using CheckedKind = partita::abi::CheckedStep::Kind;
-      entry.kind = step.kind == Kind::send   ? CheckedKind::send
-                   : step.kind == Kind::recv ? CheckedKind::recv
-                   : step.kind == Kind::wait ? CheckedKind::wait
-                                             : CheckedKind::local;
+      entry.kind = step.kind == Kind::send      ? CheckedKind::send
+                   : step.kind == Kind::recv    ? CheckedKind::recv
+                   : step.kind == Kind::wait    ? CheckedKind::wait
+                   : step.kind == Kind::release ? CheckedKind::release
+                                                : CheckedKind::local;
       entry.channel = step.channel;
       entry.micro_batch = step.microBatch;
       device.steps.push_back(entry);
@@ -79,7 +81,35 @@ TEST(Schedule, TwoStagesFillAndDrain) {
             "in.0 run0.0 send.0 in.1 run0.1 send.1 wait.0 in.2 run0.2 send.2 "
             "wait.1 wait.2");
   EXPECT_EQ(show(schedule.programs[1]),
-            "recv.0 run1.0 out.0 recv.1 run1.1 out.1 recv.2 run1.2 out.2");
+            "recv.0 run1.0 release.0 out.0 recv.1 run1.1 release.1 out.1 "
+            "recv.2 run1.2 release.2 out.2");
+}
+
+TEST(Schedule, CopiesWhatWouldHoldUpItsSender) {
+  // The last stage reads what the first one makes, two stages later: borrowed
+  // until then, it would keep both buffers of the first.
+  ScheduleProblem problem = chain(3, 16, 3);
+  ScheduleValue skip;
+  skip.producer = 0;
+  skip.consumers = {2};
+  skip.readNs = {100};
+  problem.values.push_back(skip);
+  Schedule schedule = buildSchedule(problem, FillDrain());
+  EXPECT_FALSE(schedule.borrowed.back());
+  EXPECT_TRUE(schedule.borrowed[1]);
+  EXPECT_NEAR(schedule.stepNs, 1800, 1e-6);
+  // With a single micro-batch nothing waits.
+  problem.microBatches = 1;
+  EXPECT_TRUE(buildSchedule(problem, FillDrain()).borrowed.back());
+}
+
+TEST(Schedule, ReleasesAfterTheLastReader) {
+  ScheduleProblem problem = chain(3, 1, 1);
+  problem.devices = 2;
+  problem.stages[1].device = problem.stages[2].device = 1;
+  problem.values[1].consumers = {1, 2};
+  Schedule schedule = buildSchedule(problem, FillDrain());
+  EXPECT_EQ(show(schedule.programs[1]), "recv.0 run1.0 run2.0 release.0 out.0");
 }
 
 TEST(Schedule, BubbleOfTheTable) {
@@ -127,9 +157,12 @@ TEST(Schedule, RandomGraphsFinish) {
       ScheduleValue value;
       value.producer = s;
       value.transferNs = random() % 20;
+      value.borrowNs = random() % 10;
       for (int consumer = s + 1; consumer < stages; ++consumer)
         if (random() % 2)
           value.consumers.push_back(consumer);
+      for (size_t i = 0; i < value.consumers.size(); ++i)
+        value.readNs.push_back(random() % 50);
       if (value.consumers.empty())
         value.outputs = {0};
       problem.values.push_back(value);

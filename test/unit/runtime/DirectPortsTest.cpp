@@ -55,9 +55,9 @@ protected:
 TEST_F(DirectPorts, InputsAndOutputs) {
   auto found = find();
   ASSERT_EQ(found.size(), 3u);
-  EXPECT_TRUE(found[x].is_input);
-  EXPECT_EQ(found[w].io, 1);
-  EXPECT_FALSE(found[y].is_input);
+  EXPECT_EQ(found[x].kind, DirectPort::Kind::input);
+  EXPECT_EQ(found[w].index, 1);
+  EXPECT_EQ(found[y].kind, DirectPort::Kind::output);
 }
 
 TEST_F(DirectPorts, NotAnInputThatIsAnOutput) {
@@ -73,6 +73,23 @@ TEST_F(DirectPorts, NotOneOutputOfTwo) {
 TEST_F(DirectPorts, NotWhatIsSentToo) {
   add(abi::StepKind::send, y, -1);
   EXPECT_FALSE(find().count(y));
+}
+
+TEST_F(DirectPorts, WhatIsReceivedAndReleased) {
+  auto &program = plan.devices[0].program;
+  program[0].kind = abi::StepKind::recv;
+  program[0].channel = 7;
+  EXPECT_FALSE(find().count(x));
+  add(abi::StepKind::release, -1, -1);
+  program.back().channel = 7;
+  auto found = find();
+  ASSERT_TRUE(found.count(x));
+  EXPECT_EQ(found[x].kind, DirectPort::Kind::channel);
+  EXPECT_EQ(found[x].index, 7);
+  // Another value of the same slot that is not released.
+  program.push_back(program[0]);
+  program.back().micro_batch = 1;
+  EXPECT_FALSE(find().count(x));
 }
 
 TEST_F(DirectPorts, NotWhatACallAddsToInPlaceOfAnotherSlot) {

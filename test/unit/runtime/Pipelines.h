@@ -28,9 +28,10 @@ inline StepSpec makeStep(abi::StepKind kind, int micro_batch) {
 }
 
 /// y = 2^devices * x, for `count` floats a micro-batch: each device doubles,
-/// and has two slots in turn for what it receives and for what it sends.
+/// and has two slots in turn for what it receives and for what it sends. With
+/// `release`, receivers may read what they receive where it is.
 inline PlanSpec doublingPipeline(int devices, int micro_batches,
-                                 int64_t count = 16) {
+                                 int64_t count = 16, bool release = false) {
   PlanSpec plan;
   plan.micro_batches = micro_batches;
   plan.kernels = {"twice"};
@@ -69,6 +70,8 @@ inline PlanSpec doublingPipeline(int devices, int micro_batches,
       StepSpec &run = add(abi::StepKind::run, m);
       run.unit = 0;
       run.bindings = {in[m % 2], out[m % 2]};
+      if (release && d > 0)
+        add(abi::StepKind::release, m).channel = d - 1;
       StepSpec &last = add(d + 1 < devices ? abi::StepKind::send
                                            : abi::StepKind::store_output,
                            m);

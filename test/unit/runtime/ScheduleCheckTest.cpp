@@ -29,6 +29,9 @@ CheckedStep recv(int channel, int microBatch,
 CheckedStep wait(int channel, int microBatch) {
   return {Kind::wait, channel, microBatch, {}, {}, "x"};
 }
+CheckedStep release(int channel, int microBatch) {
+  return {Kind::release, channel, microBatch, {}, {}, "x"};
+}
 CheckedDevice device(int index, std::vector<CheckedStep> steps) {
   return {"cpu:" + std::to_string(index), 256, steps};
 }
@@ -170,6 +173,57 @@ TEST(ScheduleCheck, RefusesOverwriteOfOutstandingSend) {
   EXPECT_NE(message.find("writes bytes 32 to 64 while send of channel 0"),
             std::string::npos)
       << message;
+}
+
+TEST(ScheduleCheck, WaitIsForTheRelease) {
+  // Received at once, but released after what is sent only then.
+  CheckedDevice first =
+      device(0, {send(0, 0), wait(0, 0), send(1, 0), wait(1, 0)});
+  CheckedDevice second = device(1, {recv(0, 0), release(0, 0), recv(1, 0)});
+  EXPECT_EQ(checkSchedule({first, second}), "");
+  second.steps = {recv(0, 0), recv(1, 0), release(0, 0)};
+  std::string message = checkSchedule({first, second});
+  EXPECT_NE(message.find("\ncpu:0: wait of channel 0, micro-batch 0 (x) waits "
+                         "for cpu:1: release of channel 0"),
+            std::string::npos)
+      << message;
+}
+
+TEST(ScheduleCheck, RefusesUnmatchedReleases) {
+  CheckedDevice first = device(0, {send(0, 0), wait(0, 0)});
+  auto message = [&](std::vector<CheckedStep> steps) {
+    return checkSchedule({first, device(1, steps)});
+  };
+  EXPECT_EQ(message({recv(0, 0), release(0, 0)}), "");
+  EXPECT_NE(message({release(0, 0), recv(0, 0)}).find("before its recv"),
+            std::string::npos);
+  EXPECT_NE(message({recv(0, 0), release(1, 0)}).find("nobody receives it"),
+            std::string::npos);
+  EXPECT_NE(
+      message({recv(0, 0), release(0, 0), release(0, 0)}).find("two steps"),
+      std::string::npos);
+  first.steps.push_back(release(0, 0));
+  EXPECT_NE(message({recv(0, 0)}).find("cpu:1 that receives it"),
+            std::string::npos);
+}
+
+TEST(ScheduleCheck, RefusesReadAfterRelease) {
+  CheckedDevice first = device(0, {local(0, {}, {{0, 64, 1}}, "F0"),
+                                   send(0, 0, {{0, 64, 1}}), wait(0, 0)});
+  auto message = [&](std::vector<CheckedStep> steps) {
+    return checkSchedule({first, device(1, steps)});
+  };
+  CheckedStep receive = recv(0, 0, {{0, 64, 1}});
+  // Bytes written in between are the device's own.
+  EXPECT_EQ(message({receive, local(0, {{0, 64, 1}}, {{0, 32, 2}}, "F1"),
+                     release(0, 0), local(0, {{0, 32, 2}}, {}, "F2")}),
+            "");
+  std::string error =
+      message({receive, local(0, {{0, 64, 1}}, {{0, 32, 2}}, "F1"),
+               release(0, 0), local(0, {{32, 64, 1}}, {}, "F2")});
+  EXPECT_NE(error.find("'F2', micro-batch 0 reads bytes 32 to 64 before"),
+            std::string::npos)
+      << error;
 }
 
 TEST(ScheduleCheck, RefusesWhatOnlyASecondStepWouldShow) {

@@ -10,11 +10,13 @@
 #include "runtime/core/Artifact.h"
 #include "test/unit/runtime/Pipelines.h"
 
+#include <atomic>
 #include <cfloat>
 #include <chrono>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <thread>
+#include <tuple>
 
 namespace partita::test {
 namespace {
@@ -123,6 +125,83 @@ TEST(Session, BuffersOfTheCallerMayMoveAndNeedNoAlignment) {
   }
 }
 
+TEST(Session, BorrowsWhatIsReleased) {
+  for (int devices : {2, 8}) {
+    auto session = makeSession(doublingPipeline(devices, 5, 3000, true));
+    ASSERT_TRUE(session);
+    for (int fed : {5, 1, 3, 5})
+      expectDoubling(*session, devices, fed, 3000, 20);
+  }
+}
+
+/// Counts what receivers copy and what they borrow.
+class CountingCommunicator final : public Communicator {
+public:
+  CountingCommunicator(const std::vector<ChannelInfo> &channels,
+                       int micro_batches)
+      : inner(channels, micro_batches, 60, false) {}
+  Status send(int channel, int micro_batch, const void *data,
+              int64_t bytes) override {
+    return inner.send(channel, micro_batch, data, bytes);
+  }
+  Status recv(int channel, int micro_batch, void *data,
+              int64_t bytes) override {
+    ++copied;
+    return inner.recv(channel, micro_batch, data, bytes);
+  }
+  Expected<const uint8_t *> borrow(int channel, int micro_batch, uint8_t *data,
+                                   int64_t bytes) override {
+    ++borrowed;
+    return inner.borrow(channel, micro_batch, data, bytes);
+  }
+  void release(int channel, int micro_batch) override {
+    ++released;
+    inner.release(channel, micro_batch);
+  }
+  Status waitSent(int channel, int micro_batch) override {
+    return inner.waitSent(channel, micro_batch);
+  }
+  void abort() override { inner.abort(); }
+
+  std::atomic<int> copied = 0, borrowed = 0, released = 0;
+
+private:
+  LocalCommunicator inner;
+};
+
+TEST(Session, CopiesWhatIsNotReleasedOrNotOnlyRead) {
+  // What is received leaves as it stands too, or is never released.
+  PlanSpec stored = doublingPipeline(2, 1, 16, true),
+           kept = doublingPipeline(2, 1, 16, false);
+  stored.outputs.push_back({"z", abi::DType::f32, {16}});
+  StepSpec store = stored.devices[1].program.back();
+  store.slot = stored.devices[1].program.front().slot;
+  store.io = 1;
+  auto &program = stored.devices[1].program;
+  program.insert(program.begin() + 1, store);
+  for (auto [plan, copied, borrowed] :
+       {std::tuple(doublingPipeline(2, 1, 16, true), 0, 1),
+        std::tuple(stored, 1, 0), std::tuple(kept, 1, 0)}) {
+    auto comm = std::make_shared<CountingCommunicator>(
+        std::vector<ChannelInfo>{{0, 1, 64}}, 1);
+    auto session = Session::create(openPlan(plan), {}, comm);
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    Values x = counting(16, 1), y(16), z(16);
+    StepBinding binding;
+    binding.inputs = {reinterpret_cast<const uint8_t *>(x.data())};
+    binding.outputs = {reinterpret_cast<uint8_t *>(y.data())};
+    if (plan.outputs.size() > 1)
+      binding.outputs.push_back(reinterpret_cast<uint8_t *>(z.data()));
+    for (int step = 1; step <= 3; ++step) {
+      ASSERT_TRUE((*session)->run(binding).ok());
+      EXPECT_EQ(y[3], 4 * x[3]);
+      EXPECT_EQ(comm->copied, step * copied);
+      EXPECT_EQ(comm->borrowed, step * borrowed);
+      EXPECT_EQ(comm->released, step * borrowed);
+    }
+  }
+}
+
 TEST(Session, RefusesWrongBindings) {
   auto session = makeSession(doublingPipeline(2, 3));
   ASSERT_TRUE(session);
@@ -184,6 +263,28 @@ TEST(LocalCommunicator, AbortWakesReceiver) {
   comm.abort();
   receiver.join();
   EXPECT_EQ(message, "stopped, because another device failed");
+}
+
+TEST(LocalCommunicator, BorrowsUntilReleased) {
+  LocalCommunicator comm({{0, 1, 8}}, 1, 60, true);
+  int64_t value = 0;
+  std::thread receiver([&] {
+    int64_t own = -1;
+    for (int64_t i = 0; i < 2000; ++i) {
+      auto at = comm.borrow(0, 0, reinterpret_cast<uint8_t *>(&own), 8);
+      ASSERT_TRUE(at.ok()) << at.status().message();
+      EXPECT_EQ(*at, reinterpret_cast<const uint8_t *>(&value));
+      EXPECT_EQ(*reinterpret_cast<const int64_t *>(*at), i);
+      comm.release(0, 0);
+    }
+    EXPECT_EQ(own, -1);
+  });
+  for (int64_t i = 0; i < 2000; ++i) {
+    value = i;
+    EXPECT_TRUE(comm.send(0, 0, &value, 8).ok());
+    EXPECT_TRUE(comm.waitSent(0, 0).ok());
+  }
+  receiver.join();
 }
 
 TEST(LocalCommunicator, TokensAndManyRounds) {
