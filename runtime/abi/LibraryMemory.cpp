@@ -69,6 +69,8 @@ int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups) {
 
 namespace {
 
+/// Fewer large tiles than this are cut into small ones.
+constexpr int64_t kLeastLargeTiles = 32;
 constexpr int64_t kLeastWinogradChannels = 32;
 constexpr int64_t kLeastWinogradFlops = 100'000'000;
 constexpr int64_t kTransformed = 36; ///< elements of a 4x4 tile and its border
@@ -80,9 +82,8 @@ int64_t tiles(const WindowedImages &shape, int64_t side) {
                                    roundUp(shape.width, side) / side));
 }
 
-/// The library cuts images of fewer tiles into 2x2 ones.
 bool mayHaveLargeTiles(const WindowedImages &shape) {
-  return tiles(shape, 4) >= 32;
+  return winogradTileSide(shape) == 4;
 }
 
 int64_t filterBytes(const WindowedImages &shape, int64_t elements) {
@@ -91,6 +92,10 @@ int64_t filterBytes(const WindowedImages &shape, int64_t elements) {
 }
 
 } // namespace
+
+int64_t winogradTileSide(const WindowedImages &shape) {
+  return tiles(shape, 4) >= kLeastLargeTiles ? 4 : 2;
+}
 
 bool suitsWinograd(const WindowedImages &shape) {
   const int64_t flops =

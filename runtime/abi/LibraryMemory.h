@@ -40,6 +40,10 @@ struct WindowedImages {
 /// faster directly.
 bool suitsWinograd(const WindowedImages &shape);
 
+/// The side of the tiles of the result, at most: 2 or 4. The library too cuts
+/// images of few tiles into small ones.
+int64_t winogradTileSide(const WindowedImages &shape);
+
 /// Room for the filter in that form.
 int64_t winogradFilterRoom(const WindowedImages &shape);
 

@@ -8,6 +8,7 @@
 #include "runtime/abi/LibraryMemory.h"
 #include "runtime/device/cpu/ImageLayout.h"
 #include "runtime/device/cpu/PrimitiveTask.h"
+#include "runtime/device/cpu/TiledWinograd.h"
 #include "runtime/device/cpu/WinogradConv.h"
 
 #include <algorithm>
@@ -67,15 +68,29 @@ enum class Order {
 /// Channels that are one vector, of the code that reads planes.
 constexpr int64_t kVector = 16;
 
+/// How the windows of a convolution lie; by spatial axis.
+struct Windows {
+  std::vector<int64_t> strides, dilations, pads_low;
+  int64_t groups = 1;
+};
+
+Windows windowsOf(const abi::LibraryCall &call) {
+  auto numbers = [](const flatbuffers::Vector<int64_t> *all) {
+    return std::vector<int64_t>(all->begin(), all->end());
+  };
+  return {numbers(call.strides()), numbers(call.dilations()),
+          numbers(call.pads_low()), call.groups()};
+}
+
 class Conv {
 public:
-  Conv(ResolvedCall resolved, OnednnContext &context)
+  Conv(ResolvedCall resolved, Windows windows, OnednnContext &context)
       : call(std::move(resolved)), context(context),
-        strides(numbers(call.call->strides())),
-        dilations(numbers(call.call->dilations())),
-        pads_low(numbers(call.call->pads_low())) {}
+        strides(std::move(windows.strides)),
+        dilations(std::move(windows.dilations)),
+        pads_low(std::move(windows.pads_low)), groups(windows.groups) {}
 
-  Expected<std::unique_ptr<Task>> prepare(bool pack) {
+  Expected<std::unique_ptr<Task>> prepare(const ThreadTeam &team, bool pack) {
     if (input().rank() == 3)
       addHeight();
     // With one channel or one pixel both layouts are true; channels-last is
@@ -89,14 +104,25 @@ public:
     if (call.has_bias && !denseBias())
       biasAsPostOp();
     // Where the processor or the room does not allow it, directly.
-    if (call.call->winograd() && pack && weights().constant && channels_last)
+    if (call.call->winograd() && pack && weights().constant && channels_last) {
       if (auto task = prepareWinograd(call, padsHigh(), context))
         return task;
+      if (auto task = prepareTiledWinograd(call, context, team))
+        return task;
+    }
     auto task = makeBest(pack);
     // Where the processor has no code for this.
     if (!task && image == Image::planes)
       task = makeBands(pack);
     return task;
+  }
+
+  /// With packed weights, by the code for windows of one pixel, or not at all.
+  Expected<std::unique_ptr<Task>> preparePointwise() {
+    channels_last = only_pointwise = true;
+    if (!liesDensely(input(), true) || !liesDensely(call.result(), true))
+      return Status::error("the rows of a matrix do not lie densely");
+    return make(Order::packed);
   }
 
 private:
@@ -172,10 +198,6 @@ private:
   Operand &input() { return call.operands[0]; }
   Operand &weights() { return call.operands[1]; }
 
-  static std::vector<int64_t> numbers(const flatbuffers::Vector<int64_t> *all) {
-    return {all->begin(), all->end()};
-  }
-
   /// Rows as images of height 1: for them the library has faster code, of
   /// single channels above all.
   void addHeight() {
@@ -196,7 +218,6 @@ private:
 
   /// [O, I/G, ..] -> [G, O/G, I/G, ..], as the library has grouped weights.
   void groupWeights() {
-    int64_t groups = call.call->groups();
     Operand &weights = this->weights();
     if (groups == 1)
       return;
@@ -395,10 +416,13 @@ private:
       const size_t moved = image == Image::reordered ? packedBytes(src) : 0;
       return static_cast<int64_t>(weights + moved);
     };
+    auto getPointwiseRoom = [&](const OwnedPrimitiveDesc &each) -> int64_t {
+      return isNamed(each, "jit_1x1") ? getRoom(each) : -1;
+    };
+    if (only_pointwise)
+      return context.choose(&op, attr, desc, getPointwiseRoom);
     if (skipsPixels() &&
-        context.choose(&op, attr, desc, [&](const OwnedPrimitiveDesc &each) {
-          return isNamed(each, "jit_1x1") ? getRoom(each) : -1;
-        }) == dnnl_success)
+        context.choose(&op, attr, desc, getPointwiseRoom) == dnnl_success)
       return dnnl_success;
     return context.choose(&op, attr, desc, getRoom);
   }
@@ -407,7 +431,7 @@ private:
   bool skipsPixels() {
     const Operand &weights = this->weights();
     auto window = weights.dims.end() - (input().rank() - 2);
-    return call.call->groups() == 1 &&
+    return groups == 1 &&
            std::all_of(window, weights.dims.end(),
                        [](int64_t extent) { return extent == 1; }) &&
            std::any_of(strides.begin(), strides.end(),
@@ -426,15 +450,39 @@ private:
   ResolvedCall call;
   OnednnContext &context;
   std::vector<int64_t> strides, dilations, pads_low; ///< by spatial axis
-  bool channels_last = false;
+  int64_t groups;
+  bool channels_last = false, only_pointwise = false;
   Image image = Image::same;
 };
 
 } // namespace
 
 Expected<std::unique_ptr<Task>> prepareConv(ResolvedCall call,
-                                            OnednnContext &context, bool pack) {
-  return Conv(std::move(call), context).prepare(pack);
+                                            OnednnContext &context,
+                                            const ThreadTeam &team, bool pack) {
+  Windows windows = windowsOf(*call.call);
+  return Conv(std::move(call), std::move(windows), context).prepare(team, pack);
+}
+
+Expected<std::unique_ptr<Task>> preparePointwise(ResolvedCall call,
+                                                 OnednnContext &context) {
+  auto image = [](Operand &matrix) {
+    matrix.dims = {1, matrix.dims[1], 1, matrix.dims[0]};
+    matrix.strides = {0, matrix.strides[1], 0, matrix.strides[0]};
+  };
+  Operand &weights = call.operands[1];
+  if (std::count(weights.strides.begin(), weights.strides.end(), 0))
+    return Status::error("the weights are broadcast");
+  weights.dims = {weights.dims[1], weights.dims[0], 1, 1};
+  weights.strides = {weights.strides[1], weights.strides[0], 1, 1};
+  image(call.operands[0]);
+  image(call.result());
+  for (PostOperation &post : call.post_ops)
+    if (post.operand.rank())
+      image(post.operand);
+  const std::vector<int64_t> ones = {1, 1};
+  return Conv(std::move(call), {ones, ones, {0, 0}}, context)
+      .preparePointwise();
 }
 
 } // namespace partita::runtime

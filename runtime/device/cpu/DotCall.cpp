@@ -10,6 +10,10 @@
 // batches and everything else lies densely, they become rows; otherwise
 // neighbouring ones become one where all operands allow it.
 //
+// Where it has only its general product, which reads weights in their plain
+// order (processors without AVX-512), a convolution of single pixels is faster:
+// its code has the weights in blocks.
+//
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cpu/PrimitiveTask.h"
@@ -30,6 +34,9 @@ public:
     if (!foldBatchIntoRows())
       joinBatchAxes();
     dropBatchAxesOfOne();
+    if (pack && rhs().constant && result().rank() == 2 && isGeneral())
+      if (auto task = makePointwise())
+        return task;
     auto task = make(/*packed=*/pack && rhs().constant);
     if (!task && pack && rhs().constant && !context.lacksRoom())
       task = make(/*packed=*/false);
@@ -168,6 +175,34 @@ private:
       if (operand.dims[axis] != 1 && operand.strides[axis] != 0)
         return false;
     return operand.dims[last] == 1 || operand.strides[last] == 1;
+  }
+
+  /// Whether the library has nothing better for plain matrices than its general
+  /// product.
+  bool isGeneral() {
+    dnnl_memory_desc_t src = matrixDesc(lhs()), dst = matrixDesc(result()),
+                       weights = anyDesc(rhs().dims);
+    OwnedAttr attr;
+    OwnedPrimitiveDesc desc;
+    dnnl_matmul_desc_t op;
+    return makeAttributes({}, broadcastDesc, attr).ok() &&
+           dnnl_matmul_desc_init(&op, &src, &weights, nullptr, &dst) ==
+               dnnl_success &&
+           context.choose(&op, attr, desc) == dnnl_success &&
+           isNamed(desc, "gemm");
+  }
+
+  Expected<std::unique_ptr<Task>> makePointwise() {
+    ResolvedCall product = call;
+    if (beginsWithBias()) {
+      Operand &bias = product.bias;
+      bias = product.post_ops[0].operand;
+      bias.dims.erase(bias.dims.begin());
+      bias.strides.erase(bias.strides.begin());
+      product.has_bias = true;
+      product.post_ops.erase(product.post_ops.begin());
+    }
+    return preparePointwise(std::move(product), context);
   }
 
   Expected<std::unique_ptr<Task>> make(bool packed) {

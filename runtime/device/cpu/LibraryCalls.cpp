@@ -55,7 +55,7 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
   case abi::CallKind::dot:
     return prepareDot(std::move(call), context, pack);
   case abi::CallKind::conv:
-    return prepareConv(std::move(call), context, pack);
+    return prepareConv(std::move(call), context, team, pack);
   case abi::CallKind::pool_max:
   case abi::CallKind::pool_avg:
     return preparePool(std::move(call), context);

@@ -56,7 +56,13 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
 Expected<std::unique_ptr<Task>> prepareDot(ResolvedCall call,
                                            OnednnContext &context, bool pack);
 Expected<std::unique_ptr<Task>> prepareConv(ResolvedCall call,
-                                            OnednnContext &context, bool pack);
+                                            OnednnContext &context,
+                                            const ThreadTeam &team, bool pack);
+/// A product lhs[M, K] rhs[K, N] result[M, N], whose right side is constant and
+/// whose bias, if any, is a dense vector, as a convolution of M pixels. Fails
+/// if the library has no fast code for that.
+Expected<std::unique_ptr<Task>> preparePointwise(ResolvedCall call,
+                                                 OnednnContext &context);
 Expected<std::unique_ptr<Task>> preparePool(ResolvedCall call,
                                             OnednnContext &context);
 Expected<std::unique_ptr<Task>> prepareAttention(ResolvedCall call,

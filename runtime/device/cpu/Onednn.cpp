@@ -83,6 +83,10 @@ bool isReference(const OwnedPrimitiveDesc &desc) {
   return isNamed(desc, "ref");
 }
 
+int64_t OnednnContext::scratchRoom() const {
+  return room.workspace * omp_get_max_threads();
+}
+
 dnnl_status_t OnednnContext::choose(
     const_dnnl_op_desc_t op, const OwnedAttr &attr, OwnedPrimitiveDesc &desc,
     const std::function<int64_t(const OwnedPrimitiveDesc &)> &getRoom) {
@@ -92,7 +96,7 @@ dnnl_status_t OnednnContext::choose(
   refused = 0;
   dnnl_status_t status = dnnl_primitive_desc_iterator_create(
       each.out(), op, attr.get(), theEngine.get(), nullptr);
-  const int64_t most = room.workspace * omp_get_max_threads();
+  const int64_t most = scratchRoom();
   while (status == dnnl_success) {
     OwnedPrimitiveDesc found;
     *found.out() = dnnl_primitive_desc_iterator_fetch(each.get());
@@ -153,37 +157,52 @@ Expected<float *> OnednnContext::packed(const Operand &operand,
   // ways.
   std::string layouts(reinterpret_cast<const char *>(&plain), sizeof(plain));
   layouts.append(reinterpret_cast<const char *>(&wanted), sizeof(wanted));
-  auto key = std::pair<const void *, std::string>(operand.data, layouts);
-  auto known = packs.find(key);
+  return packedBy(
+      operand, layouts, dnnl_memory_desc_get_size(&wanted),
+      [&](float *data) -> Status {
+        OwnedMemory source, target;
+        if (Status status = memory(plain, operand.data, source); !status.ok())
+          return status;
+        if (Status status = memory(wanted, data, target); !status.ok())
+          return status;
+        OwnedPrimitiveDesc desc;
+        OwnedPrimitive reorder;
+        dnnl_status_t status = dnnl_reorder_primitive_desc_create(
+            desc.out(), &plain, theEngine.get(), &wanted, theEngine.get(),
+            nullptr);
+        if (status == dnnl_success)
+          status = dnnl_primitive_create(reorder.out(), desc.get());
+        dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source.get()},
+                                  {DNNL_ARG_TO, target.get()}};
+        if (status == dnnl_success)
+          status =
+              dnnl_primitive_execute(reorder.get(), theStream.get(), 2, args);
+        if (status == dnnl_success)
+          status = dnnl_stream_wait(theStream.get());
+        if (status != dnnl_success)
+          return Status::error(
+              std::string("oneDNN cannot pack these weights: ") +
+              onednnText(status));
+        return Status();
+      });
+}
+
+Expected<float *>
+OnednnContext::packedBy(const Operand &operand, const std::string &key,
+                        size_t bytes,
+                        const std::function<Status(float *)> &make) {
+  auto id = std::pair<const void *, std::string>(operand.data, key);
+  auto known = packs.find(id);
   if (known != packs.end())
     return reinterpret_cast<float *>(known->second.data());
-
-  size_t bytes = dnnl_memory_desc_get_size(&wanted);
   if (static_cast<int64_t>(packedTotal + bytes) > room.packed)
     return Status::error("the plan has no room for these packed weights");
   auto arena = Arena::map(bytes, "packed weights");
   if (!arena)
     return arena.status();
-  OwnedMemory source, target;
-  if (Status status = memory(plain, operand.data, source); !status.ok())
+  if (Status status = make(reinterpret_cast<float *>(arena->data()));
+      !status.ok())
     return status;
-  if (Status status = memory(wanted, arena->data(), target); !status.ok())
-    return status;
-  OwnedPrimitiveDesc desc;
-  OwnedPrimitive reorder;
-  dnnl_status_t status = dnnl_reorder_primitive_desc_create(
-      desc.out(), &plain, theEngine.get(), &wanted, theEngine.get(), nullptr);
-  if (status == dnnl_success)
-    status = dnnl_primitive_create(reorder.out(), desc.get());
-  dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source.get()},
-                            {DNNL_ARG_TO, target.get()}};
-  if (status == dnnl_success)
-    status = dnnl_primitive_execute(reorder.get(), theStream.get(), 2, args);
-  if (status == dnnl_success)
-    status = dnnl_stream_wait(theStream.get());
-  if (status != dnnl_success)
-    return Status::error(std::string("oneDNN cannot pack these weights: ") +
-                         onednnText(status));
   // At once, or loading would hold all weights twice; a mapped page comes back
   // when another call reads it.
   if (operand.mapped) {
@@ -194,7 +213,7 @@ Expected<float *> OnednnContext::packed(const Operand &operand,
   }
   packedTotal += bytes;
   float *data = reinterpret_cast<float *>(arena->data());
-  packs.emplace(std::move(key), std::move(*arena));
+  packs.emplace(std::move(id), std::move(*arena));
   return data;
 }
 

@@ -90,6 +90,9 @@ public:
                        OwnedPrimitiveDesc &desc,
                        const std::function<int64_t(const OwnedPrimitiveDesc &)>
                            &getRoom = nullptr);
+  /// Bytes of scratch that a call may take, on all of the cores this thread has
+  /// now.
+  int64_t scratchRoom() const;
   /// Whether the last `choose` failed for want of room only.
   bool lacksRoom() const { return refused > 0; }
   /// Why `choose` or another call of the library failed.
@@ -104,6 +107,11 @@ public:
   Expected<float *> packed(const Operand &operand,
                            const dnnl_memory_desc_t &plain,
                            const dnnl_memory_desc_t &wanted);
+  /// The same for an order that `make` writes, of so many bytes; `key` names
+  /// it.
+  Expected<float *> packedBy(const Operand &operand, const std::string &key,
+                             size_t bytes,
+                             const std::function<Status(float *)> &make);
   size_t packedBytes() const { return packedTotal; }
   /// Notes that a call reads a constant operand as it lies.
   void readInPlace(const Operand &operand) { in_place.insert(operand.data); }
