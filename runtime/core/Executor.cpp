@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <map>
 #include <set>
 
 namespace partita::runtime {
@@ -117,38 +118,37 @@ Status Executor::prepare() {
 /// What is borrowed is given back as soon as nobody reads it: within the last
 /// run that does.
 void Executor::placeReleases() {
-  for (size_t i = 0; i < program.size(); ++i) {
-    if (program[i].kind != abi::StepKind::release)
-      continue;
-    auto isReceived = [&](const Entry &entry) {
-      return entry.kind == abi::StepKind::recv &&
-             entry.channel == program[i].channel &&
-             entry.micro_batch == program[i].micro_batch;
-    };
-    Entry *reader = nullptr;
-    size_t last = 0, at = i;
-    DirectSlot *slot = nullptr;
-    // A verified program has the recv before its release.
-    while (!isReceived(program[--at]))
-      ;
-    slot = program[at].direct;
-    if (!slot)
-      continue; // it was copied
-    for (size_t k = at; k < i; ++k)
-      for (auto [movable, moved] : program[k].movable)
-        if (moved == slot) {
-          reader = &program[k];
-          last = movable->last_task;
-        }
-    if (!reader) {
-      program[i].direct = slot;
-      continue;
+  using Key = std::pair<int, int>; // channel, micro-batch
+  struct Borrowed {
+    Entry *reader = nullptr; ///< the last run of the micro-batch, so far
+    size_t task = 0;         ///< the last one there
+  };
+  std::map<Key, Borrowed> borrowed;
+  std::map<const DirectSlot *, Key> held; ///< what a slot received last
+  for (Entry &entry : program) {
+    const Key key(entry.channel, entry.micro_batch);
+    if (entry.kind == abi::StepKind::recv && entry.direct) {
+      borrowed[key] = {};
+      held[entry.direct] = key;
     }
-    auto after = std::upper_bound(
-        reader->releases.begin(), reader->releases.end(), last,
-        [](size_t task, const Release &r) { return task < r.task; });
-    reader->releases.insert(after, {last, program[i].channel});
+    for (auto [movable, slot] : entry.movable) {
+      auto found = held.find(slot);
+      if (found != held.end() && found->second.second == entry.micro_batch)
+        borrowed[found->second] = {&entry, movable->last_task};
+    }
+    auto found = borrowed.find(key);
+    if (entry.kind != abi::StepKind::release || found == borrowed.end())
+      continue; // what was copied is released already
+    auto [reader, task] = found->second;
+    if (reader)
+      reader->releases.push_back({task, entry.channel});
+    else
+      entry.releases.push_back({0, entry.channel});
   }
+  for (Entry &entry : program)
+    std::stable_sort(
+        entry.releases.begin(), entry.releases.end(),
+        [](const Release &a, const Release &b) { return a.task < b.task; });
 }
 
 Status Executor::run(const StepBinding &binding) {
@@ -188,8 +188,8 @@ Status Executor::execute(int position, const Entry &entry,
   case abi::StepKind::wait:
     return comm.waitSent(entry.channel, entry.micro_batch);
   case abi::StepKind::release:
-    if (entry.direct)
-      comm.release(entry.channel, entry.micro_batch);
+    for (const Release &release : entry.releases)
+      comm.release(release.channel, entry.micro_batch);
     return Status();
   case abi::StepKind::load_input:
     if (bytes && (!entry.direct || entry.direct->place(entry.micro_batch,

@@ -51,7 +51,7 @@ private:
     /// the bytes there are not aligned as a kernel expects; then `own`.
     uint8_t *place(int micro_batch, const StepBinding &binding) const;
   };
-  /// Bytes of a sender that nobody reads after a task of an instance.
+  /// What to give back to a sender after a task of an instance.
   struct Release {
     size_t task;
     int channel;
@@ -67,9 +67,9 @@ private:
     int64_t bytes;
     Instance *instance;
     std::vector<std::pair<MovableSlot *, DirectSlot *>> movable; ///< run
-    std::vector<Release> releases; ///< run; in the order of their tasks
-    DirectSlot *direct; ///< of load_input, store_output, recv, and of a release
-                        ///< that no run does; or null
+    std::vector<Release> releases; ///< run; in the order of their tasks; or of
+                                   ///< a release, if no run reads the slot
+    DirectSlot *direct; ///< of load_input, store_output, recv; or null
   };
 
   Executor(const abi::Plan &plan, int index, const WeightPointers &weights,

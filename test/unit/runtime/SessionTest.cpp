@@ -169,7 +169,7 @@ private:
   LocalCommunicator inner;
 };
 
-TEST(Session, CopiesWhatIsNotReleasedOrNotOnlyRead) {
+TEST(Session, CopiesOnlyWhatIsNotReleasedOrNotOnlyRead) {
   // What is received leaves as it stands too, or is never released.
   PlanSpec stored = doublingPipeline(2, 1, 16, true),
            kept = doublingPipeline(2, 1, 16, false);
@@ -179,9 +179,18 @@ TEST(Session, CopiesWhatIsNotReleasedOrNotOnlyRead) {
   store.io = 1;
   auto &program = stored.devices[1].program;
   program.insert(program.begin() + 1, store);
-  for (auto [plan, copied, borrowed] :
-       {std::tuple(doublingPipeline(2, 1, 16, true), 0, 1),
-        std::tuple(stored, 1, 0), std::tuple(kept, 1, 0)}) {
+  // What is received is not read at all.
+  PlanSpec unread = doublingPipeline(2, 1, 16, true);
+  StepSpec load = unread.devices[0].program.front();
+  load.slot = unread.devices[1].program.front().slot + 1;
+  for (StepSpec &step : unread.devices[1].program)
+    if (step.kind == abi::StepKind::run)
+      step.bindings[0] = load.slot;
+  unread.devices[1].program.insert(unread.devices[1].program.begin(), load);
+  for (auto [plan, copied, borrowed, factor] :
+       {std::tuple(doublingPipeline(2, 1, 16, true), 0, 1, 4),
+        std::tuple(stored, 1, 0, 4), std::tuple(kept, 1, 0, 4),
+        std::tuple(unread, 0, 1, 2)}) {
     auto comm = std::make_shared<CountingCommunicator>(
         std::vector<ChannelInfo>{{0, 1, 64}}, 1);
     auto session = Session::create(openPlan(plan), {}, comm);
@@ -194,7 +203,7 @@ TEST(Session, CopiesWhatIsNotReleasedOrNotOnlyRead) {
       binding.outputs.push_back(reinterpret_cast<uint8_t *>(z.data()));
     for (int step = 1; step <= 3; ++step) {
       ASSERT_TRUE((*session)->run(binding).ok());
-      EXPECT_EQ(y[3], 4 * x[3]);
+      EXPECT_EQ(y[3], factor * x[3]);
       EXPECT_EQ(comm->copied, step * copied);
       EXPECT_EQ(comm->borrowed, step * borrowed);
       EXPECT_EQ(comm->released, step * borrowed);
