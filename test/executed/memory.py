@@ -24,6 +24,10 @@ MODELS = {
 SLACK = 1.15, 2 << 20
 
 
+def has_avx512():
+    return "avx512bw" in pathlib.Path("/proc/cpuinfo").read_text().split()
+
+
 def check_device(device, what, threads, slack):
     planned, used = device["planned_bytes"], device["used_bytes"]
     if used > planned:
@@ -66,7 +70,7 @@ def check(work):
             result = json.loads(run_artifact(artifact, *flags_of_run, env={"ONEDNN_MAX_CPU_ISA": isa}))
             for device in result["memory"]:
                 # AVX2's algorithms pad less than the plan has room for.
-                check_device(device, what, threads, slack=isa == "ALL")
+                check_device(device, what, threads, slack=isa == "ALL" and has_avx512())
             if result["heap_allocations"]:
                 raise Failure(f"{what}: {result['heap_allocations']} allocations from the heap in two steps")
         print(f"{name}, {devices} devices: within the plan")
