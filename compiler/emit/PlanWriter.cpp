@@ -102,16 +102,18 @@ public:
       kernelTables.push_back(abi::CreateKernel(b, b.CreateString(name)));
     if (hasFailed)
       return failure();
-    flatbuffers::Offset<flatbuffers::String> machine;
+    flatbuffers::Offset<flatbuffers::String> machine, machineId;
     if (model.getMachine())
       machine = string(*model.getMachine());
+    if (model.getMachineId())
+      machineId = string(*model.getMachineId());
     auto plan = abi::CreatePlan(
         b, string(model.getModel()), string(model.getStrategy()),
         string(model.getSchedule()), model.getMicroBatches(), inputs, outputs,
         bound, stageTables, b.CreateVector(deviceTables), channelTables,
         weightTables, b.CreateVector(kernelTables), model.getStepNs(),
         model.getBubble().convertToDouble(), machine, model.getThreads(),
-        collections);
+        collections, machineId);
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }
@@ -215,7 +217,8 @@ private:
           dispatch.getOutputs().size(), kernel.getExtent(), kernel.getGrain());
       return instruction(abi::Work::Dispatch, work.Union(), dispatch.getLabel(),
                          dispatch.getFlops(), dispatch.getBytes(),
-                         dispatch.getPredictedNs());
+                         dispatch.getPredictedNs(), dispatch.getWorkKey(),
+                         dispatch.getRatedNs());
     }
     if (auto copy = dyn_cast<plan::CopyOp>(op)) {
       auto work = abi::CreateCopy(b, slotOf.lookup(copy.getSource()),
@@ -228,14 +231,16 @@ private:
     auto call = cast<plan::CallOp>(op);
     return instruction(abi::Work::LibraryCall, writeCall(call).Union(),
                        call.getLabel(), call.getFlops(), call.getBytes(),
-                       call.getPredictedNs());
+                       call.getPredictedNs(), call.getWorkKey(),
+                       call.getRatedNs());
   }
 
   flatbuffers::Offset<abi::Instruction>
   instruction(abi::Work kind, flatbuffers::Offset<void> work, StringRef label,
-              int64_t flops, int64_t bytes, int64_t predictedNs) {
+              int64_t flops, int64_t bytes, int64_t predictedNs,
+              uint64_t workKey = 0, int64_t ratedNs = 0) {
     return abi::CreateInstruction(b, kind, work, string(label), flops, bytes,
-                                  predictedNs);
+                                  predictedNs, workKey, ratedNs);
   }
 
   int kernelIndex(StringRef name) {

@@ -181,10 +181,11 @@ private:
     for (ClusterNode &node : graph.nodes) {
       ClusterTime time = price(node);
       node.ns = time.ns;
-      total.ns += time.ns;
+      total.ratedNs += time.ratedNs;
       total.memoryNs += time.memoryNs;
     }
-    graph.step.memoryShare = total.ns > 0 ? total.memoryNs / total.ns : 0;
+    graph.step.memoryShare =
+        total.ratedNs > 0 ? total.memoryNs / total.ratedNs : 0;
   }
 
   static bool isOutput(Value value) {

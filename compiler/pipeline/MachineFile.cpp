@@ -105,12 +105,15 @@ public:
       return fail("is of another version");
     MachineFile file;
     auto cpu = object->getString("cpu");
+    auto id = object->getString(key::kIdKey);
     auto level = object->getString("level");
     auto cores = object->getInteger("cores");
     const json::Array *teams = object->getArray("teams");
-    if (!cpu || !level || !cores || *cores < 1 || !teams || teams->empty())
-      return fail("does not say cpu, level, cores and teams");
+    if (!cpu || !id || !level || !cores || *cores < 1 || !teams ||
+        teams->empty())
+      return fail("does not say cpu, id, level, cores and teams");
     file.cpu = cpu->str();
+    file.id = id->str();
     file.cores = *cores;
     file.lanes = *level == "x86-64-v4" ? 16 : *level == "x86-64-v3" ? 8 : 4;
     for (const json::Value &value : *teams)
@@ -146,8 +149,33 @@ private:
         return fail("has a wrong table '" + Twine(expected.name) + "' for " +
                     Twine(team.threads) + " threads");
     }
+    if (const json::Value *work = object->get(key::kWorkKey);
+        work && !readWork(work->getAsObject(), team))
+      return fail("has wrong times of work for " + Twine(team.threads) +
+                  " threads");
     file.teams.push_back(std::move(team));
     return Error::success();
+  }
+
+  static bool readWork(const json::Object *object, MeasuredTeam &team) {
+    if (!object)
+      return false;
+    for (const auto &[devices, list] : *object) {
+      int64_t count = 0;
+      const json::Object *times = list.getAsObject();
+      if (StringRef(devices).getAsInteger(10, count) || count < 1 || !times)
+        return false;
+      for (const auto &[text, value] : *times) {
+        uint64_t key = 0;
+        std::vector<double> pair;
+        if (StringRef(text).getAsInteger(16, key) ||
+            !readNumbers(value.getAsArray(), pair) || pair.size() != 2 ||
+            pair[0] <= 0 || pair[1] <= 0)
+          return false;
+        team.work[count][key] = pair[0] / pair[1];
+      }
+    }
+    return true;
   }
 
   static bool readNumbers(const json::Array *array, std::vector<double> &out) {
@@ -193,6 +221,20 @@ private:
 
 Expected<MachineFile> MachineFile::read(StringRef path) {
   return Reader(path).read();
+}
+
+double MeasuredTeam::getWorkRatio(uint64_t key, int64_t devices) const {
+  auto find = [key](const std::map<uint64_t, double> &ratios) {
+    auto it = ratios.find(key);
+    return it != ratios.end() ? it->second : 0;
+  };
+  if (auto it = work.find(devices); it != work.end())
+    if (double ratio = find(it->second); ratio > 0)
+      return ratio;
+  for (const auto &[others, ratios] : work)
+    if (double ratio = find(ratios); ratio > 0)
+      return ratio;
+  return 1;
 }
 
 const MeasuredTeam &MachineFile::getTeam(int64_t threads) const {

@@ -33,10 +33,18 @@ struct MeasuredTable {
   double at(llvm::ArrayRef<double> point) const;
 };
 
-/// The tables of a team of so many threads.
+/// The tables of a team of so many threads, and what was measured of the work
+/// of models.
 struct MeasuredTeam {
   int64_t threads = 1;
   std::map<std::string, MeasuredTable> tables;
+  /// How many times as long work took as the tables let expect: by the number
+  /// of devices that were busy, then by key (WorkKey.h).
+  std::map<int64_t, std::map<uint64_t, double>> work;
+
+  /// That of work with so many devices busy, or else with the least number that
+  /// it was measured with; 1 if it never was.
+  double getWorkRatio(uint64_t key, int64_t devices) const;
 
   double at(llvm::StringRef table, llvm::ArrayRef<double> point = {}) const {
     return tables.at(table.str()).at(point);
@@ -45,6 +53,7 @@ struct MeasuredTeam {
 
 struct MachineFile {
   std::string cpu;
+  std::string id; ///< of the tables: other measurements have another
   int64_t cores = 1;
   int64_t lanes = 16;              ///< floats in a vector
   std::vector<MeasuredTeam> teams; ///< ascending threads

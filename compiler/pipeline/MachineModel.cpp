@@ -8,6 +8,7 @@
 #include "compiler/pipeline/MachineModel.h"
 
 #include "compiler/pipeline/MeasuredCost.h"
+#include "compiler/pipeline/WorkKey.h"
 #include "dialects/nn/NNDialect.h"
 #include "runtime/abi/machine.h"
 
@@ -87,10 +88,16 @@ StringRef MachineModel::getCpu() const {
   return file ? StringRef(file->cpu) : StringRef();
 }
 
+StringRef MachineModel::getId() const {
+  return file ? StringRef(file->id) : StringRef();
+}
+
 ClusterTime MachineModel::getClusterTime(const ClusterWork &work,
                                          const StepFootprint &step) const {
-  if (!file)
-    return {getDefaultNs(work)};
+  if (!file) {
+    double ns = getDefaultNs(work);
+    return {.ns = ns, .ratedNs = ns};
+  }
   const MeasuredTeam &team = file->getTeam(threads);
   Neighbours neighbours;
   neighbours.devices =
@@ -101,7 +108,11 @@ ClusterTime MachineModel::getClusterTime(const ClusterWork &work,
     neighbours.cache =
         std::min(team.at(key::kCrowdCache), double(neighbours.devices));
   }
-  return getMeasuredTime(work, step, team, file->lanes, neighbours);
+  ClusterTime time = getMeasuredTime(work, step, team, file->lanes, neighbours);
+  time.key = getWorkKey(work);
+  if (team.threads == threads)
+    time.ns *= team.getWorkRatio(time.key, devices);
+  return time;
 }
 
 double MachineModel::getTransferNs(int64_t bytes) const {

@@ -40,13 +40,16 @@ struct StepFootprint {
 /// Predicted time of a cluster.
 struct ClusterTime {
   double ns = 0;
-  double memoryNs = 0; ///< of `ns`, waiting for what no cache holds
+  double ratedNs = 0;  ///< by rates alone, whatever was measured of such work
+  double memoryNs = 0; ///< of `ratedNs`, waiting for what no cache holds
+  uint64_t key = 0;    ///< of the work (WorkKey.h); 0: no machine was measured
 };
 
 /// Rates of one device, by which stages are balanced and times are predicted:
 /// those of a file that was measured on the machine that will run the plan, or
 /// else those of one core with AVX-512 at about 3 GHz. The machine that
-/// compiles has no say.
+/// compiles has no say. Where the file holds how long just this work took, it
+/// takes as many times as long as its rates let expect as it did then.
 class MachineModel {
 public:
   /// Reads `path` (empty: the default rates) for `devices` devices with
@@ -58,6 +61,8 @@ public:
 
   /// The processor; empty: one in general.
   llvm::StringRef getCpu() const;
+  /// Of the measurements; empty: there are none.
+  llvm::StringRef getId() const;
   /// Cores a device for which times hold; 0: any.
   int64_t getThreads() const { return threads; }
 

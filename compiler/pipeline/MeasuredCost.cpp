@@ -60,7 +60,7 @@ public:
       ns += getEpilogueNs(root) + getReadNs(root) + getWriteNs(root);
     else
       ns = getKernelNs();
-    return {ns, memoryNs};
+    return {.ns = ns, .ratedNs = ns, .memoryNs = memoryNs};
   }
 
 private:

@@ -169,7 +169,7 @@ private:
       return 0;
     double ns = 0;
     for (int i = 0; i <= last->second; ++i)
-      ns += stage.work[i].ns;
+      ns += stage.work[i].time.ns;
     return std::min(ns, stage.ns);
   }
 
@@ -202,7 +202,9 @@ private:
         static_cast<int64_t>(schedule.stepNs), APFloat(schedule.bubble),
         machine.getCpu().empty() ? StringAttr()
                                  : builder.getStringAttr(machine.getCpu()),
-        machine.getThreads());
+        machine.getThreads(),
+        machine.getId().empty() ? StringAttr()
+                                : builder.getStringAttr(machine.getId()));
   }
 
   void writePort(plan::PortKind kind, DictionaryAttr attributes,
@@ -416,10 +418,12 @@ private:
     nn::ClusterOp cluster = work.cluster;
     Location loc = cluster.getLoc();
     Attribute lowered = cluster.getLoweringAttr();
+    const auto predicted = static_cast<int64_t>(work.time.ns),
+               rated = static_cast<int64_t>(work.time.ratedNs);
     if (auto kernel = dyn_cast<plan::KernelAttr>(lowered)) {
       plan::DispatchOp::create(builder, loc, kernel, inputs, outputs,
-                               work.label, work.flops, work.bytes,
-                               static_cast<int64_t>(work.ns));
+                               work.label, work.flops, work.bytes, predicted,
+                               rated, work.time.key);
       return;
     }
     auto call = cast<plan::CallAttr>(lowered);
@@ -435,7 +439,8 @@ private:
       inputs[operand] = outputs[0];
     }
     plan::CallOp::create(builder, loc, call, inputs, outputs, work.label,
-                         work.flops, work.bytes, static_cast<int64_t>(work.ns));
+                         work.flops, work.bytes, predicted, rated,
+                         work.time.key);
   }
 
   void makeStep(int64_t d, const ScheduleStep &step,

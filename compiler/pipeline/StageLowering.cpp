@@ -161,17 +161,17 @@ void StageLowering::priceAll(const OutputIds &outputs) {
                device.values[work.inputs[argument.getArgNumber()]].space !=
                    plan::Space::arena;
       };
-      ClusterTime time = machine.getClusterTime(
+      work.time = machine.getClusterTime(
           {ops, work.bytes, countOutputBytes(work, stage.device, outputs),
            isConstant},
           step);
-      work.ns = time.ns;
+      const ClusterTime &time = work.time;
       stage.ns += time.ns;
-      total.ns += time.ns;
+      total.ratedNs += time.ratedNs;
       total.memoryNs += time.memoryNs;
     }
   }
-  step.memoryShare = total.ns > 0 ? total.memoryNs / total.ns : 0;
+  step.memoryShare = total.ratedNs > 0 ? total.memoryNs / total.ratedNs : 0;
 }
 
 LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {

@@ -40,7 +40,7 @@ struct DeviceWork {
   std::string label;
   int64_t flops = 0;
   int64_t bytes = 0;
-  double ns = 0;
+  ClusterTime time; ///< predicted
 };
 
 struct LoweredStage {

@@ -59,7 +59,8 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     * (C1) `micro_batches` is at least 1.
 
     `machine` names the processor for which times were predicted, with `threads` a
-    device; without them they are those of a processor in general.
+    device, and `machine_id` the measurements; without them they are those of a
+    processor in general.
 
     ```mlir
     plan.model "mnist" strategy "pipelined" schedule "fill-drain" micro_batches 4 step_ns 81000 bubble 2.5e-01
@@ -67,7 +68,7 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
   }];
   let arguments = (ins StrAttr:$model, StrAttr:$strategy, StrAttr:$schedule,
     I64Attr:$micro_batches, I64Attr:$step_ns, F64Attr:$bubble, OptionalAttr<StrAttr>:$machine,
-    DefaultValuedAttr<I64Attr, "0">:$threads);
+    DefaultValuedAttr<I64Attr, "0">:$threads, OptionalAttr<StrAttr>:$machine_id);
   let assemblyFormat = [{
     $model `strategy` $strategy `schedule` $schedule `micro_batches` $micro_batches
     `step_ns` $step_ns `bubble` $bubble attr-dict
@@ -238,6 +239,8 @@ def Plan_LoadOp : Plan_Op<"load", [SingleBlock, NoTerminator, NoRegionArguments,
   let hasRegionVerifier = 1;
 }
 
+// `predicted_ns` is the time expected, `rated_ns` that by the rates of the machine
+// alone, `work_key` what the same work has in every plan (0: not known).
 class Plan_Instruction<string mnemonic, list<Trait> traits = []>
     : Plan_Op<mnemonic, !listconcat([ParentOneOf<["UnitOp", "LoadOp"]>,
         DeclareOpInterfaceMethods<Plan_InstructionOpInterface>], traits)>;
@@ -246,7 +249,8 @@ def Plan_DispatchOp : Plan_Instruction<"dispatch", [AttrSizedOperandSegments]> {
   let summary = "a compiled kernel on slots";
   let arguments = (ins Plan_KernelAttr:$kernel, Variadic<Plan_SlotType>:$inputs,
     Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes,
-    DefaultValuedAttr<I64Attr, "0">:$predicted_ns);
+    DefaultValuedAttr<I64Attr, "0">:$predicted_ns, DefaultValuedAttr<I64Attr, "0">:$rated_ns,
+    DefaultValuedAttr<I64Attr, "0">:$work_key);
   let assemblyFormat = [{
     $kernel `(` $inputs `)` `->` `(` $outputs `)` `label` $label `flops` $flops `bytes` $bytes
     attr-dict `:` functional-type($inputs, $outputs)
@@ -264,7 +268,8 @@ def Plan_CallOp : Plan_Instruction<"call", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins Plan_CallAttr:$call, Variadic<Plan_SlotType>:$inputs,
     Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes,
-    DefaultValuedAttr<I64Attr, "0">:$predicted_ns);
+    DefaultValuedAttr<I64Attr, "0">:$predicted_ns, DefaultValuedAttr<I64Attr, "0">:$rated_ns,
+    DefaultValuedAttr<I64Attr, "0">:$work_key);
   let assemblyFormat = [{
     $call `(` $inputs `)` `->` `(` $outputs `)` `label` $label `flops` $flops `bytes` $bytes
     attr-dict `:` functional-type($inputs, $outputs)

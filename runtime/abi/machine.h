@@ -4,6 +4,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Besides its tables a team has, under "work", what was measured of the work of
+// models, each with so many devices busy:
+//
+//   "work": {"2": {"00f3c21d9a5be871": [52100, 48700], ...}, ...}
+//
+// The key is `Instruction.work_key` of a plan, the pair how long the work took
+// and how long the tables let expect, ns, of all work with this key together.
+// "id" names the tables: another calibration has another.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef PARTITA_RUNTIME_ABI_MACHINE_H
 #define PARTITA_RUNTIME_ABI_MACHINE_H
@@ -11,7 +22,9 @@
 namespace partita::abi::machine {
 
 inline constexpr char kFormatKey[] = "partita_machine";
-inline constexpr int kFormatVersion = 3;
+inline constexpr int kFormatVersion = 4;
+inline constexpr char kIdKey[] = "id";
+inline constexpr char kWorkKey[] = "work";
 
 // clang-format off
 /// Tables of a team of threads, with their axes and units. A side is that of a

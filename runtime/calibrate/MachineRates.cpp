@@ -10,8 +10,11 @@
 #include "runtime/abi/machine.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
+#include <xxhash.h>
 
 namespace partita::runtime {
 
@@ -112,21 +115,177 @@ static std::string tableJson(const RateTable &table) {
   return text + "]}";
 }
 
+static std::string hexadecimal(uint64_t value) {
+  char text[20];
+  std::snprintf(text, sizeof text, "%016llx",
+                static_cast<unsigned long long>(value));
+  return text;
+}
+
+static std::string joined(const std::vector<std::string> &lines) {
+  std::string text;
+  for (const std::string &line : lines)
+    text += (text.empty() ? "" : ",\n") + line;
+  return text;
+}
+
+static std::string workJson(const TeamRates &team) {
+  std::vector<std::string> all;
+  for (const auto &[devices, times] : team.work) {
+    std::vector<std::string> lines;
+    for (const auto &[key, time] : times)
+      lines.push_back("        " + quoted(hexadecimal(key)) + ": [" +
+                      number(time.ns) + ", " + number(time.ratedNs) + "]");
+    all.push_back("      " + quoted(std::to_string(devices)) + ": {\n" +
+                  joined(lines) + "}");
+  }
+  return "    " + quoted(abi::machine::kWorkKey) + ": {\n" + joined(all) + "}";
+}
+
 std::string MachineRates::json() const {
+  std::vector<std::string> tables;
+  std::string all;
+  for (const TeamRates &team : teams) {
+    std::vector<std::string> texts;
+    for (const RateTable &table : team.tables)
+      texts.push_back(tableJson(table));
+    all += tables.emplace_back(joined(texts));
+  }
   std::string text = "{\n  " + quoted(abi::machine::kFormatKey) + ": " +
-                     std::to_string(abi::machine::kFormatVersion) +
+                     std::to_string(abi::machine::kFormatVersion) + ",\n  " +
+                     quoted(abi::machine::kIdKey) + ": " +
+                     quoted(hexadecimal(XXH3_64bits(all.data(), all.size()))) +
                      ",\n  \"cpu\": " + quoted(cpu) +
                      ",\n  \"cores\": " + std::to_string(cores) +
                      ",\n  \"level\": " + quoted(level) + ",\n  \"teams\": [\n";
   for (size_t i = 0; i < teams.size(); ++i) {
     text += "    {\"threads\": " + std::to_string(teams[i].threads) +
-            ", \"tables\": {\n";
-    for (size_t t = 0; t < teams[i].tables.size(); ++t)
-      text += tableJson(teams[i].tables[t]) +
-              (t + 1 < teams[i].tables.size() ? ",\n" : "\n");
-    text += std::string("    }}") + (i + 1 < teams.size() ? "," : "") + "\n";
+            ", \"tables\": {\n" + tables[i] + "\n    }";
+    if (!teams[i].work.empty())
+      text += ",\n" + workJson(teams[i]);
+    text += std::string("}") + (i + 1 < teams.size() ? "," : "") + "\n";
   }
   return text + "  ]\n}\n";
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Reads what MachineRates::json writes. Functions return false where something
+/// else stands there.
+class Reader {
+public:
+  static bool read(const Json &json, MachineRates &machine) {
+    if (!text(json, abi::machine::kIdKey, machine.id) ||
+        !text(json, "cpu", machine.cpu) || !text(json, "level", machine.level))
+      return false;
+    const Json *cores = find(json, "cores"), *teams = find(json, "teams");
+    if (!cores || !integer(*cores, machine.cores) || !teams ||
+        !teams->is_array())
+      return false;
+    for (const Json &each : *teams)
+      if (!readTeam(each, machine.teams.emplace_back()))
+        return false;
+    return true;
+  }
+
+private:
+  static const Json *find(const Json &json, const char *key) {
+    if (!json.is_object())
+      return nullptr;
+    auto it = json.find(key);
+    return it != json.end() ? &*it : nullptr;
+  }
+  static bool text(const Json &json, const char *key, std::string &to) {
+    const Json *found = find(json, key);
+    if (!found || !found->is_string())
+      return false;
+    to = found->get<std::string>();
+    return true;
+  }
+  static bool integer(const Json &json, int &to) {
+    if (!json.is_number_integer() || json < 1 || json > 1000000)
+      return false;
+    to = json.get<int>();
+    return true;
+  }
+  static bool numbers(const Json *json, std::vector<double> &to) {
+    if (!json || !json->is_array())
+      return false;
+    for (const Json &each : *json) {
+      if (!each.is_number())
+        return false;
+      to.push_back(each.get<double>());
+    }
+    return true;
+  }
+
+  static bool readTeam(const Json &json, TeamRates &team) {
+    const Json *threads = find(json, "threads"), *tables = find(json, "tables"),
+               *work = find(json, abi::machine::kWorkKey);
+    if (!threads || !integer(*threads, team.threads) || !tables ||
+        !tables->is_object() || (work && !readWork(*work, team)))
+      return false;
+    for (const auto &[name, table] : tables->items()) {
+      RateTable &added = team.tables.emplace_back(name, "");
+      const Json *axes = find(table, "axes");
+      added.values.clear();
+      if (!text(table, "unit", added.unit) || !axes || !axes->is_object() ||
+          !numbers(find(table, "values"), added.values))
+        return false;
+      size_t count = 1;
+      for (const auto &[axis, at] : axes->items()) {
+        added.axes.push_back({axis, {}});
+        if (!numbers(&at, added.axes.back().at))
+          return false;
+        count *= added.axes.back().at.size();
+      }
+      if (added.values.size() != count)
+        return false;
+    }
+    return true;
+  }
+
+  static bool readWork(const Json &json, TeamRates &team) {
+    if (!json.is_object())
+      return false;
+    for (const auto &[devices, times] : json.items()) {
+      int count = 0;
+      if (!parsed(devices, 10, count) || !times.is_object())
+        return false;
+      for (const auto &[text, pair] : times.items()) {
+        uint64_t key = 0;
+        std::vector<double> both;
+        if (!parsed(text, 16, key) || !numbers(&pair, both) || both.size() != 2)
+          return false;
+        team.work[count][key] = {both[0], both[1]};
+      }
+    }
+    return true;
+  }
+
+  template <typename Integer>
+  static bool parsed(const std::string &text, int base, Integer &to) {
+    const char *end = text.data() + text.size();
+    return std::from_chars(text.data(), end, to, base).ptr == end;
+  }
+};
+
+} // namespace
+
+Expected<MachineRates> MachineRates::parse(std::string_view text) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  auto version =
+      json.is_object() ? json.find(abi::machine::kFormatKey) : json.end();
+  if (json.is_discarded() || version == json.end())
+    return Status::error("is no description of a machine");
+  if (*version != abi::machine::kFormatVersion)
+    return Status::error("is of another version");
+  MachineRates machine;
+  if (!Reader::read(json, machine))
+    return Status::error("is not as partita-run wrote it");
+  return machine;
 }
 
 } // namespace partita::runtime

@@ -9,21 +9,29 @@
 // The file that `partita-run --calibrate` writes and `partita-compile
 // --machine` reads is JSON:
 //
-//   {"partita_machine": 1, "cpu": "...", "cores": 2, "level": "x86-64-v4",
+//   {"partita_machine": 4, "id": "...", "cpu": "...", "cores": 2,
+//    "level": "x86-64-v4",
 //    "teams": [{"threads": 1, "tables": {
 //       "dot": {"unit": "GFLOP/s", "axes": {"rows": [...], ...},
-//               "values": [...]}, ...}}, ...]}
+//               "values": [...]}, ...},
+//       "work": {"1": {"...": [..., ...], ...}}}, ...]}
 //
 // `values` are row-major, the last axis fastest; a table without axes has one
-// value. The names of tables and axes are those of `runtime/abi/machine.h`.
+// value. The names of tables and axes are those of `runtime/abi/machine.h`,
+// which says what `id` and `work` are, too.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef PARTITA_RUNTIME_CALIBRATE_MACHINERATES_H
 #define PARTITA_RUNTIME_CALIBRATE_MACHINERATES_H
 
+#include "runtime/core/Status.h"
+
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace partita::runtime {
@@ -50,9 +58,17 @@ struct RateTable {
   void fill();
 };
 
+/// How long the work with one key took, and how long the tables let expect; ns,
+/// all of one step together.
+struct WorkTime {
+  double ns = 0, ratedNs = 0;
+};
+
 struct TeamRates {
   int threads = 1;
   std::vector<RateTable> tables;
+  /// By the number of devices that were busy, then by key.
+  std::map<int, std::map<uint64_t, WorkTime>> work;
 
   /// So many bytes as are read again and again at a rate (GB/s), by the table
   /// `read`; the most that were measured, if even they are read faster.
@@ -60,12 +76,16 @@ struct TeamRates {
 };
 
 struct MachineRates {
+  std::string id; ///< as read from a file; `json` writes that of the tables
   std::string cpu, level;
   int cores = 1;
   std::vector<TeamRates> teams;
 
   /// The file's text.
   std::string json() const;
+
+  /// Reads what `json` wrote; fails with a word on what is wrong.
+  static Expected<MachineRates> parse(std::string_view text);
 };
 
 } // namespace partita::runtime

@@ -8,6 +8,9 @@ runtime has a process of its own and measures for about a second before it is an
 happens to all of them. Times are medians over the rounds of each runtime's own median. "x better peer" compares the two of each round, and gives the
 median of that and, in brackets, its quartiles: where they are on both sides of 1, the run does not tell which one is faster.
 
+With --machine, times are predicted twice: by the rates of the machine alone, as they would be for a model that was never run ("by rates"); and after
+`partita-run ART --calibrate FILE` has measured the model's own work once ("predicted"), which is what is measured then. The file itself stays as it is.
+
 Memory is what a process took at its peak, libraries included; what Python, numpy and the inputs held before is not counted for the peers.
 
 Two devices of one core, pipelined, stand beside one device of one core; beside two processes of such a device at the same time ("of two copies": what
@@ -20,6 +23,7 @@ import copy
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -33,6 +37,7 @@ BIN = pathlib.Path(os.environ.get("PARTITA_BIN", REPOSITORY / "build" / "bin"))
 DIMS = {"batch": 1, "tokens": 128, "batch_size": 1, "seq_len": 128}
 PIPELINE = 64  # micro-batches a step of the two devices
 TURN = 1.0  # seconds
+CALIBRATION = 5.0  # seconds, of a model's own work
 
 
 def describe(model):
@@ -81,9 +86,19 @@ class Partita:
         flags = [f for name in description["dims"] for f in ("--dim", f"{name}={DIMS[name]}")]
         flags += ["--machine", machine, "--threads", str(threads)] if machine else []
         flags += ["--devices", str(devices), "--micro-batches", str(PIPELINE)] if devices > 1 else []
+        command = [BIN / "partita-compile", model, "--quiet", "-o", self.artifact, *flags]
         start = time.perf_counter()
-        subprocess.run([BIN / "partita-compile", model, "--quiet", "-o", self.artifact, *flags], check=True)
+        subprocess.run(command, check=True)
         self.compile_seconds = time.perf_counter() - start
+        self.by_rates_ms = self.predict()
+        if machine:
+            self.start("--calibrate", machine, "--runs", "1", "--warmup", "1", "--seconds", str(CALIBRATION))
+            self.output()
+            subprocess.run(command, check=True)
+
+    def predict(self):
+        plan = subprocess.run([BIN / "partita-run", self.artifact, "--plan", "--json"], check=True, capture_output=True).stdout
+        return json.loads(plan)["predicted_ms"]
 
     def start(self, *flags):
         command = [BIN / "partita-run", self.artifact, "--threads", str(self.threads), *flags]
@@ -148,7 +163,8 @@ def bench(folder, name, options):
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
         np.savez(work / "in.npz", **random_inputs(description))
-        ours = Partita(model, description, work, options.threads, options.machine)
+        machine = options.machine and shutil.copy(options.machine, work / "machine.json")
+        ours = Partita(model, description, work, options.threads, machine)
         peers = [Peer(kind, model, work, options.threads) for kind in ("onnxruntime", "openvino")]
         found = ours.outputs()
         for output, expected in np.load(peers[0].outputs).items():
@@ -156,9 +172,9 @@ def bench(folder, name, options):
         rounds = [(peers[0].measure(), peers[1].measure(), ours.measure()) for _ in range(options.rounds)]
         for peer in peers:
             peer.close()
-        one = Partita(model, description, work, 1, options.machine)
+        one = Partita(model, description, work, 1, machine)
         copies = Copies(one, 2)
-        two = Partita(model, description, work, 1, options.machine, devices=2)
+        two = Partita(model, description, work, 1, machine, devices=2)
         sessions = [Peer("onnxruntime", model, work, 1) for _ in range(2)]
         pairs = []
         for _ in range(options.pairs):
@@ -177,8 +193,10 @@ def bench(folder, name, options):
             "times_better_peer": spread([r[better] / r[2] for r in rounds]),
             "times_onnxruntime": spread([r[0] / r[2] for r in rounds]),
             "predicted_ms": ours.last["predicted_ms"],
+            "by_rates_ms": ours.by_rates_ms,
             "one_core_ms": statistics.median(ms for *_, ms in pairs),
             "one_core_predicted_ms": one.last["predicted_ms"],
+            "one_core_by_rates_ms": one.by_rates_ms,
             "two_devices": spread([pipeline * ms / 1e3 for pipeline, _, _, ms in pairs]),
             "two_devices_of_copies": spread([pipeline / both for pipeline, both, _, _ in pairs]),
             "two_devices_of_sessions": spread([pipeline / both for pipeline, _, both, _ in pairs]),
@@ -187,6 +205,7 @@ def bench(folder, name, options):
             "two_sessions_samples_per_s": statistics.median(p[2] for p in pairs),
             "two_devices_ms": PIPELINE * 1e3 / statistics.median(p[0] for p in pairs),
             "two_devices_predicted_ms": two.last["predicted_ms"],
+            "two_devices_by_rates_ms": two.by_rates_ms,
             "onnxruntime_bytes": peers[0].memory,
             "openvino_bytes": peers[1].memory,
             "partita_bytes": ours.last["peak_resident_bytes"],
@@ -206,17 +225,17 @@ COLUMNS = [  # heading, how a row shows it
     ("ONNX Runtime ms", lambda r: f"{r['onnxruntime_ms']:.2f}"),
     ("OpenVINO ms", lambda r: f"{r['openvino_ms']:.2f}"),
     ("Partita ms", lambda r: f"{r['partita_ms']:.2f}"),
-    ("predicted", lambda r: f"{r['predicted_ms']:.2f}"),
+    ("predicted (by rates)", lambda r: f"{r['predicted_ms']:.2f} ({r['by_rates_ms']:.2f})"),
     ("x better peer", lambda r: show_spread(r["times_better_peer"])),
     ("x ONNX Runtime", lambda r: f"{r['times_onnxruntime'][0]:.2f}"),
     ("1 core ms", lambda r: f"{r['one_core_ms']:.2f}"),
-    ("predicted ", lambda r: f"{r['one_core_predicted_ms']:.2f}"),
+    ("predicted (by rates) ", lambda r: f"{r['one_core_predicted_ms']:.2f} ({r['one_core_by_rates_ms']:.2f})"),
     ("2 devices x 1", lambda r: show_spread(r["two_devices"])),
     ("of two copies", lambda r: f"{r['two_devices_of_copies'][0]:.2f}"),
     ("samples/s", lambda r: f"{r['two_devices_samples_per_s']:.1f}"),
     ("2 sessions", lambda r: f"{r['two_sessions_samples_per_s']:.1f}"),
     ("step ms", lambda r: f"{r['two_devices_ms']:.2f}"),
-    ("predicted  ", lambda r: f"{r['two_devices_predicted_ms']:.2f}"),
+    ("predicted (by rates)  ", lambda r: f"{r['two_devices_predicted_ms']:.2f} ({r['two_devices_by_rates_ms']:.2f})"),
     ("ONNX Runtime MiB", lambda r: f"{r['onnxruntime_bytes'] / 2**20:.0f}"),
     ("OpenVINO MiB", lambda r: f"{r['openvino_bytes'] / 2**20:.0f}"),
     ("Partita MiB", lambda r: f"{r['partita_bytes'] / 2**20:.0f}"),

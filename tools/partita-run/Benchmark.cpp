@@ -12,7 +12,6 @@
 #include "ProfileTable.h"
 #include "Progress.h"
 
-#include "runtime/device/cpu/Arena.h"
 #include "runtime/heap/StepHeap.h"
 
 #include <algorithm>
@@ -34,14 +33,6 @@ using runtime::Status;
 using runtime::StepBinding;
 
 namespace {
-
-struct Measurement {
-  std::vector<double> wall; ///< nanoseconds, by run
-  std::vector<double> busy; ///< of all devices together, by run
-  std::vector<DeviceMemory> memory;
-  double heap = 0;     ///< allocations from the heap in all measured steps
-  double resident = 0; ///< the most memory of all processes together, bytes
-};
 
 struct Result {
   double median = 0, p10 = 0, p90 = 0; ///< nanoseconds
@@ -97,64 +88,6 @@ double measuredPart(const Options &options, Team &team, int64_t steps,
     return part;
   team.max({&ns, 1});
   return std::min(part, ns / 1e9 / options.seconds);
-}
-
-Measurement measure(Context &context, Feed &feed) {
-  const Options &options = context.options;
-  std::vector<runtime::Arena> outputs;
-  StepBinding binding;
-  feed.fillWhole(binding);
-  for (const Port &port : context.model.outputs) {
-    const bool used = port.usedBy(context.team.device());
-    Expected<runtime::Arena> bytes = runtime::Arena::map(
-        used ? size_t(port.bytes()) * size_t(context.model.microBatches) : 0,
-        "outputs");
-    if (!bytes)
-      context.team.fail(bytes.status());
-    binding.outputs.push_back(bytes->data());
-    outputs.push_back(std::move(*bytes));
-  }
-  Measurement result;
-  Progress progress("measuring", kWhole, context.team.root() && !options.json);
-  double elapsed = 0; // ns of measured steps
-  bool last = false;
-  for (int i = 0; !last; ++i) {
-    // Steps begin together, or a process would fill its pipeline while others
-    // still drain theirs and the times would not be those of a step.
-    context.team.barrier();
-    if (i == options.warmup)
-      result.heap = -double(runtime::stepHeapCounts().heap);
-    auto begin = std::chrono::steady_clock::now();
-    Status status = context.session->run(binding);
-    std::chrono::duration<double, std::nano> wall =
-        std::chrono::steady_clock::now() - begin;
-    if (!status.ok())
-      context.team.fail(status);
-    if (i >= options.warmup)
-      elapsed += wall.count();
-    const double done = measuredPart(options, context.team, i + 1, elapsed);
-    progress.update(int64_t(done * kWhole));
-    if (i < options.warmup)
-      continue;
-    last = done >= 1;
-    const std::vector<int64_t> &busy = context.session->busyNs();
-    // A trace shows the last step, the table medians of all.
-    if (context.profile && (options.profileTable || last))
-      context.profile->add(context.session->profile(), i - options.warmup);
-    result.wall.push_back(wall.count());
-    result.busy.push_back(std::accumulate(busy.begin(), busy.end(), 0.0));
-  }
-  result.heap += double(runtime::stepHeapCounts().heap);
-  context.team.max(result.wall);
-  if (context.profile)
-    for (double wall : result.wall)
-      context.profile->addStep(wall);
-  context.team.sum(result.busy);
-  context.team.sum({&result.heap, 1});
-  result.resident = peakResidentBytes();
-  context.team.sum({&result.resident, 1});
-  result.memory = measureMemory(context, binding);
-  return result;
 }
 
 Result evaluate(const Model &model, const Measurement &measurement) {
@@ -267,12 +200,72 @@ double percentile(const std::vector<double> &sorted, double q) {
          (position - double(below)) * (sorted[above] - sorted[below]);
 }
 
+WholeStep::WholeStep(Context &context, Feed &feed) {
+  feed.fillWhole(binding);
+  for (const Port &port : context.model.outputs) {
+    const bool used = port.usedBy(context.team.device());
+    Expected<runtime::Arena> bytes = runtime::Arena::map(
+        used ? size_t(port.bytes()) * size_t(context.model.microBatches) : 0,
+        "outputs");
+    if (!bytes)
+      context.team.fail(bytes.status());
+    binding.outputs.push_back(bytes->data());
+    outputs.push_back(std::move(*bytes));
+  }
+}
+
+Measurement measureSteps(Context &context, const StepBinding &binding) {
+  const Options &options = context.options;
+  Measurement result;
+  Progress progress("measuring", kWhole, context.team.root() && !options.json);
+  double elapsed = 0; // ns of measured steps
+  bool last = false;
+  for (int i = 0; !last; ++i) {
+    // Steps begin together, or a process would fill its pipeline while others
+    // still drain theirs and the times would not be those of a step.
+    context.team.barrier();
+    if (i == options.warmup)
+      result.heap = -double(runtime::stepHeapCounts().heap);
+    auto begin = std::chrono::steady_clock::now();
+    Status status = context.session->run(binding);
+    std::chrono::duration<double, std::nano> wall =
+        std::chrono::steady_clock::now() - begin;
+    if (!status.ok())
+      context.team.fail(status);
+    if (i >= options.warmup)
+      elapsed += wall.count();
+    const double done = measuredPart(options, context.team, i + 1, elapsed);
+    progress.update(int64_t(done * kWhole));
+    if (i < options.warmup)
+      continue;
+    last = done >= 1;
+    const std::vector<int64_t> &busy = context.session->busyNs();
+    // A trace shows the last step, the table medians of all.
+    if (context.profile && (options.wantsAllSteps() || last))
+      context.profile->add(context.session->profile(), i - options.warmup);
+    result.wall.push_back(wall.count());
+    result.busy.push_back(std::accumulate(busy.begin(), busy.end(), 0.0));
+  }
+  result.heap += double(runtime::stepHeapCounts().heap);
+  context.team.max(result.wall);
+  if (context.profile)
+    for (double wall : result.wall)
+      context.profile->addStep(wall);
+  context.team.sum(result.busy);
+  context.team.sum({&result.heap, 1});
+  result.resident = peakResidentBytes();
+  context.team.sum({&result.resident, 1});
+  return result;
+}
+
 int runBenchmark(Context &context, const InputTensors &inputs) {
   const Model &model = context.model;
   Expected<Feed> feed = Feed::create(model, inputs, context.team.device());
   if (!context.team.allWell(feed.status()))
     return 1;
-  Measurement measurement = measure(context, *feed);
+  const WholeStep step(context, *feed);
+  Measurement measurement = measureSteps(context, step.binding);
+  measurement.memory = measureMemory(context, step.binding);
   std::optional<ProfileTable> profile;
   if (context.options.profileTable) {
     std::vector<Profile::Event> events = context.profile->gather(context.team);

@@ -35,6 +35,8 @@ const char *const kExamples = R"(Examples:
       then open trace.json in https://ui.perfetto.dev or chrome://tracing
   partita-run --calibrate machine.json
       measure this machine for partita-compile --machine machine.json
+  partita-run bert.partita --calibrate machine.json
+      add what this model's work takes here, for compiling it again
   mpirun -n 2 partita-run mnist.partita --input x.npy --output y.npz
       one process a device; process 0 prints and writes
 
@@ -163,14 +165,17 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->check(CLI::Range(1, 10000000))
       ->type_name("N");
   app.add_option("--seconds", options.seconds,
-                 "Measure until steps have taken so long together")
+                 "Measure until steps have taken so long together; with "
+                 "--calibrate 5 if nobody says")
       ->group(looking)
       ->check(positive(/*orZero=*/false))
       ->type_name("S");
   app.add_option(
          "--calibrate", options.calibrate,
          "Measure this machine, for about a minute, and write what it "
-         "can do; partita-compile --machine FILE predicts times with it")
+         "can do; partita-compile --machine FILE predicts times with it. "
+         "With an artifact that was compiled so: measure its work, and add "
+         "that to the file; compiled again, stages are balanced by it")
       ->group(looking)
       ->type_name("FILE.json");
   app.add_option("--calibrate-seconds", options.calibrateSeconds,
@@ -189,8 +194,8 @@ int parseOptions(int argc, char **argv, Options &options) {
                "by instruction, with GFLOP/s, GB/s and what was predicted")
       ->group(looking);
   app.add_flag("--json", options.json,
-               "Print --plan or --benchmark (with --profile-table) as one JSON "
-               "object")
+               "Print --plan, --benchmark (with --profile-table) or "
+               "--calibrate as one JSON object")
       ->group(looking);
   app.add_flag("--verify-weights", options.verifyWeights,
                "Read all weights and check their hashes first")
@@ -208,17 +213,23 @@ int parseOptions(int argc, char **argv, Options &options) {
     std::cerr << "partita-run: error: " << message << "\n";
     return 1;
   };
-  if (options.artifact.empty() == options.calibrate.empty())
-    return refuse(options.artifact.empty()
-                      ? "no artifact: give ART.partita (partita-run --help "
-                        "lists the options)"
-                      : "--calibrate measures the machine alone; leave out the "
-                        "artifact");
-  if (!options.calibrate.empty())
-    return -1;
-  if (options.json && !options.plan && !options.benchmark)
-    return refuse("--json belongs to --plan or --benchmark; outputs are "
-                  "written with --output");
+  if (options.artifact.empty())
+    return options.calibrate.empty()
+               ? refuse("no artifact: give ART.partita (partita-run --help "
+                        "lists the options)")
+               : -1;
+  if (!options.calibrate.empty()) {
+    if (options.benchmark || options.plan || !options.testData.empty() ||
+        !options.compare.empty() || !options.output.empty())
+      return refuse("--calibrate with an artifact only measures it; leave out "
+                    "--benchmark, --plan, --test-data, --compare and --output");
+    constexpr double kSeconds = 5;
+    if (options.seconds == 0)
+      options.seconds = kSeconds;
+  }
+  if (options.json && !options.plan && !options.measures())
+    return refuse("--json belongs to --plan, --benchmark or --calibrate; "
+                  "outputs are written with --output");
   if (options.benchmark && !options.testData.empty())
     return refuse("--benchmark and --test-data exclude each other");
   if (!options.testData.empty() && !options.inputs.empty())

@@ -17,7 +17,8 @@ namespace partita::run {
 
 struct Options {
   std::string artifact;
-  std::string calibrate; ///< file to write; empty: run an artifact
+  /// File to write; with an artifact: to which what it takes is added.
+  std::string calibrate;
   double calibrateSeconds = 45;
   std::vector<std::string> inputs; ///< "name=file" or "file"
   std::string output;
@@ -39,7 +40,11 @@ struct Options {
   bool plan = false;
   bool verifyWeights = false;
 
-  bool wantsProfile() const { return !profile.empty() || profileTable; }
+  /// Steps are measured, with made-up inputs where none are given.
+  bool measures() const { return benchmark || !calibrate.empty(); }
+  /// What was recorded of every step counts, not only of the last one.
+  bool wantsAllSteps() const { return profileTable || !calibrate.empty(); }
+  bool wantsProfile() const { return !profile.empty() || wantsAllSteps(); }
 };
 
 /// Fills `options`. Returns -1 to go on, otherwise the exit status: 0 after

@@ -39,17 +39,6 @@ int coresOfThisProcess() {
   return std::max(1, int(std::thread::hardware_concurrency()));
 }
 
-/// Cores a device if nobody says: an equal share. mpirun usually binds each
-/// process to its own cores; where it does not, they share the machine's.
-int defaultThreads(const Model &model, Team &team) {
-  const int cores = coresOfThisProcess();
-  if (!team.distributed())
-    return std::max(1, cores / model.devices);
-  const int processes = team.processesHere();
-  const int all = int(std::thread::hardware_concurrency());
-  return std::max(1, cores < all ? cores : cores / processes);
-}
-
 /// A model may give two outputs one name; keys of an archive must differ.
 std::vector<NamedTensor> nameOutputs(const Model &model,
                                      const std::vector<Tensor> &outputs) {
@@ -69,12 +58,24 @@ std::vector<NamedTensor> nameOutputs(const Model &model,
 
 } // namespace
 
+/// mpirun usually binds each process to its own cores; where it does not, they
+/// share the machine's.
+int threadsOf(const Options &options, const Model &model, Team &team) {
+  if (options.threads > 0)
+    return options.threads;
+  const int cores = coresOfThisProcess();
+  if (!team.distributed())
+    return std::max(1, cores / model.devices);
+  const int processes = team.processesHere();
+  const int all = int(std::thread::hardware_concurrency());
+  return std::max(1, cores < all ? cores : cores / processes);
+}
+
 Expected<std::unique_ptr<Session>> loadSession(const Options &options,
                                                const Model &model, Team &team,
                                                bool measure) {
   runtime::SessionOptions session;
-  session.threads_per_device =
-      options.threads > 0 ? options.threads : defaultThreads(model, team);
+  session.threads_per_device = threadsOf(options, model, team);
   session.pin = options.pin;
   session.max_cpu_level = options.cpuLevel;
   session.timeout_s = options.timeout;
@@ -125,7 +126,7 @@ Expected<InputTensors> prepareInputs(const Options &options, const Model &model,
   Expected<InputTensors> inputs = readInputs(model, options.inputs);
   if (!inputs)
     return inputs;
-  Status status = options.benchmark
+  Status status = options.measures()
                       ? makeUpMissing(model, model.microBatches, *inputs)
                       : checkComplete(model, *inputs);
   if (!status.ok())
@@ -133,7 +134,7 @@ Expected<InputTensors> prepareInputs(const Options &options, const Model &model,
   Expected<Feed> feed = Feed::create(model, *inputs, team.device());
   if (!feed)
     return feed.status();
-  if (!options.benchmark)
+  if (!options.measures())
     status = Collector::create(model, *feed, team.device()).status();
   if (!status.ok())
     return status;

@@ -24,11 +24,14 @@ struct Context {
   const Model &model;
   Team &team;
   std::unique_ptr<runtime::Session> session;
-  Profile *profile = nullptr; ///< with --profile
+  Profile *profile = nullptr; ///< if one is wanted
 };
 
 /// Loads the plan onto the devices of this process. `measure`: the session
 /// finds out how much of its arenas a step writes, which takes time.
+/// Cores a device: as asked for, or an equal share.
+int threadsOf(const Options &options, const Model &model, Team &team);
+
 runtime::Expected<std::unique_ptr<runtime::Session>>
 loadSession(const Options &options, const Model &model, Team &team,
             bool measure = false);

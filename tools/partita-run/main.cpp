@@ -7,6 +7,7 @@
 
 #include "Benchmark.h"
 #include "Calibrate.h"
+#include "ModelTimes.h"
 #include "PlanTable.h"
 #include "ProfileTable.h"
 #include "Run.h"
@@ -54,9 +55,13 @@ Status checkDevices(const Options &options, const Model &model) {
 }
 
 /// What can be known to fail before anything is loaded.
-Status checkRequest(const Options &options, const Model &model) {
+Status checkRequest(const Options &options, const Model &model, Team &team) {
   if (Status status = checkDevices(options, model); !status.ok())
     return status;
+  if (!options.calibrate.empty())
+    if (Status status = readMachine(options, model, team).status();
+        !status.ok())
+      return status;
   if (!options.output.empty())
     if (Status status = runtime::checkOutputPath(options.output); !status.ok())
       return status;
@@ -89,13 +94,16 @@ int runMode(const Options &options, const Model &model, Team &team) {
   Profile profile;
   Context context{options, model, team, std::move(*session),
                   options.wantsProfile() ? &profile : nullptr};
-  int result = options.benchmark          ? runBenchmark(context, *inputs)
+  int result = options.benchmark ? runBenchmark(context, *inputs)
+               : !options.calibrate.empty()
+                   ? runModelCalibration(context, *inputs)
                : options.testData.empty() ? runOnce(context, *inputs)
                                           : runTestData(context);
   if (result != 0 || !context.profile)
     return result;
   std::vector<Profile::Event> events = profile.gather(team);
-  if (options.profileTable && !options.benchmark && team.root())
+  if (options.profileTable && !options.benchmark && options.calibrate.empty() &&
+      team.root())
     std::fputs(
         ProfileTable(model, events, profile.stepNs()).text(model).c_str(),
         stdout);
@@ -116,7 +124,7 @@ int runProgram(const Options &options) {
   if (!(*team)->allWell(artifact.status()))
     return 1;
   Model model(*artifact);
-  if (!(*team)->allWell(checkRequest(options, model)))
+  if (!(*team)->allWell(checkRequest(options, model, **team)))
     return 1;
   if (options.plan) {
     if ((*team)->root())
@@ -127,7 +135,7 @@ int runProgram(const Options &options) {
   if (!(*team)->allWell((*team)->check(model)))
     return 1;
   const bool nothingToRun = options.verifyWeights && options.inputs.empty() &&
-                            !options.benchmark && options.testData.empty() &&
+                            !options.measures() && options.testData.empty() &&
                             !model.inputs.empty();
   if (nothingToRun) {
     if ((*team)->root())
@@ -149,7 +157,7 @@ int main(int argc, char **argv) {
   int status = parseOptions(argc, argv, options);
   if (status >= 0)
     return status;
-  if (!options.calibrate.empty())
+  if (options.artifact.empty())
     return runCalibration(options);
   // Refused: steps allocate from the heap, and --benchmark says so.
   (void)runtime::reserveStepHeap();

@@ -15,7 +15,7 @@ if command -v python3 >/dev/null; then
   python3 - "$OUT/machine.json" <<'EOF' || fail "a table has a wrong size"
 import json, math, sys
 machine = json.load(open(sys.argv[1]))
-assert machine["partita_machine"] == 3 and machine["cpu"]
+assert machine["partita_machine"] == 4 and machine["cpu"]
 for team in machine["teams"]:
     for table in team["tables"].values():
         assert len(table["values"]) == math.prod(map(len, table["axes"].values()))
@@ -24,8 +24,14 @@ for team in machine["teams"]:
 EOF
 fi
 refuses "there is no folder" "$RUN" --calibrate "$OUT/no/machine.json"
-refuses "leave out the artifact" \
+refuses "was compiled without the measurements" \
   "$RUN" "$ART/two.partita" --calibrate "$OUT/machine.json"
+refuses "first write it" "$RUN" "$ART/two.partita" --calibrate "$OUT/no.json"
+refuses "leave out" \
+  "$RUN" "$ART/two.partita" --calibrate "$OUT/machine.json" --output "$OUT/y.npz"
+echo '{"partita_machine": 4, "teams": [' >"$OUT/cut.json"
+refuses "is no description of a machine" \
+  "$RUN" "$ART/two.partita" --calibrate "$OUT/cut.json"
 refuses "no artifact" "$RUN" --benchmark
 
 done_with

@@ -1,0 +1,186 @@
+//===- ModelTimes.cpp - What a model's work takes on this machine ---------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelTimes.h"
+
+#include "Benchmark.h"
+#include "Format.h"
+#include "ProfileTable.h"
+
+#include "runtime/io/PendingFile.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
+
+namespace partita::run {
+
+using runtime::Expected;
+using runtime::MachineRates;
+using runtime::Status;
+using runtime::TeamRates;
+using runtime::WorkTime;
+
+namespace {
+
+TeamRates *findTeam(MachineRates &machine, int threads) {
+  for (TeamRates &team : machine.teams)
+    if (team.threads == threads)
+      return &team;
+  return nullptr;
+}
+
+std::string coresText(int count) {
+  return std::to_string(count) + (count == 1 ? " core" : " cores") +
+         " a device";
+}
+
+/// The steps of the middle half, by their time.
+std::vector<bool> chooseSteps(const std::vector<double> &stepNs) {
+  std::vector<size_t> order(stepNs.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return stepNs[a] < stepNs[b]; });
+  std::vector<bool> chosen(stepNs.size());
+  const size_t quarter = stepNs.size() / 4;
+  for (size_t i = quarter; i < stepNs.size() - quarter; ++i)
+    chosen[order[i]] = true;
+  return chosen;
+}
+
+Status write(const std::string &path, const std::string &text) {
+  auto file = runtime::PendingFile::create(path);
+  if (!file)
+    return file.status();
+  if (Status status = (*file)->write(text); !status.ok())
+    return status;
+  return (*file)->commit();
+}
+
+} // namespace
+
+Expected<MachineRates> readMachine(const Options &options, const Model &model,
+                                   Team &team) {
+  auto fail = [&](const std::string &what) {
+    return Status::error("'" + options.calibrate + "' " + what);
+  };
+  std::ifstream file(options.calibrate, std::ios::binary);
+  std::stringstream text;
+  if (!(text << file.rdbuf()))
+    return fail("cannot be read: first write it with partita-run --calibrate " +
+                options.calibrate + ", without an artifact");
+  Expected<MachineRates> machine = MachineRates::parse(text.view());
+  if (!machine)
+    return fail(machine.status().message() +
+                "; write one with partita-run --calibrate FILE");
+  const std::string again = "; compile it again with --machine " +
+                            options.calibrate + ", then measure it";
+  if (runtime::text(model.plan->machine_id()) != machine->id)
+    return Status::error("'" + model.file +
+                         "' was compiled without the measurements of '" +
+                         options.calibrate + "'" + again);
+  const int threads = threadsOf(options, model, team);
+  if (model.plan->threads() != threads)
+    return Status::error("the times of '" + model.file + "' are those of " +
+                         coresText(model.plan->threads()) +
+                         ", and this run has " + coresText(threads) +
+                         "; give --threads " +
+                         std::to_string(model.plan->threads()));
+  if (!findTeam(*machine, threads))
+    return fail("says nothing of teams of " + std::to_string(threads) +
+                " threads: use as many cores a device as it has a team for");
+  return machine;
+}
+
+std::map<uint64_t, WorkTime>
+collectWork(const Model &model, const std::vector<Profile::Event> &events,
+            const std::vector<double> &stepNs) {
+  const std::vector<bool> chosen = chooseSteps(stepNs);
+  const auto count = double(std::count(chosen.begin(), chosen.end(), true));
+  std::map<uint64_t, WorkTime> times;
+  for (const Profile::Event &item : events) {
+    const runtime::ProfileEvent &event = item.event;
+    if (event.instruction < 0 || item.run < 0 ||
+        item.run >= int(chosen.size()) || !chosen[size_t(item.run)])
+      continue;
+    const abi::Device *device =
+        model.plan->devices()->Get(unsigned(event.device));
+    const abi::Step *step = device->program()->Get(unsigned(event.step));
+    const abi::Instruction *work = device->units()
+                                       ->Get(unsigned(step->unit()))
+                                       ->instructions()
+                                       ->Get(unsigned(event.instruction));
+    if (work->work_key() == 0 || work->rated_ns() <= 0)
+      continue;
+    WorkTime &time = times[work->work_key()];
+    time.ns += double(event.end_ns - event.begin_ns) / count;
+    time.ratedNs += double(work->rated_ns()) / count;
+  }
+  // What took no time that a clock can tell has no ratio.
+  std::erase_if(times, [](const auto &item) { return item.second.ns <= 0; });
+  return times;
+}
+
+int runModelCalibration(Context &context, const InputTensors &inputs) {
+  const Model &model = context.model;
+  const Options &options = context.options;
+  Expected<Feed> feed = Feed::create(model, inputs, context.team.device());
+  if (!context.team.allWell(feed.status()))
+    return 1;
+  const WholeStep step(context, *feed);
+  measureSteps(context, step.binding);
+  std::vector<Profile::Event> events = context.profile->gather(context.team);
+  const std::vector<double> &stepNs = context.profile->stepNs();
+  Status status;
+  if (context.team.root()) {
+    std::map<uint64_t, WorkTime> times = collectWork(model, events, stepNs);
+    WorkTime all;
+    for (const auto &[key, time] : times) {
+      all.ns += time.ns;
+      all.ratedNs += time.ratedNs;
+    }
+    Expected<MachineRates> machine = readMachine(options, model, context.team);
+    status = machine.status();
+    if (status.ok()) {
+      auto &known =
+          findTeam(*machine, model.plan->threads())->work[model.devices];
+      for (const auto &[key, time] : times)
+        known[key] = time;
+      status = write(options.calibrate, machine->json());
+    }
+    std::vector<double> sorted = stepNs;
+    std::sort(sorted.begin(), sorted.end());
+    const double median = percentile(sorted, 0.5);
+    if (status.ok() && options.json)
+      std::printf(
+          "%s\n",
+          nlohmann::ordered_json{{"artifact", model.file},
+                                 {"machine", options.calibrate},
+                                 {"steps", stepNs.size()},
+                                 {"median_ms", median / 1e6},
+                                 {"kinds_of_work", times.size()},
+                                 {"work_ms", all.ns / 1e6},
+                                 {"work_by_rates_ms", all.ratedNs / 1e6}}
+              .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+              .c_str());
+    else if (status.ok())
+      std::printf(
+          "%s: %zu steps, median %s\n"
+          "%zu kinds of work, %s a step on all devices together; by the "
+          "rates of the machine %s\n"
+          "added to %s: compile the model again with --machine %s\n",
+          model.file.c_str(), stepNs.size(), timeText(median).c_str(),
+          times.size(), timeText(all.ns).c_str(), timeText(all.ratedNs).c_str(),
+          options.calibrate.c_str(), options.calibrate.c_str());
+  }
+  return context.team.allWell(status) ? 0 : 1;
+}
+
+} // namespace partita::run
