@@ -60,7 +60,7 @@ public:
       understood = matchRecurrent(layer);
     else if (isOrdered(contraction))
       understood = matchOrdered();
-    if (!understood)
+    if (!understood || (nn::multipliesIntegers(root) && !steps.empty()))
       return {};
     for (Operation *op : list)
       if (!used.contains(op))
@@ -85,6 +85,7 @@ private:
                        : TypedValue<RankedTensorType>();
     auto isUsable = [&](Value value) {
       return (value == lengths || isOrdered(root) ||
+              nn::multipliesIntegers(root) ||
               getType(value).getElementType().isF32()) &&
              getType(value).getNumElements() != 0;
     };
@@ -299,6 +300,7 @@ private:
     RankedTensorType weights = getType(conv.getWeights());
     return conv.getLayout() == nn::ImageLayout::channels_last &&
            conv.getGroups() == 1 && weights.getRank() == 4 &&
+           weights.getElementType().isF32() &&
            weights.getDimSize(0) == kVector &&
            weights.getDimSize(1) <= kMostPlanes;
   }

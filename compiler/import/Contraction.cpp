@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/import/Contraction.h"
+#include "compiler/import/IntegerProduct.h"
 #include "compiler/import/OpTable.h"
 #include "compiler/import/Window.h"
 
@@ -13,6 +14,12 @@ using namespace llvm;
 using namespace mlir;
 
 namespace partita::import {
+
+/// Of products of x and y.
+static Type getProductElement(NodeImport &n, Value x, Value y) {
+  return nn::isIntegerProduct(x.getType(), y.getType()) ? Type(n.b.getI32Type())
+                                                        : n.elementOf(x);
+}
 
 Value makeDot(NodeImport &n, Value x, Value y, int64_t numBatch, int64_t xDim,
               int64_t yDim) {
@@ -29,7 +36,7 @@ Value makeDot(NodeImport &n, Value x, Value y, int64_t numBatch, int64_t xDim,
                      << x.getType() << " and " << y.getType() << " differ";
     return {};
   }
-  RankedTensorType type = n.tensor(shape, n.elementOf(x));
+  RankedTensorType type = n.tensor(shape, getProductElement(n, x, y));
   if (!type)
     return {};
   return n.make<nn::DotOp>(type, x, y, batch, batch, ArrayRef<int64_t>(xDim),
@@ -80,7 +87,8 @@ Value makeMatMul(NodeImport &n, Value x, Value y) {
   return makeDot(n, stack(x), stack(y), numBatch, numBatch + 1, numBatch);
 }
 
-static FailureOr<Value> buildConv(NodeImport &n, Value x, Value weights) {
+static FailureOr<Value> buildConv(NodeImport &n, Value x, Value weights,
+                                  Value outside) {
   if (!x || !weights)
     return failure();
   ArrayRef<int64_t> shape = n.shapeOf(x), kernel = n.shapeOf(weights);
@@ -101,16 +109,25 @@ static FailureOr<Value> buildConv(NodeImport &n, Value x, Value weights) {
     return failure();
   Shape resultShape{shape[0], kernel[0]};
   append_range(resultShape, window->positions);
-  RankedTensorType type = n.tensor(resultShape, n.elementOf(x));
-  if (!type)
+  RankedTensorType type =
+      n.tensor(resultShape, getProductElement(n, x, weights));
+  if (type && outside) {
+    Shape low(2, 0), high(2, 0);
+    append_range(low, window->low);
+    append_range(high, window->high);
+    x = n.pad(x, outside, low, high);
+    window->low.assign(window->low.size(), 0);
+    window->high = window->low;
+  }
+  if (!type || !x)
     return failure();
   return n.make<nn::ConvOp>(type, x, weights, nn::ImageLayout::channels_first,
                             window->strides, window->dilations, window->low,
                             window->high, groups);
 }
 
-Value makeConv(NodeImport &n, Value x, Value weights) {
-  FailureOr<Value> result = buildConv(n, x, weights);
+Value makeConv(NodeImport &n, Value x, Value weights, Value outside) {
+  FailureOr<Value> result = buildConv(n, x, weights, outside);
   return succeeded(result) ? *result : Value();
 }
 
@@ -120,8 +137,16 @@ LogicalResult importGemm(NodeImport &n) {
   Value x = n.input(0), y = n.input(1), bias = n.input(2);
   if (n.typeOf(x).getRank() != 2 || n.typeOf(y).getRank() != 2)
     return n.error("A and B must be matrices");
-  Value result = makeDot(n, x, y, 0, n.intAttr("transA", 0) ? 0 : 1,
-                         n.intAttr("transB", 0) ? 1 : 0);
+  const int64_t xDim = n.intAttr("transA", 0) ? 0 : 1,
+                yDim = n.intAttr("transB", 0) ? 1 : 0;
+  auto multiply = [&](Value p, Value q) {
+    return makeDot(n, p, q, 0, xDim, yDim);
+  };
+  FailureOr<Value> integers =
+      dotDequantized(n, 0, 1, xDim, yDim, /*yColumn=*/1 - yDim, multiply);
+  if (failed(integers))
+    return failure();
+  Value result = *integers ? *integers : multiply(x, y);
   double alpha = n.floatAttr("alpha", 1), beta = n.floatAttr("beta", 1);
   if (alpha != 1)
     result = n.binary<nn::MulOp>(result, n.splat(alpha, result));
@@ -144,7 +169,10 @@ LogicalResult importGemm(NodeImport &n) {
 
 LogicalResult importConv(NodeImport &n) {
   Value bias = n.input(2);
-  Value result = makeConv(n, n.input(0), n.input(1));
+  FailureOr<Value> integers = convolveDequantized(n);
+  if (failed(integers))
+    return failure();
+  Value result = *integers ? *integers : makeConv(n, n.input(0), n.input(1));
   if (bias && result) {
     ArrayRef<int64_t> shape = n.shapeOf(result);
     if (n.shapeOf(bias) != shape.slice(1, 1))
@@ -155,7 +183,14 @@ LogicalResult importConv(NodeImport &n) {
 }
 
 LogicalResult importMatMul(NodeImport &n) {
-  return n.result(0, makeMatMul(n, n.input(0), n.input(1)));
+  Value x = n.input(0), y = n.input(1);
+  auto multiply = [&](Value p, Value q) { return makeMatMul(n, p, q); };
+  const int64_t xRank = n.typeOf(x).getRank(), yRank = n.typeOf(y).getRank();
+  FailureOr<Value> integers = dotDequantized(
+      n, 0, 1, xRank - 1, std::max<int64_t>(yRank - 2, 0), yRank - 1, multiply);
+  if (failed(integers))
+    return failure();
+  return n.result(0, *integers ? *integers : multiply(x, y));
 }
 
 const OpRow rows[] = {

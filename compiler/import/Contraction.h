@@ -21,8 +21,9 @@ mlir::Value makeDot(NodeImport &n, mlir::Value x, mlir::Value y,
 mlir::Value makeMatMul(NodeImport &n, mlir::Value x, mlir::Value y);
 
 /// The convolution that the node's attributes (group, strides, pads, ...)
-/// describe, without a bias.
-mlir::Value makeConv(NodeImport &n, mlir::Value x, mlir::Value weights);
+/// describe, without a bias. Outside of the image is `outside`, or 0.
+mlir::Value makeConv(NodeImport &n, mlir::Value x, mlir::Value weights,
+                     mlir::Value outside = {});
 
 } // namespace partita::import
 

@@ -26,6 +26,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/DenseMap.h"
 
 #include <optional>
 
@@ -34,9 +35,23 @@ namespace partita::import {
 using Shape = llvm::SmallVector<int64_t>;
 
 /// Values that nodes of one model share.
+/// Integers, and the zero point (null: 0) that is to be subtracted from them.
+struct Biased {
+  mlir::Value value, zero;
+};
+
+/// What a tensor of floats was dequantised from: (numbers - zero) * scale.
+struct Dequantized {
+  Biased numbers;
+  mlir::Value scale;
+  int64_t axis = 0; ///< along which scales differ, if there are several
+};
+
 class ValueSource {
 public:
   virtual ~ValueSource() = default;
+  /// Results of DequantizeLinear: products can take the integers instead.
+  llvm::DenseMap<mlir::Value, Dequantized> dequantized;
   /// The elements of a weight of at most `nn::kMaxFoldedElements` elements.
   virtual mlir::DenseElementsAttr readWeight(llvm::StringRef symbol) = 0;
   /// The name of the model's input that an argument of `@main` is.

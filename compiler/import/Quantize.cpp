@@ -7,6 +7,7 @@
 
 #include "compiler/import/Contraction.h"
 #include "compiler/import/IndexMath.h"
+#include "compiler/import/IntegerProduct.h"
 #include "compiler/import/OpTable.h"
 #include "compiler/import/TensorData.h"
 
@@ -125,8 +126,15 @@ LogicalResult importDequantizeLinear(NodeImport &n) {
         n.cast(spreadParameter(n, zero, shape, "x_zero_point"), exact));
   }
   Value factor = n.cast(spreadParameter(n, scale, shape, "x_scale"), wide);
-  return n.result(
-      0, n.cast(n.binary<nn::MulOp>(n.cast(x, wide), factor), element));
+  Value result = n.cast(n.binary<nn::MulOp>(n.cast(x, wide), factor), element);
+  if (!result)
+    return failure();
+  FailureOr<int64_t> axis =
+      n.axis(n.typeOf(scale).getNumElements() == 1 ? 0 : n.intAttr("axis", 1),
+             std::max<int64_t>(shape.size(), 1));
+  if (succeeded(axis) && n.intAttr("block_size", 0) == 0)
+    n.source.dequantized[result] = {{n.input(0), n.input(2)}, scale, *axis};
+  return n.result(0, result);
 }
 
 /// x - zero point as i32; the zero point is a scalar or, if `dim` is not
@@ -210,18 +218,31 @@ Value multiplyExactly(NodeImport &n, const Factor &x, const Factor &y,
 /// x and y with their zero points, by input number.
 Value matMulIntegers(NodeImport &n, int x, int xZero, int y, int yZero) {
   Value a = n.input(x), b = n.input(y);
+  auto multiply = [&](Value p, Value q) { return makeMatMul(n, p, q); };
+  FailureOr<Value> integers =
+      dotIntegers(n, {a, n.input(xZero)}, {b, n.input(yZero)}, columnDim(n, a),
+                  rowDim(n, b), multiply);
+  if (failed(integers))
+    return {};
+  if (*integers)
+    return *integers;
   Factor left{subtractZero(n, a, n.input(xZero), rowDim(n, a)),
               boundOf(n, a, n.input(xZero)), columnDim(n, a)};
   Factor right{subtractZero(n, b, n.input(yZero), columnDim(n, b)),
                boundOf(n, b, n.input(yZero)), rowDim(n, b)};
-  return multiplyExactly(n, left, right, /*terms=*/1,
-                         [&](Value p, Value q) { return makeMatMul(n, p, q); });
+  return multiplyExactly(n, left, right, /*terms=*/1, multiply);
 }
 
 /// The same for images and weights.
 Value convIntegers(NodeImport &n, int x, int xZero, int weights,
                    int weightsZero) {
   Value a = n.input(x), b = n.input(weights);
+  FailureOr<Value> integers =
+      convolveIntegers(n, {a, n.input(xZero)}, {b, n.input(weightsZero)});
+  if (failed(integers))
+    return {};
+  if (*integers)
+    return *integers;
   Factor left{subtractZero(n, a, n.input(xZero), -1),
               boundOf(n, a, n.input(xZero)), 1};
   Factor right{subtractZero(n, b, n.input(weightsZero), 0),

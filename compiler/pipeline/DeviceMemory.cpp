@@ -75,6 +75,11 @@ private:
                           : call.getOutputs()[index - inputs];
   }
 
+  static bool isIntegers(Value slot) {
+    auto op = slot.getDefiningOp<plan::SlotOp>();
+    return op && op.getType().getTensor().getElementType().isInteger(8);
+  }
+
   static bool isParameter(Value slot) {
     auto op = slot.getDefiningOp<plan::SlotOp>();
     return op && op.getSpace() != plan::Space::arena;
@@ -86,7 +91,12 @@ private:
     if (!isParameter(slot) ||
         !packs.insert({slot.getDefiningOp(), view}).second)
       return;
-    if (attr.getWinograd())
+    if (isIntegers(slot))
+      packed +=
+          attr.getKind() == plan::CallKind::conv
+              ? abi::packedIntegerFilterRoom(view.getShape(), attr.getGroups())
+              : abi::packedIntegerMatrixRoom(view.getShape());
+    else if (attr.getWinograd())
       packed +=
           std::max(abi::winogradFilterRoom(getImages(attr)),
                    abi::packedFilterRoom(view.getShape(), attr.getGroups()));

@@ -80,6 +80,7 @@ const std::vector<Expectation> &getExpectations() {
       {key::kEpilogueGelu, {}},
       {key::kEpilogueExp, {}},
       {key::kEpilogueBinary, {}},
+      {key::kInteger, {}},
       {key::kDispatch, {}},
       {key::kCrowdCompute, {}},
       {key::kCrowdMemory, {}},

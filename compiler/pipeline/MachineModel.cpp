@@ -23,6 +23,7 @@ namespace {
 // One core with AVX-512 at about 3 GHz.
 constexpr double kContractionFlops = 150e9; // a second: dot, conv
 constexpr double kWinogradSpeedup = 1.8;
+constexpr double kIntegerSpeedup = 3; // products of 8 bits, to f32
 constexpr double kAttentionFlops = 90e9;
 constexpr double kPointwiseFlops = 8e9;
 constexpr double kBytes = 12e9; // read and written, a second
@@ -51,14 +52,19 @@ double getDefaultNs(nn::CostKind kind, int64_t flops) {
   return flops / kPointwiseFlops * 1e9;
 }
 
+double getSpeedup(Operation *op) {
+  if (op->hasAttr(nn::kWinogradAttr))
+    return kWinogradSpeedup;
+  return nn::multipliesIntegers(op) ? kIntegerSpeedup : 1;
+}
+
 double getDefaultNs(const ClusterWork &work) {
   double compute = 0;
   int64_t unfusedBytes = 0;
   for (Operation *op : work.ops)
     if (auto costed = dyn_cast<nn::CostOpInterface>(op)) {
       nn::Cost cost = costed.getCost();
-      compute += getDefaultNs(cost.kind, cost.flops) /
-                 (op->hasAttr(nn::kWinogradAttr) ? kWinogradSpeedup : 1);
+      compute += getDefaultNs(cost.kind, cost.flops) / getSpeedup(op);
       unfusedBytes += cost.bytes;
     }
   // A gather reads only a part of its table.

@@ -64,14 +64,20 @@ public:
   }
 
 private:
-  /// What the library computes; it takes f32 only.
+  /// What the library computes: f32, and products of integers of 8 bits.
   Operation *findRoot() {
     Operation *root = nullptr;
     for (Operation *op : work.ops)
       if (isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp>(op) &&
-          getType(op->getResult(0)).getElementType().isF32())
+          (getType(op->getResult(0)).getElementType().isF32() ||
+           nn::multipliesIntegers(op)))
         root = op;
     return root;
+  }
+
+  /// How many times as fast as with f32 a product is.
+  double getSpeedup(Operation *op) {
+    return nn::multipliesIntegers(op) ? team.at(key::kInteger) : 1;
   }
 
   /// Whether a value of the cluster comes from weights only.
@@ -144,7 +150,8 @@ private:
     double padded = roundUp(columns);
     double rate =
         team.at(packed ? key::kDot : key::kDotPlain, {rows, padded, depth});
-    double ns = batch * 2 * rows * padded * depth / rate * compute;
+    double ns =
+        batch * 2 * rows * padded * depth / rate * compute / getSpeedup(dot);
     if (packed)
       ns += getColdNs(rows, nn::getByteSize(rhs));
     return ns;
@@ -178,7 +185,8 @@ private:
              getColdNs(pixels, 16 / taps * nn::getByteSize(weights));
     }
     double rate = team.at(key::kConv, {taps, stride, in, padded, side});
-    return groups * 2 * taps * in * padded * pixels / rate * compute +
+    return groups * 2 * taps * in * padded * pixels / rate * compute /
+               getSpeedup(conv) +
            getColdNs(pixels, nn::getByteSize(weights));
   }
 

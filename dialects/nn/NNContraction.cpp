@@ -44,6 +44,28 @@ static LogicalResult verifyNamedDims(DotOp op, StringRef name, int64_t rank,
   return success();
 }
 
+bool isIntegerProduct(Type x, Type weights) {
+  x = getElementTypeOrSelf(x);
+  weights = getElementTypeOrSelf(weights);
+  return (x.isSignlessInteger(8) || x.isUnsignedInteger(8)) &&
+         weights.isSignlessInteger(8);
+}
+
+bool multipliesIntegers(Operation *op) {
+  return isa<DotOp, ConvOp>(op) &&
+         isIntegerProduct(op->getOperand(0).getType(),
+                          op->getOperand(1).getType()) &&
+         getElementTypeOrSelf(op->getResult(0)).isSignlessInteger(32);
+}
+
+static bool fitTogether(RankedTensorType x, RankedTensorType weights,
+                        RankedTensorType result) {
+  Type element = result.getElementType();
+  if (x.getElementType() == element && weights.getElementType() == element)
+    return true;
+  return isIntegerProduct(x, weights) && element.isSignlessInteger(32);
+}
+
 LogicalResult DotOp::verify() {
   RankedTensorType lhs = getLhs().getType(), rhs = getRhs().getType();
   if (getLhsBatch().size() != getRhsBatch().size() ||
@@ -74,9 +96,9 @@ LogicalResult DotOp::verify() {
   if (getType().getShape() != ArrayRef<int64_t>(shape)) // C4
     return emitOpError("result has shape [")
            << getType().getShape() << "] instead of [" << shape << "]";
-  if (lhs.getElementType() != rhs.getElementType() ||
-      lhs.getElementType() != getType().getElementType()) // C5
-    return emitOpError("needs one element type, not ")
+  if (!fitTogether(lhs, rhs, getType())) // C5
+    return emitOpError("needs one element type, or integers of 8 bits and "
+                       "their sums, not ")
            << lhs.getElementType() << ", " << rhs.getElementType() << " and "
            << getType().getElementType();
   return success();
@@ -137,10 +159,10 @@ LogicalResult ConvOp::verify() {
   RankedTensorType result = getType();
   int64_t rank = x.getRank();
   if (rank < 3 || weights.getRank() != rank || result.getRank() != rank ||
-      x.getElementType() != weights.getElementType() ||
-      x.getElementType() != result.getElementType()) // C1
-    return emitOpError("needs operands and a result of one element type and "
-                       "one rank of at least 3, not ")
+      !fitTogether(x, weights, result)) // C1
+    return emitOpError("needs operands and a result of one rank of at least 3 "
+                       "and one element type, or integers of 8 bits and their "
+                       "sums, not ")
            << x << ", " << weights << " and " << result;
   size_t spatial = rank - 2;
   if (getStrides().size() != spatial || getDilations().size() != spatial ||

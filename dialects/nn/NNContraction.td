@@ -28,7 +28,7 @@ def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ShardableOpInterf
     * (C2) the dimensions named for an operand are distinct dimensions of it.
     * (C3) batch and contracted dimensions that correspond have the same size.
     * (C4) the shape of `result` is as described.
-    * (C5) all element types are the same.
+    * (C5) all element types are the same; or `lhs` has integers of 8 bits, `rhs` signed ones, and `result` their sums of i32.
 
     ```mlir
     %r = nn.dot %x, %w batch [0] x [0] contract [2] x [1] : tensor<8x4x16xf32>, tensor<8x16x32xf32> -> tensor<8x4x32xf32>
@@ -53,7 +53,7 @@ def NN_ConvOp : NN_ValueOp<"conv"> {
     [O, C / groups, spatial..].
 
     Constraints:
-    * (C1) `x`, `weights` and `result` have the same rank, at least 3, and one element type.
+    * (C1) `x`, `weights` and `result` have the same rank, at least 3, and one element type; or those of C5 of `nn.dot`.
     * (C2) `strides`, `dilations`, `pads_low`, `pads_high` have one entry a spatial dimension; strides and dilations are at least 1.
     * (C3) `groups` >= 1 divides C and O, and weights has C / groups input channels.
     * (C4) each spatial size of `result` is floor((low + size + high - ((k - 1) * dilation + 1)) / stride) + 1, and its N and O are those of `x` and `weights`.

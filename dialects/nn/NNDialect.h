@@ -42,6 +42,12 @@ inline constexpr llvm::StringLiteral kWinogradAttr = "nn.winograd";
 /// Bytes of a tensor in memory: one byte for each element narrower than that.
 int64_t getByteSize(mlir::Type type);
 
+/// Whether a product of these has integers of 8 bits, signed ones on its right
+/// side, whose sums are i32.
+bool isIntegerProduct(mlir::Type x, mlir::Type weights);
+/// Whether an op is such a product.
+bool multipliesIntegers(mlir::Operation *op);
+
 /// The signless type in which code generation holds an element of `type`:
 /// `ui8` -> `i8`; `i4` and `f8E5M2` -> `i8`, as everything that is stored one a
 /// byte (a narrow signed integer is sign-extended); other types are themselves.

@@ -67,6 +67,35 @@ int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups) {
   return bytes;
 }
 
+/// Bytes of sums behind each column or output channel, at most.
+static constexpr int64_t kSumBytes = 16;
+
+int64_t packedIntegerMatrixRoom(std::span<const int64_t> dims) {
+  const size_t rank = dims.size();
+  if (rank < 2)
+    return 0;
+  int64_t columns = blocked(dims[rank - 1]);
+  for (int64_t extent : dims.first(rank - 2))
+    columns = times(columns, extent);
+  return times(columns, plus(roundUp(dims[rank - 2], 64), kSumBytes));
+}
+
+int64_t packedIntegerFilterRoom(std::span<const int64_t> dims, int64_t groups) {
+  if (dims.size() < 2)
+    return 0;
+  const int64_t outputs = dims[0] / std::max<int64_t>(groups, 1),
+                inputs = dims[1];
+  const bool depthwise = groups > 1 && outputs == 1 && inputs == 1;
+  int64_t depth = depthwise ? 1 : roundUp(inputs, 16);
+  for (int64_t extent : dims.subspan(2))
+    depth = times(depth, extent);
+  const int64_t channels =
+      depthwise ? roundUp(groups, 16)
+                : times(groups,
+                        outputs > 32 ? blocked(outputs) : roundUp(outputs, 16));
+  return times(channels, plus(depth, kSumBytes));
+}
+
 namespace {
 
 /// Fewer large tiles than this are cut into small ones.

@@ -27,6 +27,11 @@ int64_t packedMatrixRoom(std::span<const int64_t> dims);
 /// The same for the filter [O, I/G, spatial..] of a convolution.
 int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups);
 
+/// The same for integers of 8 bits, which the library lays out in groups of
+/// four along what is summed, with sums of its own behind them.
+int64_t packedIntegerMatrixRoom(std::span<const int64_t> dims);
+int64_t packedIntegerFilterRoom(std::span<const int64_t> dims, int64_t groups);
+
 /// A convolution of 3x3 windows that moves by one element: result
 /// [images, outputs, height, width].
 struct WindowedImages {

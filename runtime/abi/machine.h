@@ -61,6 +61,7 @@ inline constexpr char kDot[] = "dot", kDotPlain[] = "dot_plain",
 ///   epilogue_gelu    ns an element, after a library call
 ///   epilogue_exp     the same of other functions
 ///   epilogue_binary  of the sum with another value
+///   integer          times as fast, products of 8 bits as of f32
 ///   dispatch         ns, to start a kernel on all threads
 ///   crowd_compute    how many times as long with all cores at work
 ///   crowd_memory     the same of bytes that no cache holds
@@ -71,7 +72,7 @@ inline constexpr char kSimple[] = "simple", kExponential[] = "exponential",
                       kEpilogueGelu[] = "epilogue_gelu",
                       kEpilogueExp[] = "epilogue_exp",
                       kEpilogueBinary[] = "epilogue_binary",
-                      kDispatch[] = "dispatch",
+                      kInteger[] = "integer", kDispatch[] = "dispatch",
                       kCrowdCompute[] = "crowd_compute",
                       kCrowdMemory[] = "crowd_memory",
                       kCrowdCache[] = "crowd_cache";

@@ -271,6 +271,18 @@ private:
                                    int64_t(at[2]));
           });
         });
+    addNumber(key::kInteger, "times as fast",
+              [this](double budget) -> Expected<double> {
+                constexpr int64_t kRows = 256, kColumns = 256, kDepth = 256;
+                CallProbe integers(space, team), floats(space, team);
+                Status status = integers.integerDot(kRows, kColumns, kDepth);
+                if (status.ok())
+                  status = floats.dot(1, kRows, kColumns, kDepth, true);
+                if (!status.ok())
+                  return status;
+                return leastTime([&] { floats.run(); }, 2 * budget, clock()) /
+                       leastTime([&] { integers.run(); }, 2 * budget, clock());
+              });
     addEpilogue(key::kEpilogueGelu, abi::PostOpKind::gelu_erf);
     addEpilogue(key::kEpilogueExp, abi::PostOpKind::tanh);
     addEpilogue(key::kEpilogueBinary, abi::PostOpKind::add);

@@ -80,6 +80,16 @@ Status CallProbe::prepare(abi::CallKind kind, ResolvedCall call, int64_t window,
   return Status();
 }
 
+Status CallProbe::integerDot(int64_t rows, int64_t columns, int64_t depth) {
+  ResolvedCall call;
+  call.operands = {dense({rows, depth}), dense({depth, columns}, true),
+                   dense({rows, columns})};
+  call.operands[0].type = abi::DType::u8;
+  call.operands[1].type = abi::DType::i8;
+  call.operands[2].type = abi::DType::i32;
+  return prepare(abi::CallKind::dot, std::move(call), 1, 1, 1);
+}
+
 Status CallProbe::dot(int64_t batch, int64_t rows, int64_t columns,
                       int64_t depth, bool constant,
                       const abi::PostOpKind *post) {

@@ -26,6 +26,8 @@ public:
   /// `batch` above 1, and no bias, of as many pairs.
   Status dot(int64_t batch, int64_t rows, int64_t columns, int64_t depth,
              bool constant, const abi::PostOpKind *post = nullptr);
+  /// The same of integers of 8 bits, without bias.
+  Status integerDot(int64_t rows, int64_t columns, int64_t depth);
   /// Channels-last, with bias; groups = `in` if `depthwise`.
   Status conv(int64_t side, int64_t in, int64_t out, int64_t window,
               int64_t stride, bool depthwise);

@@ -53,10 +53,16 @@ public:
     if (length(call.operands()) != operands)
       return "has " + std::to_string(length(call.operands())) +
              " operands and should have " + std::to_string(operands);
+    const bool integers = multipliesIntegers();
     for (int64_t i = 0; i < operands; ++i)
-      if (std::string error = ordered ? dense(operand(i)) : floats(operand(i));
+      if (std::string error = ordered    ? dense(operand(i))
+                              : integers ? strided(operand(i))
+                                         : floats(operand(i));
           !error.empty())
         return "operand " + std::to_string(i) + " " + error;
+    if (integers && (call.bias() || length(call.post_ops()) || call.winograd()))
+      return "multiplies integers and has a bias, post-ops or Winograd's "
+             "method, which only floats have";
     result = operand(operands - 1);
     for (int64_t i = 0; i < rank(result); ++i)
       if (extent(result, i) > 1 && result->strides()->Get(i) == 0)
@@ -146,11 +152,29 @@ private:
                : mismatch();
   }
 
+  /// Whether it has integers of 8 bits, signed ones on its right side, and
+  /// their sums; see CallKind.
+  bool multipliesIntegers() const {
+    if (call.kind() != abi::CallKind::dot && call.kind() != abi::CallKind::conv)
+      return false;
+    for (int64_t i = 0; i < 3; ++i)
+      if (!viewError(device, operand(i)).empty())
+        return false;
+    const abi::DType left = dtype(operand(0));
+    return (left == abi::DType::i8 || left == abi::DType::u8) &&
+           dtype(operand(1)) == abi::DType::i8 &&
+           dtype(operand(2)) == abi::DType::i32;
+  }
+
   std::string floats(const abi::View *view) const {
     if (std::string error = viewError(device, view); !error.empty())
       return error;
     if (dtype(view) != abi::DType::f32)
       return "is not f32";
+    return strided(view);
+  }
+
+  std::string strided(const abi::View *view) const {
     if (rank(view) > kMostDimensions)
       return "has more than 12 dimensions";
     for (int64_t i = 0; i < rank(view); ++i)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ops whose imports are more than a line against their definitions, written out: TopK, CumSum and the scatters for all widths and signs of their
 elements, with ties, negative indices and several updates of one place; ConvTranspose with strides, pads, output_padding and groups that do not divide; products of integers with the largest magnitudes there are, which must be
-exact; products of few terms whose result is much larger than what it is computed from, and of many; convolutions of few planes.
+exact, with padding, zero points and scales; products of few terms whose result is much larger than what it is computed from, and of many; convolutions of few planes.
 Each on one device with one and with several threads, and cut into two stages, which must all give the same bytes.
 """
 
@@ -22,7 +22,8 @@ TYPES = {"float": ("f4", "f"), "double": ("f8", "d"), "int32": ("i4", "i"), "int
 
 def write(path, kind, shape, values):
     code, letter = TYPES[kind]
-    header = f"{{'descr': '<{code}', 'fortran_order': False, 'shape': ({''.join(f'{s}, ' for s in shape)}), }}".ljust(117) + "\n"
+    order = "|" if code.endswith("1") else "<"
+    header = f"{{'descr': '{order}{code}', 'fortran_order': False, 'shape': ({''.join(f'{s}, ' for s in shape)}), }}".ljust(117) + "\n"
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + array.array(letter, values).tobytes())
 
 
@@ -186,6 +187,47 @@ def check_integer_products(work):
                     {"y": ("int32", (1, outputs, result, result))}, f"y = ConvInteger<group = {groups}>(x, w, a)", [y])
 
 
+def convolve(x, w, zero, inputs, outputs, groups, size, kernel, pad):
+    """Sums of integers; outside of the image is what means 0."""
+    result, ins, outs, y = size + 2 * pad - kernel + 1, inputs // groups, outputs // groups, []
+    for o, i, j in itertools.product(range(outputs), range(result), range(result)):
+        total = 0
+        for c, k, l in itertools.product(range(ins), range(kernel), range(kernel)):
+            r, s = i + k - pad, j + l - pad
+            if 0 <= r < size and 0 <= s < size:
+                total += (x[((o // outs * ins + c) * size + r) * size + s] - zero) * w[((o * ins + c) * kernel + k) * kernel + l]
+        y.append(total)
+    return result, y
+
+
+def check_quantised_products(work):
+    # Scales are powers of two: what is expected is exact. The zero point is an input, or known.
+    levels = ("ALL", "AVX2")
+    for kind, zero, constants in [("uint8", 131, ("w", "ws")), ("int8", -7, ("w", "ws", "z")), ("uint8", 0, ("w", "ws", "z")), ("int8", 3, ())]:
+        for inputs, outputs, groups, size, kernel, pad in [(3, 20, 1, 6, 3, 1), (16, 16, 16, 5, 3, 1), (8, 12, 4, 5, 3, 2), (7, 9, 1, 4, 1, 0)]:
+            x, w = random_values(kind, inputs * size * size), random_values("int8", outputs * inputs // groups * kernel * kernel)
+            scales, bias = [2.0 ** random.randint(-9, -5) for _ in range(outputs)], random_values("float", outputs)
+            result, sums = convolve(x, w, zero, inputs, outputs, groups, size, kernel, pad)
+            y = [0.5 * scales[i // result**2] * s + bias[i // result**2] for i, s in enumerate(sums)]
+            body = (f"s = Constant<value_float = 0.5>()\n  p = DequantizeLinear(x, s, z)\n  q = DequantizeLinear<axis = 0>(w, ws)\n"
+                    f"  y = Conv<group = {groups}, pads = {[pad] * 4}>(p, q, b)")
+            check_model(work, {"x": (kind, (1, inputs, size, size), x), "w": ("int8", (outputs, inputs // groups, kernel, kernel), w), "z": (kind, (1,), [zero]),
+                               "ws": ("float", (outputs,), scales), "b": ("float", (outputs,), bias)},
+                        {"y": ("float", (1, outputs, result, result))}, body, [y], constants=constants, levels=levels, tolerance=1e-3)
+            check_model(work, {"x": (kind, (1, inputs, size, size), x), "w": ("int8", (outputs, inputs // groups, kernel, kernel), w), "z": (kind, (1,), [zero])},
+                        {"y": ("int32", (1, outputs, result, result))}, f"y = ConvInteger<group = {groups}, pads = {[pad] * 4}>(x, w, z)", [sums],
+                        constants=[c for c in constants if c != "ws"], levels=levels)
+        rows, terms, columns = 5, 70, 9
+        x, w = random_values(kind, rows * terms), random_values("int8", terms * columns)
+        scales = [2.0 ** random.randint(-9, -5) for _ in range(columns)]
+        for op, shape, at, axis in [("MatMul(p, q)", (terms, columns), lambda k, j: k * columns + j, 1),
+                                    ("Gemm<transB = 1>(p, q)", (columns, terms), lambda k, j: j * terms + k, 0)]:
+            y = [0.5 * scales[j] * sum((x[i * terms + k] - zero) * w[at(k, j)] for k in range(terms)) for i in range(rows) for j in range(columns)]
+            body = (f"s = Constant<value_float = 0.5>()\n  p = DequantizeLinear(x, s, z)\n  q = DequantizeLinear<axis = {axis}>(w, ws)\n  y = {op}")
+            check_model(work, {"x": (kind, (rows, terms), x), "w": ("int8", shape, w), "z": (kind, (1,), [zero]), "ws": ("float", (columns,), scales)},
+                        {"y": ("float", (rows, columns))}, body, [y], constants=constants, levels=levels, tolerance=1e-3)
+
+
 def check_products(work):
     for rows, terms, columns, constants in [(31, 3, 1030, ("w", "b")), (33, 16, 1030, ()), (70, 8, 2100, ("w", "b")), (97, 5, 1024, ("w",)),
                                             (64, 2, 1025, ("w", "b")), (5, 1100, 40, ("w", "b")), (1, 130, 1024, ("w",)), (19, 257, 33, ())]:
@@ -222,7 +264,7 @@ def check_planes(work):
 def check():
     random.seed(0)
     with tempfile.TemporaryDirectory() as folder:
-        for op in (check_top_k, check_cumsum, check_scatters, check_conv_transpose, check_integer_products, check_products,
+        for op in (check_top_k, check_cumsum, check_scatters, check_conv_transpose, check_integer_products, check_quantised_products, check_products,
                    check_planes):
             op(pathlib.Path(folder))
     print("TopK, CumSum, ScatterElements, ScatterND, Conv, ConvTranspose, MatMul, MatMulInteger and ConvInteger agree with their definitions")

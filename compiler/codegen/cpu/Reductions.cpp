@@ -117,8 +117,7 @@ static Reduction describeReduce(nn::ReduceOp op) {
 
 static Reduction describeDot(nn::DotOp op) {
   Reduction reduction{.op = op};
-  Type element = getType(op.getLhs()).getElementType();
-  reduction.accumulator = getAccumulator(element);
+  reduction.accumulator = getAccumulator(op.getType().getElementType());
   for (int64_t dim : op.getLhsContract())
     reduction.sizes.push_back(getType(op.getLhs()).getDimSize(dim));
   setCombiner(reduction, nn::ReduceKind::sum);
@@ -141,7 +140,7 @@ static Reduction describeDot(nn::DotOp op) {
           source.push_back(position[nextFree++]);
       }
       return widen(b, op.getLoc(), evaluator.evaluate(b, operand, source),
-                   element, wide);
+                   getType(operand).getElementType(), wide);
     };
     Value lhs =
         evaluateSide(op.getLhs(), op.getLhsBatch(), op.getLhsContract());
@@ -169,8 +168,7 @@ static Index getWindowed(Evaluator &evaluator, OpBuilder &b, Index out,
 static Reduction describeConv(nn::ConvOp op) {
   Reduction reduction{.op = op};
   RankedTensorType weights = getType(op.getWeights());
-  Type element = weights.getElementType();
-  reduction.accumulator = getAccumulator(element);
+  reduction.accumulator = getAccumulator(op.getType().getElementType());
   reduction.sizes.assign(weights.getShape().begin() + 1,
                          weights.getShape().end());
   setCombiner(reduction, nn::ReduceKind::sum);
@@ -202,10 +200,10 @@ static Reduction describeConv(nn::ConvOp op) {
     llvm::append_range(filter, reduced);
     auto product = [&](OpBuilder &arm) -> Value {
       Value x = widen(arm, loc, evaluator.evaluate(arm, op.getX(), source),
-                      element, wide);
+                      getType(op.getX()).getElementType(), wide);
       Value w =
           widen(arm, loc, evaluator.evaluate(arm, op.getWeights(), filter),
-                element, wide);
+                weights.getElementType(), wide);
       return x && w ? nn::scalar::mul(arm, loc, x, w) : Value();
     };
     if (!inside)

@@ -7,6 +7,7 @@
 
 #include "runtime/abi/LibraryMemory.h"
 #include "runtime/device/cpu/ImageLayout.h"
+#include "runtime/device/cpu/IntegerProduct.h"
 #include "runtime/device/cpu/PrimitiveTask.h"
 #include "runtime/device/cpu/TiledWinograd.h"
 #include "runtime/device/cpu/WinogradConv.h"
@@ -98,7 +99,8 @@ public:
     channels_last =
         liesDensely(input(), true) && liesDensely(call.result(), true);
     if (!channels_last && liesDensely(input(), false) &&
-        liesDensely(call.result(), true) && !liesDensely(call.result(), false))
+        liesDensely(call.result(), true) &&
+        !liesDensely(call.result(), false) && input().type == abi::DType::f32)
       image = Image::planes;
     groupWeights();
     if (call.has_bias && !denseBias())
@@ -178,7 +180,7 @@ private:
   /// To rows of one image.
   static void restrict(Operand &operand, int64_t image, int64_t begin,
                        int64_t end) {
-    operand.data += image * operand.strides[0] + begin * operand.strides[2];
+    operand.advance(image * operand.strides[0] + begin * operand.strides[2]);
     operand.dims[0] = 1;
     operand.dims[2] = end - begin;
   }
@@ -277,7 +279,7 @@ private:
                        dst = describe(call.result()), bias = {};
     std::vector<int64_t> dims(plain.dims, plain.dims + plain.ndims);
     dnnl_memory_desc_t weights_desc =
-        order == Order::plain ? plain : anyDesc(dims);
+        order == Order::plain ? plain : anyDesc(dims, weights().type);
     if (call.has_bias)
       bias = stridedDesc(call.bias.dims, {1});
 
@@ -461,7 +463,13 @@ Expected<std::unique_ptr<Task>> prepareConv(ResolvedCall call,
                                             OnednnContext &context,
                                             const ThreadTeam &team, bool pack) {
   Windows windows = windowsOf(*call.call);
-  return Conv(std::move(call), std::move(windows), context).prepare(team, pack);
+  if (!multipliesIntegers(call))
+    return Conv(std::move(call), std::move(windows), context)
+        .prepare(team, pack);
+  if (hasExactIntegers())
+    if (auto task = Conv(call, std::move(windows), context).prepare(team, pack))
+      return task;
+  return prepareIntegerConv(std::move(call), context, team);
 }
 
 Expected<std::unique_ptr<Task>> preparePointwise(ResolvedCall call,

@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/device/cpu/IntegerProduct.h"
 #include "runtime/device/cpu/PrimitiveTask.h"
 
 #include <algorithm>
@@ -34,7 +35,8 @@ public:
     if (!foldBatchIntoRows())
       joinBatchAxes();
     dropBatchAxesOfOne();
-    if (pack && rhs().constant && result().rank() == 2 && isGeneral())
+    if (pack && rhs().constant && result().rank() == 2 &&
+        lhs().type == abi::DType::f32 && isGeneral())
       if (auto task = makePointwise())
         return task;
     auto task = make(/*packed=*/pack && rhs().constant);
@@ -162,7 +164,7 @@ private:
         strides[axis] = dense;
       dense = std::max(dense, dims[axis] * strides[axis]);
     }
-    return stridedDesc(dims, strides);
+    return stridedDesc(dims, strides, operand.type);
   }
 
   /// Whether the first post-op adds one dense vector to every row.
@@ -257,7 +259,7 @@ private:
   };
   static Operand block(Operand operand, int64_t begin, int64_t count) {
     const int axis = operand.rank() - 2;
-    operand.data += begin * operand.strides[axis];
+    operand.advance(begin * operand.strides[axis]);
     operand.dims[axis] = count;
     return operand;
   }
@@ -270,7 +272,7 @@ private:
                        dst = matrixDesc(block(result(), 0, rows.count)),
                        bias_desc = {};
     std::vector<int64_t> rhs_dims(plain.dims, plain.dims + plain.ndims);
-    dnnl_memory_desc_t weights = packed ? anyDesc(rhs_dims) : plain;
+    dnnl_memory_desc_t weights = packed ? anyDesc(rhs_dims, rhs().type) : plain;
     if (bias) {
       Operand row = call.post_ops[0].operand;
       for (int axis = 0; axis < row.rank() - 1; ++axis)
@@ -335,7 +337,7 @@ private:
     for (int64_t i = 0; i < result().dims[0]; ++i) {
       Dot one(call, context, pack);
       for (Operand *operand : one.allOperands()) {
-        operand->data += i * operand->strides[0];
+        operand->advance(i * operand->strides[0]);
         erase(*operand, 0);
       }
       auto task = one.prepare();
@@ -354,8 +356,14 @@ private:
 } // namespace
 
 Expected<std::unique_ptr<Task>> prepareDot(ResolvedCall call,
-                                           OnednnContext &context, bool pack) {
-  return Dot(std::move(call), context, pack).prepare();
+                                           OnednnContext &context,
+                                           const ThreadTeam &team, bool pack) {
+  if (!multipliesIntegers(call))
+    return Dot(std::move(call), context, pack).prepare();
+  if (hasExactIntegers())
+    if (auto task = Dot(call, context, pack).prepare())
+      return task;
+  return prepareIntegerDot(std::move(call), context, team);
 }
 
 } // namespace partita::runtime

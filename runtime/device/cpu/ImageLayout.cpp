@@ -46,7 +46,8 @@ dnnl_memory_desc_t imageDesc(const Operand &operand, bool channels_last) {
       described.dims[axis] = 1;
   if (liesDensely(described, channels_last))
     return stridedDesc(described.dims,
-                       denseStrides(described.dims, channels_last));
+                       denseStrides(described.dims, channels_last),
+                       operand.type);
   return broadcastDesc(operand);
 }
 

@@ -53,7 +53,7 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
                                             const ThreadTeam &team, bool pack) {
   switch (call.call->kind()) {
   case abi::CallKind::dot:
-    return prepareDot(std::move(call), context, pack);
+    return prepareDot(std::move(call), context, team, pack);
   case abi::CallKind::conv:
     return prepareConv(std::move(call), context, team, pack);
   case abi::CallKind::pool_max:

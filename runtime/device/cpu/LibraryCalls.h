@@ -54,7 +54,8 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
                                             const ThreadTeam &team, bool pack);
 
 Expected<std::unique_ptr<Task>> prepareDot(ResolvedCall call,
-                                           OnednnContext &context, bool pack);
+                                           OnednnContext &context,
+                                           const ThreadTeam &team, bool pack);
 Expected<std::unique_ptr<Task>> prepareConv(ResolvedCall call,
                                             OnednnContext &context,
                                             const ThreadTeam &team, bool pack);

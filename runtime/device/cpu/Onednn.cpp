@@ -26,18 +26,34 @@ const char *onednnText(dnnl_status_t status) {
   }
 }
 
+dnnl_data_type_t onednnType(abi::DType type) {
+  switch (type) {
+  case abi::DType::i8:
+    return dnnl_s8;
+  case abi::DType::u8:
+    return dnnl_u8;
+  case abi::DType::i32:
+    return dnnl_s32;
+  default:
+    return dnnl_f32;
+  }
+}
+
 dnnl_memory_desc_t stridedDesc(const std::vector<int64_t> &dims,
-                               const std::vector<int64_t> &strides) {
+                               const std::vector<int64_t> &strides,
+                               abi::DType type) {
   dnnl_memory_desc_t desc = {};
   dnnl_memory_desc_init_by_strides(&desc, static_cast<int>(dims.size()),
-                                   dims.data(), dnnl_f32, strides.data());
+                                   dims.data(), onednnType(type),
+                                   strides.data());
   return desc;
 }
 
-dnnl_memory_desc_t anyDesc(const std::vector<int64_t> &dims) {
+dnnl_memory_desc_t anyDesc(const std::vector<int64_t> &dims, abi::DType type) {
   dnnl_memory_desc_t desc = {};
   dnnl_memory_desc_init_by_tag(&desc, static_cast<int>(dims.size()),
-                               dims.data(), dnnl_f32, dnnl_format_tag_any);
+                               dims.data(), onednnType(type),
+                               dnnl_format_tag_any);
   return desc;
 }
 
@@ -53,7 +69,7 @@ dnnl_memory_desc_t broadcastDesc(const Operand &operand) {
       strides[i] = dense;
     dense = std::max(dense, strides[i] * dims[i]);
   }
-  return stridedDesc(dims, strides);
+  return stridedDesc(dims, strides, operand.type);
 }
 
 Expected<std::unique_ptr<OnednnContext>>
@@ -209,7 +225,8 @@ OnednnContext::packedBy(const Operand &operand, const std::string &key,
     size_t span = 1;
     for (int i = 0; i < operand.rank(); ++i)
       span += (operand.dims[i] - 1) * operand.strides[i];
-    releasePages(operand.data, span * sizeof(float));
+    releasePages(operand.data,
+                 span * static_cast<size_t>(elementBytes(operand.type)));
   }
   packedTotal += bytes;
   float *data = reinterpret_cast<float *>(arena->data());

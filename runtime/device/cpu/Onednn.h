@@ -61,11 +61,16 @@ bool isReference(const OwnedPrimitiveDesc &desc);
 /// "word" for a status of the library.
 const char *onednnText(dnnl_status_t status);
 
-/// f32 with these extents and strides (elements).
+/// The library's name of f32 or of an integer of 8 or 32 bits.
+dnnl_data_type_t onednnType(abi::DType type);
+
+/// Elements with these extents and strides (elements).
 dnnl_memory_desc_t stridedDesc(const std::vector<int64_t> &dims,
-                               const std::vector<int64_t> &strides);
+                               const std::vector<int64_t> &strides,
+                               abi::DType type = abi::DType::f32);
 /// The same extents in the layout that the library likes best.
-dnnl_memory_desc_t anyDesc(const std::vector<int64_t> &dims);
+dnnl_memory_desc_t anyDesc(const std::vector<int64_t> &dims,
+                           abi::DType type = abi::DType::f32);
 /// An operand that is broadcast: extent 1 where its stride is 0.
 dnnl_memory_desc_t broadcastDesc(const Operand &operand);
 

@@ -9,6 +9,7 @@
 #define PARTITA_RUNTIME_DEVICE_CPU_OPERAND_H
 
 #include "runtime/abi/plan_generated.h"
+#include "runtime/core/Elements.h"
 
 #include <cstdint>
 #include <vector>
@@ -24,6 +25,11 @@ struct Operand {
   bool constant = false;        ///< the same bytes in every step
   bool mapped = false;          ///< lies in a mapped weight file
 
+  /// Moves the begin by so many elements.
+  void advance(int64_t elements) {
+    data = reinterpret_cast<float *>(reinterpret_cast<uint8_t *>(data) +
+                                     elements * elementBytes(type));
+  }
   int rank() const { return static_cast<int>(dims.size()); }
   /// Gives axes of extent 1 the extents of `shape`, with stride 0.
   void broadcastTo(const std::vector<int64_t> &shape) {

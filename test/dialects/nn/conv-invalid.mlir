@@ -1,7 +1,7 @@
 // RUN: partita-opt %s -split-input-file -verify-diagnostics
 
 func.func @conv_c1(%x: tensor<1x4xf32>, %w: tensor<6x4xf32>) {
-  // expected-error@+1 {{needs operands and a result of one element type and one rank of at least 3}}
+  // expected-error@+1 {{needs operands and a result of one rank of at least 3 and one element type}}
   %0 = nn.conv %x, %w channels_first strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1 : tensor<1x4xf32>, tensor<6x4xf32> -> tensor<1x6xf32>
   return
 }

@@ -41,7 +41,7 @@ func.func @dot_c4(%x: tensor<2x3xf32>, %y: tensor<3x4xf32>) {
 // -----
 
 func.func @dot_c5(%x: tensor<2x3xf32>, %y: tensor<3x4xf16>) {
-  // expected-error@+1 {{needs one element type, not 'f32', 'f16' and 'f32'}}
+  // expected-error@+1 {{needs one element type, or integers of 8 bits and their sums, not 'f32', 'f16' and 'f32'}}
   %0 = nn.dot %x, %y batch [] x [] contract [1] x [0] : tensor<2x3xf32>, tensor<3x4xf16> -> tensor<2x4xf32>
   return
 }
