@@ -74,6 +74,14 @@ double getDefaultNs(const ClusterWork &work) {
 
 } // namespace
 
+bool ClusterConstants::operator()(Value value) const {
+  Operation *op = value.getDefiningOp();
+  if (!op || !isInside(op))
+    return work.isConstant(value);
+  return llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return (*this)(operand); });
+}
+
 FailureOr<MachineModel> MachineModel::load(Location loc, StringRef path,
                                            int64_t devices, int64_t threads) {
   MachineModel model;

@@ -12,6 +12,7 @@
 #include "dialects/nn/NNInterfaces.h"
 
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <memory>
 
@@ -25,6 +26,19 @@ struct ClusterWork {
   int64_t outputBytes = 0;
   /// Of a value from outside: whether it depends on weights only.
   llvm::function_ref<bool(mlir::Value)> isConstant;
+};
+
+/// Says of values in and around a cluster whether they come from weights only.
+class ClusterConstants {
+public:
+  explicit ClusterConstants(const ClusterWork &work)
+      : work(work), inside(work.ops.begin(), work.ops.end()) {}
+  bool operator()(mlir::Value value) const;
+  bool isInside(mlir::Operation *op) const { return inside.contains(op); }
+
+private:
+  const ClusterWork &work;
+  llvm::DenseSet<mlir::Operation *> inside;
 };
 
 /// What a step touches besides the work in question, which decides how much of

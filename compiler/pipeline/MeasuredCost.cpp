@@ -50,8 +50,7 @@ public:
            const Neighbours &neighbours)
       : work(work), step(step), team(team), lanes(lanes),
         neighbours(neighbours), compute(neighbours.compute),
-        arena(2.0 * step.mostBytes * neighbours.cache),
-        inside(work.ops.begin(), work.ops.end()) {}
+        arena(2.0 * step.mostBytes * neighbours.cache), isConstant(work) {}
 
   ClusterTime get() {
     Operation *root = findRoot();
@@ -78,15 +77,6 @@ private:
   /// How many times as fast as with f32 a product is.
   double getSpeedup(Operation *op) {
     return nn::multipliesIntegers(op) ? team.at(key::kInteger) : 1;
-  }
-
-  /// Whether a value of the cluster comes from weights only.
-  bool isConstant(Value value) {
-    Operation *op = value.getDefiningOp();
-    if (!op || !inside.contains(op))
-      return work.isConstant(value);
-    return llvm::all_of(op->getOperands(),
-                        [&](Value operand) { return isConstant(operand); });
   }
 
   double getCallNs(Operation *root) {
@@ -256,7 +246,7 @@ private:
         ns += elements * team.at(key::kEpilogueExp) * compute;
       else
         for (Value operand : op->getOperands())
-          if (!inside.contains(operand.getDefiningOp()) &&
+          if (!isConstant.isInside(operand.getDefiningOp()) &&
               !work.isConstant(operand))
             ns += elements * team.at(key::kEpilogueBinary);
     }
@@ -305,7 +295,7 @@ private:
   const Neighbours &neighbours;
   const double compute;
   const double arena; ///< bytes of arenas that a large cache sees
-  llvm::DenseSet<Operation *> inside;
+  const ClusterConstants isConstant;
   double memoryNs = 0;
 };
 

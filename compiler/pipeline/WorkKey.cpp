@@ -9,7 +9,6 @@
 
 #include "dialects/nn/NNDialect.h"
 
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace mlir;
@@ -17,47 +16,29 @@ using namespace mlir;
 namespace partita::pipeline {
 namespace {
 
-class Describer {
-public:
-  explicit Describer(const ClusterWork &work)
-      : work(work), inside(work.ops.begin(), work.ops.end()) {}
-
-  std::string describe(Operation *op) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    stream << op->getName();
-    if (Attribute properties = op->getPropertiesAsAttribute())
-      stream << properties;
-    if (op->hasAttr(nn::kWinogradAttr))
-      stream << nn::kWinogradAttr;
-    for (Value operand : op->getOperands())
-      stream << (isConstant(operand) ? " constant " : " ") << operand.getType();
-    stream << " to " << op->getResultTypes();
-    return text;
-  }
-
-private:
-  bool isConstant(Value value) {
-    Operation *op = value.getDefiningOp();
-    if (!op || !inside.contains(op))
-      return work.isConstant(value);
-    return llvm::all_of(op->getOperands(),
-                        [&](Value operand) { return isConstant(operand); });
-  }
-
-  const ClusterWork &work;
-  llvm::DenseSet<Operation *> inside;
-};
+std::string describe(Operation *op, const ClusterConstants &isConstant) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << op->getName();
+  if (Attribute properties = op->getPropertiesAsAttribute())
+    stream << properties;
+  if (op->hasAttr(nn::kWinogradAttr))
+    stream << nn::kWinogradAttr;
+  for (Value operand : op->getOperands())
+    stream << (isConstant(operand) ? " constant " : " ") << operand.getType();
+  stream << " to " << op->getResultTypes();
+  return text;
+}
 
 } // namespace
 
 uint64_t getWorkKey(const ClusterWork &work) {
-  Describer describer(work);
+  const ClusterConstants isConstant(work);
   std::vector<std::string> lines;
   for (Operation *op : work.ops)
     // A cluster takes its own copies of these along, or leaves them outside.
     if (!isa<nn::ReshapeOp, nn::BroadcastOp, nn::ConstantOp, nn::IotaOp>(op))
-      lines.push_back(describer.describe(op));
+      lines.push_back(describe(op, isConstant));
   // Ops that do not depend on each other have no order of their own.
   llvm::sort(lines);
   std::string text;

@@ -41,12 +41,13 @@ def check_model(work, inputs, outputs, body, expected, tolerance=0.0, constants=
         else:
             feeds += ["--input", f"{name}={work / name}.npy"]
     found = []
-    for level, (devices, threads) in itertools.product(levels, ((1, 1), (1, 3), (2, 1))):
+    for devices, threads in ((1, (1, 3)), (2, (1,))):
         compile_model(model, artifact, "--devices", devices, *given)
-        run_artifact(artifact, "--threads", threads, *feeds, "--output", out, env={"ONEDNN_MAX_CPU_ISA": level})
-        with zipfile.ZipFile(out) as archive:
-            found.append([archive.read(f"{name}.npy") for name in outputs])
-        out.unlink()
+        for level, count in itertools.product(levels, threads):
+            run_artifact(artifact, "--threads", count, *feeds, "--output", out, env={"ONEDNN_MAX_CPU_ISA": level})
+            with zipfile.ZipFile(out) as archive:
+                found.append([archive.read(f"{name}.npy") for name in outputs])
+            out.unlink()
     if any(other != found[0] for other in found):
         raise Failure(f"{body}: other bytes with more threads or devices")
     for (name, (kind, _)), raw, values in zip(outputs.items(), found[0], expected):
