@@ -20,7 +20,7 @@ namespace {
 /// Elements of a row that are widened at once, at most.
 constexpr int64_t kMostDepth = 4096;
 /// Terms of a convolution's sums: views that repeat an element say any number.
-constexpr int64_t kMostTerms = int64_t(1) << 31;
+constexpr int64_t kMostTerms = int64_t(1) << 22;
 /// Widened rows of the right side that one core keeps, in bytes.
 constexpr int64_t kRightBytes = 256 << 10;
 
@@ -68,15 +68,16 @@ protected:
         left_sign(left.type == abi::DType::i8) {}
 
   void setShape(int64_t group_count, int64_t row_count, int64_t column_count,
-                int64_t depth_count) {
+                int64_t depth_count, int64_t result_step) {
+    column_step = result_step;
     groups = group_count;
     rows = row_count;
     columns = column_count;
     depth = depth_count;
-    part = roundUp(std::min(depth, kMostDepth), kIntegerRow);
-    block = std::clamp<int64_t>(kRightBytes / (2 * part), kIntegerTile,
-                                roundUp(columns, kIntegerTile));
-    block = block / kIntegerTile * kIntegerTile;
+    part = roundUp(std::min(depth, kMostDepth), 2);
+    block = std::clamp<int64_t>(kRightBytes / (2 * part), kIntegerColumns,
+                                roundUp(columns, kIntegerColumns));
+    block = block / kIntegerColumns * kIntegerColumns;
   }
 
   /// Elements [begin, end) of a row, widened.
@@ -87,15 +88,27 @@ protected:
   virtual int32_t *resultAt(int64_t group, int64_t row,
                             int64_t column) const = 0;
 
+  void widenAll(const uint8_t *from, int64_t step, int64_t count, bool has_sign,
+                int16_t *to) const {
+    if (step == 1)
+      return functions.widen(from, count, has_sign, to);
+    for (int64_t i = 0; i < count; ++i, from += step)
+      to[i] = widened(from, has_sign);
+  }
+
   const ThreadTeam &team;
   const Operand left, right, result;
   uint8_t *left_data, *right_data, *result_data;
   const bool left_sign;
+  const IntegerFunctions functions = integerFunctions();
 
 private:
   static constexpr int64_t kGrain = 4096; ///< results
 
-  int64_t perThread() const { return 2 * part * (block + kIntegerTile); }
+  /// Rows of the left side, a column on its way, and columns of the right side.
+  int64_t perThread() const {
+    return roundUp(2 * part * (kIntegerRows + 1 + block), 64);
+  }
 
   static void runRange(void *self, int thread, int64_t begin, int64_t end) {
     auto *task = static_cast<IntegerRowsTask *>(self);
@@ -110,57 +123,75 @@ private:
   }
 
   void multiply(int64_t group, int64_t first, int64_t last,
-                int16_t *widened_rows) const {
-    int16_t *right_rows = widened_rows + part * kIntegerTile;
+                int16_t *left_rows) const {
+    int16_t *single = left_rows + part * kIntegerRows,
+            *right_columns = single + part;
     for (int64_t k = 0; k < depth; k += part)
       for (int64_t column = 0; column < columns; column += block) {
         const int64_t stop = std::min(column + block, columns);
-        fill(right_rows, k, column, stop,
-             [&](auto... at) { readRight(group, at...); });
-        for (int64_t row = first; row < last; row += kIntegerTile) {
-          const int64_t end = std::min(row + kIntegerTile, last);
-          fill(widened_rows, k, row, end,
-               [&](auto... at) { readLeft(group, at...); });
-          for (int64_t j = column; j < stop; j += kIntegerTile) {
+        fillRight(group, k, column, stop, single, right_columns);
+        for (int64_t row = first; row < last; row += kIntegerRows) {
+          const int64_t end = std::min(row + kIntegerRows, last);
+          fillLeft(group, k, row, end, left_rows);
+          for (int64_t j = column; j < stop; j += kIntegerColumns) {
             IntegerTile tile;
-            tile.left = widened_rows;
-            tile.right = right_rows + (j - column) * part;
+            tile.left = left_rows;
+            tile.right = right_columns + (j - column) * part;
             tile.depth = part;
             functions.tile(tile);
-            store(tile, group, row, end, j, std::min(j + kIntegerTile, stop),
+            store(tile, group, row, end, j, std::min(j + kIntegerColumns, stop),
                   k > 0);
           }
         }
       }
   }
 
-  /// Rows [begin, end) from element k on, and rows of 0 to a whole tile.
-  template <typename Read>
-  void fill(int16_t *to, int64_t k, int64_t begin, int64_t end,
-            const Read &read) const {
+  /// Rows [begin, end) from element k on, filled up with 0.
+  void fillLeft(int64_t group, int64_t k, int64_t begin, int64_t end,
+                int16_t *to) const {
     const int64_t stop = std::min(k + part, depth);
     for (int64_t row = begin; row < end; ++row, to += part) {
-      read(row, k, stop, to);
+      readLeft(group, row, k, stop, to);
       std::fill(to + (stop - k), to + part, int16_t(0));
     }
-    std::fill_n(to, (roundUp(end - begin, kIntegerTile) - (end - begin)) * part,
-                int16_t(0));
+    std::fill_n(to, (kIntegerRows - (end - begin)) * part, int16_t(0));
+  }
+
+  /// The same of columns, in tiles of pairs.
+  void fillRight(int64_t group, int64_t k, int64_t begin, int64_t end,
+                 int16_t *single, int16_t *to) const {
+    const int64_t stop = std::min(k + part, depth);
+    std::fill(single + (stop - k), single + part, int16_t(0));
+    const int64_t last = begin + roundUp(end - begin, kIntegerColumns);
+    for (int64_t column = begin; column < last; ++column) {
+      const int64_t at = column - begin, inside = at % kIntegerColumns;
+      if (column < end)
+        readRight(group, column, k, stop, single);
+      else
+        std::fill(single, single + part, int16_t(0));
+      int16_t *pairs = to + (at - inside) * part + 2 * inside;
+      for (int64_t i = 0; i < part; i += 2, pairs += 2 * kIntegerColumns) {
+        pairs[0] = single[i];
+        pairs[1] = single[i + 1];
+      }
+    }
   }
 
   void store(const IntegerTile &tile, int64_t group, int64_t row, int64_t end,
              int64_t column, int64_t stop, bool add) const {
-    for (int64_t i = row; i < end; ++i)
-      for (int64_t j = column; j < stop; ++j) {
-        int32_t *to = resultAt(group, i, j);
-        const auto sum = static_cast<uint32_t>(tile.sums[i - row][j - column]);
-        *to = static_cast<int32_t>(sum + (add ? uint32_t(*to) : 0));
-      }
+    for (int64_t i = row; i < end; ++i) {
+      int32_t *to = resultAt(group, i, column);
+      const int32_t *sums = tile.sums[i - row];
+      for (int64_t j = 0; j < stop - column; ++j, to += column_step)
+        *to =
+            static_cast<int32_t>(uint32_t(sums[j]) + (add ? uint32_t(*to) : 0));
+    }
   }
 
-  const IntegerFunctions functions = integerFunctions();
   int64_t groups = 0, rows = 0, columns = 0, depth = 0;
-  int64_t part = 0;  ///< of the depth
-  int64_t block = 0; ///< of the columns
+  int64_t column_step = 0; ///< elements of the result
+  int64_t part = 0;        ///< of the depth
+  int64_t block = 0;       ///< of the columns
   uint8_t *scratch = nullptr;
 };
 
@@ -172,7 +203,8 @@ public:
     const int rank = result.rank();
     setShape(std::accumulate(result.dims.begin(), result.dims.end() - 2,
                              int64_t(1), std::multiplies<>()),
-             result.dims[rank - 2], result.dims[rank - 1], left.dims[rank - 1]);
+             result.dims[rank - 2], result.dims[rank - 1], left.dims[rank - 1],
+             result.strides[rank - 1]);
   }
 
 private:
@@ -192,16 +224,16 @@ private:
     const int last = left.rank() - 1;
     const uint8_t *from =
         left_data + matrix(left, result, group) + row * left.strides[last - 1];
-    for (int64_t k = begin; k < end; ++k)
-      to[k - begin] = widened(from + k * left.strides[last], left_sign);
+    const int64_t step = left.strides[last];
+    widenAll(from + begin * step, step, end - begin, left_sign, to);
   }
   void readRight(int64_t group, int64_t column, int64_t begin, int64_t end,
                  int16_t *to) const override {
     const int last = right.rank() - 1;
     const uint8_t *from = right_data + matrix(right, result, group) +
                           column * right.strides[last];
-    for (int64_t k = begin; k < end; ++k)
-      to[k - begin] = widened(from + k * right.strides[last - 1], true);
+    const int64_t step = right.strides[last - 1];
+    widenAll(from + begin * step, step, end - begin, true, to);
   }
   int32_t *resultAt(int64_t group, int64_t row, int64_t column) const override {
     const int last = result.rank() - 1;
@@ -219,7 +251,18 @@ public:
         dilations(call.dilations()->begin(), call.dilations()->end()),
         pads(call.pads_low()->begin(), call.pads_low()->end()),
         input(resolved.operands[0]), weights(resolved.operands[1]),
-        result(resolved.operands[2]) {}
+        result(resolved.operands[2]) {
+    steps.resize(static_cast<size_t>(taps()));
+    for (int64_t tap = 0; tap < taps(); ++tap) {
+      Step &step = steps[static_cast<size_t>(tap)];
+      int64_t left = tap;
+      for (int axis = weights.rank() - 1; axis >= 2; --axis) {
+        step.along[axis - 2] = left % weights.dims[axis] * dilations[axis - 2];
+        step.offset += step.along[axis - 2] * input.strides[axis];
+        left /= weights.dims[axis];
+      }
+    }
+  }
 
   int64_t pixels() const { return product(result, 2) * result.dims[0]; }
   int64_t taps() const { return product(weights, 2); }
@@ -234,21 +277,31 @@ public:
     }
     return at + pixel * result.strides[0];
   }
-  /// The same of the pixel of the image that a tap meets; -1: outside.
-  int64_t inputOffset(int64_t pixel, int64_t tap) const {
-    int64_t at = 0;
+  /// Where the window of a pixel of the result begins, outside perhaps.
+  struct Place {
+    int64_t first[3] = {}; ///< by spatial axis
+    int64_t offset = 0;    ///< elements from the begin of the image
+  };
+  Place place(int64_t pixel) const {
+    Place place;
     for (int axis = result.rank() - 1; axis >= 2; --axis) {
-      const int spatial = axis - 2;
-      const int64_t place = pixel % result.dims[axis] * strides[spatial] +
-                            tap % weights.dims[axis] * dilations[spatial] -
-                            pads[spatial];
-      if (place < 0 || place >= input.dims[axis])
-        return -1;
-      at += place * input.strides[axis];
+      int64_t &first = place.first[axis - 2];
+      first = pixel % result.dims[axis] * strides[axis - 2] - pads[axis - 2];
+      place.offset += first * input.strides[axis];
       pixel /= result.dims[axis];
-      tap /= weights.dims[axis];
     }
-    return at + pixel * input.strides[0];
+    place.offset += pixel * input.strides[0];
+    return place;
+  }
+  /// Elements from the begin of the image to what a tap meets; -1: outside.
+  int64_t inputOffset(const Place &place, int64_t tap) const {
+    const Step &step = steps[static_cast<size_t>(tap)];
+    for (int axis = 2; axis < input.rank(); ++axis) {
+      const int64_t at = place.first[axis - 2] + step.along[axis - 2];
+      if (at < 0 || at >= input.dims[axis])
+        return -1;
+    }
+    return place.offset + step.offset;
   }
   int64_t weightOffset(int64_t tap) const {
     int64_t at = 0;
@@ -264,8 +317,14 @@ private:
     return std::accumulate(operand.dims.begin() + first, operand.dims.end(),
                            int64_t(1), std::multiplies<>());
   }
+  /// From the first tap of a window to another one.
+  struct Step {
+    int64_t along[3] = {}; ///< by spatial axis
+    int64_t offset = 0;
+  };
   const std::vector<int64_t> strides, dilations, pads; ///< by spatial axis
   const Operand input, weights, result;
+  std::vector<Step> steps; ///< by tap
 };
 
 /// Rows are pixels, and an element of a row is a tap of a channel, taps outer.
@@ -275,28 +334,31 @@ public:
       : IntegerRowsTask(call, team), windows(*call.call, call),
         inputs(right.dims[1]), outputs(right.dims[0] / call.call->groups()) {
     setShape(call.call->groups(), windows.pixels(), outputs,
-             windows.taps() * inputs);
+             windows.taps() * inputs, result.strides[1]);
   }
 
 private:
   void readLeft(int64_t group, int64_t row, int64_t begin, int64_t end,
                 int16_t *to) const override {
+    const Windows::Place place = windows.place(row);
     forEachTap(begin, end, [&](int64_t tap, int64_t first, int64_t last) {
-      const int64_t at = windows.inputOffset(row, tap);
-      const uint8_t *from =
-          left_data + at + (group * inputs + first) * left.strides[1];
-      for (int64_t c = first; c < last; ++c, from += left.strides[1])
-        *to++ = at < 0 ? int16_t(0) : widened(from, left_sign);
+      const int64_t at = windows.inputOffset(place, tap);
+      if (at < 0)
+        std::fill_n(to, last - first, int16_t(0));
+      else
+        widenAll(left_data + at + (group * inputs + first) * left.strides[1],
+                 left.strides[1], last - first, left_sign, to);
+      to += last - first;
     });
   }
   void readRight(int64_t group, int64_t column, int64_t begin, int64_t end,
                  int16_t *to) const override {
     forEachTap(begin, end, [&](int64_t tap, int64_t first, int64_t last) {
-      const uint8_t *from = right_data + windows.weightOffset(tap) +
-                            (group * outputs + column) * right.strides[0] +
-                            first * right.strides[1];
-      for (int64_t c = first; c < last; ++c, from += right.strides[1])
-        *to++ = widened(from, true);
+      widenAll(right_data + windows.weightOffset(tap) +
+                   (group * outputs + column) * right.strides[0] +
+                   first * right.strides[1],
+               right.strides[1], last - first, true, to);
+      to += last - first;
     });
   }
   /// The parts of [begin, end) that are channels of one tap each.
@@ -377,8 +439,9 @@ private:
     pixel.channels = task->channels;
     pixel.has_sign = task->has_sign;
     for (int64_t i = begin; i < end; ++i) {
+      const Windows::Place place = task->windows.place(i);
       for (int64_t tap = 0; tap < task->taps; ++tap) {
-        const int64_t at = task->windows.inputOffset(i, tap);
+        const int64_t at = task->windows.inputOffset(place, tap);
         pixels[tap] = at < 0 ? nullptr : task->input_data + at;
       }
       pixel.to = reinterpret_cast<int32_t *>(task->result_data) +

@@ -23,50 +23,59 @@ namespace {
 
 #if PARTITA_LANES == 16
 using Pairs = __m512i;
-Pairs load(const int16_t *from) { return _mm512_loadu_si512(from); }
 Pairs multiply(Pairs a, Pairs b) { return _mm512_madd_epi16(a, b); }
 #elif PARTITA_LANES == 8
 using Pairs = __m256i;
-Pairs load(const int16_t *from) {
-  return _mm256_loadu_si256(reinterpret_cast<const Pairs *>(from));
-}
 Pairs multiply(Pairs a, Pairs b) { return _mm256_madd_epi16(a, b); }
 #else
 using Pairs = __m128i;
-Pairs load(const int16_t *from) {
-  return _mm_loadu_si128(reinterpret_cast<const Pairs *>(from));
-}
 Pairs multiply(Pairs a, Pairs b) { return _mm_madd_epi16(a, b); }
 #endif
 
 /// The lanes of `Pairs` as numbers; unsigned, so that sums wrap around.
 using Sums [[gnu::vector_size(sizeof(Pairs))]] = uint32_t;
 
-uint32_t addUp(Sums sums) {
-  uint32_t all = 0;
-  for (int i = 0; i < PARTITA_LANES; ++i)
-    all += sums[i];
-  return all;
-}
-
 void tile(IntegerTile &tile) {
-  Sums sums[kIntegerTile][kIntegerTile] = {};
-  for (int64_t k = 0; k < tile.depth; k += 2 * PARTITA_LANES) {
-    Pairs right[kIntegerTile];
+  constexpr int kVectors = kIntegerColumns / PARTITA_LANES;
+  Sums sums[kIntegerRows][kVectors] = {};
+  for (int64_t k = 0; k < tile.depth; k += 2) {
+    Pairs right[kVectors];
+    std::memcpy(right, tile.right + k * kIntegerColumns, sizeof(right));
+#pragma GCC unroll 6
+    for (int i = 0; i < kIntegerRows; ++i) {
+      uint32_t pair;
+      std::memcpy(&pair, tile.left + i * tile.depth + k, sizeof(pair));
+      const auto left = Pairs(pair - Sums{});
 #pragma GCC unroll 4
-    for (int j = 0; j < kIntegerTile; ++j)
-      right[j] = load(tile.right + j * tile.depth + k);
-#pragma GCC unroll 4
-    for (int i = 0; i < kIntegerTile; ++i) {
-      const Pairs left = load(tile.left + i * tile.depth + k);
-#pragma GCC unroll 4
-      for (int j = 0; j < kIntegerTile; ++j)
-        sums[i][j] += Sums(multiply(left, right[j]));
+      for (int v = 0; v < kVectors; ++v)
+        sums[i][v] += Sums(multiply(left, right[v]));
     }
   }
-  for (int i = 0; i < kIntegerTile; ++i)
-    for (int j = 0; j < kIntegerTile; ++j)
-      tile.sums[i][j] = static_cast<int32_t>(addUp(sums[i][j]));
+  static_assert(sizeof(sums) == sizeof(tile.sums));
+  std::memcpy(tile.sums, sums, sizeof(sums));
+}
+
+template <typename Element>
+void widenAs(const uint8_t *from, int64_t count, int16_t *to) {
+  constexpr int kBlock = 2 * PARTITA_LANES;
+  using Narrow [[gnu::vector_size(kBlock)]] = Element;
+  using Wide [[gnu::vector_size(2 * kBlock)]] = int16_t;
+  int64_t i = 0;
+  for (; i + kBlock <= count; i += kBlock) {
+    Narrow narrow;
+    std::memcpy(&narrow, from + i, sizeof(narrow));
+    const Wide wide = __builtin_convertvector(narrow, Wide);
+    std::memcpy(to + i, &wide, sizeof(wide));
+  }
+  for (; i < count; ++i)
+    to[i] = static_cast<Element>(from[i]);
+}
+
+void widen(const uint8_t *from, int64_t count, bool has_sign, int16_t *to) {
+  if (has_sign)
+    widenAs<int8_t>(from, count, to);
+  else
+    widenAs<uint8_t>(from, count, to);
 }
 
 /// Channels at a time, whose sums stay in registers.
@@ -103,6 +112,8 @@ void pixel(const IntegerPixel &pixel) {
 
 } // namespace
 
-IntegerFunctions PARTITA_LEVEL(integerFunctions)() { return {tile, pixel}; }
+IntegerFunctions PARTITA_LEVEL(integerFunctions)() {
+  return {tile, widen, pixel};
+}
 
 } // namespace partita::runtime

@@ -12,17 +12,16 @@
 
 namespace partita::runtime {
 
-/// Rows are as long as a multiple of so many elements, filled up with 0.
-constexpr int64_t kIntegerRow = 32;
-/// Rows of a tile, on both sides.
-constexpr int kIntegerTile = 4;
+/// Rows of a tile of the left side, and columns of one of the right side.
+constexpr int kIntegerRows = 6, kIntegerColumns = 16;
 
-/// sums[i][j] = the products of row i of the left side and row j of the right
-/// one, all kIntegerTile of them; the numbers have 9 bits.
+/// sums[i][j] = the products of row i of the left side and column j of the
+/// right one; the numbers have 9 bits. Elements of the right side lie in pairs:
+/// [depth / 2][kIntegerColumns][2].
 struct IntegerTile {
   const int16_t *left = nullptr, *right = nullptr;
-  int64_t depth = 0; ///< elements of a row, and from row to row
-  int32_t sums[kIntegerTile][kIntegerTile];
+  int64_t depth = 0; ///< even; elements of a row, and from row to row
+  int32_t sums[kIntegerRows][kIntegerColumns];
 };
 
 /// to[c] = sum over taps of pixels[tap][c] * weights[tap * channels + c].
@@ -36,6 +35,8 @@ struct IntegerPixel {
 
 struct IntegerFunctions {
   void (*tile)(IntegerTile &);
+  /// Bytes with or without a sign as 16 bits.
+  void (*widen)(const uint8_t *from, int64_t count, bool has_sign, int16_t *to);
   void (*pixel)(const IntegerPixel &);
 };
 

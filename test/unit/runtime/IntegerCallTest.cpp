@@ -259,26 +259,37 @@ TEST(Dot, IntegersTakeNoPostOps) {
 }
 
 void expectRows(const runtime::IntegerFunctions &functions) {
-  constexpr int64_t kDepth = 3 * runtime::kIntegerRow;
-  constexpr int kTile = runtime::kIntegerTile;
-  std::vector<int16_t> left(kTile * kDepth), right(kTile * kDepth);
+  constexpr int64_t kDepth = 74;
+  constexpr int kRows = runtime::kIntegerRows,
+                kColumns = runtime::kIntegerColumns;
+  std::vector<int16_t> left(kRows * kDepth), right(kColumns * kDepth);
   std::mt19937 generator(5);
-  for (size_t i = 0; i < left.size(); ++i) {
-    left[i] = int16_t(generator() % 256);
-    right[i] = int16_t(int(generator() % 256) - 128);
-  }
+  for (int16_t &each : left)
+    each = int16_t(generator() % 256);
+  for (int16_t &each : right)
+    each = int16_t(int(generator() % 256) - 128);
   runtime::IntegerTile tile;
   tile.left = left.data();
   tile.right = right.data();
   tile.depth = kDepth;
   functions.tile(tile);
-  for (int i = 0; i < kTile; ++i)
-    for (int j = 0; j < kTile; ++j) {
+  for (int i = 0; i < kRows; ++i)
+    for (int j = 0; j < kColumns; ++j) {
       int32_t sum = 0;
       for (int64_t k = 0; k < kDepth; ++k)
-        sum += left[size_t(i * kDepth + k)] * right[size_t(j * kDepth + k)];
+        sum += left[size_t(i * kDepth + k)] *
+               right[size_t(((k / 2) * kColumns + j) * 2 + k % 2)];
       EXPECT_EQ(tile.sums[i][j], sum);
     }
+  Bytes bytes;
+  for (int i = 0; i < 77; ++i)
+    bytes.push_back(uint8_t(generator()));
+  std::vector<int16_t> wide(bytes.size());
+  for (bool has_sign : {true, false}) {
+    functions.widen(bytes.data(), int64_t(bytes.size()), has_sign, wide.data());
+    for (size_t i = 0; i < bytes.size(); ++i)
+      EXPECT_EQ(wide[i], has_sign ? int8_t(bytes[i]) : bytes[i]);
+  }
   // Two taps of which one is outside, of channels that are no whole vectors.
   constexpr int64_t kChannels = 75;
   const Integers image = Integers::random(abi::DType::i8, {2, kChannels}, 6);
