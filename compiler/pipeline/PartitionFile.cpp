@@ -47,6 +47,15 @@ public:
   }
 
   FailureOr<PartitionFile> read() {
+    FailureOr<PartitionFile> result = readDocument();
+    // The parser gives up on some bytes without a word.
+    if (failed(result))
+      return fail(1, 1, "the file is not YAML");
+    return result;
+  }
+
+private:
+  FailureOr<PartitionFile> readDocument() {
     auto document = stream->begin();
     if (document == stream->end() || !document->getRoot() || failedAlready)
       return fail(1, 1, "the file is empty or not YAML");
@@ -68,7 +77,6 @@ public:
     return file;
   }
 
-private:
   void report(int line, int column, const std::string &message) {
     if (!failedAlready)
       error(line, column, message);

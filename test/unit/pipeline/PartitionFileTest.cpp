@@ -69,6 +69,7 @@ TEST(PartitionFile, NamesWhatIsWrong) {
   EXPECT_EQ(errorOf("devices: [5000]").substr(0, 5), "1:11:");
   EXPECT_NE(errorOf("- a\n- b"), "");
   EXPECT_NE(errorOf("blocks: {A: [x"), "");
+  EXPECT_EQ(errorOf("?\r%"), "1:1: the file is not YAML");
   EXPECT_NE(errorOf("blocks:\n  B0:\n    - \"Add:z\"\nstages: [[B0], []]\n"
                     "devices: [0\b 1]\nstrategy: pipelined\nmicro_\xe8"
                     "atches: 3"),
