@@ -226,6 +226,11 @@ int parseOptions(int argc, char **argv, Options &options) {
     constexpr double kSeconds = 5;
     if (options.seconds == 0)
       options.seconds = kSeconds;
+    // Not twenty steps of a model whose steps take seconds.
+    if (app.count("--runs") == 0)
+      options.runs = 3;
+    if (app.count("--warmup") == 0)
+      options.warmup = 1;
   }
   if (options.json && !options.plan && !options.measures())
     return refuse("--json belongs to --plan, --benchmark or --calibrate; "
