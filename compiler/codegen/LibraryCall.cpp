@@ -10,6 +10,7 @@
 
 #include "compiler/codegen/ScalarFunction.h"
 #include "compiler/codegen/StridedView.h"
+#include "runtime/abi/Fusion.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -19,6 +20,12 @@ using namespace mlir;
 
 namespace partita::codegen {
 namespace {
+
+// The plan's numbers are the runtime's.
+static_assert(static_cast<int>(plan::PostOpKind::sum) ==
+                  static_cast<int>(abi::PostOpKind::sum) &&
+              static_cast<int>(plan::CallKind::scatter) ==
+                  static_cast<int>(abi::CallKind::scatter));
 
 RankedTensorType getType(Value value) {
   return cast<RankedTensorType>(value.getType());
@@ -60,7 +67,8 @@ public:
       understood = matchRecurrent(layer);
     else if (isOrdered(contraction))
       understood = matchOrdered();
-    if (!understood || (nn::multipliesIntegers(root) && !steps.empty()))
+    if (!understood || (nn::multipliesIntegers(root) && !steps.empty()) ||
+        !llvm::all_of(steps, [&](const Step &step) { return mayFuse(step); }))
       return {};
     for (Operation *op : list)
       if (!used.contains(op))
@@ -361,6 +369,17 @@ private:
     if (view.shape == output.shape && view.strides == output.strides &&
         view.offset == output.offset && llvm::none_of(operands, isSame))
       steps[0].kind = plan::PostOpKind::sum;
+  }
+
+  /// Whether the library is known to compute the step rightly.
+  bool mayFuse(const Step &step) const {
+    const auto call = static_cast<abi::CallKind>(kind);
+    const auto post = static_cast<abi::PostOpKind>(step.kind);
+    auto form = abi::OperandForm::one;
+    if (step.operand)
+      form = abi::getOperandForm(call, {output.shape, output.strides},
+                                 {step.operand->shape, step.operand->strides});
+    return abi::mayFuse(call, post, form);
   }
 
   bool matchAttention(nn::AttentionOp attention) {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/abi/Fusion.h"
 #include "runtime/core/Elements.h"
 #include "runtime/core/PlanVerifier.h"
 
@@ -215,11 +216,25 @@ private:
   std::string postOpError(const abi::PostOp &post) const {
     if (post.kind() > abi::PostOpKind::MAX)
       return "is of an unknown kind";
-    bool binary = post.kind() >= abi::PostOpKind::add &&
-                  post.kind() <= abi::PostOpKind::div;
+    const bool binary = abi::isBinary(post.kind());
     if (binary != (post.view() != nullptr))
       return binary ? "has no view" : "has a view and needs none";
-    return binary ? broadcastError(post.view(), resultShape()) : "";
+    auto form = abi::OperandForm::one;
+    if (binary) {
+      if (std::string error = broadcastError(post.view(), resultShape());
+          !error.empty())
+        return error;
+      form = abi::getOperandForm(call.kind(), stridesOf(*result),
+                                 stridesOf(*post.view()));
+    }
+    return abi::mayFuse(call.kind(), post.kind(), form)
+               ? ""
+               : "is one that the library is not known to compute rightly";
+  }
+
+  static abi::Strided stridesOf(const abi::View &view) {
+    return {{view.shape()->data(), view.shape()->size()},
+            {view.strides()->data(), view.strides()->size()}};
   }
 
   std::string mismatch() const {

@@ -48,8 +48,9 @@ Expected<std::unique_ptr<Executor>> Executor::create(
     const std::vector<int> &cores, Communicator &comm) {
   std::unique_ptr<Executor> self(
       new Executor(plan, index, weights, options, comm));
-  auto cpu = CpuDevice::create(plan, index, weights, std::move(kernels),
-                               options.threads_per_device, cores);
+  auto cpu =
+      CpuDevice::create(plan, index, weights, std::move(kernels),
+                        options.threads_per_device, cores, options.keep_nan);
   if (!cpu)
     return cpu.status();
   self->cpu = std::move(*cpu);
@@ -106,6 +107,8 @@ Status Executor::prepare() {
       for (MovableSlot &movable : entry.instance->movable)
         entry.movable.push_back({&movable, &direct.at(movable.slot)});
       most_events += entry.instance->tasks.size();
+      for (bool drops : entry.instance->drops_nan)
+        drops_nan |= drops;
     }
     program.push_back(entry);
   }
@@ -155,6 +158,9 @@ Status Executor::run(const StepBinding &binding) {
   cpu->threads().enter();
   recorded.clear();
   busy_ns = 0;
+  met_nan = false;
+  if (drops_nan) // what others did with NaN before does not count
+    (void)cpu->threads().metNan();
   if (measure)
     std::fill_n(cpu->arena(), cpu->arenaBytes(), kUntouched);
   for (size_t i = 0; i < program.size(); ++i) {
@@ -168,6 +174,8 @@ Status Executor::run(const StepBinding &binding) {
     if (profile)
       record(static_cast<int>(i), entry, -1, begin);
   }
+  if (drops_nan)
+    met_nan |= cpu->threads().metNan();
   if (measure)
     measureArena();
   return Status();
@@ -238,6 +246,9 @@ Status Executor::runInstance(int position, const Entry &entry,
   for (auto [movable, slot] : entry.movable)
     movable->moveTo(slot->place(entry.micro_batch, binding));
   const auto &tasks = entry.instance->tasks;
+  // Of a larger team workers may end between two tasks, and their flags with
+  // them.
+  const bool ask = cpu->threads().size() > 2;
   auto release = entry.releases.begin();
   for (size_t i = 0; i < tasks.size(); ++i) {
     int64_t task_begin = profile ? now() : 0;
@@ -247,6 +258,8 @@ Status Executor::runInstance(int position, const Entry &entry,
       return Status::error("the library failed in " +
                            quoted(unit.instructions()->Get(i)->label()));
     }
+    if (ask && entry.instance->drops_nan[i])
+      met_nan |= cpu->threads().metNan();
     if (profile)
       record(position, entry, static_cast<int>(i), task_begin);
     for (; release != entry.releases.end() && release->task == i; ++release)

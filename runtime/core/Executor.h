@@ -33,6 +33,10 @@ public:
   bool usesInput(int port) const { return inputs_used[port]; }
   bool usesOutput(int port) const { return outputs_used[port]; }
 
+  /// Whether the last step met NaN, and has code that may have made a number of
+  /// it.
+  bool mayHaveDroppedNan() const { return met_nan; }
+
   int64_t busyNs() const { return busy_ns; }
   const std::vector<ProfileEvent> &events() const { return recorded; }
   /// The most events a step can record.
@@ -96,6 +100,8 @@ private:
   std::vector<ProfileEvent> recorded;
   size_t most_events = 0;
   int64_t busy_ns = 0;
+  bool drops_nan = false; ///< some task does
+  bool met_nan = false;   ///< in the last step
   int64_t touched = 0;
 };
 

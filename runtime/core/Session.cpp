@@ -61,7 +61,8 @@ struct Session::Impl {
   std::atomic<uint32_t> generation = 0;
   std::atomic<uint32_t> running = 0;
   std::atomic<bool> stopping = false;
-  const StepBinding *binding = nullptr;
+  const StepBinding *binding = nullptr; ///< null: load the device again
+  bool dropped_nan = false;
 
   std::mutex mutex;
   Status failure; ///< of the device that failed first
@@ -72,13 +73,20 @@ struct Session::Impl {
 
   ~Impl();
   const abi::Plan &plan() const { return artifact->plan(); }
+  /// Whether all devices of the plan are in this process.
+  bool isWhole() const {
+    return static_cast<int64_t>(workers.size()) == length(plan().devices());
+  }
   Status load();
   Status start();
   Status loadKernels();
   void loadDevice(Worker &worker);
   void work(Worker &worker);
   void fail(const Status &status);
+  void runStep(const StepBinding &step);
+  void keepNan();
   void finished();
+  void wakeAll();
   void awaitAll();
   Status checkBinding(const StepBinding &binding) const;
   std::vector<int> coresOf(int device) const;
@@ -167,6 +175,7 @@ Status Session::Impl::load() {
 }
 
 void Session::Impl::loadDevice(Worker &worker) {
+  worker.executor.reset(); // its memory, before there is more
   auto executor = Executor::create(plan(), worker.device, weights, kernels,
                                    options, coresOf(worker.device), *comm);
   if (!executor)
@@ -212,10 +221,44 @@ void Session::Impl::work(Worker &worker) {
     seen = generation.load();
     if (stopping)
       return;
-    if (Status status = worker.executor->run(*binding); !status.ok())
+    if (!binding)
+      loadDevice(worker);
+    else if (Status status = worker.executor->run(*binding); !status.ok())
       fail(status);
     finished();
   }
+}
+
+/// On all devices of this process; `fail` has been called if one failed.
+void Session::Impl::runStep(const StepBinding &step) {
+  StepScope scope;
+  if (workers.size() == 1) {
+    FlushDenormals flush;
+    if (Status status = workers[0].executor->run(step); !status.ok())
+      fail(status);
+    return;
+  }
+  binding = &step;
+  wakeAll();
+}
+
+/// Loads the devices again, so that from now on they keep NaN.
+void Session::Impl::keepNan() {
+  options.keep_nan = true;
+  if (workers.size() == 1) {
+    FlushDenormals flush;
+    loadDevice(workers[0]);
+    return;
+  }
+  binding = nullptr;
+  wakeAll();
+}
+
+void Session::Impl::wakeAll() {
+  running = static_cast<uint32_t>(workers.size());
+  generation.fetch_add(1);
+  generation.notify_all();
+  awaitAll();
 }
 
 void Session::Impl::finished() {
@@ -276,17 +319,19 @@ Status Session::run(const StepBinding &binding) {
                          impl->failure.message());
   if (Status status = impl->checkBinding(binding); !status.ok())
     return status;
-  StepScope scope;
-  if (impl->workers.size() == 1) {
-    FlushDenormals flush;
-    if (Status status = impl->workers[0].executor->run(binding); !status.ok())
-      impl->fail(status);
+  impl->runStep(binding);
+  bool dropped = false;
+  if (!impl->failed)
+    for (const Impl::Worker &worker : impl->workers)
+      dropped |= worker.executor->mayHaveDroppedNan();
+  if (dropped && impl->isWhole()) {
+    impl->keepNan();
+    if (!impl->failed)
+      impl->runStep(binding);
+    if (impl->failed)
+      return impl->failure;
   } else {
-    impl->binding = &binding;
-    impl->running = static_cast<uint32_t>(impl->workers.size());
-    impl->generation.fetch_add(1);
-    impl->generation.notify_all();
-    impl->awaitAll();
+    impl->dropped_nan |= dropped;
   }
   impl->events.clear();
   for (size_t i = 0; i < impl->workers.size(); ++i) {
@@ -297,6 +342,9 @@ Status Session::run(const StepBinding &binding) {
   }
   return impl->failed ? impl->failure : Status();
 }
+
+bool Session::keepsNan() const { return impl->options.keep_nan; }
+bool Session::mayHaveDroppedNan() const { return impl->dropped_nan; }
 
 const std::vector<ProfileEvent> &Session::profile() const {
   return impl->events;

@@ -42,6 +42,12 @@ struct SessionOptions {
   double timeout_s = 60; ///< deadline of every wait
   int device = -1;       ///< run only this device of the plan (MPI); -1: all
   bool profile = false; ///< record an event for each instruction and step entry
+  /// Compute so that NaN stays NaN, as the model's definition has it. Without
+  /// that a step is computed by faster code, which drops NaN in some ops; if a
+  /// step meets NaN there, it is computed again and the session keeps NaN from
+  /// then on. Only a session that runs one device of several cannot do that:
+  /// see `mayHaveDroppedNan`.
+  bool keep_nan = false;
   int max_cpu_level = 4; ///< use no object above this x86-64 level
   /// Measure DeviceMemory.arena_touched: each step begins with filling the
   /// arena with a pattern and ends with looking for the highest byte that
@@ -101,6 +107,12 @@ public:
   /// Runs one step. An error names the operation, the device and whom it waited
   /// for; afterwards the session can only be destroyed.
   Status run(const StepBinding &binding);
+
+  /// Whether steps keep NaN now: SessionOptions.keep_nan, or a step met one.
+  bool keepsNan() const;
+  /// Whether a step met NaN where it may have become a number, and could not be
+  /// computed again. Its outputs may be wrong.
+  bool mayHaveDroppedNan() const;
 
   /// Events of the last run (with SessionOptions::profile).
   const std::vector<ProfileEvent> &profile() const;

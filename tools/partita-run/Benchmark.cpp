@@ -247,6 +247,7 @@ Measurement measureSteps(Context &context, const StepBinding &binding) {
     result.busy.push_back(std::accumulate(busy.begin(), busy.end(), 0.0));
   }
   result.heap += double(runtime::stepHeapCounts().heap);
+  (void)reportNan(context);
   context.team.max(result.wall);
   if (context.profile)
     for (double wall : result.wall)

@@ -147,6 +147,14 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->check(positive(/*orZero=*/false))
       ->type_name("S");
 
+  app.add_flag(
+         "--strict-nan", options.strictNan,
+         "Compute with code that keeps NaN from the first step on. "
+         "Without it, a step that meets NaN where the fast code makes a "
+         "number of it (ReLU, Clip, Min, Max, MaxPool) is computed again, "
+         "with the same result")
+      ->group(devices);
+
   const char *looking = "Looking inside";
   app.add_flag("--plan", options.plan, "Print the plan; run nothing")
       ->group(looking);

@@ -29,6 +29,7 @@ struct Options {
   int threads = 0;     ///< cores a device; 0: the cores divided by the devices
   int cpuLevel = 4;    ///< use no code above this x86-64 level
   bool pin = true;
+  bool strictNan = false; ///< keep NaN from the first step on
   double timeout = 60;
   bool benchmark = false;
   int warmup = 5;

@@ -78,6 +78,7 @@ Expected<std::unique_ptr<Session>> loadSession(const Options &options,
   session.threads_per_device = threadsOf(options, model, team);
   session.pin = options.pin;
   session.max_cpu_level = options.cpuLevel;
+  session.keep_nan = options.strictNan;
   session.timeout_s = options.timeout;
   session.device = team.device();
   session.profile = options.wantsProfile();
@@ -88,6 +89,44 @@ Expected<std::unique_ptr<Session>> loadSession(const Options &options,
     return communicator.status();
   return Session::create(model.artifact, session, *communicator);
 }
+
+bool reportNan(Context &context) {
+  double dropped = context.session->mayHaveDroppedNan();
+  context.team.max({&dropped, 1});
+  const bool changed =
+      context.session->keepsNan() && !context.options.strictNan;
+  if ((dropped != 0 || changed) && context.team.root())
+    std::fprintf(stderr,
+                 "partita-run: remark: a step met NaN where fast code makes "
+                 "numbers of it%s; --strict-nan begins with code that keeps "
+                 "NaN, and is slower\n",
+                 changed ? ", and was computed again" : "");
+  return dropped != 0;
+}
+
+namespace {
+
+void runSteps(Context &context, Feed &feed, Collector &collector,
+              Progress &progress) {
+  StepBinding binding;
+  for (int64_t step = 0; step < feed.steps(); ++step) {
+    feed.fill(step, binding);
+    collector.bind(step, binding.micro_batches, binding);
+    auto begin = std::chrono::steady_clock::now();
+    if (Status status = context.session->run(binding); !status.ok())
+      context.team.fail(status);
+    std::chrono::duration<double, std::nano> wall =
+        std::chrono::steady_clock::now() - begin;
+    collector.take(step, binding.micro_batches);
+    if (context.profile) {
+      context.profile->add(context.session->profile(), int(step));
+      context.profile->addStep(wall.count());
+    }
+    progress.update(step + 1);
+  }
+}
+
+} // namespace
 
 Expected<std::vector<Tensor>>
 runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
@@ -101,21 +140,18 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
     return collector.status();
   Progress progress("running", feed->steps(),
                     showProgress && context.team.root());
-  StepBinding binding;
-  for (int64_t step = 0; step < feed->steps(); ++step) {
-    feed->fill(step, binding);
-    collector->bind(step, binding.micro_batches, binding);
-    auto begin = std::chrono::steady_clock::now();
-    if (Status status = context.session->run(binding); !status.ok())
-      context.team.fail(status);
-    std::chrono::duration<double, std::nano> wall =
-        std::chrono::steady_clock::now() - begin;
-    collector->take(step, binding.micro_batches);
-    if (context.profile) {
-      context.profile->add(context.session->profile(), int(step));
-      context.profile->addStep(wall.count());
-    }
-    progress.update(step + 1);
+  runSteps(context, *feed, *collector, progress);
+  if (reportNan(context)) {
+    // A process that runs one device of several cannot do that by itself.
+    Options strict = context.options;
+    strict.strictNan = true;
+    context.session.reset();
+    Expected<std::unique_ptr<Session>> session =
+        loadSession(strict, context.model, context.team);
+    if (!session)
+      context.team.fail(session.status());
+    context.session = std::move(*session);
+    runSteps(context, *feed, *collector, progress);
   }
   context.team.gatherOutputs(context.model, collector->results());
   return std::move(collector->results());

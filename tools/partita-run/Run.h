@@ -27,14 +27,18 @@ struct Context {
   Profile *profile = nullptr; ///< if one is wanted
 };
 
-/// Loads the plan onto the devices of this process. `measure`: the session
-/// finds out how much of its arenas a step writes, which takes time.
 /// Cores a device: as asked for, or an equal share.
 int threadsOf(const Options &options, const Model &model, Team &team);
 
+/// Loads the plan onto the devices of this process. `measure`: the session
+/// finds out how much of its arenas a step writes, which takes time.
 runtime::Expected<std::unique_ptr<runtime::Session>>
 loadSession(const Options &options, const Model &model, Team &team,
             bool measure = false);
+
+/// Says on stderr what NaN that a step met did to this run. Whether outputs may
+/// lack NaN; the same on all processes, which call it at the same point.
+bool reportNan(Context &context);
 
 /// Runs all samples. The result, complete on process 0, has one tensor for each
 /// of Model.outputs. An error that other processes do not share ends the job.

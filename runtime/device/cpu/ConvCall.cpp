@@ -105,8 +105,10 @@ public:
     groupWeights();
     if (call.has_bias && !denseBias())
       biasAsPostOp();
-    // Where the processor or the room does not allow it, directly.
-    if (call.call->winograd() && pack && weights().constant && channels_last) {
+    // Where the processor or the room does not allow it, directly; and where
+    // NaN is kept: a tile's sums would bring it to pixels that have none.
+    if (call.call->winograd() && pack && weights().constant && channels_last &&
+        !context.nanTeam()) {
       if (auto task = prepareWinograd(call, padsHigh(), context))
         return task;
       if (auto task = prepareTiledWinograd(call, context, team))
@@ -293,6 +295,8 @@ private:
       return Status::error(
           std::string("oneDNN does not take this convolution: ") +
           context.reason(status));
+    if (!computesRightly(desc, post))
+      return Status::error("oneDNN computes its post-ops wrongly");
     slow = isReference(desc);
     if (slow && image == Image::planes)
       return Status::error("oneDNN has no fast code for planes");

@@ -7,6 +7,7 @@
 
 #include "runtime/device/cpu/CpuDevice.h"
 
+#include "runtime/abi/Fusion.h"
 #include "runtime/core/Elements.h"
 #include "runtime/core/Slots.h"
 
@@ -72,6 +73,13 @@ private:
   const ThreadTeam &team;
 };
 
+bool dropsNan(const abi::LibraryCall &call) {
+  for (int64_t i = 0; i < length(call.post_ops()); ++i)
+    if (abi::losesNan(call.post_ops()->Get(i)->kind()))
+      return true;
+  return call.kind() == abi::CallKind::pool_max || call.winograd();
+}
+
 } // namespace
 
 CpuDevice::CpuDevice(const abi::Plan &plan, int index,
@@ -84,7 +92,7 @@ Expected<std::unique_ptr<CpuDevice>>
 CpuDevice::create(const abi::Plan &plan, int index,
                   const WeightPointers &weights,
                   std::shared_ptr<const KernelLibrary> kernels, int threads,
-                  const std::vector<int> &cores) {
+                  const std::vector<int> &cores, bool keep_nan) {
   std::unique_ptr<CpuDevice> self(
       new CpuDevice(plan, index, weights, threads, cores));
   self->kernels = std::move(kernels);
@@ -102,8 +110,12 @@ CpuDevice::create(const abi::Plan &plan, int index,
   if (!context)
     return context.status();
   self->context = std::move(*context);
+  // What is computed only once may well be computed by slower code.
+  self->context->keepNan(&self->team);
   if (Status status = self->runLoadProgram(); !status.ok())
     return status;
+  if (!keep_nan)
+    self->context->keepNan(nullptr);
   return self;
 }
 
@@ -256,6 +268,10 @@ Expected<Instance *> CpuDevice::prepare(int unit, const Bindings *bindings) {
     if (!task)
       return task.status();
     instance->tasks.push_back(std::move(*task));
+    const abi::LibraryCall *call =
+        described.instructions()->Get(i)->work_as_LibraryCall();
+    instance->drops_nan.push_back(call && !context->nanTeam() &&
+                                  dropsNan(*call));
   }
   findMovable(*instance);
   return instance.get();

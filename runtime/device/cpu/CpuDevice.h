@@ -47,17 +47,19 @@ struct MovableSlot {
 /// Instructions of a unit (or of the load program) for one set of bindings.
 struct Instance {
   std::vector<std::unique_ptr<Task>> tasks;
+  std::vector<bool> drops_nan; ///< by task: may make a number of NaN
   std::vector<MovableSlot> movable;
 };
 
 class CpuDevice {
 public:
   /// Allocates arena and constant region and runs the load program. `plan` has
-  /// been verified; it and `weights` outlive the device.
+  /// been verified; it and `weights` outlive the device. `keep_nan`: no task
+  /// drops NaN.
   static Expected<std::unique_ptr<CpuDevice>>
   create(const abi::Plan &plan, int index, const WeightPointers &weights,
          std::shared_ptr<const KernelLibrary> kernels, int threads,
-         const std::vector<int> &cores);
+         const std::vector<int> &cores, bool keep_nan);
 
   /// Lets instances have these slots of the arena elsewhere (Instance.movable).
   /// Call before the first `prepare`.

@@ -301,6 +301,8 @@ private:
                                        "product: ") +
                            context.reason(status));
     slow = isReference(desc);
+    if (!computesRightly(desc, post))
+      return Status::error("oneDNN computes its post-ops wrongly");
     auto task = PrimitiveTask::create(context, desc);
     if (!task)
       return task.status();

@@ -74,6 +74,8 @@ dnnl_memory_desc_t anyDesc(const std::vector<int64_t> &dims,
 /// An operand that is broadcast: extent 1 where its stride is 0.
 dnnl_memory_desc_t broadcastDesc(const Operand &operand);
 
+class ThreadTeam;
+
 /// Engine and stream of a device, and its packed weights.
 class OnednnContext {
 public:
@@ -118,6 +120,10 @@ public:
                              size_t bytes,
                              const std::function<Status(float *)> &make);
   size_t packedBytes() const { return packedTotal; }
+  /// Lets calls that are prepared from now on keep NaN where the library's code
+  /// would drop it (NanKeeping.h), by loops on this team; null: does not.
+  void keepNan(const ThreadTeam *team) { nan_team = team; }
+  const ThreadTeam *nanTeam() const { return nan_team; }
   /// Notes that a call reads a constant operand as it lies.
   void readInPlace(const Operand &operand) { in_place.insert(operand.data); }
   bool isReadInPlace(const void *data) const { return in_place.count(data); }
@@ -131,6 +137,7 @@ private:
   std::set<const void *> in_place;
   Room room;
   size_t packedTotal = 0;
+  const ThreadTeam *nan_team = nullptr;
   int64_t refused = 0; ///< scratch of the implementation that had no room
 };
 

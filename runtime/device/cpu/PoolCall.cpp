@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cpu/ImageLayout.h"
+#include "runtime/device/cpu/NanKeeping.h"
 #include "runtime/device/cpu/PrimitiveTask.h"
 
 #include <algorithm>
@@ -32,6 +33,8 @@ bool prefersSse(const OwnedPrimitiveDesc &desc, const abi::LibraryCall &call) {
 Expected<std::unique_ptr<Task>> preparePool(ResolvedCall resolved,
                                             OnednnContext &context) {
   const abi::LibraryCall &call = *resolved.call;
+  if (context.nanTeam() && call.kind() == abi::CallKind::pool_max)
+    return makeNanKeepingPool(resolved, *context.nanTeam());
   const Operand &input = resolved.operands[0], &result = resolved.operands[1];
   bool channels_last = liesDensely(input, true) && liesDensely(result, true);
   auto describe = [&](const Operand &operand) {

@@ -7,6 +7,9 @@
 
 #include "runtime/device/cpu/PrimitiveTask.h"
 
+#include "runtime/abi/Fusion.h"
+#include "runtime/device/cpu/NanKeeping.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -14,8 +17,6 @@ namespace partita::runtime {
 namespace {
 
 using Kind = abi::PostOpKind;
-
-bool isBinary(Kind kind) { return kind >= Kind::add && kind <= Kind::div; }
 
 dnnl_alg_kind_t binaryAlgorithm(Kind kind) {
   switch (kind) {
@@ -193,7 +194,7 @@ Status makeAttributes(
   for (const PostOperation &post : post_ops) {
     if (status != dnnl_success)
       break;
-    if (isBinary(post.kind)) {
+    if (abi::isBinary(post.kind)) {
       dnnl_memory_desc_t desc = describe(post.operand);
       status = dnnl_post_ops_append_binary(ops.get(),
                                            binaryAlgorithm(post.kind), &desc);
@@ -213,12 +214,23 @@ Status makeAttributes(
                        onednnText(status));
 }
 
+bool computesRightly(const OwnedPrimitiveDesc &desc,
+                     const std::vector<PostOperation> &post_ops) {
+  const bool product = isNamed(desc, "x64:gemm");
+  return !(product || isReference(desc)) ||
+         std::none_of(post_ops.begin(), post_ops.end(),
+                      [product](const PostOperation &post) {
+                        return post.kind == Kind::logistic ||
+                               (product && abi::isBinary(post.kind));
+                      });
+}
+
 void addPostOpArguments(
     const std::vector<PostOperation> &post_ops,
     const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
     std::vector<PrimitiveTask::Argument> &arguments) {
   for (size_t i = 0; i < post_ops.size(); ++i)
-    if (isBinary(post_ops[i].kind))
+    if (abi::isBinary(post_ops[i].kind))
       arguments.push_back(
           {DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1,
            describe(post_ops[i].operand), post_ops[i].operand.data});
@@ -267,7 +279,7 @@ Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
     return status;
   OwnedPrimitiveDesc made;
   dnnl_status_t status;
-  if (isBinary(post.kind)) {
+  if (abi::isBinary(post.kind)) {
     dnnl_memory_desc_t other = describe(post.operand);
     dnnl_binary_desc_t op;
     status = dnnl_binary_desc_init(&op, binaryAlgorithm(post.kind), &desc,
@@ -297,15 +309,20 @@ Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
   return std::unique_ptr<Task>(std::move(*task));
 }
 
-/// oneDNN 2.6 gives a second function of one kind the parameters of the first:
-/// how many post-ops come before such a one.
-size_t countFusable(const std::vector<PostOperation> &post_ops) {
-  for (size_t i = 0; i < post_ops.size(); ++i)
+/// How many post-ops come before one that must not be fused. oneDNN 2.6 gives a
+/// second function of one kind the parameters of the first.
+size_t countFusable(const OnednnContext &context,
+                    const std::vector<PostOperation> &post_ops) {
+  for (size_t i = 0; i < post_ops.size(); ++i) {
+    if (context.nanTeam() && abi::losesNan(post_ops[i].kind))
+      return i;
     for (size_t j = 0; j < i; ++j)
-      if (!isBinary(post_ops[i].kind) && post_ops[i].kind == post_ops[j].kind &&
+      if (!abi::isBinary(post_ops[i].kind) &&
+          post_ops[i].kind == post_ops[j].kind &&
           (post_ops[i].alpha != post_ops[j].alpha ||
            post_ops[i].beta != post_ops[j].beta))
         return i;
+  }
   return post_ops.size();
 }
 
@@ -316,7 +333,7 @@ fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
             const Operand &result, const DescribeOperand &describe,
             const MakeFused &make) {
   bool slow = false;
-  const size_t most = countFusable(post_ops);
+  const size_t most = countFusable(context, post_ops);
   const bool fits = most == post_ops.size();
   Expected<std::unique_ptr<Task>> all =
       Status::error("oneDNN takes none of the post-ops");
@@ -327,7 +344,7 @@ fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
   }
   // Reference code is better than post-ops that cannot be fused.
   for (bool mayBeSlow : {false, true})
-    for (size_t count = most + !fits; count-- > 0 && !(fits && mayBeSlow);) {
+    for (size_t count = most + !fits; count-- > 0 && !(all && mayBeSlow);) {
       // What the destination held before the call is gone after it.
       if (post_ops[count].kind == Kind::sum)
         break;
@@ -339,6 +356,11 @@ fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
       auto sequence = std::make_unique<TaskSequence>();
       sequence->tasks.push_back(std::move(*first));
       for (size_t i = count; i < post_ops.size(); ++i) {
+        if (context.nanTeam() && abi::losesNan(post_ops[i].kind)) {
+          sequence->tasks.push_back(
+              makeNanKeeping(post_ops[i], result, *context.nanTeam()));
+          continue;
+        }
         auto next = makeAlone(context, post_ops[i], result, describe);
         if (!next)
           return all;

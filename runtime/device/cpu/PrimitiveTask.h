@@ -52,6 +52,12 @@ Status makeAttributes(
     const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
     OwnedAttr &attr);
 
+/// Whether this implementation may have these post-ops. Code without vectors
+/// makes 0 of the logistic function of NaN; convolutions by a matrix product
+/// read wrong elements of an operand if they have groups.
+bool computesRightly(const OwnedPrimitiveDesc &desc,
+                     const std::vector<PostOperation> &post_ops);
+
 /// Arguments of the binary post-ops; `describe` as above.
 void addPostOpArguments(
     const std::vector<PostOperation> &post_ops,
@@ -82,6 +88,7 @@ using MakeFused = std::function<Expected<std::unique_ptr<Task>>(
 
 /// Fuses all post-ops, or, where the library has no fast code for that, as many
 /// of the first ones as it has, and computes the others in place on `result`.
+/// None that loses NaN is fused where the context keeps it.
 Expected<std::unique_ptr<Task>>
 fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
             const Operand &result, const DescribeOperand &describe,

@@ -15,7 +15,8 @@
 namespace partita::runtime {
 namespace {
 
-constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
+constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040,
+                   kInvalid = 0x0001;
 
 void flushDenormals() {
   _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
@@ -75,6 +76,20 @@ void ThreadTeam::split(int64_t extent, int64_t grain, RangeFunction function,
     if (thread < parts && begin < end)
       function(context, static_cast<int>(thread), begin, end);
   }
+}
+
+bool ThreadTeam::metNan() const {
+  unsigned raised = 0;
+  auto ask = [] {
+    const unsigned flags = _mm_getcsr();
+    _mm_setcsr(flags & ~kInvalid);
+    return flags & kInvalid;
+  };
+  if (threads == 1)
+    return ask();
+#pragma omp parallel num_threads(threads) reduction(| : raised)
+  raised |= ask();
+  return raised;
 }
 
 std::vector<int> ThreadTeam::availableCores() {

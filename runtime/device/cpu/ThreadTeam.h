@@ -41,6 +41,11 @@ public:
   void split(int64_t extent, int64_t grain, RangeFunction function,
              void *context) const;
 
+  /// Whether a thread of the team has computed with NaN, or made one, since the
+  /// last call: the processor keeps a flag of it, at no cost. Instructions that
+  /// drop NaN raise it, some that keep it do so, too.
+  bool metNan() const;
+
   /// The cores this process may use, in order.
   static std::vector<int> availableCores();
 

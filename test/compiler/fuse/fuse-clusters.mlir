@@ -193,3 +193,25 @@ func.func @reads_planes(%x: tensor<1x3x8x8xf32>, %y: tensor<1x3x8x8xf32>) -> (te
 }
 nn.weight @w5 "w5" : tensor<16x3x3x3xf32> = dense<0.0> : tensor<16x3x3x3xf32>
 nn.weight @w6 "w6" : tensor<32x3x3x3xf32> = dense<0.0> : tensor<32x3x3x3xf32>
+
+// What the library is not known to compute rightly is no epilogue of a
+// convolution: an operand that lies along the width, or over the images.
+// CHECK-LABEL: @odd_operands
+func.func @odd_operands(%x: tensor<2x8x8x4xf32>, %v: tensor<8xf32>, %i: tensor<2xf32>) -> (tensor<2x8x8x4xf32>, tensor<2x8x8x4xf32>) {
+  %w = nn.parameter @w1 : tensor<4x4x1x1xf32>
+  // CHECK: nn.conv {{.*}}nn.cluster = [[A:.*]]}
+  %0 = nn.conv %x, %w channels_last strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
+    : tensor<2x8x8x4xf32>, tensor<4x4x1x1xf32> -> tensor<2x8x8x4xf32>
+  %1 = nn.broadcast %v [2] : tensor<8xf32> -> tensor<2x8x8x4xf32>
+  // CHECK-NOT: nn.mul {{.*}}nn.cluster = [[A]]}
+  // CHECK: nn.mul {{.*}}nn.cluster = {{.*}}}
+  %2 = nn.mul %0, %1 : tensor<2x8x8x4xf32>
+  // CHECK: nn.conv {{.*}}nn.cluster = [[B:.*]]}
+  %3 = nn.conv %2, %w channels_last strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
+    : tensor<2x8x8x4xf32>, tensor<4x4x1x1xf32> -> tensor<2x8x8x4xf32>
+  %4 = nn.broadcast %i [0] : tensor<2xf32> -> tensor<2x8x8x4xf32>
+  // CHECK-NOT: nn.max {{.*}}nn.cluster = [[B]]}
+  // CHECK: nn.max {{.*}}nn.cluster = {{.*}}}
+  %5 = nn.max %3, %4 : tensor<2x8x8x4xf32>
+  return %2, %5 : tensor<2x8x8x4xf32>, tensor<2x8x8x4xf32>
+}

@@ -154,9 +154,19 @@ inline PlanSpec planOf(const CallCase &call) {
   return plan;
 }
 
-/// Runs the call; the result's memory. `memory`: what the session holds.
-inline Values runCall(const CallCase &call, int threads = 2,
-                      runtime::DeviceMemory *memory = nullptr) {
+/// What a run of a call is, besides its result.
+struct RunOptions {
+  int threads = 2;
+  bool keep_nan = false; ///< from the first step on
+};
+struct RunReport {
+  runtime::DeviceMemory memory;
+  bool keeps_nan; ///< at the end
+};
+
+/// Runs the call; the result's memory.
+inline Values runCall(const CallCase &call, const RunOptions &run = {},
+                      RunReport *report = nullptr) {
   std::string path = temporary("call.partita");
   writeArtifact(path, planOf(call));
   auto artifact = runtime::Artifact::open(path);
@@ -166,7 +176,8 @@ inline Values runCall(const CallCase &call, int threads = 2,
     return {};
   }
   runtime::SessionOptions options;
-  options.threads_per_device = threads;
+  options.threads_per_device = run.threads;
+  options.keep_nan = run.keep_nan;
   auto session = runtime::Session::create(*artifact, options);
   if (!session) {
     ADD_FAILURE() << session.status().message();
@@ -193,16 +204,16 @@ inline Values runCall(const CallCase &call, int threads = 2,
     runtime::Status status = (*session)->run(binding);
     EXPECT_TRUE(status.ok()) << status.message();
   }
-  if (memory)
-    *memory = (*session)->memory()[0];
+  if (report)
+    *report = {(*session)->memory()[0], (*session)->keepsNan()};
   return result;
 }
 
 /// Compares the elements of `call.result` with `reference(index)`.
 inline void expectCall(const CallCase &call,
                        const std::function<double(const Shape &)> &reference,
-                       double tolerance = 1e-4) {
-  Values got = runCall(call);
+                       double tolerance = 1e-4, const RunOptions &run = {}) {
+  Values got = runCall(call, run);
   if (got.empty())
     return;
   int wrong = 0;

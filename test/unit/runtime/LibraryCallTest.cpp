@@ -6,33 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/abi/LibraryMemory.h"
-#include "test/unit/runtime/CallRunner.h"
+#include "test/unit/runtime/CallCases.h"
 
 #include <algorithm>
 #include <cstdlib>
 
 namespace partita::test {
 namespace {
-
-double dotAt(const Tensor &lhs, const Tensor &rhs, const Shape &index) {
-  Shape l = index, r = index;
-  double sum = 0;
-  size_t last = index.size() - 1;
-  for (int64_t k = 0; k < lhs.shape[last]; ++k) {
-    l[last] = k;
-    r[last - 1] = k;
-    sum += double(lhs.get(l)) * rhs.get(r);
-  }
-  return sum;
-}
-
-PostOpSpec postOp(abi::PostOpKind kind, float alpha = 0, float beta = 0) {
-  PostOpSpec post;
-  post.kind = kind;
-  post.alpha = alpha;
-  post.beta = beta;
-  return post;
-}
 
 TEST(Dot, WeightsBiasRelu) {
   CallCase call;
@@ -112,63 +92,6 @@ TEST(Dot, VectorsAndExtentsOfOne) {
   }
 }
 
-TEST(Dot, EveryPostOp) {
-  using Kind = abi::PostOpKind;
-  struct Row {
-    Kind kind;
-    float alpha, beta;
-    std::function<double(double)> function;
-  };
-  auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
-  std::vector<Row> rows = {
-      {Kind::relu, 0, 0, [](double x) { return std::max(x, 0.0); }},
-      {Kind::tanh, 0, 0, [](double x) { return std::tanh(x); }},
-      {Kind::logistic, 0, 0, sigmoid},
-      {Kind::gelu_erf, 0, 0,
-       [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }},
-      {Kind::gelu_tanh, 0, 0,
-       [](double x) {
-         return x / 2 *
-                (1 + std::tanh(0.7978845608 * (x + 0.044715 * x * x * x)));
-       }},
-      {Kind::exp, 0, 0, [](double x) { return std::exp(x); }},
-      {Kind::abs, 0, 0, [](double x) { return std::abs(x); }},
-      {Kind::square, 0, 0, [](double x) { return x * x; }},
-      {Kind::linear, 2, 3, [](double x) { return 2 * x + 3; }},
-      {Kind::clip, -0.5, 0.75,
-       [](double x) { return std::min(std::max(x, -0.5), 0.75); }},
-      {Kind::elu, 0.5, 0,
-       [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); }},
-      {Kind::leaky_relu, 0.1f, 0, [](double x) { return x > 0 ? x : 0.1 * x; }},
-      {Kind::swish, 1.5, 0, [&](double x) { return x * sigmoid(1.5 * x); }},
-      {Kind::hardswish, 0, 0,
-       [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; }}};
-  for (const Row &row : rows) {
-    SCOPED_TRACE(abi::EnumNamePostOpKind(row.kind));
-    CallCase call;
-    call.operands = {Tensor::random({6, 24}, 1),
-                     Tensor::random({24, 40}, 2).asWeight()};
-    call.result = Tensor::random({6, 40}, 3);
-    call.spec.post_ops = {postOp(row.kind, row.alpha, row.beta)};
-    expectCall(call, [&](const Shape &i) {
-      return row.function(dotAt(call.operands[0], call.operands[1], i));
-    });
-  }
-  for (Kind kind : {Kind::sqrt, Kind::log}) {
-    CallCase call;
-    call.operands = {Tensor::random({6, 24}, 1),
-                     Tensor::random({24, 40}, 2).asWeight()};
-    call.result = Tensor::random({6, 40}, 3);
-    call.spec.post_ops = {postOp(Kind::square), postOp(Kind::linear, 1, 0.5),
-                          postOp(kind)};
-    expectCall(call, [&](const Shape &i) {
-      double x = dotAt(call.operands[0], call.operands[1], i);
-      x = x * x + 0.5;
-      return kind == Kind::sqrt ? std::sqrt(x) : std::log(x);
-    });
-  }
-}
-
 TEST(Dot, PostOpsOfOneKind) {
   using Kind = abi::PostOpKind;
   CallCase call;
@@ -182,184 +105,6 @@ TEST(Dot, PostOpsOfOneKind) {
     double x = std::tanh(0.5 * dotAt(call.operands[0], call.operands[1], i));
     return 2 * std::min(std::max(4 * x + 1, 0.0), 3.0);
   });
-}
-
-TEST(Dot, EveryBinaryPostOp) {
-  using Kind = abi::PostOpKind;
-  for (Kind kind :
-       {Kind::add, Kind::mul, Kind::max, Kind::min, Kind::sub, Kind::div})
-    for (int form = 0; form < 4; ++form) {
-      SCOPED_TRACE(std::string(abi::EnumNamePostOpKind(kind)) + " form " +
-                   std::to_string(form));
-      CallCase call;
-      call.operands = {Tensor::random({6, 24}, 1),
-                       Tensor::random({24, 40}, 2).asWeight()};
-      call.result = Tensor::random({6, 40}, 3);
-      call.spec.post_ops = {postOp(Kind::relu), postOp(kind)};
-      Tensor other = form == 0   ? Tensor::random({6, 40}, 4)
-                     : form == 1 ? Tensor::random({1, 40}, 4)
-                     : form == 2 ? Tensor::random({6, 1}, 4)
-                                 : Tensor::random({1, 1}, 4);
-      for (float &value : other.values)
-        value += value < 0 ? -0.5f : 0.5f; // a divisor
-      call.post_operands = {{1, other}};
-      expectCall(call, [&](const Shape &i) {
-        double x = std::max(0.0, dotAt(call.operands[0], call.operands[1], i));
-        double y = other.get(i);
-        switch (kind) {
-        case Kind::add:
-          return x + y;
-        case Kind::mul:
-          return x * y;
-        case Kind::max:
-          return std::max(x, y);
-        case Kind::min:
-          return std::min(x, y);
-        case Kind::sub:
-          return x - y;
-        default:
-          return x / y;
-        }
-      });
-    }
-}
-
-struct ConvRow {
-  std::string name;
-  Shape input, weights; ///< [N, C, ..], [O, C/G, ..]
-  int64_t groups = 1;
-  Shape strides, dilations, low, high;
-};
-
-double convAt(const CallCase &call, const Shape &index) {
-  const Tensor &input = call.operands[0], &weights = call.operands[1];
-  const InstructionSpec &spec = call.spec;
-  int64_t group = index[1] / (weights.shape[0] / spec.groups);
-  double sum = 0;
-  Shape taps(weights.shape.begin() + 1, weights.shape.end());
-  forEachIndex(taps, [&](const Shape &tap) {
-    Shape from = {index[0], group * weights.shape[1] + tap[0]};
-    Shape weight = {index[1], tap[0]};
-    for (size_t i = 0; i + 1 < taps.size(); ++i) {
-      int64_t at = index[i + 2] * spec.strides[i] +
-                   tap[i + 1] * spec.dilations[i] - spec.pads_low[i];
-      if (at < 0 || at >= input.shape[i + 2])
-        return;
-      from.push_back(at);
-      weight.push_back(tap[i + 1]);
-    }
-    sum += double(input.get(from)) * weights.get(weight);
-  });
-  return sum;
-}
-
-std::vector<int> channelsLast(size_t rank) {
-  std::vector<int> order = {0};
-  for (size_t i = 2; i < rank; ++i)
-    order.push_back(static_cast<int>(i));
-  order.push_back(1);
-  return order;
-}
-
-CallCase convCase(const ConvRow &row, bool last) {
-  CallCase call;
-  call.spec.call = abi::CallKind::conv;
-  call.spec.groups = row.groups;
-  call.spec.strides = row.strides;
-  call.spec.dilations = row.dilations;
-  call.spec.pads_low = row.low;
-  call.spec.pads_high = row.high;
-  size_t rank = row.input.size();
-  std::vector<int> order = last ? channelsLast(rank) : std::vector<int>();
-  call.operands = {Tensor::random(row.input, 1, order),
-                   Tensor::random(row.weights, 2).asWeight()};
-  Shape result = {row.input[0], row.weights[0]};
-  for (size_t i = 0; i + 2 < rank; ++i)
-    result.push_back((row.input[i + 2] + row.low[i] + row.high[i] -
-                      (row.weights[i + 2] - 1) * row.dilations[i] - 1) /
-                         row.strides[i] +
-                     1);
-  call.result = Tensor::random(result, 3, order);
-  return call;
-}
-
-const std::vector<ConvRow> &convRows() {
-  static const std::vector<ConvRow> rows = {
-      {"3x3",
-       {2, 16, 9, 10},
-       {32, 16, 3, 3},
-       1,
-       {1, 1},
-       {1, 1},
-       {1, 1},
-       {1, 1}},
-      {"strided",
-       {1, 3, 17, 15},
-       {8, 3, 5, 3},
-       1,
-       {2, 3},
-       {1, 1},
-       {2, 0},
-       {1, 2}},
-      {"pointwise",
-       {1, 24, 7, 7},
-       {40, 24, 1, 1},
-       1,
-       {1, 1},
-       {1, 1},
-       {0, 0},
-       {0, 0}},
-      {"depthwise",
-       {1, 32, 12, 12},
-       {32, 1, 3, 3},
-       32,
-       {2, 2},
-       {1, 1},
-       {0, 0},
-       {1, 1}},
-      {"grouped",
-       {1, 12, 8, 8},
-       {18, 4, 3, 3},
-       3,
-       {1, 1},
-       {1, 1},
-       {1, 1},
-       {1, 1}},
-      {"dilated",
-       {1, 8, 14, 14},
-       {8, 8, 3, 3},
-       1,
-       {1, 1},
-       {2, 3},
-       {2, 3},
-       {2, 3}},
-      {"cutoff", {1, 4, 8, 8}, {4, 4, 3, 3}, 1, {2, 2}, {1, 1}, {0, 0}, {0, 0}},
-      {"oneChannel",
-       {1, 1, 28, 28},
-       {10, 1, 5, 5},
-       1,
-       {1, 1},
-       {1, 1},
-       {0, 0},
-       {0, 0}},
-      {"onePixel",
-       {2, 16, 1, 1},
-       {8, 16, 1, 1},
-       1,
-       {1, 1},
-       {1, 1},
-       {0, 0},
-       {0, 0}},
-      {"1d", {2, 6, 20}, {8, 6, 3}, 1, {2}, {1}, {1}, {0}},
-      {"3d",
-       {1, 4, 5, 6, 7},
-       {8, 4, 2, 3, 3},
-       1,
-       {1, 2, 1},
-       {1, 1, 1},
-       {0, 1, 1},
-       {1, 1, 1}}};
-  return rows;
 }
 
 TEST(Conv, AllForms) {
@@ -457,9 +202,10 @@ TEST(Conv, TiledWinogradHasTheSameBitsOnAnyNumberOfThreads) {
     call.spec.winograd = true;
     call.packed_room = abi::winogradFilterRoom(imagesOf(call));
     call.workspace = abi::kLibraryWorkspace + abi::winogradRoom(imagesOf(call));
-    const Values one = runCall(call, 1);
+    const Values one = runCall(call, {.threads = 1});
     for (int threads : {2, 3, 7})
-      EXPECT_EQ(runCall(call, threads), one) << row.name << ", " << threads;
+      EXPECT_EQ(runCall(call, {.threads = threads}), one)
+          << row.name << ", " << threads;
   }
 }
 
@@ -479,18 +225,18 @@ TEST_P(Winograd, IsAsTheDirectMethod) {
       call.packed_room = abi::winogradFilterRoom(imagesOf(call));
       call.workspace =
           abi::kLibraryWorkspace + abi::winogradRoom(imagesOf(call));
-      runtime::DeviceMemory memory, without;
-      Values found = runCall(call, threads, &memory),
-             expected = runCall(direct, threads, &without);
+      RunReport with, without;
+      Values found = runCall(call, {.threads = threads}, &with),
+             expected = runCall(direct, {.threads = threads}, &without);
       ASSERT_EQ(found.size(), expected.size());
       for (size_t i = 0; i < found.size(); ++i)
         ASSERT_NEAR(found[i], expected[i], 1e-4 * (1 + std::abs(expected[i])));
-      EXPECT_LE(memory.used(), memory.planned);
+      EXPECT_LE(with.memory.used(), with.memory.planned);
       // Its images lie in the scratch. With AVX-512 the library has no such
       // code for ragged images or unequal pads; without, there are tiles.
       const bool even = row.low == row.high && row.input[2] == row.input[3];
       if (hasAvx512() ? even : __builtin_cpu_supports("avx2")) {
-        EXPECT_GT(memory.workspace, without.workspace);
+        EXPECT_GT(with.memory.workspace, without.memory.workspace);
       }
     }
 }
@@ -515,9 +261,9 @@ TEST(Conv, WinogradWithoutRoom) {
   poor.packed_room = abi::packedFilterRoom(direct.operands[1].shape, 1);
   narrow.workspace = 4096;
   for (const CallCase &call : {poor, narrow}) {
-    runtime::DeviceMemory memory;
-    Values found = runCall(call, 2, &memory);
-    EXPECT_LE(memory.used(), memory.planned);
+    RunReport report;
+    Values found = runCall(call, {}, &report);
+    EXPECT_LE(report.memory.used(), report.memory.planned);
     ASSERT_EQ(found.size(), expected.size());
     for (size_t i = 0; i < found.size(); ++i)
       ASSERT_NEAR(found[i], expected[i], 1e-4 * (1 + std::abs(expected[i])));
@@ -691,9 +437,9 @@ TEST(Attention, SameBitsOnAnyNumberOfThreads) {
     single.operands.push_back(Tensor::random({1, 1, 150, 700}, i));
   single.result = Tensor::random({1, 1, 150, 700}, 4);
   for (const CallCase &call : {many, single}) {
-    Values one = runCall(call, 1);
+    Values one = runCall(call, {.threads = 1});
     for (int threads : {2, 3, 5}) {
-      Values several = runCall(call, threads);
+      Values several = runCall(call, {.threads = threads});
       EXPECT_EQ(std::memcmp(one.data(), several.data(), one.size() * 4), 0);
     }
   }

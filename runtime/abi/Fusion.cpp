@@ -1,0 +1,124 @@
+//===- Fusion.cpp - What a library call may compute on its way out --------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/abi/Fusion.h"
+
+namespace partita::abi {
+namespace {
+
+/// Dimensions of one element, and those along which a tensor is broadcast, have
+/// no place in memory.
+bool varies(const Strided &tensor, size_t dim) {
+  return tensor.shape[dim] != 1 && tensor.strides[dim] != 0;
+}
+
+/// Whether what varies lies without gaps, the last dimension innermost.
+bool isRowMajor(const Strided &tensor) {
+  int64_t stride = 1;
+  for (size_t dim = tensor.shape.size(); dim-- > 0;) {
+    if (!varies(tensor, dim))
+      continue;
+    if (tensor.strides[dim] != stride)
+      return false;
+    stride *= tensor.shape[dim];
+  }
+  return true;
+}
+
+/// Whether a product is one of two matrices.
+bool isMatrix(const Strided &result) {
+  for (size_t dim = 0; dim + 2 < result.shape.size(); ++dim)
+    if (result.shape[dim] != 1)
+      return false;
+  return true;
+}
+
+} // namespace
+
+OperandForm getOperandForm(CallKind call, const Strided &result,
+                           const Strided &operand) {
+  const size_t rank = result.shape.size();
+  const bool product = call == CallKind::dot;
+  bool whole = true;
+  size_t count = 0, only = 0;
+  for (size_t dim = 0; dim < rank; ++dim) {
+    if (result.shape[dim] == 1)
+      continue;
+    whole &=
+        varies(operand, dim) && operand.strides[dim] == result.strides[dim];
+    if (varies(operand, dim)) {
+      ++count;
+      only = dim;
+    }
+  }
+  if (count == 0)
+    return OperandForm::one;
+  if (whole)
+    return OperandForm::whole;
+  const bool vector = count == 1 && operand.strides[only] == 1 &&
+                      (!product || isMatrix(result) || isRowMajor(result));
+  if (vector && only == (product ? rank - 1 : 1))
+    return OperandForm::channel;
+  if (vector && product && only == rank - 2 && isMatrix(result))
+    return OperandForm::row;
+  return product && isRowMajor(result) && isRowMajor(operand)
+             ? OperandForm::broadcast
+             : OperandForm::other;
+}
+
+bool mayFuse(CallKind call, PostOpKind kind, OperandForm form) {
+  const bool product = call == CallKind::dot;
+  if (!product && call != CallKind::conv)
+    return false;
+  switch (kind) {
+  case PostOpKind::exp: // makes infinity of NaN
+  case PostOpKind::log: // log(1) is not 0
+    return false;
+  case PostOpKind::relu:
+  case PostOpKind::tanh:
+  case PostOpKind::logistic:
+  case PostOpKind::gelu_erf:
+  case PostOpKind::gelu_tanh:
+  case PostOpKind::sqrt:
+  case PostOpKind::abs:
+  case PostOpKind::square:
+  case PostOpKind::linear:
+  case PostOpKind::clip:
+  case PostOpKind::elu:
+  case PostOpKind::leaky_relu:
+  case PostOpKind::swish:
+  case PostOpKind::hardswish:
+  case PostOpKind::sum:
+    return true;
+  case PostOpKind::add:
+  case PostOpKind::mul:
+  case PostOpKind::max:
+  case PostOpKind::min:
+  case PostOpKind::sub:
+  case PostOpKind::div:
+    switch (form) {
+    case OperandForm::one:
+    case OperandForm::channel:
+    case OperandForm::whole:
+      return true;
+    case OperandForm::row:
+    case OperandForm::broadcast:
+      return product;
+    case OperandForm::other:
+      return false;
+    }
+    return false;
+  }
+  return false;
+}
+
+bool losesNan(PostOpKind kind) {
+  return kind == PostOpKind::relu || kind == PostOpKind::clip ||
+         kind == PostOpKind::max || kind == PostOpKind::min;
+}
+
+} // namespace partita::abi
