@@ -16,8 +16,8 @@
 // FileHeader.header_hash that of the header's first 56 bytes, and each entry
 // holds the hash of its section's bytes, so every byte of header, table, plan
 // and objects is covered. (The weights section is large and is hashed by
-// weight, in the plan; `partita-run --verify-weights` checks those.) Bytes
-// between sections are zero.
+// weight, in the plan, when a session is loaded.) Bytes between sections are
+// zero.
 //
 //===----------------------------------------------------------------------===//
 

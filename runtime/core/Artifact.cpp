@@ -11,9 +11,9 @@
 #include "runtime/core/MappedFile.h"
 #include "runtime/core/PlanVerifier.h"
 #include "runtime/core/SectionTable.h"
+#include "runtime/core/WeightCheck.h"
 
 #include <map>
-#include <xxhash.h>
 
 namespace partita::runtime {
 namespace {
@@ -129,19 +129,25 @@ const uint8_t *Artifact::weight(int index) const {
   return impl->weights[index];
 }
 
-Status Artifact::verifyWeights() const {
-  for (int64_t i = 0; i < length(impl->plan->weights()); ++i) {
-    const abi::Weight &weight = *impl->plan->weights()->Get(i);
-    if (XXH3_64bits(impl->weights[i], static_cast<size_t>(weight.bytes())) ==
-        weight.hash())
-      continue;
-    std::string file = length(weight.file()) ? weight.file()->str() : path();
-    return Status::error("'" + path() + "': the bytes of weight '" +
-                         text(weight.name()) + "' in '" + file +
-                         "' are not those the model was compiled with: restore "
-                         "the file or compile the model again");
+Status Artifact::verifyWeights(const std::vector<int> &indices,
+                               int threads) const {
+  std::vector<WeightBytes> weights;
+  for (int index : indices) {
+    const abi::Weight &weight = *impl->plan->weights()->Get(index);
+    weights.push_back({impl->weights[index],
+                       static_cast<size_t>(weight.bytes()), weight.hash()});
   }
-  return Status();
+  std::optional<size_t> changed = findChanged(weights, threads);
+  if (!changed)
+    return Status();
+  const abi::Weight &weight = *impl->plan->weights()->Get(indices[*changed]);
+  std::string file = length(weight.file())
+                         ? directoryOf(path()) + "/" + weight.file()->str()
+                         : path();
+  return Status::error("'" + path() + "': the bytes of weight '" +
+                       text(weight.name()) + "' in '" + file +
+                       "' are not those the model was compiled with: restore "
+                       "the file or compile the model again");
 }
 
 } // namespace partita::runtime

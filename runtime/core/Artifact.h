@@ -55,8 +55,10 @@ public:
   /// there, maybe not even aligned to their element.
   const uint8_t *weight(int index) const;
 
-  /// Reads every weight and compares its hash.
-  Status verifyWeights() const;
+  /// Reads the weights Plan.weights[i], on up to `threads` threads, and
+  /// compares their hashes. An error names the first that is not what the model
+  /// was compiled with.
+  Status verifyWeights(const std::vector<int> &indices, int threads) const;
 
   struct Impl;
   explicit Artifact(std::unique_ptr<Impl> impl);

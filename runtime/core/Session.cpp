@@ -16,6 +16,7 @@
 #include <atomic>
 #include <mutex>
 #include <sched.h>
+#include <set>
 #include <system_error>
 #include <thread>
 
@@ -80,6 +81,7 @@ struct Session::Impl {
   Status load();
   Status start();
   Status loadKernels();
+  Status checkWeights() const;
   void loadDevice(Worker &worker);
   void work(Worker &worker);
   void fail(const Status &status);
@@ -137,6 +139,23 @@ Status Session::Impl::loadKernels() {
   return Status();
 }
 
+/// Those of its own devices: a process does not read the weights of others.
+Status Session::Impl::checkWeights() const {
+  if (options.trust_weights)
+    return Status();
+  std::set<int> used;
+  for (const Worker &worker : workers) {
+    const abi::Device &device = *plan().devices()->Get(worker.device);
+    for (int64_t i = 0; i < length(device.slots()); ++i)
+      if (const abi::Slot &slot = *device.slots()->Get(i);
+          slot.space() == abi::Space::weight)
+        used.insert(static_cast<int>(slot.offset()));
+  }
+  return artifact->verifyWeights({used.begin(), used.end()},
+                                 options.threads_per_device *
+                                     static_cast<int>(workers.size()));
+}
+
 Status Session::Impl::load() {
   int devices = static_cast<int>(length(plan().devices()));
   if (options.threads_per_device < 1 ||
@@ -160,6 +179,8 @@ Status Session::Impl::load() {
       workers.emplace_back();
       workers.back().device = i;
     }
+  if (Status status = checkWeights(); !status.ok())
+    return status;
   if (!comm) {
     std::vector<ChannelInfo> channels;
     for (int64_t i = 0; i < length(plan().channels()); ++i) {

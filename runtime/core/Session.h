@@ -49,6 +49,9 @@ struct SessionOptions {
   /// see `mayHaveDroppedNan`.
   bool keep_nan = false;
   int max_cpu_level = 4; ///< use no object above this x86-64 level
+  /// Do not compare the weights of this session's devices with the hashes they
+  /// had when the model was compiled, which reads all of them once.
+  bool trust_weights = false;
   /// Measure DeviceMemory.arena_touched: each step begins with filling the
   /// arena with a pattern and ends with looking for the highest byte that
   /// changed.

@@ -139,6 +139,10 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->group(devices)
       ->check(CLI::IsMember({"v3", "v4"}))
       ->type_name("v3|v4");
+  app.add_flag("--trust-weights", options.trustWeights,
+               "Do not check that the weights are, bit for bit, those that the "
+               "model was compiled with; loading reads them once less")
+      ->group(devices);
   app.add_option("--timeout", options.timeout,
                  "Seconds any device waits for another before the run is given "
                  "up")
@@ -204,9 +208,6 @@ int parseOptions(int argc, char **argv, Options &options) {
   app.add_flag("--json", options.json,
                "Print --plan, --benchmark (with --profile-table) or "
                "--calibrate as one JSON object")
-      ->group(looking);
-  app.add_flag("--verify-weights", options.verifyWeights,
-               "Read all weights and check their hashes first")
       ->group(looking);
 
   try {

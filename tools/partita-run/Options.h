@@ -39,7 +39,7 @@ struct Options {
   std::string profile;
   bool profileTable = false;
   bool plan = false;
-  bool verifyWeights = false;
+  bool trustWeights = false;
 
   /// Steps are measured, with made-up inputs where none are given.
   bool measures() const { return benchmark || !calibrate.empty(); }

@@ -83,6 +83,8 @@ Expected<std::unique_ptr<Session>> loadSession(const Options &options,
   session.device = team.device();
   session.profile = options.wantsProfile();
   session.measure_arena = measure;
+  // Before something is measured a second time, they were checked.
+  session.trust_weights = options.trustWeights || measure;
   Expected<std::shared_ptr<runtime::Communicator>> communicator =
       team.communicator(model, options.timeout);
   if (!communicator)

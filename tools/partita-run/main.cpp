@@ -73,7 +73,7 @@ Status checkRequest(const Options &options, const Model &model, Team &team) {
       return Status::error("cannot write '" + options.profile +
                            "': there is no folder '" + parent.string() + "'");
   }
-  return options.verifyWeights ? model.artifact->verifyWeights() : Status();
+  return Status();
 }
 
 int runMode(const Options &options, const Model &model, Team &team) {
@@ -134,15 +134,6 @@ int runProgram(const Options &options) {
   }
   if (!(*team)->allWell((*team)->check(model)))
     return 1;
-  const bool nothingToRun = options.verifyWeights && options.inputs.empty() &&
-                            !options.measures() && options.testData.empty() &&
-                            !model.inputs.empty();
-  if (nothingToRun) {
-    if ((*team)->root())
-      std::printf("%s: all weights are as they were written\n",
-                  model.file.c_str());
-    return 0;
-  }
   return runMode(options, model, **team);
 }
 

@@ -7,6 +7,8 @@
 
 #include "runtime/core/Artifact.h"
 #include "runtime/core/Elements.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/core/WeightCheck.h"
 #include "test/unit/runtime/Pipelines.h"
 
 #include <filesystem>
@@ -18,7 +20,7 @@
 namespace partita::test {
 namespace {
 
-using runtime::Artifact;
+using namespace runtime;
 namespace fs = std::filesystem;
 
 /// A directory of its own, and in it "a.partita".
@@ -65,7 +67,7 @@ TEST_F(ArtifactTest, OpensGood) {
   ASSERT_TRUE(artifact.ok());
   EXPECT_EQ((*artifact)->objects().size(), 2u);
   EXPECT_EQ(reinterpret_cast<const float *>((*artifact)->weight(0))[2], 3);
-  EXPECT_TRUE((*artifact)->verifyWeights().ok());
+  EXPECT_TRUE((*artifact)->verifyWeights({0}, 1).ok());
 }
 
 TEST_F(ArtifactTest, EveryByteOfHeaderAndTableCounts) {
@@ -180,8 +182,44 @@ TEST_F(ArtifactTest, ReadsExternalWeights) {
     auto artifact = Artifact::open(path);
     const uint8_t *data = (*artifact)->weight(0);
     EXPECT_EQ(std::memcmp(data, &value, 4), 0);
-    EXPECT_NE((*artifact)->verifyWeights().message().find("weight 'w'"),
+    EXPECT_NE((*artifact)->verifyWeights({0}, 1).message().find("weight 'w'"),
               std::string::npos);
+  }
+}
+
+// More threads than weights, windows that end anywhere, several that changed.
+TEST_F(ArtifactTest, FindsTheFirstChangedWeight) {
+  const size_t sizes[] = {0,       1,       (1 << 20) - 1,
+                          1 << 20, 9 << 20, (20 << 20) + 5};
+  std::vector<uint8_t> bytes;
+  std::vector<WeightBytes> weights;
+  for (size_t size : sizes) {
+    bytes.resize(bytes.size() + size, uint8_t(size % 251));
+    const uint8_t *begin = bytes.data() + bytes.size() - size;
+    weights.push_back({nullptr, size, XXH3_64bits(begin, size)});
+  }
+  auto find = [&](int threads) {
+    writeFile(path, bytes);
+    auto file = MappedFile::open(path);
+    size_t at = 0;
+    for (WeightBytes &weight : weights) {
+      weight.data = (*file)->data() + at;
+      at += weight.bytes;
+    }
+    return findChanged(weights, threads);
+  };
+  for (int threads : {1, 2, 16}) {
+    EXPECT_FALSE(find(threads));
+    size_t end = 0;
+    for (size_t i = 1; i < weights.size(); ++i) {
+      end += weights[i].bytes;
+      bytes[end - 1] ^= 0x40;
+      EXPECT_EQ(find(threads), i);
+      bytes.back() ^= 1;
+      EXPECT_EQ(find(threads), i);
+      bytes.back() ^= 1;
+      bytes[end - 1] ^= 0x40;
+    }
   }
 }
 

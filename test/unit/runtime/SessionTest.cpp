@@ -94,6 +94,45 @@ TEST(Session, TwoDevicesWithPartialSteps) {
   }
 }
 
+// Each device has a weight of its own. A flipped bit of either is found, on any
+// number of threads; a session of one device reads only its own.
+TEST(Session, ChecksItsWeights) {
+  PlanSpec plan = doublingPipeline(2, 1);
+  plan.addWeight(0, {4}, {1, 2, 3, 4});
+  plan.addWeight(1, {3}, {5, 6, 7});
+  const size_t ends[] = {16, 64 + 12};
+  auto create = [&](const PlanSpec &plan, const SessionOptions &options) {
+    auto session = Session::create(openPlan(plan), options);
+    return session ? std::string() : session.status().message();
+  };
+  for (int weight : {0, 1})
+    for (size_t at = weight * 64; at < ends[weight]; ++at)
+      for (int bit = 0; bit < 8; ++bit) {
+        PlanSpec flipped = plan;
+        flipped.weight_bytes[at] ^= uint8_t(1 << bit);
+        SessionOptions options;
+        options.threads_per_device = 1 + bit % 2;
+        std::string message = create(flipped, options);
+        ASSERT_NE(message.find("the bytes of weight 'w" +
+                               std::to_string(weight) + "'"),
+                  std::string::npos)
+            << message;
+        ASSERT_NE(message.find("not those the model was compiled with"),
+                  std::string::npos);
+        options.trust_weights = true;
+        ASSERT_EQ(create(flipped, options), "");
+        options.trust_weights = false;
+        options.device = weight;
+        ASSERT_NE(create(flipped, options), "");
+      }
+  // The other device's weight is not read; alone it has nobody to talk to.
+  PlanSpec flipped = plan;
+  flipped.weight_bytes[0] ^= 1;
+  SessionOptions options;
+  options.device = 1;
+  ASSERT_EQ(create(flipped, options), "");
+}
+
 TEST(Session, EightDevicesOnFewCores) {
   auto session = makeSession(doublingPipeline(8, 5));
   ASSERT_TRUE(session);
