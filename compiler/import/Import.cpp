@@ -11,6 +11,7 @@
 #include "compiler/import/GraphPrep.h"
 #include "compiler/import/InputShapes.h"
 #include "compiler/import/ModelFile.h"
+#include "compiler/import/RepeatedConstants.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -38,6 +39,9 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
                              "supported";
   if (model.graph().output_size() == 0)
     return emitError(loc) << "the model has no outputs";
+
+  if (failed(mergeRepeatedConstants(**file, loc)))
+    return failure();
 
   LocalFunctions functions;
   for (const onnx::FunctionProto &function : model.functions())
