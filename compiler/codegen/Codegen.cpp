@@ -10,6 +10,7 @@
 #include "compiler/codegen/Passes.h"
 #include "compiler/codegen/cpu/CpuCodegen.h"
 #include "compiler/codegen/cpu/EmitLoops.h"
+#include "compiler/crash/Place.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
 
@@ -69,9 +70,11 @@ compileKernels(ModuleOp kernels, const CodegenOptions &options) {
   context->loadAllAvailableDialects();
 
   OwningOpRef<ModuleOp> lowered = ModuleOp::create(kernels.getLoc());
-  for (auto kernel : kernels.getOps<func::FuncOp>())
+  for (auto kernel : kernels.getOps<func::FuncOp>()) {
+    crash::AtNode at(kernel.getLoc());
     if (failed(emitLoops(kernel, scheduleKernel(kernel), *lowered)))
       return failure();
+  }
   if (failed(lowerToLLVM(*lowered)))
     return failure();
 
@@ -83,6 +86,7 @@ compileKernels(ModuleOp kernels, const CodegenOptions &options) {
   std::vector<std::thread> threads;
   for (size_t i = 0; i < results.size(); ++i)
     threads.emplace_back([&, i] {
+      crash::AtPass at("compiling kernels");
       results[i].bytes =
           compileObject(*lowered, options.levels[i], results[i].error);
     });

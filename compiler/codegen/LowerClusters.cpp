@@ -9,6 +9,7 @@
 #include "compiler/codegen/LibraryCall.h"
 #include "compiler/codegen/cpu/KernelSchedule.h"
 #include "compiler/codegen/cpu/NNToLinalg.h"
+#include "compiler/crash/Place.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
 
@@ -81,6 +82,7 @@ class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
     for (nn::ClusterOp cluster : clusters) {
       if (cluster.getLowering())
         continue;
+      crash::AtNode at(cluster.getLoc());
       if (plan::CallAttr call = matchLibraryCall(cluster)) {
         if (failed(checkExtents(cluster)))
           return signalPassFailure();

@@ -8,6 +8,7 @@
 #include "compiler/driver/Compile.h"
 
 #include "compiler/codegen/Codegen.h"
+#include "compiler/crash/Place.h"
 #include "compiler/fuse/Passes.h"
 #include "compiler/pipeline/MachineModel.h"
 #include "compiler/pipeline/Passes.h"
@@ -40,7 +41,10 @@ public:
                     std::optional<pipeline::Summary> &summary);
 
 private:
-  void begin(StringRef name) {
+  void begin(llvm::StringLiteral name) {
+    // The phase before ends first.
+    place.reset();
+    place.emplace(name);
     if (options.progress)
       options.progress(name, phase++, kPhases);
   }
@@ -59,6 +63,7 @@ private:
   const CompileOptions &options;
   OwningOpRef<ModuleOp> module;
   int phase = 0;
+  std::optional<crash::AtPass> place;
 };
 } // namespace
 

@@ -7,6 +7,7 @@
 
 #include "compiler/import/GraphImport.h"
 
+#include "compiler/crash/Place.h"
 #include "compiler/import/Import.h"
 #include "compiler/import/TensorData.h"
 
@@ -140,6 +141,7 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
   if (!scope.location && nodeNames.insert(cast<NameLoc>(loc).getName()))
     nodeOutputs.push_back(b.getStringAttr(
         original.output_size() == 1 ? original.output(0) : std::string()));
+  crash::AtNode at(loc);
   // Functions that call functions can grow without bound.
   if (++numNodes > 4'000'000)
     return emitError(loc) << "the model has too many nodes once its functions "

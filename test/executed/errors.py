@@ -3,9 +3,11 @@
 
 import pathlib
 import random
+import re
+import struct
 import tempfile
 
-from harness import BIN, REPOSITORY, Failure, main, run, write_npy
+from harness import BIN, BUG, REPOSITORY, Failure, main, run, write_npy
 
 MODEL = REPOSITORY / "examples" / "digits" / "digits.onnx"
 IMAGES = REPOSITORY / "examples" / "digits" / "digits.npy"
@@ -200,8 +202,79 @@ def run_errors(work):
         bad(broken, "--input", f"image={IMAGES}", words=("broken.partita",))
 
 
+def weights_section(data):
+    """Offset and size of the weights in an artifact (runtime/abi/artifact.h)."""
+    for i in range(struct.unpack_from("<I", data, 12)[0]):
+        kind, _, offset, size = struct.unpack_from("<IIQQ", data, 64 + 64 * i)
+        if kind == 3:
+            return offset, size
+    raise Failure("the artifact has no weights")
+
+
+def weight_errors(work):
+    """A flipped bit of a weight is found when it is loaded, unless somebody says that weights are to be trusted."""
+    artifact, broken, out = work / "digits.partita", work / "broken.partita", work / "out.npz"
+    run([BIN / "partita-compile", MODEL, *BATCH, "--devices", "2", "-o", artifact])
+    flags = ["--input", f"image={IMAGES}", "--output", out]
+    run([BIN / "partita-run", artifact, *flags])
+    right = out.read_bytes()
+    out.unlink()
+    data, generator, named = artifact.read_bytes(), random.Random(0), set()
+    begin, size = weights_section(data)
+    for _ in range(100):
+        at, flipped = begin + generator.randrange(size), bytearray(data)
+        flipped[at] ^= 1 << generator.randrange(8)
+        broken.write_bytes(flipped)
+        status, text = run([BIN / "partita-run", broken, *flags], expect=None)
+        if status == 0:  # between two weights
+            if data[at] != 0 or out.read_bytes() != right:
+                raise Failure(f"a flipped bit of byte {at} is not found")
+            out.unlink()
+            continue
+        found = re.search(r"broken.partita': the bytes of weight '([^']+)' .* are not those the model was compiled with", text)
+        if not found or out.exists():
+            raise Failure(f"a flipped bit of byte {at} gets another message:\n{text}")
+        named.add(found.group(1))
+        run([BIN / "partita-run", broken, "--trust-weights", *flags])
+        out.unlink()
+    if len(named) < 4:
+        raise Failure(f"flipped bits were found in these weights only: {named}")
+
+    beside = work / "beside.partita"
+    model = work / "copy.onnx"
+    model.write_bytes(MODEL.read_bytes())
+    run([BIN / "partita-compile", model, *BATCH, "--weights", "beside", "-o", beside])
+    changed = bytearray(model.read_bytes())
+    changed[len(changed) // 2] ^= 2
+    model.write_bytes(changed)
+    expect_error([BIN / "partita-run", beside, *flags], "copy.onnx", "weight", absent=out)
+    run([BIN / "partita-run", beside, "--trust-weights", *flags])
+
+
+def crash_reports(work):
+    """What is a bug of Partita's ends in one line that says where, with its own exit status, and leaves nothing behind."""
+    folder = work / "crash"
+    folder.mkdir()
+    out = folder / "out.partita"
+    command = [BIN / "partita-compile", MODEL, *BATCH, "-o", out]
+    kinds = {"abort": "abort", "assertion": 'assertion \'kind != "assertion"\' failed', "bus": "bus error", "exception": "as PARTITA_CRASH wants it",
+             "fatal": "as PARTITA_CRASH wants it", "floating-point": "arithmetic exception", "illegal": "illegal instruction",
+             "segmentation": "segmentation fault", "stack": "the stack is full"}
+    for kind, words in kinds.items():
+        for place, where in [("nn-fold-scale", "in nn-fold-scale"), ("compiling kernels", "in compiling kernels"), ("writing the artifact", "in writing the artifact"),
+                             ("/conv2/Conv", "at node '/conv2/Conv'")]:
+            if kind == "exception" and place == "/conv2/Conv":
+                continue  # while reading the model: ONNX's library throws, too, and not because of a bug
+            text = run(command, expect=BUG, env={"PARTITA_CRASH": f"{kind}@{place}"})
+            if text.count("\n") != 1 or not text.startswith("partita-compile: error: a bug of Partita's: ") or words not in text or where not in text:
+                raise Failure(f"{kind} in {place} ends with\n{text}")
+            if list(folder.iterdir()):
+                raise Failure(f"{kind} in {place} leaves {list(folder.iterdir())} behind")
+    run(command, env={"PARTITA_CRASH": "abort@no-such-pass"})
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        main(lambda: (compile_errors(work), sequence_errors(work), partition_errors(work), run_errors(work)))
+        main(lambda: (compile_errors(work), sequence_errors(work), partition_errors(work), run_errors(work), weight_errors(work), crash_reports(work)))
     print("every wrong input got its error")

@@ -28,8 +28,17 @@ class Failure(Exception):
     pass
 
 
+BUG = 70  # exit status of a compiler that crashed
+
+
+def crashed(status):
+    """Whether a program ended by a signal, or by one of its own bugs."""
+    return status < 0 or status == BUG or status > 128
+
+
 def run(command, expect=0, timeout=300, env=None, cwd=None):
-    """Runs a command and returns its output (both streams); raises Failure unless its exit status is `expect` (None: any)."""
+    """Runs a command and returns its output (both streams); raises Failure unless its exit status is `expect` (None: any but that of a crash; then
+    the status is returned, too)."""
     command = [str(word) for word in command]
     full_env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **(env or {}))
     try:
@@ -37,8 +46,8 @@ def run(command, expect=0, timeout=300, env=None, cwd=None):
     except subprocess.TimeoutExpired as expired:
         raise Failure(f"$ {' '.join(command)}\nran past {timeout} s\n{(expired.output or b'').decode(errors='replace')[-2000:]}") from None
     text = done.stdout.decode(errors="replace")
-    if expect is not None and done.returncode != expect:
-        raise Failure(f"$ {' '.join(command)}\nexit status {done.returncode}, expected {expect}\n{text[-4000:]}")
+    if done.returncode != expect and (expect is not None or crashed(done.returncode)):
+        raise Failure(f"$ {' '.join(command)}\nexit status {done.returncode}, expected {'0 or 1' if expect is None else expect}\n{text[-4000:]}")
     return text if expect is not None else (done.returncode, text)
 
 

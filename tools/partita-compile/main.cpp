@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/crash/CrashReport.h"
 #include "compiler/import/Describe.h"
 #include "dialects/nn/NNDialect.h"
 #include "tools/partita-compile/Options.h"
@@ -70,6 +71,7 @@ static void showProgress(StringRef name, int phase, int phases) {
 }
 
 int main(int argc, char **argv) {
+  crash::installCrashReport("partita-compile");
   tools::CommandLine command;
   if (int status = tools::parseCommandLine(argc, argv, command); status >= 0)
     return status;
@@ -77,6 +79,7 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   driver::registerCompilerDialects(registry);
   MLIRContext context(registry);
+  crash::trackPlaces(context);
   // A message names the node; its whole operation would bury it.
   context.printOpOnDiagnostic(false);
   printDiagnostics(context, command.quiet);

@@ -13,6 +13,7 @@
 #include "dialects/plan/PlanDialect.h"
 #endif
 
+#include "compiler/crash/CrashReport.h"
 #include "compiler/simplify/Passes.h"
 #ifdef PARTITA_HAS_FUSE
 #include "compiler/fuse/Passes.h"
@@ -31,10 +32,16 @@
 #include "mlir/Transforms/Passes.h"
 
 int main(int argc, char **argv) {
+  partita::crash::installCrashReport("partita-opt");
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<partita::nn::NNDialect>();
+  // The context is made inside of MlirOptMain.
+  registry.addExtension(
+      +[](mlir::MLIRContext *context, partita::nn::NNDialect *) {
+        partita::crash::trackPlaces(*context);
+      });
 #ifdef PARTITA_HAS_DIST
   registry.insert<partita::dist::DistDialect>();
 #endif

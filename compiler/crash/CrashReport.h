@@ -1,0 +1,43 @@
+//===- CrashReport.h - What a crash ends in -----------------------*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Whatever a user gives, the compiler's answer is a result or an error message.
+// Where it is an abort, a failed assertion, a signal, a stack overflow, a fatal
+// error of LLVM's or an exception that nobody catches, that is a bug of
+// Partita's. It ends in one line, and in exit status 70 (EX_SOFTWARE):
+//
+//   partita-compile: error: a bug of Partita's: assertion 'i < size()' failed
+//   (SmallVector.h:303), in nn-fold-scale, at node '/conv1/Conv'; please report
+//   it with the model and the command
+//
+// Files that were being written are removed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CRASH_CRASHREPORT_H
+#define PARTITA_COMPILER_CRASH_CRASHREPORT_H
+
+namespace mlir {
+class MLIRContext;
+}
+
+namespace partita::crash {
+
+inline constexpr int kExitStatus = 70;
+
+/// From here on the process ends so. `tool` is the first word of the line, and
+/// must live as long as the process. In a build with AddressSanitizer signals
+/// are left to it.
+void installCrashReport(const char *tool);
+
+/// Passes, and the ops that patterns are applied to, become places (Place.h).
+void trackPlaces(mlir::MLIRContext &context);
+
+} // namespace partita::crash
+
+#endif // PARTITA_COMPILER_CRASH_CRASHREPORT_H
