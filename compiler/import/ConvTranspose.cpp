@@ -7,6 +7,7 @@
 
 #include "compiler/import/IndexMath.h"
 #include "compiler/import/OpTable.h"
+#include "dialects/nn/EmptyTensors.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -88,9 +89,13 @@ FailureOr<Transposed> readNode(NodeImport &n) {
   auto isPositive = [](int64_t v) { return v >= 1 && v <= 65536; };
   if (t.strides.size() != rank || t.dilations.size() != rank ||
       !all_of(t.strides, isPositive) || !all_of(t.dilations, isPositive) ||
-      !all_of(kernel, isPositive) || !all_of(shape, isPositive))
-    return n.error("sizes, strides and dilations must be at least 1, one for "
+      !all_of(kernel.drop_front(2), isPositive))
+    return n.error("kernels, strides and dilations must be at least 1, one for "
                    "each spatial dimension");
+  for (int64_t size : concat<const int64_t>(shape, kernel))
+    if (size > 65536)
+      return n.error("a size of " + Twine(size) +
+                     " is too large; at most 65536 is possible");
   std::optional<Shape> declared = n.intsAttr("kernel_shape");
   if (declared && ArrayRef(*declared) != kernel.drop_front(2))
     return n.error("kernel_shape differs from the shape of W");
@@ -247,6 +252,13 @@ LogicalResult importConvTranspose(NodeImport &n) {
   FailureOr<Transposed> t = readNode(n);
   if (failed(t))
     return failure();
+  // A sum of nothing.
+  if (nn::hasNoElements(t->x.getType()) ||
+      nn::hasNoElements(t->weights.getType())) {
+    Value none = n.splat(0, t->result, n.elementOf(t->x));
+    return n.result(0,
+                    t->bias ? n.broadcastDims(t->bias, {1}, t->result) : none);
+  }
   Value y = suitsPhases(n, *t) ? convolvePhases(n, *t) : convolveSpread(n, *t);
   return y ? n.result(0, y) : failure();
 }

@@ -126,7 +126,12 @@ LogicalResult importDFT(NodeImport &n) {
   if (failed(length))
     return failure();
   int64_t size = *length;
-  if (size < 1 || size > (1 << 20) || present < 1)
+  if (size == 0 && !oneSided) {
+    shape[*axis] = 0;
+    shape.back() = 2;
+    return n.result(0, n.splat(0, shape, n.elementOf(x)));
+  }
+  if (size < 1 || size > (1 << 20))
     return n.error("a transform of length " + Twine(size) + " is not possible");
   // One-sided backward: the other side is the mirror image's conjugate.
   int64_t wanted = inverse && oneSided ? size / 2 + 1 : size;

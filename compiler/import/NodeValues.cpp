@@ -7,6 +7,7 @@
 
 #include "compiler/import/NodeImport.h"
 #include "compiler/import/TensorData.h"
+#include "dialects/nn/EmptyTensors.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -217,6 +218,9 @@ Value NodeImport::pad(Value x, Value value, ArrayRef<int64_t> low,
     size += l + h;
   if (shapeOf(x) == ArrayRef(shape))
     return x;
+  // Around nothing there is the border alone.
+  if (nn::hasNoElements(x.getType()))
+    return broadcastDims(value, {}, shape);
   RankedTensorType type = tensor(shape, elementOf(x));
   return type ? make<nn::PadOp>(type, x, value, low, high) : Value();
 }

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/import/IndexMath.h"
 #include "compiler/import/NodeImport.h"
 #include "compiler/import/OpTable.h"
 #include "compiler/import/Window.h"
@@ -61,9 +62,9 @@ Value toColumnMajor(NodeImport &n, Value indices, ArrayRef<int64_t> sizes) {
   auto over = [&](Value v, int64_t divisor) {
     return n.binary<nn::DivOp>(v, n.splat(static_cast<double>(divisor), v));
   };
-  int64_t image = 1;
-  for (int64_t size : sizes)
-    image *= size;
+  int64_t image = product(sizes);
+  if (image == 0) // no indices
+    return indices;
   Value base = times(over(indices, image), image);
   Value rest = n.binary<nn::SubOp>(indices, base);
   Value result = base;

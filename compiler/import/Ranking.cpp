@@ -40,11 +40,19 @@ template <bool largest> LogicalResult importArg(NodeImport &n) {
   if (failed(dim))
     return failure();
   Shape shape(n.shapeOf(x));
-  if (shape[*dim] == 0)
-    return n.error("there is nothing to choose from along axis " + Twine(*dim));
+  bool isKept = n.intAttr("keepdims", 1) != 0;
+  if (shape[*dim] == 0) {
+    shape[*dim] = 1;
+    if (product(shape) != 0)
+      return n.error("there is nothing to choose from along axis " +
+                     Twine(*dim));
+    if (!isKept)
+      shape.erase(shape.begin() + *dim);
+    return n.result(0, n.splat(0, shape, n.b.getI64Type()));
+  }
   bool last = n.intAttr("select_last_index", 0) != 0;
   Value result = makeArg(n, x, *dim, largest, last);
-  if (n.intAttr("keepdims", 1) == 0) {
+  if (!isKept) {
     shape.erase(shape.begin() + *dim);
     result = n.reshape(result, shape);
   }

@@ -142,9 +142,29 @@ FailureOr<Inputs> getInputs(NodeImport &n, Cell cell, bool batchFirst) {
       !hasShape(in.initialCell, {d, in.batch, h}) ||
       !hasShape(in.peepholes, {d, 3 * h}))
     return n.error("the shapes of its inputs do not fit each other");
-  if (in.steps == 0 || in.batch == 0 || h == 0 || d == 0)
-    return n.error("there is nothing to compute: a size is 0");
   return in;
+}
+
+/// Without steps the final states are the initial ones.
+LogicalResult importNoSteps(NodeImport &n, const Inputs &in, int64_t states,
+                            bool batchFirst) {
+  Type element = n.elementOf(n.input(0));
+  Shape shape = {0, in.directions, in.batch, in.size};
+  if (batchFirst)
+    shape = {in.batch, 0, in.directions, in.size};
+  if (failed(n.result(0, n.splat(0, shape, element))))
+    return failure();
+  for (int64_t i = 0; i < states; ++i) {
+    Value state = i == 0 ? in.initial : in.initialCell;
+    if (!state)
+      state = n.splat(0, {in.directions, in.batch, in.size},
+                      n.elementOf(in.hidden));
+    if (batchFirst)
+      state = n.transpose(state, {1, 0, 2});
+    if (failed(n.result(static_cast<unsigned>(i) + 1, n.cast(state, element))))
+      return failure();
+  }
+  return success();
 }
 
 LogicalResult importLayer(NodeImport &n, Cell cell) {
@@ -171,6 +191,9 @@ LogicalResult importLayer(NodeImport &n, Cell cell) {
   FailureOr<ArrayAttr> functions = getFunctions(n, cell, d);
   if (failed(functions))
     return failure();
+  int64_t states = nn::RecurrentOp::getNumFinalStates(cell);
+  if (in->steps == 0)
+    return importNoSteps(n, *in, states, batchFirst);
   bool resetAfter =
       cell == Cell::gru && n.intAttr("linear_before_reset", 0) != 0;
 
@@ -194,7 +217,6 @@ LogicalResult importLayer(NodeImport &n, Cell cell) {
     gates = n.binary<nn::AddOp>(
         gates, n.broadcastDims(bias, {2, 3}, n.shapeOf(gates)));
   }
-  int64_t states = nn::RecurrentOp::getNumFinalStates(cell);
   RankedTensorType type =
       n.tensor({in->steps + states, d, in->batch, h}, n.elementOf(in->hidden));
   if (!type || !gates)

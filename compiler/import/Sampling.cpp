@@ -142,6 +142,10 @@ LogicalResult importGridSample(NodeImport &n) {
   if (rank < 1 || rank > 3 || given.size() != shape.size() ||
       given.back() != rank || given[0] != shape[0])
     return n.error("the grid does not fit the input");
+  Shape result(shape.take_front(2));
+  append_range(result, given.drop_front().drop_back());
+  if (product(result) == 0)
+    return n.result(0, n.splat(0, result, n.elementOf(x)));
   if (is_contained(shape, 0))
     return n.error("the input is empty");
   std::string mode = n.stringAttr("mode", "linear"),

@@ -7,6 +7,7 @@
 
 #include "compiler/import/NodeImport.h"
 #include "compiler/import/OpTable.h"
+#include "dialects/nn/EmptyTensors.h"
 
 #include <numeric>
 
@@ -17,11 +18,17 @@ namespace partita::import {
 namespace {
 
 LogicalResult importConcat(NodeImport &n) {
-  int64_t rank = n.typeOf(n.input(0)).getRank();
-  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 1), rank);
+  // What has no elements need not fit: some exporters begin a list with a
+  // tensor of shape [0].
+  SmallVector<Value> parts = filter_to_vector(
+      n.inputs, [](Value v) { return v && !nn::hasNoElements(v.getType()); });
+  if (parts.empty())
+    parts = n.inputs;
+  FailureOr<int64_t> axis =
+      n.axis(n.intAttr("axis", 1), n.typeOf(parts.front()).getRank());
   if (failed(axis))
     return failure();
-  return n.result(0, n.concat(n.inputs, *axis));
+  return n.result(0, n.concat(parts, *axis));
 }
 
 LogicalResult importGather(NodeImport &n) {

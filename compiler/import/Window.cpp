@@ -67,17 +67,25 @@ FailureOr<Window> getWindow(NodeImport &n, ArrayRef<int64_t> sizes,
         high = pads[sizes.size() + i];
       }
       int64_t room = low + size + high - extent;
-      if (size >= kMaxSize || room < 0)
+      // A window that is too large by less than a stride has no position.
+      positions = divideFloorSigned(room, stride) + 1;
+      // A position that starts in the high border does not count.
+      if (ceil && room >= 0 && room % stride != 0 &&
+          positions * stride < low + size) {
+        excess = positions * stride - room;
+        ++positions;
+      }
+      if (size >= kMaxSize || positions < 0)
         return n.error("the window, of extent " + Twine(extent) +
                        " in spatial dimension " + Twine(i) +
                        ", is larger than the input, of size " + Twine(size) +
                        " and pads " + Twine(low) + " and " + Twine(high));
-      positions = room / stride + 1;
-      // A position that starts in the high border does not count.
-      if (ceil && room % stride != 0 && positions * stride < low + size) {
-        excess = positions * stride - room;
-        ++positions;
-      }
+      if (positions == 0 && size != 0)
+        emitRemark(n.loc) << n.node.op_type() << ": the window, of extent "
+                          << extent << " in spatial dimension " << i
+                          << ", is larger than the input, of size " << size
+                          << " and pads " << low << " and " << high
+                          << ": the result has no elements";
     }
     window.low.push_back(low);
     window.high.push_back(high + excess);

@@ -13,6 +13,8 @@
 #include "compiler/simplify/Passes.h"
 #include "compiler/simplify/WeightsOnly.h"
 
+#include "dialects/nn/EmptyTensors.h"
+
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -290,7 +292,8 @@ LogicalResult raiseAttention(nn::DotOp op, PatternRewriter &rewriter) {
   std::optional<Operand> k =
       getOperand(product.getRhs().getType(), product.getRhsBatch(),
                  product.getRhsContract());
-  if (!q || !k || q->batch.size() > 2)
+  if (!q || !k || q->batch.size() > 2 ||
+      nn::hasNoElements(product.getLhs().getType()))
     return failure();
 
   // Batch and heads, by the tensor of rank 4 if there is one.

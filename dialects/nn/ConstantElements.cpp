@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/nn/ConstantElements.h"
+#include "dialects/nn/EmptyTensors.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "mlir/IR/Matchers.h"
@@ -72,7 +73,7 @@ mapElements(Attribute x, RankedTensorType resultType,
   auto dense = dyn_cast_or_null<DenseElementsAttr>(x);
   if (!dense)
     return nullptr;
-  if (dense.isSplat())
+  if (dense.isSplat() && !hasNoElements(resultType))
     return DenseElementsAttr::get(resultType, dense.getSplatValue<Attribute>());
   if (!isFoldable(resultType) || !isFoldable(dense.getType()))
     return nullptr;

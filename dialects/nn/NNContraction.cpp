@@ -227,6 +227,8 @@ LogicalResult AttentionOp::verify() {
       v.getDimSize(3) != result.getDimSize(3)) // C2
     return emitOpError("has sizes that do not fit: ")
            << q << ", " << k << ", " << v << " and " << result;
+  if (q.getDimSize(3) < 1) // C4
+    return emitOpError("compares vectors without elements: ") << q;
   int64_t scores[] = {q.getDimSize(0), q.getDimSize(1), q.getDimSize(2),
                       k.getDimSize(2)};
   for (Value mask : {getMaskMul(), getMaskAdd()}) {

@@ -7,6 +7,8 @@
 
 #include "dialects/nn/NNDialect.h"
 
+#include "dialects/nn/EmptyTensors.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -25,6 +27,7 @@ using namespace mlir;
 namespace partita::nn {
 
 void NNDialect::initialize() {
+  addInterface(createEmptyTensorFolds(this));
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dialects/nn/NNAttrs.cpp.inc"

@@ -57,14 +57,14 @@ LogicalResult RecurrentOp::verify() {
   RankedTensorType result = getType();
   Cell cell = getCell();
   int64_t gates = getNumGates(cell);
-  if (x.getRank() != 4 || weights.getRank() != 3 ||
+  if (x.getRank() != 4 || x.getDimSize(0) < 1 || weights.getRank() != 3 ||
       weights.getDimSize(1) != gates * weights.getDimSize(2) ||
       x.getDimSize(2) != weights.getDimSize(0) ||
       x.getDimSize(3) != weights.getDimSize(1) ||
       x.getElementType() != weights.getElementType() ||
       x.getElementType() != result.getElementType()) // C1
     return emitOpError("needs x [T, B, D, ")
-           << gates << " * H] and weights [D, " << gates
+           << gates << " * H] of at least one step and weights [D, " << gates
            << " * H, H] of the result's element type, not " << x << " and "
            << weights;
   int64_t batch = x.getDimSize(1), directions = x.getDimSize(2);

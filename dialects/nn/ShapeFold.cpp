@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/nn/ConstantElements.h"
+#include "dialects/nn/EmptyTensors.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/ScalarEmit.h"
 
@@ -96,6 +97,10 @@ OpFoldResult PadOp::fold(FoldAdaptor adaptor) {
     return getX();
   auto x = dyn_cast_or_null<DenseElementsAttr>(adaptor.getX());
   auto value = dyn_cast_or_null<DenseElementsAttr>(adaptor.getValue());
+  // Around nothing there is the border alone.
+  if (value && hasNoElements(from) && !hasNoElements(getType()))
+    return DenseElementsAttr::get(getType(),
+                                  *value.getValues<Attribute>().begin());
   if (!x || !value || !isFoldable(getType()))
     return nullptr;
   SmallVector<int64_t> strides = getRowMajorStrides(from.getShape());
@@ -146,6 +151,9 @@ OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult GatherOp::fold(FoldAdaptor adaptor) {
+  // Without anything to choose from there is no index to clamp to.
+  if (hasNoElements(getType()))
+    return nullptr;
   auto indices = dyn_cast_or_null<DenseElementsAttr>(adaptor.getIndices());
   if (!indices || !isFoldable(indices.getType()))
     return nullptr;
@@ -170,6 +178,9 @@ OpFoldResult GatherOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult GatherElementsOp::fold(FoldAdaptor adaptor) {
+  // Without anything to choose from there is no index to clamp to.
+  if (hasNoElements(getType()))
+    return nullptr;
   auto indices = dyn_cast_or_null<DenseElementsAttr>(adaptor.getIndices());
   if (!indices || !isFoldable(indices.getType()))
     return nullptr;

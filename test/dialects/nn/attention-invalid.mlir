@@ -21,3 +21,11 @@ func.func @attention_c3(%q: tensor<1x2x8x16xf32>, %k: tensor<1x2x4x16xf32>, %v: 
   %0 = nn.attention %q, %k, %v mask_add %m : tensor<1x1x1x8xf32> scale 1.0 : tensor<1x2x8x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4x16xf32> -> tensor<1x2x8x16xf32>
   return
 }
+
+// -----
+
+func.func @attention_c4(%q: tensor<1x2x8x0xf32>, %k: tensor<1x2x4x0xf32>, %v: tensor<1x2x4x16xf32>) {
+  // expected-error@+1 {{compares vectors without elements: 'tensor<1x2x8x0xf32>'}}
+  %0 = nn.attention %q, %k, %v scale 1.0 : tensor<1x2x8x0xf32>, tensor<1x2x4x0xf32>, tensor<1x2x4x16xf32> -> tensor<1x2x8x16xf32>
+  return
+}

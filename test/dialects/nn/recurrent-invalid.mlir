@@ -1,8 +1,16 @@
 // RUN: partita-opt %s -split-input-file -verify-diagnostics
 
 func.func @recurrent_c1(%x: tensor<7x2x1x4xf32>, %w: tensor<1x5x4xf32>) {
-  // expected-error@+1 {{needs x [T, B, D, 1 * H] and weights [D, 1 * H, H] of the result's element type}}
+  // expected-error@+1 {{needs x [T, B, D, 1 * H] of at least one step and weights [D, 1 * H, H] of the result's element type}}
   %0 = nn.recurrent rnn %x, %w reversed [false] functions [#nn.gate<tanh>] : tensor<7x2x1x4xf32>, tensor<1x5x4xf32> -> tensor<8x1x2x4xf32>
+  return
+}
+
+// -----
+
+func.func @recurrent_c1_no_steps(%x: tensor<0x2x1x4xf32>, %w: tensor<1x4x4xf32>) {
+  // expected-error@+1 {{of at least one step}}
+  %0 = nn.recurrent rnn %x, %w reversed [false] functions [#nn.gate<tanh>] : tensor<0x2x1x4xf32>, tensor<1x4x4xf32> -> tensor<1x1x2x4xf32>
   return
 }
 
