@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/Codegen.h"
 
+#include "compiler/codegen/ObjectCache.h"
 #include "compiler/codegen/Passes.h"
 #include "compiler/codegen/cpu/CpuCodegen.h"
 #include "compiler/codegen/cpu/EmitLoops.h"
@@ -42,9 +43,9 @@ ModuleOp getKernelsModule(ModuleOp module) {
   return {};
 }
 
-void addCodegenPasses(OpPassManager &pm) {
+void addCodegenPasses(OpPassManager &pm, bool reference) {
   // Every cluster gets its lowering; those that compute the same share one.
-  pm.addPass(createLowerClustersPass());
+  pm.addPass(createLowerClustersPass({reference}));
 }
 
 void registerCodegenDialects(DialectRegistry &registry) {
@@ -58,11 +59,9 @@ void registerCodegenDialects(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
-FailureOr<std::vector<CompiledObject>>
-compileKernels(ModuleOp kernels, const CodegenOptions &options) {
-  std::vector<CompiledObject> objects;
-  if (kernels.getOps<func::FuncOp>().empty())
-    return objects;
+/// Compiles the kernels for each of the levels.
+static FailureOr<std::vector<CompiledObject>>
+compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels) {
   MLIRContext *context = kernels.getContext();
   DialectRegistry registry;
   registerCodegenDialects(registry);
@@ -70,6 +69,8 @@ compileKernels(ModuleOp kernels, const CodegenOptions &options) {
   context->loadAllAvailableDialects();
 
   OwningOpRef<ModuleOp> lowered = ModuleOp::create(kernels.getLoc());
+  if ((*kernels.getOps<func::FuncOp>().begin())->hasAttr(kReferenceAttr))
+    (*lowered)->setAttr(kReferenceAttr, UnitAttr::get(context));
   for (auto kernel : kernels.getOps<func::FuncOp>()) {
     crash::AtNode at(kernel.getLoc());
     if (failed(emitLoops(kernel, scheduleKernel(kernel), *lowered)))
@@ -82,24 +83,48 @@ compileKernels(ModuleOp kernels, const CodegenOptions &options) {
     FailureOr<std::vector<char>> bytes = failure();
     std::string error;
   };
-  std::vector<Result> results(options.levels.size());
+  std::vector<Result> results(levels.size());
   std::vector<std::thread> threads;
   for (size_t i = 0; i < results.size(); ++i)
     threads.emplace_back([&, i] {
       crash::AtPass at("compiling kernels");
-      results[i].bytes =
-          compileObject(*lowered, options.levels[i], results[i].error);
+      results[i].bytes = compileObject(*lowered, levels[i], results[i].error);
     });
   for (std::thread &thread : threads)
     thread.join();
   // The linker is not made for several threads.
+  std::vector<CompiledObject> objects;
   for (size_t i = 0; i < results.size(); ++i) {
     Result &result = results[i];
     if (succeeded(result.bytes))
       result.bytes = linkObject(*result.bytes, result.error);
     if (failed(result.bytes))
       return kernels.emitError() << "cannot compile kernels: " << result.error;
-    objects.push_back({options.levels[i], std::move(*result.bytes)});
+    objects.push_back({levels[i], std::move(*result.bytes)});
+  }
+  return objects;
+}
+
+FailureOr<std::vector<CompiledObject>>
+compileKernels(ModuleOp kernels, const CodegenOptions &options) {
+  if (kernels.getOps<func::FuncOp>().empty())
+    return std::vector<CompiledObject>();
+  if (!options.cache)
+    return compileFor(options.levels, kernels);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  kernels.print(stream);
+  std::vector<CompiledObject> objects;
+  for (abi::CpuLevel level : options.levels) {
+    if (const std::vector<char> *known = options.cache->find(text, level)) {
+      objects.push_back({level, *known});
+      continue;
+    }
+    auto compiled = compileFor(level, kernels);
+    if (failed(compiled))
+      return failure();
+    options.cache->insert(text, level, compiled->front().bytes);
+    objects.push_back(std::move(compiled->front()));
   }
   return objects;
 }

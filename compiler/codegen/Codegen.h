@@ -26,16 +26,23 @@
 
 namespace partita::codegen {
 
+class ObjectCache;
+
 /// Name of the module that holds the kernels.
 inline constexpr llvm::StringLiteral kKernelsModule = "kernels";
 
 /// The module of kernels inside `module`; null if no pass made one yet.
 mlir::ModuleOp getKernelsModule(mlir::ModuleOp module);
 
+/// On a kernel, and on a module of them: to be computed as plainly as possible.
+inline constexpr llvm::StringLiteral kReferenceAttr = "nn.reference";
+
 struct CodegenOptions {
   /// Instruction-set levels to compile for, one object each.
   std::vector<abi::CpuLevel> levels = {abi::CpuLevel::x86_64_v3,
                                        abi::CpuLevel::x86_64_v4};
+  /// Where to look for objects that were compiled before, and to keep new ones.
+  ObjectCache *cache = nullptr;
 };
 
 /// A shared object with all kernels, for processors of one level.
@@ -45,12 +52,14 @@ struct CompiledObject {
 };
 
 /// Compiles all functions of a module of kernels, which it leaves as it is. A
-/// module without functions gives no objects.
+/// module without functions gives no objects. Functions are of one kind: with
+/// `nn.reference` or without.
 mlir::FailureOr<std::vector<CompiledObject>>
 compileKernels(mlir::ModuleOp kernels, const CodegenOptions &options = {});
 
-/// Adds the passes that choose a lowering for every cluster.
-void addCodegenPasses(mlir::OpPassManager &pm);
+/// Adds the passes that choose a lowering for every cluster. `reference`: the
+/// plainest one, scalar loops wherever these can compute the cluster.
+void addCodegenPasses(mlir::OpPassManager &pm, bool reference = false);
 
 /// Dialects and interfaces that `compileKernels` and the passes use.
 void registerCodegenDialects(mlir::DialectRegistry &registry);

@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/LibraryCall.h"
+#include "compiler/codegen/Passes.h"
 #include "compiler/codegen/cpu/KernelSchedule.h"
 #include "compiler/codegen/cpu/NNToLinalg.h"
 #include "compiler/crash/Place.h"
@@ -74,7 +75,19 @@ LogicalResult checkExtents(nn::ClusterOp cluster) {
   return success();
 }
 
+/// Whether kernels can compute all ops; some are loops of the runtime only.
+bool hasLoops(nn::ClusterOp cluster) {
+  return llvm::none_of(
+      cluster.getBody().front().without_terminator(), [](Operation &op) {
+        return isa<nn::TopKOp, nn::ScanOp, nn::ScatterOp, nn::RecurrentOp>(op);
+      });
+}
+
 class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
+public:
+  using LowerClustersPassBase::LowerClustersPassBase;
+
+private:
   void runOnOperation() override {
     SmallVector<nn::ClusterOp> clusters;
     getOperation()->walk(
@@ -83,7 +96,10 @@ class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
       if (cluster.getLowering())
         continue;
       crash::AtNode at(cluster.getLoc());
-      if (plan::CallAttr call = matchLibraryCall(cluster)) {
+      plan::CallAttr call;
+      if (!reference || !hasLoops(cluster))
+        call = matchLibraryCall(cluster);
+      if (call) {
         if (failed(checkExtents(cluster)))
           return signalPassFailure();
         cluster.setLoweringAttr(call);
@@ -107,6 +123,8 @@ class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
       if (failed(built))
         return failure();
       kernel = *built;
+      if (reference)
+        kernel->setAttr(kReferenceAttr, b.getUnitAttr());
       schedule = scheduleKernel(kernel);
       if (schedule.stackBytes <= kMaxStackBytes)
         break;

@@ -32,7 +32,13 @@ def LowerClustersPass : Pass<"lower-clusters", "::mlir::ModuleOp"> {
       ...
     } {lowering = #plan.kernel<"k0_relu", extent = 1, grain = 1, in_place = [0, 0]>}
     ```
+
+    With `reference` the library is asked for nothing that loops can compute,
+    and the kernels have `nn.reference`: code generation makes scalar loops of
+    them, an element after the other.
   }];
+  let options = [Option<"reference", "reference", "bool", /*default=*/"false",
+    "scalar loops, and no library call where loops can compute the op">];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",

@@ -19,6 +19,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace partita;
@@ -98,7 +99,10 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
   if (failed(transform([&](OpPassManager &pm) {
         if (options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));
-        simplify::addSimplifyPasses(pm);
+        if (!options.reference)
+          simplify::addSimplifyPasses(pm);
+        else
+          pm.addPass(createCSEPass()); // for what nobody reads
       })))
     return failure();
   if (options.kind == EmitKind::nn)
@@ -106,7 +110,8 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
 
   begin("partitioning");
   if (failed(transform([&](OpPassManager &pm) {
-        pm.addPass(fuse::createFuseClustersPass({options.winograd}));
+        if (!options.reference)
+          pm.addPass(fuse::createFuseClustersPass({options.winograd}));
         // What is computed together is decided: nothing changes any more.
         if (!options.expose.nodes.empty() && !options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));
@@ -119,7 +124,7 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
   begin("choosing kernels and library calls");
   if (failed(transform([&](OpPassManager &pm) {
         pm.addPass(fuse::createFormClustersPass());
-        codegen::addCodegenPasses(pm);
+        codegen::addCodegenPasses(pm, options.reference);
       })))
     return failure();
   if (options.kind == EmitKind::clusters)

@@ -43,6 +43,9 @@ struct CompileOptions {
   emit::EmitOptions emit;
   ExposeOptions expose;
   bool winograd = true; ///< for large convolutions of 3x3 windows
+  /// Every op by itself, as the importer made it, by scalar loops: what other
+  /// compilations are compared with.
+  bool reference = false;
   EmitKind kind = EmitKind::artifact;
   /// Called as each phase begins, with its name and number of `phases`.
   llvm::function_ref<void(llvm::StringRef name, int phase, int phases)>

@@ -33,6 +33,11 @@ Examples:
       binds the symbolic dimensions of the model
   partita-compile model.onnx --describe
       lists inputs, outputs and dimensions to bind
+  partita-compile model.onnx --reference --expose -o reference.partita
+      every tensor by the plainest loops; then, to find the node that differs:
+      partita-run reference.partita --input in.npz --output reference.npz
+      partita-compile model.onnx --expose -o inner.partita
+      partita-run inner.partita --input in.npz --compare reference.npz
 
 A partition file:
   blocks: {B1: ["/conv1/*", "/pool1"], B2: ["/conv2/*"]}   # globs over node names
@@ -153,6 +158,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   app.add_flag("--expose-unfused", compile.expose.unfused,
                "make the results of all these nodes outputs, before anything "
                "is fused: another computation, with every tensor in sight");
+  app.add_flag("--reference", compile.reference,
+               "compute every op by itself, by scalar loops: nothing is "
+               "rewritten or fused, no library computes what loops can; what "
+               "other artifacts of the model are compared with, often a "
+               "hundred times slower (a large model takes minutes)");
   app.add_option("--strategy", compile.partition.strategy,
                  "pipelined (default) or sharded (one device at a time)")
       ->check(CLI::IsMember({"pipelined", "sharded"}));

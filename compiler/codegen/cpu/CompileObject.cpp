@@ -46,18 +46,26 @@ createTargetMachine(abi::CpuLevel level, std::string &error) {
       llvm::CodeGenOptLevel::Aggressive));
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+/// `scalar`: loops stay as they are.
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                     bool scalar) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager callGraph;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
+  llvm::PipelineTuningOptions tuning;
+  if (scalar)
+    tuning.LoopVectorization = tuning.SLPVectorization =
+        tuning.LoopInterleaving = tuning.LoopUnrolling = false;
+  llvm::PassBuilder builder(&machine, tuning);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(callGraph);
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
+  builder
+      .buildPerModuleDefaultPipeline(scalar ? llvm::OptimizationLevel::O1
+                                            : llvm::OptimizationLevel::O3)
       .run(module, modules);
 }
 
@@ -93,7 +101,7 @@ FailureOr<std::vector<char>> compileObject(ModuleOp module, abi::CpuLevel level,
     if (function.hasInternalLinkage())
       function.addFnAttr(llvm::Attribute::AlwaysInline);
   }
-  optimize(*translated, *machine);
+  optimize(*translated, *machine, module->hasAttr(kReferenceAttr));
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager emit;

@@ -17,11 +17,14 @@
 namespace partita::codegen {
 
 /// Lowers a module of `emitLoops` functions to the LLVM dialect and gives each
-/// the entry point of runtime/abi/kernel.h under its name.
+/// the entry point of runtime/abi/kernel.h under its name. Functions like exp
+/// are approximated to the last few bits; in a module with `nn.reference` the
+/// mathematics library computes them.
 mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module);
 
 /// Optimizes a module of the LLVM dialect for a level and makes a relocatable
-/// object. On failure `error` says why.
+/// object; a module with `nn.reference` stays scalar. On failure `error` says
+/// why.
 mlir::FailureOr<std::vector<char>>
 compileObject(mlir::ModuleOp module, abi::CpuLevel level, std::string &error);
 

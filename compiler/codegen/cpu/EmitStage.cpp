@@ -72,7 +72,7 @@ public:
     bool temporary =
         llvm::any_of(target.rows, [](int row) { return row >= 0; });
     if (std::optional<Crossing> crossing = findCrossing(op);
-        crossing && !temporary && !readsTemporary())
+        crossing && !temporary && !readsTemporary() && !context.schedule.scalar)
       return emitCrossing(b, *crossing, 0);
     emitParallel(b, 0);
   }
@@ -94,6 +94,8 @@ private:
     widths = {1};
     combiner = findCombiner();
     SmallVector<unsigned> candidates;
+    if (context.schedule.scalar)
+      return;
     if (!reduction.empty() && combiner && getCombiningKind(combiner))
       candidates.push_back(reduction.back());
     if (!parallel.empty())

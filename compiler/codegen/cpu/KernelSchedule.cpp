@@ -7,6 +7,8 @@
 
 #include "compiler/codegen/cpu/KernelSchedule.h"
 
+#include "compiler/codegen/Codegen.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -141,6 +143,7 @@ namespace {
 class Scheduler {
 public:
   explicit Scheduler(func::FuncOp func) : func(func) {
+    schedule.scalar = func->hasAttr(kReferenceAttr);
     for (auto op : func.getOps<linalg::GenericOp>()) {
       StageSchedule stage{op, op.getStaticLoopRanges(), {}};
       schedule.stages.push_back(stage);
@@ -153,7 +156,8 @@ public:
     findRows();
     chooseTiles();
     measure();
-    findInPlace();
+    if (!schedule.scalar)
+      findInPlace();
     return std::move(schedule);
   }
 
@@ -313,7 +317,7 @@ private:
 
   void chooseTiles() {
     schedule.tiles.assign(schedule.sizes.size(), 1);
-    if (schedule.sizes.empty())
+    if (schedule.sizes.empty() || schedule.scalar)
       return;
     bool single = schedule.stages.size() == 1;
     bool columns = runsAlongColumns();

@@ -37,6 +37,7 @@ struct StageSchedule {
 };
 
 struct KernelSchedule {
+  bool scalar = false; ///< no vectors anywhere
   llvm::SmallVector<StageSchedule> stages;
   llvm::SmallVector<int64_t> sizes, tiles; ///< of the row dimensions
   int64_t extent = 1;                      ///< tiles in all
@@ -55,7 +56,9 @@ struct KernelSchedule {
   llvm::SmallVector<int> getRows(const StageSchedule &stage) const;
 };
 
-/// Decides the schedule of a function made by `buildKernel`.
+/// Decides the schedule of a function made by `buildKernel`. With
+/// `nn.reference` that is the plainest one: an iteration of the parallel loop
+/// computes one element of every row dimension, in bytes of its own.
 KernelSchedule scheduleKernel(mlir::func::FuncOp func);
 
 /// Two loops of a stage that cross: along `written` its result lies without

@@ -50,14 +50,16 @@ template <typename Op> struct SplitConversion : OpRewritePattern<Op> {
   }
 };
 
-/// Writes functions of f16 and bf16 in f32, and approximates.
+/// Writes functions of f16 and bf16 in f32, and approximates unless the module
+/// is to be a reference.
 LogicalResult approximateMath(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
   patterns
       .add<SplitConversion<arith::ExtFOp>, SplitConversion<arith::TruncFOp>>(
           module.getContext());
   populateMathF32ExpansionPatterns(patterns, [](StringRef) { return true; });
-  populateMathPolynomialApproximationPatterns(patterns, isApproximated);
+  if (!module->hasAttr(kReferenceAttr))
+    populateMathPolynomialApproximationPatterns(patterns, isApproximated);
   return applyPatternsGreedily(module, std::move(patterns));
 }
 

@@ -1,4 +1,5 @@
 // RUN: partita-opt --lower-clusters %s | FileCheck %s
+// RUN: partita-opt --lower-clusters=reference=true %s | FileCheck %s --check-prefix=PLAIN --implicit-check-not="call<dot" --implicit-check-not="call<conv" --implicit-check-not="in_place = ["
 
 func.func @main(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>, %b: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   // CHECK: lowering = #plan.call<dot
@@ -57,3 +58,18 @@ func.func @layer(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>, %h: tensor<1x2x
 // CHECK: arith.addf
 // CHECK: arith.divf
 // CHECK-NOT: func.func
+
+// As a reference: loops that compute one element after the other, and the
+// library only for what no loops of ours can.
+// PLAIN: lowering = #plan.kernel<"k0_dot", extent = 32
+// PLAIN: lowering = #plan.kernel<"k1_softmax", extent = 4
+// PLAIN: lowering = #plan.kernel<"k2_conv", extent = 256
+// PLAIN: lowering = #plan.call<top_k
+// PLAIN: func.func @k0_dot({{.*}} attributes {nn.reference}
+func.func @ordered(%x: tensor<2x5xf32>) -> tensor<2x3xi64> {
+  %0 = nn.cluster (%a0 = %x) : (tensor<2x5xf32>) -> tensor<2x3xi64> {
+    %i = nn.top_k largest %a0 : tensor<2x5xf32> -> tensor<2x3xi64>
+    nn.yield %i : tensor<2x3xi64>
+  }
+  return %0 : tensor<2x3xi64>
+}

@@ -1,0 +1,47 @@
+//===- ObjectCache.h - Compiled kernels kept for later -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A process that compiles many models meets the same kernels again: those of a
+// model do not depend on the devices that it is cut for. The cache is for one
+// thread, and forgets everything when it is full.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_OBJECTCACHE_H
+#define PARTITA_COMPILER_CODEGEN_OBJECTCACHE_H
+
+#include "runtime/abi/artifact.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace partita::codegen {
+
+class ObjectCache {
+public:
+  explicit ObjectCache(size_t capacity = size_t(64) << 20)
+      : capacity(capacity) {}
+
+  /// The shared object that was made of a module of kernels with this text, for
+  /// this level, or null.
+  const std::vector<char> *find(llvm::StringRef text, abi::CpuLevel level);
+  void insert(llvm::StringRef text, abi::CpuLevel level,
+              const std::vector<char> &object);
+
+  int64_t hits = 0, misses = 0;
+
+private:
+  std::map<std::pair<abi::CpuLevel, std::string>, std::vector<char>> objects;
+  size_t capacity, bytes = 0;
+};
+
+} // namespace partita::codegen
+
+#endif // PARTITA_COMPILER_CODEGEN_OBJECTCACHE_H
