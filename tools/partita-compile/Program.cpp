@@ -1,11 +1,13 @@
-//===- main.cpp - partita-compile -----------------------------------------===//
+//===- Program.cpp - partita-compile from its command line on
+//--------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/crash/CrashReport.h"
+#include "tools/partita-compile/Program.h"
+
 #include "compiler/import/Describe.h"
 #include "dialects/nn/NNDialect.h"
 #include "tools/partita-compile/Options.h"
@@ -42,20 +44,31 @@ static void printDiagnostic(const Diagnostic &diagnostic, StringRef severity) {
   out << diagnostic.str() << "\n";
 }
 
-static void printDiagnostics(MLIRContext &context, bool quiet) {
-  context.getDiagEngine().registerHandler([quiet](Diagnostic &diagnostic) {
-    DiagnosticSeverity severity = diagnostic.getSeverity();
-    if (quiet && severity != DiagnosticSeverity::Error)
-      return success();
-    printDiagnostic(diagnostic, severity == DiagnosticSeverity::Error ? "error"
-                                : severity == DiagnosticSeverity::Warning
-                                    ? "warning"
-                                    : "remark");
-    for (Diagnostic &note : diagnostic.getNotes())
-      printDiagnostic(note, "note");
-    return success();
-  });
-}
+namespace {
+/// Prints the diagnostics of a context as long as it lives.
+class DiagnosticPrinter {
+public:
+  DiagnosticPrinter(MLIRContext &context, bool quiet)
+      : engine(context.getDiagEngine()),
+        id(engine.registerHandler([quiet](Diagnostic &diagnostic) {
+          DiagnosticSeverity severity = diagnostic.getSeverity();
+          if (quiet && severity != DiagnosticSeverity::Error)
+            return success();
+          printDiagnostic(diagnostic,
+                          severity == DiagnosticSeverity::Error     ? "error"
+                          : severity == DiagnosticSeverity::Warning ? "warning"
+                                                                    : "remark");
+          for (Diagnostic &note : diagnostic.getNotes())
+            printDiagnostic(note, "note");
+          return success();
+        })) {}
+  ~DiagnosticPrinter() { engine.eraseHandler(id); }
+
+private:
+  DiagnosticEngine &engine;
+  DiagnosticEngine::HandlerID id;
+};
+} // namespace
 
 /// A bar on a terminal, nothing elsewhere.
 static void showProgress(StringRef name, int phase, int phases) {
@@ -70,19 +83,16 @@ static void showProgress(StringRef name, int phase, int phases) {
   barDrawn = true;
 }
 
-int main(int argc, char **argv) {
-  crash::installCrashReport("partita-compile");
-  tools::CommandLine command;
-  if (int status = tools::parseCommandLine(argc, argv, command); status >= 0)
+int tools::runCompiler(int argc, char **argv, MLIRContext &context,
+                       codegen::ObjectCache *objects) {
+  CommandLine command;
+  if (int status = parseCommandLine(argc, argv, command); status >= 0)
     return status;
+  command.compile.codegen.cache = objects;
 
-  DialectRegistry registry;
-  driver::registerCompilerDialects(registry);
-  MLIRContext context(registry);
-  crash::trackPlaces(context);
   // A message names the node; its whole operation would bury it.
   context.printOpOnDiagnostic(false);
-  printDiagnostics(context, command.quiet);
+  DiagnosticPrinter printer(context, command.quiet);
   if (command.describe)
     return failed(import::describeOnnxModel(context, command.compile.import,
                                             llvm::outs(), command.json));

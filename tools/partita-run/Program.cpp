@@ -1,9 +1,12 @@
-//===- main.cpp - partita-run, the program --------------------------------===//
+//===- Program.cpp - partita-run from its command line on
+//------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+
+#include "Program.h"
 
 #include "Benchmark.h"
 #include "Calibrate.h"
@@ -11,18 +14,15 @@
 #include "PlanTable.h"
 #include "ProfileTable.h"
 #include "Run.h"
-#include "Spinning.h"
 #include "TestData.h"
 
-#include "runtime/heap/StepHeap.h"
 #include "runtime/io/TensorFiles.h"
 
 #include <cstdio>
 #include <filesystem>
-#include <malloc.h>
 
-using namespace partita;
-using namespace partita::run;
+namespace partita::run {
+
 using runtime::Expected;
 using runtime::Status;
 
@@ -113,7 +113,7 @@ int runMode(const Options &options, const Model &model, Team &team) {
   return team.allWell(written) ? 0 : 1;
 }
 
-int runProgram(const Options &options) {
+int runArtifact(const Options &options) {
   Expected<std::unique_ptr<Team>> team = Team::start(options.timeout);
   if (!team) {
     std::fprintf(stderr, "partita-run: error: %s\n",
@@ -139,18 +139,13 @@ int runProgram(const Options &options) {
 
 } // namespace
 
-int main(int argc, char **argv) {
-  boundSpinning(argv);
-  // What loading frees goes back to the system: otherwise the C library keeps
-  // blocks as large as the largest that it was ever given back.
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+int runProgram(int argc, char **argv) {
   Options options;
   int status = parseOptions(argc, argv, options);
   if (status >= 0)
     return status;
-  if (options.artifact.empty())
-    return runCalibration(options);
-  // Refused: steps allocate from the heap, and --benchmark says so.
-  (void)runtime::reserveStepHeap();
-  return runProgram(options);
+  return options.artifact.empty() ? runCalibration(options)
+                                  : runArtifact(options);
 }
+
+} // namespace partita::run

@@ -1,0 +1,20 @@
+//===- Program.h - partita-run from its command line on ---------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TOOLS_PARTITA_RUN_PROGRAM_H
+#define PARTITA_TOOLS_PARTITA_RUN_PROGRAM_H
+
+namespace partita::run {
+
+/// Does what the command line says and returns the exit status. May be called
+/// any number of times, one after another. An error that leaves threads of a
+/// session anywhere ends the process.
+int runProgram(int argc, char **argv);
+
+} // namespace partita::run
+
+#endif // PARTITA_TOOLS_PARTITA_RUN_PROGRAM_H
