@@ -1,0 +1,187 @@
+"""One model computed in every way, and what differs."""
+
+import collections
+import os
+import re
+
+import numpy as np
+
+from compare import difference, loosened, roundings
+from graph import TYPES, Model
+from peer import Peer, Refusal, moved, unmoved
+
+NPZ_TYPES = {"V2": TYPES["bf16"][0]}
+
+
+class Difference:
+    """`kind`: crash, refusal, devices, reference, onnxruntime; `where`: the output or the step; `text`: for people."""
+
+    def __init__(self, kind, where, text):
+        self.kind, self.where, self.text = kind, where, text
+
+    def __str__(self):
+        return f"{self.kind}: {self.where}: {self.text}"
+
+
+class Stop(Exception):
+    def __init__(self, difference):
+        self.difference = difference
+
+
+def first_error(text):
+    lines = [line for line in text.splitlines() if "error:" in line] or text.splitlines() or ["no message"]
+    return lines[0]
+
+
+def load(path, outputs):
+    found = {}
+    with np.load(path) as archive:
+        for value in outputs:
+            array = archive[value.name]
+            if array.dtype.kind == "V":
+                array = array.view(TYPES[value.dtype][0])
+            found[value.name] = array
+    return found
+
+
+class Checker:
+    def __init__(self, worker, level, devices=(2, 3), values="finite", strict=False):
+        self.worker, self.level, self.devices, self.values, self.strict = worker, level, devices, values, strict
+        self.optimize = False  # whether LLVM improves the kernels, which takes most of the time
+        self.counts = collections.Counter()
+        self.times = collections.Counter()
+
+    # -- Partita ------------------------------------------------------------------------------------------------------------------------------------
+
+    def command(self, what, *words):
+        done = self.worker.run(*words)
+        self.times[what] += done.ms
+        if done.died or done.late or done.status not in (0, 1):
+            raise Stop(Difference("crash", what, f"{done.reason()}: {done.errors.strip()[-300:]}"))
+        if "cannot compile kernels" in done.errors:
+            raise Stop(Difference("crash", what, first_error(done.errors)))
+        if done.status:
+            raise Stop(Difference("refusal", what, first_error(done.errors)))
+        return done
+
+    def artifact(self, name):
+        return self.worker.folder / f"{name}.partita"
+
+    def compile(self, name, *flags):
+        model = self.worker.folder / "m.onnx"
+        if not self.optimize:
+            flags = "--no-optimize", *flags
+        self.command(f"compile {name}", "partita-compile", model, "-o", self.artifact(name), "--cpu-level", self.level, "--quiet", *flags)
+
+    def run(self, name, feed="in.npz"):
+        out = self.worker.folder / "out.npz"
+        out.unlink(missing_ok=True)
+        strict = ["--strict-nan"] if self.strict else []
+        self.command(f"run {name}", "partita-run", self.artifact(name), "--threads", "1", "--no-pin", "--input", self.worker.folder / feed,
+                     "--output", out, *strict)
+        return out
+
+    def feed(self, model, name, feeds):
+        np.savez(self.worker.folder / name, **{v.name: feeds[v.name] for v in model.inputs})
+
+    # -- the check ----------------------------------------------------------------------------------------------------------------------------------
+
+    def witness(self, model):
+        """ONNX Runtime's tensors, and how they move; None, with the reason counted, if it refuses."""
+        try:
+            peer = Peer(model)
+            feeds = {v.name: v.data for v in model.leaves if not hasattr(v, "fixed")}
+            tensors = peer.run(feeds)
+        except Refusal as refusal:
+            self.counts["onnxruntime: " + str(refusal)] += 1
+            return None, None, None
+        return peer, feeds, tensors
+
+    def finite(self, model, tensors):
+        """What of a model is computed without a NaN or an infinity."""
+        bad = {n for n, t in tensors.items() if not isinstance(t, list) and t.dtype.kind == "f" and not np.isfinite(t).all()}
+        if not bad:
+            return model
+        nodes, lost = [], set()
+        for node in model.nodes:
+            names = {v.name for v in node.inputs if v is not None} | set(getattr(node, "captured", ()))
+            if names & lost or any(v.name in bad for v in node.outputs):
+                lost |= {v.name for v in node.outputs}
+            else:
+                nodes.append(node)
+        used = {v.name for n in nodes for v in n.inputs if v is not None} | {n for node in nodes for n in getattr(node, "captured", ())}
+        outputs = [v for n in nodes for v in n.outputs if v.name not in used and getattr(v, "tensor", True)]
+        rest = Model(nodes, model.leaves, outputs, model.opset, model.ir_version)
+        return rest if rest.outputs and rest.inputs else None
+
+    def check(self, model):
+        """Differences, the first of each kind; none if all agree. Counts what was compared."""
+        peer, feeds, tensors = self.witness(model)
+        if tensors is not None and self.values == "finite":
+            whole, model = model, self.finite(model, tensors)
+            if model is None:
+                self.counts["not finite"] += 1
+                return []
+            if model is not whole:
+                self.counts["cut where it is not finite"] += 1
+        self.model = model
+        (self.worker.folder / "m.onnx").write_bytes(model.proto().SerializeToString())
+        self.feed(model, "in.npz", {v.name: v.data for v in model.inputs})
+        self.counts["models"] += 1
+        try:
+            return self.compare(model, peer, feeds, tensors)
+        except Stop as stop:
+            if stop.difference.kind == "refusal":
+                text = re.sub(r"node '[^']*': |'[^']*'|\d+", "", stop.difference.text)
+                self.counts["partita: " + re.sub(r"^partita-(compile|run): error: ", "", text)[:140]] += 1
+                return [] if stop.difference.where == "compile usual" else [stop.difference]
+            return [stop.difference]
+
+    def compare(self, model, peer, feeds, tensors):
+        found = []
+        self.compile("usual")
+        out = self.run("usual")
+        bits = out.read_bytes()
+        usual = load(out, model.outputs)
+        self.compile("reference", "--reference")
+        reference = load(self.run("reference"), model.outputs)
+        still, noise = unmoved(model), np.random.default_rng(1)
+        moves = []
+        if tensors is not None:
+            leaves = [v for v in model.leaves if v.name in feeds]
+            for _ in range(2):
+                try:
+                    moves.append(peer.run({**feeds, **moved(leaves, still, noise)}))
+                except Refusal:
+                    pass
+        else:
+            self.feed(model, "moved.npz", moved(model.inputs, still, noise))
+            moves.append(load(self.run("reference", "moved.npz"), model.outputs))
+        eps, loose = roundings(model), loosened(model)
+        factor = 1.0 if tensors is not None else 4.0
+        for value in model.outputs:
+            how = dict(eps=eps[value.name], loose=value.name in loose, factor=factor)
+            name = value.name
+            moves_of = [m[name] for m in moves if name in m]
+            text = difference(value, usual[name], reference[name], moves=[m - tensors[name] + reference[name] if tensors is not None and value.is_float and not value.fuzzy
+                                                                          and m.shape == reference[name].shape else m for m in moves_of], **how)
+            if text:
+                found.append(Difference("reference", name, text + " (as usual, and by --reference)"))
+            if tensors is None:
+                continue
+            if value.doubt:
+                self.counts["onnxruntime: " + value.doubt] += 1
+                continue
+            for word, result in (("as usual", usual), ("by --reference", reference)):
+                text = difference(value, result[name], tensors[name], moves=moves_of, **how)
+                if text:
+                    found.append(Difference("onnxruntime", name, f"{text} ({word}, and by ONNX Runtime)"))
+                    break
+        if tensors is not None:
+            self.counts["compared with ONNX Runtime"] += 1
+        for devices in self.devices:
+            name = f"{devices} devices"
+            self.compile(name, "--devices", str(devices))
+            if self.run(name).read_bytes() != bits:
+                found.append(Difference("devices", name, "other bits than on one device"))
+        return found

@@ -1,0 +1,73 @@
+"""When two results are the same but for rounding."""
+
+import numpy as np
+
+from graph import TYPES
+
+
+def roundings(model):
+    """For each output the coarsest type that it was computed through: the distance of neighbours there."""
+    eps = {v.name: TYPES[v.dtype][2] for v in model.leaves}
+    for node in model.nodes:
+        most = max([eps.get(v.name, 0) for v in node.inputs if v is not None], default=0)
+        for v in node.outputs:
+            eps[v.name] = max(most, TYPES[v.dtype][2])
+    return eps
+
+
+SPREADING = ("MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "MatMulInteger", "ConvInteger", "QLinearMatMul", "QLinearConv", "Softmax", "LogSoftmax",
+             "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "BatchNormalization", "LpNormalization",
+             "MeanVarianceNormalization", "LRN", "CumSum", "LSTM", "GRU", "RNN", "Attention", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalLpPool",
+             "MaxPool", "GlobalMaxPool", "Resize", "GridSample", "RoiAlign", "ScatterElements", "ScatterND", "DynamicQuantizeLinear", "Loop")
+
+
+def loosened(model):
+    """Names of values in which one flipped element of a fuzzy one may have changed many."""
+    loose = set()
+    for node in model.nodes:
+        inputs = [v for v in node.inputs if v is not None]
+        spreads = node.op in SPREADING or node.op.startswith("Reduce")
+        if any(v.name in loose for v in inputs) or (spreads and any(v.fuzzy for v in inputs)):
+            loose |= {v.name for v in node.outputs}
+    return loose
+
+
+def wide(array):
+    return array.astype(np.float64) if array.dtype != np.bool_ else array.astype(np.float64)
+
+
+def difference(value, actual, expected, eps=0.0, moves=(), loose=False, factor=1.0):
+    """None if `actual` is `expected` but for rounding, else a text. `moves`: how far the result moved as the leaves did."""
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return f"{actual.dtype}{list(actual.shape)} instead of {expected.dtype}{list(expected.shape)}"
+    if expected.size == 0:
+        return None
+    with np.errstate(all="ignore"):
+        if not value.is_float:
+            wrong = actual != expected
+            a, e = wide(actual), wide(expected)
+        else:
+            a, e = wide(actual), wide(expected)
+            finite = np.isfinite(e)
+            most = np.max(np.abs(e), where=finite, initial=0)
+            bound = 0 if value.exact else factor * eps * (32 * np.abs(e) + 16 * most)
+            for move in moves:
+                bound = bound + 24 * factor * np.nan_to_num(np.abs(wide(move) - e), nan=0, posinf=np.inf)
+            wrong = ~((np.abs(a - e) <= bound) | (a == e) | (np.isnan(a) & np.isnan(e)))
+            if np.any(np.isnan(e) != np.isnan(a)):
+                wrong |= np.isnan(e) != np.isnan(a)
+        number = int(np.count_nonzero(wrong))
+        if not number:
+            return None
+        if loose:
+            scale = np.sqrt(np.mean(np.square(e, where=np.isfinite(e), out=np.zeros_like(e)))) + 1e-30
+            off = np.sqrt(np.mean(np.square(a - e, where=np.isfinite(e) & np.isfinite(a), out=np.zeros_like(e))))
+            if off <= 0.15 * scale or number <= 2:
+                return None
+        elif value.fuzzy and number <= max(2, expected.size // 16):
+            return None
+        distance = np.where(wrong, np.abs(a - e), -1.0)
+        distance = np.where(np.isnan(distance), np.inf, distance)
+        at = np.unravel_index(int(np.argmax(distance)), e.shape)
+    place = f" at {[int(i) for i in at]}" if at else ""
+    return f"{number} of {expected.size} elements differ; worst{place}: {actual[at]} instead of {expected[at]}"

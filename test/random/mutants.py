@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""How good the random models are: puts faults into a copy of the sources, one at a time, and says which the bounded run finds. By hand, not a test:
+each fault takes a build and a run.
+
+    mutants.py SCRATCH                 all faults; SCRATCH becomes a clone of this repository, and keeps its build for the next time
+    mutants.py SCRATCH --only 3,7      some of them
+    mutants.py SCRATCH --seconds 180   longer runs
+
+A fault is found if a model differs that does not without it.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+
+# file, what is there, what stands there instead, what that is. The text is there once.
+FAULTS = [
+    ("compiler/codegen/StridedView.cpp", "if (!first && stride != strides[i] * shape[i])", "if (false)", "dimensions are merged that do not follow each other"),
+    ("compiler/codegen/StridedView.cpp", "view.strides[i] *= slice.getStrides()[i];", "", "a slice's step is forgotten"),
+    ("compiler/codegen/StridedView.cpp", "inverse[from] = to;", "inverse[to] = from;", "a transpose of a result is undone the wrong way"),
+    ("compiler/codegen/StridedView.cpp", "view.offset += slice.getStarts()[i] * view.strides[i];", "view.offset += slice.getStarts()[i];", "a slice's start is no address"),
+    ("compiler/codegen/ScalarFunction.cpp", "if (count == 1 && passes)", "if (passes)", "what came before an exp, sqrt or log is forgotten"),
+    ("compiler/codegen/ScalarFunction.cpp", "2e-6 * std::max(1.0, std::fabs(b[i]))", "2e-2 * std::max(1.0, std::fabs(b[i]))", "functions that are nearly the same are the same"),
+    ("compiler/codegen/LibraryCall.cpp", "plan::PostOpKind::linear, -1.0, 0.0", "plan::PostOpKind::linear, 1.0, 0.0", "y - product is y + product"),
+    ("compiler/codegen/LibraryCall.cpp", "std::abs(steps[0].alpha * elements - 1) > 1e-6", "false", "any scaled sum of a window is an average"),
+    ("compiler/codegen/cpu/EvaluateShape.cpp", "inRange(b, {}, position[dim], start, end);", "inRange(b, {}, position[dim], start, end + 1);", "a concatenation reads one past a part"),
+    ("compiler/codegen/cpu/EvaluateShape.cpp", "getShape(reverse.getX())[dim] - 1);", "getShape(reverse.getX())[dim] - 2);", "a reversal is one off"),
+    ("compiler/codegen/cpu/KernelSchedule.cpp", "if (map != written || root().op.getNumReductionLoops() != 0)", "if (root().op.getNumReductionLoops() != 0)", "a result takes the bytes of an operand that is read elsewhere"),
+    ("compiler/codegen/cpu/EmitBody.cpp", "if (point.high <= range->first || point.low >= range->second)", "if (point.high < range->first || point.low >= range->second)", "the end of a range of a condition is off by one"),
+    ("compiler/fuse/LoopClusters.cpp", "if (before != kept++)\n          return false;", "kept++;", "a value of a row may lie along the row"),
+    ("compiler/fuse/LibraryClusters.cpp", "if (isCall(candidate) && graph.isConvex(candidate)) {", "if (isCall(candidate)) {", "a cluster waits for itself"),
+    ("compiler/simplify/FoldScale.cpp", "Value scaled = nn::MulOp::create(b, loc, broadcast.getX(), smallFactor);", "Value scaled = broadcast.getX();", "a bias is not scaled"),
+    ("compiler/simplify/FoldScale.cpp", "return x.getDims() == y.getDims() && x.getX().getType() == y.getX().getType();", "return x.getX().getType() == y.getX().getType();", "terms along different dimensions are merged"),
+    ("compiler/simplify/ChannelsLast.cpp", "Operation *moved = permutable.buildPermuted(b, inverse, operands);", "Operation *moved = permutable.buildPermuted(b, order, operands);", "an op's dimensions are permuted the wrong way"),
+    ("compiler/simplify/ChannelsLast.cpp", "nn::permuted(inner.getPermutation(), perm);", "nn::permuted(perm, inner.getPermutation());", "two transposes are composed the wrong way"),
+    ("compiler/simplify/RaiseAttention.cpp", "scores.negateMaskAdd = isa<nn::SubOp>(op);", "scores.negateMaskAdd = false;", "a mask is added that should be subtracted"),
+    ("compiler/simplify/RaiseAttention.cpp", "if (seenFactor || scores.maskAdd || scores.select)\n      return nullptr;\n    bool swapped", "if (scores.maskAdd || scores.select)\n      return nullptr;\n    bool swapped", "a mask is added after the scale, not before"),
+    ("compiler/simplify/DelayBroadcasts.cpp", "if (broadcast.getDims() != like.getDims() ||\n          ", "if (", "broadcasts along other dimensions are one"),
+    ("runtime/device/cpu/OrderedCalls.cpp", "if (places[i] < begin || places[i] >= end)", "if (places[i] < begin || places[i] + 1 >= end)", "a scatter forgets the last row"),
+    ("runtime/device/cpu/OrderedCalls.cpp", "(!isBefore(x[j], x[i]) && i < j)", "(!isBefore(x[j], x[i]) && i > j)", "of equal elements the last comes first"),
+    ("runtime/device/cpu/RecurrentCall.cpp", "return direction.reversed ? count - 1 - step : step;", "return direction.reversed ? steps - 1 - step : step;", "a short sequence begins in its padding when reversed"),
+    ("runtime/device/cpu/RecurrentCall.cpp", "which * hidden * all.strides[1];", "which * hidden;", "strides of peepholes"),
+    ("runtime/device/cpu/AttentionCall.cpp", "k().strides[3], k().strides[2]};", "k().strides[3], q().strides[2]};", "the keys' strides are the queries'"),
+]
+
+
+def run(command, **more):
+    return subprocess.run([str(w) for w in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+
+
+def build(scratch):
+    done = run(["nice", "ninja", "-C", scratch / "build", "-j2", "partita-test-worker"])
+    return None if done.returncode == 0 else done.stdout[-2000:]
+
+
+def differing(scratch, options):
+    """Seeds of models that differ, and the seconds it took."""
+    begin = time.monotonic()
+    done = run(["nice", sys.executable, scratch / "test/random/run.py", "--models", options.models, "--seconds", options.seconds, "--jobs", options.jobs,
+                "--most", options.most, "--shrink", "0", "--timeout", "20"], env=dict(os.environ, PARTITA_BIN=str(scratch / "build" / "bin")))
+    return {int(s) for s in re.findall(r"^seed (\d+):", done.stdout, re.M)}, time.monotonic() - begin, done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scratch", type=pathlib.Path)
+    parser.add_argument("--only", type=lambda text: [int(n) for n in text.split(",")])
+    parser.add_argument("--models", type=int, default=100000)
+    parser.add_argument("--seconds", type=float, default=90)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--most", type=int, default=3, help="differences after which a run ends")
+    options = parser.parse_args()
+    scratch = options.scratch.resolve()
+    if not scratch.exists():
+        subprocess.run(["git", "clone", "-q", REPOSITORY, scratch], check=True)
+    subprocess.run(["git", "-C", scratch, "checkout", "-q", "--", "."], check=True)
+    subprocess.run(["git", "-C", scratch, "pull", "-q", "--ff-only", REPOSITORY, "HEAD"], check=True)
+    if not (scratch / "build").exists():
+        subprocess.run(["cmake", "-S", scratch, "-B", scratch / "build", "-G", "Ninja"], check=True, stdout=subprocess.DEVNULL)
+    if error := build(scratch):
+        sys.exit(f"the sources do not build:\n{error}")
+    known, seconds, text = differing(scratch, argparse.Namespace(**{**vars(options), "most": 10000}))
+    print(f"without a fault: {len(known)} models differ in {seconds:.0f} s: {sorted(known)}\n{text[-700:]}", flush=True)
+    # The same seeds for all, and a fault that shows early ends its run.
+    options.models, options.seconds = int(re.search(r"^(\d+) models in", text, re.M)[1]), 3 * options.seconds
+    options.most += len(known)
+    found = []
+    for number, (file, old, new, what) in enumerate(FAULTS, 1):
+        if options.only and number not in options.only:
+            continue
+        path = scratch / file
+        text = path.read_text()
+        if text.count(old) != 1:
+            print(f"{number:3} {file}: {what}: the place is not there any more", flush=True)
+            continue
+        path.write_text(text.replace(old, new))
+        try:
+            error = build(scratch)
+            if error:
+                print(f"{number:3} {file}: {what}: does not build\n{error[-500:]}", flush=True)
+                continue
+            seeds, seconds, _ = differing(scratch, options)
+        finally:
+            path.write_text(text)
+        fresh = sorted(seeds - known)
+        found.append(bool(fresh))
+        print(f"{number:3} {'found' if fresh else 'NOT found'} in {seconds:.0f} s  {file}: {what}" + (f" (seeds {fresh[:5]})" if fresh else ""), flush=True)
+    print(f"{sum(found)} of {len(found)} faults found")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""ONNX Runtime as a witness, and how far its results move when the leaves do."""
+
+import re
+
+import numpy as np
+import onnxruntime
+
+from graph import TYPES
+
+onnxruntime.set_default_logger_severity(4)
+
+
+class Refusal(Exception):
+    """ONNX Runtime does not run the model; the text says why, without names and numbers."""
+
+
+def reason(error):
+    text = str(error)
+    found = re.search(r"implementation for (\w+)|kernel for (\w+)", text)
+    if found:
+        return f"no implementation for the type: {found[1] or found[2]}"
+    found = re.search(r"Type '([^']*)' of input parameter .* of operator \(([^)]*)\)", text)
+    if found:
+        return f"no type {found[1]}: {found[2]}"
+    return re.sub(r"\b[twxcb]\d+|\d+", "N", re.sub(r"^\[ONNXRuntimeError\] : \d+ : ", "", text))[:160]
+
+
+class Peer:
+    """The tensors of a model, inner ones too, unfused and unoptimised."""
+
+    def __init__(self, model):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.log_severity_level = 4
+        options.enable_cpu_mem_arena = False
+        if any(v.dtype == "bf16" for v in model.leaves) or any(v.dtype == "bf16" for n in model.nodes for v in n.outputs):
+            raise Refusal("no arrays of bfloat16 in its Python interface")
+        try:
+            text = model.proto(peer=True, inner=True).SerializeToString()
+            self.session = onnxruntime.InferenceSession(text, options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            raise Refusal(reason(error)) from None
+        self.names = [o.name for o in self.session.get_outputs()]
+        self.model = model
+
+    def run(self, feeds):
+        try:
+            with np.errstate(all="ignore"):
+                return dict(zip(self.names, self.session.run(None, feeds)))
+        except Exception as error:
+            raise Refusal(reason(error)) from None
+
+
+def unmoved(model):
+    """Names of leaves on which something depends that is not continuous and has been exact so far: moving them would show nothing."""
+    still, makers = set(), {v.name: n for n in model.nodes for v in n.outputs}
+    stack = [v for n in model.nodes if n.sharp for v in n.inputs if v is not None and v.exact]
+    while stack:
+        value = stack.pop()
+        if value.name in still:
+            continue
+        still.add(value.name)
+        if value.name in makers:
+            stack += [v for v in makers[value.name].inputs if v is not None]
+    return still
+
+
+def moved(values, still, noise):
+    """The leaves, each float some roundings away from where it was."""
+    feeds = {}
+    for value in values:
+        eps = TYPES[value.dtype][2]
+        data = value.data
+        if value.is_float and value.name not in still and data.size:
+            with np.errstate(all="ignore"):
+                wide = data.astype(np.float64)
+                data = (wide * (1 + noise.choice((-3.0, 3.0), wide.shape) * eps)).astype(TYPES[value.dtype][0])
+        feeds[value.name] = data
+    return feeds
