@@ -61,7 +61,7 @@ void registerCodegenDialects(DialectRegistry &registry) {
 
 /// Compiles the kernels for each of the levels.
 static FailureOr<std::vector<CompiledObject>>
-compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels) {
+compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
   MLIRContext *context = kernels.getContext();
   DialectRegistry registry;
   registerCodegenDialects(registry);
@@ -88,7 +88,8 @@ compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels) {
   for (size_t i = 0; i < results.size(); ++i)
     threads.emplace_back([&, i] {
       crash::AtPass at("compiling kernels");
-      results[i].bytes = compileObject(*lowered, levels[i], results[i].error);
+      results[i].bytes =
+          compileObject(*lowered, levels[i], optimize, results[i].error);
     });
   for (std::thread &thread : threads)
     thread.join();
@@ -110,9 +111,10 @@ compileKernels(ModuleOp kernels, const CodegenOptions &options) {
   if (kernels.getOps<func::FuncOp>().empty())
     return std::vector<CompiledObject>();
   if (!options.cache)
-    return compileFor(options.levels, kernels);
+    return compileFor(options.levels, kernels, options.optimize);
   std::string text;
   llvm::raw_string_ostream stream(text);
+  stream << (options.optimize ? "optimized" : "plain") << "\n";
   kernels.print(stream);
   std::vector<CompiledObject> objects;
   for (abi::CpuLevel level : options.levels) {
@@ -120,7 +122,7 @@ compileKernels(ModuleOp kernels, const CodegenOptions &options) {
       objects.push_back({level, *known});
       continue;
     }
-    auto compiled = compileFor(level, kernels);
+    auto compiled = compileFor(level, kernels, options.optimize);
     if (failed(compiled))
       return failure();
     options.cache->insert(text, level, compiled->front().bytes);

@@ -1,6 +1,6 @@
 """Pointwise ops, with operands that broadcast in every way, and chains of them behind other ops."""
 
-from graph import FLOATS, INTEGERS, NUMBERS, SIGNED, UNSIGNED, Unsuitable, Value, count
+from graph import FLOATS, INTEGERS, NUMBERS, SIGNED, UNSIGNED, Unsuitable, count, onnx_type
 
 # What a function does to the bounds of its operand: name: (most |x|, least x, most |y|, least y). None: no bound.
 FUNCTIONS = {
@@ -62,6 +62,8 @@ def attributes_of(g, op):
 def unary(g, x=None, only=None):
     x = x or g.take()
     op = only or g.choose(*(f for f in FUNCTIONS if SINCE.get(f, 1) <= g.opset))
+    if op == "Celu" and x.dtype != "f32":
+        op = "Elu"
     most_x, least_x, most_y, least_y = FUNCTIONS[op]
     x = limited(g, x, most_x, least_x)
     mag = x.mag if most_y is None else most_y
@@ -258,7 +260,7 @@ def cast(g):
     result = dict(dtype=to, shape=x.shape, mag=x.mag, low=x.low, exact=x.exact or not x.is_float or not shrinks)
     if g.opset >= 15 and g.chance(0.15):
         return g.node("CastLike", [x, g.leaf(to, (1,))], result, sharp=narrower)
-    return g.node("Cast", [x], result, sharp=narrower, to=__import__("graph").onnx_type(to))
+    return g.node("Cast", [x], result, sharp=narrower, to=onnx_type(to))
 
 
 def epilogue(g, x, most=4):
@@ -267,13 +269,15 @@ def epilogue(g, x, most=4):
         if x.mag > 1e3:
             x = calm(g, x, 4)
             continue
-        step = g.rng.choices(("unary", "binary", "clip", "view", "square", "gelu"), (5, 8, 1, 2, 1, 1))[0]
+        step = g.rng.choices(("unary", "binary", "clip", "far", "view", "square", "gelu"), (10, 16, 2, 1, 4, 2, 2))[0]
         if step == "unary":
             x = unary(g, x)
         elif step == "binary":
             x = binary(g, x)
         elif step == "clip":
             x = clip(g, x)
+        elif step == "far":
+            x = far(g, x)
         elif step == "square":
             x = g.node("Mul", [x, x], dict(dtype=x.dtype, shape=x.shape, mag=x.mag**2, low=0))
         elif step == "gelu":
@@ -282,6 +286,16 @@ def epilogue(g, x, most=4):
             from shapes import view
             x = view(g, x)
     return x
+
+
+def far(g, x):
+    """Bounds as those of f16 that exporters write, with values beyond them."""
+    if x.dtype not in ("f32", "f64"):
+        return clip(g, x)
+    same = lambda mag: dict(dtype=x.dtype, shape=x.shape, mag=mag)
+    y = g.node("Mul", [x, g.constant(1e5, x.dtype)], same(1e5 * x.mag), keep=False)
+    y = g.node("Clip", [y, g.constant(-65504.0, x.dtype), g.constant(65504.0, x.dtype)], same(65504), keep=False)
+    return g.node("Mul", [y, g.constant(1e-5, x.dtype)], same(1))
 
 
 def gelu(g, x):

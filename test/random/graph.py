@@ -87,7 +87,7 @@ class Graph:
         self.zero = zero and self.rng.random() < 0.25  # dimensions of 0 may come up
         self.dyadic = self.rng.random() < 0.5  # leaves of few bits
         self.opset = self.rng.choice((13, 17, 18, 19, 20, 21, 21, 22, 23, 24))
-        self.floats = self.rng.choices(FLOATS, (80, 7, 10, 3))[0]
+        self.floats = self.rng.choices(FLOATS, (80, 7, 10, 3 if self.opset >= 22 else 0))[0]  # most ops take bf16 from opset 22 on
         self.leaves, self.nodes, self.values = [], [], []
         self.inputs = self.rng.randint(1, 3)
         self.names = 0
@@ -123,10 +123,10 @@ class Graph:
     def data(self, dtype, shape, mag, low):
         kind = TYPES[dtype][0]
         if dtype == "bool":
-            return self.noise.random(shape) < 0.5
+            return np.asarray(self.noise.random(shape) < 0.5)
         if dtype in INTEGERS:
             lowest = (0 if dtype in UNSIGNED else -int(mag)) if low is None else int(low)
-            return self.noise.integers(lowest, max(lowest, int(mag)) + 1, shape).astype(kind)
+            return np.asarray(self.noise.integers(lowest, max(lowest, int(mag)) + 1, shape)).astype(kind)
         if low is not None:
             x = low + self.noise.random(shape) * (mag - low)
         else:

@@ -206,6 +206,10 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "compile for this x86-64 level only (default: for v3 and v4, "
                  "and the run takes the best that its processor has)")
       ->check(CLI::IsMember({"v3", "v4"}));
+  app.add_flag("!--no-optimize", compile.codegen.optimize,
+               "leave the machine code of kernels as it comes: it is compiled "
+               "several times faster and runs several times slower, with the "
+               "same results");
   app.add_option("--emit", raw.kind,
                  "print the IR after a phase instead: nn, stages, clusters, "
                  "plan")

@@ -26,7 +26,7 @@ namespace partita::codegen {
 static constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
 
 static std::unique_ptr<llvm::TargetMachine>
-createTargetMachine(abi::CpuLevel level, std::string &error) {
+createTargetMachine(abi::CpuLevel level, bool optimize, std::string &error) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo();
@@ -43,12 +43,13 @@ createTargetMachine(abi::CpuLevel level, std::string &error) {
   llvm::TargetOptions options;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       triple, cpu, "", options, llvm::Reloc::PIC_, std::nullopt,
-      llvm::CodeGenOptLevel::Aggressive));
+      optimize ? llvm::CodeGenOptLevel::Aggressive
+               : llvm::CodeGenOptLevel::None));
 }
 
 /// `scalar`: loops stay as they are.
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
-                     bool scalar) {
+static void improve(llvm::Module &module, llvm::TargetMachine &machine,
+                    bool scalar) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager callGraph;
@@ -70,9 +71,9 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
 }
 
 FailureOr<std::vector<char>> compileObject(ModuleOp module, abi::CpuLevel level,
-                                           std::string &error) {
+                                           bool optimize, std::string &error) {
   std::unique_ptr<llvm::TargetMachine> machine =
-      createTargetMachine(level, error);
+      createTargetMachine(level, optimize, error);
   if (!machine)
     return failure();
   llvm::LLVMContext context;
@@ -101,7 +102,8 @@ FailureOr<std::vector<char>> compileObject(ModuleOp module, abi::CpuLevel level,
     if (function.hasInternalLinkage())
       function.addFnAttr(llvm::Attribute::AlwaysInline);
   }
-  optimize(*translated, *machine, module->hasAttr(kReferenceAttr));
+  if (optimize)
+    improve(*translated, *machine, module->hasAttr(kReferenceAttr));
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager emit;

@@ -25,8 +25,10 @@ mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module);
 /// Optimizes a module of the LLVM dialect for a level and makes a relocatable
 /// object; a module with `nn.reference` stays scalar. On failure `error` says
 /// why.
-mlir::FailureOr<std::vector<char>>
-compileObject(mlir::ModuleOp module, abi::CpuLevel level, std::string &error);
+mlir::FailureOr<std::vector<char>> compileObject(mlir::ModuleOp module,
+                                                 abi::CpuLevel level,
+                                                 bool optimize,
+                                                 std::string &error);
 
 /// Links a relocatable object to a shared one. It may refer to nothing but the
 /// functions of the C and mathematics libraries that are listed in

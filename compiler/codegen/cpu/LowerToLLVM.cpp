@@ -50,13 +50,37 @@ template <typename Op> struct SplitConversion : OpRewritePattern<Op> {
   }
 };
 
+/// Chooses between numbers of 16 bits by their bits: for vectors of them LLVM
+/// has no instruction at these levels, and would convert each to f32 and back
+/// with a function of the compiler's own library.
+struct SelectBits : OpRewritePattern<arith::SelectOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::SelectOp op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF16() &&
+        !getElementTypeOrSelf(type).isBF16())
+      return failure();
+    Type bits = rewriter.getI16Type();
+    if (auto vector = dyn_cast<VectorType>(type))
+      bits = vector.clone(bits);
+    auto asBits = [&](Value x) {
+      return arith::BitcastOp::create(rewriter, op.getLoc(), bits, x);
+    };
+    Value chosen = arith::SelectOp::create(
+        rewriter, op.getLoc(), op.getCondition(), asBits(op.getTrueValue()),
+        asBits(op.getFalseValue()));
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, type, chosen);
+    return success();
+  }
+};
+
 /// Writes functions of f16 and bf16 in f32, and approximates unless the module
 /// is to be a reference.
 LogicalResult approximateMath(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
-  patterns
-      .add<SplitConversion<arith::ExtFOp>, SplitConversion<arith::TruncFOp>>(
-          module.getContext());
+  patterns.add<SplitConversion<arith::ExtFOp>, SplitConversion<arith::TruncFOp>,
+               SelectBits>(module.getContext());
   populateMathF32ExpansionPatterns(patterns, [](StringRef) { return true; });
   if (!module->hasAttr(kReferenceAttr))
     populateMathPolynomialApproximationPatterns(patterns, isApproximated);

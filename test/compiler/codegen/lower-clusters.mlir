@@ -51,19 +51,28 @@ func.func @layer(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>, %h: tensor<1x2x
   return %0 : tensor<8x1x2x4xf32>
 }
 
-// CHECK: module @kernels
-// CHECK: func.func @k0_softmax(%{{.*}}: tensor<4x8xf32>, %{{.*}}: tensor<4x8xf32>) -> tensor<4x8xf32>
-// CHECK: arith.maxnumf
-// CHECK: math.exp
-// CHECK: arith.addf
-// CHECK: arith.divf
-// CHECK-NOT: func.func
+// Bounds far from zero are bounds all the same.
+func.func @far(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>) -> tensor<4x8xf32> {
+  // CHECK: lowering = #plan.call<dot
+  // CHECK-SAME: #plan.post_op<clip, alpha = -6.550400e+04,
+  // CHECK-SAME: #plan.post_op<clip, {{.*}}beta = 6.550400e+04>
+  %0 = nn.cluster (%a0 = %x, %a1 = %w) : (tensor<4x16xf32>, tensor<16x8xf32>) -> tensor<4x8xf32> {
+    %d = nn.dot %a0, %a1 batch [] x [] contract [1] x [0] : tensor<4x16xf32>, tensor<16x8xf32> -> tensor<4x8xf32>
+    %low = nn.constant dense<-65504.0> : tensor<4x8xf32>
+    %high = nn.constant dense<65504.0> : tensor<4x8xf32>
+    %s = nn.max %d, %low : tensor<4x8xf32>
+    %r = nn.min %s, %high : tensor<4x8xf32>
+    nn.yield %r : tensor<4x8xf32>
+  }
+  return %0 : tensor<4x8xf32>
+}
 
 // As a reference: loops that compute one element after the other, and the
 // library only for what no loops of ours can.
 // PLAIN: lowering = #plan.kernel<"k0_dot", extent = 32
 // PLAIN: lowering = #plan.kernel<"k1_softmax", extent = 4
 // PLAIN: lowering = #plan.kernel<"k2_conv", extent = 256
+// PLAIN: lowering = #plan.kernel<"k3_dot", extent = 32
 // PLAIN: lowering = #plan.call<top_k
 // PLAIN: func.func @k0_dot({{.*}} attributes {nn.reference}
 func.func @ordered(%x: tensor<2x5xf32>) -> tensor<2x3xi64> {
@@ -73,3 +82,11 @@ func.func @ordered(%x: tensor<2x5xf32>) -> tensor<2x3xi64> {
   }
   return %0 : tensor<2x3xi64>
 }
+
+// CHECK: module @kernels
+// CHECK: func.func @k0_softmax(%{{.*}}: tensor<4x8xf32>, %{{.*}}: tensor<4x8xf32>) -> tensor<4x8xf32>
+// CHECK: arith.maxnumf
+// CHECK: math.exp
+// CHECK: arith.addf
+// CHECK: arith.divf
+// CHECK-NOT: func.func

@@ -143,3 +143,24 @@ TEST(PointwiseKernel, Bfloat16) {
   for (size_t i = 0; i < x.size(); ++i)
     EXPECT_NEAR(y[i], values[i] * values[i], 0.01 * values[i] * values[i]);
 }
+
+/// Vectors of numbers of 16 bits are chosen from by their bits.
+TEST(PointwiseKernel, SelectBfloat16) {
+  std::vector<uint16_t> x, y;
+  std::vector<int8_t> predicate;
+  for (int i = 0; i < 90; ++i) {
+    x.push_back(uint16_t(0x3f80 + i));
+    y.push_back(uint16_t(0xbf80 + 2 * i));
+    predicate.push_back(i % 3 == 0);
+  }
+  auto result = runOps("(tensor<90xi1>, tensor<90xbf16>, tensor<90xbf16>) -> "
+                       "tensor<90xbf16>",
+                       R"(
+    %s = nn.select %0, %1, %2 : tensor<90xi1>, tensor<90xbf16>
+    nn.yield %s : tensor<90xbf16>)",
+                       {toBytes(predicate), toBytes(x), toBytes(y)});
+  ASSERT_EQ(result.size(), 1u);
+  auto chosen = fromBytes<uint16_t>(result[0]);
+  for (size_t i = 0; i < x.size(); ++i)
+    EXPECT_EQ(chosen[i], predicate[i] ? x[i] : y[i]) << i;
+}
