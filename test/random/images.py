@@ -27,10 +27,9 @@ def resize(g):
     shape = [int(np.floor(s * r)) for s, r in zip(x.shape, ratio)]
     if min(shape) < 1 or count(shape) > MOST_ELEMENTS:
         raise Unsuitable("size")
-    # Positions half way between pixels: implementations round them as they come.
-    doubt = "Resize: positions in the middle between two pixels" if mode == "nearest" else ""
-    if more.get("antialias"):
-        doubt = "Resize with antialias: ONNX Runtime's weights are not those of the definition at the border"
+    doubt = ""
+    if any(s * r != int(s * r) for s, r in zip(x.shape, ratio)) and transform in ("align_corners", "pytorch_half_pixel"):
+        doubt = "Resize: of a scaled size that is no whole number it takes the whole number, ONNX's reference does not"
     if g.chance(0.5):
         inputs = [x, None, g.constant(ratio, "f32")]
     else:
@@ -46,9 +45,10 @@ def grid_sample(g):
     h, w = g.size(8), g.size(8)
     grid = g.leaf("f32", (x.shape[0], h, w, 2), 1.2)
     mode = g.choose("linear", "linear", "nearest", "cubic")
-    y = g.node("GridSample", [x, grid], dict(dtype="f32", shape=(*x.shape[:2], h, w), mag=2 * x.mag, fuzzy=mode == "nearest",
-               doubt="GridSample: positions in the middle between two pixels" if mode == "nearest" else x.doubt),
-               mode=mode, padding_mode=g.choose("zeros", "border", "reflection"), align_corners=g.choose(0, 1), sharp=mode == "nearest")
+    padding = g.choose("zeros", "border", "reflection")
+    doubt = "GridSample, cubic: beyond the border it is not what ONNX's reference computes" if mode == "cubic" and padding != "zeros" else x.doubt
+    y = g.node("GridSample", [x, grid], dict(dtype="f32", shape=(*x.shape[:2], h, w), mag=2 * x.mag, fuzzy=mode == "nearest", doubt=doubt),
+               mode=mode, padding_mode=padding, align_corners=g.choose(0, 1), sharp=mode == "nearest")
     return epilogue(g, y, 2)
 
 
@@ -61,8 +61,7 @@ def roi_align(g):
     where = g.leaf("i64", (n,), x.shape[0] - 1, 0)
     h, w = g.size(4), g.size(4)
     mode = g.choose("avg", "avg", "max")
-    y = g.node("RoiAlign", [x, rois, where], dict(dtype="f32", shape=(n, x.shape[1], h, w), mag=x.mag,
-               doubt="RoiAlign, max: ONNX Runtime takes the largest term of the interpolation" if mode == "max" else x.doubt),
+    y = g.node("RoiAlign", [x, rois, where], dict(dtype="f32", shape=(n, x.shape[1], h, w), mag=x.mag, doubt=x.doubt),
                output_height=h, output_width=w, sampling_ratio=g.choose(1, 2, 3), spatial_scale=g.choose(None, 1.0, 0.5), mode=mode,
                coordinate_transformation_mode=g.choose(None, "half_pixel", "output_half_pixel") if g.opset >= 16 else None)
     return epilogue(g, y, 2)

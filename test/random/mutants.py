@@ -4,7 +4,7 @@ each fault takes a build and a run.
 
     mutants.py SCRATCH                 all faults; SCRATCH becomes a clone of this repository, and keeps its build for the next time
     mutants.py SCRATCH --only 3,7      some of them
-    mutants.py SCRATCH --seconds 180   longer runs
+    mutants.py SCRATCH --models 2000   longer runs
 
 A fault is found if a model differs that does not without it.
 """
@@ -60,11 +60,11 @@ def build(scratch):
     return None if done.returncode == 0 else done.stdout[-2000:]
 
 
-def differing(scratch, options):
-    """Seeds of models that differ, and the seconds it took."""
+def differing(scratch, options, skip=()):
+    """Seeds of models that differ, the seconds it took, and what the run said."""
     begin = time.monotonic()
     done = run(["nice", sys.executable, scratch / "test/random/run.py", "--models", options.models, "--seconds", options.seconds, "--jobs", options.jobs,
-                "--most", options.most, "--shrink", "0", "--timeout", "20"], env=dict(os.environ, PARTITA_BIN=str(scratch / "build" / "bin")))
+                "--most", options.most, "--shrink", "0", "--timeout", "20", "--skip", ",".join(map(str, sorted(skip)))], env=dict(os.environ, PARTITA_BIN=str(scratch / "build" / "bin")))
     return {int(s) for s in re.findall(r"^seed (\d+):", done.stdout, re.M)}, time.monotonic() - begin, done.stdout
 
 
@@ -72,10 +72,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scratch", type=pathlib.Path)
     parser.add_argument("--only", type=lambda text: [int(n) for n in text.split(",")])
-    parser.add_argument("--models", type=int, default=100000)
-    parser.add_argument("--seconds", type=float, default=90)
+    parser.add_argument("--models", type=int, default=600, help="models of a run: those of the bounded run")
+    parser.add_argument("--seconds", type=float, default=600, help="most seconds of a run")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--most", type=int, default=3, help="differences after which a run ends")
+    parser.add_argument("--most", type=int, default=1, help="differences after which a run ends")
     options = parser.parse_args()
     scratch = options.scratch.resolve()
     if not scratch.exists():
@@ -88,9 +88,6 @@ def main():
         sys.exit(f"the sources do not build:\n{error}")
     known, seconds, text = differing(scratch, argparse.Namespace(**{**vars(options), "most": 10000}))
     print(f"without a fault: {len(known)} models differ in {seconds:.0f} s: {sorted(known)}\n{text[-700:]}", flush=True)
-    # The same seeds for all, and a fault that shows early ends its run.
-    options.models, options.seconds = int(re.search(r"^(\d+) models in", text, re.M)[1]), 3 * options.seconds
-    options.most += len(known)
     found = []
     for number, (file, old, new, what) in enumerate(FAULTS, 1):
         if options.only and number not in options.only:
@@ -106,10 +103,10 @@ def main():
             if error:
                 print(f"{number:3} {file}: {what}: does not build\n{error[-500:]}", flush=True)
                 continue
-            seeds, seconds, _ = differing(scratch, options)
+            seeds, seconds, _ = differing(scratch, options, known)
         finally:
             path.write_text(text)
-        fresh = sorted(seeds - known)
+        fresh = sorted(seeds)
         found.append(bool(fresh))
         print(f"{number:3} {'found' if fresh else 'NOT found'} in {seconds:.0f} s  {file}: {what}" + (f" (seeds {fresh[:5]})" if fresh else ""), flush=True)
     print(f"{sum(found)} of {len(found)} faults found")

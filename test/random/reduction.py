@@ -78,7 +78,8 @@ def norm(g):
             raise Unsuitable("opset")
         place = g.rng.randint(1, x.rank - 1)
         parameters = [g.leaf(x.dtype, x.shape[place:], 1) for _ in range(1 if op[0] == "R" else g.rng.randint(1, 2))]
-        y = g.node(op, [x, *parameters], same(8), axis=g.choose(place, place - x.rank), epsilon=g.choose(None, 0.01))
+        doubt = f"{op} of f64: it computes in f64 where stash_type says f32" if x.dtype == "f64" else x.doubt
+        y = g.node(op, [x, *parameters], {**same(8), "doubt": doubt}, axis=g.choose(place, place - x.rank), epsilon=g.choose(None, 0.01))
     elif op == "BatchNormalization":
         parameters = [g.leaf(x.dtype, (x.shape[1],), 2, low) for low in (None, None, None, 0.5)]
         y = g.node(op, [x, *parameters], same(3 * x.mag + 6))

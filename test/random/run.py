@@ -95,6 +95,8 @@ class Runner:
         self.coverage.clear()
         texts = []
         for seed in seeds:
+            if seed in self.options.skip:
+                continue
             try:
                 texts.append(self.one(seed))
             except Exception as error:
@@ -141,6 +143,7 @@ def parse():
     parser.add_argument("--shrink", type=int, default=150, help="most attempts to shrink a model")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one compilation or run")
     parser.add_argument("--coverage", action="store_true", help="print all that was covered")
+    parser.add_argument("--skip", type=lambda text: {int(s) for s in text.split(",") if s}, default=set(), help="seeds to leave out, comma-separated")
     parser.add_argument("--most", type=int, default=20, help="stop after so many differences")
     return parser.parse_args()
 
