@@ -87,9 +87,10 @@ private:
 
   void pack(plan::CallOp call, plan::ViewAttr view, plan::CallAttr attr) {
     Value slot = getSlot(call, view);
-    // The same bytes in the same order are reordered once.
+    // The same bytes are reordered once for all calls that are alike. Another
+    // call may want another order, and must get it on whatever device it is.
     if (!isParameter(slot) ||
-        !packs.insert({slot.getDefiningOp(), view}).second)
+        !packs.insert({slot.getDefiningOp(), attr}).second)
       return;
     if (isIntegers(slot))
       packed +=
@@ -103,22 +104,11 @@ private:
     else if (attr.getKind() == plan::CallKind::conv)
       packed += abi::packedFilterRoom(view.getShape(), attr.getGroups());
     else if (attr.getKind() == plan::CallKind::recurrent)
-      packed += getRecurrentPacks(view.getShape(), attr.getRecurrent());
+      packed += abi::packedRecurrentRoom(
+          view.getShape(), attr.getRecurrent().getCell() == plan::Cell::gru &&
+                               !attr.getRecurrent().getHiddenBias());
     else
       packed += abi::packedMatrixRoom(view.getShape());
-  }
-
-  /// The weights [D, G * H, H] are a matrix for each direction; for a gru that
-  /// resets before its product there are two.
-  static int64_t getRecurrentPacks(ArrayRef<int64_t> shape,
-                                   plan::RecurrentAttr layer) {
-    int64_t hidden = shape[2];
-    const int64_t all[] = {hidden, shape[1]}, first[] = {hidden, 2 * hidden},
-                  last[] = {hidden, hidden};
-    if (layer.getCell() != plan::Cell::gru || layer.getHiddenBias())
-      return shape[0] * abi::packedMatrixRoom(all);
-    return shape[0] *
-           (abi::packedMatrixRoom(first) + abi::packedMatrixRoom(last));
   }
 
   void visitWorkspace(plan::CallOp call) {

@@ -96,6 +96,17 @@ int64_t packedIntegerFilterRoom(std::span<const int64_t> dims, int64_t groups) {
   return times(channels, plus(depth, kSumBytes));
 }
 
+int64_t packedRecurrentRoom(std::span<const int64_t> dims, bool resets_first) {
+  if (dims.size() != 3)
+    return 0;
+  const int64_t hidden = dims[2];
+  const int64_t all[] = {hidden, dims[1]}, first[] = {hidden, 2 * hidden},
+                last[] = {hidden, hidden};
+  return times(dims[0], resets_first ? plus(packedMatrixRoom(first),
+                                            packedMatrixRoom(last))
+                                     : packedMatrixRoom(all));
+}
+
 namespace {
 
 /// Fewer large tiles than this are cut into small ones.

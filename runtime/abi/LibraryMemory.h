@@ -32,6 +32,10 @@ int64_t packedFilterRoom(std::span<const int64_t> dims, int64_t groups);
 int64_t packedIntegerMatrixRoom(std::span<const int64_t> dims);
 int64_t packedIntegerFilterRoom(std::span<const int64_t> dims, int64_t groups);
 
+/// The same for the weights [D, G * H, H] of a recurrent layer: a matrix for
+/// each direction; two for a gru that resets before its product.
+int64_t packedRecurrentRoom(std::span<const int64_t> dims, bool resets_first);
+
 /// A convolution of 3x3 windows that moves by one element: result
 /// [images, outputs, height, width].
 struct WindowedImages {

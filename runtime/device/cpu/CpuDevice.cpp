@@ -105,8 +105,9 @@ CpuDevice::create(const abi::Plan &plan, int index,
   if (!constants)
     return constants.status();
   self->constants = std::move(*constants);
-  auto context = OnednnContext::create(
-      {self->device.packed_bytes(), self->device.workspace_bytes()});
+  auto context = OnednnContext::create({self->device.packed_bytes(),
+                                        self->device.workspace_bytes(),
+                                        self->largestRoom()});
   if (!context)
     return context.status();
   self->context = std::move(*context);
@@ -117,6 +118,28 @@ CpuDevice::create(const abi::Plan &plan, int index,
   if (!keep_nan)
     self->context->keepNan(nullptr);
   return self;
+}
+
+int64_t CpuDevice::largestRoom() const {
+  int64_t largest = 0;
+  auto visit = [&](const abi::Instruction &instruction) {
+    const abi::LibraryCall *call = instruction.work_as_LibraryCall();
+    if (!call)
+      return;
+    bool constant = false;
+    if (call->operands()->size() > 1) {
+      const int slot = call->operands()->Get(1)->slot();
+      const abi::Space space = device.slots()->Get(slot)->space();
+      constant = space == abi::Space::weight || space == abi::Space::constant;
+    }
+    largest = std::max(largest, workspaceRoom(*call, constant));
+  };
+  for (int64_t i = 0; i < length(device.load()); ++i)
+    visit(*device.load()->Get(i));
+  for (int64_t i = 0; i < length(device.units()); ++i)
+    for (int64_t k = 0; k < length(device.units()->Get(i)->instructions()); ++k)
+      visit(*device.units()->Get(i)->instructions()->Get(k));
+  return largest;
 }
 
 Status CpuDevice::letMove(const std::vector<int> &slots) {

@@ -91,6 +91,9 @@ private:
   CpuDevice(const abi::Plan &plan, int index, const WeightPointers &weights,
             int threads, const std::vector<int> &cores);
 
+  /// Of the rooms for scratch that calls have beyond what each has.
+  int64_t largestRoom() const;
+
   using Bindings = flatbuffers::Vector<int32_t>;
   const abi::Slot &boundSlot(int slot, const Bindings *bindings,
                              int &bound) const;

@@ -7,6 +7,8 @@
 
 #include "runtime/device/cpu/LibraryCalls.h"
 
+#include "runtime/abi/LibraryMemory.h"
+
 namespace partita::runtime {
 
 ResolvedCall
@@ -48,9 +50,76 @@ resolveCall(const abi::LibraryCall &call,
   return resolved;
 }
 
+namespace {
+
+bool isWinograd(const abi::LibraryCall &call) {
+  return call.winograd() && call.kind() == abi::CallKind::conv &&
+         call.operands()->Get(0)->shape()->size() == 4;
+}
+
+/// What the plan has for the weights of this call in an order of the library's
+/// own; compiler/pipeline/DeviceMemory counts the same.
+int64_t packedRoom(const ResolvedCall &resolved) {
+  const abi::LibraryCall &call = *resolved.call;
+  const bool conv = call.kind() == abi::CallKind::conv;
+  if (!conv && call.kind() != abi::CallKind::dot &&
+      call.kind() != abi::CallKind::recurrent)
+    return 0;
+  const Operand &weights = resolved.operands[1];
+  const std::vector<int64_t> &dims = weights.dims;
+  if (!weights.constant)
+    return 0;
+  if (elementBytes(weights.type) == 1)
+    return conv ? abi::packedIntegerFilterRoom(dims, call.groups())
+                : abi::packedIntegerMatrixRoom(dims);
+  if (isWinograd(call)) {
+    const std::vector<int64_t> &result = resolved.operands.back().dims;
+    const abi::WindowedImages images = {result[0], resolved.operands[0].dims[1],
+                                        result[1], result[2], result[3]};
+    return std::max(abi::winogradFilterRoom(images),
+                    abi::packedFilterRoom(dims, call.groups()));
+  }
+  if (conv)
+    return abi::packedFilterRoom(dims, call.groups());
+  if (call.kind() == abi::CallKind::dot)
+    return abi::packedMatrixRoom(dims);
+  const bool resets =
+      call.recurrent()->cell() == abi::Cell::gru && !resolved.hidden_bias;
+  return abi::packedRecurrentRoom(dims, resets);
+}
+
+} // namespace
+
+int64_t workspaceRoom(const abi::LibraryCall &call, bool constant_weights) {
+  auto extent = [&](unsigned operand, unsigned dim) {
+    return call.operands()->Get(operand)->shape()->Get(dim);
+  };
+  if (isWinograd(call))
+    return abi::winogradRoom(
+        {extent(2, 0), extent(0, 1), extent(2, 1), extent(2, 2), extent(2, 3)});
+  switch (call.kind()) {
+  case abi::CallKind::attention:
+    return abi::attentionScoreRoom(extent(0, 2), extent(1, 2));
+  case abi::CallKind::recurrent:
+    return abi::recurrentRoom(extent(0, 1), extent(1, 2), extent(0, 3));
+  case abi::CallKind::conv: {
+    const auto *weights = call.operands()->Get(1)->shape();
+    return constant_weights
+               ? 0
+               : abi::repackedFilterRoom({weights->data(), weights->size()},
+                                         call.groups());
+  }
+  default:
+    return 0;
+  }
+}
+
 Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
                                             OnednnContext &context,
                                             const ThreadTeam &team, bool pack) {
+  const bool constant = call.operands.size() > 1 && call.operands[1].constant;
+  context.beginCall(pack ? packedRoom(call) : 0,
+                    workspaceRoom(*call.call, constant));
   switch (call.call->kind()) {
   case abi::CallKind::dot:
     return prepareDot(std::move(call), context, team, pack);

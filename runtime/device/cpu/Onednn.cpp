@@ -100,7 +100,7 @@ bool isReference(const OwnedPrimitiveDesc &desc) {
 }
 
 int64_t OnednnContext::scratchRoom() const {
-  return room.workspace * omp_get_max_threads();
+  return call_workspace * omp_get_max_threads();
 }
 
 dnnl_status_t OnednnContext::choose(
@@ -147,7 +147,7 @@ std::string OnednnContext::reason(dnnl_status_t status) const {
   const int64_t each = (refused + threads - 1) / threads;
   return "it needs " + std::to_string(each) +
          " bytes of scratch on each core, and the plan has " +
-         std::to_string(room.workspace) +
+         std::to_string(call_workspace) +
          "; compile the model again with --workspace " +
          std::to_string((each >> 20) + 1);
 }
@@ -203,16 +203,30 @@ Expected<float *> OnednnContext::packed(const Operand &operand,
       });
 }
 
+void OnednnContext::beginCall(int64_t packed_room, int64_t workspace_room) {
+  call_room = packed_room;
+  call_workspace = room.workspace - room.largest + workspace_room;
+  call_packs.clear();
+}
+
 Expected<float *>
 OnednnContext::packedBy(const Operand &operand, const std::string &key,
                         size_t bytes,
                         const std::function<Status(float *)> &make) {
   auto id = std::pair<const void *, std::string>(operand.data, key);
+  const Status full =
+      Status::error("the plan has no room for these packed weights");
+  if (!call_packs.count(id)) {
+    if (static_cast<int64_t>(bytes) > call_room)
+      return full;
+    call_room -= static_cast<int64_t>(bytes);
+    call_packs.insert(id);
+  }
   auto known = packs.find(id);
   if (known != packs.end())
     return reinterpret_cast<float *>(known->second.data());
   if (static_cast<int64_t>(packedTotal + bytes) > room.packed)
-    return Status::error("the plan has no room for these packed weights");
+    return full;
   auto arena = Arena::map(bytes, "packed weights");
   if (!arena)
     return arena.status();

@@ -83,6 +83,7 @@ public:
   struct Room {
     int64_t packed = 0;    ///< bytes for constants in an order of its own
     int64_t workspace = 0; ///< bytes of scratch on each core
+    int64_t largest = 0;   ///< of that: what one call has that others do not
   };
 
   /// Must run on the device's thread, after its team was made.
@@ -97,8 +98,8 @@ public:
                        OwnedPrimitiveDesc &desc,
                        const std::function<int64_t(const OwnedPrimitiveDesc &)>
                            &getRoom = nullptr);
-  /// Bytes of scratch that a call may take, on all of the cores this thread has
-  /// now.
+  /// Bytes of scratch that the call may take, on all of the cores this thread
+  /// has now.
   int64_t scratchRoom() const;
   /// Whether the last `choose` failed for want of room only.
   bool lacksRoom() const { return refused > 0; }
@@ -108,9 +109,15 @@ public:
   dnnl_engine_t engine() const { return theEngine.get(); }
   dnnl_stream_t stream() const { return theStream.get(); }
 
+  /// Begins a call that may have so many bytes of packed copies, and of scratch
+  /// on each core beyond what every call has, whatever room the plan has for
+  /// others: what a call computes with must not depend on which calls share its
+  /// device.
+  void beginCall(int64_t packed_room, int64_t workspace_room);
+
   /// The operand's constant bytes in layout `wanted`: its own if they are so
   /// already, else a packed copy, made once for all calls that want the same.
-  /// Fails if the plan has no room for it: then use the bytes as they lie.
+  /// Fails if the call has no room for it: then use the bytes as they lie.
   Expected<float *> packed(const Operand &operand,
                            const dnnl_memory_desc_t &plain,
                            const dnnl_memory_desc_t &wanted);
@@ -137,6 +144,10 @@ private:
   std::set<const void *> in_place;
   Room room;
   size_t packedTotal = 0;
+  /// Of the call that is being prepared: what it may still pack, and the packs
+  /// that it has, no matter which call made them.
+  int64_t call_room = 0, call_workspace = 0;
+  std::set<std::pair<const void *, std::string>> call_packs;
   const ThreadTeam *nan_team = nullptr;
   int64_t refused = 0; ///< scratch of the implementation that had no room
 };
