@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
@@ -50,20 +51,25 @@ template <typename Op> struct SplitConversion : OpRewritePattern<Op> {
   }
 };
 
-/// Chooses between numbers of 16 bits by their bits: for vectors of them LLVM
-/// has no instruction at these levels, and would convert each to f32 and back
-/// with a function of the compiler's own library.
+/// i16, or vectors of it, for f16 and bf16; null for other types.
+Type getBits(Type type) {
+  Type element = getElementTypeOrSelf(type), bits;
+  if (element.isF16() || element.isBF16())
+    bits = IntegerType::get(type.getContext(), 16);
+  auto vector = dyn_cast<VectorType>(type);
+  return bits && vector ? vector.clone(bits) : bits;
+}
+
+/// Chooses between numbers of 16 bits by their bits: for them LLVM has no
+/// instruction at these levels, and would convert each to f32 and back with a
+/// function of the compiler's own library.
 struct SelectBits : OpRewritePattern<arith::SelectOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::SelectOp op,
                                 PatternRewriter &rewriter) const override {
-    Type type = op.getType();
-    if (!getElementTypeOrSelf(type).isF16() &&
-        !getElementTypeOrSelf(type).isBF16())
+    Type type = op.getType(), bits = getBits(type);
+    if (!bits)
       return failure();
-    Type bits = rewriter.getI16Type();
-    if (auto vector = dyn_cast<VectorType>(type))
-      bits = vector.clone(bits);
     auto asBits = [&](Value x) {
       return arith::BitcastOp::create(rewriter, op.getLoc(), bits, x);
     };
@@ -75,16 +81,57 @@ struct SelectBits : OpRewritePattern<arith::SelectOp> {
   }
 };
 
+/// The same where a branch yields them.
+struct BranchBits : OpRewritePattern<scf::IfOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(scf::IfOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getNumResults() != 1 || !getBits(op.getResult(0).getType()))
+      return failure();
+    Type type = op.getResult(0).getType(), bits = getBits(type);
+    auto branch =
+        scf::IfOp::create(rewriter, op.getLoc(), bits, op.getCondition(),
+                          /*addThenBlock=*/false, /*addElseBlock=*/false);
+    for (auto [from, to] :
+         {std::pair(&op.getThenRegion(), &branch.getThenRegion()),
+          std::pair(&op.getElseRegion(), &branch.getElseRegion())}) {
+      rewriter.inlineRegionBefore(*from, *to, to->end());
+      Operation *yield = to->front().getTerminator();
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPoint(yield);
+      rewriter.replaceOpWithNewOp<scf::YieldOp>(
+          yield, arith::BitcastOp::create(rewriter, yield->getLoc(), bits,
+                                          yield->getOperand(0))
+                     .getResult());
+    }
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, type,
+                                                  branch.getResult(0));
+    return success();
+  }
+};
+
 /// Writes functions of f16 and bf16 in f32, and approximates unless the module
 /// is to be a reference.
 LogicalResult approximateMath(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
   patterns.add<SplitConversion<arith::ExtFOp>, SplitConversion<arith::TruncFOp>,
-               SelectBits>(module.getContext());
+               SelectBits, BranchBits>(module.getContext());
   populateMathF32ExpansionPatterns(patterns, [](StringRef) { return true; });
   if (!module->hasAttr(kReferenceAttr))
     populateMathPolynomialApproximationPatterns(patterns, isApproximated);
   return applyPatternsGreedily(module, std::move(patterns));
+}
+
+/// Narrow floats are computed in f32, and every op rounds what it gives. Were
+/// these conversions left out between ops of one kernel, numbers would depend
+/// on what is fused, and on which values are wanted outside.
+void roundEveryResult(ModuleOp module) {
+  module.walk([](Operation *op) {
+    if (auto widened = dyn_cast<arith::ExtFOp>(op))
+      widened.removeFastmathAttr();
+    else if (auto narrowed = dyn_cast<arith::TruncFOp>(op))
+      narrowed.removeFastmathAttr();
+  });
 }
 
 /// The entry point: takes the pointers out of the array.
@@ -125,13 +172,17 @@ LogicalResult lowerToLLVM(ModuleOp module) {
     return failure();
   if (failed(approximateMath(module)))
     return module.emitError("mathematical functions could not be expanded");
-  PassManager pm(module.getContext());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  PassManager emulation(module.getContext());
+  emulation.addPass(createCanonicalizerPass());
+  emulation.addPass(createCSEPass());
   arith::ArithEmulateUnsupportedFloatsOptions emulate;
   emulate.sourceTypeStrs = {"bf16", "f16"};
   emulate.targetTypeStr = "f32";
-  pm.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  emulation.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  if (failed(emulation.run(module)))
+    return failure();
+  roundEveryResult(module);
+  PassManager pm(module.getContext());
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expand));

@@ -144,6 +144,19 @@ TEST(PointwiseKernel, Bfloat16) {
     EXPECT_NEAR(y[i], values[i] * values[i], 0.01 * values[i] * values[i]);
 }
 
+/// Every op rounds what it gives, fused or not: 2048 + 1 is 2048 in f16.
+TEST(PointwiseKernel, Float16RoundsEveryResult) {
+  std::vector<_Float16> x(90, _Float16(2048)), one(90, _Float16(1));
+  auto result = runOps("(tensor<90xf16>, tensor<90xf16>) -> tensor<90xf16>", R"(
+    %s = nn.add %0, %1 : tensor<90xf16>
+    %d = nn.sub %s, %0 : tensor<90xf16>
+    nn.yield %d : tensor<90xf16>)",
+                       {toBytes(x), toBytes(one)});
+  ASSERT_EQ(result.size(), 1u);
+  for (_Float16 y : fromBytes<_Float16>(result[0]))
+    EXPECT_EQ(float(y), 0.0f);
+}
+
 /// Vectors of numbers of 16 bits are chosen from by their bits.
 TEST(PointwiseKernel, SelectBfloat16) {
   std::vector<uint16_t> x, y;
