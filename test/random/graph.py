@@ -30,6 +30,10 @@ UNSIGNED = ("u8", "u16", "u32", "u64")
 INTEGERS = SIGNED + UNSIGNED
 NUMBERS = FLOATS + INTEGERS
 
+# Ops whose constants ONNX Runtime has as numbers of f32 where the computation is in f64.
+SHORT_CONSTANTS = ("HardSwish", "Gelu", "LeakyRelu", "Selu", "HardSigmoid", "BatchNormalization", "InstanceNormalization", "GroupNormalization",
+                   "ThresholdedRelu", "Celu", "Elu", "Mish", "Swish", "Gemm")
+
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 16, 17, 19, 20, 23, 31, 32, 33, 37, 48, 65)
 MOST_ELEMENTS = 6000
 
@@ -177,6 +181,8 @@ class Graph:
             raise Unsuitable("a large result")
         fuzzy = any(v.fuzzy for v in present) or (sharp and any(not v.exact for v in present))
         doubt = next((v.doubt for v in present if v.doubt), "")
+        if op in SHORT_CONSTANTS and not doubt and results[0]["dtype"] == "f64":
+            doubt = f"{op} of f64: its constants have the digits of f32"
         outputs = []
         for result in results:
             value = Value(self.name("t"), **{"doubt": doubt, **result})
@@ -248,12 +254,20 @@ class Model:
     def of(cls, graph):
         return cls(graph.nodes, graph.leaves, graph.outputs(), graph.opset)
 
+    def rounded(self):
+        """The results that implementations round, each in its way."""
+        return [v for n in self.nodes for v in n.outputs if v.is_float and not v.exact and getattr(v, "tensor", True)]
+
     def proto(self, peer=False, inner=False):
-        """The model. For ONNX Runtime (`peer`) constants of floats are inputs as well, so that they can be changed; `inner`: and all tensors of
-        numbers are outputs."""
-        nodes = [
-            helper.make_node(n.op, [v.name if v is not None else "" for v in n.inputs], [v.name for v in n.outputs],
-                             name=n.outputs[0].name, domain=n.domain, **n.attributes) for n in self.nodes]
+        """The model. For ONNX Runtime (`peer`) constants of floats are inputs as well, so that they can be moved, and what is rounded is multiplied by
+        a further input `NAME_moved`; `inner`: all tensors of numbers are outputs."""
+        moved = {v.name for v in self.rounded()} if peer else set()
+        made = lambda v: f"{v.name}_raw" if v.name in moved else v.name
+        nodes = []
+        for n in self.nodes:
+            nodes.append(helper.make_node(n.op, [v.name if v is not None else "" for v in n.inputs], [made(v) for v in n.outputs],
+                                          name=n.outputs[0].name, domain=n.domain, **n.attributes))
+            nodes += [helper.make_node("Mul", [made(v), f"{v.name}_moved"], [v.name]) for v in n.outputs if v.name in moved]
         # Some constants are nodes.
         inline = [] if peer else [v for v in self.leaves if v.constant and zlib.crc32(f"{v.name} {v.shape}".encode()) % 7 == 0]
         nodes = [helper.make_node("Constant", [], [v.name], name=v.name, value=tensor(v)) for v in inline] + nodes
@@ -262,7 +276,9 @@ class Model:
             known = {v.name for v in outputs}
             outputs += [v for n in self.nodes for v in n.outputs if v.name not in known and getattr(v, "tensor", True)]
         inputs = self.inputs + ([v for v in self.leaves if v.constant and not hasattr(v, "fixed")] if peer else [])
-        graph = helper.make_graph(nodes, "random", [port(v) for v in inputs], [port(v) for v in outputs], [tensor(v) for v in self.leaves if v.constant and v not in inline])
+        ports = [port(v) for v in inputs]
+        ports += [helper.make_tensor_value_info(f"{v.name}_moved", onnx_type(v.dtype), v.shape) for v in self.rounded() if peer]
+        graph = helper.make_graph(nodes, "random", ports, [port(v) for v in outputs], [tensor(v) for v in self.leaves if v.constant and v not in inline])
         opsets = [helper.make_opsetid("", self.opset)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=self.ir_version)
 

@@ -45,7 +45,7 @@ def distinct(g, size, amount):
 def scatter_elements(g):
     x = g.take(("f32", "f64", "i32", "i64"), least=1, suits=lambda v: v.size > 0)
     place, written = axis(g, x)
-    how = g.choose(None, "none", *(("add", "mul") if g.opset >= 16 else ()), *(("max", "min") if g.opset >= 18 else ()))
+    how = g.choose(None, *(("none", "add", "mul") if g.opset >= 16 else ()), *(("max", "min") if g.opset >= 18 else ()))
     rows = g.rng.randint(1, x.shape[place]) if how in (None, "none") else g.rng.randint(1, 6)
     shape = [rows if i == place else g.rng.randint(1, s) for i, s in enumerate(x.shape)]
     import numpy as np
@@ -63,7 +63,7 @@ def scatter_elements(g):
 def scatter_nd(g):
     x = g.take(("f32", "f64", "i64"), least=1, suits=lambda v: v.size > 0)
     depth = g.rng.randint(1, x.rank)
-    how = g.choose(None, "none", *(("add",) if g.opset >= 16 else ()), *(("max",) if g.opset >= 18 else ()))
+    how = g.choose(None, *(("none", "add") if g.opset >= 16 else ()), *(("max",) if g.opset >= 18 else ()))
     places = count(x.shape[:depth])
     amount = g.rng.randint(1, min(places, 5))
     import numpy as np

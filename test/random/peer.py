@@ -5,6 +5,7 @@ import re
 import numpy as np
 import onnxruntime
 
+from compare import SPREADING
 from graph import TYPES
 
 onnxruntime.set_default_logger_severity(4)
@@ -44,12 +45,33 @@ class Peer:
         self.names = [o.name for o in self.session.get_outputs()]
         self.model = model
 
-    def run(self, feeds):
+    def run(self, feeds, noise=None, tensors=None):
+        """The tensors; with `noise` each of them some roundings away from where it was in `tensors`. What sums many terms rounds as its largest
+        elements do."""
+        feeds = dict(feeds)
+        for value in self.model.rounded():
+            kind, _, eps = TYPES[value.dtype]
+            factor = np.ones(value.shape)
+            if noise is not None:
+                factor += noise.choice((-2.0, 2.0), value.shape) * eps * self.spread(value, tensors[value.name])
+            feeds[f"{value.name}_moved"] = np.asarray(factor).astype(kind)
         try:
             with np.errstate(all="ignore"):
                 return dict(zip(self.names, self.session.run(None, feeds)))
         except Exception as error:
             raise Refusal(reason(error)) from None
+
+
+    @staticmethod
+    def spread(value, array):
+        """How much more than its own rounding an element of a sum may be off."""
+        if array.size == 0 or not (value.node.op in SPREADING or value.node.op.startswith("Reduce")):
+            return 1.0
+        with np.errstate(all="ignore"):
+            sizes = np.abs(array.astype(np.float64))
+            most = np.max(sizes, where=np.isfinite(sizes), initial=0)
+            # Terms may be larger than what is left of them.
+            return np.nan_to_num(np.clip(np.clip(value.mag, most, 4 * most) / sizes, 1, 1e4), nan=1)
 
 
 def unmoved(model):
@@ -75,6 +97,6 @@ def moved(values, still, noise):
         if value.is_float and value.name not in still and data.size:
             with np.errstate(all="ignore"):
                 wide = data.astype(np.float64)
-                data = (wide * (1 + noise.choice((-3.0, 3.0), wide.shape) * eps)).astype(TYPES[value.dtype][0])
+                data = np.asarray((wide * (1 + noise.choice((-2.0, 2.0), wide.shape) * eps)).astype(TYPES[value.dtype][0]))
         feeds[value.name] = data
     return feeds

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from graph import TYPES, Model, Value
+from files import steps
+from graph import Model, Value
 
 
 def with_nodes(model, nodes, leaves, outputs):
@@ -31,10 +32,10 @@ def as_leaf(value, data, constant=False):
 def simple(array, how):
     if array.dtype == np.bool_:
         return array
+    if how == "steps":
+        return steps(array.shape).astype(array.dtype)
     if how == "ones":
         return np.ones_like(array)
-    if how == "steps":
-        return (np.arange(array.size) % 7).reshape(array.shape).astype(array.dtype)
     return np.round(array.astype(np.float64)).astype(array.dtype)
 
 
@@ -116,7 +117,7 @@ class Shrinker:
         for index, leaf in enumerate(model.leaves):
             if hasattr(leaf, "fixed") or leaf.size == 0:
                 continue
-            for how in ("ones", "steps", "round"):
+            for how in ("steps", "ones", "round"):
                 data = simple(leaf.data, how)
                 if np.array_equal(data, leaf.data):
                     break
