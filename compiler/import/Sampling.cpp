@@ -218,13 +218,20 @@ LogicalResult importRoiAlign(NodeImport &n) {
   Value x = n.input(0), rois = n.input(1), batch = n.input(2);
   ArrayRef<int64_t> shape = n.shapeOf(x);
   if (shape.size() != 4 || n.typeOf(rois).getRank() != 2 ||
-      n.shapeOf(rois)[1] != 4 || is_contained(shape, 0))
-    return n.error("it takes images of rank 4 and rois of four numbers");
+      n.shapeOf(rois)[1] != 4 ||
+      n.shapeOf(batch) != n.shapeOf(rois).take_front())
+    return n.error("it takes images of rank 4, rois of four numbers, and as "
+                   "many batch_indices");
   int64_t height = n.intAttr("output_height", 1),
           width = n.intAttr("output_width", 1),
           ratio = n.intAttr("sampling_ratio", 0), count = n.shapeOf(rois)[0];
   if (height < 1 || width < 1 || height > 65536 || width > 65536)
     return n.error("output_height and output_width must be positive");
+  if (count == 0 || shape[1] == 0)
+    return n.result(
+        0, n.splat(0, {count, shape[1], height, width}, n.elementOf(x)));
+  if (is_contained(shape, 0))
+    return n.error("the input is empty");
   if (ratio < 1 || ratio > 64)
     return n.error("sampling_ratio must be from 1 to 64: how many samples 0 "
                    "means depends on the regions");

@@ -190,9 +190,10 @@ LogicalResult importTensorScatter(NodeImport &n) {
   Shape expected(shape);
   expected[*axis] =
       n.shapeOf(update).size() == shape.size() ? n.shapeOf(update)[*axis] : -1;
-  if (*axis == 0 || n.shapeOf(update) != ArrayRef(expected) ||
-      expected[*axis] == 0)
+  if (*axis == 0 || n.shapeOf(update) != ArrayRef(expected))
     return n.error("the update does not fit the cache");
+  if (expected[*axis] == 0)
+    return n.result(0, x);
   Value offset = makeIota(n, shape, *axis);
   if (start) {
     if (n.shapeOf(start) != ArrayRef(shape).take_front(1))

@@ -138,9 +138,9 @@ FailureOr<SliceArguments> getSliceArguments(NodeImport &n) {
       return failure();
   }
   size_t count = arguments.starts.size();
-  if (arguments.axes.empty())
+  if (n.opset < 10 ? !n.attr("axes") : !n.input(3))
     arguments.axes = to_vector(seq<int64_t>(0, count));
-  if (arguments.steps.empty())
+  if (n.opset < 10 || !n.input(4))
     arguments.steps.assign(count, 1);
   if (arguments.ends.size() != count || arguments.axes.size() != count ||
       arguments.steps.size() != count)
