@@ -39,6 +39,18 @@ LogicalResult importDropout(NodeImport &n) {
   return n.result(0, x);
 }
 
+/// Whether a 0 in the shape of a Reshape can stand for the input's dimension.
+/// Where it would make something of nothing, it is what it says: ONNX's own
+/// definitions of ops compute shapes that have such a 0.
+bool canCopySizes(ArrayRef<int64_t> from, ArrayRef<int64_t> shape) {
+  if (!is_contained(from, 0) || is_contained(shape, -1))
+    return true;
+  for (auto [size, dimension] : zip(shape, from))
+    if (size == 0 && dimension == 0)
+      return true;
+  return false;
+}
+
 LogicalResult importReshape(NodeImport &n) {
   Value x = n.input(0);
   ArrayRef<int64_t> from = n.shapeOf(x);
@@ -50,7 +62,8 @@ LogicalResult importReshape(NodeImport &n) {
     if (failed(shape))
       return failure();
   }
-  bool allowZero = n.intAttr("allowzero", 0) != 0;
+  bool allowZero =
+      n.intAttr("allowzero", 0) != 0 || !canCopySizes(from, *shape);
   int64_t known = 1;
   std::optional<size_t> open;
   for (auto [i, size] : enumerate(*shape)) {
