@@ -87,7 +87,7 @@ compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
   std::vector<std::thread> threads;
   for (size_t i = 0; i < results.size(); ++i)
     threads.emplace_back([&, i] {
-      crash::AtPass at("compiling kernels");
+      crash::AtPass at("generating machine code");
       results[i].bytes =
           compileObject(*lowered, levels[i], optimize, results[i].error);
     });

@@ -23,6 +23,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -62,6 +63,10 @@ private:
 
 /// Writes the line and ends the process. Safe in a signal handler.
 [[noreturn]] void report(llvm::StringRef what) {
+  static thread_local bool reporting = false;
+  if (reporting) // this is what crashes now
+    ::_exit(kExitStatus);
+  reporting = true;
   if (crashed.test_and_set())
     while (true)
       ::pause();
@@ -119,17 +124,27 @@ void handleSignal(int number, siginfo_t *info, void *context) {
 }
 #endif
 
+/// Too little memory, or too few threads, is no bug.
+[[noreturn]] void reportShortage(llvm::StringRef what) {
+  llvm::sys::RunInterruptHandlers();
+  Line line;
+  line.add(tool);
+  line.add(": error: the system has not enough ");
+  line.add(what);
+  line.write();
+  ::_exit(1);
+}
+
 [[noreturn]] void handleTerminate() {
   if (std::exception_ptr thrown = std::current_exception()) {
     try {
       std::rethrow_exception(thrown);
     } catch (const std::bad_alloc &) {
-      llvm::sys::RunInterruptHandlers();
-      Line line;
-      line.add(tool);
-      line.add(": error: there is not enough memory");
-      line.write();
-      ::_exit(1);
+      reportShortage("memory");
+    } catch (const std::system_error &e) {
+      if (e.code() == std::errc::resource_unavailable_try_again)
+        reportShortage("threads, or memory for them");
+      report(e.what());
     } catch (const std::exception &e) {
       char what[512];
       std::snprintf(what, sizeof(what), "uncaught exception: %s", e.what());
@@ -153,6 +168,8 @@ void installCrashReport(const char *name) {
   tool = name;
   std::set_terminate(handleTerminate);
   llvm::install_fatal_error_handler(handleFatalError);
+  llvm::install_bad_alloc_error_handler(
+      [](void *, const char *, bool) { reportShortage("memory"); });
 #if !defined(__SANITIZE_ADDRESS__)
   // LLVM installs its handlers once, and keeps those of others from then on.
   llvm::sys::AddSignalHandler([](void *) {}, nullptr);

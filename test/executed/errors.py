@@ -261,7 +261,8 @@ def crash_reports(work):
              "fatal": "as PARTITA_CRASH wants it", "floating-point": "arithmetic exception", "illegal": "illegal instruction",
              "segmentation": "segmentation fault", "stack": "the stack is full"}
     for kind, words in kinds.items():
-        for place, where in [("nn-fold-scale", "in nn-fold-scale"), ("compiling kernels", "in compiling kernels"), ("writing the artifact", "in writing the artifact"),
+        for place, where in [("nn-fold-scale", "in nn-fold-scale"), ("compiling kernels", "in compiling kernels"), ("generating machine code", "in generating machine code"),
+                             ("writing the artifact", "in writing the artifact"),
                              ("/conv2/Conv", "at node '/conv2/Conv'")]:
             if kind == "exception" and place == "/conv2/Conv":
                 continue  # while reading the model: ONNX's library throws, too, and not because of a bug
