@@ -20,9 +20,10 @@
 namespace partita::runtime {
 namespace {
 
-/// So many bytes lie in the second-level cache while they are hashed, and are
-/// given back before the next are read.
-constexpr size_t kWindow = 1 << 20;
+/// So many bytes are hashed before their pages are given back: little beside
+/// what a plan holds, and enough that the other cores, which must forget these
+/// pages too, are seldom interrupted.
+constexpr size_t kWindow = 8 << 20;
 /// Less is not worth another thread.
 constexpr size_t kGrain = 8 << 20;
 
