@@ -21,6 +21,7 @@ import pickle
 import re
 import sys
 import tempfile
+import time
 import warnings
 
 import backend
@@ -160,6 +161,7 @@ def references(model, names, inputs):
     if child == 0:
         try:
             os.close(reader)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             with os.fdopen(writer, "wb") as pipe:
                 pickle.dump(run_references(model, names, inputs), pipe)
         finally:
@@ -199,9 +201,9 @@ def write_variant(case, inputs, zero, folder):
     return references(model, names, changed)
 
 
-def check_variant(case, inputs, zero, folder):
+def check_variant(case, inputs, zero, folder, writers):
     """'pass', 'refused', or what is wrong; None if nobody says what it should give."""
-    found = write_variant(case, inputs, zero, folder)
+    found = writers.submit(write_variant, case, inputs, zero, folder).result()
     for whose, outputs in found:
         write_tensors(folder, "output", outputs)
         result = backend.outcome(folder, devices=(2,))
@@ -213,13 +215,13 @@ def check_variant(case, inputs, zero, folder):
     return f"{result} ({' and '.join(whose for whose, _ in found)})" if found else None
 
 
-def check_case(case):
-    """What each variant that somebody can compute gave."""
+def check_case(case, writers):
+    """What each variant that somebody can compute gave. `writers`: processes for `write_variant`."""
     inputs = read_inputs(case)
     results = {}
     for zero in variants(inputs) if inputs else []:
         with tempfile.TemporaryDirectory() as work:
-            result = check_variant(case, inputs, zero, pathlib.Path(work) / case.name)
+            result = check_variant(case, inputs, zero, pathlib.Path(work) / case.name, writers)
         name = f"{case.name} {' '.join(f'{i}.{d}' for i, d in zero)}"
         if result:
             results[name] = "refused" if any(re.match(pattern, f"{name}: {result}") for pattern in OTHERWISE) else result
@@ -245,17 +247,20 @@ def check():
     names = options.cases or [name for name, result in sorted(backend.read_list().items()) if result == "pass"]
     if not options.cases and not options.all:
         names = chosen_cases(suite, names)
-    with tempfile.TemporaryDirectory() as folder:
-        check_decoder(pathlib.Path(folder))
+    if not options.cases:
+        with tempfile.TemporaryDirectory() as folder:
+            check_decoder(pathlib.Path(folder))
     counts = collections.Counter()
-    # Processes, for they fork, which threads do not allow.
-    with concurrent.futures.ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("fork")) as pool:
-        for done in concurrent.futures.as_completed([pool.submit(check_case, suite / name) for name in names]):
-            results = done.result()
-            counts.update(result if result in ("pass", "refused") else "wrong" for result in results.values())
-            for variant, result in results.items():
-                if result not in ("pass", "refused"):
-                    print(f"{variant}: {result}", flush=True)
+    # References are computed by processes, for they fork, which threads must not; they are there before the first thread.
+    with concurrent.futures.ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("fork")) as writers:
+        list(writers.map(time.sleep, [0.1] * os.cpu_count()))
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for done in concurrent.futures.as_completed([pool.submit(check_case, suite / name, writers) for name in names]):
+                results = done.result()
+                counts.update(result if result in ("pass", "refused") else "wrong" for result in results.values())
+                for variant, result in results.items():
+                    if result not in ("pass", "refused"):
+                        print(f"{variant}: {result}", flush=True)
     print(f"of {counts.total()} variants of {len(names)} cases {counts['pass']} give what they should, {counts['refused']} are refused")
     if counts["wrong"] or not counts["pass"]:
         raise Failure(f"{counts['wrong']} do not")
