@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 tools/setup.sh
 build=${PARTITA_BUILD:-build}; flags=(); targets=()
 for word in "$@"; do case $word in -*) flags+=("$word") ;; *) targets+=("$word") ;; esac; done
+echo "== Building ${targets[*]:-everything} in $build/"
 mkdir -p "$build"
 cmake -S . -B "$build" -G Ninja "${flags[@]}" >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
 ninja -C "$build" "${targets[@]}"

@@ -6,22 +6,25 @@
 #   tools/setup.sh --fuzz       everything, and what clang needs for libFuzzer (docs/testing.md)
 #
 # Tests that compare with ONNX Runtime find it in a Python environment of their own, where it could be installed; else they say skipped.
-# ONNX is built once, from its source archive on PyPI, into $PARTITA_DEPS (default: ~/.cache/partita). Running this again costs a second.
+# The part of ONNX that is used is built once (tools/onnx), from its source archive on PyPI, into $PARTITA_DEPS (default: ~/.cache/partita).
+# Running this again costs a second.
 set -euo pipefail
 runtime_only=no; [ "${1:-}" = --runtime ] && runtime_only=yes
+cd "$(dirname "$0")/.."
 deps=${PARTITA_DEPS:-$HOME/.cache/partita}; onnx_version=1.23.2
 runtime_packages=(g++ cmake ninja-build ccache git pkg-config flatbuffers-compiler libflatbuffers-dev libdnnl-dev libopenmpi-dev openmpi-bin
   libprotobuf-dev protobuf-compiler libcli11-dev nlohmann-json3-dev zlib1g-dev libzip-dev libxxhash-dev libgtest-dev libbenchmark-dev)
-compiler_packages=(libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools clang-22 lld-22 liblld-22-dev zlib1g-dev libzstd-dev clang-format-22 python3 python3-venv)
+compiler_packages=(libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools lld-22 liblld-22-dev zlib1g-dev libzstd-dev clang-format-22 python3 python3-venv)
 packages=("${runtime_packages[@]}"); [ $runtime_only = yes ] || packages+=("${compiler_packages[@]}")
-[ "${1:-}" != --fuzz ] || packages+=(libclang-rt-22-dev libomp-22-dev)
+[ "${1:-}" != --fuzz ] || packages+=(clang-22 libclang-rt-22-dev libomp-22-dev)
 
+say() { printf '== %s\n' "$*"; }
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
 done
 if [ ${#missing[@]} -gt 0 ]; then
-  echo "Installing ${missing[*]}"
+  say "Installing ${#missing[@]} packages of Debian, with what they need (about a minute): ${missing[*]}"
   as_root=(); [ "$(id -u)" = 0 ] || as_root=(sudo)
   "${as_root[@]}" apt-get update -qq
   DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
@@ -31,6 +34,7 @@ fi
 # Without a network this is tried once a day, not at every build.
 failed=$deps/python-failed
 if [ ! -e "$deps/python/.complete" ] && [ -z "$(find "$failed" -mmin -1440 2>/dev/null)" ]; then
+  say "Installing ONNX Runtime for the tests into $deps/python (about 20 seconds)"
   python3 -m venv "$deps/python"
   if "$deps/python/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 20 numpy "onnx==$onnx_version" onnxruntime >/dev/null 2>&1; then
     touch "$deps/python/.complete"
@@ -42,14 +46,14 @@ if [ ! -e "$deps/python/.complete" ] && [ -z "$(find "$failed" -mmin -1440 2>/de
   fi
 fi
 [ -e "$deps/onnx/.version-$onnx_version" ] && exit 0
-echo "Building ONNX $onnx_version into $deps/onnx (about two minutes)"
+say "Building ONNX $onnx_version into $deps/onnx (about a minute)"
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-python3 -m venv "$work/venv"
-"$work/venv/bin/pip" install --quiet --disable-pip-version-check 'cmake>=3.26,<4'
-"$work/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-binary onnx -d "$work" "onnx==$onnx_version" >/dev/null 2>&1 ||
-  "$work/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-binary onnx -d "$work" "onnx==$onnx_version"
+pip=$deps/python/bin/pip
+[ -e "$pip" ] || { python3 -m venv "$work/venv"; pip=$work/venv/bin/pip; }
+"$pip" download --quiet --disable-pip-version-check --no-deps --no-binary onnx -d "$work" "onnx==$onnx_version"
 tar -xf "$work/onnx-$onnx_version.tar.gz" -C "$work"
-"$work/venv/bin/cmake" -S "$work/onnx-$onnx_version" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DONNX_ML=1 -DONNX_BUILD_PYTHON=OFF \
-  -DONNX_USE_PROTOBUF_SHARED_LIBS=ON -DONNX_GEN_PB_TYPE_STUBS=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
-  -DCMAKE_INSTALL_PREFIX="$deps/onnx" >"$work/log" 2>&1 && ninja -C "$work/build" install >>"$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; echo "ONNX did not build" >&2; exit 1; }
+cmake -S tools/onnx -B "$work/build" -G Ninja -DONNX_SOURCE="$work/onnx-$onnx_version" -DCMAKE_INSTALL_PREFIX="$deps/onnx" >"$work/log" 2>&1 ||
+  { tail -n 40 "$work/log" >&2; echo "ONNX could not be configured" >&2; exit 1; }
+ninja -C "$work/build"
+cmake --install "$work/build" >/dev/null
 touch "$deps/onnx/.version-$onnx_version"
