@@ -27,6 +27,10 @@ def NN_Dialect : Dialect {
     Signed integers are signless (`i8`, `i64`), unsigned ones are `ui8` and so
     on, booleans are `i1`.
 
+    Dimensions may be 0. An op whose results have no elements folds to constants
+    without elements; one that only reads such a tensor, to what its definition
+    gives without it.
+
     Parameters are symbols (`nn.weight`) that name bytes of a file; the bytes
     themselves are never in the IR.
 

@@ -21,7 +21,8 @@ def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ShardableOpInterf
   let summary = "sum of products over contracted dimensions";
   let description = [{
     The dimensions of the result are the batch dimensions, then the free
-    dimensions of `lhs`, then those of `rhs`, each in their order.
+    dimensions of `lhs`, then those of `rhs`, each in their order. A sum of no
+    products is 0.
 
     Constraints:
     * (C1) `lhs_batch` and `rhs_batch` have the same length, as have `lhs_contract` and `rhs_contract`.
@@ -93,6 +94,7 @@ def NN_AttentionOp : NN_ValueOp<"attention", [AttrSizedOperandSegments]> {
     * (C1) q, k, v and result have rank 4, the same element type, B and H.
     * (C2) q and k agree in D, k and v in L, q and result in M, v and result in E.
     * (C3) each dimension of a mask is 1 or that of [B, H, M, L].
+    * (C4) D is at least 1.
 
     ```mlir
     %r = nn.attention %q, %k, %v mask_add %m : tensor<1x1x1x8xf32> scale 0.125

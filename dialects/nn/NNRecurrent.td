@@ -74,7 +74,7 @@ def NN_RecurrentOp : NN_ValueOp<"recurrent", [AttrSizedOperandSegments]> {
     lstm also h, of the cell's state.
 
     Constraints:
-    * (C1) `x` has rank 4 and `weights` [D, G * H, H], of one element type with `result`.
+    * (C1) `x` has rank 4 and `weights` [D, G * H, H], of one element type with `result`; T is at least 1.
     * (C2) `result` has the shape [T + S, D, B, H].
     * (C3) `lengths`, `initial`, `initial_cell`, `peepholes` and `hidden_bias` have the shapes above and x's element type (`lengths`: i32).
     * (C4) only a gru has `hidden_bias`; only an lstm has `initial_cell`, `peepholes` or `coupled`.
