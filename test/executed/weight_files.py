@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where weights and constants come from: .npy constants, a model with external data, one of more than 2 GiB. The models are written here, with as
+"""Where weights and constants come from: .npy constants, names that are defined twice, a model with external data, one of more than 2 GiB. The models are written here, with as
 much of protobuf's wire format as that takes. Standard library only."""
 
 import array
@@ -80,6 +80,38 @@ def npy_constants(work):
         raise Failure(f"a cut .npy file is not named:\n{message}")
 
 
+def repeated_names(work):
+    """A name that initializers and a Constant node define with the same bytes, small ones and such as stay in the model's file; other bytes are an error."""
+    file, artifact = work / "repeated.onnx", work / "repeated.partita"
+    write_npy(work / "x.npy", (1024,), seed=5)
+    for count in (1024, 4):
+        values = array.array("f", [i % 5 - 2 for i in range(count)])
+
+        def tensor(change=0):
+            data = bytearray(values.tobytes())
+            data[-1] ^= change
+            return message((1, count), (2, 1), (8, "w"), (9, bytes(data)))
+
+        def write(first, second, third):
+            constant = message((2, "w"), (3, "c"), (4, "Constant"), (5, message((1, "value"), (5, third), (20, 4))))
+            shape = message((1, 2), (2, 7), (8, "s"), (9, struct.pack("<qq", 1024 // count, count)))
+            nodes = [constant, node("Reshape", ["x", "s"], "m"), node("Mul", ["m", "w"], "y")]
+            file.write_bytes(model(nodes, [first, second, shape], [value_info("x", (1024,))], [value_info("y", (1024 // count, count))]))
+
+        write(tensor(), tensor(), tensor())
+        said = compile_model(file, artifact)
+        if said.count("remark: the name 'w' is defined twice") != 2:
+            raise Failure(f"the compiler does not say which names it found twice:\n{said}")
+        run_artifact(artifact, "--input", work / "x.npy", "--output", f"{work / 'repeated-out'}/")
+        x = array.array("f", (work / "x.npy").read_bytes()[-4096:])
+        expect_floats(work / "repeated-out" / "y.npy", [array.array("f", [v * values[i % count]])[0] for i, v in enumerate(x)])
+        for arguments, who in [((tensor(), tensor(1), tensor()), "initializer 1"), ((tensor(), tensor(), tensor(1)), "node 'c'")]:
+            write(*arguments)
+            text = run([BIN / "partita-compile", file, "-o", artifact], expect=1)
+            if f"the name 'w' is defined twice, by initializer 0 and by {who}, with different values" not in text:
+                raise Failure(f"two values of one name get another message:\n{text}")
+
+
 def external_model(work):
     """Weights in two other files, one below a folder: copied into the artifact, or left beside it; a cut into two stages changes nothing."""
     folder = work / "external"
@@ -134,5 +166,5 @@ def big_model(work):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        main(lambda: (npy_constants(pathlib.Path(folder)), external_model(pathlib.Path(folder)), big_model(pathlib.Path(folder))))
-    print(".npy constants, external data and a model of more than 2 GiB give the numbers they should")
+        main(lambda: (npy_constants(pathlib.Path(folder)), repeated_names(pathlib.Path(folder)), external_model(pathlib.Path(folder)), big_model(pathlib.Path(folder))))
+    print(".npy constants, repeated names, external data and a model of more than 2 GiB give the numbers they should")
