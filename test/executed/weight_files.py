@@ -3,6 +3,7 @@
 much of protobuf's wire format as that takes. Standard library only."""
 
 import array
+import json
 import os
 import pathlib
 import shutil
@@ -162,6 +163,17 @@ def big_model(work):
     run_artifact(artifact, "--input", work / "x.npy", "--output", f"{work / 'big-out'}/")
     x = array.array("f", (work / "x.npy").read_bytes()[-4 * columns :])
     expect_floats(work / "big-out" / "y.npy", [array.array("f", [v + 1.5])[0] for v in x])
+    # All of it was read to be checked; none of that stays.
+    peak = json.loads(run_artifact(artifact, "--benchmark", "--runs", 1, "--warmup", 0, "--json"))["peak_resident_bytes"]
+    if peak > 256 << 20:
+        raise Failure(f"{peak} bytes are resident where one row of the weights is read")
+    # The last bit of it counts.
+    with open(work / "big.bin", "r+b") as data:
+        data.seek(4096 + rows * columns * 4 - 1)
+        data.write(bytes([row.tobytes()[-1] ^ 0x80]))
+    text = run_artifact(artifact, "--input", work / "x.npy", "--output", work / "big.npz", expect=1)
+    if "the bytes of weight 'w'" not in text or "big.bin" not in text:
+        raise Failure(f"a flipped bit of a large weight gets another message:\n{text}")
 
 
 if __name__ == "__main__":
