@@ -130,6 +130,9 @@ def partner(g, x, low=None, mag=2.0):
             return other
     if x.rank >= 2 and g.chance(0.2):
         permutation = g.rng.sample(range(x.rank), x.rank)
+        other = g.pick(lambda v: v.dtype == x.dtype and v.rank == x.rank and tuple(v.shape[p] for p in permutation) == x.shape) if low is None else None
+        if other is not None:
+            return g.node("Transpose", [other], dict(dtype=x.dtype, shape=x.shape, mag=other.mag, exact=other.exact), perm=permutation)
         source = [0] * x.rank
         for place, axis in enumerate(permutation):
             source[axis] = x.shape[place]
@@ -252,6 +255,8 @@ def cast(g):
     x = g.take(NUMBERS + ("bool",))
     to = g.rng.choices(("f32", "f64", "f16", "bf16", "i32", "i64", "u8", "i8", "bool", "u16", "i16", "u32", "u64"), (8, 3, 3, 2, 3, 3, 1, 1, 2, 1, 1, 1, 1))[0]
     if x.is_float and to in INTEGERS:
+        if g.values_kind == "special":
+            raise Unsuitable("NaN is no integer")
         x = limited(g, x, 100, 0 if to in UNSIGNED else None)
     if to == "f16" and x.mag > 6e4:
         x = limited(g, x, 100)

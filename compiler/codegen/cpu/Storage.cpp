@@ -20,6 +20,8 @@ namespace partita::codegen {
 Type getStorageType(Type element) {
   if (element.isInteger(1))
     return IntegerType::get(element.getContext(), 8);
+  if (element.isBF16())
+    return IntegerType::get(element.getContext(), 16);
   return nn::getSignlessType(element);
 }
 
@@ -28,6 +30,8 @@ RankedTensorType getStorageTensor(ArrayRef<int64_t> shape, Type element) {
 }
 
 Value fromStorage(OpBuilder &b, Location loc, Value x, Type element) {
+  if (element.isBF16())
+    return arith::BitcastOp::create(b, loc, element, x);
   if (!element.isInteger(1))
     return x;
   Value zero = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(0));
@@ -35,6 +39,8 @@ Value fromStorage(OpBuilder &b, Location loc, Value x, Type element) {
 }
 
 Value toStorage(OpBuilder &b, Location loc, Value x, Type element) {
+  if (element.isBF16())
+    return arith::BitcastOp::create(b, loc, b.getI16Type(), x);
   if (!element.isInteger(1))
     return x;
   return arith::ExtUIOp::create(b, loc, b.getI8Type(), x);
@@ -66,6 +72,10 @@ DenseElementsAttr getStorageConstant(DenseElementsAttr value,
     if (element.isInteger(1))
       elements.push_back(IntegerAttr::get(
           type.getElementType(), cast<IntegerAttr>(x).getValue().zext(8)));
+    else if (element.isBF16())
+      elements.push_back(
+          IntegerAttr::get(type.getElementType(),
+                           cast<FloatAttr>(x).getValue().bitcastToAPInt()));
     else
       elements.push_back(getScalarAttr(element, x));
   }
