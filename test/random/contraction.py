@@ -33,7 +33,7 @@ def product(mag_x, mag_y, k):
 
 def weight(g, dtype, shape, k):
     """Weights whose products do not grow."""
-    return g.leaf(dtype, shape, 1.0 if k < 8 else 0.5, constant=None if g.chance(0.4) else True)
+    return g.leaf(dtype, shape, 1.0 if k < 8 else 0.5, constant=None if g.chance(0.4) else True, special=False)
 
 
 def matmul(g, x=None):

@@ -192,7 +192,8 @@ def clip(g, x=None):
     x = x or g.take()
     low, high = g.constant(g.choose(-1.0, 0.0, -0.5), x.dtype), g.constant(g.choose(1.0, 6.0, 0.75), x.dtype)
     bounds = g.choose([low, high], [low], [None, high], [low, high])
-    return g.node("Clip", [x, *bounds], dict(dtype=x.dtype, shape=x.shape, mag=max(6, x.mag), exact=x.exact))
+    doubt = "Clip without a bound: it makes the largest number of infinity" if len([b for b in bounds if b]) < 2 and g.values_kind == "special" else x.doubt
+    return g.node("Clip", [x, *bounds], dict(dtype=x.dtype, shape=x.shape, mag=max(6, x.mag), exact=x.exact, doubt=doubt))
 
 
 def where(g):
@@ -274,7 +275,7 @@ def epilogue(g, x, most=4):
         if x.mag > 1e3:
             x = calm(g, x, 4)
             continue
-        step = g.rng.choices(("unary", "binary", "clip", "far", "view", "square", "gelu"), (10, 16, 2, 1, 4, 2, 2))[0]
+        step = g.rng.choices(("unary", "binary", "clip", "far", "odd", "view", "square", "gelu"), (10, 16, 2, 1, 1, 4, 2, 2))[0]
         if step == "unary":
             x = unary(g, x)
         elif step == "binary":
@@ -283,6 +284,8 @@ def epilogue(g, x, most=4):
             x = clip(g, x)
         elif step == "far":
             x = far(g, x)
+        elif step == "odd":  # what no library has, and what some have after it
+            x = unary(g, unary(g, x, g.choose("Erf", "Sin", "Softsign", "Atan")), g.choose("Exp", "Sqrt", "Log", "Abs"))
         elif step == "square":
             x = g.node("Mul", [x, x], dict(dtype=x.dtype, shape=x.shape, mag=x.mag**2, low=0))
         elif step == "gelu":

@@ -158,14 +158,14 @@ class Graph:
             x = x.reshape(shape)
         return x
 
-    def leaf(self, dtype, shape, mag=2.0, low=None, constant=None):
-        """A new input of the model, or a constant (None: either)."""
+    def leaf(self, dtype, shape, mag=2.0, low=None, constant=None, special=True):
+        """A new input of the model, or a constant (None: either). `special`: NaN may be in it where a model has such."""
         if count(shape) > 4 * MOST_ELEMENTS:
             raise Unsuitable("a large leaf")
         if constant is None:
             constant = self.inputs <= 0 or self.chance(0.6)
         value = Value(self.name("w" if constant else "x"), dtype, shape, mag, low, exact=True,
-                      data=self.data(dtype, shape, mag, low, self.values_kind == "special" and not constant and self.chance(0.7)))
+                      data=self.data(dtype, shape, mag, low, special and self.values_kind == "special" and not constant and self.chance(0.7)))
         value.constant = constant
         if not constant:
             self.inputs -= 1
