@@ -15,7 +15,7 @@ from graph import Graph, Model, Unsuitable
 MAKERS = {
     contraction.conv: 14, contraction.matmul: 9, contraction.gemm: 4, contraction.chain: 7, contraction.residual: 5, contraction.attention: 4,
     contraction.attention_op: 1, contraction.einsum: 2, contraction.conv_transpose: 3,
-    reduction.pool: 6, reduction.softmax: 3, reduction.norm: 4, reduction.centred: 2, reduction.reduce: 6, reduction.running: 1, reduction.ranking: 2,
+    reduction.pool: 6, reduction.softmax: 3, reduction.norm: 4, reduction.centred: 2, reduction.across: 2, reduction.reduce: 6, reduction.running: 1, reduction.ranking: 2,
     elementwise.unary: 7, elementwise.binary: 10, elementwise.variadic: 2, elementwise.clip: 1, elementwise.where: 2, elementwise.compare: 1,
     elementwise.rounding: 1, elementwise.classify: 1, elementwise.logic: 1, elementwise.integer: 3, elementwise.cast: 2,
     shapes.transpose: 4, shapes.reshape: 3, shapes.flatten: 1, shapes.squeeze: 1, shapes.unsqueeze: 1, shapes.slice_: 3, shapes.concat: 3, shapes.split: 2,

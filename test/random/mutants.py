@@ -13,6 +13,7 @@ import argparse
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -60,12 +61,26 @@ def build(scratch):
     return None if done.returncode == 0 else done.stdout[-2000:]
 
 
-def differing(scratch, options, skip=()):
-    """Seeds of models that differ, the seconds it took, and what the run said."""
-    begin = time.monotonic()
-    done = run(["nice", sys.executable, scratch / "test/random/run.py", "--models", options.models, "--seconds", options.seconds, "--jobs", options.jobs,
-                "--most", options.most, "--shrink", "0", "--timeout", "20", "--skip", ",".join(map(str, sorted(skip)))], env=dict(os.environ, PARTITA_BIN=str(scratch / "build" / "bin")))
-    return {int(s) for s in re.findall(r"^seed (\d+):", done.stdout, re.M)}, time.monotonic() - begin, done.stdout
+def differing(scratch, binaries, options, first, models, skip=()):
+    """Seeds of models that differ, from `first` on."""
+    done = run(["nice", sys.executable, HERE / "run.py", "--first", first, "--models", models, "--seconds", options.seconds, "--jobs", options.jobs, "--no-found",
+                "--most", options.most, "--shrink", "0", "--timeout", "20", "--skip", ",".join(map(str, sorted(skip)))], env=dict(os.environ, PARTITA_BIN=str(binaries)))
+    return sorted(int(s) for s in re.findall(r"^seed (\d+):", done.stdout, re.M))
+
+
+def find(scratch, clean, options, known):
+    """The first seed that differs with the fault and not without it, or None; the seconds it took. `known`: seeds that differ anyway."""
+    begin, first = time.monotonic(), 0
+    while first < options.models:
+        seeds = differing(scratch, scratch / "build" / "bin", options, first, options.models - first, known)
+        for seed in seeds:
+            if not differing(scratch, clean, options, seed, 1):
+                return seed, time.monotonic() - begin
+            known.add(seed)
+        if not seeds:
+            break
+        first = max(seeds) + 1
+    return None, time.monotonic() - begin
 
 
 def main():
@@ -74,6 +89,7 @@ def main():
     parser.add_argument("--only", type=lambda text: [int(n) for n in text.split(",")])
     parser.add_argument("--models", type=int, default=600, help="models of a run: those of the bounded run")
     parser.add_argument("--seconds", type=float, default=600, help="most seconds of a run")
+    parser.add_argument("--stay", action="store_true", help="do not bring SCRATCH to the newest commit")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--most", type=int, default=1, help="differences after which a run ends")
     options = parser.parse_args()
@@ -81,13 +97,16 @@ def main():
     if not scratch.exists():
         subprocess.run(["git", "clone", "-q", REPOSITORY, scratch], check=True)
     subprocess.run(["git", "-C", scratch, "checkout", "-q", "--", "."], check=True)
-    subprocess.run(["git", "-C", scratch, "pull", "-q", "--ff-only", REPOSITORY, "HEAD"], check=True)
+    if not options.stay:
+        subprocess.run(["git", "-C", scratch, "pull", "-q", "--ff-only", REPOSITORY, "HEAD"], check=True)
     if not (scratch / "build").exists():
         subprocess.run(["cmake", "-S", scratch, "-B", scratch / "build", "-G", "Ninja"], check=True, stdout=subprocess.DEVNULL)
     if error := build(scratch):
         sys.exit(f"the sources do not build:\n{error}")
-    known, seconds, text = differing(scratch, argparse.Namespace(**{**vars(options), "most": 10000}))
-    print(f"without a fault: {len(known)} models differ in {seconds:.0f} s: {sorted(known)}\n{text[-700:]}", flush=True)
+    clean = scratch / "clean"
+    clean.mkdir(exist_ok=True)
+    shutil.copy2(scratch / "build" / "bin" / "partita-test-worker", clean)
+    known = set()
     found = []
     for number, (file, old, new, what) in enumerate(FAULTS, 1):
         if options.only and number not in options.only:
@@ -103,12 +122,11 @@ def main():
             if error:
                 print(f"{number:3} {file}: {what}: does not build\n{error[-500:]}", flush=True)
                 continue
-            seeds, seconds, _ = differing(scratch, options, known)
+            fresh, seconds = find(scratch, clean, options, known)
         finally:
             path.write_text(text)
-        fresh = sorted(seeds)
-        found.append(bool(fresh))
-        print(f"{number:3} {'found' if fresh else 'NOT found'} in {seconds:.0f} s  {file}: {what}" + (f" (seeds {fresh[:5]})" if fresh else ""), flush=True)
+        found.append(fresh is not None)
+        print(f"{number:3} {'NOT found' if fresh is None else 'found'} in {seconds:.0f} s  {file}: {what}" + (f" (seed {fresh})" if fresh is not None else ""), flush=True)
     print(f"{sum(found)} of {len(found)} faults found")
 
 

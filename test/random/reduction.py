@@ -39,6 +39,22 @@ def reduce(g):
     return epilogue(g, y, 2) if y.is_float else y
 
 
+def across(g):
+    """What a row gives, combined with the columns: the same sizes, in another place."""
+    n = g.size(37)
+    shape = g.choose((n, n), (g.size(4), n, n), (n, n, n) if n <= 11 else (n, n))
+    x = g.pick(lambda v: v.is_float and v.shape == shape and v.mag < 100) or g.leaf("f32" if g.chance(0.8) else g.floats, shape)
+    if g.chance(0.5):
+        x = g.node(g.choose("Tanh", "Neg", "Abs"), [x], dict(dtype=x.dtype, shape=shape, mag=x.mag))
+    op = g.choose("ReduceMax", "ReduceMean", "ReduceMin")
+    last = {} if g.opset >= 18 else {"axes": [-1]}
+    row = g.node(op, [x] + ([g.constant([-1])] if g.opset >= 18 else []), dict(dtype=x.dtype, shape=shape[:-1], mag=x.mag), keepdims=0, **last)
+    if g.chance(0.3):
+        row = g.node("Tanh", [row], dict(dtype=x.dtype, shape=shape[:-1], mag=1))
+    y = g.node(g.choose("Add", "Sub", "Mul", "Max"), g.choose([x, row], [row, x]), dict(dtype=x.dtype, shape=shape, mag=max(2 * x.mag, x.mag**2)))
+    return epilogue(g, y, 2)
+
+
 def centred(g):
     """What takes a mean along an axis away again: a norm taken apart."""
     x = g.take(("f32", "f64", "f16"), least=2)

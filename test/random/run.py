@@ -143,6 +143,7 @@ def parse():
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one compilation or run")
     parser.add_argument("--coverage", action="store_true", help="print all that was covered")
     parser.add_argument("--skip", type=lambda text: {int(s) for s in text.split(",") if s}, default=set(), help="seeds to leave out, comma-separated")
+    parser.add_argument("--no-found", action="store_true", help="leave out what was found before")
     parser.add_argument("--most", type=int, default=20, help="stop after so many differences")
     return parser.parse_args()
 
@@ -176,8 +177,9 @@ def main():
     late = lambda: options.seconds is not None and time.monotonic() - begin > options.seconds
     if options.jobs == 1:
         start(options)
-        texts += check_found(runner)
-        print("\n".join(texts))
+        if not options.no_found:
+            texts += check_found(runner)
+            print("\n".join(texts))
         for seeds in parts:
             if late() or len(texts) >= options.most:
                 break

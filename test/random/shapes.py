@@ -27,7 +27,7 @@ def view(g, x=None):
 def transpose(g, x=None):
     x = x or g.take(ALL, least=1)
     permutation = g.rng.sample(range(x.rank), x.rank)
-    if g.chance(0.1):
+    if g.chance(0.1) or x.rank == 0:
         return g.node("Transpose", [x], like(x, x.shape[::-1]))
     return g.node("Transpose", [x], like(x, [x.shape[p] for p in permutation]), perm=permutation)
 
