@@ -142,7 +142,9 @@ class Checker:
         except Stop as stop:
             if stop.difference.kind == "refusal":
                 text = re.sub(r"node '[^']*': |'[^']*'|\d+", "", stop.difference.text)
-                self.counts["partita: " + re.sub(r"^partita-(compile|run): error: ", "", text)[:140]] += 1
+                # It may be no valid model; but not if another runs it.
+                who = "partita alone: " if tensors is not None else "partita: "
+                self.counts[who + re.sub(r"^partita-(compile|run): error: ", "", text)[:140]] += 1
                 return [] if stop.difference.where == "compile usual" else [stop.difference]
             return [stop.difference]
 

@@ -60,7 +60,7 @@ class Coverage:
             self.calls[kind] += 1
             posts = re.findall(r"#plan\.post_op<(\w+)", call)
             self.calls.update(f"{kind} + {post}" for post in set(posts))
-            self.calls[f"{kind} + several"] += len(posts) > 1
+            self.calls.update([f"{kind} + several"] if len(posts) > 1 else [])
         for kernel in re.findall(r"lowering = #plan\.kernel<(.*?)>", text):
             extent = int(re.search(r"extent = (\d+)", kernel)[1])
             self.kernels["one tile" if extent == 1 else "tiles"] += 1

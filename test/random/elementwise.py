@@ -148,7 +148,7 @@ def binary(g, x=None, only=None):
     if op == "Pow":
         return power(g, x)
     if op == "PRelu":
-        shape = g.choose((1,), x.shape[-1:], (x.shape[1],) + (1,) * (x.rank - 2) if x.rank > 1 else (1,), x.shape)
+        shape = g.choose(x.shape[-1:], x.shape[-1:], (x.shape[1],) + (1,) * (x.rank - 2) if x.rank > 1 else x.shape, x.shape)
         slope = g.leaf(x.dtype, shape, 1)
         return g.node("PRelu", [x, slope], dict(dtype=x.dtype, shape=x.shape, mag=x.mag))
     if x.mag > 1e4 and x.is_float and g.values_kind != "special":
@@ -230,8 +230,8 @@ def logic(g):
 
 def integer(g):
     """Arithmetic of integers."""
-    x = g.take((g.choose("i32", "i64", "i32", "i64", "i8", "u8", "i16", "u16", "u32", "u64"),))
-    ops = ["Add", "Sub", "Mul", "Div", "Mod", "Max", "Min", "Abs", "Pow", "BitShift", "Clip"]
+    x = g.take((g.choose("i32", "i64", "i32", "i64", "u32", "u64", *(("i8", "u8", "i16", "u16") if g.opset >= 14 else ())),))
+    ops = ["Add", "Sub", "Mul", "Div", "Mod", "Max", "Min", "Abs", "BitShift", "Clip"] + (["Pow"] if x.dtype in ("i32", "i64") else [])
     if g.opset >= 18:
         ops += ["BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"]
     ops += ["Neg", "Sign"] if x.dtype in SIGNED else []

@@ -211,7 +211,7 @@ def summary(options, done, texts, counts, times, coverage, seconds):
     print(f"{done} models in {seconds:.0f} s on {options.jobs} core{'s' * (options.jobs > 1)} ({1000 * seconds * options.jobs / max(done, 1):.0f} ms each), "
           f"{counts.pop('compared with ONNX Runtime', 0)} of them with ONNX Runtime; {len(texts)} differ")
     print("milliseconds a model: " + ", ".join(f"{what} {ms / max(done, 1):.1f}" for what, ms in sorted(times.items(), key=lambda row: -row[1])))
-    for prefix, words in (("partita: ", "Partita refuses"), ("onnxruntime: ", "ONNX Runtime refuses, or is no witness")):
+    for prefix, words in (("partita alone: ", "Partita refuses what ONNX Runtime runs"), ("partita: ", "Partita refuses, as ONNX Runtime does"), ("onnxruntime: ", "ONNX Runtime refuses, or is no witness")):
         rows = sorted(((n, text[len(prefix):]) for text, n in counts.items() if text.startswith(prefix)), reverse=True)
         if rows:
             print(f"{words}:")
