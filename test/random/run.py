@@ -15,6 +15,7 @@ Runtime is not installed. ONEDNN_MAX_CPU_ISA=AVX2 is honoured, with kernels held
 import argparse
 import collections
 import concurrent.futures
+import multiprocessing.util
 import os
 import pathlib
 import re
@@ -57,6 +58,7 @@ class Runner:
     def __init__(self, options):
         self.options = options
         self.worker = Worker(timeout=options.timeout)
+        multiprocessing.util.Finalize(None, self.worker.close, exitpriority=1)  # in processes of a pool, too
         self.checker = Checker(self.worker, cpu_level(), values=options.values)
         self.coverage = Coverage()
 
