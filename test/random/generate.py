@@ -19,7 +19,7 @@ MAKERS = {
     elementwise.unary: 7, elementwise.binary: 10, elementwise.variadic: 2, elementwise.clip: 1, elementwise.where: 2, elementwise.compare: 1,
     elementwise.rounding: 1, elementwise.classify: 1, elementwise.logic: 1, elementwise.integer: 3, elementwise.cast: 2,
     shapes.transpose: 4, shapes.reshape: 3, shapes.flatten: 1, shapes.squeeze: 1, shapes.unsqueeze: 1, shapes.slice_: 3, shapes.concat: 3, shapes.split: 2,
-    shapes.pad: 2, shapes.tile: 1, shapes.expand: 2, shapes.depth: 1, shapes.trilu: 1, shapes.identity: 1, shapes.made: 1,
+    shapes.pad: 4, shapes.tile: 1, shapes.expand: 2, shapes.depth: 1, shapes.trilu: 1, shapes.identity: 1, shapes.made: 1,
     indexing.gather: 2, indexing.gather_elements: 1, indexing.gather_nd: 1, indexing.scatter_elements: 1, indexing.scatter_nd: 1, indexing.tensor_scatter: 1,
     indexing.compress: 1, indexing.reverse_sequence: 1, indexing.one_nonzero: 1,
     images.resize: 1, images.grid_sample: 1, images.roi_align: 1, images.affine_grid: 1, images.dft: 1, images.stft: 1, images.col2im: 1,

@@ -108,9 +108,8 @@ def main():
     shutil.copy2(scratch / "build" / "bin" / "partita-test-worker", clean)
     known = set()
     found = []
-    for number, (file, old, new, what) in enumerate(FAULTS, 1):
-        if options.only and number not in options.only:
-            continue
+    for number in options.only or range(1, len(FAULTS) + 1):
+        file, old, new, what = FAULTS[number - 1]
         path = scratch / file
         text = path.read_text()
         if text.count(old) != 1:

@@ -166,8 +166,8 @@ def pad(g):
     for size in x.shape:
         most = 3 if mode == "constant" else min(3, size - 1) if mode in ("reflect", "wrap") else min(3, size * 3)
         some = g.chance(0.5) and most > 0
-        if mode == "constant" and g.chance(0.1):
-            most = 40  # more than a vector
+        if mode == "constant" and g.chance(0.4 if len(low) == x.rank - 1 else 0.05):
+            most, some = 40, True  # more than a vector
         low.append(g.rng.randint(0, most) if some else 0)
         high.append(g.rng.randint(0, most) if some else 0)
         if mode == "constant" and g.chance(0.1) and size > 2:
