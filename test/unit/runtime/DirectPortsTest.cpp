@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace partita::test {
 namespace {
 
@@ -103,6 +105,27 @@ TEST_F(DirectPorts, NotWhatACallAddsToInPlaceOfAnotherSlot) {
   EXPECT_TRUE(found.count(x));
   dot.post_ops[0].view = plan.view(0, y);
   EXPECT_TRUE(find().count(y));
+}
+
+/// What is received where a call adds upon it has to come there: nothing else
+/// reads it.
+TEST_F(DirectPorts, NotWhatACallAddsToWhereTheResultLies) {
+  auto &program = plan.devices[0].program;
+  int received = plan.addSlot(0, {4, 4});
+  plan.devices[0].slots[received].offset = plan.devices[0].slots[y].offset;
+  add(abi::StepKind::recv, received, -1);
+  program.back().channel = 7;
+  std::rotate(program.begin(), program.end() - 1, program.end());
+  add(abi::StepKind::release, -1, -1);
+  program.back().channel = 7;
+  EXPECT_TRUE(find().count(received));
+  PostOpSpec sum;
+  sum.kind = abi::PostOpKind::sum;
+  dot.post_ops = {sum};
+  auto found = find();
+  EXPECT_FALSE(found.count(received));
+  EXPECT_FALSE(found.count(y));
+  EXPECT_TRUE(found.count(x));
 }
 
 } // namespace
