@@ -8,6 +8,7 @@
 It prints what does not pass, and how many for which reason. A line of backend-cases.txt is a case and `pass`, or a case and why it does not. Inputs
 that must be known at compile time (a shape to reshape to, say) are bound with --constant, as the compiler's message asks; open shapes, lengths of
 sequences and optionals as the test data have them. Each case also runs cut into two stages. Kernels are compiled for this processor's level only.
+Every twentieth case is run by the programs, as a user runs them, the others in workers.
 """
 
 import argparse
@@ -19,12 +20,11 @@ import re
 import sys
 import tempfile
 
-from harness import BIN, Failure, data_folder, input_ports, main, run
+from harness import BIN, Failure, cpu_level, data_folder, input_ports, main, run
 from vectors import binding_flags
 
 LIST = pathlib.Path(__file__).with_name("backend-cases.txt")
 TOLERANCE = ("--rtol", "1e-3", "--atol", "1e-5")
-LEVEL = "v3"  # set by check()
 CRASHES = "crashes:"  # what no list excuses
 
 
@@ -41,17 +41,12 @@ def reason_of(text):
     return re.sub(r"\S*/(test_\w+)/\S*", r"\1", line)[:160]
 
 
-def cpu_level():
-    """The highest level that the compiler has code for and this processor runs."""
-    flags = set(re.findall(r"\w+", pathlib.Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0]))
-    return "v4" if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= flags else "v3"
-
-
-def compiled(case, artifact, devices, flags):
+def compiled(case, artifact, devices, flags, alone):
     """Compiles with `flags`, to which it adds what the compiler asks for; returns an error text or None."""
     ports = None
     for _ in range(8):
-        status, text = run([BIN / "partita-compile", case / "model.onnx", "-o", artifact, "--cpu-level", LEVEL, "--devices", devices, *flags], expect=None)
+        given = ("--cpu-level", cpu_level(), "--devices", devices, *flags)
+        status, text = run([BIN / "partita-compile", case / "model.onnx", "-o", artifact, *given], expect=None, alone=alone)
         if status == 0:
             return None
         before = len(flags)
@@ -69,26 +64,26 @@ def compiled(case, artifact, devices, flags):
     return text
 
 
-def outcome(case, devices=(1, 2)):
-    """'pass' or why not."""
+def outcome(case, devices=(1, 2), alone=False):
+    """'pass' or why not. `alone`: by the programs themselves."""
     try:
-        return try_case(case, devices)
+        return try_case(case, devices, alone)
     except Failure as crash:
         lines = str(crash).splitlines()
         return f"{CRASHES} {lines[1]}: {reason_of(str(crash))}"
 
 
-def try_case(case, counts):
+def try_case(case, counts, alone):
     # An optional is present unless something else is said, so the compiler does not ask.
     flags = binding_flags(input_ports(case / "model.onnx"), case / "test_data_set_0") if "optional" in case.name else []
     with tempfile.TemporaryDirectory() as work:
         for devices in counts:
             artifact = pathlib.Path(work) / f"{devices}.partita"
-            text = compiled(case, artifact, devices, flags)
+            text = compiled(case, artifact, devices, flags, alone)
             if text is not None:
                 return "does not compile: " + reason_of(text)
             for data in sorted(case.glob("test_data_set_*")):
-                status, text = run([BIN / "partita-run", artifact, "--no-pin", "--test-data", data, *TOLERANCE], expect=None)
+                status, text = run([BIN / "partita-run", artifact, "--no-pin", "--test-data", data, *TOLERANCE], expect=None, alone=alone)
                 if status != 0:
                     return "runs wrong: " + reason_of(text)
     return "pass"
@@ -100,8 +95,6 @@ def read_list():
 
 
 def check():
-    global LEVEL
-    LEVEL = cpu_level()
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--update", action="store_true")
@@ -110,7 +103,7 @@ def check():
     listed = read_list() if LIST.exists() else {}
     names = options.cases or sorted(p.name for p in suite.iterdir())
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = dict(zip(names, pool.map(lambda name: outcome(suite / name), names)))
+        results = dict(zip(names, pool.map(lambda k: outcome(suite / names[k], alone=k % 20 == 0), range(len(names)))))
     passed = [name for name, result in results.items() if result == "pass"]
     reasons = collections.Counter(result for result in results.values() if result != "pass")
     for name, result in results.items():
@@ -133,4 +126,4 @@ def check():
 
 
 if __name__ == "__main__":
-    main(check)
+    main(check, use_workers=True)

@@ -70,4 +70,4 @@ def check(work):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        main(lambda: check(pathlib.Path(folder)))
+        main(lambda: check(pathlib.Path(folder)), use_workers=True)

@@ -272,4 +272,4 @@ def check():
 
 
 if __name__ == "__main__":
-    main(check)
+    main(check, use_workers=True)

@@ -238,7 +238,6 @@ def chosen_cases(suite, names):
 
 
 def check():
-    backend.LEVEL = backend.cpu_level()
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--all", action="store_true")

@@ -1,13 +1,19 @@
 """What the executed tests share: finding tools and data, running them, making .npy files. Standard library only."""
 
 import array
+import functools
 import json
 import os
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import sys
+import threading
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "worker"))
+from worker import Worker
 
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE for these tests
 
@@ -24,6 +30,13 @@ def data_folder():
     return folder
 
 
+@functools.cache
+def cpu_level():
+    """The highest level that the compiler has code for and this processor runs."""
+    flags = set(re.findall(r"\w+", pathlib.Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0]))
+    return "v4" if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= flags else "v3"
+
+
 class Failure(Exception):
     pass
 
@@ -36,19 +49,50 @@ def crashed(status):
     return status < 0 or status == BUG or status > 128
 
 
-def run(command, expect=0, timeout=300, env=None, cwd=None):
-    """Runs a command and returns its output (both streams); raises Failure unless its exit status is `expect` (None: any but that of a crash; then
-    the status is returned, too)."""
-    command = [str(word) for word in command]
+class Workers:
+    """Processes that carry out many commands (test/worker), one for each thread of this one and each environment."""
+
+    def __init__(self):
+        self.all, self.own = [], threading.local()
+
+    def run(self, command, timeout, env):
+        mine = self.own.__dict__.setdefault("workers", {})
+        key = tuple(sorted((env or {}).items()))
+        if key not in mine:
+            mine[key] = Worker(env=env)
+            self.all.append(mine[key])
+        mine[key].timeout = timeout
+        done = mine[key].run(command[0].name, *command[1:])
+        if done.late:
+            raise Failure(f"$ {' '.join(map(str, command))}\nran past {timeout} s\n{done.text[-2000:]}")
+        return done.status, done.text
+
+    def close(self):
+        for worker in self.all:
+            worker.close()
+
+
+workers = None  # set by main()
+
+
+def run_alone(command, timeout, env, cwd):
     full_env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **(env or {}))
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, env=full_env, cwd=cwd, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired as expired:
         raise Failure(f"$ {' '.join(command)}\nran past {timeout} s\n{(expired.output or b'').decode(errors='replace')[-2000:]}") from None
-    text = done.stdout.decode(errors="replace")
-    if done.returncode != expect and (expect is not None or crashed(done.returncode)):
-        raise Failure(f"$ {' '.join(command)}\nexit status {done.returncode}, expected {'0 or 1' if expect is None else expect}\n{text[-4000:]}")
-    return text if expect is not None else (done.returncode, text)
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+def run(command, expect=0, timeout=300, env=None, cwd=None, alone=False):
+    """Runs a command and returns its output (both streams); raises Failure unless its exit status is `expect` (None: any but that of a crash; then
+    the status is returned, too). A test that uses workers has them run Partita's programs, except for `alone`: a process of its own, as a user
+    starts it."""
+    in_worker = workers and not alone and cwd is None and command[0] in (BIN / "partita-compile", BIN / "partita-run")
+    status, text = workers.run(command, timeout, env) if in_worker else run_alone([str(word) for word in command], timeout, env, cwd)
+    if status != expect and (expect is not None or crashed(status)):
+        raise Failure(f"$ {' '.join(map(str, command))}\nexit status {status}, expected {'0 or 1' if expect is None else expect}\n{text[-4000:]}")
+    return text if expect is not None else (status, text)
 
 
 def compile_model(model, artifact, *flags, **options):
@@ -90,10 +134,15 @@ def write_npy(path, shape, kind="f4", seed=0, high=None, low=None):
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + values.tobytes())
 
 
-def main(function):
-    """Runs a test's function; a Failure is printed and becomes exit status 1."""
+def main(function, use_workers=False):
+    """Runs a test's function; a Failure is printed and becomes exit status 1. `use_workers`: see run()."""
+    global workers
+    workers = Workers() if use_workers else None
     try:
         function()
     except Failure as failure:
         print(failure)
         sys.exit(1)
+    finally:
+        if workers:
+            workers.close()

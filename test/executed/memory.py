@@ -50,12 +50,12 @@ def check_refusal(work):
     flags = ("--benchmark", "--runs", 1, "--warmup", 0, "--threads", 1)
     avx2 = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
     compile_model(model, artifact)
-    text = run_artifact(artifact, *flags, env=avx2, expect=1)
+    text = run_artifact(artifact, *flags, env=avx2, expect=1, alone=True)
     found = re.search(r"compile the model again with --workspace (\d+)", text)
     if not found:
         raise Failure(f"a convolution without room is refused with another message:\n{text}")
     compile_model(model, artifact, "--workspace", found.group(1))
-    run_artifact(artifact, *flags, env=avx2)
+    run_artifact(artifact, *flags, env=avx2, alone=True)
     print("what has no room is refused")
 
 
@@ -67,7 +67,7 @@ def check(work):
         for threads, isa in itertools.product((1, 2), ("ALL", "AVX2")):
             what = f"{name}, {devices} devices of {threads} cores, {isa}"
             flags_of_run = ("--benchmark", "--runs", 2, "--warmup", 1, "--no-pin", "--threads", threads, "--json")
-            result = json.loads(run_artifact(artifact, *flags_of_run, env={"ONEDNN_MAX_CPU_ISA": isa}))
+            result = json.loads(run_artifact(artifact, *flags_of_run, env={"ONEDNN_MAX_CPU_ISA": isa}, alone=True))
             for device in result["memory"]:
                 # AVX2's algorithms pad less than the plan has room for.
                 check_device(device, what, threads, slack=isa == "ALL" and has_avx512())
@@ -78,4 +78,4 @@ def check(work):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        main(lambda: check(pathlib.Path(folder)))
+        main(lambda: check(pathlib.Path(folder)), use_workers=True)

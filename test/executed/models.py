@@ -14,7 +14,7 @@ import pathlib
 import sys
 import tempfile
 
-from harness import Failure, compile_model, data_folder, input_names, main, run_artifact, write_npy
+from harness import Failure, compile_model, cpu_level, data_folder, input_names, main, run_artifact, write_npy
 from vectors import shape_text
 
 THREADS = ("--threads", "1")  # the same number of cores a device, whatever the number of devices
@@ -96,7 +96,7 @@ def same_bytes(expected, found, what):
 def every_split(model, flags, inputs, reference, work):
     for devices, strategy in itertools.product((2, 4, 8), ("pipelined", "sharded")):
         artifact = work / f"{devices}-{strategy}.partita"
-        compile_model(model, artifact, "--devices", devices, "--strategy", strategy, *flags)
+        compile_model(model, artifact, "--devices", devices, "--strategy", strategy, "--cpu-level", cpu_level(), *flags)
         for ranks in (0, devices):
             out = work / "out.npz"
             run_artifact(artifact, *THREADS, *inputs, "--output", out, ranks=ranks)
@@ -150,18 +150,18 @@ def reference_of(model, inputs, folder):
     return folder
 
 
-def few_splits(model, flags, inputs, tolerance, vectors, work):
-    """One device against vectors, 2 and 3 devices against one device."""
-    one = work / "one.partita"
-    compile_model(model, one, *flags)
+def few_splits(model, flags, inputs, tolerance, vectors, work, alone):
+    """One device against vectors, 2 and 3 devices against one device. `alone`: one device by the programs, and for all processors, as a user has it."""
+    one, level = work / "one.partita", ("--cpu-level", cpu_level())
+    compile_model(model, one, *flags, *(() if alone else level), alone=alone)
     if vectors:
-        print(run_artifact(one, "--test-data", vectors, *tolerance).strip())
+        print(run_artifact(one, "--test-data", vectors, *tolerance, alone=alone).strip())
     feeds = [word for port, path in inputs for word in ("--input", f"{port}={path}")]
     reference = work / "one.npz"
     run_artifact(one, *THREADS, *feeds, "--output", reference)
     for devices in (2, 3):
         split, out = work / "split.partita", work / "out.npz"
-        compile_model(model, split, *flags, "--devices", devices)
+        compile_model(model, split, *flags, *level, "--devices", devices)
         run_artifact(split, *THREADS, *feeds, "--output", out)
         same_bytes(reference, out, f"{devices} devices")
         out.unlink()
@@ -177,7 +177,7 @@ def check_wide(name, work):
     if vectors.is_dir():
         files = [vectors / f"input_{k}.pb" for k in range(len(names))]
         flags = [word for port, path in zip(names, files) for word in ("--shape", f"{port}={shape_text(path.read_bytes())}")]
-        few_splits(model, flags, list(zip(names, files)), tolerance, vectors, work)
+        few_splits(model, flags, list(zip(names, files)), tolerance, vectors, work, alone=True)
     for number, feeds in enumerate(WIDE[name]):
         inputs, flags = [], []
         for port, shape, kind, low, high in feeds:
@@ -185,7 +185,8 @@ def check_wide(name, work):
             write_npy(inputs[-1][1], shape, kind, seed=number, low=low, high=high)
             flags += ["--shape", f"{port}={'x'.join(map(str, shape))}"]
         inputs.sort(key=lambda pair: names.index(pair[0]))  # as the files of test data are numbered
-        few_splits(model, flags, inputs, tolerance, reference_of(model, inputs, work / f"reference_{number}"), work)
+        few_splits(model, flags, inputs, tolerance, reference_of(model, inputs, work / f"reference_{number}"), work,
+                   alone=number == 0 and not vectors.is_dir())
 
 
 def check(name, work):
@@ -193,8 +194,8 @@ def check(name, work):
     vectors, model = folder / "refeval_data_set_0", folder / "model.onnx"
     flags, more = MODELS[name]
     one = work / "one.partita"
-    compile_model(model, one, *flags)
-    print(run_artifact(one, "--test-data", vectors, *TOLERANCE))
+    compile_model(model, one, *flags, alone=True)
+    print(run_artifact(one, "--test-data", vectors, *TOLERANCE, alone=True))
     inputs = [word for k, port in enumerate(input_names(model)) for word in ("--input", f"{port}={vectors}/input_{k}.pb")]
     reference = work / "one.npz"
     run_artifact(one, *THREADS, *inputs, "--output", reference)
@@ -217,6 +218,6 @@ if __name__ == "__main__":
         if name not in MODELS and name not in WIDE:
             sys.exit(f"no model '{name}'; there are: {' '.join(sorted({*MODELS, *WIDE}))}")
         if name in MODELS:
-            main(lambda: check(name, pathlib.Path(folder)))
+            main(lambda: check(name, pathlib.Path(folder)), use_workers=True)
         if name in WIDE:
-            main(lambda: check_wide(name, pathlib.Path(folder)))
+            main(lambda: check_wide(name, pathlib.Path(folder)), use_workers=True)
