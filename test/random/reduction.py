@@ -51,6 +51,11 @@ def across(g):
     row = g.node(op, [x] + ([g.constant([-1])] if g.opset >= 18 else []), dict(dtype=x.dtype, shape=shape[:-1], mag=x.mag), keepdims=0, **last)
     if g.chance(0.3):
         row = g.node("Tanh", [row], dict(dtype=x.dtype, shape=shape[:-1], mag=1))
+    if g.chance(0.3):  # two vectors of weights, along the two dimensions
+        vectors = [g.leaf(x.dtype, (n,), 1, constant=True) for _ in range(2)]
+        column = g.node("Unsqueeze", [vectors[1], g.constant([1])], dict(dtype=x.dtype, shape=(n, 1), mag=1, exact=True))
+        for v in g.choose([vectors[0], column], [column, vectors[0]]):
+            x = g.node("Add", [x, v], dict(dtype=x.dtype, shape=shape, mag=x.mag + 1), keep=False)
     y = g.node(g.choose("Add", "Sub", "Mul", "Max"), g.choose([x, row], [row, x]), dict(dtype=x.dtype, shape=shape, mag=max(2 * x.mag, x.mag**2)))
     return epilogue(g, y, 2)
 
