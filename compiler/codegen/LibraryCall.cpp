@@ -13,6 +13,7 @@
 #include "runtime/abi/Fusion.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/Sequence.h"
 
 #include <cmath>
 
@@ -271,10 +272,33 @@ private:
     result.append({m, n});
     lhs = lhs->permute(left).reshape(leftShape);
     rhs = rhs->permute(right).reshape(rightShape);
-    if (!lhs || !rhs || !reshapeOutput(result))
+    if (!lhs || !rhs || !reshapeOutput(result) ||
+        !(hasDense(*lhs, -1) || hasDense(*lhs, -2)) ||
+        !(hasDense(*rhs, -1) || hasDense(*rhs, -2)))
       return false;
+    if (!hasDense(output, -1)) {
+      // Columns side by side: the product of the transposed matrices, the other
+      // way round, has rows.
+      if (!hasDense(output, -2) || getType(dot.getLhs()).getElementType() !=
+                                       getType(dot.getRhs()).getElementType())
+        return false;
+      auto swap = llvm::to_vector(llvm::seq<int64_t>(0, result.size()));
+      std::swap(swap[result.size() - 2], swap[result.size() - 1]);
+      std::swap(lhs, rhs);
+      lhs = lhs->permute(swap);
+      rhs = rhs->permute(swap);
+      permuteOutput(swap);
+    }
     operands = {*lhs, *rhs};
     return true;
+  }
+
+  /// Whether the elements along a dimension, counted from the end, lie side by
+  /// side. A matrix with gaps in both dimensions is computed by the library's
+  /// reference code, thousands of times slower.
+  static bool hasDense(const StridedView &matrix, int64_t dim) {
+    const size_t i = matrix.shape.size() + dim;
+    return matrix.shape[i] == 1 || matrix.strides[i] == 1;
   }
 
   /// Logical order [N, C, spatial..] of an image's dimensions.
