@@ -64,6 +64,7 @@ Status CallProbe::prepare(abi::CallKind kind, ResolvedCall call, int64_t window,
   call.call = flatbuffers::GetRoot<abi::LibraryCall>(buffer.GetBufferPointer());
   OnednnContext::Room room = kRoom;
   room.workspace += workspace;
+  room.largest = workspace;
   auto made = OnednnContext::create(room);
   if (!made)
     return made.status();

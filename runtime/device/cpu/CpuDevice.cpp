@@ -126,13 +126,19 @@ int64_t CpuDevice::largestRoom() const {
     const abi::LibraryCall *call = instruction.work_as_LibraryCall();
     if (!call)
       return;
-    bool constant = false;
-    if (call->operands()->size() > 1) {
-      const int slot = call->operands()->Get(1)->slot();
-      const abi::Space space = device.slots()->Get(slot)->space();
-      constant = space == abi::Space::weight || space == abi::Space::constant;
+    Extents operands;
+    std::vector<bool> constant;
+    for (const abi::View *view : *call->operands()) {
+      operands.emplace_back();
+      if (view->shape())
+        operands.back().assign(view->shape()->begin(), view->shape()->end());
+      const abi::Space space = device.slots()->Get(view->slot())->space();
+      constant.push_back(space == abi::Space::weight ||
+                         space == abi::Space::constant);
     }
-    largest = std::max(largest, workspaceRoom(*call, constant));
+    largest =
+        std::max(largest, workspaceRoom(*call, operands,
+                                        constant.size() > 1 && constant[1]));
   };
   for (int64_t i = 0; i < length(device.load()); ++i)
     visit(*device.load()->Get(i));

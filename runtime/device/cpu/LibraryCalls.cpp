@@ -52,14 +52,14 @@ resolveCall(const abi::LibraryCall &call,
 
 namespace {
 
-bool isWinograd(const abi::LibraryCall &call) {
+bool isWinograd(const abi::LibraryCall &call, const Extents &operands) {
   return call.winograd() && call.kind() == abi::CallKind::conv &&
-         call.operands()->Get(0)->shape()->size() == 4;
+         operands[0].size() == 4;
 }
 
 /// What the plan has for the weights of this call in an order of the library's
 /// own; compiler/pipeline/DeviceMemory counts the same.
-int64_t packedRoom(const ResolvedCall &resolved) {
+int64_t packedRoom(const ResolvedCall &resolved, const Extents &operands) {
   const abi::LibraryCall &call = *resolved.call;
   const bool conv = call.kind() == abi::CallKind::conv;
   if (!conv && call.kind() != abi::CallKind::dot &&
@@ -72,7 +72,7 @@ int64_t packedRoom(const ResolvedCall &resolved) {
   if (elementBytes(weights.type) == 1)
     return conv ? abi::packedIntegerFilterRoom(dims, call.groups())
                 : abi::packedIntegerMatrixRoom(dims);
-  if (isWinograd(call)) {
+  if (isWinograd(call, operands)) {
     const std::vector<int64_t> &result = resolved.operands.back().dims;
     const abi::WindowedImages images = {result[0], resolved.operands[0].dims[1],
                                         result[1], result[2], result[3]};
@@ -90,25 +90,20 @@ int64_t packedRoom(const ResolvedCall &resolved) {
 
 } // namespace
 
-int64_t workspaceRoom(const abi::LibraryCall &call, bool constant_weights) {
-  auto extent = [&](unsigned operand, unsigned dim) {
-    return call.operands()->Get(operand)->shape()->Get(dim);
-  };
-  if (isWinograd(call))
-    return abi::winogradRoom(
-        {extent(2, 0), extent(0, 1), extent(2, 1), extent(2, 2), extent(2, 3)});
+int64_t workspaceRoom(const abi::LibraryCall &call, const Extents &operands,
+                      bool constant_weights) {
+  if (isWinograd(call, operands))
+    return abi::winogradRoom({operands[2][0], operands[0][1], operands[2][1],
+                              operands[2][2], operands[2][3]});
   switch (call.kind()) {
   case abi::CallKind::attention:
-    return abi::attentionScoreRoom(extent(0, 2), extent(1, 2));
+    return abi::attentionScoreRoom(operands[0][2], operands[1][2]);
   case abi::CallKind::recurrent:
-    return abi::recurrentRoom(extent(0, 1), extent(1, 2), extent(0, 3));
-  case abi::CallKind::conv: {
-    const auto *weights = call.operands()->Get(1)->shape();
+    return abi::recurrentRoom(operands[0][1], operands[1][2], operands[0][3]);
+  case abi::CallKind::conv:
     return constant_weights
                ? 0
-               : abi::repackedFilterRoom({weights->data(), weights->size()},
-                                         call.groups());
-  }
+               : abi::repackedFilterRoom(operands[1], call.groups());
   default:
     return 0;
   }
@@ -117,9 +112,12 @@ int64_t workspaceRoom(const abi::LibraryCall &call, bool constant_weights) {
 Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
                                             OnednnContext &context,
                                             const ThreadTeam &team, bool pack) {
+  Extents operands;
+  for (const Operand &operand : call.operands)
+    operands.push_back(operand.dims);
   const bool constant = call.operands.size() > 1 && call.operands[1].constant;
-  context.beginCall(pack ? packedRoom(call) : 0,
-                    workspaceRoom(*call.call, constant));
+  context.beginCall(pack ? packedRoom(call, operands) : 0,
+                    workspaceRoom(*call.call, operands, constant));
   switch (call.call->kind()) {
   case abi::CallKind::dot:
     return prepareDot(std::move(call), context, team, pack);

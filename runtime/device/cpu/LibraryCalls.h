@@ -46,10 +46,14 @@ ResolvedCall
 resolveCall(const abi::LibraryCall &call,
             const std::function<Operand(const abi::View &)> &resolve);
 
+/// Of each operand of a call, and of its result.
+using Extents = std::vector<std::vector<int64_t>>;
+
 /// Scratch on each core that the plan has for this call beyond what it has for
 /// every call; compiler/pipeline/DeviceMemory counts the same. The plan
 /// verifier has checked the call.
-int64_t workspaceRoom(const abi::LibraryCall &call, bool constant_weights);
+int64_t workspaceRoom(const abi::LibraryCall &call, const Extents &operands,
+                      bool constant_weights);
 
 /// Creates primitives and packs constant weights. `pack` false: operands are
 /// used as they lie (the load program, whose operands are used once).
