@@ -26,6 +26,18 @@ Value shift(NodeImport &n, Value x, double summand) {
   return n.binary<nn::AddOp>(x, n.splat(summand, x));
 }
 
+/// The input of a function of several steps: narrow floats as f32, so that the
+/// function rounds once, as `finish` does.
+Value wideInput(NodeImport &n) {
+  Value x = n.input(0);
+  auto type = dyn_cast<FloatType>(n.elementOf(x));
+  return type && type.getWidth() < 32 ? n.cast(x, n.b.getF32Type()) : x;
+}
+
+LogicalResult finish(NodeImport &n, Value y) {
+  return n.result(0, n.cast(y, n.elementOf(n.input(0))));
+}
+
 /// x where it is positive, `negative` elsewhere.
 Value whereNegative(NodeImport &n, Value x, Value negative) {
   Value isNegative = n.compare(nn::ComparePredicate::lt, x, n.splat(0, x));
@@ -56,12 +68,12 @@ Value makeElu(NodeImport &n, Value x, double alpha, double inner) {
 }
 
 LogicalResult importElu(NodeImport &n) {
-  return n.result(0, makeElu(n, n.input(0), n.floatAttr("alpha", 1), 1));
+  return finish(n, makeElu(n, wideInput(n), n.floatAttr("alpha", 1), 1));
 }
 
 LogicalResult importCelu(NodeImport &n) {
   double alpha = n.floatAttr("alpha", 1);
-  return n.result(0, makeElu(n, n.input(0), alpha, 1 / alpha));
+  return finish(n, makeElu(n, wideInput(n), alpha, 1 / alpha));
 }
 
 LogicalResult importSelu(NodeImport &n) {
@@ -70,7 +82,7 @@ LogicalResult importSelu(NodeImport &n) {
       n.floatAttr("alpha", n.opset < 6 ? 1.6732 : 1.6732631921768188);
   double gamma =
       n.floatAttr("gamma", n.opset < 6 ? 1.0507 : 1.0507010221481323);
-  return n.result(0, scale(n, makeElu(n, n.input(0), alpha, 1), gamma));
+  return finish(n, scale(n, makeElu(n, wideInput(n), alpha, 1), gamma));
 }
 
 Value makeHardSigmoid(NodeImport &n, Value x, double alpha, double beta) {
@@ -80,14 +92,13 @@ Value makeHardSigmoid(NodeImport &n, Value x, double alpha, double beta) {
 }
 
 LogicalResult importHardSigmoid(NodeImport &n) {
-  return n.result(0, makeHardSigmoid(n, n.input(0), n.floatAttr("alpha", 0.2),
-                                     n.floatAttr("beta", 0.5)));
+  return finish(n, makeHardSigmoid(n, wideInput(n), n.floatAttr("alpha", 0.2),
+                                   n.floatAttr("beta", 0.5)));
 }
 
 LogicalResult importHardSwish(NodeImport &n) {
-  Value x = n.input(0);
-  return n.result(0,
-                  n.binary<nn::MulOp>(x, makeHardSigmoid(n, x, 1.0 / 6, 0.5)));
+  Value x = wideInput(n);
+  return finish(n, n.binary<nn::MulOp>(x, makeHardSigmoid(n, x, 1.0 / 6, 0.5)));
 }
 
 /// log(1 + exp(x)), without overflow.
@@ -98,19 +109,19 @@ Value makeSoftplus(NodeImport &n, Value x) {
 }
 
 LogicalResult importSoftplus(NodeImport &n) {
-  return n.result(0, makeSoftplus(n, n.input(0)));
+  return finish(n, makeSoftplus(n, wideInput(n)));
 }
 
 LogicalResult importMish(NodeImport &n) {
-  Value x = n.input(0);
+  Value x = wideInput(n);
   Value tanh = n.unary<nn::TanhOp>(makeSoftplus(n, x));
-  return n.result(0, n.binary<nn::MulOp>(x, tanh));
+  return finish(n, n.binary<nn::MulOp>(x, tanh));
 }
 
 LogicalResult importSoftsign(NodeImport &n) {
-  Value x = n.input(0);
+  Value x = wideInput(n);
   Value denominator = shift(n, n.unary<nn::AbsOp>(x), 1);
-  return n.result(0, n.binary<nn::DivOp>(x, denominator));
+  return finish(n, n.binary<nn::DivOp>(x, denominator));
 }
 
 LogicalResult importThresholdedRelu(NodeImport &n) {
@@ -121,7 +132,7 @@ LogicalResult importThresholdedRelu(NodeImport &n) {
 }
 
 LogicalResult importGelu(NodeImport &n) {
-  Value x = n.input(0), inner;
+  Value x = wideInput(n), inner;
   std::string approximate = n.stringAttr("approximate", "none");
   if (approximate == "tanh") {
     Value cube = n.binary<nn::MulOp>(n.binary<nn::MulOp>(x, x), x);
@@ -133,7 +144,7 @@ LogicalResult importGelu(NodeImport &n) {
     return n.error("the attribute approximate is '" + approximate +
                    "', neither 'none' nor 'tanh'");
   }
-  return n.result(0, n.binary<nn::MulOp>(scale(n, x, 0.5), shift(n, inner, 1)));
+  return finish(n, n.binary<nn::MulOp>(scale(n, x, 0.5), shift(n, inner, 1)));
 }
 
 const OpRow rows[] = {
