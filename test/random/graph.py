@@ -32,7 +32,7 @@ NUMBERS = FLOATS + INTEGERS
 
 # Ops whose constants ONNX Runtime has as numbers of f32 where the computation is in f64.
 SHORT_CONSTANTS = ("HardSwish", "Gelu", "LeakyRelu", "Selu", "HardSigmoid", "BatchNormalization", "InstanceNormalization", "GroupNormalization",
-                   "ThresholdedRelu", "Celu", "Elu", "Mish", "Swish", "Gemm")
+                   "ThresholdedRelu", "Celu", "Elu", "Mish", "Swish", "Shrink", "Gemm")
 
 # What ops of the list make of NaN and infinities is left open, or depends on how sums are arranged.
 UNDEFINED = {**{op: "a conversion to integers" for op in ("QuantizeLinear", "DynamicQuantizeLinear")},
