@@ -17,8 +17,8 @@ using Kind = abi::PostOpKind;
 
 /// The larger and the smaller of two numbers, the second if they are equal:
 /// which of two zeros it is, too, is as the library has it. NaN if one is.
-float largerOf(float x, float y) { return x > y || x != x ? x : y; }
-float smallerOf(float x, float y) { return x < y || x != x ? x : y; }
+float largerOf(float x, float y) { return (x > y) | (x != x) ? x : y; }
+float smallerOf(float x, float y) { return (x < y) | (x != x) ? x : y; }
 
 /// An operand's dimensions, the one whose elements lie closest in the result
 /// last.
@@ -80,12 +80,14 @@ private:
   template <typename Function> void mapRow(int64_t row, Function function) {
     float *data = result.data + rowOffset(result, result, row);
     const int64_t count = result.dims.back(), stride = result.strides.back();
-    if (stride == 1)
+    if (stride == 1) {
+#pragma omp simd
       for (int64_t i = 0; i < count; ++i)
         data[i] = function(data[i], i);
-    else
-      for (int64_t i = 0; i < count; ++i)
-        data[i * stride] = function(data[i * stride], i);
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i)
+      data[i * stride] = function(data[i * stride], i);
   }
 
   void computeRow(int64_t row) {
