@@ -34,7 +34,6 @@ namespace partita::import {
 
 using Shape = llvm::SmallVector<int64_t>;
 
-/// Values that nodes of one model share.
 /// Integers, and the zero point (null: 0) that is to be subtracted from them.
 struct Biased {
   mlir::Value value, zero;
@@ -47,6 +46,7 @@ struct Dequantized {
   int64_t axis = 0; ///< along which scales differ, if there are several
 };
 
+/// Values that nodes of one model share.
 class ValueSource {
 public:
   virtual ~ValueSource() = default;

@@ -305,7 +305,57 @@ LogicalResult importRoiAlign(NodeImport &n) {
   return n.result(0, n.transpose(result, {0, 3, 1, 2}));
 }
 
+/// Where the elements of an image lie in another that is moved, turned and
+/// scaled. ONNX's function body divides by the size less one; for a size of one
+/// ONNX Runtime takes the end of -1 .. 1, and so do we.
+LogicalResult importAffineGrid(NodeImport &n) {
+  Value theta = n.input(0);
+  FailureOr<Shape> size = n.constantInts(1, "the size of the grid");
+  if (!theta || failed(size))
+    return failure();
+  int64_t rank = static_cast<int64_t>(size->size()) - 2;
+  if ((rank != 2 && rank != 3) ||
+      n.shapeOf(theta) != ArrayRef<int64_t>{size->front(), rank, rank + 1})
+    return n.error("theta must have the dimensions [N, 2, 3] for a size of "
+                   "four numbers, or [N, 3, 4] for one of five");
+  if (llvm::any_of(*size, [](int64_t s) { return s < 0; }))
+    return n.error("the size must not be negative");
+  bool corners = n.intAttr("align_corners", 0) != 0;
+  Type element = n.elementOf(theta);
+  Type real = element.isF64() ? element : n.b.getF32Type();
+  theta = n.cast(theta, real);
+  // [N, image.., rank]
+  Shape result(*size);
+  result.erase(result.begin() + 1);
+  result.push_back(rank);
+  auto factors = [&](int64_t column) {
+    Value x = n.slice(theta, {0, 0, column}, {result[0], rank, column + 1},
+                      {1, 1, 1});
+    return n.broadcastDims(n.reshape(x, {result[0], rank}), {0, rank + 1},
+                           result);
+  };
+  Value sum;
+  for (int64_t column = 0; column < rank; ++column) {
+    // The first coordinate counts along the innermost dimension.
+    int64_t dim = rank - column, count = result[dim];
+    double last = static_cast<double>(count - 1);
+    Value at = n.cast(makeIota(n, {count}, 0), real);
+    if (corners)
+      at = count == 1 ? n.splat(1, at)
+                      : addNumber(n, mulNumber(n, at, 2 / last), -1);
+    else
+      at = mulNumber(n, addNumber(n, mulNumber(n, at, 2), -last),
+                     1 / static_cast<double>(count));
+    Value term =
+        n.binary<nn::MulOp>(factors(column), n.broadcastDims(at, {dim}, result));
+    sum = sum ? n.binary<nn::AddOp>(sum, term) : term;
+  }
+  sum = n.binary<nn::AddOp>(sum, factors(rank));
+  return n.result(0, n.cast(sum, element));
+}
+
 const OpRow rows[] = {
+    {"AffineGrid", 20, 20, importAffineGrid},
     {"GridSample", 16, 22, importGridSample},
     {"RoiAlign", 10, 22, importRoiAlign},
 };

@@ -41,8 +41,11 @@ def calm(g, x, most, least=None):
     if how == "squash":
         y = g.node("Tanh", [x], dict(dtype=x.dtype, shape=x.shape, mag=1))
         return y if most >= 1 else g.node("Mul", [y, g.constant(most, x.dtype)], dict(dtype=x.dtype, shape=x.shape, mag=most))
-    bounds = [g.constant(-most if least is None else least, x.dtype), g.constant(most, x.dtype)]
-    return g.node("Clip", [x, *bounds], dict(dtype=x.dtype, shape=x.shape, mag=most, low=least, exact=x.exact))
+    low = -most if least is None else least
+    result = dict(dtype=x.dtype, shape=x.shape, mag=most, low=least, exact=x.exact)
+    if g.opset < 11:
+        return g.node("Clip", [x], result, min=float(low), max=float(most))
+    return g.node("Clip", [x, g.constant(low, x.dtype), g.constant(most, x.dtype)], result)
 
 
 def attributes_of(g, op):

@@ -9,6 +9,7 @@ import recurrent
 import reduction
 import shapes
 import structure
+import versions
 from graph import Graph, Model, Unsuitable
 
 # What is made, and how often. Library calls with what may be fused to them come first: there most can go wrong.
@@ -24,15 +25,17 @@ MAKERS = {
     indexing.compress: 1, indexing.reverse_sequence: 1, indexing.one_nonzero: 1,
     images.resize: 1, images.grid_sample: 1, images.roi_align: 1, images.affine_grid: 1, images.dft: 1, images.stft: 1, images.col2im: 1,
     quantize.fake: 1, quantize.dequantize: 1, quantize.qdq: 2, quantize.integer_product: 2, quantize.dynamic: 1,
-    recurrent.recurrent: 2, structure.branch: 1, structure.loop: 1, structure.sequence: 1,
+    recurrent.recurrent: 2, structure.branch: 1, structure.loop: 1, structure.sequence: 1, structure.edited_sequence: 1, structure.mapped: 1, structure.optional: 1,
 }
 
 
 def generate(seed, values="finite", zero=False, only=None):
     """The model of a seed. `values`: finite, or special (NaN, infinities, overflow). `zero`: with dimensions of 0. `only`: names of makers."""
-    makers = {m: w for m, w in MAKERS.items() if not only or m.__name__ in only}
     for attempt in range(50):
         graph = Graph(seed * 64 + attempt, values, zero)
+        makers = {m: w for m, w in versions.MAKERS.get(graph.opset, MAKERS).items() if not only or m.__name__ in only}
+        if not makers:
+            continue
         wanted = graph.rng.choices((1, 2, 3, 4, 6, 9), (3, 4, 4, 3, 2, 1))[0]
         made = 0
         for _ in range(6 * wanted):

@@ -98,8 +98,8 @@ class Graph:
         self.values_kind = values
         self.zero = zero and self.rng.random() < 0.25  # dimensions of 0 may come up
         self.dyadic = self.rng.random() < 0.5  # leaves of few bits
-        self.opset = self.rng.choice((13, 17, 18, 19, 20, 21, 21, 22, 23, 24))
-        self.floats = self.rng.choices(FLOATS, (80, 7, 10, 3 if self.opset >= 22 else 0))[0]  # most ops take bf16 from opset 22 on
+        self.opset = self.rng.choices((1, 9, 13, 17, 18, 19, 20, 21, 22, 23, 24, 26), (2, 2, 10, 10, 10, 10, 10, 20, 10, 10, 10, 2))[0]
+        self.floats = self.rng.choices(FLOATS, (80, 7, 10, 3 if self.opset >= 22 else 0))[0] if self.opset >= 13 else "f32"  # most ops take bf16 from opset 22 on
         self.leaves, self.nodes, self.values = [], [], []
         self.inputs = self.rng.randint(1, 3)
         self.names = 0
@@ -271,7 +271,7 @@ class Model:
         return [v for n in self.nodes for v in n.outputs if v.is_float and not v.exact and getattr(v, "tensor", True)]
 
     def proto(self, peer=False, inner=False):
-        """The model. For ONNX Runtime (`peer`) constants of floats are inputs as well, so that they can be moved, and what is rounded is multiplied by
+        """The model. For ONNX Runtime (`peer`) constants of floats are inputs as well, so that they can be moved, and what is rounded is added to
         a further input `NAME_moved`; `inner`: all tensors of numbers are outputs."""
         moved = {v.name for v in self.rounded()} if peer else set()
         made = lambda v: f"{v.name}_raw" if v.name in moved else v.name
@@ -279,7 +279,7 @@ class Model:
         for n in self.nodes:
             nodes.append(helper.make_node(n.op, [v.name if v is not None else "" for v in n.inputs], [made(v) for v in n.outputs],
                                           name=n.outputs[0].name, domain=n.domain, **n.attributes))
-            nodes += [helper.make_node("Mul", [made(v), f"{v.name}_moved"], [v.name]) for v in n.outputs if v.name in moved]
+            nodes += [helper.make_node("Add", [made(v), f"{v.name}_moved"], [v.name]) for v in n.outputs if v.name in moved]
         # Some constants are nodes.
         inline = [] if peer else [v for v in self.leaves if v.constant and zlib.crc32(f"{v.name} {v.shape}".encode()) % 7 == 0]
         nodes = [helper.make_node("Constant", [], [v.name], name=v.name, value=tensor(v)) for v in inline] + nodes

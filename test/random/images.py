@@ -70,9 +70,10 @@ def roi_align(g):
 def affine_grid(g):
     if g.opset < 20:
         raise Unsuitable("opset")
-    n, h, w = g.size(3), g.size(8), g.size(8)
-    theta = g.leaf("f32", (n, 2, 3), 1)
-    return g.node("AffineGrid", [theta, g.constant([n, 3, h, w])], dict(dtype="f32", shape=(n, h, w, 2), mag=3), align_corners=g.choose(0, 1))
+    n, image = g.size(3), [g.size(8) for _ in range(g.choose(2, 2, 3))]
+    rank = len(image)
+    theta = g.leaf("f32", (n, rank, rank + 1), 1)
+    return g.node("AffineGrid", [theta, g.constant([n, 3, *image])], dict(dtype="f32", shape=(n, *image, rank), mag=rank + 1), align_corners=g.choose(0, 1))
 
 
 def dft(g):

@@ -47,15 +47,17 @@ class Peer:
         self.model = model
 
     def run(self, feeds, noise=None, tensors=None):
-        """The tensors; with `noise` each of them some roundings away from where it was in `tensors`. What sums many terms rounds as its largest
-        elements do."""
+        """The tensors; with `noise` each of them some roundings away from where it was in `tensors`."""
         feeds = dict(feeds)
         for value in self.model.rounded():
             kind, _, eps = TYPES[value.dtype]
-            factor = np.ones(value.shape)
+            shift = np.full(value.shape, -0.0)  # which leaves every number what it is, zeros with their sign
             if noise is not None:
-                factor += noise.choice((-2.0, 2.0), value.shape) * eps * self.spread(value, tensors[value.name])
-            feeds[f"{value.name}_moved"] = np.asarray(factor).astype(kind)
+                array = tensors[value.name].astype(np.float64)
+                shift = np.nan_to_num(noise.choice((-2.0, 2.0), value.shape) * eps * self.reach(value, tensors), nan=-0.0, posinf=-0.0, neginf=-0.0)
+                if array.size and array.min() >= 0:
+                    shift = np.where(array + shift < 0, -shift, shift)
+            feeds[f"{value.name}_moved"] = np.asarray(shift).astype(kind)
         signal = self.survives(feeds) if noise is None else None
         if signal is not None:
             raise Refusal(f"it dies of signal {signal} on a dimension of 0")
@@ -81,15 +83,20 @@ class Peer:
         return os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
 
     @staticmethod
-    def spread(value, array):
-        """How much more than its own rounding an element of a sum may be off."""
-        if array.size == 0 or not (value.node.op in SPREADING or value.node.op.startswith("Reduce")):
-            return 1.0
+    def reach(value, tensors):
+        """For each element the size of the terms whose rounding it bears."""
+        node, sizes = value.node, np.abs(tensors[value.name].astype(np.float64))
+        if sizes.size == 0 or not (node.op in SPREADING or node.op.startswith("Reduce")):
+            return sizes
         with np.errstate(all="ignore"):
-            sizes = np.abs(array.astype(np.float64))
             most = np.max(sizes, where=np.isfinite(sizes), initial=0)
             # Terms may be larger than what is left of them.
-            return np.nan_to_num(np.clip(np.clip(value.mag, most, 4 * most) / sizes, 1, 1e4), nan=1)
+            terms = np.clip(value.mag, most, 4 * most)
+            if node.op == "InstanceNormalization":
+                # x * scale and mean * scale are apart in ONNX Runtime.
+                x, scale = (np.abs(tensors.get(v.name, v.data).astype(np.float64)).max() for v in node.inputs[:2])
+                terms = max(terms, x * scale / np.sqrt(node.attributes.get("epsilon", 1e-5)))
+            return np.maximum(sizes, np.minimum(terms, 1e4 * np.maximum(sizes, most)))
 
 
 def unmoved(model):

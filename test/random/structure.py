@@ -73,3 +73,60 @@ def sequence(g):
     if shape[place] * 1 > MOST_ELEMENTS:
         raise Unsuitable("large")
     return g.node("ConcatFromSequence", [seq], like(x, shape, mag=mag, low=None, exact=exact), axis=written)
+
+
+def edited_sequence(g):
+    """A sequence that begins empty; how many are left is a number of the model, too."""
+    x = g.take(("f32", "i64", "f64"), most=2000)
+    parts = [x] + [g.leaf(x.dtype, x.shape) for _ in range(g.rng.randint(0, 2))]
+    whole = dict(dtype=x.dtype, shape=x.shape)
+
+    def step(op, inputs, **more):
+        made = g.node(op, inputs, whole, keep=False, **more)
+        made.tensor = False
+        return made
+
+    seq, order = step("SequenceEmpty", [], dtype=onnx_type(x.dtype)), []
+    for part in parts:
+        place = g.rng.randrange(-len(order), len(order) + 1) if order and g.chance(0.5) else None
+        seq = step("SequenceInsert", [seq, part] + ([] if place is None else [g.constant(place)]))
+        order.insert(len(order) if place is None else place, part)
+    if len(order) > 1:
+        place = g.rng.randrange(-len(order), len(order)) if g.chance(0.7) else None
+        seq = step("SequenceErase", [seq] + ([] if place is None else [g.constant(place)]))
+        del order[-1 if place is None else place]
+    if g.chance(0.5):
+        return g.node("SequenceLength", [seq], dict(dtype="i64", shape=(), mag=3, exact=True))
+    at = g.rng.randrange(len(order))
+    return g.node("SequenceAt", [seq, g.constant(at)], like(x, x.shape, mag=max(p.mag for p in parts), low=None, exact=all(p.exact for p in parts)))
+
+
+def mapped(g):
+    """A function of every tensor of a sequence."""
+    if g.opset < 17:
+        raise Unsuitable("opset")
+    x = g.take(("f32", "f64"), most=2000)
+    parts = [x] + [g.leaf(x.dtype, x.shape) for _ in range(g.rng.randint(0, 2))]
+    whole = dict(dtype=x.dtype, shape=x.shape)
+    seq = g.node("SequenceConstruct", parts, whole, keep=False)
+    seq.tensor = False
+    kind, names = onnx_type(x.dtype), [g.name("e"), g.name("f")]
+    op = g.choose("Neg", "Abs", "Relu")
+    body = helper.make_graph([helper.make_node(op, names[:1], names[1:])], "body", [helper.make_tensor_value_info(names[0], kind, None)],
+                             [helper.make_tensor_value_info(names[1], kind, None)])
+    seq = g.node("SequenceMap", [seq], whole, keep=False, body=body)
+    seq.tensor = False
+    return g.node("SequenceAt", [seq, g.constant(g.rng.randrange(len(parts)))],
+                  like(x, x.shape, mag=max(p.mag for p in parts), low=None, exact=all(p.exact for p in parts)))
+
+
+def optional(g):
+    """A tensor that is there, asked for and taken out again."""
+    if g.opset < 15:
+        raise Unsuitable("opset")
+    x = g.take(("f32", "i64", "f64"), most=2000)
+    held = g.node("Optional", [x], dict(dtype=x.dtype, shape=x.shape), keep=False)
+    held.tensor = False
+    if g.chance(0.5):
+        return g.node("OptionalHasElement", [held], dict(dtype="bool", shape=(), mag=1, exact=True))
+    return g.node("OptionalGetElement", [held], like(x, x.shape))
