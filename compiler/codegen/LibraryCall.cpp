@@ -191,7 +191,7 @@ private:
     }
     std::optional<StridedView> view =
         viewOf(op->getOperand(isLeft ? 1 : 0), set, used);
-    if (!view || getNumber(view->base) < 0)
+    if (!view || !view->isNested() || getNumber(view->base) < 0)
       return false;
     steps.push_back({*kind, 0, 0, view, op->hasAttr(nn::kAccumulateAttr)});
     return true;
@@ -212,7 +212,7 @@ private:
 
   std::optional<StridedView> operand(Value value) {
     std::optional<StridedView> view = viewOf(value, set, used);
-    if (view && getNumber(view->base) < 0)
+    if (view && (!view->isNested() || getNumber(view->base) < 0))
       return std::nullopt;
     return view;
   }

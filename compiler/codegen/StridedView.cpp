@@ -77,6 +77,18 @@ StridedView StridedView::permute(ArrayRef<int64_t> permutation) const {
   return view;
 }
 
+bool StridedView::isNested() const {
+  SmallVector<std::pair<int64_t, int64_t>> dims; // stride, extent
+  for (auto [stride, extent] : llvm::zip_equal(strides, shape))
+    if (extent > 1 && stride != 0)
+      dims.emplace_back(stride, extent);
+  llvm::sort(dims);
+  for (size_t i = 1; i < dims.size(); ++i)
+    if (dims[i].first / dims[i - 1].second < dims[i - 1].first)
+      return false;
+  return true;
+}
+
 std::optional<StridedView> viewOf(Value value, const OpSet &ops, OpSet &used) {
   Operation *op = value.getDefiningOp();
   if (!op || !ops.contains(op))

@@ -33,6 +33,10 @@ struct StridedView {
   /// say that.
   std::optional<StridedView> reshape(llvm::ArrayRef<int64_t> to) const;
   StridedView permute(llvm::ArrayRef<int64_t> permutation) const;
+  /// Whether each dimension steps over all of those with smaller strides:
+  /// libraries describe no other tensors. Every second column of three, read
+  /// along the columns first, is one that they do not.
+  bool isNested() const;
 };
 
 using OpSet = llvm::DenseSet<mlir::Operation *>;

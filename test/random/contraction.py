@@ -115,6 +115,8 @@ def windows(g, space):
         sizes = [-(-s // t) for s, t in zip(space, strides)] if how != "VALID" else [(s - r) // t + 1 for s, r, t in zip(space, reach, strides)]
         if any(d != 1 for d in dilations) and how != "VALID":
             raise Unsuitable("dilated and same")
+        if any(t > r for r, t in zip(reach, strides)) and how != "VALID":
+            raise Unsuitable("ONNX Runtime has borders of negative width there, ONNX none")
     else:
         symmetric = g.chance(0.6)
         low = [g.rng.randint(0, r - 1) if g.chance(0.6) else 0 for r in reach]
