@@ -12,7 +12,7 @@
 #include "runtime/calibrate/Loops.h"
 #include "runtime/calibrate/Timing.h"
 #include "runtime/comm/local/LocalCommunicator.h"
-#include "runtime/device/cpu/ScoreRows.h"
+#include "runtime/device/cpu/simd/ScoreRows.h"
 
 #include <atomic>
 #include <barrier>

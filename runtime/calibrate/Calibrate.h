@@ -9,7 +9,7 @@
 #define PARTITA_RUNTIME_CALIBRATE_CALIBRATE_H
 
 #include "runtime/calibrate/MachineRates.h"
-#include "runtime/core/Status.h"
+#include "runtime/base/Status.h"
 
 #include <functional>
 

@@ -8,7 +8,7 @@
 #ifndef PARTITA_RUNTIME_CALIBRATE_CALLPROBE_H
 #define PARTITA_RUNTIME_CALIBRATE_CALLPROBE_H
 
-#include "runtime/device/cpu/LibraryCalls.h"
+#include "runtime/device/cpu/onednn/LibraryCalls.h"
 
 #include <memory>
 #include <span>

@@ -25,7 +25,7 @@
 #ifndef PARTITA_RUNTIME_CALIBRATE_MACHINERATES_H
 #define PARTITA_RUNTIME_CALIBRATE_MACHINERATES_H
 
-#include "runtime/core/Status.h"
+#include "runtime/base/Status.h"
 
 #include <cstddef>
 #include <cstdint>

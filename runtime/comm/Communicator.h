@@ -18,7 +18,7 @@
 #ifndef PARTITA_RUNTIME_COMM_COMMUNICATOR_H
 #define PARTITA_RUNTIME_COMM_COMMUNICATOR_H
 
-#include "runtime/core/Status.h"
+#include "runtime/base/Status.h"
 
 #include <cstdint>
 

@@ -22,7 +22,7 @@ StepHeapCounts stepHeapCounts() { return {}; }
 
 #else
 
-#include "runtime/core/StepScope.h"
+#include "runtime/base/StepScope.h"
 
 #include <algorithm>
 #include <atomic>

@@ -14,7 +14,7 @@
 #define PARTITA_RUNTIME_IO_DTYPE_H
 
 #include "runtime/abi/plan_generated.h"
-#include "runtime/core/Elements.h"
+#include "runtime/base/Elements.h"
 
 #include <cstdint>
 

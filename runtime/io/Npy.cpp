@@ -7,7 +7,7 @@
 
 #include "runtime/io/Npy.h"
 
-#include "runtime/core/MappedFile.h"
+#include "runtime/base/MappedFile.h"
 #include "runtime/io/NpyHeader.h"
 
 #include <cstring>

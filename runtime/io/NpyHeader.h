@@ -8,7 +8,7 @@
 #ifndef PARTITA_RUNTIME_IO_NPYHEADER_H
 #define PARTITA_RUNTIME_IO_NPYHEADER_H
 
-#include "runtime/core/Status.h"
+#include "runtime/base/Status.h"
 
 #include <cstdint>
 #include <string>

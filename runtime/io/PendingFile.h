@@ -14,7 +14,7 @@
 #ifndef PARTITA_RUNTIME_IO_PENDINGFILE_H
 #define PARTITA_RUNTIME_IO_PENDINGFILE_H
 
-#include "runtime/core/Status.h"
+#include "runtime/base/Status.h"
 
 #include <cstdint>
 #include <memory>

@@ -7,7 +7,7 @@
 
 #include "runtime/io/Tensor.h"
 
-#include "runtime/device/cpu/Arena.h"
+#include "runtime/base/Arena.h"
 
 #include <limits>
 #include <new>

@@ -13,7 +13,7 @@
 #ifndef PARTITA_RUNTIME_IO_TENSOR_H
 #define PARTITA_RUNTIME_IO_TENSOR_H
 
-#include "runtime/core/Status.h"
+#include "runtime/base/Status.h"
 #include "runtime/io/DType.h"
 
 #include <memory>

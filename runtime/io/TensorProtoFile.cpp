@@ -7,7 +7,7 @@
 
 #include "runtime/io/TensorProtoFile.h"
 
-#include "runtime/core/MappedFile.h"
+#include "runtime/base/MappedFile.h"
 #include "runtime/io/PendingFile.h"
 #include "runtime/io/tensor.pb.h"
 

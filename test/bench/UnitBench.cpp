@@ -14,8 +14,8 @@
 #include "test/unit/runtime/Pipelines.h"
 #include "test/unit/runtime/PlanBuilder.h"
 
-#include "runtime/core/Artifact.h"
-#include "runtime/core/Session.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/session/Session.h"
 
 #include <benchmark/benchmark.h>
 

@@ -15,8 +15,8 @@
 #include "test/fuzz/Target.h"
 #include "test/unit/runtime/PlanBuilder.h"
 
-#include "runtime/core/Artifact.h"
-#include "runtime/core/Elements.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/base/Elements.h"
 
 #include <numeric>
 

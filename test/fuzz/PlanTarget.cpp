@@ -16,9 +16,9 @@
 #include "test/fuzz/Target.h"
 #include "test/unit/runtime/PlanBuilder.h"
 
-#include "runtime/core/Artifact.h"
-#include "runtime/core/Elements.h"
-#include "runtime/core/Session.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/base/Elements.h"
+#include "runtime/session/Session.h"
 
 using namespace partita;
 using runtime::length;

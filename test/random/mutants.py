@@ -44,11 +44,11 @@ FAULTS = [
     ("compiler/simplify/RaiseAttention.cpp", "scores.negateMaskAdd = isa<nn::SubOp>(op);", "scores.negateMaskAdd = false;", "a mask is added that should be subtracted"),
     ("compiler/simplify/RaiseAttention.cpp", "if (seenFactor || scores.maskAdd || scores.select)\n      return nullptr;\n    bool swapped", "if (scores.maskAdd || scores.select)\n      return nullptr;\n    bool swapped", "a mask is added after the scale, not before"),
     ("compiler/simplify/DelayBroadcasts.cpp", "if (broadcast.getDims() != like.getDims() ||\n          ", "if (", "broadcasts along other dimensions are one"),
-    ("runtime/device/cpu/OrderedCalls.cpp", "if (places[i] < begin || places[i] >= end)", "if (places[i] < begin || places[i] + 1 >= end)", "a scatter forgets the last row"),
-    ("runtime/device/cpu/OrderedCalls.cpp", "(!isBefore(x[j], x[i]) && i < j)", "(!isBefore(x[j], x[i]) && i > j)", "of equal elements the last comes first"),
-    ("runtime/device/cpu/RecurrentCall.cpp", "return direction.reversed ? count - 1 - step : step;", "return direction.reversed ? steps - 1 - step : step;", "a short sequence begins in its padding when reversed"),
-    ("runtime/device/cpu/RecurrentCall.cpp", "which * hidden * all.strides[1];", "which * hidden;", "strides of peepholes"),
-    ("runtime/device/cpu/AttentionCall.cpp", "k().strides[3], k().strides[2]};", "k().strides[3], q().strides[2]};", "the keys' strides are the queries'"),
+    ("runtime/device/cpu/own/OrderedCalls.cpp", "if (places[i] < begin || places[i] >= end)", "if (places[i] < begin || places[i] + 1 >= end)", "a scatter forgets the last row"),
+    ("runtime/device/cpu/own/OrderedCalls.cpp", "(!isBefore(x[j], x[i]) && i < j)", "(!isBefore(x[j], x[i]) && i > j)", "of equal elements the last comes first"),
+    ("runtime/device/cpu/onednn/RecurrentCall.cpp", "return direction.reversed ? count - 1 - step : step;", "return direction.reversed ? steps - 1 - step : step;", "a short sequence begins in its padding when reversed"),
+    ("runtime/device/cpu/onednn/RecurrentCall.cpp", "which * hidden * all.strides[1];", "which * hidden;", "strides of peepholes"),
+    ("runtime/device/cpu/onednn/AttentionCall.cpp", "k().strides[3], k().strides[2]};", "k().strides[3], q().strides[2]};", "the keys' strides are the queries'"),
 ]
 
 

@@ -10,7 +10,7 @@
 
 #include "Run.h"
 
-#include "runtime/device/cpu/Arena.h"
+#include "runtime/base/Arena.h"
 
 namespace partita::run {
 

@@ -23,7 +23,7 @@
 #include "Inputs.h"
 #include "Model.h"
 
-#include "runtime/core/Session.h"
+#include "runtime/session/Session.h"
 
 namespace partita::run {
 

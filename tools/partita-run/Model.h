@@ -9,7 +9,7 @@
 #define PARTITA_TOOLS_PARTITA_RUN_MODEL_H
 
 #include "runtime/abi/plan_generated.h"
-#include "runtime/core/Artifact.h"
+#include "runtime/artifact/Artifact.h"
 
 #include <cstdint>
 #include <memory>

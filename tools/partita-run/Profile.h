@@ -18,7 +18,7 @@
 #include "Model.h"
 #include "Team.h"
 
-#include "runtime/core/Session.h"
+#include "runtime/session/Session.h"
 
 namespace partita::run {
 

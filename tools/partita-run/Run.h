@@ -14,7 +14,7 @@
 #include "Profile.h"
 #include "Team.h"
 
-#include "runtime/core/Session.h"
+#include "runtime/session/Session.h"
 
 namespace partita::run {
 

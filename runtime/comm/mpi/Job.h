@@ -17,7 +17,7 @@
 #ifndef PARTITA_RUNTIME_COMM_MPI_JOB_H
 #define PARTITA_RUNTIME_COMM_MPI_JOB_H
 
-#include "runtime/core/Status.h"
+#include "runtime/base/Status.h"
 
 #include <cstdint>
 #include <functional>

@@ -8,7 +8,7 @@
 #ifndef PARTITA_RUNTIME_COMM_MPI_WAIT_H
 #define PARTITA_RUNTIME_COMM_MPI_WAIT_H
 
-#include "runtime/core/Status.h"
+#include "runtime/base/Status.h"
 
 #include <mpi.h>
 

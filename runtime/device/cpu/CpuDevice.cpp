@@ -8,8 +8,8 @@
 #include "runtime/device/cpu/CpuDevice.h"
 
 #include "runtime/abi/Fusion.h"
-#include "runtime/core/Elements.h"
-#include "runtime/core/Slots.h"
+#include "runtime/base/Elements.h"
+#include "runtime/base/Slots.h"
 
 #include <algorithm>
 #include <cstring>

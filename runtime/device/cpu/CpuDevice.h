@@ -15,7 +15,7 @@
 #define PARTITA_RUNTIME_DEVICE_CPU_CPUDEVICE_H
 
 #include "runtime/device/cpu/KernelLibrary.h"
-#include "runtime/device/cpu/LibraryCalls.h"
+#include "runtime/device/cpu/onednn/LibraryCalls.h"
 
 #include <map>
 

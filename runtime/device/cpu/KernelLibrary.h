@@ -10,7 +10,7 @@
 
 #include "runtime/abi/artifact.h"
 #include "runtime/abi/kernel.h"
-#include "runtime/core/Status.h"
+#include "runtime/base/Status.h"
 
 #include <cstddef>
 #include <memory>

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/Artifact.h"
-#include "runtime/core/Elements.h"
-#include "runtime/core/MappedFile.h"
-#include "runtime/core/WeightCheck.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/base/Elements.h"
+#include "runtime/base/MappedFile.h"
+#include "runtime/artifact/WeightCheck.h"
 #include "test/unit/runtime/Pipelines.h"
 
 #include <filesystem>

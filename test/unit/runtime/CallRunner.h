@@ -9,8 +9,8 @@
 #ifndef PARTITA_TEST_UNIT_RUNTIME_CALLRUNNER_H
 #define PARTITA_TEST_UNIT_RUNTIME_CALLRUNNER_H
 
-#include "runtime/core/Artifact.h"
-#include "runtime/core/Session.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/session/Session.h"
 #include "test/unit/runtime/PlanBuilder.h"
 
 #include <cmath>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/DirectPorts.h"
+#include "runtime/session/DirectPorts.h"
 
 #include "test/unit/runtime/Pipelines.h"
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cpu/GateRows.h"
+#include "runtime/device/cpu/simd/GateRows.h"
 
 #include <cmath>
 #include <functional>

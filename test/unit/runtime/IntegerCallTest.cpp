@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cpu/IntegerRows.h"
+#include "runtime/device/cpu/simd/IntegerRows.h"
 #include "test/unit/runtime/CallRunner.h"
 
 #include <algorithm>

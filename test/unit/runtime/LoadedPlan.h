@@ -8,8 +8,8 @@
 #ifndef PARTITA_TEST_UNIT_RUNTIME_LOADEDPLAN_H
 #define PARTITA_TEST_UNIT_RUNTIME_LOADEDPLAN_H
 
-#include "runtime/core/Artifact.h"
-#include "runtime/core/Session.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/session/Session.h"
 #include "test/unit/runtime/Pipelines.h"
 
 namespace partita::test {

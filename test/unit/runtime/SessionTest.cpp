@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/Session.h"
+#include "runtime/session/Session.h"
 #include "runtime/comm/local/LocalCommunicator.h"
-#include "runtime/core/Artifact.h"
+#include "runtime/artifact/Artifact.h"
 #include "test/unit/runtime/Pipelines.h"
 
 #include <atomic>

@@ -7,7 +7,7 @@
 
 #include "runtime/heap/StepHeap.h"
 
-#include "runtime/core/StepScope.h"
+#include "runtime/base/StepScope.h"
 #include "test/unit/runtime/CallRunner.h"
 #include "test/unit/runtime/LoadedPlan.h"
 

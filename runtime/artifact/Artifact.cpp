@@ -1,0 +1,153 @@
+//===- Artifact.cpp - A verified, mapped .partita file --------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/artifact/Artifact.h"
+
+#include "runtime/base/Elements.h"
+#include "runtime/base/MappedFile.h"
+#include "runtime/artifact/PlanVerifier.h"
+#include "runtime/artifact/SectionTable.h"
+#include "runtime/artifact/WeightCheck.h"
+
+#include <map>
+
+namespace partita::runtime {
+namespace {
+
+std::string directoryOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  if (slash == std::string::npos)
+    return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+} // namespace
+
+struct Artifact::Impl {
+  std::string path;
+  std::shared_ptr<const MappedFile> file;
+  std::map<std::string, std::shared_ptr<const MappedFile>> weight_files;
+  const abi::Plan *plan = nullptr;
+  std::vector<ObjectSection> objects;
+  std::vector<const uint8_t *> weights;
+
+  Status readPlan(const Section &section);
+  Status mapWeights(const Section &section);
+  Status mapWeight(const abi::Weight &weight, const Section &section);
+};
+
+Status Artifact::Impl::readPlan(const Section &section) {
+  auto broken = [&](const std::string &why) {
+    return Status::error("'" + path + "': its plan " + why +
+                         ": compile the model again");
+  };
+  if (section.bytes >= FLATBUFFERS_MAX_BUFFER_SIZE)
+    return broken("is larger than 2 GiB");
+  flatbuffers::Verifier::Options limits;
+  limits.max_depth = 32;
+  limits.max_tables = 32u << 20;
+  flatbuffers::Verifier verifier(section.data, section.bytes, limits);
+  if (!abi::VerifyPlanBuffer(verifier))
+    return broken("is not well formed");
+  plan = abi::GetPlan(section.data);
+  return Status();
+}
+
+Status Artifact::Impl::mapWeight(const abi::Weight &weight,
+                                 const Section &section) {
+  const uint8_t *base = section.data;
+  if (length(weight.file()) != 0) {
+    std::string name = weight.file()->str();
+    auto known = weight_files.find(name);
+    if (known == weight_files.end()) {
+      auto opened = MappedFile::openContained(directoryOf(path), name);
+      if (!opened)
+        return Status::error("'" + path + "': weight '" + text(weight.name()) +
+                             "': " + opened.status().message());
+      known = weight_files.emplace(name, *opened).first;
+    }
+    uint64_t size = known->second->size();
+    uint64_t offset = static_cast<uint64_t>(weight.offset());
+    if (offset > size || static_cast<uint64_t>(weight.bytes()) > size - offset)
+      return Status::error(
+          "'" + path + "': weight '" + text(weight.name()) +
+          "' lies at bytes " + std::to_string(offset) + " to " +
+          std::to_string(offset + weight.bytes()) + " of '" + name +
+          "', which has only " + std::to_string(size) +
+          ": the file was cut off or changed; compile the model again");
+    base = known->second->data();
+  }
+  weights.push_back(base ? base + weight.offset() : nullptr);
+  return Status();
+}
+
+Status Artifact::Impl::mapWeights(const Section &section) {
+  for (int64_t i = 0; i < length(plan->weights()); ++i)
+    if (Status status = mapWeight(*plan->weights()->Get(i), section);
+        !status.ok())
+      return status;
+  return Status();
+}
+
+Expected<std::shared_ptr<const Artifact>>
+Artifact::open(const std::string &path) {
+  auto impl = std::make_unique<Impl>();
+  impl->path = path;
+  auto file = MappedFile::open(path);
+  if (!file)
+    return file.status();
+  impl->file = *file;
+
+  auto table = readSectionTable(path, impl->file->data(), impl->file->size());
+  if (!table)
+    return table.status();
+  impl->objects = table->objects;
+  if (Status status = impl->readPlan(table->plan); !status.ok())
+    return status;
+  if (Status status = verifyPlan(*impl->plan, path,
+                                 static_cast<int64_t>(table->weights.bytes));
+      !status.ok())
+    return status;
+  if (Status status = impl->mapWeights(table->weights); !status.ok())
+    return status;
+  return std::make_shared<const Artifact>(std::move(impl));
+}
+
+Artifact::Artifact(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+Artifact::~Artifact() = default;
+
+const std::string &Artifact::path() const { return impl->path; }
+const abi::Plan &Artifact::plan() const { return *impl->plan; }
+const std::vector<ObjectSection> &Artifact::objects() const {
+  return impl->objects;
+}
+const uint8_t *Artifact::weight(int index) const {
+  return impl->weights[index];
+}
+
+Status Artifact::verifyWeights(const std::vector<int> &indices,
+                               int threads) const {
+  std::vector<WeightBytes> weights;
+  for (int index : indices) {
+    const abi::Weight &weight = *impl->plan->weights()->Get(index);
+    weights.push_back({impl->weights[index],
+                       static_cast<size_t>(weight.bytes()), weight.hash()});
+  }
+  std::optional<size_t> changed = findChanged(weights, threads);
+  if (!changed)
+    return Status();
+  const abi::Weight &weight = *impl->plan->weights()->Get(indices[*changed]);
+  std::string file = length(weight.file())
+                         ? directoryOf(path()) + "/" + weight.file()->str()
+                         : path();
+  return Status::error("'" + path() + "': the bytes of weight '" +
+                       text(weight.name()) + "' in '" + file +
+                       "' are not those the model was compiled with: restore "
+                       "the file or compile the model again");
+}
+
+} // namespace partita::runtime

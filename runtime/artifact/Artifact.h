@@ -1,0 +1,72 @@
+//===- Artifact.h - A verified, mapped .partita file --------------*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// `open` maps the file and trusts nothing in it: hashes, bounds, alignment,
+// order and zero padding (ArtifactFile.h), then the FlatBuffers verifier, then
+// every index, offset and shape of the plan and its schedule (PlanVerifier.h).
+// So whoever holds an Artifact may use the plan without further checks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_ARTIFACT_ARTIFACT_H
+#define PARTITA_RUNTIME_ARTIFACT_ARTIFACT_H
+
+#include "runtime/abi/artifact.h"
+#include "runtime/base/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace partita::abi {
+struct Plan;
+}
+
+namespace partita::runtime {
+
+/// A shared object for one CPU level, inside the mapped file.
+struct ObjectSection {
+  abi::CpuLevel level = abi::CpuLevel::none;
+  const uint8_t *data = nullptr;
+  size_t bytes = 0;
+};
+
+class Artifact {
+public:
+  /// Maps and verifies `path` and the weight files it names. An error says
+  /// which file is wrong, how, and what to do.
+  static Expected<std::shared_ptr<const Artifact>>
+  open(const std::string &path);
+  ~Artifact();
+
+  const std::string &path() const;
+  const abi::Plan &plan() const;
+  const std::vector<ObjectSection> &objects() const;
+
+  /// The mapped bytes of Plan.weights[index], read only. Those of the weights
+  /// section are aligned to 64 bytes; those of another file lie as they lie
+  /// there, maybe not even aligned to their element.
+  const uint8_t *weight(int index) const;
+
+  /// Reads the weights Plan.weights[i], on up to `threads` threads, and
+  /// compares their hashes. An error names the first that is not what the model
+  /// was compiled with.
+  Status verifyWeights(const std::vector<int> &indices, int threads) const;
+
+  struct Impl;
+  explicit Artifact(std::unique_ptr<Impl> impl);
+
+private:
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_ARTIFACT_ARTIFACT_H

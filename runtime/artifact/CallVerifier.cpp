@@ -1,0 +1,486 @@
+//===- CallVerifier.cpp - Shapes and attributes of library calls ----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/abi/Fusion.h"
+#include "runtime/base/Elements.h"
+#include "runtime/artifact/PlanVerifier.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace partita::runtime {
+namespace {
+
+using Longs = flatbuffers::Vector<int64_t>;
+
+/// Extents, strides and pads beyond this are nonsense, and below it the sums
+/// and products here cannot overflow.
+constexpr int64_t kLargest = int64_t(1) << 31;
+/// oneDNN describes no more dimensions; convolutions have 1 to 3 spatial ones.
+constexpr int64_t kMostDimensions = 12;
+
+int64_t rank(const abi::View *view) { return length(view->shape()); }
+int64_t extent(const abi::View *view, int64_t axis) {
+  return view->shape()->Get(axis);
+}
+
+/// "[2, 3]"
+std::string shown(const Longs *shape) {
+  std::string text = "[";
+  for (int64_t i = 0; i < length(shape); ++i)
+    text += (i ? ", " : "") + std::to_string(shape->Get(i));
+  return text + "]";
+}
+
+class CallVerifier {
+public:
+  CallVerifier(const abi::Device &device, const abi::LibraryCall &call)
+      : device(device), call(call) {}
+
+  std::string verify() {
+    if (call.kind() > abi::CallKind::MAX)
+      return "is of an unknown kind";
+    bool attention = call.kind() == abi::CallKind::attention;
+    bool pool = call.kind() == abi::CallKind::pool_max ||
+                call.kind() == abi::CallKind::pool_avg;
+    bool ordered = call.kind() >= abi::CallKind::top_k;
+    int64_t operands = attention || call.kind() == abi::CallKind::scatter ? 4
+                       : pool || ordered                                  ? 2
+                                                                          : 3;
+    if (length(call.operands()) != operands)
+      return "has " + std::to_string(length(call.operands())) +
+             " operands and should have " + std::to_string(operands);
+    const bool integers = multipliesIntegers();
+    for (int64_t i = 0; i < operands; ++i)
+      if (std::string error = ordered    ? dense(operand(i))
+                              : integers ? strided(operand(i))
+                                         : floats(operand(i));
+          !error.empty())
+        return "operand " + std::to_string(i) + " " + error;
+    if (integers && (call.bias() || length(call.post_ops()) || call.winograd()))
+      return "multiplies integers and has a bias, post-ops or Winograd's "
+             "method, which only floats have";
+    result = operand(operands - 1);
+    for (int64_t i = 0; i < rank(result); ++i)
+      if (extent(result, i) > 1 && result->strides()->Get(i) == 0)
+        return "writes the same elements more than once";
+
+    if (!attention && (call.mask_mul() || call.mask_add()))
+      return "has a mask, which only attention has";
+    if (call.recurrent() && call.kind() != abi::CallKind::recurrent)
+      return "has what only a recurrent layer has";
+    std::string error = call.kind() == abi::CallKind::recurrent
+                            ? recurrentError()
+                        : ordered                            ? orderedError()
+                        : attention                          ? attentionError()
+                        : pool                               ? poolError()
+                        : call.kind() == abi::CallKind::conv ? convError()
+                                                             : dotError();
+    if (!error.empty())
+      return error;
+    for (int64_t i = 0; i < length(call.post_ops()); ++i)
+      if (error = postOpError(*call.post_ops()->Get(i)); !error.empty())
+        return "post-op " + std::to_string(i) + " " + error;
+    return "";
+  }
+
+private:
+  const abi::View *operand(int64_t i) const { return call.operands()->Get(i); }
+
+  abi::DType dtype(const abi::View *view) const {
+    return device.slots()->Get(view->slot())->dtype();
+  }
+
+  /// A whole slot, or the begin of one, as it lies.
+  std::string dense(const abi::View *view) const {
+    if (std::string error = viewError(device, view); !error.empty())
+      return error;
+    if (rank(view) > kMostDimensions)
+      return "has more than 12 dimensions";
+    int64_t stride = 1;
+    for (int64_t i = rank(view) - 1; i >= 0; --i) {
+      if (extent(view, i) <= 0)
+        return "has the extent " + std::to_string(extent(view, i));
+      if (view->strides()->Get(i) != stride && extent(view, i) != 1)
+        return "is not dense";
+      if (!checkedMul(stride, extent(view, i), stride))
+        return "has more elements than can be counted";
+    }
+    return view->offset() == 0 ? "" : "does not begin with its slot";
+  }
+
+  /// The runtime's own calls; see CallKind.
+  std::string orderedError() const {
+    const abi::View *x = operand(0);
+    bool chooses = call.kind() == abi::CallKind::top_k,
+         scans = call.kind() == abi::CallKind::scan;
+    if (call.bias() || length(call.post_ops()))
+      return "has a bias or post-ops, which this call has not";
+    for (abi::DType type : {abi::DType::f32, abi::DType::f64, abi::DType::i32})
+      if (dtype(x) == type)
+        return orderedShapeError(chooses, scans);
+    return dtype(x) == abi::DType::i64
+               ? orderedShapeError(chooses, scans)
+               : "has elements of a type that it does not take";
+  }
+
+  std::string orderedShapeError(bool chooses, bool scans) const {
+    const abi::View *x = operand(0);
+    if (rank(x) != (scans ? 3 : 2) || rank(result) != rank(x))
+      return mismatch();
+    if (dtype(result) != (chooses ? abi::DType::i64 : dtype(x)))
+      return "has a result of another type than it computes";
+    for (int64_t i = 0; i < rank(x); ++i)
+      if (chooses && i == 1 ? extent(result, i) > extent(x, i)
+                            : extent(result, i) != extent(x, i))
+        return mismatch();
+    if (call.combine() > abi::Combine::MAX ||
+        (scans && call.combine() == abi::Combine::replace))
+      return "does not say how elements are combined";
+    if (chooses || scans)
+      return "";
+    const abi::View *places = operand(1), *updates = operand(2);
+    if (dtype(places) != abi::DType::i64 || dtype(updates) != dtype(x))
+      return "has places or updates of another type than it takes";
+    return rank(places) == 1 && rank(updates) == 2 &&
+                   extent(places, 0) == extent(updates, 0) &&
+                   extent(updates, 1) == extent(x, 1)
+               ? ""
+               : mismatch();
+  }
+
+  /// Whether it has integers of 8 bits, signed ones on its right side, and
+  /// their sums; see CallKind.
+  bool multipliesIntegers() const {
+    if (call.kind() != abi::CallKind::dot && call.kind() != abi::CallKind::conv)
+      return false;
+    for (int64_t i = 0; i < 3; ++i)
+      if (!viewError(device, operand(i)).empty())
+        return false;
+    const abi::DType left = dtype(operand(0));
+    return (left == abi::DType::i8 || left == abi::DType::u8) &&
+           dtype(operand(1)) == abi::DType::i8 &&
+           dtype(operand(2)) == abi::DType::i32;
+  }
+
+  std::string floats(const abi::View *view) const {
+    if (std::string error = viewError(device, view); !error.empty())
+      return error;
+    if (dtype(view) != abi::DType::f32)
+      return "is not f32";
+    return strided(view);
+  }
+
+  std::string strided(const abi::View *view) const {
+    if (rank(view) > kMostDimensions)
+      return "has more than 12 dimensions";
+    for (int64_t i = 0; i < rank(view); ++i)
+      if (extent(view, i) == 0 || extent(view, i) >= kLargest)
+        return "has the extent " + std::to_string(extent(view, i));
+    return nested(view) ? "" : "has strides that interleave its dimensions";
+  }
+
+  /// Whether each dimension steps over all of those with smaller strides:
+  /// oneDNN describes no other tensors.
+  static bool nested(const abi::View *view) {
+    std::vector<std::pair<int64_t, int64_t>> dims; // stride, extent
+    for (int64_t i = 0; i < rank(view); ++i)
+      if (extent(view, i) > 1 && view->strides()->Get(i) != 0)
+        dims.emplace_back(view->strides()->Get(i), extent(view, i));
+    std::sort(dims.begin(), dims.end());
+    for (size_t i = 1; i < dims.size(); ++i)
+      if (dims[i].first / dims[i - 1].second < dims[i - 1].first)
+        return false;
+    return true;
+  }
+
+  /// A view that is combined with the elements of `shape`.
+  std::string broadcastError(const abi::View *view,
+                             const std::vector<int64_t> &shape) const {
+    if (std::string error = floats(view); !error.empty())
+      return error;
+    bool fits = rank(view) == static_cast<int64_t>(shape.size());
+    for (int64_t i = 0; fits && i < rank(view); ++i)
+      fits = extent(view, i) == shape[i] || extent(view, i) == 1;
+    return fits ? "" : "of shape " + shown(view->shape()) + " does not fit";
+  }
+
+  std::vector<int64_t> resultShape() const {
+    return {result->shape()->begin(), result->shape()->end()};
+  }
+
+  std::string postOpError(const abi::PostOp &post) const {
+    if (post.kind() > abi::PostOpKind::MAX)
+      return "is of an unknown kind";
+    const bool binary = abi::isBinary(post.kind());
+    if (binary != (post.view() != nullptr))
+      return binary ? "has no view" : "has a view and needs none";
+    auto form = abi::OperandForm::one;
+    if (binary) {
+      if (std::string error = broadcastError(post.view(), resultShape());
+          !error.empty())
+        return error;
+      form = abi::getOperandForm(call.kind(), stridesOf(*result),
+                                 stridesOf(*post.view()));
+    }
+    return abi::mayFuse(call.kind(), post.kind(), form)
+               ? ""
+               : "is one that the library is not known to compute rightly";
+  }
+
+  static abi::Strided stridesOf(const abi::View &view) {
+    return {{view.shape()->data(), view.shape()->size()},
+            {view.strides()->data(), view.strides()->size()}};
+  }
+
+  std::string mismatch() const {
+    std::string text = "combines";
+    for (int64_t i = 0; i < length(call.operands()); ++i)
+      text += (i ? " and " : " ") + shown(operand(i)->shape());
+    return text + ", which do not fit";
+  }
+
+  std::string dotError() const {
+    const abi::View *lhs = operand(0), *rhs = operand(1);
+    int64_t dims = rank(result);
+    if (dims < 2 || rank(lhs) != dims || rank(rhs) != dims)
+      return mismatch();
+    for (int64_t i = 0; i < dims - 2; ++i)
+      for (const abi::View *view : {lhs, rhs})
+        if (extent(view, i) != extent(result, i) && extent(view, i) != 1)
+          return mismatch();
+    if (extent(lhs, dims - 2) != extent(result, dims - 2) ||
+        extent(lhs, dims - 1) != extent(rhs, dims - 2) ||
+        extent(rhs, dims - 1) != extent(result, dims - 1))
+      return mismatch();
+    if (!call.bias())
+      return "";
+    if (rank(call.bias()) == 1)
+      return prefixed("bias",
+                      broadcastError(call.bias(), {extent(result, dims - 1)}));
+    return prefixed("bias", broadcastError(call.bias(), resultShape()));
+  }
+
+  static std::string prefixed(const char *what, const std::string &error) {
+    return error.empty() ? "" : std::string(what) + " " + error;
+  }
+
+  std::string numbers(const Longs *values, int64_t count, int64_t least,
+                      const char *name) const {
+    if (length(values) != count)
+      return std::string(name) + " has " + std::to_string(length(values)) +
+             " entries for " + std::to_string(count) + " spatial dimensions";
+    if (!isAligned(values))
+      return std::string(name) + " is not aligned";
+    for (int64_t value : *values)
+      if (value < least || value >= kLargest)
+        return std::string(name) + " has the entry " + std::to_string(value);
+    return "";
+  }
+
+  /// `window(i)`: the window's extent; the number of windows must be the
+  /// result's extent, where `ceil` also admits a last one that is cut off.
+  template <typename Window>
+  std::string spatialError(Window window, bool ceil) const {
+    const abi::View *input = operand(0);
+    int64_t spatial = rank(input) - 2;
+    if (spatial < 1 || spatial > 3 || rank(result) != rank(input) ||
+        extent(result, 0) != extent(input, 0))
+      return mismatch();
+    for (auto [values, least, name] :
+         {std::tuple(call.strides(), int64_t(1), "strides"),
+          std::tuple(call.dilations(), int64_t(1), "dilations"),
+          std::tuple(call.pads_low(), int64_t(0), "pads_low"),
+          std::tuple(call.pads_high(), int64_t(0), "pads_high")})
+      if (std::string error = numbers(values, spatial, least, name);
+          !error.empty())
+        return error;
+    for (int64_t i = 0; i < spatial; ++i) {
+      int64_t reach, room;
+      if (!checkedMul(call.dilations()->Get(i), window(i) - 1, reach))
+        return mismatch();
+      room = extent(input, i + 2) + call.pads_low()->Get(i) +
+             call.pads_high()->Get(i) - reach - 1;
+      int64_t stride = call.strides()->Get(i), is = extent(result, i + 2);
+      int64_t least = room / stride + 1;
+      int64_t most = ceil ? (room + stride - 1) / stride + 1 : least;
+      if (room < 0 || is < least || is > most)
+        return mismatch();
+    }
+    return "";
+  }
+
+  std::string convError() const {
+    const abi::View *input = operand(0), *weights = operand(1);
+    int64_t groups = call.groups();
+    if (groups < 1 || groups >= kLargest)
+      return "has " + std::to_string(groups) + " groups";
+    if (rank(weights) != rank(input) || rank(input) < 3)
+      return mismatch();
+    if (std::string error = spatialError(
+            [&](int64_t i) { return extent(weights, i + 2); }, false);
+        !error.empty())
+      return error;
+    if (extent(weights, 0) != extent(result, 1) ||
+        extent(weights, 0) % groups != 0 ||
+        extent(weights, 1) * groups != extent(input, 1))
+      return mismatch();
+    if (!call.bias())
+      return "";
+    return prefixed("bias", broadcastError(call.bias(), {extent(result, 1)}));
+  }
+
+  std::string poolError() const {
+    const abi::View *input = operand(0);
+    if (rank(input) < 3)
+      return mismatch();
+    if (std::string error =
+            numbers(call.window(), rank(input) - 2, 1, "window");
+        !error.empty())
+      return error;
+    if (call.bias())
+      return "has a bias, which a pool has not";
+    if (std::string error = spatialError(
+            [&](int64_t i) { return call.window()->Get(i); }, true);
+        !error.empty())
+      return error;
+    return extent(result, 1) == extent(input, 1) ? "" : mismatch();
+  }
+
+  std::string attentionError() const {
+    const abi::View *q = operand(0), *k = operand(1), *v = operand(2);
+    for (const abi::View *view : {q, k, v, result})
+      if (rank(view) != 4 || extent(view, 0) != extent(q, 0) ||
+          extent(view, 1) != extent(q, 1))
+        return mismatch();
+    if (extent(k, 3) != extent(q, 3) || extent(v, 2) != extent(k, 2) ||
+        extent(result, 2) != extent(q, 2) || extent(result, 3) != extent(v, 3))
+      return mismatch();
+    if (call.bias() || length(call.post_ops()))
+      return "has a bias or post-ops, which attention has not";
+    std::vector<int64_t> scores = {extent(q, 0), extent(q, 1), extent(q, 2),
+                                   extent(k, 2)};
+    for (auto [mask, name] : {std::pair(call.mask_mul(), "mask_mul"),
+                              std::pair(call.mask_add(), "mask_add")})
+      if (mask)
+        if (std::string error = broadcastError(mask, scores); !error.empty())
+          return prefixed(name, error);
+    return "";
+  }
+
+  /// A view of exactly this shape, or none.
+  std::string exactError(const abi::View *view,
+                         const std::vector<int64_t> &shape, bool integers,
+                         const char *name) const {
+    if (!view)
+      return "";
+    if (std::string error = viewError(device, view); !error.empty())
+      return prefixed(name, error);
+    abi::DType wanted = integers ? abi::DType::i32 : abi::DType::f32;
+    if (device.slots()->Get(view->slot())->dtype() != wanted)
+      return prefixed(name, integers ? "is not i32" : "is not f32");
+    bool fits = rank(view) == static_cast<int64_t>(shape.size());
+    for (int64_t i = 0; fits && i < rank(view); ++i)
+      fits = extent(view, i) == shape[i];
+    return fits ? ""
+                : prefixed(name, "of shape " + shown(view->shape()) +
+                                     " does not fit");
+  }
+
+  std::string recurrentError() const {
+    const abi::View *x = operand(0), *weights = operand(1);
+    const abi::Recurrent *layer = call.recurrent();
+    if (!layer)
+      return "does not say which recurrent layer it is";
+    if (layer->cell() > abi::Cell::MAX)
+      return "is a recurrent layer of an unknown kind";
+    if (call.bias() || length(call.post_ops()))
+      return "has a bias or post-ops, which a recurrent layer has not";
+    bool gru = layer->cell() == abi::Cell::gru;
+    bool lstm = layer->cell() == abi::Cell::lstm;
+    int64_t gates = lstm ? 4 : gru ? 3 : 1;
+    if (rank(x) != 4 || rank(weights) != 3 || rank(result) != 4)
+      return mismatch();
+    int64_t steps = extent(x, 0), batch = extent(x, 1), count = extent(x, 2),
+            hidden = extent(weights, 2);
+    if (extent(weights, 0) != count || extent(weights, 1) != gates * hidden ||
+        extent(x, 3) != gates * hidden ||
+        extent(result, 0) != steps + (lstm ? 2 : 1) ||
+        extent(result, 1) != count || extent(result, 2) != batch ||
+        extent(result, 3) != hidden)
+      return mismatch();
+    int64_t functions = count * (lstm ? 3 : gru ? 2 : 1);
+    if (length(layer->reversed()) != count ||
+        length(layer->functions()) != functions)
+      return "has directions or functions that do not fit its weights";
+    for (const abi::GateFunction *function : *layer->functions())
+      if (function->kind() > abi::GateFunctionKind::MAX)
+        return "has a gate with an unknown function";
+    if ((layer->hidden_bias() && !gru) ||
+        ((layer->initial_cell() || layer->peepholes() || layer->coupled()) &&
+         !lstm))
+      return "has an operand that a layer of its kind has not";
+    std::vector<int64_t> state = {count, batch, hidden};
+    for (const std::string &error :
+         {exactError(layer->lengths(), {batch}, true, "lengths"),
+          exactError(layer->initial(), state, false, "initial"),
+          exactError(layer->initial_cell(), state, false, "initial_cell"),
+          exactError(layer->peepholes(), {count, 3 * hidden}, false,
+                     "peepholes"),
+          exactError(layer->hidden_bias(), {count, hidden}, false,
+                     "hidden_bias")})
+      if (!error.empty())
+        return error;
+    return "";
+  }
+
+  const abi::Device &device;
+  const abi::LibraryCall &call;
+  const abi::View *result = nullptr;
+};
+
+} // namespace
+
+std::string viewError(const abi::Device &device, const abi::View *view) {
+  if (!view)
+    return "is missing";
+  if (view->slot() < 0 || view->slot() >= length(device.slots()))
+    return "names slot " + std::to_string(view->slot()) + " of " +
+           std::to_string(length(device.slots()));
+  if (length(view->shape()) != length(view->strides()))
+    return "has another number of strides than of dimensions";
+  if (!isAligned(view->shape()) || !isAligned(view->strides()))
+    return "has a shape or strides that are not aligned";
+  int64_t last = view->offset();
+  if (last < 0)
+    return "begins before its slot";
+  bool empty = false;
+  for (int64_t i = 0; i < length(view->shape()); ++i) {
+    int64_t reach;
+    if (view->shape()->Get(i) < 0 || view->strides()->Get(i) < 0)
+      return "has a negative extent or stride";
+    if (view->shape()->Get(i) == 0) {
+      empty = true;
+      continue;
+    }
+    if (!checkedMul(view->shape()->Get(i) - 1, view->strides()->Get(i),
+                    reach) ||
+        !checkedAdd(last, reach, last))
+      return "reaches past the end of its slot";
+  }
+  if (!empty &&
+      last >= elementCount(device.slots()->Get(view->slot())->shape()))
+    return "reaches past the end of its slot";
+  return "";
+}
+
+std::string libraryCallError(const abi::Device &device,
+                             const abi::LibraryCall &call) {
+  return CallVerifier(device, call).verify();
+}
+
+} // namespace partita::runtime

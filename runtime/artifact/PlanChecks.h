@@ -1,0 +1,63 @@
+//===- PlanChecks.h - Small checks that the plan verifier is made of --*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_ARTIFACT_PLANCHECKS_H
+#define PARTITA_RUNTIME_ARTIFACT_PLANCHECKS_H
+
+#include "runtime/abi/artifact.h"
+#include "runtime/base/Elements.h"
+
+#include <algorithm>
+#include <string>
+
+namespace partita::runtime {
+
+/// No machine has regions beyond this, and sums of a few such cannot overflow.
+inline constexpr int64_t kLargestRegion = int64_t(1) << 48;
+inline constexpr int64_t kMostMicroBatches = 1 << 20;
+inline constexpr int64_t kMostArguments = 1 << 16;
+
+using Longs = flatbuffers::Vector<int64_t>;
+
+inline std::string number(int64_t value) { return std::to_string(value); }
+
+inline std::string quoted(const flatbuffers::String *name) {
+  return std::string("'") + text(name) + "'";
+}
+
+inline bool inRange(int64_t index, int64_t count) {
+  return index >= 0 && index < count;
+}
+
+/// What is wrong with `bytes` for this shape; empty if nothing is.
+inline std::string sizeError(abi::DType dtype, const Longs *shape,
+                             int64_t bytes) {
+  int64_t count = elementBytes(dtype);
+  if (count == 0)
+    return "has an unknown element type";
+  if (!isAligned(shape))
+    return "has a shape that is not aligned";
+  bool empty = false;
+  for (int64_t i = 0; i < length(shape); ++i) {
+    if (shape->Get(i) < 0)
+      return "has the negative extent " + number(shape->Get(i));
+    empty |= shape->Get(i) == 0;
+    // An extent of 0 must not hide an overflow of the others.
+    if (!checkedMul(count, std::max<int64_t>(shape->Get(i), 1), count))
+      return "has more elements than can be counted";
+  }
+  int64_t expected = empty ? 0 : count;
+  if (bytes != expected)
+    return "says it has " + number(bytes) + " bytes where its shape needs " +
+           number(expected);
+  return "";
+}
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_ARTIFACT_PLANCHECKS_H

@@ -1,0 +1,155 @@
+//===- PlanVerifier.cpp - Trust nothing in a plan -------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/artifact/PlanVerifier.h"
+
+#include "runtime/artifact/PlanChecks.h"
+
+#include <set>
+
+namespace partita::runtime {
+namespace {
+
+/// Checks the tables of the whole plan.
+class PlanTables {
+public:
+  PlanTables(const abi::Plan &plan, int64_t weights_bytes)
+      : plan(plan), weights_bytes(weights_bytes) {}
+
+  std::string verify() const {
+    if (plan.micro_batches() < 1 || plan.micro_batches() > kMostMicroBatches)
+      return "says it has " + number(plan.micro_batches()) + " micro-batches";
+    if (!length(plan.devices()))
+      return "has no device";
+    for (const auto *ports :
+         {plan.inputs(), plan.outputs(), plan.bound_inputs()})
+      for (int64_t i = 0; i < length(ports); ++i)
+        if (std::string e = portError(*ports->Get(i)); !e.empty())
+          return "input or output " + quoted(ports->Get(i)->name()) + " " + e;
+    for (int64_t i = 0; i < length(plan.collections()); ++i)
+      if (std::string e = collectionError(*plan.collections()->Get(i));
+          !e.empty())
+        return "input or output " + quoted(plan.collections()->Get(i)->name()) +
+               " " + e;
+    for (int64_t i = 0; i < length(plan.weights()); ++i)
+      if (std::string e = weightError(*plan.weights()->Get(i)); !e.empty())
+        return "weight " + quoted(plan.weights()->Get(i)->name()) + " " + e;
+    for (int64_t i = 0; i < length(plan.kernels()); ++i)
+      if (!isSymbol(plan.kernels()->Get(i)->name()))
+        return "kernel " + number(i) + " has no usable name";
+    for (int64_t i = 0; i < length(plan.stages()); ++i)
+      if (plan.stages()->Get(i)->device() != -1 &&
+          !isDevice(plan.stages()->Get(i)->device()))
+        return "stage " + number(i) + " names a device that does not exist";
+    for (int64_t i = 0; i < length(plan.channels()); ++i) {
+      const abi::Channel &channel = *plan.channels()->Get(i);
+      if (!isDevice(channel.source()) || !isDevice(channel.target()) ||
+          channel.source() == channel.target())
+        return "channel " + number(i) + " does not join two devices";
+      if (!inRange(channel.bytes(), kLargestRegion))
+        return "channel " + number(i) + " has an impossible size";
+    }
+    for (int64_t i = 0; i < length(plan.devices()); ++i)
+      if (std::string e = deviceError(plan, static_cast<int>(i)); !e.empty())
+        return "device " + quoted(plan.devices()->Get(i)->name()) + ": " + e;
+    return storesError();
+  }
+
+private:
+  bool isDevice(int64_t device) const {
+    return inRange(device, length(plan.devices()));
+  }
+
+  static bool isSymbol(const flatbuffers::String *name) {
+    return length(name) && std::all_of(name->begin(), name->end(), [](char c) {
+             return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                    (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$';
+           });
+  }
+
+  std::string portError(const abi::Port &port) const {
+    int64_t count = elementBytes(port.dtype());
+    if (!isAligned(port.shape()))
+      return "has a shape that is not aligned";
+    for (int64_t i = 0; i < length(port.shape()); ++i)
+      if (port.shape()->Get(i) < 0 ||
+          !checkedMul(count, std::max<int64_t>(port.shape()->Get(i), 1), count))
+        return "has an impossible shape";
+    if (count == 0)
+      return "has an unknown element type";
+    if (!inRange(port.batch_axis() + int64_t(1), length(port.shape()) + 1))
+      return "has no axis " + number(port.batch_axis());
+    return "";
+  }
+
+  std::string collectionError(const abi::Collection &collection) const {
+    if (!inRange(static_cast<int64_t>(collection.kind()), 3))
+      return "is of an unknown kind";
+    if (!inRange(collection.length() + int64_t(1),
+                 std::max(length(plan.inputs()) + length(plan.bound_inputs()),
+                          length(plan.outputs())) +
+                     2))
+      return "has more elements than the plan has tensors";
+    return "";
+  }
+
+  std::string weightError(const abi::Weight &weight) const {
+    if (std::string e =
+            sizeError(weight.dtype(), weight.shape(), weight.bytes());
+        !e.empty())
+      return e;
+    int64_t end;
+    if (weight.offset() < 0 ||
+        !checkedAdd(weight.offset(), weight.bytes(), end))
+      return "has an impossible offset";
+    if (length(weight.file()))
+      return "";
+    if (end > weights_bytes)
+      return "reaches past the end of the weights section";
+    if (weight.offset() % abi::kSlotAlignment != 0)
+      return "is not aligned to 64 bytes";
+    return "";
+  }
+
+  /// Every output of every micro-batch is stored once, by one device.
+  std::string storesError() const {
+    std::set<std::pair<int, int>> stored;
+    for (const abi::Device *device : *plan.devices())
+      for (int64_t i = 0; i < length(device->program()); ++i) {
+        const abi::Step &step = *device->program()->Get(i);
+        if (step.kind() == abi::StepKind::store_output &&
+            !stored.emplace(step.io(), step.micro_batch()).second)
+          return "output " + quoted(plan.outputs()->Get(step.io())->name()) +
+                 " of micro-batch " + number(step.micro_batch()) +
+                 " is stored twice";
+      }
+    for (int64_t i = 0; i < length(plan.outputs()); ++i)
+      for (int m = 0; m < plan.micro_batches(); ++m)
+        if (!stored.count({static_cast<int>(i), m}))
+          return "output " + quoted(plan.outputs()->Get(i)->name()) +
+                 " of micro-batch " + number(m) + " is never stored";
+    return "";
+  }
+
+  const abi::Plan &plan;
+  const int64_t weights_bytes;
+};
+
+} // namespace
+
+Status verifyPlan(const abi::Plan &plan, const std::string &path,
+                  int64_t weights_bytes) {
+  std::string error = PlanTables(plan, weights_bytes).verify();
+  if (error.empty())
+    error = abi::checkSchedule(scheduleModel(plan));
+  if (error.empty())
+    return Status();
+  return Status::error("'" + path + "': the plan is wrong: " + error +
+                       ": compile the model again");
+}
+
+} // namespace partita::runtime

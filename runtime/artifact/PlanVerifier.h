@@ -1,0 +1,53 @@
+//===- PlanVerifier.h - Trust nothing in a plan -----------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_ARTIFACT_PLANVERIFIER_H
+#define PARTITA_RUNTIME_ARTIFACT_PLANVERIFIER_H
+
+#include "runtime/abi/ScheduleCheck.h"
+#include "runtime/abi/plan_generated.h"
+#include "runtime/base/Status.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace partita::runtime {
+
+/// Checks every index, offset, shape, name and program of a plan that passed
+/// the FlatBuffers verifier, and that its schedule finishes and uses its
+/// buffers rightly. Afterwards:
+///   * every index is in range and every enumerator known;
+///   * shapes are not negative, and elements times element size is `bytes`,
+///     without overflow;
+///   * slots lie in their region, aligned; views inside their slots; weights
+///     inside the weights section (`weights_bytes`) if they lie there;
+///   * units are bound to as many slots as they have arguments, large enough,
+///     and only arena and constant memory is written.
+/// `path` is for messages.
+Status verifyPlan(const abi::Plan &plan, const std::string &path,
+                  int64_t weights_bytes);
+
+/// Slots, units, load program and program of device `index`; empty if right.
+/// The tables of the plan that they name must be right already.
+std::string deviceError(const abi::Plan &plan, int index);
+
+/// Shapes, strides and attributes of one library call; empty if right.
+std::string libraryCallError(const abi::Device &device,
+                             const abi::LibraryCall &call);
+
+/// A view lies inside its slot; empty if right.
+std::string viewError(const abi::Device &device, const abi::View *view);
+
+/// What the schedule check needs to know of a plan whose tables are right.
+/// Values are told apart by micro-batch; bytes of the constant region follow
+/// those of the arena.
+std::vector<abi::CheckedDevice> scheduleModel(const abi::Plan &plan);
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_ARTIFACT_PLANVERIFIER_H

@@ -1,0 +1,162 @@
+//===- SectionTable.cpp - Header and section table of an artifact ---------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/artifact/SectionTable.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <xxhash.h>
+
+namespace partita::runtime {
+namespace {
+
+constexpr uint32_t kMostSections = 64;
+
+class Reader {
+public:
+  Reader(const std::string &path, const uint8_t *data, size_t size)
+      : path(path), data(data), size(size) {}
+
+  Expected<SectionTable> read() {
+    if (Status status = readHeader(); !status.ok())
+      return status;
+    uint64_t end = sizeof(abi::FileHeader) +
+                   uint64_t(header.section_count) * sizeof(abi::SectionEntry);
+    for (uint32_t i = 0; i < header.section_count; ++i)
+      if (Status status = readSection(i, end); !status.ok())
+        return status;
+    if (size - end >= abi::kSectionAlignment || !zero(end, size))
+      return damaged("there are bytes after the last section");
+    if (!table.plan.data)
+      return damaged("it has no plan");
+    return table;
+  }
+
+private:
+  Status error(const std::string &what) const {
+    return Status::error("'" + path + "' " + what);
+  }
+  Status damaged(const std::string &what) const {
+    return error("is damaged: " + what +
+                 "; copy it again from where it was made, or compile the model "
+                 "again");
+  }
+  bool zero(uint64_t begin, uint64_t end) const {
+    return std::all_of(data + begin, data + end,
+                       [](uint8_t byte) { return byte == 0; });
+  }
+
+  Status readHeader() {
+    if (size == 0)
+      return error("is empty: compile the model again");
+    size_t seen = std::min(size, sizeof(abi::kMagic));
+    if (std::memcmp(data, abi::kMagic, seen) != 0)
+      return error("is not a .partita artifact: make one of the model with "
+                   "partita-compile");
+    if (size < sizeof(header))
+      return damaged("it ends after " + std::to_string(size) +
+                     " bytes, inside its header");
+    std::memcpy(&header, data, sizeof(header));
+    if (header.version != abi::kVersion)
+      return error("is of version " + std::to_string(header.version) +
+                   "; this partita-run reads version " +
+                   std::to_string(abi::kVersion) + ": compile the model again");
+    if (XXH3_64bits(data, offsetof(abi::FileHeader, header_hash)) !=
+        header.header_hash)
+      return damaged("its header has another hash than it says");
+    if (!std::all_of(std::begin(header.reserved), std::end(header.reserved),
+                     [](uint8_t byte) { return byte == 0; }))
+      return damaged("reserved bytes of its header are not zero");
+    if (header.file_bytes != size)
+      return damaged("it has " + std::to_string(size) +
+                     " bytes and should have " +
+                     std::to_string(header.file_bytes));
+    if (header.section_count == 0 || header.section_count > kMostSections)
+      return damaged("it says it has " + std::to_string(header.section_count) +
+                     " sections");
+    uint64_t bytes = header.section_count * sizeof(abi::SectionEntry);
+    if (bytes > size - sizeof(header))
+      return damaged("it ends inside its section table");
+    if (XXH3_64bits(data + sizeof(header), bytes) != header.table_hash)
+      return damaged("its section table has another hash than it says");
+    return Status();
+  }
+
+  /// Reads entry `index`; `end` is the end of what comes before it.
+  Status readSection(uint32_t index, uint64_t &end) {
+    abi::SectionEntry entry;
+    std::memcpy(&entry, data + sizeof(header) + index * sizeof(entry),
+                sizeof(entry));
+    std::string name = "section " + std::to_string(index);
+    if (!std::all_of(std::begin(entry.reserved), std::end(entry.reserved),
+                     [](uint8_t byte) { return byte == 0; }))
+      return damaged("reserved bytes of " + name + " are not zero");
+    if (entry.offset % abi::kSectionAlignment != 0)
+      return damaged(name + " is not aligned");
+    if (entry.offset < end)
+      return damaged(name + " overlaps what comes before it");
+    if (entry.offset > size || entry.bytes > size - entry.offset)
+      return damaged(name + " reaches past the end of the file");
+    if (!zero(end, entry.offset))
+      return damaged("the bytes before " + name + " are not zero");
+    end = entry.offset + entry.bytes;
+
+    Section section{data + entry.offset, static_cast<size_t>(entry.bytes)};
+    bool weights = entry.kind == abi::SectionKind::weights;
+    uint64_t hash = weights ? 0 : XXH3_64bits(section.data, section.bytes);
+    if (hash != entry.hash)
+      return damaged(name + " has another hash than the table says");
+    return place(name, entry, section);
+  }
+
+  Status place(const std::string &name, const abi::SectionEntry &entry,
+               const Section &section) {
+    if (entry.kind == abi::SectionKind::object)
+      return placeObject(name, entry, section);
+    if (entry.level != abi::CpuLevel::none)
+      return damaged(name + " has a CPU level but is no object");
+    Section *place = entry.kind == abi::SectionKind::plan      ? &table.plan
+                     : entry.kind == abi::SectionKind::weights ? &table.weights
+                                                               : nullptr;
+    if (!place)
+      return damaged(name + " is of the unknown kind " +
+                     std::to_string(static_cast<uint32_t>(entry.kind)));
+    if (place->data)
+      return damaged(name + " is the second of its kind");
+    *place = section;
+    return Status();
+  }
+
+  Status placeObject(const std::string &name, const abi::SectionEntry &entry,
+                     const Section &section) {
+    if (entry.level != abi::CpuLevel::x86_64_v3 &&
+        entry.level != abi::CpuLevel::x86_64_v4)
+      return damaged(name + " is for the unknown CPU level " +
+                     std::to_string(static_cast<uint32_t>(entry.level)));
+    for (const ObjectSection &other : table.objects)
+      if (other.level == entry.level)
+        return damaged(name + " is the second for its CPU level");
+    table.objects.push_back({entry.level, section.data, section.bytes});
+    return Status();
+  }
+
+  const std::string &path;
+  const uint8_t *data;
+  size_t size;
+  abi::FileHeader header;
+  SectionTable table;
+};
+
+} // namespace
+
+Expected<SectionTable> readSectionTable(const std::string &path,
+                                        const uint8_t *data, size_t size) {
+  return Reader(path, data, size).read();
+}
+
+} // namespace partita::runtime

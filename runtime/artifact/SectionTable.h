@@ -1,0 +1,36 @@
+//===- SectionTable.h - Header and section table of an artifact --*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_ARTIFACT_SECTIONTABLE_H
+#define PARTITA_RUNTIME_ARTIFACT_SECTIONTABLE_H
+
+#include "runtime/artifact/Artifact.h"
+
+namespace partita::runtime {
+
+struct Section {
+  const uint8_t *data = nullptr;
+  size_t bytes = 0;
+};
+
+struct SectionTable {
+  Section plan;
+  Section weights; ///< empty if the file has none
+  std::vector<ObjectSection> objects;
+};
+
+/// Checks everything runtime/abi/artifact.h promises of the file at `data`:
+/// magic, version, size, hashes, and of each section its alignment, order,
+/// bounds and hash; reserved bytes and the bytes between sections are zero.
+/// There is one plan, at most one weights section and one object a CPU level.
+Expected<SectionTable> readSectionTable(const std::string &path,
+                                        const uint8_t *data, size_t size);
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_ARTIFACT_SECTIONTABLE_H

@@ -1,0 +1,56 @@
+//===- Status.h - Success or a message in words -------------------*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_BASE_STATUS_H
+#define PARTITA_RUNTIME_BASE_STATUS_H
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace partita::runtime {
+
+/// Success, or what is wrong, where, and what to do. Making a success
+/// allocates nothing, so it may be used on the path of a step.
+class [[nodiscard]] Status {
+public:
+  Status() = default;
+  static Status error(std::string message) {
+    Status status;
+    status.text = std::move(message);
+    return status;
+  }
+  bool ok() const { return !text.has_value(); }
+  /// Empty on success.
+  std::string message() const { return text.value_or(std::string()); }
+
+private:
+  std::optional<std::string> text;
+};
+
+/// A value or a Status that is an error.
+template <typename T> class [[nodiscard]] Expected {
+public:
+  Expected(T value) : content(std::move(value)) {}
+  Expected(Status status) : failure(std::move(status)) {}
+  bool ok() const { return content.has_value(); }
+  explicit operator bool() const { return ok(); }
+  T &operator*() { return *content; }
+  const T &operator*() const { return *content; }
+  T *operator->() { return &*content; }
+  const T *operator->() const { return &*content; }
+  const Status &status() const { return failure; }
+
+private:
+  std::optional<T> content;
+  Status failure;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_BASE_STATUS_H

@@ -1,0 +1,353 @@
+//===- AttentionCall.cpp - Attention, kept whole --------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The work is cut into (batch, head, block of rows), whatever the number of
+// threads, so that results do not depend on it. A thread computes one block at
+// a time: scores into its scratch, softmax there, then the product with v. The
+// two products are primitives made for one thread. Columns that a constant mask
+// hides from all rows of a block (the future, in a causal model) are left out.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/abi/LibraryMemory.h"
+#include "runtime/device/cpu/simd/BestLevel.h"
+#include "runtime/device/cpu/onednn/LibraryCalls.h"
+#include "runtime/device/cpu/onednn/PrimitiveTask.h"
+#include "runtime/device/cpu/simd/ScoreRows.h"
+
+#include <algorithm>
+#include <atomic>
+#include <omp.h>
+#include <utility>
+
+namespace partita::runtime {
+
+ScoreFunction softmaxRows() {
+  return atBestLevel(softmaxRowsBaseline, softmaxRowsV3, softmaxRowsV4);
+}
+
+namespace {
+
+/// What a mask adds to hide a column: with any number that a model computes, it
+/// makes the softmax exactly 0.
+constexpr float kHidden = -1e30f;
+constexpr int64_t kColumnStep = 16;
+size_t aligned(size_t bytes) {
+  constexpr size_t step = abi::kScratchAlignment;
+  return (bytes + step - 1) / step * step;
+}
+
+/// A matrix of a [B, H, rows, columns] operand, by its strides in elements.
+struct Matrix {
+  int64_t rows = 0, columns = 0, row_stride = 0, column_stride = 0;
+
+  dnnl_memory_desc_t describe() const {
+    int64_t inner = columns == 1 ? 1 : column_stride;
+    return stridedDesc({rows, columns},
+                       {rows == 1 ? columns * inner : row_stride, inner});
+  }
+};
+
+/// lhs[rows, inner] . rhs[inner, columns], for one thread.
+struct Product {
+  Matrix lhs, rhs, result;
+  ProductPrimitive made;
+
+  /// Starting the library takes as long as so many multiplications.
+  static constexpr int64_t kSmall = 256;
+  bool isSmall() const {
+    return lhs.rows * lhs.columns * rhs.columns <= kSmall;
+  }
+
+  Status make(OnednnContext &context) {
+    if (isSmall())
+      return Status();
+    return made.make(context, lhs.describe(), rhs.describe(), result.describe(),
+                     "this attention");
+  }
+
+  void runSmall(const float *left, const float *right, float *out) const {
+    for (int64_t i = 0; i < result.rows; ++i)
+      for (int64_t j = 0; j < result.columns; ++j) {
+        float sum = 0;
+        for (int64_t k = 0; k < lhs.columns; ++k)
+          sum += left[i * lhs.row_stride + k * lhs.column_stride] *
+                 right[k * rhs.row_stride + j * rhs.column_stride];
+        out[i * result.row_stride + j * result.column_stride] = sum;
+      }
+  }
+};
+
+/// A product's arguments for one thread.
+struct Arguments {
+  OwnedMemory lhs, rhs, result, scratch;
+  dnnl_exec_arg_t list[4];
+
+  Status make(OnednnContext &context, const Product &product) {
+    if (product.isSmall())
+      return Status();
+    const dnnl_memory_desc_t left = product.lhs.describe(),
+                             right = product.rhs.describe(),
+                             out = product.result.describe();
+    for (auto [desc, memory] :
+         {std::pair(&left, &lhs), std::pair(&right, &rhs),
+          std::pair(&out, &result), std::pair(&product.made.scratch, &scratch)})
+      if (Status status = context.memory(*desc, DNNL_MEMORY_NONE, *memory);
+          !status.ok())
+        return status;
+    list[0] = {DNNL_ARG_SRC, lhs.get()};
+    list[1] = {DNNL_ARG_WEIGHTS, rhs.get()};
+    list[2] = {DNNL_ARG_DST, result.get()};
+    list[3] = {DNNL_ARG_SCRATCHPAD, scratch.get()};
+    return Status();
+  }
+
+  bool run(const Product &product, dnnl_stream_t stream, float *left,
+           float *right, float *out) {
+    if (product.isSmall()) {
+      product.runSmall(left, right, out);
+      return true;
+    }
+    dnnl_memory_set_data_handle(lhs.get(), left);
+    dnnl_memory_set_data_handle(rhs.get(), right);
+    dnnl_memory_set_data_handle(result.get(), out);
+    return dnnl_primitive_execute(product.made.primitive.get(), stream,
+                                  product.made.scratch_bytes ? 4 : 3,
+                                  list) == dnnl_success;
+  }
+};
+
+class Attention final : public Task {
+public:
+  Attention(ResolvedCall resolved, const ThreadTeam &team)
+      : call(std::move(resolved)), team(team), softmax(softmaxRows()) {
+    rows = q().dims[2];
+    columns = k().dims[2];
+    block = abi::attentionBlockRows(rows);
+    blocks = (rows + block - 1) / block;
+    std::vector<int64_t> scores = {q().dims[0], q().dims[1], rows, columns};
+    if (call.has_mask_mul)
+      call.mask_mul.broadcastTo(scores);
+    if (call.has_mask_add)
+      call.mask_add.broadcastTo(scores);
+  }
+
+  /// `ready`: constants have their values.
+  Status prepare(OnednnContext &context, bool ready) {
+    for (int64_t i = 0; i < blocks; ++i)
+      addBlock(i, ready && call.has_mask_add && call.mask_add.constant);
+    // Each thread runs the primitives by itself.
+    omp_set_num_threads(1);
+    Status status = makeProducts(context);
+    omp_set_num_threads(team.size());
+    if (!status.ok())
+      return status;
+    for (int i = 0; i < team.size(); ++i) {
+      auto worker = std::make_unique<Worker>();
+      if (dnnl_stream_create(worker->stream.out(), context.engine(),
+                             dnnl_stream_default_flags) != dnnl_success)
+        return Status::error("oneDNN makes no stream for a thread");
+      worker->scores.resize(kinds.size());
+      worker->sums.resize(kinds.size());
+      for (size_t kind = 0; kind < kinds.size(); ++kind) {
+        if (status = worker->scores[kind].make(context, kinds[kind].scores);
+            !status.ok())
+          return status;
+        if (status = worker->sums[kind].make(context, kinds[kind].sums);
+            !status.ok())
+          return status;
+      }
+      workers.push_back(std::move(worker));
+    }
+    return Status();
+  }
+
+  bool run() override {
+    failed.store(false, std::memory_order_relaxed);
+    // A single block runs in this thread alone, where the library would use the
+    // whole team for a product of its own choice.
+    omp_set_num_threads(1);
+    team.split(q().dims[0] * q().dims[1] * blocks, 1, runRange, this);
+    team.enter();
+    return !failed.load(std::memory_order_relaxed);
+  }
+
+  size_t scratchBytes() const override {
+    return workerBytes() * static_cast<size_t>(team.size());
+  }
+
+  void useScratch(uint8_t *data) override {
+    for (size_t i = 0; i < workers.size(); ++i) {
+      uint8_t *own = data + i * workerBytes();
+      workers[i]->buffer = reinterpret_cast<float *>(own);
+      for (size_t kind = 0; kind < kinds.size(); ++kind)
+        for (Arguments *arguments :
+             {&workers[i]->scores[kind], &workers[i]->sums[kind]})
+          if (arguments->scratch.get())
+            dnnl_memory_set_data_handle(arguments->scratch.get(),
+                                        own + scoreBytes());
+    }
+  }
+
+  void visitAddresses(const AddressVisitor &visit) override {
+    for (Operand &operand : call.operands)
+      visit(&operand.data);
+    for (Operand *mask : {&call.mask_mul, &call.mask_add})
+      visit(&mask->data);
+  }
+
+private:
+  /// Blocks of one size.
+  struct Kind {
+    int64_t rows, columns;
+    Product scores, sums;
+  };
+  struct Worker {
+    OwnedStream stream;
+    std::vector<Arguments> scores, sums; ///< by kind
+    float *buffer = nullptr;
+  };
+
+  Operand &q() { return call.operands[0]; }
+  Operand &k() { return call.operands[1]; }
+  Operand &v() { return call.operands[2]; }
+
+  size_t scoreBytes() const {
+    return static_cast<size_t>(abi::attentionScoreRoom(rows, columns));
+  }
+  size_t workerBytes() const {
+    size_t library = 0;
+    for (const Kind &kind : kinds)
+      library = std::max({library, kind.scores.made.scratch_bytes,
+                          kind.sums.made.scratch_bytes});
+    return scoreBytes() + aligned(library);
+  }
+
+  Status makeProducts(OnednnContext &context) {
+    Operand &result = call.result();
+    for (Kind &kind : kinds) {
+      int64_t depth = q().dims[3], width = v().dims[3];
+      auto &[count, columns, scores, sums] = kind;
+      scores.lhs = {count, depth, q().strides[2], q().strides[3]};
+      scores.rhs = {depth, columns, k().strides[3], k().strides[2]};
+      scores.result = {count, columns, columns, 1};
+      sums.lhs = {count, columns, columns, 1};
+      sums.rhs = {columns, width, v().strides[2], v().strides[3]};
+      sums.result = {count, width, result.strides[2], result.strides[3]};
+      for (Product *product : {&scores, &sums})
+        if (Status status = product->make(context); !status.ok())
+          return status;
+    }
+    return Status();
+  }
+
+  void addBlock(int64_t index, bool masked) {
+    int64_t first = index * block, count = std::min(block, rows - first);
+    int64_t seen = columns;
+    if (masked) {
+      seen = 0;
+      for (int64_t row = first; row < first + count; ++row)
+        seen = std::max(seen, seenColumns(row));
+      seen = (seen + kColumnStep - 1) / kColumnStep * kColumnStep;
+      seen = std::min(seen, columns);
+    }
+    size_t kind = 0;
+    while (kind < kinds.size() &&
+           (kinds[kind].rows != count || kinds[kind].columns != seen))
+      ++kind;
+    if (kind == kinds.size()) {
+      kinds.emplace_back();
+      kinds.back().rows = count;
+      kinds.back().columns = seen;
+    }
+    kindOf.push_back(kind);
+  }
+
+  /// How many columns it takes to have all that the mask does not hide in a
+  /// row; all, if it hides them all.
+  int64_t seenColumns(int64_t row) const {
+    const Operand &mask = call.mask_add;
+    int64_t batches = mask.strides[0] ? mask.dims[0] : 1;
+    int64_t heads = mask.strides[1] ? mask.dims[1] : 1;
+    int64_t most = 0;
+    for (int64_t batch = 0; batch < batches; ++batch)
+      for (int64_t head = 0; head < heads; ++head) {
+        const float *data = at(mask, batch, head, row);
+        int64_t seen = columns;
+        while (seen > 0 && data[(seen - 1) * mask.strides[3]] <= kHidden)
+          --seen;
+        most = std::max(most, seen ? seen : columns);
+      }
+    return most;
+  }
+
+  static void runRange(void *self, int thread, int64_t begin, int64_t end) {
+    auto *attention = static_cast<Attention *>(self);
+    FlushDenormals flush;
+    for (int64_t i = begin; i < end; ++i)
+      if (!attention->runBlock(*attention->workers[thread], i))
+        attention->failed.store(true, std::memory_order_relaxed);
+  }
+
+  static float *at(const Operand &operand, int64_t batch, int64_t head,
+                   int64_t row) {
+    return operand.data + batch * operand.strides[0] +
+           head * operand.strides[1] + row * operand.strides[2];
+  }
+
+  bool runBlock(Worker &worker, int64_t index) {
+    int64_t row = index % blocks * block;
+    int64_t head = index / blocks % q().dims[1];
+    int64_t batch = index / blocks / q().dims[1];
+    size_t number = kindOf[index % blocks];
+    const Kind &kind = kinds[number];
+
+    if (!worker.scores[number].run(kind.scores, worker.stream.get(),
+                                   at(q(), batch, head, row),
+                                   at(k(), batch, head, 0), worker.buffer))
+      return false;
+    ScoreRows part;
+    part.scores = worker.buffer;
+    part.rows = kind.rows;
+    part.columns = kind.columns;
+    part.scale = call.call->scale();
+    auto mask = [&](bool present, const Operand &operand, ScoreMask &mask) {
+      if (present)
+        mask = {at(operand, batch, head, row), operand.strides[2],
+                operand.strides[3]};
+    };
+    mask(call.has_mask_mul, call.mask_mul, part.multiplied);
+    mask(call.has_mask_add, call.mask_add, part.added);
+    softmax(part);
+    return worker.sums[number].run(kind.sums, worker.stream.get(),
+                                   worker.buffer, at(v(), batch, head, 0),
+                                   at(call.result(), batch, head, row));
+  }
+
+  ResolvedCall call;
+  const ThreadTeam &team;
+  ScoreFunction softmax;
+  int64_t rows, columns, block, blocks;
+  std::vector<Kind> kinds;
+  std::vector<size_t> kindOf; ///< by block
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::atomic<bool> failed = false;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Task>> prepareAttention(ResolvedCall call,
+                                                 OnednnContext &context,
+                                                 const ThreadTeam &team,
+                                                 bool ready) {
+  auto task = std::make_unique<Attention>(std::move(call), team);
+  if (Status status = task->prepare(context, ready); !status.ok())
+    return status;
+  return std::unique_ptr<Task>(std::move(task));
+}
+
+} // namespace partita::runtime

@@ -1,0 +1,374 @@
+//===- PrimitiveTask.cpp - A oneDNN primitive with its arguments ----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cpu/onednn/PrimitiveTask.h"
+
+#include "runtime/abi/Fusion.h"
+#include "runtime/device/cpu/own/NanKeeping.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace partita::runtime {
+namespace {
+
+using Kind = abi::PostOpKind;
+
+dnnl_alg_kind_t binaryAlgorithm(Kind kind) {
+  switch (kind) {
+  case Kind::mul:
+    return dnnl_binary_mul;
+  case Kind::max:
+    return dnnl_binary_max;
+  case Kind::min:
+    return dnnl_binary_min;
+  case Kind::sub:
+    return dnnl_binary_sub;
+  case Kind::div:
+    return dnnl_binary_div;
+  default:
+    return dnnl_binary_add;
+  }
+}
+
+struct Eltwise {
+  dnnl_alg_kind_t algorithm = dnnl_eltwise_relu;
+  float alpha = 0, beta = 0;
+};
+
+Eltwise eltwise(const PostOperation &post) {
+  Eltwise result;
+  auto &[algorithm, alpha, beta] = result;
+  switch (post.kind) {
+  case Kind::tanh:
+    algorithm = dnnl_eltwise_tanh;
+    break;
+  case Kind::logistic:
+    algorithm = dnnl_eltwise_logistic;
+    break;
+  case Kind::gelu_erf:
+    algorithm = dnnl_eltwise_gelu_erf;
+    break;
+  case Kind::gelu_tanh:
+    algorithm = dnnl_eltwise_gelu_tanh;
+    break;
+  case Kind::exp:
+    algorithm = dnnl_eltwise_exp;
+    break;
+  case Kind::sqrt:
+    algorithm = dnnl_eltwise_sqrt;
+    break;
+  case Kind::abs:
+    algorithm = dnnl_eltwise_abs;
+    break;
+  case Kind::square:
+    algorithm = dnnl_eltwise_square;
+    break;
+  case Kind::log:
+    algorithm = dnnl_eltwise_log;
+    break;
+  case Kind::linear:
+    algorithm = dnnl_eltwise_linear;
+    alpha = post.alpha, beta = post.beta;
+    break;
+  case Kind::clip:
+    algorithm = dnnl_eltwise_clip;
+    alpha = post.alpha, beta = post.beta;
+    break;
+  case Kind::elu:
+    algorithm = dnnl_eltwise_elu;
+    alpha = post.alpha;
+    break;
+  case Kind::leaky_relu:
+    alpha = post.alpha;
+    break;
+  case Kind::swish:
+    algorithm = dnnl_eltwise_swish;
+    alpha = post.alpha;
+    break;
+  case Kind::hardswish:
+    algorithm = dnnl_eltwise_hardswish;
+    break;
+  default:
+    break;
+  }
+  return result;
+}
+
+} // namespace
+
+Expected<std::unique_ptr<PrimitiveTask>>
+PrimitiveTask::create(OnednnContext &context, const OwnedPrimitiveDesc &desc) {
+  auto task = std::make_unique<PrimitiveTask>();
+  task->stream = context.stream();
+  dnnl_status_t status =
+      dnnl_primitive_create(task->primitive.out(), desc.get());
+  if (status != dnnl_success)
+    return Status::error(std::string("oneDNN cannot prepare it: ") +
+                         context.reason(status));
+  const dnnl_memory_desc_t *scratch =
+      dnnl_primitive_desc_query_md(desc.get(), dnnl_query_scratchpad_md, 0);
+  task->scratch_bytes = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
+  if (task->scratch_bytes)
+    if (Status made =
+            context.memory(*scratch, DNNL_MEMORY_NONE, task->scratchpad);
+        !made.ok())
+      return made;
+  return task;
+}
+
+Status PrimitiveTask::add(OnednnContext &context,
+                          const std::vector<Argument> &arguments) {
+  std::vector<dnnl_exec_arg_t> set;
+  for (const Argument &argument : arguments) {
+    OwnedMemory memory;
+    if (Status status = context.memory(argument.desc, argument.data, memory);
+        !status.ok())
+      return status;
+    set.push_back({argument.index, memory.get()});
+    memories.push_back(std::move(memory));
+  }
+  if (scratch_bytes)
+    set.push_back({DNNL_ARG_SCRATCHPAD, scratchpad.get()});
+  sets.push_back(std::move(set));
+  return Status();
+}
+
+bool PrimitiveTask::run() {
+  for (const std::vector<dnnl_exec_arg_t> &set : sets)
+    if (dnnl_primitive_execute(primitive.get(), stream,
+                               static_cast<int>(set.size()),
+                               set.data()) != dnnl_success)
+      return false;
+  return true;
+}
+
+void PrimitiveTask::useScratch(uint8_t *data) {
+  if (scratch_bytes)
+    dnnl_memory_set_data_handle(scratchpad.get(), data);
+}
+
+uint8_t *AddressPlace::get() const {
+  if (bytes)
+    return *bytes;
+  if (floats)
+    return reinterpret_cast<uint8_t *>(*floats);
+  if (pointer)
+    return static_cast<uint8_t *>(*pointer);
+  void *address = nullptr;
+  dnnl_memory_get_data_handle(memory, &address);
+  return static_cast<uint8_t *>(address);
+}
+
+void AddressPlace::set(uint8_t *address) const {
+  if (bytes)
+    *bytes = address;
+  else if (floats)
+    *floats = reinterpret_cast<float *>(address);
+  else if (pointer)
+    *pointer = address;
+  else
+    dnnl_memory_set_data_handle(memory, address);
+}
+
+void PrimitiveTask::visitAddresses(const AddressVisitor &visit) {
+  for (OwnedMemory &memory : memories)
+    visit(memory.get());
+}
+
+Status makeAttributes(
+    const std::vector<PostOperation> &post_ops,
+    const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
+    OwnedAttr &attr) {
+  OwnedPostOps ops;
+  dnnl_status_t status = dnnl_primitive_attr_create(attr.out());
+  if (status == dnnl_success)
+    status = dnnl_primitive_attr_set_scratchpad_mode(attr.get(),
+                                                     dnnl_scratchpad_mode_user);
+  if (status == dnnl_success)
+    status = dnnl_post_ops_create(ops.out());
+  for (const PostOperation &post : post_ops) {
+    if (status != dnnl_success)
+      break;
+    if (abi::isBinary(post.kind)) {
+      dnnl_memory_desc_t desc = describe(post.operand);
+      status = dnnl_post_ops_append_binary(ops.get(),
+                                           binaryAlgorithm(post.kind), &desc);
+    } else if (post.kind == Kind::sum) {
+      status = dnnl_post_ops_append_sum(ops.get(), 1.0f);
+    } else {
+      Eltwise function = eltwise(post);
+      status = dnnl_post_ops_append_eltwise(ops.get(), 1.0f, function.algorithm,
+                                            function.alpha, function.beta);
+    }
+  }
+  if (status == dnnl_success)
+    status = dnnl_primitive_attr_set_post_ops(attr.get(), ops.get());
+  if (status == dnnl_success)
+    return Status();
+  return Status::error(std::string("oneDNN takes no such post-ops: ") +
+                       onednnText(status));
+}
+
+bool computesRightly(const OwnedPrimitiveDesc &desc,
+                     const std::vector<PostOperation> &post_ops) {
+  const bool product = isNamed(desc, "x64:gemm");
+  return !(product || isReference(desc)) ||
+         std::none_of(post_ops.begin(), post_ops.end(),
+                      [product](const PostOperation &post) {
+                        return post.kind == Kind::logistic ||
+                               (product && abi::isBinary(post.kind));
+                      });
+}
+
+void addPostOpArguments(
+    const std::vector<PostOperation> &post_ops,
+    const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
+    std::vector<PrimitiveTask::Argument> &arguments) {
+  for (size_t i = 0; i < post_ops.size(); ++i)
+    if (abi::isBinary(post_ops[i].kind))
+      arguments.push_back(
+          {DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1,
+           describe(post_ops[i].operand), post_ops[i].operand.data});
+}
+
+Status ProductPrimitive::make(OnednnContext &context,
+                              const dnnl_memory_desc_t &left,
+                              const dnnl_memory_desc_t &right,
+                              const dnnl_memory_desc_t &result,
+                              const char *owner) {
+  OwnedAttr attr;
+  if (Status status = makeAttributes({}, {}, attr); !status.ok())
+    return status;
+  OwnedPrimitiveDesc desc;
+  OwnedPrimitive made;
+  dnnl_matmul_desc_t op;
+  dnnl_status_t status =
+      dnnl_matmul_desc_init(&op, &left, &right, nullptr, &result);
+  if (status == dnnl_success)
+    status = context.choose(&op, attr, desc);
+  if (status == dnnl_success)
+    status = dnnl_primitive_create(made.out(), desc.get());
+  if (status != dnnl_success)
+    return Status::error(std::string("oneDNN does not take the products of ") +
+                         owner + ": " + context.reason(status));
+  primitive = std::move(made);
+  rhs = *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_weights_md, 0);
+  scratch =
+      *dnnl_primitive_desc_query_md(desc.get(), dnnl_query_scratchpad_md, 0);
+  scratch_bytes = dnnl_memory_desc_get_size(&scratch);
+  return Status();
+}
+
+namespace {
+
+/// A post-op as a primitive of its own, in place on the result.
+Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
+                                          const PostOperation &post,
+                                          const Operand &result,
+                                          const DescribeOperand &describe) {
+  dnnl_memory_desc_t desc = describe(result);
+  std::vector<PrimitiveTask::Argument> arguments = {
+      {DNNL_ARG_DST, desc, result.data}};
+  OwnedAttr attr;
+  if (Status status = makeAttributes({}, describe, attr); !status.ok())
+    return status;
+  OwnedPrimitiveDesc made;
+  dnnl_status_t status;
+  if (abi::isBinary(post.kind)) {
+    dnnl_memory_desc_t other = describe(post.operand);
+    dnnl_binary_desc_t op;
+    status = dnnl_binary_desc_init(&op, binaryAlgorithm(post.kind), &desc,
+                                   &other, &desc);
+    if (status == dnnl_success)
+      status = context.choose(&op, attr, made);
+    arguments.push_back({DNNL_ARG_SRC_0, desc, result.data});
+    arguments.push_back({DNNL_ARG_SRC_1, other, post.operand.data});
+  } else {
+    Eltwise function = eltwise(post);
+    dnnl_eltwise_desc_t op;
+    status = dnnl_eltwise_forward_desc_init(&op, dnnl_forward_inference,
+                                            function.algorithm, &desc,
+                                            function.alpha, function.beta);
+    if (status == dnnl_success)
+      status = context.choose(&op, attr, made);
+    arguments.push_back({DNNL_ARG_SRC, desc, result.data});
+  }
+  if (status != dnnl_success)
+    return Status::error(std::string("oneDNN does not take this post-op: ") +
+                         context.reason(status));
+  auto task = PrimitiveTask::create(context, made);
+  if (!task)
+    return task.status();
+  if (Status added = (*task)->add(context, arguments); !added.ok())
+    return added;
+  return std::unique_ptr<Task>(std::move(*task));
+}
+
+/// How many post-ops come before one that must not be fused. oneDNN 2.6 gives a
+/// second function of one kind the parameters of the first.
+size_t countFusable(const OnednnContext &context,
+                    const std::vector<PostOperation> &post_ops) {
+  for (size_t i = 0; i < post_ops.size(); ++i) {
+    if (context.nanTeam() && abi::losesNan(post_ops[i].kind))
+      return i;
+    for (size_t j = 0; j < i; ++j)
+      if (!abi::isBinary(post_ops[i].kind) &&
+          post_ops[i].kind == post_ops[j].kind &&
+          (post_ops[i].alpha != post_ops[j].alpha ||
+           post_ops[i].beta != post_ops[j].beta))
+        return i;
+  }
+  return post_ops.size();
+}
+
+} // namespace
+
+Expected<std::unique_ptr<Task>>
+fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
+            const Operand &result, const DescribeOperand &describe,
+            const MakeFused &make) {
+  bool slow = false;
+  const size_t most = countFusable(context, post_ops);
+  const bool fits = most == post_ops.size();
+  Expected<std::unique_ptr<Task>> all =
+      Status::error("oneDNN takes none of the post-ops");
+  if (fits) {
+    all = make(post_ops, slow);
+    if (all && !slow)
+      return all;
+  }
+  // Reference code is better than post-ops that cannot be fused.
+  for (bool mayBeSlow : {false, true})
+    for (size_t count = most + !fits; count-- > 0 && !(all && mayBeSlow);) {
+      // What the destination held before the call is gone after it.
+      if (post_ops[count].kind == Kind::sum)
+        break;
+      std::vector<PostOperation> fused(post_ops.begin(),
+                                       post_ops.begin() + count);
+      auto first = make(fused, slow);
+      if (!first || (slow && !mayBeSlow))
+        continue;
+      auto sequence = std::make_unique<TaskSequence>();
+      sequence->tasks.push_back(std::move(*first));
+      for (size_t i = count; i < post_ops.size(); ++i) {
+        if (context.nanTeam() && abi::losesNan(post_ops[i].kind)) {
+          sequence->tasks.push_back(
+              makeNanKeeping(post_ops[i], result, *context.nanTeam()));
+          continue;
+        }
+        auto next = makeAlone(context, post_ops[i], result, describe);
+        if (!next)
+          return all;
+        sequence->tasks.push_back(std::move(*next));
+      }
+      return std::unique_ptr<Task>(std::move(sequence));
+    }
+  return all;
+}
+
+} // namespace partita::runtime

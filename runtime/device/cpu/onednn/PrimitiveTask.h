@@ -1,0 +1,99 @@
+//===- PrimitiveTask.h - A oneDNN primitive with its arguments --*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_PRIMITIVETASK_H
+#define PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_PRIMITIVETASK_H
+
+#include "runtime/device/cpu/onednn/LibraryCalls.h"
+
+namespace partita::runtime {
+
+/// One primitive, executed once for each of its argument sets.
+class PrimitiveTask final : public Task {
+public:
+  struct Argument {
+    int index; ///< DNNL_ARG_*
+    dnnl_memory_desc_t desc;
+    float *data;
+  };
+
+  /// Takes the primitive of `desc` (made with user scratchpad).
+  static Expected<std::unique_ptr<PrimitiveTask>>
+  create(OnednnContext &context, const OwnedPrimitiveDesc &desc);
+
+  /// Adds a run of the primitive with these arguments.
+  Status add(OnednnContext &context, const std::vector<Argument> &arguments);
+
+  /// Where the address of an argument stands, in the order of all `add`s.
+  AddressPlace argument(int i) const { return memories[i].get(); }
+
+  bool run() override;
+  size_t scratchBytes() const override { return scratch_bytes; }
+  void useScratch(uint8_t *data) override;
+  void visitAddresses(const AddressVisitor &visit) override;
+
+private:
+  OwnedPrimitive primitive;
+  dnnl_stream_t stream = nullptr;
+  OwnedMemory scratchpad;
+  size_t scratch_bytes = 0;
+  std::vector<OwnedMemory> memories;
+  std::vector<std::vector<dnnl_exec_arg_t>> sets;
+};
+
+/// Attributes of every primitive here: user scratchpad, and the post-ops of the
+/// call with their operands described by `describe`.
+Status makeAttributes(
+    const std::vector<PostOperation> &post_ops,
+    const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
+    OwnedAttr &attr);
+
+/// Whether this implementation may have these post-ops. Code without vectors
+/// makes 0 of the logistic function of NaN; convolutions by a matrix product
+/// read wrong elements of an operand if they have groups.
+bool computesRightly(const OwnedPrimitiveDesc &desc,
+                     const std::vector<PostOperation> &post_ops);
+
+/// Arguments of the binary post-ops; `describe` as above.
+void addPostOpArguments(
+    const std::vector<PostOperation> &post_ops,
+    const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
+    std::vector<PrimitiveTask::Argument> &arguments);
+
+/// A matrix product without bias or post-ops, for as many threads as this
+/// thread has now.
+struct ProductPrimitive {
+  OwnedPrimitive primitive;
+  dnnl_memory_desc_t rhs; ///< in the library's order, if it may choose it
+  dnnl_memory_desc_t scratch;
+  size_t scratch_bytes = 0;
+
+  /// `owner` has the product, for messages: "this attention".
+  Status make(OnednnContext &context, const dnnl_memory_desc_t &left,
+              const dnnl_memory_desc_t &right, const dnnl_memory_desc_t &result,
+              const char *owner);
+};
+
+/// How a result is described to the library.
+using DescribeOperand = std::function<dnnl_memory_desc_t(const Operand &)>;
+
+/// Makes a call with these post-ops fused; sets `slow` if the library would
+/// compute it with its unoptimised reference code.
+using MakeFused = std::function<Expected<std::unique_ptr<Task>>(
+    const std::vector<PostOperation> &fused, bool &slow)>;
+
+/// Fuses all post-ops, or, where the library has no fast code for that, as many
+/// of the first ones as it has, and computes the others in place on `result`.
+/// None that loses NaN is fused where the context keeps it.
+Expected<std::unique_ptr<Task>>
+fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
+            const Operand &result, const DescribeOperand &describe,
+            const MakeFused &make);
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_PRIMITIVETASK_H

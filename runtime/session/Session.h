@@ -1,0 +1,136 @@
+//===- Session.h - A loaded plan, ready to run steps --------------*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A session owns the devices of this process: one thread a device, pinned to
+// its cores, with its arena, its prepared library calls and its kernels. Load
+// prepares everything; `run` performs no heap allocation of its own.
+//
+//   auto artifact = Artifact::open(path);
+//   auto session = Session::create(*artifact, options, comm);
+//   Status status = (*session)->run(binding);
+//
+// A session of one device has no thread of its own: `create` and `run` work in
+// the calling thread, and must be called from the same one. So communicators
+// that are bound to a thread (MPI) are only used from there.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_SESSION_SESSION_H
+#define PARTITA_RUNTIME_SESSION_SESSION_H
+
+#include "runtime/comm/Communicator.h"
+#include "runtime/base/Status.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace partita::runtime {
+
+class Artifact;
+
+struct SessionOptions {
+  int threads_per_device = 1; ///< cores a device
+  bool pin = true; ///< keep device k on cores k*T .. k*T+T-1 (modulo the cores
+                   ///< there are)
+  double timeout_s = 60; ///< deadline of every wait
+  int device = -1;       ///< run only this device of the plan (MPI); -1: all
+  bool profile = false; ///< record an event for each instruction and step entry
+  /// Compute so that NaN stays NaN, as the model's definition has it. Without
+  /// that a step is computed by faster code, which drops NaN in some ops; if a
+  /// step meets NaN there, it is computed again and the session keeps NaN from
+  /// then on. Only a session that runs one device of several cannot do that:
+  /// see `mayHaveDroppedNan`.
+  bool keep_nan = false;
+  int max_cpu_level = 4; ///< use no object above this x86-64 level
+  /// Do not compare the weights of this session's devices with the hashes they
+  /// had when the model was compiled, which reads all of them once.
+  bool trust_weights = false;
+  /// Measure DeviceMemory.arena_touched: each step begins with filling the
+  /// arena with a pattern and ends with looking for the highest byte that
+  /// changed.
+  bool measure_arena = false;
+};
+
+/// Where the samples of one step come from and go to. Pointers are to
+/// micro-batch-major storage: micro-batch m of port p is at
+/// `data[p] + m * bytes of the port`. Ports that this process does not touch,
+/// or that have no elements, may be null. A step may read inputs and write
+/// outputs there at any time until it returns: they must not overlap.
+struct StepBinding {
+  int micro_batches =
+      1; ///< how many of the plan's micro-batches are fed, from 0
+  std::vector<const uint8_t *> inputs; ///< one for each Plan.inputs
+  std::vector<uint8_t *> outputs;      ///< one for each Plan.outputs
+};
+
+/// One recorded interval. Times are nanoseconds of CLOCK_MONOTONIC.
+struct ProfileEvent {
+  int device;
+  int micro_batch;
+  int step;        ///< index into the device's program
+  int instruction; ///< index into the unit, or -1 for the step entry itself
+  int64_t begin_ns;
+  int64_t end_ns;
+};
+
+/// Memory a device holds, in bytes.
+struct DeviceMemory {
+  int64_t planned = 0; ///< of all that follows together
+  int64_t arena = 0;   ///< planned and allocated
+  int64_t arena_touched =
+      0; ///< measured: up to the highest byte a step wrote (see SessionOptions)
+  int64_t parameters = 0; ///< weights and constants read as they lie
+  int64_t packed = 0;     ///< weights in the library's own layout
+  int64_t workspace = 0;  ///< the library's scratch
+
+  /// What a run holds of what is planned.
+  int64_t used() const {
+    return (arena_touched ? arena_touched : arena) + parameters + packed +
+           workspace;
+  }
+};
+
+class Session {
+public:
+  /// Maps the weights, runs the load programs, prepares library calls and
+  /// starts the device threads. `comm` null: the local communicator.
+  static Expected<std::unique_ptr<Session>>
+  create(std::shared_ptr<const Artifact> artifact,
+         const SessionOptions &options,
+         std::shared_ptr<Communicator> comm = nullptr);
+  ~Session();
+
+  /// Runs one step. An error names the operation, the device and whom it waited
+  /// for; afterwards the session can only be destroyed.
+  Status run(const StepBinding &binding);
+
+  /// Whether steps keep NaN now: SessionOptions.keep_nan, or a step met one.
+  bool keepsNan() const;
+  /// Whether a step met NaN where it may have become a number, and could not be
+  /// computed again. Its outputs may be wrong.
+  bool mayHaveDroppedNan() const;
+
+  /// Events of the last run (with SessionOptions::profile).
+  const std::vector<ProfileEvent> &profile() const;
+  /// Nanoseconds each device of this process was busy in units, in the last
+  /// run.
+  const std::vector<int64_t> &busyNs() const;
+  std::vector<DeviceMemory> memory() const;
+
+  struct Impl;
+
+private:
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_SESSION_SESSION_H
