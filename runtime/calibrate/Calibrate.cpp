@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/base/Cores.h"
 #include "runtime/calibrate/Calibrate.h"
 
 #include "runtime/abi/machine.h"
@@ -666,7 +667,7 @@ Expected<MachineRates> calibrate(const CalibrateOptions &options) {
   MachineRates machine;
   machine.cpu = cpuName();
   machine.level = levelName();
-  std::vector<int> cores = ThreadTeam::availableCores();
+  std::vector<int> cores = availableCores();
   machine.cores = int(cores.size());
   const std::vector<int> sizes = teamSizes(machine.cores);
   Status failure;

@@ -19,6 +19,7 @@
 #define PARTITA_RUNTIME_COMM_COMMUNICATOR_H
 
 #include "runtime/base/Status.h"
+#include "runtime/device/Device.h"
 
 #include <cstdint>
 
@@ -29,6 +30,14 @@ struct ChannelInfo {
   int source = 0; ///< device
   int target = 0; ///< device
   int64_t bytes = 0;
+};
+
+/// A message, where the sender has it.
+struct Parcel {
+  const uint8_t *data = nullptr;
+  int64_t bytes = 0;
+  Device *device = nullptr; ///< whose memory it is; null: the host's
+  Event ready;              ///< when it is there
 };
 
 class Communicator {
@@ -57,7 +66,24 @@ public:
     return data;
   }
 
-  /// Gives back what `borrow` returned; once for each borrow. Does not block.
+  /// Whether the devices at both ends of its channels are in this process, so
+  /// that one may fetch bytes out of the memory of another: `post` and `take`.
+  virtual bool carriesDevices() const { return false; }
+
+  /// Like send, of bytes that may lie in a device's memory and will be there
+  /// when an event is.
+  virtual Status post(int channel, int micro_batch, const Parcel &parcel) {
+    return send(channel, micro_batch, parcel.data, parcel.bytes);
+  }
+
+  /// Blocks until the matching `post` or `send`, and says where its bytes are:
+  /// until `release` of the same key.
+  virtual Expected<Parcel> take(int, int, int64_t) {
+    return Status::error("this communicator has no messages of devices");
+  }
+
+  /// Gives back what `borrow` or `take` returned; once for each. Does not
+  /// block.
   virtual void release(int, int) {}
 
   /// Blocks until the receiver has taken (or released) the bytes of the send

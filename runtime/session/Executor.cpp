@@ -27,33 +27,66 @@ int64_t now() {
   return int64_t(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
+/// Whether the sender's memory is the host's.
+bool isHost(const abi::Channel &channel, const abi::Plan &plan) {
+  const DeviceType *type =
+      findDeviceType(plan.devices()->Get(channel.source())->kind());
+  return type && type->is_host;
+}
+
 std::string quoted(const flatbuffers::String *name) {
   return std::string("'") + text(name) + "'";
 }
 
 } // namespace
 
+/// Records what a run does, and gives back on the way what it borrowed.
+class Executor::EntryObserver final : public TaskObserver {
+public:
+  EntryObserver(Executor &executor, int position, bool profile)
+      : TaskObserver(profile), executor(executor), position(position) {}
+
+  void finished(size_t task, int64_t begin, int64_t end) override {
+    const Entry &entry = executor.program[position];
+    if (timed) {
+      auto &events = executor.device->isHost() ? executor.recorded
+                                               : executor.recorded_there;
+      events.push_back({executor.index, entry.micro_batch, position,
+                        static_cast<int>(task), begin, end});
+    }
+    if (task == 0)
+      next = 0;
+    for (; next < entry.releases.size() && entry.releases[next].task == task;
+         ++next)
+      executor.comm.release(entry.releases[next].channel, entry.micro_batch);
+  }
+
+private:
+  Executor &executor;
+  const int position;
+  size_t next = 0; ///< of the entry's releases
+};
+
 Executor::Executor(const abi::Plan &plan, int index,
-                   const WeightPointers &weights, const SessionOptions &options,
-                   Communicator &comm)
-    : plan(plan), index(index), device(*plan.devices()->Get(index)),
-      weights(weights), profile(options.profile),
-      measure(options.measure_arena), comm(comm),
+                   const SessionOptions &options, Communicator &comm)
+    : plan(plan), index(index), described(*plan.devices()->Get(index)),
+      profile(options.profile), measure(options.measure_arena), comm(comm),
       inputs_used(length(plan.inputs())), outputs_used(length(plan.outputs())) {
 }
 
-Expected<std::unique_ptr<Executor>> Executor::create(
-    const abi::Plan &plan, int index, const WeightPointers &weights,
-    std::shared_ptr<const KernelLibrary> kernels, const SessionOptions &options,
-    const std::vector<int> &cores, Communicator &comm) {
-  std::unique_ptr<Executor> self(
-      new Executor(plan, index, weights, options, comm));
-  auto cpu =
-      CpuDevice::create(plan, index, weights, std::move(kernels),
-                        options.threads_per_device, cores, options.keep_nan);
-  if (!cpu)
-    return cpu.status();
-  self->cpu = std::move(*cpu);
+Executor::~Executor() = default;
+
+Expected<std::unique_ptr<Executor>>
+Executor::create(const abi::Plan &plan, int index,
+                 const WeightPointers &weights, Driver &driver,
+                 const SessionOptions &options, const std::vector<int> &cores,
+                 Communicator &comm) {
+  std::unique_ptr<Executor> self(new Executor(plan, index, options, comm));
+  auto device =
+      driver.create(plan, index, weights, options.deviceOptions(), cores);
+  if (!device)
+    return device.status();
+  self->device = std::move(*device);
   if (Status status = self->prepare(); !status.ok())
     return status;
   return self;
@@ -62,60 +95,98 @@ Expected<std::unique_ptr<Executor>> Executor::create(
 Status Executor::prepare() {
   // The copies are what makes a step write all of its planned arena.
   std::vector<int> movable;
-  if (!measure)
-    for (auto [slot, port] : findDirectPorts(device)) {
-      const abi::Slot &described = *device.slots()->Get(slot);
-      uint8_t *own = cpu->arena() + described.offset();
-      direct[slot] = {port, described.bytes(), elementBytes(described.dtype()),
-                      own, own};
+  if (!measure && device->isHost())
+    for (auto [slot, port] : findDirectPorts(described)) {
+      if (port.kind == DirectPort::Kind::channel &&
+          !isHost(*plan.channels()->Get(port.index), plan))
+        continue;
+      const abi::Slot &found = *described.slots()->Get(slot);
+      uint8_t *own = device->arena() + found.offset();
+      direct[slot] = {port, found.bytes(), elementBytes(found.dtype()), own,
+                      own};
       movable.push_back(slot);
     }
-  if (Status status = cpu->letMove(movable); !status.ok())
+  if (Status status = device->letMove(movable); !status.ok())
     return status;
-  for (int64_t i = 0; i < length(device.program()); ++i) {
-    const abi::Step &step = *device.program()->Get(i);
-    Entry entry{step.kind(),
-                step.micro_batch(),
-                step.channel(),
-                step.io(),
-                nullptr,
-                0,
-                nullptr,
-                {},
-                {},
-                nullptr};
-    ++most_events;
-    if (step.slot() >= 0 && step.kind() != abi::StepKind::run &&
-        step.kind() != abi::StepKind::wait &&
-        step.kind() != abi::StepKind::release) {
-      entry.data = cpu->slot(step.slot());
-      if (auto found = direct.find(step.slot()); found != direct.end()) {
-        entry.direct = &found->second;
-        entry.data = found->second.own;
-      }
-      entry.bytes = device.slots()->Get(step.slot())->bytes();
-    }
-    if (step.kind() == abi::StepKind::load_input)
-      inputs_used[step.io()] = true;
-    if (step.kind() == abi::StepKind::store_output)
-      outputs_used[step.io()] = true;
-    if (step.kind() == abi::StepKind::run) {
-      auto instance = cpu->prepare(step.unit(), step.bindings());
-      if (!instance)
-        return instance.status();
-      entry.instance = *instance;
-      for (MovableSlot &movable : entry.instance->movable)
-        entry.movable.push_back({&movable, &direct.at(movable.slot)});
-      most_events += entry.instance->tasks.size();
-      for (bool drops : entry.instance->drops_nan)
-        drops_nan |= drops;
-    }
-    program.push_back(entry);
+  size_t received = 0;
+  program.resize(static_cast<size_t>(length(described.program())));
+  for (size_t i = 0; i < program.size(); ++i) {
+    const abi::Step &step = *described.program()->Get(static_cast<unsigned>(i));
+    if (Status status = prepareEntry(step, program[i]); !status.ok())
+      return status;
+    most_events += 1;
+    if (step.kind() == abi::StepKind::run)
+      most_events += static_cast<size_t>(
+          length(described.units()->Get(step.unit())->instructions()));
+    received += step.kind() == abi::StepKind::recv;
   }
   placeReleases();
-  if (profile)
+  for (size_t i = 0; i < program.size(); ++i)
+    if (Entry &entry = program[i];
+        entry.instance && (profile || !entry.releases.empty()))
+      entry.observer =
+          std::make_unique<EntryObserver>(*this, static_cast<int>(i), profile);
+  pending.reserve(received);
+  if (profile) {
     recorded.reserve(most_events);
-  return cpu->finish();
+    if (!device->isHost())
+      recorded_there.reserve(most_events);
+  }
+  if (measure)
+    image.resize(static_cast<size_t>(described.arena_bytes()));
+  return device->finish();
+}
+
+Status Executor::prepareEntry(const abi::Step &step, Entry &entry) {
+  entry.kind = step.kind();
+  entry.micro_batch = step.micro_batch();
+  entry.channel = step.channel();
+  entry.io = step.io();
+  const bool sends = step.kind() == abi::StepKind::send,
+             receives = step.kind() == abi::StepKind::recv;
+  if (step.slot() >= 0 &&
+      (sends || receives || step.kind() == abi::StepKind::load_input ||
+       step.kind() == abi::StepKind::store_output)) {
+    entry.data = device->slot(step.slot());
+    if (auto found = direct.find(step.slot()); found != direct.end()) {
+      entry.direct = &found->second;
+      entry.data = found->second.own;
+    }
+    entry.bytes = described.slots()->Get(step.slot())->bytes();
+  }
+  if (step.kind() == abi::StepKind::load_input)
+    inputs_used[step.io()] = true;
+  if (step.kind() == abi::StepKind::store_output)
+    outputs_used[step.io()] = true;
+  if (receives)
+    entry.arrival = arrivalOf(entry);
+  if (entry.data && !device->isHost() && !comm.carriesDevices() &&
+      (sends || receives)) {
+    entry.staging = &staging[step.slot()];
+    entry.staging->bytes.resize(static_cast<size_t>(entry.bytes));
+  }
+  if (step.kind() != abi::StepKind::run)
+    return Status();
+  auto instance = device->prepare(step.unit(), step.bindings());
+  if (!instance)
+    return instance.status();
+  entry.instance = *instance;
+  for (size_t i = 0; i < entry.instance->movable().size(); ++i)
+    entry.movable.push_back({i, &direct.at(entry.instance->movable()[i].slot)});
+  return Status();
+}
+
+Executor::Arrival Executor::arrivalOf(const Entry &entry) const {
+  if (entry.direct)
+    return Arrival::borrowed;
+  if (!entry.data) // a token
+    return Arrival::copied;
+  if (comm.carriesDevices())
+    return device->isHost() &&
+                   isHost(*plan.channels()->Get(entry.channel), plan)
+               ? Arrival::copied
+               : Arrival::taken;
+  return device->isHost() ? Arrival::copied : Arrival::staged;
 }
 
 /// What is borrowed is given back as soon as nobody reads it: within the last
@@ -134,10 +205,11 @@ void Executor::placeReleases() {
       borrowed[key] = {};
       held[entry.direct] = key;
     }
-    for (auto [movable, slot] : entry.movable) {
+    for (auto [which, slot] : entry.movable) {
       auto found = held.find(slot);
       if (found != held.end() && found->second.second == entry.micro_batch)
-        borrowed[found->second] = {&entry, movable->last_task};
+        borrowed[found->second] = {&entry,
+                                   entry.instance->movable()[which].last_task};
     }
     auto found = borrowed.find(key);
     if (entry.kind != abi::StepKind::release || found == borrowed.end())
@@ -155,45 +227,56 @@ void Executor::placeReleases() {
 }
 
 Status Executor::run(const StepBinding &binding) {
-  cpu->threads().enter();
   recorded.clear();
-  busy_ns = 0;
-  met_nan = false;
-  if (drops_nan) // what others did with NaN before does not count
-    (void)cpu->threads().metNan();
-  if (measure)
-    std::fill_n(cpu->arena(), cpu->arenaBytes(), kUntouched);
+  recorded_there.clear();
+  pending.clear();
+  Status status = device->beginStep();
+  if (status.ok())
+    status = runSteps(binding);
+  // Whatever failed: nothing may be at work when the step has ended.
+  if (Status end = device->endStep(); status.ok() && !end.ok())
+    status = Status::error(std::string(text(described.name())) + ": " +
+                           end.message());
+  recorded.insert(recorded.end(), recorded_there.begin(), recorded_there.end());
+  if (measure && status.ok())
+    measureArena();
+  return status;
+}
+
+Status Executor::runSteps(const StepBinding &binding) {
+  if (measure) {
+    std::fill(image.begin(), image.end(), kUntouched);
+    if (Status status =
+            device->queue().copyIn(device->arena(), image.data(), image.size());
+        !status.ok())
+      return status;
+  }
   for (size_t i = 0; i < program.size(); ++i) {
     const Entry &entry = program[i];
     if (entry.micro_batch >= binding.micro_batches)
       continue;
     int64_t begin = profile ? now() : 0;
-    if (Status status = execute(static_cast<int>(i), entry, binding);
-        !status.ok())
+    if (Status status = execute(entry, binding); !status.ok())
       return explain(entry, status);
     if (profile)
-      record(static_cast<int>(i), entry, -1, begin);
+      recorded.push_back(
+          {index, entry.micro_batch, static_cast<int>(i), -1, begin, now()});
   }
-  if (drops_nan)
-    met_nan |= cpu->threads().metNan();
-  if (measure)
-    measureArena();
-  return Status();
+  return releasePending();
 }
 
-Status Executor::execute(int position, const Entry &entry,
-                         const StepBinding &binding) {
+Status Executor::execute(const Entry &entry, const StepBinding &binding) {
   size_t bytes = static_cast<size_t>(entry.bytes);
   switch (entry.kind) {
   case abi::StepKind::run:
-    return runInstance(position, entry, binding);
+    return runInstance(entry, binding);
   case abi::StepKind::send:
-    return comm.send(entry.channel, entry.micro_batch, entry.data, entry.bytes);
+    return send(entry);
   case abi::StepKind::recv:
-    if (entry.direct)
-      return borrow(entry);
-    return comm.recv(entry.channel, entry.micro_batch, entry.data, entry.bytes);
+    return receive(entry);
   case abi::StepKind::wait:
+    if (Status status = releasePending(); !status.ok())
+      return status;
     return comm.waitSent(entry.channel, entry.micro_batch);
   case abi::StepKind::release:
     for (const Release &release : entry.releases)
@@ -202,16 +285,96 @@ Status Executor::execute(int position, const Entry &entry,
   case abi::StepKind::load_input:
     if (bytes && (!entry.direct || entry.direct->place(entry.micro_batch,
                                                        binding) == entry.data))
-      std::memcpy(entry.data,
-                  binding.inputs[entry.io] + entry.micro_batch * bytes, bytes);
+      return device->queue().copyIn(
+          entry.data, binding.inputs[entry.io] + entry.micro_batch * bytes,
+          bytes);
     return Status();
   case abi::StepKind::store_output:
     if (bytes && (!entry.direct || entry.direct->place(entry.micro_batch,
                                                        binding) == entry.data))
-      std::memcpy(binding.outputs[entry.io] + entry.micro_batch * bytes,
-                  entry.data, bytes);
+      return device->queue().copyOut(binding.outputs[entry.io] +
+                                         entry.micro_batch * bytes,
+                                     entry.data, bytes);
     return Status();
   }
+  return Status();
+}
+
+Status Executor::send(const Entry &entry) {
+  if (device->isHost() || !entry.data)
+    return comm.send(entry.channel, entry.micro_batch, entry.data, entry.bytes);
+  Queue &queue = device->queue();
+  if (!entry.staging)
+    return comm.post(entry.channel, entry.micro_batch,
+                     {entry.data, entry.bytes, device.get(), queue.record()});
+  std::vector<uint8_t> &host = entry.staging->bytes;
+  if (Status status = queue.copyOut(host.data(), entry.data, host.size());
+      !status.ok())
+    return status;
+  if (Status status = queue.synchronize(queue.record()); !status.ok())
+    return status;
+  return comm.send(entry.channel, entry.micro_batch, host.data(), entry.bytes);
+}
+
+Status Executor::receive(const Entry &entry) {
+  // Whoever waits gives back first what others may be waiting for.
+  if (Status status = releasePending(); !status.ok())
+    return status;
+  switch (entry.arrival) {
+  case Arrival::borrowed:
+    return borrow(entry);
+  case Arrival::copied:
+    return comm.recv(entry.channel, entry.micro_batch, entry.data, entry.bytes);
+  case Arrival::taken:
+    return take(entry);
+  case Arrival::staged:
+    break;
+  }
+  Staging &host = *entry.staging;
+  Queue &queue = device->queue();
+  if (host.read.queue)
+    if (Status status = queue.synchronize(host.read); !status.ok())
+      return status;
+  if (Status status = comm.recv(entry.channel, entry.micro_batch,
+                                host.bytes.data(), entry.bytes);
+      !status.ok())
+    return status;
+  if (Status status =
+          queue.copyIn(entry.data, host.bytes.data(), host.bytes.size());
+      !status.ok())
+    return status;
+  host.read = queue.record();
+  return Status();
+}
+
+/// Fetches bytes from the sender, on this device's queue.
+Status Executor::take(const Entry &entry) {
+  auto parcel = comm.take(entry.channel, entry.micro_batch, entry.bytes);
+  if (!parcel)
+    return parcel.status();
+  Queue &queue = device->queue();
+  const size_t bytes = static_cast<size_t>(entry.bytes);
+  if (Status status = queue.wait(parcel->ready); !status.ok())
+    return status;
+  Status status =
+      parcel->device
+          ? queue.copyFrom(*parcel->device, entry.data, parcel->data, bytes)
+          : queue.copyIn(entry.data, parcel->data, bytes);
+  if (!status.ok())
+    return status;
+  pending.push_back({queue.record(), entry.channel, entry.micro_batch});
+  return device->isHost() ? releasePending() : Status();
+}
+
+Status Executor::releasePending() {
+  for (const PendingRelease &each : pending) {
+    if (each.copied.queue)
+      if (Status status = device->queue().synchronize(each.copied);
+          !status.ok())
+        return status;
+    comm.release(each.channel, each.micro_batch);
+  }
+  pending.clear();
   return Status();
 }
 
@@ -240,44 +403,15 @@ uint8_t *Executor::DirectSlot::place(int micro_batch,
   return base + micro_batch * bytes;
 }
 
-Status Executor::runInstance(int position, const Entry &entry,
-                             const StepBinding &binding) {
-  int64_t begin = now();
-  for (auto [movable, slot] : entry.movable)
-    movable->moveTo(slot->place(entry.micro_batch, binding));
-  const auto &tasks = entry.instance->tasks;
-  // Of a larger team workers may end between two tasks, and their flags with
-  // them.
-  const bool ask = cpu->threads().size() > 2;
-  auto release = entry.releases.begin();
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    int64_t task_begin = profile ? now() : 0;
-    if (!tasks[i]->run()) {
-      const abi::Step &step = *device.program()->Get(position);
-      const abi::Unit &unit = *device.units()->Get(step.unit());
-      return Status::error("the library failed in " +
-                           quoted(unit.instructions()->Get(i)->label()));
-    }
-    if (ask && entry.instance->drops_nan[i])
-      met_nan |= cpu->threads().metNan();
-    if (profile)
-      record(position, entry, static_cast<int>(i), task_begin);
-    for (; release != entry.releases.end() && release->task == i; ++release)
-      comm.release(release->channel, entry.micro_batch);
-  }
-  busy_ns += now() - begin;
-  return Status();
-}
-
-void Executor::record(int position, const Entry &entry, int instruction,
-                      int64_t begin) {
-  recorded.push_back(
-      {index, entry.micro_batch, position, instruction, begin, now()});
+Status Executor::runInstance(const Entry &entry, const StepBinding &binding) {
+  for (auto [which, slot] : entry.movable)
+    entry.instance->move(which, slot->place(entry.micro_batch, binding));
+  return device->queue().run(*entry.instance, entry.observer.get());
 }
 
 /// Adds to a communicator's error which operation it was and for whom it waits.
 Status Executor::explain(const Entry &entry, const Status &status) const {
-  std::string message = std::string(text(device.name())) + ": ";
+  std::string message = std::string(text(described.name())) + ": ";
   std::string batch = "micro-batch " + std::to_string(entry.micro_batch);
   if (entry.channel < 0)
     return Status::error(message + batch + ": " + status.message());
@@ -300,23 +434,17 @@ Status Executor::explain(const Entry &entry, const Status &status) const {
 }
 
 void Executor::measureArena() {
-  const uint8_t *arena = cpu->arena();
-  int64_t end = static_cast<int64_t>(cpu->arenaBytes());
-  while (end > touched && arena[end - 1] == kUntouched)
+  if (!device->download(image.data(), device->arena(), image.size()).ok())
+    return;
+  int64_t end = static_cast<int64_t>(image.size());
+  while (end > touched && image[end - 1] == kUntouched)
     --end;
   touched = std::max(touched, end);
 }
 
 DeviceMemory Executor::memory() const {
-  DeviceMemory memory;
-  memory.arena = static_cast<int64_t>(cpu->arenaBytes());
+  DeviceMemory memory = device->memory();
   memory.arena_touched = touched;
-  memory.parameters = static_cast<int64_t>(cpu->parameterBytes());
-  memory.packed = static_cast<int64_t>(cpu->onednn().packedBytes());
-  memory.workspace = static_cast<int64_t>(cpu->scratchBytes());
-  memory.planned = device.arena_bytes() + device.parameter_bytes() +
-                   device.packed_bytes() +
-                   device.workspace_bytes() * cpu->threads().size();
   return memory;
 }
 

@@ -8,9 +8,11 @@
 #ifndef PARTITA_RUNTIME_SESSION_EXECUTOR_H
 #define PARTITA_RUNTIME_SESSION_EXECUTOR_H
 
+#include "runtime/device/Driver.h"
 #include "runtime/session/DirectPorts.h"
 #include "runtime/session/Session.h"
-#include "runtime/device/cpu/CpuDevice.h"
+
+#include <map>
 
 namespace partita::runtime {
 
@@ -19,12 +21,12 @@ namespace partita::runtime {
 /// read from another.
 class Executor {
 public:
+  ~Executor();
   /// Creates the device, runs its load program and prepares its program.
   static Expected<std::unique_ptr<Executor>>
   create(const abi::Plan &plan, int index, const WeightPointers &weights,
-         std::shared_ptr<const KernelLibrary> kernels,
-         const SessionOptions &options, const std::vector<int> &cores,
-         Communicator &comm);
+         Driver &driver, const SessionOptions &options,
+         const std::vector<int> &cores, Communicator &comm);
 
   /// Runs the entries of the first `binding.micro_batches` micro-batches.
   Status run(const StepBinding &binding);
@@ -35,9 +37,9 @@ public:
 
   /// Whether the last step met NaN, and has code that may have made a number of
   /// it.
-  bool mayHaveDroppedNan() const { return met_nan; }
+  bool mayHaveDroppedNan() const { return device->metNan(); }
 
-  int64_t busyNs() const { return busy_ns; }
+  int64_t busyNs() const { return device->busyNs(); }
   const std::vector<ProfileEvent> &events() const { return recorded; }
   /// The most events a step can record.
   size_t mostEvents() const { return most_events; }
@@ -60,48 +62,80 @@ private:
     size_t task;
     int channel;
   };
+  /// What to give back to a sender when a copy is done.
+  struct PendingRelease {
+    Event copied;
+    int channel, micro_batch;
+  };
+  /// Bytes of the host on the way between a slot and a communicator that
+  /// carries only those.
+  struct Staging {
+    std::vector<uint8_t> bytes;
+    Event read; ///< when the device has taken what lay there
+  };
+  class EntryObserver;
+
+  /// How a message comes into a slot.
+  enum class Arrival {
+    borrowed, ///< it stays with the sender
+    copied,   ///< the communicator brings it into the slot
+    taken,    ///< this device fetches it from the sender
+    staged ///< the communicator brings it to the host, from there to the slot
+  };
 
   /// A Step with everything looked up.
   struct Entry {
-    abi::StepKind kind;
-    int micro_batch;
-    int channel;
-    int io;
-    uint8_t *data; ///< of the slot; null for a token
-    int64_t bytes;
-    Instance *instance;
-    std::vector<std::pair<MovableSlot *, DirectSlot *>> movable; ///< run
+    abi::StepKind kind = abi::StepKind::run;
+    int micro_batch = 0;
+    int channel = -1;
+    int io = -1;
+    uint8_t *data = nullptr; ///< of the slot; null for a token
+    int64_t bytes = 0;
+    Instance *instance = nullptr;
+    std::vector<std::pair<size_t, DirectSlot *>>
+        movable; ///< run: which of the instance's slots, where it lies
     std::vector<Release> releases; ///< run; in the order of their tasks; or of
                                    ///< a release, if no run reads the slot
-    DirectSlot *direct; ///< of load_input, store_output, recv; or null
+    std::unique_ptr<EntryObserver> observer; ///< run; null: nothing to observe
+    DirectSlot *direct =
+        nullptr; ///< of load_input, store_output, recv; or null
+    Arrival arrival = Arrival::copied; ///< recv
+    Staging *staging = nullptr;        ///< send and recv; or null
   };
 
-  Executor(const abi::Plan &plan, int index, const WeightPointers &weights,
-           const SessionOptions &options, Communicator &comm);
+  Executor(const abi::Plan &plan, int index, const SessionOptions &options,
+           Communicator &comm);
   Status prepare();
+  Status prepareEntry(const abi::Step &step, Entry &entry);
+  Arrival arrivalOf(const Entry &entry) const;
   void placeReleases();
+  Status runSteps(const StepBinding &binding);
+  Status execute(const Entry &entry, const StepBinding &binding);
+  Status runInstance(const Entry &entry, const StepBinding &binding);
+  Status send(const Entry &entry);
+  Status receive(const Entry &entry);
   Status borrow(const Entry &entry);
-  Status execute(int index, const Entry &entry, const StepBinding &binding);
-  Status runInstance(int index, const Entry &entry, const StepBinding &binding);
+  Status take(const Entry &entry);
+  Status releasePending();
   Status explain(const Entry &entry, const Status &status) const;
-  void record(int index, const Entry &entry, int instruction, int64_t begin);
   void measureArena();
 
   const abi::Plan &plan;
   const int index;
-  const abi::Device &device;
-  const WeightPointers &weights;
+  const abi::Device &described;
   const bool profile, measure;
   Communicator &comm;
-  std::unique_ptr<CpuDevice> cpu;
+  std::unique_ptr<Device> device;
   std::vector<Entry> program;
   std::vector<bool> inputs_used, outputs_used;
   std::map<int, DirectSlot> direct; ///< by slot; fixed once made
+  std::map<int, Staging> staging;   ///< likewise
+  std::vector<PendingRelease> pending;
   std::vector<ProfileEvent> recorded;
+  /// Of a device that is not the host: written by its own thread.
+  std::vector<ProfileEvent> recorded_there;
   size_t most_events = 0;
-  int64_t busy_ns = 0;
-  bool drops_nan = false; ///< some task does
-  bool met_nan = false;   ///< in the last step
+  std::vector<uint8_t> image; ///< of the arena, where it is measured
   int64_t touched = 0;
 };
 

@@ -7,15 +7,16 @@
 
 #include "runtime/session/Session.h"
 
-#include "runtime/comm/local/LocalCommunicator.h"
 #include "runtime/artifact/Artifact.h"
+#include "runtime/base/Cores.h"
 #include "runtime/base/Elements.h"
-#include "runtime/session/Executor.h"
 #include "runtime/base/StepScope.h"
+#include "runtime/comm/local/LocalCommunicator.h"
+#include "runtime/session/Executor.h"
 
 #include <atomic>
+#include <map>
 #include <mutex>
-#include <sched.h>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -24,20 +25,6 @@ namespace partita::runtime {
 namespace {
 
 constexpr int kMostThreads = 1024;
-
-/// The calling thread's cores, given back at the end.
-class SavedAffinity {
-public:
-  SavedAffinity() : saved(sched_getaffinity(0, sizeof(set), &set) == 0) {}
-  ~SavedAffinity() {
-    if (saved)
-      (void)sched_setaffinity(0, sizeof(set), &set);
-  }
-
-private:
-  cpu_set_t set;
-  bool saved;
-};
 
 } // namespace
 
@@ -52,7 +39,7 @@ struct Session::Impl {
   std::shared_ptr<const Artifact> artifact;
   SessionOptions options;
   std::shared_ptr<Communicator> comm;
-  std::shared_ptr<const KernelLibrary> kernels;
+  std::map<abi::DeviceKind, std::unique_ptr<Driver>> drivers;
   WeightPointers weights;
   std::vector<int> cores;
   std::vector<Worker> workers;
@@ -80,7 +67,7 @@ struct Session::Impl {
   }
   Status load();
   Status start();
-  Status loadKernels();
+  Status loadDrivers();
   Status checkWeights() const;
   void loadDevice(Worker &worker);
   void work(Worker &worker);
@@ -124,18 +111,24 @@ void Session::Impl::fail(const Status &status) {
   comm->abort();
 }
 
-Status Session::Impl::loadKernels() {
-  std::vector<KernelObject> objects;
-  for (const ObjectSection &section : artifact->objects())
-    objects.push_back({section.level, section.data, section.bytes});
-  std::vector<std::string> names;
-  for (int64_t i = 0; i < length(plan().kernels()); ++i)
-    names.push_back(plan().kernels()->Get(i)->name()->str());
-  auto loaded = KernelLibrary::load(objects, names, options.max_cpu_level);
-  if (!loaded)
-    return Status::error("'" + artifact->path() +
-                         "': " + loaded.status().message());
-  kernels = *loaded;
+/// Of the kinds of its own devices.
+Status Session::Impl::loadDrivers() {
+  for (const Worker &worker : workers) {
+    const abi::Device &device = *plan().devices()->Get(worker.device);
+    std::unique_ptr<Driver> &driver = drivers[device.kind()];
+    if (driver)
+      continue;
+    const DeviceType *type = findDeviceType(device.kind());
+    if (!type)
+      return Status::error("'" + artifact->path() + "': device '" +
+                           text(device.name()) +
+                           "' is of a kind that this program does not have: "
+                           "compile the model for another --target");
+    auto loaded = type->load(*artifact, options.deviceOptions());
+    if (!loaded)
+      return loaded.status();
+    driver = std::move(*loaded);
+  }
   return Status();
 }
 
@@ -170,15 +163,15 @@ Status Session::Impl::load() {
         ": start one process for each of its devices");
   for (int64_t i = 0; i < length(plan().weights()); ++i)
     weights.push_back(artifact->weight(static_cast<int>(i)));
-  if (Status status = loadKernels(); !status.ok())
-    return status;
-  cores = ThreadTeam::availableCores();
+  cores = availableCores();
 
   for (int i = 0; i < devices; ++i)
     if (options.device < 0 || options.device == i) {
       workers.emplace_back();
       workers.back().device = i;
     }
+  if (Status status = loadDrivers(); !status.ok())
+    return status;
   if (Status status = checkWeights(); !status.ok())
     return status;
   if (!comm) {
@@ -197,7 +190,8 @@ Status Session::Impl::load() {
 
 void Session::Impl::loadDevice(Worker &worker) {
   worker.executor.reset(); // its memory, before there is more
-  auto executor = Executor::create(plan(), worker.device, weights, kernels,
+  Driver &driver = *drivers.at(plan().devices()->Get(worker.device)->kind());
+  auto executor = Executor::create(plan(), worker.device, weights, driver,
                                    options, coresOf(worker.device), *comm);
   if (!executor)
     return fail(executor.status());
@@ -207,7 +201,6 @@ void Session::Impl::loadDevice(Worker &worker) {
 Status Session::Impl::start() {
   if (workers.size() == 1) {
     affinity = std::make_unique<SavedAffinity>();
-    FlushDenormals flush;
     loadDevice(workers[0]);
   } else {
     running = static_cast<uint32_t>(workers.size());
@@ -254,7 +247,6 @@ void Session::Impl::work(Worker &worker) {
 void Session::Impl::runStep(const StepBinding &step) {
   StepScope scope;
   if (workers.size() == 1) {
-    FlushDenormals flush;
     if (Status status = workers[0].executor->run(step); !status.ok())
       fail(status);
     return;
@@ -267,7 +259,6 @@ void Session::Impl::runStep(const StepBinding &step) {
 void Session::Impl::keepNan() {
   options.keep_nan = true;
   if (workers.size() == 1) {
-    FlushDenormals flush;
     loadDevice(workers[0]);
     return;
   }

@@ -23,8 +23,9 @@
 #ifndef PARTITA_RUNTIME_SESSION_SESSION_H
 #define PARTITA_RUNTIME_SESSION_SESSION_H
 
-#include "runtime/comm/Communicator.h"
 #include "runtime/base/Status.h"
+#include "runtime/comm/Communicator.h"
+#include "runtime/device/Driver.h"
 
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,10 @@ struct SessionOptions {
   /// arena with a pattern and ends with looking for the highest byte that
   /// changed.
   bool measure_arena = false;
+
+  DeviceOptions deviceOptions() const {
+    return {threads_per_device, keep_nan, max_cpu_level, timeout_s};
+  }
 };
 
 /// Where the samples of one step come from and go to. Pointers are to
@@ -78,23 +83,6 @@ struct ProfileEvent {
   int instruction; ///< index into the unit, or -1 for the step entry itself
   int64_t begin_ns;
   int64_t end_ns;
-};
-
-/// Memory a device holds, in bytes.
-struct DeviceMemory {
-  int64_t planned = 0; ///< of all that follows together
-  int64_t arena = 0;   ///< planned and allocated
-  int64_t arena_touched =
-      0; ///< measured: up to the highest byte a step wrote (see SessionOptions)
-  int64_t parameters = 0; ///< weights and constants read as they lie
-  int64_t packed = 0;     ///< weights in the library's own layout
-  int64_t workspace = 0;  ///< the library's scratch
-
-  /// What a run holds of what is planned.
-  int64_t used() const {
-    return (arena_touched ? arena_touched : arena) + parameters + packed +
-           workspace;
-  }
 };
 
 class Session {

@@ -95,12 +95,17 @@ void LocalCommunicator::advance(Cell &cell, Word &word) {
 
 Status LocalCommunicator::send(int channel, int micro_batch, const void *data,
                                int64_t bytes) {
+  return post(channel, micro_batch,
+              {static_cast<const uint8_t *>(data), bytes, nullptr, {}});
+}
+
+Status LocalCommunicator::post(int channel, int micro_batch,
+                               const Parcel &parcel) {
   Cell &cell = this->cell(channel, micro_batch);
   if (cell.posted.load(std::memory_order_relaxed) / kOne !=
       cell.taken.load(std::memory_order_acquire) / kOne)
     return Status::error("it was sent again before the receiver took it");
-  cell.data = static_cast<const uint8_t *>(data);
-  cell.bytes = bytes;
+  cell.parcel = parcel;
   advance(cell, cell.posted);
   return Status();
 }
@@ -109,8 +114,8 @@ Status LocalCommunicator::awaitPosted(Cell &cell, int64_t bytes) const {
   uint32_t next = cell.taken.load(std::memory_order_relaxed) + kOne;
   if (Status status = await(cell, cell.posted, next); !status.ok())
     return status;
-  if (cell.bytes != bytes)
-    return Status::error("got " + std::to_string(cell.bytes) +
+  if (cell.parcel.bytes != bytes)
+    return Status::error("got " + std::to_string(cell.parcel.bytes) +
                          " bytes instead of " + std::to_string(bytes));
   return Status();
 }
@@ -121,7 +126,7 @@ Status LocalCommunicator::recv(int channel, int micro_batch, void *data,
   if (Status status = awaitPosted(cell, bytes); !status.ok())
     return status;
   if (bytes)
-    std::memcpy(data, cell.data, static_cast<size_t>(bytes));
+    std::memcpy(data, cell.parcel.data, static_cast<size_t>(bytes));
   advance(cell, cell.taken);
   return Status();
 }
@@ -132,7 +137,15 @@ Expected<const uint8_t *> LocalCommunicator::borrow(int channel,
   Cell &cell = this->cell(channel, micro_batch);
   if (Status status = awaitPosted(cell, bytes); !status.ok())
     return status;
-  return cell.data;
+  return cell.parcel.data;
+}
+
+Expected<Parcel> LocalCommunicator::take(int channel, int micro_batch,
+                                         int64_t bytes) {
+  Cell &cell = this->cell(channel, micro_batch);
+  if (Status status = awaitPosted(cell, bytes); !status.ok())
+    return status;
+  return cell.parcel;
 }
 
 void LocalCommunicator::release(int channel, int micro_batch) {

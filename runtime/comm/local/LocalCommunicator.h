@@ -38,6 +38,9 @@ public:
   Status recv(int channel, int micro_batch, void *data, int64_t bytes) override;
   Expected<const uint8_t *> borrow(int channel, int micro_batch, uint8_t *data,
                                    int64_t bytes) override;
+  bool carriesDevices() const override { return true; }
+  Status post(int channel, int micro_batch, const Parcel &parcel) override;
+  Expected<Parcel> take(int channel, int micro_batch, int64_t bytes) override;
   void release(int channel, int micro_batch) override;
   Status waitSent(int channel, int micro_batch) override;
   void abort() override;
@@ -50,8 +53,7 @@ private:
     Word posted = 0;
     Word taken = 0;
     std::atomic<uint32_t> sleepers = 0;
-    const uint8_t *data = nullptr;
-    int64_t bytes = 0;
+    Parcel parcel;
   };
 
   Cell &cell(int channel, int micro_batch) {

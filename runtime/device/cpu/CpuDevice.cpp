@@ -8,11 +8,13 @@
 #include "runtime/device/cpu/CpuDevice.h"
 
 #include "runtime/abi/Fusion.h"
+#include "runtime/artifact/Artifact.h"
 #include "runtime/base/Elements.h"
 #include "runtime/base/Slots.h"
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <set>
 
 namespace partita::runtime {
@@ -73,6 +75,12 @@ private:
   const ThreadTeam &team;
 };
 
+int64_t now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t(time.tv_sec) * 1000000000 + time.tv_nsec;
+}
+
 bool dropsNan(const abi::LibraryCall &call) {
   for (int64_t i = 0; i < length(call.post_ops()); ++i)
     if (abi::losesNan(call.post_ops()->Get(i)->kind()))
@@ -82,19 +90,30 @@ bool dropsNan(const abi::LibraryCall &call) {
 
 } // namespace
 
+void CpuInstance::move(size_t which, uint8_t *address) {
+  Addresses &slot = addresses[which];
+  if (address == slot.now)
+    return;
+  for (const Place &each : slot.places)
+    each.place.set(address + each.offset);
+  slot.now = address;
+}
+
 CpuDevice::CpuDevice(const abi::Plan &plan, int index,
-                     const WeightPointers &weights, int threads,
+                     const WeightPointers &weights,
+                     const DeviceOptions &options,
                      const std::vector<int> &cores)
     : plan(plan), device(*plan.devices()->Get(index)), weights(weights),
-      team(threads, cores) {}
+      team(options.threads, cores) {}
 
 Expected<std::unique_ptr<CpuDevice>>
 CpuDevice::create(const abi::Plan &plan, int index,
                   const WeightPointers &weights,
-                  std::shared_ptr<const KernelLibrary> kernels, int threads,
-                  const std::vector<int> &cores, bool keep_nan) {
+                  std::shared_ptr<const KernelLibrary> kernels,
+                  const DeviceOptions &options, const std::vector<int> &cores) {
+  FlushDenormals flush;
   std::unique_ptr<CpuDevice> self(
-      new CpuDevice(plan, index, weights, threads, cores));
+      new CpuDevice(plan, index, weights, options, cores));
   self->kernels = std::move(kernels);
   auto arena = Arena::map(self->device.arena_bytes(), "the arena");
   if (!arena)
@@ -115,7 +134,7 @@ CpuDevice::create(const abi::Plan &plan, int index,
   self->context->keepNan(&self->team);
   if (Status status = self->runLoadProgram(); !status.ok())
     return status;
-  if (!keep_nan)
+  if (!options.keep_nan)
     self->context->keepNan(nullptr);
   return self;
 }
@@ -159,26 +178,29 @@ Status CpuDevice::letMove(const std::vector<int> &slots) {
   return Status();
 }
 
-void CpuDevice::findMovable(Instance &instance) {
+void CpuDevice::findMovable(CpuInstance &instance) {
   for (auto &[slot, stand_in] : stand_ins) {
-    MovableSlot movable;
+    Instance::Movable movable;
     movable.slot = slot;
-    auto visit = [&movable, &stand_in = stand_in](AddressPlace place) {
+    CpuInstance::Addresses found;
+    auto visit = [&found, &stand_in = stand_in](AddressPlace place) {
       uint8_t *address = place.get();
       if (address >= stand_in.data() &&
           address < stand_in.data() + stand_in.size())
-        movable.places.push_back({place, address - stand_in.data()});
+        found.places.push_back({place, address - stand_in.data()});
     };
     for (size_t i = 0; i < instance.tasks.size(); ++i) {
-      size_t before = movable.places.size();
+      size_t before = found.places.size();
       instance.tasks[i]->visitAddresses(visit);
-      if (movable.places.size() > before)
+      if (found.places.size() > before)
         movable.last_task = i;
     }
-    if (movable.places.empty())
+    if (found.places.empty())
       continue;
-    movable.moveTo(arena_bytes.data() + device.slots()->Get(slot)->offset());
-    instance.movable.push_back(std::move(movable));
+    instance.movables.push_back(movable);
+    instance.addresses.push_back(std::move(found));
+    instance.move(instance.movables.size() - 1,
+                  arena_bytes.data() + device.slots()->Get(slot)->offset());
   }
 }
 
@@ -284,13 +306,15 @@ CpuDevice::prepare(const abi::Instruction &instruction,
 }
 
 Expected<Instance *> CpuDevice::prepare(int unit, const Bindings *bindings) {
+  FlushDenormals flush;
   std::vector<int> bound;
   if (bindings)
     bound.assign(bindings->begin(), bindings->end());
-  std::unique_ptr<Instance> &instance = instances[{unit, bound}];
+  std::unique_ptr<CpuInstance> &instance = instances[{unit, bound}];
   if (instance)
-    return instance.get();
-  instance = std::make_unique<Instance>();
+    return static_cast<Instance *>(instance.get());
+  instance = std::make_unique<CpuInstance>();
+  instance->unit = unit;
   const abi::Unit &described = *device.units()->Get(unit);
   for (int64_t i = 0; i < length(described.instructions()); ++i) {
     auto task = prepare(*described.instructions()->Get(i), bindings, true);
@@ -299,15 +323,16 @@ Expected<Instance *> CpuDevice::prepare(int unit, const Bindings *bindings) {
     instance->tasks.push_back(std::move(*task));
     const abi::LibraryCall *call =
         described.instructions()->Get(i)->work_as_LibraryCall();
-    instance->drops_nan.push_back(call && !context->nanTeam() &&
-                                  dropsNan(*call));
+    const bool drops = call && !context->nanTeam() && dropsNan(*call);
+    instance->drops_nan.push_back(drops);
+    drops_nan |= drops;
   }
   findMovable(*instance);
-  return instance.get();
+  return static_cast<Instance *>(instance.get());
 }
 
 Status CpuDevice::runLoadProgram() {
-  Instance load;
+  CpuInstance load;
   for (int64_t i = 0; i < length(device.load()); ++i) {
     auto task = prepare(*device.load()->Get(i), nullptr, false);
     if (!task)
@@ -324,28 +349,123 @@ Status CpuDevice::runLoadProgram() {
   return Status();
 }
 
-Status CpuDevice::reserveScratch(const std::vector<Instance *> &used) {
+Status CpuDevice::reserveScratch(const std::vector<CpuInstance *> &used) {
   size_t bytes = 0;
-  for (Instance *instance : used)
+  for (CpuInstance *instance : used)
     for (auto &task : instance->tasks)
       bytes = std::max(bytes, task->scratchBytes());
   auto arena = Arena::map(bytes, "the library's scratch");
   if (!arena)
     return arena.status();
   scratch = std::move(*arena);
-  for (Instance *instance : used)
+  for (CpuInstance *instance : used)
     for (auto &task : instance->tasks)
       task->useScratch(scratch.data());
   return Status();
 }
 
 Status CpuDevice::finish() {
-  std::vector<Instance *> all;
+  FlushDenormals flush;
+  std::vector<CpuInstance *> all;
   for (auto &entry : instances)
     all.push_back(entry.second.get());
   stand_ins.clear();
   releaseUnread();
   return reserveScratch(all);
+}
+
+Expected<uint8_t *> CpuDevice::allocate(size_t bytes, const char *what) {
+  auto made = Arena::map(bytes, what);
+  if (!made)
+    return made.status();
+  allocated.push_back(std::move(*made));
+  return allocated.back().data();
+}
+
+Status CpuDevice::upload(uint8_t *to, const void *from, size_t bytes) {
+  if (bytes)
+    std::memcpy(to, from, bytes);
+  return Status();
+}
+
+Status CpuDevice::download(void *to, const uint8_t *from, size_t bytes) {
+  if (bytes)
+    std::memcpy(to, from, bytes);
+  return Status();
+}
+
+Status CpuDevice::copyIn(uint8_t *to, const void *from, size_t bytes) {
+  return upload(to, from, bytes);
+}
+
+Status CpuDevice::copyOut(void *to, const uint8_t *from, size_t bytes) {
+  return download(to, from, bytes);
+}
+
+Status CpuDevice::copyFrom(Device &source, uint8_t *to, const uint8_t *from,
+                           size_t bytes) {
+  return source.download(to, from, bytes);
+}
+
+Status CpuDevice::wait(const Event &event) {
+  return event.queue ? event.queue->synchronize(event) : Status();
+}
+
+Status CpuDevice::beginStep() {
+  flush.emplace();
+  team.enter();
+  busy_ns = 0;
+  met_nan = false;
+  if (drops_nan) // what others did with NaN before does not count
+    (void)team.metNan();
+  return Status();
+}
+
+Status CpuDevice::endStep() {
+  if (drops_nan)
+    met_nan |= team.metNan();
+  flush.reset();
+  return Status();
+}
+
+Status CpuDevice::run(Instance &prepared, TaskObserver *observer) {
+  auto &instance = static_cast<CpuInstance &>(prepared);
+  const bool timed = observer && observer->timed;
+  // Of a larger team workers may end between two tasks, and their flags with
+  // them.
+  const bool ask = team.size() > 2;
+  const int64_t begin = now();
+  int64_t task_begin = 0;
+  for (size_t i = 0; i < instance.tasks.size(); ++i) {
+    if (timed)
+      task_begin = now();
+    if (!instance.tasks[i]->run())
+      return Status::error("the library failed in '" +
+                           std::string(text(device.units()
+                                                ->Get(instance.unit)
+                                                ->instructions()
+                                                ->Get(i)
+                                                ->label())) +
+                           "'");
+    if (ask && instance.drops_nan[i])
+      met_nan |= team.metNan();
+    if (observer)
+      observer->finished(i, task_begin, timed ? now() : 0);
+  }
+  busy_ns += now() - begin;
+  return Status();
+}
+
+DeviceMemory CpuDevice::memory() const {
+  DeviceMemory memory;
+  memory.arena = static_cast<int64_t>(arena_bytes.size());
+  memory.parameters = static_cast<int64_t>(parameters);
+  memory.packed = static_cast<int64_t>(context->packedBytes());
+  memory.workspace = static_cast<int64_t>(scratch.size());
+  memory.planned = device.arena_bytes() + device.parameter_bytes() +
+                   device.packed_bytes() +
+                   device.workspace_bytes() * team.size();
+  return memory;
 }
 
 void CpuDevice::releaseUnread() {
@@ -390,6 +510,36 @@ void CpuDevice::releaseUnread() {
       releasePages(slot(static_cast<int>(i)),
                    static_cast<size_t>(found.bytes()));
   }
+}
+
+namespace {
+
+class CpuDriver final : public Driver {
+public:
+  explicit CpuDriver(std::shared_ptr<const KernelLibrary> kernels)
+      : kernels(std::move(kernels)) {}
+  Expected<std::unique_ptr<Device>>
+  create(const abi::Plan &plan, int index, const WeightPointers &weights,
+         const DeviceOptions &options, const std::vector<int> &cores) override {
+    auto made =
+        CpuDevice::create(plan, index, weights, kernels, options, cores);
+    if (!made)
+      return made.status();
+    return std::unique_ptr<Device>(std::move(*made));
+  }
+
+private:
+  std::shared_ptr<const KernelLibrary> kernels;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Driver>> loadCpuDriver(const Artifact &artifact,
+                                                const DeviceOptions &options) {
+  auto kernels = KernelLibrary::load(artifact, options.max_cpu_level);
+  if (!kernels)
+    return kernels.status();
+  return std::unique_ptr<Driver>(new CpuDriver(std::move(*kernels)));
 }
 
 } // namespace partita::runtime

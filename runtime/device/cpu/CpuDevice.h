@@ -1,5 +1,4 @@
-//===- CpuDevice.h - Memory, kernels and library calls of one device --*- C++
-//-*-===//
+//===- CpuDevice.h - Cores of this machine as a device ----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,89 +6,89 @@
 //===----------------------------------------------------------------------===//
 //
 // Everything a device of the plan needs to run its units, on one ThreadTeam.
-// All calls come from the device's thread.
+// Its memory is the host's, and its queue is the calling thread: what is
+// enqueued is done when the call returns.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef PARTITA_RUNTIME_DEVICE_CPU_CPUDEVICE_H
 #define PARTITA_RUNTIME_DEVICE_CPU_CPUDEVICE_H
 
+#include "runtime/base/Arena.h"
+#include "runtime/device/Driver.h"
 #include "runtime/device/cpu/KernelLibrary.h"
 #include "runtime/device/cpu/onednn/LibraryCalls.h"
 
 #include <map>
+#include <optional>
 
 namespace partita::runtime {
 
-/// Where each of Plan.weights is mapped, maybe not aligned to its element.
-using WeightPointers = std::vector<const uint8_t *>;
+/// Tasks of a unit (or of the load program) for one set of bindings.
+class CpuInstance final : public Instance {
+public:
+  void move(size_t which, uint8_t *address) override;
 
-/// Where an instance has the addresses of one slot that may lie elsewhere.
-struct MovableSlot {
+private:
+  friend class CpuDevice;
   struct Place {
     AddressPlace place;
     int64_t offset; ///< bytes from the slot's begin
   };
-  int slot = -1;
-  std::vector<Place> places;
-  size_t last_task = 0;   ///< the last one that uses the slot
-  uint8_t *now = nullptr; ///< where it lies
+  /// Where the addresses of a movable slot are, and where they point.
+  struct Addresses {
+    std::vector<Place> places;
+    uint8_t *now = nullptr;
+  };
 
-  void moveTo(uint8_t *address) {
-    if (address == now)
-      return;
-    for (const Place &each : places)
-      each.place.set(address + each.offset);
-    now = address;
-  }
-};
-
-/// Instructions of a unit (or of the load program) for one set of bindings.
-struct Instance {
+  int unit = -1;
   std::vector<std::unique_ptr<Task>> tasks;
-  std::vector<bool> drops_nan; ///< by task: may make a number of NaN
-  std::vector<MovableSlot> movable;
+  std::vector<bool> drops_nan;      ///< by task: may make a number of NaN
+  std::vector<Addresses> addresses; ///< as `movables`
 };
 
-class CpuDevice {
+class CpuDevice final : public Device, private Queue {
 public:
-  /// Allocates arena and constant region and runs the load program. `plan` has
-  /// been verified; it and `weights` outlive the device. `keep_nan`: no task
-  /// drops NaN.
+  /// See Driver::create. `kernels`: of all the plan's devices.
   static Expected<std::unique_ptr<CpuDevice>>
   create(const abi::Plan &plan, int index, const WeightPointers &weights,
-         std::shared_ptr<const KernelLibrary> kernels, int threads,
-         const std::vector<int> &cores, bool keep_nan);
+         std::shared_ptr<const KernelLibrary> kernels,
+         const DeviceOptions &options, const std::vector<int> &cores);
 
-  /// Lets instances have these slots of the arena elsewhere (Instance.movable).
-  /// Call before the first `prepare`.
-  Status letMove(const std::vector<int> &slots);
+  bool isHost() const override { return true; }
 
-  /// Prepares a unit for the slots it is bound to, or finds what it prepared
-  /// before for the same. The pointer lives as long as the device.
-  Expected<Instance *> prepare(int unit,
-                               const flatbuffers::Vector<int32_t> *bindings);
+  uint8_t *slot(int index) const override;
+  Expected<uint8_t *> allocate(size_t bytes, const char *what) override;
+  Status upload(uint8_t *to, const void *from, size_t bytes) override;
+  Status download(void *to, const uint8_t *from, size_t bytes) override;
+  uint8_t *arena() const override { return arena_bytes.data(); }
+  DeviceMemory memory() const override;
 
+  Status letMove(const std::vector<int> &slots) override;
+  Expected<Instance *>
+  prepare(int unit, const flatbuffers::Vector<int32_t> *bindings) override;
   /// Allocates the scratch of all instances, and gives back the pages of
-  /// constants that were packed or that only the load program read. Call once,
-  /// after the last `prepare` and before anything runs.
-  Status finish();
+  /// constants that were packed or that only the load program read.
+  Status finish() override;
 
-  /// Address of a slot that is no argument. A weight's may not be aligned to
-  /// its element.
-  uint8_t *slot(int index) const;
-
-  uint8_t *arena() const { return arena_bytes.data(); }
-  const ThreadTeam &threads() const { return team; }
-  const OnednnContext &onednn() const { return *context; }
-  size_t scratchBytes() const { return scratch.size(); }
-  /// Weights and constants that units read as they lie.
-  size_t parameterBytes() const { return parameters; }
-  size_t arenaBytes() const { return arena_bytes.size(); }
+  Queue &queue() override { return *this; }
+  Status beginStep() override;
+  Status endStep() override;
+  bool metNan() const override { return met_nan; }
+  int64_t busyNs() const override { return busy_ns; }
 
 private:
   CpuDevice(const abi::Plan &plan, int index, const WeightPointers &weights,
-            int threads, const std::vector<int> &cores);
+            const DeviceOptions &options, const std::vector<int> &cores);
+
+  Status copyIn(uint8_t *to, const void *from, size_t bytes) override;
+  Status copyOut(void *to, const uint8_t *from, size_t bytes) override;
+  Status copyFrom(Device &source, uint8_t *to, const uint8_t *from,
+                  size_t bytes) override;
+  Status run(Instance &instance, TaskObserver *observer) override;
+  Event record() override { return {}; }
+  Status wait(const Event &event) override;
+  Status synchronize(const Event &) override { return Status(); }
 
   /// Of the rooms for scratch that calls have beyond what each has.
   int64_t largestRoom() const;
@@ -102,9 +101,9 @@ private:
   Expected<std::unique_ptr<Task>> prepare(const abi::Instruction &instruction,
                                           const Bindings *bindings, bool pack);
   Status runLoadProgram();
-  void findMovable(Instance &instance);
+  void findMovable(CpuInstance &instance);
   void releaseUnread();
-  Status reserveScratch(const std::vector<Instance *> &instances);
+  Status reserveScratch(const std::vector<CpuInstance *> &instances);
 
   const abi::Plan &plan;
   const abi::Device &device;
@@ -112,6 +111,7 @@ private:
   std::shared_ptr<const KernelLibrary> kernels;
   ThreadTeam team;
   Arena arena_bytes, constants, scratch;
+  std::vector<Arena> allocated;
   size_t parameters = 0;
   /// While instances are prepared, a movable slot has addresses of its own, by
   /// which they are found; nothing is read or written there.
@@ -119,9 +119,17 @@ private:
   /// Weights that a kernel reads and that no file has aligned, by their number.
   std::map<int64_t, Arena> aligned_weights;
   std::unique_ptr<OnednnContext> context;
-  std::map<std::pair<int, std::vector<int>>, std::unique_ptr<Instance>>
+  std::map<std::pair<int, std::vector<int>>, std::unique_ptr<CpuInstance>>
       instances;
+  bool drops_nan = false;              ///< some task of an instance does
+  bool met_nan = false;                ///< in the last step
+  int64_t busy_ns = 0;                 ///< of the last step
+  std::optional<FlushDenormals> flush; ///< while a step runs
 };
+
+/// Loads the kernels of an artifact for this processor.
+Expected<std::unique_ptr<Driver>> loadCpuDriver(const Artifact &artifact,
+                                                const DeviceOptions &options);
 
 } // namespace partita::runtime
 

@@ -7,6 +7,9 @@
 
 #include "runtime/device/cpu/KernelLibrary.h"
 
+#include "runtime/artifact/Artifact.h"
+#include "runtime/base/Elements.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -25,7 +28,7 @@ int processorLevel() {
   return __builtin_cpu_supports("x86-64-v3") ? 3 : 2;
 }
 
-std::string levelNames(const std::vector<KernelObject> &objects) {
+std::string levelNames(const std::vector<ObjectSection> &objects) {
   std::string text;
   for (size_t i = 0; i < objects.size(); ++i) {
     if (i)
@@ -36,7 +39,7 @@ std::string levelNames(const std::vector<KernelObject> &objects) {
   return text;
 }
 
-Status noLevel(const std::vector<KernelObject> &objects, int max_level) {
+Status noLevel(const std::vector<ObjectSection> &objects, int max_level) {
   if (objects.empty())
     return Status::error("this artifact holds no code for x86-64 but its plan "
                          "needs some: compile the model again");
@@ -52,13 +55,13 @@ Status noLevel(const std::vector<KernelObject> &objects, int max_level) {
 }
 
 /// A sealed file in memory, which cannot change while it is mapped as code.
-Expected<int> inMemory(const KernelObject &object) {
+Expected<int> inMemory(const ObjectSection &object) {
   int file = ::memfd_create("partita-kernels", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0)
     return Status::error(std::string("cannot make a file in memory for the "
                                      "artifact's kernels: ") +
                          std::strerror(errno));
-  const char *data = static_cast<const char *>(object.data);
+  const char *data = reinterpret_cast<const char *>(object.data);
   for (size_t written = 0; written < object.bytes;) {
     ssize_t now = ::write(file, data + written, object.bytes - written);
     if (now <= 0) {
@@ -77,24 +80,28 @@ Expected<int> inMemory(const KernelObject &object) {
 } // namespace
 
 Expected<std::shared_ptr<const KernelLibrary>>
-KernelLibrary::load(const std::vector<KernelObject> &objects,
-                    const std::vector<std::string> &names, int max_level) {
+KernelLibrary::load(const Artifact &artifact, int max_level) {
   std::shared_ptr<KernelLibrary> library(new KernelLibrary);
-  if (names.empty())
+  auto wrong = [&](const Status &status) {
+    return Status::error("'" + artifact.path() + "': " + status.message());
+  };
+  const std::vector<ObjectSection> &objects = artifact.objects();
+  const auto *kernels = artifact.plan().kernels();
+  if (length(kernels) == 0)
     return std::shared_ptr<const KernelLibrary>(library);
 
   int level = std::min(max_level, processorLevel());
-  const KernelObject *best = nullptr;
-  for (const KernelObject &object : objects)
+  const ObjectSection *best = nullptr;
+  for (const ObjectSection &object : objects)
     if (static_cast<int>(object.level) <= level &&
         (!best || object.level > best->level))
       best = &object;
   if (!best)
-    return noLevel(objects, max_level);
+    return wrong(noLevel(objects, max_level));
 
   auto file = inMemory(*best);
   if (!file)
-    return file.status();
+    return wrong(file.status());
   // The descriptor stays open: the loader takes a library of the same path for
   // the same library, so no other may get this number meanwhile.
   library->file = *file;
@@ -102,14 +109,16 @@ KernelLibrary::load(const std::vector<KernelObject> &objects,
   library->handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   const char *why = library->handle ? nullptr : ::dlerror();
   if (!library->handle)
-    return Status::error(std::string("cannot load the artifact's kernels: ") +
-                         (why ? why : "unknown reason") +
-                         ": compile the model again");
-  for (const std::string &name : names) {
+    return wrong(Status::error(
+        std::string("cannot load the artifact's kernels: ") +
+        (why ? why : "unknown reason") + ": compile the model again"));
+  for (int64_t i = 0; i < length(kernels); ++i) {
+    const std::string name =
+        text(kernels->Get(static_cast<unsigned>(i))->name());
     void *symbol = ::dlsym(library->handle, name.c_str());
     if (!symbol)
-      return Status::error("the artifact's code has no kernel '" + name +
-                           "': compile the model again");
+      return wrong(Status::error("the artifact's code has no kernel '" + name +
+                                 "': compile the model again"));
     library->kernels.push_back(reinterpret_cast<partita_kernel_fn>(symbol));
   }
   return std::shared_ptr<const KernelLibrary>(library);

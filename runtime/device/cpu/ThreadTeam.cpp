@@ -92,22 +92,6 @@ bool ThreadTeam::metNan() const {
   return raised;
 }
 
-std::vector<int> ThreadTeam::availableCores() {
-  // Asked once, before any team keeps its thread on fewer of them.
-  static const std::vector<int> cores = [] {
-    cpu_set_t set;
-    std::vector<int> cores;
-    if (sched_getaffinity(0, sizeof(set), &set) == 0)
-      for (int core = 0; core < CPU_SETSIZE; ++core)
-        if (CPU_ISSET(core, &set))
-          cores.push_back(core);
-    if (cores.empty())
-      cores.push_back(0);
-    return cores;
-  }();
-  return cores;
-}
-
 FlushDenormals::FlushDenormals() : saved(_mm_getcsr()) { flushDenormals(); }
 FlushDenormals::~FlushDenormals() { _mm_setcsr(saved); }
 

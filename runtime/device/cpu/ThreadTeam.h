@@ -46,9 +46,6 @@ public:
   /// drop NaN raise it, some that keep it do so, too.
   bool metNan() const;
 
-  /// The cores this process may use, in order.
-  static std::vector<int> availableCores();
-
 private:
   int threads;
 };

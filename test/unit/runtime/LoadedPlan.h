@@ -12,6 +12,8 @@
 #include "runtime/session/Session.h"
 #include "test/unit/runtime/Pipelines.h"
 
+#include <gtest/gtest.h>
+
 namespace partita::test {
 
 /// A plan as an artifact, opened and loaded, with all inputs 1.

@@ -24,6 +24,8 @@
 #include "runtime/abi/artifact.h"
 #include "runtime/abi/plan_generated.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -92,8 +94,21 @@ struct StepSpec {
   int slot = -1, channel = -1, peer = -1, io = -1;
 };
 
+/// The kind of device on which plans made here run: the tests of sessions and
+/// calls are the conformance suite of every kind.
+inline abi::DeviceKind testedKind() {
+  const char *name = std::getenv("PARTITA_TEST_DEVICE");
+  if (!name || std::string(name) == "cpu")
+    return abi::DeviceKind::cpu;
+  if (std::string(name) == "remote-cpu")
+    return abi::DeviceKind::remote_cpu;
+  std::fprintf(stderr, "PARTITA_TEST_DEVICE: no kind of device '%s'\n", name);
+  std::abort();
+}
+
 struct DeviceSpec {
   std::string name;
+  abi::DeviceKind kind = testedKind();
   int64_t arena_bytes = 0, constant_bytes = 0, parameter_bytes = 0;
   int64_t packed_bytes = 1 << 30, workspace_bytes = 1 << 20;
   std::vector<SlotSpec> slots;
@@ -343,7 +358,8 @@ private:
     return abi::CreateDevice(fbb, name, device.arena_bytes,
                              device.constant_bytes, slot_vector, unit_vector,
                              load, step_vector, device.parameter_bytes,
-                             device.packed_bytes, device.workspace_bytes);
+                             device.packed_bytes, device.workspace_bytes,
+                             device.kind);
   }
 
   flatbuffers::FlatBufferBuilder fbb;

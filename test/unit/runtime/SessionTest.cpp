@@ -208,7 +208,7 @@ private:
   LocalCommunicator inner;
 };
 
-TEST(Session, CopiesOnlyWhatIsNotReleasedOrNotOnlyRead) {
+TEST(HostSession, CopiesOnlyWhatIsNotReleasedOrNotOnlyRead) {
   // What is received leaves as it stands too, or is never released.
   PlanSpec stored = doublingPipeline(2, 1, 16, true),
            kept = doublingPipeline(2, 1, 16, false);

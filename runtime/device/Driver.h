@@ -1,0 +1,56 @@
+//===- Driver.h - What devices of a kind share ------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_DRIVER_H
+#define PARTITA_RUNTIME_DEVICE_DRIVER_H
+
+#include "runtime/device/Device.h"
+
+#include <memory>
+
+namespace partita::runtime {
+
+class Artifact;
+
+struct DeviceOptions {
+  int threads = 1;       ///< cores a device
+  bool keep_nan = false; ///< no code that makes a number of NaN
+  int max_cpu_level = 4; ///< use no object above this x86-64 level
+  double timeout_s = 60; ///< deadline of every wait
+};
+
+/// What the devices of one kind share in a process: code that is loaded once.
+class Driver {
+public:
+  virtual ~Driver() = default;
+
+  /// Device `index` of the plan: allocates arena and constant region and runs
+  /// the load program. `cores`: where its threads stay; empty: anywhere. The
+  /// plan has been verified; it and `weights` outlive the device.
+  virtual Expected<std::unique_ptr<Device>>
+  create(const abi::Plan &plan, int index, const WeightPointers &weights,
+         const DeviceOptions &options, const std::vector<int> &cores) = 0;
+};
+
+/// Loads what the devices of a kind need of an artifact.
+using LoadDriver = Expected<std::unique_ptr<Driver>> (*)(
+    const Artifact &artifact, const DeviceOptions &options);
+
+/// A kind of device that this program has.
+struct DeviceType {
+  abi::DeviceKind kind;
+  const char *name; ///< as `partita-compile --target` has it
+  bool is_host;     ///< Device::isHost
+  LoadDriver load;
+};
+
+/// Null: this program has no devices of that kind.
+const DeviceType *findDeviceType(abi::DeviceKind kind);
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_DEVICE_DRIVER_H

@@ -1,0 +1,81 @@
+//===- CommandQueue.h - Work in order, on a thread of its own ---*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_REMOTE_CPU_COMMANDQUEUE_H
+#define PARTITA_RUNTIME_DEVICE_REMOTE_CPU_COMMANDQUEUE_H
+
+#include "runtime/device/Device.h"
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace partita::runtime {
+
+/// An address of memory that the host does not see, and the real one.
+uint8_t *hidden(uint8_t *real);
+uint8_t *real(const uint8_t *hidden);
+
+/// Commands wait in a ring of fixed size, so that a step allocates nothing.
+/// After a failure they are taken out, and nothing is done for them.
+class CommandQueue final : public Queue {
+public:
+  /// `timeout_s`: deadline of every wait.
+  explicit CommandQueue(double timeout_s);
+  ~CommandQueue() override;
+
+  /// Where units run. Called before the first command that needs it.
+  void useQueue(Queue &runner) { this->runner = &runner; }
+  /// Calls `function` on the queue's thread, after all that was given before,
+  /// and returns what it returns. Not for a step: it may allocate.
+  Status call(const std::function<Status()> &function);
+  /// Puts such a call into the queue; the function lives until it is done.
+  Status enqueueCall(const std::function<Status()> *function);
+
+  Status copyIn(uint8_t *to, const void *from, size_t bytes) override;
+  Status copyOut(void *to, const uint8_t *from, size_t bytes) override;
+  Status copyFrom(Device &source, uint8_t *to, const uint8_t *from,
+                  size_t bytes) override;
+  Status run(Instance &instance, TaskObserver *observer) override;
+  Event record() override;
+  Status wait(const Event &event) override;
+  Status synchronize(const Event &event) override;
+
+private:
+  enum class Kind { copy, copyFrom, run, wait, call };
+  struct Command {
+    Kind kind = Kind::copy;
+    uint8_t *to = nullptr; ///< real
+    const uint8_t *from = nullptr;
+    size_t bytes = 0;
+    Device *source = nullptr;
+    Instance *instance = nullptr;
+    TaskObserver *observer = nullptr;
+    Event event;
+    const std::function<Status()> *function = nullptr;
+  };
+
+  Status push(const Command &command);
+  Status carryOut(const Command &command);
+  void work();
+  Status late(const char *what) const;
+
+  const double timeout_s;
+  Queue *runner = nullptr;
+  std::mutex mutex;
+  std::condition_variable given, done;
+  std::vector<Command> ring;
+  uint64_t submitted = 0, completed = 0;
+  Status failure;
+  bool failed = false, stopping = false;
+  std::thread thread;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_DEVICE_REMOTE_CPU_COMMANDQUEUE_H

@@ -1,0 +1,141 @@
+//===- RemoteCpuDevice.cpp - A CPU that is as far away as a GPU -----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/remote_cpu/RemoteCpuDevice.h"
+
+#include "runtime/base/Elements.h"
+
+#include <cstring>
+
+namespace partita::runtime {
+
+Expected<std::unique_ptr<RemoteCpuDevice>> RemoteCpuDevice::create(
+    const abi::Plan &plan, int index, const WeightPointers &weights,
+    std::shared_ptr<const KernelLibrary> kernels, const DeviceOptions &options,
+    const std::vector<int> &cores) {
+  std::unique_ptr<RemoteCpuDevice> self(new RemoteCpuDevice);
+  const abi::Device &device = *plan.devices()->Get(index);
+  self->weights.assign(weights.size(), nullptr);
+  for (int64_t i = 0; i < length(device.slots()); ++i) {
+    const abi::Slot &slot = *device.slots()->Get(static_cast<unsigned>(i));
+    if (slot.space() != abi::Space::weight || self->weights[slot.offset()])
+      continue;
+    const size_t bytes = static_cast<size_t>(
+        plan.weights()->Get(static_cast<unsigned>(slot.offset()))->bytes());
+    auto made = Arena::map(bytes, "a weight");
+    if (!made)
+      return made.status();
+    if (bytes)
+      std::memcpy(made->data(), weights[slot.offset()], bytes);
+    self->weights[slot.offset()] = made->data();
+    self->own_weights.push_back(std::move(*made));
+  }
+  self->commands = std::make_unique<CommandQueue>(options.timeout_s);
+  Status made = self->commands->call([&] {
+    auto cpu =
+        CpuDevice::create(plan, index, self->weights, kernels, options, cores);
+    if (!cpu)
+      return cpu.status();
+    self->cpu = std::move(*cpu);
+    return Status();
+  });
+  if (!made.ok())
+    return made;
+  self->commands->useQueue(self->cpu->queue());
+  return self;
+}
+
+RemoteCpuDevice::~RemoteCpuDevice() {
+  commands.reset(); // its thread, before what it works with
+}
+
+uint8_t *RemoteCpuDevice::slot(int index) const {
+  return hidden(cpu->slot(index));
+}
+
+uint8_t *RemoteCpuDevice::arena() const { return hidden(cpu->arena()); }
+
+Expected<uint8_t *> RemoteCpuDevice::allocate(size_t bytes, const char *what) {
+  auto made = cpu->allocate(bytes, what);
+  if (!made)
+    return made.status();
+  return hidden(*made);
+}
+
+Status RemoteCpuDevice::upload(uint8_t *to, const void *from, size_t bytes) {
+  return cpu->upload(real(to), from, bytes);
+}
+
+Status RemoteCpuDevice::download(void *to, const uint8_t *from, size_t bytes) {
+  return cpu->download(to, real(from), bytes);
+}
+
+Status RemoteCpuDevice::letMove(const std::vector<int> &slots) {
+  return slots.empty()
+             ? Status()
+             : Status::error("this device's slots lie in its own memory");
+}
+
+Expected<Instance *>
+RemoteCpuDevice::prepare(int unit,
+                         const flatbuffers::Vector<int32_t> *bindings) {
+  Instance *prepared = nullptr;
+  Status status = commands->call([&] {
+    auto instance = cpu->prepare(unit, bindings);
+    if (!instance)
+      return instance.status();
+    prepared = *instance;
+    return Status();
+  });
+  if (!status.ok())
+    return status;
+  return prepared;
+}
+
+Status RemoteCpuDevice::finish() {
+  return commands->call([&] { return cpu->finish(); });
+}
+
+Status RemoteCpuDevice::beginStep() {
+  return commands->call([this] { return cpu->beginStep(); });
+}
+
+Status RemoteCpuDevice::endStep() {
+  return commands->call([this] { return cpu->endStep(); });
+}
+
+namespace {
+
+class RemoteCpuDriver final : public Driver {
+public:
+  explicit RemoteCpuDriver(std::shared_ptr<const KernelLibrary> kernels)
+      : kernels(std::move(kernels)) {}
+  Expected<std::unique_ptr<Device>>
+  create(const abi::Plan &plan, int index, const WeightPointers &weights,
+         const DeviceOptions &options, const std::vector<int> &cores) override {
+    auto made =
+        RemoteCpuDevice::create(plan, index, weights, kernels, options, cores);
+    if (!made)
+      return made.status();
+    return std::unique_ptr<Device>(std::move(*made));
+  }
+
+private:
+  std::shared_ptr<const KernelLibrary> kernels;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Driver>>
+loadRemoteCpuDriver(const Artifact &artifact, const DeviceOptions &options) {
+  auto kernels = KernelLibrary::load(artifact, options.max_cpu_level);
+  if (!kernels)
+    return kernels.status();
+  return std::unique_ptr<Driver>(new RemoteCpuDriver(std::move(*kernels)));
+}
+
+} // namespace partita::runtime

@@ -1,0 +1,70 @@
+//===- RemoteCpuDevice.h - A CPU that is as far away as a GPU ---*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For tests: what a session does with a device that is not the host, tried on
+// every machine. A CpuDevice computes, on a thread of its own, which takes
+// work from a queue. Addresses of its memory are not canonical: whoever reads
+// or writes there without the device dies of it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_REMOTE_CPU_REMOTECPUDEVICE_H
+#define PARTITA_RUNTIME_DEVICE_REMOTE_CPU_REMOTECPUDEVICE_H
+
+#include "runtime/device/cpu/CpuDevice.h"
+#include "runtime/device/remote_cpu/CommandQueue.h"
+
+#include <atomic>
+
+namespace partita::runtime {
+
+class RemoteCpuDevice final : public Device {
+public:
+  /// See Driver::create. Copies the weights that the device uses into memory of
+  /// its own.
+  static Expected<std::unique_ptr<RemoteCpuDevice>>
+  create(const abi::Plan &plan, int index, const WeightPointers &weights,
+         std::shared_ptr<const KernelLibrary> kernels,
+         const DeviceOptions &options, const std::vector<int> &cores);
+  ~RemoteCpuDevice() override;
+
+  bool isHost() const override { return false; }
+
+  uint8_t *slot(int index) const override;
+  Expected<uint8_t *> allocate(size_t bytes, const char *what) override;
+  Status upload(uint8_t *to, const void *from, size_t bytes) override;
+  Status download(void *to, const uint8_t *from, size_t bytes) override;
+  uint8_t *arena() const override;
+  DeviceMemory memory() const override { return cpu->memory(); }
+
+  Status letMove(const std::vector<int> &slots) override;
+  Expected<Instance *>
+  prepare(int unit, const flatbuffers::Vector<int32_t> *bindings) override;
+  Status finish() override;
+
+  Queue &queue() override { return *commands; }
+  Status beginStep() override;
+  Status endStep() override;
+  bool metNan() const override { return cpu->metNan(); }
+  int64_t busyNs() const override { return cpu->busyNs(); }
+
+private:
+  RemoteCpuDevice() = default;
+
+  std::vector<Arena> own_weights;
+  WeightPointers weights;
+  std::unique_ptr<CommandQueue> commands;
+  std::unique_ptr<CpuDevice> cpu; ///< all calls come from the queue's thread
+};
+
+/// Loads the kernels of an artifact for this processor.
+Expected<std::unique_ptr<Driver>>
+loadRemoteCpuDriver(const Artifact &artifact, const DeviceOptions &options);
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_DEVICE_REMOTE_CPU_REMOTECPUDEVICE_H
