@@ -8,6 +8,7 @@
 #include "compiler/emit/PlanWriter.h"
 
 #include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/DeviceKinds.h"
 #include "runtime/abi/plan_generated.h"
 
 #include <map>
@@ -161,13 +162,23 @@ private:
         program.push_back(writeStep(part, units));
       }
     }
+    abi::DeviceKind kind = abi::DeviceKind::cpu;
+    if (std::optional<StringRef> name = op.getKind()) {
+      std::optional<abi::DeviceKind> found =
+          abi::findDeviceKind(std::string_view(name->data(), name->size()));
+      if (!found)
+        return op.emitError("is of the kind '") << *name
+                                                << "', which no "
+                                                   "runtime has";
+      kind = *found;
+    }
     auto slots = b.CreateVector(slotTables);
     return abi::CreateDevice(
         b, string(op.getDeviceName()), op.getArenaBytes(),
         op.getConstantBytes(), slots, b.CreateVector(unitTables),
         b.CreateVector(load), b.CreateVector(program),
         op.getParameterBytes().value_or(0), op.getPackedBytes().value_or(0),
-        op.getWorkspaceBytes().value_or(0));
+        op.getWorkspaceBytes().value_or(0), kind);
   }
 
   void addSlot(Operation *op, Value value, abi::Space space, int64_t offset) {

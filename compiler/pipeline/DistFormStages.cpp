@@ -30,11 +30,11 @@ namespace {
 
 class StageFormer {
 public:
-  StageFormer(func::FuncOp function, ArrayRef<int64_t> order)
-      : function(function), block(function.getBody().front()), order(order),
-        devices(getDevices(function)), active(getActiveOps(block)),
-        isActive(active.begin(), active.end()), builder(block.getTerminator()) {
-  }
+  StageFormer(func::FuncOp function, ArrayRef<int64_t> order, StringRef target)
+      : function(function), target(target), block(function.getBody().front()),
+        order(order), devices(getDevices(function)),
+        active(getActiveOps(block)), isActive(active.begin(), active.end()),
+        builder(block.getTerminator()) {}
 
   LogicalResult form() {
     auto module = function->getParentOfType<ModuleOp>();
@@ -79,9 +79,10 @@ private:
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(function);
     for (int64_t device = 0; device < count; ++device) {
-      auto mesh = dist::MeshOp::create(builder, function.getLoc(),
-                                       ("d" + Twine(device)).str(),
-                                       ArrayRef<int64_t>{device});
+      auto mesh = dist::MeshOp::create(
+          builder, function.getLoc(), ("d" + Twine(device)).str(),
+          ArrayRef<int64_t>{device},
+          target.empty() ? StringAttr() : builder.getStringAttr(target));
       mesh->remove();
       symbols.insert(mesh, Block::iterator(function));
       meshes.push_back(FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
@@ -207,6 +208,7 @@ private:
   }
 
   func::FuncOp function;
+  StringRef target; // kind of the devices; empty: CPUs
   Block &block;
   ArrayRef<int64_t> order;
   SmallVector<int64_t> devices; // by stage
@@ -221,6 +223,7 @@ private:
 };
 
 struct DistFormStagesPass : impl::DistFormStagesPassBase<DistFormStagesPass> {
+  using DistFormStagesPassBase::DistFormStagesPassBase;
   void runOnOperation() override {
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
@@ -230,7 +233,7 @@ struct DistFormStagesPass : impl::DistFormStagesPassBase<DistFormStagesPass> {
       return signalPassFailure();
     }
     FailureOr<SmallVector<int64_t>> order = getStageOrder(*function);
-    if (failed(order) || failed(StageFormer(*function, *order).form()))
+    if (failed(order) || failed(StageFormer(*function, *order, target).form()))
       signalPassFailure();
   }
 };

@@ -110,6 +110,9 @@ def DistFormStagesPass : Pass<"dist-form-stages", "::mlir::ModuleOp"> {
     %1 = dist.stage "F1" 1 on @d1 ... (%t) { nn.tanh }
     ```
   }];
+  let options = [
+    Option<"target", "target", "std::string", "", "kind of the devices (default: cpu)">
+  ];
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 

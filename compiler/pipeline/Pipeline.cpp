@@ -30,7 +30,7 @@ void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {
   if (!options.emitFile.empty())
     pm.addPass(createDistWritePartitionPass({options.emitFile}));
   // Now the graph is cut.
-  pm.addPass(createDistFormStagesPass());
+  pm.addPass(createDistFormStagesPass({options.target}));
 }
 
 void addPlanPasses(OpPassManager &pm, const PartitionOptions &options) {

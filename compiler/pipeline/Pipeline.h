@@ -34,6 +34,7 @@ struct PartitionOptions {
   std::string file;         ///< partition file to read; empty: none
   std::string machine;      ///< file that partita-run --calibrate wrote
   int threads = 0;          ///< cores a device; 0: an equal share
+  std::string target;       ///< kind of the devices; empty: CPUs
   std::string emitFile; ///< where to write the whole decision; empty: nowhere
 };
 

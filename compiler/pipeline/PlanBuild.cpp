@@ -78,6 +78,9 @@ private:
   //===--------------------------------------------------------------------===//
 
   LogicalResult lowerStages() {
+    for (auto mesh : module.getOps<dist::MeshOp>())
+      for (int64_t device : mesh.getDevices())
+        kinds[device] = mesh.getKindAttr();
     for (Operation &op : function.getBody().front().without_terminator()) {
       if (isa<dist::TransferOp>(op))
         continue;
@@ -253,10 +256,16 @@ private:
                    : SmallVector<DictionaryAttr>();
   }
 
+  /// For people, e.g. "cpu:0".
+  std::string deviceName(int64_t d) const {
+    StringAttr kind = kinds.lookup(d);
+    return ((kind ? kind.getValue() : "cpu") + ":" + Twine(d)).str();
+  }
+
   void makeDevice(int64_t d, SymbolTable &symbols) {
     auto device = plan::DeviceOp::create(
-        builder, function.getLoc(), ("device" + Twine(d)).str(),
-        ("cpu:" + Twine(d)).str(), placements[d]->arenaBytes(),
+        builder, function.getLoc(), ("device" + Twine(d)).str(), deviceName(d),
+        kinds.lookup(d), placements[d]->arenaBytes(),
         placements[d]->constantBytes(), nullptr, nullptr, nullptr);
     device.getBody().emplaceBlock();
     device->remove();
@@ -273,13 +282,12 @@ private:
       bool isToken = channel.value < 0;
       std::string source = stageName(channel.sourceStage),
                   target = stageName(channel.targetStage);
-      std::string reason =
-          isToken
-              ? target + " may begin when " + source +
-                    " has ended: one device at a time"
-              : source + " on cpu:" + std::to_string(channel.source) +
-                    " makes it, " + target +
-                    " on cpu:" + std::to_string(channel.target) + " reads it";
+      std::string reason = isToken
+                               ? target + " may begin when " + source +
+                                     " has ended: one device at a time"
+                               : source + " on " + deviceName(channel.source) +
+                                     " makes it, " + target + " on " +
+                                     deviceName(channel.target) + " reads it";
       Value origin = isToken ? Value() : origins[channel.value];
       auto op = plan::ChannelOp::create(
           builder, isToken ? function.getLoc() : origin.getLoc(),
@@ -496,6 +504,7 @@ private:
   std::vector<std::vector<int>> valuesOnDevice;
   std::vector<std::unique_ptr<DevicePlacement>> placements;
   std::vector<plan::DeviceOp> deviceOps;
+  llvm::DenseMap<int64_t, StringAttr> kinds; ///< of devices; null: CPUs
   std::vector<StringAttr> channels;
   std::vector<SmallVector<Value>> slots; // of the device being filled
 };

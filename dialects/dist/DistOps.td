@@ -55,12 +55,16 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     Constraints:
     * (C1) `devices` is not empty; its numbers are distinct and not negative.
 
+    `kind` is what carries the devices out, a kind that the runtime has (see
+    `runtime/device`); without it they are CPUs.
+
     ```mlir
     dist.mesh @d0 [0]
+    dist.mesh @d1 [1] kind "remote-cpu"
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$devices);
-  let assemblyFormat = "$sym_name $devices attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$devices, OptionalAttr<StrAttr>:$kind);
+  let assemblyFormat = "$sym_name $devices (`kind` $kind^)? attr-dict";
   let hasVerifier = 1;
 }
 

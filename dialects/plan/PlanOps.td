@@ -156,7 +156,8 @@ def Plan_DeviceOp : Plan_Op<"device", [Symbol, SymbolTable, SingleBlock, NoTermi
     Steps (`run`, `send`, ...) stand in the device's total order. `parameters` are the
     bytes of weights and constants that units read as they lie, `packed` is room for
     those that a library reorders, `workspace` room for its scratch on each core;
-    without them the library has no room of its own.
+    without them the library has no room of its own. `kind` is what carries the
+    device out; without it, it is a CPU.
 
     ```mlir
     plan.device @d0 "cpu:0" arena 4096 constant 0 parameters 0 packed 0 workspace 1048576 {
@@ -172,12 +173,12 @@ def Plan_DeviceOp : Plan_Op<"device", [Symbol, SymbolTable, SingleBlock, NoTermi
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device_name, I64Attr:$arena_bytes,
-    I64Attr:$constant_bytes, OptionalAttr<I64Attr>:$parameter_bytes,
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device_name, OptionalAttr<StrAttr>:$kind,
+    I64Attr:$arena_bytes, I64Attr:$constant_bytes, OptionalAttr<I64Attr>:$parameter_bytes,
     OptionalAttr<I64Attr>:$packed_bytes, OptionalAttr<I64Attr>:$workspace_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name $device_name `arena` $arena_bytes `constant` $constant_bytes
+    $sym_name $device_name (`kind` $kind^)? `arena` $arena_bytes `constant` $constant_bytes
     (`parameters` $parameter_bytes^ `packed` $packed_bytes `workspace` $workspace_bytes)?
     attr-dict-with-keyword $body
   }];

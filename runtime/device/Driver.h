@@ -43,8 +43,7 @@ using LoadDriver = Expected<std::unique_ptr<Driver>> (*)(
 /// A kind of device that this program has.
 struct DeviceType {
   abi::DeviceKind kind;
-  const char *name; ///< as `partita-compile --target` has it
-  bool is_host;     ///< Device::isHost
+  bool is_host; ///< Device::isHost
   LoadDriver load;
 };
 

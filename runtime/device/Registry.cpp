@@ -12,8 +12,8 @@ namespace partita::runtime {
 namespace {
 
 const DeviceType types[] = {
-    {abi::DeviceKind::cpu, "cpu", true, loadCpuDriver},
-    {abi::DeviceKind::remote_cpu, "remote-cpu", false, loadRemoteCpuDriver},
+    {abi::DeviceKind::cpu, true, loadCpuDriver},
+    {abi::DeviceKind::remote_cpu, false, loadRemoteCpuDriver},
 };
 
 } // namespace

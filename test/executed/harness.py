@@ -95,8 +95,12 @@ def run(command, expect=0, timeout=300, env=None, cwd=None, alone=False):
     return text if expect is not None else (status, text)
 
 
+# What the devices are, where a test does not say: a kind that partita-compile knows.
+TARGET = ("--target", os.environ["PARTITA_TEST_TARGET"]) if "PARTITA_TEST_TARGET" in os.environ else ()
+
+
 def compile_model(model, artifact, *flags, **options):
-    return run([BIN / "partita-compile", model, "-o", artifact, *flags], **options)
+    return run([BIN / "partita-compile", model, "-o", artifact, *TARGET, *flags], **options)
 
 
 def run_artifact(artifact, *flags, ranks=0, **options):

@@ -7,6 +7,8 @@
 
 #include "tools/partita-compile/Options.h"
 
+#include "runtime/abi/DeviceKinds.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -202,6 +204,10 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "inside: copied into the artifact (default); beside: left in "
                  "the model's files, which must stay beside the artifact")
       ->check(CLI::IsMember({"inside", "beside"}));
+  app.add_option("--target", compile.partition.target,
+                 "what the devices are: cpu (default), or remote-cpu, a CPU "
+                 "behind a queue, with which the runtime tests itself")
+      ->check(CLI::IsMember(abi::getDeviceKindNames()));
   app.add_option("--cpu-level", raw.level,
                  "compile for this x86-64 level only (default: for v3 and v4, "
                  "and the run takes the best that its processor has)")

@@ -21,6 +21,7 @@
 #ifndef PARTITA_TEST_UNIT_RUNTIME_PLANBUILDER_H
 #define PARTITA_TEST_UNIT_RUNTIME_PLANBUILDER_H
 
+#include "runtime/abi/DeviceKinds.h"
 #include "runtime/abi/artifact.h"
 #include "runtime/abi/plan_generated.h"
 
@@ -98,12 +99,14 @@ struct StepSpec {
 /// calls are the conformance suite of every kind.
 inline abi::DeviceKind testedKind() {
   const char *name = std::getenv("PARTITA_TEST_DEVICE");
-  if (!name || std::string(name) == "cpu")
+  if (!name)
     return abi::DeviceKind::cpu;
-  if (std::string(name) == "remote-cpu")
-    return abi::DeviceKind::remote_cpu;
-  std::fprintf(stderr, "PARTITA_TEST_DEVICE: no kind of device '%s'\n", name);
-  std::abort();
+  std::optional<abi::DeviceKind> kind = abi::findDeviceKind(name);
+  if (!kind) {
+    std::fprintf(stderr, "PARTITA_TEST_DEVICE: no kind of device '%s'\n", name);
+    std::abort();
+  }
+  return *kind;
 }
 
 struct DeviceSpec {
