@@ -277,14 +277,14 @@ private:
     for (plan::ViewAttr view : call.getOperands())
       operands.push_back(writeView(op, view));
     std::vector<flatbuffers::Offset<abi::PostOp>> postOps;
-    for (plan::PostOpAttr post : call.getPostOps())
+    for (plan::PostOpAttr post : call.getPostOps()) {
       // What `sum` adds lies in the result's bytes already.
-      postOps.push_back(
-          abi::CreatePostOp(b, static_cast<abi::PostOpKind>(post.getKind()),
-                            post.getAlpha(), post.getBeta(),
-                            post.getKind() == plan::PostOpKind::sum
-                                ? 0
-                                : writeView(op, post.getView())));
+      const bool sums = post.getKind() == plan::PostOpKind::sum;
+      postOps.push_back(abi::CreatePostOp(
+          b, static_cast<abi::PostOpKind>(post.getKind()), post.getAlpha(),
+          post.getBeta(), sums ? 0 : writeView(op, post.getView()),
+          sums ? slotOf.lookup(op.getOperand(post.getView().getValue())) : -1));
+    }
     auto operandTables = b.CreateVector(operands);
     auto bias = writeView(op, call.getBias());
     auto maskMul = writeView(op, call.getMaskMul());

@@ -49,6 +49,8 @@ private:
     int64_t bytes = 0;
     bool written = false;
   };
+  /// Two slots of a unit, maybe arguments, that must be the same bytes.
+  using SameBytes = std::pair<int, int>;
 
   std::string slotError(const abi::Slot &slot) const {
     if (std::string e = sizeError(slot.dtype(), slot.shape(), slot.bytes());
@@ -88,7 +90,7 @@ private:
 
   /// `arguments`: those of the unit, or null in the load program.
   std::string instructionError(const abi::Instruction *instruction,
-                               std::vector<Argument> *arguments) const {
+                               std::vector<Argument> *arguments) {
     if (!instruction || !instruction->work())
       return "is missing";
     std::string error;
@@ -98,6 +100,8 @@ private:
       break;
     case abi::Work::LibraryCall:
       error = libraryCallError(device, *instruction->work_as_LibraryCall());
+      if (error.empty())
+        error = sumError(*instruction->work_as_LibraryCall(), arguments);
       break;
     case abi::Work::Copy:
       error = copyError(*instruction->work_as_Copy());
@@ -111,6 +115,44 @@ private:
           error = useError(used, arguments);
       });
     return error.empty() ? "" : quoted(instruction->label()) + " " + error;
+  }
+
+  /// Of what a call adds upon: until then it has the bytes of the result.
+  std::string sumError(const abi::LibraryCall &call,
+                       const std::vector<Argument> *arguments) {
+    for (int64_t i = 0; i < length(call.post_ops()); ++i) {
+      const abi::PostOp &post = *call.post_ops()->Get(i);
+      if (post.before() == -1)
+        continue;
+      if (post.kind() != abi::PostOpKind::sum || !isSlot(post.before()))
+        return "post-op " + number(i) + " adds upon slot " +
+               number(post.before()) + " of " + number(length(device.slots()));
+      const SameBytes pair(
+          post.before(),
+          call.operands()->Get(length(call.operands()) - 1)->slot());
+      if (arguments)
+        same_bytes.push_back(pair);
+      else if (std::string error = sameBytesError(pair, nullptr);
+               !error.empty())
+        return error;
+    }
+    return "";
+  }
+
+  std::string sameBytesError(const SameBytes &pair,
+                             const abi::Step *step) const {
+    auto bound = [&](int slot) {
+      const abi::Slot *found = device.slots()->Get(slot);
+      return step && found->space() == abi::Space::argument
+                 ? device.slots()->Get(step->bindings()->Get(found->offset()))
+                 : found;
+    };
+    const abi::Slot &before = *bound(pair.first), &after = *bound(pair.second);
+    return before.space() == after.space() &&
+                   before.offset() == after.offset() &&
+                   before.bytes() == after.bytes()
+               ? ""
+               : "adds upon a slot that has other bytes than the result";
   }
 
   std::string useError(const SlotUse &used,
@@ -171,7 +213,8 @@ private:
               instructionError(unit.instructions()->Get(i), &arguments);
           !e.empty())
         return "instruction " + number(i) + " " + e;
-    units.push_back(std::move(arguments));
+    units.push_back({std::move(arguments), std::move(same_bytes)});
+    same_bytes.clear();
     return "";
   }
 
@@ -208,7 +251,7 @@ private:
     if (!inRange(step.unit(), length(device.units())))
       return "runs unit " + number(step.unit()) + " of " +
              number(length(device.units()));
-    const std::vector<Argument> &arguments = units[step.unit()];
+    const std::vector<Argument> &arguments = units[step.unit()].arguments;
     if (length(step.bindings()) != static_cast<int64_t>(arguments.size()))
       return "binds " + number(length(step.bindings())) + " slots to " +
              number(arguments.size()) + " arguments";
@@ -227,6 +270,9 @@ private:
       if (arguments[i].written && bound.space() != abi::Space::arena)
         return name + "read-only memory, which the unit writes";
     }
+    for (const SameBytes &pair : units[step.unit()].same_bytes)
+      if (std::string error = sameBytesError(pair, &step); !error.empty())
+        return "runs a unit in which a call " + error;
     return "";
   }
 
@@ -291,7 +337,12 @@ private:
   const abi::Plan &plan;
   const int index;
   const abi::Device &device;
-  std::vector<std::vector<Argument>> units;
+  struct Unit {
+    std::vector<Argument> arguments;
+    std::vector<SameBytes> same_bytes;
+  };
+  std::vector<Unit> units;
+  std::vector<SameBytes> same_bytes; ///< of the unit at hand
 };
 
 } // namespace

@@ -28,8 +28,10 @@ public:
   }
 
 private:
-  /// Constants are one value for good; anything else is its micro-batch's.
-  static constexpr int64_t kLoaded = 0;
+  /// A value is a slot on a micro-batch; constants are the same for all.
+  static int64_t valueOf(int slot, int64_t micro_batch) {
+    return (int64_t(slot) << 32) + micro_batch + 1;
+  }
 
   void add(const abi::Step &step) {
     abi::CheckedStep entry;
@@ -39,16 +41,16 @@ private:
       const abi::Unit &unit = *device.units()->Get(step.unit());
       for (int64_t i = 0; i < length(unit.instructions()); ++i)
         add(*unit.instructions()->Get(i), text(unit.name()),
-            step.micro_batch() + 1, &step);
+            step.micro_batch(), &step);
       return;
     }
     case abi::StepKind::send:
       entry.kind = abi::CheckedStep::Kind::send;
-      use(entry.reads, step.slot(), step.micro_batch() + 1);
+      use(entry.reads, step.slot(), step.micro_batch());
       break;
     case abi::StepKind::recv:
       entry.kind = abi::CheckedStep::Kind::recv;
-      use(entry.writes, step.slot(), step.micro_batch() + 1);
+      use(entry.writes, step.slot(), step.micro_batch());
       break;
     case abi::StepKind::wait:
       entry.kind = abi::CheckedStep::Kind::wait;
@@ -59,12 +61,12 @@ private:
     case abi::StepKind::load_input:
       entry.name =
           std::string("input ") + text(plan.inputs()->Get(step.io())->name());
-      use(entry.writes, step.slot(), step.micro_batch() + 1);
+      use(entry.writes, step.slot(), step.micro_batch());
       break;
     case abi::StepKind::store_output:
       entry.name =
           std::string("output ") + text(plan.outputs()->Get(step.io())->name());
-      use(entry.reads, step.slot(), step.micro_batch() + 1);
+      use(entry.reads, step.slot(), step.micro_batch());
       break;
     }
     if (entry.kind != abi::CheckedStep::Kind::local) {
@@ -74,10 +76,10 @@ private:
     checked.steps.push_back(std::move(entry));
   }
 
-  void add(const abi::Instruction &instruction, const char *unit, int64_t value,
-           const abi::Step *step) {
+  void add(const abi::Instruction &instruction, const char *unit,
+           int micro_batch, const abi::Step *step) {
     abi::CheckedStep entry;
-    entry.micro_batch = step ? step->micro_batch() : 0;
+    entry.micro_batch = micro_batch;
     entry.name = unit;
     if (length(instruction.label()))
       entry.name += std::string(": ") + text(instruction.label());
@@ -88,7 +90,8 @@ private:
       int64_t begin = 0, end = device.slots()->Get(used.slot)->bytes();
       if (used.view)
         hull(*used.view, begin, end);
-      use(used.written ? entry.writes : entry.reads, slot, value, begin, end);
+      use(used.written ? entry.writes : entry.reads, slot, micro_batch, begin,
+          end);
     });
     checked.steps.push_back(std::move(entry));
   }
@@ -103,18 +106,18 @@ private:
     end = (last + 1) * bytes;
   }
 
-  void use(std::vector<abi::CheckedRange> &ranges, int slot, int64_t value) {
+  void use(std::vector<abi::CheckedRange> &ranges, int slot, int micro_batch) {
     if (slot >= 0)
-      use(ranges, slot, value, 0, device.slots()->Get(slot)->bytes());
+      use(ranges, slot, micro_batch, 0, device.slots()->Get(slot)->bytes());
   }
 
-  void use(std::vector<abi::CheckedRange> &ranges, int index, int64_t value,
+  void use(std::vector<abi::CheckedRange> &ranges, int index, int micro_batch,
            int64_t begin, int64_t end) {
     const abi::Slot &slot = *device.slots()->Get(index);
-    int64_t base = slot.offset();
+    int64_t base = slot.offset(), value = valueOf(index, micro_batch);
     if (slot.space() == abi::Space::constant) {
       base += device.arena_bytes();
-      value = kLoaded;
+      value = valueOf(index, -1);
     } else if (slot.space() != abi::Space::arena) {
       return;
     }

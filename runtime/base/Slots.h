@@ -15,7 +15,8 @@ namespace partita::runtime {
 /// Part of a slot that an instruction uses: all of it, or the hull of a view.
 struct SlotUse {
   int slot;
-  const abi::View *view; ///< null: the whole slot
+  const abi::View *view; ///< null: the whole slot; maybe that of another slot
+                         ///< of the same bytes
   bool written;
 };
 
@@ -56,8 +57,10 @@ void forEachSlot(const abi::Instruction &instruction, Visit visit) {
   for (int64_t i = 0; i < length(call->post_ops()); ++i) {
     const abi::PostOp *post = call->post_ops()->Get(i);
     view(post->view(), false);
-    if (post->kind() == abi::PostOpKind::sum && last >= 0)
-      view(call->operands()->Get(last), false);
+    const abi::View *result = last >= 0 ? call->operands()->Get(last) : nullptr;
+    if (post->kind() == abi::PostOpKind::sum && result)
+      visit(SlotUse{post->before() < 0 ? result->slot() : post->before(),
+                    result, false});
   }
   if (last >= 0)
     view(call->operands()->Get(last), true);

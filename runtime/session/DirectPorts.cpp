@@ -108,30 +108,10 @@ private:
           *call->post_ops()->Get(static_cast<unsigned>(i));
       if (post.kind() != abi::PostOpKind::sum)
         continue;
-      int before = post.view() ? bound(post.view()->slot()) : -1;
-      if (before == result)
+      if (post.before() < 0 || bound(post.before()) == result)
         continue;
       at(result)->other = true;
-      if (before >= 0)
-        at(before)->other = true;
-      else
-        keepBytesOf(result);
-    }
-  }
-
-  /// The plan does not say which slot held what a sum adds upon: any that
-  /// lies where the result does. Nothing else may read it, so that it would
-  /// be left with whoever sent it.
-  void keepBytesOf(int result) {
-    auto get = [&](size_t slot) {
-      return device.slots()->Get(static_cast<unsigned>(slot));
-    };
-    const abi::Slot &mine = *get(static_cast<size_t>(result));
-    for (size_t slot = 0; slot < uses.size(); ++slot) {
-      const abi::Slot &other = *get(slot);
-      uses[slot].other |= other.space() == mine.space() &&
-                          other.offset() == mine.offset() &&
-                          other.bytes() == mine.bytes();
+      at(bound(post.before()))->other = true;
     }
   }
 

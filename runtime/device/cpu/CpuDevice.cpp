@@ -100,20 +100,20 @@ void CpuInstance::move(size_t which, uint8_t *address) {
 }
 
 CpuDevice::CpuDevice(const abi::Plan &plan, int index,
-                     const WeightPointers &weights,
+                     const WeightPointers &weights, bool weights_are_mapped,
                      const DeviceOptions &options,
                      const std::vector<int> &cores)
     : plan(plan), device(*plan.devices()->Get(index)), weights(weights),
-      team(options.threads, cores) {}
+      weights_are_mapped(weights_are_mapped), team(options.threads, cores) {}
 
 Expected<std::unique_ptr<CpuDevice>>
 CpuDevice::create(const abi::Plan &plan, int index,
-                  const WeightPointers &weights,
+                  const WeightPointers &weights, bool weights_are_mapped,
                   std::shared_ptr<const KernelLibrary> kernels,
                   const DeviceOptions &options, const std::vector<int> &cores) {
   FlushDenormals flush;
   std::unique_ptr<CpuDevice> self(
-      new CpuDevice(plan, index, weights, options, cores));
+      new CpuDevice(plan, index, weights, weights_are_mapped, options, cores));
   self->kernels = std::move(kernels);
   auto arena = Arena::map(self->device.arena_bytes(), "the arena");
   if (!arena)
@@ -266,7 +266,7 @@ Operand CpuDevice::operand(const abi::View &view,
     operand.strides.assign(view.strides()->begin(), view.strides()->end());
   operand.constant = slot.space() == abi::Space::weight ||
                      slot.space() == abi::Space::constant;
-  operand.mapped = slot.space() == abi::Space::weight;
+  operand.mapped = slot.space() == abi::Space::weight && weights_are_mapped;
   return operand;
 }
 
@@ -468,47 +468,65 @@ DeviceMemory CpuDevice::memory() const {
   return memory;
 }
 
+/// Read is what tasks point at, whatever a call makes of its operands (it may
+/// swap them), and what instructions use but for weights that were packed.
 void CpuDevice::releaseUnread() {
-  using Key = std::pair<abi::Space, int64_t>;
-  auto constant = [&](int slot) {
-    abi::Space space = device.slots()->Get(slot)->space();
-    return space == abi::Space::weight || space == abi::Space::constant;
+  struct Range {
+    int slot;
+    bool read = false;
   };
-  std::set<Key> read;
-  auto readSlot = [&](int slot) {
-    if (slot >= 0 && constant(slot)) {
-      const abi::Slot &found = *device.slots()->Get(slot);
-      if (read.insert({found.space(), found.offset()}).second)
-        parameters += static_cast<size_t>(found.bytes());
-    }
+  std::map<uintptr_t, Range> ranges; // by first byte
+  for (int64_t i = 0; i < length(device.slots()); ++i) {
+    const int index = static_cast<int>(i);
+    const abi::Slot &found = *device.slots()->Get(static_cast<unsigned>(i));
+    if (found.space() == abi::Space::weight ||
+        found.space() == abi::Space::constant)
+      if (found.bytes() > 0)
+        ranges.emplace(reinterpret_cast<uintptr_t>(slot(index)), Range{index});
+  }
+  auto read = [&](const uint8_t *data) {
+    const auto address = reinterpret_cast<uintptr_t>(data);
+    auto found = ranges.upper_bound(address);
+    if (found == ranges.begin())
+      return;
+    --found;
+    const int64_t bytes = device.slots()->Get(found->second.slot)->bytes();
+    if (address - found->first < static_cast<uintptr_t>(bytes))
+      found->second.read = true;
   };
-  for (int64_t i = 0; i < length(device.units()); ++i) {
-    const abi::Unit &unit = *device.units()->Get(i);
-    for (int64_t k = 0; k < length(unit.instructions()); ++k) {
-      const abi::Instruction &instruction = *unit.instructions()->Get(k);
-      const abi::LibraryCall *call = instruction.work_as_LibraryCall();
+  for (auto &[key, instance] : instances)
+    for (auto &task : instance->tasks)
+      task->visitAddresses([&](AddressPlace place) { read(place.get()); });
+  auto readSlot = [&](int index) {
+    if (device.slots()->Get(index)->space() != abi::Space::argument)
+      read(slot(index));
+  };
+  for (int64_t i = 0; i < length(device.units()); ++i)
+    for (const abi::Instruction *instruction :
+         *device.units()->Get(i)->instructions()) {
+      const abi::LibraryCall *call = instruction->work_as_LibraryCall();
       const abi::View *packable =
           call && (call->kind() == abi::CallKind::dot ||
                    call->kind() == abi::CallKind::conv ||
                    call->kind() == abi::CallKind::recurrent)
               ? call->operands()->Get(1)
               : nullptr;
-      forEachSlot(instruction, [&](const SlotUse &use) {
+      forEachSlot(*instruction, [&](const SlotUse &use) {
         if (!packable || use.view != packable ||
-            (constant(use.slot) &&
-             context->isReadInPlace(operand(*packable, nullptr).data)))
+            context->isReadInPlace(operand(*packable, nullptr).data))
           readSlot(use.slot);
       });
     }
-  }
   for (int64_t i = 0; i < length(device.program()); ++i)
-    readSlot(device.program()->Get(i)->slot());
-  for (int64_t i = 0; i < length(device.slots()); ++i) {
-    const abi::Slot &found = *device.slots()->Get(static_cast<unsigned>(i));
-    if (constant(static_cast<int>(i)) &&
-        !read.count({found.space(), found.offset()}))
-      releasePages(slot(static_cast<int>(i)),
-                   static_cast<size_t>(found.bytes()));
+    if (int index = device.program()->Get(i)->slot(); index >= 0)
+      readSlot(index);
+  for (const auto &[begin, range] : ranges) {
+    const size_t bytes =
+        static_cast<size_t>(device.slots()->Get(range.slot)->bytes());
+    if (range.read)
+      parameters += bytes;
+    else
+      releasePages(reinterpret_cast<const void *>(begin), bytes);
   }
 }
 
@@ -522,7 +540,7 @@ public:
   create(const abi::Plan &plan, int index, const WeightPointers &weights,
          const DeviceOptions &options, const std::vector<int> &cores) override {
     auto made =
-        CpuDevice::create(plan, index, weights, kernels, options, cores);
+        CpuDevice::create(plan, index, weights, true, kernels, options, cores);
     if (!made)
       return made.status();
     return std::unique_ptr<Device>(std::move(*made));

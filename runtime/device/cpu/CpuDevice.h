@@ -49,10 +49,12 @@ private:
 
 class CpuDevice final : public Device, private Queue {
 public:
-  /// See Driver::create. `kernels`: of all the plan's devices.
+  /// See Driver::create. `weights_are_mapped`: from files, so that their pages
+  /// may be given back and are read again when they are used. `kernels`: of all
+  /// the plan's devices.
   static Expected<std::unique_ptr<CpuDevice>>
   create(const abi::Plan &plan, int index, const WeightPointers &weights,
-         std::shared_ptr<const KernelLibrary> kernels,
+         bool weights_are_mapped, std::shared_ptr<const KernelLibrary> kernels,
          const DeviceOptions &options, const std::vector<int> &cores);
 
   bool isHost() const override { return true; }
@@ -79,7 +81,8 @@ public:
 
 private:
   CpuDevice(const abi::Plan &plan, int index, const WeightPointers &weights,
-            const DeviceOptions &options, const std::vector<int> &cores);
+            bool weights_are_mapped, const DeviceOptions &options,
+            const std::vector<int> &cores);
 
   Status copyIn(uint8_t *to, const void *from, size_t bytes) override;
   Status copyOut(void *to, const uint8_t *from, size_t bytes) override;
@@ -108,6 +111,7 @@ private:
   const abi::Plan &plan;
   const abi::Device &device;
   const WeightPointers &weights;
+  const bool weights_are_mapped;
   std::shared_ptr<const KernelLibrary> kernels;
   ThreadTeam team;
   Arena arena_bytes, constants, scratch;

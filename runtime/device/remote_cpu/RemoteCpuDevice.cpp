@@ -36,8 +36,8 @@ Expected<std::unique_ptr<RemoteCpuDevice>> RemoteCpuDevice::create(
   }
   self->commands = std::make_unique<CommandQueue>(options.timeout_s);
   Status made = self->commands->call([&] {
-    auto cpu =
-        CpuDevice::create(plan, index, self->weights, kernels, options, cores);
+    auto cpu = CpuDevice::create(plan, index, self->weights, false, kernels,
+                                 options, cores);
     if (!cpu)
       return cpu.status();
     self->cpu = std::move(*cpu);

@@ -121,9 +121,9 @@ TEST_F(ArtifactTest, SaysWhatKindOfFileItIs) {
   EXPECT_NE(open(std::vector<uint8_t>(100, 'x')).find("not a .partita"),
             std::string::npos);
   std::vector<uint8_t> other = goodBytes();
-  other[8] = 2;
-  EXPECT_NE(open(other).find("is of version 2; this partita-run reads version "
-                             "1: compile the model again"),
+  other[8] = 3;
+  EXPECT_NE(open(other).find("is of version 3; this partita-run reads version "
+                             "2: compile the model again"),
             std::string::npos);
   EXPECT_NE(Artifact::open(directory + "/none")
                 .status()
@@ -284,6 +284,15 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
        [](PlanSpec &p) {
          p.devices[0].slots[0].space = abi::Space::weight;
          p.devices[0].slots[0].offset = 5;
+       }},
+      {"has overwritten with another value", // of the same micro-batch
+       [&](PlanSpec &p) {
+         DeviceSpec &first = p.devices[0];
+         const int other = p.addSlot(0, {16});
+         first.slots[other].offset = first.slots[0].offset;
+         StepSpec load = program(p, 0).front();
+         load.slot = other;
+         program(p, 0).insert(program(p, 0).begin() + 1, load);
        }},
       {"names kernel 1",
        [](PlanSpec &p) { p.devices[0].units[0].instructions[0].kernel = 1; }},

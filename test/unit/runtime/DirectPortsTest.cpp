@@ -97,13 +97,13 @@ TEST_F(DirectPorts, WhatIsReceivedAndReleased) {
 TEST_F(DirectPorts, NotWhatACallAddsToInPlaceOfAnotherSlot) {
   PostOpSpec sum;
   sum.kind = abi::PostOpKind::sum;
-  sum.view = plan.view(0, w);
+  sum.before = w;
   dot.post_ops = {sum};
   auto found = find();
   EXPECT_FALSE(found.count(y));
   EXPECT_FALSE(found.count(w));
   EXPECT_TRUE(found.count(x));
-  dot.post_ops[0].view = plan.view(0, y);
+  dot.post_ops[0].before = y;
   EXPECT_TRUE(find().count(y));
 }
 
@@ -121,6 +121,7 @@ TEST_F(DirectPorts, NotWhatACallAddsToWhereTheResultLies) {
   EXPECT_TRUE(find().count(received));
   PostOpSpec sum;
   sum.kind = abi::PostOpKind::sum;
+  sum.before = received;
   dot.post_ops = {sum};
   auto found = find();
   EXPECT_FALSE(found.count(received));

@@ -58,6 +58,7 @@ struct PostOpSpec {
   abi::PostOpKind kind = abi::PostOpKind::relu;
   float alpha = 0, beta = 0;
   ViewSpec view;
+  int before = -1;
 };
 
 /// One of the three kinds of work, by `type`.
@@ -282,7 +283,7 @@ private:
     std::vector<flatbuffers::Offset<abi::PostOp>> posts;
     for (const PostOpSpec &post : spec.post_ops)
       posts.push_back(abi::CreatePostOp(fbb, post.kind, post.alpha, post.beta,
-                                        encode(post.view)));
+                                        encode(post.view), post.before));
     auto operands = fbb.CreateVector(views);
     auto bias = encode(spec.bias), mul = encode(spec.mask_mul),
          add = encode(spec.mask_add);
