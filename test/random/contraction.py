@@ -226,6 +226,8 @@ def attention(g):
     if before:
         q = g.node("Div" if divide else "Mul", [q, scale], dict(dtype=kind, shape=q.shape, mag=2), keep=False)
     s = g.node("MatMul", [q, k], scores(), keep=g.chance(0.1))
+    if g.chance(0.15):
+        s = g.node("Add", [s, g.leaf(kind, g.choose((batch, 1, 1, keys), (length, keys), shape), 2)], scores(), keep=False)
     if not before and g.chance(0.9):
         s = g.node("Div" if divide else "Mul", [s, scale], scores(), keep=False)
     if g.chance(0.6):
@@ -252,6 +254,60 @@ def attention_op(g):
         inputs.append(g.leaf(kind, (length, keys), 1) if g.chance(0.6) else g.leaf(kind, (batch, heads, length, keys), 1))
     return epilogue(g, g.node("Attention", inputs, dict(dtype=kind, shape=(batch, heads, length, depth), mag=1), is_causal=causal,
                               scale=g.choose(None, 0.5), softcap=g.choose(None, None, 2.0)), 2)
+
+
+def scaled_terms(g):
+    """Terms and factors along one dimension each, of a result whose dimensions are equal: only which dimension it is tells them apart."""
+    n = g.choose(2, 3, 5, 8, 16, 17)
+    if g.chance(0.5):
+        y = g.node("MatMul", [g.leaf(g.floats, (n, 6), 1), weight(g, g.floats, (6, n), 6)], dict(dtype=g.floats, shape=(n, n), mag=6), keep=False)
+        along = [(n,), (n, 1), (1, n)]
+    else:
+        y = g.node("Conv", [g.leaf("f32", (2, 3, n, n), 1), weight(g, "f32", (n, 3, 1, 1), 3)], dict(dtype="f32", shape=(2, n, n, n), mag=4), keep=False)
+        along = [(n,), (n, 1), (n, 1, 1), (1, n, 1, 1)]
+    for _ in range(g.rng.randint(2, 4)):
+        op = g.choose("Add", "Sub", "Mul", "Mul", "Div")
+        other = g.leaf(y.dtype, g.choose(*along), 2, 0.5 if op == "Div" else None, constant=True)
+        inputs = [other, y] if op in ("Add", "Mul", "Sub") and g.chance(0.3) else [y, other]
+        y = g.node(op, inputs, dict(dtype=y.dtype, shape=y.shape, mag=y.mag * 2 + 2), keep=False)
+    return epilogue(g, g.node("Identity", [y], dict(dtype=y.dtype, shape=y.shape, mag=y.mag)), 2)
+
+
+def between(g):
+    """Convolutions with an op between them that names dimensions."""
+    y = calm(g, conv(g, g.leaf("f32", (g.choose(1, 2), 3, g.size(11), g.size(13)), 1)), 8)
+    if y.rank != 4:
+        raise Unsuitable("rank")
+    for _ in range(g.rng.randint(1, 2)):
+        axis = g.rng.randrange(4)
+        how = g.choose("Concat", "Slice", "Softmax", "Pad", "ReduceMean", "CumSum", "flip")
+        shape, mag = list(y.shape), y.mag
+        more = {}
+        if how == "Concat":
+            shape[axis] += (rows := g.choose(1, 2, 3))
+            inputs = [y, g.leaf("f32", [rows if i == axis else s for i, s in enumerate(y.shape)], 1)]
+            more["axis"] = axis
+        elif how == "Slice" and shape[axis] > 2:
+            shape[axis] -= 1
+            inputs = [y, g.constant([1]), g.constant([2**31]), g.constant([axis])]
+        elif how == "flip":
+            how, inputs = "Slice", [y, g.constant([-1]), g.constant([-2**31]), g.constant([axis]), g.constant([-1])]
+        elif how == "Pad":
+            low, high = [g.choose(0, 0, 1, 2) for _ in shape], [g.choose(0, 0, 1) for _ in shape]
+            shape = [s + a + b for s, a, b in zip(shape, low, high)]
+            inputs = [y, g.constant(low + high)]
+        elif how == "ReduceMean" and g.opset >= 18:
+            mean = g.node(how, [y, g.constant([axis])], dict(dtype="f32", shape=[1 if i == axis else s for i, s in enumerate(shape)], mag=mag), keep=False)
+            how, inputs, mag = "Sub", [y, mean], 2 * mag
+        elif how == "CumSum":
+            inputs, mag = [y, g.constant(axis)], mag * shape[axis]
+        else:
+            how, inputs, mag = "Softmax", [y], 1
+            more["axis"] = axis
+        if count(shape) > MOST_ELEMENTS:
+            raise Unsuitable("size")
+        y = g.node(how, inputs, dict(dtype="f32", shape=shape, mag=mag), keep=False, **more)
+    return conv(g, calm(g, y, 4) if y.mag > 50 else y)
 
 
 def chain(g):

@@ -98,7 +98,8 @@ def main():
         subprocess.run(["git", "clone", "-q", REPOSITORY, scratch], check=True)
     subprocess.run(["git", "-C", scratch, "checkout", "-q", "--", "."], check=True)
     if not options.stay:
-        subprocess.run(["git", "-C", scratch, "pull", "-q", "--ff-only", REPOSITORY, "HEAD"], check=True)
+        subprocess.run(["git", "-C", scratch, "fetch", "-q", REPOSITORY, "HEAD"], check=True)
+        subprocess.run(["git", "-C", scratch, "reset", "-q", "--hard", "FETCH_HEAD"], check=True)
     if not (scratch / "build").exists():
         subprocess.run(["cmake", "-S", scratch, "-B", scratch / "build", "-G", "Ninja"], check=True, stdout=subprocess.DEVNULL)
     if error := build(scratch):

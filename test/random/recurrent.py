@@ -16,11 +16,17 @@ def recurrent(g):
         steps, batch, width = x.shape
     else:
         x = g.leaf(kind, (steps, batch, width), 1)
-    w = g.leaf(kind, (d, gates * hidden, width), 0.5, constant=True)
-    r = g.leaf(kind, (d, gates * hidden, hidden), 0.5, constant=True)
+    def parameter(*shape):
+        """A constant, as it lies or through strides."""
+        if g.chance(0.8):
+            return g.leaf(kind, shape, 0.5, constant=True)
+        turned = g.leaf(kind, shape[::-1], 0.5, constant=g.chance(0.7))
+        return g.node("Transpose", [turned], dict(dtype=kind, shape=shape, mag=0.5, exact=True), perm=list(range(len(shape)))[::-1], keep=False)
+    w = parameter(d, gates * hidden, width)
+    r = parameter(d, gates * hidden, hidden)
     optional = [None] * 5
     if g.chance(0.6):
-        optional[0] = g.leaf(kind, (d, 2 * gates * hidden), 0.5, constant=True)
+        optional[0] = parameter(d, 2 * gates * hidden)
     if g.chance(0.3):
         optional[1] = g.leaf("i32", (batch,), steps, 1)
     if g.chance(0.4):
@@ -28,7 +34,7 @@ def recurrent(g):
     if op == "LSTM" and g.chance(0.4):
         optional[3] = g.leaf(kind, (d, batch, hidden), 1)
     if op == "LSTM" and g.chance(0.3):
-        optional[4] = g.leaf(kind, (d, 3 * hidden), 0.5, constant=True)
+        optional[4] = parameter(d, 3 * hidden)
     inputs = [x, w, r, *optional]
     while inputs[-1] is None:
         inputs.pop()

@@ -142,6 +142,8 @@ def pool(g):
     if g.opset < since:
         if more["dilations"]:
             raise Unsuitable("opset")
+    if more["dilations"] and min(x.shape[2:]) < max(more["dilations"]):
+        raise Unsuitable("a window between the elements: ONNX Runtime takes one of them")
     pads = more.get("pads") or [0] * (2 * len(kernel))
     if any(p >= k for p, k in zip(pads, kernel * 2)):
         raise Unsuitable("a border as wide as the window")
