@@ -22,7 +22,7 @@ def commands(build):
 
 def check():
     source, build, alone = map(pathlib.Path, sys.argv[1:4])
-    for file in [*source.glob("runtime/**/*.h"), *source.glob("runtime/**/*.cpp"), *source.glob("tools/partita-run/*")]:
+    for file in [*source.glob("runtime/**/*.h"), *source.glob("runtime/**/*.cpp"), *source.glob("tools/partita-run/**/*.h"), *source.glob("tools/partita-run/**/*.cpp")]:
         for line in re.findall(r'#include\s*[<"]((?:llvm|mlir|dialects|compiler|onnx)/[^>"]*)', file.read_text()):
             raise Failure(f"{file} includes {line}")
     run(["cmake", "-S", source, "-B", alone, "-G", "Ninja", "-DPARTITA_COMPILER=OFF", "-DPARTITA_TESTS=OFF", *sys.argv[4:]])

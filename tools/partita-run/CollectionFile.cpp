@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CollectionFile.h"
+#include "tools/partita-run/CollectionFile.h"
 
 #include "runtime/io/TensorProtoFile.h"
 

@@ -8,13 +8,15 @@
 #ifndef PARTITA_TOOLS_PARTITA_RUN_COLLECTIONFILE_H
 #define PARTITA_TOOLS_PARTITA_RUN_COLLECTIONFILE_H
 
-#include "Model.h"
+#include "runtime/feed/Model.h"
 
 #include "runtime/io/Tensor.h"
 
 #include <optional>
 
 namespace partita::run {
+
+using namespace feed;
 
 /// Reads the SequenceProto or OptionalProto (.pb) that such an input or output
 /// is; nothing for an optional without a value.

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CompareReference.h"
+#include "tools/partita-run/CompareReference.h"
 
 #include "runtime/io/Compare.h"
 #include "runtime/io/Npz.h"

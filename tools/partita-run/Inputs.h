@@ -8,16 +8,14 @@
 #ifndef PARTITA_TOOLS_PARTITA_RUN_INPUTS_H
 #define PARTITA_TOOLS_PARTITA_RUN_INPUTS_H
 
-#include "Model.h"
+#include "runtime/feed/MadeUpInputs.h"
 
-#include "runtime/io/Tensor.h"
-
-#include <optional>
+#include <string>
+#include <vector>
 
 namespace partita::run {
 
-/// One entry for each of Model.inputs; empty: not given.
-using InputTensors = std::vector<std::optional<runtime::Tensor>>;
+using namespace feed;
 
 /// Reads the files of --input ("name=file" or "file"). An unknown name is
 /// answered with the nearest known one.
@@ -26,12 +24,6 @@ readInputs(const Model &model, const std::vector<std::string> &arguments);
 
 /// An error that lists the inputs for which there is nothing.
 runtime::Status checkComplete(const Model &model, const InputTensors &inputs);
-
-/// Fills what is missing with made-up samples, `micro_batches` of them: floats
-/// of moderate size, integers 0 and 1 (which index anything). The same on
-/// every process and every machine.
-runtime::Status makeUpMissing(const Model &model, int micro_batches,
-                              InputTensors &inputs);
 
 } // namespace partita::run
 

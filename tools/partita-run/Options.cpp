@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Options.h"
+#include "tools/partita-run/Options.h"
 
 #include "runtime/abi/artifact.h"
 

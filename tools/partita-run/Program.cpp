@@ -6,15 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Program.h"
+#include "tools/partita-run/Program.h"
 
-#include "Benchmark.h"
-#include "Calibrate.h"
-#include "ModelTimes.h"
-#include "PlanTable.h"
-#include "ProfileTable.h"
-#include "Run.h"
-#include "TestData.h"
+#include "tools/partita-run/measure/Benchmark.h"
+#include "tools/partita-run/measure/Calibrate.h"
+#include "tools/partita-run/measure/ModelTimes.h"
+#include "tools/partita-run/show/PlanTable.h"
+#include "tools/partita-run/show/ProfileTable.h"
+#include "tools/partita-run/Run.h"
+#include "tools/partita-run/TestData.h"
 
 #include "runtime/io/TensorFiles.h"
 

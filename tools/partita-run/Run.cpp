@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Run.h"
+#include "tools/partita-run/Run.h"
 
-#include "CompareReference.h"
-#include "Progress.h"
-#include "Summary.h"
+#include "tools/partita-run/CompareReference.h"
+#include "tools/partita-run/Inputs.h"
+#include "tools/partita-run/show/Progress.h"
+#include "tools/partita-run/show/Summary.h"
 
 #include "runtime/io/Names.h"
 #include "runtime/io/TensorFiles.h"

@@ -8,15 +8,17 @@
 #ifndef PARTITA_TOOLS_PARTITA_RUN_RUN_H
 #define PARTITA_TOOLS_PARTITA_RUN_RUN_H
 
-#include "Feed.h"
-#include "Model.h"
-#include "Options.h"
-#include "Profile.h"
-#include "Team.h"
+#include "runtime/feed/Feed.h"
+#include "runtime/feed/Model.h"
+#include "tools/partita-run/Options.h"
+#include "tools/partita-run/show/Profile.h"
+#include "tools/partita-run/Team.h"
 
 #include "runtime/session/Session.h"
 
 namespace partita::run {
+
+using namespace feed;
 
 /// What every mode of the program works with.
 struct Context {

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Team.h"
+#include "tools/partita-run/Team.h"
 
-#include "Progress.h"
+#include "tools/partita-run/show/Progress.h"
 
 #include "runtime/abi/artifact.h"
 

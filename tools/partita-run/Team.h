@@ -14,7 +14,7 @@
 #ifndef PARTITA_TOOLS_PARTITA_RUN_TEAM_H
 #define PARTITA_TOOLS_PARTITA_RUN_TEAM_H
 
-#include "Model.h"
+#include "runtime/feed/Model.h"
 
 #include "runtime/comm/Communicator.h"
 #include "runtime/io/Tensor.h"
@@ -23,6 +23,8 @@
 #include <span>
 
 namespace partita::run {
+
+using namespace feed;
 
 class Team {
 public:

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TestData.h"
+#include "tools/partita-run/TestData.h"
 
-#include "CollectionFile.h"
+#include "tools/partita-run/CollectionFile.h"
 
 #include "runtime/io/TensorProtoFile.h"
 

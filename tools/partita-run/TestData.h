@@ -8,7 +8,7 @@
 #ifndef PARTITA_TOOLS_PARTITA_RUN_TESTDATA_H
 #define PARTITA_TOOLS_PARTITA_RUN_TESTDATA_H
 
-#include "Run.h"
+#include "tools/partita-run/Run.h"
 
 namespace partita::run {
 

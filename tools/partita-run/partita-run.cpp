@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Program.h"
-#include "Spinning.h"
+#include "tools/partita-run/Program.h"
+#include "tools/partita-run/measure/Spinning.h"
 
 #include "runtime/heap/StepHeap.h"
 

@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Feed.h"
-#include "Benchmark.h"
-#include "Format.h"
+#include "runtime/feed/Feed.h"
+#include "tools/partita-run/measure/Benchmark.h"
+#include "tools/partita-run/show/Format.h"
 
 #include "test/unit/runtime/PlanBuilder.h"
 
@@ -20,6 +20,7 @@
 #include <gtest/gtest.h>
 
 using namespace partita;
+using namespace partita::feed;
 using namespace partita::run;
 using namespace partita::test;
 using partita::abi::DType;

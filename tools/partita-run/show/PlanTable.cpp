@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PlanTable.h"
+#include "tools/partita-run/show/PlanTable.h"
 
-#include "Format.h"
+#include "tools/partita-run/show/Format.h"
 
 #include "runtime/io/DType.h"
 

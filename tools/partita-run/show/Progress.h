@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_PROGRESS_H
-#define PARTITA_TOOLS_PARTITA_RUN_PROGRESS_H
+#ifndef PARTITA_TOOLS_PARTITA_RUN_SHOW_PROGRESS_H
+#define PARTITA_TOOLS_PARTITA_RUN_SHOW_PROGRESS_H
 
 #include <chrono>
 #include <cstdint>
@@ -35,4 +35,4 @@ private:
 
 } // namespace partita::run
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_PROGRESS_H
+#endif // PARTITA_TOOLS_PARTITA_RUN_SHOW_PROGRESS_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Progress.h"
+#include "tools/partita-run/show/Progress.h"
 
 #include <cstdio>
 #include <unistd.h>

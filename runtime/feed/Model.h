@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_MODEL_H
-#define PARTITA_TOOLS_PARTITA_RUN_MODEL_H
+#ifndef PARTITA_RUNTIME_FEED_MODEL_H
+#define PARTITA_RUNTIME_FEED_MODEL_H
 
 #include "runtime/abi/plan_generated.h"
 #include "runtime/artifact/Artifact.h"
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace partita::run {
+namespace partita::feed {
 
 /// An input or output; the shape is that of one micro-batch.
 struct Port {
@@ -82,6 +82,6 @@ struct Model {
 
 std::vector<std::string> namesOf(const std::vector<Port> &ports);
 
-} // namespace partita::run
+} // namespace partita::feed
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_MODEL_H
+#endif // PARTITA_RUNTIME_FEED_MODEL_H

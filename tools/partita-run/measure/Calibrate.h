@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_CALIBRATE_H
-#define PARTITA_TOOLS_PARTITA_RUN_CALIBRATE_H
+#ifndef PARTITA_TOOLS_PARTITA_RUN_MEASURE_CALIBRATE_H
+#define PARTITA_TOOLS_PARTITA_RUN_MEASURE_CALIBRATE_H
 
-#include "Options.h"
+#include "tools/partita-run/Options.h"
 
 namespace partita::run {
 
@@ -19,4 +19,4 @@ int runCalibration(const Options &options);
 
 } // namespace partita::run
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_CALIBRATE_H
+#endif // PARTITA_TOOLS_PARTITA_RUN_MEASURE_CALIBRATE_H

@@ -5,12 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_PLANTABLE_H
-#define PARTITA_TOOLS_PARTITA_RUN_PLANTABLE_H
+#ifndef PARTITA_TOOLS_PARTITA_RUN_SHOW_PLANTABLE_H
+#define PARTITA_TOOLS_PARTITA_RUN_SHOW_PLANTABLE_H
 
-#include "Model.h"
+#include "runtime/feed/Model.h"
 
 namespace partita::run {
+
+using namespace feed;
 
 /// " for AMD EPYC with 2 cores a device", if times are predicted for a certain
 /// machine.
@@ -25,4 +27,4 @@ std::string planJson(const Model &model);
 
 } // namespace partita::run
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_PLANTABLE_H
+#endif // PARTITA_TOOLS_PARTITA_RUN_SHOW_PLANTABLE_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_SUMMARY_H
-#define PARTITA_TOOLS_PARTITA_RUN_SUMMARY_H
+#ifndef PARTITA_TOOLS_PARTITA_RUN_SHOW_SUMMARY_H
+#define PARTITA_TOOLS_PARTITA_RUN_SHOW_SUMMARY_H
 
 #include "runtime/io/Tensor.h"
 
@@ -21,4 +21,4 @@ std::string summaryText(const std::vector<runtime::NamedTensor> &tensors);
 
 } // namespace partita::run
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_SUMMARY_H
+#endif // PARTITA_TOOLS_PARTITA_RUN_SHOW_SUMMARY_H

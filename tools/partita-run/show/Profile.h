@@ -12,15 +12,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_PROFILE_H
-#define PARTITA_TOOLS_PARTITA_RUN_PROFILE_H
+#ifndef PARTITA_TOOLS_PARTITA_RUN_SHOW_PROFILE_H
+#define PARTITA_TOOLS_PARTITA_RUN_SHOW_PROFILE_H
 
-#include "Model.h"
-#include "Team.h"
+#include "runtime/feed/Model.h"
+#include "tools/partita-run/Team.h"
 
 #include "runtime/session/Session.h"
 
 namespace partita::run {
+
+using namespace feed;
 
 class Profile {
 public:
@@ -56,4 +58,4 @@ std::string traceText(const Model &model, std::vector<Profile::Event> events);
 
 } // namespace partita::run
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_PROFILE_H
+#endif // PARTITA_TOOLS_PARTITA_RUN_SHOW_PROFILE_H

@@ -13,10 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_MODELTIMES_H
-#define PARTITA_TOOLS_PARTITA_RUN_MODELTIMES_H
+#ifndef PARTITA_TOOLS_PARTITA_RUN_MEASURE_MODELTIMES_H
+#define PARTITA_TOOLS_PARTITA_RUN_MEASURE_MODELTIMES_H
 
-#include "Run.h"
+#include "tools/partita-run/Run.h"
 
 #include "runtime/calibrate/MachineRates.h"
 
@@ -39,4 +39,4 @@ int runModelCalibration(Context &context, const InputTensors &inputs);
 
 } // namespace partita::run
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_MODELTIMES_H
+#endif // PARTITA_TOOLS_PARTITA_RUN_MEASURE_MODELTIMES_H

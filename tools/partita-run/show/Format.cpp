@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Format.h"
+#include "tools/partita-run/show/Format.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProfileTable.h"
+#include "tools/partita-run/show/ProfileTable.h"
 
-#include "Benchmark.h"
-#include "Format.h"
+#include "tools/partita-run/measure/Benchmark.h"
+#include "tools/partita-run/show/Format.h"
 
 #include <algorithm>
 #include <map>

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_SPINNING_H
-#define PARTITA_TOOLS_PARTITA_RUN_SPINNING_H
+#ifndef PARTITA_TOOLS_PARTITA_RUN_MEASURE_SPINNING_H
+#define PARTITA_TOOLS_PARTITA_RUN_MEASURE_SPINNING_H
 
 namespace partita::run {
 
@@ -20,4 +20,4 @@ void boundSpinning(char **argv);
 
 } // namespace partita::run
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_SPINNING_H
+#endif // PARTITA_TOOLS_PARTITA_RUN_MEASURE_SPINNING_H

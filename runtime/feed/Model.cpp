@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Model.h"
+#include "runtime/feed/Model.h"
 
 #include "runtime/io/DType.h"
 #include "runtime/io/Tensor.h"
@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace partita::run {
+namespace partita::feed {
 
 using runtime::length;
 
@@ -153,4 +153,4 @@ std::vector<std::string> namesOf(const std::vector<Port> &ports) {
   return names;
 }
 
-} // namespace partita::run
+} // namespace partita::feed

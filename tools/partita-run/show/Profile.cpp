@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Profile.h"
+#include "tools/partita-run/show/Profile.h"
 
 #include "runtime/io/PendingFile.h"
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Spinning.h"
+#include "tools/partita-run/measure/Spinning.h"
 
 #include <cstdlib>
 #include <filesystem>

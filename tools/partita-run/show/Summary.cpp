@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Summary.h"
+#include "tools/partita-run/show/Summary.h"
 
-#include "Format.h"
+#include "tools/partita-run/show/Format.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Calibrate.h"
+#include "tools/partita-run/measure/Calibrate.h"
 
-#include "Format.h"
-#include "Progress.h"
+#include "tools/partita-run/show/Format.h"
+#include "tools/partita-run/show/Progress.h"
 
 #include "runtime/abi/machine.h"
 #include "runtime/calibrate/Calibrate.h"

@@ -17,15 +17,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_FEED_H
-#define PARTITA_TOOLS_PARTITA_RUN_FEED_H
+#ifndef PARTITA_RUNTIME_FEED_FEED_H
+#define PARTITA_RUNTIME_FEED_FEED_H
 
-#include "Inputs.h"
-#include "Model.h"
+#include "runtime/feed/MadeUpInputs.h"
+#include "runtime/feed/Model.h"
 
 #include "runtime/session/Session.h"
 
-namespace partita::run {
+namespace partita::feed {
 
 class Feed {
 public:
@@ -91,6 +91,6 @@ private:
   int stepBatches = 1;
 };
 
-} // namespace partita::run
+} // namespace partita::feed
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_FEED_H
+#endif // PARTITA_RUNTIME_FEED_FEED_H

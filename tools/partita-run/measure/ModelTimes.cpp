@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ModelTimes.h"
+#include "tools/partita-run/measure/ModelTimes.h"
 
-#include "Benchmark.h"
-#include "Format.h"
-#include "ProfileTable.h"
+#include "tools/partita-run/measure/Benchmark.h"
+#include "tools/partita-run/show/Format.h"
+#include "tools/partita-run/show/ProfileTable.h"
 
 #include "runtime/io/PendingFile.h"
 

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Benchmark.h"
+#include "tools/partita-run/measure/Benchmark.h"
 
-#include "Format.h"
-#include "PlanTable.h"
-#include "ProfileTable.h"
-#include "Progress.h"
+#include "tools/partita-run/show/Format.h"
+#include "tools/partita-run/show/PlanTable.h"
+#include "tools/partita-run/show/ProfileTable.h"
+#include "tools/partita-run/show/Progress.h"
 
 #include "runtime/heap/StepHeap.h"
 

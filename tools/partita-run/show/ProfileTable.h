@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_PROFILETABLE_H
-#define PARTITA_TOOLS_PARTITA_RUN_PROFILETABLE_H
+#ifndef PARTITA_TOOLS_PARTITA_RUN_SHOW_PROFILETABLE_H
+#define PARTITA_TOOLS_PARTITA_RUN_SHOW_PROFILETABLE_H
 
-#include "Profile.h"
+#include "tools/partita-run/show/Profile.h"
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -52,4 +52,4 @@ struct ProfileTable {
 
 } // namespace partita::run
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_PROFILETABLE_H
+#endif // PARTITA_TOOLS_PARTITA_RUN_SHOW_PROFILETABLE_H

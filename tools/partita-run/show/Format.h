@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_FORMAT_H
-#define PARTITA_TOOLS_PARTITA_RUN_FORMAT_H
+#ifndef PARTITA_TOOLS_PARTITA_RUN_SHOW_FORMAT_H
+#define PARTITA_TOOLS_PARTITA_RUN_SHOW_FORMAT_H
 
 #include <cstdint>
 #include <string>
@@ -38,4 +38,4 @@ private:
 
 } // namespace partita::run
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_FORMAT_H
+#endif // PARTITA_TOOLS_PARTITA_RUN_SHOW_FORMAT_H

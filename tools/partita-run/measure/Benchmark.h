@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_BENCHMARK_H
-#define PARTITA_TOOLS_PARTITA_RUN_BENCHMARK_H
+#ifndef PARTITA_TOOLS_PARTITA_RUN_MEASURE_BENCHMARK_H
+#define PARTITA_TOOLS_PARTITA_RUN_MEASURE_BENCHMARK_H
 
-#include "Run.h"
+#include "tools/partita-run/Run.h"
 
 #include "runtime/base/Arena.h"
 
@@ -49,4 +49,4 @@ int runBenchmark(Context &context, const InputTensors &inputs);
 
 } // namespace partita::run
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_BENCHMARK_H
+#endif // PARTITA_TOOLS_PARTITA_RUN_MEASURE_BENCHMARK_H

@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Feed.h"
+#include "runtime/feed/Feed.h"
 
 #include "runtime/io/DType.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace partita::run {
+namespace partita::feed {
 
 using runtime::Expected;
 using runtime::Status;
@@ -231,4 +231,4 @@ void Collector::take(int64_t step, int count) {
   }
 }
 
-} // namespace partita::run
+} // namespace partita::feed
