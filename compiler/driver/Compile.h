@@ -11,7 +11,7 @@
 
 #include "compiler/codegen/Codegen.h"
 #include "compiler/emit/Emit.h"
-#include "compiler/import/Import.h"
+#include "compiler/import/graph/Import.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "compiler/pipeline/Summary.h"
 

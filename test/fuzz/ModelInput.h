@@ -15,7 +15,7 @@
 
 #include "test/fuzz/Target.h"
 
-#include "compiler/import/Import.h"
+#include "compiler/import/graph/Import.h"
 
 #include "mlir/IR/MLIRContext.h"
 

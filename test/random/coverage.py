@@ -11,7 +11,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 def importer_rows():
     """Ops of the importer's tables."""
     rows = set()
-    for path in (REPOSITORY / "compiler" / "import").glob("*.cpp"):
+    for path in (REPOSITORY / "compiler" / "import" / "ops").glob("*.cpp"):
         rows |= set(re.findall(r'^\s+\{"([A-Z]\w*)", \d+, \d+', path.read_text(), re.M))
     return rows
 

@@ -8,7 +8,7 @@
 
 #include "tools/partita-compile/Program.h"
 
-#include "compiler/import/Describe.h"
+#include "compiler/import/graph/Describe.h"
 #include "dialects/nn/NNDialect.h"
 #include "tools/partita-compile/Options.h"
 

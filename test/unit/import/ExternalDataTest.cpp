@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/ModelFile.h"
+#include "compiler/import/model/ModelFile.h"
 
 #include "mlir/IR/MLIRContext.h"
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/ModelFile.h"
-#include "compiler/import/Import.h"
+#include "compiler/import/model/ModelFile.h"
+#include "compiler/import/graph/Import.h"
 
 #include "mlir/IR/MLIRContext.h"
 

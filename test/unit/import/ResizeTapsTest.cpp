@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/ResizeTaps.h"
+#include "compiler/import/math/ResizeTaps.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,387 @@
+//===- GraphImport.cpp - The nodes of a model, one after another ----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/graph/GraphImport.h"
+
+#include "compiler/crash/Place.h"
+#include "compiler/import/graph/Import.h"
+#include "compiler/import/model/TensorData.h"
+
+#include "onnx/defs/schema.h"
+
+#include "llvm/ADT/ScopeExit.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+
+void StageMarker::notifyOperationInserted(Operation *op,
+                                          OpBuilder::InsertPoint) {
+  // A weight is read where its value is used, by however many stages.
+  if (stage && !isa<nn::ParameterOp>(op))
+    op->setDiscardableAttr(
+        kAnnotatedStageAttr,
+        IntegerAttr::get(IntegerType::get(op->getContext(), 64), *stage));
+}
+
+Location getNodeLoc(MLIRContext *context, const Twine &name) {
+  return NameLoc::get(StringAttr::get(context, name));
+}
+
+GraphImport::GraphImport(const ModelFile &file, const LocalFunctions &functions,
+                         ModuleOp module)
+    : file(file), functions(functions), module(module),
+      b(module.getContext(), &marker), weights(file, module) {
+  for (const onnx::TensorProto &tensor : file.proto.graph().initializer())
+    initializers[tensor.name()] = &tensor;
+}
+
+DenseElementsAttr GraphImport::readWeight(StringRef symbol) {
+  return weights.read(symbol);
+}
+
+StringRef GraphImport::getInputName(BlockArgument argument) {
+  return argumentNames[argument.getArgNumber()];
+}
+
+Value GraphImport::materialize(const onnx::TensorProto &tensor, StringRef name,
+                               Location loc) {
+  return call && call->scope->outer
+             ? materializeInBody(tensor, name, loc, *call->scope)
+             : weights.materialize(b, tensor, name, loc);
+}
+
+Value GraphImport::materializeInBody(const onnx::TensorProto &tensor,
+                                     StringRef name, Location loc,
+                                     const Scope &scope) {
+  // In a function the node may be a copy, which does not stay where it is.
+  bool isLasting = !scope.attributes;
+  if (isLasting)
+    if (Value known = bodyWeights.lookup(&tensor))
+      return known;
+  Value value = weights.materialize(b, tensor, name, loc);
+  if (isLasting && value && value.getDefiningOp<nn::ParameterOp>())
+    bodyWeights[&tensor] = value;
+  return value;
+}
+
+const ModelValue *GraphImport::find(Scope &scope, StringRef name) {
+  for (Scope *s = &scope; s; s = s->outer)
+    if (auto it = s->values.find(name); it != s->values.end())
+      return &it->second;
+  return nullptr;
+}
+
+GraphImport::Scope &GraphImport::getOutermost(Scope &scope) {
+  Scope *outermost = &scope;
+  while (outermost->outer)
+    outermost = outermost->outer;
+  return *outermost;
+}
+
+bool GraphImport::hasInitializer(Scope &scope, StringRef name) {
+  return getOutermost(scope).depth == 0 && initializers.contains(name);
+}
+
+ModelValue GraphImport::lookup(Scope &scope, StringRef name, Location loc) {
+  if (const ModelValue *known = find(scope, name))
+    return *known;
+  if (hasInitializer(scope, name)) {
+    Value value = weights.materialize(b, *initializers.lookup(name), name,
+                                      getNodeLoc(module.getContext(), name));
+    if (value)
+      getOutermost(scope).values[name] = value;
+    return value;
+  }
+  emitError(loc) << "reads '" << name
+                 << "', an output that is not supported of the node that "
+                    "makes it";
+  return {};
+}
+
+/// Replaces attributes that stand for attributes of the call.
+static onnx::NodeProto
+resolveAttributes(const onnx::NodeProto &node,
+                  const StringMap<const onnx::AttributeProto *> &attributes) {
+  onnx::NodeProto copy = node;
+  copy.clear_attribute();
+  for (const onnx::AttributeProto &attribute : node.attribute()) {
+    if (attribute.ref_attr_name().empty()) {
+      *copy.add_attribute() = attribute;
+      continue;
+    }
+    auto it = attributes.find(attribute.ref_attr_name());
+    if (it == attributes.end())
+      continue; // an optional attribute that the call does not give
+    onnx::AttributeProto *resolved = copy.add_attribute();
+    *resolved = *it->second;
+    resolved->set_name(attribute.name());
+  }
+  return copy;
+}
+
+static std::optional<int64_t> getAnnotatedStage(const onnx::NodeProto &node) {
+  for (const auto &configuration : node.device_configurations())
+    if (configuration.has_pipeline_stage())
+      return configuration.pipeline_stage();
+  return std::nullopt;
+}
+
+LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
+                                      Scope &scope) {
+  Location loc = scope.location
+                     ? *scope.location
+                     : getNodeLoc(module.getContext(),
+                                  scope.prefix + getNodeDisplayName(original));
+  if (!scope.location && nodeNames.insert(cast<NameLoc>(loc).getName()))
+    nodeOutputs.push_back(b.getStringAttr(
+        original.output_size() == 1 ? original.output(0) : std::string()));
+  crash::AtNode at(loc);
+  // Functions that call functions can grow without bound.
+  if (++numNodes > 4'000'000)
+    return emitError(loc) << "the model has too many nodes once its functions "
+                             "are expanded";
+  std::optional<onnx::NodeProto> resolved;
+  if (scope.attributes)
+    resolved = resolveAttributes(original, *scope.attributes);
+  const onnx::NodeProto &node = resolved ? *resolved : original;
+
+  std::optional<int64_t> outerStage = marker.stage;
+  if (std::optional<int64_t> stage = getAnnotatedStage(node))
+    marker.stage = stage;
+  llvm::scope_exit restore([&] { marker.stage = outerStage; });
+
+  SmallVector<ModelValue> inputs;
+  for (const std::string &name : node.input()) {
+    bool omitted = name.empty();
+    if (const ModelValue *known = find(scope, name))
+      omitted = !*known; // an input that the call of a function omits
+    inputs.push_back(omitted ? ModelValue() : lookup(scope, name, loc));
+    if (!omitted && !inputs.back())
+      return failure();
+  }
+  while (!inputs.empty() && !inputs.back())
+    inputs.pop_back();
+
+  StringRef domain = normalizeDomain(node.domain());
+  auto local =
+      functions.find(getFunctionKey(domain, node.op_type(), node.overload()));
+  if (local != functions.end())
+    return expand(node, *local->second, nullptr, /*isLocal=*/true, inputs, loc,
+                  scope);
+  auto version = scope.opsets.find(domain);
+  int64_t opset = version == scope.opsets.end() ? 1 : version->second;
+  OpImport op = findOp(domain, node.op_type(), opset);
+  if (op.function)
+    return importByTable(node, op, opset, inputs, loc, scope);
+  if (op.expandable)
+    return expandSchemaFunction(node, op, opset, inputs, loc, scope);
+  return emitError(loc) << "the op " << node.op_type()
+                        << " is not supported (it comes from the definition of "
+                           "the node's op)";
+}
+
+/// A few numbers among constants take part in computing a shape or an
+/// attribute, such as the scales of a Resize: they fold.
+void GraphImport::foldSmallWeights(MutableArrayRef<ModelValue> inputs) {
+  constexpr int64_t maxElements = 64;
+  bool hasConstant = false;
+  SmallVector<ModelValue *> small;
+  for (ModelValue &input : inputs) {
+    Value tensor = input.tensor();
+    Operation *op = tensor ? tensor.getDefiningOp() : nullptr;
+    if (isa_and_present<nn::ConstantOp>(op))
+      hasConstant = true;
+    else if (isa_and_present<nn::ParameterOp>(op) &&
+             NodeImport::typeOf(tensor).getNumElements() <= maxElements)
+      small.push_back(&input);
+    else if (input)
+      return;
+  }
+  if (!hasConstant)
+    return;
+  for (ModelValue *input : small) {
+    auto parameter = input->tensor().getDefiningOp<nn::ParameterOp>();
+    if (DenseElementsAttr elements = weights.read(parameter.getWeight()))
+      *input = Value(nn::ConstantOp::create(b, parameter.getLoc(),
+                                            parameter.getType(), elements));
+  }
+}
+
+LogicalResult GraphImport::importByTable(const onnx::NodeProto &node,
+                                         const OpImport &op, int64_t opset,
+                                         ArrayRef<ModelValue> inputs,
+                                         Location loc, Scope &scope) {
+  if (op.schema && failed(checkNode(node, *op.schema, inputs, loc)))
+    return failure();
+  if (!op.schema && (inputs.empty() || !inputs.front().tensor()))
+    return emitError(loc) << node.op_type() << ": input 0 is missing";
+  SmallVector<ModelValue> operands(inputs);
+  foldSmallWeights(operands);
+  NodeImport import(node, opset, operands, loc, b, *this);
+  std::optional<Call> outerCall = call;
+  llvm::scope_exit restore([&] { call = outerCall; });
+  call.emplace(Call{&node, loc, &scope});
+  if (failed(op.function(import)))
+    return import.reportUnknownInputs();
+  bindResults(node, import.results, scope);
+  return success();
+}
+
+void GraphImport::bindResults(const onnx::NodeProto &node,
+                              ArrayRef<ModelValue> results, Scope &scope) {
+  for (auto [i, name] : enumerate(node.output()))
+    if (!name.empty() && i < results.size() && results[i])
+      scope.values[name] = results[i];
+}
+
+FailureOr<SmallVector<ModelValue>>
+GraphImport::importBody(const onnx::GraphProto &body,
+                        ArrayRef<ModelValue> arguments, StringRef part) {
+  Call at = *call;
+  if (at.scope->depth >= 32)
+    return emitError(at.loc)
+           << at.node->op_type() << ": graphs are nested more than 32 deep";
+  if (static_cast<int>(arguments.size()) != body.input_size())
+    return emitError(at.loc)
+           << at.node->op_type() << ": its graph '" << body.name() << "' has "
+           << body.input_size() << " inputs, and " << arguments.size()
+           << " are given";
+  Scope scope;
+  scope.outer = at.scope;
+  scope.depth = at.scope->depth + 1;
+  scope.opsets = at.scope->opsets;
+  scope.attributes = at.scope->attributes;
+  scope.location = at.scope->location;
+  scope.prefix = at.scope->prefix + getNodeDisplayName(*at.node) + "/";
+  if (!part.empty())
+    scope.prefix += (part + "/").str();
+
+  llvm::StringSet<> available;
+  for (auto [input, argument] : zip_equal(body.input(), arguments)) {
+    // A loop may begin with an optional and go on with what its body makes.
+    std::optional<DeclaredType> declared = getDeclaredType(input.type());
+    bool wantsOptional = declared && declared->kind &&
+                         *declared->kind != CollectionKind::sequence;
+    scope.values[input.name()] =
+        wantsOptional ? makeOptional(argument) : argument;
+    available.insert(input.name());
+  }
+  for (const onnx::TensorProto &tensor : body.initializer()) {
+    Value value = materializeInBody(tensor, tensor.name(), at.loc, scope);
+    if (!value)
+      return failure();
+    scope.values.try_emplace(tensor.name(), value);
+    available.insert(tensor.name());
+  }
+  FailureOr<NodeList> sorted =
+      sortNodes(body.node(), available, at.loc, [&](StringRef name) {
+        return find(*at.scope, name) || hasInitializer(*at.scope, name);
+      });
+  if (failed(sorted))
+    return failure();
+  for (const onnx::NodeProto *node : *sorted)
+    if (failed(importNode(*node, scope)))
+      return failure();
+  SmallVector<ModelValue> results;
+  for (const onnx::ValueInfoProto &output : body.output()) {
+    results.push_back(lookup(scope, output.name(), at.loc));
+    if (!results.back())
+      return failure();
+  }
+  return results;
+}
+
+LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,
+                                                const OpImport &op,
+                                                int64_t opset,
+                                                ArrayRef<ModelValue> inputs,
+                                                Location loc, Scope &scope) {
+  if (failed(checkNode(node, *op.schema, inputs, loc)))
+    return failure();
+  const onnx::FunctionProto *body =
+      op.schema->GetFunction(static_cast<int>(opset));
+  // A body that was written later says in which opset it is to be read.
+  if (!body && !op.schema->HasContextDependentFunction())
+    body = op.schema->GetFunction();
+  if (body)
+    return expand(node, *body, op.schema, /*isLocal=*/false, inputs, loc,
+                  scope);
+
+  // The newest body that is not newer than the model's opset, in the opset for
+  // which it was written.
+  int version = -1;
+  for (int candidate : op.schema->context_dependent_function_opset_versions())
+    if (candidate <= opset)
+      version = std::max(version, candidate);
+  std::vector<onnx::TypeProto> types;
+  for (const ModelValue &input : inputs)
+    types.push_back(input ? input.type() : onnx::TypeProto());
+  onnx::FunctionBodyBuildContextImpl context(node, types);
+  onnx::FunctionProto built;
+  if (version < 0 ||
+      !op.schema->BuildContextDependentFunction(context, built, version))
+    return emitError(loc) << node.op_type()
+                          << ": ONNX defines this op by others, but not for "
+                             "these inputs and attributes";
+  return expand(node, built, op.schema, /*isLocal=*/false, inputs, loc, scope);
+}
+
+LogicalResult GraphImport::expand(const onnx::NodeProto &node,
+                                  const onnx::FunctionProto &function,
+                                  const onnx::OpSchema *schema, bool isLocal,
+                                  ArrayRef<ModelValue> inputs, Location loc,
+                                  Scope &outer) {
+  if (outer.depth >= 32)
+    return emitError(loc) << node.op_type()
+                          << ": functions call each other more than 32 deep";
+  if (static_cast<int>(inputs.size()) > function.input_size())
+    return emitError(loc) << node.op_type() << ": " << inputs.size()
+                          << " inputs for a function that has "
+                          << function.input_size();
+  Scope scope;
+  scope.depth = outer.depth + 1;
+  scope.opsets = getOpsets(function.opset_import());
+  // A definition that is silent about a domain means the caller's version.
+  for (const auto &opset : outer.opsets)
+    scope.opsets.try_emplace(opset.first(), opset.second);
+  if (isLocal && !outer.location)
+    scope.prefix = outer.prefix + getNodeDisplayName(node) + "/";
+  else
+    scope.location = loc;
+
+  llvm::StringSet<> available;
+  for (auto [i, name] : enumerate(function.input())) {
+    scope.values[name] = i < inputs.size() ? inputs[i] : ModelValue();
+    available.insert(name);
+  }
+  StringMap<const onnx::AttributeProto *> attributes;
+  if (schema)
+    for (const auto &[name, attribute] : schema->attributes())
+      if (attribute.default_value.has_type())
+        attributes[name] = &attribute.default_value;
+  for (const onnx::AttributeProto &attribute : function.attribute_proto())
+    attributes[attribute.name()] = &attribute;
+  for (const onnx::AttributeProto &attribute : node.attribute())
+    attributes[attribute.name()] = &attribute;
+  scope.attributes = &attributes;
+
+  FailureOr<NodeList> sorted = sortNodes(function.node(), available, loc);
+  if (failed(sorted))
+    return failure();
+  for (const onnx::NodeProto *inner : *sorted)
+    if (failed(importNode(*inner, scope)))
+      return failure();
+  SmallVector<ModelValue> results;
+  for (const std::string &name : function.output())
+    results.push_back(scope.values.lookup(name));
+  bindResults(node, results, outer);
+  return success();
+}
+
+} // namespace partita::import

@@ -1,0 +1,149 @@
+//===- GraphImport.h - The nodes of a model, one after another --*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_IMPORT_GRAPH_GRAPHIMPORT_H
+#define PARTITA_COMPILER_IMPORT_GRAPH_GRAPHIMPORT_H
+
+#include "compiler/import/graph/GraphPrep.h"
+#include "compiler/import/graph/InputShapes.h"
+#include "compiler/import/graph/NodeImport.h"
+#include "compiler/import/graph/OpTable.h"
+#include "compiler/import/model/Weights.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace partita::import {
+
+/// Writes a node's pipeline stage on the ops that are made for it.
+struct StageMarker : mlir::OpBuilder::Listener {
+  void notifyOperationInserted(mlir::Operation *op,
+                               mlir::OpBuilder::InsertPoint) override;
+  std::optional<int64_t> stage;
+};
+
+/// An output of the model, or an element of one that is a sequence.
+struct ModelOutput {
+  std::string name;
+  int64_t port = 0;
+  mlir::Value value;
+  /// What the model says of it; null if that is of another kind.
+  const onnx::TypeProto::Tensor *declared = nullptr;
+};
+
+/// Builds `@main` of a model whose versions and ops have been checked.
+class GraphImport : ValueSource {
+public:
+  GraphImport(const ModelFile &file, const LocalFunctions &functions,
+              mlir::ModuleOp module);
+
+  llvm::LogicalResult run(const ModelInputs &inputs);
+  /// Whether to write `nn.node_outputs`.
+  bool recordTensors = false;
+
+private:
+  /// Where names are looked up: the graph, the body of a function, or a graph
+  /// in an attribute, which sees the names around it.
+  struct Scope {
+    llvm::StringMap<ModelValue> values;
+    Opsets opsets;
+    Scope *outer = nullptr;
+    /// Attributes of the call; null in the graph.
+    const llvm::StringMap<const onnx::AttributeProto *> *attributes = nullptr;
+    /// Location of all nodes, if they have none of their own.
+    std::optional<mlir::Location> location;
+    std::string prefix;
+    int depth = 0;
+  };
+
+  mlir::DenseElementsAttr readWeight(llvm::StringRef symbol) override;
+  llvm::StringRef getInputName(mlir::BlockArgument argument) override;
+  mlir::Value materialize(const onnx::TensorProto &tensor, llvm::StringRef name,
+                          mlir::Location loc) override;
+
+  mlir::FailureOr<llvm::SmallVector<ModelValue>>
+  importBody(const onnx::GraphProto &body, llvm::ArrayRef<ModelValue> arguments,
+             llvm::StringRef part) override;
+
+  /// A tensor in the body of a node, made once however often that is imported.
+  mlir::Value materializeInBody(const onnx::TensorProto &tensor,
+                                llvm::StringRef name, mlir::Location loc,
+                                const Scope &scope);
+
+  void addArguments(llvm::ArrayRef<ModelInput> inputs);
+  void bindArguments(const ModelInputs &inputs, Scope &scope);
+  mlir::FailureOr<std::vector<ModelOutput>> collectOutputs(Scope &scope);
+  llvm::LogicalResult addOutput(const onnx::ValueInfoProto &info, int64_t port,
+                                const ModelValue &value,
+                                std::vector<ModelOutput> &outputs);
+  void checkDeclaredType(const ModelOutput &output);
+  void recordCollection(llvm::StringRef name, int64_t port, bool isOutput,
+                        const Collection &collection);
+  void setBatchAxis(llvm::ArrayRef<ModelInput> inputs,
+                    llvm::ArrayRef<ModelOutput> outputs);
+
+  /// The value of a name that the scope, or one around it, knows; null if none
+  /// does. The value is null if the call of a function omits that input.
+  const ModelValue *find(Scope &scope, llvm::StringRef name);
+  /// Whether a name is one of the model's initializers, seen from the scope.
+  bool hasInitializer(Scope &scope, llvm::StringRef name);
+  static Scope &getOutermost(Scope &scope);
+  ModelValue lookup(Scope &scope, llvm::StringRef name, mlir::Location loc);
+  llvm::LogicalResult importNode(const onnx::NodeProto &node, Scope &scope);
+  llvm::LogicalResult importByTable(const onnx::NodeProto &node,
+                                    const OpImport &op, int64_t opset,
+                                    llvm::ArrayRef<ModelValue> inputs,
+                                    mlir::Location loc, Scope &scope);
+  llvm::LogicalResult expandSchemaFunction(const onnx::NodeProto &node,
+                                           const OpImport &op, int64_t opset,
+                                           llvm::ArrayRef<ModelValue> inputs,
+                                           mlir::Location loc, Scope &scope);
+  llvm::LogicalResult expand(const onnx::NodeProto &node,
+                             const onnx::FunctionProto &function,
+                             const onnx::OpSchema *schema, bool isLocal,
+                             llvm::ArrayRef<ModelValue> inputs,
+                             mlir::Location loc, Scope &scope);
+  void foldSmallWeights(llvm::MutableArrayRef<ModelValue> inputs);
+  void bindResults(const onnx::NodeProto &node,
+                   llvm::ArrayRef<ModelValue> results, Scope &scope);
+
+  const ModelFile &file;
+  const LocalFunctions &functions;
+  mlir::ModuleOp module;
+  mlir::OpBuilder b;
+  StageMarker marker;
+  Weights weights;
+  mlir::func::FuncOp main;
+  llvm::StringMap<const onnx::TensorProto *> initializers;
+  llvm::SmallVector<std::string> argumentNames;
+  llvm::SmallVector<mlir::Attribute> collections; ///< `nn.collections`
+  /// The node at hand: what `importBody` and `materialize` work for.
+  struct Call {
+    const onnx::NodeProto *node;
+    mlir::Location loc;
+    Scope *scope;
+  };
+  std::optional<Call> call;
+  /// Weights in the bodies of nodes, which are imported several times.
+  llvm::DenseMap<const onnx::TensorProto *, mlir::Value> bodyWeights;
+  llvm::SetVector<mlir::Attribute> nodeNames;
+  llvm::SmallVector<mlir::Attribute> nodeOutputs; ///< by node name
+  int64_t numNodes = 0;
+};
+
+/// The location of a node: its name.
+mlir::Location getNodeLoc(mlir::MLIRContext *context, const llvm::Twine &name);
+
+/// Checks the number and the types of a node's inputs, and its attributes.
+llvm::LogicalResult checkNode(const onnx::NodeProto &node,
+                              const onnx::OpSchema &schema,
+                              llvm::ArrayRef<ModelValue> inputs,
+                              mlir::Location loc);
+
+} // namespace partita::import
+
+#endif // PARTITA_COMPILER_IMPORT_GRAPH_GRAPHIMPORT_H

@@ -1,0 +1,74 @@
+//===- GraphPrep.h - Checks and order of an ONNX graph ----------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_IMPORT_GRAPH_GRAPHPREP_H
+#define PARTITA_COMPILER_IMPORT_GRAPH_GRAPHPREP_H
+
+#include "onnx/onnx_pb.h"
+
+#include "mlir/IR/Location.h"
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <string>
+#include <vector>
+
+namespace partita::import {
+
+/// Opset in force, by domain; the standard domain is "".
+using Opsets = llvm::StringMap<int64_t>;
+
+/// Model-local functions, by `getFunctionKey`.
+using LocalFunctions = llvm::StringMap<const onnx::FunctionProto *>;
+
+using NodeList = std::vector<const onnx::NodeProto *>;
+
+/// "" for "ai.onnx", which is another name of the standard domain.
+llvm::StringRef normalizeDomain(llvm::StringRef domain);
+
+std::string getFunctionKey(llvm::StringRef domain, llvm::StringRef name,
+                           llvm::StringRef overload);
+
+/// The node's name; "OpType:output" if it has none.
+std::string getNodeDisplayName(const onnx::NodeProto &node);
+
+/// Reads the opset imports of a model or function.
+Opsets
+getOpsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>
+              &imports);
+
+/// Checks that we know the model's IR version and opsets.
+llvm::LogicalResult checkVersions(const onnx::ModelProto &model,
+                                  mlir::Location loc);
+
+/// Models of IR version 1 have attributes without a type; gives them one.
+void completeAttributeTypes(onnx::ModelProto &model);
+
+/// The names that a node reads: its inputs, and what the graphs in its
+/// attributes read from around them. Omitted inputs are left out.
+std::vector<std::string> getReadNames(const onnx::NodeProto &node);
+
+/// The nodes in an order in which each comes after those it reads from, which
+/// is the given order wherever possible. `available` are the names of inputs
+/// and initializers; `isOuter` says which others are known around the graph, if
+/// it is the body of a node. Emits an error if a name is defined twice or not
+/// at all, or if there is a cycle.
+mlir::FailureOr<NodeList>
+sortNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
+          const llvm::StringSet<> &available, mlir::Location loc,
+          llvm::function_ref<bool(llvm::StringRef)> isOuter = nullptr);
+
+/// Emits one error that lists all ops of the model, of the functions it calls
+/// and of its subgraphs that can neither be imported nor expanded.
+llvm::LogicalResult checkSupported(const onnx::ModelProto &model,
+                                   const LocalFunctions &functions,
+                                   mlir::Location loc);
+
+} // namespace partita::import
+
+#endif // PARTITA_COMPILER_IMPORT_GRAPH_GRAPHPREP_H

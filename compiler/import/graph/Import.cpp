@@ -1,0 +1,80 @@
+//===- Import.cpp - ONNX models to the nn dialect -------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/graph/Import.h"
+
+#include "compiler/import/graph/GraphImport.h"
+#include "compiler/import/graph/GraphPrep.h"
+#include "compiler/import/graph/InputShapes.h"
+#include "compiler/import/model/ModelFile.h"
+#include "compiler/import/graph/RepeatedConstants.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/Path.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+
+static FailureOr<OwningOpRef<ModuleOp>>
+importChecked(MLIRContext &context, const ImportOptions &options) {
+  Location loc = UnknownLoc::get(&context);
+  FailureOr<std::unique_ptr<ModelFile>> file =
+      ModelFile::read(options.modelPath, loc);
+  if (failed(file))
+    return failure();
+  onnx::ModelProto &model = (*file)->proto;
+  if (failed(checkVersions(model, loc)))
+    return failure();
+  completeAttributeTypes(model);
+  if (model.graph().sparse_initializer_size() != 0)
+    return emitError(loc) << "the model has sparse initializers, which are not "
+                             "supported";
+  if (model.graph().output_size() == 0)
+    return emitError(loc) << "the model has no outputs";
+
+  if (failed(mergeRepeatedConstants(**file, loc)))
+    return failure();
+
+  LocalFunctions functions;
+  for (const onnx::FunctionProto &function : model.functions())
+    functions[getFunctionKey(function.domain(), function.name(),
+                             function.overload())] = &function;
+  if (failed(checkSupported(model, functions, loc)))
+    return failure();
+  FailureOr<ModelInputs> inputs = bindInputs(model.graph(), options, loc);
+  if (failed(inputs))
+    return failure();
+
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  (*module)->setAttr(
+      kModelAttr,
+      StringAttr::get(&context, sys::path::stem(options.modelPath)));
+  GraphImport graph(**file, functions, *module);
+  graph.recordTensors = options.recordTensors;
+  if (failed(graph.run(*inputs)) || failed(verify(*module)))
+    return failure();
+  return module;
+}
+
+FailureOr<OwningOpRef<ModuleOp>> importOnnxModel(MLIRContext &context,
+                                                 const ImportOptions &options) {
+  context.loadDialect<nn::NNDialect, func::FuncDialect, arith::ArithDialect,
+                      math::MathDialect>();
+  // ONNX's library reports by exceptions.
+  try {
+    return importChecked(context, options);
+  } catch (const std::exception &e) {
+    return emitError(UnknownLoc::get(&context))
+           << "cannot import '" << options.modelPath << "': " << e.what();
+  }
+}
+
+} // namespace partita::import

@@ -1,0 +1,83 @@
+//===- Import.h - ONNX models to the nn dialect -----------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads an ONNX model, binary or textual (`.onnxtxt`), and makes a module of
+// the nn dialect of it: `nn.weight` symbols that name bytes of the model's
+// files, and one function `@main` with static shapes, explicit broadcasts and
+// no shape arithmetic.
+//
+//   module attributes {nn.model = "mnist"} {
+//     nn.weight @w "w" : tensor<784x10xf32> in "mnist.onnx" at 120 bytes 31360
+//     func.func @main(%x: tensor<8x784xf32> {nn.name = "x", nn.port = 0 : i64,
+//                                            nn.batch_axis = 0 : i64})
+//         -> (tensor<8x10xf32> {nn.name = "y", nn.port = 0 : i64, ...})
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_IMPORT_GRAPH_IMPORT_H
+#define PARTITA_COMPILER_IMPORT_GRAPH_IMPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <map>
+#include <string>
+
+namespace partita::import {
+
+/// Discardable attributes that the importer writes.
+inline constexpr llvm::StringLiteral kModelAttr = "nn.model";
+inline constexpr llvm::StringLiteral kPortAttr = "nn.port";
+inline constexpr llvm::StringLiteral kBoundInputsAttr = "nn.bound_inputs";
+inline constexpr llvm::StringLiteral kCollectionsAttr = "nn.collections";
+inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
+inline constexpr llvm::StringLiteral kNodeOutputsAttr = "nn.node_outputs";
+inline constexpr llvm::StringLiteral kAnnotatedStageAttr =
+    "dist.annotated_stage";
+
+struct ImportOptions {
+  std::string modelPath;
+  /// Shapes of inputs by name: `--shape x=8x3x224x224`.
+  llvm::StringMap<llvm::SmallVector<int64_t>> shapes;
+  /// Sizes of symbolic dimensions by name: `--dim batch=8`.
+  llvm::StringMap<int64_t> dims;
+  /// Lengths of inputs that are sequences, by name: `--length x=3`.
+  llvm::StringMap<int64_t> lengths;
+  /// Inputs that are optionals without a value: `--absent x`.
+  std::vector<std::string> absent;
+  /// Inputs that are fixed when compiling, and the files (.pb or .npy) that
+  /// hold their values: `--constant shape=FILE`. They are no arguments of
+  /// `@main`; the module's `nn.bound_inputs` lists them as {name, port, type}.
+  std::map<std::string, std::string> constants;
+  /// Lists the tensors of `nn.nodes` in `nn.node_outputs`, empty where a node
+  /// makes several.
+  bool recordTensors = false;
+};
+
+/// Imports a model. All dialects it needs are loaded into the context. On
+/// failure at least one error has been emitted through the context, at the
+/// location of the ONNX node it is about where there is one.
+///
+/// A sequence among the inputs or outputs is as many arguments or results as it
+/// has elements, named `x.0`, `x.1`, ...; an optional is one or none. The
+/// module's `nn.collections` lists both as {name, port, kind, output, length};
+/// the length of an absent optional is -1.
+///
+/// Attributes of the arguments and results of `@main`: `nn.name`, the name in
+/// the model; `nn.port`, the position among the model's inputs that are not
+/// initializers, or among its outputs; `nn.batch_axis = 0` on all of them if
+/// dimension 0 of every one is the same symbol or has the same size. The
+/// module's `nn.nodes` lists the names of all nodes in the order in which they
+/// are computed, those that fold away too.
+llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
+importOnnxModel(mlir::MLIRContext &context, const ImportOptions &options);
+
+} // namespace partita::import
+
+#endif // PARTITA_COMPILER_IMPORT_GRAPH_IMPORT_H

@@ -1,0 +1,280 @@
+//===- InputShapes.cpp - Static shapes of a model's inputs ----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/graph/InputShapes.h"
+
+#include "compiler/import/model/TensorData.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+namespace {
+
+/// Sizes of symbolic dimensions, and what gave them.
+class SymbolTable {
+public:
+  explicit SymbolTable(Location loc) : loc(loc) {}
+
+  LogicalResult bind(StringRef name, int64_t size, const Twine &reason) {
+    auto [it, isNew] = sizes.try_emplace(name, size, reason.str());
+    if (isNew || it->second.first == size)
+      return success();
+    return emitError(loc) << "the dimension '" << name << "' would be both "
+                          << it->second.first << " (" << it->second.second
+                          << ") and " << size << " (" << reason << ")";
+  }
+
+  std::optional<int64_t> lookup(StringRef name) const {
+    auto it = sizes.find(name);
+    return it == sizes.end() ? std::nullopt : std::optional(it->second.first);
+  }
+
+private:
+  Location loc;
+  StringMap<std::pair<int64_t, std::string>> sizes;
+};
+
+class Binder {
+public:
+  Binder(ArrayRef<InputSlot> slots, const ImportOptions &options, Location loc)
+      : options(options), loc(loc), symbols(loc), slots(slots) {}
+
+  FailureOr<std::vector<ModelInput>> run() {
+    if (failed(checkOptions()))
+      return failure();
+    for (const auto &dim : options.dims)
+      if (dim.second < 0)
+        return emitError(loc) << "--dim " << dim.first() << "=" << dim.second
+                              << ": a size cannot be negative";
+      else if (failed(symbols.bind(dim.first(), dim.second,
+                                   "--dim " + dim.first() + "=" +
+                                       Twine(dim.second))))
+        return failure();
+    std::vector<ModelInput> inputs(slots.size());
+    for (auto [slot, input] : zip_equal(slots, inputs)) {
+      input.name = slot.name;
+      input.port = slot.port;
+      if (failed(readValue(input)) || failed(bindGiven(slot, input)))
+        return failure();
+    }
+    for (auto [slot, input] : zip_equal(slots, inputs))
+      resolve(slot, input);
+    // A misspelt name is the likely reason why another one is open.
+    if (failed(checkDims()) || failed(reportOpen()))
+      return failure();
+    for (ModelInput &input : inputs)
+      if (!countElements(input.type.getShape()))
+        return emitError(loc)
+               << "the input '" << input.name << "' is too large";
+    return inputs;
+  }
+
+private:
+  LogicalResult checkDims() {
+    SmallVector<StringRef> given(options.dims.keys());
+    llvm::sort(given);
+    for (StringRef name : given)
+      if (!knownDims.contains(name))
+        return emitError(loc)
+               << "--dim " << name << ": no input has a dimension '" << name
+               << "'" << suggestName(name, "its dimensions are", knownDims);
+    return success();
+  }
+
+  /// Every option must be about an input that exists.
+  LogicalResult checkOptions() {
+    llvm::StringSet<> names, sequences;
+    for (const InputSlot &slot : slots) {
+      names.insert(slot.name);
+      if (!slot.sequence.empty())
+        sequences.insert(slot.sequence);
+    }
+    SmallVector<StringRef> given(options.shapes.keys());
+    llvm::sort(given);
+    for (StringRef name : given)
+      if (!names.contains(name) && !sequences.contains(name))
+        return emitError(loc)
+               << "--shape " << name << ": the model has no input '" << name
+               << "'" << suggestName(name, "its inputs are", names);
+    for (const auto &constant : options.constants)
+      if (sequences.contains(constant.first))
+        return emitError(loc)
+               << "--constant " << constant.first << ": the input '"
+               << constant.first
+               << "' is a sequence; fix its elements, each with --constant "
+               << constant.first << ".0=FILE";
+      else if (!names.contains(constant.first))
+        return emitError(loc)
+               << "--constant " << constant.first
+               << ": the model has no input '" << constant.first << "'"
+               << suggestName(constant.first, "its inputs are", names);
+    return success();
+  }
+
+  LogicalResult readValue(ModelInput &input) {
+    auto it = options.constants.find(input.name);
+    if (it == options.constants.end())
+      return success();
+    FailureOr<DenseElementsAttr> value =
+        readInputFile(it->second, input.name, loc);
+    if (failed(value))
+      return failure();
+    input.value = *value;
+    return success();
+  }
+
+  /// Matches the shape that was given for an input, if any, with its
+  /// declaration.
+  LogicalResult bindGiven(const InputSlot &slot, ModelInput &input) {
+    const onnx::TypeProto::Tensor &declared = *slot.declared;
+    SmallVector<int64_t> given;
+    std::string reason;
+    // What is said of an element counts more than what is said of them all.
+    auto it = options.shapes.find(input.name);
+    if (it == options.shapes.end() && !slot.sequence.empty())
+      it = options.shapes.find(slot.sequence);
+    if (it != options.shapes.end()) {
+      given = it->second;
+      reason = ("--shape " + it->first()).str();
+    }
+    if (input.value) {
+      auto type = cast<RankedTensorType>(input.value.getType());
+      if (getOnnxType(type.getElementType()) != declared.elem_type())
+        return emitError(loc)
+               << "--constant " << input.name << ": the file holds "
+               << getOnnxTypeName(getOnnxType(type.getElementType()))
+               << ", and the input is of "
+               << getOnnxTypeName(declared.elem_type());
+      given.assign(type.getShape().begin(), type.getShape().end());
+      reason = "--constant " + input.name;
+    }
+    if (reason.empty())
+      return success();
+    shapes[input.name] = given;
+    if (!declared.has_shape())
+      return success();
+    if (declared.shape().dim_size() != static_cast<int>(given.size()))
+      return emitError(loc)
+             << reason << " has rank " << given.size()
+             << ", and the input has rank " << declared.shape().dim_size();
+    for (auto [i, dim] : enumerate(declared.shape().dim())) {
+      if (dim.has_dim_value() && dim.dim_value() >= 0 &&
+          dim.dim_value() != given[i])
+        return emitError(loc)
+               << reason << ": dimension " << i << " is " << dim.dim_value()
+               << " in the model and cannot be " << given[i];
+      if (slot.sequence.empty() && !dim.dim_param().empty() &&
+          failed(symbols.bind(dim.dim_param(), given[i], reason)))
+        return failure();
+    }
+    return success();
+  }
+
+  void resolve(const InputSlot &slot, ModelInput &input) {
+    const onnx::TypeProto::Tensor &declared = *slot.declared;
+    Type element = getElementType(loc.getContext(), declared.elem_type());
+    auto given = shapes.find(input.name);
+    if (given == shapes.end() && !declared.has_shape()) {
+      openRanks.push_back(input.name);
+      return;
+    }
+    SmallVector<int64_t> shape;
+    if (given != shapes.end())
+      shape = given->second;
+    for (auto [i, dim] : enumerate(declared.shape().dim())) {
+      StringRef symbol = dim.has_dim_param() ? StringRef(dim.dim_param()) : "";
+      if (!symbol.empty()) {
+        knownDims.insert(symbol);
+        if (i == 0)
+          input.batchDim = symbol;
+      }
+      if (given != shapes.end())
+        continue;
+      // A negative size is how some exporters write an unknown one.
+      if (dim.has_dim_value() && dim.dim_value() >= 0) {
+        shape.push_back(dim.dim_value());
+      } else if (std::optional<int64_t> size = symbols.lookup(symbol);
+                 size && !symbol.empty()) {
+        shape.push_back(*size);
+      } else {
+        shape.push_back(1);
+        if (!symbol.empty())
+          openSymbols.insert(symbol);
+        else
+          openInputs.push_back(input.name);
+      }
+    }
+    input.type = RankedTensorType::get(shape, element);
+  }
+
+  LogicalResult reportOpen() {
+    if (openSymbols.empty() && openInputs.empty() && openRanks.empty())
+      return success();
+    InFlightDiagnostic error = emitError(loc);
+    error << "the model's shapes are not all known:";
+    SmallVector<StringRef> sorted(openSymbols.keys());
+    llvm::sort(sorted);
+    for (StringRef symbol : sorted)
+      error << "\n  dimension '" << symbol << "': give it with --dim " << symbol
+            << "=SIZE";
+    for (const std::string &name : openInputs)
+      error << "\n  an unnamed dimension of the input '" << name
+            << "': give its shape with --shape " << name << "=AxBx...";
+    for (const std::string &name : openRanks)
+      error << "\n  the shape of the input '" << name
+            << "': give it with --shape " << name << "=AxBx...";
+    return error;
+  }
+
+  const ImportOptions &options;
+  Location loc;
+  SymbolTable symbols;
+  ArrayRef<InputSlot> slots;
+  StringMap<SmallVector<int64_t>> shapes;
+  llvm::StringSet<> knownDims, openSymbols;
+  std::vector<std::string> openInputs, openRanks;
+};
+
+} // namespace
+
+std::string suggestName(StringRef name, StringRef lead,
+                        const llvm::StringSet<> &known) {
+  SmallVector<StringRef> sorted(known.keys());
+  if (sorted.empty())
+    return "";
+  llvm::sort(sorted);
+  StringRef nearest;
+  unsigned distance = std::max<unsigned>(1, name.size() / 3) + 1;
+  for (StringRef candidate : sorted)
+    if (unsigned d = name.edit_distance_insensitive(candidate, true, distance);
+        d < std::min<size_t>(distance, candidate.size())) {
+      nearest = candidate;
+      distance = d;
+    }
+  if (!nearest.empty())
+    return ("; did you mean '" + nearest + "'?").str();
+  return ("; " + lead + " '" + join(sorted, "', '") + "'").str();
+}
+
+FailureOr<ModelInputs> bindInputs(const onnx::GraphProto &graph,
+                                  const ImportOptions &options, Location loc) {
+  FailureOr<InputSlots> slots = takeInputsApart(graph, options, loc);
+  if (failed(slots))
+    return failure();
+  FailureOr<std::vector<ModelInput>> tensors =
+      Binder(slots->tensors, options, loc).run();
+  if (failed(tensors))
+    return failure();
+  return ModelInputs{std::move(*tensors), std::move(slots->values)};
+}
+
+} // namespace partita::import

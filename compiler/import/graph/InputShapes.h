@@ -1,0 +1,89 @@
+//===- InputShapes.h - Static shapes of a model's inputs --------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_IMPORT_GRAPH_INPUTSHAPES_H
+#define PARTITA_COMPILER_IMPORT_GRAPH_INPUTSHAPES_H
+
+#include "compiler/import/graph/Import.h"
+#include "compiler/import/graph/ModelValue.h"
+
+#include "onnx/onnx_pb.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <vector>
+
+namespace partita::import {
+
+/// A tensor that the model takes: an input that is not an initializer, or an
+/// element of one that is a sequence.
+struct ModelInput {
+  std::string name;
+  int64_t port = 0; ///< of the input that it is or belongs to
+  mlir::RankedTensorType type;
+  /// Name of dimension 0 in the model; empty if it has none.
+  std::string batchDim;
+  /// The value, if it is fixed when compiling.
+  mlir::DenseElementsAttr value;
+};
+
+/// An input as the model has it: one of the tensors, or a collection of
+/// `count` of them from `first` on.
+struct InputValue {
+  std::string name;
+  int64_t port = 0;
+  std::optional<CollectionKind> kind; ///< nothing: a tensor
+  mlir::Type element;
+  bool present = true; ///< false: an optional that `--absent` leaves out
+  size_t first = 0, count = 0;
+};
+
+struct ModelInputs {
+  std::vector<ModelInput> tensors;
+  std::vector<InputValue> values;
+};
+
+/// A tensor among the inputs, before its shape is known.
+struct InputSlot {
+  std::string name;
+  int64_t port = 0;
+  const onnx::TypeProto::Tensor *declared = nullptr;
+  std::string sequence; ///< of which it is an element; empty: none
+};
+
+struct InputSlots {
+  std::vector<InputSlot> tensors;
+  std::vector<InputValue> values;
+};
+
+/// Takes sequences and optionals apart, as `--length` and `--absent` say. Emits
+/// errors for types that are not supported, for lengths that stay open, for
+/// names of elements that another input has, and for options that fit no input.
+mlir::FailureOr<InputSlots> takeInputsApart(const onnx::GraphProto &graph,
+                                            const ImportOptions &options,
+                                            mlir::Location loc);
+
+/// The end of a message about an unknown name: the known one that was probably
+/// meant ("; did you mean 'x'?"), or after `lead` all of them.
+std::string suggestName(llvm::StringRef name, llvm::StringRef lead,
+                        const llvm::StringSet<> &known);
+
+/// Gives every input a static shape: sizes from the model, from `--shape`,
+/// `--dim`, and from the values of fixed inputs; a symbolic dimension has one
+/// size wherever its name stands, but for elements of sequences, which may
+/// differ: `--shape x.0=6` binds no dimension. Emits errors for what
+/// contradicts, for names in the options that the model does not have, and for
+/// what stays open.
+mlir::FailureOr<ModelInputs> bindInputs(const onnx::GraphProto &graph,
+                                        const ImportOptions &options,
+                                        mlir::Location loc);
+
+} // namespace partita::import
+
+#endif // PARTITA_COMPILER_IMPORT_GRAPH_INPUTSHAPES_H

@@ -1,0 +1,269 @@
+//===- MainFunction.cpp - Arguments and results of the model's function ---===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/graph/GraphImport.h"
+#include "compiler/import/graph/Import.h"
+#include "compiler/import/model/TensorData.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+
+static StringRef getKindText(CollectionKind kind) {
+  switch (kind) {
+  case CollectionKind::sequence:
+    return "sequence";
+  case CollectionKind::optional_tensor:
+    return "optional_tensor";
+  case CollectionKind::optional_sequence:
+    return "optional_sequence";
+  }
+  return "";
+}
+
+LogicalResult GraphImport::run(const ModelInputs &inputs) {
+  const onnx::GraphProto &graph = file.proto.graph();
+  addArguments(inputs.tensors);
+
+  Scope scope;
+  scope.opsets = getOpsets(file.proto.opset_import());
+  bindArguments(inputs, scope);
+  llvm::StringSet<> available;
+  for (const InputValue &input : inputs.values)
+    available.insert(input.name);
+  for (const auto &initializer : initializers)
+    available.insert(initializer.first());
+  Location loc = module.getLoc();
+  FailureOr<NodeList> sorted = sortNodes(graph.node(), available, loc);
+  if (failed(sorted))
+    return failure();
+  for (const onnx::NodeProto *node : *sorted)
+    if (failed(importNode(*node, scope)))
+      return failure();
+
+  FailureOr<std::vector<ModelOutput>> outputs = collectOutputs(scope);
+  if (failed(outputs))
+    return failure();
+  SmallVector<Value> results;
+  SmallVector<Type> types;
+  for (const ModelOutput &output : *outputs) {
+    results.push_back(output.value);
+    types.push_back(output.value.getType());
+  }
+  func::ReturnOp::create(b, loc, results);
+  main.setFunctionType(
+      b.getFunctionType(main.getFunctionType().getInputs(), types));
+  for (auto [i, output] : enumerate(*outputs)) {
+    main.setResultAttr(i, nn::kNameAttr, b.getStringAttr(output.name));
+    main.setResultAttr(i, kPortAttr, b.getI64IntegerAttr(output.port));
+  }
+  setBatchAxis(inputs.tensors, *outputs);
+  module->setAttr(kNodesAttr, b.getArrayAttr(nodeNames.getArrayRef()));
+  if (recordTensors)
+    module->setAttr(kNodeOutputsAttr, b.getArrayAttr(nodeOutputs));
+  if (!collections.empty())
+    module->setAttr(kCollectionsAttr, b.getArrayAttr(collections));
+
+  // What only computed shapes is not needed any more.
+  for (Operation &op : make_early_inc_range(reverse(main.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  weights.eraseUnused(main);
+  return success();
+}
+
+/// Gives the inputs their names in the graph.
+void GraphImport::bindArguments(const ModelInputs &inputs, Scope &scope) {
+  SmallVector<Value> tensors;
+  unsigned argument = 0;
+  for (const ModelInput &input : inputs.tensors)
+    tensors.push_back(input.value ? weights.materialize(
+                                        b, input.value, input.name,
+                                        getNodeLoc(b.getContext(), input.name))
+                                  : Value(main.getArgument(argument++)));
+  for (const InputValue &input : inputs.values) {
+    auto own = ArrayRef(tensors).slice(input.first, input.count);
+    if (!input.kind) {
+      scope.values[input.name] = own.front();
+      continue;
+    }
+    Collection collection{*input.kind, input.element, input.present,
+                          SmallVector<Value>(own)};
+    recordCollection(input.name, input.port, /*isOutput=*/false, collection);
+    scope.values[input.name] = std::move(collection);
+  }
+}
+
+void GraphImport::recordCollection(StringRef name, int64_t port, bool isOutput,
+                                   const Collection &collection) {
+  int64_t length =
+      collection.present ? static_cast<int64_t>(collection.tensors.size()) : -1;
+  collections.push_back(b.getDictionaryAttr(
+      {b.getNamedAttr("kind", b.getStringAttr(getKindText(collection.kind))),
+       b.getNamedAttr("length", b.getI64IntegerAttr(length)),
+       b.getNamedAttr("name", b.getStringAttr(name)),
+       b.getNamedAttr("output", b.getBoolAttr(isOutput)),
+       b.getNamedAttr("port", b.getI64IntegerAttr(port))}));
+}
+
+FailureOr<std::vector<ModelOutput>> GraphImport::collectOutputs(Scope &scope) {
+  Location loc = module.getLoc();
+  std::vector<ModelOutput> outputs;
+  for (auto [port, info] : enumerate(file.proto.graph().output())) {
+    if (!scope.values.contains(info.name()) &&
+        !initializers.contains(info.name()))
+      return emitError(loc)
+             << "nothing computes the model's output '" << info.name() << "'";
+    ModelValue value = lookup(scope, info.name(), loc);
+    if (!value || failed(addOutput(info, port, value, outputs)))
+      return failure();
+  }
+  llvm::StringSet<> names;
+  for (const onnx::ValueInfoProto &info : file.proto.graph().output())
+    names.insert(info.name());
+  for (const ModelOutput &output : outputs)
+    if (StringRef sequence =
+            file.proto.graph().output(static_cast<int>(output.port)).name();
+        sequence != output.name && names.contains(output.name))
+      return emitError(loc)
+             << "the sequence '" << sequence << "' and the output '"
+             << output.name
+             << "' cannot be told apart: an element of the sequence has that "
+                "name too; rename one of the two in the model";
+  if (outputs.empty())
+    return emitError(loc)
+           << "the model's outputs are empty sequences or absent "
+              "optionals: there is nothing to compute";
+  return outputs;
+}
+
+LogicalResult GraphImport::addOutput(const onnx::ValueInfoProto &info,
+                                     int64_t port, const ModelValue &value,
+                                     std::vector<ModelOutput> &outputs) {
+  const Collection *collection = value.collection();
+  std::optional<DeclaredType> declared = getDeclaredType(info.type());
+  bool agrees = declared && (collection ? declared->kind == collection->kind
+                                        : !declared->kind);
+  ModelOutput output{info.name(), port, value.tensor(),
+                     agrees ? declared->tensor : nullptr};
+  if (!collection) {
+    outputs.push_back(output);
+    checkDeclaredType(output);
+    return success();
+  }
+  recordCollection(info.name(), port, /*isOutput=*/true, *collection);
+  for (auto [i, tensor] : enumerate(collection->tensors)) {
+    output.value = tensor;
+    if (collection->kind != CollectionKind::optional_tensor)
+      output.name = getElementName(info.name(), i);
+    outputs.push_back(output);
+    checkDeclaredType(output);
+  }
+  return success();
+}
+
+void GraphImport::addArguments(ArrayRef<ModelInput> inputs) {
+  SmallVector<Type> types;
+  SmallVector<Location> locs;
+  SmallVector<DictionaryAttr> attributes;
+  SmallVector<Attribute> bound;
+  for (const ModelInput &input : inputs) {
+    NamedAttribute port(b.getStringAttr(kPortAttr),
+                        b.getI64IntegerAttr(input.port));
+    NamedAttribute name(b.getStringAttr(nn::kNameAttr),
+                        b.getStringAttr(input.name));
+    if (input.value) {
+      bound.push_back(b.getDictionaryAttr(
+          {b.getNamedAttr("name", b.getStringAttr(input.name)),
+           b.getNamedAttr("port", b.getI64IntegerAttr(input.port)),
+           b.getNamedAttr("type", TypeAttr::get(input.type))}));
+      continue;
+    }
+    types.push_back(input.type);
+    locs.push_back(getNodeLoc(b.getContext(), input.name));
+    attributes.push_back(b.getDictionaryAttr({name, port}));
+    argumentNames.push_back(input.name);
+  }
+  b.setInsertionPointToEnd(module.getBody());
+  main = func::FuncOp::create(b, module.getLoc(), "main",
+                              b.getFunctionType(types, {}));
+  Block *block = main.addEntryBlock();
+  for (auto [i, loc] : enumerate(locs)) {
+    block->getArgument(i).setLoc(loc);
+    main.setArgAttrs(i, attributes[i]);
+  }
+  if (!bound.empty())
+    module->setAttr(kBoundInputsAttr, b.getArrayAttr(bound));
+  b.setInsertionPointToEnd(block);
+}
+
+/// Declared types are what an exporter believed; what the nodes compute counts.
+void GraphImport::checkDeclaredType(const ModelOutput &output) {
+  if (!output.declared)
+    return;
+  const onnx::TypeProto::Tensor &declared = *output.declared;
+  RankedTensorType type = NodeImport::typeOf(output.value);
+  bool contradicts = declared.elem_type() != onnx::TensorProto::UNDEFINED &&
+                     declared.elem_type() != getOnnxType(type.getElementType());
+  if (declared.has_shape()) {
+    contradicts |= declared.shape().dim_size() != type.getRank();
+    for (int i = 0; !contradicts && i < declared.shape().dim_size(); ++i) {
+      const auto &dim = declared.shape().dim(i);
+      contradicts = dim.has_dim_value() && dim.dim_value() >= 0 &&
+                    dim.dim_value() != type.getDimSize(i);
+    }
+  }
+  if (!contradicts)
+    return;
+  std::string text = getOnnxTypeName(declared.elem_type());
+  for (const auto &dim : declared.shape().dim())
+    text += "x" + (dim.has_dim_value()       ? std::to_string(dim.dim_value())
+                   : dim.dim_param().empty() ? "?"
+                                             : dim.dim_param());
+  emitRemark(module.getLoc())
+      << "the model declares its output '" << output.name << "' as " << text
+      << ", but its nodes compute " << type;
+}
+
+/// Samples are counted along dimension 0 if all inputs and outputs agree in it.
+void GraphImport::setBatchAxis(ArrayRef<ModelInput> inputs,
+                               ArrayRef<ModelOutput> outputs) {
+  std::optional<int64_t> size;
+  std::optional<StringRef> name;
+  for (const ModelInput &input : inputs) {
+    if (input.value)
+      continue;
+    if (input.type.getRank() == 0 ||
+        size.value_or(input.type.getDimSize(0)) != input.type.getDimSize(0) ||
+        name.value_or(input.batchDim) != input.batchDim)
+      return;
+    size = input.type.getDimSize(0);
+    name = input.batchDim;
+  }
+  if (!size)
+    return;
+  for (const ModelOutput &output : outputs) {
+    RankedTensorType type = NodeImport::typeOf(output.value);
+    if (type.getRank() == 0 || type.getDimSize(0) != *size)
+      return;
+    if (name->empty() || !output.declared ||
+        output.declared->shape().dim_size() == 0)
+      continue;
+    const std::string &symbol = output.declared->shape().dim(0).dim_param();
+    if (!symbol.empty() && symbol != *name)
+      return;
+  }
+  for (unsigned i = 0; i < main.getNumArguments(); ++i)
+    main.setArgAttr(i, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
+  for (unsigned i = 0; i < main.getNumResults(); ++i)
+    main.setResultAttr(i, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
+}
+
+} // namespace partita::import

@@ -1,0 +1,213 @@
+//===- NodeImport.h - One ONNX node on its way to nn ------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the function that imports an op works with. Functions of `NodeImport`
+// that make values accept null values and then return null; whoever made the
+// first null value has emitted an error, so that
+//
+//   return n.result(0, n.unary<nn::SqrtOp>(n.broadcastTo(x, shape)));
+//
+// needs no check in between. Constant operands fold.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_IMPORT_GRAPH_NODEIMPORT_H
+#define PARTITA_COMPILER_IMPORT_GRAPH_NODEIMPORT_H
+
+#include "compiler/import/graph/ModelValue.h"
+
+#include "dialects/nn/NNDialect.h"
+
+#include "onnx/onnx_pb.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <optional>
+
+namespace partita::import {
+
+using Shape = llvm::SmallVector<int64_t>;
+
+/// Integers, and the zero point (null: 0) that is to be subtracted from them.
+struct Biased {
+  mlir::Value value, zero;
+};
+
+/// What a tensor of floats was dequantised from: (numbers - zero) * scale.
+struct Dequantized {
+  Biased numbers;
+  mlir::Value scale;
+  int64_t axis = 0; ///< along which scales differ, if there are several
+};
+
+/// Values that nodes of one model share.
+class ValueSource {
+public:
+  virtual ~ValueSource() = default;
+  /// Results of DequantizeLinear: products can take the integers instead.
+  llvm::DenseMap<mlir::Value, Dequantized> dequantized;
+  /// The elements of a weight of at most `nn::kMaxFoldedElements` elements.
+  virtual mlir::DenseElementsAttr readWeight(llvm::StringRef symbol) = 0;
+  /// The name of the model's input that an argument of `@main` is.
+  virtual llvm::StringRef getInputName(mlir::BlockArgument argument) = 0;
+  /// The value of a tensor in an attribute.
+  virtual mlir::Value materialize(const onnx::TensorProto &tensor,
+                                  llvm::StringRef name, mlir::Location loc) = 0;
+  /// Imports the nodes of a graph that is an attribute of the node at hand. Of
+  /// `arguments` there must be as many as the graph has inputs. Their names
+  /// begin with the node's and `part`. The results are the graph's outputs.
+  virtual mlir::FailureOr<llvm::SmallVector<ModelValue>>
+  importBody(const onnx::GraphProto &body, llvm::ArrayRef<ModelValue> arguments,
+             llvm::StringRef part) = 0;
+};
+
+class NodeImport {
+public:
+  NodeImport(const onnx::NodeProto &node, int64_t opset,
+             llvm::ArrayRef<ModelValue> values, mlir::Location loc,
+             mlir::OpBuilder &builder, ValueSource &source);
+
+  const onnx::NodeProto &node;
+  const int64_t opset; ///< opset in force for the op
+  const llvm::ArrayRef<ModelValue> values;
+  /// Null where one is omitted, or a collection.
+  const llvm::SmallVector<mlir::Value> inputs;
+  const mlir::Location loc;
+  mlir::OpBuilder &b;
+  ValueSource &source;
+  /// What the function makes; null for an output that it does not support.
+  llvm::SmallVector<ModelValue> results;
+
+  /// Emits an error about this node. Returns failure.
+  llvm::LogicalResult error(const llvm::Twine &message);
+
+  //===--- Operands, results, attributes ----------------------------------===//
+
+  /// The input, null if it is omitted (or no tensor, which only the schemas of
+  /// ops that work on collections allow).
+  mlir::Value input(unsigned i) const {
+    return i < inputs.size() ? inputs[i] : mlir::Value();
+  }
+  ModelValue value(unsigned i) const {
+    return i < values.size() ? values[i] : ModelValue();
+  }
+  /// The sequence or optional that an input is, else null.
+  const Collection *collection(unsigned i) const {
+    return i < values.size() ? values[i].collection() : nullptr;
+  }
+  bool wantsOutput(unsigned i) const {
+    return i < static_cast<unsigned>(node.output_size()) &&
+           !node.output(static_cast<int>(i)).empty();
+  }
+  /// Sets a result. Fails if the value is null.
+  llvm::LogicalResult result(unsigned i, ModelValue value);
+
+  /// The attribute, null if there is none. Its type is that of the schema.
+  const onnx::AttributeProto *attr(llvm::StringRef name) const;
+  int64_t intAttr(llvm::StringRef name, int64_t byDefault) const;
+  double floatAttr(llvm::StringRef name, double byDefault) const;
+  std::string stringAttr(llvm::StringRef name, llvm::StringRef byDefault) const;
+  std::optional<Shape> intsAttr(llvm::StringRef name) const;
+
+  /// The value of an input that must be known now. If it is not, the error that
+  /// says why and what can be done is emitted when the import has failed, for
+  /// all such inputs of the node at once.
+  mlir::FailureOr<Shape> constantInts(unsigned i, llvm::StringRef what);
+  mlir::FailureOr<llvm::SmallVector<double>>
+  constantFloats(unsigned i, llvm::StringRef what);
+  /// Emits that error, if there is anything to say. Returns failure.
+  llvm::LogicalResult reportUnknownInputs();
+  /// The elements of a value if they are known, else null.
+  mlir::DenseElementsAttr getConstant(mlir::Value value, int depth = 0);
+
+  /// Axis -rank .. rank-1 as 0 .. rank-1.
+  mlir::FailureOr<int64_t> axis(int64_t axis, int64_t rank);
+  /// Several, sorted, distinct.
+  mlir::FailureOr<Shape> axes(llvm::ArrayRef<int64_t> axes, int64_t rank);
+
+  //===--- Types ----------------------------------------------------------===//
+
+  static mlir::RankedTensorType typeOf(mlir::Value value) {
+    return llvm::cast<mlir::RankedTensorType>(value.getType());
+  }
+  static llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
+    return typeOf(value).getShape();
+  }
+  static mlir::Type elementOf(mlir::Value value) {
+    return typeOf(value).getElementType();
+  }
+  /// A tensor type; null, with an error, if it is too large.
+  mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape,
+                                mlir::Type element);
+  /// The shape to which all values broadcast, by NumPy's rules.
+  mlir::FailureOr<Shape> broadcastShape(llvm::ArrayRef<mlir::Value> values);
+
+  //===--- Values ---------------------------------------------------------===//
+
+  template <typename Op, typename... Args> mlir::Value make(Args &&...args) {
+    return b.createOrFold<Op>(loc, std::forward<Args>(args)...);
+  }
+  template <typename Op> mlir::Value unary(mlir::Value x) {
+    return x ? make<Op>(x.getType(), x) : mlir::Value();
+  }
+  template <typename Op> mlir::Value binary(mlir::Value x, mlir::Value y) {
+    return checkSameType(x, y) ? make<Op>(x.getType(), x, y) : mlir::Value();
+  }
+  mlir::Value compare(nn::ComparePredicate predicate, mlir::Value x,
+                      mlir::Value y);
+  mlir::Value select(mlir::Value predicate, mlir::Value onTrue,
+                     mlir::Value onFalse);
+  mlir::Value cast(mlir::Value x, mlir::Type element, bool saturate = true);
+
+  mlir::Value constant(mlir::DenseElementsAttr elements);
+  /// One value everywhere, in the type of `like`.
+  mlir::Value splat(double value, mlir::Value like);
+  mlir::Value splat(double value, llvm::ArrayRef<int64_t> shape,
+                    mlir::Type element);
+  /// A vector of integers.
+  mlir::Value indices(llvm::ArrayRef<int64_t> values);
+  /// A vector of numbers, rounded to `element`.
+  mlir::Value numbers(llvm::ArrayRef<double> values, mlir::Type element);
+
+  mlir::Value reshape(mlir::Value x, llvm::ArrayRef<int64_t> shape);
+  mlir::Value transpose(mlir::Value x, llvm::ArrayRef<int64_t> permutation);
+  /// To a shape that NumPy's rules allow.
+  mlir::Value broadcastTo(mlir::Value x, llvm::ArrayRef<int64_t> shape);
+  /// Dimension i of x becomes dimension dims[i].
+  mlir::Value broadcastDims(mlir::Value x, llvm::ArrayRef<int64_t> dims,
+                            llvm::ArrayRef<int64_t> shape);
+  mlir::Value slice(mlir::Value x, llvm::ArrayRef<int64_t> starts,
+                    llvm::ArrayRef<int64_t> limits,
+                    llvm::ArrayRef<int64_t> strides);
+  mlir::Value reverse(mlir::Value x, llvm::ArrayRef<int64_t> dims);
+  mlir::Value concat(llvm::ArrayRef<mlir::Value> values, int64_t dim);
+  mlir::Value gather(mlir::Value x, mlir::Value indices, int64_t dim);
+  mlir::Value pad(mlir::Value x, mlir::Value value, llvm::ArrayRef<int64_t> low,
+                  llvm::ArrayRef<int64_t> high);
+  /// `dims` increasing; with `keep` they stay, of size 1.
+  mlir::Value reduce(nn::ReduceKind kind, mlir::Value x,
+                     llvm::ArrayRef<int64_t> dims, bool keep);
+  /// The sum of the elements divided by their number.
+  mlir::Value mean(mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keep);
+
+private:
+  bool checkSameType(mlir::Value x, mlir::Value y);
+  mlir::DenseElementsAttr requireConstant(unsigned i, llvm::StringRef what);
+
+  struct UnknownInput {
+    unsigned index;
+    std::string what;
+    llvm::SmallVector<mlir::BlockArgument> sources; ///< none: weights alone
+  };
+  llvm::SmallVector<UnknownInput> unknownInputs;
+};
+
+} // namespace partita::import
+
+#endif // PARTITA_COMPILER_IMPORT_GRAPH_NODEIMPORT_H

@@ -1,0 +1,60 @@
+//===- OpTable.cpp - Which function imports which ONNX op -----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/graph/OpTable.h"
+
+#include "onnx/defs/schema.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace llvm;
+
+namespace partita::import {
+
+static StringMap<SmallVector<const OpRow *>> buildTable() {
+  StringMap<SmallVector<const OpRow *>> table;
+  for (ArrayRef<OpRow> family :
+       {getActivationOps(),    getCastOps(),        getConstantOps(),
+        getContractionOps(),   getControlFlowOps(), getConvTransposeOps(),
+        getEinsumOps(),        getElementwiseOps(), getFourierOps(),
+        getNormalizationOps(), getPatternOps(),     getPoolingOps(),
+        getQuantizeOps(),      getRankingOps(),     getRearrangeOps(),
+        getRecurrentOps(),     getReductionOps(),   getResizeOps(),
+        getSamplingOps(),      getScatterOps(),     getSequenceOps(),
+        getShapeOps(),         getSliceOps()})
+    for (const OpRow &row : family)
+      table[row.op].push_back(&row);
+  return table;
+}
+
+OpImport findOp(StringRef domain, StringRef opType, int64_t opset) {
+  static const StringMap<SmallVector<const OpRow *>> table = buildTable();
+  OpImport result;
+  result.schema = onnx::OpSchemaRegistry::Schema(
+      opType.str(), static_cast<int>(opset), domain.str());
+  if (!result.schema || result.schema->Deprecated()) {
+    result.schema = nullptr;
+    for (const OpRow &row : getRetiredOps())
+      if (domain.empty() && row.op == opType)
+        result.function = row.function;
+    return result;
+  }
+  result.expandable = result.schema->HasFunction() ||
+                      result.schema->HasContextDependentFunction();
+  auto rows = table.find(opType);
+  if (!domain.empty() || rows == table.end())
+    return result;
+  int version = result.schema->since_version();
+  for (const OpRow *row : rows->second)
+    if (row->first <= version && version <= row->last)
+      result.function = row->function;
+  return result;
+}
+
+} // namespace partita::import

@@ -1,0 +1,84 @@
+//===- OpTable.h - Which function imports which ONNX op ---------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// To support another ONNX op, write a function `LogicalResult
+// importFoo(NodeImport &n)` in the file of its family and add it to the rows at
+// the end of that file. An op that has no row, but a function body in ONNX's
+// schema, is expanded by that.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_IMPORT_GRAPH_OPTABLE_H
+#define PARTITA_COMPILER_IMPORT_GRAPH_OPTABLE_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace onnx {
+class OpSchema;
+}
+
+namespace partita::import {
+
+class NodeImport;
+
+using ImportFunction = llvm::LogicalResult (*)(NodeImport &);
+
+/// The versions of an op of the standard domain that a function imports. A
+/// version is the opset in which the op, or its meaning, last changed. A newer
+/// one than `last` is not imported until someone has read what changed.
+struct OpRow {
+  llvm::StringLiteral op;
+  int first;
+  int last;
+  ImportFunction function;
+};
+
+/// How an op is imported that its schema defines for the opset in force.
+struct OpImport {
+  const onnx::OpSchema *schema =
+      nullptr; ///< null: ONNX does not define it (any more)
+  ImportFunction function = nullptr; ///< null: there is no row for it
+  bool expandable = false;           ///< the schema has a function body
+};
+
+/// Looks an op up, in the version that is in force in `opset` of `domain`.
+OpImport findOp(llvm::StringRef domain, llvm::StringRef opType, int64_t opset);
+
+// The families.
+llvm::ArrayRef<OpRow> getActivationOps();
+llvm::ArrayRef<OpRow> getCastOps();
+llvm::ArrayRef<OpRow> getConstantOps();
+llvm::ArrayRef<OpRow> getContractionOps();
+llvm::ArrayRef<OpRow> getControlFlowOps();
+llvm::ArrayRef<OpRow> getConvTransposeOps();
+llvm::ArrayRef<OpRow> getEinsumOps();
+llvm::ArrayRef<OpRow> getElementwiseOps();
+llvm::ArrayRef<OpRow> getFourierOps();
+llvm::ArrayRef<OpRow> getNormalizationOps();
+llvm::ArrayRef<OpRow> getPatternOps();
+llvm::ArrayRef<OpRow> getPoolingOps();
+llvm::ArrayRef<OpRow> getQuantizeOps();
+llvm::ArrayRef<OpRow> getRankingOps();
+llvm::ArrayRef<OpRow> getRearrangeOps();
+llvm::ArrayRef<OpRow> getRecurrentOps();
+llvm::ArrayRef<OpRow> getReductionOps();
+llvm::ArrayRef<OpRow> getResizeOps();
+llvm::ArrayRef<OpRow> getSamplingOps();
+llvm::ArrayRef<OpRow> getScatterOps();
+llvm::ArrayRef<OpRow> getSequenceOps();
+llvm::ArrayRef<OpRow> getShapeOps();
+llvm::ArrayRef<OpRow> getSliceOps();
+
+/// Ops that ONNX does not define any more: there is no schema, and a function
+/// has to expect any attributes. Their versions mean nothing.
+llvm::ArrayRef<OpRow> getRetiredOps();
+
+} // namespace partita::import
+
+#endif // PARTITA_COMPILER_IMPORT_GRAPH_OPTABLE_H

@@ -1,0 +1,137 @@
+//===- ModelFile.cpp - An ONNX model and the bytes of its tensors ---------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/model/ModelFile.h"
+
+#include "onnx/defs/parser.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <climits>
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+
+static LogicalResult parseText(StringRef text, onnx::ModelProto &proto,
+                               std::string &whyNot) {
+  std::string copy = text.str();
+  onnx::OnnxParser parser(copy.c_str());
+  try {
+    onnx::Common::Status status = parser.Parse(proto);
+    if (!status.IsOK()) {
+      whyNot = status.ErrorMessage();
+      return failure();
+    }
+  } catch (const std::exception &e) {
+    whyNot = e.what();
+    return failure();
+  }
+  if (parser.EndOfInput())
+    return success();
+  whyNot = "there is text after the end of the model";
+  return failure();
+}
+
+FailureOr<std::unique_ptr<ModelFile>> ModelFile::read(StringRef path,
+                                                      Location loc) {
+  auto model = std::make_unique<ModelFile>();
+  model->path = path.str();
+  sys::fs::file_status status;
+  if (std::error_code error = sys::fs::status(path, status))
+    return emitError(loc) << "cannot open '" << path
+                          << "': " << error.message();
+  if (!sys::fs::is_regular_file(status))
+    return emitError(loc) << "cannot open '" << path
+                          << "': it is not a regular file";
+  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false,
+                                      /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return emitError(loc) << "cannot open '" << path
+                          << "': " << buffer.getError().message();
+  model->buffer = std::move(*buffer);
+  StringRef bytes = model->buffer->getBuffer();
+
+  std::string whyNot;
+  if (path.ends_with(".onnxtxt") || path.ends_with(".txt")) {
+    if (failed(parseText(bytes, model->proto, whyNot)))
+      return emitError(loc)
+             << "'" << path
+             << "' is not a textual ONNX model: " << StringRef(whyNot).trim();
+    return model;
+  }
+  if (bytes.empty())
+    return emitError(loc) << "'" << path
+                          << "' is not an ONNX model: the file is empty";
+  std::optional<std::string> small =
+      copyWithoutPayloads(bytes, model->spans, whyNot);
+  if (!small)
+    return emitError(loc) << "'" << path
+                          << "' is not an ONNX model: " << whyNot;
+  if (small->size() > INT_MAX || !model->proto.ParseFromString(*small))
+    return emitError(loc)
+           << "'" << path
+           << "' is not an ONNX model: a part of it cannot be decoded";
+  if (!model->proto.has_graph())
+    return emitError(loc) << "'" << path
+                          << "' is not an ONNX model: it holds no graph";
+  return model;
+}
+
+/// Reads the decimal number of an external-data entry.
+static FailureOr<int64_t> parseEntry(const onnx::StringStringEntryProto &entry,
+                                     StringRef tensor, Location loc) {
+  uint64_t value;
+  if (StringRef(entry.value()).getAsInteger(10, value) || value > INT64_MAX)
+    return emitError(loc) << "the external data of tensor '" << tensor
+                          << "' has " << entry.key() << " '" << entry.value()
+                          << "', which is not a size";
+  return static_cast<int64_t>(value);
+}
+
+FailureOr<std::optional<TensorBytes>>
+ModelFile::getRawBytes(const onnx::TensorProto &tensor, Location loc) const {
+  if (tensor.data_location() != onnx::TensorProto::EXTERNAL) {
+    if (!tensor.has_raw_data())
+      return std::optional<TensorBytes>();
+    return std::optional(TensorBytes{tensor.raw_data(), std::nullopt, nullptr});
+  }
+  std::string location;
+  int64_t offset = 0, length = -1;
+  for (const onnx::StringStringEntryProto &entry : tensor.external_data()) {
+    bool isSpan = entry.key() == kSpanKey;
+    if (entry.key() == "location") {
+      location = entry.value();
+    } else if (isSpan || entry.key() == "offset" || entry.key() == "length") {
+      FailureOr<int64_t> value = parseEntry(entry, tensor.name(), loc);
+      if (failed(value))
+        return failure();
+      if (!isSpan) {
+        (entry.key() == "offset" ? offset : length) = *value;
+        continue;
+      }
+      if (static_cast<size_t>(*value) >= spans.size())
+        return emitError(loc) << "the external data of tensor '"
+                              << tensor.name() << "' has no location";
+      auto [begin, bytes] = spans[*value];
+      return std::optional(TensorBytes{buffer->getBuffer().substr(begin, bytes),
+                                       FileSpan{path, begin, bytes}, nullptr});
+    }
+  }
+  if (location.empty())
+    return emitError(loc) << "the external data of tensor '" << tensor.name()
+                          << "' has no location";
+  FailureOr<TensorBytes> bytes = openExternalData(
+      sys::path::parent_path(path), location, offset, length, loc);
+  if (failed(bytes))
+    return failure();
+  return std::optional(std::move(*bytes));
+}
+
+} // namespace partita::import

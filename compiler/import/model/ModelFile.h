@@ -1,0 +1,85 @@
+//===- ModelFile.h - An ONNX model and the bytes of its tensors -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_IMPORT_MODEL_MODELFILE_H
+#define PARTITA_COMPILER_IMPORT_MODEL_MODELFILE_H
+
+#include "onnx/onnx_pb.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Support/LLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace partita::import {
+
+/// Bytes of a file.
+struct FileSpan {
+  std::string file; ///< path as the compiler opens it
+  int64_t offset = 0;
+  int64_t bytes = 0;
+};
+
+/// Where the raw little-endian bytes of a tensor are. `data` is always valid;
+/// `span` is given if they are in a file.
+struct TensorBytes {
+  llvm::StringRef data;
+  std::optional<FileSpan> span;
+  std::shared_ptr<llvm::MemoryBuffer> keepAlive;
+};
+
+/// A model, without the bytes of its large tensors: those stay in the mapped
+/// file. A tensor whose payload was left there has an external-data entry of
+/// key `kSpanKey` instead, whose value indexes `spans`.
+class ModelFile {
+public:
+  /// Payloads larger than this stay in the file.
+  static constexpr int64_t kMinSpanBytes = 1024;
+  static constexpr const char *kSpanKey = "partita.span";
+
+  /// Reads and parses `path`; a path that ends in `.onnxtxt` or `.txt` holds
+  /// ONNX's textual syntax. Emits an error at `loc` on failure.
+  static mlir::FailureOr<std::unique_ptr<ModelFile>> read(llvm::StringRef path,
+                                                          mlir::Location loc);
+
+  /// The raw bytes of a tensor: in the model's file, in the tensor itself, or
+  /// in an external file. Nothing if its values are in typed fields.
+  mlir::FailureOr<std::optional<TensorBytes>>
+  getRawBytes(const onnx::TensorProto &tensor, mlir::Location loc) const;
+
+  onnx::ModelProto proto;
+  std::string path;
+
+private:
+  std::unique_ptr<llvm::MemoryBuffer> buffer;
+  std::vector<std::pair<int64_t, int64_t>> spans; // offset, bytes
+};
+
+/// Copies the protobuf message `bytes` (a ModelProto)
+/// without large payloads, which are recorded in `spans` as offset
+/// from the begin of `bytes` and length. Returns nothing, and the reason, if
+/// `bytes` cannot be such a message.
+std::optional<std::string>
+copyWithoutPayloads(llvm::StringRef bytes,
+                    std::vector<std::pair<int64_t, int64_t>> &spans,
+                    std::string &whyNot);
+
+/// Opens the external data `location` of a model in `directory`, which must lie
+/// below it: a relative path without `..`, through no link, of a regular file
+/// with one name. `length` < 0 means up to the end of the file.
+mlir::FailureOr<TensorBytes> openExternalData(llvm::StringRef directory,
+                                              llvm::StringRef location,
+                                              int64_t offset, int64_t length,
+                                              mlir::Location loc);
+
+} // namespace partita::import
+
+#endif // PARTITA_COMPILER_IMPORT_MODEL_MODELFILE_H

@@ -1,0 +1,65 @@
+//===- TensorData.h - Types and values of ONNX tensors ----------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_IMPORT_MODEL_TENSORDATA_H
+#define PARTITA_COMPILER_IMPORT_MODEL_TENSORDATA_H
+
+#include "compiler/import/model/ModelFile.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace partita::import {
+
+/// The element type for a TensorProto::DataType; null for strings, complex
+/// numbers and unknown numbers.
+mlir::Type getElementType(mlir::MLIRContext *context, int32_t onnxType);
+
+/// The TensorProto::DataType of an element type, UNDEFINED if it has none.
+int32_t getOnnxType(mlir::Type elementType);
+
+/// "float", "int64", ... as ONNX writes it.
+std::string getOnnxTypeName(int32_t onnxType);
+
+/// Number of elements of a shape; nothing if a size is negative or if the
+/// tensor would not fit into memory.
+std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape);
+
+/// The tensor's type. Emits an error at `loc` if it is not one we can hold.
+mlir::FailureOr<mlir::RankedTensorType>
+getTensorType(const onnx::TensorProto &tensor, mlir::Location loc);
+
+/// The tensor's values, one or more bytes an element, little-endian: those of
+/// the file where they can be used as they are, else a decoded copy
+/// (`storage`).
+mlir::FailureOr<TensorBytes> getElementBytes(const ModelFile &file,
+                                             const onnx::TensorProto &tensor,
+                                             mlir::RankedTensorType type,
+                                             std::string &storage,
+                                             mlir::Location loc);
+
+/// Values in the layout of `getElementBytes` as an attribute.
+mlir::DenseElementsAttr makeElements(mlir::RankedTensorType type,
+                                     llvm::StringRef bytes);
+
+/// The tensor's values as an attribute.
+mlir::FailureOr<mlir::DenseElementsAttr>
+readElements(const ModelFile &file, const onnx::TensorProto &tensor,
+             mlir::Location loc);
+
+/// An attribute of one value everywhere. `value` is rounded to the element
+/// type.
+mlir::DenseElementsAttr makeSplat(mlir::RankedTensorType type, double value);
+
+/// Reads the value of an input from a TensorProto (.pb) or .npy file.
+mlir::FailureOr<mlir::DenseElementsAttr>
+readInputFile(llvm::StringRef path, llvm::StringRef inputName,
+              mlir::Location loc);
+
+} // namespace partita::import
+
+#endif // PARTITA_COMPILER_IMPORT_MODEL_TENSORDATA_H

@@ -1,0 +1,116 @@
+//===- Weights.cpp - Tensors of the model as weights and constants --------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/model/Weights.h"
+
+#include "compiler/import/model/TensorData.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+
+static bool becomesConstant(RankedTensorType type) {
+  int64_t count = type.getNumElements();
+  return isa<IntegerType>(type.getElementType())
+             ? count <= nn::kMaxFoldedElements
+             : count <= 1;
+}
+
+std::string Weights::makeSymbol(StringRef name) {
+  std::string base = name.empty() ? "weight" : name.str();
+  std::string symbol = base;
+  for (unsigned i = 1; entries.contains(symbol) || symbol == "main"; ++i)
+    symbol = base + "_" + std::to_string(i);
+  return symbol;
+}
+
+Value Weights::makeWeight(OpBuilder &b, StringRef name, RankedTensorType type,
+                          const std::optional<FileSpan> &span,
+                          DenseElementsAttr value,
+                          const onnx::TensorProto *tensor, Location loc) {
+  std::string symbol = makeSymbol(name);
+  OpBuilder top(module.getContext());
+  if (last)
+    top.setInsertionPointAfter(last);
+  else
+    top.setInsertionPointToStart(module.getBody());
+  StringAttr path;
+  IntegerAttr offset, bytes;
+  if (span) {
+    path = b.getStringAttr(span->file);
+    offset = b.getI64IntegerAttr(span->offset);
+    bytes = b.getI64IntegerAttr(span->bytes);
+  }
+  auto weight = nn::WeightOp::create(top, loc, b.getStringAttr(symbol),
+                                     b.getStringAttr(name), TypeAttr::get(type),
+                                     path, offset, bytes, value);
+  last = weight;
+  // A copy, for the node of a function's body may be a copy itself; it is
+  // small, as the elements are in a file.
+  entries[symbol] =
+      Entry{weight, tensor && !value ? *tensor : onnx::TensorProto(), value};
+  return nn::ParameterOp::create(b, loc, type, symbol);
+}
+
+Value Weights::materialize(OpBuilder &b, const onnx::TensorProto &tensor,
+                           StringRef name, Location loc) {
+  FailureOr<RankedTensorType> type = getTensorType(tensor, loc);
+  if (failed(type))
+    return {};
+  std::string storage;
+  FailureOr<TensorBytes> bytes =
+      getElementBytes(file, tensor, *type, storage, loc);
+  if (failed(bytes))
+    return {};
+  if (becomesConstant(*type))
+    return nn::ConstantOp::create(b, loc, *type,
+                                  makeElements(*type, bytes->data));
+  DenseElementsAttr value;
+  if (!bytes->span || bytes->span->bytes == 0)
+    value = makeElements(*type, bytes->data);
+  return makeWeight(b, name, *type, value ? std::nullopt : bytes->span, value,
+                    &tensor, loc);
+}
+
+Value Weights::materialize(OpBuilder &b, DenseElementsAttr elements,
+                           StringRef name, Location loc) {
+  auto type = cast<RankedTensorType>(elements.getType());
+  if (becomesConstant(type))
+    return nn::ConstantOp::create(b, loc, type, elements);
+  return makeWeight(b, name, type, std::nullopt, elements, nullptr, loc);
+}
+
+DenseElementsAttr Weights::read(StringRef symbol) {
+  auto it = entries.find(symbol);
+  if (it == entries.end())
+    return {};
+  Entry &entry = it->second;
+  auto type = cast<RankedTensorType>(entry.op.getType());
+  if (type.getNumElements() > nn::kMaxFoldedElements)
+    return {};
+  if (!entry.elements)
+    if (auto read = readElements(file, entry.tensor, entry.op.getLoc());
+        succeeded(read))
+      entry.elements = *read;
+  return entry.elements;
+}
+
+void Weights::eraseUnused(Operation *function) {
+  llvm::StringSet<> used;
+  function->walk([&](nn::ParameterOp op) { used.insert(op.getWeight()); });
+  for (nn::WeightOp op :
+       make_early_inc_range(module.getBody()->getOps<nn::WeightOp>()))
+    if (!used.contains(op.getSymName())) {
+      entries.erase(op.getSymName());
+      op.erase();
+    }
+}
+
+} // namespace partita::import

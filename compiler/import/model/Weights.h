@@ -1,0 +1,66 @@
+//===- Weights.h - Tensors of the model as weights and constants -*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_IMPORT_MODEL_WEIGHTS_H
+#define PARTITA_COMPILER_IMPORT_MODEL_WEIGHTS_H
+
+#include "compiler/import/model/ModelFile.h"
+
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace partita::import {
+
+/// Makes values of tensors: a small tensor of integers, from which shapes are
+/// computed, and a single number become an `nn.constant`; all else an
+/// `nn.weight` of the module and an `nn.parameter` that reads it.
+class Weights {
+public:
+  Weights(const ModelFile &file, mlir::ModuleOp module)
+      : file(file), module(module) {}
+
+  /// The value of a tensor of the model; null, after an error, if it is
+  /// malformed.
+  mlir::Value materialize(mlir::OpBuilder &b, const onnx::TensorProto &tensor,
+                          llvm::StringRef name, mlir::Location loc);
+  /// The same for values that are in no file of the model.
+  mlir::Value materialize(mlir::OpBuilder &b, mlir::DenseElementsAttr elements,
+                          llvm::StringRef name, mlir::Location loc);
+
+  /// The elements of a weight; null if it has more than
+  /// `nn::kMaxFoldedElements`.
+  mlir::DenseElementsAttr read(llvm::StringRef symbol);
+
+  /// Removes weights that nothing reads.
+  void eraseUnused(mlir::Operation *function);
+
+private:
+  mlir::Value makeWeight(mlir::OpBuilder &b, llvm::StringRef name,
+                         mlir::RankedTensorType type,
+                         const std::optional<FileSpan> &span,
+                         mlir::DenseElementsAttr value,
+                         const onnx::TensorProto *tensor, mlir::Location loc);
+  std::string makeSymbol(llvm::StringRef name);
+
+  const ModelFile &file;
+  mlir::ModuleOp module;
+  struct Entry {
+    nn::WeightOp op;
+    onnx::TensorProto tensor; // where the elements are, while they are unread
+    mlir::DenseElementsAttr elements;
+  };
+  llvm::StringMap<Entry> entries;
+  mlir::Operation *last = nullptr;
+};
+
+} // namespace partita::import
+
+#endif // PARTITA_COMPILER_IMPORT_MODEL_WEIGHTS_H

@@ -1,0 +1,172 @@
+//===- Activations.cpp - Activation functions -----------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/graph/NodeImport.h"
+#include "compiler/import/graph/OpTable.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+namespace {
+
+template <typename Op> LogicalResult importSimple(NodeImport &n) {
+  return n.result(0, n.unary<Op>(n.input(0)));
+}
+
+Value scale(NodeImport &n, Value x, double factor) {
+  return n.binary<nn::MulOp>(x, n.splat(factor, x));
+}
+
+Value shift(NodeImport &n, Value x, double summand) {
+  return n.binary<nn::AddOp>(x, n.splat(summand, x));
+}
+
+/// The input of a function of several steps: narrow floats as f32, so that the
+/// function rounds once, as `finish` does.
+Value wideInput(NodeImport &n) {
+  Value x = n.input(0);
+  auto type = dyn_cast<FloatType>(n.elementOf(x));
+  return type && type.getWidth() < 32 ? n.cast(x, n.b.getF32Type()) : x;
+}
+
+LogicalResult finish(NodeImport &n, Value y) {
+  return n.result(0, n.cast(y, n.elementOf(n.input(0))));
+}
+
+/// x where it is positive, `negative` elsewhere.
+Value whereNegative(NodeImport &n, Value x, Value negative) {
+  Value isNegative = n.compare(nn::ComparePredicate::lt, x, n.splat(0, x));
+  return n.select(isNegative, negative, x);
+}
+
+LogicalResult importLeakyRelu(NodeImport &n) {
+  Value x = n.input(0);
+  return n.result(0,
+                  whereNegative(n, x, scale(n, x, n.floatAttr("alpha", 0.01))));
+}
+
+/// The slope broadcasts to x; before opset 7 one of rank 1 is by channel.
+LogicalResult importPRelu(NodeImport &n) {
+  Value x = n.input(0), slope = n.input(1);
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  if (n.opset < 7 && n.typeOf(slope).getRank() == 1 && shape.size() > 1)
+    slope = n.broadcastDims(slope, {1}, shape);
+  else
+    slope = n.broadcastTo(slope, shape);
+  return n.result(0, whereNegative(n, x, n.binary<nn::MulOp>(x, slope)));
+}
+
+/// alpha * (exp(x * inner) - 1) where x is negative, x elsewhere.
+Value makeElu(NodeImport &n, Value x, double alpha, double inner) {
+  Value exp = n.unary<nn::ExpOp>(inner == 1 ? x : scale(n, x, inner));
+  return whereNegative(n, x, scale(n, shift(n, exp, -1), alpha));
+}
+
+LogicalResult importElu(NodeImport &n) {
+  return finish(n, makeElu(n, wideInput(n), n.floatAttr("alpha", 1), 1));
+}
+
+LogicalResult importCelu(NodeImport &n) {
+  double alpha = n.floatAttr("alpha", 1);
+  return finish(n, makeElu(n, wideInput(n), alpha, 1 / alpha));
+}
+
+LogicalResult importSelu(NodeImport &n) {
+  // The defaults of version 1 were rounded differently.
+  double alpha =
+      n.floatAttr("alpha", n.opset < 6 ? 1.6732 : 1.6732631921768188);
+  double gamma =
+      n.floatAttr("gamma", n.opset < 6 ? 1.0507 : 1.0507010221481323);
+  return finish(n, scale(n, makeElu(n, wideInput(n), alpha, 1), gamma));
+}
+
+Value makeHardSigmoid(NodeImport &n, Value x, double alpha, double beta) {
+  Value y = shift(n, scale(n, x, alpha), beta);
+  return n.binary<nn::MaxOp>(n.binary<nn::MinOp>(y, n.splat(1, y)),
+                             n.splat(0, y));
+}
+
+LogicalResult importHardSigmoid(NodeImport &n) {
+  return finish(n, makeHardSigmoid(n, wideInput(n), n.floatAttr("alpha", 0.2),
+                                   n.floatAttr("beta", 0.5)));
+}
+
+LogicalResult importHardSwish(NodeImport &n) {
+  Value x = wideInput(n);
+  return finish(n, n.binary<nn::MulOp>(x, makeHardSigmoid(n, x, 1.0 / 6, 0.5)));
+}
+
+/// log(1 + exp(x)), without overflow.
+Value makeSoftplus(NodeImport &n, Value x) {
+  Value exp = n.unary<nn::ExpOp>(n.unary<nn::NegOp>(n.unary<nn::AbsOp>(x)));
+  return n.binary<nn::AddOp>(n.unary<nn::ReluOp>(x),
+                             n.unary<nn::LogOp>(shift(n, exp, 1)));
+}
+
+LogicalResult importSoftplus(NodeImport &n) {
+  return finish(n, makeSoftplus(n, wideInput(n)));
+}
+
+LogicalResult importMish(NodeImport &n) {
+  Value x = wideInput(n);
+  Value tanh = n.unary<nn::TanhOp>(makeSoftplus(n, x));
+  return finish(n, n.binary<nn::MulOp>(x, tanh));
+}
+
+LogicalResult importSoftsign(NodeImport &n) {
+  Value x = wideInput(n);
+  Value denominator = shift(n, n.unary<nn::AbsOp>(x), 1);
+  return finish(n, n.binary<nn::DivOp>(x, denominator));
+}
+
+LogicalResult importThresholdedRelu(NodeImport &n) {
+  Value x = n.input(0);
+  Value passes = n.compare(nn::ComparePredicate::gt, x,
+                           n.splat(n.floatAttr("alpha", 1), x));
+  return n.result(0, n.select(passes, x, n.splat(0, x)));
+}
+
+LogicalResult importGelu(NodeImport &n) {
+  Value x = wideInput(n), inner;
+  std::string approximate = n.stringAttr("approximate", "none");
+  if (approximate == "tanh") {
+    Value cube = n.binary<nn::MulOp>(n.binary<nn::MulOp>(x, x), x);
+    Value sum = n.binary<nn::AddOp>(x, scale(n, cube, 0.044715));
+    inner = n.unary<nn::TanhOp>(scale(n, sum, 0.7978845608028654));
+  } else if (approximate == "none") {
+    inner = n.unary<nn::ErfOp>(scale(n, x, 0.7071067811865476));
+  } else {
+    return n.error("the attribute approximate is '" + approximate +
+                   "', neither 'none' nor 'tanh'");
+  }
+  return finish(n, n.binary<nn::MulOp>(scale(n, x, 0.5), shift(n, inner, 1)));
+}
+
+const OpRow rows[] = {
+    {"Celu", 12, 28, importCelu},
+    {"Elu", 1, 22, importElu},
+    {"Gelu", 20, 20, importGelu},
+    {"HardSigmoid", 1, 22, importHardSigmoid},
+    {"HardSwish", 14, 22, importHardSwish},
+    {"LeakyRelu", 1, 16, importLeakyRelu},
+    {"Mish", 18, 22, importMish},
+    {"PRelu", 1, 16, importPRelu},
+    {"Relu", 1, 14, importSimple<nn::ReluOp>},
+    {"Selu", 1, 22, importSelu},
+    {"Sigmoid", 1, 13, importSimple<nn::LogisticOp>},
+    {"Softplus", 1, 22, importSoftplus},
+    {"Softsign", 1, 22, importSoftsign},
+    {"Tanh", 1, 13, importSimple<nn::TanhOp>},
+    {"ThresholdedRelu", 10, 22, importThresholdedRelu},
+};
+
+} // namespace
+
+ArrayRef<OpRow> getActivationOps() { return rows; }
+
+} // namespace partita::import

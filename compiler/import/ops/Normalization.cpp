@@ -1,0 +1,189 @@
+//===- Normalization.cpp - Normalizations and softmax ---------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/graph/NodeImport.h"
+#include "compiler/import/graph/OpTable.h"
+#include "compiler/import/model/TensorData.h"
+
+#include <numeric>
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+namespace {
+
+/// 1 / sqrt(variance + epsilon).
+Value makeInverseDeviation(NodeImport &n, Value variance, double epsilon) {
+  Value sum = n.binary<nn::AddOp>(variance, n.splat(epsilon, variance));
+  return n.unary<nn::RsqrtOp>(sum);
+}
+
+/// Mean over `dims`, which stay, and the mean of the squared distance from it.
+struct Moments {
+  Value mean, centered, variance;
+};
+Moments makeMoments(NodeImport &n, Value x, ArrayRef<int64_t> dims) {
+  Moments m;
+  m.mean = n.mean(x, dims, /*keep=*/true);
+  m.centered = m.mean
+                   ? n.binary<nn::SubOp>(x, n.broadcastTo(m.mean, n.shapeOf(x)))
+                   : Value();
+  m.variance = n.mean(n.binary<nn::MulOp>(m.centered, m.centered), dims,
+                      /*keep=*/true);
+  return m;
+}
+
+/// x * scale + shift with the weights' part in one factor and one summand,
+/// which a convolution before it can take up.
+Value makeAffine(NodeImport &n, Value x, ArrayRef<int64_t> dims, Value scale,
+                 Value bias, Value mean, Value variance, double epsilon) {
+  Value factor =
+      n.binary<nn::MulOp>(scale, makeInverseDeviation(n, variance, epsilon));
+  Value summand = n.binary<nn::SubOp>(bias, n.binary<nn::MulOp>(mean, factor));
+  if (!factor || !summand)
+    return {};
+  factor = n.cast(factor, n.elementOf(x));
+  summand = n.cast(summand, n.elementOf(x));
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  return n.binary<nn::AddOp>(
+      n.binary<nn::MulOp>(x, n.broadcastDims(factor, dims, shape)),
+      n.broadcastDims(summand, dims, shape));
+}
+
+LogicalResult importBatchNormalization(NodeImport &n) {
+  Value x = n.input(0), scale = n.input(1), bias = n.input(2),
+        mean = n.input(3), variance = n.input(4);
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  if (shape.size() < 2)
+    return n.error("X must have rank 2 at least");
+  double epsilon = n.floatAttr("epsilon", 1e-5);
+  bool training = n.opset >= 14 ? n.intAttr("training_mode", 0) != 0
+                  : n.opset < 7 ? n.intAttr("is_test", 0) == 0
+                                : n.wantsOutput(1);
+  if (training && n.opset < 14)
+    return n.error("it is in training mode, which is supported from opset 14");
+
+  // Before opset 9 the statistics could be by channel and position.
+  Shape dims{1};
+  if (n.opset < 9 && n.intAttr("spatial", 1) == 0)
+    dims = to_vector(seq<int64_t>(1, shape.size()));
+  Shape expected;
+  for (int64_t dim : dims)
+    expected.push_back(shape[dim]);
+  for (unsigned i = 1; i < 5; ++i)
+    if (n.shapeOf(n.input(i)) != ArrayRef(expected))
+      return n.error("input " + Twine(i) +
+                     " does not have one element a channel");
+  // Statistics may be of another precision than X.
+  Type statistics = n.elementOf(mean);
+  scale = n.cast(scale, statistics);
+  bias = n.cast(bias, statistics);
+  if (training) {
+    Shape others;
+    for (int64_t i = 0; i < static_cast<int64_t>(shape.size()); ++i)
+      if (i != 1)
+        others.push_back(i);
+    Moments moments = makeMoments(n, n.cast(x, statistics), others);
+    double momentum = n.floatAttr("momentum", 0.9);
+    auto mix = [&](Value running, Value current) {
+      return n.binary<nn::AddOp>(
+          n.binary<nn::MulOp>(running, n.splat(momentum, running)),
+          n.binary<nn::MulOp>(current, n.splat(1 - momentum, running)));
+    };
+    Value oldMean = mean, oldVariance = variance;
+    mean = n.reshape(moments.mean, expected);
+    variance = n.reshape(moments.variance, expected);
+    if (!mean || !variance || failed(n.result(1, mix(oldMean, mean))) ||
+        failed(n.result(2, mix(oldVariance, variance))))
+      return failure();
+  }
+  return n.result(0,
+                  makeAffine(n, x, dims, scale, bias, mean, variance, epsilon));
+}
+
+LogicalResult importInstanceNormalization(NodeImport &n) {
+  Value x = n.input(0);
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  if (shape.size() < 3)
+    return n.error("the input must have rank 3 at least");
+  Moments m = makeMoments(
+      n, x, to_vector(seq<int64_t>(2, static_cast<int64_t>(shape.size()))));
+  Value inverse =
+      makeInverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5));
+  Value normal = n.binary<nn::MulOp>(m.centered, n.broadcastTo(inverse, shape));
+  Value scaled =
+      n.binary<nn::MulOp>(normal, n.broadcastDims(n.input(1), {1}, shape));
+  return n.result(
+      0, n.binary<nn::AddOp>(scaled, n.broadcastDims(n.input(2), {1}, shape)));
+}
+
+LogicalResult importLayerNormalization(NodeImport &n) {
+  Value x = n.input(0);
+  Type element = n.elementOf(x);
+  int64_t rank = n.typeOf(x).getRank();
+  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", -1), rank);
+  if (failed(axis))
+    return failure();
+  // The moments are computed in a type of their own, f32 by default.
+  Type wide = getElementType(n.b.getContext(),
+                             n.intAttr("stash_type", onnx::TensorProto::FLOAT));
+  if (!isa_and_present<FloatType>(wide))
+    return n.error("the attribute stash_type names no floating-point type");
+  Moments m = makeMoments(n, n.cast(x, wide), to_vector(seq(*axis, rank)));
+  Value inverse =
+      makeInverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5));
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  Value normal = n.cast(
+      n.binary<nn::MulOp>(m.centered, n.broadcastTo(inverse, shape)), element);
+  Value result = n.binary<nn::MulOp>(normal, n.broadcastTo(n.input(1), shape));
+  if (Value bias = n.input(2))
+    result = n.binary<nn::AddOp>(result, n.broadcastTo(bias, shape));
+  if (failed(n.result(0, result)))
+    return failure();
+  if (n.wantsOutput(1) && failed(n.result(1, m.mean)))
+    return failure();
+  return n.wantsOutput(2) ? n.result(2, inverse) : success();
+}
+
+/// Before opset 13 the tensor was seen as a matrix whose rows begin at the
+/// axis.
+template <bool log> LogicalResult importSoftmax(NodeImport &n) {
+  Value x = n.input(0);
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  int64_t rank = shape.size();
+  FailureOr<int64_t> axis =
+      n.axis(n.intAttr("axis", n.opset < 13 ? 1 : -1), rank);
+  if (failed(axis))
+    return failure();
+  auto softmax = [&](Value value, int64_t dim) {
+    return n.make<nn::SoftmaxOp>(value.getType(), value, dim, log);
+  };
+  if (n.opset >= 13 || *axis == rank - 1)
+    return n.result(0, softmax(x, *axis));
+  auto product = [](ArrayRef<int64_t> sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t{1},
+                           std::multiplies<>());
+  };
+  Value matrix = n.reshape(
+      x, {product(shape.take_front(*axis)), product(shape.drop_front(*axis))});
+  return n.result(0, n.reshape(softmax(matrix, 1), shape));
+}
+
+const OpRow rows[] = {
+    {"BatchNormalization", 1, 15, importBatchNormalization},
+    {"InstanceNormalization", 1, 22, importInstanceNormalization},
+    {"LayerNormalization", 17, 17, importLayerNormalization},
+    {"LogSoftmax", 1, 13, importSoftmax<true>},
+    {"Softmax", 1, 13, importSoftmax<false>},
+};
+
+} // namespace
+
+ArrayRef<OpRow> getNormalizationOps() { return rows; }
+
+} // namespace partita::import

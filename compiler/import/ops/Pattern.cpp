@@ -1,0 +1,134 @@
+//===- Pattern.cpp - Values by their place: triangles, diagonals, one-hot -===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/math/IndexMath.h"
+#include "compiler/import/graph/OpTable.h"
+#include "compiler/import/model/TensorData.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+namespace {
+
+/// Keeps what is above or below a diagonal of the matrices.
+LogicalResult importTrilu(NodeImport &n) {
+  Value x = n.input(0);
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  int64_t rank = shape.size();
+  if (rank < 2)
+    return n.error("the input must have rank 2 at least");
+  Value k = n.input(1);
+  if (k && n.typeOf(k).getNumElements() != 1)
+    return n.error("k must be a single number");
+  Value offset = n.binary<nn::SubOp>(makeIota(n, shape, rank - 1),
+                                     makeIota(n, shape, rank - 2));
+  Value diagonal =
+      k ? n.broadcastTo(n.reshape(k, {}), shape) : n.splat(0, offset);
+  bool upper = n.intAttr("upper", 1) != 0;
+  Value isKept =
+      n.compare(upper ? nn::ComparePredicate::ge : nn::ComparePredicate::le,
+                offset, diagonal);
+  return n.result(0, n.select(isKept, x, n.splat(0, x)));
+}
+
+LogicalResult importEyeLike(NodeImport &n) {
+  Value x = n.input(0);
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  if (shape.size() != 2)
+    return n.error("the input must be a matrix");
+  Type element = n.elementOf(x);
+  if (n.attr("dtype"))
+    element = getElementType(n.b.getContext(), n.intAttr("dtype", 0));
+  if (!element)
+    return n.error("the attribute dtype names no type that is supported");
+  Value isOne = n.compare(nn::ComparePredicate::eq, makeIota(n, shape, 1),
+                          addNumber(n, makeIota(n, shape, 0),
+                                    static_cast<double>(n.intAttr("k", 0))));
+  return n.result(0, n.cast(isOne, element));
+}
+
+LogicalResult importOneHot(NodeImport &n) {
+  Value indices = n.input(0), values = n.input(2);
+  FailureOr<SmallVector<double>> depth = n.constantFloats(1, "depth");
+  if (failed(depth))
+    return failure();
+  if (depth->size() != 1 || !(depth->front() >= 0 && depth->front() < 1e9))
+    return n.error("depth must be a single number, not negative");
+  if (n.typeOf(values).getRank() != 1 || n.typeOf(values).getNumElements() != 2)
+    return n.error("values must hold two numbers");
+  int64_t size = static_cast<int64_t>(depth->front());
+  Shape shape(n.shapeOf(indices));
+  FailureOr<int64_t> axis =
+      n.axis(n.intAttr("axis", -1), static_cast<int64_t>(shape.size()) + 1);
+  if (failed(axis))
+    return failure();
+  shape.insert(shape.begin() + *axis, size);
+  Shape dims;
+  for (int64_t i = 0; i < static_cast<int64_t>(shape.size()); ++i)
+    if (i != *axis)
+      dims.push_back(i);
+  Value hot = n.broadcastDims(wrapIndex(n, indices, size), dims, shape);
+  Value isHot =
+      n.compare(nn::ComparePredicate::eq, hot, makeIota(n, shape, *axis));
+  auto pick = [&](int64_t i) {
+    return n.broadcastTo(n.reshape(n.slice(values, {i}, {i + 1}, {1}), {}),
+                         shape);
+  };
+  return n.result(0, n.select(isHot, pick(1), pick(0)));
+}
+
+/// Sums or products of all elements up to each.
+template <nn::ReduceKind kind> LogicalResult importCumulative(NodeImport &n) {
+  Value x = n.input(0);
+  Type element = n.elementOf(x);
+  Shape shape(n.shapeOf(x));
+  int64_t rank = shape.size();
+  FailureOr<Shape> given = n.constantInts(1, "axis");
+  if (failed(given))
+    return failure();
+  if (given->size() != 1)
+    return n.error("axis must be a single number");
+  FailureOr<int64_t> axis = n.axis(given->front(), rank);
+  if (failed(axis))
+    return failure();
+  int64_t size = shape[*axis];
+  if (product(shape) == 0)
+    return n.result(0, x);
+  bool reversed = n.intAttr("reverse", 0) != 0;
+  Value from = toOrdered(n, reversed ? n.reverse(x, {*axis}) : x,
+                         /*compared=*/false);
+  if (n.intAttr("exclusive", 0) != 0) {
+    // The neutral element comes first, and the last one to nothing.
+    Shape zeros(rank, 0), ones(rank, 1), limits(shape), low(zeros);
+    limits[*axis] = size - 1;
+    low[*axis] = 1;
+    Value neutral =
+        n.splat(kind == nn::ReduceKind::sum ? 0 : 1, {}, n.elementOf(from));
+    from = n.pad(n.slice(from, zeros, limits, ones), neutral, low, zeros);
+  }
+  if (!from)
+    return failure();
+  Value all =
+      fromOrdered(n, n.make<nn::ScanOp>(from.getType(), kind, from, *axis),
+                  element, /*compared=*/false);
+  return n.result(0, reversed ? n.reverse(all, {*axis}) : all);
+}
+
+const OpRow rows[] = {
+    {"CumProd", 26, 26, importCumulative<nn::ReduceKind::prod>},
+    {"CumSum", 11, 14, importCumulative<nn::ReduceKind::sum>},
+    {"EyeLike", 9, 22, importEyeLike},
+    {"OneHot", 9, 11, importOneHot},
+    {"Trilu", 14, 14, importTrilu},
+};
+
+} // namespace
+
+ArrayRef<OpRow> getPatternOps() { return rows; }
+
+} // namespace partita::import

@@ -1,0 +1,294 @@
+//===- Pooling.cpp - Pooling over windows and over whole images -----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/math/IndexMath.h"
+#include "compiler/import/graph/NodeImport.h"
+#include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/Window.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+namespace {
+
+/// A window over all dimensions: N and C have windows of one element.
+struct FullWindow {
+  Shape kernel{1, 1}, strides{1, 1}, dilations{1, 1}, low{0, 0}, high{0, 0};
+  RankedTensorType type;
+};
+
+FailureOr<Window> getPoolWindow(NodeImport &n) {
+  ArrayRef<int64_t> shape = n.shapeOf(n.input(0));
+  if (shape.size() < 3)
+    return n.error("X must have rank 3 at least");
+  return getWindow(n, shape.drop_front(2),
+                   n.intsAttr("kernel_shape").value_or(Shape()));
+}
+
+FailureOr<FullWindow> expandWindow(NodeImport &n, const Window &window) {
+  FullWindow full;
+  append_range(full.kernel, window.kernel);
+  append_range(full.strides, window.strides);
+  append_range(full.dilations, window.dilations);
+  append_range(full.low, window.low);
+  append_range(full.high, window.high);
+  Value x = n.input(0);
+  Shape shape(n.shapeOf(x).take_front(2));
+  append_range(shape, window.positions);
+  full.type = n.tensor(shape, n.elementOf(x));
+  if (!full.type)
+    return failure();
+  return full;
+}
+
+Value reduceWindows(NodeImport &n, nn::ReduceKind kind, Value x,
+                    const FullWindow &w) {
+  return n.make<nn::WindowReduceOp>(w.type, kind, x, w.kernel, w.strides,
+                                    w.dilations, w.low, w.high);
+}
+
+/// Row-major indices into [N, C, spatial..] with the spatial dimensions taken
+/// in column-major order instead: from each index its coordinates, and of those
+/// the other index.
+Value toColumnMajor(NodeImport &n, Value indices, ArrayRef<int64_t> sizes) {
+  auto times = [&](Value v, int64_t factor) {
+    return n.binary<nn::MulOp>(v, n.splat(static_cast<double>(factor), v));
+  };
+  auto over = [&](Value v, int64_t divisor) {
+    return n.binary<nn::DivOp>(v, n.splat(static_cast<double>(divisor), v));
+  };
+  int64_t image = product(sizes);
+  if (image == 0) // no indices
+    return indices;
+  Value base = times(over(indices, image), image);
+  Value rest = n.binary<nn::SubOp>(indices, base);
+  Value result = base;
+  int64_t rowStride = image, columnStride = 1;
+  for (int64_t size : sizes) {
+    rowStride /= size;
+    Value coordinate = over(rest, rowStride);
+    rest = n.binary<nn::SubOp>(rest, times(coordinate, rowStride));
+    result = n.binary<nn::AddOp>(result, times(coordinate, columnStride));
+    columnStride *= size;
+  }
+  return result;
+}
+
+LogicalResult importMaxPool(NodeImport &n) {
+  Value x = n.input(0);
+  FailureOr<Window> window = getPoolWindow(n);
+  if (failed(window))
+    return failure();
+  FailureOr<FullWindow> full = expandWindow(n, *window);
+  if (failed(full))
+    return failure();
+  if (n.wantsOutput(1)) {
+    for (auto [i, kernel] : enumerate(window->kernel))
+      if (window->low[i] >= (kernel - 1) * window->dilations[i] + 1)
+        return n.error("a window lies in the border alone, so that its maximum "
+                       "has no index");
+    auto type = RankedTensorType::get(full->type.getShape(), n.b.getI64Type());
+    Value indices =
+        n.make<nn::WindowArgMaxOp>(type, x, full->kernel, full->strides,
+                                   full->dilations, full->low, full->high);
+    if (n.intAttr("storage_order", 0) != 0)
+      indices = toColumnMajor(n, indices, n.shapeOf(x).drop_front(2));
+    if (failed(n.result(1, indices)))
+      return failure();
+  }
+  return n.result(0, reduceWindows(n, nn::ReduceKind::max, x, *full));
+}
+
+/// More positions than this have no table of divisors.
+constexpr int64_t kMaxDivisors = int64_t(1) << 24;
+
+/// How many elements an average divides by at each position of a dimension:
+/// those of the input or, with the border, all but what ceil_mode added. One
+/// number where no window touches a border.
+FailureOr<Shape> countElements(NodeImport &n, const Window &window, size_t dim,
+                               int64_t size, bool withBorder) {
+  int64_t low = window.low[dim], high = window.high[dim];
+  if (low == 0 && high == 0)
+    return Shape{window.kernel[dim]};
+  if (window.positions[dim] > kMaxDivisors)
+    return n.error("an average with a border over " +
+                   Twine(window.positions[dim]) +
+                   " positions is not supported; " + Twine(kMaxDivisors) +
+                   " are possible");
+  int64_t begin = withBorder ? -low : 0;
+  int64_t end = withBorder ? size + high - window.excess[dim] : size;
+  int64_t dilation = window.dilations[dim];
+  Shape counts;
+  for (int64_t i = 0; i < window.positions[dim]; ++i) {
+    int64_t start = i * window.strides[dim] - low;
+    int64_t first =
+        std::max<int64_t>(divideCeilSigned(begin - start, dilation), 0);
+    int64_t last =
+        std::min(divideCeilSigned(end - start, dilation), window.kernel[dim]);
+    counts.push_back(std::max<int64_t>(last - first, 0));
+  }
+  return counts;
+}
+
+LogicalResult importAveragePool(NodeImport &n) {
+  Value x = n.input(0);
+  FailureOr<Window> window = getPoolWindow(n);
+  if (failed(window))
+    return failure();
+  FailureOr<FullWindow> full = expandWindow(n, *window);
+  if (failed(full))
+    return failure();
+  Value sum = reduceWindows(n, nn::ReduceKind::sum, x, *full);
+  bool withBorder = n.intAttr("count_include_pad", 0) != 0;
+  // The count is a product over dimensions; where it is the same everywhere it
+  // is one number.
+  double uniform = 1;
+  Value divisor;
+  for (auto [i, size] : enumerate(n.shapeOf(x).drop_front(2))) {
+    FailureOr<Shape> counts = countElements(n, *window, i, size, withBorder);
+    if (failed(counts))
+      return failure();
+    if (all_equal(*counts)) {
+      uniform *= counts->empty() ? 1 : static_cast<double>(counts->front());
+      continue;
+    }
+    SmallVector<double> numbers(counts->begin(), counts->end());
+    Value along =
+        n.broadcastDims(n.numbers(numbers, n.elementOf(x)),
+                        {static_cast<int64_t>(i) + 2}, full->type.getShape());
+    divisor = divisor ? n.binary<nn::MulOp>(divisor, along) : along;
+  }
+  if (!divisor)
+    divisor = n.splat(uniform, sum);
+  else if (uniform != 1)
+    divisor = n.binary<nn::MulOp>(divisor, n.splat(uniform, sum));
+  return n.result(0, n.binary<nn::DivOp>(sum, divisor));
+}
+
+FailureOr<Shape> getSpatialDims(NodeImport &n) {
+  int64_t rank = n.typeOf(n.input(0)).getRank();
+  if (rank < 2)
+    return n.error("X must have rank 2 at least");
+  return Shape(to_vector(seq<int64_t>(2, rank)));
+}
+
+LogicalResult importGlobalAveragePool(NodeImport &n) {
+  FailureOr<Shape> dims = getSpatialDims(n);
+  return succeeded(dims) ? n.result(0, n.mean(n.input(0), *dims, /*keep=*/true))
+                         : failure();
+}
+
+LogicalResult importGlobalMaxPool(NodeImport &n) {
+  FailureOr<Shape> dims = getSpatialDims(n);
+  return succeeded(dims) ? n.result(0, n.reduce(nn::ReduceKind::max, n.input(0),
+                                                *dims, /*keep=*/true))
+                         : failure();
+}
+
+/// |x| ** p; squares need no power.
+Value makePower(NodeImport &n, Value x, double p) {
+  if (p == 2)
+    return n.binary<nn::MulOp>(x, x);
+  Value size = n.unary<nn::AbsOp>(x);
+  return p == 1 ? size : n.binary<nn::PowOp>(size, n.splat(p, size));
+}
+
+Value makeRoot(NodeImport &n, Value x, double p) {
+  if (p == 2)
+    return n.unary<nn::SqrtOp>(x);
+  return p == 1 ? x : n.binary<nn::PowOp>(x, n.splat(1 / p, x));
+}
+
+double getOrder(NodeImport &n) {
+  const onnx::AttributeProto *p = n.attr("p");
+  if (!p)
+    return 2;
+  return p->has_f() ? p->f() : static_cast<double>(p->i());
+}
+
+LogicalResult importLpPool(NodeImport &n) {
+  FailureOr<Window> window = getPoolWindow(n);
+  if (failed(window))
+    return failure();
+  FailureOr<FullWindow> full = expandWindow(n, *window);
+  if (failed(full))
+    return failure();
+  double p = getOrder(n);
+  Value powers = makePower(n, n.input(0), p);
+  if (!powers)
+    return failure();
+  return n.result(
+      0, makeRoot(n, reduceWindows(n, nn::ReduceKind::sum, powers, *full), p));
+}
+
+LogicalResult importGlobalLpPool(NodeImport &n) {
+  FailureOr<Shape> dims = getSpatialDims(n);
+  if (failed(dims))
+    return failure();
+  double p = getOrder(n);
+  Value sum = n.reduce(nn::ReduceKind::sum, makePower(n, n.input(0), p), *dims,
+                       /*keep=*/true);
+  return n.result(0, makeRoot(n, sum, p));
+}
+
+LogicalResult importLpNormalization(NodeImport &n) {
+  Value x = n.input(0);
+  FailureOr<int64_t> axis =
+      n.axis(n.intAttr("axis", -1), n.typeOf(x).getRank());
+  if (failed(axis))
+    return failure();
+  double p = getOrder(n);
+  Value norm = makeRoot(
+      n, n.reduce(nn::ReduceKind::sum, makePower(n, x, p), {*axis}, true), p);
+  // Of nothing but zeros, zeros.
+  Value isZero = n.compare(nn::ComparePredicate::eq, norm, n.splat(0, norm));
+  norm = n.select(isZero, n.splat(1, norm), norm);
+  return n.result(0, n.binary<nn::DivOp>(x, n.broadcastTo(norm, n.shapeOf(x))));
+}
+
+/// x / (bias + alpha / size * the squares of neighbouring channels) ** beta.
+LogicalResult importLRN(NodeImport &n) {
+  Value x = n.input(0);
+  int64_t rank = n.typeOf(x).getRank(), size = n.intAttr("size", 0);
+  if (rank < 2 || size < 1 || size > (1 << 24))
+    return n.error("the input must have rank 2 at least, and size be positive");
+  Shape window(rank, 1), ones(rank, 1), low(rank, 0), high(rank, 0);
+  window[1] = size;
+  low[1] = (size - 1) / 2;
+  high[1] = size - 1 - low[1];
+  Value squares = n.binary<nn::MulOp>(x, x);
+  if (!squares)
+    return failure();
+  Value sum = n.make<nn::WindowReduceOp>(
+      n.typeOf(x), nn::ReduceKind::sum, squares, window, ones, ones, low, high);
+  double alpha = n.floatAttr("alpha", 1e-4) / static_cast<double>(size);
+  Value base =
+      n.binary<nn::AddOp>(n.binary<nn::MulOp>(sum, n.splat(alpha, sum)),
+                          n.splat(n.floatAttr("bias", 1), sum));
+  return n.result(
+      0, n.binary<nn::DivOp>(
+             x, n.binary<nn::PowOp>(base,
+                                    n.splat(n.floatAttr("beta", 0.75), base))));
+}
+
+const OpRow rows[] = {
+    {"AveragePool", 1, 22, importAveragePool},
+    {"GlobalAveragePool", 1, 22, importGlobalAveragePool},
+    {"GlobalLpPool", 1, 22, importGlobalLpPool},
+    {"GlobalMaxPool", 1, 22, importGlobalMaxPool},
+    {"LRN", 1, 13, importLRN},
+    {"LpNormalization", 1, 22, importLpNormalization},
+    {"LpPool", 1, 22, importLpPool},
+    {"MaxPool", 1, 22, importMaxPool},
+};
+
+} // namespace
+
+ArrayRef<OpRow> getPoolingOps() { return rows; }
+
+} // namespace partita::import

@@ -1,0 +1,139 @@
+//===- Ranking.cpp - Where the largest elements are -----------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/math/IndexMath.h"
+#include "compiler/import/graph/OpTable.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+namespace {
+
+/// Where along a dimension the largest or smallest element is, the first or
+/// last of several; the dimension stays, of size 1. Where a NaN is, the first
+/// or last place.
+Value makeArg(NodeImport &n, Value x, int64_t dim, bool largest, bool last) {
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  Value best =
+      n.reduce(largest ? nn::ReduceKind::max : nn::ReduceKind::min, x, {dim},
+               /*keep=*/true);
+  if (!best)
+    return {};
+  Value isWorse =
+      n.compare(largest ? nn::ComparePredicate::lt : nn::ComparePredicate::gt,
+                x, n.broadcastTo(best, shape));
+  Value place = makeIota(n, shape, dim);
+  double none = last ? -1 : static_cast<double>(shape[dim]);
+  return n.reduce(last ? nn::ReduceKind::max : nn::ReduceKind::min,
+                  n.select(isWorse, n.splat(none, place), place), {dim},
+                  /*keep=*/true);
+}
+
+template <bool largest> LogicalResult importArg(NodeImport &n) {
+  Value x = n.input(0);
+  FailureOr<int64_t> dim = n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank());
+  if (failed(dim))
+    return failure();
+  Shape shape(n.shapeOf(x));
+  bool isKept = n.intAttr("keepdims", 1) != 0;
+  if (shape[*dim] == 0) {
+    shape[*dim] = 1;
+    if (product(shape) != 0)
+      return n.error("there is nothing to choose from along axis " +
+                     Twine(*dim));
+    if (!isKept)
+      shape.erase(shape.begin() + *dim);
+    return n.result(0, n.splat(0, shape, n.b.getI64Type()));
+  }
+  bool last = n.intAttr("select_last_index", 0) != 0;
+  Value result = makeArg(n, x, *dim, largest, last);
+  if (!isKept) {
+    shape.erase(shape.begin() + *dim);
+    result = n.reshape(result, shape);
+  }
+  return n.result(0, result);
+}
+
+/// 1 for the first largest element along the axis, 0 elsewhere. Before opset 13
+/// the tensor was seen as a matrix whose rows begin at the axis.
+LogicalResult importHardmax(NodeImport &n) {
+  Value x = n.input(0);
+  Shape shape(n.shapeOf(x));
+  FailureOr<int64_t> axis =
+      n.axis(n.intAttr("axis", n.opset < 13 ? 1 : -1), shape.size());
+  if (failed(axis))
+    return failure();
+  int64_t dim = *axis;
+  if (n.opset < 13) {
+    x = n.reshape(x, {product(ArrayRef(shape).take_front(dim)),
+                      product(ArrayRef(shape).drop_front(dim))});
+    dim = 1;
+  }
+  if (n.shapeOf(x)[dim] == 0)
+    return n.result(0, n.input(0));
+  Value arg = makeArg(n, x, dim, /*largest=*/true, /*last=*/false);
+  if (!arg)
+    return failure();
+  Value isArg =
+      n.compare(nn::ComparePredicate::eq, makeIota(n, n.shapeOf(x), dim),
+                n.broadcastTo(arg, n.shapeOf(x)));
+  return n.result(
+      0, n.reshape(n.select(isArg, n.splat(1, x), n.splat(0, x)), shape));
+}
+
+/// Where the first or last elements of each row are, and what they are.
+LogicalResult importTopK(NodeImport &n) {
+  Value x = n.input(0);
+  int64_t rank = n.typeOf(x).getRank();
+  FailureOr<int64_t> axis = n.axis(n.intAttr("axis", -1), rank);
+  if (failed(axis))
+    return failure();
+  FailureOr<Shape> k = n.opset < 10 ? FailureOr<Shape>(Shape{n.intAttr("k", 0)})
+                                    : n.constantInts(1, "K");
+  if (failed(k))
+    return failure();
+  int64_t size = n.shapeOf(x)[*axis];
+  if (k->size() != 1 || k->front() < 0 || k->front() > size)
+    return n.error("K must be a number from 0 to the size of the axis, " +
+                   Twine(size));
+  int64_t count = k->front();
+
+  Value row = n.transpose(x, toLast(rank, *axis));
+  Shape chosen(n.shapeOf(row));
+  chosen.back() = count;
+  int64_t rows = product(ArrayRef(chosen).drop_back());
+  Value values, indices;
+  if (rows * count == 0) {
+    values = n.splat(0, chosen, n.elementOf(x));
+    indices = n.splat(0, chosen, n.b.getI64Type());
+  } else {
+    indices = n.make<nn::TopKOp>(
+        RankedTensorType::get({rows, count}, n.b.getI64Type()),
+        n.intAttr("largest", 1) != 0,
+        toOrdered(n, n.reshape(row, {rows, size}), /*compared=*/true));
+    indices = n.reshape(indices, chosen);
+    values = n.make<nn::GatherElementsOp>(
+        RankedTensorType::get(chosen, n.elementOf(x)), row, indices, rank - 1);
+  }
+  if (failed(n.result(0, n.transpose(values, fromLast(rank, *axis)))))
+    return failure();
+  return n.result(1, n.transpose(indices, fromLast(rank, *axis)));
+}
+
+const OpRow rows[] = {
+    {"ArgMax", 1, 13, importArg<true>},
+    {"ArgMin", 1, 13, importArg<false>},
+    {"Hardmax", 1, 13, importHardmax},
+    {"TopK", 1, 24, importTopK},
+};
+
+} // namespace
+
+ArrayRef<OpRow> getRankingOps() { return rows; }
+
+} // namespace partita::import

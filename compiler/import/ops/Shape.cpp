@@ -1,0 +1,257 @@
+//===- Shape.cpp - The same elements under another shape ------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/graph/NodeImport.h"
+#include "compiler/import/graph/OpTable.h"
+
+#include <numeric>
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+namespace {
+
+LogicalResult importIdentity(NodeImport &n) { return n.result(0, n.value(0)); }
+
+/// At inference nothing is dropped.
+LogicalResult importDropout(NodeImport &n) {
+  Value x = n.input(0);
+  if (n.opset < 7 && n.intAttr("is_test", 0) == 0)
+    return n.error("it is in training mode (is_test is not set), which is not "
+                   "supported");
+  if (n.input(2)) {
+    FailureOr<Shape> training = n.constantInts(2, "training_mode");
+    if (failed(training))
+      return failure();
+    if (training->size() == 1 && training->front() != 0)
+      return n.error("it is in training mode, which is not supported");
+  }
+  if (n.wantsOutput(1)) {
+    Type mask = n.opset < 10 ? n.elementOf(x) : n.b.getI1Type();
+    if (failed(n.result(1, n.splat(1, n.shapeOf(x), mask))))
+      return failure();
+  }
+  return n.result(0, x);
+}
+
+/// Whether a 0 in the shape of a Reshape can stand for the input's dimension.
+/// Where it would make something of nothing, it is what it says: ONNX's own
+/// definitions of ops compute shapes that have such a 0.
+bool canCopySizes(ArrayRef<int64_t> from, ArrayRef<int64_t> shape) {
+  if (!is_contained(from, 0) || is_contained(shape, -1))
+    return true;
+  for (auto [size, dimension] : zip(shape, from))
+    if (size == 0 && dimension == 0)
+      return true;
+  return false;
+}
+
+LogicalResult importReshape(NodeImport &n) {
+  Value x = n.input(0);
+  ArrayRef<int64_t> from = n.shapeOf(x);
+  FailureOr<Shape> shape;
+  if (n.opset < 5) {
+    shape = n.intsAttr("shape").value_or(Shape());
+  } else {
+    shape = n.constantInts(1, "shape");
+    if (failed(shape))
+      return failure();
+  }
+  bool allowZero =
+      n.intAttr("allowzero", 0) != 0 || !canCopySizes(from, *shape);
+  int64_t known = 1;
+  std::optional<size_t> open;
+  for (auto [i, size] : enumerate(*shape)) {
+    if (size == 0 && !allowZero) {
+      if (i >= from.size())
+        return n.error("size 0 stands for dimension " + Twine(i) +
+                       " of the input, which it does not have");
+      size = from[i];
+    }
+    if (size == -1 && !open) {
+      open = i;
+      continue;
+    }
+    if (size < 0)
+      return n.error("the shape has more than one negative size");
+    if (__builtin_mul_overflow(known, size, &known))
+      return n.error("the shape is too large");
+  }
+  if (open) {
+    int64_t total = n.typeOf(x).getNumElements();
+    if (known == 0 ? total != 0 : total % known != 0)
+      return n.error("no size fits for dimension " + Twine(*open) +
+                     " (-1): " + Twine(total) + " elements, and " +
+                     Twine(known) + " in the other dimensions");
+    (*shape)[*open] = known == 0 ? 0 : total / known;
+  }
+  return n.result(0, n.reshape(x, *shape));
+}
+
+LogicalResult importFlatten(NodeImport &n) {
+  Value x = n.input(0);
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  int64_t rank = shape.size(), axis = n.intAttr("axis", 1);
+  if (axis < -rank || axis > rank)
+    return n.error("axis " + Twine(axis) + " is out of range for rank " +
+                   Twine(rank));
+  if (axis < 0)
+    axis += rank;
+  auto product = [](ArrayRef<int64_t> sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t{1},
+                           std::multiplies<>());
+  };
+  return n.result(0, n.reshape(x, {product(shape.take_front(axis)),
+                                   product(shape.drop_front(axis))}));
+}
+
+LogicalResult importTranspose(NodeImport &n) {
+  Value x = n.input(0);
+  int64_t rank = n.typeOf(x).getRank();
+  Shape perm = n.intsAttr("perm").value_or(
+      Shape(llvm::reverse(to_vector(seq<int64_t>(0, rank)))));
+  if (static_cast<int64_t>(perm.size()) != rank)
+    return n.error("perm is no permutation of " + Twine(rank) + " dimensions");
+  if (failed(n.axes(perm, rank)))
+    return failure();
+  for (int64_t &dim : perm)
+    dim = dim < 0 ? dim + rank : dim;
+  return n.result(0, n.transpose(x, perm));
+}
+
+/// The axes of Squeeze and Unsqueeze: an attribute before opset 13.
+FailureOr<std::optional<Shape>> getAxes(NodeImport &n) {
+  if (n.opset < 13)
+    return n.intsAttr("axes");
+  if (!n.input(1))
+    return std::optional<Shape>();
+  FailureOr<Shape> axes = n.constantInts(1, "axes");
+  if (failed(axes))
+    return failure();
+  return std::optional<Shape>(*axes);
+}
+
+LogicalResult importUnsqueeze(NodeImport &n) {
+  FailureOr<std::optional<Shape>> given = getAxes(n);
+  if (failed(given))
+    return failure();
+  if (!*given)
+    return n.error("axes are missing");
+  Value x = n.input(0);
+  FailureOr<Shape> axes =
+      n.axes(**given, n.typeOf(x).getRank() + (*given)->size());
+  if (failed(axes))
+    return failure();
+  Shape shape(n.shapeOf(x));
+  for (int64_t axis : *axes)
+    shape.insert(shape.begin() + axis, 1);
+  return n.result(0, n.reshape(x, shape));
+}
+
+LogicalResult importSqueeze(NodeImport &n) {
+  FailureOr<std::optional<Shape>> given = getAxes(n);
+  if (failed(given))
+    return failure();
+  Value x = n.input(0);
+  Shape shape;
+  if (!*given) {
+    for (int64_t size : n.shapeOf(x))
+      if (size != 1)
+        shape.push_back(size);
+    return n.result(0, n.reshape(x, shape));
+  }
+  FailureOr<Shape> axes = n.axes(**given, n.typeOf(x).getRank());
+  if (failed(axes))
+    return failure();
+  for (auto [i, size] : enumerate(n.shapeOf(x))) {
+    if (!is_contained(*axes, static_cast<int64_t>(i)))
+      shape.push_back(size);
+    else if (size != 1)
+      return n.error("axis " + Twine(i) + " has size " + Twine(size) +
+                     " and not 1");
+  }
+  return n.result(0, n.reshape(x, shape));
+}
+
+LogicalResult importExpand(NodeImport &n) {
+  FailureOr<Shape> given = n.constantInts(1, "shape");
+  if (failed(given))
+    return failure();
+  // Both sides broadcast: a size 1 in the given shape keeps the input's.
+  Value x = n.input(0);
+  Shape shape(*given), own(n.shapeOf(x));
+  size_t rank = std::max(shape.size(), own.size());
+  shape.insert(shape.begin(), rank - shape.size(), 1);
+  own.insert(own.begin(), rank - own.size(), 1);
+  for (auto [size, ownSize] : zip_equal(shape, own))
+    if (size == 1)
+      size = ownSize;
+  if (!n.tensor(shape, n.elementOf(x)))
+    return failure();
+  return n.result(0, n.broadcastTo(x, shape));
+}
+
+/// [a, b] repeated r and s times is [a, b] -> [1, a, 1, b] -> [r, a, s, b] ->
+/// [r * a, s * b].
+LogicalResult importTile(NodeImport &n) {
+  Value x = n.input(0);
+  ArrayRef<int64_t> shape = n.shapeOf(x);
+  FailureOr<Shape> repeats = n.constantInts(1, "repeats");
+  if (failed(repeats))
+    return failure();
+  if (n.opset < 6) { // one number, along one axis
+    FailureOr<Shape> given = n.constantInts(2, "axis");
+    if (failed(given))
+      return failure();
+    if (given->size() != 1 || repeats->size() != 1)
+      return n.error("tiles and axis must be single numbers");
+    FailureOr<int64_t> axis = n.axis(given->front(), shape.size());
+    if (failed(axis))
+      return failure();
+    int64_t count = repeats->front();
+    repeats = Shape(shape.size(), 1);
+    (*repeats)[*axis] = count;
+  }
+  if (repeats->size() != shape.size())
+    return n.error("there are " + Twine(repeats->size()) +
+                   " repeats for rank " + Twine(shape.size()));
+  Shape wide, result, dims;
+  for (auto [size, count] : zip_equal(shape, *repeats)) {
+    if (count < 0)
+      return n.error("a number of repeats is negative");
+    if (count != 1)
+      wide.push_back(count);
+    dims.push_back(static_cast<int64_t>(wide.size()));
+    wide.push_back(size);
+    int64_t product;
+    if (__builtin_mul_overflow(size, count, &product))
+      return n.error("the result is too large");
+    result.push_back(product);
+  }
+  if (!n.tensor(wide, n.elementOf(x)) || !n.tensor(result, n.elementOf(x)))
+    return failure();
+  return n.result(0, n.reshape(n.broadcastDims(x, dims, wide), result));
+}
+
+const OpRow rows[] = {
+    {"Dropout", 1, 22, importDropout},
+    {"Expand", 8, 13, importExpand},
+    {"Flatten", 1, 25, importFlatten},
+    {"Identity", 1, 25, importIdentity},
+    {"Reshape", 1, 25, importReshape},
+    {"Squeeze", 1, 25, importSqueeze},
+    {"Tile", 1, 13, importTile},
+    {"Transpose", 1, 25, importTranspose},
+    {"Unsqueeze", 1, 25, importUnsqueeze},
+};
+
+} // namespace
+
+ArrayRef<OpRow> getShapeOps() { return rows; }
+
+} // namespace partita::import
