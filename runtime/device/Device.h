@@ -14,7 +14,7 @@
 //   queue.copyOut(result, device.slot(out), bytes);
 //   Status status = queue.synchronize(queue.record());
 //
-// A kind of device is a folder of `runtime/device` and a line of Registry.cpp.
+// A kind of device is a folder of `runtime/device` and a line of `all/Registry.cpp`.
 // All calls come from the thread that made the device, but for `upload` and
 // `download`, and for waiting for an event.
 //
