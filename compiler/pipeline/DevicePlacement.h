@@ -9,7 +9,7 @@
 #define PARTITA_COMPILER_PIPELINE_DEVICEPLACEMENT_H
 
 #include "compiler/pipeline/Placement.h"
-#include "compiler/pipeline/Schedule.h"
+#include "compiler/schedule/Schedule.h"
 #include "compiler/pipeline/StageLowering.h"
 
 namespace partita::pipeline {

@@ -10,7 +10,7 @@
 #include "compiler/pipeline/DeviceMemory.h"
 #include "compiler/pipeline/DevicePlacement.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/Schedule.h"
+#include "compiler/schedule/Schedule.h"
 #include "compiler/pipeline/StageLowering.h"
 
 #include <memory>

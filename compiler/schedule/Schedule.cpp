@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/Schedule.h"
+#include "compiler/schedule/Schedule.h"
 
 #include <algorithm>
 #include <map>

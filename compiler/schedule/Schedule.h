@@ -20,8 +20,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_PIPELINE_SCHEDULE_H
-#define PARTITA_COMPILER_PIPELINE_SCHEDULE_H
+#ifndef PARTITA_COMPILER_SCHEDULE_SCHEDULE_H
+#define PARTITA_COMPILER_SCHEDULE_SCHEDULE_H
 
 #include <cstdint>
 #include <memory>
@@ -116,4 +116,4 @@ Schedule buildSchedule(const ScheduleProblem &problem, const UnitOrder &order);
 
 } // namespace partita::pipeline
 
-#endif // PARTITA_COMPILER_PIPELINE_SCHEDULE_H
+#endif // PARTITA_COMPILER_SCHEDULE_SCHEDULE_H
