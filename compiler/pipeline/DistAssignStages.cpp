@@ -14,7 +14,6 @@
 
 #include "dialects/nn/NNDialect.h"
 
-#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <set>
@@ -32,8 +31,8 @@ namespace {
 class StageAssigner {
 public:
   StageAssigner(func::FuncOp function, ClusterGraph &graph,
-                const MachineModel &machine)
-      : function(function), graph(graph), machine(machine),
+                const MachineModel &machine, const schedule::ScheduleKind &kind)
+      : function(function), graph(graph), machine(machine), kind(kind),
         builder(function.getContext()), devices(getDevices(function)),
         deviceCount(getInteger(function, kDeviceCountAttr, 0)) {}
 
@@ -248,9 +247,18 @@ private:
   // By the cost model
   //===--------------------------------------------------------------------===//
 
+  /// As many as are asked for; else one for each device that stages were given
+  /// to; else as many a device as the schedule wants.
+  int64_t countStages() {
+    if (!devices.empty())
+      return devices.size();
+    if (int64_t count = getInteger(function, kStageCountAttr, 0))
+      return count;
+    return deviceCount > 1 ? deviceCount * kind.stagesPerDevice : 1;
+  }
+
   void balance() {
-    int64_t count = !devices.empty() ? int64_t(devices.size())
-                                     : std::max<int64_t>(deviceCount, 1);
+    int64_t count = countStages();
     std::vector<double> ns;
     for (const ClusterNode &node : graph.nodes)
       ns.push_back(node.ns);
@@ -325,25 +333,13 @@ private:
     function->setAttr(kStageBlocksAttr, builder.getArrayAttr(lists));
     function->removeAttr(kBlockOrderAttr);
     function->removeAttr(kAutoStageAttr);
-    if (!function->hasAttr(dist::kStrategyAttr))
-      function->setAttr(dist::kStrategyAttr,
-                        builder.getStringAttr(getStrategies().front()));
-    if (!function->hasAttr(dist::kScheduleAttr))
-      function->setAttr(dist::kScheduleAttr,
-                        builder.getStringAttr(getSchedules().front()));
-    if (!function->hasAttr(dist::kMicroBatchesAttr)) {
-      // Twice the stages keep a pipeline busy for most of a step.
-      llvm::SmallSet<int64_t, 8> used(stageOf.begin(), stageOf.end());
-      bool flows = used.size() > 1 &&
-                   getString(function, dist::kStrategyAttr, "") == "pipelined";
-      function->setAttr(dist::kMicroBatchesAttr,
-                        builder.getI64IntegerAttr(flows ? 2 * used.size() : 1));
-    }
+    function->removeAttr(kStageCountAttr);
   }
 
   func::FuncOp function;
   ClusterGraph &graph;
   const MachineModel &machine;
+  const schedule::ScheduleKind &kind;
   Builder builder;
   SmallVector<int64_t> devices; // by stage
   int64_t deviceCount;
@@ -366,8 +362,9 @@ struct DistAssignStagesPass
     if (failed(model))
       return signalPassFailure();
     FailureOr<ClusterGraph> graph = ClusterGraph::build(*function, *model);
-    if (failed(graph) ||
-        failed(StageAssigner(*function, *graph, *model).assign()))
+    const schedule::ScheduleKind *kind = getScheduleKind(*function);
+    if (failed(graph) || !kind ||
+        failed(StageAssigner(*function, *graph, *model, *kind).assign()))
       signalPassFailure();
   }
 };

@@ -5,18 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A unit is a stage on one micro-batch. A list scheduler runs the units in
-// simulated time: whenever a device is free it takes, of the units that could
-// begin, the one its comparator puts first. From the order of units follow the
-// programs: what a unit needs is received or loaded just before it, what it
-// makes is sent and stored just after it, and a sent buffer is waited for just
-// before it is written again, or at the end, so that a program can be run
-// again.
+// A unit is a phase of a stage on a micro-batch. A schedule (Registry.h) gives
+// every device its units in order. From the orders follow the programs: a unit
+// receives or loads what it needs just before it, and sends and stores what it
+// makes just after it. A sender waits for a buffer just before it writes that
+// buffer again, or at the end, so that a program can be run again.
 //
-// A unit may not overtake its readers without bound: on micro-batch m it begins
-// when the receivers of what it sent on micro-batch m - kSendBuffers have begun
-// to read that. The simulated run is therefore also a proof that the programs
-// finish.
+// A unit may not overtake its readers without bound. A value has `kSendBuffers`
+// buffers: on micro-batch m its unit begins when the receivers of what it sent
+// on micro-batch m - kSendBuffers have begun to read that. Some orders cannot
+// be kept with so few; there a value has as many more as it takes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,14 +22,19 @@
 #define PARTITA_COMPILER_SCHEDULE_SCHEDULE_H
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
-namespace partita::pipeline {
+namespace partita::schedule {
 
 /// Micro-batches of a value that may be on their way at the same time.
 inline constexpr int kSendBuffers = 2;
+
+/// What a unit computes of its stage.
+enum class Phase : uint8_t { forward };
+
+/// The letter with which units of a phase are named: F.
+inline char getLetter(Phase) { return 'F'; }
 
 struct ScheduleStage {
   int device = 0;
@@ -59,37 +62,28 @@ struct ScheduleProblem {
 };
 
 struct ScheduledUnit {
-  int stage;
-  int microBatch;
+  int stage = 0;
+  Phase phase = Phase::forward;
+  int microBatch = 0;
+
+  bool operator==(const ScheduledUnit &) const = default;
 };
 
-/// Which of two units that could begin goes first, and whether units of
-/// different devices may run at the same time.
-class UnitOrder {
-public:
-  virtual ~UnitOrder() = default;
-  virtual bool isBefore(ScheduledUnit a, ScheduledUnit b) const = 0;
-  virtual bool isExclusive() const { return false; }
-};
-
-/// GPipe's forward half: lower micro-batches first, later stages first.
-class FillDrain : public UnitOrder {
-public:
-  bool isBefore(ScheduledUnit a, ScheduledUnit b) const override;
-};
-
-/// One device at a time: a micro-batch goes through all stages, then the next.
-class Sharded : public UnitOrder {
-public:
-  bool isBefore(ScheduledUnit a, ScheduledUnit b) const override;
-  bool isExclusive() const override { return true; }
+/// What a schedule decides.
+struct UnitOrders {
+  /// By device: its units, in the order in which it computes them.
+  std::vector<std::vector<ScheduledUnit>> ofDevice;
+  /// Where devices exclude each other: all units, in the order in which they
+  /// hand a token on. Empty: devices work at the same time.
+  std::vector<ScheduledUnit> token;
 };
 
 struct ScheduleStep {
   enum class Kind { run, send, recv, wait, loadInput, storeOutput, release };
   Kind kind;
   int microBatch;
-  int stage = -1;   ///< run
+  int stage = -1; ///< run
+  Phase phase = Phase::forward;
   int value = -1;   ///< all but run and tokens: ScheduleProblem.values
   int channel = -1; ///< send, recv, wait, release
   int port = -1;    ///< loadInput, storeOutput
@@ -101,19 +95,30 @@ struct ScheduleChannel {
   int sourceStage = -1, targetStage = -1; ///< the first that reads it
 };
 
+/// How values go from device to device; by value.
+struct Transfers {
+  /// Whether receivers read it where it is. That spares a copy, and keeps the
+  /// sender's buffer for longer.
+  std::vector<bool> borrowed;
+  /// Micro-batches of it that may be on their way at the same time.
+  std::vector<int> buffers;
+};
+
 struct Schedule {
   std::vector<std::vector<ScheduleStep>> programs; ///< one a device
   std::vector<ScheduleChannel> channels;
-  /// By value: whether receivers read it where it is, which spares a copy and
-  /// keeps the sender's buffer for longer.
-  std::vector<bool> borrowed;
+  Transfers transfers;
   double stepNs = 0; ///< predicted time of a step
   double bubble = 0; ///< idle share of the devices that have work
 };
 
-/// Values are borrowed wherever that does not make the predicted step longer.
-Schedule buildSchedule(const ScheduleProblem &problem, const UnitOrder &order);
+struct ScheduleKind;
 
-} // namespace partita::pipeline
+/// The programs that follow from the orders of a schedule. Values are borrowed
+/// wherever that does not make the predicted step longer.
+Schedule buildSchedule(const ScheduleProblem &problem,
+                       const ScheduleKind &kind);
+
+} // namespace partita::schedule
 
 #endif // PARTITA_COMPILER_SCHEDULE_SCHEDULE_H

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stages that form any graph, not only a chain: every case, split over devices, gives the bytes of one device, pipelined and sharded, by threads
+"""Stages that form any graph, not only a chain: every case, split over devices, gives the bytes of one device, by every schedule, by threads
 and by processes, with fewer and more micro-batches than stages and a last one that is not full. The numbers of one case are computed here too."""
 
 import array
@@ -11,7 +11,7 @@ import struct
 import tempfile
 import zipfile
 
-from harness import Failure, compile_model, main, run_artifact, write_npy
+from harness import SCHEDULES, Failure, compile_model, main, run_artifact, write_npy
 
 SAMPLES, BATCH, WIDTH = 8, 3, 8  # eight samples, three a micro-batch: the last one has two
 
@@ -106,15 +106,15 @@ def check_case(folder, name):
     compile_json(model, folder / "one.partita")
     expected = outputs(folder / "one.partita", folder, feed)
     artifact = folder / "split.partita"
-    for strategy in ("pipelined", "sharded"):
+    for schedule in SCHEDULES:
         for batches in (1, 2, 7):
-            plan = compile_json(model, artifact, "--partition", split, "--strategy", strategy, "--micro-batches", batches)
+            plan = compile_json(model, artifact, "--partition", split, "--schedule", schedule, "--micro-batches", batches)
             edges = {(int(t["source"][4:]), int(t["target"][4:])) for t in plan["transfers"]}
             if edges != CASES[name][5]:
                 raise Failure(f"{name}: values go between devices {sorted(edges)}, not {sorted(CASES[name][5])}")
             for ranks in (0, len(plan["stages"])):
                 if outputs(artifact, folder, feed, ranks) != expected:
-                    raise Failure(f"{name}, {strategy}, {batches} micro-batches, {ranks or 'no'} processes: not the bytes of one device")
+                    raise Failure(f"{name}, {schedule}, {batches} micro-batches, {ranks or 'no'} processes: not the bytes of one device")
 
 
 def check_overlap(folder):
@@ -125,10 +125,10 @@ def check_overlap(folder):
     transfers = [t for t in plan["transfers"] if t["target"] == "cpu:3"]
     if len(transfers) != 2:
         raise Failure(f"the joining stage gets {len(transfers)} values, not 2")
-    plan_sharded = compile_json(model, folder / "a.partita", "--partition", split, "--micro-batches", 1, "--strategy", "sharded")
+    sequential = compile_json(model, folder / "a.partita", "--partition", split, "--micro-batches", 1, "--schedule", "sequential")
     shortest = min(plan["stages"][1]["duration_ns"], plan["stages"][2]["duration_ns"])
-    if plan["step_ns"] > plan_sharded["step_ns"] - shortest // 2 or apart <= shortest:
-        raise Failure(f"branches do not overlap: a step is {plan['step_ns']} ns, {plan_sharded['step_ns']} ns one device at a time")
+    if plan["step_ns"] > sequential["step_ns"] - shortest // 2 or apart <= shortest:
+        raise Failure(f"branches do not overlap: a step is {plan['step_ns']} ns, {sequential['step_ns']} ns one device at a time")
 
 
 def check_cut_cluster(folder):

@@ -7,6 +7,9 @@
 
 #include "tools/partita-compile/Options.h"
 
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/PartitionFile.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -43,8 +46,9 @@ A partition file:
   blocks: {B1: ["/conv1/*", "/pool1"], B2: ["/conv2/*"]}   # globs over node names
   stages: [[B1], [B2]]          # what runs one after another
   devices: [0, 1]               # device of each stage
-  strategy: pipelined           # or sharded: one device at a time
-  micro_batches: 8)";
+  schedule: fill_drain          # see --schedule
+  micro_batches: 8
+  memory: 512MiB                # of each device)";
 
 /// Splits "name=text"; names of ONNX values may hold '=' only in the text.
 static bool splitPair(const std::string &pair, std::string &name,
@@ -81,7 +85,7 @@ namespace {
 /// The values of repeatable options, before they are parsed further.
 struct RawOptions {
   std::vector<std::string> shapes, dims, lengths, constants;
-  std::string weights = "inside", kind = "artifact", level;
+  std::string weights = "inside", kind = "artifact", level, strategy;
 };
 } // namespace
 
@@ -113,6 +117,16 @@ static std::string parsePairs(const RawOptions &raw, CommandLine &result) {
     result.compile.import.constants[name] = text;
   }
   return "";
+}
+
+/// The schedules, for --help.
+static std::string schedulesText() {
+  std::string text;
+  for (const schedule::ScheduleKind *kind : schedule::getScheduleKinds()) {
+    text += (text.empty() ? "" : "; ") + std::string(kind->name) +
+            (text.empty() ? " (default): " : ": ") + std::string(kind->summary);
+  }
+  return text;
 }
 
 static std::string failureText(const CLI::App *, const CLI::Error &error) {
@@ -163,11 +177,24 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                "rewritten or fused, no library computes what loops can; what "
                "other artifacts of the model are compared with, often a "
                "hundred times slower (a large model takes minutes)");
-  app.add_option("--strategy", compile.partition.strategy,
-                 "pipelined (default) or sharded (one device at a time)")
+  app.add_option("--schedule", compile.partition.schedule, schedulesText())
+      ->type_name("NAME")
+      ->check([](const std::string &name) {
+        bool isKnown = name == pipeline::kFormerSequential ||
+                       (!name.empty() && schedule::findSchedule(name));
+        return isKnown ? "" : pipeline::describeUnknownSchedule(name);
+      });
+  app.add_option("--strategy", raw.strategy,
+                 "the former way to name a schedule: pipelined is fill_drain, "
+                 "sharded is sequential")
       ->check(CLI::IsMember({"pipelined", "sharded"}));
+  app.add_option("--stages", compile.partition.stages,
+                 "how many stages the planner cuts (default: one a device, "
+                 "looped: two); stage s goes to device s modulo --devices")
+      ->check(CLI::Range(1, static_cast<int>(pipeline::kMostStages)));
   app.add_option("--micro-batches", compile.partition.microBatches,
-                 "micro-batches a step (default: two a stage)")
+                 "micro-batches a step (default: fill_drain two a stage, "
+                 "looped two a device, sequential one)")
       ->check(CLI::Range(1, 65536));
   app.add_flag("!--no-winograd", compile.winograd,
                "compute every convolution directly; by default large ones of "
@@ -225,6 +252,8 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
     return app.exit(error) == 0 ? 0 : 1;
   }
   std::string message = parsePairs(raw, result);
+  if (std::string &name = compile.partition.schedule; name.empty())
+    name = raw.strategy == "pipelined" ? "fill_drain" : raw.strategy;
   compile.emit.weights = raw.weights == "inside"
                              ? emit::WeightPlacement::inside
                              : emit::WeightPlacement::beside;
