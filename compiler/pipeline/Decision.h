@@ -32,7 +32,11 @@ inline constexpr llvm::StringLiteral kDeviceCountAttr = "dist.device_count";
 /// On the function: into how many stages the planner cuts the model.
 inline constexpr llvm::StringLiteral kStageCountAttr = "dist.stage_count";
 
-/// On the function: bytes that a device has room for.
+/// The last of the planner's tries to make stages fit the memory of a device.
+inline constexpr int kLastMemoryTry = 8;
+
+/// On the function, and later on `plan.model`: bytes that a device has room
+/// for.
 inline constexpr llvm::StringLiteral kMemoryAttr = "dist.memory";
 
 /// On the module, if it is an imported model: the names of all its nodes, in

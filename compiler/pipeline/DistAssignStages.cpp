@@ -31,9 +31,11 @@ namespace {
 class StageAssigner {
 public:
   StageAssigner(func::FuncOp function, ClusterGraph &graph,
-                const MachineModel &machine, const schedule::ScheduleKind &kind)
+                const MachineModel &machine, const schedule::ScheduleKind &kind,
+                int memoryTry)
       : function(function), graph(graph), machine(machine), kind(kind),
-        builder(function.getContext()), devices(getDevices(function)),
+        memoryTry(memoryTry), builder(function.getContext()),
+        devices(getDevices(function)),
         deviceCount(getInteger(function, kDeviceCountAttr, 0)) {}
 
   LogicalResult assign() {
@@ -247,6 +249,63 @@ private:
   // By the cost model
   //===--------------------------------------------------------------------===//
 
+  /// What the clusters need, and what a stage may need if its device has room
+  /// for `bytes`. The estimate knows neither how values share the arena nor how
+  /// the library orders weights, so each try aims an eighth lower; the last one
+  /// at as little as can be.
+  BalanceMemory getMemory(int64_t bytes, int64_t stageCount) {
+    BalanceMemory memory;
+    int64_t perDevice = std::max<int64_t>(
+        1, (stageCount + deviceCount - 1) / std::max<int64_t>(deviceCount, 1));
+    if (memoryTry < kLastMemoryTry)
+      memory.limit = std::max<int64_t>(1, bytes / perDevice / kLastMemoryTry *
+                                              (kLastMemoryTry - memoryTry));
+    llvm::DenseMap<Value, int> known;
+    for (const ClusterNode &node : graph.nodes) {
+      SmallVector<int> read;
+      int64_t own = 0;
+      for (Operation *op : node.ops) {
+        for (Value operand : op->getOperands())
+          if (std::optional<Value> parameter = getParameter(operand)) {
+            auto [it, isNew] = known.try_emplace(
+                *parameter, static_cast<int>(memory.parameterBytes.size()));
+            if (isNew)
+              memory.parameterBytes.push_back(
+                  nn::getByteSize(parameter->getType()));
+            if (!llvm::is_contained(read, it->second))
+              read.push_back(it->second);
+          }
+        for (Value result : op->getResults())
+          if (llvm::any_of(result.getUsers(), llvm::IsaPred<func::ReturnOp>))
+            own += nn::getByteSize(result.getType());
+      }
+      memory.parameters.emplace_back(read.begin(), read.end());
+      memory.liveBytes.push_back(own);
+    }
+    for (const ClusterValue &value : graph.values) {
+      int first =
+          value.producer >= 0 ? value.producer : value.consumers.front();
+      for (int node = first; node <= value.consumers.back(); ++node)
+        memory.liveBytes[node] += nn::getByteSize(value.value.getType());
+    }
+    return memory;
+  }
+
+  /// What is held of an operand that does not depend on the inputs: itself, or
+  /// what it is a view of.
+  std::optional<Value> getParameter(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || graph.nodeOf.count(op))
+      return std::nullopt;
+    while (op && op->getNumOperands() == 1 &&
+           nn::getByteSize(op->getOperand(0).getType()) ==
+               nn::getByteSize(value.getType())) {
+      value = op->getOperand(0);
+      op = value.getDefiningOp();
+    }
+    return value;
+  }
+
   /// As many as are asked for; else one for each device that stages were given
   /// to; else as many a device as the schedule wants.
   int64_t countStages() {
@@ -267,8 +326,14 @@ private:
       values.push_back(
           {value.producer,
            std::vector<int>(value.consumers.begin(), value.consumers.end()),
-           machine.getTransferNs(nn::getByteSize(value.value.getType()))});
-    for (int stage : balanceStages(ns, values, count, machine.getUnitNs()))
+           machine.getTransferNs(nn::getByteSize(value.value.getType())),
+           nn::getByteSize(value.value.getType())});
+    std::optional<BalanceMemory> memory;
+    if (int64_t bytes = getInteger(function, kMemoryAttr, 0);
+        bytes > 0 && memoryTry > 0)
+      memory = getMemory(bytes, count);
+    for (int stage : balanceStages(ns, values, count, machine.getUnitNs(),
+                                   memory ? &*memory : nullptr))
       stageOf.push_back(stage);
     // A device of the list that gets nothing keeps its empty stage.
     int64_t used = stageOf.empty()
@@ -340,6 +405,7 @@ private:
   ClusterGraph &graph;
   const MachineModel &machine;
   const schedule::ScheduleKind &kind;
+  const int memoryTry;
   Builder builder;
   SmallVector<int64_t> devices; // by stage
   int64_t deviceCount;
@@ -364,7 +430,8 @@ struct DistAssignStagesPass
     FailureOr<ClusterGraph> graph = ClusterGraph::build(*function, *model);
     const schedule::ScheduleKind *kind = getScheduleKind(*function);
     if (failed(graph) || !kind ||
-        failed(StageAssigner(*function, *graph, *model, *kind).assign()))
+        failed(StageAssigner(*function, *graph, *model, *kind, memoryTry)
+                   .assign()))
       signalPassFailure();
   }
 };

@@ -81,7 +81,8 @@ def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
-    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
+    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">,
+    Option<"memoryTry", "memory-try", "int", "0", "0: the fastest stages; from 1 on: stages that need less memory each time, by estimate (Balance.h)">
   ];
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
@@ -146,6 +147,16 @@ def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
     Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
   ];
   let dependentDialects = ["::partita::plan::PlanDialect"];
+}
+
+def PlanCheckMemoryPass : Pass<"plan-check-memory", "::mlir::ModuleOp"> {
+  let summary = "Checks that every device has room for its part of a plan";
+  let description = [{
+    Changes nothing. Where `plan.model` says in `dist.memory` how many bytes a device
+    has room for, and the planned peak of one is larger, the error says which, at
+    which step its arena is fullest, and which are the largest tensors then.
+  }];
+  let options = [Option<"advice", "advice", "std::string", "", "what would fit, for the message">];
 }
 
 def PlanVerifySchedulePass : Pass<"plan-verify-schedule", "::mlir::ModuleOp"> {

@@ -32,6 +32,7 @@ struct PartitionOptions {
   int64_t workspaceMiB = 0; ///< scratch of a library call; 0: not said
   std::string schedule;     ///< by name (compiler/schedule); empty: not said
   int64_t memory = 0;       ///< bytes that a device has room for; 0: not said
+  int memoryTry = 0;        ///< see --dist-assign-stages
   std::string file;         ///< partition file to read; empty: none
   std::string machine;      ///< file that partita-run --calibrate wrote
   int threads = 0;          ///< cores a device; 0: an equal share

@@ -196,7 +196,7 @@ private:
 
   void writeModel(StringRef order) {
     std::string name = getString(module, "nn.model", "").str();
-    plan::ModelOp::create(
+    auto model = plan::ModelOp::create(
         builder, module.getLoc(), name, order, problem.microBatches,
         static_cast<int64_t>(schedule.stepNs), APFloat(schedule.bubble),
         machine.getCpu().empty() ? StringAttr()
@@ -204,6 +204,8 @@ private:
         machine.getThreads(),
         machine.getId().empty() ? StringAttr()
                                 : builder.getStringAttr(machine.getId()));
+    if (auto memory = function->getAttr(kMemoryAttr))
+      model->setAttr(kMemoryAttr, memory);
   }
 
   void writePort(plan::PortKind kind, DictionaryAttr attributes,

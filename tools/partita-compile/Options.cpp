@@ -7,6 +7,7 @@
 
 #include "tools/partita-compile/Options.h"
 
+#include "compiler/pipeline/ByteSize.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/PartitionFile.h"
 
@@ -85,7 +86,7 @@ namespace {
 /// The values of repeatable options, before they are parsed further.
 struct RawOptions {
   std::vector<std::string> shapes, dims, lengths, constants;
-  std::string weights = "inside", kind = "artifact", level, strategy;
+  std::string weights = "inside", kind = "artifact", level, strategy, memory;
 };
 } // namespace
 
@@ -192,6 +193,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "how many stages the planner cuts (default: one a device, "
                  "looped: two); stage s goes to device s modulo --devices")
       ->check(CLI::Range(1, static_cast<int>(pipeline::kMostStages)));
+  app.add_option("--memory", raw.memory,
+                 "what a device has room for, e.g. 512MiB or 2GB: the planner "
+                 "keeps the planned peak of every device within it, or says "
+                 "what does not fit")
+      ->type_name("SIZE");
   app.add_option("--micro-batches", compile.partition.microBatches,
                  "micro-batches a step (default: fill_drain two a stage, "
                  "looped two a device, sequential one)")
@@ -268,6 +274,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                      .Default(driver::EmitKind::artifact);
   if (compile.expose.unfused && compile.expose.nodes.empty())
     compile.expose.nodes = "*";
+  if (!raw.memory.empty()) {
+    compile.partition.memory = pipeline::parseByteSize(raw.memory).value_or(0);
+    if (!compile.partition.memory)
+      message = "--memory " + raw.memory + ": write it as 512MiB or 2GB";
+  }
   if (message.empty() && compile.kind == driver::EmitKind::artifact &&
       !result.describe && compile.emit.output.empty())
     message = "no output: give -o FILE.partita";
