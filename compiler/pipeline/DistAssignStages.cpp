@@ -39,13 +39,14 @@ public:
         deviceCount(getInteger(function, kDeviceCountAttr, 0)) {}
 
   LogicalResult assign() {
-    bool hasBlocks = false, hasStages = false;
+    bool hasBlocks = function->hasAttr(kStageBlocksAttr), hasStages = false;
     for (const ClusterNode &node : graph.nodes)
       for (Operation *op : node.ops) {
         hasBlocks |= op->hasAttr(dist::kBlockAttr);
         hasStages |= op->hasAttr(dist::kAnnotatedStageAttr);
       }
-    if (function->hasAttr(kStageBlocksAttr) || hasBlocks) {
+    const bool isBalanced = !hasBlocks && !hasStages;
+    if (hasBlocks) {
       if (failed(fromBlocks()))
         return failure();
     } else if (hasStages) {
@@ -54,6 +55,9 @@ public:
     } else {
       balance();
     }
+    if (!isBalanced && function->hasAttr(kStageCountAttr))
+      function.emitRemark("the number of stages that was asked for is not "
+                          "taken: the partition file or the model names them");
     if (failed(chooseDevices()))
       return failure();
     write();
@@ -309,10 +313,10 @@ private:
   /// As many as are asked for; else one for each device that stages were given
   /// to; else as many a device as the schedule wants.
   int64_t countStages() {
-    if (!devices.empty())
-      return devices.size();
     if (int64_t count = getInteger(function, kStageCountAttr, 0))
       return count;
+    if (!devices.empty())
+      return devices.size();
     return deviceCount > 1 ? deviceCount * kind.stagesPerDevice : 1;
   }
 

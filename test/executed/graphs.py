@@ -70,6 +70,10 @@ CASES = {
         ["x"], ["y"], ["v", "w"],
         ["[a] a = MatMul(x, v)", "[b] b = LogSoftmax(a)", "[c] y = MatMul(b, w)"],
         blocks("a", "b", "c"), {(0, 1), (1, 2)}),
+    "a value of the first stage that the last one reads": (
+        ["x"], ["y"], ["u", "v", "w"],
+        ["[a] a = MatMul(x, u)", "[b] b = Tanh(a)", "[c] c = MatMul(b, v)", "[d] d = MatMul(c, w)", "[e] e = MatMul(d, u)", "[f] y = Add(e, a)"],
+        blocks("a b", "c", "d", "e f"), {(0, 1), (1, 2), (2, 3), (0, 3)}),
     "an output that another stage reads": (
         ["x"], ["y", "z"], ["v", "w"],
         ["[a] a = MatMul(x, v)", "[b] y = MatMul(a, w)", "[c] c = MatMul(y, v)", "[d] z = Add(c, a)"],
@@ -115,6 +119,23 @@ def check_case(folder, name):
             for ranks in (0, len(plan["stages"])):
                 if outputs(artifact, folder, feed, ranks) != expected:
                     raise Failure(f"{name}, {schedule}, {batches} micro-batches, {ranks or 'no'} processes: not the bytes of one device")
+
+
+def check_laps(folder, name):
+    """The stages in turn on two devices: values go there and back, and wait for the second lap."""
+    model, split, feed = write_model(folder, name)
+    compile_json(model, folder / "one.partita")
+    expected = outputs(folder / "one.partita", folder, feed)
+    stages = split.read_text().split("stages: [[")[1].count("], [") + 1
+    with split.open("a") as file:
+        file.write(f"devices: [{', '.join(str(stage % 2) for stage in range(stages))}]\n")
+    artifact = folder / "laps.partita"
+    for schedule in SCHEDULES:
+        for batches in (1, 3, 7):
+            compile_json(model, artifact, "--partition", split, "--schedule", schedule, "--micro-batches", batches)
+            for ranks in (0, 2):
+                if outputs(artifact, folder, feed, ranks) != expected:
+                    raise Failure(f"{name}, on two devices in turn, {schedule}, {batches} micro-batches, {ranks or 'no'} processes: not the bytes of one device")
 
 
 def check_overlap(folder):
@@ -184,6 +205,7 @@ def check(folder):
     check_cut_cluster(folder)
     for name in CASES:
         check_case(folder, name)
+        check_laps(folder, name)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,17 @@ func.func @annotated(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // -----
 
+// Where stages are named, a number of them says nothing.
+// CHECK-LABEL: @named
+// expected-remark @+1 {{the number of stages that was asked for is not taken}}
+func.func @named(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.stage_blocks = [["A"]], dist.stage_count = 2 : i64} {
+  // CHECK: nn.exp {{.*}}dist.stage = 0
+  %0 = nn.exp %x {dist.block = "A"} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
 // A cluster that blocks cut stays with its heaviest op.
 // CHECK-LABEL: @cut
 func.func @cut(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> tensor<8x8xf32>
