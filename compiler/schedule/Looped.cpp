@@ -19,9 +19,12 @@
 // step of m micro-batches over p devices takes (m + (p - 1) / v) times a
 // device's work on a micro-batch, where fill_drain takes m + p - 1. That helps
 // most where micro-batches are few, at most a few a device. With fewer than p
-// the devices wait for the first lap to end; the step still is shorter by (m -
-// 1)(v - 1) stages. With one micro-batch there is nothing to gain. The price is
-// v times the transfers.
+// the devices wait for the first lap to end; the step is still shorter, by
+// (m - 1)(v - 1) stages. With one micro-batch there is nothing to gain.
+//
+// The price is v times the transfers. And all stages must take about the same
+// time: a lap is as slow as the slowest stage in it or before it, and a faster
+// stage of the same device in another lap does not make up for that.
 //
 // Of m >= p micro-batches, groups of p to 2p - 1 go through all laps one after
 // another. p keep every device busy until the first micro-batch comes round; of
