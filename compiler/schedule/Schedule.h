@@ -14,7 +14,8 @@
 // A unit may not overtake its readers without bound. A value has `kSendBuffers`
 // buffers: on micro-batch m its unit begins when the receivers of what it sent
 // on micro-batch m - kSendBuffers have begun to read that. Some orders cannot
-// be kept with so few; there a value has as many more as it takes.
+// be kept with so few, and a value that is read many stages further on would
+// stop its sender again and again: such values have as many more as it takes.
 //
 //===----------------------------------------------------------------------===//
 

@@ -75,8 +75,13 @@ public:
     double room = timing.stepNs * working;
     timing.bubble = room > 0 ? 1 - work / room : 0;
     for (int unit = last; unit >= 0; unit = units[unit].cause)
-      if (int v = units[unit].heldUpBy; v >= 0 && transfers.borrowed[v])
+      if (int v = units[unit].heldUpBy; v >= 0)
         timing.culprits.push_back(v);
+    timing.inFlight.assign(problem.values.size(), 0);
+    for (const std::vector<int> &sent : sends)
+      for (int group : sent)
+        timing.inFlight[groups[group].value] = std::max(
+            timing.inFlight[groups[group].value], countInFlight(groups[group]));
     return timing;
   }
 
@@ -129,6 +134,18 @@ private:
         sends[value.producer].push_back(groups.size());
       groups.push_back(std::move(readers));
     }
+  }
+
+  /// Most micro-batches of a value that are sent and not yet copied.
+  int countInFlight(const Readers &readers) const {
+    int producer = problem.values[readers.value].producer, most = 0, taken = 0;
+    for (int m = 0; m < problem.microBatches; ++m) {
+      double sent = units[number(producer, m)].begin;
+      while (taken < m && units[findFirst(readers, taken)].begin <= sent)
+        ++taken;
+      most = std::max(most, m + 1 - taken);
+    }
+    return most;
   }
 
   /// Runs a device's units until one must wait.

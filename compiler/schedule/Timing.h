@@ -25,9 +25,12 @@ namespace partita::schedule {
 struct Timing {
   double stepNs = 0; ///< infinite if the orders contradict the values
   double bubble = 0; ///< idle share of the devices that have work
-  /// Borrowed values whose late release is on the critical path: the step may
-  /// be shorter if they are copied.
+  /// Values for whose buffers the critical path waits. The step may be shorter
+  /// if they are copied and not borrowed, or have more buffers.
   std::vector<int> culprits;
+  /// By value: micro-batches of it that are on their way at the same time. So
+  /// many buffers would do for a copied value.
+  std::vector<int> inFlight;
 };
 
 /// Times the orders. Devices that wait for each other's buffers get on, by a

@@ -126,6 +126,31 @@ TEST(Schedule, CopiesWhatWouldHoldUpItsSender) {
   EXPECT_TRUE(buildSchedule(problem, kFillDrain).transfers.borrowed.back());
 }
 
+/// What an attention mask is: the first stage makes it, all others read it.
+ScheduleProblem chainWithMask(int stages, int microBatches) {
+  ScheduleProblem problem = chain(stages, microBatches, stages);
+  ScheduleValue mask;
+  mask.producer = 0;
+  for (int s = 1; s < stages; ++s)
+    mask.consumers.push_back(s);
+  problem.values.push_back(mask);
+  return problem;
+}
+
+TEST(Schedule, MoreBuffersForWhatIsReadManyStagesLater) {
+  // With two buffers, the first stage would wait for the last one to begin a
+  // micro-batch before it began the next but one.
+  Schedule schedule = buildSchedule(chainWithMask(8, 64), kFillDrain);
+  EXPECT_NEAR(schedule.stepNs, 7100, 1e-6) << "as without the mask";
+  EXPECT_EQ(schedule.transfers.buffers.back(), 7) << "one for each stage on";
+  EXPECT_EQ(schedule.transfers.buffers[1], kSendBuffers);
+  for (int present : {1, 5, 64})
+    EXPECT_EQ(check(schedule, present), "");
+  // Two micro-batches never need more than two.
+  schedule = buildSchedule(chainWithMask(4, 2), kFillDrain);
+  EXPECT_EQ(schedule.transfers.buffers.back(), kSendBuffers);
+}
+
 TEST(Schedule, ReleasesAfterTheLastReader) {
   ScheduleProblem problem = chain(3, 1, 1);
   problem.devices = 2;
