@@ -74,6 +74,11 @@ CASES = {
         ["x"], ["y"], ["u", "v", "w"],
         ["[a] a = MatMul(x, u)", "[b] b = Tanh(a)", "[c] c = MatMul(b, v)", "[d] d = MatMul(c, w)", "[e] e = MatMul(d, u)", "[f] y = Add(e, a)"],
         blocks("a b", "c", "d", "e f"), {(0, 1), (1, 2), (2, 3), (0, 3)}),
+    "a value of the first stage that all others read, with more buffers than two": (
+        ["x"], ["y"], ["u", "v", "w"],
+        ["[a] a = MatMul(x, u)", "[b] b = MatMul(a, v)", "[b2] b2 = Add(b, a)", "[c] c = MatMul(b2, w)", "[c2] c2 = Add(c, a)", "[d] d = MatMul(c2, u)",
+         "[d2] d2 = Add(d, a)", "[e] e = MatMul(d2, v)", "[e2] e2 = Add(e, a)", "[f] f = MatMul(e2, w)", "[f2] y = Add(f, a)"],
+        blocks("a", "b b2", "c c2", "d d2", "e e2", "f f2"), {(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 2), (2, 3), (3, 4), (4, 5)}),
     "an output that another stage reads": (
         ["x"], ["y", "z"], ["v", "w"],
         ["[a] a = MatMul(x, v)", "[b] y = MatMul(a, w)", "[c] c = MatMul(y, v)", "[d] z = Add(c, a)"],
