@@ -10,6 +10,8 @@
 #include "compiler/codegen/Codegen.h"
 #include "compiler/crash/Place.h"
 #include "compiler/fuse/Passes.h"
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/DeviceMemory.h"
 #include "compiler/pipeline/MachineModel.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/simplify/Passes.h"
@@ -20,6 +22,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace partita;
@@ -57,9 +60,18 @@ private:
     return pm.run(*module);
   }
 
+  LogicalResult partition(const pipeline::PartitionOptions &partitionOptions,
+                          EmitKind until);
+  LogicalResult tryPartition(ModuleOp whole,
+                             const pipeline::PartitionOptions &partitionOptions,
+                             EmitKind until, std::vector<Diagnostic> &remarks);
+  LogicalResult partitionToFit();
+  std::string findWhatFits(ModuleOp whole, ModuleOp plan,
+                           pipeline::PartitionOptions tried);
   LogicalResult emit();
 
   static constexpr int kPhases = 6;
+  static constexpr int kMostDevicesTried = 64;
   MLIRContext &context;
   const CompileOptions &options;
   OwningOpRef<ModuleOp> module;
@@ -79,6 +91,131 @@ LogicalResult Compilation::emit() {
   }
   begin("writing the artifact");
   return emit::emitArtifact(*module, objects, options.emit);
+}
+
+/// Cuts the model, and goes on to the plan, or as far as `until` says.
+LogicalResult
+Compilation::partition(const pipeline::PartitionOptions &partitionOptions,
+                       EmitKind until) {
+  if (failed(transform([&](OpPassManager &pm) {
+        pipeline::addPartitionPasses(pm, partitionOptions);
+      })))
+    return failure();
+  if (until == EmitKind::stages)
+    return success();
+  begin("choosing kernels and library calls");
+  if (failed(transform([&](OpPassManager &pm) {
+        pm.addPass(fuse::createFormClustersPass());
+        codegen::addCodegenPasses(pm, options.reference);
+      })))
+    return failure();
+  if (until == EmitKind::clusters)
+    return success();
+  return transform([&](OpPassManager &pm) {
+    pipeline::addPlanPasses(pm, partitionOptions);
+  });
+}
+
+/// The same on a copy of the whole model. Remarks are kept for later.
+LogicalResult
+Compilation::tryPartition(ModuleOp whole,
+                          const pipeline::PartitionOptions &partitionOptions,
+                          EmitKind until, std::vector<Diagnostic> &remarks) {
+  const int begun = phase;
+  remarks.clear();
+  module = cast<ModuleOp>(whole->clone());
+  ScopedDiagnosticHandler keep(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      return failure();
+    remarks.push_back(std::move(diagnostic));
+    return success();
+  });
+  LogicalResult result = partition(partitionOptions, until);
+  phase = begun;
+  return result;
+}
+
+/// The fastest stages, if their devices have room for them; else the fastest
+/// that fit. How much room a device needs is known when its plan is made, so
+/// each try goes that far.
+LogicalResult Compilation::partitionToFit() {
+  const pipeline::PartitionOptions &given = options.partition;
+  // The file may say how much memory there is.
+  if (given.memory <= 0 && given.file.empty())
+    return partition(given, options.kind);
+  OwningOpRef<ModuleOp> whole = std::move(module);
+  pipeline::PartitionOptions tried = given;
+  tried.emitFile.clear();
+  std::vector<Diagnostic> remarks, others;
+  LogicalResult result = success();
+  while (true) {
+    result = tryPartition(*whole, tried, EmitKind::plan, remarks);
+    if (failed(result) || pipeline::fitsMemory(*module) ||
+        tried.memoryTry == pipeline::kLastMemoryTry)
+      break;
+    ++tried.memoryTry;
+  }
+  for (Diagnostic &remark : remarks)
+    context.getDiagEngine().emit(std::move(remark));
+  if (failed(result))
+    return failure();
+  if (!pipeline::fitsMemory(*module)) {
+    OwningOpRef<ModuleOp> plan = std::move(module);
+    std::string advice = findWhatFits(*whole, *plan, tried);
+    module = std::move(plan);
+    return transform([&](OpPassManager &pm) {
+      pm.addPass(pipeline::createPlanCheckMemoryPass({advice}));
+    });
+  }
+  phase += 1; // the tries were one
+  const bool stopsEarly =
+      options.kind == EmitKind::stages || options.kind == EmitKind::clusters;
+  if (given.emitFile.empty() && !stopsEarly)
+    return success();
+  OwningOpRef<ModuleOp> plan = std::move(module);
+  tried.emitFile = given.emitFile;
+  result = tryPartition(*whole, tried,
+                        stopsEarly ? options.kind : EmitKind::stages, others);
+  if (!stopsEarly)
+    module = std::move(plan);
+  return result;
+}
+
+/// What would have room, found by planning it.
+std::string Compilation::findWhatFits(ModuleOp whole, ModuleOp plan,
+                                      pipeline::PartitionOptions tried) {
+  const int devices =
+      static_cast<int>(llvm::range_size(plan.getOps<plan::DeviceOp>()));
+  std::vector<Diagnostic> remarks;
+  // What cannot be planned at all is no advice, and no error of the person.
+  ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) {});
+  auto fits = [&](const pipeline::PartitionOptions &other) {
+    return succeeded(tryPartition(whole, other, EmitKind::plan, remarks)) &&
+           pipeline::fitsMemory(*module);
+  };
+  SmallVector<std::string> found;
+  pipeline::PartitionOptions more = tried;
+  int most = devices;
+  for (int count :
+       {devices + 1, devices + 2, 2 * devices, 4 * devices, 8 * devices}) {
+    if (count <= most || count > kMostDevicesTried)
+      continue;
+    more.devices = most = count;
+    if (fits(more)) {
+      found.push_back(std::to_string(count) + " devices (--devices " +
+                      std::to_string(count) + ")");
+      break;
+    }
+  }
+  pipeline::PartitionOptions fewer = tried;
+  fewer.microBatches = 1;
+  if (fits(fewer))
+    found.push_back("one micro-batch in flight (--micro-batches 1)");
+  if (!found.empty())
+    return "what would fit: " + llvm::join(found, ", or ");
+  return "neither " + std::to_string(most) +
+         " devices nor one micro-batch in flight would fit: compile it for "
+         "smaller micro-batches (--dim, --shape), or give it more memory";
 }
 
 LogicalResult Compilation::run(llvm::raw_ostream &ir,
@@ -115,25 +252,11 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
         // What is computed together is decided: nothing changes any more.
         if (!options.expose.nodes.empty() && !options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));
-        pipeline::addPartitionPasses(pm, options.partition);
-      })))
+      })) ||
+      failed(partitionToFit()))
     return failure();
-  if (options.kind == EmitKind::stages)
+  if (options.kind == EmitKind::stages || options.kind == EmitKind::clusters)
     return module->print(ir), success();
-
-  begin("choosing kernels and library calls");
-  if (failed(transform([&](OpPassManager &pm) {
-        pm.addPass(fuse::createFormClustersPass());
-        codegen::addCodegenPasses(pm, options.reference);
-      })))
-    return failure();
-  if (options.kind == EmitKind::clusters)
-    return module->print(ir), success();
-
-  if (failed(transform([&](OpPassManager &pm) {
-        pipeline::addPlanPasses(pm, options.partition);
-      })))
-    return failure();
   summary = pipeline::summarize(*module);
   if (options.kind == EmitKind::plan)
     return module->print(ir), success();

@@ -81,8 +81,8 @@ public:
       channelTargets.push_back(devices.lookup(channel.getTarget()));
       channels.try_emplace(channel.getSymName(), channels.size());
     }
-    for (auto stage : module.getOps<plan::StageOp>())
-      stages.try_emplace(stage.getStageName(), stages.size());
+    // Rows of stages stand in the order of their numbers.
+    stageCount = llvm::range_size(module.getOps<plan::StageOp>());
 
     std::vector<flatbuffers::Offset<abi::Device>> deviceTables;
     for (auto device : module.getOps<plan::DeviceOp>()) {
@@ -109,10 +109,10 @@ public:
     if (model.getMachineId())
       machineId = string(*model.getMachineId());
     auto plan = abi::CreatePlan(
-        b, string(model.getModel()), string(model.getStrategy()),
-        string(model.getSchedule()), model.getMicroBatches(), inputs, outputs,
-        bound, stageTables, b.CreateVector(deviceTables), channelTables,
-        weightTables, b.CreateVector(kernelTables), model.getStepNs(),
+        b, string(model.getModel()), string(model.getSchedule()),
+        model.getMicroBatches(), inputs, outputs, bound, stageTables,
+        b.CreateVector(deviceTables), channelTables, weightTables,
+        b.CreateVector(kernelTables), model.getStepNs(),
         model.getBubble().convertToDouble(), machine, model.getThreads(),
         collections, machineId);
     abi::FinishPlanBuffer(b, plan);
@@ -206,9 +206,12 @@ private:
     std::vector<flatbuffers::Offset<abi::Instruction>> work;
     for (Operation &op : block)
       work.push_back(writeInstruction(op));
-    // A unit has the name of its stage.
-    int stage = stages.lookup(unit.getSymName());
-    return abi::CreateUnit(b, string(unit.getSymName()), stage,
+    if (unit.getStage() >= stageCount) {
+      unit.emitError() << "is of stage " << unit.getStage()
+                       << ", but there are only " << stageCount;
+      hasFailed = true;
+    }
+    return abi::CreateUnit(b, string(unit.getSymName()), unit.getStage(),
                            block.getNumArguments(), b.CreateVector(work),
                            unit.getDurationNs());
   }
@@ -450,7 +453,8 @@ private:
   const WeightTable &weights;
   flatbuffers::FlatBufferBuilder b;
   bool hasFailed = false;
-  llvm::StringMap<int> devices, channels, kernels, stages;
+  llvm::StringMap<int> devices, channels, kernels;
+  int64_t stageCount = 0;
   std::vector<int> channelTargets;
   std::vector<std::string> kernelNames;
   llvm::DenseMap<Value, int> slotOf; // of the device being written

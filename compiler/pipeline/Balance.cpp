@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <set>
 
 namespace partita::pipeline {
 namespace {
@@ -171,24 +173,66 @@ private:
 
 } // namespace
 
-std::vector<int> balanceStages(const std::vector<double> &clusterNs,
-                               const std::vector<BalanceValue> &values,
-                               int stages, double unitNs) {
-  int clusters = static_cast<int>(clusterNs.size());
-  stages = std::min(stages, clusters);
-  if (stages <= 1)
-    return std::vector<int>(clusters, 0);
+namespace {
 
-  const Flow flow(values, clusters);
+/// Grows a stage [i, j) towards the front and says what it needs.
+class StageMemory {
+public:
+  StageMemory(const BalanceMemory &memory,
+              const std::vector<BalanceValue> &values, const Flow &flow)
+      : memory(memory), values(values), flow(flow),
+        heldFor(memory.parameterBytes.size(), -1) {}
+
+  void begin(int end) {
+    j = end;
+    parameters = live = sent = 0;
+  }
+
+  void add(int cluster) {
+    for (int p : memory.parameters[cluster])
+      if (heldFor[p] != j) {
+        heldFor[p] = j;
+        parameters += memory.parameterBytes[p];
+      }
+    live = std::max(live, memory.liveBytes[cluster]);
+    for (int v : flow.made[cluster])
+      if (!values[v].consumers.empty() && values[v].consumers.back() >= j)
+        sent += values[v].bytes;
+  }
+
+  int64_t getBytes() const {
+    return memory.fixedBytes + parameters + live + sent;
+  }
+
+private:
+  const BalanceMemory &memory;
+  const std::vector<BalanceValue> &values;
+  const Flow &flow;
+  std::vector<int> heldFor; ///< by parameter: the `j` it is counted for
+  int j = 0;
+  int64_t parameters = 0, live = 0, sent = 0;
+};
+
+/// The cut of the clusters into runs; empty if none keeps to the limit.
+std::vector<int> cutIntoRuns(const std::vector<double> &clusterNs,
+                             const std::vector<BalanceValue> &values,
+                             const Flow &flow, int stages, double unitNs,
+                             const BalanceMemory *memory) {
+  int clusters = static_cast<int>(clusterNs.size());
+  std::optional<StageMemory> stageMemory;
+  if (memory)
+    stageMemory.emplace(*memory, values, flow);
   std::vector<std::vector<Price>> best(stages + 1,
                                        std::vector<Price>(clusters + 1));
   std::vector<std::vector<int>> cut(stages + 1,
-                                    std::vector<int>(clusters + 1, 0));
+                                    std::vector<int>(clusters + 1, -1));
   best[0][0] = {0, 0};
   std::vector<int> arrivesFor(values.size(), -1);
   for (int j = 1; j <= clusters; ++j) {
     // Grow the last stage [i, j) towards the front.
     double work = unitNs, arriving = 0;
+    if (stageMemory)
+      stageMemory->begin(j);
     for (int i = j - 1; i >= 0; --i) {
       work += clusterNs[i];
       for (int v : flow.read[i])
@@ -199,26 +243,90 @@ std::vector<int> balanceStages(const std::vector<double> &clusterNs,
       for (int v : flow.made[i])
         if (arrivesFor[v] == j) // made and read inside: nothing arrives
           arriving -= values[v].transferNs;
+      double price = work + arriving;
+      if (stageMemory) {
+        stageMemory->add(i);
+        if (memory->limit == 0)
+          price = static_cast<double>(stageMemory->getBytes());
+        else if (stageMemory->getBytes() > memory->limit)
+          break; // larger stages need no less
+      }
       for (int k = 1; k <= std::min(stages, i + 1); ++k) {
-        Price price = best[k - 1][i];
-        price.slowest = std::max(price.slowest, work + arriving);
-        price.transfers += arriving;
-        if (price < best[k][j]) {
-          best[k][j] = price;
+        Price total = best[k - 1][i];
+        total.slowest = std::max(total.slowest, price);
+        total.transfers += arriving;
+        if (total < best[k][j]) {
+          best[k][j] = total;
           cut[k][j] = i;
         }
       }
     }
   }
-
+  if (cut[stages][clusters] < 0)
+    return {};
   std::vector<int> stageOf(clusters);
   for (int k = stages, j = clusters; k > 0; --k) {
     for (int i = cut[k][j]; i < j; ++i)
       stageOf[i] = k - 1;
     j = cut[k][j];
   }
-  Exchange(clusterNs, values, flow, stageOf, stages, unitNs).run();
   return stageOf;
+}
+
+} // namespace
+
+std::vector<int64_t> estimateMemory(const std::vector<BalanceValue> &values,
+                                    const std::vector<int> &stageOf,
+                                    const BalanceMemory &memory) {
+  int stages = 0;
+  for (int stage : stageOf)
+    stages = std::max(stages, stage + 1);
+  std::vector<int64_t> bytes(stages, memory.fixedBytes), live(stages, 0);
+  std::set<std::pair<int, int>> held; // (stage, parameter)
+  for (size_t c = 0; c < stageOf.size(); ++c) {
+    live[stageOf[c]] = std::max(live[stageOf[c]], memory.liveBytes[c]);
+    for (int p : memory.parameters[c])
+      if (held.emplace(stageOf[c], p).second)
+        bytes[stageOf[c]] += memory.parameterBytes[p];
+  }
+  for (const BalanceValue &value : values)
+    if (value.producer >= 0)
+      for (int consumer : value.consumers)
+        if (stageOf[consumer] != stageOf[value.producer]) {
+          bytes[stageOf[value.producer]] += value.bytes;
+          break;
+        }
+  for (int stage = 0; stage < stages; ++stage)
+    bytes[stage] += live[stage];
+  return bytes;
+}
+
+std::vector<int> balanceStages(const std::vector<double> &clusterNs,
+                               const std::vector<BalanceValue> &values,
+                               int stages, double unitNs,
+                               const BalanceMemory *memory) {
+  int clusters = static_cast<int>(clusterNs.size());
+  stages = std::min(stages, clusters);
+  if (stages <= 1)
+    return std::vector<int>(clusters, 0);
+
+  const Flow flow(values, clusters);
+  std::vector<int> stageOf =
+      cutIntoRuns(clusterNs, values, flow, stages, unitNs, memory);
+  if (stageOf.empty()) {
+    BalanceMemory least = *memory;
+    least.limit = 0;
+    return cutIntoRuns(clusterNs, values, flow, stages, unitNs, &least);
+  }
+  if (memory && memory->limit == 0)
+    return stageOf;
+  std::vector<int> exchanged = stageOf;
+  Exchange(clusterNs, values, flow, exchanged, stages, unitNs).run();
+  if (memory)
+    for (int64_t bytes : estimateMemory(values, exchanged, *memory))
+      if (bytes > memory->limit)
+        return stageOf;
+  return exchanged;
 }
 
 } // namespace partita::pipeline

@@ -9,6 +9,7 @@
 #ifndef PARTITA_COMPILER_PIPELINE_DECISION_H
 #define PARTITA_COMPILER_PIPELINE_DECISION_H
 
+#include "compiler/schedule/Registry.h"
 #include "dialects/dist/DistDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -28,12 +29,22 @@ inline constexpr llvm::StringLiteral kAutoStageAttr = "dist.auto_stage";
 /// stage.
 inline constexpr llvm::StringLiteral kDeviceCountAttr = "dist.device_count";
 
+/// On the function: into how many stages the planner cuts the model.
+inline constexpr llvm::StringLiteral kStageCountAttr = "dist.stage_count";
+
+/// The last of the planner's tries to make stages fit the memory of a device.
+inline constexpr int kLastMemoryTry = 8;
+
+/// On the function, and later on `plan.model`: bytes that a device has room
+/// for.
+inline constexpr llvm::StringLiteral kMemoryAttr = "dist.memory";
+
 /// On the module, if it is an imported model: the names of all its nodes, in
 /// the order in which they are computed, those that have folded away too.
 inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
 
-/// On the module, with --expose: the names of the tensors that those nodes make,
-/// empty where a node makes several.
+/// On the module, with --expose: the names of the tensors that those nodes
+/// make, empty where a node makes several.
 inline constexpr llvm::StringLiteral kNodeOutputsAttr = "nn.node_outputs";
 
 inline int64_t getStage(mlir::Operation *op) {
@@ -64,6 +75,13 @@ inline llvm::SmallVector<int64_t> getDevices(mlir::Operation *function) {
   return devices ? llvm::SmallVector<int64_t>(devices.asArrayRef())
                  : llvm::SmallVector<int64_t>{};
 }
+
+/// The schedule that the function names, or the standard one. Null, after an
+/// error, if there is none of that name.
+const schedule::ScheduleKind *getScheduleKind(mlir::Operation *function);
+
+/// What an error says about a name that is no schedule's.
+std::string describeUnknownSchedule(llvm::StringRef name);
 
 } // namespace partita::pipeline
 

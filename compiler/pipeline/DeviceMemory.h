@@ -22,6 +22,12 @@ void planDeviceMemory(plan::DeviceOp device, int64_t workspace);
 /// library reorders are given back when it has.
 int64_t getPlannedPeak(plan::DeviceOp device);
 
+/// Bytes that a device of the plan has room for; 0: nobody said.
+int64_t getMemory(mlir::ModuleOp module);
+
+/// Whether the planned peak of every device is within that.
+bool fitsMemory(mlir::ModuleOp module);
+
 } // namespace partita::pipeline
 
 #endif // PARTITA_COMPILER_PIPELINE_DEVICEMEMORY_H

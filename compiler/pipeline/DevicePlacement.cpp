@@ -13,6 +13,8 @@ using namespace mlir;
 
 namespace partita::pipeline {
 
+using schedule::ScheduleStep;
+
 DevicePlacement::DevicePlacement(const LoweredDevice &device,
                                  const std::vector<LoweredStage> &stages,
                                  const std::vector<ScheduleStep> &program,

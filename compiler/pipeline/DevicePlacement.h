@@ -9,8 +9,8 @@
 #define PARTITA_COMPILER_PIPELINE_DEVICEPLACEMENT_H
 
 #include "compiler/pipeline/Placement.h"
-#include "compiler/pipeline/Schedule.h"
 #include "compiler/pipeline/StageLowering.h"
+#include "compiler/schedule/Schedule.h"
 
 namespace partita::pipeline {
 
@@ -19,14 +19,15 @@ namespace partita::pipeline {
 /// before, at negative times.
 ///
 /// A value that crosses units has as many buffers as micro-batches of it are
-/// held at the same time, so a receive buffer is one and a sent value
-/// alternates between `kSendBuffers`. A value that has several becomes an
-/// argument of its units. All others have one buffer for all micro-batches.
+/// held at the same time, so a receive buffer is one where the receiver reads
+/// it at once, and a sent value alternates between `kSendBuffers`. A value that
+/// has several becomes an argument of its units. All others have one buffer for
+/// all micro-batches.
 class DevicePlacement {
 public:
   DevicePlacement(const LoweredDevice &device,
                   const std::vector<LoweredStage> &stages,
-                  const std::vector<ScheduleStep> &program,
+                  const std::vector<schedule::ScheduleStep> &program,
                   const std::vector<int> &valueOfSchedule);
 
   int64_t arenaBytes() const { return arena.bytes; }
@@ -55,7 +56,7 @@ private:
 
   const LoweredDevice &device;
   const std::vector<LoweredStage> &stages;
-  const std::vector<ScheduleStep> &program;
+  const std::vector<schedule::ScheduleStep> &program;
   const std::vector<int> &valueOfSchedule; // ScheduleValue -> value here, or -1
 
   int64_t width = 2;

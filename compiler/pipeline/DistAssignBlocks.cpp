@@ -287,14 +287,6 @@ struct DistAssignBlocksPass
 private:
   LogicalResult checkOptions() {
     Location loc = getOperation().getLoc();
-    auto check = [&](StringRef what, StringRef value,
-                     ArrayRef<StringRef> known) -> LogicalResult {
-      if (value.empty() || llvm::is_contained(known, value))
-        return success();
-      return emitError(loc)
-             << "unknown " << what << " '" << value << "' ("
-             << llvm::join(known, ", ") << ")" << didYouMean(value, known);
-    };
     if (devices < 0 || devices > kMostDevices)
       return emitError(loc) << "the number of devices must be 1 to "
                             << kMostDevices << ", not " << int64_t(devices);
@@ -302,9 +294,34 @@ private:
       return emitError(loc) << "the number of micro-batches must be at least "
                                "1, not "
                             << int64_t(microBatches);
-    if (failed(check("strategy", strategy, getStrategies())))
-      return failure();
-    return check("schedule", schedule, getSchedules());
+    if (stages < 0 || stages > kMostStages)
+      return emitError(loc) << "the number of stages must be 1 to "
+                            << kMostStages << ", not " << int64_t(stages);
+    if (memory < 0)
+      return emitError(loc) << "a device's memory must be at least 1 byte, not "
+                            << int64_t(memory);
+    if (schedule != kFormerSequential && !schedule::findSchedule(schedule))
+      return emitError(loc) << describeUnknownSchedule(schedule);
+    return success();
+  }
+
+  /// The schedule that the options or else the file name, by its name of today;
+  /// empty if neither does.
+  std::string getScheduleName(const PartitionFile &read) {
+    auto rename = [](Location loc) {
+      emitRemark(loc) << "'" << kFormerSequential
+                      << "' is called sequential now: say `schedule: "
+                         "sequential`";
+      return "sequential";
+    };
+    if (!schedule.empty())
+      return schedule == kFormerSequential ? rename(getOperation().getLoc())
+                                           : std::string(schedule);
+    for (const std::optional<FileText> &said : {read.strategy, read.schedule})
+      if (said && said->text == kFormerSequential)
+        return rename(
+            FileLineColLoc::get(&getContext(), file, said->line, said->column));
+    return read.schedule ? read.schedule->text : "";
   }
 
   FailureOr<PartitionFile> readFile() {
@@ -339,18 +356,12 @@ private:
     if (!read.devices.empty())
       function->setAttr(dist::kDevicesAttr,
                         builder.getDenseI64ArrayAttr(read.devices));
-    auto choose = [](StringRef option, const std::optional<FileText> &fromFile,
-                     StringRef standard) {
-      return !option.empty() ? option
-             : fromFile      ? StringRef(fromFile->text)
-                             : standard;
-    };
-    function->setAttr(dist::kStrategyAttr,
-                      builder.getStringAttr(choose(strategy, read.strategy,
-                                                   getStrategies().front())));
-    function->setAttr(dist::kScheduleAttr,
-                      builder.getStringAttr(choose(schedule, read.schedule,
-                                                   getSchedules().front())));
+    if (std::string name = getScheduleName(read); !name.empty())
+      function->setAttr(dist::kScheduleAttr, builder.getStringAttr(name));
+    if (stages > 0)
+      function->setAttr(kStageCountAttr, builder.getI64IntegerAttr(stages));
+    if (int64_t bytes = memory > 0 ? int64_t(memory) : read.memory.value_or(0))
+      function->setAttr(kMemoryAttr, builder.getI64IntegerAttr(bytes));
     int64_t batches = microBatches > 0 ? int64_t(microBatches)
                                        : read.microBatches.value_or(0);
     if (batches > 0)
@@ -364,7 +375,8 @@ private:
     function->setAttr(kBlockOrderAttr, builder.getArrayAttr(order));
     function->setAttr(
         kAutoStageAttr,
-        builder.getStringAttr(choose("", read.autoStage, "same_as_device")));
+        builder.getStringAttr(read.autoStage ? StringRef(read.autoStage->text)
+                                             : "same_as_device"));
     if (!read.stages)
       return success();
     for (const std::vector<FileText> &stage : *read.stages) {

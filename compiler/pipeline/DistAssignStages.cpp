@@ -14,7 +14,6 @@
 
 #include "dialects/nn/NNDialect.h"
 
-#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <set>
@@ -32,19 +31,22 @@ namespace {
 class StageAssigner {
 public:
   StageAssigner(func::FuncOp function, ClusterGraph &graph,
-                const MachineModel &machine)
-      : function(function), graph(graph), machine(machine),
-        builder(function.getContext()), devices(getDevices(function)),
+                const MachineModel &machine, const schedule::ScheduleKind &kind,
+                int memoryTry)
+      : function(function), graph(graph), machine(machine), kind(kind),
+        memoryTry(memoryTry), builder(function.getContext()),
+        devices(getDevices(function)),
         deviceCount(getInteger(function, kDeviceCountAttr, 0)) {}
 
   LogicalResult assign() {
-    bool hasBlocks = false, hasStages = false;
+    bool hasBlocks = function->hasAttr(kStageBlocksAttr), hasStages = false;
     for (const ClusterNode &node : graph.nodes)
       for (Operation *op : node.ops) {
         hasBlocks |= op->hasAttr(dist::kBlockAttr);
         hasStages |= op->hasAttr(dist::kAnnotatedStageAttr);
       }
-    if (function->hasAttr(kStageBlocksAttr) || hasBlocks) {
+    const bool isBalanced = !hasBlocks && !hasStages;
+    if (hasBlocks) {
       if (failed(fromBlocks()))
         return failure();
     } else if (hasStages) {
@@ -53,6 +55,9 @@ public:
     } else {
       balance();
     }
+    if (!isBalanced && function->hasAttr(kStageCountAttr))
+      function.emitRemark("the number of stages that was asked for is not "
+                          "taken: the partition file or the model names them");
     if (failed(chooseDevices()))
       return failure();
     write();
@@ -248,9 +253,75 @@ private:
   // By the cost model
   //===--------------------------------------------------------------------===//
 
+  /// What the clusters need, and what a stage may need if its device has room
+  /// for `bytes`. The estimate knows neither how values share the arena nor how
+  /// the library orders weights, so each try aims an eighth lower; the last one
+  /// at as little as can be.
+  BalanceMemory getMemory(int64_t bytes, int64_t stageCount) {
+    BalanceMemory memory;
+    int64_t perDevice = std::max<int64_t>(
+        1, (stageCount + deviceCount - 1) / std::max<int64_t>(deviceCount, 1));
+    if (memoryTry < kLastMemoryTry)
+      memory.limit = std::max<int64_t>(1, bytes / perDevice / kLastMemoryTry *
+                                              (kLastMemoryTry - memoryTry));
+    llvm::DenseMap<Value, int> known;
+    for (const ClusterNode &node : graph.nodes) {
+      SmallVector<int> read;
+      int64_t own = 0;
+      for (Operation *op : node.ops) {
+        for (Value operand : op->getOperands())
+          if (std::optional<Value> parameter = getParameter(operand)) {
+            auto [it, isNew] = known.try_emplace(
+                *parameter, static_cast<int>(memory.parameterBytes.size()));
+            if (isNew)
+              memory.parameterBytes.push_back(
+                  nn::getByteSize(parameter->getType()));
+            if (!llvm::is_contained(read, it->second))
+              read.push_back(it->second);
+          }
+        for (Value result : op->getResults())
+          if (llvm::any_of(result.getUsers(), llvm::IsaPred<func::ReturnOp>))
+            own += nn::getByteSize(result.getType());
+      }
+      memory.parameters.emplace_back(read.begin(), read.end());
+      memory.liveBytes.push_back(own);
+    }
+    for (const ClusterValue &value : graph.values) {
+      int first =
+          value.producer >= 0 ? value.producer : value.consumers.front();
+      for (int node = first; node <= value.consumers.back(); ++node)
+        memory.liveBytes[node] += nn::getByteSize(value.value.getType());
+    }
+    return memory;
+  }
+
+  /// What is held of an operand that does not depend on the inputs: itself, or
+  /// what it is a view of.
+  std::optional<Value> getParameter(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || graph.nodeOf.count(op))
+      return std::nullopt;
+    while (op && op->getNumOperands() == 1 &&
+           nn::getByteSize(op->getOperand(0).getType()) ==
+               nn::getByteSize(value.getType())) {
+      value = op->getOperand(0);
+      op = value.getDefiningOp();
+    }
+    return value;
+  }
+
+  /// As many as are asked for; else one for each device that stages were given
+  /// to; else as many a device as the schedule wants.
+  int64_t countStages() {
+    if (int64_t count = getInteger(function, kStageCountAttr, 0))
+      return count;
+    if (!devices.empty())
+      return devices.size();
+    return deviceCount > 1 ? deviceCount * kind.stagesPerDevice : 1;
+  }
+
   void balance() {
-    int64_t count = !devices.empty() ? int64_t(devices.size())
-                                     : std::max<int64_t>(deviceCount, 1);
+    int64_t count = countStages();
     std::vector<double> ns;
     for (const ClusterNode &node : graph.nodes)
       ns.push_back(node.ns);
@@ -259,8 +330,14 @@ private:
       values.push_back(
           {value.producer,
            std::vector<int>(value.consumers.begin(), value.consumers.end()),
-           machine.getTransferNs(nn::getByteSize(value.value.getType()))});
-    for (int stage : balanceStages(ns, values, count, machine.getUnitNs()))
+           machine.getTransferNs(nn::getByteSize(value.value.getType())),
+           nn::getByteSize(value.value.getType())});
+    std::optional<BalanceMemory> memory;
+    if (int64_t bytes = getInteger(function, kMemoryAttr, 0);
+        bytes > 0 && memoryTry > 0)
+      memory = getMemory(bytes, count);
+    for (int stage : balanceStages(ns, values, count, machine.getUnitNs(),
+                                   memory ? &*memory : nullptr))
       stageOf.push_back(stage);
     // A device of the list that gets nothing keeps its empty stage.
     int64_t used = stageOf.empty()
@@ -325,25 +402,14 @@ private:
     function->setAttr(kStageBlocksAttr, builder.getArrayAttr(lists));
     function->removeAttr(kBlockOrderAttr);
     function->removeAttr(kAutoStageAttr);
-    if (!function->hasAttr(dist::kStrategyAttr))
-      function->setAttr(dist::kStrategyAttr,
-                        builder.getStringAttr(getStrategies().front()));
-    if (!function->hasAttr(dist::kScheduleAttr))
-      function->setAttr(dist::kScheduleAttr,
-                        builder.getStringAttr(getSchedules().front()));
-    if (!function->hasAttr(dist::kMicroBatchesAttr)) {
-      // Twice the stages keep a pipeline busy for most of a step.
-      llvm::SmallSet<int64_t, 8> used(stageOf.begin(), stageOf.end());
-      bool flows = used.size() > 1 &&
-                   getString(function, dist::kStrategyAttr, "") == "pipelined";
-      function->setAttr(dist::kMicroBatchesAttr,
-                        builder.getI64IntegerAttr(flows ? 2 * used.size() : 1));
-    }
+    function->removeAttr(kStageCountAttr);
   }
 
   func::FuncOp function;
   ClusterGraph &graph;
   const MachineModel &machine;
+  const schedule::ScheduleKind &kind;
+  const int memoryTry;
   Builder builder;
   SmallVector<int64_t> devices; // by stage
   int64_t deviceCount;
@@ -366,8 +432,10 @@ struct DistAssignStagesPass
     if (failed(model))
       return signalPassFailure();
     FailureOr<ClusterGraph> graph = ClusterGraph::build(*function, *model);
-    if (failed(graph) ||
-        failed(StageAssigner(*function, *graph, *model).assign()))
+    const schedule::ScheduleKind *kind = getScheduleKind(*function);
+    if (failed(graph) || !kind ||
+        failed(StageAssigner(*function, *graph, *model, *kind, memoryTry)
+                   .assign()))
       signalPassFailure();
   }
 };

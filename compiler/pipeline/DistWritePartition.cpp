@@ -154,10 +154,11 @@ private:
       os << "stages: [" << llvm::join(lists, ", ") << "]\n";
     os << "devices: [";
     llvm::interleaveComma(getDevices(function), os);
-    os << "]\nstrategy: " << getString(function, dist::kStrategyAttr, "")
-       << "\nschedule: " << getString(function, dist::kScheduleAttr, "")
+    os << "]\nschedule: " << getString(function, dist::kScheduleAttr, "")
        << "\nmicro_batches: "
        << getInteger(function, dist::kMicroBatchesAttr, 1) << "\n";
+    if (int64_t bytes = getInteger(function, kMemoryAttr, 0))
+      os << "memory: " << bytes << "B\n";
   }
 };
 

@@ -7,6 +7,8 @@
 
 #include "compiler/pipeline/PartitionFile.h"
 
+#include "compiler/pipeline/ByteSize.h"
+#include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Names.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -20,16 +22,6 @@ using namespace mlir;
 namespace yaml = llvm::yaml;
 
 namespace partita::pipeline {
-
-ArrayRef<StringRef> getStrategies() {
-  static const StringRef names[] = {"pipelined", "sharded"};
-  return names;
-}
-
-ArrayRef<StringRef> getSchedules() {
-  static const StringRef names[] = {"fill_drain"};
-  return names;
-}
 
 namespace {
 
@@ -185,11 +177,14 @@ private:
       return readChoice(value, "auto_stage",
                         {"same_as_device", "auto_increment"}, file.autoStage);
     if (key.text == "strategy")
-      return readChoice(value, "strategy", getStrategies(), file.strategy);
+      return readChoice(value, "strategy", {"pipelined", kFormerSequential},
+                        file.strategy);
     if (key.text == "schedule")
-      return readChoice(value, "schedule", getSchedules(), file.schedule);
+      return readSchedule(value);
     if (key.text == "micro_batches")
       return readInteger(value, 1, file.microBatches.emplace());
+    if (key.text == "memory")
+      return readMemory(value);
     if (key.text == "stages")
       return readStages(value);
     if (key.text == "devices") {
@@ -207,11 +202,33 @@ private:
       return success(!failedAlready);
     }
     static const SmallVector<StringRef> keys = {
-        "blocks",  "begin_blocks", "auto_stage", "stages",
-        "devices", "strategy",     "schedule",   "micro_batches"};
+        "blocks",   "begin_blocks",  "auto_stage", "stages",  "devices",
+        "schedule", "micro_batches", "memory",     "strategy"};
     return fail(key, "unknown key '" + key.text + "' (" +
                          llvm::join(keys, ", ") + ")" +
                          didYouMean(key.text, keys));
+  }
+
+  LogicalResult readSchedule(yaml::Node *node) {
+    FileText text;
+    if (failed(readText(node, text)))
+      return failure();
+    if (text.text != kFormerSequential &&
+        (text.text.empty() || !schedule::findSchedule(text.text)))
+      return fail(text, describeUnknownSchedule(text.text));
+    file.schedule = text;
+    return success();
+  }
+
+  LogicalResult readMemory(yaml::Node *node) {
+    FileText text;
+    if (failed(readText(node, text)))
+      return failure();
+    file.memory = parseByteSize(text.text);
+    if (!file.memory)
+      return fail(text, "expected a size, e.g. 512MiB or 2GB, found '" +
+                            text.text + "'");
+    return success();
   }
 
   LogicalResult readStages(yaml::Node *value) {

@@ -15,9 +15,12 @@
 //   auto_stage: same_as_device    # or auto_increment: each block a stage
 //   stages: [[B1], [B2, B3]]      # blocks of each stage
 //   devices: [0, 1]               # device of each stage
-//   strategy: pipelined           # or sharded
-//   schedule: fill_drain
+//   schedule: fill_drain          # or sequential, looped
 //   micro_batches: 8
+//   memory: 512MiB                # of each device
+//
+// Older files say `strategy: sharded` for what is called sequential now, or
+// `strategy: pipelined` for the others.
 //
 // `*` in a glob also matches `/`. `name#2` is the third operation of a node
 // that became several.
@@ -39,6 +42,8 @@ namespace partita::pipeline {
 
 /// No plan has more devices.
 inline constexpr int64_t kMostDevices = 1024;
+/// Nor does the planner cut a model into more stages.
+inline constexpr int64_t kMostStages = 4096;
 
 /// A scalar of the file with its place (from 1), for messages.
 struct FileText {
@@ -62,21 +67,21 @@ struct PartitionFile {
   std::optional<FileText> strategy;
   std::optional<FileText> schedule;
   std::optional<int64_t> microBatches;
+  std::optional<int64_t> memory; ///< bytes
 };
 
 using FileErrorFn =
     llvm::function_ref<void(int line, int column, const std::string &message)>;
 
 /// Reads the text of a partition file. Checks everything that can be checked
-/// without a model: keys, kinds of values, names of strategies and schedules,
+/// without a model: keys, kinds of values, names of schedules,
 /// that stages name blocks of the file, each once, and that there is a device
 /// for each stage. Calls `error` once and fails otherwise.
 mlir::FailureOr<PartitionFile> parsePartitionFile(llvm::StringRef text,
                                                   FileErrorFn error);
 
-/// Names that the keys `strategy`, `schedule` and `auto_stage` know.
-llvm::ArrayRef<llvm::StringRef> getStrategies();
-llvm::ArrayRef<llvm::StringRef> getSchedules();
+/// What the schedule `sequential` was called.
+inline constexpr llvm::StringLiteral kFormerSequential = "sharded";
 
 } // namespace partita::pipeline
 

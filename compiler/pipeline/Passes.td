@@ -36,9 +36,10 @@ def DistAssignBlocksPass : Pass<"dist-assign-blocks", "::mlir::ModuleOp"> {
   let description = [{
     Sets `dist.block` on the ops that the file's globs or begin blocks name; ops
     that it does not name join the block of what they read, or of what reads
-    them, with a remark. What the file says about stages, devices, strategy,
-    schedule and micro-batches becomes attributes of the function. Without a file
-    only these are set, from the options.
+    them, with a remark. What the file says about stages, devices, schedule,
+    micro-batches and memory becomes attributes of the function. Without a file
+    only these are set, from the options. What nobody says is left to the passes
+    that follow.
 
     With `blocks: {B1: ["conv*"]}`:
 
@@ -52,8 +53,9 @@ def DistAssignBlocksPass : Pass<"dist-assign-blocks", "::mlir::ModuleOp"> {
     Option<"file", "file", "std::string", "", "partition file (YAML)">,
     Option<"devices", "devices", "int", "0", "number of devices; 0: what the file says">,
     Option<"microBatches", "micro-batches", "int", "0", "micro-batches of a step; 0: what the file says">,
-    Option<"strategy", "strategy", "std::string", "", "pipelined or sharded; empty: what the file says">,
-    Option<"schedule", "schedule", "std::string", "", "fill_drain; empty: what the file says">
+    Option<"stages", "stages", "int", "0", "number of stages that the planner cuts; 0: as the schedule wants">,
+    Option<"schedule", "schedule", "std::string", "", "name of a schedule; empty: what the file says">,
+    Option<"memory", "memory", "int64_t", "0", "bytes that a device has room for; 0: what the file says">
   ];
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
@@ -79,16 +81,33 @@ def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
-    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
+    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">,
+    Option<"memoryTry", "memory-try", "int", "0", "0: the fastest stages; from 1 on: stages that need less memory each time, by estimate (Balance.h)">
   ];
+  let dependentDialects = ["::partita::dist::DistDialect"];
+}
+
+def DistChooseSchedulePass : Pass<"dist-choose-schedule", "::mlir::ModuleOp"> {
+  let summary = "Names the schedule, and the micro-batches of a step";
+  let description = [{
+    Where nobody named a schedule, the standard one is taken; where nobody said how
+    many micro-batches a step has, as many as the schedule wants for the stages and
+    devices that have work.
+
+    ```mlir
+    func.func @main(...) attributes {dist.devices = array<i64: 0, 1>, ...}
+    // becomes
+    func.func @main(...) attributes {..., dist.micro_batches = 4 : i64, dist.schedule = "fill_drain"}
+    ```
+  }];
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
 def DistWritePartitionPass : Pass<"dist-write-partition", "::mlir::ModuleOp"> {
   let summary = "Writes the whole decision as a partition file";
   let description = [{
-    Changes nothing. Loading the file gives the same stages, devices, strategy,
-    schedule and micro-batches.
+    Changes nothing. Loading the file gives the same stages, devices, schedule,
+    micro-batches and memory.
   }];
   let options = [Option<"file", "file", "std::string", "", "file to write; - for standard output">];
 }
@@ -131,6 +150,16 @@ def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
     Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
   ];
   let dependentDialects = ["::partita::plan::PlanDialect"];
+}
+
+def PlanCheckMemoryPass : Pass<"plan-check-memory", "::mlir::ModuleOp"> {
+  let summary = "Checks that every device has room for its part of a plan";
+  let description = [{
+    Changes nothing. Where `plan.model` says in `dist.memory` how many bytes a device
+    has room for, and the planned peak of one is larger, the error says which, at
+    which step its arena is fullest, and which are the largest tensors then.
+  }];
+  let options = [Option<"advice", "advice", "std::string", "", "what would fit, for the message">];
 }
 
 def PlanVerifySchedulePass : Pass<"plan-verify-schedule", "::mlir::ModuleOp"> {

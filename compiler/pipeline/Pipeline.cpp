@@ -21,11 +21,15 @@ void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {
   blocks.file = options.file;
   blocks.devices = options.devices;
   blocks.microBatches = options.microBatches;
-  blocks.strategy = options.strategy;
+  blocks.stages = options.stages;
   blocks.schedule = options.schedule;
+  blocks.memory = options.memory;
   pm.addPass(createDistAssignBlocksPass(blocks));
   // The rest is decided on the whole graph.
-  pm.addPass(createDistAssignStagesPass({options.machine, options.threads}));
+  pm.addPass(createDistAssignStagesPass(
+      {options.machine, options.threads, options.memoryTry}));
+  // How many micro-batches there are depends on the stages that have work.
+  pm.addPass(createDistChooseSchedulePass());
   // The decision is complete, and the ops still carry their nodes' names.
   if (!options.emitFile.empty())
     pm.addPass(createDistWritePartitionPass({options.emitFile}));

@@ -27,10 +27,12 @@ namespace partita::pipeline {
 /// partition file, then by the compiler.
 struct PartitionOptions {
   int devices = 0;      ///< 0: as many as the file or the model names, else 1
+  int stages = 0;       ///< that the planner cuts; 0: as the schedule wants
   int microBatches = 0; ///< 0: not said
   int64_t workspaceMiB = 0; ///< scratch of a library call; 0: not said
-  std::string strategy;     ///< "pipelined" or "sharded"; empty: not said
-  std::string schedule;     ///< "fill-drain"; empty: not said
+  std::string schedule;     ///< by name (compiler/schedule); empty: not said
+  int64_t memory = 0;       ///< bytes that a device has room for; 0: not said
+  int memoryTry = 0;        ///< see --dist-assign-stages
   std::string file;         ///< partition file to read; empty: none
   std::string machine;      ///< file that partita-run --calibrate wrote
   int threads = 0;          ///< cores a device; 0: an equal share

@@ -10,8 +10,8 @@
 #include "compiler/pipeline/DeviceMemory.h"
 #include "compiler/pipeline/DevicePlacement.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/Schedule.h"
 #include "compiler/pipeline/StageLowering.h"
+#include "compiler/schedule/Schedule.h"
 
 #include <memory>
 
@@ -23,6 +23,9 @@ namespace partita::pipeline {
 using namespace mlir;
 
 namespace partita::pipeline {
+
+using namespace schedule;
+
 namespace {
 
 /// One run of the pass.
@@ -42,16 +45,15 @@ public:
     for (auto &entry : lowering.devices)
       count = std::max(count, entry.first + 1);
     problem.devices = count;
-    StringRef strategy = getString(function, dist::kStrategyAttr, "pipelined");
-    FillDrain fillDrain;
-    Sharded sharded;
-    schedule = strategy == "sharded" ? buildSchedule(problem, sharded)
-                                     : buildSchedule(problem, fillDrain);
+    const schedule::ScheduleKind *kind = getScheduleKind(function);
+    if (!kind)
+      return failure();
+    schedule = buildSchedule(problem, *kind);
     place(count);
 
     SymbolTable symbols(module);
     builder.setInsertionPoint(function);
-    writeModel(strategy);
+    writeModel(kind->name);
     writePorts();
     // The devices' symbols first: channels and stages name them.
     for (int64_t d = 0; d < count; ++d)
@@ -195,19 +197,18 @@ private:
   // What holds for the whole
   //===--------------------------------------------------------------------===//
 
-  void writeModel(StringRef strategy) {
+  void writeModel(StringRef order) {
     std::string name = getString(module, "nn.model", "").str();
-    std::string order =
-        getString(function, dist::kScheduleAttr, "fill-drain").str();
-    std::replace(order.begin(), order.end(), '_', '-');
-    plan::ModelOp::create(
-        builder, module.getLoc(), name, strategy, order, problem.microBatches,
+    auto model = plan::ModelOp::create(
+        builder, module.getLoc(), name, order, problem.microBatches,
         static_cast<int64_t>(schedule.stepNs), APFloat(schedule.bubble),
         machine.getCpu().empty() ? StringAttr()
                                  : builder.getStringAttr(machine.getCpu()),
         machine.getThreads(),
         machine.getId().empty() ? StringAttr()
                                 : builder.getStringAttr(machine.getId()));
+    if (auto memory = function->getAttr(kMemoryAttr))
+      model->setAttr(kMemoryAttr, memory);
   }
 
   void writePort(plan::PortKind kind, DictionaryAttr attributes,
@@ -313,6 +314,12 @@ private:
                                    origins[channel.value].getType()));
   }
 
+  /// Of one device; its stage is an attribute.
+  std::string unitName(Phase phase, int index) {
+    return getLetter(phase) +
+           std::to_string(lowering.stages[index].op.getStage());
+  }
+
   std::string stageName(int index) {
     return lowering.stages[index].op.getStageName().str();
   }
@@ -400,9 +407,9 @@ private:
 
   void makeUnit(int s, DevicePlacement &placement) {
     LoweredStage &stage = lowering.stages[s];
-    auto unit = plan::UnitOp::create(builder, stage.op.getLoc(), stageName(s),
-                                     stage.op.getStage(),
-                                     static_cast<int64_t>(stage.ns));
+    auto unit = plan::UnitOp::create(
+        builder, stage.op.getLoc(), unitName(Phase::forward, s),
+        stage.op.getStage(), static_cast<int64_t>(stage.ns));
     OpBuilder::InsertionGuard guard(builder);
     Block *block = builder.createBlock(&unit.getBody());
     std::map<int, Value> bound;
@@ -467,7 +474,8 @@ private:
       SmallVector<Value> bindings;
       for (int id : getArguments(lowering.stages[step.stage], placement))
         bindings.push_back(slots[id][placement.getBuffer(id, m)]);
-      plan::RunOp::create(builder, loc, stageName(step.stage), m, bindings);
+      plan::RunOp::create(builder, loc, unitName(step.phase, step.stage), m,
+                          bindings);
       return;
     }
     case ScheduleStep::Kind::send:

@@ -27,7 +27,6 @@ std::optional<Summary> summarize(ModuleOp module) {
   };
   Summary summary;
   summary.model = model.getModel().str();
-  summary.strategy = model.getStrategy().str();
   summary.schedule = model.getSchedule().str();
   summary.microBatches = model.getMicroBatches();
   summary.machine = model.getMachine().value_or("").str();
@@ -136,8 +135,7 @@ void printTable(const Summary &summary, llvm::raw_ostream &os) {
     }
     os << StringRef(line).rtrim() << '\n';
   }
-  os << summary.strategy << ", " << summary.schedule << ", "
-     << summary.microBatches
+  os << summary.schedule << ", " << summary.microBatches
      << (summary.microBatches == 1 ? " micro-batch" : " micro-batches")
      << " a step; predicted" << describeMachine(summary) << ": step "
      << formatTime(summary.stepNs) << ", bubble "
@@ -163,12 +161,15 @@ llvm::json::Value toJson(const Summary &summary) {
                                            {"target", transfer.target},
                                            {"reason", transfer.reason},
                                            {"bytes", transfer.bytes}});
-  return llvm::json::Object{
-      {"model", summary.model},       {"strategy", summary.strategy},
-      {"schedule", summary.schedule}, {"micro_batches", summary.microBatches},
-      {"step_ns", summary.stepNs},    {"bubble", summary.bubble},
-      {"machine", summary.machine},   {"threads", summary.threads},
-      {"stages", std::move(stages)},  {"transfers", std::move(transfers)}};
+  return llvm::json::Object{{"model", summary.model},
+                            {"schedule", summary.schedule},
+                            {"micro_batches", summary.microBatches},
+                            {"step_ns", summary.stepNs},
+                            {"bubble", summary.bubble},
+                            {"machine", summary.machine},
+                            {"threads", summary.threads},
+                            {"stages", std::move(stages)},
+                            {"transfers", std::move(transfers)}};
 }
 
 } // namespace partita::pipeline

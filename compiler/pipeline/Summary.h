@@ -36,7 +36,7 @@ struct TransferSummary {
 };
 
 struct Summary {
-  std::string model, strategy, schedule;
+  std::string model, schedule;
   std::string machine; ///< for which times are predicted; empty: in general
   int64_t threads = 0; ///< cores a device, of that machine
   int64_t microBatches = 1;

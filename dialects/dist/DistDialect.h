@@ -32,7 +32,6 @@ inline constexpr llvm::StringLiteral kBlockAttr = "dist.block";
 inline constexpr llvm::StringLiteral kStageAttr = "dist.stage";
 inline constexpr llvm::StringLiteral kDevicesAttr = "dist.devices";
 inline constexpr llvm::StringLiteral kMicroBatchesAttr = "dist.micro_batches";
-inline constexpr llvm::StringLiteral kStrategyAttr = "dist.strategy";
 inline constexpr llvm::StringLiteral kScheduleAttr = "dist.schedule";
 
 /// The tensor type of a plain or placed tensor.

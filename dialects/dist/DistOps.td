@@ -28,8 +28,7 @@ def Dist_Dialect : Dialect {
     | `dist.stage` | any op | number of the stage that computes it |
     | `dist.devices` | the model's function | device of each stage |
     | `dist.micro_batches` | the same | micro-batches of one step |
-    | `dist.strategy` | the same | `pipelined`, or `sharded`: one device at a time |
-    | `dist.schedule` | the same | order of units, e.g. `fill-drain` |
+    | `dist.schedule` | the same | order of units: a name of `compiler/schedule`, e.g. `fill_drain` |
   }];
   let useDefaultTypePrinterParser = 1;
 }

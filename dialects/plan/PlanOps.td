@@ -63,14 +63,14 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     processor in general.
 
     ```mlir
-    plan.model "mnist" strategy "pipelined" schedule "fill-drain" micro_batches 4 step_ns 81000 bubble 2.5e-01
+    plan.model "mnist" schedule "fill_drain" micro_batches 4 step_ns 81000 bubble 2.5e-01
     ```
   }];
-  let arguments = (ins StrAttr:$model, StrAttr:$strategy, StrAttr:$schedule,
+  let arguments = (ins StrAttr:$model, StrAttr:$schedule,
     I64Attr:$micro_batches, I64Attr:$step_ns, F64Attr:$bubble, OptionalAttr<StrAttr>:$machine,
     DefaultValuedAttr<I64Attr, "0">:$threads, OptionalAttr<StrAttr>:$machine_id);
   let assemblyFormat = [{
-    $model `strategy` $strategy `schedule` $schedule `micro_batches` $micro_batches
+    $model `schedule` $schedule `micro_batches` $micro_batches
     `step_ns` $step_ns `bubble` $bubble attr-dict
   }];
   let hasVerifier = 1;

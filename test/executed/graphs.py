@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stages that form any graph, not only a chain: every case, split over devices, gives the bytes of one device, pipelined and sharded, by threads
+"""Stages that form any graph, not only a chain: every case, split over devices, gives the bytes of one device, by every schedule, by threads
 and by processes, with fewer and more micro-batches than stages and a last one that is not full. The numbers of one case are computed here too."""
 
 import array
@@ -11,7 +11,7 @@ import struct
 import tempfile
 import zipfile
 
-from harness import Failure, compile_model, main, run_artifact, write_npy
+from harness import SCHEDULES, Failure, compile_model, main, run_artifact, write_npy
 
 SAMPLES, BATCH, WIDTH = 8, 3, 8  # eight samples, three a micro-batch: the last one has two
 
@@ -70,6 +70,15 @@ CASES = {
         ["x"], ["y"], ["v", "w"],
         ["[a] a = MatMul(x, v)", "[b] b = LogSoftmax(a)", "[c] y = MatMul(b, w)"],
         blocks("a", "b", "c"), {(0, 1), (1, 2)}),
+    "a value of the first stage that the last one reads": (
+        ["x"], ["y"], ["u", "v", "w"],
+        ["[a] a = MatMul(x, u)", "[b] b = Tanh(a)", "[c] c = MatMul(b, v)", "[d] d = MatMul(c, w)", "[e] e = MatMul(d, u)", "[f] y = Add(e, a)"],
+        blocks("a b", "c", "d", "e f"), {(0, 1), (1, 2), (2, 3), (0, 3)}),
+    "a value of the first stage that all others read, with more buffers than two": (
+        ["x"], ["y"], ["u", "v", "w"],
+        ["[a] a = MatMul(x, u)", "[b] b = MatMul(a, v)", "[b2] b2 = Add(b, a)", "[c] c = MatMul(b2, w)", "[c2] c2 = Add(c, a)", "[d] d = MatMul(c2, u)",
+         "[d2] d2 = Add(d, a)", "[e] e = MatMul(d2, v)", "[e2] e2 = Add(e, a)", "[f] f = MatMul(e2, w)", "[f2] y = Add(f, a)"],
+        blocks("a", "b b2", "c c2", "d d2", "e e2", "f f2"), {(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 2), (2, 3), (3, 4), (4, 5)}),
     "an output that another stage reads": (
         ["x"], ["y", "z"], ["v", "w"],
         ["[a] a = MatMul(x, v)", "[b] y = MatMul(a, w)", "[c] c = MatMul(y, v)", "[d] z = Add(c, a)"],
@@ -106,15 +115,32 @@ def check_case(folder, name):
     compile_json(model, folder / "one.partita")
     expected = outputs(folder / "one.partita", folder, feed)
     artifact = folder / "split.partita"
-    for strategy in ("pipelined", "sharded"):
+    for schedule in SCHEDULES:
         for batches in (1, 2, 7):
-            plan = compile_json(model, artifact, "--partition", split, "--strategy", strategy, "--micro-batches", batches)
+            plan = compile_json(model, artifact, "--partition", split, "--schedule", schedule, "--micro-batches", batches)
             edges = {(int(t["source"][4:]), int(t["target"][4:])) for t in plan["transfers"]}
             if edges != CASES[name][5]:
                 raise Failure(f"{name}: values go between devices {sorted(edges)}, not {sorted(CASES[name][5])}")
             for ranks in (0, len(plan["stages"])):
                 if outputs(artifact, folder, feed, ranks) != expected:
-                    raise Failure(f"{name}, {strategy}, {batches} micro-batches, {ranks or 'no'} processes: not the bytes of one device")
+                    raise Failure(f"{name}, {schedule}, {batches} micro-batches, {ranks or 'no'} processes: not the bytes of one device")
+
+
+def check_laps(folder, name):
+    """The stages in turn on two devices: values go there and back, and wait for the second lap."""
+    model, split, feed = write_model(folder, name)
+    compile_json(model, folder / "one.partita")
+    expected = outputs(folder / "one.partita", folder, feed)
+    stages = split.read_text().split("stages: [[")[1].count("], [") + 1
+    with split.open("a") as file:
+        file.write(f"devices: [{', '.join(str(stage % 2) for stage in range(stages))}]\n")
+    artifact = folder / "laps.partita"
+    for schedule in SCHEDULES:
+        for batches in (1, 3, 7):
+            compile_json(model, artifact, "--partition", split, "--schedule", schedule, "--micro-batches", batches)
+            for ranks in (0, 2):
+                if outputs(artifact, folder, feed, ranks) != expected:
+                    raise Failure(f"{name}, on two devices in turn, {schedule}, {batches} micro-batches, {ranks or 'no'} processes: not the bytes of one device")
 
 
 def check_overlap(folder):
@@ -125,10 +151,10 @@ def check_overlap(folder):
     transfers = [t for t in plan["transfers"] if t["target"] == "cpu:3"]
     if len(transfers) != 2:
         raise Failure(f"the joining stage gets {len(transfers)} values, not 2")
-    plan_sharded = compile_json(model, folder / "a.partita", "--partition", split, "--micro-batches", 1, "--strategy", "sharded")
+    sequential = compile_json(model, folder / "a.partita", "--partition", split, "--micro-batches", 1, "--schedule", "sequential")
     shortest = min(plan["stages"][1]["duration_ns"], plan["stages"][2]["duration_ns"])
-    if plan["step_ns"] > plan_sharded["step_ns"] - shortest // 2 or apart <= shortest:
-        raise Failure(f"branches do not overlap: a step is {plan['step_ns']} ns, {plan_sharded['step_ns']} ns one device at a time")
+    if plan["step_ns"] > sequential["step_ns"] - shortest // 2 or apart <= shortest:
+        raise Failure(f"branches do not overlap: a step is {plan['step_ns']} ns, {sequential['step_ns']} ns one device at a time")
 
 
 def check_cut_cluster(folder):
@@ -184,6 +210,7 @@ def check(folder):
     check_cut_cluster(folder)
     for name in CASES:
         check_case(folder, name)
+        check_laps(folder, name)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,8 @@ class Failure(Exception):
     pass
 
 
+SCHEDULES = ("fill_drain", "sequential", "looped")
+
 BUG = 70  # exit status of a compiler that crashed
 
 

@@ -4,9 +4,8 @@
     models.py NAME         e.g. cnn/mnist-burn
 
 One device must agree with the reference vectors, and where a model has none, or for other sizes of its symbolic dimensions, with ONNX Runtime, if
-this Python has it. 2 and 3 devices must give the very bytes of one. The models of MODELS are also split over 2, 4 and 8 devices, pipelined and
-sharded, as threads and as MPI processes; where samples can be counted, seven of them go through as well, as three micro-batches of two and one of
-one.
+this Python has it. 2 and 3 devices must give the very bytes of one. The models of MODELS are also split over 2, 4 and 8 devices, by every schedule,
+as threads and as MPI processes; where samples can be counted, seven of them go through as well, as three micro-batches of two and one of one.
 """
 
 import itertools
@@ -14,7 +13,7 @@ import pathlib
 import sys
 import tempfile
 
-from harness import Failure, compile_model, cpu_level, data_folder, input_names, main, run_artifact, write_npy
+from harness import SCHEDULES, Failure, compile_model, cpu_level, data_folder, input_names, main, run_artifact, write_npy
 from vectors import shape_text
 
 THREADS = ("--threads", "1")  # the same number of cores a device, whatever the number of devices
@@ -94,16 +93,16 @@ def same_bytes(expected, found, what):
 
 
 def every_split(model, flags, inputs, reference, work):
-    for devices, strategy in itertools.product((2, 4, 8), ("pipelined", "sharded")):
-        artifact = work / f"{devices}-{strategy}.partita"
-        compile_model(model, artifact, "--devices", devices, "--strategy", strategy, "--cpu-level", cpu_level(), *flags)
+    for devices, schedule in itertools.product((2, 4, 8), SCHEDULES):
+        artifact = work / f"{devices}-{schedule}.partita"
+        compile_model(model, artifact, "--devices", devices, "--schedule", schedule, "--cpu-level", cpu_level(), *flags)
         for ranks in (0, devices):
             out = work / "out.npz"
             run_artifact(artifact, *THREADS, *inputs, "--output", out, ranks=ranks)
-            same_bytes(reference, out, f"{devices} devices, {strategy}, {'MPI' if ranks else 'threads'}")
+            same_bytes(reference, out, f"{devices} devices, {schedule}, {'MPI' if ranks else 'threads'}")
             out.unlink()
         artifact.unlink()
-        print(f"{devices} devices, {strategy}: threads and MPI give the bytes of one device")
+        print(f"{devices} devices, {schedule}: threads and MPI give the bytes of one device")
 
 
 def modernise(onnx, proto):

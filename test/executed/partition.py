@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Partitions of the example model: the compiler's whole decision loads again to the same artifact, byte for byte; blocks, BeginBlock, stages on
-one device or many and both strategies give the bytes of one device; micro-batches need not divide the samples; the planned peak is what is used."""
+one device or many and every schedule give the bytes of one device; micro-batches need not divide the samples; the planned peak is what is used."""
 
+import itertools
 import json
 import pathlib
 import tempfile
 
-from harness import REPOSITORY, Failure, compile_model, main, run_artifact
+from harness import REPOSITORY, SCHEDULES, Failure, compile_model, main, run_artifact
 
 MODEL = REPOSITORY / "examples" / "digits" / "digits.onnx"
 IMAGES = REPOSITORY / "examples" / "digits" / "digits.npy"
@@ -17,8 +18,10 @@ PARTITIONS = {
     "begin blocks": 'begin_blocks: {B1: "/scale", B2: "/conv3/Conv", B3: "/fc1/Gemm"}\nauto_stage: auto_increment\n',
     "begin blocks, one stage": 'begin_blocks: {B1: "/scale", B2: "/conv3/Conv"}\nauto_stage: same_as_device\n',
     "stages that share a device": 'begin_blocks: {B1: "/scale", B2: "/conv2/Conv", B3: "/fc1/Gemm"}\nstages: [[B1], [B2], [B3]]\ndevices: [0, 1, 0]\n',
-    "devices in another order": 'begin_blocks: {B1: "/scale", B2: "/conv2/Conv"}\nstages: [[B1], [B2]]\ndevices: [1, 0]\nstrategy: sharded\n',
+    "devices in another order": 'begin_blocks: {B1: "/scale", B2: "/conv2/Conv"}\nstages: [[B1], [B2]]\ndevices: [1, 0]\nschedule: sequential\n',
     "fewer micro-batches than stages": 'begin_blocks: {B1: "/scale", B2: "/conv2/Conv", B3: "/fc1/Gemm"}\nstages: [[B1], [B2], [B3]]\nmicro_batches: 2\n',
+    "three laps over two devices": 'begin_blocks: {B1: "/scale", B2: "/conv2/Conv", B3: "/conv3/Conv", B4: "/Flatten", B5: "/fc1/Gemm", B6: "/fc2/Gemm"}\nstages: [[B1], [B2], [B3], [B4], [B5], [B6]]\ndevices: [0, 1, 0, 1, 0, 1]\nschedule: looped\nmicro_batches: 5\n',
+    "laps in another order": 'begin_blocks: {B1: "/scale", B2: "/conv2/Conv", B3: "/conv3/Conv", B4: "/fc1/Gemm"}\nstages: [[B1], [B2], [B3], [B4]]\ndevices: [0, 1, 1, 0]\nschedule: looped\nmicro_batches: 3\n',
     "many micro-batches": 'begin_blocks: {B1: "/scale", B2: "/conv2/Conv", B3: "/fc1/Gemm"}\nstages: [[B1], [B2], [B3]]\nmicro_batches: 16\n',
 }
 
@@ -27,6 +30,26 @@ def outputs(artifact, work, *flags):
     out = work / "out.npz"
     run_artifact(artifact, "--threads", "1", "--input", f"image={IMAGES}", "--output", out, *flags)
     return out.read_bytes()
+
+
+def check_schedules(work):
+    """One micro-batch, fewer than stages, as many, more, and so many that the last is not full: the bytes of one device, and of the file."""
+    dim = ("--dim", "batch=1")
+    one, split, auto, again = (work / name for name in ("one.partita", "schedule.yaml", "auto.partita", "again.partita"))
+    compile_model(MODEL, one, *dim)
+    expected = outputs(one, work)
+    for schedule, devices, batches in itertools.product(SCHEDULES, (2, 3, 4), (1, 2, 3, 4, 5, 8, 11)):
+        what = f"{schedule}, {devices} devices, {batches} micro-batches"
+        compile_model(MODEL, auto, *dim, "--schedule", schedule, "--devices", devices, "--micro-batches", batches, "--emit-partition", split)
+        if outputs(auto, work) != expected:
+            raise Failure(f"{what}: not the bytes of one device")
+        compile_model(MODEL, again, *dim, "--partition", split)
+        if auto.read_bytes() != again.read_bytes():
+            raise Failure(f"{what}: the partition file that the compiler wrote gives another artifact:\n{split.read_text()}")
+    for stages in (3, 6, 7):
+        compile_model(MODEL, auto, *dim, "--schedule", "looped", "--devices", 2, "--stages", stages)
+        if outputs(auto, work) != expected:
+            raise Failure(f"looped, {stages} stages on two devices: not the bytes of one device")
 
 
 def check(work):
@@ -45,6 +68,7 @@ def check(work):
             compile_model(MODEL, second, *dim, "--partition", again)
             if first.read_bytes() != second.read_bytes():
                 raise Failure(f"{name}: the partition file that the compiler wrote gives another artifact:\n{again.read_text()}")
+    check_schedules(work)
     for devices in (2, 4, 8, 12):
         auto, again = work / "auto.partita", work / "again.partita"
         split = work / "auto.yaml"

@@ -74,7 +74,7 @@ def make_models(bin, flatc, source, out):
         path.write_text(text)
         models.append((name, path, []))
     variants = [("1", ["--devices", "1"]), ("2", ["--devices", "2", "--micro-batches", "3"]),
-                ("s", ["--devices", "2", "--strategy", "sharded"])]
+                ("s", ["--devices", "2", "--schedule", "sequential"])]
     for name, path, flags in models:
         for variant, more in variants if name == "digits" else variants[:2]:
             result, split = work / "x.partita", work / "split.yaml"
@@ -96,8 +96,9 @@ begin_blocks: {B3: "/fc1/Gemm"}
 stages: [[B1], [B2, B3]]
 devices: [0, 1]
 strategy: pipelined
-schedule: fill_drain
+schedule: looped
 micro_batches: 8
+memory: 512MiB
 """)
     write(out / "partition", "automatic", "auto_stage: auto_increment\nblocks:\n  'B1': \"a\\u0020*\"\n  B2:\n    - b\n    - 'c#2'\n")
     write(out / "partition", "anchors", "x: &a [1, 2]\nstages: *a\n")

@@ -7,6 +7,9 @@
 
 #include "tools/partita-compile/Options.h"
 
+#include "compiler/pipeline/ByteSize.h"
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/PartitionFile.h"
 #include "runtime/abi/DeviceKinds.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -45,8 +48,9 @@ A partition file:
   blocks: {B1: ["/conv1/*", "/pool1"], B2: ["/conv2/*"]}   # globs over node names
   stages: [[B1], [B2]]          # what runs one after another
   devices: [0, 1]               # device of each stage
-  strategy: pipelined           # or sharded: one device at a time
-  micro_batches: 8)";
+  schedule: fill_drain          # see --schedule
+  micro_batches: 8
+  memory: 512MiB                # of each device)";
 
 /// Splits "name=text"; names of ONNX values may hold '=' only in the text.
 static bool splitPair(const std::string &pair, std::string &name,
@@ -83,7 +87,7 @@ namespace {
 /// The values of repeatable options, before they are parsed further.
 struct RawOptions {
   std::vector<std::string> shapes, dims, lengths, constants;
-  std::string weights = "inside", kind = "artifact", level;
+  std::string weights = "inside", kind = "artifact", level, strategy, memory;
 };
 } // namespace
 
@@ -115,6 +119,16 @@ static std::string parsePairs(const RawOptions &raw, CommandLine &result) {
     result.compile.import.constants[name] = text;
   }
   return "";
+}
+
+/// The schedules, for --help.
+static std::string schedulesText() {
+  std::string text;
+  for (const schedule::ScheduleKind *kind : schedule::getScheduleKinds()) {
+    text += (text.empty() ? "" : "; ") + std::string(kind->name) +
+            (text.empty() ? " (default): " : ": ") + std::string(kind->summary);
+  }
+  return text;
 }
 
 static std::string failureText(const CLI::App *, const CLI::Error &error) {
@@ -165,11 +179,29 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                "rewritten or fused, no library computes what loops can; what "
                "other artifacts of the model are compared with, often a "
                "hundred times slower (a large model takes minutes)");
-  app.add_option("--strategy", compile.partition.strategy,
-                 "pipelined (default) or sharded (one device at a time)")
+  app.add_option("--schedule", compile.partition.schedule, schedulesText())
+      ->type_name("NAME")
+      ->check([](const std::string &name) {
+        bool isKnown = name == pipeline::kFormerSequential ||
+                       (!name.empty() && schedule::findSchedule(name));
+        return isKnown ? "" : pipeline::describeUnknownSchedule(name);
+      });
+  app.add_option("--strategy", raw.strategy,
+                 "the former way to name a schedule: pipelined is fill_drain, "
+                 "sharded is sequential")
       ->check(CLI::IsMember({"pipelined", "sharded"}));
+  app.add_option("--stages", compile.partition.stages,
+                 "how many stages the planner cuts (default: one a device, "
+                 "looped: two); stage s goes to device s modulo --devices")
+      ->check(CLI::Range(1, static_cast<int>(pipeline::kMostStages)));
+  app.add_option("--memory", raw.memory,
+                 "what a device has room for, e.g. 512MiB or 2GB: the planner "
+                 "keeps the planned peak of every device within it, or says "
+                 "what does not fit")
+      ->type_name("SIZE");
   app.add_option("--micro-batches", compile.partition.microBatches,
-                 "micro-batches a step (default: two a stage)")
+                 "micro-batches a step (default: fill_drain two a stage, "
+                 "looped two a device, sequential one)")
       ->check(CLI::Range(1, 65536));
   app.add_flag("!--no-winograd", compile.winograd,
                "compute every convolution directly; by default large ones of "
@@ -231,6 +263,8 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
     return app.exit(error) == 0 ? 0 : 1;
   }
   std::string message = parsePairs(raw, result);
+  if (std::string &name = compile.partition.schedule; name.empty())
+    name = raw.strategy == "pipelined" ? "fill_drain" : raw.strategy;
   compile.emit.weights = raw.weights == "inside"
                              ? emit::WeightPlacement::inside
                              : emit::WeightPlacement::beside;
@@ -245,6 +279,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                      .Default(driver::EmitKind::artifact);
   if (compile.expose.unfused && compile.expose.nodes.empty())
     compile.expose.nodes = "*";
+  if (!raw.memory.empty()) {
+    compile.partition.memory = pipeline::parseByteSize(raw.memory).value_or(0);
+    if (!compile.partition.memory)
+      message = "--memory " + raw.memory + ": write it as 512MiB or 2GB";
+  }
   if (message.empty() && compile.kind == driver::EmitKind::artifact &&
       !result.describe && compile.emit.output.empty())
     message = "no output: give -o FILE.partita";

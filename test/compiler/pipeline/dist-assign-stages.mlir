@@ -4,7 +4,6 @@
 // CHECK-LABEL: @balance
 // CHECK-SAME: dist.device_count = 2
 // CHECK-SAME: dist.devices = array<i64: 0, 1>
-// CHECK-SAME: dist.micro_batches = 4
 func.func @balance(%x: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {dist.device_count = 2 : i64} {
   // CHECK: nn.exp {{.*}} {dist.block = "B0", dist.stage = 0 : i64, nn.cluster = 0 : i64}
   %0 = nn.exp %x {nn.cluster = 0 : i64} : tensor<64x64xf32>
@@ -32,6 +31,42 @@ func.func @more_devices_than_work(%x: tensor<8xf32>) -> tensor<8xf32> attributes
 
 // -----
 
+// Two stages a device for a schedule that wants them: stage s on device s modulo 2.
+// CHECK-LABEL: @looped
+// CHECK-SAME: dist.devices = array<i64: 0, 1, 0, 1>
+func.func @looped(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.device_count = 2 : i64, dist.schedule = "looped"} {
+  // CHECK: nn.exp {{.*}}dist.stage = 0
+  %0 = nn.exp %x : tensor<8xf32>
+  %1 = nn.exp %0 : tensor<8xf32>
+  %2 = nn.exp %1 : tensor<8xf32>
+  // CHECK: nn.tanh {{.*}}dist.stage = 3
+  %3 = nn.tanh %2 : tensor<8xf32>
+  return %3 : tensor<8xf32>
+}
+
+// -----
+
+// As many stages as a person asks for.
+// CHECK-LABEL: @stage_count
+// CHECK-SAME: dist.devices = array<i64: 0, 1, 0>
+// CHECK-NOT: dist.stage_count
+func.func @stage_count(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.device_count = 2 : i64, dist.stage_count = 3 : i64} {
+  %0 = nn.exp %x : tensor<8xf32>
+  %1 = nn.exp %0 : tensor<8xf32>
+  %2 = nn.exp %1 : tensor<8xf32>
+  return %2 : tensor<8xf32>
+}
+
+// -----
+
+// expected-error @+1 {{unknown schedule 'no' (fill_drain, sequential, looped)}}
+func.func @schedule(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.schedule = "no"} {
+  %0 = nn.exp %x : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
 // Annotations of the model; what has none joins what it reads.
 // CHECK-LABEL: @annotated
 func.func @annotated(%x: tensor<8xf32>) -> tensor<8xf32> {
@@ -42,6 +77,17 @@ func.func @annotated(%x: tensor<8xf32>) -> tensor<8xf32> {
   // CHECK: nn.abs {{.*}}dist.stage = 1
   %2 = nn.abs %1 {dist.annotated_stage = 1 : i64} : tensor<8xf32>
   return %2 : tensor<8xf32>
+}
+
+// -----
+
+// Where stages are named, a number of them says nothing.
+// CHECK-LABEL: @named
+// expected-remark @+1 {{the number of stages that was asked for is not taken}}
+func.func @named(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.stage_blocks = [["A"]], dist.stage_count = 2 : i64} {
+  // CHECK: nn.exp {{.*}}dist.stage = 0
+  %0 = nn.exp %x {dist.block = "A"} : tensor<8xf32>
+  return %0 : tensor<8xf32>
 }
 
 // -----

@@ -1,7 +1,7 @@
 // What is written says everything, and loading it decides the same.
-// RUN: partita-opt --dist-assign-blocks=devices=3 --dist-assign-stages --dist-write-partition=file=%t.yaml --dist-form-stages %s -o %t.first.mlir
+// RUN: partita-opt --dist-assign-blocks="devices=3 memory=4096" --dist-assign-stages --dist-choose-schedule --dist-write-partition=file=%t.yaml --dist-form-stages %s -o %t.first.mlir
 // RUN: FileCheck %s < %t.yaml
-// RUN: partita-opt --dist-assign-blocks=file=%t.yaml --dist-assign-stages --dist-write-partition=file=%t.second.yaml --dist-form-stages %s -o %t.second.mlir
+// RUN: partita-opt --dist-assign-blocks=file=%t.yaml --dist-assign-stages --dist-choose-schedule --dist-write-partition=file=%t.second.yaml --dist-form-stages %s -o %t.second.mlir
 // RUN: cmp %t.first.mlir %t.second.mlir
 // RUN: cmp %t.yaml %t.second.yaml
 
@@ -15,9 +15,9 @@
 // CHECK-NEXT:     - "/b/last"
 // CHECK-NEXT: stages: {{\[\[}}"B0"], ["B1"], ["B2"]]
 // CHECK-NEXT: devices: [0, 1, 2]
-// CHECK-NEXT: strategy: pipelined
 // CHECK-NEXT: schedule: fill_drain
 // CHECK-NEXT: micro_batches: 6
+// CHECK-NEXT: memory: 4096B
 
 func.func @main(%x: tensor<1024x64xf32>) -> tensor<1024x64xf32> {
   %0 = nn.relu %x {nn.cluster = 0 : i64} : tensor<1024x64xf32> loc("/a/one")

@@ -3,7 +3,7 @@
 
 // Two devices: the sent buffer alternates, the receive buffer is one; the load
 // program fills the constant region; exp happens in place.
-// CHECK: plan.model "net" strategy "pipelined" schedule "fill-drain" micro_batches 3
+// CHECK: plan.model "net" schedule "fill_drain" micro_batches 3
 // CHECK: plan.port input "x" index 4 batch_axis 0 : tensor<16xf32>
 // CHECK: plan.port output "y" index 0 batch_axis -1 : tensor<16xf32>
 // CHECK: plan.port bound_input "k" index 1 batch_axis -1 : tensor<2xi64>
@@ -123,7 +123,7 @@ dist.mesh @d1 [1]
 // CHECK: plan.store_output 0 micro_batch 0
 // CHECK-NEXT: plan.send @channel1 micro_batch 1
 func.func @main(%x: tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d1>
-    attributes {dist.micro_batches = 2 : i64, dist.strategy = "sharded"} {
+    attributes {dist.micro_batches = 2 : i64, dist.schedule = "sequential"} {
   %0 = dist.stage "F0" 0 on @d0 blocks [] (%x) : (tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d0> {
   ^bb0(%a: tensor<16xf32>):
     %r = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {

@@ -2,7 +2,7 @@
 
 // model C1
 // expected-error @+1 {{(C1) needs at least 1 micro-batch, has 0}}
-plan.model "m" strategy "pipelined" schedule "fill-drain" micro_batches 0 step_ns 0 bubble 0.0
+plan.model "m" schedule "fill_drain" micro_batches 0 step_ns 0 bubble 0.0
 
 // -----
 

@@ -2,8 +2,8 @@
 
 // CHECK: nn.weight
 nn.weight @w "w" : tensor<8xf32> = dense<1.0> : tensor<8xf32>
-// CHECK: plan.model "m" strategy "pipelined" schedule "fill-drain" micro_batches 2 step_ns 100 bubble 2.500000e-01
-plan.model "m" strategy "pipelined" schedule "fill-drain" micro_batches 2 step_ns 100 bubble 2.5e-01
+// CHECK: plan.model "m" schedule "fill_drain" micro_batches 2 step_ns 100 bubble 2.500000e-01
+plan.model "m" schedule "fill_drain" micro_batches 2 step_ns 100 bubble 2.5e-01
 // CHECK: plan.port input "x" index 0 batch_axis 0 : tensor<8xf32>
 plan.port input "x" index 0 batch_axis 0 : tensor<8xf32>
 plan.port output "y" index 0 batch_axis 0 : tensor<8xf32>

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/common.sh"
 
 run 0 "$RUN" "$ART/two.partita" --plan
-says stdout "two.partita: test, pipelined over 2 devices, schedule fill-drain, 3 micro-batches a step"
+says stdout "two.partita: test over 2 devices, schedule fill_drain, 3 micro-batches a step"
 says stdout "S1             cpu:1"
 says stdout "input  'x' float32 [N, 64], 4 a micro-batch"
 says stdout "output 'layers/y:0' float32 [N, 64]"

@@ -110,4 +110,72 @@ TEST(Balance, CutsWhereLittleFlows) {
             (std::vector<int>{0, 0, 1, 1}));
 }
 
+/// Clusters with parameters that some of them share, in a random chain.
+struct MemoryProblem {
+  std::vector<double> ns;
+  std::vector<BalanceValue> values;
+  BalanceMemory memory;
+
+  explicit MemoryProblem(std::mt19937 &random) {
+    int count = 2 + random() % 8;
+    for (int c = 0; c < count; ++c) {
+      ns.push_back(1 + random() % 100);
+      memory.parameterBytes.push_back(random() % 1000);
+      memory.parameters.push_back({c});
+      if (int shared = random() % (c + 1); shared != c)
+        memory.parameters.back().push_back(shared);
+      memory.liveBytes.push_back(random() % 200);
+      if (c + 1 < count)
+        values.push_back({c, {c + 1}, double(random() % 20), 50});
+    }
+    memory.fixedBytes = 10;
+  }
+
+  int64_t largest(const std::vector<int> &stageOf) const {
+    std::vector<int64_t> bytes = estimateMemory(values, stageOf, memory);
+    return *std::max_element(bytes.begin(), bytes.end());
+  }
+};
+
+TEST(Balance, KeepsToTheMemory) {
+  std::mt19937 random(3);
+  int tight = 0, none = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    MemoryProblem problem(random);
+    int count = problem.ns.size(), stages = 2 + random() % (count - 1);
+    problem.memory.limit = 200 + random() % 3000;
+    double fastest = 1e300;
+    int64_t least = INT64_MAX;
+    for (unsigned cuts = 0; cuts < (1u << (count - 1)); ++cuts) {
+      std::vector<int> stageOf(count, 0);
+      for (int i = 1; i < count; ++i)
+        stageOf[i] = stageOf[i - 1] + ((cuts >> (i - 1)) & 1);
+      if (stageOf.back() + 1 != stages)
+        continue;
+      int64_t bytes = problem.largest(stageOf);
+      least = std::min(least, bytes);
+      if (bytes <= problem.memory.limit)
+        fastest =
+            std::min(fastest, slowest(problem.ns, problem.values, stageOf, 0));
+    }
+    std::vector<int> stageOf =
+        balanceStages(problem.ns, problem.values, stages, 0, &problem.memory);
+    if (fastest < 1e300) {
+      EXPECT_LE(problem.largest(stageOf), problem.memory.limit);
+      EXPECT_LE(slowest(problem.ns, problem.values, stageOf, 0),
+                fastest + 1e-9);
+      tight +=
+          fastest >
+          slowest(problem.ns, problem.values,
+                  balanceStages(problem.ns, problem.values, stages, 0), 0) +
+              1e-9;
+    } else {
+      EXPECT_EQ(problem.largest(stageOf), least) << "as little as can be";
+      ++none;
+    }
+  }
+  EXPECT_GT(tight, 10) << "the limit must matter";
+  EXPECT_GT(none, 20);
+}
+
 } // namespace

@@ -31,7 +31,7 @@ nn.weight @unused "unused" : tensor<4xf32> = dense<2.0> : tensor<4xf32>
 nn.weight @w "layer.w" : tensor<4xf32> = dense<1.0> : tensor<4xf32>
 nn.weight @b "layer.b" : tensor<2xi1> = dense<[true, false]> : tensor<2xi1>
 nn.weight @f "layer.f" : tensor<8xi8> in "FILE" at 3 bytes 8
-plan.model "net" strategy "pipelined" schedule "fill-drain" micro_batches 1 step_ns 7 bubble 0.5
+plan.model "net" schedule "fill_drain" micro_batches 1 step_ns 7 bubble 0.5
 plan.port input "x" index 2 batch_axis 0 : tensor<4xf32>
 plan.port output "y" index 0 batch_axis -1 : tensor<4xf32>
 plan.stage "F0" on @d0 blocks ["A"] flops 1 parameters 2 activations 3 sent 4 peak 128 ns 6

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/pipeline/PartitionFile.h"
+#include "compiler/pipeline/ByteSize.h"
 #include "compiler/pipeline/Names.h"
 
 #include <gtest/gtest.h>
@@ -34,8 +35,9 @@ TEST(PartitionFile, ReadsEveryKey) {
                                  "stages: [[B1], [B2, B3], []]\n"
                                  "devices: [2, 0, 1]\n"
                                  "strategy: sharded\n"
-                                 "schedule: fill_drain\n"
-                                 "micro_batches: 7\n",
+                                 "schedule: looped\n"
+                                 "micro_batches: 7\n"
+                                 "memory: 1.5GiB\n",
                                  [](int line, int, const std::string &message) {
                                    FAIL() << line << ": " << message;
                                  });
@@ -48,6 +50,8 @@ TEST(PartitionFile, ReadsEveryKey) {
   EXPECT_EQ(file->devices, (std::vector<int64_t>{2, 0, 1}));
   EXPECT_EQ(*file->microBatches, 7);
   EXPECT_EQ(file->strategy->text, "sharded");
+  EXPECT_EQ(file->schedule->text, "looped");
+  EXPECT_EQ(*file->memory, 3 << 29);
 }
 
 TEST(PartitionFile, NamesWhatIsWrong) {
@@ -62,6 +66,12 @@ TEST(PartitionFile, NamesWhatIsWrong) {
   EXPECT_EQ(errorOf("micro_batches: many"),
             "1:16: expected a whole number of at least 1, found 'many'");
   EXPECT_EQ(errorOf("strategy: [x]"), "1:12: expected a name");
+  EXPECT_EQ(errorOf("schedule: fill-drain"),
+            "1:11: unknown schedule 'fill-drain' (fill_drain, sequential, "
+            "looped); did you mean 'fill_drain'?");
+  EXPECT_EQ(errorOf("schedule: sharded"), "") << "what sequential was called";
+  EXPECT_EQ(errorOf("memory: much"),
+            "1:9: expected a size, e.g. 512MiB or 2GB, found 'much'");
   EXPECT_EQ(errorOf("strategy: pipelined\nstrategy: sharded"),
             "2:1: 'strategy' stands here twice");
   EXPECT_EQ(errorOf("blocks: {A: [x]}\nbegin_blocks: {A: y}"),
@@ -74,6 +84,19 @@ TEST(PartitionFile, NamesWhatIsWrong) {
                     "devices: [0\b 1]\nstrategy: pipelined\nmicro_\xe8"
                     "atches: 3"),
             "");
+}
+
+TEST(ByteSize, ReadsWhatPeopleWrite) {
+  EXPECT_EQ(parseByteSize("4096"), 4096);
+  EXPECT_EQ(parseByteSize("512MiB"), 512 << 20);
+  EXPECT_EQ(parseByteSize("2 GB"), 2000000000);
+  EXPECT_EQ(parseByteSize("1.5KiB"), 1536);
+  EXPECT_EQ(parseByteSize("64B"), 64);
+  for (const char *text : {"", "MiB", "0", "-1", "12 MiBs", "1e3", "inf",
+                           "99999999TiB", "1.2.3MB"})
+    EXPECT_EQ(parseByteSize(text), std::nullopt) << text;
+  EXPECT_EQ(formatByteSize(1000), "1000 B");
+  EXPECT_EQ(formatByteSize(3 << 19), "1.50 MiB");
 }
 
 TEST(PartitionFile, EveryTruncationIsAnswered) {

@@ -159,7 +159,6 @@ inline Shape denseStrides(const Shape &shape) {
 
 struct PlanSpec {
   int micro_batches = 1;
-  std::string strategy = "pipelined";
   std::vector<PortSpec> inputs, outputs;
   std::vector<DeviceSpec> devices;
   std::vector<ChannelSpec> channels;
@@ -253,17 +252,15 @@ public:
       stages.push_back(abi::CreateStage(
           fbb, fbb.CreateString("S" + std::to_string(i)), static_cast<int>(i)));
     auto model = fbb.CreateString("test"),
-         strategy = fbb.CreateString(plan.strategy),
-         schedule = fbb.CreateString("fill-drain");
+         schedule = fbb.CreateString("fill_drain");
     auto stage_vector = fbb.CreateVector(stages);
     auto device_vector = fbb.CreateVector(devices);
     auto channel_vector = fbb.CreateVector(channels);
     auto weight_vector = fbb.CreateVector(weights);
     auto kernel_vector = fbb.CreateVector(kernels);
-    fbb.Finish(abi::CreatePlan(fbb, model, strategy, schedule,
-                               plan.micro_batches, inputs, outputs, 0,
-                               stage_vector, device_vector, channel_vector,
-                               weight_vector, kernel_vector),
+    fbb.Finish(abi::CreatePlan(fbb, model, schedule, plan.micro_batches, inputs,
+                               outputs, 0, stage_vector, device_vector,
+                               channel_vector, weight_vector, kernel_vector),
                abi::PlanIdentifier());
     return {fbb.GetBufferPointer(), fbb.GetBufferPointer() + fbb.GetSize()};
   }

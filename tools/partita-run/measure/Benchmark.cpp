@@ -154,7 +154,7 @@ void printText(const Model &model, const Result &result,
                const Measurement &measurement, int warmup) {
   std::printf("%s: %d device%s, %s, %d micro-batch%s of %lld sample%s\n",
               model.file.c_str(), model.devices, model.devices == 1 ? "" : "s",
-              runtime::text(model.plan->strategy()), model.microBatches,
+              runtime::text(model.plan->schedule()), model.microBatches,
               model.microBatches == 1 ? "" : "es",
               static_cast<long long>(model.samples()),
               model.samples() == 1 ? "" : "s");

@@ -79,12 +79,12 @@ std::string predictedFor(const abi::Plan &plan) {
 
 std::string planText(const Model &model) {
   const abi::Plan &plan = *model.plan;
-  std::string result =
-      model.file + ": " + text(plan.model()) + ", " + text(plan.strategy()) +
-      " over " + std::to_string(model.devices) + " device" +
-      (model.devices == 1 ? "" : "s") + ", schedule " + text(plan.schedule()) +
-      ", " + std::to_string(model.microBatches) + " micro-batch" +
-      (model.microBatches == 1 ? "" : "es") + " a step\n\n";
+  std::string result = model.file + ": " + text(plan.model()) + " over " +
+                       std::to_string(model.devices) + " device" +
+                       (model.devices == 1 ? "" : "s") + ", schedule " +
+                       text(plan.schedule()) + ", " +
+                       std::to_string(model.microBatches) + " micro-batch" +
+                       (model.microBatches == 1 ? "" : "es") + " a step\n\n";
   Table stages({"stage", "blocks", "device", "work", "parameters",
                 "activations", "sent", "peak memory", "time"},
                {false, false, false, true, true, true, true, true, true});
@@ -132,7 +132,6 @@ std::string planJson(const Model &model) {
   Json json = {
       {"artifact", model.file},
       {"model", text(plan.model())},
-      {"strategy", text(plan.strategy())},
       {"schedule", text(plan.schedule())},
       {"devices", Json::array()},
       {"micro_batches", model.microBatches},

@@ -1,0 +1,125 @@
+//===- Schedule.h - Order of units on every device --------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A unit is a phase of a stage on a micro-batch. A schedule (Registry.h) gives
+// every device its units in order. From the orders follow the programs: a unit
+// receives or loads what it needs just before it, and sends and stores what it
+// makes just after it. A sender waits for a buffer just before it writes that
+// buffer again, or at the end, so that a program can be run again.
+//
+// A unit may not overtake its readers without bound. A value has `kSendBuffers`
+// buffers: on micro-batch m its unit begins when the receivers of what it sent
+// on micro-batch m - kSendBuffers have begun to read that. Some orders cannot
+// be kept with so few, and a value that is read many stages further on would
+// stop its sender again and again: such values have as many more as it takes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_SCHEDULE_SCHEDULE_H
+#define PARTITA_COMPILER_SCHEDULE_SCHEDULE_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace partita::schedule {
+
+/// Micro-batches of a value that may be on their way at the same time.
+inline constexpr int kSendBuffers = 2;
+
+/// What a unit computes of its stage.
+enum class Phase : uint8_t { forward };
+
+/// The letter with which units of a phase are named: F.
+inline char getLetter(Phase) { return 'F'; }
+
+struct ScheduleStage {
+  int device = 0;
+  double ns = 0; ///< one micro-batch
+};
+
+/// A value that crosses stages, comes from the host or goes to it.
+struct ScheduleValue {
+  int producer = -1; ///< stage; -1: input `input` of the model
+  int input = -1;
+  std::vector<int> consumers; ///< stages, ascending, without repetition
+  std::vector<int> outputs;   ///< outputs of the model that it is
+  double transferNs = 0;      ///< the receiver copies it
+  double borrowNs = 0;        ///< the receiver reads it where it is
+  /// By consumer: from the begin of its work to the last that reads the value.
+  std::vector<double> readNs;
+  bool isConstant = false; ///< never rewritten: needs no buffer of its own
+};
+
+struct ScheduleProblem {
+  std::vector<ScheduleStage> stages; ///< in a topological order
+  std::vector<ScheduleValue> values;
+  int devices = 1;
+  int microBatches = 1;
+};
+
+struct ScheduledUnit {
+  int stage = 0;
+  Phase phase = Phase::forward;
+  int microBatch = 0;
+
+  bool operator==(const ScheduledUnit &) const = default;
+};
+
+/// What a schedule decides.
+struct UnitOrders {
+  /// By device: its units, in the order in which it computes them.
+  std::vector<std::vector<ScheduledUnit>> ofDevice;
+  /// Where devices exclude each other: all units, in the order in which they
+  /// hand a token on. Empty: devices work at the same time.
+  std::vector<ScheduledUnit> token;
+};
+
+struct ScheduleStep {
+  enum class Kind { run, send, recv, wait, loadInput, storeOutput, release };
+  Kind kind;
+  int microBatch;
+  int stage = -1; ///< run
+  Phase phase = Phase::forward;
+  int value = -1;   ///< all but run and tokens: ScheduleProblem.values
+  int channel = -1; ///< send, recv, wait, release
+  int port = -1;    ///< loadInput, storeOutput
+};
+
+struct ScheduleChannel {
+  int value = -1;                         ///< -1: a token
+  int source = 0, target = 0;             ///< devices
+  int sourceStage = -1, targetStage = -1; ///< the first that reads it
+};
+
+/// How values go from device to device; by value.
+struct Transfers {
+  /// Whether receivers read it where it is. That spares a copy, and keeps the
+  /// sender's buffer for longer.
+  std::vector<bool> borrowed;
+  /// Micro-batches of it that may be on their way at the same time.
+  std::vector<int> buffers;
+};
+
+struct Schedule {
+  std::vector<std::vector<ScheduleStep>> programs; ///< one a device
+  std::vector<ScheduleChannel> channels;
+  Transfers transfers;
+  double stepNs = 0; ///< predicted time of a step
+  double bubble = 0; ///< idle share of the devices that have work
+};
+
+struct ScheduleKind;
+
+/// The programs that follow from the orders of a schedule. Values are borrowed
+/// wherever that does not make the predicted step longer.
+Schedule buildSchedule(const ScheduleProblem &problem,
+                       const ScheduleKind &kind);
+
+} // namespace partita::schedule
+
+#endif // PARTITA_COMPILER_SCHEDULE_SCHEDULE_H

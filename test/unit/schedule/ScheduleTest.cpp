@@ -1,0 +1,332 @@
+//===- ScheduleTest.cpp - Programs that finish, in the expected order -----===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/Schedule.h"
+
+#include "compiler/schedule/Registry.h"
+
+#include "runtime/abi/ScheduleCheck.h"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace partita::schedule;
+using Kind = ScheduleStep::Kind;
+
+namespace {
+
+ScheduleProblem chain(int stages, int microBatches, int devices) {
+  ScheduleProblem problem;
+  problem.devices = devices;
+  problem.microBatches = microBatches;
+  for (int s = 0; s < stages; ++s) {
+    problem.stages.push_back({s % devices, 100});
+    ScheduleValue value;
+    value.producer = s - 1;
+    value.input = s == 0 ? 0 : -1;
+    value.consumers = {s};
+    problem.values.push_back(value);
+  }
+  ScheduleValue output;
+  output.producer = stages - 1;
+  output.outputs = {0};
+  problem.values.push_back(output);
+  return problem;
+}
+
+using CheckedKind = partita::abi::CheckedStep::Kind;
+
+/// How a kind of step is shown, and what it is to the proof. A kind that is
+/// missing here is a warning of the compiler.
+std::pair<const char *, CheckedKind> describe(Kind kind) {
+  switch (kind) {
+  case Kind::run:
+    return {"run", CheckedKind::local};
+  case Kind::loadInput:
+    return {"in", CheckedKind::local};
+  case Kind::storeOutput:
+    return {"out", CheckedKind::local};
+  case Kind::send:
+    return {"send", CheckedKind::send};
+  case Kind::recv:
+    return {"recv", CheckedKind::recv};
+  case Kind::wait:
+    return {"wait", CheckedKind::wait};
+  case Kind::release:
+    return {"release", CheckedKind::release};
+  }
+  return {};
+}
+
+std::string show(const std::vector<ScheduleStep> &program) {
+  std::string text;
+  for (const ScheduleStep &step : program)
+    text += (text.empty() ? "" : " ") + std::string(describe(step.kind).first) +
+            (step.kind == Kind::run ? std::to_string(step.stage) : "") + "." +
+            std::to_string(step.microBatch);
+  return text;
+}
+
+std::string show(const std::vector<ScheduledUnit> &units) {
+  std::string text;
+  for (const ScheduledUnit &unit : units)
+    text += (text.empty() ? "" : " ") + std::to_string(unit.stage) + "." +
+            std::to_string(unit.microBatch);
+  return text;
+}
+
+/// The proof that compiler and runtime make too, without buffers.
+std::string check(const Schedule &schedule, int present) {
+  std::vector<partita::abi::CheckedDevice> devices;
+  for (const std::vector<ScheduleStep> &program : schedule.programs) {
+    partita::abi::CheckedDevice &device = devices.emplace_back();
+    for (const ScheduleStep &step : program) {
+      if (step.microBatch >= present)
+        continue;
+      partita::abi::CheckedStep entry;
+      entry.kind = describe(step.kind).second;
+      entry.channel = step.channel;
+      entry.micro_batch = step.microBatch;
+      device.steps.push_back(entry);
+    }
+  }
+  return partita::abi::checkSchedule(devices);
+}
+
+TEST(Schedule, TwoStagesFillAndDrain) {
+  Schedule schedule = buildSchedule(chain(2, 3, 2), kFillDrain);
+  EXPECT_EQ(show(schedule.programs[0]),
+            "in.0 run0.0 send.0 in.1 run0.1 send.1 wait.0 in.2 run0.2 send.2 "
+            "wait.1 wait.2");
+  EXPECT_EQ(show(schedule.programs[1]),
+            "recv.0 run1.0 release.0 out.0 recv.1 run1.1 release.1 out.1 "
+            "recv.2 run1.2 release.2 out.2");
+}
+
+TEST(Schedule, CopiesWhatWouldHoldUpItsSender) {
+  // The last stage reads what the first one makes, two stages later: borrowed
+  // until then, it would keep both buffers of the first.
+  ScheduleProblem problem = chain(3, 16, 3);
+  ScheduleValue skip;
+  skip.producer = 0;
+  skip.consumers = {2};
+  skip.readNs = {100};
+  problem.values.push_back(skip);
+  Schedule schedule = buildSchedule(problem, kFillDrain);
+  EXPECT_FALSE(schedule.transfers.borrowed.back());
+  EXPECT_TRUE(schedule.transfers.borrowed[1]);
+  EXPECT_NEAR(schedule.stepNs, 1800, 1e-6);
+  // With a single micro-batch nothing waits.
+  problem.microBatches = 1;
+  EXPECT_TRUE(buildSchedule(problem, kFillDrain).transfers.borrowed.back());
+}
+
+/// What an attention mask is: the first stage makes it, all others read it.
+ScheduleProblem chainWithMask(int stages, int microBatches) {
+  ScheduleProblem problem = chain(stages, microBatches, stages);
+  ScheduleValue mask;
+  mask.producer = 0;
+  for (int s = 1; s < stages; ++s)
+    mask.consumers.push_back(s);
+  problem.values.push_back(mask);
+  return problem;
+}
+
+TEST(Schedule, MoreBuffersForWhatIsReadManyStagesLater) {
+  // With two buffers, the first stage would wait for the last one to begin a
+  // micro-batch before it began the next but one.
+  Schedule schedule = buildSchedule(chainWithMask(8, 64), kFillDrain);
+  EXPECT_NEAR(schedule.stepNs, 7100, 1e-6) << "as without the mask";
+  EXPECT_EQ(schedule.transfers.buffers.back(), 7) << "one for each stage on";
+  EXPECT_EQ(schedule.transfers.buffers[1], kSendBuffers);
+  for (int present : {1, 5, 64})
+    EXPECT_EQ(check(schedule, present), "");
+  // Two micro-batches never need more than two.
+  schedule = buildSchedule(chainWithMask(4, 2), kFillDrain);
+  EXPECT_EQ(schedule.transfers.buffers.back(), kSendBuffers);
+}
+
+TEST(Schedule, ReleasesAfterTheLastReader) {
+  ScheduleProblem problem = chain(3, 1, 1);
+  problem.devices = 2;
+  problem.stages[1].device = problem.stages[2].device = 1;
+  problem.values[1].consumers = {1, 2};
+  Schedule schedule = buildSchedule(problem, kFillDrain);
+  EXPECT_EQ(show(schedule.programs[1]), "recv.0 run1.0 run2.0 release.0 out.0");
+}
+
+TEST(Schedule, BubbleOfTheTable) {
+  // p devices, m micro-batches: (p - 1) / (m + p - 1).
+  EXPECT_NEAR(buildSchedule(chain(4, 16, 4), kFillDrain).bubble, 3. / 19, 1e-9);
+  EXPECT_NEAR(buildSchedule(chain(2, 8, 2), kFillDrain).bubble, 1. / 9, 1e-9);
+  EXPECT_NEAR(buildSchedule(chain(8, 32, 8), kFillDrain).bubble, 7. / 39, 1e-9);
+  EXPECT_NEAR(buildSchedule(chain(4, 8, 4), kSequential).bubble, .75, 1e-9);
+  EXPECT_NEAR(buildSchedule(chain(4, 16, 4), kFillDrain).stepNs, 1900, 1e-6);
+}
+
+TEST(Schedule, FewerMicroBatchesThanStages) {
+  Schedule schedule = buildSchedule(chain(8, 2, 8), kFillDrain);
+  EXPECT_EQ(check(schedule, 2), "");
+  EXPECT_NEAR(schedule.stepNs, 900, 1e-6);
+}
+
+TEST(Schedule, OneDeviceNeedsNoTransfers) {
+  Schedule schedule = buildSchedule(chain(3, 2, 1), kFillDrain);
+  EXPECT_EQ(show(schedule.programs[0]),
+            "in.0 run0.0 run1.0 run2.0 out.0 in.1 run0.1 run1.1 run2.1 out.1");
+  EXPECT_TRUE(schedule.channels.empty());
+}
+
+TEST(Schedule, SequentialPassesTokens) {
+  Schedule schedule = buildSchedule(chain(2, 2, 2), kSequential);
+  EXPECT_EQ(show(schedule.programs[0]),
+            "in.0 run0.0 send.0 recv.1 in.1 run0.1 send.1 wait.0 wait.1");
+  ASSERT_EQ(schedule.channels.size(), 2u);
+  EXPECT_EQ(schedule.channels[1].value, -1);
+}
+
+TEST(Registry, FindsSchedulesByName) {
+  EXPECT_EQ(findSchedule(""), &kFillDrain);
+  EXPECT_EQ(findSchedule("looped"), &kLooped);
+  EXPECT_EQ(findSchedule("sharded"), nullptr);
+  EXPECT_EQ(getScheduleKinds().size(), 3u);
+}
+
+TEST(FillDrain, ADeviceTakesTheLowerMicroBatchFirst) {
+  // Devices 0 1 0: while device 1 computes, device 0 begins the next one.
+  UnitOrders orders = kFillDrain.order(chain(3, 4, 2));
+  EXPECT_EQ(show(orders.ofDevice[0]), "0.0 0.1 2.0 0.2 2.1 0.3 2.2 2.3");
+  EXPECT_EQ(show(orders.ofDevice[1]), "1.0 1.1 1.2 1.3");
+}
+
+TEST(Sequential, AMicroBatchGoesThroughAllStages) {
+  UnitOrders orders = kSequential.order(chain(3, 2, 2));
+  EXPECT_EQ(show(orders.ofDevice[0]), "0.0 2.0 0.1 2.1");
+  EXPECT_EQ(show(orders.token), "0.0 1.0 2.0 0.1 1.1 2.1");
+}
+
+TEST(Looped, EveryDeviceMakesTwoLaps) {
+  ScheduleProblem problem = chain(8, 4, 4);
+  UnitOrders orders = kLooped.order(problem);
+  EXPECT_EQ(show(orders.ofDevice[0]), "0.0 0.1 0.2 0.3 4.0 4.1 4.2 4.3");
+  EXPECT_EQ(show(orders.ofDevice[3]), "3.0 3.1 3.2 3.3 7.0 7.1 7.2 7.3");
+  // The picture of Looped.cpp: 11 slots, of which each device works 8.
+  Schedule schedule = buildSchedule(problem, kLooped);
+  EXPECT_NEAR(schedule.stepNs, 1100, 1e-6);
+  EXPECT_NEAR(schedule.bubble, 3. / 11, 1e-9);
+  EXPECT_NEAR(buildSchedule(chain(4, 4, 4), kFillDrain).bubble, 3. / 7, 1e-9);
+}
+
+TEST(Looped, GroupsOfPOrMoreMicroBatches) {
+  // Nine over four devices: five, then four.
+  EXPECT_EQ(show(kLooped.order(chain(8, 9, 4)).ofDevice[0]),
+            "0.0 0.1 0.2 0.3 0.4 4.0 4.1 4.2 4.3 4.4 "
+            "0.5 0.6 0.7 0.8 4.5 4.6 4.7 4.8");
+}
+
+TEST(Looped, LapsOfAnyAssignment) {
+  // Stages of a device that follow one another are in one lap.
+  ScheduleProblem problem = chain(4, 2, 2);
+  for (int s = 0; s < 4; ++s)
+    problem.stages[s].device = s / 2;
+  UnitOrders orders = kLooped.order(problem);
+  EXPECT_EQ(show(orders.ofDevice[0]), "0.0 1.0 0.1 1.1");
+  EXPECT_EQ(show(orders.ofDevice[1]), "2.0 3.0 2.1 3.1");
+}
+
+TEST(Looped, TimesOfAStep) {
+  // In stages of two laps, p devices, m micro-batches. Micro-batches beyond a
+  // group of p + 1 may wait for a buffer, by less than half a lap in all.
+  for (int p : {2, 3, 4, 8})
+    for (int m = 1; m <= 4 * p; ++m) {
+      double slots = buildSchedule(chain(2 * p, m, p), kLooped).stepNs / 100;
+      double least = m < p ? 2 * p + m - 1 : 2 * m + p - 1;
+      bool isExact = m <= p || m % p <= m / p;
+      EXPECT_LE(slots, least + (isExact ? 0 : p - 2)) << p << " " << m;
+      EXPECT_GE(slots, least - 1e-6) << p << " " << m;
+      EXPECT_LE(slots, 2 * (m + p - 1) + 1e-6)
+          << "longer than fill_drain: " << p << " " << m;
+    }
+}
+
+TEST(Looped, AValueOfTheFirstLapThatTheSecondReads) {
+  // Borrowed until then, or with two buffers, it would stop its sender for
+  // good.
+  ScheduleProblem problem = chain(8, 4, 4);
+  ScheduleValue skip;
+  skip.producer = 0;
+  skip.consumers = {7};
+  problem.values.push_back(skip);
+  Schedule schedule = buildSchedule(problem, kLooped);
+  EXPECT_FALSE(schedule.transfers.borrowed.back());
+  EXPECT_GT(schedule.transfers.buffers.back(), kSendBuffers);
+  EXPECT_LE(schedule.transfers.buffers.back(), 4);
+  EXPECT_NEAR(schedule.stepNs, 1100, 101);
+  for (int present = 1; present <= 4; ++present)
+    EXPECT_EQ(check(schedule, present), "");
+}
+
+TEST(Schedule, TimesGrowWithTheUnits) {
+  // A chain as that of GPT-2 in 64 stages. Eight times the micro-batches take
+  // about eight times as long to schedule, not 64 times.
+  for (const ScheduleKind *kind : getScheduleKinds()) {
+    auto measure = [&](int microBatches) {
+      double least = 1e9;
+      ScheduleProblem problem = chain(64, microBatches, 32);
+      for (int i = 0; i < 5; ++i) {
+        auto begin = std::chrono::steady_clock::now();
+        buildSchedule(problem, *kind);
+        std::chrono::duration<double> seconds =
+            std::chrono::steady_clock::now() - begin;
+        least = std::min(least, seconds.count());
+      }
+      return least;
+    };
+    EXPECT_LT(measure(512), 24 * measure(64) + 1e-3) << kind->name;
+  }
+}
+
+TEST(Schedule, RandomGraphsFinish) {
+  std::mt19937 random(11);
+  for (int trial = 0; trial < 300; ++trial) {
+    ScheduleProblem problem;
+    problem.devices = 1 + random() % 4;
+    problem.microBatches = 1 + random() % 10;
+    int stages = 1 + random() % 10;
+    for (int s = 0; s < stages; ++s) {
+      problem.stages.push_back(
+          {int(random() % problem.devices), 1. + random() % 50});
+      ScheduleValue value;
+      value.producer = s;
+      value.transferNs = random() % 20;
+      value.borrowNs = random() % 10;
+      for (int consumer = s + 1; consumer < stages; ++consumer)
+        if (random() % 2)
+          value.consumers.push_back(consumer);
+      for (size_t i = 0; i < value.consumers.size(); ++i)
+        value.readNs.push_back(random() % 50);
+      if (value.consumers.empty())
+        value.outputs = {0};
+      problem.values.push_back(value);
+    }
+    for (const ScheduleKind *kind : getScheduleKinds()) {
+      Schedule schedule = buildSchedule(problem, *kind);
+      for (int present = 1; present <= problem.microBatches; ++present)
+        EXPECT_EQ(check(schedule, present), "");
+      int runs = 0;
+      for (const auto &program : schedule.programs)
+        for (const ScheduleStep &step : program)
+          runs += step.kind == Kind::run;
+      EXPECT_EQ(runs, stages * problem.microBatches);
+      EXPECT_GE(schedule.bubble, -1e-9);
+      EXPECT_LT(schedule.stepNs, 1e6) << kind->name;
+    }
+  }
+}
+
+} // namespace
