@@ -11,6 +11,7 @@
 #include "compiler/codegen/Passes.h"
 #include "compiler/codegen/cpu/CpuCodegen.h"
 #include "compiler/codegen/cpu/EmitLoops.h"
+#include "compiler/codegen/cpu/KernelSchedule.h"
 #include "compiler/crash/Place.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
@@ -29,6 +30,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+
+#include "llvm/ADT/StringMap.h"
 
 #include <thread>
 
@@ -59,6 +62,36 @@ void registerCodegenDialects(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
+/// Checks that the plan around the kernels, if there is one, starts them as
+/// they are compiled.
+static LogicalResult checkDispatches(ModuleOp kernels) {
+  auto model = kernels->getParentOfType<ModuleOp>();
+  if (!model)
+    return success();
+  llvm::StringMap<KernelSchedule> schedules;
+  for (auto kernel : kernels.getOps<func::FuncOp>()) {
+    FailureOr<KernelSchedule> schedule = readSchedule(kernel);
+    if (failed(schedule))
+      return failure();
+    schedules[kernel.getName()] = std::move(*schedule);
+  }
+  WalkResult result = model->walk([&](plan::DispatchOp op) {
+    plan::KernelAttr kernel = op.getKernel();
+    auto it = schedules.find(kernel.getName());
+    if (it == schedules.end())
+      return op.emitError("starts a kernel that is not compiled"),
+             WalkResult::interrupt();
+    const KernelSchedule &schedule = it->second;
+    if (kernel.getExtent() != schedule.extent ||
+        kernel.getGrain() != schedule.grain ||
+        kernel.getInPlace() != ArrayRef(schedule.inPlace))
+      return op.emitError("starts a kernel otherwise than it is compiled"),
+             WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 /// Compiles the kernels for each of the levels.
 static FailureOr<std::vector<CompiledObject>>
 compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
@@ -73,7 +106,8 @@ compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
     (*lowered)->setAttr(kReferenceAttr, UnitAttr::get(context));
   for (auto kernel : kernels.getOps<func::FuncOp>()) {
     crash::AtNode at(kernel.getLoc());
-    if (failed(emitLoops(kernel, scheduleKernel(kernel), *lowered)))
+    FailureOr<KernelSchedule> schedule = readSchedule(kernel);
+    if (failed(schedule) || failed(emitLoops(kernel, *schedule, *lowered)))
       return failure();
   }
   if (failed(lowerToLLVM(*lowered)))
@@ -110,6 +144,8 @@ FailureOr<std::vector<CompiledObject>>
 compileKernels(ModuleOp kernels, const CodegenOptions &options) {
   if (kernels.getOps<func::FuncOp>().empty())
     return std::vector<CompiledObject>();
+  if (failed(checkDispatches(kernels)))
+    return failure();
   if (!options.cache)
     return compileFor(options.levels, kernels, options.optimize);
   std::string text;

@@ -106,7 +106,8 @@ private:
   /// of the root's value in the result in `output`.
   bool followEpilogue() {
     Value current = root->getResult(0);
-    SmallVector<std::pair<Operation *, size_t>> views; // and steps before them
+    SmallVector<std::pair<nn::ViewOpInterface, size_t>>
+        views; // and steps before
     while (current != results[0]) {
       if (std::optional<ScalarFunction> function = matchFunction(current)) {
         steps.push_back({function->kind, function->alpha, function->beta, {}});
@@ -117,8 +118,9 @@ private:
       Operation *user = getOnlyUser(current);
       if (!user)
         return false;
-      if (isa<nn::TransposeOp, nn::ReshapeOp>(user))
-        views.push_back({user, steps.size()});
+      auto other = dyn_cast<nn::ViewOpInterface>(user);
+      if (other && other.keepsElements())
+        views.push_back({other, steps.size()});
       else if (!addBinary(user, current))
         return false;
       used.insert(user);
@@ -375,8 +377,8 @@ private:
         return;
     if (view.strides[1] == 0 && view.shape[1] != 1)
       return;
-    bias =
-        StridedView{view.base, {view.shape[1]}, {view.strides[1]}, view.offset};
+    bias = StridedView(view.base,
+                       {{view.shape[1]}, {view.strides[1]}, view.offset});
     steps.erase(steps.begin());
   }
 
@@ -607,6 +609,10 @@ private:
 bool isCallRoot(Operation *op) {
   return isOrdered(op) || isa<nn::DotOp, nn::ConvOp, nn::AttentionOp,
                               nn::WindowReduceOp, nn::RecurrentOp>(op);
+}
+
+bool needsLibrary(Operation *op) {
+  return isOrdered(op) || isa<nn::RecurrentOp>(op);
 }
 
 plan::CallAttr matchLibraryCall(ArrayRef<Operation *> ops,

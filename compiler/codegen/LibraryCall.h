@@ -23,6 +23,9 @@ namespace partita::codegen {
 /// Whether a call may have the op as its root.
 bool isCallRoot(mlir::Operation *op);
 
+/// Whether only a call can compute the op: there are no loops of ours for it.
+bool needsLibrary(mlir::Operation *op);
+
 /// The call that computes all of the ops, given in topological order, or null.
 /// `inputs` and `results` are what comes in and goes out: views number them so.
 plan::CallAttr matchLibraryCall(llvm::ArrayRef<mlir::Operation *> ops,

@@ -75,12 +75,17 @@ LogicalResult checkExtents(nn::ClusterOp cluster) {
   return success();
 }
 
-/// Whether kernels can compute all ops; some are loops of the runtime only.
-bool hasLoops(nn::ClusterOp cluster) {
-  return llvm::none_of(
-      cluster.getBody().front().without_terminator(), [](Operation &op) {
-        return isa<nn::TopKOp, nn::ScanOp, nn::ScatterOp, nn::RecurrentOp>(op);
-      });
+/// What fusion decided must hold: a call that nobody computes is an error.
+LogicalResult lowerToCall(nn::ClusterOp cluster) {
+  plan::CallAttr call = matchLibraryCall(cluster);
+  if (!call)
+    return cluster.emitError()
+           << "'" << nn::getNodeName(cluster)
+           << "' is to be a library call, but the library does not compute it";
+  if (failed(checkExtents(cluster)))
+    return failure();
+  cluster.setLoweringAttr(call);
+  return success();
 }
 
 class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
@@ -96,16 +101,9 @@ private:
       if (cluster.getLowering())
         continue;
       crash::AtNode at(cluster.getLoc());
-      plan::CallAttr call;
-      if (!reference || !hasLoops(cluster))
-        call = matchLibraryCall(cluster);
-      if (call) {
-        if (failed(checkExtents(cluster)))
-          return signalPassFailure();
-        cluster.setLoweringAttr(call);
-        continue;
-      }
-      if (failed(lowerToKernel(cluster)))
+      if (failed(cluster.getKind() == nn::ClusterKind::call
+                     ? lowerToCall(cluster)
+                     : lowerToKernel(cluster)))
         return signalPassFailure();
     }
   }
@@ -132,6 +130,7 @@ private:
         cluster.emitRemark("temporaries do not fit the stack of a thread: "
                            "some elements are computed more than once");
     }
+    writeSchedule(kernel, schedule);
     std::string text;
     llvm::raw_string_ostream stream(text);
     // Not by the names that the whole module would give: that takes as long as

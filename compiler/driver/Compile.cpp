@@ -110,8 +110,8 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
 
   begin("partitioning");
   if (failed(transform([&](OpPassManager &pm) {
-        if (!options.reference)
-          pm.addPass(fuse::createFuseClustersPass({options.winograd}));
+        pm.addPass(fuse::createFuseClustersPass(
+            {options.winograd, options.reference}));
         // What is computed together is decided: nothing changes any more.
         if (!options.expose.nodes.empty() && !options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));

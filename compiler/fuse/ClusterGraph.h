@@ -8,6 +8,9 @@
 #ifndef PARTITA_COMPILER_FUSE_CLUSTERGRAPH_H
 #define PARTITA_COMPILER_FUSE_CLUSTERGRAPH_H
 
+#include "compiler/analysis/Rates.h"
+#include "dialects/nn/NNDialect.h"
+
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
@@ -30,8 +33,8 @@ public:
   int64_t getCluster(mlir::Operation *op) const;
   /// Whether the op may still be put in a cluster.
   bool isFree(mlir::Operation *op) const;
-  /// Depends on weights and constants alone.
-  bool isWeightsOnly(mlir::Operation *op) const;
+  /// How often the op is computed.
+  analysis::Rate getRate(mlir::Operation *op) { return rates.getRate(op); }
 
   /// In the order of the block.
   void sort(Ops &ops) const;
@@ -42,15 +45,18 @@ public:
   /// computed whole.
   bool isConvex(const Ops &ops) const;
 
-  void addCluster(const Ops &ops);
+  void addCluster(const Ops &ops, nn::ClusterKind kind);
   const std::vector<Ops> &getClusters() const { return clusters; }
+  /// What computes the cluster.
+  nn::ClusterKind getKind(int64_t cluster) const { return kinds[cluster]; }
 
 private:
   mlir::Block &block;
   llvm::DenseMap<mlir::Operation *, unsigned> order;
   llvm::DenseMap<mlir::Operation *, int64_t> clusterOf;
-  llvm::DenseSet<mlir::Operation *> weightsOnly;
+  analysis::Rates rates;
   std::vector<Ops> clusters;
+  std::vector<nn::ClusterKind> kinds;
 };
 
 /// Views, constants and the like: computing them again where they are used

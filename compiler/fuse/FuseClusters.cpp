@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/codegen/LibraryCall.h"
 #include "compiler/fuse/ClusterGraph.h"
 #include "compiler/fuse/Passes.h"
 #include "dialects/nn/NNDialect.h"
@@ -67,7 +68,20 @@ private:
   void runOnOperation() override {
     for (auto func : getOperation().getOps<func::FuncOp>())
       for (Block &block : func.getBody())
-        fuse(block);
+        if (reference)
+          keepApart(block);
+        else
+          fuse(block);
+  }
+
+  /// Every op is computed by itself; calls are those that no loops can.
+  void keepApart(Block &block) {
+    int64_t number = 0;
+    for (Operation &op : block)
+      if (codegen::needsLibrary(&op))
+        op.setAttr(nn::kClusterAttr,
+                   nn::ClusterAttr::get(&getContext(), number++,
+                                        nn::ClusterKind::call));
   }
 
   void fuse(Block &block) {
@@ -77,15 +91,15 @@ private:
     growLoopClusters(graph);
     mergeRepeatedOps(graph);
 
-    Builder b(&getContext());
     for (auto [number, ops] : llvm::enumerate(graph.getClusters()))
       for (Operation *op : ops)
-        op->setAttr(nn::kClusterAttr, b.getI64IntegerAttr(number));
+        op->setAttr(
+            nn::kClusterAttr,
+            nn::ClusterAttr::get(&getContext(), number, graph.getKind(number)));
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (op.use_empty() && isa<nn::NNDialect>(op.getDialect()) &&
           isFreeToRepeat(&op))
         op.erase();
-    markLoad(graph);
     for (const Ops &cluster : graph.getClusters()) {
       markAccumulation(graph, cluster);
       if (winograd)
@@ -93,24 +107,12 @@ private:
     }
   }
 
-  /// Ops on weights alone run once. Constants stay with those that use them.
-  void markLoad(ClusterGraph &graph) {
-    for (Operation &op : graph.getBlock()) {
-      if (!graph.isWeightsOnly(&op) || isa<nn::ConstantOp>(op))
-        continue;
-      int64_t cluster = graph.getCluster(&op);
-      bool whole = cluster < 0 || llvm::all_of(
-                                      graph.getClusters()[cluster],
-                                      [&](Operation *other) {
-                                        return graph.isWeightsOnly(other);
-                                      });
-      if (whole && !isa<nn::ParameterOp>(op))
-        op.setAttr(nn::kLoadAttr, UnitAttr::get(&getContext()));
-    }
+  static bool isLoad(ClusterGraph &graph, Operation *op) {
+    return graph.getRate(op) == analysis::Rate::load;
   }
 
-  /// Only a convolution with constant weights and nothing but functions after
-  /// it.
+  /// Only a convolution whose weights are known when loading, with nothing but
+  /// functions after it.
   void markWinograd(ClusterGraph &graph, const Ops &cluster) {
     nn::ConvOp conv;
     for (Operation *op : cluster) {
@@ -119,7 +121,7 @@ private:
       else if (llvm::any_of(op->getOperands(), [&](Value operand) {
                  Operation *producer = operand.getDefiningOp();
                  return !producer || (!llvm::is_contained(cluster, producer) &&
-                                      !graph.isWeightsOnly(producer));
+                                      !isLoad(graph, producer));
                }))
         return;
     }
@@ -133,7 +135,8 @@ private:
     SmallVector<Value> same = {value}; // but for their order
     for (size_t i = 0; i < same.size(); ++i)
       for (Operation *user : same[i].getUsers()) {
-        if (isa<nn::TransposeOp, nn::ReshapeOp>(user))
+        auto view = dyn_cast<nn::ViewOpInterface>(user);
+        if (view && view.keepsElements())
           same.push_back(user->getResult(0));
         else if (isa<nn::CastOp>(user) && isa<IntegerType>(getElementTypeOrSelf(
                                               user->getResult(0).getType())))
@@ -151,7 +154,7 @@ private:
         conv.getGroups() != 1 || weights.getDimSize(2) != 3 ||
         weights.getDimSize(3) != 3 || !llvm::all_of(conv.getStrides(), isOne) ||
         !llvm::all_of(conv.getDilations(), isOne) || !producer ||
-        !graph.isWeightsOnly(producer) || becomesInteger(conv.getResult()))
+        !isLoad(graph, producer) || becomesInteger(conv.getResult()))
       return false;
     int64_t outputs = weights.getDimSize(0);
     bool last = conv.getLayout() == nn::ImageLayout::channels_last;
@@ -174,7 +177,8 @@ private:
       for (Value operand : op->getOperands()) {
         Operation *producer = operand.getDefiningOp();
         if (!producer || llvm::is_contained(cluster, producer) ||
-            isa<nn::ReshapeOp>(producer) || graph.isWeightsOnly(producer) ||
+            isa<nn::ReshapeOp>(producer) ||
+            graph.getRate(producer) != analysis::Rate::micro_batch ||
             operand.getType() != op->getResult(0).getType())
           continue;
         bool isLast = llvm::all_of(operand.getUsers(), [&](Operation *user) {

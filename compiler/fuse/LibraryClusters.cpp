@@ -36,7 +36,7 @@ public:
     while (extend(plain)) {
     }
     if (plain)
-      graph.addCluster(ops);
+      graph.addCluster(ops, nn::ClusterKind::call);
   }
 
 private:
@@ -51,8 +51,7 @@ private:
     Ops candidate(ops);
     while (Operation *op = operand.getDefiningOp()) {
       if (!graph.isFree(op) || !op->hasOneUse() ||
-          !isa<nn::TransposeOp, nn::ReshapeOp, nn::BroadcastOp, nn::SliceOp>(
-              op))
+          !isa<nn::ViewOpInterface>(op))
         break;
       candidate.push_back(op);
       if (isCall(candidate))
@@ -91,13 +90,17 @@ private:
     return users.empty() ? nullptr : users.front();
   }
 
+  static bool mayFollow(Operation *op) {
+    auto view = dyn_cast<nn::ViewOpInterface>(op);
+    return isa<nn::PointwiseOpInterface>(op) || (view && view.keepsElements());
+  }
+
   /// Takes in the fewest further ops with which the cluster is a call.
   bool extend(bool &plain) {
     Ops candidate(ops);
     for (unsigned i = 0; i < kMostLookahead; ++i) {
       Operation *next = getNextUser(candidate);
-      if (!next || !graph.isFree(next) ||
-          !isa<nn::PointwiseOpInterface, nn::TransposeOp, nn::ReshapeOp>(next))
+      if (!next || !graph.isFree(next) || !mayFollow(next))
         return false;
       candidate.push_back(next);
       addProducers(next, candidate);

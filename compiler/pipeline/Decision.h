@@ -28,12 +28,18 @@ inline constexpr llvm::StringLiteral kAutoStageAttr = "dist.auto_stage";
 /// stage.
 inline constexpr llvm::StringLiteral kDeviceCountAttr = "dist.device_count";
 
+/// On the first op of a cluster, and then on the cluster: its predicted time,
+/// `[ns, ns by rates alone]`; and, where a machine was measured, the key of its
+/// work (WorkKey.h).
+inline constexpr llvm::StringLiteral kPriceAttr = "dist.price";
+inline constexpr llvm::StringLiteral kWorkKeyAttr = "dist.work_key";
+
 /// On the module, if it is an imported model: the names of all its nodes, in
 /// the order in which they are computed, those that have folded away too.
 inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
 
-/// On the module, with --expose: the names of the tensors that those nodes make,
-/// empty where a node makes several.
+/// On the module, with --expose: the names of the tensors that those nodes
+/// make, empty where a node makes several.
 inline constexpr llvm::StringLiteral kNodeOutputsAttr = "nn.node_outputs";
 
 inline int64_t getStage(mlir::Operation *op) {

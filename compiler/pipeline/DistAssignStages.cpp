@@ -253,7 +253,7 @@ private:
                                      : std::max<int64_t>(deviceCount, 1);
     std::vector<double> ns;
     for (const ClusterNode &node : graph.nodes)
-      ns.push_back(node.ns);
+      ns.push_back(node.time.ns);
     std::vector<BalanceValue> values;
     for (const ClusterValue &value : graph.values)
       values.push_back(
@@ -368,7 +368,8 @@ struct DistAssignStagesPass
     FailureOr<ClusterGraph> graph = ClusterGraph::build(*function, *model);
     if (failed(graph) ||
         failed(StageAssigner(*function, *graph, *model).assign()))
-      signalPassFailure();
+      return signalPassFailure();
+    graph->writePrices();
   }
 };
 

@@ -10,7 +10,7 @@
 #include "dialects/nn/NNDialect.h"
 #include "runtime/abi/machine.h"
 
-#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <cmath>
 
@@ -50,7 +50,8 @@ public:
            const Neighbours &neighbours)
       : work(work), step(step), team(team), lanes(lanes),
         neighbours(neighbours), compute(neighbours.compute),
-        arena(2.0 * step.mostBytes * neighbours.cache), isConstant(work) {}
+        arena(2.0 * step.mostBytes * neighbours.cache),
+        inside(work.ops.begin(), work.ops.end()) {}
 
   ClusterTime get() {
     Operation *root = findRoot();
@@ -63,15 +64,14 @@ public:
   }
 
 private:
-  /// What the library computes: f32, and products of integers of 8 bits.
+  /// What a library call computes, if it is among what was measured.
   Operation *findRoot() {
-    Operation *root = nullptr;
+    if (work.kind == nn::ClusterKind::kernel)
+      return nullptr;
     for (Operation *op : work.ops)
-      if (isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp>(op) &&
-          (getType(op->getResult(0)).getElementType().isF32() ||
-           nn::multipliesIntegers(op)))
-        root = op;
-    return root;
+      if (isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp>(op))
+        return op;
+    return nullptr;
   }
 
   /// How many times as fast as with f32 a product is.
@@ -136,7 +136,7 @@ private:
     double columns = rhs.getNumElements() / std::max(batch * depth, 1.0);
     if (rows * columns * depth == 0)
       return 0;
-    bool packed = isConstant(dot.getRhs());
+    bool packed = work.rates.isLoad(dot.getRhs());
     double padded = roundUp(columns);
     double rate =
         team.at(packed ? key::kDot : key::kDotPlain, {rows, padded, depth});
@@ -215,7 +215,7 @@ private:
   double getReadNs(Operation *root) {
     double bytes = 0;
     for (Value operand : root->getOperands())
-      if (!isConstant(operand))
+      if (!work.rates.isLoad(operand))
         bytes += nn::getByteSize(operand.getType());
     double footprint = work.bytes * neighbours.cache;
     double before = team.at(key::kRead, work.bytes + 1),
@@ -246,8 +246,8 @@ private:
         ns += elements * team.at(key::kEpilogueExp) * compute;
       else
         for (Value operand : op->getOperands())
-          if (!isConstant.isInside(operand.getDefiningOp()) &&
-              !work.isConstant(operand))
+          if (!inside.contains(operand.getDefiningOp()) &&
+              !work.rates.isLoad(operand))
             ns += elements * team.at(key::kEpilogueBinary);
     }
     return ns;
@@ -277,9 +277,13 @@ private:
       else if (isa<nn::ReduceOp>(op))
         arithmetic += kOperationShare / simple *
                       getType(op->getOperand(0)).getNumElements();
-      else if (auto costed = dyn_cast<nn::CostOpInterface>(op))
-        arithmetic += kOperationShare / simple *
-                      std::max<double>(costed.getCost().flops, elements);
+      else if (auto costed = dyn_cast<nn::CostOpInterface>(op)) {
+        // Where each operation waits for the one before, no vector helps.
+        nn::Cost cost = costed.getCost();
+        double operations = cost.flops + (lanes - 1.0) * cost.sequential;
+        arithmetic +=
+            kOperationShare / simple * std::max<double>(operations, elements);
+      }
     }
     // A gather reads only a part of its table.
     double bytes = std::min<double>(work.bytes, unfused);
@@ -295,7 +299,7 @@ private:
   const Neighbours &neighbours;
   const double compute;
   const double arena; ///< bytes of arenas that a large cache sees
-  const ClusterConstants isConstant;
+  const llvm::DenseSet<Operation *> inside; ///< the cluster
   double memoryNs = 0;
 };
 

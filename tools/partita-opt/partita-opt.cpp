@@ -13,6 +13,7 @@
 #include "dialects/plan/PlanDialect.h"
 #endif
 
+#include "compiler/analysis/Passes.h"
 #include "compiler/crash/CrashReport.h"
 #include "compiler/simplify/Passes.h"
 #ifdef PARTITA_HAS_FUSE
@@ -50,6 +51,7 @@ int main(int argc, char **argv) {
 #endif
 
   mlir::registerTransformsPasses();
+  partita::analysis::registerAnalysisPasses();
   partita::simplify::registerSimplifyPasses();
   partita::simplify::registerSimplifyPipeline();
 #ifdef PARTITA_HAS_FUSE

@@ -190,8 +190,8 @@ std::vector<Bytes> runOps(const std::string &types, const std::string &body,
   if (out.find('(') != std::string::npos)
     count = ":" + std::to_string(1 + std::count(out.begin(), out.end(), ','));
   return runCluster("func.func @main(" + arguments + ") {\n  %r" + count +
-                        " = nn.cluster (" + operands + ") : " + types + " {\n" +
-                        body + "\n}\n  return\n}\n",
+                        " = nn.cluster kernel (" + operands + ") : " + types +
+                        " {\n" + body + "\n}\n  return\n}\n",
                     inputs);
 }
 
