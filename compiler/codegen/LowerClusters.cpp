@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/Codegen.h"
-#include "compiler/codegen/LibraryCall.h"
 #include "compiler/codegen/Passes.h"
 #include "compiler/codegen/cpu/KernelSchedule.h"
 #include "compiler/codegen/cpu/NNToLinalg.h"
+#include "compiler/codegen/cpu/onednn/LibraryCall.h"
 #include "compiler/crash/Place.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"

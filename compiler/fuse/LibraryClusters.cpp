@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/LibraryCall.h"
+#include "compiler/codegen/cpu/onednn/LibraryCall.h"
 #include "compiler/fuse/ClusterGraph.h"
 
 using namespace mlir;

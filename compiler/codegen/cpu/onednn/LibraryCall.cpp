@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/LibraryCall.h"
+#include "compiler/codegen/cpu/onednn/LibraryCall.h"
 
-#include "compiler/codegen/ScalarFunction.h"
 #include "compiler/codegen/StridedView.h"
+#include "compiler/codegen/cpu/onednn/ScalarFunction.h"
 #include "runtime/abi/Fusion.h"
 
 #include "mlir/IR/Builders.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/ScalarFunction.h"
+#include "compiler/codegen/cpu/onednn/ScalarFunction.h"
 
 #include "dialects/nn/NNDialect.h"
 

@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_LIBRARYCALL_H
-#define PARTITA_COMPILER_CODEGEN_LIBRARYCALL_H
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_LIBRARYCALL_H
+#define PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_LIBRARYCALL_H
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
@@ -37,4 +37,4 @@ plan::CallAttr matchLibraryCall(nn::ClusterOp cluster);
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_LIBRARYCALL_H
+#endif // PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_LIBRARYCALL_H

@@ -14,8 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_SCALARFUNCTION_H
-#define PARTITA_COMPILER_CODEGEN_SCALARFUNCTION_H
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_SCALARFUNCTION_H
+#define PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_SCALARFUNCTION_H
 
 #include "compiler/codegen/StridedView.h"
 #include "dialects/plan/PlanDialect.h"
@@ -38,4 +38,4 @@ matchScalarFunction(mlir::Value argument,
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_SCALARFUNCTION_H
+#endif // PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_SCALARFUNCTION_H
