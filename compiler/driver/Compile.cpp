@@ -8,6 +8,7 @@
 #include "compiler/driver/Compile.h"
 
 #include "compiler/codegen/Codegen.h"
+#include "compiler/codegen/cpu/CpuBackend.h"
 #include "compiler/crash/Place.h"
 #include "compiler/fuse/Passes.h"
 #include "compiler/pipeline/MachineModel.h"
@@ -26,6 +27,7 @@ using namespace partita;
 using namespace partita::driver;
 
 void driver::registerCompilerDialects(DialectRegistry &registry) {
+  codegen::registerCpuBackend();
   registry.insert<nn::NNDialect, dist::DistDialect, plan::PlanDialect,
                   func::FuncDialect>();
   codegen::registerCodegenDialects(registry);

@@ -9,6 +9,7 @@
 #define PARTITA_COMPILER_FUSE_CLUSTERGRAPH_H
 
 #include "compiler/analysis/Rates.h"
+#include "compiler/codegen/Backend.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "mlir/IR/Block.h"
@@ -35,6 +36,7 @@ public:
   bool isFree(mlir::Operation *op) const;
   /// How often the op is computed.
   analysis::Rate getRate(mlir::Operation *op) { return rates.getRate(op); }
+  analysis::Rates &getRates() { return rates; }
 
   /// In the order of the block.
   void sort(Ops &ops) const;
@@ -63,9 +65,8 @@ private:
 /// costs nothing.
 bool isFreeToRepeat(mlir::Operation *op);
 
-/// Contractions, poolings and attention with what the library can do in the
-/// same call.
-void growLibraryClusters(ClusterGraph &graph);
+/// What a library computes, with what it can do in the same call.
+void growLibraryClusters(ClusterGraph &graph, const codegen::Backend &backend);
 
 /// Reductions with what shares their rows, then pointwise ops.
 void growLoopClusters(ClusterGraph &graph);

@@ -6,12 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/onednn/LibraryCall.h"
+#include "compiler/codegen/Backend.h"
 #include "compiler/fuse/ClusterGraph.h"
 #include "compiler/fuse/Passes.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
-#include "runtime/abi/LibraryMemory.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -66,6 +65,7 @@ public:
 
 private:
   void runOnOperation() override {
+    backend = &codegen::getBackend();
     for (auto func : getOperation().getOps<func::FuncOp>())
       for (Block &block : func.getBody())
         if (reference)
@@ -78,7 +78,7 @@ private:
   void keepApart(Block &block) {
     int64_t number = 0;
     for (Operation &op : block)
-      if (codegen::needsLibrary(&op))
+      if (backend->needsCall(&op))
         op.setAttr(nn::kClusterAttr,
                    nn::ClusterAttr::get(&getContext(), number++,
                                         nn::ClusterKind::call));
@@ -87,7 +87,7 @@ private:
   void fuse(Block &block) {
     repeatFreeOps(block);
     ClusterGraph graph(block);
-    growLibraryClusters(graph);
+    growLibraryClusters(graph, *backend);
     growLoopClusters(graph);
     mergeRepeatedOps(graph);
 
@@ -103,64 +103,8 @@ private:
     for (const Ops &cluster : graph.getClusters()) {
       markAccumulation(graph, cluster);
       if (winograd)
-        markWinograd(graph, cluster);
+        backend->chooseMethod(cluster, graph.getRates());
     }
-  }
-
-  static bool isLoad(ClusterGraph &graph, Operation *op) {
-    return graph.getRate(op) == analysis::Rate::load;
-  }
-
-  /// Only a convolution whose weights are known when loading, with nothing but
-  /// functions after it.
-  void markWinograd(ClusterGraph &graph, const Ops &cluster) {
-    nn::ConvOp conv;
-    for (Operation *op : cluster) {
-      if (auto found = dyn_cast<nn::ConvOp>(op))
-        conv = found;
-      else if (llvm::any_of(op->getOperands(), [&](Value operand) {
-                 Operation *producer = operand.getDefiningOp();
-                 return !producer || (!llvm::is_contained(cluster, producer) &&
-                                      !isLoad(graph, producer));
-               }))
-        return;
-    }
-    if (conv && isForWinograd(graph, conv))
-      conv->setAttr(nn::kWinogradAttr, UnitAttr::get(&getContext()));
-  }
-
-  /// Whether the elements of a value are made integers: sums of integers are
-  /// exact, but not by Winograd's method.
-  static bool becomesInteger(Value value) {
-    SmallVector<Value> same = {value}; // but for their order
-    for (size_t i = 0; i < same.size(); ++i)
-      for (Operation *user : same[i].getUsers()) {
-        auto view = dyn_cast<nn::ViewOpInterface>(user);
-        if (view && view.keepsElements())
-          same.push_back(user->getResult(0));
-        else if (isa<nn::CastOp>(user) && isa<IntegerType>(getElementTypeOrSelf(
-                                              user->getResult(0).getType())))
-          return true;
-      }
-    return false;
-  }
-
-  static bool isForWinograd(ClusterGraph &graph, nn::ConvOp conv) {
-    auto isOne = [](int64_t value) { return value == 1; };
-    auto weights = cast<RankedTensorType>(conv.getWeights().getType());
-    RankedTensorType y = conv.getType();
-    Operation *producer = conv.getWeights().getDefiningOp();
-    if (y.getRank() != 4 || !y.getElementType().isF32() ||
-        conv.getGroups() != 1 || weights.getDimSize(2) != 3 ||
-        weights.getDimSize(3) != 3 || !llvm::all_of(conv.getStrides(), isOne) ||
-        !llvm::all_of(conv.getDilations(), isOne) || !producer ||
-        !isLoad(graph, producer) || becomesInteger(conv.getResult()))
-      return false;
-    int64_t outputs = weights.getDimSize(0);
-    bool last = conv.getLayout() == nn::ImageLayout::channels_last;
-    return abi::suitsWinograd({y.getDimSize(0), weights.getDimSize(1), outputs,
-                               y.getDimSize(last ? 1 : 2),
-                               y.getDimSize(last ? 2 : 3)});
   }
 
   /// A convolution adds upon what its result's bytes held faster than it adds
@@ -192,6 +136,8 @@ private:
       }
     }
   }
+
+  const codegen::Backend *backend = nullptr;
 };
 
 } // namespace

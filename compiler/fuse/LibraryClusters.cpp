@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/onednn/LibraryCall.h"
 #include "compiler/fuse/ClusterGraph.h"
 
 using namespace mlir;
@@ -18,15 +17,16 @@ constexpr unsigned kMostLookahead = 12;
 
 class LibraryCluster {
 public:
-  LibraryCluster(ClusterGraph &graph, Operation *root)
-      : graph(graph), ops{root} {}
+  LibraryCluster(ClusterGraph &graph, const codegen::Backend &backend,
+                 Operation *root)
+      : graph(graph), backend(backend), ops{root} {}
 
   bool isCall(const Ops &candidate) const {
     Ops sorted(candidate);
     graph.sort(sorted);
     SmallVector<Value> results = graph.getResults(sorted);
     return results.size() == 1 &&
-           codegen::matchLibraryCall(sorted, graph.getInputs(sorted), results);
+           backend.matchCall(sorted, graph.getInputs(sorted), results);
   }
 
   void grow() {
@@ -114,19 +114,20 @@ private:
   }
 
   ClusterGraph &graph;
+  const codegen::Backend &backend;
   Ops ops;
 };
 
 } // namespace
 
-void growLibraryClusters(ClusterGraph &graph) {
+void growLibraryClusters(ClusterGraph &graph, const codegen::Backend &backend) {
   Ops roots;
   for (Operation &op : graph.getBlock())
-    if (codegen::isCallRoot(&op) && graph.isFree(&op))
+    if (backend.isCallRoot(&op) && graph.isFree(&op))
       roots.push_back(&op);
   for (Operation *root : roots)
     if (graph.isFree(root))
-      LibraryCluster(graph, root).grow();
+      LibraryCluster(graph, backend, root).grow();
 }
 
 } // namespace partita::fuse

@@ -21,6 +21,7 @@
 #endif
 #ifdef PARTITA_HAS_CODEGEN
 #include "compiler/codegen/Passes.h"
+#include "compiler/codegen/cpu/CpuBackend.h"
 #endif
 #ifdef PARTITA_HAS_PIPELINE
 #include "compiler/pipeline/Pipeline.h"
@@ -58,6 +59,7 @@ int main(int argc, char **argv) {
   partita::fuse::registerFusePasses();
 #endif
 #ifdef PARTITA_HAS_CODEGEN
+  partita::codegen::registerCpuBackend();
   partita::codegen::registerCodegenPasses();
 #endif
 #ifdef PARTITA_HAS_PIPELINE

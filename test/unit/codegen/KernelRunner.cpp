@@ -8,6 +8,7 @@
 #include "KernelRunner.h"
 
 #include "compiler/codegen/Codegen.h"
+#include "compiler/codegen/cpu/CpuBackend.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
 #include "runtime/abi/kernel.h"
@@ -74,6 +75,7 @@ std::string writeObject(const std::vector<char> &bytes) {
 std::vector<Bytes> runCluster(const std::string &function,
                               const std::vector<Bytes> &inputs) {
   DialectRegistry registry;
+  registerCpuBackend();
   registerCodegenDialects(registry);
   MLIRContext context(registry);
   OwningOpRef<ModuleOp> module =

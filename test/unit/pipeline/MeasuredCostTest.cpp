@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/pipeline/MeasuredCost.h"
+#include "compiler/codegen/cpu/CpuBackend.h"
 
 #include "runtime/abi/machine.h"
 
@@ -55,6 +56,7 @@ MeasuredTable along(std::vector<double> bytes, std::vector<double> values) {
 class MeasuredCost : public testing::Test {
 protected:
   MeasuredCost() {
+    codegen::registerCpuBackend();
     context.loadDialect<nn::NNDialect, func::FuncDialect>();
     team.threads = 2;
     for (const char *name :

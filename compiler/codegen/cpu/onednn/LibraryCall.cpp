@@ -16,10 +16,11 @@
 #include "llvm/ADT/Sequence.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 
-namespace partita::codegen {
+namespace partita::codegen::onednn {
 namespace {
 
 // The plan's numbers are the runtime's.
@@ -621,14 +622,26 @@ plan::CallAttr matchLibraryCall(ArrayRef<Operation *> ops,
   return Matcher(ops, inputs, results).match();
 }
 
-plan::CallAttr matchLibraryCall(nn::ClusterOp cluster) {
-  SmallVector<Operation *> ops;
-  for (Operation &op : cluster.getBody().front().without_terminator())
-    ops.push_back(&op);
-  SmallVector<Value> inputs(cluster.getBody().front().getArguments());
-  SmallVector<Value> results(
-      cluster.getBody().front().getTerminator()->getOperands());
-  return matchLibraryCall(ops, inputs, results);
+/// The library counts rows, columns and positions in 32 bits; a call beyond
+/// that would only fail when the artifact is loaded.
+LogicalResult checkExtents(nn::ClusterOp cluster) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  for (Operation &op : cluster.getBody().front().without_terminator()) {
+    if (!isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp>(op))
+      continue;
+    auto isTooLong = [&](Value value) {
+      return llvm::any_of(cast<RankedTensorType>(value.getType()).getShape(),
+                          [&](int64_t size) { return size > most; });
+    };
+    for (Value value : op.getOperands())
+      if (isTooLong(value))
+        return op.emitError()
+               << "a dimension of its operand " << value.getType()
+               << " is longer than " << most
+               << ", the most that can be computed with: use a smaller batch, "
+                  "or split the operand in the model";
+  }
+  return success();
 }
 
-} // namespace partita::codegen
+} // namespace partita::codegen::onednn

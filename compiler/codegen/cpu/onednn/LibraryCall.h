@@ -18,7 +18,7 @@
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
 
-namespace partita::codegen {
+namespace partita::codegen::onednn {
 
 /// Whether a call may have the op as its root.
 bool isCallRoot(mlir::Operation *op);
@@ -32,9 +32,9 @@ plan::CallAttr matchLibraryCall(llvm::ArrayRef<mlir::Operation *> ops,
                                 llvm::ArrayRef<mlir::Value> inputs,
                                 llvm::ArrayRef<mlir::Value> results);
 
-/// The same for the body of a cluster.
-plan::CallAttr matchLibraryCall(nn::ClusterOp cluster);
+/// Fails, with a diagnostic, for a call on more than the library counts.
+llvm::LogicalResult checkExtents(nn::ClusterOp cluster);
 
-} // namespace partita::codegen
+} // namespace partita::codegen::onednn
 
 #endif // PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_LIBRARYCALL_H

@@ -19,7 +19,7 @@
 
 using namespace mlir;
 
-namespace partita::codegen {
+namespace partita::codegen::onednn {
 namespace {
 
 constexpr std::array<double, 18> kSamples = {
@@ -237,4 +237,4 @@ std::optional<ScalarFunction> matchScalarFunction(Value argument,
   return std::nullopt;
 }
 
-} // namespace partita::codegen
+} // namespace partita::codegen::onednn

@@ -20,7 +20,7 @@
 #include "compiler/codegen/StridedView.h"
 #include "dialects/plan/PlanDialect.h"
 
-namespace partita::codegen {
+namespace partita::codegen::onednn {
 
 struct ScalarFunction {
   plan::PostOpKind kind;
@@ -36,6 +36,6 @@ std::optional<ScalarFunction>
 matchScalarFunction(mlir::Value argument,
                     llvm::ArrayRef<mlir::Operation *> ops);
 
-} // namespace partita::codegen
+} // namespace partita::codegen::onednn
 
 #endif // PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_SCALARFUNCTION_H
