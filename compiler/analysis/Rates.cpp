@@ -83,10 +83,13 @@ Rate Rates::getRate(Value root) {
     Value unknown;
     for (Value other : origin.values) {
       auto found = known.find(other);
-      if (found == known.end())
-        unknown = other;
-      else
+      if (found != known.end())
         rate = std::max(rate, found->second);
+      else if (isa<BlockArgument>(other) &&
+               getOrigin(other).rate == Rate::micro_batch)
+        rate = Rate::micro_batch;
+      else
+        unknown = other;
     }
     // The largest rate needs no further look.
     if (unknown && rate != Rate::micro_batch) {

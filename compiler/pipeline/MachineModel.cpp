@@ -34,9 +34,12 @@ constexpr double kInstructionNs = 1500; // to start one kernel or library call
 constexpr double kUnitNs = 2000;        // to start one unit
 constexpr double kMeasuredUnitNs = 200; // what a unit costs besides its work
 
-double getDefaultNs(const nn::Cost &cost) {
+double getDefaultNs(const nn::Cost &cost, nn::ClusterKind kind) {
   // Where each operation waits for the one before, no vector helps.
   int64_t flops = cost.flops + (kLanes - 1) * cost.sequential;
+  // In loops of ours a product is arithmetic like any other.
+  if (kind == nn::ClusterKind::kernel && cost.kind != nn::CostKind::movement)
+    return flops / kPointwiseFlops * 1e9;
   switch (cost.kind) {
   case nn::CostKind::dot:
   case nn::CostKind::conv:
@@ -67,7 +70,8 @@ double getDefaultNs(const ClusterWork &work) {
   for (Operation *op : work.ops)
     if (auto costed = dyn_cast<nn::CostOpInterface>(op)) {
       nn::Cost cost = costed.getCost();
-      compute += getDefaultNs(cost) / getSpeedup(op);
+      double ns = getDefaultNs(cost, work.kind);
+      compute += work.kind == nn::ClusterKind::call ? ns / getSpeedup(op) : ns;
       unfusedBytes += cost.bytes;
     }
   // A gather reads only a part of its table.

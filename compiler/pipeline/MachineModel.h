@@ -50,8 +50,9 @@ struct ClusterTime {
 /// Rates of one device, by which stages are balanced and times are predicted:
 /// those of a file that was measured on the machine that will run the plan, or
 /// else those of one core with AVX-512 at about 3 GHz. The machine that
-/// compiles has no say. Where the file holds how long just this work took, it
-/// takes as many times as long as its rates let expect as it did then.
+/// compiles has no say. The file may also say how long this very work took when
+/// it was measured, and how long the rates predicted. Then the prediction is
+/// multiplied by their ratio.
 class MachineModel {
 public:
   /// Reads `path` (empty: the default rates) for `devices` devices with

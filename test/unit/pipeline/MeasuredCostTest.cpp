@@ -381,4 +381,30 @@ TEST_F(MeasuredCost, ComputingWithNeighbours) {
                    100 + 1.5 * 64 * 20 / 0.125);
 }
 
+//===----------------------------------------------------------------------===//
+// Without a file
+//===----------------------------------------------------------------------===//
+
+TEST_F(MeasuredCost, DefaultRates) {
+  auto model = MachineModel::load(UnknownLoc::get(&context), "", 1, 1);
+  ASSERT_TRUE(succeeded(model));
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
+      "func.func @f(%x: tensor<64x64xf32>) {\n"
+      "%0 = nn.dot %x, %x batch [] x [] contract [1] x [0] : "
+      "tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>\n"
+      "return\n}",
+      &context);
+  ASSERT_TRUE(module);
+  Operation *dot = nullptr;
+  module->walk([&](nn::DotOp op) { dot = op; });
+  analysis::Rates rates;
+  auto getNs = [&](nn::ClusterKind kind) {
+    return model->getClusterTime({dot, kind, 0, 0, rates}, step).ns;
+  };
+  const double flops = 2.0 * 64 * 64 * 64;
+  // A library multiplies at 150 GFLOP/s, loops of ours at 8.
+  EXPECT_NEAR(getNs(nn::ClusterKind::call), 1500 + flops / 150, 1e-6);
+  EXPECT_NEAR(getNs(nn::ClusterKind::kernel), 1500 + flops / 8, 1e-6);
+}
+
 } // namespace

@@ -170,19 +170,7 @@ private:
   }
 
   bool addBinary(Operation *op, Value current) {
-    std::optional<plan::PostOpKind> kind;
-    if (isa<nn::AddOp>(op))
-      kind = plan::PostOpKind::add;
-    else if (isa<nn::MulOp>(op))
-      kind = plan::PostOpKind::mul;
-    else if (isa<nn::MaxOp>(op))
-      kind = plan::PostOpKind::max;
-    else if (isa<nn::MinOp>(op))
-      kind = plan::PostOpKind::min;
-    else if (isa<nn::SubOp>(op))
-      kind = plan::PostOpKind::sub;
-    else if (isa<nn::DivOp>(op))
-      kind = plan::PostOpKind::div;
+    std::optional<plan::PostOpKind> kind = getPostOpKind(op, 2);
     if (!kind || op->getOperand(0) == op->getOperand(1))
       return false;
     bool isLeft = op->getOperand(0) == current;

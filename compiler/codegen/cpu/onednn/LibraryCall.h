@@ -7,8 +7,9 @@
 //
 // A cluster is a library call if it has one op that a library computes, its
 // root, and all its other ops are either views of the operands and the result
-// that strides can express, or steps of the library's epilogue (post-ops). f32
-// only, but for what depends on the order of elements (NNOrdered.td).
+// that strides can express, or steps of the library's epilogue (post-ops).
+// Calls compute with f32, or multiply integers of 8 bits; those that depend on
+// the order of elements (NNOrdered.td) take any type.
 //
 //===----------------------------------------------------------------------===//
 

@@ -29,6 +29,11 @@ struct ScalarFunction {
   OpSet used; ///< the ops that compute `result` from the argument
 };
 
+/// The post-op that a pointwise op is: the one of the same name, without
+/// parameters. `operands`: how many it must have.
+std::optional<plan::PostOpKind> getPostOpKind(mlir::Operation *op,
+                                              unsigned operands);
+
 /// The function that the ops (in topological order) apply to `argument`, up to
 /// the first value through which everything passes and that is a function the
 /// library knows.
