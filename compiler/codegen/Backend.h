@@ -77,6 +77,11 @@ public:
   virtual void chooseMethod(llvm::ArrayRef<mlir::Operation *> ops,
                             analysis::Rates &rates) const = 0;
 
+  /// Whether a call with this root adds a tensor upon what its result's bytes
+  /// held faster than one from elsewhere. The two may round differently, so
+  /// this too is asked before the model is cut (`nn.accumulate`).
+  virtual bool accumulates(mlir::Operation *root) const = 0;
+
   /// Fails, with a diagnostic, for a call that is larger than the library
   /// counts.
   virtual llvm::LogicalResult checkCall(nn::ClusterOp cluster) const = 0;

@@ -100,20 +100,21 @@ private:
       if (op.use_empty() && isa<nn::NNDialect>(op.getDialect()) &&
           isFreeToRepeat(&op))
         op.erase();
-    for (const Ops &cluster : graph.getClusters()) {
+    for (auto [number, cluster] : llvm::enumerate(graph.getClusters())) {
+      if (graph.getKind(number) == nn::ClusterKind::kernel)
+        continue;
       markAccumulation(graph, cluster);
       if (winograd)
         backend->chooseMethod(cluster, graph.getRates());
     }
   }
 
-  /// A convolution adds upon what its result's bytes held faster than it adds
-  /// a tensor from elsewhere. Like the clusters this is decided before the
-  /// model is cut, since the library may round the two differently.
+  /// Where the library is faster so, it adds in the bytes of an operand that
+  /// nobody needs later.
   void markAccumulation(ClusterGraph &graph, const Ops &cluster) {
-    auto conv = llvm::find_if(
-        cluster, [](Operation *op) { return isa<nn::ConvOp>(op); });
-    if (conv == cluster.end())
+    auto root = llvm::find_if(
+        cluster, [&](Operation *op) { return backend->accumulates(op); });
+    if (root == cluster.end())
       return;
     for (Operation *op : cluster) {
       if (!isa<nn::AddOp>(op))
@@ -127,7 +128,7 @@ private:
           continue;
         bool isLast = llvm::all_of(operand.getUsers(), [&](Operation *user) {
           return user == op || (user->getBlock() == op->getBlock() &&
-                                user->isBeforeInBlock(*conv));
+                                user->isBeforeInBlock(*root));
         });
         if (isLast) {
           op->setAttr(nn::kAccumulateAttr, UnitAttr::get(&getContext()));

@@ -41,6 +41,10 @@ public:
     onednn::markWinograd(ops, rates);
   }
 
+  bool accumulates(Operation *root) const override {
+    return isa<nn::ConvOp>(root);
+  }
+
   LogicalResult checkCall(nn::ClusterOp cluster) const override {
     return onednn::checkExtents(cluster);
   }
