@@ -5,32 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/Codegen.h"
-
+#include "compiler/codegen/Backend.h"
 #include "compiler/codegen/ObjectCache.h"
 #include "compiler/codegen/Passes.h"
-#include "compiler/codegen/cpu/CpuCodegen.h"
-#include "compiler/codegen/cpu/EmitLoops.h"
-#include "compiler/crash/Place.h"
-#include "dialects/nn/NNDialect.h"
-#include "dialects/plan/PlanDialect.h"
-
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-
-#include <thread>
 
 using namespace mlir;
 
@@ -49,69 +26,19 @@ void addCodegenPasses(OpPassManager &pm, bool reference) {
 }
 
 void registerCodegenDialects(DialectRegistry &registry) {
-  registry
-      .insert<affine::AffineDialect, arith::ArithDialect,
-              cf::ControlFlowDialect, func::FuncDialect, linalg::LinalgDialect,
-              LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
-              scf::SCFDialect, tensor::TensorDialect, ub::UBDialect,
-              vector::VectorDialect, nn::NNDialect, plan::PlanDialect>();
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
-}
-
-/// Compiles the kernels for each of the levels.
-static FailureOr<std::vector<CompiledObject>>
-compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
-  MLIRContext *context = kernels.getContext();
-  DialectRegistry registry;
-  registerCodegenDialects(registry);
-  context->appendDialectRegistry(registry);
-  context->loadAllAvailableDialects();
-
-  OwningOpRef<ModuleOp> lowered = ModuleOp::create(kernels.getLoc());
-  if ((*kernels.getOps<func::FuncOp>().begin())->hasAttr(kReferenceAttr))
-    (*lowered)->setAttr(kReferenceAttr, UnitAttr::get(context));
-  for (auto kernel : kernels.getOps<func::FuncOp>()) {
-    crash::AtNode at(kernel.getLoc());
-    if (failed(emitLoops(kernel, scheduleKernel(kernel), *lowered)))
-      return failure();
-  }
-  if (failed(lowerToLLVM(*lowered)))
-    return failure();
-
-  struct Result {
-    FailureOr<std::vector<char>> bytes = failure();
-    std::string error;
-  };
-  std::vector<Result> results(levels.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < results.size(); ++i)
-    threads.emplace_back([&, i] {
-      crash::AtPass at("generating machine code");
-      results[i].bytes =
-          compileObject(*lowered, levels[i], optimize, results[i].error);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-  // The linker is not made for several threads.
-  std::vector<CompiledObject> objects;
-  for (size_t i = 0; i < results.size(); ++i) {
-    Result &result = results[i];
-    if (succeeded(result.bytes))
-      result.bytes = linkObject(*result.bytes, result.error);
-    if (failed(result.bytes))
-      return kernels.emitError() << "cannot compile kernels: " << result.error;
-    objects.push_back({levels[i], std::move(*result.bytes)});
-  }
-  return objects;
+  registry.insert<nn::NNDialect, plan::PlanDialect>();
+  getBackend().registerDialects(registry);
 }
 
 FailureOr<std::vector<CompiledObject>>
 compileKernels(ModuleOp kernels, const CodegenOptions &options) {
   if (kernels.getOps<func::FuncOp>().empty())
     return std::vector<CompiledObject>();
+  const Backend &backend = getBackend();
+  if (failed(backend.checkKernels(kernels)))
+    return failure();
   if (!options.cache)
-    return compileFor(options.levels, kernels, options.optimize);
+    return backend.compile(kernels, options.levels, options.optimize);
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << (options.optimize ? "optimized" : "plain") << "\n";
@@ -122,7 +49,7 @@ compileKernels(ModuleOp kernels, const CodegenOptions &options) {
       objects.push_back({level, *known});
       continue;
     }
-    auto compiled = compileFor(level, kernels, options.optimize);
+    auto compiled = backend.compile(kernels, level, options.optimize);
     if (failed(compiled))
       return failure();
     options.cache->insert(text, level, compiled->front().bytes);

@@ -60,8 +60,8 @@ struct CompiledObject {
 mlir::FailureOr<std::vector<CompiledObject>>
 compileKernels(mlir::ModuleOp kernels, const CodegenOptions &options = {});
 
-/// Adds the passes that choose a lowering for every cluster. `reference`: the
-/// plainest one, scalar loops wherever these can compute the cluster.
+/// Adds the passes that give every cluster a lowering of its kind. `reference`:
+/// kernels are the plainest ones, scalar loops.
 void addCodegenPasses(mlir::OpPassManager &pm, bool reference = false);
 
 /// Dialects and interfaces that `compileKernels` and the passes use.

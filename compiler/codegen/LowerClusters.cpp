@@ -5,11 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/Codegen.h"
-#include "compiler/codegen/LibraryCall.h"
+#include "compiler/codegen/Backend.h"
 #include "compiler/codegen/Passes.h"
-#include "compiler/codegen/cpu/KernelSchedule.h"
-#include "compiler/codegen/cpu/NNToLinalg.h"
 #include "compiler/crash/Place.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
@@ -24,8 +21,6 @@
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/StringMap.h"
 
-#include <limits>
-
 using namespace mlir;
 
 namespace partita::codegen {
@@ -36,10 +31,10 @@ namespace partita::codegen {
 namespace {
 
 /// A word that tells a reader of a profile what the kernel is.
-StringRef getWord(nn::ClusterOp cluster) {
+StringRef getWord(const Backend &backend, nn::ClusterOp cluster) {
   Operation *best = nullptr;
-  auto rank = [](Operation *op) {
-    if (isCallRoot(op) && !isa<nn::WindowReduceOp>(op))
+  auto rank = [&](Operation *op) {
+    if (backend.isCallRoot(op) && !isa<nn::WindowReduceOp>(op))
       return 4;
     if (isa<nn::SoftmaxOp, nn::WindowReduceOp, nn::WindowArgMaxOp>(op))
       return 3;
@@ -53,42 +48,13 @@ StringRef getWord(nn::ClusterOp cluster) {
   return best ? best->getName().stripDialect() : "copy";
 }
 
-/// The library counts rows, columns and positions in 32 bits; a call beyond
-/// that would only fail when the artifact is loaded.
-LogicalResult checkExtents(nn::ClusterOp cluster) {
-  constexpr int64_t most = std::numeric_limits<int32_t>::max();
-  for (Operation &op : cluster.getBody().front().without_terminator()) {
-    if (!isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp>(op))
-      continue;
-    auto isTooLong = [&](Value value) {
-      return llvm::any_of(cast<RankedTensorType>(value.getType()).getShape(),
-                          [&](int64_t size) { return size > most; });
-    };
-    for (Value value : op.getOperands())
-      if (isTooLong(value))
-        return op.emitError()
-               << "a dimension of its operand " << value.getType()
-               << " is longer than " << most
-               << ", the most that can be computed with: use a smaller batch, "
-                  "or split the operand in the model";
-  }
-  return success();
-}
-
-/// Whether kernels can compute all ops; some are loops of the runtime only.
-bool hasLoops(nn::ClusterOp cluster) {
-  return llvm::none_of(
-      cluster.getBody().front().without_terminator(), [](Operation &op) {
-        return isa<nn::TopKOp, nn::ScanOp, nn::ScatterOp, nn::RecurrentOp>(op);
-      });
-}
-
 class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
 public:
   using LowerClustersPassBase::LowerClustersPassBase;
 
 private:
   void runOnOperation() override {
+    backend = &getBackend();
     SmallVector<nn::ClusterOp> clusters;
     getOperation()->walk(
         [&](nn::ClusterOp cluster) { clusters.push_back(cluster); });
@@ -96,42 +62,33 @@ private:
       if (cluster.getLowering())
         continue;
       crash::AtNode at(cluster.getLoc());
-      plan::CallAttr call;
-      if (!reference || !hasLoops(cluster))
-        call = matchLibraryCall(cluster);
-      if (call) {
-        if (failed(checkExtents(cluster)))
-          return signalPassFailure();
-        cluster.setLoweringAttr(call);
-        continue;
-      }
-      if (failed(lowerToKernel(cluster)))
+      if (failed(cluster.getKind() == nn::ClusterKind::call
+                     ? lowerToCall(cluster)
+                     : lowerToKernel(cluster)))
         return signalPassFailure();
     }
   }
 
+  /// What fusion decided must hold: a call that nobody computes is an error.
+  LogicalResult lowerToCall(nn::ClusterOp cluster) {
+    plan::CallAttr call = matchCall(*backend, cluster);
+    if (!call)
+      return cluster.emitError()
+             << "'" << nn::getNodeName(cluster)
+             << "' is to be a library call, but the library does not compute "
+                "it";
+    if (failed(backend->checkCall(cluster)))
+      return failure();
+    cluster.setLoweringAttr(call);
+    return success();
+  }
+
   LogicalResult lowerToKernel(nn::ClusterOp cluster) {
     OpBuilder b = OpBuilder::atBlockEnd(getKernels().getBody());
-    func::FuncOp kernel;
-    KernelSchedule schedule;
-    // Memory on the stack is little: rather compute something again.
-    for (StageMode mode :
-         {StageMode::fast, StageMode::lean, StageMode::nothing}) {
-      if (kernel)
-        kernel.erase();
-      FailureOr<func::FuncOp> built = buildKernel(b, cluster, "kernel", mode);
-      if (failed(built))
-        return failure();
-      kernel = *built;
-      if (reference)
-        kernel->setAttr(kReferenceAttr, b.getUnitAttr());
-      schedule = scheduleKernel(kernel);
-      if (schedule.stackBytes <= kMaxStackBytes)
-        break;
-      if (mode == StageMode::fast)
-        cluster.emitRemark("temporaries do not fit the stack of a thread: "
-                           "some elements are computed more than once");
-    }
+    FailureOr<BuiltKernel> built = backend->buildKernel(b, cluster, reference);
+    if (failed(built))
+      return failure();
+    func::FuncOp kernel = built->function;
     std::string text;
     llvm::raw_string_ostream stream(text);
     // Not by the names that the whole module would give: that takes as long as
@@ -139,14 +96,15 @@ private:
     kernel.print(stream, OpPrintingFlags().useLocalScope());
     auto [it, isNew] = kernels.try_emplace(text);
     if (isNew) {
-      it->second = ("k" + Twine(count++) + "_" + getWord(cluster)).str();
+      it->second =
+          ("k" + Twine(count++) + "_" + getWord(*backend, cluster)).str();
       kernel.setName(it->second);
     } else {
       kernel.erase();
     }
-    cluster.setLoweringAttr(
-        plan::KernelAttr::get(&getContext(), it->second, schedule.extent,
-                              schedule.grain, schedule.inPlace));
+    cluster.setLoweringAttr(plan::KernelAttr::get(&getContext(), it->second,
+                                                  built->extent, built->grain,
+                                                  built->inPlace));
     return success();
   }
 
@@ -157,6 +115,7 @@ private:
     return ModuleOp::create(b, getOperation().getLoc(), kKernelsModule);
   }
 
+  const Backend *backend = nullptr;
   llvm::StringMap<std::string> kernels;
   unsigned count = 0;
 };

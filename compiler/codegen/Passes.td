@@ -13,12 +13,13 @@ include "mlir/Pass/PassBase.td"
 def LowerClustersPass : Pass<"lower-clusters", "::mlir::ModuleOp"> {
   let summary = "choose how each cluster is computed, and write the kernels in linalg";
   let description = [{
-    Sets `lowering` on every `nn.cluster`: a library call where the library can
-    do all of it, else a kernel. Kernels are functions on tensors in a module
+    Sets `lowering` on every `nn.cluster`: a library call or a kernel, as the
+    cluster's kind says. A call that the library does not compute is an error.
+    Kernels are functions on tensors in a module
     `kernels`; clusters that compute the same share one.
 
     ```mlir
-    %r = nn.cluster (%a = %x) : (tensor<8xf32>) -> tensor<8xf32> {
+    %r = nn.cluster kernel (%a = %x) : (tensor<8xf32>) -> tensor<8xf32> {
       %s = nn.relu %a : tensor<8xf32>
       nn.yield %s : tensor<8xf32>
     }
@@ -28,17 +29,16 @@ def LowerClustersPass : Pass<"lower-clusters", "::mlir::ModuleOp"> {
     module @kernels {
       func.func @k0_relu(%a: tensor<8xf32>, %out: tensor<8xf32>) -> tensor<8xf32> { linalg.generic ... }
     }
-    %r = nn.cluster (%a = %x) : (tensor<8xf32>) -> tensor<8xf32> {
+    %r = nn.cluster kernel (%a = %x) : (tensor<8xf32>) -> tensor<8xf32> {
       ...
     } {lowering = #plan.kernel<"k0_relu", extent = 1, grain = 1, in_place = [0, 0]>}
     ```
 
-    With `reference` the library is asked for nothing that loops can compute,
-    and the kernels have `nn.reference`: code generation makes scalar loops of
-    them, an element after the other.
+    With `reference` the kernels have `nn.reference`: code generation makes scalar
+    loops of them, an element after the other.
   }];
   let options = [Option<"reference", "reference", "bool", /*default=*/"false",
-    "scalar loops, and no library call where loops can compute the op">];
+    "scalar loops">];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",

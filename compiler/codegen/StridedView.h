@@ -15,6 +15,8 @@
 #ifndef PARTITA_COMPILER_CODEGEN_STRIDEDVIEW_H
 #define PARTITA_COMPILER_CODEGEN_STRIDEDVIEW_H
 
+#include "dialects/nn/NNInterfaces.h"
+
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -22,21 +24,22 @@
 
 namespace partita::codegen {
 
-struct StridedView {
-  mlir::Value base;
-  llvm::SmallVector<int64_t> shape, strides;
-  int64_t offset = 0;
+/// Elements in the bytes of a value.
+struct StridedView : nn::StridedLayout {
+  StridedView() = default;
+  StridedView(mlir::Value base, nn::StridedLayout layout)
+      : StridedLayout(std::move(layout)), base(base) {}
 
   /// A tensor as it lies in memory.
   static StridedView dense(mlir::Value value);
-  /// The same elements, in row-major order, under another shape, if strides can
-  /// say that.
   std::optional<StridedView> reshape(llvm::ArrayRef<int64_t> to) const;
   StridedView permute(llvm::ArrayRef<int64_t> permutation) const;
   /// Whether each dimension steps over all of those with smaller strides:
   /// libraries describe no other tensors. Every second column of three, read
   /// along the columns first, is one that they do not.
   bool isNested() const;
+
+  mlir::Value base;
 };
 
 using OpSet = llvm::DenseSet<mlir::Operation *>;
@@ -47,8 +50,8 @@ using OpSet = llvm::DenseSet<mlir::Operation *>;
 std::optional<StridedView> viewOf(mlir::Value value, const OpSet &ops,
                                   OpSet &used);
 
-/// Given the view of the result of a transpose or reshape, that of its operand.
-std::optional<StridedView> viewBefore(mlir::Operation *op,
+/// Given the view of the result of an op, that of its operand, if there is one.
+std::optional<StridedView> viewBefore(nn::ViewOpInterface op,
                                       const StridedView &after);
 
 /// The number of which all elements are, if there is one: through broadcasts

@@ -8,6 +8,7 @@
 #include "compiler/driver/Compile.h"
 
 #include "compiler/codegen/Codegen.h"
+#include "compiler/codegen/cpu/CpuBackend.h"
 #include "compiler/crash/Place.h"
 #include "compiler/fuse/Passes.h"
 #include "compiler/pipeline/Decision.h"
@@ -29,6 +30,7 @@ using namespace partita;
 using namespace partita::driver;
 
 void driver::registerCompilerDialects(DialectRegistry &registry) {
+  codegen::registerCpuBackend();
   registry.insert<nn::NNDialect, dist::DistDialect, plan::PlanDialect,
                   func::FuncDialect>();
   codegen::registerCodegenDialects(registry);
@@ -247,8 +249,8 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
 
   begin("partitioning");
   if (failed(transform([&](OpPassManager &pm) {
-        if (!options.reference)
-          pm.addPass(fuse::createFuseClustersPass({options.winograd}));
+        pm.addPass(fuse::createFuseClustersPass(
+            {options.winograd, options.reference}));
         // What is computed together is decided: nothing changes any more.
         if (!options.expose.nodes.empty() && !options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));

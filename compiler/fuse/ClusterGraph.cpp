@@ -14,23 +14,14 @@ using namespace mlir;
 namespace partita::fuse {
 
 bool isFreeToRepeat(Operation *op) {
-  return isa<nn::ConstantOp, nn::IotaOp, nn::BroadcastOp, nn::ReshapeOp,
-             nn::SliceOp>(op);
+  auto costed = dyn_cast<nn::CostOpInterface>(op);
+  return costed && costed.getCost().free;
 }
 
 ClusterGraph::ClusterGraph(Block &block) : block(block) {
   unsigned number = 0;
-  for (Operation &op : block) {
+  for (Operation &op : block)
     order[&op] = number++;
-    bool constant = isa<nn::ParameterOp>(op);
-    if (isa<nn::NNDialect>(op.getDialect()))
-      constant |= llvm::all_of(op.getOperands(), [&](Value operand) {
-        return operand.getDefiningOp() &&
-               weightsOnly.contains(operand.getDefiningOp());
-      });
-    if (constant)
-      weightsOnly.insert(&op);
-  }
 }
 
 int64_t ClusterGraph::getCluster(Operation *op) const {
@@ -42,10 +33,6 @@ bool ClusterGraph::isFree(Operation *op) const {
   return op && op->getBlock() == &block && op->getNumResults() == 1 &&
          isa<nn::NNDialect>(op->getDialect()) && !isa<nn::ParameterOp>(op) &&
          getCluster(op) < 0;
-}
-
-bool ClusterGraph::isWeightsOnly(Operation *op) const {
-  return weightsOnly.contains(op);
 }
 
 void ClusterGraph::sort(Ops &ops) const {
@@ -109,12 +96,13 @@ bool ClusterGraph::isConvex(const Ops &ops) const {
   return true;
 }
 
-void ClusterGraph::addCluster(const Ops &ops) {
+void ClusterGraph::addCluster(const Ops &ops, nn::ClusterKind kind) {
   Ops sorted(ops);
   sort(sorted);
   for (Operation *op : sorted)
     clusterOf[op] = clusters.size();
   clusters.push_back(std::move(sorted));
+  kinds.push_back(kind);
 }
 
 } // namespace partita::fuse

@@ -8,6 +8,10 @@
 #ifndef PARTITA_COMPILER_FUSE_CLUSTERGRAPH_H
 #define PARTITA_COMPILER_FUSE_CLUSTERGRAPH_H
 
+#include "compiler/analysis/Rates.h"
+#include "compiler/codegen/Backend.h"
+#include "dialects/nn/NNDialect.h"
+
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
@@ -30,8 +34,9 @@ public:
   int64_t getCluster(mlir::Operation *op) const;
   /// Whether the op may still be put in a cluster.
   bool isFree(mlir::Operation *op) const;
-  /// Depends on weights and constants alone.
-  bool isWeightsOnly(mlir::Operation *op) const;
+  /// How often the op is computed.
+  analysis::Rate getRate(mlir::Operation *op) { return rates.getRate(op); }
+  analysis::Rates &getRates() { return rates; }
 
   /// In the order of the block.
   void sort(Ops &ops) const;
@@ -42,24 +47,26 @@ public:
   /// computed whole.
   bool isConvex(const Ops &ops) const;
 
-  void addCluster(const Ops &ops);
+  void addCluster(const Ops &ops, nn::ClusterKind kind);
   const std::vector<Ops> &getClusters() const { return clusters; }
+  /// What computes the cluster.
+  nn::ClusterKind getKind(int64_t cluster) const { return kinds[cluster]; }
 
 private:
   mlir::Block &block;
   llvm::DenseMap<mlir::Operation *, unsigned> order;
   llvm::DenseMap<mlir::Operation *, int64_t> clusterOf;
-  llvm::DenseSet<mlir::Operation *> weightsOnly;
+  analysis::Rates rates;
   std::vector<Ops> clusters;
+  std::vector<nn::ClusterKind> kinds;
 };
 
 /// Views, constants and the like: computing them again where they are used
 /// costs nothing.
 bool isFreeToRepeat(mlir::Operation *op);
 
-/// Contractions, poolings and attention with what the library can do in the
-/// same call.
-void growLibraryClusters(ClusterGraph &graph);
+/// What a library computes, with what it can do in the same call.
+void growLibraryClusters(ClusterGraph &graph, const codegen::Backend &backend);
 
 /// Reductions with what shares their rows, then pointwise ops.
 void growLoopClusters(ClusterGraph &graph);

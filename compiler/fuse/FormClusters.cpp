@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/LibraryCall.h"
 #include "compiler/fuse/Passes.h"
 #include "dialects/nn/NNDialect.h"
 
@@ -36,66 +35,72 @@ bool isComputation(Operation *op) {
          !isa<nn::ClusterOp>(op) && !isAlias(op);
 }
 
+/// Ops that are computed together, and what computes them.
+struct FormedCluster {
+  SmallVector<Operation *> ops;
+  nn::ClusterKind kind = nn::ClusterKind::kernel;
+};
+
 /// The ops of a block by cluster; each op without a number is one alone.
 /// Constants are left out: they follow their users.
-SmallVector<SmallVector<Operation *>> collect(Block &block) {
-  llvm::MapVector<int64_t, SmallVector<Operation *>> numbered;
+SmallVector<FormedCluster> collect(Block &block) {
+  llvm::MapVector<int64_t, FormedCluster> numbered;
   int64_t alone = -1;
   for (Operation &op : block) {
     if (!isComputation(&op) || isa<nn::ConstantOp>(op))
       continue;
-    auto number = op.getAttrOfType<IntegerAttr>(nn::kClusterAttr);
-    numbered[number ? number.getInt() : alone--].push_back(&op);
+    auto attr = op.getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr);
+    FormedCluster &cluster = numbered[attr ? attr.getNumber() : alone--];
+    cluster.ops.push_back(&op);
+    if (attr)
+      cluster.kind = attr.getKind();
   }
-  SmallVector<SmallVector<Operation *>> clusters;
-  for (auto &[number, ops] : numbered)
-    clusters.push_back(ops);
+  SmallVector<FormedCluster> clusters;
+  for (auto &[number, cluster] : numbered)
+    clusters.push_back(std::move(cluster));
   return clusters;
 }
 
 /// Whether fusion put both into one cluster.
 bool belongsTo(Operation *constant, Operation *op) {
-  Attribute number = op->getAttr(nn::kClusterAttr);
-  return number && constant->getAttr(nn::kClusterAttr) == number;
+  Attribute cluster = op->getAttr(nn::kClusterAttr);
+  return cluster && constant->getAttr(nn::kClusterAttr) == cluster;
 }
 
-/// Whether a library computes the ops, if it has constants that no op of the
-/// cluster took with it, as its weights are, in memory.
-bool isLibraryCall(ArrayRef<Operation *> ops) {
-  if (llvm::none_of(ops, codegen::isCallRoot))
-    return false;
-  SmallVector<Operation *> all;
-  llvm::SetVector<Value> inputs, results;
-  for (Operation *op : ops)
-    for (Value operand : op->getOperands())
-      if (Operation *producer = operand.getDefiningOp();
-          isa_and_nonnull<nn::ConstantOp>(producer) &&
-          belongsTo(producer, op) && !llvm::is_contained(all, producer))
-        all.push_back(producer);
-  llvm::append_range(all, ops);
-  for (Operation *op : ops) {
-    for (Value operand : op->getOperands())
-      if (!llvm::is_contained(all, operand.getDefiningOp()))
-        inputs.insert(operand);
-    for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(), [&](Operation *user) {
-            return !llvm::is_contained(all, user);
-          }))
-        results.insert(result);
-  }
-  return codegen::matchLibraryCall(all, inputs.getArrayRef(),
-                                   results.getArrayRef()) != nullptr;
+/// A library packs what it reads from a weight once, when the model is loaded.
+/// So it gets a copy of a state, which is made in every micro-batch.
+Value copyState(nn::ParameterOp state) {
+  for (Operation *user : state->getUsers())
+    if (auto copy = dyn_cast<nn::ClusterOp>(user);
+        copy && llvm::hasSingleElement(copy.getBody().front()))
+      return copy.getResult(0);
+  OpBuilder b(state->getContext());
+  b.setInsertionPointAfter(state);
+  auto copy =
+      nn::ClusterOp::create(b, state.getLoc(), TypeRange{state.getType()},
+                            ValueRange{state}, nn::ClusterKind::kernel,
+                            /*lowering=*/Attribute());
+  Block &body = copy.getBody().emplaceBlock();
+  OpBuilder inner = OpBuilder::atBlockEnd(&body);
+  nn::YieldOp::create(inner, state.getLoc(),
+                      body.addArgument(state.getType(), state.getLoc()));
+  return copy.getResult(0);
 }
 
-void outline(ArrayRef<Operation *> ops) {
+void outline(const FormedCluster &formed) {
+  ArrayRef<Operation *> ops = formed.ops;
   llvm::SetVector<Operation *> inside(ops.begin(), ops.end());
-  const bool isCall = isLibraryCall(ops);
+  const bool isCall = formed.kind == nn::ClusterKind::call;
+  if (isCall)
+    for (Operation *op : ops)
+      for (OpOperand &operand : op->getOpOperands())
+        if (auto parameter = operand.get().getDefiningOp<nn::ParameterOp>();
+            parameter && parameter.getState())
+          operand.set(copyState(parameter));
   llvm::SetVector<Value> inputs, results;
   llvm::SetVector<Operation *> constants;
-  bool load = true;
   SmallVector<Location> locations;
   for (Operation *op : ops) {
-    load &= op->hasAttr(nn::kLoadAttr);
     locations.push_back(op->getLoc());
     for (Value operand : op->getOperands()) {
       Operation *producer = operand.getDefiningOp();
@@ -116,9 +121,13 @@ void outline(ArrayRef<Operation *> ops) {
       llvm::map_to_vector(results, [](Value value) { return value.getType(); });
   auto cluster =
       nn::ClusterOp::create(b, FusedLoc::get(b.getContext(), locations), types,
-                            inputs.getArrayRef(), /*lowering=*/Attribute());
-  if (load)
-    cluster->setAttr(nn::kLoadAttr, b.getUnitAttr());
+                            inputs.getArrayRef(), formed.kind,
+                            /*lowering=*/Attribute());
+  // What later phases know of one of its ops holds for the cluster.
+  for (Operation *op : ops)
+    for (NamedAttribute attr : op->getDiscardableAttrs())
+      if (attr.getNameDialect() != op->getDialect())
+        cluster->setDiscardableAttr(attr.getName(), attr.getValue());
   Block &body = cluster.getBody().emplaceBlock();
   IRMapping mapping;
   for (Value input : inputs)
@@ -129,7 +138,8 @@ void outline(ArrayRef<Operation *> ops) {
   for (Operation *op : ops) {
     Operation *copy = inner.clone(*op, mapping);
     copy->removeAttr(nn::kClusterAttr);
-    copy->removeAttr(nn::kLoadAttr);
+    for (NamedAttribute attr : cluster->getDiscardableAttrs())
+      copy->removeDiscardableAttr(attr.getName());
   }
   SmallVector<Value> yielded = llvm::map_to_vector(
       results, [&](Value value) { return mapping.lookup(value); });
@@ -149,7 +159,7 @@ void outlineWantedConstants(Block &block) {
     if (op.use_empty())
       op.erase();
     else
-      outline({&op});
+      outline({{&op}});
   }
 }
 
@@ -162,8 +172,8 @@ class FormClusters : public impl::FormClustersPassBase<FormClusters> {
       blocks.push_back(block);
     });
     for (Block *block : blocks) {
-      for (ArrayRef<Operation *> ops : collect(*block))
-        outline(ops);
+      for (const FormedCluster &cluster : collect(*block))
+        outline(cluster);
       outlineWantedConstants(*block);
       // Clusters stand where their last op stood: some users may stand before.
       sortTopologically(block);

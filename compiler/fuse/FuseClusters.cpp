@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/codegen/Backend.h"
 #include "compiler/fuse/ClusterGraph.h"
 #include "compiler/fuse/Passes.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
-#include "runtime/abi/LibraryMemory.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -65,108 +65,56 @@ public:
 
 private:
   void runOnOperation() override {
+    backend = &codegen::getBackend();
     for (auto func : getOperation().getOps<func::FuncOp>())
       for (Block &block : func.getBody())
-        fuse(block);
+        if (reference)
+          keepApart(block);
+        else
+          fuse(block);
+  }
+
+  /// Every op is computed by itself; calls are those that no loops can.
+  void keepApart(Block &block) {
+    int64_t number = 0;
+    for (Operation &op : block)
+      if (backend->needsCall(&op))
+        op.setAttr(nn::kClusterAttr,
+                   nn::ClusterAttr::get(&getContext(), number++,
+                                        nn::ClusterKind::call));
   }
 
   void fuse(Block &block) {
     repeatFreeOps(block);
     ClusterGraph graph(block);
-    growLibraryClusters(graph);
+    growLibraryClusters(graph, *backend);
     growLoopClusters(graph);
     mergeRepeatedOps(graph);
 
-    Builder b(&getContext());
     for (auto [number, ops] : llvm::enumerate(graph.getClusters()))
       for (Operation *op : ops)
-        op->setAttr(nn::kClusterAttr, b.getI64IntegerAttr(number));
+        op->setAttr(
+            nn::kClusterAttr,
+            nn::ClusterAttr::get(&getContext(), number, graph.getKind(number)));
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (op.use_empty() && isa<nn::NNDialect>(op.getDialect()) &&
           isFreeToRepeat(&op))
         op.erase();
-    markLoad(graph);
-    for (const Ops &cluster : graph.getClusters()) {
+    for (auto [number, cluster] : llvm::enumerate(graph.getClusters())) {
+      if (graph.getKind(number) == nn::ClusterKind::kernel)
+        continue;
       markAccumulation(graph, cluster);
       if (winograd)
-        markWinograd(graph, cluster);
+        backend->chooseMethod(cluster, graph.getRates());
     }
   }
 
-  /// Ops on weights alone run once. Constants stay with those that use them.
-  void markLoad(ClusterGraph &graph) {
-    for (Operation &op : graph.getBlock()) {
-      if (!graph.isWeightsOnly(&op) || isa<nn::ConstantOp>(op))
-        continue;
-      int64_t cluster = graph.getCluster(&op);
-      bool whole = cluster < 0 || llvm::all_of(
-                                      graph.getClusters()[cluster],
-                                      [&](Operation *other) {
-                                        return graph.isWeightsOnly(other);
-                                      });
-      if (whole && !isa<nn::ParameterOp>(op))
-        op.setAttr(nn::kLoadAttr, UnitAttr::get(&getContext()));
-    }
-  }
-
-  /// Only a convolution with constant weights and nothing but functions after
-  /// it.
-  void markWinograd(ClusterGraph &graph, const Ops &cluster) {
-    nn::ConvOp conv;
-    for (Operation *op : cluster) {
-      if (auto found = dyn_cast<nn::ConvOp>(op))
-        conv = found;
-      else if (llvm::any_of(op->getOperands(), [&](Value operand) {
-                 Operation *producer = operand.getDefiningOp();
-                 return !producer || (!llvm::is_contained(cluster, producer) &&
-                                      !graph.isWeightsOnly(producer));
-               }))
-        return;
-    }
-    if (conv && isForWinograd(graph, conv))
-      conv->setAttr(nn::kWinogradAttr, UnitAttr::get(&getContext()));
-  }
-
-  /// Whether the elements of a value are made integers: sums of integers are
-  /// exact, but not by Winograd's method.
-  static bool becomesInteger(Value value) {
-    SmallVector<Value> same = {value}; // but for their order
-    for (size_t i = 0; i < same.size(); ++i)
-      for (Operation *user : same[i].getUsers()) {
-        if (isa<nn::TransposeOp, nn::ReshapeOp>(user))
-          same.push_back(user->getResult(0));
-        else if (isa<nn::CastOp>(user) && isa<IntegerType>(getElementTypeOrSelf(
-                                              user->getResult(0).getType())))
-          return true;
-      }
-    return false;
-  }
-
-  static bool isForWinograd(ClusterGraph &graph, nn::ConvOp conv) {
-    auto isOne = [](int64_t value) { return value == 1; };
-    auto weights = cast<RankedTensorType>(conv.getWeights().getType());
-    RankedTensorType y = conv.getType();
-    Operation *producer = conv.getWeights().getDefiningOp();
-    if (y.getRank() != 4 || !y.getElementType().isF32() ||
-        conv.getGroups() != 1 || weights.getDimSize(2) != 3 ||
-        weights.getDimSize(3) != 3 || !llvm::all_of(conv.getStrides(), isOne) ||
-        !llvm::all_of(conv.getDilations(), isOne) || !producer ||
-        !graph.isWeightsOnly(producer) || becomesInteger(conv.getResult()))
-      return false;
-    int64_t outputs = weights.getDimSize(0);
-    bool last = conv.getLayout() == nn::ImageLayout::channels_last;
-    return abi::suitsWinograd({y.getDimSize(0), weights.getDimSize(1), outputs,
-                               y.getDimSize(last ? 1 : 2),
-                               y.getDimSize(last ? 2 : 3)});
-  }
-
-  /// A convolution adds upon what its result's bytes held faster than it adds
-  /// a tensor from elsewhere. Like the clusters this is decided before the
-  /// model is cut, since the library may round the two differently.
+  /// Where the library is faster so, it adds in the bytes of an operand that
+  /// nobody needs later.
   void markAccumulation(ClusterGraph &graph, const Ops &cluster) {
-    auto conv = llvm::find_if(
-        cluster, [](Operation *op) { return isa<nn::ConvOp>(op); });
-    if (conv == cluster.end())
+    auto root = llvm::find_if(
+        cluster, [&](Operation *op) { return backend->accumulates(op); });
+    if (root == cluster.end())
       return;
     for (Operation *op : cluster) {
       if (!isa<nn::AddOp>(op))
@@ -174,12 +122,13 @@ private:
       for (Value operand : op->getOperands()) {
         Operation *producer = operand.getDefiningOp();
         if (!producer || llvm::is_contained(cluster, producer) ||
-            isa<nn::ReshapeOp>(producer) || graph.isWeightsOnly(producer) ||
+            isa<nn::ReshapeOp>(producer) ||
+            graph.getRate(producer) != analysis::Rate::micro_batch ||
             operand.getType() != op->getResult(0).getType())
           continue;
         bool isLast = llvm::all_of(operand.getUsers(), [&](Operation *user) {
           return user == op || (user->getBlock() == op->getBlock() &&
-                                user->isBeforeInBlock(*conv));
+                                user->isBeforeInBlock(*root));
         });
         if (isLast) {
           op->setAttr(nn::kAccumulateAttr, UnitAttr::get(&getContext()));
@@ -188,6 +137,8 @@ private:
       }
     }
   }
+
+  const codegen::Backend *backend = nullptr;
 };
 
 } // namespace

@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/LibraryCall.h"
 #include "compiler/fuse/ClusterGraph.h"
 
 using namespace mlir;
@@ -18,15 +17,16 @@ constexpr unsigned kMostLookahead = 12;
 
 class LibraryCluster {
 public:
-  LibraryCluster(ClusterGraph &graph, Operation *root)
-      : graph(graph), ops{root} {}
+  LibraryCluster(ClusterGraph &graph, const codegen::Backend &backend,
+                 Operation *root)
+      : graph(graph), backend(backend), ops{root} {}
 
   bool isCall(const Ops &candidate) const {
     Ops sorted(candidate);
     graph.sort(sorted);
     SmallVector<Value> results = graph.getResults(sorted);
     return results.size() == 1 &&
-           codegen::matchLibraryCall(sorted, graph.getInputs(sorted), results);
+           backend.matchCall(sorted, graph.getInputs(sorted), results);
   }
 
   void grow() {
@@ -36,7 +36,7 @@ public:
     while (extend(plain)) {
     }
     if (plain)
-      graph.addCluster(ops);
+      graph.addCluster(ops, nn::ClusterKind::call);
   }
 
 private:
@@ -51,8 +51,7 @@ private:
     Ops candidate(ops);
     while (Operation *op = operand.getDefiningOp()) {
       if (!graph.isFree(op) || !op->hasOneUse() ||
-          !isa<nn::TransposeOp, nn::ReshapeOp, nn::BroadcastOp, nn::SliceOp>(
-              op))
+          !isa<nn::ViewOpInterface>(op))
         break;
       candidate.push_back(op);
       if (isCall(candidate))
@@ -91,13 +90,17 @@ private:
     return users.empty() ? nullptr : users.front();
   }
 
+  static bool mayFollow(Operation *op) {
+    auto view = dyn_cast<nn::ViewOpInterface>(op);
+    return isa<nn::PointwiseOpInterface>(op) || (view && view.keepsElements());
+  }
+
   /// Takes in the fewest further ops with which the cluster is a call.
   bool extend(bool &plain) {
     Ops candidate(ops);
     for (unsigned i = 0; i < kMostLookahead; ++i) {
       Operation *next = getNextUser(candidate);
-      if (!next || !graph.isFree(next) ||
-          !isa<nn::PointwiseOpInterface, nn::TransposeOp, nn::ReshapeOp>(next))
+      if (!next || !graph.isFree(next) || !mayFollow(next))
         return false;
       candidate.push_back(next);
       addProducers(next, candidate);
@@ -111,19 +114,20 @@ private:
   }
 
   ClusterGraph &graph;
+  const codegen::Backend &backend;
   Ops ops;
 };
 
 } // namespace
 
-void growLibraryClusters(ClusterGraph &graph) {
+void growLibraryClusters(ClusterGraph &graph, const codegen::Backend &backend) {
   Ops roots;
   for (Operation &op : graph.getBlock())
-    if (codegen::isCallRoot(&op) && graph.isFree(&op))
+    if (backend.isCallRoot(&op) && graph.isFree(&op))
       roots.push_back(&op);
   for (Operation *root : roots)
     if (graph.isFree(root))
-      LibraryCluster(graph, root).grow();
+      LibraryCluster(graph, backend, root).grow();
 }
 
 } // namespace partita::fuse

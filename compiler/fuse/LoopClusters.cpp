@@ -79,7 +79,7 @@ public:
         if (ops.size() < kMostOps && tryAdd(op))
           changed = true;
     }
-    graph.addCluster(ops);
+    graph.addCluster(ops, nn::ClusterKind::kernel);
   }
 
 private:
@@ -163,9 +163,8 @@ private:
   }
 
   bool fits(Operation *op) const {
-    // Weights are prepared once, not in every step.
-    if (graph.isWeightsOnly(op) != graph.isWeightsOnly(ops.front()) &&
-        !isFreeToRepeat(op))
+    // What is prepared once, or once a step, stays apart from the rest.
+    if (graph.getRate(op) != graph.getRate(ops.front()) && !isFreeToRepeat(op))
       return false;
     Value result = op->getResult(0);
     if (isa<nn::PointwiseOpInterface>(op)) {

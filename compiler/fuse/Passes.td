@@ -14,8 +14,9 @@ def FuseClustersPass : Pass<"fuse-clusters", "::mlir::ModuleOp"> {
   let summary = "decide which ops of the model are computed together";
   let description = [{
     Gives ops that become one kernel or one library call the same number in
-    `nn.cluster`, and marks ops that depend on weights alone with `nn.load` and
-    additions that may be made in the bytes of an operand with `nn.accumulate`.
+    `nn.cluster`. Whether it is a call is decided here, and only here, by asking
+    the backend; an op without number becomes a kernel alone. Marks additions that may be made in the bytes of an operand
+    with `nn.accumulate`.
     Convolutions that are faster by Winograd's method get `nn.winograd`.
     Decided on the whole model, before it is cut, so that every partition
     computes with the same kernels. Clusters are convex: no path leaves one and
@@ -27,22 +28,28 @@ def FuseClustersPass : Pass<"fuse-clusters", "::mlir::ModuleOp"> {
     ```
     becomes
     ```mlir
-    %0 = nn.conv %x, %w ... {nn.cluster = 0 : i64}
-    %1 = nn.relu %0 {nn.cluster = 0 : i64} : tensor<1x4x8x8xf32>
+    %0 = nn.conv %x, %w ... {nn.cluster = #nn.cluster<0, call>}
+    %1 = nn.relu %0 {nn.cluster = #nn.cluster<0, call>} : tensor<1x4x8x8xf32>
     ```
   }];
   let dependentDialects = ["::partita::nn::NNDialect", "::partita::plan::PlanDialect"];
-  let options = [Option<"winograd", "winograd", "bool", /*default=*/"true",
-    "compute large convolutions of 3x3 windows by Winograd's method">];
+  let options = [
+    Option<"winograd", "winograd", "bool", /*default=*/"true",
+      "compute large convolutions of 3x3 windows by Winograd's method">,
+    Option<"reference", "reference", "bool", /*default=*/"false",
+      "compute each op by itself, and by no library call where loops can">];
 }
 
 def FormClustersPass : Pass<"form-clusters", "::mlir::ModuleOp"> {
   let summary = "outline ops with the same cluster number into nn.cluster";
   let description = [{
     Within each block: ops with the same `nn.cluster` become one `nn.cluster`
-    op, and each op that has none becomes a cluster of its own. Constants go
+    op of the kind that stands there, and each op that has none becomes a kernel
+    of its own. Constants go
     inside. Left outside are parameters and reshapes that are nothing but
-    another name for the same bytes.
+    another name for the same bytes. A library call gets copies of the states
+    that it reads, since it may pack weights when the model is loaded. Attributes
+    of other dialects on one of the ops (`dist.price`) go to the cluster.
   }];
   let dependentDialects = ["::partita::nn::NNDialect"];
 }

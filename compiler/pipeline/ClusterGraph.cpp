@@ -38,15 +38,10 @@ FailureOr<func::FuncOp> getModelFunction(ModuleOp module) {
 
 SmallVector<Operation *> getActiveOps(Block &block) {
   SmallVector<Operation *> active;
-  llvm::DenseSet<Value> dependent(block.getArguments().begin(),
-                                  block.getArguments().end());
-  for (Operation &op : block.without_terminator()) {
-    if (llvm::none_of(op.getOperands(),
-                      [&](Value value) { return dependent.contains(value); }))
-      continue;
-    dependent.insert_range(op.getResults());
-    active.push_back(&op);
-  }
+  analysis::Rates rates;
+  for (Operation &op : block.without_terminator())
+    if (!rates.isLoad(&op) && !isa<nn::ParameterOp>(op))
+      active.push_back(&op);
   return active;
 }
 
@@ -78,7 +73,7 @@ public:
     for (Value output :
          function.getBody().front().getTerminator()->getOperands())
       graph.step.outputBytes += nn::getByteSize(output.getType());
-    graph.step.outputBytes *= getInteger(function, dist::kMicroBatchesAttr, 1);
+    graph.step.outputBytes *= getMicroBatches();
     // How long clusters take depends on how much all of them wait for memory.
     priceAll();
     priceAll();
@@ -87,15 +82,28 @@ public:
   }
 
 private:
+  /// Those a step has; before that is decided, those it will have if every
+  /// device gets work.
+  int64_t getMicroBatches() {
+    int64_t devices = std::max<int64_t>(
+        getDevices(function).size(), getInteger(function, kDeviceCountAttr, 1));
+    bool flows = devices > 1 && getString(function, dist::kStrategyAttr,
+                                          "pipelined") == "pipelined";
+    return getInteger(function, dist::kMicroBatchesAttr,
+                      flows ? 2 * devices : 1);
+  }
+
   /// Puts ops into nodes, numbered in the order of their first op.
   void group() {
     std::map<int64_t, int> nodeOfCluster;
     for (Operation *op : getActiveOps(function.getBody().front())) {
       int node = -1;
-      if (auto cluster = op->getAttrOfType<IntegerAttr>(nn::kClusterAttr)) {
+      if (auto cluster = op->getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr)) {
         auto [it, isNew] = nodeOfCluster.emplace(
-            cluster.getInt(), static_cast<int>(graph.nodes.size()));
+            cluster.getNumber(), static_cast<int>(graph.nodes.size()));
         node = it->second;
+        if (isNew)
+          graph.nodes.emplace_back().kind = cluster.getKind();
       } else if (isa<nn::ReshapeOp>(op)) {
         Operation *producer = op->getOperand(0).getDefiningOp();
         if (producer && graph.nodeOf.count(producer))
@@ -107,6 +115,16 @@ private:
         graph.nodes.emplace_back();
       graph.nodes[node].ops.push_back(op);
       graph.nodeOf[op] = node;
+    }
+    for (Operation &op : function.getBody().front().without_terminator()) {
+      auto cluster = op.getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr);
+      auto it = cluster ? nodeOfCluster.find(cluster.getNumber())
+                        : nodeOfCluster.end();
+      if (it != nodeOfCluster.end())
+        graph.nodes[it->second].work.push_back(&op);
+      else if (auto alone = graph.nodeOf.find(&op);
+               alone != graph.nodeOf.end() && !isa<nn::ReshapeOp>(op))
+        graph.nodes[alone->second].work.push_back(&op);
     }
   }
 
@@ -158,13 +176,17 @@ private:
     return success();
   }
 
+  /// Bytes of what the cluster reads and writes in memory. A kernel has
+  /// constants in its code.
   int64_t countBytes(ClusterNode &node) {
-    llvm::DenseSet<Operation *> inside(node.ops.begin(), node.ops.end());
+    llvm::DenseSet<Operation *> inside(node.work.begin(), node.work.end());
     llvm::DenseSet<Value> counted;
     int64_t bytes = 0;
-    for (Operation *op : node.ops) {
+    for (Operation *op : node.work) {
       for (Value operand : op->getOperands())
         if (!inside.contains(operand.getDefiningOp()) &&
+            !(node.kind == nn::ClusterKind::kernel &&
+              operand.getDefiningOp<nn::ConstantOp>()) &&
             counted.insert(operand).second)
           bytes += nn::getByteSize(operand.getType());
       for (Value result : op->getResults())
@@ -179,10 +201,9 @@ private:
   void priceAll() {
     ClusterTime total;
     for (ClusterNode &node : graph.nodes) {
-      ClusterTime time = price(node);
-      node.ns = time.ns;
-      total.ratedNs += time.ratedNs;
-      total.memoryNs += time.memoryNs;
+      node.time = price(node);
+      total.ratedNs += node.time.ratedNs;
+      total.memoryNs += node.time.memoryNs;
     }
     graph.step.memoryShare =
         total.ratedNs > 0 ? total.memoryNs / total.ratedNs : 0;
@@ -198,7 +219,7 @@ private:
   /// Bytes of the model's outputs among those that a node writes.
   static int64_t countOutputBytes(const ClusterNode &node) {
     int64_t bytes = 0;
-    for (Operation *op : node.ops)
+    for (Operation *op : node.work)
       for (Value result : op->getResults())
         if (isOutput(result))
           bytes += nn::getByteSize(result.getType());
@@ -207,22 +228,15 @@ private:
 
   ClusterTime price(ClusterNode &node) {
     int64_t most = -1;
-    bool moves = false;
-    for (Operation *op : node.ops) {
+    for (Operation *op : node.ops)
       if (int64_t flops = countFlops(op); flops > most) {
         most = flops;
         node.heaviest = op;
       }
-      moves |= !isa<nn::ReshapeOp>(op);
-    }
-    if (!moves)
+    if (node.work.empty()) // another name for the same bytes
       return {};
-    auto isConstant = [&](Value value) {
-      return !isa<BlockArgument>(value) &&
-             !graph.nodeOf.count(value.getDefiningOp());
-    };
     return machine.getClusterTime(
-        {node.ops, countBytes(node), countOutputBytes(node), isConstant},
+        {node.work, node.kind, countBytes(node), countOutputBytes(node), rates},
         graph.step);
   }
 
@@ -250,10 +264,26 @@ private:
 
   func::FuncOp function;
   const MachineModel &machine;
+  analysis::Rates rates;
   ClusterGraph graph;
 };
 
 } // namespace
+
+void ClusterGraph::writePrices() const {
+  for (const ClusterNode &node : nodes) {
+    if (node.work.empty())
+      continue;
+    Operation *op = *llvm::find_if(node.ops, [&](Operation *op) {
+      return llvm::is_contained(node.work, op);
+    });
+    mlir::Builder b(op->getContext());
+    op->setAttr(kPriceAttr,
+                b.getDenseF64ArrayAttr({node.time.ns, node.time.ratedNs}));
+    if (node.time.key)
+      op->setAttr(kWorkKeyAttr, b.getI64IntegerAttr(node.time.key));
+  }
+}
 
 FailureOr<ClusterGraph> ClusterGraph::build(func::FuncOp function,
                                             const MachineModel &machine) {

@@ -39,6 +39,12 @@ inline constexpr int kLastMemoryTry = 8;
 /// for.
 inline constexpr llvm::StringLiteral kMemoryAttr = "dist.memory";
 
+/// On the first op of a cluster, and then on the cluster: its predicted time,
+/// `[ns, ns by rates alone]`; and, where a machine was measured, the key of its
+/// work (WorkKey.h).
+inline constexpr llvm::StringLiteral kPriceAttr = "dist.price";
+inline constexpr llvm::StringLiteral kWorkKeyAttr = "dist.work_key";
+
 /// On the module, if it is an imported model: the names of all its nodes, in
 /// the order in which they are computed, those that have folded away too.
 inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";

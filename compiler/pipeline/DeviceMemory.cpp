@@ -7,7 +7,7 @@
 
 #include "compiler/pipeline/DeviceMemory.h"
 
-#include "runtime/abi/LibraryMemory.h"
+#include "compiler/codegen/Backend.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -31,14 +31,13 @@ public:
       }
       visitWorkspace(call);
       plan::CallAttr attr = call.getCall();
-      bool packs = attr.getKind() == plan::CallKind::dot ||
-                   attr.getKind() == plan::CallKind::conv ||
-                   attr.getKind() == plan::CallKind::recurrent;
       for (auto [index, view] : llvm::enumerate(attr.getOperands())) {
-        if (packs && index == 1)
-          pack(call, view, attr);
+        Value slot = getSlot(call, view);
+        if (std::optional<int64_t> bytes =
+                backend.getPackedBytes(attr, index, getElementType(slot)))
+          pack(slot, attr, *bytes);
         else
-          readAsItLies(getSlot(call, view));
+          readAsItLies(slot);
       }
       for (plan::ViewAttr view :
            {attr.getBias(), attr.getMaskMul(), attr.getMaskAdd()})
@@ -75,9 +74,8 @@ private:
                           : call.getOutputs()[index - inputs];
   }
 
-  static bool isIntegers(Value slot) {
-    auto op = slot.getDefiningOp<plan::SlotOp>();
-    return op && op.getType().getTensor().getElementType().isInteger(8);
+  static Type getElementType(Value slot) {
+    return cast<plan::SlotType>(slot.getType()).getTensor().getElementType();
   }
 
   static bool isParameter(Value slot) {
@@ -85,59 +83,26 @@ private:
     return op && op.getSpace() != plan::Space::arena;
   }
 
-  void pack(plan::CallOp call, plan::ViewAttr view, plan::CallAttr attr) {
-    Value slot = getSlot(call, view);
+  void pack(Value slot, plan::CallAttr attr, int64_t bytes) {
     // The same bytes are reordered once for all calls that are alike. Another
     // call may want another order, and must get it on whatever device it is.
-    if (!isParameter(slot) ||
-        !packs.insert({slot.getDefiningOp(), attr}).second)
-      return;
-    if (isIntegers(slot))
-      packed +=
-          attr.getKind() == plan::CallKind::conv
-              ? abi::packedIntegerFilterRoom(view.getShape(), attr.getGroups())
-              : abi::packedIntegerMatrixRoom(view.getShape());
-    else if (attr.getWinograd())
-      packed +=
-          std::max(abi::winogradFilterRoom(getImages(attr)),
-                   abi::packedFilterRoom(view.getShape(), attr.getGroups()));
-    else if (attr.getKind() == plan::CallKind::conv)
-      packed += abi::packedFilterRoom(view.getShape(), attr.getGroups());
-    else if (attr.getKind() == plan::CallKind::recurrent)
-      packed += abi::packedRecurrentRoom(
-          view.getShape(), attr.getRecurrent().getCell() == plan::Cell::gru &&
-                               !attr.getRecurrent().getHiddenBias());
-    else
-      packed += abi::packedMatrixRoom(view.getShape());
+    if (isParameter(slot) && packs.insert({slot.getDefiningOp(), attr}).second)
+      packed += bytes;
   }
 
   void visitWorkspace(plan::CallOp call) {
     plan::CallAttr attr = call.getCall();
-    int64_t room = 0;
-    if (attr.getKind() == plan::CallKind::recurrent) {
-      ArrayRef<int64_t> x = attr.getOperands()[0].getShape();
-      room =
-          abi::recurrentRoom(x[1], attr.getOperands()[1].getShape()[2], x[3]);
+    bool isPacked = true;
+    for (auto [index, view] : llvm::enumerate(attr.getOperands())) {
+      Value slot = getSlot(call, view);
+      isPacked &= isParameter(slot) ||
+                  !backend.getPackedBytes(attr, index, getElementType(slot));
     }
-    // Weights that are computed are packed in each run.
-    if (attr.getKind() == plan::CallKind::conv &&
-        !isParameter(getSlot(call, attr.getOperands()[1])))
-      room = abi::repackedFilterRoom(attr.getOperands()[1].getShape(),
-                                     attr.getGroups());
-    if (attr.getKind() == plan::CallKind::attention)
-      room = abi::attentionScoreRoom(attr.getOperands()[0].getShape()[2],
-                                     attr.getOperands()[1].getShape()[2]);
-    if (attr.getWinograd())
-      room = abi::winogradRoom(getImages(attr));
-    workspace = std::max(workspace, perCall + room);
+    workspace =
+        std::max(workspace, perCall + backend.getScratchBytes(attr, isPacked));
   }
 
-  static abi::WindowedImages getImages(plan::CallAttr conv) {
-    ArrayRef<int64_t> result = conv.getOperands()[2].getShape();
-    return {result[0], conv.getOperands()[0].getShape()[1], result[1],
-            result[2], result[3]};
-  }
-
+  const codegen::Backend &backend = codegen::getBackend();
   const int64_t perCall;
   int64_t workspace = 0; // none without library calls
   llvm::DenseSet<Operation *> read;

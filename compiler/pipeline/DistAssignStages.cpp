@@ -324,7 +324,7 @@ private:
     int64_t count = countStages();
     std::vector<double> ns;
     for (const ClusterNode &node : graph.nodes)
-      ns.push_back(node.ns);
+      ns.push_back(node.time.ns);
     std::vector<BalanceValue> values;
     for (const ClusterValue &value : graph.values)
       values.push_back(
@@ -436,7 +436,8 @@ struct DistAssignStagesPass
     if (failed(graph) || !kind ||
         failed(StageAssigner(*function, *graph, *model, *kind, memoryTry)
                    .assign()))
-      signalPassFailure();
+      return signalPassFailure();
+    graph->writePrices();
   }
 };
 

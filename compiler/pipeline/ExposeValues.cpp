@@ -90,9 +90,9 @@ private:
   }
 
   static bool leavesCluster(Operation *op) {
-    auto cluster = op->getAttrOfType<IntegerAttr>(nn::kClusterAttr);
+    auto cluster = op->getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr);
     return !cluster || llvm::any_of(op->getUsers(), [&](Operation *user) {
-      return user->getAttrOfType<IntegerAttr>(nn::kClusterAttr) != cluster;
+      return user->getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr) != cluster;
     });
   }
 

@@ -24,6 +24,7 @@ namespace {
 constexpr double kContractionFlops = 150e9; // a second: dot, conv
 constexpr double kWinogradSpeedup = 1.8;
 constexpr double kIntegerSpeedup = 3; // products of 8 bits, to f32
+constexpr int64_t kLanes = 16;        // floats in a vector
 constexpr double kAttentionFlops = 90e9;
 constexpr double kPointwiseFlops = 8e9;
 constexpr double kBytes = 12e9; // read and written, a second
@@ -33,8 +34,13 @@ constexpr double kInstructionNs = 1500; // to start one kernel or library call
 constexpr double kUnitNs = 2000;        // to start one unit
 constexpr double kMeasuredUnitNs = 200; // what a unit costs besides its work
 
-double getDefaultNs(nn::CostKind kind, int64_t flops) {
-  switch (kind) {
+double getDefaultNs(const nn::Cost &cost, nn::ClusterKind kind) {
+  // Where each operation waits for the one before, no vector helps.
+  int64_t flops = cost.flops + (kLanes - 1) * cost.sequential;
+  // In loops of ours a product is arithmetic like any other.
+  if (kind == nn::ClusterKind::kernel && cost.kind != nn::CostKind::movement)
+    return flops / kPointwiseFlops * 1e9;
+  switch (cost.kind) {
   case nn::CostKind::dot:
   case nn::CostKind::conv:
     return flops / kContractionFlops * 1e9;
@@ -64,7 +70,8 @@ double getDefaultNs(const ClusterWork &work) {
   for (Operation *op : work.ops)
     if (auto costed = dyn_cast<nn::CostOpInterface>(op)) {
       nn::Cost cost = costed.getCost();
-      compute += getDefaultNs(cost.kind, cost.flops) / getSpeedup(op);
+      double ns = getDefaultNs(cost, work.kind);
+      compute += work.kind == nn::ClusterKind::call ? ns / getSpeedup(op) : ns;
       unfusedBytes += cost.bytes;
     }
   // A gather reads only a part of its table.
@@ -73,14 +80,6 @@ double getDefaultNs(const ClusterWork &work) {
 }
 
 } // namespace
-
-bool ClusterConstants::operator()(Value value) const {
-  Operation *op = value.getDefiningOp();
-  if (!op || !isInside(op))
-    return work.isConstant(value);
-  return llvm::all_of(op->getOperands(),
-                      [&](Value operand) { return (*this)(operand); });
-}
 
 FailureOr<MachineModel> MachineModel::load(Location loc, StringRef path,
                                            int64_t devices, int64_t threads) {

@@ -8,11 +8,11 @@
 #ifndef PARTITA_COMPILER_PIPELINE_MACHINEMODEL_H
 #define PARTITA_COMPILER_PIPELINE_MACHINEMODEL_H
 
+#include "compiler/analysis/Rates.h"
 #include "compiler/pipeline/MachineFile.h"
-#include "dialects/nn/NNInterfaces.h"
+#include "dialects/nn/NNDialect.h"
 
 #include "mlir/IR/Location.h"
-#include "llvm/ADT/DenseSet.h"
 
 #include <memory>
 
@@ -21,24 +21,12 @@ namespace partita::pipeline {
 /// Ops that are computed as one kernel or library call, and what they touch.
 struct ClusterWork {
   llvm::ArrayRef<mlir::Operation *> ops;
+  nn::ClusterKind kind = nn::ClusterKind::kernel; ///< what computes them
   int64_t bytes = 0; ///< read from and written to memory
   /// Of `bytes`, those of the model's outputs: each micro-batch has others.
   int64_t outputBytes = 0;
-  /// Of a value from outside: whether it depends on weights only.
-  llvm::function_ref<bool(mlir::Value)> isConstant;
-};
-
-/// Says of values in and around a cluster whether they come from weights only.
-class ClusterConstants {
-public:
-  explicit ClusterConstants(const ClusterWork &work)
-      : work(work), inside(work.ops.begin(), work.ops.end()) {}
-  bool operator()(mlir::Value value) const;
-  bool isInside(mlir::Operation *op) const { return inside.contains(op); }
-
-private:
-  const ClusterWork &work;
-  llvm::DenseSet<mlir::Operation *> inside;
+  /// Of the values in and around the cluster.
+  analysis::Rates &rates;
 };
 
 /// What a step touches besides the work in question, which decides how much of
@@ -62,8 +50,9 @@ struct ClusterTime {
 /// Rates of one device, by which stages are balanced and times are predicted:
 /// those of a file that was measured on the machine that will run the plan, or
 /// else those of one core with AVX-512 at about 3 GHz. The machine that
-/// compiles has no say. Where the file holds how long just this work took, it
-/// takes as many times as long as its rates let expect as it did then.
+/// compiles has no say. The file may also say how long this very work took when
+/// it was measured, and how long the rates predicted. Then the prediction is
+/// multiplied by their ratio.
 class MachineModel {
 public:
   /// Reads `path` (empty: the default rates) for `devices` devices with

@@ -7,10 +7,10 @@
 
 #include "compiler/pipeline/MeasuredCost.h"
 
-#include "dialects/nn/NNDialect.h"
+#include "compiler/codegen/Backend.h"
 #include "runtime/abi/machine.h"
 
-#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <cmath>
 
@@ -31,13 +31,6 @@ RankedTensorType getType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-int64_t product(ArrayRef<int64_t> sizes) {
-  int64_t result = 1;
-  for (int64_t size : sizes)
-    result *= size;
-  return result;
-}
-
 bool isReordering(Operation *op) {
   return isa<nn::TransposeOp, nn::GatherOp, nn::GatherElementsOp,
              nn::ReverseOp>(op);
@@ -50,48 +43,42 @@ public:
            const Neighbours &neighbours)
       : work(work), step(step), team(team), lanes(lanes),
         neighbours(neighbours), compute(neighbours.compute),
-        arena(2.0 * step.mostBytes * neighbours.cache), isConstant(work) {}
+        arena(2.0 * step.mostBytes * neighbours.cache),
+        inside(work.ops.begin(), work.ops.end()) {}
 
   ClusterTime get() {
-    Operation *root = findRoot();
-    double ns = root ? getCallNs(root) : 0;
-    if (ns > 0)
-      ns += getEpilogueNs(root) + getReadNs(root) + getWriteNs(root);
-    else
+    double ns = 0;
+    if (std::optional<codegen::CallWork> call = getCallWork()) {
+      ns = getCallNs(*call);
+      ns += getEpilogueNs(call->root) + getReadNs(call->root) +
+            getWriteNs(call->root);
+    } else {
       ns = getKernelNs();
+    }
     return {.ns = ns, .ratedNs = ns, .memoryNs = memoryNs};
   }
 
 private:
-  /// What the library computes: f32, and products of integers of 8 bits.
-  Operation *findRoot() {
-    Operation *root = nullptr;
-    for (Operation *op : work.ops)
-      if (isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp>(op) &&
-          (getType(op->getResult(0)).getElementType().isF32() ||
-           nn::multipliesIntegers(op)))
-        root = op;
-    return root;
+  /// The call, if it is among what was measured.
+  std::optional<codegen::CallWork> getCallWork() const {
+    if (work.kind == nn::ClusterKind::kernel)
+      return std::nullopt;
+    return codegen::getBackend().getCallWork(work.ops, work.rates, lanes);
   }
 
-  /// How many times as fast as with f32 a product is.
-  double getSpeedup(Operation *op) {
-    return nn::multipliesIntegers(op) ? team.at(key::kInteger) : 1;
-  }
-
-  double getCallNs(Operation *root) {
-    if (auto dot = dyn_cast<nn::DotOp>(root))
-      return getDotNs(dot);
-    if (auto conv = dyn_cast<nn::ConvOp>(root))
-      return getConvNs(conv);
-    if (auto attention = dyn_cast<nn::AttentionOp>(root))
-      return getAttentionNs(attention);
-    return getPoolNs(cast<nn::WindowReduceOp>(root));
-  }
-
-  /// As many as whole vectors hold, if there is more than one vector.
-  double roundUp(double count) {
-    return count <= lanes ? lanes : std::ceil(count / lanes) * lanes;
+  double getCallNs(const codegen::CallWork &call) {
+    double ns = call.operations / team.at(call.table, call.point);
+    if (call.parts > 0) {
+      double turns = std::ceil(call.parts / team.threads);
+      double idle = turns * team.threads / call.parts;
+      ns *= idle;
+    }
+    ns *= compute;
+    if (call.ofIntegers)
+      ns /= team.at(key::kInteger);
+    if (call.weightBytes > 0)
+      ns += getColdNs(call.weightRows, call.weightBytes);
+    return ns;
   }
 
   /// The time of moving bytes, given that of a device alone, if so many
@@ -125,97 +112,12 @@ private:
     return move(std::max(now - before, 0.0) * bytes / 1024, footprint);
   }
 
-  double getDotNs(nn::DotOp dot) {
-    RankedTensorType lhs = getType(dot.getLhs()), rhs = getType(dot.getRhs());
-    double batch = 1, depth = 1;
-    for (int64_t dim : dot.getLhsBatch())
-      batch *= lhs.getDimSize(dim);
-    for (int64_t dim : dot.getLhsContract())
-      depth *= lhs.getDimSize(dim);
-    double rows = lhs.getNumElements() / std::max(batch * depth, 1.0);
-    double columns = rhs.getNumElements() / std::max(batch * depth, 1.0);
-    if (rows * columns * depth == 0)
-      return 0;
-    bool packed = isConstant(dot.getRhs());
-    double padded = roundUp(columns);
-    double rate =
-        team.at(packed ? key::kDot : key::kDotPlain, {rows, padded, depth});
-    double ns =
-        batch * 2 * rows * padded * depth / rate * compute / getSpeedup(dot);
-    if (packed)
-      ns += getColdNs(rows, nn::getByteSize(rhs));
-    return ns;
-  }
-
-  double getConvNs(nn::ConvOp conv) {
-    RankedTensorType weights = getType(conv.getWeights()), y = conv.getType();
-    double groups = conv.getGroups();
-    double out = weights.getDimSize(0), in = weights.getDimSize(1);
-    double taps = product(weights.getShape().drop_front(2));
-    double pixels = y.getNumElements() / std::max(out, 1.0);
-    double images = std::max<double>(y.getDimSize(0), 1);
-    double side = std::sqrt(pixels / images);
-    double stride = 1;
-    for (int64_t s : conv.getStrides())
-      stride *= s;
-    stride = std::pow(stride, 1.0 / conv.getStrides().size());
-    if (out * in * taps * pixels == 0)
-      return 0;
-    if (in == 1 && groups > 1 && groups == out) {
-      double padded = roundUp(out);
-      double rate = team.at(key::kDepthwise, {taps, stride, padded, side});
-      return 2 * taps * padded * pixels / rate * compute;
-    }
-    double padded = roundUp(out / groups);
-    if (conv->hasAttr(nn::kWinogradAttr)) {
-      // The filter is as many times larger as there are elements of a tile to
-      // those of a window.
-      double rate = team.at(key::kWinograd, {in, padded, side});
-      return 2 * taps * in * padded * pixels / rate * compute +
-             getColdNs(pixels, 16 / taps * nn::getByteSize(weights));
-    }
-    double rate = team.at(key::kConv, {taps, stride, in, padded, side});
-    return groups * 2 * taps * in * padded * pixels / rate * compute /
-               getSpeedup(conv) +
-           getColdNs(pixels, nn::getByteSize(weights));
-  }
-
-  double getAttentionNs(nn::AttentionOp op) {
-    RankedTensorType q = getType(op.getQ()), v = getType(op.getV());
-    double rows = q.getDimSize(2), columns = v.getDimSize(2);
-    double depth = (q.getDimSize(3) + v.getDimSize(3)) / 2.0;
-    double heads = q.getDimSize(0) * q.getDimSize(1);
-    double flops = op.getCost().flops;
-    if (flops == 0)
-      return 0;
-    // Threads take heads in turns.
-    double turns = std::ceil(heads / team.threads);
-    double idle = turns * team.threads / heads;
-    return flops / team.at(key::kAttention, {rows, columns, depth}) * idle *
-           compute;
-  }
-
-  double getPoolNs(nn::WindowReduceOp op) {
-    RankedTensorType y = getType(op.getResult());
-    double taps = product(op.getWindow());
-    int64_t rank = y.getRank();
-    if (rank < 3 || y.getNumElements() == 0)
-      return 0;
-    bool last = op.getWindow()[rank - 1] == 1;
-    double channels = y.getDimSize(last ? rank - 1 : 1);
-    double pixels = y.getNumElements() / channels;
-    double padded = roundUp(channels);
-    double side = std::sqrt(pixels / std::max<double>(y.getDimSize(0), 1));
-    return taps * padded * pixels / team.at(key::kPool, {taps, padded, side}) *
-           compute;
-  }
-
   /// Calls were measured on operands that stay in a cache, which other devices
   /// may use as well.
   double getReadNs(Operation *root) {
     double bytes = 0;
     for (Value operand : root->getOperands())
-      if (!isConstant(operand))
+      if (!work.rates.isLoad(operand))
         bytes += nn::getByteSize(operand.getType());
     double footprint = work.bytes * neighbours.cache;
     double before = team.at(key::kRead, work.bytes + 1),
@@ -246,8 +148,8 @@ private:
         ns += elements * team.at(key::kEpilogueExp) * compute;
       else
         for (Value operand : op->getOperands())
-          if (!isConstant.isInside(operand.getDefiningOp()) &&
-              !work.isConstant(operand))
+          if (!inside.contains(operand.getDefiningOp()) &&
+              !work.rates.isLoad(operand))
             ns += elements * team.at(key::kEpilogueBinary);
     }
     return ns;
@@ -277,9 +179,13 @@ private:
       else if (isa<nn::ReduceOp>(op))
         arithmetic += kOperationShare / simple *
                       getType(op->getOperand(0)).getNumElements();
-      else if (auto costed = dyn_cast<nn::CostOpInterface>(op))
-        arithmetic += kOperationShare / simple *
-                      std::max<double>(costed.getCost().flops, elements);
+      else if (auto costed = dyn_cast<nn::CostOpInterface>(op)) {
+        // Where each operation waits for the one before, no vector helps.
+        nn::Cost cost = costed.getCost();
+        double operations = cost.flops + (lanes - 1.0) * cost.sequential;
+        arithmetic +=
+            kOperationShare / simple * std::max<double>(operations, elements);
+      }
     }
     // A gather reads only a part of its table.
     double bytes = std::min<double>(work.bytes, unfused);
@@ -295,7 +201,7 @@ private:
   const Neighbours &neighbours;
   const double compute;
   const double arena; ///< bytes of arenas that a large cache sees
-  const ClusterConstants isConstant;
+  const llvm::DenseSet<Operation *> inside; ///< the cluster
   double memoryNs = 0;
 };
 

@@ -66,7 +66,8 @@ def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
     Sets `dist.stage` (and, where there is none, `dist.block`) on all ops that
     depend on the model's inputs: from blocks and the file's stages; else from
     `dist.annotated_stage`; else so that the slowest stage is as fast as can be
-    by the cost model. Ops of one cluster get one stage: a cluster that blocks
+    by the cost model. The first op of each cluster gets its predicted time
+    (`dist.price`), which the plan reads. Ops of one cluster get one stage: a cluster that blocks
     cut goes to the stage of its heaviest op, with a remark. Stages that depend
     on each other in a cycle are an error that names the ops.
 

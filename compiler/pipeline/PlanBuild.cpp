@@ -97,7 +97,6 @@ private:
       if (failed(lowering.lower(stage, mesh.getDevices()[0])))
         return failure();
     }
-    lowering.price(function);
     return success();
   }
 

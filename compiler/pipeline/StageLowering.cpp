@@ -61,6 +61,18 @@ FlatSymbolRefAttr StageLowering::addConstant(nn::ConstantOp constant) {
   return symbol = FlatSymbolRefAttr::get(weight.getSymNameAttr());
 }
 
+/// The price that stands on a cluster; none of what is copied and the like.
+static ClusterTime getPrice(nn::ClusterOp cluster) {
+  ClusterTime time;
+  if (auto price = cluster->getAttrOfType<DenseF64ArrayAttr>(kPriceAttr);
+      price && price.size() == 2) {
+    time.ns = price[0];
+    time.ratedNs = price[1];
+  }
+  time.key = getInteger(cluster, kWorkKeyAttr, 0);
+  return time;
+}
+
 LogicalResult StageLowering::lowerCluster(nn::ClusterOp cluster,
                                           LoweredDevice &device,
                                           LoweredStage &stage,
@@ -73,13 +85,11 @@ LogicalResult StageLowering::lowerCluster(nn::ClusterOp cluster,
     return cluster.emitError() << "'" << work.label
                                << "' has no lowering: run --lower-clusters "
                                   "before";
-  bool isLoad = true;
+  const bool isLoad = rates.isLoad(cluster);
   for (Value operand : cluster.getOperands()) {
     int id = ids.lookup(operand);
     work.inputs.push_back(id);
-    const DeviceValue &value = device.values[id];
-    isLoad &= value.isLoaded || value.space == plan::Space::weight;
-    work.bytes += nn::getByteSize(value.type);
+    work.bytes += nn::getByteSize(device.values[id].type);
   }
   for (Value result : cluster.getResults()) {
     int id = addValue(device, result);
@@ -99,6 +109,8 @@ LogicalResult StageLowering::lowerCluster(nn::ClusterOp cluster,
   for (int id : work.inputs)
     if (device.values[id].isLoaded)
       device.values[id].space = plan::Space::constant;
+  work.time = getPrice(cluster);
+  stage.ns += work.time.ns;
   stage.flops += work.flops;
   for (int id : work.outputs)
     stage.activationBytes += nn::getByteSize(device.values[id].type);
@@ -113,73 +125,13 @@ LogicalResult StageLowering::lowerCluster(nn::ClusterOp cluster,
   return success();
 }
 
-void StageLowering::price(func::FuncOp function) {
-  step.weightBytes = getWeightBytes(function);
-  llvm::DenseSet<Value> sources;
-  for (Value output :
-       function.getBody().front().getTerminator()->getOperands()) {
-    sources.insert(getSource(output));
-    step.outputBytes += nn::getByteSize(dist::getTensorType(output.getType()));
-  }
-  step.outputBytes *= getInteger(function, dist::kMicroBatchesAttr, 1);
-  OutputIds outputs;
-  for (LoweredStage &stage : stages)
-    for (auto [result, id] : llvm::zip(stage.op.getOutputs(), stage.results))
-      if (sources.contains(getSource(result)))
-        outputs.emplace(stage.device, id);
-  for (LoweredStage &stage : stages)
-    for (const DeviceWork &work : stage.work)
-      step.mostBytes =
-          std::max(step.mostBytes,
-                   work.bytes - countOutputBytes(work, stage.device, outputs));
-  // How long work takes depends on how much all of it waits for memory.
-  priceAll(outputs);
-  priceAll(outputs);
-}
-
-int64_t StageLowering::countOutputBytes(const DeviceWork &work, int64_t device,
-                                        const OutputIds &outputs) const {
-  int64_t bytes = 0;
-  for (int id : work.outputs)
-    if (outputs.count({device, id}))
-      bytes += nn::getByteSize(devices.at(device).values[id].type);
-  return bytes;
-}
-
-void StageLowering::priceAll(const OutputIds &outputs) {
-  ClusterTime total;
-  for (LoweredStage &stage : stages) {
-    LoweredDevice &device = devices[stage.device];
-    stage.ns = machine.getUnitNs();
-    for (DeviceWork &work : stage.work) {
-      SmallVector<Operation *> ops;
-      for (Operation &op : work.cluster.getBody().front().without_terminator())
-        ops.push_back(&op);
-      auto isConstant = [&](Value value) {
-        auto argument = dyn_cast<BlockArgument>(value);
-        return argument &&
-               device.values[work.inputs[argument.getArgNumber()]].space !=
-                   plan::Space::arena;
-      };
-      work.time = machine.getClusterTime(
-          {ops, work.bytes, countOutputBytes(work, stage.device, outputs),
-           isConstant},
-          step);
-      const ClusterTime &time = work.time;
-      stage.ns += time.ns;
-      total.ratedNs += time.ratedNs;
-      total.memoryNs += time.memoryNs;
-    }
-  }
-  step.memoryShare = total.ratedNs > 0 ? total.memoryNs / total.ratedNs : 0;
-}
-
 LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
   current = number;
   LoweredDevice &device = devices[number];
   LoweredStage stage;
   stage.op = op;
   stage.device = number;
+  stage.ns = machine.getUnitNs();
   Block &body = op.getBody().front();
   llvm::DenseMap<Value, int> ids;
   std::map<int, Value> sourceOf; // of what the stage has and others know

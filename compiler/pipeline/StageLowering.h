@@ -40,7 +40,7 @@ struct DeviceWork {
   std::string label;
   int64_t flops = 0;
   int64_t bytes = 0;
-  ClusterTime time; ///< predicted
+  ClusterTime time; ///< predicted, as stages were balanced by
 };
 
 struct LoweredStage {
@@ -73,10 +73,6 @@ public:
   /// with a diagnostic, for what is not in a cluster with a lowering.
   mlir::LogicalResult lower(dist::StageOp stage, int64_t device);
 
-  /// Predicts times, once all stages of the function are lowered.
-  void price(mlir::func::FuncOp function);
-  StepFootprint step;
-
   std::vector<LoweredStage> stages;
   std::map<int64_t, LoweredDevice> devices;
   /// The value of a device that a placed value or an input is, there; by the
@@ -95,15 +91,11 @@ private:
   mlir::LogicalResult lowerCluster(nn::ClusterOp cluster, LoweredDevice &device,
                                    LoweredStage &stage,
                                    llvm::DenseMap<mlir::Value, int> &ids);
-  /// The values (device, number) that the model returns.
-  using OutputIds = std::set<std::pair<int64_t, int>>;
-  void priceAll(const OutputIds &outputs);
-  int64_t countOutputBytes(const DeviceWork &work, int64_t device,
-                           const OutputIds &outputs) const;
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
   const MachineModel &machine;
+  analysis::Rates rates;
   llvm::DenseMap<mlir::Attribute, mlir::FlatSymbolRefAttr> constants;
   std::map<std::pair<int64_t, std::string>, int> weights;
   llvm::DenseMap<mlir::Value, mlir::Value> sources;

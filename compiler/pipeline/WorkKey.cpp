@@ -16,7 +16,7 @@ using namespace mlir;
 namespace partita::pipeline {
 namespace {
 
-std::string describe(Operation *op, const ClusterConstants &isConstant) {
+std::string describe(Operation *op, analysis::Rates &rates) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << op->getName();
@@ -25,7 +25,7 @@ std::string describe(Operation *op, const ClusterConstants &isConstant) {
   if (op->hasAttr(nn::kWinogradAttr))
     stream << nn::kWinogradAttr;
   for (Value operand : op->getOperands())
-    stream << (isConstant(operand) ? " constant " : " ") << operand.getType();
+    stream << (rates.isLoad(operand) ? " constant " : " ") << operand.getType();
   stream << " to " << op->getResultTypes();
   return text;
 }
@@ -33,12 +33,11 @@ std::string describe(Operation *op, const ClusterConstants &isConstant) {
 } // namespace
 
 uint64_t getWorkKey(const ClusterWork &work) {
-  const ClusterConstants isConstant(work);
   std::vector<std::string> lines;
   for (Operation *op : work.ops)
     // A cluster takes its own copies of these along, or leaves them outside.
     if (!isa<nn::ReshapeOp, nn::BroadcastOp, nn::ConstantOp, nn::IotaOp>(op))
-      lines.push_back(describe(op, isConstant));
+      lines.push_back(describe(op, work.rates));
   // Ops that do not depend on each other have no order of their own.
   llvm::sort(lines);
   std::string text;

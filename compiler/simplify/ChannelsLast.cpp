@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Rates.h"
 #include "compiler/simplify/Passes.h"
-#include "compiler/simplify/WeightsOnly.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -217,15 +217,14 @@ private:
 
   /// Whether a transpose of the value costs next to nothing in a step.
   bool isCheap(Value value, ArrayRef<int64_t> perm) {
-    if (value.getDefiningOp<nn::BroadcastOp>() || weightsOnly(value))
+    if (value.getDefiningOp<nn::BroadcastOp>() ||
+        analysis::isKnownAtLoad(value))
       return true;
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
       auto same = dyn_cast<nn::TransposeOp>(user);
       return same && same.getPermutation() == perm;
     });
   }
-
-  bool weightsOnly(Value value) { return WeightsOnly()(value); }
 };
 
 struct ChannelsLastPass : impl::ChannelsLastPassBase<ChannelsLastPass> {

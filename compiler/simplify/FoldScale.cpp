@@ -5,14 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Rates.h"
 #include "compiler/simplify/Passes.h"
-#include "compiler/simplify/WeightsOnly.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
+using partita::analysis::isKnownAtLoad;
 
 namespace partita::simplify {
 
@@ -36,10 +37,9 @@ struct Factor {
   }
 };
 
-/// A factor that depends on weights only; nothing if it is not repeated, or not
-/// known when loading.
+/// A factor that is known when loading; nothing if it is not, or not repeated.
 std::optional<Factor> getFactor(Value value) {
-  if (!WeightsOnly()(value))
+  if (!isKnownAtLoad(value))
     return std::nullopt;
   if (auto broadcast = value.getDefiningOp<nn::BroadcastOp>())
     return Factor{broadcast.getX(), nullptr,
@@ -59,7 +59,7 @@ struct Weights {
 
 Weights getWeights(nn::ConvOp conv) {
   Weights weights;
-  if (!WeightsOnly()(conv.getWeights()))
+  if (!isKnownAtLoad(conv.getWeights()))
     return weights;
   weights.operand = 1;
   weights.dimOfResultDim.assign(conv.getType().getRank(), -1);
@@ -69,8 +69,8 @@ Weights getWeights(nn::ConvOp conv) {
 
 Weights getWeights(nn::DotOp dot) {
   Weights weights;
-  bool isRhs = WeightsOnly()(dot.getRhs());
-  if (!isRhs && !WeightsOnly()(dot.getLhs()))
+  bool isRhs = isKnownAtLoad(dot.getRhs());
+  if (!isRhs && !isKnownAtLoad(dot.getLhs()))
     return weights;
   weights.operand = isRhs ? 1 : 0;
   // The sharding rule says which dimensions are the same.
@@ -122,11 +122,11 @@ Scaled getScaled(Value value) {
   scaled.contraction = op;
   if (isa<nn::AddOp, nn::SubOp>(op)) {
     scaled.sum = op;
-    bool isTermFirst = isa<nn::AddOp>(op) && WeightsOnly()(op->getOperand(0));
+    bool isTermFirst = isa<nn::AddOp>(op) && isKnownAtLoad(op->getOperand(0));
     scaled.contraction = op->getOperand(isTermFirst ? 1 : 0).getDefiningOp();
     scaled.term = op->getOperand(isTermFirst ? 0 : 1);
     if (!scaled.contraction || !scaled.contraction->hasOneUse() ||
-        !WeightsOnly()(scaled.term))
+        !isKnownAtLoad(scaled.term))
       return {};
   }
   scaled.weights = getWeights(scaled.contraction);
@@ -206,7 +206,7 @@ LogicalResult foldScale(nn::MulOp mul, PatternRewriter &rewriter) {
   return failure();
 }
 
-/// (x + a) + b = x + (a + b) where a and b depend on weights only: what is left
+/// (x + a) + b = x + (a + b) where a and b are known when loading: what is left
 /// of a bias before batch normalization, and its own.
 LogicalResult mergeTerms(nn::AddOp outer, PatternRewriter &rewriter) {
   if (!isa<FloatType>(outer.getType().getElementType()))
@@ -214,12 +214,12 @@ LogicalResult mergeTerms(nn::AddOp outer, PatternRewriter &rewriter) {
   for (int side : {0, 1}) {
     auto inner = outer->getOperand(side).getDefiningOp<nn::AddOp>();
     Value b = outer->getOperand(1 - side);
-    if (!inner || !inner->hasOneUse() || !WeightsOnly()(b))
+    if (!inner || !inner->hasOneUse() || !isKnownAtLoad(b))
       continue;
     for (int innerSide : {0, 1}) {
       Value x = inner->getOperand(innerSide);
       Value a = inner->getOperand(1 - innerSide);
-      if (!areAlike(a, b) || !WeightsOnly()(a) || WeightsOnly()(x))
+      if (!areAlike(a, b) || !isKnownAtLoad(a) || isKnownAtLoad(x))
         continue;
       Value sum = nn::AddOp::create(rewriter, outer.getLoc(), a, b);
       Location loc = rewriter.getFusedLoc({inner.getLoc(), outer.getLoc()});

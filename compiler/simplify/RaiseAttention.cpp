@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/simplify/Passes.h"
-#include "compiler/simplify/WeightsOnly.h"
 
 #include "dialects/nn/EmptyTensors.h"
 
@@ -44,6 +43,15 @@ struct Scores {
   /// A shape [B, H, M, L] that scores have on their way, if one has rank 4.
   SmallVector<int64_t> shape;
 };
+
+/// The number that all elements of a constant of floats are.
+std::optional<double> getFloatSplat(Value value) {
+  DenseElementsAttr attr;
+  if (!matchPattern(value, m_Constant(&attr)) || !attr.isSplat() ||
+      !isa<FloatType>(attr.getElementType()))
+    return std::nullopt;
+  return attr.getSplatValue<FloatAttr>().getValueAsDouble();
+}
 
 bool isScoresSide(Value value) {
   // Scores reach the softmax through these from a product of activations.

@@ -40,8 +40,7 @@ def NN_Dialect : Dialect {
     | --- | --- | --- |
     | `nn.name` | arguments and results of the model's function | name in the ONNX model |
     | `nn.batch_axis` | the same | axis along which samples are counted |
-    | `nn.cluster` | any op | ops with the same number are computed as one kernel or library call |
-    | `nn.load` | any op | depends on weights only: belongs to the load program |
+    | `nn.cluster` | any op | a `#nn.cluster`: with which others it is computed, and by what; without it, alone, by a kernel |
     | `nn.accumulate` | `nn.add` in a cluster | the operand from outside is not needed later: the cluster may add upon its bytes |
     | `nn.winograd` | `nn.conv` in a cluster | worth computing by Winograd's method |
   }];

@@ -35,7 +35,6 @@ namespace partita::nn {
 inline constexpr llvm::StringLiteral kNameAttr = "nn.name";
 inline constexpr llvm::StringLiteral kBatchAxisAttr = "nn.batch_axis";
 inline constexpr llvm::StringLiteral kClusterAttr = "nn.cluster";
-inline constexpr llvm::StringLiteral kLoadAttr = "nn.load";
 inline constexpr llvm::StringLiteral kAccumulateAttr = "nn.accumulate";
 inline constexpr llvm::StringLiteral kWinogradAttr = "nn.winograd";
 

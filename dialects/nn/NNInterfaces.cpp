@@ -36,7 +36,6 @@ Cost pointwiseCost(Operation *op) {
     cost.bytes += getByteSize(type);
   cost.bytes += getByteSize(result);
   cost.kind = CostKind::pointwise;
-  cost.cheapToRecompute = perElement <= 4;
   return cost;
 }
 

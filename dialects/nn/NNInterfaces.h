@@ -9,6 +9,8 @@
 #ifndef PARTITA_DIALECTS_NN_NNINTERFACES_H
 #define PARTITA_DIALECTS_NN_NNINTERFACES_H
 
+#include "dialects/nn/StridedLayout.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpDefinition.h"
@@ -32,7 +34,11 @@ struct Cost {
   int64_t flops = 0; ///< operations on elements
   int64_t bytes = 0; ///< read and written, if nothing is fused
   CostKind kind = CostKind::none;
-  bool cheapToRecompute = false;
+  /// Only says where elements come from, or what they are: whoever reads the
+  /// result can do so himself, at no cost.
+  bool free = false;
+  /// Of `flops`, those of which each waits for the one before it.
+  int64_t sequential = 0;
 };
 
 /// A sharding rule: for each operand and result, for each of its dimensions,

@@ -20,7 +20,8 @@ def NN_CostOpInterface : OpInterface<"CostOpInterface"> {
   let description = [{
     What an op costs, from its types alone: floating-point (or integer)
     operations, bytes read and written if nothing is fused, and the kind of work,
-    by which a machine model chooses a rate.
+    by which a machine model chooses a rate. How long a machine takes for it is
+    the machine model's.
   }];
   let methods = [
     InterfaceMethod<"The cost of one execution of the op.", "::partita::nn::Cost", "getCost">
@@ -55,6 +56,27 @@ def NN_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
   let methods = [
     InterfaceMethod<"The factors of every dimension of every operand and result.",
       "::partita::nn::ShardingRule", "getShardingRule">
+  ];
+}
+
+def NN_ViewOpInterface : OpInterface<"ViewOpInterface"> {
+  let cppNamespace = "::partita::nn";
+  let description = [{
+    An op whose result has elements of its one operand, in an order that strides
+    can say: it need not be computed where its reader takes strides.
+  }];
+  let methods = [
+    InterfaceMethod<"How the result lies in bytes in which the operand lies so; nothing if strides cannot say it.",
+      "::std::optional<::partita::nn::StridedLayout>", "getResultLayout",
+      (ins "const ::partita::nn::StridedLayout &":$operand)>,
+    InterfaceMethod<[{
+        How the operand lies in bytes in which the result is to lie so; nothing
+        if strides cannot say it, or the result has not each element once.
+      }], "::std::optional<::partita::nn::StridedLayout>", "getOperandLayout",
+      (ins "const ::partita::nn::StridedLayout &":$result),
+      /*methodBody=*/"", /*defaultImplementation=*/"return ::std::nullopt;">,
+    InterfaceMethod<"Whether the result has each element of the operand exactly once.",
+      "bool", "keepsElements", (ins), /*methodBody=*/"", /*defaultImplementation=*/"return false;">
   ];
 }
 

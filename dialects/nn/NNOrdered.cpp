@@ -13,10 +13,13 @@ using namespace mlir;
 
 namespace partita::nn {
 
-/// `steps`: arithmetic operations.
-static Cost orderedCost(Operation *op, int64_t steps) {
-  Cost cost{steps, getByteSize(op->getResult(0).getType()),
-            CostKind::reduction};
+/// `steps`: operations on elements. `sequential`: of them, one after another.
+static Cost orderedCost(Operation *op, int64_t steps, int64_t sequential) {
+  Cost cost;
+  cost.flops = steps;
+  cost.sequential = sequential;
+  cost.bytes = getByteSize(op->getResult(0).getType());
+  cost.kind = CostKind::reduction;
   for (Type type : op->getOperandTypes())
     cost.bytes += getByteSize(type);
   return cost;
@@ -31,13 +34,13 @@ LogicalResult TopKOp::verify() {
   return success();
 }
 
-/// Each element is compared with the least that is chosen; few come in.
+/// Each element is compared with the least that is chosen. Those that come in
+/// move through the levels of a heap.
 Cost TopKOp::getCost() {
-  constexpr int64_t kCompared = 8, kMoved = 16;
   RankedTensorType from = getX().getType(), to = getType();
   int64_t depth = llvm::Log2_64_Ceil(std::max<int64_t>(to.getDimSize(1), 2));
-  return orderedCost(*this, kCompared * from.getNumElements() +
-                                kMoved * depth * to.getNumElements());
+  int64_t steps = from.getNumElements() + depth * to.getNumElements();
+  return orderedCost(*this, steps, steps);
 }
 
 LogicalResult ScanOp::verify() {
@@ -49,11 +52,12 @@ LogicalResult ScanOp::verify() {
   return success();
 }
 
-/// Sums along the last dimension wait for each other.
+/// Sums along the last dimension wait for each other. Those along another do
+/// so side by side.
 Cost ScanOp::getCost() {
-  constexpr int64_t kWait = 16;
+  int64_t steps = getType().getNumElements();
   bool alone = getDim() + 1 == getType().getRank();
-  return orderedCost(*this, (alone ? kWait : 1) * getType().getNumElements());
+  return orderedCost(*this, steps, alone ? steps : 0);
 }
 
 LogicalResult ScatterOp::verify() {
@@ -70,9 +74,9 @@ LogicalResult ScatterOp::verify() {
 }
 
 Cost ScatterOp::getCost() {
-  constexpr int64_t kPlace = 8;
-  return orderedCost(*this, kPlace * getPlaces().getType().getNumElements() +
-                                getUpdates().getType().getNumElements());
+  int64_t places = getPlaces().getType().getNumElements();
+  return orderedCost(*this, places + getUpdates().getType().getNumElements(),
+                     places);
 }
 
 } // namespace partita::nn

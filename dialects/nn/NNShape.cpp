@@ -50,7 +50,7 @@ static LogicalResult verifyDim(Operation *op, int64_t dim, int64_t rank) {
 }
 
 static Cost movementCost(int64_t bytes) {
-  return {/*flops=*/0, bytes, CostKind::movement, /*cheapToRecompute=*/false};
+  return {/*flops=*/0, bytes, CostKind::movement, /*free=*/false};
 }
 
 /// Renames the dimensions of attributes that have one entry a dimension.
@@ -81,7 +81,7 @@ LogicalResult ReshapeOp::verify() {
 
 Cost ReshapeOp::getCost() {
   Cost cost = movementCost(0);
-  cost.cheapToRecompute = true;
+  cost.free = true;
   return cost;
 }
 
@@ -128,7 +128,7 @@ LogicalResult BroadcastOp::verify() {
 Cost BroadcastOp::getCost() {
   Cost cost =
       movementCost(getByteSize(getX().getType()) + getByteSize(getType()));
-  cost.cheapToRecompute = true;
+  cost.free = true;
   return cost;
 }
 
@@ -161,7 +161,7 @@ LogicalResult SliceOp::verify() {
 
 Cost SliceOp::getCost() {
   Cost cost = movementCost(2 * getByteSize(getType()));
-  cost.cheapToRecompute = true;
+  cost.free = true;
   return cost;
 }
 
@@ -331,7 +331,7 @@ LogicalResult IotaOp::verify() {
 
 Cost IotaOp::getCost() {
   Cost cost = movementCost(getByteSize(getType()));
-  cost.cheapToRecompute = true;
+  cost.free = true;
   return cost;
 }
 

@@ -21,7 +21,7 @@ class NN_PermutableShapeOp<string mnemonic, list<Trait> traits = [], list<string
     : NN_ShapeOp<mnemonic, !listconcat([
         DeclareOpInterfaceMethods<NN_PermutableOpInterface, !listconcat(["buildPermuted"], methods)>], traits)>;
 
-def NN_ReshapeOp : NN_ShapeOp<"reshape"> {
+def NN_ReshapeOp : NN_ShapeOp<"reshape", [DeclareOpInterfaceMethods<NN_ViewOpInterface, ["getOperandLayout", "keepsElements"]>]> {
   let summary = "the same elements in row-major order under another shape";
   let description = [{
     Constraints:
@@ -37,7 +37,7 @@ def NN_ReshapeOp : NN_ShapeOp<"reshape"> {
   let hasCanonicalizer = 1;
 }
 
-def NN_TransposeOp : NN_ShapeOp<"transpose"> {
+def NN_TransposeOp : NN_ShapeOp<"transpose", [DeclareOpInterfaceMethods<NN_ViewOpInterface, ["getOperandLayout", "keepsElements"]>]> {
   let summary = "dimensions in another order";
   let description = [{
     `dim(result, i) = dim(x, permutation[i])`.
@@ -56,7 +56,7 @@ def NN_TransposeOp : NN_ShapeOp<"transpose"> {
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$permutation)>];
 }
 
-def NN_BroadcastOp : NN_ShapeOp<"broadcast"> {
+def NN_BroadcastOp : NN_ShapeOp<"broadcast", [DeclareOpInterfaceMethods<NN_ViewOpInterface>]> {
   let summary = "repeats elements along new dimensions and dimensions of size 1";
   let description = [{
     Dimension i of `x` becomes dimension `dims[i]` of `result`; where it has size
@@ -76,7 +76,7 @@ def NN_BroadcastOp : NN_ShapeOp<"broadcast"> {
   let hasCanonicalizer = 1;
 }
 
-def NN_SliceOp : NN_PermutableShapeOp<"slice"> {
+def NN_SliceOp : NN_PermutableShapeOp<"slice", [DeclareOpInterfaceMethods<NN_ViewOpInterface>]> {
   let summary = "every stride-th element from start to limit, by dimension";
   let description = [{
     Constraints:

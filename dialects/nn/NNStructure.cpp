@@ -7,6 +7,8 @@
 
 #include "dialects/nn/NNDialect.h"
 
+#include "mlir/IR/DialectImplementation.h"
+
 using namespace mlir;
 
 namespace partita::nn {
@@ -47,16 +49,15 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (weight.getType() != getType())
     return emitOpError("is ") << getType() << ", but the weight "
                               << getWeightAttr() << " is " << weight.getType();
+  if (getState() != weight.getState()) // C2
+    return emitOpError("and the weight ")
+           << getWeightAttr() << " must agree on whether it is a state";
   return success();
 }
 
-Cost ParameterOp::getCost() {
-  return {0, 0, CostKind::none, /*cheapToRecompute=*/true};
-}
+Cost ParameterOp::getCost() { return {}; }
 
-Cost ConstantOp::getCost() {
-  return {0, 0, CostKind::none, /*cheapToRecompute=*/true};
-}
+Cost ConstantOp::getCost() { return {0, 0, CostKind::none, /*free=*/true}; }
 
 //===----------------------------------------------------------------------===//
 // Cluster
@@ -111,7 +112,7 @@ Cost ClusterOp::getCost() {
 }
 
 void ClusterOp::print(OpAsmPrinter &p) {
-  p << " (";
+  p << ' ' << stringifyClusterKind(getKind()) << " (";
   llvm::interleaveComma(
       llvm::zip_equal(getBody().getArguments(), getOperands()), p,
       [&](auto pair) {
@@ -120,7 +121,7 @@ void ClusterOp::print(OpAsmPrinter &p) {
       });
   p << ") : ";
   p.printFunctionalType(getOperation());
-  p.printOptionalAttrDictWithKeyword((*this)->getAttrs());
+  p.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {getKindAttrName()});
   p << ' ';
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -129,6 +130,11 @@ ParseResult ClusterOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::Argument> arguments;
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   FunctionType type;
+  FailureOr<ClusterKind> kind = FieldParser<ClusterKind>::parse(parser);
+  if (failed(kind))
+    return failure();
+  result.addAttribute(getKindAttrName(result.name),
+                      ClusterKindAttr::get(parser.getContext(), *kind));
   SMLoc operandsLoc = parser.getCurrentLocation();
   if (parser.parseCommaSeparatedList(
           OpAsmParser::Delimiter::Paren,

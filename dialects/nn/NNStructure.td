@@ -10,6 +10,7 @@
 
 include "dialects/nn/NNBase.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
 
 def NN_WeightOp : NN_Op<"weight", [Symbol]> {
   let summary = "a parameter of the model: its type, and where its bytes are";
@@ -19,6 +20,10 @@ def NN_WeightOp : NN_Op<"weight", [Symbol]> {
     no place in a file. `origin` is the parameter's name in the ONNX model; the
     symbol is derived from it.
 
+    A `state` is written by a step; its bytes here are the first ones. What is
+    computed from it has the rate of a step: it is not computed ahead of time,
+    at load. Nothing writes states yet.
+
     Constraints:
     * (C1) exactly one of `file` and `value` is given.
     * (C2) `offset` >= 0, and `bytes` is the number of elements times their size.
@@ -27,13 +32,14 @@ def NN_WeightOp : NN_Op<"weight", [Symbol]> {
     ```mlir
     nn.weight @conv1.weight "conv1.weight" : tensor<10x1x5x5xf32> in "mnist.onnx" at 4242 bytes 1000
     nn.weight @scale "scale" : tensor<2xf32> = dense<[1.0, 2.0]> : tensor<2xf32>
+    nn.weight state @count "count" : tensor<i64> = dense<0> : tensor<i64>
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$origin, TypeAttrOf<NN_Tensor>:$type,
     OptionalAttr<StrAttr>:$file, OptionalAttr<I64Attr>:$offset, OptionalAttr<I64Attr>:$bytes,
-    OptionalAttr<ElementsAttr>:$value);
+    OptionalAttr<ElementsAttr>:$value, UnitAttr:$state);
   let assemblyFormat = [{
-    $sym_name $origin `:` $type (`in` $file^ `at` $offset `bytes` $bytes)? (`=` $value^)? attr-dict
+    (`state` $state^)? $sym_name $origin `:` $type (`in` $file^ `at` $offset `bytes` $bytes)? (`=` $value^)? attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -45,16 +51,21 @@ def NN_WeightOp : NN_Op<"weight", [Symbol]> {
 def NN_ParameterOp : NN_ValueOp<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the value of a weight";
   let description = [{
+    Of a state: the value that it has when a step begins. The op says itself
+    whether it reads a state, so that nobody has to look at the module.
+
     Constraints:
     * (C1) `weight` names an `nn.weight` of the module, of the type of `result`.
+    * (C2) the op has `state` if and only if the weight has.
 
     ```mlir
     %w = nn.parameter @conv1.weight : tensor<10x1x5x5xf32>
+    %n = nn.parameter state @count : tensor<i64>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$weight);
+  let arguments = (ins FlatSymbolRefAttr:$weight, UnitAttr:$state);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$weight attr-dict `:` type($result)";
+  let assemblyFormat = "(`state` $state^)? $weight attr-dict `:` type($result)";
 }
 
 def NN_ConstantOp : NN_ValueOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>]> {
@@ -72,24 +83,49 @@ def NN_ConstantOp : NN_ValueOp<"constant", [ConstantLike, AllTypesMatch<["value"
   let hasFolder = 1;
 }
 
+def NN_ClusterKind : I32EnumAttr<"ClusterKind", "what computes a cluster", [
+    I32EnumAttrCase<"kernel", 0>, I32EnumAttrCase<"call", 1>]> {
+  let cppNamespace = "::partita::nn";
+  let genSpecializedAttr = 0;
+}
+def NN_ClusterKindAttr : EnumAttr<NN_Dialect, NN_ClusterKind, "cluster_kind">;
+
+def NN_ClusterAttr : AttrDef<NN_Dialect, "Cluster"> {
+  let mnemonic = "cluster";
+  let summary = "on an op: the cluster that it belongs to";
+  let description = [{
+    Ops with the same number are computed together: by a `call` of a library, or
+    by a `kernel` of ours. `--fuse-clusters` decides it; nothing later decides it
+    again.
+
+    ```mlir
+    %0 = nn.dot %x, %w ... {nn.cluster = #nn.cluster<3, call>}
+    %1 = nn.relu %0 {nn.cluster = #nn.cluster<3, call>} : tensor<2x8xf32>
+    ```
+  }];
+  let parameters = (ins "int64_t":$number, EnumParameter<NN_ClusterKind>:$kind);
+  let assemblyFormat = "`<` $number `,` $kind `>`";
+}
+
 def NN_ClusterOp : NN_Op<"cluster", [IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">,
     DeclareOpInterfaceMethods<NN_CostOpInterface>, RecursiveMemoryEffects]> {
   let summary = "ops that are computed as one kernel or one library call";
   let description = [{
-    `lowering`, once chosen, says how: a `#plan.kernel` or a `#plan.call`.
+    `kind` says what computes it, a `call` of a library or a `kernel` of ours.
+    `lowering`, once chosen, says how: a `#plan.call` or a `#plan.kernel`.
 
     Constraints:
     * (C1) the block's arguments have the types of the operands.
     * (C2) the yielded values have the types of the results.
 
     ```mlir
-    %r = nn.cluster (%a = %x, %b = %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> {
+    %r = nn.cluster kernel (%a = %x, %b = %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> {
       %s = nn.add %a, %b : tensor<8xf32>
       nn.yield %s : tensor<8xf32>
     }
     ```
   }];
-  let arguments = (ins Variadic<NN_Tensor>:$operands, OptionalAttr<AnyAttr>:$lowering);
+  let arguments = (ins Variadic<NN_Tensor>:$operands, NN_ClusterKindAttr:$kind, OptionalAttr<AnyAttr>:$lowering);
   let results = (outs Variadic<NN_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;

@@ -111,8 +111,6 @@ namespace {
 
 /// Fewer large tiles than this are cut into small ones.
 constexpr int64_t kLeastLargeTiles = 32;
-constexpr int64_t kLeastWinogradChannels = 32;
-constexpr int64_t kLeastWinogradFlops = 100'000'000;
 constexpr int64_t kTransformed = 36; ///< elements of a 4x4 tile and its border
 constexpr int64_t kTileScratch = int64_t(16) << 20; ///< at most, of all tiles
 constexpr int64_t kLargeTileScratch = int64_t(6) << 20; ///< besides, for 4x4
@@ -135,15 +133,6 @@ int64_t filterBytes(const WindowedImages &shape, int64_t elements) {
 
 int64_t winogradTileSide(const WindowedImages &shape) {
   return tiles(shape, 4) >= kLeastLargeTiles ? 4 : 2;
-}
-
-bool suitsWinograd(const WindowedImages &shape) {
-  const int64_t flops =
-      times(times(2 * 9, times(shape.inputs, shape.outputs)),
-            times(shape.images, times(shape.height, shape.width)));
-  return shape.inputs >= kLeastWinogradChannels &&
-         shape.outputs >= kLeastWinogradChannels &&
-         flops >= kLeastWinogradFlops;
 }
 
 int64_t winogradFilterRoom(const WindowedImages &shape) {

@@ -42,13 +42,9 @@ struct WindowedImages {
   int64_t images = 1, inputs = 1, outputs = 1, height = 1, width = 1;
 };
 
-/// Whether such a convolution is worth computing by Winograd's method (Lavin
-/// and Gray 2016, "Fast Algorithms for Convolutional Neural Networks"):
-/// with 2.25 or 4 times fewer multiplications, but with images and filter in
-/// forms of their own. A shape that is too small, or with few channels, is
-/// faster directly.
-bool suitsWinograd(const WindowedImages &shape);
-
+/// Such a convolution may be computed by Winograd's method. These say what that
+/// takes.
+///
 /// The side of the tiles of the result, at most: 2 or 4. The library too cuts
 /// images of few tiles into small ones.
 int64_t winogradTileSide(const WindowedImages &shape);

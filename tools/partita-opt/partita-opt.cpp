@@ -13,6 +13,7 @@
 #include "dialects/plan/PlanDialect.h"
 #endif
 
+#include "compiler/analysis/Passes.h"
 #include "compiler/crash/CrashReport.h"
 #include "compiler/simplify/Passes.h"
 #ifdef PARTITA_HAS_FUSE
@@ -20,6 +21,7 @@
 #endif
 #ifdef PARTITA_HAS_CODEGEN
 #include "compiler/codegen/Passes.h"
+#include "compiler/codegen/cpu/CpuBackend.h"
 #endif
 #ifdef PARTITA_HAS_PIPELINE
 #include "compiler/pipeline/Pipeline.h"
@@ -50,12 +52,14 @@ int main(int argc, char **argv) {
 #endif
 
   mlir::registerTransformsPasses();
+  partita::analysis::registerAnalysisPasses();
   partita::simplify::registerSimplifyPasses();
   partita::simplify::registerSimplifyPipeline();
 #ifdef PARTITA_HAS_FUSE
   partita::fuse::registerFusePasses();
 #endif
 #ifdef PARTITA_HAS_CODEGEN
+  partita::codegen::registerCpuBackend();
   partita::codegen::registerCodegenPasses();
 #endif
 #ifdef PARTITA_HAS_PIPELINE

@@ -16,6 +16,18 @@
 
 namespace partita::codegen {
 
+/// The dialects that kernels are written in, and lowered through.
+void registerKernelDialects(mlir::DialectRegistry &registry);
+
+/// Checks that the plan around the kernels, if there is one, starts them as
+/// they are compiled.
+llvm::LogicalResult checkDispatches(mlir::ModuleOp kernels);
+
+/// Compiles the kernels for each of the levels.
+mlir::FailureOr<std::vector<CompiledObject>>
+compileFor(llvm::ArrayRef<abi::CpuLevel> levels, mlir::ModuleOp kernels,
+           bool optimize);
+
 /// Lowers a module of `emitLoops` functions to the LLVM dialect and gives each
 /// the entry point of runtime/abi/kernel.h under its name. Functions like exp
 /// are approximated to the last few bits; in a module with `nn.reference` the

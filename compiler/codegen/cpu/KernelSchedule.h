@@ -41,8 +41,8 @@ struct KernelSchedule {
   llvm::SmallVector<StageSchedule> stages;
   llvm::SmallVector<int64_t> sizes, tiles; ///< of the row dimensions
   int64_t extent = 1;                      ///< tiles in all
-  int64_t grain = 1;
-  int64_t stackBytes = 0;
+  int64_t grain = 1;      ///< tiles that a thread takes at a time, at least
+  int64_t stackBytes = 0; ///< known to who decides
   llvm::SmallVector<int64_t> inPlace; ///< pairs (operand, result)
 
   const StageSchedule *find(mlir::Operation *stage) const;
@@ -60,6 +60,19 @@ struct KernelSchedule {
 /// `nn.reference` that is the plainest one: an iteration of the parallel loop
 /// computes one element of every row dimension, in bytes of its own.
 KernelSchedule scheduleKernel(mlir::func::FuncOp func);
+
+/// On a kernel: what was decided, for `readSchedule`.
+///
+///   nn.schedule = {rows = [[0, -1], [0, -1]], tiles = [1], grain = 4,
+///                  in_place = [0, 0]}
+inline constexpr llvm::StringLiteral kScheduleAttr = "nn.schedule";
+
+/// Writes the schedule into the IR, so that it is decided once.
+void writeSchedule(mlir::func::FuncOp func, const KernelSchedule &schedule);
+
+/// The schedule that stands on the function. Fails with a diagnostic if there
+/// is none, or one that is not of these stages.
+mlir::FailureOr<KernelSchedule> readSchedule(mlir::func::FuncOp func);
 
 /// Two loops of a stage that cross: along `written` its result lies without
 /// gaps, along `read` some operands do, as in a transpose.

@@ -1,11 +1,11 @@
 // RUN: partita-opt --lower-clusters %s | FileCheck %s
-// RUN: partita-opt --lower-clusters=reference=true %s | FileCheck %s --check-prefix=PLAIN --implicit-check-not="call<dot" --implicit-check-not="call<conv" --implicit-check-not="in_place = ["
+// RUN: sed "/%only/!s/cluster call/cluster kernel/" %s | partita-opt --lower-clusters=reference=true | FileCheck %s --check-prefix=PLAIN --implicit-check-not="call<dot" --implicit-check-not="call<conv" --implicit-check-not="in_place = ["
 
 func.func @main(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>, %b: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   // CHECK: lowering = #plan.call<dot
   // CHECK-SAME: #plan.post_op<add
   // CHECK-SAME: #plan.post_op<relu
-  %0 = nn.cluster (%a0 = %x, %a1 = %w, %a2 = %b) : (tensor<4x16xf32>, tensor<16x8xf32>, tensor<8xf32>) -> tensor<4x8xf32> {
+  %0 = nn.cluster call (%a0 = %x, %a1 = %w, %a2 = %b) : (tensor<4x16xf32>, tensor<16x8xf32>, tensor<8xf32>) -> tensor<4x8xf32> {
     %d = nn.dot %a0, %a1 batch [] x [] contract [1] x [0] : tensor<4x16xf32>, tensor<16x8xf32> -> tensor<4x8xf32>
     %c = nn.broadcast %a2 [1] : tensor<8xf32> -> tensor<4x8xf32>
     %s = nn.add %d, %c : tensor<4x8xf32>
@@ -14,12 +14,12 @@ func.func @main(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>, %b: tensor<8xf32>) -
   }
   // Clusters that compute the same share a kernel.
   // CHECK: lowering = #plan.kernel<"k0_softmax", extent = 4, grain = 4, in_place = [0, 0]>
-  %1 = nn.cluster (%a0 = %0) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %1 = nn.cluster kernel (%a0 = %0) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
     %s = nn.softmax %a0 dim 1 : tensor<4x8xf32>
     nn.yield %s : tensor<4x8xf32>
   }
   // CHECK: lowering = #plan.kernel<"k0_softmax"
-  %2 = nn.cluster (%a0 = %1) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %2 = nn.cluster kernel (%a0 = %1) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
     %s = nn.softmax %a0 dim 1 : tensor<4x8xf32>
     nn.yield %s : tensor<4x8xf32>
   }
@@ -30,7 +30,7 @@ func.func @main(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>, %b: tensor<8xf32>) -
 func.func @sum(%x: tensor<1x8x8x4xf32>, %w: tensor<4x4x1x1xf32>, %r: tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32> {
   // CHECK: lowering = #plan.call<conv
   // CHECK-SAME: post_ops = [#plan.post_op<sum, view = #plan.view<2 shape [1, 4, 8, 8] strides [256, 1, 32, 4]>>, #plan.post_op<relu>]
-  %0 = nn.cluster (%a0 = %x, %a1 = %w, %a2 = %r) : (tensor<1x8x8x4xf32>, tensor<4x4x1x1xf32>, tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32> {
+  %0 = nn.cluster call (%a0 = %x, %a1 = %w, %a2 = %r) : (tensor<1x8x8x4xf32>, tensor<4x4x1x1xf32>, tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32> {
     %d = nn.conv %a0, %a1 channels_last strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
       : tensor<1x8x8x4xf32>, tensor<4x4x1x1xf32> -> tensor<1x8x8x4xf32>
     %s = nn.add %d, %a2 {nn.accumulate} : tensor<1x8x8x4xf32>
@@ -43,8 +43,8 @@ func.func @sum(%x: tensor<1x8x8x4xf32>, %w: tensor<4x4x1x1xf32>, %r: tensor<1x8x
 // The loop over time stays in one call.
 func.func @layer(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>, %h: tensor<1x2x4xf32>) -> tensor<8x1x2x4xf32> {
   // CHECK: lowering = #plan.call<recurrent, operands = [#plan.view<0 shape [7, 2, 1, 4] strides [8, 4, 4, 1]>, #plan.view<1 shape [1, 4, 4] strides [16, 4, 1]>, #plan.view<3 shape [8, 1, 2, 4] strides [8, 8, 4, 1]>], recurrent = #plan.recurrent<rnn, reversed = [0], functions = [#plan.gate<tanh>], initial = #plan.view<2 shape [1, 2, 4] strides [8, 4, 1]>>>
-  %0 = nn.cluster (%a0 = %x, %a1 = %w, %a2 = %h) : (tensor<7x2x1x4xf32>, tensor<1x4x4xf32>, tensor<1x2x4xf32>) -> tensor<8x1x2x4xf32> {
-    %r = nn.recurrent rnn %a0, %a1 initial %a2 : tensor<1x2x4xf32> reversed [false] functions [#nn.gate<tanh>]
+  %0 = nn.cluster call (%only = %x, %a1 = %w, %a2 = %h) : (tensor<7x2x1x4xf32>, tensor<1x4x4xf32>, tensor<1x2x4xf32>) -> tensor<8x1x2x4xf32> {
+    %r = nn.recurrent rnn %only, %a1 initial %a2 : tensor<1x2x4xf32> reversed [false] functions [#nn.gate<tanh>]
       : tensor<7x2x1x4xf32>, tensor<1x4x4xf32> -> tensor<8x1x2x4xf32>
     nn.yield %r : tensor<8x1x2x4xf32>
   }
@@ -56,7 +56,7 @@ func.func @far(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>) -> tensor<4x8xf32> {
   // CHECK: lowering = #plan.call<dot
   // CHECK-SAME: #plan.post_op<clip, alpha = -6.550400e+04,
   // CHECK-SAME: #plan.post_op<clip, {{.*}}beta = 6.550400e+04>
-  %0 = nn.cluster (%a0 = %x, %a1 = %w) : (tensor<4x16xf32>, tensor<16x8xf32>) -> tensor<4x8xf32> {
+  %0 = nn.cluster call (%a0 = %x, %a1 = %w) : (tensor<4x16xf32>, tensor<16x8xf32>) -> tensor<4x8xf32> {
     %d = nn.dot %a0, %a1 batch [] x [] contract [1] x [0] : tensor<4x16xf32>, tensor<16x8xf32> -> tensor<4x8xf32>
     %low = nn.constant dense<-65504.0> : tensor<4x8xf32>
     %high = nn.constant dense<65504.0> : tensor<4x8xf32>
@@ -67,17 +67,16 @@ func.func @far(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>) -> tensor<4x8xf32> {
   return %0 : tensor<4x8xf32>
 }
 
-// As a reference: loops that compute one element after the other, and the
-// library only for what no loops of ours can.
+// As a reference: loops that compute one element after the other.
 // PLAIN: lowering = #plan.kernel<"k0_dot", extent = 32
 // PLAIN: lowering = #plan.kernel<"k1_softmax", extent = 4
 // PLAIN: lowering = #plan.kernel<"k2_conv", extent = 256
 // PLAIN: lowering = #plan.kernel<"k3_dot", extent = 32
 // PLAIN: lowering = #plan.call<top_k
-// PLAIN: func.func @k0_dot({{.*}} attributes {nn.reference}
+// PLAIN: func.func @k0_dot({{.*}} attributes {nn.reference, nn.schedule = 
 func.func @ordered(%x: tensor<2x5xf32>) -> tensor<2x3xi64> {
-  %0 = nn.cluster (%a0 = %x) : (tensor<2x5xf32>) -> tensor<2x3xi64> {
-    %i = nn.top_k largest %a0 : tensor<2x5xf32> -> tensor<2x3xi64>
+  %0 = nn.cluster call (%only = %x) : (tensor<2x5xf32>) -> tensor<2x3xi64> {
+    %i = nn.top_k largest %only : tensor<2x5xf32> -> tensor<2x3xi64>
     nn.yield %i : tensor<2x3xi64>
   }
   return %0 : tensor<2x3xi64>

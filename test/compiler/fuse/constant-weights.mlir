@@ -7,7 +7,7 @@
 // CHECK: nn.constant dense<{{\[\[}}1.0
 // CHECK: %[[B:.*]] = nn.cluster
 // CHECK: nn.constant dense<[5.0
-// CHECK: nn.cluster (%{{.*}} = %{{.*}}, %[[A1:.*]] = %[[W]], %[[A2:.*]] = %[[B]])
+// CHECK: nn.cluster call (%{{.*}} = %{{.*}}, %[[A1:.*]] = %[[W]], %[[A2:.*]] = %[[B]])
 // CHECK-NOT: nn.constant dense<[
 // CHECK: nn.constant dense<6.0
 // CHECK: nn.dot

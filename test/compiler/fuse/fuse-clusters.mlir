@@ -1,4 +1,5 @@
 // RUN: partita-opt --fuse-clusters %s | FileCheck %s
+// RUN: partita-opt --fuse-clusters=reference=true %s | FileCheck %s --check-prefix=PLAIN --implicit-check-not="nn.cluster = "
 
 // A convolution takes in bias, residual and activation.
 // CHECK-LABEL: @conv_epilogue
@@ -37,11 +38,11 @@ func.func @accumulates(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
   return %2 : tensor<1x4x8x8xf32>
 }
 
-// Needed later, an argument of the model, or of another shape: it may not.
+// An argument of the model, needed later, or under another shape: it may not.
 // CHECK-LABEL: @does_not_accumulate
 // CHECK-NOT: nn.accumulate
 // CHECK: return
-func.func @does_not_accumulate(%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) {
+func.func @does_not_accumulate(%x: tensor<1x4x8x8xf32>, %y: tensor<256xf32>) -> (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) {
   %w = nn.parameter @w1 : tensor<4x4x1x1xf32>
   %r = nn.exp %x : tensor<1x4x8x8xf32>
   %0 = nn.conv %r, %w channels_first strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
@@ -50,7 +51,12 @@ func.func @does_not_accumulate(%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>,
   %2 = nn.conv %1, %w channels_first strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
     : tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32> -> tensor<1x4x8x8xf32>
   %3 = nn.add %r, %2 : tensor<1x4x8x8xf32>
-  return %3, %r : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>
+  %4 = nn.exp %y : tensor<256xf32>
+  %5 = nn.conv %3, %w channels_first strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
+    : tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32> -> tensor<1x4x8x8xf32>
+  %6 = nn.reshape %4 : tensor<256xf32> -> tensor<1x4x8x8xf32>
+  %7 = nn.add %5, %6 : tensor<1x4x8x8xf32>
+  return %7, %r : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>
 }
 nn.weight @w1 "w1" : tensor<4x4x1x1xf32> = dense<0.0> : tensor<4x4x1x1xf32>
 
@@ -105,7 +111,7 @@ func.func @gelu(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>) -> tensor<8x32xf32>
 // Attention reads its operands where one buffer has them all.
 // CHECK-LABEL: @attention
 func.func @attention(%qkv: tensor<2x8x192xf32>) -> tensor<2x8x64xf32> {
-  // CHECK-COUNT-3: nn.slice {{.*}}nn.cluster = [[C:0 : i64]]
+  // CHECK-COUNT-3: nn.slice {{.*}}nn.cluster = [[C:#nn.cluster<0, call>]]
   %q0 = nn.slice %qkv [0, 0, 0] to [2, 8, 64] by [1, 1, 1] : tensor<2x8x192xf32> -> tensor<2x8x64xf32>
   %k0 = nn.slice %qkv [0, 0, 64] to [2, 8, 128] by [1, 1, 1] : tensor<2x8x192xf32> -> tensor<2x8x64xf32>
   %v0 = nn.slice %qkv [0, 0, 128] to [2, 8, 192] by [1, 1, 1] : tensor<2x8x192xf32> -> tensor<2x8x64xf32>
@@ -124,33 +130,45 @@ func.func @attention(%qkv: tensor<2x8x192xf32>) -> tensor<2x8x64xf32> {
   return %r : tensor<2x8x64xf32>
 }
 
-// An op between two of a cluster that cannot join keeps them apart.
+// Two pointwise ops on the same elements would be a cluster; but the second
+// needs a product of what the first gives, so a path would leave the cluster and
+// come back.
 // CHECK-LABEL: @convex
-func.func @convex(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {
-  // CHECK: nn.exp {{.*}} {nn.cluster = [[A:.*]]}
-  %0 = nn.exp %x : tensor<4x4xf32>
-  // CHECK: nn.dot {{.*}} {nn.cluster = [[B:.*]]}
-  %1 = nn.dot %0, %w batch [] x [] contract [1] x [0] : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
-  // CHECK: nn.add {{.*}} {nn.cluster = [[B]]}
-  %2 = nn.add %0, %1 : tensor<4x4xf32>
-  return %2 : tensor<4x4xf32>
+func.func @convex(%x: tensor<4x5xf32>) -> tensor<4x5xf32> {
+  // CHECK: nn.exp {{.*}}nn.cluster = #nn.cluster<[[A:[0-9]+]], kernel>
+  %0 = nn.exp %x : tensor<4x5xf32>
+  // CHECK: nn.dot
+  %1 = nn.dot %0, %0 batch [] x [] contract [1] x [1] : tensor<4x5xf32>, tensor<4x5xf32> -> tensor<4x4xf32>
+  %2 = nn.slice %1 [0, 0] to [4, 1] by [1, 1] : tensor<4x4xf32> -> tensor<4x1xf32>
+  %3 = nn.broadcast %2 [0, 1] : tensor<4x1xf32> -> tensor<4x5xf32>
+  // CHECK-NOT: nn.cluster<[[A]],
+  // CHECK: return
+  %4 = nn.mul %0, %3 : tensor<4x5xf32>
+  return %4 : tensor<4x5xf32>
 }
 
-// What depends on weights alone runs at load.
-// CHECK-LABEL: @load
-func.func @load(%x: tensor<4xf32>) -> tensor<4xf32> {
+// What is computed once stays apart from what is computed in each micro-batch,
+// and so does what depends on a state.
+// CHECK-LABEL: @rates
+func.func @rates(%x: tensor<4xf32>) -> tensor<4xf32> {
   %b = nn.parameter @b : tensor<4xf32>
-  // CHECK: nn.exp {{.*}}nn.load
+  %t = nn.parameter state @t : tensor<4xf32>
+  // CHECK: nn.exp {{.*}}nn.cluster<[[A:[0-9]+]], kernel>
   %0 = nn.exp %b : tensor<4xf32>
-  // CHECK: nn.add
-  // CHECK-NOT: nn.load
-  %1 = nn.add %x, %0 : tensor<4xf32>
-  return %1 : tensor<4xf32>
+  // CHECK-NOT: nn.cluster<[[A]],
+  // CHECK: nn.mul {{.*}}nn.cluster<[[B:[0-9]+]], kernel>
+  %1 = nn.mul %t, %0 : tensor<4xf32>
+  // CHECK-NOT: nn.cluster<[[A]],
+  // CHECK-NOT: nn.cluster<[[B]],
+  // CHECK: nn.add {{.*}}nn.cluster
+  %2 = nn.add %x, %1 : tensor<4xf32>
+  return %2 : tensor<4xf32>
 }
+nn.weight state @t "t" : tensor<4xf32> = dense<0.0> : tensor<4xf32>
 
 // A layer norm is one cluster with the sum before it.
 // CHECK-LABEL: @layer_norm
-// CHECK-NOT: cluster = 1
+// CHECK-NOT: nn.cluster<1
 func.func @layer_norm(%a: tensor<1x9x100xf32>, %b: tensor<1x9x100xf32>, %g: tensor<100xf32>) -> tensor<1x9x100xf32> {
   %n = nn.constant dense<100.0> : tensor<1x9x1xf32>
   %x = nn.add %a, %b : tensor<1x9x100xf32>
@@ -167,8 +185,8 @@ func.func @layer_norm(%a: tensor<1x9x100xf32>, %b: tensor<1x9x100xf32>, %g: tens
   %db = nn.broadcast %d [0, 1, 2] : tensor<1x9x1xf32> -> tensor<1x9x100xf32>
   %e = nn.div %c, %db : tensor<1x9x100xf32>
   %gb = nn.broadcast %g [2] : tensor<100xf32> -> tensor<1x9x100xf32>
-  // CHECK: nn.mul {{.*}} {nn.cluster = 0 : i64} : tensor<1x9x100xf32>
-  // CHECK: nn.mul {{.*}} {nn.cluster = 0 : i64} : tensor<1x9x100xf32>
+  // CHECK: nn.mul {{.*}} {nn.cluster = #nn.cluster<0, kernel>} : tensor<1x9x100xf32>
+  // CHECK: nn.mul {{.*}} {nn.cluster = #nn.cluster<0, kernel>} : tensor<1x9x100xf32>
   %r = nn.mul %e, %gb : tensor<1x9x100xf32>
   return %r : tensor<1x9x100xf32>
 }
@@ -214,4 +232,21 @@ func.func @odd_operands(%x: tensor<2x8x8x4xf32>, %v: tensor<8xf32>, %i: tensor<2
   // CHECK: nn.max {{.*}}nn.cluster = {{.*}}}
   %5 = nn.max %3, %4 : tensor<2x8x8x4xf32>
   return %2, %5 : tensor<2x8x8x4xf32>, tensor<2x8x8x4xf32>
+}
+
+// What computes a cluster is decided here: a small window with channels outside
+// is a kernel, one with channels innermost a call.
+// CHECK-LABEL: @kinds
+// PLAIN-LABEL: @kinds
+func.func @kinds(%x: tensor<1x8x6x6xf32>, %y: tensor<1x6x6x8xf32>, %z: tensor<2x5xf32>) -> (tensor<1x8x3x3xf32>, tensor<1x3x3x8xf32>, tensor<2x3xi64>) {
+  // CHECK: nn.window_reduce max %arg0
+  // CHECK-NOT: nn.cluster
+  // CHECK-SAME: tensor<1x8x3x3xf32>
+  %0 = nn.window_reduce max %x window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 0, 0] : tensor<1x8x6x6xf32> -> tensor<1x8x3x3xf32>
+  // CHECK: nn.window_reduce max %arg1 {{.*}}nn.cluster = #nn.cluster<{{[0-9]+}}, call>
+  %1 = nn.window_reduce max %y window [1, 2, 2, 1] strides [1, 2, 2, 1] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 0, 0] : tensor<1x6x6x8xf32> -> tensor<1x3x3x8xf32>
+  // As a reference, only what no loops of ours compute is a call.
+  // PLAIN: nn.top_k {{.*}}nn.cluster = #nn.cluster<0, call>
+  %2 = nn.top_k largest %z : tensor<2x5xf32> -> tensor<2x3xi64>
+  return %0, %1, %2 : tensor<1x8x3x3xf32>, tensor<1x3x3x8xf32>, tensor<2x3xi64>
 }

@@ -5,14 +5,14 @@
 // CHECK-SAME: dist.device_count = 2
 // CHECK-SAME: dist.devices = array<i64: 0, 1>
 func.func @balance(%x: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {dist.device_count = 2 : i64} {
-  // CHECK: nn.exp {{.*}} {dist.block = "B0", dist.stage = 0 : i64, nn.cluster = 0 : i64}
-  %0 = nn.exp %x {nn.cluster = 0 : i64} : tensor<64x64xf32>
+  // CHECK: nn.exp {{.*}} {dist.block = "B0", dist.price = array<f64: [[NS:[0-9.e+]+]], [[NS]]>, dist.stage = 0 : i64, nn.cluster = #nn.cluster<0, kernel>}
+  %0 = nn.exp %x {nn.cluster = #nn.cluster<0, kernel>} : tensor<64x64xf32>
   // CHECK: nn.tanh {{.*}}dist.stage = 0
-  %1 = nn.tanh %0 {nn.cluster = 0 : i64} : tensor<64x64xf32>
+  %1 = nn.tanh %0 {nn.cluster = #nn.cluster<0, kernel>} : tensor<64x64xf32>
   // CHECK: nn.reshape {{.*}} {dist.block = "B0", dist.stage = 0 : i64}
   %2 = nn.reshape %1 : tensor<64x64xf32> -> tensor<4096xf32>
   // CHECK: nn.exp {{.*}}dist.stage = 1
-  %3 = nn.exp %2 {nn.cluster = 1 : i64} : tensor<4096xf32>
+  %3 = nn.exp %2 {nn.cluster = #nn.cluster<1, kernel>} : tensor<4096xf32>
   // CHECK: nn.reshape {{.*}} {dist.block = "B1", dist.stage = 1 : i64}
   %4 = nn.reshape %3 : tensor<4096xf32> -> tensor<64x64xf32>
   return %4 : tensor<64x64xf32>
@@ -98,11 +98,11 @@ func.func @cut(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> tensor<8x8xf32>
     attributes {dist.stage_blocks = [["B1"], ["B2"]], dist.devices = array<i64: 1, 0>} {
   // expected-remark @+2 {{blocks 'B2' and 'B1' cut operations that are computed together; 'nn.relu' goes with 'nn.dot' to stage 0}}
   // CHECK: nn.dot {{.*}}dist.stage = 0
-  %0 = nn.dot %x, %y batch [] x [] contract [1] x [0] {dist.block = "B1", nn.cluster = 0 : i64} : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  %0 = nn.dot %x, %y batch [] x [] contract [1] x [0] {dist.block = "B1", nn.cluster = #nn.cluster<0, kernel>} : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
   // CHECK: nn.relu {{.*}} {dist.block = "B1", dist.stage = 0
-  %1 = nn.relu %0 {dist.block = "B2", nn.cluster = 0 : i64} : tensor<8x8xf32>
+  %1 = nn.relu %0 {dist.block = "B2", nn.cluster = #nn.cluster<0, kernel>} : tensor<8x8xf32>
   // CHECK: nn.exp {{.*}}dist.stage = 1
-  %2 = nn.exp %1 {dist.block = "B2", nn.cluster = 1 : i64} : tensor<8x8xf32>
+  %2 = nn.exp %1 {dist.block = "B2", nn.cluster = #nn.cluster<1, kernel>} : tensor<8x8xf32>
   return %2 : tensor<8x8xf32>
 }
 
@@ -114,9 +114,9 @@ func.func @cut(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> tensor<8x8xf32>
 func.func @taken(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> tensor<8x8xf32>
     attributes {dist.stage_blocks = [["B1"], ["B2"]], dist.devices = array<i64: 0, 1>} {
   // expected-remark @+1 {{blocks 'B2' and 'B1' cut operations that are computed together}}
-  %0 = nn.dot %x, %y batch [] x [] contract [1] x [0] {dist.block = "B1", nn.cluster = 0 : i64} : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  %0 = nn.dot %x, %y batch [] x [] contract [1] x [0] {dist.block = "B1", nn.cluster = #nn.cluster<0, kernel>} : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
   // CHECK: nn.relu {{.*}} {dist.block = "B1", dist.stage = 0
-  %1 = nn.relu %0 {dist.block = "B2", nn.cluster = 0 : i64} : tensor<8x8xf32>
+  %1 = nn.relu %0 {dist.block = "B2", nn.cluster = #nn.cluster<0, kernel>} : tensor<8x8xf32>
   return %1 : tensor<8x8xf32>
 }
 

@@ -10,7 +10,7 @@ nn.weight @w "w" : tensor<8xf32> = dense<1.0> : tensor<8xf32>
 func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32>
     attributes {dist.devices = array<i64: 0, 1, 1>, dist.stage_blocks = [["A"], ["B"], ["C"]]} {
   %w = nn.parameter @w : tensor<8xf32>
-  %k = nn.exp %w {nn.load} : tensor<8xf32>
+  %k = nn.exp %w : tensor<8xf32>
   // CHECK: %[[F0:.*]] = dist.stage "F0" 0 on @d0 blocks ["A"](%arg0)
   // CHECK:   nn.parameter
   // CHECK:   nn.exp

@@ -20,11 +20,11 @@
 // CHECK-NEXT: memory: 4096B
 
 func.func @main(%x: tensor<1024x64xf32>) -> tensor<1024x64xf32> {
-  %0 = nn.relu %x {nn.cluster = 0 : i64} : tensor<1024x64xf32> loc("/a/one")
-  %1 = nn.abs %0 {nn.cluster = 0 : i64} : tensor<1024x64xf32> loc("/a/two")
+  %0 = nn.relu %x {nn.cluster = #nn.cluster<0, kernel>} : tensor<1024x64xf32> loc("/a/one")
+  %1 = nn.abs %0 {nn.cluster = #nn.cluster<0, kernel>} : tensor<1024x64xf32> loc("/a/two")
   // One node that became two operations, in two clusters.
-  %2 = nn.exp %1 {nn.cluster = 0 : i64} : tensor<1024x64xf32> loc("/b/soft[max]")
-  %3 = nn.tanh %2 {nn.cluster = 1 : i64} : tensor<1024x64xf32> loc("/b/soft[max]")
-  %4 = nn.neg %3 {nn.cluster = 2 : i64} : tensor<1024x64xf32> loc("/b/last")
+  %2 = nn.exp %1 {nn.cluster = #nn.cluster<0, kernel>} : tensor<1024x64xf32> loc("/b/soft[max]")
+  %3 = nn.tanh %2 {nn.cluster = #nn.cluster<1, kernel>} : tensor<1024x64xf32> loc("/b/soft[max]")
+  %4 = nn.neg %3 {nn.cluster = #nn.cluster<2, kernel>} : tensor<1024x64xf32> loc("/b/last")
   return %4 : tensor<1024x64xf32>
 }

@@ -11,10 +11,10 @@ module attributes {nn.nodes = ["a", "b", "c", "d"], nn.node_outputs = ["x", "y",
   // CHECK: func.func @main(
   // CHECK-SAME: -> (tensor<8xf32> {nn.name = "z", nn.port = 0 : i64}, tensor<8xf32> {nn.batch_axis = 0 : i64, nn.name = "y", nn.node = "b", nn.port = 1 : i64})
   func.func @main(%arg0: tensor<8xf32> {nn.batch_axis = 0 : i64}) -> (tensor<8xf32> {nn.name = "z", nn.port = 0 : i64}) {
-    %0 = nn.exp %arg0 {nn.cluster = 0 : i64} : tensor<8xf32> loc("a")
-    %1 = nn.tanh %0 {nn.cluster = 0 : i64} : tensor<8xf32> loc("b")
-    %2 = nn.exp %1 {nn.cluster = 1 : i64} : tensor<8xf32> loc("c")
-    %3 = nn.tanh %2 {nn.cluster = 2 : i64} : tensor<8xf32> loc("d")
+    %0 = nn.exp %arg0 {nn.cluster = #nn.cluster<0, kernel>} : tensor<8xf32> loc("a")
+    %1 = nn.tanh %0 {nn.cluster = #nn.cluster<0, kernel>} : tensor<8xf32> loc("b")
+    %2 = nn.exp %1 {nn.cluster = #nn.cluster<1, kernel>} : tensor<8xf32> loc("c")
+    %3 = nn.tanh %2 {nn.cluster = #nn.cluster<2, kernel>} : tensor<8xf32> loc("d")
     // CHECK: return %{{.*}}, %{{.*}} : tensor<8xf32>, tensor<8xf32>
     return %3 : tensor<8xf32>
   }

@@ -49,15 +49,15 @@ func.func @main(%x: tensor<16xf32> {nn.name = "x", nn.port = 4 : i64, nn.batch_a
   %0 = dist.stage "F0" 0 on @d0 blocks ["A"] (%x) : (tensor<16xf32>) -> !dist.placed<tensor<4x4xf32>, @d0> {
   ^bb0(%a: tensor<16xf32>):
     %w = nn.parameter @w : tensor<16xf32>
-    %k = nn.cluster (%c = %w) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_load", extent = 1, grain = 1>} {
+    %k = nn.cluster kernel (%c = %w) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_load", extent = 1, grain = 1>} {
       %s = nn.tanh %c : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
     }
-    %e = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
+    %e = nn.cluster kernel (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
       %s = nn.exp %c : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
     }
-    %r = nn.cluster (%c = %e, %d = %k) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_add", extent = 1, grain = 1>} {
+    %r = nn.cluster kernel (%c = %e, %d = %k) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_add", extent = 1, grain = 1>} {
       %s = nn.add %c, %d : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
     }
@@ -68,7 +68,7 @@ func.func @main(%x: tensor<16xf32> {nn.name = "x", nn.port = 4 : i64, nn.batch_a
   %1 = dist.stage "F1" 1 on @d1 blocks ["B"] (%t) : (!dist.placed<tensor<4x4xf32>, @d1>) -> !dist.placed<tensor<16xf32>, @d1> {
   ^bb0(%a: tensor<4x4xf32>):
     %f = nn.reshape %a : tensor<4x4xf32> -> tensor<16xf32>
-    %r = nn.cluster (%c = %f) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
+    %r = nn.cluster kernel (%c = %f) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
       %s = nn.exp %c : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
     }
@@ -91,16 +91,16 @@ dist.mesh @d0 [0]
 func.func @main(%x: tensor<4x4xf32>) -> (!dist.placed<tensor<4x4xf32>, @d0>, !dist.placed<tensor<4x4xf32>, @d0>) {
   %0:2 = dist.stage "F0" 0 on @d0 blocks [] (%x) : (tensor<4x4xf32>) -> (!dist.placed<tensor<4x4xf32>, @d0>, !dist.placed<tensor<4x4xf32>, @d0>) {
   ^bb0(%x0: tensor<4x4xf32>):
-    %a = nn.cluster (%c = %x0) : (tensor<4x4xf32>) -> tensor<4x4xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1>} {
+    %a = nn.cluster kernel (%c = %x0) : (tensor<4x4xf32>) -> tensor<4x4xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1>} {
       %s = nn.exp %c : tensor<4x4xf32>
       nn.yield %s : tensor<4x4xf32>
     }
-    %r = nn.cluster (%c = %x0, %d = %x0, %e = %a) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> attributes {lowering = #plan.call<dot, operands = [#plan.view<0 shape [4, 4] strides [4, 1]>, #plan.view<1 shape [4, 4] strides [4, 1]>, #plan.view<3 shape [4, 4] strides [4, 1]>], post_ops = [#plan.post_op<sum, view = #plan.view<2 shape [4, 4] strides [4, 1]>>]>} {
+    %r = nn.cluster kernel (%c = %x0, %d = %x0, %e = %a) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> attributes {lowering = #plan.call<dot, operands = [#plan.view<0 shape [4, 4] strides [4, 1]>, #plan.view<1 shape [4, 4] strides [4, 1]>, #plan.view<3 shape [4, 4] strides [4, 1]>], post_ops = [#plan.post_op<sum, view = #plan.view<2 shape [4, 4] strides [4, 1]>>]>} {
       %p = nn.dot %c, %d batch [] x [] contract [1] x [0] : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
       %s = nn.add %p, %e : tensor<4x4xf32>
       nn.yield %s : tensor<4x4xf32>
     }
-    %q = nn.cluster (%c = %x0, %d = %x0, %e = %a) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> attributes {lowering = #plan.call<dot, operands = [#plan.view<0 shape [4, 4] strides [4, 1]>, #plan.view<1 shape [4, 4] strides [4, 1]>, #plan.view<3 shape [4, 4] strides [4, 1]>], post_ops = [#plan.post_op<sum, view = #plan.view<2 shape [4, 4] strides [4, 1]>>]>} {
+    %q = nn.cluster kernel (%c = %x0, %d = %x0, %e = %a) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> attributes {lowering = #plan.call<dot, operands = [#plan.view<0 shape [4, 4] strides [4, 1]>, #plan.view<1 shape [4, 4] strides [4, 1]>, #plan.view<3 shape [4, 4] strides [4, 1]>], post_ops = [#plan.post_op<sum, view = #plan.view<2 shape [4, 4] strides [4, 1]>>]>} {
       %p = nn.dot %c, %d batch [] x [] contract [1] x [0] : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
       %s = nn.add %p, %e : tensor<4x4xf32>
       nn.yield %s : tensor<4x4xf32>
@@ -126,7 +126,7 @@ func.func @main(%x: tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d1>
     attributes {dist.micro_batches = 2 : i64, dist.schedule = "sequential"} {
   %0 = dist.stage "F0" 0 on @d0 blocks [] (%x) : (tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d0> {
   ^bb0(%a: tensor<16xf32>):
-    %r = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
+    %r = nn.cluster kernel (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
       %s = nn.exp %c : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
     }
@@ -135,7 +135,7 @@ func.func @main(%x: tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d1>
   %t = dist.transfer %0 reason "" : !dist.placed<tensor<16xf32>, @d0> -> !dist.placed<tensor<16xf32>, @d1>
   %1 = dist.stage "F1" 1 on @d1 blocks [] (%t) : (!dist.placed<tensor<16xf32>, @d1>) -> !dist.placed<tensor<16xf32>, @d1> {
   ^bb0(%a: tensor<16xf32>):
-    %r = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
+    %r = nn.cluster kernel (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
       %s = nn.exp %c : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
     }
@@ -157,7 +157,7 @@ dist.mesh @d1 [1]
 func.func @main(%x: tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d1> {
   %0:2 = dist.stage "F0" 0 on @d0 blocks [] (%x) : (tensor<16xf32>) -> (!dist.placed<tensor<16xf32>, @d0>, !dist.placed<tensor<4x4xf32>, @d0>) {
   ^bb0(%a: tensor<16xf32>):
-    %r = nn.cluster (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
+    %r = nn.cluster kernel (%c = %a) : (tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_exp", extent = 1, grain = 1, in_place = [0, 0]>} {
       %s = nn.exp %c : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
     }
@@ -169,7 +169,7 @@ func.func @main(%x: tensor<16xf32>) -> !dist.placed<tensor<16xf32>, @d1> {
   %1 = dist.stage "F1" 1 on @d1 blocks [] (%t0, %t1) : (!dist.placed<tensor<16xf32>, @d1>, !dist.placed<tensor<4x4xf32>, @d1>) -> !dist.placed<tensor<16xf32>, @d1> {
   ^bb0(%a: tensor<16xf32>, %b: tensor<4x4xf32>):
     %f = nn.reshape %b : tensor<4x4xf32> -> tensor<16xf32>
-    %r = nn.cluster (%c = %a, %d = %f) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_add", extent = 1, grain = 1, in_place = [0, 0]>} {
+    %r = nn.cluster kernel (%c = %a, %d = %f) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32> attributes {lowering = #plan.kernel<"k_add", extent = 1, grain = 1, in_place = [0, 0]>} {
       %s = nn.add %c, %d : tensor<16xf32>
       nn.yield %s : tensor<16xf32>
     }
@@ -194,7 +194,7 @@ func.func @main(%x: tensor<20xf32>) -> (!dist.placed<tensor<1x10xf32>, @d0>) {
   ^bb0(%a: tensor<20xf32>):
     %w = nn.parameter @w : tensor<20x10xf32>
     %b = nn.parameter @b : tensor<10xf32>
-    %r = nn.cluster (%c = %a, %d = %w, %e = %b) : (tensor<20xf32>, tensor<20x10xf32>, tensor<10xf32>) -> tensor<1x10xf32> attributes {lowering = #plan.call<dot, operands = [#plan.view<0 shape [1, 20] strides [20, 1]>, #plan.view<1 shape [20, 10] strides [10, 1]>, #plan.view<3 shape [1, 10] strides [10, 1]>], bias = #plan.view<2 shape [10] strides [1]>>} {
+    %r = nn.cluster kernel (%c = %a, %d = %w, %e = %b) : (tensor<20xf32>, tensor<20x10xf32>, tensor<10xf32>) -> tensor<1x10xf32> attributes {lowering = #plan.call<dot, operands = [#plan.view<0 shape [1, 20] strides [20, 1]>, #plan.view<1 shape [20, 10] strides [10, 1]>, #plan.view<3 shape [1, 10] strides [10, 1]>], bias = #plan.view<2 shape [10] strides [1]>>} {
       %s = nn.reshape %c : tensor<20xf32> -> tensor<1x20xf32>
       %m = nn.dot %s, %d batch [] x [] contract [1] x [0] : tensor<1x20xf32>, tensor<20x10xf32> -> tensor<1x10xf32>
       nn.yield %m : tensor<1x10xf32>

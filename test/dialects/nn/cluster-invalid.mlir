@@ -4,7 +4,7 @@ func.func @cluster_c1(%x: tensor<2xf32>) {
   // expected-error@+1 {{needs a block whose arguments have the types of the operands}}
   "nn.cluster"(%x) ({
     nn.yield
-  }) : (tensor<2xf32>) -> ()
+  }) {kind = #nn<cluster_kind kernel>} : (tensor<2xf32>) -> ()
   return
 }
 
@@ -12,7 +12,7 @@ func.func @cluster_c1(%x: tensor<2xf32>) {
 
 func.func @cluster_c2(%x: tensor<2xf32>) {
   // expected-error@+1 {{yields values that have not the types of the results}}
-  %0 = nn.cluster (%a = %x) : (tensor<2xf32>) -> tensor<3xf32> {
+  %0 = nn.cluster kernel (%a = %x) : (tensor<2xf32>) -> tensor<3xf32> {
     nn.yield %a : tensor<2xf32>
   }
   return

@@ -14,3 +14,12 @@ func.func @parameter_c1_type() {
   %0 = nn.parameter @w : tensor<3xf32>
   return
 }
+
+// -----
+
+nn.weight state @w "w" : tensor<2xf32> = dense<0.0> : tensor<2xf32>
+func.func @parameter_c2() {
+  // expected-error@+1 {{and the weight @w must agree on whether it is a state}}
+  %0 = nn.parameter @w : tensor<2xf32>
+  return
+}

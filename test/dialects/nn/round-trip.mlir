@@ -5,6 +5,8 @@
 nn.weight @w "layer.w" : tensor<4x3x3x3xf32> in "model.onnx" at 128 bytes 432
 // CHECK: nn.weight @s "scale" : tensor<2xf32> = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
 nn.weight @s "scale" : tensor<2xf32> = dense<[1.0, 2.0]> : tensor<2xf32>
+// CHECK: nn.weight state @t "count" : tensor<2xf32> = dense<0.000000e+00> : tensor<2xf32>
+nn.weight state @t "count" : tensor<2xf32> = dense<0.0> : tensor<2xf32>
 
 // CHECK-LABEL: func.func @pointwise
 func.func @pointwise(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>, %i: tensor<2x3xi64>, %p: tensor<2x3xi1>) {
@@ -147,6 +149,8 @@ func.func @reduction(%x: tensor<1x4x8x8xf32>) {
 func.func @contraction(%x: tensor<1x3x8x8xf32>, %q: tensor<1x2x8x64xf32>, %m: tensor<1x1x1x8xf32>) {
   // CHECK: nn.parameter @w : tensor<4x3x3x3xf32>
   %w = nn.parameter @w : tensor<4x3x3x3xf32>
+  // CHECK: nn.parameter state @t : tensor<2xf32>
+  %t = nn.parameter state @t : tensor<2xf32>
   // CHECK: nn.dot %{{.*}}, %{{.*}} batch [0, 1] x [0, 1] contract [3] x [3] : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x8xf32>
   %0 = nn.dot %q, %q batch [0, 1] x [0, 1] contract [3] x [3] : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x8xf32>
   // CHECK: nn.conv %{{.*}}, %{{.*}} channels_first strides [2, 2] dilations [1, 1] pads [1, 1] x [1, 1] groups 1 : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x4x4x4xf32>
@@ -182,15 +186,15 @@ func.func @recurrent(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>, %l: tensor<
 func.func @structure(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
   // CHECK: nn.constant dense<5.000000e-01> : tensor<8xf32>
   %c = nn.constant dense<0.5> : tensor<8xf32>
-  // CHECK: nn.cluster (%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> attributes {lowering = "kernel"} {
+  // CHECK: nn.cluster kernel (%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> attributes {lowering = "kernel"} {
   // CHECK-NEXT: %[[S:.*]] = nn.add %[[A]], %[[B]] : tensor<8xf32>
   // CHECK-NEXT: nn.yield %[[S]] : tensor<8xf32>
-  %r = nn.cluster (%a = %x, %b = %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> attributes {lowering = "kernel"} {
+  %r = nn.cluster kernel (%a = %x, %b = %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> attributes {lowering = "kernel"} {
     %s = nn.add %a, %b : tensor<8xf32>
     nn.yield %s : tensor<8xf32>
   }
-  // CHECK: nn.cluster () : () -> () {
-  nn.cluster () : () -> () {
+  // CHECK: nn.cluster kernel () : () -> () {
+  nn.cluster kernel () : () -> () {
   }
   return %r : tensor<8xf32>
 }

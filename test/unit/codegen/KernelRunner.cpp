@@ -8,6 +8,7 @@
 #include "KernelRunner.h"
 
 #include "compiler/codegen/Codegen.h"
+#include "compiler/codegen/cpu/CpuBackend.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
 #include "runtime/abi/kernel.h"
@@ -74,6 +75,7 @@ std::string writeObject(const std::vector<char> &bytes) {
 std::vector<Bytes> runCluster(const std::string &function,
                               const std::vector<Bytes> &inputs) {
   DialectRegistry registry;
+  registerCpuBackend();
   registerCodegenDialects(registry);
   MLIRContext context(registry);
   OwningOpRef<ModuleOp> module =
@@ -190,8 +192,8 @@ std::vector<Bytes> runOps(const std::string &types, const std::string &body,
   if (out.find('(') != std::string::npos)
     count = ":" + std::to_string(1 + std::count(out.begin(), out.end(), ','));
   return runCluster("func.func @main(" + arguments + ") {\n  %r" + count +
-                        " = nn.cluster (" + operands + ") : " + types + " {\n" +
-                        body + "\n}\n  return\n}\n",
+                        " = nn.cluster kernel (" + operands + ") : " + types +
+                        " {\n" + body + "\n}\n  return\n}\n",
                     inputs);
 }
 

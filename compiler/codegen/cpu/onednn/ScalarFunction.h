@@ -14,13 +14,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_SCALARFUNCTION_H
-#define PARTITA_COMPILER_CODEGEN_SCALARFUNCTION_H
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_SCALARFUNCTION_H
+#define PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_SCALARFUNCTION_H
 
 #include "compiler/codegen/StridedView.h"
 #include "dialects/plan/PlanDialect.h"
 
-namespace partita::codegen {
+namespace partita::codegen::onednn {
 
 struct ScalarFunction {
   plan::PostOpKind kind;
@@ -29,6 +29,11 @@ struct ScalarFunction {
   OpSet used; ///< the ops that compute `result` from the argument
 };
 
+/// The post-op that a pointwise op is: the one of the same name, without
+/// parameters. `operands`: how many it must have.
+std::optional<plan::PostOpKind> getPostOpKind(mlir::Operation *op,
+                                              unsigned operands);
+
 /// The function that the ops (in topological order) apply to `argument`, up to
 /// the first value through which everything passes and that is a function the
 /// library knows.
@@ -36,6 +41,6 @@ std::optional<ScalarFunction>
 matchScalarFunction(mlir::Value argument,
                     llvm::ArrayRef<mlir::Operation *> ops);
 
-} // namespace partita::codegen
+} // namespace partita::codegen::onednn
 
-#endif // PARTITA_COMPILER_CODEGEN_SCALARFUNCTION_H
+#endif // PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_SCALARFUNCTION_H

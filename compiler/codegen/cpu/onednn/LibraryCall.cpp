@@ -6,20 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/LibraryCall.h"
+#include "compiler/codegen/cpu/onednn/LibraryCall.h"
 
-#include "compiler/codegen/ScalarFunction.h"
 #include "compiler/codegen/StridedView.h"
+#include "compiler/codegen/cpu/onednn/ScalarFunction.h"
 #include "runtime/abi/Fusion.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/Sequence.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 
-namespace partita::codegen {
+namespace partita::codegen::onednn {
 namespace {
 
 // The plan's numbers are the runtime's.
@@ -106,7 +107,8 @@ private:
   /// of the root's value in the result in `output`.
   bool followEpilogue() {
     Value current = root->getResult(0);
-    SmallVector<std::pair<Operation *, size_t>> views; // and steps before them
+    SmallVector<std::pair<nn::ViewOpInterface, size_t>>
+        views; // and steps before
     while (current != results[0]) {
       if (std::optional<ScalarFunction> function = matchFunction(current)) {
         steps.push_back({function->kind, function->alpha, function->beta, {}});
@@ -117,8 +119,9 @@ private:
       Operation *user = getOnlyUser(current);
       if (!user)
         return false;
-      if (isa<nn::TransposeOp, nn::ReshapeOp>(user))
-        views.push_back({user, steps.size()});
+      auto other = dyn_cast<nn::ViewOpInterface>(user);
+      if (other && other.keepsElements())
+        views.push_back({other, steps.size()});
       else if (!addBinary(user, current))
         return false;
       used.insert(user);
@@ -167,19 +170,7 @@ private:
   }
 
   bool addBinary(Operation *op, Value current) {
-    std::optional<plan::PostOpKind> kind;
-    if (isa<nn::AddOp>(op))
-      kind = plan::PostOpKind::add;
-    else if (isa<nn::MulOp>(op))
-      kind = plan::PostOpKind::mul;
-    else if (isa<nn::MaxOp>(op))
-      kind = plan::PostOpKind::max;
-    else if (isa<nn::MinOp>(op))
-      kind = plan::PostOpKind::min;
-    else if (isa<nn::SubOp>(op))
-      kind = plan::PostOpKind::sub;
-    else if (isa<nn::DivOp>(op))
-      kind = plan::PostOpKind::div;
+    std::optional<plan::PostOpKind> kind = getPostOpKind(op, 2);
     if (!kind || op->getOperand(0) == op->getOperand(1))
       return false;
     bool isLeft = op->getOperand(0) == current;
@@ -375,8 +366,8 @@ private:
         return;
     if (view.strides[1] == 0 && view.shape[1] != 1)
       return;
-    bias =
-        StridedView{view.base, {view.shape[1]}, {view.strides[1]}, view.offset};
+    bias = StridedView(view.base,
+                       {{view.shape[1]}, {view.strides[1]}, view.offset});
     steps.erase(steps.begin());
   }
 
@@ -609,20 +600,36 @@ bool isCallRoot(Operation *op) {
                               nn::WindowReduceOp, nn::RecurrentOp>(op);
 }
 
+bool needsLibrary(Operation *op) {
+  return isOrdered(op) || isa<nn::RecurrentOp>(op);
+}
+
 plan::CallAttr matchLibraryCall(ArrayRef<Operation *> ops,
                                 ArrayRef<Value> inputs,
                                 ArrayRef<Value> results) {
   return Matcher(ops, inputs, results).match();
 }
 
-plan::CallAttr matchLibraryCall(nn::ClusterOp cluster) {
-  SmallVector<Operation *> ops;
-  for (Operation &op : cluster.getBody().front().without_terminator())
-    ops.push_back(&op);
-  SmallVector<Value> inputs(cluster.getBody().front().getArguments());
-  SmallVector<Value> results(
-      cluster.getBody().front().getTerminator()->getOperands());
-  return matchLibraryCall(ops, inputs, results);
+/// The library counts rows, columns and positions in 32 bits; a call beyond
+/// that would only fail when the artifact is loaded.
+LogicalResult checkExtents(nn::ClusterOp cluster) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  for (Operation &op : cluster.getBody().front().without_terminator()) {
+    if (!isa<nn::DotOp, nn::ConvOp, nn::AttentionOp, nn::WindowReduceOp>(op))
+      continue;
+    auto isTooLong = [&](Value value) {
+      return llvm::any_of(cast<RankedTensorType>(value.getType()).getShape(),
+                          [&](int64_t size) { return size > most; });
+    };
+    for (Value value : op.getOperands())
+      if (isTooLong(value))
+        return op.emitError()
+               << "a dimension of its operand " << value.getType()
+               << " is longer than " << most
+               << ", the most that can be computed with: use a smaller batch, "
+                  "or split the operand in the model";
+  }
+  return success();
 }
 
-} // namespace partita::codegen
+} // namespace partita::codegen::onednn

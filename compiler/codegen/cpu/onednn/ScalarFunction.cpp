@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/ScalarFunction.h"
+#include "compiler/codegen/cpu/onednn/ScalarFunction.h"
 
 #include "dialects/nn/NNDialect.h"
 
@@ -19,7 +19,7 @@
 
 using namespace mlir;
 
-namespace partita::codegen {
+namespace partita::codegen::onednn {
 namespace {
 
 constexpr std::array<double, 18> kSamples = {
@@ -170,18 +170,14 @@ bool matchKnown(const Values &y, ScalarFunction &function) {
   return matchParameters(y, function);
 }
 
-/// Functions that are not defined, or overflow, at some samples.
-std::optional<plan::PostOpKind> matchSingle(Operation *op) {
-  if (isa<nn::ExpOp>(op))
-    return plan::PostOpKind::exp;
-  if (isa<nn::SqrtOp>(op))
-    return plan::PostOpKind::sqrt;
-  if (isa<nn::LogOp>(op))
-    return plan::PostOpKind::log;
-  return std::nullopt;
-}
-
 } // namespace
+
+std::optional<plan::PostOpKind> getPostOpKind(Operation *op,
+                                              unsigned operands) {
+  if (!isa<nn::PointwiseOpInterface>(op) || op->getNumOperands() != operands)
+    return std::nullopt;
+  return plan::symbolizePostOpKind(op->getName().stripDialect());
+}
 
 std::optional<ScalarFunction> matchScalarFunction(Value argument,
                                                   ArrayRef<Operation *> ops) {
@@ -222,8 +218,9 @@ std::optional<ScalarFunction> matchScalarFunction(Value argument,
     bool passes = staysInside(argument);
     for (Operation *inner : derived)
       passes &= staysInside(inner->getResult(0));
+    // Some are not defined, or overflow, at some samples.
     if (count == 1 && passes)
-      if (std::optional<plan::PostOpKind> kind = matchSingle(op)) {
+      if (std::optional<plan::PostOpKind> kind = getPostOpKind(op, 1)) {
         function.kind = *kind;
         return function;
       }
@@ -237,4 +234,4 @@ std::optional<ScalarFunction> matchScalarFunction(Value argument,
   return std::nullopt;
 }
 
-} // namespace partita::codegen
+} // namespace partita::codegen::onednn

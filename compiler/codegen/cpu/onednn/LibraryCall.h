@@ -7,21 +7,25 @@
 //
 // A cluster is a library call if it has one op that a library computes, its
 // root, and all its other ops are either views of the operands and the result
-// that strides can express, or steps of the library's epilogue (post-ops). f32
-// only, but for what depends on the order of elements (NNOrdered.td).
+// that strides can express, or steps of the library's epilogue (post-ops).
+// Calls compute with f32, or multiply integers of 8 bits; those that depend on
+// the order of elements (NNOrdered.td) take any type.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_LIBRARYCALL_H
-#define PARTITA_COMPILER_CODEGEN_LIBRARYCALL_H
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_LIBRARYCALL_H
+#define PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_LIBRARYCALL_H
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
 
-namespace partita::codegen {
+namespace partita::codegen::onednn {
 
 /// Whether a call may have the op as its root.
 bool isCallRoot(mlir::Operation *op);
+
+/// Whether only a call can compute the op: there are no loops of ours for it.
+bool needsLibrary(mlir::Operation *op);
 
 /// The call that computes all of the ops, given in topological order, or null.
 /// `inputs` and `results` are what comes in and goes out: views number them so.
@@ -29,9 +33,9 @@ plan::CallAttr matchLibraryCall(llvm::ArrayRef<mlir::Operation *> ops,
                                 llvm::ArrayRef<mlir::Value> inputs,
                                 llvm::ArrayRef<mlir::Value> results);
 
-/// The same for the body of a cluster.
-plan::CallAttr matchLibraryCall(nn::ClusterOp cluster);
+/// Fails, with a diagnostic, for a call on more than the library counts.
+llvm::LogicalResult checkExtents(nn::ClusterOp cluster);
 
-} // namespace partita::codegen
+} // namespace partita::codegen::onednn
 
-#endif // PARTITA_COMPILER_CODEGEN_LIBRARYCALL_H
+#endif // PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_LIBRARYCALL_H

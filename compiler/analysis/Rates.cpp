@@ -1,0 +1,117 @@
+//===- Rates.cpp - How often a value is computed --------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/analysis/Rates.h"
+
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace partita::analysis {
+namespace {
+
+/// What a value's rate follows from: a rate of its own, and other values.
+struct Origin {
+  Rate rate = Rate::load;
+  SmallVector<Value> values;
+};
+
+Origin getOrigin(BlockArgument argument) {
+  Block *block = argument.getOwner();
+  Operation *parent = block->getParentOp();
+  if (!parent || isa<FunctionOpInterface>(parent) || !block->isEntryBlock() ||
+      parent->getNumOperands() != block->getNumArguments())
+    return {Rate::micro_batch, {}};
+  return {Rate::load, {parent->getOperand(argument.getArgNumber())}};
+}
+
+Origin getOrigin(OpResult result) {
+  Operation *op = result.getOwner();
+  if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+    return {parameter.getState() ? Rate::step : Rate::load, {}};
+  if (op->getNumRegions() == 1 && llvm::hasSingleElement(op->getRegion(0))) {
+    Block &body = op->getRegion(0).front();
+    if (body.mightHaveTerminator() &&
+        body.getTerminator()->getNumOperands() == op->getNumResults())
+      return {Rate::load,
+              {body.getTerminator()->getOperand(result.getResultNumber())}};
+  }
+  if (op->getNumRegions() != 0 || !isMemoryEffectFree(op))
+    return {Rate::micro_batch, {}};
+  return {Rate::load, SmallVector<Value>(op->getOperands())};
+}
+
+Origin getOrigin(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return getOrigin(argument);
+  return getOrigin(cast<OpResult>(value));
+}
+
+} // namespace
+
+StringRef stringifyRate(Rate rate) {
+  switch (rate) {
+  case Rate::load:
+    return "load";
+  case Rate::step:
+    return "step";
+  case Rate::micro_batch:
+    return "micro-batch";
+  }
+  llvm_unreachable("every rate is listed");
+}
+
+/// Iterative, since models are deeper than the stack: a value is looked at
+/// again after those it follows from.
+Rate Rates::getRate(Value root) {
+  SmallVector<Value> stack = {root};
+  while (!stack.empty()) {
+    Value value = stack.back();
+    if (known.contains(value)) {
+      stack.pop_back();
+      continue;
+    }
+    Origin origin = getOrigin(value);
+    Rate rate = origin.rate;
+    Value unknown;
+    for (Value other : origin.values) {
+      auto found = known.find(other);
+      if (found != known.end())
+        rate = std::max(rate, found->second);
+      else if (isa<BlockArgument>(other) &&
+               getOrigin(other).rate == Rate::micro_batch)
+        rate = Rate::micro_batch;
+      else
+        unknown = other;
+    }
+    // The largest rate needs no further look.
+    if (unknown && rate != Rate::micro_batch) {
+      stack.push_back(unknown);
+      continue;
+    }
+    known[value] = rate;
+    stack.pop_back();
+  }
+  return known.lookup(root);
+}
+
+Rate Rates::getRate(Operation *op) {
+  Rate rate = Rate::load;
+  if (op->getNumResults() == 0)
+    for (Value operand : op->getOperands())
+      rate = std::max(rate, getRate(operand));
+  for (Value result : op->getResults())
+    rate = std::max(rate, getRate(result));
+  return rate;
+}
+
+bool isKnownAtLoad(Value value) { return Rates().isLoad(value); }
+
+} // namespace partita::analysis

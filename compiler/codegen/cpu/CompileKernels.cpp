@@ -1,0 +1,121 @@
+//===- CompileKernels.cpp - From kernels in linalg to objects -------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cpu/CpuCodegen.h"
+#include "compiler/codegen/cpu/EmitLoops.h"
+#include "compiler/codegen/cpu/KernelSchedule.h"
+#include "compiler/crash/Place.h"
+#include "dialects/plan/PlanDialect.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <thread>
+
+using namespace mlir;
+
+namespace partita::codegen {
+
+void registerKernelDialects(DialectRegistry &registry) {
+  registry.insert<affine::AffineDialect, arith::ArithDialect,
+                  cf::ControlFlowDialect, func::FuncDialect,
+                  linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,
+                  memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
+                  ub::UBDialect, vector::VectorDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+}
+
+LogicalResult checkDispatches(ModuleOp kernels) {
+  auto model = kernels->getParentOfType<ModuleOp>();
+  if (!model)
+    return success();
+  llvm::StringMap<KernelSchedule> schedules;
+  for (auto kernel : kernels.getOps<func::FuncOp>()) {
+    FailureOr<KernelSchedule> schedule = readSchedule(kernel);
+    if (failed(schedule))
+      return failure();
+    schedules[kernel.getName()] = std::move(*schedule);
+  }
+  WalkResult result = model->walk([&](plan::DispatchOp op) {
+    plan::KernelAttr kernel = op.getKernel();
+    auto it = schedules.find(kernel.getName());
+    if (it == schedules.end())
+      return op.emitError("starts a kernel that is not compiled"),
+             WalkResult::interrupt();
+    const KernelSchedule &schedule = it->second;
+    if (kernel.getExtent() != schedule.extent ||
+        kernel.getGrain() != schedule.grain ||
+        kernel.getInPlace() != ArrayRef(schedule.inPlace))
+      return op.emitError("starts a kernel otherwise than it is compiled"),
+             WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+FailureOr<std::vector<CompiledObject>>
+compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
+  MLIRContext *context = kernels.getContext();
+  DialectRegistry registry;
+  registerKernelDialects(registry);
+  context->appendDialectRegistry(registry);
+  context->loadAllAvailableDialects();
+
+  OwningOpRef<ModuleOp> lowered = ModuleOp::create(kernels.getLoc());
+  if ((*kernels.getOps<func::FuncOp>().begin())->hasAttr(kReferenceAttr))
+    (*lowered)->setAttr(kReferenceAttr, UnitAttr::get(context));
+  for (auto kernel : kernels.getOps<func::FuncOp>()) {
+    crash::AtNode at(kernel.getLoc());
+    FailureOr<KernelSchedule> schedule = readSchedule(kernel);
+    if (failed(schedule) || failed(emitLoops(kernel, *schedule, *lowered)))
+      return failure();
+  }
+  if (failed(lowerToLLVM(*lowered)))
+    return failure();
+
+  struct Result {
+    FailureOr<std::vector<char>> bytes = failure();
+    std::string error;
+  };
+  std::vector<Result> results(levels.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < results.size(); ++i)
+    threads.emplace_back([&, i] {
+      crash::AtPass at("generating machine code");
+      results[i].bytes =
+          compileObject(*lowered, levels[i], optimize, results[i].error);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  // The linker is not made for several threads.
+  std::vector<CompiledObject> objects;
+  for (size_t i = 0; i < results.size(); ++i) {
+    Result &result = results[i];
+    if (succeeded(result.bytes))
+      result.bytes = linkObject(*result.bytes, result.error);
+    if (failed(result.bytes))
+      return kernels.emitError() << "cannot compile kernels: " << result.error;
+    objects.push_back({levels[i], std::move(*result.bytes)});
+  }
+  return objects;
+}
+
+} // namespace partita::codegen

@@ -1,0 +1,118 @@
+//===- CpuBackend.cpp - CPUs: oneDNN, and kernels by LLVM -----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cpu/CpuBackend.h"
+
+#include "compiler/codegen/Backend.h"
+#include "compiler/codegen/cpu/CpuCodegen.h"
+#include "compiler/codegen/cpu/KernelSchedule.h"
+#include "compiler/codegen/cpu/NNToLinalg.h"
+#include "compiler/codegen/cpu/onednn/CallMemory.h"
+#include "compiler/codegen/cpu/onednn/CallPrice.h"
+#include "compiler/codegen/cpu/onednn/LibraryCall.h"
+#include "compiler/codegen/cpu/onednn/Winograd.h"
+
+using namespace mlir;
+
+namespace partita::codegen {
+namespace {
+
+class CpuBackend : public Backend {
+public:
+  bool isCallRoot(Operation *op) const override {
+    return onednn::isCallRoot(op);
+  }
+
+  bool needsCall(Operation *op) const override {
+    return onednn::needsLibrary(op);
+  }
+
+  plan::CallAttr matchCall(ArrayRef<Operation *> ops, ArrayRef<Value> inputs,
+                           ArrayRef<Value> results) const override {
+    return onednn::matchLibraryCall(ops, inputs, results);
+  }
+
+  void chooseMethod(ArrayRef<Operation *> ops,
+                    analysis::Rates &rates) const override {
+    onednn::markWinograd(ops, rates);
+  }
+
+  bool accumulates(Operation *root) const override {
+    return isa<nn::ConvOp>(root);
+  }
+
+  LogicalResult checkCall(nn::ClusterOp cluster) const override {
+    return onednn::checkExtents(cluster);
+  }
+
+  std::optional<int64_t> getPackedBytes(plan::CallAttr call, unsigned operand,
+                                        Type element) const override {
+    return onednn::getPackedBytes(call, operand, element);
+  }
+
+  int64_t getScratchBytes(plan::CallAttr call, bool packed) const override {
+    return onednn::getScratchBytes(call, packed);
+  }
+
+  std::optional<CallWork> getCallWork(ArrayRef<Operation *> ops,
+                                      analysis::Rates &rates,
+                                      int64_t lanes) const override {
+    return onednn::getCallWork(ops, rates, lanes);
+  }
+
+  void registerDialects(DialectRegistry &registry) const override {
+    registerKernelDialects(registry);
+  }
+
+  FailureOr<BuiltKernel> buildKernel(OpBuilder &b, nn::ClusterOp cluster,
+                                     bool reference) const override {
+    BuiltKernel built;
+    KernelSchedule schedule;
+    // Memory on the stack is little: rather compute something again.
+    for (StageMode mode :
+         {StageMode::fast, StageMode::lean, StageMode::nothing}) {
+      if (built.function)
+        built.function.erase();
+      FailureOr<func::FuncOp> function =
+          codegen::buildKernel(b, cluster, "kernel", mode);
+      if (failed(function))
+        return failure();
+      built.function = *function;
+      if (reference)
+        built.function->setAttr(kReferenceAttr, b.getUnitAttr());
+      schedule = scheduleKernel(built.function);
+      if (schedule.stackBytes <= kMaxStackBytes)
+        break;
+      if (mode == StageMode::fast)
+        cluster.emitRemark("temporaries do not fit the stack of a thread: "
+                           "some elements are computed more than once");
+    }
+    writeSchedule(built.function, schedule);
+    built.extent = schedule.extent;
+    built.grain = schedule.grain;
+    built.inPlace = schedule.inPlace;
+    return built;
+  }
+
+  LogicalResult checkKernels(ModuleOp kernels) const override {
+    return checkDispatches(kernels);
+  }
+
+  FailureOr<std::vector<CompiledObject>> compile(ModuleOp kernels,
+                                                 ArrayRef<abi::CpuLevel> levels,
+                                                 bool optimize) const override {
+    return compileFor(levels, kernels, optimize);
+  }
+};
+
+} // namespace
+
+void registerCpuBackend() {
+  registerBackend("cpu", std::make_unique<CpuBackend>());
+}
+
+} // namespace partita::codegen

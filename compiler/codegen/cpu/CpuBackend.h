@@ -1,0 +1,18 @@
+//===- CpuBackend.h - CPUs: oneDNN, and kernels by LLVM ---------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_CPUBACKEND_H
+#define PARTITA_COMPILER_CODEGEN_CPU_CPUBACKEND_H
+
+namespace partita::codegen {
+
+/// Makes the backend of devices of kind "cpu" known.
+void registerCpuBackend();
+
+} // namespace partita::codegen
+
+#endif // PARTITA_COMPILER_CODEGEN_CPU_CPUBACKEND_H
