@@ -13,7 +13,7 @@
 #include "compiler/emit/Emit.h"
 #include "compiler/import/graph/Import.h"
 #include "compiler/pipeline/Pipeline.h"
-#include "compiler/pipeline/Summary.h"
+#include "compiler/pipeline/plan/Summary.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/ClusterGraph.h"
+#include "compiler/pipeline/partition/ClusterGraph.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "dialects/nn/NNDialect.h"

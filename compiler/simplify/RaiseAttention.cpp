@@ -12,7 +12,7 @@
 
 #include "compiler/simplify/Passes.h"
 
-#include "dialects/nn/EmptyTensors.h"
+#include "dialects/nn/fold/EmptyTensors.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"

@@ -7,7 +7,7 @@
 
 #include "dialects/nn/NNDialect.h"
 
-#include "dialects/nn/EmptyTensors.h"
+#include "dialects/nn/fold/EmptyTensors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

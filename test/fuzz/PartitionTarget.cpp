@@ -7,7 +7,7 @@
 
 #include "test/fuzz/Target.h"
 
-#include "compiler/pipeline/PartitionFile.h"
+#include "compiler/pipeline/partition/PartitionFile.h"
 
 using namespace partita;
 

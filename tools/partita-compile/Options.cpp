@@ -7,9 +7,9 @@
 
 #include "tools/partita-compile/Options.h"
 
-#include "compiler/pipeline/ByteSize.h"
+#include "compiler/pipeline/partition/ByteSize.h"
 #include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/PartitionFile.h"
+#include "compiler/pipeline/partition/PartitionFile.h"
 #include "runtime/abi/DeviceKinds.h"
 
 #include "llvm/ADT/StringExtras.h"

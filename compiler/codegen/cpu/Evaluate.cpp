@@ -10,7 +10,7 @@
 #include "compiler/codegen/cpu/Reductions.h"
 #include "compiler/codegen/cpu/Storage.h"
 #include "dialects/nn/NNDialect.h"
-#include "dialects/nn/ScalarEmit.h"
+#include "dialects/nn/fold/ScalarEmit.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -9,7 +9,7 @@
 #include "compiler/codegen/cpu/Evaluate.h"
 #include "compiler/codegen/cpu/Storage.h"
 #include "dialects/nn/NNDialect.h"
-#include "dialects/nn/ScalarEmit.h"
+#include "dialects/nn/fold/ScalarEmit.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -8,7 +8,7 @@
 #include "compiler/codegen/cpu/Reductions.h"
 
 #include "compiler/codegen/cpu/Storage.h"
-#include "dialects/nn/ScalarEmit.h"
+#include "dialects/nn/fold/ScalarEmit.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -7,7 +7,7 @@
 
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/model/TensorData.h"
-#include "dialects/nn/EmptyTensors.h"
+#include "dialects/nn/fold/EmptyTensors.h"
 
 using namespace llvm;
 using namespace mlir;

@@ -7,7 +7,7 @@
 
 #include "compiler/import/math/IndexMath.h"
 #include "compiler/import/graph/OpTable.h"
-#include "dialects/nn/EmptyTensors.h"
+#include "dialects/nn/fold/EmptyTensors.h"
 
 using namespace llvm;
 using namespace mlir;

@@ -7,7 +7,7 @@
 
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
-#include "dialects/nn/EmptyTensors.h"
+#include "dialects/nn/fold/EmptyTensors.h"
 
 #include <numeric>
 

@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/nn/SmallFloat.h"
-#include "dialects/nn/ConstantElements.h"
+#include "dialects/nn/fold/SmallFloat.h"
+#include "dialects/nn/fold/ConstantElements.h"
 #include "dialects/nn/NNDialect.h"
-#include "dialects/nn/ScalarEmit.h"
+#include "dialects/nn/fold/ScalarEmit.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/Balance.h"
+#include "compiler/pipeline/partition/Balance.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

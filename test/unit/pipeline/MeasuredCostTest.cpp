@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/MeasuredCost.h"
+#include "compiler/pipeline/cost/MeasuredCost.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
 
 #include "runtime/abi/machine.h"

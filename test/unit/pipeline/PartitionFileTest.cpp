@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/PartitionFile.h"
-#include "compiler/pipeline/ByteSize.h"
+#include "compiler/pipeline/partition/PartitionFile.h"
+#include "compiler/pipeline/partition/ByteSize.h"
 #include "compiler/pipeline/Names.h"
 
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/Placement.h"
+#include "compiler/pipeline/plan/Placement.h"
 
 #include <gtest/gtest.h>
 #include <random>

@@ -1,0 +1,152 @@
+//===- MachineModel.cpp - What a device can do ----------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/cost/MachineModel.h"
+
+#include "compiler/pipeline/cost/MeasuredCost.h"
+#include "compiler/pipeline/cost/WorkKey.h"
+#include "dialects/nn/NNDialect.h"
+#include "runtime/abi/machine.h"
+
+#include <algorithm>
+
+using namespace mlir;
+namespace key = partita::abi::machine;
+
+namespace partita::pipeline {
+namespace {
+
+// One core with AVX-512 at about 3 GHz.
+constexpr double kContractionFlops = 150e9; // a second: dot, conv
+constexpr double kWinogradSpeedup = 1.8;
+constexpr double kIntegerSpeedup = 3; // products of 8 bits, to f32
+constexpr int64_t kLanes = 16;        // floats in a vector
+constexpr double kAttentionFlops = 90e9;
+constexpr double kPointwiseFlops = 8e9;
+constexpr double kBytes = 12e9; // read and written, a second
+constexpr double kTransferLatencyNs = 2000;
+constexpr double kTransferBytes = 8e9;  // a second
+constexpr double kInstructionNs = 1500; // to start one kernel or library call
+constexpr double kUnitNs = 2000;        // to start one unit
+constexpr double kMeasuredUnitNs = 200; // what a unit costs besides its work
+
+double getDefaultNs(const nn::Cost &cost, nn::ClusterKind kind) {
+  // Where each operation waits for the one before, no vector helps.
+  int64_t flops = cost.flops + (kLanes - 1) * cost.sequential;
+  // In loops of ours a product is arithmetic like any other.
+  if (kind == nn::ClusterKind::kernel && cost.kind != nn::CostKind::movement)
+    return flops / kPointwiseFlops * 1e9;
+  switch (cost.kind) {
+  case nn::CostKind::dot:
+  case nn::CostKind::conv:
+    return flops / kContractionFlops * 1e9;
+  case nn::CostKind::attention:
+    return flops / kAttentionFlops * 1e9;
+  case nn::CostKind::movement:
+  case nn::CostKind::none:
+    return 0;
+  // Products of a few rows, which run at the speed of the cache.
+  case nn::CostKind::recurrent:
+  case nn::CostKind::pointwise:
+  case nn::CostKind::reduction:
+    break;
+  }
+  return flops / kPointwiseFlops * 1e9;
+}
+
+double getSpeedup(Operation *op) {
+  if (op->hasAttr(nn::kWinogradAttr))
+    return kWinogradSpeedup;
+  return nn::multipliesIntegers(op) ? kIntegerSpeedup : 1;
+}
+
+double getDefaultNs(const ClusterWork &work) {
+  double compute = 0;
+  int64_t unfusedBytes = 0;
+  for (Operation *op : work.ops)
+    if (auto costed = dyn_cast<nn::CostOpInterface>(op)) {
+      nn::Cost cost = costed.getCost();
+      double ns = getDefaultNs(cost, work.kind);
+      compute += work.kind == nn::ClusterKind::call ? ns / getSpeedup(op) : ns;
+      unfusedBytes += cost.bytes;
+    }
+  // A gather reads only a part of its table.
+  int64_t bytes = std::min(work.bytes, unfusedBytes);
+  return kInstructionNs + std::max(compute, bytes / kBytes * 1e9);
+}
+
+} // namespace
+
+FailureOr<MachineModel> MachineModel::load(Location loc, StringRef path,
+                                           int64_t devices, int64_t threads) {
+  MachineModel model;
+  model.devices = std::max<int64_t>(devices, 1);
+  model.threads = threads;
+  if (path.empty())
+    return model;
+  llvm::Expected<MachineFile> file = MachineFile::read(path);
+  if (!file)
+    return emitError(loc) << llvm::toString(file.takeError());
+  if (threads == 0)
+    model.threads = std::max<int64_t>(file->cores / model.devices, 1);
+  model.file = std::make_shared<const MachineFile>(std::move(*file));
+  return model;
+}
+
+StringRef MachineModel::getCpu() const {
+  return file ? StringRef(file->cpu) : StringRef();
+}
+
+StringRef MachineModel::getId() const {
+  return file ? StringRef(file->id) : StringRef();
+}
+
+ClusterTime MachineModel::getClusterTime(const ClusterWork &work,
+                                         const StepFootprint &step) const {
+  if (!file) {
+    double ns = getDefaultNs(work);
+    return {.ns = ns, .ratedNs = ns};
+  }
+  const MeasuredTeam &team = file->getTeam(threads);
+  Neighbours neighbours;
+  neighbours.devices =
+      std::max<int64_t>(std::min(devices, file->cores / threads), 1);
+  if (neighbours.devices > 1) {
+    neighbours.compute = team.at(key::kCrowdCompute);
+    neighbours.memory = team.at(key::kCrowdMemory);
+    neighbours.cache =
+        std::min(team.at(key::kCrowdCache), double(neighbours.devices));
+  }
+  ClusterTime time = getMeasuredTime(work, step, team, file->lanes, neighbours);
+  time.key = getWorkKey(work);
+  if (team.threads == threads)
+    time.ns *= team.getWorkRatio(time.key, devices);
+  return time;
+}
+
+double MachineModel::getTransferNs(int64_t bytes) const {
+  if (!file || !file->getTeam(threads).tables.count(key::kTransfer))
+    return kTransferLatencyNs + bytes / kTransferBytes * 1e9;
+  const MeasuredTable &table = file->getTeam(threads).tables.at(key::kTransfer);
+  double most = table.axes[0].back();
+  // Beyond what was measured the rate stays.
+  return table.at(std::max<double>(bytes, 1)) * std::max(bytes / most, 1.0);
+}
+
+double MachineModel::getUnitNs() const {
+  return file ? kMeasuredUnitNs : kUnitNs;
+}
+
+int64_t countFlops(ArrayRef<Operation *> ops) {
+  int64_t flops = 0;
+  for (Operation *op : ops)
+    if (auto costed = dyn_cast<nn::CostOpInterface>(op))
+      flops += costed.getCost().flops;
+  return flops;
+}
+
+} // namespace partita::pipeline

@@ -1,0 +1,332 @@
+//===- Balance.cpp - Cuts a chain of clusters into stages -----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/partition/Balance.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+
+namespace partita::pipeline {
+namespace {
+
+struct Price {
+  double slowest = std::numeric_limits<double>::infinity();
+  double transfers = std::numeric_limits<double>::infinity();
+
+  bool operator<(const Price &other) const {
+    return slowest != other.slowest ? slowest < other.slowest
+                                    : transfers < other.transfers;
+  }
+};
+
+// A gain below this part of the slowest stage is no gain: times are estimates.
+constexpr double kLeastGain = 1e-3;
+// Moves at a time: one branch for two of another, and one more.
+constexpr int kMostMoves = 4;
+// Moves that are tried at most; where few branches run side by side there are
+// fewer.
+constexpr int kMostTrials = 1000000;
+
+/// What each cluster makes and reads, by index of the value; what the host
+/// feeds is left out, since it feeds every stage alike.
+struct Flow {
+  std::vector<std::vector<int>> made, read;
+
+  Flow(const std::vector<BalanceValue> &values, size_t clusters)
+      : made(clusters), read(clusters) {
+    for (int v = 0; v < static_cast<int>(values.size()); ++v) {
+      if (values[v].producer < 0)
+        continue;
+      made[values[v].producer].push_back(v);
+      for (int consumer : values[v].consumers)
+        read[consumer].push_back(v);
+    }
+  }
+};
+
+/// Moves clusters between stages.
+class Exchange {
+public:
+  Exchange(const std::vector<double> &clusterNs,
+           const std::vector<BalanceValue> &values, const Flow &flow,
+           std::vector<int> &stageOf, int stages, double unitNs)
+      : clusterNs(clusterNs), values(values), flow(flow), stageOf(stageOf),
+        load(stages, unitNs), members(stages, 0),
+        readers(values.size(), std::vector<int>(stages, 0)) {
+    for (size_t c = 0; c < stageOf.size(); ++c) {
+      load[stageOf[c]] += clusterNs[c];
+      ++members[stageOf[c]];
+      for (int v : flow.read[c])
+        ++readers[v][stageOf[c]];
+    }
+    for (size_t v = 0; v < values.size(); ++v)
+      for (int stage = 0; stage < stages; ++stage)
+        if (readers[v][stage] && stageOf[values[v].producer] != stage)
+          arrive(v, stage, 1);
+  }
+
+  void run() {
+    for (size_t moves = 0; moves < stageOf.size(); ++moves)
+      if (!improve())
+        return;
+  }
+
+private:
+  Price getPrice() const {
+    return {*std::max_element(load.begin(), load.end()), transfers};
+  }
+
+  void arrive(size_t value, int stage, int sign) {
+    load[stage] += sign * values[value].transferNs;
+    transfers += sign * values[value].transferNs;
+  }
+
+  bool mayMove(int cluster, int to) const {
+    if (members[stageOf[cluster]] == 1)
+      return false;
+    for (int v : flow.read[cluster])
+      if (stageOf[values[v].producer] > to)
+        return false;
+    for (int v : flow.made[cluster])
+      for (int consumer : values[v].consumers)
+        if (stageOf[consumer] < to)
+          return false;
+    return true;
+  }
+
+  void move(int cluster, int to) {
+    int from = stageOf[cluster];
+    for (int v : flow.read[cluster]) {
+      int producer = stageOf[values[v].producer];
+      if (--readers[v][from] == 0 && producer != from)
+        arrive(v, from, -1);
+      if (readers[v][to]++ == 0 && producer != to)
+        arrive(v, to, 1);
+    }
+    for (int v : flow.made[cluster]) {
+      if (readers[v][from])
+        arrive(v, from, 1);
+      if (readers[v][to])
+        arrive(v, to, -1);
+    }
+    load[from] -= clusterNs[cluster];
+    load[to] += clusterNs[cluster];
+    --members[from];
+    ++members[to];
+    stageOf[cluster] = to;
+    ++trials;
+  }
+
+  /// Makes the best few moves between the slowest stage and another one, as few
+  /// as are a gain; false if none are.
+  bool improve() {
+    int slowest = std::max_element(load.begin(), load.end()) - load.begin();
+    best.clear();
+    least = getPrice();
+    least.slowest *= 1 - kLeastGain;
+    for (int depth = 1; depth <= kMostMoves && best.empty(); ++depth)
+      for (int other = 0; other < static_cast<int>(load.size()); ++other)
+        if (other != slowest)
+          search(slowest, other, depth);
+    for (auto [cluster, to] : best)
+      move(cluster, to);
+    return !best.empty();
+  }
+
+  void search(int one, int other, int depth) {
+    for (int c = 0; c < static_cast<int>(stageOf.size()); ++c) {
+      int from = stageOf[c], to = from == one ? other : one;
+      if ((from != one && from != other) || trials > kMostTrials ||
+          !mayMove(c, to))
+        continue;
+      move(c, to);
+      path.emplace_back(c, to);
+      if (depth > 1) {
+        search(one, other, depth - 1);
+      } else if (Price price = getPrice(); price < least) {
+        least = price;
+        best = path;
+      }
+      path.pop_back();
+      move(c, from);
+    }
+  }
+
+  const std::vector<double> &clusterNs;
+  const std::vector<BalanceValue> &values;
+  const Flow &flow;
+  std::vector<int> &stageOf;
+  std::vector<double> load;              ///< by stage
+  std::vector<int> members;              ///< clusters, by stage
+  std::vector<std::vector<int>> readers; ///< of a value, by stage
+  double transfers = 0;
+  Price least;
+  std::vector<std::pair<int, int>> path, best; ///< clusters, and where they go
+  int trials = 0;
+};
+
+} // namespace
+
+namespace {
+
+/// Grows a stage [i, j) towards the front and says what it needs.
+class StageMemory {
+public:
+  StageMemory(const BalanceMemory &memory,
+              const std::vector<BalanceValue> &values, const Flow &flow)
+      : memory(memory), values(values), flow(flow),
+        heldFor(memory.parameterBytes.size(), -1) {}
+
+  void begin(int end) {
+    j = end;
+    parameters = live = sent = 0;
+  }
+
+  void add(int cluster) {
+    for (int p : memory.parameters[cluster])
+      if (heldFor[p] != j) {
+        heldFor[p] = j;
+        parameters += memory.parameterBytes[p];
+      }
+    live = std::max(live, memory.liveBytes[cluster]);
+    for (int v : flow.made[cluster])
+      if (!values[v].consumers.empty() && values[v].consumers.back() >= j)
+        sent += values[v].bytes;
+  }
+
+  int64_t getBytes() const {
+    return memory.fixedBytes + parameters + live + sent;
+  }
+
+private:
+  const BalanceMemory &memory;
+  const std::vector<BalanceValue> &values;
+  const Flow &flow;
+  std::vector<int> heldFor; ///< by parameter: the `j` it is counted for
+  int j = 0;
+  int64_t parameters = 0, live = 0, sent = 0;
+};
+
+/// The cut of the clusters into runs; empty if none keeps to the limit.
+std::vector<int> cutIntoRuns(const std::vector<double> &clusterNs,
+                             const std::vector<BalanceValue> &values,
+                             const Flow &flow, int stages, double unitNs,
+                             const BalanceMemory *memory) {
+  int clusters = static_cast<int>(clusterNs.size());
+  std::optional<StageMemory> stageMemory;
+  if (memory)
+    stageMemory.emplace(*memory, values, flow);
+  std::vector<std::vector<Price>> best(stages + 1,
+                                       std::vector<Price>(clusters + 1));
+  std::vector<std::vector<int>> cut(stages + 1,
+                                    std::vector<int>(clusters + 1, -1));
+  best[0][0] = {0, 0};
+  std::vector<int> arrivesFor(values.size(), -1);
+  for (int j = 1; j <= clusters; ++j) {
+    // Grow the last stage [i, j) towards the front.
+    double work = unitNs, arriving = 0;
+    if (stageMemory)
+      stageMemory->begin(j);
+    for (int i = j - 1; i >= 0; --i) {
+      work += clusterNs[i];
+      for (int v : flow.read[i])
+        if (arrivesFor[v] != j) {
+          arrivesFor[v] = j;
+          arriving += values[v].transferNs;
+        }
+      for (int v : flow.made[i])
+        if (arrivesFor[v] == j) // made and read inside: nothing arrives
+          arriving -= values[v].transferNs;
+      double price = work + arriving;
+      if (stageMemory) {
+        stageMemory->add(i);
+        if (memory->limit == 0)
+          price = static_cast<double>(stageMemory->getBytes());
+        else if (stageMemory->getBytes() > memory->limit)
+          break; // larger stages need no less
+      }
+      for (int k = 1; k <= std::min(stages, i + 1); ++k) {
+        Price total = best[k - 1][i];
+        total.slowest = std::max(total.slowest, price);
+        total.transfers += arriving;
+        if (total < best[k][j]) {
+          best[k][j] = total;
+          cut[k][j] = i;
+        }
+      }
+    }
+  }
+  if (cut[stages][clusters] < 0)
+    return {};
+  std::vector<int> stageOf(clusters);
+  for (int k = stages, j = clusters; k > 0; --k) {
+    for (int i = cut[k][j]; i < j; ++i)
+      stageOf[i] = k - 1;
+    j = cut[k][j];
+  }
+  return stageOf;
+}
+
+} // namespace
+
+std::vector<int64_t> estimateMemory(const std::vector<BalanceValue> &values,
+                                    const std::vector<int> &stageOf,
+                                    const BalanceMemory &memory) {
+  int stages = 0;
+  for (int stage : stageOf)
+    stages = std::max(stages, stage + 1);
+  std::vector<int64_t> bytes(stages, memory.fixedBytes), live(stages, 0);
+  std::set<std::pair<int, int>> held; // (stage, parameter)
+  for (size_t c = 0; c < stageOf.size(); ++c) {
+    live[stageOf[c]] = std::max(live[stageOf[c]], memory.liveBytes[c]);
+    for (int p : memory.parameters[c])
+      if (held.emplace(stageOf[c], p).second)
+        bytes[stageOf[c]] += memory.parameterBytes[p];
+  }
+  for (const BalanceValue &value : values)
+    if (value.producer >= 0)
+      for (int consumer : value.consumers)
+        if (stageOf[consumer] != stageOf[value.producer]) {
+          bytes[stageOf[value.producer]] += value.bytes;
+          break;
+        }
+  for (int stage = 0; stage < stages; ++stage)
+    bytes[stage] += live[stage];
+  return bytes;
+}
+
+std::vector<int> balanceStages(const std::vector<double> &clusterNs,
+                               const std::vector<BalanceValue> &values,
+                               int stages, double unitNs,
+                               const BalanceMemory *memory) {
+  int clusters = static_cast<int>(clusterNs.size());
+  stages = std::min(stages, clusters);
+  if (stages <= 1)
+    return std::vector<int>(clusters, 0);
+
+  const Flow flow(values, clusters);
+  std::vector<int> stageOf =
+      cutIntoRuns(clusterNs, values, flow, stages, unitNs, memory);
+  if (stageOf.empty()) {
+    BalanceMemory least = *memory;
+    least.limit = 0;
+    return cutIntoRuns(clusterNs, values, flow, stages, unitNs, &least);
+  }
+  if (memory && memory->limit == 0)
+    return stageOf;
+  std::vector<int> exchanged = stageOf;
+  Exchange(clusterNs, values, flow, exchanged, stages, unitNs).run();
+  if (memory)
+    for (int64_t bytes : estimateMemory(values, exchanged, *memory))
+      if (bytes > memory->limit)
+        return stageOf;
+  return exchanged;
+}
+
+} // namespace partita::pipeline

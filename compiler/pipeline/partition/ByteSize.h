@@ -1,0 +1,29 @@
+//===- ByteSize.h - Sizes as people write them ------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_PIPELINE_PARTITION_BYTESIZE_H
+#define PARTITA_COMPILER_PIPELINE_PARTITION_BYTESIZE_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace partita::pipeline {
+
+/// Bytes of "512MiB", "2GB", "1.5 GiB" or "4096"; none if it is no size of at
+/// least one byte. kB, MB, GB and TB are powers of 1000, KiB, MiB, GiB and TiB
+/// powers of 1024.
+std::optional<int64_t> parseByteSize(llvm::StringRef text);
+
+/// "512 MiB": three digits, in units of 1024.
+std::string formatByteSize(int64_t bytes);
+
+} // namespace partita::pipeline
+
+#endif // PARTITA_COMPILER_PIPELINE_PARTITION_BYTESIZE_H

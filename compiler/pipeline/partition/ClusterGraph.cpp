@@ -1,0 +1,293 @@
+//===- ClusterGraph.cpp - What must stay together, and what flows ---------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/partition/ClusterGraph.h"
+
+#include "compiler/pipeline/Decision.h"
+#include "dialects/nn/NNDialect.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+#include <map>
+#include <set>
+
+using namespace mlir;
+
+namespace partita::pipeline {
+
+FailureOr<func::FuncOp> getModelFunction(ModuleOp module) {
+  func::FuncOp found;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    if (found)
+      return function.emitError("the module has several functions; a model is "
+                                "one function");
+    found = function;
+  }
+  if (!found)
+    return module.emitError("the module has no function with a body");
+  if (!llvm::hasSingleElement(found.getBody()))
+    return found.emitError("the model's function must be one block");
+  return found;
+}
+
+SmallVector<Operation *> getActiveOps(Block &block) {
+  SmallVector<Operation *> active;
+  analysis::Rates rates;
+  for (Operation &op : block.without_terminator())
+    if (!rates.isLoad(&op) && !isa<nn::ParameterOp>(op))
+      active.push_back(&op);
+  return active;
+}
+
+int64_t getWeightBytes(func::FuncOp function) {
+  int64_t bytes = 0;
+  llvm::DenseSet<Attribute> counted;
+  function.walk([&](nn::ParameterOp parameter) {
+    if (counted.insert(parameter.getWeightAttr()).second)
+      bytes += nn::getByteSize(parameter.getType());
+  });
+  return bytes;
+}
+
+namespace {
+
+class Builder {
+public:
+  Builder(func::FuncOp function, const MachineModel &machine)
+      : function(function), machine(machine) {}
+
+  FailureOr<ClusterGraph> build() {
+    group();
+    if (failed(sort()))
+      return failure();
+    graph.step.weightBytes = getWeightBytes(function);
+    for (ClusterNode &node : graph.nodes)
+      graph.step.mostBytes = std::max(
+          graph.step.mostBytes, countBytes(node) - countOutputBytes(node));
+    for (Value output :
+         function.getBody().front().getTerminator()->getOperands())
+      graph.step.outputBytes += nn::getByteSize(output.getType());
+    graph.step.outputBytes *= getMicroBatches();
+    // How long clusters take depends on how much all of them wait for memory.
+    priceAll();
+    priceAll();
+    collectValues();
+    return std::move(graph);
+  }
+
+private:
+  /// Those a step has; before that is decided, those it will have if every
+  /// device gets work.
+  int64_t getMicroBatches() {
+    int64_t devices = std::max<int64_t>(
+        getDevices(function).size(), getInteger(function, kDeviceCountAttr, 1));
+    bool flows = devices > 1 && getString(function, dist::kStrategyAttr,
+                                          "pipelined") == "pipelined";
+    return getInteger(function, dist::kMicroBatchesAttr,
+                      flows ? 2 * devices : 1);
+  }
+
+  /// Puts ops into nodes, numbered in the order of their first op.
+  void group() {
+    std::map<int64_t, int> nodeOfCluster;
+    for (Operation *op : getActiveOps(function.getBody().front())) {
+      int node = -1;
+      if (auto cluster = op->getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr)) {
+        auto [it, isNew] = nodeOfCluster.emplace(
+            cluster.getNumber(), static_cast<int>(graph.nodes.size()));
+        node = it->second;
+        if (isNew)
+          graph.nodes.emplace_back().kind = cluster.getKind();
+      } else if (isa<nn::ReshapeOp>(op)) {
+        Operation *producer = op->getOperand(0).getDefiningOp();
+        if (producer && graph.nodeOf.count(producer))
+          node = graph.nodeOf[producer];
+      }
+      if (node < 0)
+        node = graph.nodes.size();
+      if (node == static_cast<int>(graph.nodes.size()))
+        graph.nodes.emplace_back();
+      graph.nodes[node].ops.push_back(op);
+      graph.nodeOf[op] = node;
+    }
+    for (Operation &op : function.getBody().front().without_terminator()) {
+      auto cluster = op.getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr);
+      auto it = cluster ? nodeOfCluster.find(cluster.getNumber())
+                        : nodeOfCluster.end();
+      if (it != nodeOfCluster.end())
+        graph.nodes[it->second].work.push_back(&op);
+      else if (auto alone = graph.nodeOf.find(&op);
+               alone != graph.nodeOf.end() && !isa<nn::ReshapeOp>(op))
+        graph.nodes[alone->second].work.push_back(&op);
+    }
+  }
+
+  /// Renumbers the nodes topologically; of those that could come next, the one
+  /// that begins first in the function.
+  LogicalResult sort() {
+    size_t count = graph.nodes.size();
+    std::vector<std::set<int>> successors(count);
+    std::vector<int> waits(count, 0);
+    for (auto [index, node] : llvm::enumerate(graph.nodes))
+      for (Operation *op : node.ops)
+        for (Value operand : op->getOperands())
+          if (Operation *producer = operand.getDefiningOp()) {
+            auto it = graph.nodeOf.find(producer);
+            if (it != graph.nodeOf.end() && it->second != int(index) &&
+                successors[it->second].insert(index).second)
+              ++waits[index];
+          }
+    std::set<int> ready;
+    for (size_t i = 0; i < count; ++i)
+      if (!waits[i])
+        ready.insert(i);
+    std::vector<ClusterNode> sorted;
+    while (!ready.empty()) {
+      int node = *ready.begin();
+      ready.erase(ready.begin());
+      sorted.push_back(std::move(graph.nodes[node]));
+      waits[node] = -1;
+      for (int successor : successors[node])
+        if (--waits[successor] == 0)
+          ready.insert(successor);
+    }
+    if (sorted.size() != count) {
+      InFlightDiagnostic diagnostic =
+          function.emitError("clusters depend on each other in a cycle; one of "
+                             "them holds ");
+      for (size_t i = 0; i < count; ++i)
+        if (waits[i] > 0) {
+          for (Operation *op : ArrayRef(graph.nodes[i].ops).take_front(4))
+            diagnostic << "'" << nn::getNodeName(op) << "' ";
+          break;
+        }
+      return diagnostic;
+    }
+    graph.nodes = std::move(sorted);
+    for (auto [index, node] : llvm::enumerate(graph.nodes))
+      for (Operation *op : node.ops)
+        graph.nodeOf[op] = index;
+    return success();
+  }
+
+  /// Bytes of what the cluster reads and writes in memory. A kernel has
+  /// constants in its code.
+  int64_t countBytes(ClusterNode &node) {
+    llvm::DenseSet<Operation *> inside(node.work.begin(), node.work.end());
+    llvm::DenseSet<Value> counted;
+    int64_t bytes = 0;
+    for (Operation *op : node.work) {
+      for (Value operand : op->getOperands())
+        if (!inside.contains(operand.getDefiningOp()) &&
+            !(node.kind == nn::ClusterKind::kernel &&
+              operand.getDefiningOp<nn::ConstantOp>()) &&
+            counted.insert(operand).second)
+          bytes += nn::getByteSize(operand.getType());
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) {
+              return !inside.contains(user);
+            }))
+          bytes += nn::getByteSize(result.getType());
+    }
+    return bytes;
+  }
+
+  void priceAll() {
+    ClusterTime total;
+    for (ClusterNode &node : graph.nodes) {
+      node.time = price(node);
+      total.ratedNs += node.time.ratedNs;
+      total.memoryNs += node.time.memoryNs;
+    }
+    graph.step.memoryShare =
+        total.ratedNs > 0 ? total.memoryNs / total.ratedNs : 0;
+  }
+
+  static bool isOutput(Value value) {
+    return llvm::any_of(value.getUsers(), [](Operation *user) {
+      return isa<func::ReturnOp>(user) ||
+             (isa<nn::ReshapeOp>(user) && isOutput(user->getResult(0)));
+    });
+  }
+
+  /// Bytes of the model's outputs among those that a node writes.
+  static int64_t countOutputBytes(const ClusterNode &node) {
+    int64_t bytes = 0;
+    for (Operation *op : node.work)
+      for (Value result : op->getResults())
+        if (isOutput(result))
+          bytes += nn::getByteSize(result.getType());
+    return bytes;
+  }
+
+  ClusterTime price(ClusterNode &node) {
+    int64_t most = -1;
+    for (Operation *op : node.ops)
+      if (int64_t flops = countFlops(op); flops > most) {
+        most = flops;
+        node.heaviest = op;
+      }
+    if (node.work.empty()) // another name for the same bytes
+      return {};
+    return machine.getClusterTime(
+        {node.work, node.kind, countBytes(node), countOutputBytes(node), rates},
+        graph.step);
+  }
+
+  void collectValues() {
+    auto add = [&](Value value, int producer) {
+      ClusterValue flowing{value, producer, {}};
+      for (Operation *user : value.getUsers()) {
+        auto it = graph.nodeOf.find(user);
+        if (it != graph.nodeOf.end() && it->second != producer)
+          flowing.consumers.push_back(it->second);
+      }
+      llvm::sort(flowing.consumers);
+      flowing.consumers.erase(llvm::unique(flowing.consumers),
+                              flowing.consumers.end());
+      if (!flowing.consumers.empty())
+        graph.values.push_back(std::move(flowing));
+    };
+    for (BlockArgument argument : function.getArguments())
+      add(argument, -1);
+    for (auto [index, node] : llvm::enumerate(graph.nodes))
+      for (Operation *op : node.ops)
+        for (Value result : op->getResults())
+          add(result, index);
+  }
+
+  func::FuncOp function;
+  const MachineModel &machine;
+  analysis::Rates rates;
+  ClusterGraph graph;
+};
+
+} // namespace
+
+void ClusterGraph::writePrices() const {
+  for (const ClusterNode &node : nodes) {
+    if (node.work.empty())
+      continue;
+    Operation *op = *llvm::find_if(node.ops, [&](Operation *op) {
+      return llvm::is_contained(node.work, op);
+    });
+    mlir::Builder b(op->getContext());
+    op->setAttr(kPriceAttr,
+                b.getDenseF64ArrayAttr({node.time.ns, node.time.ratedNs}));
+    if (node.time.key)
+      op->setAttr(kWorkKeyAttr, b.getI64IntegerAttr(node.time.key));
+  }
+}
+
+FailureOr<ClusterGraph> ClusterGraph::build(func::FuncOp function,
+                                            const MachineModel &machine) {
+  return Builder(function, machine).build();
+}
+
+} // namespace partita::pipeline

@@ -1,0 +1,69 @@
+//===- ClusterGraph.h - What must stay together, and what flows -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_PIPELINE_PARTITION_CLUSTERGRAPH_H
+#define PARTITA_COMPILER_PIPELINE_PARTITION_CLUSTERGRAPH_H
+
+#include "compiler/pipeline/cost/MachineModel.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace partita::pipeline {
+
+/// Ops that no cut may part: those with the same `nn.cluster`, and reshapes
+/// (which move no bytes) with what they reshape.
+struct ClusterNode {
+  llvm::SmallVector<mlir::Operation *> ops; ///< in the function's order
+  /// What becomes the cluster: `ops` without reshapes that are other names of
+  /// its values, but with what it computes that is known when loading.
+  llvm::SmallVector<mlir::Operation *> work;
+  nn::ClusterKind kind = nn::ClusterKind::kernel; ///< what computes them
+  ClusterTime time;                               ///< predicted
+  mlir::Operation *heaviest = nullptr;            ///< of `ops`, by operations
+};
+
+/// A value that leaves its cluster, or an input of the model.
+struct ClusterValue {
+  mlir::Value value;
+  int producer = -1;                ///< node; -1: an input
+  llvm::SmallVector<int> consumers; ///< nodes, ascending
+};
+
+/// The ops of a function that are computed in every micro-batch, by cluster, in
+/// a topological order that follows the function's where it can. What is known
+/// when loading is left out: each stage repeats what it uses.
+struct ClusterGraph {
+  std::vector<ClusterNode> nodes;
+  std::vector<ClusterValue> values;
+  llvm::DenseMap<mlir::Operation *, int> nodeOf;
+  StepFootprint step;
+
+  /// Fails, with a diagnostic, if clusters depend on each other in a cycle.
+  static mlir::FailureOr<ClusterGraph> build(mlir::func::FuncOp function,
+                                             const MachineModel &machine);
+
+  /// Writes the predicted times into the IR (`dist.price` on the first op of
+  /// each cluster). The plan reads them: what stages are balanced by is what it
+  /// predicts.
+  void writePrices() const;
+};
+
+/// The model's function: the module's only one with a body. Fails with a
+/// diagnostic if there is none, or several.
+mlir::FailureOr<mlir::func::FuncOp> getModelFunction(mlir::ModuleOp module);
+
+/// Bytes of the weights that a function names, each once.
+int64_t getWeightBytes(mlir::func::FuncOp function);
+
+/// Ops of a block that are computed in every micro-batch, in order: what is not
+/// known when loading, without states themselves and the terminator.
+llvm::SmallVector<mlir::Operation *> getActiveOps(mlir::Block &block);
+
+} // namespace partita::pipeline
+
+#endif // PARTITA_COMPILER_PIPELINE_PARTITION_CLUSTERGRAPH_H

@@ -1,0 +1,445 @@
+//===- DistAssignStages.cpp - Which stage computes what -------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/partition/Balance.h"
+#include "compiler/pipeline/partition/ClusterGraph.h"
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/partition/PartitionFile.h"
+#include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/partition/StageOrder.h"
+
+#include "dialects/nn/NNDialect.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <set>
+
+namespace partita::pipeline {
+#define GEN_PASS_DEF_DISTASSIGNSTAGESPASS
+#include "compiler/pipeline/Passes.h.inc"
+} // namespace partita::pipeline
+
+using namespace mlir;
+
+namespace partita::pipeline {
+namespace {
+
+class StageAssigner {
+public:
+  StageAssigner(func::FuncOp function, ClusterGraph &graph,
+                const MachineModel &machine, const schedule::ScheduleKind &kind,
+                int memoryTry)
+      : function(function), graph(graph), machine(machine), kind(kind),
+        memoryTry(memoryTry), builder(function.getContext()),
+        devices(getDevices(function)),
+        deviceCount(getInteger(function, kDeviceCountAttr, 0)) {}
+
+  LogicalResult assign() {
+    bool hasBlocks = function->hasAttr(kStageBlocksAttr), hasStages = false;
+    for (const ClusterNode &node : graph.nodes)
+      for (Operation *op : node.ops) {
+        hasBlocks |= op->hasAttr(dist::kBlockAttr);
+        hasStages |= op->hasAttr(dist::kAnnotatedStageAttr);
+      }
+    const bool isBalanced = !hasBlocks && !hasStages;
+    if (hasBlocks) {
+      if (failed(fromBlocks()))
+        return failure();
+    } else if (hasStages) {
+      if (failed(fromAnnotations()))
+        return failure();
+    } else {
+      balance();
+    }
+    if (!isBalanced && function->hasAttr(kStageCountAttr))
+      function.emitRemark("the number of stages that was asked for is not "
+                          "taken: the partition file or the model names them");
+    if (failed(chooseDevices()))
+      return failure();
+    write();
+    return success(succeeded(getStageOrder(function)));
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // From blocks
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult fromBlocks() {
+    llvm::StringMap<int64_t> stageOfBlock;
+    if (auto named = function->getAttrOfType<ArrayAttr>(kStageBlocksAttr)) {
+      for (auto [stage, blocks] :
+           llvm::enumerate(named.getAsRange<ArrayAttr>())) {
+        stages.emplace_back();
+        for (auto block : blocks.getAsRange<StringAttr>()) {
+          stageOfBlock[block.getValue()] = stage;
+          stages.back().push_back(block.str());
+        }
+      }
+    } else if (failed(stagesOfBlocks(stageOfBlock))) {
+      return failure();
+    }
+    for (ClusterNode &node : graph.nodes) {
+      llvm::StringRef block = getBlockName(node.heaviest);
+      auto it = stageOfBlock.find(block);
+      if (it == stageOfBlock.end())
+        return node.heaviest->emitError()
+               << "'" << nn::getNodeName(node.heaviest) << "' is in "
+               << (block.empty() ? "no block" : ("block '" + block + "'").str())
+               << ", which is in no stage";
+      remarkIfCut(node, stageOfBlock);
+      stageOf.push_back(it->second);
+      blockOf.push_back(block.str());
+    }
+    remarkIfTakenEmpty(stageOfBlock);
+    return success();
+  }
+
+  /// Stages that lose all their operations to clusters of others.
+  void remarkIfTakenEmpty(const llvm::StringMap<int64_t> &stageOfBlock) {
+    std::vector<SmallVector<std::string>> names(stages.size());
+    std::vector<std::set<int64_t>> taken(stages.size());
+    std::vector<Operation *> first(stages.size());
+    for (auto [node, to] : llvm::zip_equal(graph.nodes, stageOf))
+      for (Operation *op : node.ops) {
+        auto from = stageOfBlock.find(getBlockName(op));
+        if (from == stageOfBlock.end())
+          continue;
+        std::string name = "'" + nn::getNodeName(op) + "'";
+        if (!llvm::is_contained(names[from->second], name))
+          names[from->second].push_back(name);
+        taken[from->second].insert(to);
+        if (!first[from->second])
+          first[from->second] = op;
+      }
+    for (size_t s = 0; s < stages.size(); ++s) {
+      if (!first[s] || taken[s].count(static_cast<int64_t>(s)))
+        continue;
+      constexpr size_t mostShown = 4;
+      InFlightDiagnostic remark = function.emitRemark();
+      remark << "stage " << s << " stays empty: its operations are computed "
+             << "together with those of other stages, ";
+      for (size_t i = 0; i < std::min(names[s].size(), mostShown); ++i)
+        remark << (i ? ", " : "") << names[s][i];
+      if (names[s].size() > mostShown)
+        remark << " and " << names[s].size() - mostShown << " more";
+      remark << (taken[s].size() == 1 ? " in stage " : " in stages ");
+      for (auto [i, to] : llvm::enumerate(taken[s]))
+        remark << (i ? ", " : "") << to;
+    }
+  }
+
+  /// Stages where only blocks were named.
+  LogicalResult stagesOfBlocks(llvm::StringMap<int64_t> &stageOfBlock) {
+    SmallVector<std::string> order;
+    if (auto named = function->getAttrOfType<ArrayAttr>(kBlockOrderAttr)) {
+      for (auto block : named.getAsRange<StringAttr>())
+        order.push_back(block.str());
+    } else {
+      for (const ClusterNode &node : graph.nodes)
+        for (Operation *op : node.ops)
+          if (StringRef block = getBlockName(op);
+              !block.empty() && !llvm::is_contained(order, block))
+            order.push_back(block.str());
+    }
+    if (!devices.empty() && devices.size() != order.size())
+      return function.emitError("there are ")
+             << devices.size() << " devices for " << order.size()
+             << " blocks: name the device of each block, or name `stages`";
+    bool sameDevice = getString(function, kAutoStageAttr, "same_as_device") ==
+                          "same_as_device" &&
+                      !devices.empty();
+    SmallVector<int64_t> stageDevices;
+    for (auto [index, block] : llvm::enumerate(order)) {
+      size_t stage = stages.size();
+      if (sameDevice)
+        stage = llvm::find(stageDevices, devices[index]) - stageDevices.begin();
+      if (stage == stages.size()) {
+        stages.emplace_back();
+        stageDevices.push_back(devices.empty() ? int64_t(index)
+                                               : devices[index]);
+      }
+      stages[stage].push_back(block);
+      stageOfBlock[block] = stage;
+    }
+    if (!devices.empty())
+      devices = stageDevices;
+    return success();
+  }
+
+  void remarkIfCut(ClusterNode &node,
+                   const llvm::StringMap<int64_t> &stageOfBlock) {
+    auto stage = [&](Operation *op) {
+      return stageOfBlock.lookup(getBlockName(op));
+    };
+    for (Operation *op : node.ops)
+      if (stage(op) != stage(node.heaviest)) {
+        node.heaviest->emitRemark()
+            << "blocks '" << getBlockName(op) << "' and '"
+            << getBlockName(node.heaviest)
+            << "' cut operations that are computed together; '"
+            << nn::getNodeName(op) << "' goes with '"
+            << nn::getNodeName(node.heaviest) << "' to stage "
+            << stage(node.heaviest);
+        return;
+      }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // From the model's own annotations
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult fromAnnotations() {
+    int64_t most = 0;
+    for (ClusterNode &node : graph.nodes) {
+      // The heaviest op that says something decides for its cluster.
+      Operation *decides = nullptr;
+      int64_t heaviest = -1;
+      for (Operation *op : node.ops)
+        if (op->hasAttr(dist::kAnnotatedStageAttr))
+          if (int64_t flops = countFlops(op); flops > heaviest) {
+            heaviest = flops;
+            decides = op;
+          }
+      int64_t stage =
+          decides ? getInteger(decides, dist::kAnnotatedStageAttr, 0) : -1;
+      if (decides && (stage < 0 || stage >= kMostDevices))
+        return decides->emitError()
+               << "'" << nn::getNodeName(decides) << "' names stage " << stage
+               << "; stages are 0 to " << kMostDevices - 1;
+      stageOf.push_back(stage);
+      most = std::max(most, stage);
+    }
+    for (const ClusterValue &value : graph.values) // in order of producers
+      if (value.producer >= 0)
+        for (int consumer : value.consumers)
+          if (!isAnnotated(consumer))
+            stageOf[consumer] =
+                std::max(stageOf[consumer], stageOf[value.producer]);
+    for (const ClusterValue &value : llvm::reverse(graph.values))
+      if (value.producer >= 0 && stageOf[value.producer] < 0)
+        for (int consumer : value.consumers)
+          if (stageOf[consumer] >= 0 &&
+              (stageOf[value.producer] < 0 ||
+               stageOf[consumer] < stageOf[value.producer]))
+            stageOf[value.producer] = stageOf[consumer];
+    for (int64_t s = 0; s <= most; ++s)
+      stages.emplace_back();
+    nameBlocksByStage("S");
+    return success();
+  }
+
+  bool isAnnotated(int node) const {
+    return llvm::any_of(graph.nodes[node].ops, [](Operation *op) {
+      return op->hasAttr(dist::kAnnotatedStageAttr);
+    });
+  }
+
+  void nameBlocksByStage(StringRef prefix) {
+    for (int64_t &stage : stageOf) {
+      stage = std::max<int64_t>(stage, 0);
+      std::string name = (prefix + Twine(stage)).str();
+      if (stages[stage].empty())
+        stages[stage].push_back(name);
+      blockOf.push_back(name);
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // By the cost model
+  //===--------------------------------------------------------------------===//
+
+  /// What the clusters need, and what a stage may need if its device has room
+  /// for `bytes`. The estimate knows neither how values share the arena nor how
+  /// the library orders weights, so each try aims an eighth lower; the last one
+  /// at as little as can be.
+  BalanceMemory getMemory(int64_t bytes, int64_t stageCount) {
+    BalanceMemory memory;
+    int64_t perDevice = std::max<int64_t>(
+        1, (stageCount + deviceCount - 1) / std::max<int64_t>(deviceCount, 1));
+    if (memoryTry < kLastMemoryTry)
+      memory.limit = std::max<int64_t>(1, bytes / perDevice / kLastMemoryTry *
+                                              (kLastMemoryTry - memoryTry));
+    llvm::DenseMap<Value, int> known;
+    for (const ClusterNode &node : graph.nodes) {
+      SmallVector<int> read;
+      int64_t own = 0;
+      for (Operation *op : node.ops) {
+        for (Value operand : op->getOperands())
+          if (std::optional<Value> parameter = getParameter(operand)) {
+            auto [it, isNew] = known.try_emplace(
+                *parameter, static_cast<int>(memory.parameterBytes.size()));
+            if (isNew)
+              memory.parameterBytes.push_back(
+                  nn::getByteSize(parameter->getType()));
+            if (!llvm::is_contained(read, it->second))
+              read.push_back(it->second);
+          }
+        for (Value result : op->getResults())
+          if (llvm::any_of(result.getUsers(), llvm::IsaPred<func::ReturnOp>))
+            own += nn::getByteSize(result.getType());
+      }
+      memory.parameters.emplace_back(read.begin(), read.end());
+      memory.liveBytes.push_back(own);
+    }
+    for (const ClusterValue &value : graph.values) {
+      int first =
+          value.producer >= 0 ? value.producer : value.consumers.front();
+      for (int node = first; node <= value.consumers.back(); ++node)
+        memory.liveBytes[node] += nn::getByteSize(value.value.getType());
+    }
+    return memory;
+  }
+
+  /// What is held of an operand that does not depend on the inputs: itself, or
+  /// what it is a view of.
+  std::optional<Value> getParameter(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || graph.nodeOf.count(op))
+      return std::nullopt;
+    while (op && op->getNumOperands() == 1 &&
+           nn::getByteSize(op->getOperand(0).getType()) ==
+               nn::getByteSize(value.getType())) {
+      value = op->getOperand(0);
+      op = value.getDefiningOp();
+    }
+    return value;
+  }
+
+  /// As many as are asked for; else one for each device that stages were given
+  /// to; else as many a device as the schedule wants.
+  int64_t countStages() {
+    if (int64_t count = getInteger(function, kStageCountAttr, 0))
+      return count;
+    if (!devices.empty())
+      return devices.size();
+    return deviceCount > 1 ? deviceCount * kind.stagesPerDevice : 1;
+  }
+
+  void balance() {
+    int64_t count = countStages();
+    std::vector<double> ns;
+    for (const ClusterNode &node : graph.nodes)
+      ns.push_back(node.time.ns);
+    std::vector<BalanceValue> values;
+    for (const ClusterValue &value : graph.values)
+      values.push_back(
+          {value.producer,
+           std::vector<int>(value.consumers.begin(), value.consumers.end()),
+           machine.getTransferNs(nn::getByteSize(value.value.getType())),
+           nn::getByteSize(value.value.getType())});
+    std::optional<BalanceMemory> memory;
+    if (int64_t bytes = getInteger(function, kMemoryAttr, 0);
+        bytes > 0 && memoryTry > 0)
+      memory = getMemory(bytes, count);
+    for (int stage : balanceStages(ns, values, count, machine.getUnitNs(),
+                                   memory ? &*memory : nullptr))
+      stageOf.push_back(stage);
+    // A device of the list that gets nothing keeps its empty stage.
+    int64_t used = stageOf.empty()
+                       ? 1
+                       : *std::max_element(stageOf.begin(), stageOf.end()) + 1;
+    int64_t made = devices.empty() ? used : count;
+    stages.resize(made);
+    if (used < made)
+      function.emitRemark()
+          << made - used << " of " << made
+          << " stages stay empty: the model has only " << graph.nodes.size()
+          << " operations that can be parted";
+    nameBlocksByStage("B");
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Devices
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult chooseDevices() {
+    if (stages.empty())
+      stages.emplace_back();
+    int64_t count = deviceCount > 0 ? deviceCount : stages.size();
+    if (devices.empty())
+      for (size_t stage = 0; stage < stages.size(); ++stage)
+        devices.push_back(stage % count);
+    if (devices.size() != stages.size())
+      return function.emitError("there are ")
+             << devices.size() << " devices for " << stages.size()
+             << " stages: name one for each stage";
+    size_t before = stages.size();
+    for (int64_t device = 0; device < count; ++device)
+      if (!llvm::is_contained(devices, device)) {
+        devices.push_back(device);
+        stages.emplace_back();
+      }
+    if (stages.size() > before)
+      function.emitRemark()
+          << stages.size() - before << " of " << count
+          << " devices stay empty: there are only " << before << " stages";
+    deviceCount = count;
+    return success();
+  }
+
+  void write() {
+    for (auto [index, node] : llvm::enumerate(graph.nodes))
+      for (Operation *op : node.ops) {
+        op->setAttr(dist::kStageAttr,
+                    builder.getI64IntegerAttr(stageOf[index]));
+        op->setAttr(dist::kBlockAttr, builder.getStringAttr(blockOf[index]));
+      }
+    function->setAttr(dist::kDevicesAttr,
+                      builder.getDenseI64ArrayAttr(devices));
+    function->setAttr(kDeviceCountAttr, builder.getI64IntegerAttr(deviceCount));
+    SmallVector<Attribute> lists;
+    for (const SmallVector<std::string> &blocks : stages) {
+      SmallVector<Attribute> names;
+      for (const std::string &block : blocks)
+        names.push_back(builder.getStringAttr(block));
+      lists.push_back(builder.getArrayAttr(names));
+    }
+    function->setAttr(kStageBlocksAttr, builder.getArrayAttr(lists));
+    function->removeAttr(kBlockOrderAttr);
+    function->removeAttr(kAutoStageAttr);
+    function->removeAttr(kStageCountAttr);
+  }
+
+  func::FuncOp function;
+  ClusterGraph &graph;
+  const MachineModel &machine;
+  const schedule::ScheduleKind &kind;
+  const int memoryTry;
+  Builder builder;
+  SmallVector<int64_t> devices; // by stage
+  int64_t deviceCount;
+  SmallVector<SmallVector<std::string>> stages; // blocks, by stage
+  std::vector<int64_t> stageOf;                 // by node
+  std::vector<std::string> blockOf;
+};
+
+struct DistAssignStagesPass
+    : impl::DistAssignStagesPassBase<DistAssignStagesPass> {
+  using DistAssignStagesPassBase::DistAssignStagesPassBase;
+
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
+    if (failed(function))
+      return signalPassFailure();
+    FailureOr<MachineModel> model =
+        MachineModel::load(function->getLoc(), machine,
+                           getInteger(*function, kDeviceCountAttr, 1), threads);
+    if (failed(model))
+      return signalPassFailure();
+    FailureOr<ClusterGraph> graph = ClusterGraph::build(*function, *model);
+    const schedule::ScheduleKind *kind = getScheduleKind(*function);
+    if (failed(graph) || !kind ||
+        failed(StageAssigner(*function, *graph, *model, *kind, memoryTry)
+                   .assign()))
+      return signalPassFailure();
+    graph->writePrices();
+  }
+};
+
+} // namespace
+} // namespace partita::pipeline

@@ -1,0 +1,55 @@
+//===- DistChooseSchedule.cpp - The schedule and its micro-batches --------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/partition/ClusterGraph.h"
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/Passes.h"
+
+#include <set>
+
+namespace partita::pipeline {
+#define GEN_PASS_DEF_DISTCHOOSESCHEDULEPASS
+#include "compiler/pipeline/Passes.h.inc"
+} // namespace partita::pipeline
+
+using namespace mlir;
+
+namespace partita::pipeline {
+namespace {
+
+struct DistChooseSchedulePass
+    : impl::DistChooseSchedulePassBase<DistChooseSchedulePass> {
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
+    if (failed(function))
+      return signalPassFailure();
+    const schedule::ScheduleKind *kind = getScheduleKind(*function);
+    if (!kind)
+      return signalPassFailure();
+    Builder builder(&getContext());
+    (*function)->setAttr(dist::kScheduleAttr,
+                         builder.getStringAttr(kind->name));
+    if ((*function)->hasAttr(dist::kMicroBatchesAttr))
+      return;
+    // Stages and devices that have work.
+    SmallVector<int64_t> devices = getDevices(*function);
+    std::set<int64_t> stages, used;
+    for (Operation *op : getActiveOps(function->getBody().front()))
+      if (int64_t stage = getStage(op);
+          stage >= 0 && stage < static_cast<int64_t>(devices.size())) {
+        stages.insert(stage);
+        used.insert(devices[stage]);
+      }
+    int count = kind->microBatches(static_cast<int>(stages.size()),
+                                   static_cast<int>(used.size()));
+    (*function)->setAttr(dist::kMicroBatchesAttr,
+                         builder.getI64IntegerAttr(count));
+  }
+};
+
+} // namespace
+} // namespace partita::pipeline

@@ -1,0 +1,242 @@
+//===- DistFormStages.cpp - Stages and transfers --------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/partition/ClusterGraph.h"
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/partition/StageOrder.h"
+
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <map>
+
+namespace partita::pipeline {
+#define GEN_PASS_DEF_DISTFORMSTAGESPASS
+#include "compiler/pipeline/Passes.h.inc"
+} // namespace partita::pipeline
+
+using namespace mlir;
+
+namespace partita::pipeline {
+namespace {
+
+class StageFormer {
+public:
+  StageFormer(func::FuncOp function, ArrayRef<int64_t> order, StringRef target)
+      : function(function), target(target), block(function.getBody().front()),
+        order(order), devices(getDevices(function)),
+        active(getActiveOps(block)), isActive(active.begin(), active.end()),
+        builder(block.getTerminator()) {}
+
+  LogicalResult form() {
+    auto module = function->getParentOfType<ModuleOp>();
+    SmallVector<int64_t> stages(order);
+    if (stages.empty()) // nothing but inputs and weights
+      stages.push_back(0);
+    int64_t last = *llvm::max_element(stages);
+    if (static_cast<int64_t>(devices.size()) <= last)
+      return function.emitError("names the devices of ")
+             << devices.size() << " stages; there is a stage " << last;
+    makeMeshes(module);
+    collect(stages);
+    for (int64_t stage : stages)
+      formStage(stage);
+    SmallVector<Type> results;
+    Operation *terminator = block.getTerminator();
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      operand.set(made.lookup(operand.get()));
+      results.push_back(operand.get().getType());
+    }
+    function.setFunctionType(FunctionType::get(
+        function.getContext(), function.getArgumentTypes(), results));
+    SmallVector<Operation *> old;
+    for (Operation &op : block.without_terminator())
+      if (!isa<dist::StageOp, dist::TransferOp>(op))
+        old.push_back(&op);
+    for (Operation *op : llvm::reverse(old))
+      op->erase();
+    return success();
+  }
+
+private:
+  struct Stage {
+    SmallVector<Operation *> ops;
+    llvm::SetVector<Value> inputs, outputs;
+  };
+
+  void makeMeshes(ModuleOp module) {
+    SymbolTable symbols(module);
+    int64_t count = std::max<int64_t>(getInteger(function, kDeviceCountAttr, 0),
+                                      1 + *llvm::max_element(devices));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(function);
+    for (int64_t device = 0; device < count; ++device) {
+      auto mesh = dist::MeshOp::create(
+          builder, function.getLoc(), ("d" + Twine(device)).str(),
+          ArrayRef<int64_t>{device},
+          target.empty() ? StringAttr() : builder.getStringAttr(target));
+      mesh->remove();
+      symbols.insert(mesh, Block::iterator(function));
+      meshes.push_back(FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
+    }
+  }
+
+  /// What each stage computes, reads and makes for others.
+  void collect(ArrayRef<int64_t> stages) {
+    for (int64_t stage : stages)
+      formed[stage];
+    for (Operation *op : active) {
+      Stage &stage = formed[getStage(op)];
+      stage.ops.push_back(op);
+      for (Value operand : op->getOperands()) {
+        bool comesIn = isa<BlockArgument>(operand);
+        if (Operation *producer = operand.getDefiningOp();
+            producer && isActive.contains(producer) &&
+            getStage(producer) != getStage(op)) {
+          formed[getStage(producer)].outputs.insert(operand);
+          comesIn = true;
+        }
+        if (comesIn)
+          stage.inputs.insert(operand);
+      }
+    }
+    for (Value value : block.getTerminator()->getOperands()) {
+      Operation *producer = value.getDefiningOp();
+      if (producer && isActive.contains(producer)) {
+        formed[getStage(producer)].outputs.insert(value);
+        continue;
+      }
+      // An input, or what depends on weights only: any stage can hand it out.
+      Stage &stage = formed[stages.back()];
+      if (!producer)
+        stage.inputs.insert(value);
+      stage.outputs.insert(value);
+    }
+  }
+
+  void formStage(int64_t number) {
+    Stage &stage = formed[number];
+    FlatSymbolRefAttr mesh = meshes[devices[number]];
+    std::string name = "F" + std::to_string(number);
+    SmallVector<Value> inputs;
+    SmallVector<Type> outputs;
+    SmallVector<Location> locs;
+    for (Value input : stage.inputs)
+      inputs.push_back(bring(input, mesh, name));
+    for (Value output : stage.outputs) {
+      outputs.push_back(dist::PlacedType::get(
+          function.getContext(), cast<RankedTensorType>(output.getType()),
+          mesh));
+      locs.push_back(output.getLoc());
+    }
+    if (locs.empty())
+      locs.push_back(function.getLoc());
+    builder.setInsertionPoint(block.getTerminator());
+    auto op = dist::StageOp::create(builder, builder.getFusedLoc(locs), outputs,
+                                    builder.getStringAttr(name),
+                                    builder.getI64IntegerAttr(number), mesh,
+                                    getBlocks(number), inputs);
+    Block *body = builder.createBlock(&op.getBody());
+    IRMapping mapping;
+    for (Value input : stage.inputs)
+      mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
+    for (Operation *part : stage.ops)
+      cloneWithWeights(part, mapping);
+    SmallVector<Value> yielded;
+    for (Value output : stage.outputs)
+      yielded.push_back(getClone(output, mapping));
+    dist::YieldOp::create(builder, op.getLoc(), yielded);
+    for (auto [value, result] : llvm::zip(stage.outputs, op.getOutputs())) {
+      made[value] = result;
+      maker[value] = name;
+    }
+  }
+
+  /// The value on the stage's mesh: an input as it is, else what the stage that
+  /// makes it yields, transferred to each mesh once.
+  Value bring(Value value, FlatSymbolRefAttr mesh, StringRef reader) {
+    if (isa<BlockArgument>(value))
+      return value;
+    Value result = made.lookup(value);
+    auto type = cast<dist::PlacedType>(result.getType());
+    if (type.getMesh() == mesh)
+      return result;
+    Value &transferred = transfers[{value.getAsOpaquePointer(), mesh}];
+    if (!transferred) {
+      std::string reason = maker[value] + " on " +
+                           type.getMesh().getValue().str() + " makes it, " +
+                           reader.str() + " on " + mesh.getValue().str() +
+                           " reads it";
+      builder.setInsertionPoint(block.getTerminator());
+      transferred = dist::TransferOp::create(
+          builder, value.getLoc(),
+          dist::PlacedType::get(function.getContext(), type.getTensor(), mesh),
+          result, builder.getStringAttr(reason));
+    }
+    return transferred;
+  }
+
+  void cloneWithWeights(Operation *op, IRMapping &mapping) {
+    for (Value operand : op->getOperands())
+      getClone(operand, mapping);
+    Operation *clone = builder.clone(*op, mapping);
+    clone->removeAttr(dist::kStageAttr);
+    clone->removeAttr(dist::kBlockAttr);
+    clone->removeAttr(dist::kAnnotatedStageAttr);
+  }
+
+  /// The stage's own copy of a value; of weights-only ops it makes one.
+  Value getClone(Value value, IRMapping &mapping) {
+    if (!mapping.contains(value))
+      cloneWithWeights(value.getDefiningOp(), mapping);
+    return mapping.lookup(value);
+  }
+
+  ArrayAttr getBlocks(int64_t stage) {
+    auto lists = function->getAttrOfType<ArrayAttr>(kStageBlocksAttr);
+    if (lists && stage < static_cast<int64_t>(lists.size()))
+      return cast<ArrayAttr>(lists[stage]);
+    return builder.getArrayAttr({});
+  }
+
+  func::FuncOp function;
+  StringRef target; // kind of the devices; empty: CPUs
+  Block &block;
+  ArrayRef<int64_t> order;
+  SmallVector<int64_t> devices; // by stage
+  SmallVector<Operation *> active;
+  llvm::DenseSet<Operation *> isActive;
+  OpBuilder builder;
+  SmallVector<FlatSymbolRefAttr> meshes; // by device
+  std::map<int64_t, Stage> formed;
+  llvm::DenseMap<Value, Value> made; // placed results
+  llvm::DenseMap<Value, std::string> maker;
+  llvm::DenseMap<std::pair<void *, Attribute>, Value> transfers;
+};
+
+struct DistFormStagesPass : impl::DistFormStagesPassBase<DistFormStagesPass> {
+  using DistFormStagesPassBase::DistFormStagesPassBase;
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
+    if (failed(function))
+      return signalPassFailure();
+    if (!function->getOperation()->hasAttr(dist::kDevicesAttr)) {
+      function->emitError("has no stages: run --dist-assign-stages before");
+      return signalPassFailure();
+    }
+    FailureOr<SmallVector<int64_t>> order = getStageOrder(*function);
+    if (failed(order) || failed(StageFormer(*function, *order, target).form()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace partita::pipeline

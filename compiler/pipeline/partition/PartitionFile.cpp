@@ -1,0 +1,298 @@
+//===- PartitionFile.cpp - What a partition file says ---------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/partition/PartitionFile.h"
+
+#include "compiler/pipeline/partition/ByteSize.h"
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/Names.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/YAMLParser.h"
+
+using namespace mlir;
+namespace yaml = llvm::yaml;
+
+namespace partita::pipeline {
+
+namespace {
+
+class Reader {
+public:
+  Reader(StringRef text, FileErrorFn error) : error(error) {
+    sources.setDiagHandler(
+        [](const llvm::SMDiagnostic &diagnostic, void *self) {
+          auto *reader = static_cast<Reader *>(self);
+          reader->report(diagnostic.getLineNo(), diagnostic.getColumnNo() + 1,
+                         diagnostic.getMessage().str());
+        },
+        this);
+    stream.emplace(text, sources, /*ShowColors=*/false);
+  }
+
+  FailureOr<PartitionFile> read() {
+    FailureOr<PartitionFile> result = readDocument();
+    // The parser gives up on some bytes without a word.
+    if (failed(result))
+      return fail(1, 1, "the file is not YAML");
+    return result;
+  }
+
+private:
+  FailureOr<PartitionFile> readDocument() {
+    auto document = stream->begin();
+    if (document == stream->end() || !document->getRoot() || failedAlready)
+      return fail(1, 1, "the file is empty or not YAML");
+    yaml::Node *root = document->getRoot();
+    if (failedAlready)
+      return failure();
+    if (isa<yaml::NullNode>(root))
+      return file;
+    auto *mapping = dyn_cast<yaml::MappingNode>(root);
+    if (!mapping)
+      return fail(root, "expected `key: value` lines, e.g. `stages: [[B1], "
+                        "[B2]]`");
+    if (failed(eachEntry(mapping, [&](const FileText &key, yaml::Node *value) {
+          return readKey(key, value);
+        })))
+      return failure();
+    if (failedAlready || stream->failed() || failed(checkNames()))
+      return failure();
+    return file;
+  }
+
+  void report(int line, int column, const std::string &message) {
+    if (!failedAlready)
+      error(line, column, message);
+    failedAlready = true;
+  }
+  LogicalResult fail(int line, int column, const std::string &message) {
+    report(line, column, message);
+    return failure();
+  }
+  LogicalResult fail(const FileText &at, const std::string &message) {
+    return fail(at.line, at.column, message);
+  }
+  LogicalResult fail(yaml::Node *node, const std::string &message) {
+    return fail(place(node), message);
+  }
+
+  FileText place(yaml::Node *node) {
+    // A node after an error may lie nowhere.
+    if (!sources.FindBufferContainingLoc(node->getSourceRange().Start))
+      return {"", 1, 1};
+    auto [line, column] =
+        sources.getLineAndColumn(node->getSourceRange().Start);
+    return {"", static_cast<int>(line), static_cast<int>(column)};
+  }
+
+  LogicalResult readText(yaml::Node *node, FileText &text) {
+    auto *scalar = dyn_cast_or_null<yaml::ScalarNode>(node);
+    if (!scalar)
+      return node ? fail(node, "expected a name") : failure();
+    text = place(scalar);
+    SmallString<64> storage;
+    text.text = scalar->getValue(storage).str();
+    return success(!failedAlready);
+  }
+
+  LogicalResult readInteger(yaml::Node *node, int64_t least, int64_t &value) {
+    FileText text;
+    if (failed(readText(node, text)))
+      return failure();
+    if (StringRef(text.text).getAsInteger(10, value) || value < least ||
+        value > (1 << 20))
+      return fail(text, "expected a whole number of at least " +
+                            std::to_string(least) + ", found '" + text.text +
+                            "'");
+    return success();
+  }
+
+  LogicalResult readTexts(yaml::Node *node, std::vector<FileText> &texts) {
+    if (isa<yaml::ScalarNode>(node))
+      return readText(node, texts.emplace_back());
+    auto *list = dyn_cast<yaml::SequenceNode>(node);
+    if (!list)
+      return fail(node, "expected a list, e.g. [\"/conv1/*\", \"/pool1\"]");
+    for (yaml::Node &item : *list)
+      if (failed(readText(&item, texts.emplace_back())))
+        return failure();
+    return success(!failedAlready);
+  }
+
+  LogicalResult eachEntry(
+      yaml::Node *node,
+      llvm::function_ref<LogicalResult(const FileText &, yaml::Node *)> entry) {
+    auto *mapping = dyn_cast<yaml::MappingNode>(node);
+    if (!mapping)
+      return fail(node, "expected `name: value` entries");
+    llvm::StringSet<> seen;
+    for (yaml::KeyValueNode &pair : *mapping) {
+      FileText key;
+      if (failedAlready || failed(readText(pair.getKey(), key)))
+        return failure();
+      if (!seen.insert(key.text).second)
+        return fail(key, "'" + key.text + "' stands here twice");
+      yaml::Node *value = pair.getValue();
+      if (!value || isa<yaml::NullNode>(value))
+        return fail(key, "'" + key.text + "' has no value");
+      if (failed(entry(key, value)))
+        return failure();
+    }
+    return success(!failedAlready);
+  }
+
+  LogicalResult readChoice(yaml::Node *node, StringRef what,
+                           ArrayRef<StringRef> known,
+                           std::optional<FileText> &result) {
+    FileText text;
+    if (failed(readText(node, text)))
+      return failure();
+    if (!llvm::is_contained(known, text.text))
+      return fail(text, "unknown " + what.str() + " '" + text.text + "' (" +
+                            llvm::join(known, ", ") + ")" +
+                            didYouMean(text.text, known));
+    result = text;
+    return success();
+  }
+
+  LogicalResult readKey(const FileText &key, yaml::Node *value) {
+    if (key.text == "blocks")
+      return eachEntry(value, [&](const FileText &name, yaml::Node *nodes) {
+        return readTexts(nodes, addBlock(name).nodes);
+      });
+    if (key.text == "begin_blocks")
+      return eachEntry(value, [&](const FileText &name, yaml::Node *node) {
+        return readText(node, addBlock(name).begin.emplace());
+      });
+    if (key.text == "auto_stage")
+      return readChoice(value, "auto_stage",
+                        {"same_as_device", "auto_increment"}, file.autoStage);
+    if (key.text == "strategy")
+      return readChoice(value, "strategy", {"pipelined", kFormerSequential},
+                        file.strategy);
+    if (key.text == "schedule")
+      return readSchedule(value);
+    if (key.text == "micro_batches")
+      return readInteger(value, 1, file.microBatches.emplace());
+    if (key.text == "memory")
+      return readMemory(value);
+    if (key.text == "stages")
+      return readStages(value);
+    if (key.text == "devices") {
+      file.devicesAt = place(value);
+      auto *list = dyn_cast<yaml::SequenceNode>(value);
+      if (!list)
+        return fail(value, "expected the device of each stage, e.g. [0, 1]");
+      for (yaml::Node &item : *list)
+        if (failed(readInteger(&item, 0, file.devices.emplace_back())))
+          return failure();
+        else if (file.devices.back() >= kMostDevices)
+          return fail(&item, "device " + std::to_string(file.devices.back()) +
+                                 " is beyond the last possible one, " +
+                                 std::to_string(kMostDevices - 1));
+      return success(!failedAlready);
+    }
+    static const SmallVector<StringRef> keys = {
+        "blocks",   "begin_blocks",  "auto_stage", "stages",  "devices",
+        "schedule", "micro_batches", "memory",     "strategy"};
+    return fail(key, "unknown key '" + key.text + "' (" +
+                         llvm::join(keys, ", ") + ")" +
+                         didYouMean(key.text, keys));
+  }
+
+  LogicalResult readSchedule(yaml::Node *node) {
+    FileText text;
+    if (failed(readText(node, text)))
+      return failure();
+    if (text.text != kFormerSequential &&
+        (text.text.empty() || !schedule::findSchedule(text.text)))
+      return fail(text, describeUnknownSchedule(text.text));
+    file.schedule = text;
+    return success();
+  }
+
+  LogicalResult readMemory(yaml::Node *node) {
+    FileText text;
+    if (failed(readText(node, text)))
+      return failure();
+    file.memory = parseByteSize(text.text);
+    if (!file.memory)
+      return fail(text, "expected a size, e.g. 512MiB or 2GB, found '" +
+                            text.text + "'");
+    return success();
+  }
+
+  LogicalResult readStages(yaml::Node *value) {
+    auto *list = dyn_cast<yaml::SequenceNode>(value);
+    if (!list)
+      return fail(value, "expected the blocks of each stage, e.g. [[B1], "
+                         "[B2]]");
+    file.stages.emplace();
+    for (yaml::Node &item : *list)
+      if (failed(readTexts(&item, file.stages->emplace_back())))
+        return failure();
+    return success(!failedAlready);
+  }
+
+  FileBlock &addBlock(const FileText &name) {
+    FileBlock &block = file.blocks.emplace_back();
+    block.name = name;
+    return block;
+  }
+
+  LogicalResult checkNames() {
+    SmallVector<StringRef> names;
+    for (const FileBlock &block : file.blocks) {
+      if (llvm::is_contained(names, block.name.text))
+        return fail(block.name,
+                    "block '" + block.name.text + "' is defined twice");
+      names.push_back(block.name.text);
+    }
+    if (!file.stages)
+      return success();
+    llvm::StringMap<int> stageOf;
+    for (auto [index, stage] : llvm::enumerate(*file.stages))
+      for (const FileText &block : stage) {
+        if (!llvm::is_contained(names, block.text))
+          return fail(block, "unknown block '" + block.text + "'" +
+                                 didYouMean(block.text, names));
+        if (!stageOf.try_emplace(block.text, index).second)
+          return fail(block, "block '" + block.text + "' is already in stage " +
+                                 std::to_string(stageOf[block.text]));
+      }
+    for (const FileBlock &block : file.blocks)
+      if (!stageOf.count(block.name.text))
+        return fail(block.name, "block '" + block.name.text +
+                                    "' is in no stage: name it in `stages`, "
+                                    "or leave `stages` out");
+    if (!file.devices.empty() && file.devices.size() != file.stages->size())
+      return fail(file.devicesAt,
+                  "there are " + std::to_string(file.devices.size()) +
+                      " devices for " + std::to_string(file.stages->size()) +
+                      " stages: name one for each stage");
+    return success();
+  }
+
+  llvm::SourceMgr sources;
+  std::optional<yaml::Stream> stream;
+  FileErrorFn error;
+  bool failedAlready = false;
+  PartitionFile file;
+};
+
+} // namespace
+
+FailureOr<PartitionFile> parsePartitionFile(StringRef text, FileErrorFn error) {
+  return Reader(text, error).read();
+}
+
+} // namespace partita::pipeline

@@ -1,0 +1,112 @@
+//===- StageOrder.cpp - Stages in the order of their dependences ----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/partition/StageOrder.h"
+
+#include "compiler/pipeline/partition/ClusterGraph.h"
+#include "compiler/pipeline/Decision.h"
+
+#include "dialects/nn/NNDialect.h"
+
+#include <map>
+#include <set>
+
+using namespace mlir;
+
+namespace partita::pipeline {
+namespace {
+
+/// An op of one stage that reads what an op of another one makes.
+struct Dependence {
+  Operation *producer;
+  Operation *consumer;
+};
+
+using StageGraph = std::map<int64_t, std::map<int64_t, Dependence>>;
+
+/// Stages of a shortest path from `from` back to itself; empty if there is
+/// none.
+SmallVector<int64_t> findCycle(const StageGraph &graph, int64_t from) {
+  std::map<int64_t, int64_t> parent;
+  SmallVector<int64_t> queue = {from};
+  for (size_t i = 0; i < queue.size(); ++i) {
+    auto it = graph.find(queue[i]);
+    if (it == graph.end())
+      continue;
+    for (const auto &[to, dependence] : it->second) {
+      if (!parent.emplace(to, queue[i]).second)
+        continue;
+      if (to != from) {
+        queue.push_back(to);
+        continue;
+      }
+      SmallVector<int64_t> path = {from};
+      for (int64_t s = parent[from]; s != from; s = parent[s])
+        path.push_back(s);
+      std::reverse(path.begin() + 1, path.end());
+      return path;
+    }
+  }
+  return {};
+}
+
+LogicalResult reportCycle(func::FuncOp function, const StageGraph &graph) {
+  SmallVector<int64_t> best;
+  for (const auto &[stage, targets] : graph)
+    if (SmallVector<int64_t> cycle = findCycle(graph, stage);
+        !cycle.empty() && (best.empty() || cycle.size() < best.size()))
+      best = cycle;
+  InFlightDiagnostic diagnostic =
+      emitError(graph.at(best[0]).at(best[1 % best.size()]).consumer->getLoc())
+      << "stages depend on each other in a cycle:";
+  for (size_t i = 0; i < best.size(); ++i) {
+    int64_t from = best[i], to = best[(i + 1) % best.size()];
+    const Dependence &dependence = graph.at(from).at(to);
+    diagnostic << (i ? "; '" : " '") << nn::getNodeName(dependence.consumer)
+               << "' of stage " << to << " reads '"
+               << nn::getNodeName(dependence.producer) << "' of stage " << from;
+  }
+  return diagnostic << ": put them into one stage, or split one into two";
+}
+
+} // namespace
+
+FailureOr<SmallVector<int64_t>> getStageOrder(func::FuncOp function) {
+  StageGraph graph;
+  std::map<int64_t, std::set<int64_t>> sources;
+  for (Operation *op : getActiveOps(function.getBody().front())) {
+    int64_t stage = getStage(op);
+    if (stage < 0)
+      return op->emitError() << "'" << nn::getNodeName(op) << "' has no stage";
+    sources[stage];
+    for (Value operand : op->getOperands())
+      if (Operation *producer = operand.getDefiningOp())
+        if (int64_t from = getStage(producer); from >= 0 && from != stage) {
+          graph[from].try_emplace(stage, Dependence{producer, op});
+          sources[stage].insert(from);
+        }
+  }
+  SmallVector<int64_t> order;
+  std::set<int64_t> done;
+  while (order.size() < sources.size()) {
+    size_t before = order.size();
+    for (const auto &[stage, from] : sources)
+      if (!done.count(stage) &&
+          llvm::all_of(from, [&](int64_t s) { return done.count(s) > 0; })) {
+        done.insert(stage);
+        order.push_back(stage);
+        break;
+      }
+    if (order.size() == before) {
+      (void)reportCycle(function, graph);
+      return failure();
+    }
+  }
+  return order;
+}
+
+} // namespace partita::pipeline

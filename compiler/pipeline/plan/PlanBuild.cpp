@@ -1,0 +1,537 @@
+//===- PlanBuild.cpp - From stages to a plan ------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/partition/ClusterGraph.h"
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/plan/DeviceMemory.h"
+#include "compiler/pipeline/plan/DevicePlacement.h"
+#include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/plan/StageLowering.h"
+#include "compiler/schedule/Schedule.h"
+
+#include <memory>
+
+namespace partita::pipeline {
+#define GEN_PASS_DEF_PLANBUILDPASS
+#include "compiler/pipeline/Passes.h.inc"
+} // namespace partita::pipeline
+
+using namespace mlir;
+
+namespace partita::pipeline {
+
+using namespace schedule;
+
+namespace {
+
+/// One run of the pass.
+class PlanBuilder {
+public:
+  PlanBuilder(ModuleOp module, func::FuncOp function, MachineModel model,
+              int64_t workspace)
+      : module(module), function(function), machine(std::move(model)),
+        workspace(workspace), lowering(module, machine),
+        builder(module.getContext()) {}
+
+  LogicalResult build() {
+    problem.microBatches = getInteger(function, dist::kMicroBatchesAttr, 1);
+    if (failed(lowerStages()) || failed(collectValues()))
+      return failure();
+    int64_t count = getInteger(function, kDeviceCountAttr, 1);
+    for (auto &entry : lowering.devices)
+      count = std::max(count, entry.first + 1);
+    problem.devices = count;
+    const schedule::ScheduleKind *kind = getScheduleKind(function);
+    if (!kind)
+      return failure();
+    schedule = buildSchedule(problem, *kind);
+    place(count);
+
+    SymbolTable symbols(module);
+    builder.setInsertionPoint(function);
+    writeModel(kind->name);
+    writePorts();
+    // The devices' symbols first: channels and stages name them.
+    for (int64_t d = 0; d < count; ++d)
+      makeDevice(d, symbols);
+    makeChannels(symbols);
+    for (int64_t d = 0; d < count; ++d) {
+      fillDevice(d);
+      planDeviceMemory(deviceOps[d], workspace);
+    }
+    writeStages();
+    for (Operation *op : deviceOps)
+      module.getBody()->getOperations().splice(
+          Block::iterator(function), module.getBody()->getOperations(),
+          Block::iterator(op));
+    function.erase();
+    for (auto mesh : llvm::make_early_inc_range(module.getOps<dist::MeshOp>()))
+      mesh.erase();
+    return success();
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Stages and the values between them
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult lowerStages() {
+    for (auto mesh : module.getOps<dist::MeshOp>())
+      for (int64_t device : mesh.getDevices())
+        kinds[device] = mesh.getKindAttr();
+    for (Operation &op : function.getBody().front().without_terminator()) {
+      if (isa<dist::TransferOp>(op))
+        continue;
+      auto stage = dyn_cast<dist::StageOp>(op);
+      if (!stage)
+        return op.emitError("is in no stage: run --dist-form-stages before");
+      auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(
+          stage, stage.getMeshAttr());
+      if (mesh.getDevices().size() != 1)
+        return stage.emitError("stands on a mesh of several devices, for which "
+                               "there is no plan");
+      if (failed(lowering.lower(stage, mesh.getDevices()[0])))
+        return failure();
+    }
+    return success();
+  }
+
+  /// The schedule's value that a placed value is. Values that a stage hands on
+  /// as they are, reshaped or not, are the value they come from.
+  int getScheduleValue(Value origin) { return valueOf.lookup(origin); }
+
+  LogicalResult collectValues() {
+    std::map<std::pair<int64_t, int>, int> known; // (device, value there)
+    auto declare = [&](Value origin, int64_t device,
+                       int id) -> ScheduleValue & {
+      auto [it, isNew] = known.emplace(std::pair(device, id),
+                                       static_cast<int>(problem.values.size()));
+      if (isNew) {
+        problem.values.emplace_back();
+        origins.push_back(origin);
+      }
+      valueOf[origin] = it->second;
+      return problem.values[it->second];
+    };
+    for (auto [index, stage] : llvm::enumerate(lowering.stages)) {
+      problem.stages.push_back({static_cast<int>(stage.device), stage.ns});
+      for (auto [input, id] :
+           llvm::zip(stage.op.getInputs(), stage.arguments)) {
+        Value origin = lowering.getSource(input);
+        if (auto argument = dyn_cast<BlockArgument>(origin);
+            argument && !valueOf.count(origin)) {
+          ScheduleValue &value = declare(origin, stage.device, id);
+          value.input = argument.getArgNumber();
+        }
+        int number = valueOf.lookup(origin);
+        known.emplace(std::pair(stage.device, id), number);
+        ScheduleValue &value = problem.values[number];
+        if (!llvm::is_contained(value.consumers, int(index)))
+          value.consumers.push_back(index);
+      }
+      for (auto [result, id] :
+           llvm::zip(stage.op.getOutputs(), stage.results)) {
+        bool isNew = !known.count({stage.device, id});
+        ScheduleValue &value = declare(result, stage.device, id);
+        if (!isNew)
+          continue;
+        const DeviceValue &held = lowering.devices[stage.device].values[id];
+        value.producer = index;
+        value.isConstant = held.space != plan::Space::arena;
+        value.transferNs = machine.getTransferNs(nn::getByteSize(held.type));
+        value.borrowNs = machine.getTransferNs(0);
+      }
+    }
+    for (auto [number, value] : llvm::enumerate(problem.values))
+      for (int consumer : value.consumers)
+        value.readNs.push_back(getReadNs(origins[number], consumer));
+    Operation *terminator = function.getBody().front().getTerminator();
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      Value origin = lowering.getSource(operand.get());
+      if (!valueOf.count(origin))
+        return function.emitError("output ")
+               << operand.getOperandNumber() << " is made by no stage";
+      problem.values[valueOf.lookup(origin)].outputs.push_back(
+          operand.getOperandNumber());
+    }
+    return success();
+  }
+
+  /// From the begin of a stage's work to the last that reads a value.
+  double getReadNs(Value origin, int index) {
+    const LoweredStage &stage = lowering.stages[index];
+    auto placed =
+        lowering.placed.find({stage.device, origin.getAsOpaquePointer()});
+    if (placed == lowering.placed.end())
+      return stage.ns;
+    auto last = stage.lastUse.find(placed->second);
+    if (last == stage.lastUse.end())
+      return 0;
+    double ns = 0;
+    for (int i = 0; i <= last->second; ++i)
+      ns += stage.work[i].time.ns;
+    return std::min(ns, stage.ns);
+  }
+
+  void place(int64_t count) {
+    valuesOnDevice.assign(count, std::vector<int>(problem.values.size(), -1));
+    for (int64_t d = 0; d < count; ++d) {
+      for (auto &[key, id] : lowering.placed)
+        if (key.first == d) {
+          auto it = valueOf.find(Value::getFromOpaquePointer(key.second));
+          if (it != valueOf.end())
+            valuesOnDevice[d][it->second] = id;
+        }
+      placements.push_back(std::make_unique<DevicePlacement>(
+          lowering.devices[d], lowering.stages, schedule.programs[d],
+          valuesOnDevice[d]));
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // What holds for the whole
+  //===--------------------------------------------------------------------===//
+
+  void writeModel(StringRef order) {
+    std::string name = getString(module, "nn.model", "").str();
+    auto model = plan::ModelOp::create(
+        builder, module.getLoc(), name, order, problem.microBatches,
+        static_cast<int64_t>(schedule.stepNs), APFloat(schedule.bubble),
+        machine.getCpu().empty() ? StringAttr()
+                                 : builder.getStringAttr(machine.getCpu()),
+        machine.getThreads(),
+        machine.getId().empty() ? StringAttr()
+                                : builder.getStringAttr(machine.getId()));
+    if (auto memory = function->getAttr(kMemoryAttr))
+      model->setAttr(kMemoryAttr, memory);
+  }
+
+  void writePort(plan::PortKind kind, DictionaryAttr attributes,
+                 StringRef standard, int64_t position, Type type) {
+    auto name =
+        attributes ? attributes.getAs<StringAttr>(nn::kNameAttr) : StringAttr();
+    auto index =
+        attributes ? attributes.getAs<IntegerAttr>("nn.port") : IntegerAttr();
+    auto axis = attributes ? attributes.getAs<IntegerAttr>(nn::kBatchAxisAttr)
+                           : IntegerAttr();
+    plan::PortOp::create(
+        builder, function.getLoc(), kind, name ? name.getValue() : standard,
+        index ? index.getInt() : position, axis ? axis.getInt() : -1, type,
+        attributes ? attributes.getAs<StringAttr>("nn.node") : StringAttr());
+  }
+
+  void writePorts() {
+    for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+      writePort(plan::PortKind::input, function.getArgAttrDict(i),
+                ("input" + Twine(i)).str(), i, type);
+    for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+      writePort(plan::PortKind::output, function.getResultAttrDict(i),
+                ("output" + Twine(i)).str(), i, dist::getTensorType(type));
+    for (auto entry : getDictionaries("nn.bound_inputs"))
+      plan::PortOp::create(
+          builder, function.getLoc(), plan::PortKind::bound_input,
+          entry.getAs<StringAttr>("name").getValue(),
+          entry.getAs<IntegerAttr>("port").getInt(), -1,
+          entry.getAs<TypeAttr>("type").getValue(), StringAttr());
+    for (auto entry : getDictionaries("nn.collections"))
+      plan::CollectionOp::create(
+          builder, function.getLoc(),
+          entry.getAs<BoolAttr>("output").getValue() ? plan::PortKind::output
+                                                     : plan::PortKind::input,
+          entry.getAs<StringAttr>("name").getValue(),
+          entry.getAs<IntegerAttr>("port").getInt(),
+          *plan::symbolizeCollectionKind(
+              entry.getAs<StringAttr>("kind").getValue()),
+          entry.getAs<IntegerAttr>("length").getInt());
+  }
+
+  /// The entries of an attribute of the module; none if there is no such one.
+  SmallVector<DictionaryAttr> getDictionaries(StringRef attribute) {
+    auto entries = module->getAttrOfType<ArrayAttr>(attribute);
+    return entries ? llvm::to_vector(entries.getAsRange<DictionaryAttr>())
+                   : SmallVector<DictionaryAttr>();
+  }
+
+  /// For people, e.g. "cpu:0".
+  std::string deviceName(int64_t d) const {
+    StringAttr kind = kinds.lookup(d);
+    return ((kind ? kind.getValue() : "cpu") + ":" + Twine(d)).str();
+  }
+
+  void makeDevice(int64_t d, SymbolTable &symbols) {
+    auto device = plan::DeviceOp::create(
+        builder, function.getLoc(), ("device" + Twine(d)).str(), deviceName(d),
+        kinds.lookup(d), placements[d]->arenaBytes(),
+        placements[d]->constantBytes(), nullptr, nullptr, nullptr);
+    device.getBody().emplaceBlock();
+    device->remove();
+    symbols.insert(device, Block::iterator(function));
+    deviceOps.push_back(device);
+  }
+
+  FlatSymbolRefAttr getDevice(int64_t d) {
+    return FlatSymbolRefAttr::get(deviceOps[d].getSymNameAttr());
+  }
+
+  void makeChannels(SymbolTable &symbols) {
+    for (auto [index, channel] : llvm::enumerate(schedule.channels)) {
+      bool isToken = channel.value < 0;
+      std::string source = stageName(channel.sourceStage),
+                  target = stageName(channel.targetStage);
+      std::string reason = isToken
+                               ? target + " may begin when " + source +
+                                     " has ended: one device at a time"
+                               : source + " on " + deviceName(channel.source) +
+                                     " makes it, " + target + " on " +
+                                     deviceName(channel.target) + " reads it";
+      Value origin = isToken ? Value() : origins[channel.value];
+      auto op = plan::ChannelOp::create(
+          builder, isToken ? function.getLoc() : origin.getLoc(),
+          "channel" + std::to_string(index),
+          isToken ? std::string("(token)") : valueName(channel.value),
+          getDevice(channel.source).getValue(),
+          getDevice(channel.target).getValue(), bytesOf(channel), reason);
+      op->remove();
+      symbols.insert(op, Block::iterator(function));
+      channels.push_back(op.getSymNameAttr());
+    }
+  }
+
+  /// For people: the ONNX node that makes it.
+  std::string valueName(int value) {
+    std::string name = nn::getNodeName(origins[value].getLoc());
+    return name.empty() ? "value " + std::to_string(value) : name;
+  }
+
+  int64_t bytesOf(const ScheduleChannel &channel) {
+    return channel.value < 0 ? 0
+                             : nn::getByteSize(dist::getTensorType(
+                                   origins[channel.value].getType()));
+  }
+
+  /// Of one device; its stage is an attribute.
+  std::string unitName(Phase phase, int index) {
+    return getLetter(phase) +
+           std::to_string(lowering.stages[index].op.getStage());
+  }
+
+  std::string stageName(int index) {
+    return lowering.stages[index].op.getStageName().str();
+  }
+
+  /// A row a stage, in the order of their numbers; stages without work too.
+  void writeStages() {
+    std::map<int64_t, int> stageAt;
+    for (auto [index, stage] : llvm::enumerate(lowering.stages))
+      stageAt[stage.op.getStage()] = index;
+    SmallVector<int64_t> devices = getDevices(function);
+    int64_t rows = devices.size();
+    if (!stageAt.empty())
+      rows = std::max(rows, stageAt.rbegin()->first + 1);
+    for (int64_t row = 0; row < rows; ++row) {
+      auto it = stageAt.find(row);
+      if (it == stageAt.end()) {
+        plan::StageOp::create(
+            builder, function.getLoc(), "F" + std::to_string(row),
+            getDevice(devices[row]).getValue(), builder.getArrayAttr({}), 0, 0,
+            0, 0, getPlannedPeak(deviceOps[devices[row]]), 0);
+        continue;
+      }
+      LoweredStage &stage = lowering.stages[it->second];
+      int64_t sent = 0;
+      for (const ScheduleChannel &channel : schedule.channels)
+        if (channel.sourceStage == it->second)
+          sent += bytesOf(channel);
+      plan::StageOp::create(builder, function.getLoc(), stageName(it->second),
+                            getDevice(stage.device).getValue(),
+                            stage.op.getBlocks(), stage.flops,
+                            stage.parameterBytes, stage.activationBytes, sent,
+                            getPlannedPeak(deviceOps[stage.device]),
+                            static_cast<int64_t>(stage.ns));
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // A device
+  //===--------------------------------------------------------------------===//
+
+  void fillDevice(int64_t d) {
+    DevicePlacement &placement = *placements[d];
+    const LoweredDevice &device = lowering.devices[d];
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&deviceOps[d].getBody().front());
+    slots.assign(device.values.size(), {});
+    for (auto [id, value] : llvm::enumerate(device.values))
+      makeSlots(id, value, placement);
+    if (!device.load.empty()) {
+      auto load = plan::LoadOp::create(builder, function.getLoc());
+      OpBuilder::InsertionGuard inside(builder);
+      builder.createBlock(&load.getBody());
+      for (const DeviceWork &work : device.load)
+        makeWork(work, placement, {});
+    }
+    for (int s : device.stages)
+      makeUnit(s, placement);
+    for (const ScheduleStep &step : schedule.programs[d])
+      makeStep(d, step, placement);
+  }
+
+  void makeSlots(int id, const DeviceValue &value, DevicePlacement &placement) {
+    auto make = [&](IntegerAttr offset, FlatSymbolRefAttr weight) {
+      slots[id].push_back(plan::SlotOp::create(
+          builder, function.getLoc(),
+          plan::SlotType::get(builder.getContext(), value.type), value.space,
+          offset, weight));
+    };
+    if (value.space == plan::Space::weight)
+      return make({}, value.weight);
+    int depth = value.space == plan::Space::arena ? placement.getDepth(id) : 1;
+    for (int buffer = 0; buffer < depth; ++buffer)
+      make(builder.getI64IntegerAttr(placement.getOffset(id, buffer)), {});
+  }
+
+  /// Values with several buffers that a stage's work uses: its arguments.
+  SmallVector<int> getArguments(const LoweredStage &stage,
+                                DevicePlacement &placement) {
+    SmallVector<int> arguments;
+    for (auto [id, last] : stage.lastUse)
+      if (slots[id].size() > 1)
+        arguments.push_back(id);
+    return arguments;
+  }
+
+  void makeUnit(int s, DevicePlacement &placement) {
+    LoweredStage &stage = lowering.stages[s];
+    auto unit = plan::UnitOp::create(
+        builder, stage.op.getLoc(), unitName(Phase::forward, s),
+        stage.op.getStage(), static_cast<int64_t>(stage.ns));
+    OpBuilder::InsertionGuard guard(builder);
+    Block *block = builder.createBlock(&unit.getBody());
+    std::map<int, Value> bound;
+    for (int id : getArguments(stage, placement))
+      bound[id] = block->addArgument(slots[id][0].getType(), function.getLoc());
+    for (const DeviceWork &work : stage.work)
+      makeWork(work, placement, bound);
+  }
+
+  void makeWork(const DeviceWork &work, DevicePlacement &placement,
+                const std::map<int, Value> &bound) {
+    auto lookup = [&](int id) {
+      auto it = bound.find(id);
+      return it != bound.end() ? it->second : slots[id][0];
+    };
+    SmallVector<Value> inputs, outputs;
+    for (int id : work.inputs)
+      inputs.push_back(lookup(id));
+    for (int id : work.outputs)
+      outputs.push_back(lookup(id));
+    nn::ClusterOp cluster = work.cluster;
+    Location loc = cluster.getLoc();
+    Attribute lowered = cluster.getLoweringAttr();
+    const auto predicted = static_cast<int64_t>(work.time.ns),
+               rated = static_cast<int64_t>(work.time.ratedNs);
+    if (auto kernel = dyn_cast<plan::KernelAttr>(lowered)) {
+      plan::DispatchOp::create(builder, loc, kernel, inputs, outputs,
+                               work.label, work.flops, work.bytes, predicted,
+                               rated, work.time.key);
+      return;
+    }
+    auto call = cast<plan::CallAttr>(lowered);
+    // What is summed upon must be in the result's bytes before the call.
+    for (plan::PostOpAttr post : call.getPostOps()) {
+      if (post.getKind() != plan::PostOpKind::sum || !post.getView())
+        continue;
+      int operand = post.getView().getValue();
+      if (placement.isInPlace(work.inputs[operand], work.outputs[0]))
+        continue;
+      plan::CopyOp::create(builder, loc, inputs[operand], outputs[0],
+                           work.label, 0);
+      inputs[operand] = outputs[0];
+    }
+    plan::CallOp::create(builder, loc, call, inputs, outputs, work.label,
+                         work.flops, work.bytes, predicted, rated,
+                         work.time.key);
+  }
+
+  void makeStep(int64_t d, const ScheduleStep &step,
+                DevicePlacement &placement) {
+    Location loc = function.getLoc();
+    Value slot;
+    if (step.value >= 0) {
+      int id = valuesOnDevice[d][step.value];
+      slot = slots[id][placement.getBuffer(id, step.microBatch)];
+    }
+    StringRef channel =
+        step.channel >= 0 ? channels[step.channel].getValue() : "";
+    int64_t m = step.microBatch;
+    switch (step.kind) {
+    case ScheduleStep::Kind::run: {
+      SmallVector<Value> bindings;
+      for (int id : getArguments(lowering.stages[step.stage], placement))
+        bindings.push_back(slots[id][placement.getBuffer(id, m)]);
+      plan::RunOp::create(builder, loc, unitName(step.phase, step.stage), m,
+                          bindings);
+      return;
+    }
+    case ScheduleStep::Kind::send:
+      plan::SendOp::create(builder, loc, channel, m, slot);
+      return;
+    case ScheduleStep::Kind::recv:
+      plan::RecvOp::create(builder, loc, channel, m, slot);
+      return;
+    case ScheduleStep::Kind::release:
+      plan::ReleaseOp::create(builder, loc, channel, m);
+      return;
+    case ScheduleStep::Kind::wait:
+      plan::WaitOp::create(builder, loc, channel, m);
+      return;
+    case ScheduleStep::Kind::loadInput:
+      plan::LoadInputOp::create(builder, loc, step.port, m, slot);
+      return;
+    case ScheduleStep::Kind::storeOutput:
+      plan::StoreOutputOp::create(builder, loc, step.port, m, slot);
+      return;
+    }
+  }
+
+  ModuleOp module;
+  func::FuncOp function;
+  MachineModel machine;
+  int64_t workspace;
+  StageLowering lowering;
+  OpBuilder builder;
+  ScheduleProblem problem;
+  Schedule schedule;
+  std::vector<Value> origins;         // by schedule value
+  llvm::DenseMap<Value, int> valueOf; // origin -> schedule value
+  std::vector<std::vector<int>> valuesOnDevice;
+  std::vector<std::unique_ptr<DevicePlacement>> placements;
+  std::vector<plan::DeviceOp> deviceOps;
+  llvm::DenseMap<int64_t, StringAttr> kinds; ///< of devices; null: CPUs
+  std::vector<StringAttr> channels;
+  std::vector<SmallVector<Value>> slots; // of the device being filled
+};
+
+struct PlanBuildPass : impl::PlanBuildPassBase<PlanBuildPass> {
+  using PlanBuildPassBase::PlanBuildPassBase;
+
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
+    if (failed(function))
+      return signalPassFailure();
+    FailureOr<MachineModel> model =
+        MachineModel::load(function->getLoc(), machine,
+                           getInteger(*function, kDeviceCountAttr, 1), threads);
+    if (failed(model) || failed(PlanBuilder(getOperation(), *function,
+                                            std::move(*model), workspace)
+                                    .build()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace partita::pipeline

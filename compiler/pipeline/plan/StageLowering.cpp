@@ -1,0 +1,187 @@
+//===- StageLowering.cpp - The stages of one device as values and work ----===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/plan/StageLowering.h"
+
+#include "compiler/pipeline/partition/ClusterGraph.h"
+#include "compiler/pipeline/Decision.h"
+
+using namespace mlir;
+
+namespace partita::pipeline {
+
+Value getOrigin(Value value) {
+  while (auto transfer = value.getDefiningOp<dist::TransferOp>())
+    value = transfer.getValue();
+  return value;
+}
+
+Value StageLowering::getSource(Value value) const {
+  Value origin = getOrigin(value);
+  Value source = sources.lookup(origin);
+  return source ? source : origin;
+}
+
+int StageLowering::addValue(LoweredDevice &device, Value value) {
+  DeviceValue added;
+  added.type = dist::getTensorType(value.getType());
+  added.name = nn::getNodeName(value.getLoc());
+  device.values.push_back(added);
+  return device.values.size() - 1;
+}
+
+int StageLowering::addWeight(LoweredDevice &device, FlatSymbolRefAttr weight,
+                             Value value) {
+  auto [it, isNew] =
+      weights.try_emplace({current, weight.getValue().str()},
+                          static_cast<int>(device.values.size()));
+  if (isNew) {
+    addValue(device, value);
+    device.values.back().space = plan::Space::weight;
+    device.values.back().weight = weight;
+  }
+  return it->second;
+}
+
+FlatSymbolRefAttr StageLowering::addConstant(nn::ConstantOp constant) {
+  FlatSymbolRefAttr &symbol = constants[constant.getValue()];
+  if (symbol)
+    return symbol;
+  OpBuilder builder(module.getBody(), module.getBody()->begin());
+  auto weight = nn::WeightOp::create(
+      builder, constant.getLoc(), "constant", "", constant.getType(),
+      StringAttr(), IntegerAttr(), IntegerAttr(), constant.getValue());
+  weight->remove();
+  symbols.insert(weight, module.getBody()->begin());
+  weight.setOrigin(weight.getSymName());
+  return symbol = FlatSymbolRefAttr::get(weight.getSymNameAttr());
+}
+
+/// The price that stands on a cluster; none of what is copied and the like.
+static ClusterTime getPrice(nn::ClusterOp cluster) {
+  ClusterTime time;
+  if (auto price = cluster->getAttrOfType<DenseF64ArrayAttr>(kPriceAttr);
+      price && price.size() == 2) {
+    time.ns = price[0];
+    time.ratedNs = price[1];
+  }
+  time.key = getInteger(cluster, kWorkKeyAttr, 0);
+  return time;
+}
+
+LogicalResult StageLowering::lowerCluster(nn::ClusterOp cluster,
+                                          LoweredDevice &device,
+                                          LoweredStage &stage,
+                                          llvm::DenseMap<Value, int> &ids) {
+  Attribute lowering = cluster.getLoweringAttr();
+  DeviceWork work;
+  work.cluster = cluster;
+  work.label = nn::getNodeName(cluster);
+  if (!isa_and_nonnull<plan::KernelAttr, plan::CallAttr>(lowering))
+    return cluster.emitError() << "'" << work.label
+                               << "' has no lowering: run --lower-clusters "
+                                  "before";
+  const bool isLoad = rates.isLoad(cluster);
+  for (Value operand : cluster.getOperands()) {
+    int id = ids.lookup(operand);
+    work.inputs.push_back(id);
+    work.bytes += nn::getByteSize(device.values[id].type);
+  }
+  for (Value result : cluster.getResults()) {
+    int id = addValue(device, result);
+    ids[result] = id;
+    device.values[id].isLoaded = isLoad;
+    work.outputs.push_back(id);
+    work.bytes += nn::getByteSize(device.values[id].type);
+  }
+  SmallVector<Operation *> ops;
+  for (Operation &op : cluster.getBody().front().without_terminator())
+    ops.push_back(&op);
+  work.flops = countFlops(ops);
+  if (isLoad) {
+    device.load.push_back(std::move(work));
+    return success();
+  }
+  for (int id : work.inputs)
+    if (device.values[id].isLoaded)
+      device.values[id].space = plan::Space::constant;
+  work.time = getPrice(cluster);
+  stage.ns += work.time.ns;
+  stage.flops += work.flops;
+  for (int id : work.outputs)
+    stage.activationBytes += nn::getByteSize(device.values[id].type);
+  int index = stage.work.size();
+  for (int id : work.outputs) {
+    stage.firstWrite.try_emplace(id, index);
+    stage.lastUse[id] = index;
+  }
+  for (int id : work.inputs)
+    stage.lastUse[id] = index;
+  stage.work.push_back(std::move(work));
+  return success();
+}
+
+LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
+  current = number;
+  LoweredDevice &device = devices[number];
+  LoweredStage stage;
+  stage.op = op;
+  stage.device = number;
+  stage.ns = machine.getUnitNs();
+  Block &body = op.getBody().front();
+  llvm::DenseMap<Value, int> ids;
+  std::map<int, Value> sourceOf; // of what the stage has and others know
+  for (auto [argument, input] :
+       llvm::zip(body.getArguments(), op.getInputs())) {
+    Value source = getSource(input);
+    auto key = std::pair(number, source.getAsOpaquePointer());
+    auto it = placed.find(key);
+    if (it == placed.end())
+      it = placed.emplace(key, addValue(device, source)).first;
+    sourceOf.try_emplace(it->second, source);
+    ids[argument] = it->second;
+    stage.arguments.push_back(it->second);
+  }
+  std::set<int> parameters;
+  for (Operation &part : body.without_terminator()) {
+    if (auto parameter = dyn_cast<nn::ParameterOp>(part)) {
+      int id = addWeight(device, parameter.getWeightAttr(), part.getResult(0));
+      ids[part.getResult(0)] = id;
+      if (parameters.insert(id).second)
+        stage.parameterBytes += nn::getByteSize(part.getResult(0).getType());
+    } else if (auto constant = dyn_cast<nn::ConstantOp>(part)) {
+      ids[constant.getResult()] =
+          addWeight(device, addConstant(constant), constant.getResult());
+    } else if (auto reshape = dyn_cast<nn::ReshapeOp>(part)) {
+      ids[reshape.getResult()] = ids.lookup(reshape.getX());
+    } else if (auto cluster = dyn_cast<nn::ClusterOp>(part)) {
+      if (failed(lowerCluster(cluster, device, stage, ids)))
+        return failure();
+    } else {
+      return part.emitError() << "'" << nn::getNodeName(&part)
+                              << "' is in no cluster: run --fuse-clusters and "
+                                 "--form-clusters before";
+    }
+  }
+  for (auto [value, result] :
+       llvm::zip(op.getYield().getValues(), op.getOutputs())) {
+    int id = ids.lookup(value);
+    if (device.values[id].isLoaded)
+      device.values[id].space = plan::Space::constant;
+    auto [it, isNew] = sourceOf.try_emplace(id, result);
+    if (isNew)
+      placed[{number, result.getAsOpaquePointer()}] = id;
+    else
+      sources[result] = it->second;
+    stage.results.push_back(id);
+  }
+  device.stages.push_back(stages.size());
+  stages.push_back(std::move(stage));
+  return success();
+}
+
+} // namespace partita::pipeline

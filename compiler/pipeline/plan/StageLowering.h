@@ -1,0 +1,111 @@
+//===- StageLowering.h - The stages of one device as values and work -*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_PIPELINE_PLAN_STAGELOWERING_H
+#define PARTITA_COMPILER_PIPELINE_PLAN_STAGELOWERING_H
+
+#include "compiler/pipeline/cost/MachineModel.h"
+
+#include "dialects/dist/DistDialect.h"
+#include "dialects/nn/NNDialect.h"
+#include "dialects/plan/PlanDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
+#include <set>
+#include <vector>
+
+namespace partita::pipeline {
+
+/// A value of a device: what has bytes of its own. Values that are reshapes of
+/// each other are one.
+struct DeviceValue {
+  mlir::RankedTensorType type;
+  plan::Space space = plan::Space::arena;
+  mlir::FlatSymbolRefAttr weight; ///< where `space` is weight
+  bool isLoaded = false;          ///< made by the load program
+  std::string name;
+};
+
+/// A cluster with its lowering, on values of its device.
+struct DeviceWork {
+  nn::ClusterOp cluster;
+  llvm::SmallVector<int> inputs, outputs;
+  std::string label;
+  int64_t flops = 0;
+  int64_t bytes = 0;
+  ClusterTime time; ///< predicted, as stages were balanced by
+};
+
+struct LoweredStage {
+  dist::StageOp op;
+  int64_t device = 0;
+  llvm::SmallVector<int> arguments, results; ///< values of the device
+  std::vector<DeviceWork> work;
+  double ns = 0;
+  int64_t flops = 0;
+  int64_t parameterBytes = 0;
+  int64_t activationBytes = 0;
+
+  /// Index of the first work that writes, and of the last that uses a value.
+  std::map<int, int> firstWrite, lastUse;
+};
+
+struct LoweredDevice {
+  std::vector<DeviceValue> values;
+  std::vector<DeviceWork> load;
+  std::vector<int> stages; ///< into the list of all stages, in its order
+};
+
+/// Makes values and work of dist.stage ops, device by device.
+class StageLowering {
+public:
+  StageLowering(mlir::ModuleOp module, const MachineModel &machine)
+      : module(module), symbols(module), machine(machine) {}
+
+  /// Lowers one stage; stages come in an order of their dependences. Fails,
+  /// with a diagnostic, for what is not in a cluster with a lowering.
+  mlir::LogicalResult lower(dist::StageOp stage, int64_t device);
+
+  std::vector<LoweredStage> stages;
+  std::map<int64_t, LoweredDevice> devices;
+  /// The value of a device that a placed value or an input is, there; by the
+  /// placed value's `getSource`.
+  std::map<std::pair<int64_t, void *>, int> placed;
+
+  /// The first placed value, or the input, that has the same bytes: stages may
+  /// hand on a value several times, and under several shapes.
+  mlir::Value getSource(mlir::Value value) const;
+
+private:
+  int addValue(LoweredDevice &device, mlir::Value value);
+  int addWeight(LoweredDevice &device, mlir::FlatSymbolRefAttr weight,
+                mlir::Value value);
+  mlir::FlatSymbolRefAttr addConstant(nn::ConstantOp constant);
+  mlir::LogicalResult lowerCluster(nn::ClusterOp cluster, LoweredDevice &device,
+                                   LoweredStage &stage,
+                                   llvm::DenseMap<mlir::Value, int> &ids);
+
+  mlir::ModuleOp module;
+  mlir::SymbolTable symbols;
+  const MachineModel &machine;
+  analysis::Rates rates;
+  llvm::DenseMap<mlir::Attribute, mlir::FlatSymbolRefAttr> constants;
+  std::map<std::pair<int64_t, std::string>, int> weights;
+  llvm::DenseMap<mlir::Value, mlir::Value> sources;
+  int64_t current = 0; // device
+};
+
+/// What a placed value or input of the model is at its origin: the result of
+/// the stage that makes it, or the function's argument.
+mlir::Value getOrigin(mlir::Value value);
+
+} // namespace partita::pipeline
+
+#endif // PARTITA_COMPILER_PIPELINE_PLAN_STAGELOWERING_H

@@ -1,0 +1,175 @@
+//===- Summary.cpp - A plan for people and for programs -------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/plan/Summary.h"
+
+#include "dialects/plan/PlanDialect.h"
+
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+
+namespace partita::pipeline {
+
+std::optional<Summary> summarize(ModuleOp module) {
+  auto models = module.getOps<plan::ModelOp>();
+  if (models.empty())
+    return std::nullopt;
+  plan::ModelOp model = *models.begin();
+  auto deviceName = [&](FlatSymbolRefAttr symbol) -> std::string {
+    auto device = dyn_cast_or_null<plan::DeviceOp>(
+        SymbolTable::lookupSymbolIn(module, symbol));
+    return device ? device.getDeviceName().str() : symbol.getValue().str();
+  };
+  Summary summary;
+  summary.model = model.getModel().str();
+  summary.schedule = model.getSchedule().str();
+  summary.microBatches = model.getMicroBatches();
+  summary.machine = model.getMachine().value_or("").str();
+  summary.threads = model.getThreads();
+  summary.stepNs = model.getStepNs();
+  summary.bubble = model.getBubble().convertToDouble();
+  for (auto stage : module.getOps<plan::StageOp>()) {
+    StageSummary row;
+    row.name = stage.getStageName().str();
+    row.device = deviceName(stage.getDeviceAttr());
+    for (auto block : stage.getBlocks().getAsRange<StringAttr>())
+      row.blocks.push_back(block.str());
+    row.flops = stage.getFlops();
+    row.parameterBytes = stage.getParameterBytes();
+    row.activationBytes = stage.getActivationBytes();
+    row.sentBytes = stage.getSentBytes();
+    row.peakBytes = stage.getPeakBytes();
+    row.durationNs = stage.getDurationNs();
+    summary.stages.push_back(std::move(row));
+  }
+  for (auto channel : module.getOps<plan::ChannelOp>())
+    if (channel.getBytes() > 0)
+      summary.transfers.push_back(
+          {channel.getValue().str(), deviceName(channel.getSourceAttr()),
+           deviceName(channel.getTargetAttr()), channel.getReason().str(),
+           static_cast<int64_t>(channel.getBytes())});
+  return summary;
+}
+
+/// "1.23 M" with units of 1000, "1.21 Mi" with units of 1024.
+static std::string formatCount(int64_t value, bool binary) {
+  static const char *prefixes[] = {"", "k", "M", "G", "T"};
+  double scaled = value, base = binary ? 1024 : 1000;
+  int prefix = 0;
+  while (scaled >= base && prefix < 4) {
+    scaled /= base;
+    ++prefix;
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (prefix == 0)
+    os << value;
+  else
+    os << llvm::format(scaled < 10    ? "%.2f"
+                       : scaled < 100 ? "%.1f"
+                                      : "%.0f",
+                       scaled);
+  os << ' ' << prefixes[prefix] << (binary && prefix ? "i" : "");
+  if (binary)
+    os << 'B';
+  return StringRef(text).rtrim().str();
+}
+
+static std::string formatTime(double ns) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (ns < 1e6)
+    os << llvm::format("%.1f us", ns / 1e3);
+  else if (ns < 1e9)
+    os << llvm::format("%.2f ms", ns / 1e6);
+  else
+    os << llvm::format("%.2f s", ns / 1e9);
+  return text;
+}
+
+/// " for AMD EPYC with 2 cores a device", or nothing.
+static std::string describeMachine(const Summary &summary) {
+  if (summary.machine.empty())
+    return "";
+  return " for " + summary.machine + " with " +
+         std::to_string(summary.threads) +
+         (summary.threads == 1 ? " core" : " cores") + " a device";
+}
+
+void printTable(const Summary &summary, llvm::raw_ostream &os) {
+  std::vector<std::vector<std::string>> rows = {
+      {"stage", "device", "blocks", "flops", "parameters", "activations",
+       "sends", "peak", "time"}};
+  for (const StageSummary &stage : summary.stages) {
+    std::string blocks;
+    for (size_t i = 0; i < stage.blocks.size(); ++i) {
+      if (i == 4) {
+        blocks += ", +" + std::to_string(stage.blocks.size() - i);
+        break;
+      }
+      blocks += (i ? ", " : "") + stage.blocks[i];
+    }
+    rows.push_back({stage.name, stage.device,
+                    blocks.empty() ? std::string("(empty)") : blocks,
+                    formatCount(stage.flops, false),
+                    formatCount(stage.parameterBytes, true),
+                    formatCount(stage.activationBytes, true),
+                    formatCount(stage.sentBytes, true),
+                    formatCount(stage.peakBytes, true),
+                    formatTime(stage.durationNs)});
+  }
+  std::vector<size_t> widths(rows[0].size(), 0);
+  for (const std::vector<std::string> &row : rows)
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  for (const std::vector<std::string> &row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      std::string pad(widths[i] - row[i].size(), ' ');
+      line += (i ? "  " : "") + (i < 3 ? row[i] + pad : pad + row[i]);
+    }
+    os << StringRef(line).rtrim() << '\n';
+  }
+  os << summary.schedule << ", " << summary.microBatches
+     << (summary.microBatches == 1 ? " micro-batch" : " micro-batches")
+     << " a step; predicted" << describeMachine(summary) << ": step "
+     << formatTime(summary.stepNs) << ", bubble "
+     << llvm::format("%.1f", summary.bubble * 100) << "%\n";
+}
+
+llvm::json::Value toJson(const Summary &summary) {
+  llvm::json::Array stages, transfers;
+  for (const StageSummary &stage : summary.stages)
+    stages.push_back(
+        llvm::json::Object{{"name", stage.name},
+                           {"device", stage.device},
+                           {"blocks", llvm::json::Array(stage.blocks)},
+                           {"flops", stage.flops},
+                           {"parameter_bytes", stage.parameterBytes},
+                           {"activation_bytes", stage.activationBytes},
+                           {"sent_bytes", stage.sentBytes},
+                           {"peak_bytes", stage.peakBytes},
+                           {"duration_ns", stage.durationNs}});
+  for (const TransferSummary &transfer : summary.transfers)
+    transfers.push_back(llvm::json::Object{{"value", transfer.value},
+                                           {"source", transfer.source},
+                                           {"target", transfer.target},
+                                           {"reason", transfer.reason},
+                                           {"bytes", transfer.bytes}});
+  return llvm::json::Object{{"model", summary.model},
+                            {"schedule", summary.schedule},
+                            {"micro_batches", summary.microBatches},
+                            {"step_ns", summary.stepNs},
+                            {"bubble", summary.bubble},
+                            {"machine", summary.machine},
+                            {"threads", summary.threads},
+                            {"stages", std::move(stages)},
+                            {"transfers", std::move(transfers)}};
+}
+
+} // namespace partita::pipeline

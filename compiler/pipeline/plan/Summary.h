@@ -1,0 +1,60 @@
+//===- Summary.h - A plan for people and for programs -----------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_PIPELINE_PLAN_SUMMARY_H
+#define PARTITA_COMPILER_PIPELINE_PLAN_SUMMARY_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/JSON.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace partita::pipeline {
+
+/// What was decided about a stage. Sizes in bytes.
+struct StageSummary {
+  std::string name;
+  std::string device;
+  std::vector<std::string> blocks;
+  int64_t flops = 0;
+  int64_t parameterBytes = 0;
+  int64_t activationBytes = 0; ///< written by one run of the stage
+  int64_t sentBytes = 0;       ///< to other devices, one micro-batch
+  int64_t peakBytes = 0;       ///< planned peak of its device
+  int64_t durationNs = 0;      ///< predicted, one micro-batch
+};
+
+struct TransferSummary {
+  std::string value, source, target, reason;
+  int64_t bytes = 0;
+};
+
+struct Summary {
+  std::string model, schedule;
+  std::string machine; ///< for which times are predicted; empty: in general
+  int64_t threads = 0; ///< cores a device, of that machine
+  int64_t microBatches = 1;
+  int64_t stepNs = 0; ///< predicted time of a step
+  double bubble = 0;  ///< predicted idle share of the devices that have work
+  std::vector<StageSummary> stages;
+  std::vector<TransferSummary> transfers; ///< without tokens
+};
+
+/// Reads the plan of a module in the plan dialect; none if there is none.
+std::optional<Summary> summarize(mlir::ModuleOp module);
+
+/// A table: a row a stage, then the predicted times.
+void printTable(const Summary &summary, llvm::raw_ostream &os);
+
+/// The same as one object; keys as in the struct, in snake_case.
+llvm::json::Value toJson(const Summary &summary);
+
+} // namespace partita::pipeline
+
+#endif // PARTITA_COMPILER_PIPELINE_PLAN_SUMMARY_H

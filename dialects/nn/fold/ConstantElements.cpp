@@ -1,0 +1,121 @@
+//===- ConstantElements.cpp - Elements of constants, one by one -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/fold/ConstantElements.h"
+#include "dialects/nn/fold/EmptyTensors.h"
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace partita::nn {
+
+Attribute toScalar(Attribute element) {
+  Type type = cast<TypedAttr>(element).getType();
+  Type signless = getSignlessType(type);
+  if (type == signless)
+    return element;
+  unsigned width = signless.getIntOrFloatBitWidth();
+  if (auto value = dyn_cast<FloatAttr>(element))
+    return IntegerAttr::get(signless,
+                            value.getValue().bitcastToAPInt().zext(width));
+  const APInt &value = cast<IntegerAttr>(element).getValue();
+  return IntegerAttr::get(signless, type.isUnsignedInteger()
+                                        ? value.zextOrTrunc(width)
+                                        : value.sextOrTrunc(width));
+}
+
+Attribute fromScalar(Attribute scalar, Type elementType) {
+  if (cast<TypedAttr>(scalar).getType() == elementType)
+    return scalar;
+  APInt bits = cast<IntegerAttr>(scalar).getValue().trunc(
+      elementType.getIntOrFloatBitWidth());
+  if (auto floatType = dyn_cast<FloatType>(elementType))
+    return FloatAttr::get(floatType,
+                          APFloat(floatType.getFloatSemantics(), bits));
+  return IntegerAttr::get(elementType, bits);
+}
+
+bool isFoldable(ShapedType type) {
+  return type.getNumElements() <= kMaxFoldedElements;
+}
+
+SmallVector<int64_t> getRowMajorStrides(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (int64_t dim = static_cast<int64_t>(shape.size()) - 2; dim >= 0; --dim)
+    strides[dim] = strides[dim + 1] * shape[dim + 1];
+  return strides;
+}
+
+void forEachIndex(ArrayRef<int64_t> shape,
+                  llvm::function_ref<void(ArrayRef<int64_t>)> visit) {
+  SmallVector<int64_t> index(shape.size(), 0);
+  int64_t count = ShapedType::getNumElements(shape);
+  for (int64_t i = 0; i < count; ++i) {
+    visit(index);
+    for (int64_t dim = static_cast<int64_t>(shape.size()) - 1; dim >= 0;
+         --dim) {
+      if (++index[dim] < shape[dim])
+        break;
+      index[dim] = 0;
+    }
+  }
+}
+
+DenseElementsAttr
+mapElements(Attribute x, RankedTensorType resultType,
+            llvm::function_ref<int64_t(ArrayRef<int64_t>)> source) {
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(x);
+  if (!dense)
+    return nullptr;
+  if (dense.isSplat() && !hasNoElements(resultType))
+    return DenseElementsAttr::get(resultType, dense.getSplatValue<Attribute>());
+  if (!isFoldable(resultType) || !isFoldable(dense.getType()))
+    return nullptr;
+  SmallVector<Attribute> from = llvm::to_vector(dense.getValues<Attribute>());
+  SmallVector<Attribute> to;
+  forEachIndex(resultType.getShape(), [&](ArrayRef<int64_t> index) {
+    to.push_back(from[source(index)]);
+  });
+  return DenseElementsAttr::get(resultType, to);
+}
+
+ScalarFunction::ScalarFunction(Location loc, ArrayRef<Type> elementTypes,
+                               Emit emit) {
+  for (Type type : elementTypes)
+    block.addArgument(getSignlessType(type), loc);
+  OpBuilder builder(loc.getContext());
+  builder.setInsertionPointToEnd(&block);
+  result = emit(builder, loc, block.getArguments());
+}
+
+Attribute ScalarFunction::evaluate(ArrayRef<Attribute> scalars) {
+  DenseMap<Value, Attribute> known;
+  for (auto [argument, scalar] : llvm::zip_equal(block.getArguments(), scalars))
+    known[argument] = scalar;
+  for (Operation &op : block) {
+    Attribute constant;
+    if (matchPattern(&op, m_Constant(&constant))) {
+      known[op.getResult(0)] = constant;
+      continue;
+    }
+    SmallVector<Attribute> operands = llvm::map_to_vector(
+        op.getOperands(), [&](Value v) { return known.lookup(v); });
+    SmallVector<OpFoldResult> folded;
+    if (failed(op.fold(operands, folded)) || folded.size() != 1)
+      return nullptr;
+    auto value = dyn_cast<Value>(folded[0]);
+    known[op.getResult(0)] =
+        value ? known.lookup(value) : cast<Attribute>(folded[0]);
+    if (!known.lookup(op.getResult(0)))
+      return nullptr;
+  }
+  return known.lookup(result);
+}
+
+} // namespace partita::nn

@@ -1,0 +1,63 @@
+//===- ConstantElements.h - Elements of constants, one by one -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the folders share: reading constant tensors by index, and evaluating the
+// function of one element on constants.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_NN_FOLD_CONSTANTELEMENTS_H
+#define PARTITA_DIALECTS_NN_FOLD_CONSTANTELEMENTS_H
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace partita::nn {
+
+/// An element as a constant of the signless type in which it is computed with,
+/// and back.
+mlir::Attribute toScalar(mlir::Attribute element);
+mlir::Attribute fromScalar(mlir::Attribute scalar, mlir::Type elementType);
+
+/// Whether a constant of this type is small enough to be made by folding.
+bool isFoldable(mlir::ShapedType type);
+
+llvm::SmallVector<int64_t> getRowMajorStrides(llvm::ArrayRef<int64_t> shape);
+
+/// Calls `visit` with each index of `shape`, in row-major order.
+void forEachIndex(llvm::ArrayRef<int64_t> shape,
+                  llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit);
+
+/// A tensor whose element at an index is the element of `x` at the flat index
+/// that `source` gives. Null if `x` is not dense or too large to be folded.
+mlir::DenseElementsAttr
+mapElements(mlir::Attribute x, mlir::RankedTensorType resultType,
+            llvm::function_ref<int64_t(llvm::ArrayRef<int64_t>)> source);
+
+/// A function of scalars, written with ops that fold.
+class ScalarFunction {
+public:
+  using Emit = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location,
+                                              mlir::ValueRange)>;
+
+  /// `elementTypes` are those of the arguments, with signedness.
+  ScalarFunction(mlir::Location loc, llvm::ArrayRef<mlir::Type> elementTypes,
+                 Emit emit);
+
+  /// The value on scalar constants; null if an op does not fold on them.
+  mlir::Attribute evaluate(llvm::ArrayRef<mlir::Attribute> scalars);
+
+private:
+  mlir::Block block;
+  mlir::Value result;
+};
+
+} // namespace partita::nn
+
+#endif // PARTITA_DIALECTS_NN_FOLD_CONSTANTELEMENTS_H

@@ -1,0 +1,272 @@
+//===- ShapeFold.cpp - Folding of ops that move elements -*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/fold/ConstantElements.h"
+#include "dialects/nn/fold/EmptyTensors.h"
+#include "dialects/nn/NNDialect.h"
+#include "dialects/nn/fold/ScalarEmit.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace partita::nn {
+
+static int64_t flatten(ArrayRef<int64_t> index, ArrayRef<int64_t> strides) {
+  int64_t flat = 0;
+  for (auto [i, stride] : llvm::zip_equal(index, strides))
+    flat += i * stride;
+  return flat;
+}
+
+static bool isIdentity(ArrayRef<int64_t> permutation) {
+  for (auto [i, dim] : llvm::enumerate(permutation))
+    if (dim != static_cast<int64_t>(i))
+      return false;
+  return true;
+}
+
+OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValueAttr(); }
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
+  if (getX().getType() == getType())
+    return getX();
+  auto x = dyn_cast_or_null<DenseElementsAttr>(adaptor.getX());
+  if (!x || (!x.isSplat() && !isFoldable(getType())))
+    return nullptr;
+  return x.reshape(getType());
+}
+
+OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
+  if (isIdentity(getPermutation()))
+    return getX();
+  SmallVector<int64_t> strides = permuted(
+      getRowMajorStrides(getX().getType().getShape()), getPermutation());
+  return mapElements(adaptor.getX(), getType(), [&](ArrayRef<int64_t> index) {
+    return flatten(index, strides);
+  });
+}
+
+OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
+  RankedTensorType from = getX().getType();
+  if (from == getType())
+    return getX();
+  SmallVector<int64_t> strides = getRowMajorStrides(from.getShape());
+  return mapElements(adaptor.getX(), getType(), [&](ArrayRef<int64_t> index) {
+    int64_t flat = 0;
+    for (auto [i, dim] : llvm::enumerate(getDims()))
+      if (from.getDimSize(i) != 1)
+        flat += index[dim] * strides[i];
+    return flat;
+  });
+}
+
+OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
+  RankedTensorType from = getX().getType();
+  if (from == getType())
+    return getX();
+  SmallVector<int64_t> strides = getRowMajorStrides(from.getShape());
+  return mapElements(adaptor.getX(), getType(), [&](ArrayRef<int64_t> index) {
+    int64_t flat = 0;
+    for (auto [dim, i] : llvm::enumerate(index))
+      flat += (getStarts()[dim] + i * getStrides()[dim]) * strides[dim];
+    return flat;
+  });
+}
+
+OpFoldResult ReverseOp::fold(FoldAdaptor adaptor) {
+  ArrayRef<int64_t> shape = getType().getShape();
+  if (llvm::all_of(getDims(), [&](int64_t dim) { return shape[dim] <= 1; }))
+    return getX();
+  SmallVector<int64_t> strides = getRowMajorStrides(shape);
+  return mapElements(adaptor.getX(), getType(), [&](ArrayRef<int64_t> index) {
+    SmallVector<int64_t> source(index);
+    for (int64_t dim : getDims())
+      source[dim] = shape[dim] - 1 - source[dim];
+    return flatten(source, strides);
+  });
+}
+
+OpFoldResult PadOp::fold(FoldAdaptor adaptor) {
+  RankedTensorType from = getX().getType();
+  if (from == getType())
+    return getX();
+  auto x = dyn_cast_or_null<DenseElementsAttr>(adaptor.getX());
+  auto value = dyn_cast_or_null<DenseElementsAttr>(adaptor.getValue());
+  // Around nothing there is the border alone.
+  if (value && hasNoElements(from) && !hasNoElements(getType()))
+    return DenseElementsAttr::get(getType(),
+                                  *value.getValues<Attribute>().begin());
+  if (!x || !value || !isFoldable(getType()))
+    return nullptr;
+  SmallVector<int64_t> strides = getRowMajorStrides(from.getShape());
+  SmallVector<Attribute> inner = llvm::to_vector(x.getValues<Attribute>());
+  Attribute border = *value.getValues<Attribute>().begin();
+  SmallVector<Attribute> elements;
+  forEachIndex(getType().getShape(), [&](ArrayRef<int64_t> index) {
+    int64_t flat = 0;
+    for (auto [dim, i] : llvm::enumerate(index)) {
+      int64_t at = i - getLow()[dim];
+      if (at < 0 || at >= from.getDimSize(dim)) {
+        elements.push_back(border);
+        return;
+      }
+      flat += at * strides[dim];
+    }
+    elements.push_back(inner[flat]);
+  });
+  return DenseElementsAttr::get(getType(), elements);
+}
+
+OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
+  if (getNumOperands() == 1)
+    return getOperands()[0];
+  if (!isFoldable(getType()))
+    return nullptr;
+  int64_t dim = getDim();
+  SmallVector<SmallVector<Attribute>> parts;
+  SmallVector<SmallVector<int64_t>> strides;
+  SmallVector<std::pair<int64_t, int64_t>> places; // (part, index in it)
+  for (auto [number, attr] : llvm::enumerate(adaptor.getOperands())) {
+    auto part = dyn_cast_or_null<DenseElementsAttr>(attr);
+    if (!part)
+      return nullptr;
+    parts.push_back(llvm::to_vector(part.getValues<Attribute>()));
+    strides.push_back(getRowMajorStrides(part.getType().getShape()));
+    for (int64_t i = 0; i < part.getType().getDimSize(dim); ++i)
+      places.push_back({static_cast<int64_t>(number), i});
+  }
+  SmallVector<Attribute> elements;
+  forEachIndex(getType().getShape(), [&](ArrayRef<int64_t> index) {
+    auto [number, at] = places[index[dim]];
+    SmallVector<int64_t> source(index);
+    source[dim] = at;
+    elements.push_back(parts[number][flatten(source, strides[number])]);
+  });
+  return DenseElementsAttr::get(getType(), elements);
+}
+
+OpFoldResult GatherOp::fold(FoldAdaptor adaptor) {
+  // Without anything to choose from there is no index to clamp to.
+  if (hasNoElements(getType()))
+    return nullptr;
+  auto indices = dyn_cast_or_null<DenseElementsAttr>(adaptor.getIndices());
+  if (!indices || !isFoldable(indices.getType()))
+    return nullptr;
+  RankedTensorType from = getX().getType();
+  int64_t dim = getDim(), indexRank = indices.getType().getRank();
+  int64_t size = from.getDimSize(dim);
+  SmallVector<int64_t> chosen;
+  for (APInt index : indices.getValues<APInt>()) {
+    int64_t i = index.getSExtValue();
+    chosen.push_back(std::clamp<int64_t>(i < 0 ? i + size : i, 0, size - 1));
+  }
+  SmallVector<int64_t> strides = getRowMajorStrides(from.getShape());
+  SmallVector<int64_t> indexStrides =
+      getRowMajorStrides(indices.getType().getShape());
+  return mapElements(adaptor.getX(), getType(), [&](ArrayRef<int64_t> index) {
+    int64_t which = flatten(index.slice(dim, indexRank), indexStrides);
+    SmallVector<int64_t> source(index.take_front(dim));
+    source.push_back(chosen[which]);
+    llvm::append_range(source, index.drop_front(dim + indexRank));
+    return flatten(source, strides);
+  });
+}
+
+OpFoldResult GatherElementsOp::fold(FoldAdaptor adaptor) {
+  // Without anything to choose from there is no index to clamp to.
+  if (hasNoElements(getType()))
+    return nullptr;
+  auto indices = dyn_cast_or_null<DenseElementsAttr>(adaptor.getIndices());
+  if (!indices || !isFoldable(indices.getType()))
+    return nullptr;
+  RankedTensorType from = getX().getType();
+  int64_t dim = getDim(), size = from.getDimSize(dim), next = 0;
+  SmallVector<int64_t> chosen;
+  for (APInt index : indices.getValues<APInt>()) {
+    int64_t i = index.getSExtValue();
+    chosen.push_back(std::clamp<int64_t>(i < 0 ? i + size : i, 0, size - 1));
+  }
+  SmallVector<int64_t> strides = getRowMajorStrides(from.getShape());
+  return mapElements(adaptor.getX(), getType(), [&](ArrayRef<int64_t> index) {
+    SmallVector<int64_t> source(index);
+    source[dim] = chosen[next++];
+    return flatten(source, strides);
+  });
+}
+
+OpFoldResult IotaOp::fold(FoldAdaptor) {
+  if (!isFoldable(getType()))
+    return nullptr;
+  Type elementType = getType().getElementType();
+  SmallVector<Attribute> elements;
+  forEachIndex(getType().getShape(), [&](ArrayRef<int64_t> index) {
+    int64_t i = index[getDim()];
+    if (isa<FloatType>(elementType))
+      elements.push_back(FloatAttr::get(elementType, static_cast<double>(i)));
+    else
+      elements.push_back(IntegerAttr::get(
+          elementType, APInt(elementType.getIntOrFloatBitWidth(), i, false,
+                             /*implicitTrunc=*/true)));
+  });
+  return DenseElementsAttr::get(getType(), elements);
+}
+
+static Value emitCombine(OpBuilder &b, Location loc, ReduceKind kind, Value x,
+                         Value y, Type type) {
+  switch (kind) {
+  case ReduceKind::sum:
+    return scalar::add(b, loc, x, y);
+  case ReduceKind::prod:
+    return scalar::mul(b, loc, x, y);
+  case ReduceKind::max:
+    return scalar::max(b, loc, x, y, type);
+  case ReduceKind::min:
+    return scalar::min(b, loc, x, y, type);
+  }
+  llvm_unreachable("every kind is listed");
+}
+
+OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
+  RankedTensorType from = getX().getType();
+  if (getDims().empty())
+    return getX();
+  auto x = dyn_cast_or_null<DenseElementsAttr>(adaptor.getX());
+  if (!x || !isFoldable(from) || !isFoldable(getType()))
+    return nullptr;
+  Type elementType = from.getElementType();
+  ScalarFunction combine(getLoc(), {elementType, elementType},
+                         [&](OpBuilder &b, Location loc, ValueRange v) {
+                           return emitCombine(b, loc, getKind(), v[0], v[1],
+                                              elementType);
+                         });
+  SmallVector<int64_t> resultStrides = getRowMajorStrides(getType().getShape());
+  SmallVector<Attribute> sums(getType().getNumElements(),
+                              getNeutralElement(getKind(), elementType));
+  SmallVector<Attribute> elements = llvm::to_vector(x.getValues<Attribute>());
+  int64_t next = 0;
+  bool ok = true;
+  forEachIndex(from.getShape(), [&](ArrayRef<int64_t> index) {
+    SmallVector<int64_t> kept;
+    for (auto [dim, i] : llvm::enumerate(index))
+      if (!llvm::is_contained(getDims(), static_cast<int64_t>(dim)))
+        kept.push_back(i);
+    Attribute element = elements[next++];
+    if (!ok)
+      return;
+    Attribute &sum = sums[flatten(kept, resultStrides)];
+    sum = combine.evaluate({sum, toScalar(element)});
+    ok = static_cast<bool>(sum);
+  });
+  if (!ok)
+    return nullptr;
+  for (Attribute &sum : sums)
+    sum = fromScalar(sum, elementType);
+  return DenseElementsAttr::get(getType(), sums);
+}
+
+} // namespace partita::nn
