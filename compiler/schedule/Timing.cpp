@@ -62,6 +62,7 @@ public:
 
   Timing getTiming() const {
     Timing timing;
+    timing.looks = looks;
     double work = 0;
     int working = 0, last = -1;
     for (const Device &device : devices) {
@@ -155,6 +156,7 @@ private:
     while (device.next < static_cast<int>(order.size())) {
       ScheduledUnit unit = order[device.next];
       device.heldUpBy = -1;
+      ++looks;
       int awaited = findAwaited(unit, device.heldUpBy);
       if (awaited >= 0) {
         device.waitsFor = awaited;
@@ -301,6 +303,7 @@ private:
   Transfers &transfers;
   const size_t count;
   size_t done = 0;
+  int64_t looks = 0;
   std::vector<Readers> groups;
   std::vector<std::vector<int>> reads, sends; ///< groups, by stage
   std::vector<Unit> units;

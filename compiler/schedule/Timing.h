@@ -31,6 +31,8 @@ struct Timing {
   /// By value: micro-batches of it that are on their way at the same time. So
   /// many buffers would do for a copied value.
   std::vector<int> inFlight;
+  /// How often the simulation looked whether a unit can begin: its work.
+  int64_t looks = 0;
 };
 
 /// Times the orders. Devices that wait for each other's buffers get on, by a

@@ -200,9 +200,7 @@ public:
         sent += values[v].bytes;
   }
 
-  int64_t getBytes() const {
-    return memory.fixedBytes + parameters + live + sent;
-  }
+  int64_t getBytes() const { return parameters + live + sent; }
 
 private:
   const BalanceMemory &memory;
@@ -281,7 +279,7 @@ std::vector<int64_t> estimateMemory(const std::vector<BalanceValue> &values,
   int stages = 0;
   for (int stage : stageOf)
     stages = std::max(stages, stage + 1);
-  std::vector<int64_t> bytes(stages, memory.fixedBytes), live(stages, 0);
+  std::vector<int64_t> bytes(stages, 0), live(stages, 0);
   std::set<std::pair<int, int>> held; // (stage, parameter)
   for (size_t c = 0; c < stageOf.size(); ++c) {
     live[stageOf[c]] = std::max(live[stageOf[c]], memory.liveBytes[c]);

@@ -29,7 +29,6 @@ struct BalanceMemory {
   std::vector<std::vector<int>> parameters;
   /// By cluster: bytes of the values that are alive while it computes.
   std::vector<int64_t> liveBytes;
-  int64_t fixedBytes = 0; ///< of any stage
   /// A stage must not need more; 0: as little as can be, whatever the time.
   int64_t limit = 0;
 };

@@ -128,7 +128,6 @@ struct MemoryProblem {
       if (c + 1 < count)
         values.push_back({c, {c + 1}, double(random() % 20), 50});
     }
-    memory.fixedBytes = 10;
   }
 
   int64_t largest(const std::vector<int> &stageOf) const {
