@@ -265,8 +265,8 @@ def scaled_terms(g):
     else:
         y = g.node("Conv", [g.leaf("f32", (2, 3, n, n), 1), weight(g, "f32", (n, 3, 1, 1), 3)], dict(dtype="f32", shape=(2, n, n, n), mag=4), keep=False)
         along = [(n,), (n, 1), (n, 1, 1), (1, n, 1, 1)]
-    for _ in range(g.rng.randint(2, 4)):
-        op = g.choose("Add", "Sub", "Mul", "Mul", "Div")
+    for i in range(g.rng.randint(2, 4)):
+        op = g.choose("Add", "Sub") if i % 2 == 0 else g.choose("Mul", "Mul", "Div")
         other = g.leaf(y.dtype, g.choose(*along), 2, 0.5 if op == "Div" else None, constant=True)
         inputs = [other, y] if op in ("Add", "Mul", "Sub") and g.chance(0.3) else [y, other]
         y = g.node(op, inputs, dict(dtype=y.dtype, shape=y.shape, mag=y.mag * 2 + 2), keep=False)

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/cpu/CpuCodegen.h"
-#include "compiler/codegen/cpu/EmitLoops.h"
-#include "compiler/codegen/cpu/KernelSchedule.h"
+#include "compiler/codegen/cpu/kernels/EmitLoops.h"
+#include "compiler/codegen/cpu/kernels/KernelSchedule.h"
 #include "compiler/crash/Place.h"
 #include "dialects/plan/PlanDialect.h"
 

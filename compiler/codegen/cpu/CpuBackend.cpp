@@ -9,8 +9,8 @@
 
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cpu/CpuCodegen.h"
-#include "compiler/codegen/cpu/KernelSchedule.h"
-#include "compiler/codegen/cpu/NNToLinalg.h"
+#include "compiler/codegen/cpu/kernels/KernelSchedule.h"
+#include "compiler/codegen/cpu/kernels/NNToLinalg.h"
 #include "compiler/codegen/cpu/onednn/CallMemory.h"
 #include "compiler/codegen/cpu/onednn/CallPrice.h"
 #include "compiler/codegen/cpu/onednn/LibraryCall.h"

@@ -170,6 +170,7 @@ LogicalResult lowerToLLVM(ModuleOp module) {
   widen.addPass(math::createMathExtendToSupportedTypes());
   if (failed(widen.run(module)))
     return failure();
+  roundEveryResult(module); // before anything folds
   if (failed(approximateMath(module)))
     return module.emitError("mathematical functions could not be expanded");
   PassManager emulation(module.getContext());

@@ -85,12 +85,15 @@ private:
   /// Those a step has; before that is decided, those it will have if every
   /// device gets work.
   int64_t getMicroBatches() {
-    int64_t devices = std::max<int64_t>(
+    const int64_t devices = std::max<int64_t>(
         getDevices(function).size(), getInteger(function, kDeviceCountAttr, 1));
-    bool flows = devices > 1 && getString(function, dist::kStrategyAttr,
-                                          "pipelined") == "pipelined";
+    const schedule::ScheduleKind *kind = getScheduleKind(function);
+    const int64_t stages = kind && devices > 1 ? devices * kind->stagesPerDevice
+                                               : devices;
     return getInteger(function, dist::kMicroBatchesAttr,
-                      flows ? 2 * devices : 1);
+                      kind ? kind->microBatches(static_cast<int>(stages),
+                                                static_cast<int>(devices))
+                           : 1);
   }
 
   /// Puts ops into nodes, numbered in the order of their first op.

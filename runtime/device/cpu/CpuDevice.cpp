@@ -497,13 +497,17 @@ void CpuDevice::releaseUnread() {
   for (auto &[key, instance] : instances)
     for (auto &task : instance->tasks)
       task->visitAddresses([&](AddressPlace place) { read(place.get()); });
+  auto isArgument = [&](int index) {
+    return device.slots()->Get(index)->space() == abi::Space::argument;
+  };
   auto readSlot = [&](int index) {
-    if (device.slots()->Get(index)->space() != abi::Space::argument)
+    if (!isArgument(index))
       read(slot(index));
   };
-  for (int64_t i = 0; i < length(device.units()); ++i)
-    for (const abi::Instruction *instruction :
-         *device.units()->Get(i)->instructions()) {
+  for (int64_t i = 0; i < length(device.units()); ++i) {
+    const auto *instructions = device.units()->Get(i)->instructions();
+    for (int64_t k = 0; k < length(instructions); ++k) {
+      const abi::Instruction *instruction = instructions->Get(k);
       const abi::LibraryCall *call = instruction->work_as_LibraryCall();
       const abi::View *packable =
           call && (call->kind() == abi::CallKind::dot ||
@@ -512,11 +516,12 @@ void CpuDevice::releaseUnread() {
               ? call->operands()->Get(1)
               : nullptr;
       forEachSlot(*instruction, [&](const SlotUse &use) {
-        if (!packable || use.view != packable ||
+        if (!packable || use.view != packable || isArgument(use.slot) ||
             context->isReadInPlace(operand(*packable, nullptr).data))
           readSlot(use.slot);
       });
     }
+  }
   for (int64_t i = 0; i < length(device.program()); ++i)
     if (int index = device.program()->Get(i)->slot(); index >= 0)
       readSlot(index);

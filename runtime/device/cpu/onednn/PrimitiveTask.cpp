@@ -214,8 +214,24 @@ Status makeAttributes(
                        onednnText(status));
 }
 
+/// Whether a result has one element a channel: the library then takes an
+/// operand of one a channel for one of the result's own form, or the other way.
+static bool hasOnePixel(const OwnedPrimitiveDesc &desc) {
+  const dnnl_memory_desc_t *result =
+      dnnl_primitive_desc_query_md(desc.get(), dnnl_query_dst_md, 0);
+  for (int i = 0; result && i < result->ndims; ++i)
+    if (i != 1 && result->dims[i] != 1)
+      return false;
+  return result != nullptr;
+}
+
 bool computesRightly(const OwnedPrimitiveDesc &desc,
                      const std::vector<PostOperation> &post_ops) {
+  // This depthwise code takes the first block's operands for all channels.
+  if (isNamed(desc, "brdgmm_dw") && hasOnePixel(desc))
+    return std::none_of(
+        post_ops.begin(), post_ops.end(),
+        [](const PostOperation &post) { return abi::isBinary(post.kind); });
   const bool product = isNamed(desc, "x64:gemm");
   return !(product || isReference(desc)) ||
          std::none_of(post_ops.begin(), post_ops.end(),

@@ -15,10 +15,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CPU_EMITLOOPS_H
-#define PARTITA_COMPILER_CODEGEN_CPU_EMITLOOPS_H
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EMITLOOPS_H
+#define PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EMITLOOPS_H
 
-#include "compiler/codegen/cpu/KernelSchedule.h"
+#include "compiler/codegen/cpu/kernels/KernelSchedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -56,4 +56,4 @@ mlir::LogicalResult emitStage(mlir::OpBuilder &b, EmitContext &context,
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CPU_EMITLOOPS_H
+#endif // PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EMITLOOPS_H

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/Evaluate.h"
+#include "compiler/codegen/cpu/kernels/Evaluate.h"
 
-#include "compiler/codegen/cpu/Reductions.h"
-#include "compiler/codegen/cpu/Storage.h"
+#include "compiler/codegen/cpu/kernels/Reductions.h"
+#include "compiler/codegen/cpu/kernels/Storage.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 

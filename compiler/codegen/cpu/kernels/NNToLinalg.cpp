@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/NNToLinalg.h"
+#include "compiler/codegen/cpu/kernels/NNToLinalg.h"
 
-#include "compiler/codegen/cpu/Evaluate.h"
-#include "compiler/codegen/cpu/Reductions.h"
-#include "compiler/codegen/cpu/Storage.h"
+#include "compiler/codegen/cpu/kernels/Evaluate.h"
+#include "compiler/codegen/cpu/kernels/Reductions.h"
+#include "compiler/codegen/cpu/kernels/Storage.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/NNToLinalg.h"
-#include "compiler/codegen/cpu/Reductions.h"
+#include "compiler/codegen/cpu/kernels/NNToLinalg.h"
+#include "compiler/codegen/cpu/kernels/Reductions.h"
 
 #include "llvm/ADT/DenseSet.h"
 

@@ -15,10 +15,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CPU_REDUCTIONS_H
-#define PARTITA_COMPILER_CODEGEN_CPU_REDUCTIONS_H
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_KERNELS_REDUCTIONS_H
+#define PARTITA_COMPILER_CODEGEN_CPU_KERNELS_REDUCTIONS_H
 
-#include "compiler/codegen/cpu/Evaluate.h"
+#include "compiler/codegen/cpu/kernels/Evaluate.h"
 #include "dialects/nn/NNDialect.h"
 
 #include <functional>
@@ -56,4 +56,4 @@ mlir::Value evaluateWindowArgMax(Evaluator &evaluator, mlir::OpBuilder &b,
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CPU_REDUCTIONS_H
+#endif // PARTITA_COMPILER_CODEGEN_CPU_KERNELS_REDUCTIONS_H

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/Codegen.h"
-#include "compiler/codegen/cpu/KernelSchedule.h"
+#include "compiler/codegen/cpu/kernels/KernelSchedule.h"
 
 using namespace mlir;
 

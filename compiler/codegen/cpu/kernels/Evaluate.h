@@ -19,8 +19,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CPU_EVALUATE_H
-#define PARTITA_COMPILER_CODEGEN_CPU_EVALUATE_H
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EVALUATE_H
+#define PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EVALUATE_H
 
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Block.h"
@@ -137,4 +137,4 @@ private:
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CPU_EVALUATE_H
+#endif // PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EVALUATE_H
