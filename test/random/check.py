@@ -186,6 +186,8 @@ class Checker:
             self.feed(model, "moved.npz", {v.name: v.data for v in model.inputs})
             self.compile("moved", "--reference")
             return load(self.run("moved", "moved.npz"), model.outputs)
+        except Stop:
+            return {}  # how many elements there are depends on the values
         finally:
             for value in model.leaves:
                 value.data = leaves[value.name]
