@@ -132,6 +132,7 @@ CpuDevice::create(const abi::Plan &plan, int index,
   self->context = std::move(*context);
   // What is computed only once may well be computed by slower code.
   self->context->keepNan(&self->team);
+  self->context->useTeam(self->team);
   if (Status status = self->runLoadProgram(); !status.ok())
     return status;
   if (!options.keep_nan)

@@ -244,8 +244,19 @@ OnednnContext::packedBy(const Operand &operand, const std::string &key,
   }
   packedTotal += bytes;
   float *data = reinterpret_cast<float *>(arena->data());
+  pack_order.push_back(id);
   packs.emplace(std::move(id), std::move(*arena));
   return data;
+}
+
+void OnednnContext::giveBack(const Taken &before) {
+  for (; pack_order.size() > before.packs; pack_order.pop_back()) {
+    auto found = packs.find(pack_order.back());
+    packedTotal -= found->second.size();
+    packs.erase(found);
+  }
+  call_room = before.room;
+  call_packs = before.of_call;
 }
 
 } // namespace partita::runtime

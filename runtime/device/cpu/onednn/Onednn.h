@@ -126,10 +126,23 @@ public:
   Expected<float *> packedBy(const Operand &operand, const std::string &key,
                              size_t bytes,
                              const std::function<Status(float *)> &make);
+  /// What calls have taken so far, to give back what a try took that is not
+  /// used: nothing of it may be alive any more.
+  struct Taken {
+    size_t packs = 0;
+    int64_t room = 0;
+    std::set<std::pair<const void *, std::string>> of_call;
+  };
+  Taken taken() const { return {pack_order.size(), call_room, call_packs}; }
+  void giveBack(const Taken &before);
   size_t packedBytes() const { return packedTotal; }
   /// Lets calls that are prepared from now on keep NaN where the library's code
   /// would drop it (NanKeeping.h), by loops on this team; null: does not.
   void keepNan(const ThreadTeam *team) { nan_team = team; }
+  /// Who runs loops of our own in the place of what the library has no code
+  /// for; null (where calls are only measured): nobody.
+  void useTeam(const ThreadTeam &team) { loop_team = &team; }
+  const ThreadTeam *team() const { return loop_team; }
   const ThreadTeam *nanTeam() const { return nan_team; }
   /// Notes that a call reads a constant operand as it lies.
   void readInPlace(const Operand &operand) { in_place.insert(operand.data); }
@@ -141,6 +154,7 @@ private:
   OwnedEngine theEngine;
   OwnedStream theStream;
   std::map<std::pair<const void *, std::string>, Arena> packs;
+  std::vector<std::pair<const void *, std::string>> pack_order;
   std::set<const void *> in_place;
   Room room;
   size_t packedTotal = 0;
@@ -148,7 +162,7 @@ private:
   /// that it has, no matter which call made them.
   int64_t call_room = 0, call_workspace = 0;
   std::set<std::pair<const void *, std::string>> call_packs;
-  const ThreadTeam *nan_team = nullptr;
+  const ThreadTeam *nan_team = nullptr, *loop_team = nullptr;
   int64_t refused = 0; ///< scratch of the implementation that had no room
 };
 

@@ -351,19 +351,31 @@ fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
   bool slow = false;
   const size_t most = countFusable(context, post_ops);
   const bool fits = most == post_ops.size();
-  Expected<std::unique_ptr<Task>> all =
-      Status::error("oneDNN takes none of the post-ops");
+  const OnednnContext::Taken before = context.taken();
+  bool works = false; // with all post-ops, by reference code
+  Status why = Status::error("oneDNN takes none of the post-ops");
   if (fits) {
-    all = make(post_ops, slow);
+    auto all = make(post_ops, slow);
     if (all && !slow)
       return all;
+    works = all.ok();
+    if (!works)
+      why = all.status();
   }
+  auto makeWhole = [&]() -> Expected<std::unique_ptr<Task>> {
+    if (!works)
+      return why;
+    context.giveBack(before);
+    return make(post_ops, slow);
+  };
   // Reference code is better than post-ops that cannot be fused.
   for (bool mayBeSlow : {false, true})
-    for (size_t count = most + !fits; count-- > 0 && !(all && mayBeSlow);) {
+    for (size_t count = most + !fits; count-- > 0 && !(works && mayBeSlow);) {
       // What the destination held before the call is gone after it.
       if (post_ops[count].kind == Kind::sum)
         break;
+      // No try has less room because of another.
+      context.giveBack(before);
       std::vector<PostOperation> fused(post_ops.begin(),
                                        post_ops.begin() + count);
       auto first = make(fused, slow);
@@ -371,20 +383,26 @@ fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
         continue;
       auto sequence = std::make_unique<TaskSequence>();
       sequence->tasks.push_back(std::move(*first));
-      for (size_t i = count; i < post_ops.size(); ++i) {
+      for (size_t i = count; i < post_ops.size() && sequence; ++i) {
         if (context.nanTeam() && abi::losesNan(post_ops[i].kind)) {
           sequence->tasks.push_back(
               makeNanKeeping(post_ops[i], result, *context.nanTeam()));
           continue;
         }
         auto next = makeAlone(context, post_ops[i], result, describe);
-        if (!next)
-          return all;
-        sequence->tasks.push_back(std::move(*next));
+        // As where NaN is kept: numbers must not depend on that.
+        if (!next && context.team() && abi::losesNan(post_ops[i].kind))
+          next = makeNanKeeping(post_ops[i], result, *context.team());
+        if (next)
+          sequence->tasks.push_back(std::move(*next));
+        else
+          sequence.reset();
       }
+      if (!sequence) // a post-op has no code of its own
+        return makeWhole();
       return std::unique_ptr<Task>(std::move(sequence));
     }
-  return all;
+  return makeWhole();
 }
 
 } // namespace partita::runtime
