@@ -179,14 +179,13 @@ Status Executor::prepareEntry(const abi::Step &step, Entry &entry) {
 Executor::Arrival Executor::arrivalOf(const Entry &entry) const {
   if (entry.direct)
     return Arrival::borrowed;
-  if (!entry.data) // a token
-    return Arrival::copied;
   if (comm.carriesDevices())
     return device->isHost() &&
                    isHost(*plan.channels()->Get(entry.channel), plan)
                ? Arrival::copied
                : Arrival::taken;
-  return device->isHost() ? Arrival::copied : Arrival::staged;
+  // A token has no bytes that could lie anywhere.
+  return device->isHost() || !entry.data ? Arrival::copied : Arrival::staged;
 }
 
 /// What is borrowed is given back as soon as nobody reads it: within the last
@@ -301,19 +300,22 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
 }
 
 Status Executor::send(const Entry &entry) {
-  if (device->isHost() || !entry.data)
+  if (device->isHost())
     return comm.send(entry.channel, entry.micro_batch, entry.data, entry.bytes);
   Queue &queue = device->queue();
-  if (!entry.staging)
+  if (comm.carriesDevices())
     return comm.post(entry.channel, entry.micro_batch,
                      {entry.data, entry.bytes, device.get(), queue.record()});
-  std::vector<uint8_t> &host = entry.staging->bytes;
-  if (Status status = queue.copyOut(host.data(), entry.data, host.size());
-      !status.ok())
-    return status;
+  void *host = entry.staging ? entry.staging->bytes.data() : nullptr;
+  if (host)
+    if (Status status =
+            queue.copyOut(host, entry.data, static_cast<size_t>(entry.bytes));
+        !status.ok())
+      return status;
+  // A token says that what came before it is done.
   if (Status status = queue.synchronize(queue.record()); !status.ok())
     return status;
-  return comm.send(entry.channel, entry.micro_batch, host.data(), entry.bytes);
+  return comm.send(entry.channel, entry.micro_batch, host, entry.bytes);
 }
 
 Status Executor::receive(const Entry &entry) {
@@ -357,7 +359,8 @@ Status Executor::take(const Entry &entry) {
   if (Status status = queue.wait(parcel->ready); !status.ok())
     return status;
   Status status =
-      parcel->device
+      bytes == 0 ? Status()
+      : parcel->device
           ? queue.copyFrom(*parcel->device, entry.data, parcel->data, bytes)
           : queue.copyIn(entry.data, parcel->data, bytes);
   if (!status.ok())

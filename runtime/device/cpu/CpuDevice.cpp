@@ -473,27 +473,33 @@ DeviceMemory CpuDevice::memory() const {
 /// swap them), and what instructions use but for weights that were packed.
 void CpuDevice::releaseUnread() {
   struct Range {
-    int slot;
+    uintptr_t end;
     bool read = false;
   };
-  std::map<uintptr_t, Range> ranges; // by first byte
+  std::map<uintptr_t, Range> ranges; // by first byte; none overlaps another
   for (int64_t i = 0; i < length(device.slots()); ++i) {
-    const int index = static_cast<int>(i);
     const abi::Slot &found = *device.slots()->Get(static_cast<unsigned>(i));
-    if (found.space() == abi::Space::weight ||
-        found.space() == abi::Space::constant)
-      if (found.bytes() > 0)
-        ranges.emplace(reinterpret_cast<uintptr_t>(slot(index)), Range{index});
+    if ((found.space() != abi::Space::weight &&
+         found.space() != abi::Space::constant) ||
+        found.bytes() == 0)
+      continue;
+    auto begin = reinterpret_cast<uintptr_t>(slot(static_cast<int>(i)));
+    uintptr_t end = begin + static_cast<uintptr_t>(found.bytes());
+    auto next = ranges.lower_bound(begin);
+    if (next != ranges.begin() && std::prev(next)->second.end > begin)
+      --next;
+    for (; next != ranges.end() && next->first < end;
+         next = ranges.erase(next)) {
+      begin = std::min(begin, next->first);
+      end = std::max(end, next->second.end);
+    }
+    ranges.emplace(begin, Range{end});
   }
   auto read = [&](const uint8_t *data) {
     const auto address = reinterpret_cast<uintptr_t>(data);
     auto found = ranges.upper_bound(address);
-    if (found == ranges.begin())
-      return;
-    --found;
-    const int64_t bytes = device.slots()->Get(found->second.slot)->bytes();
-    if (address - found->first < static_cast<uintptr_t>(bytes))
-      found->second.read = true;
+    if (found != ranges.begin() && address < std::prev(found)->second.end)
+      std::prev(found)->second.read = true;
   };
   for (auto &[key, instance] : instances)
     for (auto &task : instance->tasks)
@@ -526,14 +532,11 @@ void CpuDevice::releaseUnread() {
   for (int64_t i = 0; i < length(device.program()); ++i)
     if (int index = device.program()->Get(i)->slot(); index >= 0)
       readSlot(index);
-  for (const auto &[begin, range] : ranges) {
-    const size_t bytes =
-        static_cast<size_t>(device.slots()->Get(range.slot)->bytes());
+  for (const auto &[begin, range] : ranges)
     if (range.read)
-      parameters += bytes;
+      parameters += range.end - begin;
     else
-      releasePages(reinterpret_cast<const void *>(begin), bytes);
-  }
+      releasePages(reinterpret_cast<const void *>(begin), range.end - begin);
 }
 
 namespace {
