@@ -7,6 +7,8 @@
 
 #include "compiler/pipeline/plan/Summary.h"
 
+#include "compiler/pipeline/partition/ByteSize.h"
+
 #include "dialects/plan/PlanDialect.h"
 
 #include "llvm/Support/Format.h"
@@ -56,13 +58,13 @@ std::optional<Summary> summarize(ModuleOp module) {
   return summary;
 }
 
-/// "1.23 M" with units of 1000, "1.21 Mi" with units of 1024.
-static std::string formatCount(int64_t value, bool binary) {
+/// "1.23 M".
+static std::string formatCount(int64_t value) {
   static const char *prefixes[] = {"", "k", "M", "G", "T"};
-  double scaled = value, base = binary ? 1024 : 1000;
+  double scaled = value;
   int prefix = 0;
-  while (scaled >= base && prefix < 4) {
-    scaled /= base;
+  while (scaled >= 1000 && prefix < 4) {
+    scaled /= 1000;
     ++prefix;
   }
   std::string text;
@@ -74,9 +76,7 @@ static std::string formatCount(int64_t value, bool binary) {
                        : scaled < 100 ? "%.1f"
                                       : "%.0f",
                        scaled);
-  os << ' ' << prefixes[prefix] << (binary && prefix ? "i" : "");
-  if (binary)
-    os << 'B';
+  os << ' ' << prefixes[prefix];
   return StringRef(text).rtrim().str();
 }
 
@@ -114,14 +114,12 @@ void printTable(const Summary &summary, llvm::raw_ostream &os) {
       }
       blocks += (i ? ", " : "") + stage.blocks[i];
     }
-    rows.push_back({stage.name, stage.device,
-                    blocks.empty() ? std::string("(empty)") : blocks,
-                    formatCount(stage.flops, false),
-                    formatCount(stage.parameterBytes, true),
-                    formatCount(stage.activationBytes, true),
-                    formatCount(stage.sentBytes, true),
-                    formatCount(stage.peakBytes, true),
-                    formatTime(stage.durationNs)});
+    rows.push_back(
+        {stage.name, stage.device,
+         blocks.empty() ? std::string("(empty)") : blocks,
+         formatCount(stage.flops), formatByteSize(stage.parameterBytes),
+         formatByteSize(stage.activationBytes), formatByteSize(stage.sentBytes),
+         formatByteSize(stage.peakBytes), formatTime(stage.durationNs)});
   }
   std::vector<size_t> widths(rows[0].size(), 0);
   for (const std::vector<std::string> &row : rows)
