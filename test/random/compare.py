@@ -5,6 +5,10 @@ import numpy as np
 from graph import TYPES
 
 
+# By the distance of neighbours: a few of the smallest numbers, which are as far apart as they are large.
+SMALLEST = {TYPES["f16"][2]: 8 * 2.0**-24}
+
+
 def roundings(model):
     """For each output the coarsest type that it was computed through: the distance of neighbours there."""
     eps = {v.name: TYPES[v.dtype][2] for v in model.leaves}
@@ -53,7 +57,7 @@ def difference(value, actual, expected, eps=0.0, moves=(), loose=False, factor=1
             a, e = wide(actual), wide(expected)
             finite = np.isfinite(e)
             most = np.max(np.abs(e), where=finite, initial=0)
-            bound = 0 if value.exact else factor * eps * (32 * np.abs(e) + 16 * most + 8 * terms)
+            bound = 0 if value.exact else factor * (eps * (32 * np.abs(e) + 16 * most + 8 * terms) + SMALLEST.get(eps, 0.0))
             for move in moves:
                 if move.shape != e.shape:
                     continue  # how many there are depends on what was moved

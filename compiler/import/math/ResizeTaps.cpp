@@ -30,7 +30,7 @@ static double getCoordinate(const ResizeAxis &axis, const std::string &mode,
   if (mode == "tf_half_pixel_for_nn")
     return (x + 0.5) / axis.scale;
   if (mode == "pytorch_half_pixel" && newSize == 1)
-    return -0.5;
+    return 0;
   double offset = 0;
   if (mode == "half_pixel_symmetric")
     offset = size / 2 * (1 - static_cast<double>(axis.newSize) / newSize);

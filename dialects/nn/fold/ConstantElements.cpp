@@ -9,6 +9,7 @@
 #include "dialects/nn/fold/EmptyTensors.h"
 #include "dialects/nn/NNDialect.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -94,6 +95,14 @@ ScalarFunction::ScalarFunction(Location loc, ArrayRef<Type> elementTypes,
   result = emit(builder, loc, block.getArguments());
 }
 
+/// What common processors make of NaN and of what an integer cannot hold. LLVM
+/// leaves it open, and then each kernel with such a constant has bits of its
+/// own.
+static Attribute convertBeyondRange(arith::FPToSIOp op) {
+  return IntegerAttr::get(
+      op.getType(), APInt::getSignedMinValue(op.getType().getIntOrFloatBitWidth()));
+}
+
 Attribute ScalarFunction::evaluate(ArrayRef<Attribute> scalars) {
   DenseMap<Value, Attribute> known;
   for (auto [argument, scalar] : llvm::zip_equal(block.getArguments(), scalars))
@@ -107,8 +116,12 @@ Attribute ScalarFunction::evaluate(ArrayRef<Attribute> scalars) {
     SmallVector<Attribute> operands = llvm::map_to_vector(
         op.getOperands(), [&](Value v) { return known.lookup(v); });
     SmallVector<OpFoldResult> folded;
-    if (failed(op.fold(operands, folded)) || folded.size() != 1)
-      return nullptr;
+    if (failed(op.fold(operands, folded)) || folded.size() != 1) {
+      auto toInteger = dyn_cast<arith::FPToSIOp>(&op);
+      if (!toInteger)
+        return nullptr;
+      folded = {convertBeyondRange(toInteger)};
+    }
     auto value = dyn_cast<Value>(folded[0]);
     known[op.getResult(0)] =
         value ? known.lookup(value) : cast<Attribute>(folded[0]);

@@ -1,4 +1,4 @@
-//===- ScalarCast.cpp - Conversion of one element -*- C++ -*-===//
+//===- ScalarCast.cpp - Conversion of one element -------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,6 +10,9 @@
 #include "dialects/nn/fold/SmallFloat.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -60,10 +63,30 @@ static Value integerToInteger(OpBuilder &b, Location loc, Value x, Type from,
   return wrapToWidth(b, loc, x, to);
 }
 
+/// By signed conversions alone: an unsigned one gives NaN and negative numbers
+/// other bits with AVX-512 than without.
+static Value floatToU64(OpBuilder &b, Location loc, Value x) {
+  auto toFloat = cast<FloatType>(x.getType());
+  Type integer = b.getI64Type();
+  Value half = constant(b, loc, toFloat, std::ldexp(1.0, 63));
+  Value isLarge =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE, x, half);
+  Value zero = constant(b, loc, toFloat, 0);
+  Value offset = arith::SelectOp::create(b, loc, isLarge, half, zero);
+  Value low = arith::FPToSIOp::create(
+      b, loc, integer, arith::SubFOp::create(b, loc, x, offset));
+  Value top = arith::SelectOp::create(
+      b, loc, isLarge,
+      arith::ConstantOp::create(
+          b, loc, b.getI64IntegerAttr(std::numeric_limits<int64_t>::min())),
+      arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(0)));
+  return arith::XOrIOp::create(b, loc, low, top);
+}
+
 static Value floatToInteger(OpBuilder &b, Location loc, Value x, Type to) {
   unsigned width = to.getIntOrFloatBitWidth();
   if (isUnsigned(to) && width == 64)
-    return arith::FPToUIOp::create(b, loc, b.getI64Type(), x);
+    return floatToU64(b, loc, x);
   // By way of a wider type, so that what exceeds a narrow one wraps around, as
   // it does in C on common processors, instead of being undefined.
   bool fits = width <= 16 || (width == 32 && !isUnsigned(to));

@@ -61,6 +61,22 @@ func.func @floats() -> tensor<2xf32> {
 
 // -----
 
+// NaN and what is beyond a range: as common processors convert them, by way of
+// i32 or i64.
+// CHECK-LABEL: func.func @beyond_range
+// CHECK-DAG: nn.constant dense<[-2147483648, -2147483648, 3]> : tensor<3xi32>
+// CHECK-DAG: nn.constant dense<[0, 0, 3]> : tensor<3xi8>
+// CHECK-DAG: nn.constant dense<[9223372036854775808, 10000000000000000000, 3]> : tensor<3xui64>
+func.func @beyond_range() -> (tensor<3xi32>, tensor<3xi8>, tensor<3xui64>) {
+  %x = nn.constant dense<[0x7FF8000000000000, 1.0e19, 3.5]> : tensor<3xf64>
+  %0 = nn.cast %x : tensor<3xf64> -> tensor<3xi32>
+  %1 = nn.cast %x : tensor<3xf64> -> tensor<3xi8>
+  %2 = nn.cast %x : tensor<3xf64> -> tensor<3xui64>
+  return %0, %1, %2 : tensor<3xi32>, tensor<3xi8>, tensor<3xui64>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @small_floats
 // CHECK-DAG: nn.constant dense<[1.000000e+00, -1.500000e+00, 4.480000e+02, 1.953130e-03]> : tensor<4xf8E4M3FN>
 // CHECK-DAG: nn.constant dense<[1.000000e+00, -1.500000e+00, 2.400000e+02, 1.953130e-03]> : tensor<4xf8E4M3FNUZ>

@@ -55,6 +55,20 @@ TEST(ResizeTaps, WeightsAddUpToOne) {
       }
 }
 
+// ONNX: x_original = length_resized > 1 ? (x_resized + 0.5) / scale - 0.5 : 0.
+TEST(ResizeTaps, PytorchHalfPixelToOneElement) {
+  ResizeMode mode{.mode = "linear", .coordinates = "pytorch_half_pixel"};
+  mode.antialias = true;
+  ResizeTaps taps = computeResizeTaps({2, 1, 0.5}, mode);
+  double first = 0, second = 0;
+  for (int64_t k = 0; k < taps.numTaps; ++k)
+    (taps.indices[k] == 0 ? first : second) += taps.weights[k];
+  // The kernel reaches two elements from 0: weights 1/2, 1, 1/2; the border's
+  // element stands for the one before it.
+  EXPECT_DOUBLE_EQ(first, 0.75);
+  EXPECT_DOUBLE_EQ(second, 0.25);
+}
+
 TEST(ResizeTaps, CropMarksWhatIsOutside) {
   ResizeTaps taps = computeResizeTaps(
       {4, 3, 0.75, 0.0, 2.0},
