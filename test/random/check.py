@@ -225,7 +225,7 @@ class Checker:
                 self.counts["onnxruntime: " + value.doubt] += 1
                 continue
             for word, result in (("as usual", usual), ("by --reference", reference))[self.lax:]:
-                text = difference(value, result[name], tensors[name], moves=moves_of, **how)
+                text = difference(value, result[name], tensors[name], moves=moves_of, other=True, **how)
                 if text:
                     found.append(Difference("onnxruntime", name, f"{text} ({word}, and by ONNX Runtime)"))
                     break

@@ -86,8 +86,8 @@ class Peer:
     def reach(value, tensors):
         """For each element the size of the terms whose rounding it bears."""
         node, sizes = value.node, np.abs(tensors[value.name].astype(np.float64))
-        if node.op in ("Elu", "Celu", "Selu", "Softplus", "Mish"):
-            return sizes + 1  # by way of exp(x) - 1 or 1 + exp(x)
+        if node.op in ("Elu", "Celu", "Selu", "Softplus", "Mish", "Sigmoid"):
+            return sizes + 1  # by way of exp(x) - 1 or 1 + exp(x), or by a fraction that is right to so much
         if sizes.size == 0 or not (node.op in SPREADING or node.op.startswith("Reduce")):
             return sizes
         with np.errstate(all="ignore"):
