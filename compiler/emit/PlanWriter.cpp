@@ -7,6 +7,8 @@
 
 #include "compiler/emit/PlanWriter.h"
 
+#include "compiler/emit/Enums.h"
+
 #include "dialects/plan/PlanDialect.h"
 #include "runtime/abi/DeviceKinds.h"
 #include "runtime/abi/plan_generated.h"
@@ -75,15 +77,21 @@ public:
     if (models.empty())
       return module.emitError("has no plan: run --plan-build before");
     plan::ModelOp model = *models.begin();
-    for (auto device : module.getOps<plan::DeviceOp>())
-      devices.try_emplace(device.getSymName(), devices.size());
-    for (auto channel : module.getOps<plan::ChannelOp>()) {
-      channelTargets.push_back(devices.lookup(channel.getTarget()));
+    for (auto program : module.getOps<plan::ProgramOp>())
+      programs.try_emplace(program.getSymName(), programs.size());
+    for (auto channel : module.getOps<plan::ChannelOp>())
       channels.try_emplace(channel.getSymName(), channels.size());
-    }
     // Rows of stages stand in the order of their numbers.
     stageCount = llvm::range_size(module.getOps<plan::StageOp>());
 
+    std::vector<flatbuffers::Offset<abi::Program>> programTables;
+    for (auto program : module.getOps<plan::ProgramOp>()) {
+      FailureOr<flatbuffers::Offset<abi::Program>> table =
+          writeProgram(program);
+      if (failed(table))
+        return failure();
+      programTables.push_back(*table);
+    }
     std::vector<flatbuffers::Offset<abi::Device>> deviceTables;
     for (auto device : module.getOps<plan::DeviceOp>()) {
       FailureOr<flatbuffers::Offset<abi::Device>> table = writeDevice(device);
@@ -111,10 +119,10 @@ public:
     auto plan = abi::CreatePlan(
         b, string(model.getModel()), string(model.getSchedule()),
         model.getMicroBatches(), inputs, outputs, bound, stageTables,
-        b.CreateVector(deviceTables), channelTables, weightTables,
-        b.CreateVector(kernelTables), model.getStepNs(),
-        model.getBubble().convertToDouble(), machine, model.getThreads(),
-        collections, machineId);
+        b.CreateVector(programTables), b.CreateVector(deviceTables),
+        channelTables, weightTables, b.CreateVector(kernelTables),
+        model.getStepNs(), model.getBubble().convertToDouble(), machine,
+        model.getThreads(), collections, machineId);
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }
@@ -143,25 +151,6 @@ private:
   //===--------------------------------------------------------------------===//
 
   FailureOr<flatbuffers::Offset<abi::Device>> writeDevice(plan::DeviceOp op) {
-    slotTables.clear();
-    slotOf.clear();
-    std::map<std::string, int> units;
-    std::vector<flatbuffers::Offset<abi::Unit>> unitTables;
-    std::vector<flatbuffers::Offset<abi::Instruction>> load;
-    std::vector<flatbuffers::Offset<abi::Step>> program;
-    for (Operation &part : op.getBody().front()) {
-      if (auto slot = dyn_cast<plan::SlotOp>(part)) {
-        writeSlot(slot);
-      } else if (auto unit = dyn_cast<plan::UnitOp>(part)) {
-        units.emplace(unit.getSymName().str(), unitTables.size());
-        unitTables.push_back(writeUnit(unit));
-      } else if (auto loads = dyn_cast<plan::LoadOp>(part)) {
-        for (Operation &work : loads.getBody().front())
-          load.push_back(writeInstruction(work));
-      } else {
-        program.push_back(writeStep(part, units));
-      }
-    }
     abi::DeviceKind kind = abi::DeviceKind::cpu;
     if (std::optional<StringRef> name = op.getKind()) {
       std::optional<abi::DeviceKind> found =
@@ -172,37 +161,71 @@ private:
                                                    "runtime has";
       kind = *found;
     }
-    auto slots = b.CreateVector(slotTables);
-    return abi::CreateDevice(
-        b, string(op.getDeviceName()), op.getArenaBytes(),
-        op.getConstantBytes(), slots, b.CreateVector(unitTables),
-        b.CreateVector(load), b.CreateVector(program),
-        op.getParameterBytes().value_or(0), op.getPackedBytes().value_or(0),
-        op.getWorkspaceBytes().value_or(0), kind);
+    std::vector<int> coordinate;
+    if (std::optional<ArrayRef<int64_t>> place = op.getCoordinate())
+      coordinate.assign(place->begin(), place->end());
+    return abi::CreateDevice(b, string(op.getDeviceName()), kind,
+                             programs.lookup(op.getProgram()),
+                             b.CreateVector(coordinate));
   }
 
-  void addSlot(Operation *op, Value value, abi::Space space, int64_t offset) {
-    RankedTensorType type = cast<plan::SlotType>(value.getType()).getTensor();
-    slotOf[value] = slotTables.size();
-    slotTables.push_back(
-        abi::CreateSlot(b, space, offset, plan::getByteSize(type),
-                        dtype(op, type), longs(type.getShape())));
+  FailureOr<flatbuffers::Offset<abi::Program>>
+  writeProgram(plan::ProgramOp op) {
+    if (!op.getArenaBytes() || !op.getConstantBytes())
+      return op.emitError("has no places in memory: run --plan-place before");
+    slotOf.clear();
+    frameOf.clear();
+    units.clear();
+    std::vector<flatbuffers::Offset<abi::Frame>> frameTables;
+    std::vector<flatbuffers::Offset<abi::Slot>> slotTables;
+    std::vector<flatbuffers::Offset<abi::Unit>> unitTables;
+    std::vector<flatbuffers::Offset<abi::Instruction>> load;
+    std::vector<abi::Step> steps;
+    for (Operation &part : op.getBody().front()) {
+      if (auto frame = dyn_cast<plan::FrameOp>(part)) {
+        frameOf[frame.getFrame()] = static_cast<int>(frameTables.size());
+        frameTables.push_back(
+            abi::CreateFrame(b, static_cast<int64_t>(frame.getBytes()),
+                             longs(frame.getCopies())));
+      } else if (auto slot = dyn_cast<plan::SlotOp>(part)) {
+        slotOf[slot.getSlot()] = static_cast<int>(slotTables.size());
+        slotTables.push_back(writeSlot(slot));
+      } else if (auto unit = dyn_cast<plan::UnitOp>(part)) {
+        units[FlatSymbolRefAttr::get(unit.getSymNameAttr())] =
+            static_cast<int>(unitTables.size());
+        unitTables.push_back(writeUnit(unit));
+      } else if (auto loads = dyn_cast<plan::LoadOp>(part)) {
+        for (Operation &work : loads.getBody().front())
+          load.push_back(writeInstruction(work));
+      } else {
+        steps.push_back(writeStep(cast<plan::ScheduleStepOpInterface>(part)));
+      }
+    }
+    return abi::CreateProgram(
+        b, *op.getArenaBytes(), *op.getConstantBytes(),
+        b.CreateVector(frameTables), b.CreateVector(slotTables),
+        b.CreateVector(unitTables), b.CreateVector(load),
+        b.CreateVectorOfStructs(steps), op.getParameterBytes().value_or(0),
+        op.getPackedBytes().value_or(0), op.getWorkspaceBytes().value_or(0));
   }
 
-  void writeSlot(plan::SlotOp slot) {
-    if (slot.getSpace() == plan::Space::weight)
-      return addSlot(slot, slot, abi::Space::weight,
-                     weights.indexOf.lookup(*slot.getWeight()));
-    addSlot(slot, slot,
-            slot.getSpace() == plan::Space::arena ? abi::Space::arena
-                                                  : abi::Space::constant,
-            *slot.getOffset());
+  flatbuffers::Offset<abi::Slot> writeSlot(plan::SlotOp slot) {
+    RankedTensorType type = slot.getSlot().getType().getTensor();
+    int64_t offset = slot.getOffset().value_or(0);
+    if (slot.getSpace() == plan::Space::weight) {
+      offset = weights.indexOf.lookup(*slot.getWeight());
+    } else if (!slot.getOffset()) {
+      slot.emitError("has no place in memory: run --plan-place before");
+      hasFailed = true;
+    }
+    return abi::CreateSlot(
+        b, toAbi(slot.getSpace()), offset, slot.getByteSize(),
+        dtype(slot, type), longs(type.getShape()),
+        slot.getFrame() ? frameOf.lookup(slot.getFrame()) : -1);
   }
 
   flatbuffers::Offset<abi::Unit> writeUnit(plan::UnitOp unit) {
     Block &block = unit.getBody().front();
-    for (BlockArgument argument : block.getArguments())
-      addSlot(unit, argument, abi::Space::argument, argument.getArgNumber());
     std::vector<flatbuffers::Offset<abi::Instruction>> work;
     for (Operation &op : block)
       work.push_back(writeInstruction(op));
@@ -212,8 +235,7 @@ private:
       hasFailed = true;
     }
     return abi::CreateUnit(b, string(unit.getSymName()), unit.getStage(),
-                           block.getNumArguments(), b.CreateVector(work),
-                           unit.getDurationNs());
+                           b.CreateVector(work), unit.getDurationNs());
   }
 
   //===--------------------------------------------------------------------===//
@@ -284,8 +306,8 @@ private:
       // What `sum` adds lies in the result's bytes already.
       const bool sums = post.getKind() == plan::PostOpKind::sum;
       postOps.push_back(abi::CreatePostOp(
-          b, static_cast<abi::PostOpKind>(post.getKind()), post.getAlpha(),
-          post.getBeta(), sums ? 0 : writeView(op, post.getView()),
+          b, toAbi(post.getKind()), post.getAlpha(), post.getBeta(),
+          sums ? 0 : writeView(op, post.getView()),
           sums ? slotOf.lookup(op.getOperand(post.getView().getValue())) : -1));
     }
     auto operandTables = b.CreateVector(operands);
@@ -293,13 +315,13 @@ private:
     auto maskMul = writeView(op, call.getMaskMul());
     auto maskAdd = writeView(op, call.getMaskAdd());
     return abi::CreateLibraryCall(
-        b, static_cast<abi::CallKind>(call.getKind()), operandTables, bias,
-        maskMul, maskAdd, longs(call.getStrides()), longs(call.getDilations()),
+        b, toAbi(call.getKind()), operandTables, bias, maskMul, maskAdd,
+        longs(call.getStrides()), longs(call.getDilations()),
         longs(call.getPadsLow()), longs(call.getPadsHigh()),
         longs(call.getWindow()), call.getGroups(), call.getIncludePad(),
         call.getScale(), b.CreateVector(postOps),
         writeRecurrent(op, call.getRecurrent()), call.getWinograd(),
-        static_cast<abi::Combine>(call.getCombine()), call.getLargest());
+        toAbi(call.getCombine()), call.getLargest());
   }
 
   flatbuffers::Offset<abi::Recurrent>
@@ -308,9 +330,9 @@ private:
       return 0;
     std::vector<flatbuffers::Offset<abi::GateFunction>> functions;
     for (plan::GateFunctionAttr function : recurrent.getFunctions())
-      functions.push_back(abi::CreateGateFunction(
-          b, static_cast<abi::GateFunctionKind>(function.getKind()),
-          function.getAlpha(), function.getBeta()));
+      functions.push_back(abi::CreateGateFunction(b, toAbi(function.getKind()),
+                                                  function.getAlpha(),
+                                                  function.getBeta()));
     std::vector<uint8_t> reversed(recurrent.getReversed().begin(),
                                   recurrent.getReversed().end());
     auto reversedList = b.CreateVector(reversed);
@@ -320,61 +342,30 @@ private:
     auto initialCell = writeView(op, recurrent.getInitialCell());
     auto peepholes = writeView(op, recurrent.getPeepholes());
     auto hiddenBias = writeView(op, recurrent.getHiddenBias());
-    return abi::CreateRecurrent(b, static_cast<abi::Cell>(recurrent.getCell()),
-                                reversedList, recurrent.getCoupled(),
-                                recurrent.getClip(), functionList, lengths,
-                                initial, initialCell, peepholes, hiddenBias);
+    return abi::CreateRecurrent(b, toAbi(recurrent.getCell()), reversedList,
+                                recurrent.getCoupled(), recurrent.getClip(),
+                                functionList, lengths, initial, initialCell,
+                                peepholes, hiddenBias);
   }
 
   //===--------------------------------------------------------------------===//
   // Steps
   //===--------------------------------------------------------------------===//
 
-  int slotIndex(Value slot) { return slot ? slotOf.lookup(slot) : -1; }
-
-  /// The device that sends on a channel.
-  int sourceOf(FlatSymbolRefAttr channel) {
-    return devices.lookup(
-        cast<plan::ChannelOp>(SymbolTable::lookupSymbolIn(module, channel))
-            .getSource());
-  }
-
-  flatbuffers::Offset<abi::Step>
-  writeStep(Operation &op, const std::map<std::string, int> &units) {
-    using Kind = abi::StepKind;
-    auto transfer = [&](Kind kind, StringRef channel, int64_t microBatch,
-                        Value slot, int peer) {
-      return abi::CreateStep(b, kind, microBatch, -1, 0, slotIndex(slot),
-                             channels.lookup(channel), peer);
-    };
-    if (auto run = dyn_cast<plan::RunOp>(op)) {
-      std::vector<int> bindings;
-      for (Value slot : run.getBindings())
-        bindings.push_back(slotOf.lookup(slot));
-      return abi::CreateStep(b, Kind::run, run.getMicroBatch(),
-                             units.at(run.getUnit().str()),
-                             b.CreateVector(bindings));
-    }
-    if (auto send = dyn_cast<plan::SendOp>(op))
-      return transfer(Kind::send, send.getChannel(), send.getMicroBatch(),
-                      send.getSlot(),
-                      channelTargets[channels.lookup(send.getChannel())]);
-    if (auto recv = dyn_cast<plan::RecvOp>(op))
-      return transfer(Kind::recv, recv.getChannel(), recv.getMicroBatch(),
-                      recv.getSlot(), sourceOf(recv.getChannelAttr()));
-    if (auto release = dyn_cast<plan::ReleaseOp>(op))
-      return transfer(Kind::release, release.getChannel(),
-                      release.getMicroBatch(), {},
-                      sourceOf(release.getChannelAttr()));
-    if (auto wait = dyn_cast<plan::WaitOp>(op))
-      return transfer(Kind::wait, wait.getChannel(), wait.getMicroBatch(), {},
-                      channelTargets[channels.lookup(wait.getChannel())]);
-    if (auto load = dyn_cast<plan::LoadInputOp>(op))
-      return abi::CreateStep(b, Kind::load_input, load.getMicroBatch(), -1, 0,
-                             slotIndex(load.getSlot()), -1, -1, load.getPort());
-    auto store = cast<plan::StoreOutputOp>(op);
-    return abi::CreateStep(b, Kind::store_output, store.getMicroBatch(), -1, 0,
-                           slotIndex(store.getSlot()), -1, -1, store.getPort());
+  abi::Step writeStep(plan::ScheduleStepOpInterface step) {
+    const abi::StepKind kind = step.getStepKind();
+    const Attribute subject = step.getStepSubject();
+    int index;
+    if (auto port = dyn_cast<IntegerAttr>(subject))
+      index = static_cast<int>(port.getInt());
+    else if (abi::usesChannel(kind))
+      index = channels.lookup(cast<FlatSymbolRefAttr>(subject).getValue());
+    else
+      index = units.lookup(subject);
+    Value slot = step.getStepSlot();
+    return abi::Step(static_cast<uint8_t>(kind),
+                     static_cast<int>(step.getStepMicroBatch()), index,
+                     slot ? slotOf.lookup(slot) : -1);
   }
 
   //===--------------------------------------------------------------------===//
@@ -388,8 +379,7 @@ private:
       tables.push_back(abi::CreateCollection(
           b, string(collection.getCollectionName()),
           collection.getKind() == plan::PortKind::output,
-          static_cast<int>(collection.getIndex()),
-          static_cast<abi::CollectionKind>(collection.getOf()),
+          static_cast<int>(collection.getIndex()), toAbi(collection.getOf()),
           static_cast<int>(collection.getLength())));
     return b.CreateVector(tables);
   }
@@ -417,7 +407,7 @@ private:
       for (auto block : stage.getBlocks().getAsRange<StringAttr>())
         blocks.push_back(string(block.getValue()));
       tables.push_back(abi::CreateStage(
-          b, string(stage.getStageName()), devices.lookup(stage.getDevice()),
+          b, string(stage.getStageName()), programs.lookup(stage.getProgram()),
           b.CreateVector(blocks), stage.getFlops(), stage.getParameterBytes(),
           stage.getActivationBytes(), stage.getSentBytes(),
           stage.getPeakBytes(), stage.getDurationNs()));
@@ -430,8 +420,8 @@ private:
     std::vector<flatbuffers::Offset<abi::Channel>> tables;
     for (auto channel : module.getOps<plan::ChannelOp>())
       tables.push_back(abi::CreateChannel(
-          b, string(channel.getValue()), devices.lookup(channel.getSource()),
-          devices.lookup(channel.getTarget()), channel.getBytes(),
+          b, string(channel.getValue()), programs.lookup(channel.getSource()),
+          programs.lookup(channel.getTarget()), channel.getBytes(),
           string(channel.getReason())));
     return b.CreateVector(tables);
   }
@@ -453,12 +443,12 @@ private:
   const WeightTable &weights;
   flatbuffers::FlatBufferBuilder b;
   bool hasFailed = false;
-  llvm::StringMap<int> devices, channels, kernels;
+  llvm::StringMap<int> programs, channels, kernels;
   int64_t stageCount = 0;
-  std::vector<int> channelTargets;
   std::vector<std::string> kernelNames;
-  llvm::DenseMap<Value, int> slotOf; // of the device being written
-  std::vector<flatbuffers::Offset<abi::Slot>> slotTables;
+  // Of the program being written.
+  llvm::DenseMap<Value, int> slotOf, frameOf;
+  llvm::DenseMap<Attribute, int> units;
 };
 
 } // namespace

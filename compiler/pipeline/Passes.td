@@ -137,20 +137,41 @@ def DistFormStagesPass : Pass<"dist-form-stages", "::mlir::ModuleOp"> {
 }
 
 def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
-  let summary = "Schedules stages and places their values: the plan dialect";
+  let summary = "Schedules stages: the plan dialect, without places in memory";
   let description = [{
     Every stage becomes a unit; what its clusters compute from weights only
     becomes the load program of its device. Units are scheduled on all devices,
-    transfers become channels, and values get their slots. The function and its
+    transfers become channels, and values become slots. The function and its
     stages are gone afterwards.
   }];
   let options = [
-    Option<"workspace", "workspace", "int64_t", "1048576",
-           "Bytes of scratch that a library call has on each core">,
     Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
     Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
   ];
   let dependentDialects = ["::partita::plan::PlanDialect"];
+}
+
+def PlanPlacePass : Pass<"plan-place", "::mlir::ModuleOp"> {
+  let summary = "Says where in memory the slots of a plan lie";
+  let description = [{
+    A slot that is needed on several micro-batches at the same time comes into a
+    frame with as many copies. Results take over the bytes of operands where the
+    lowering allows it and nobody needs them any more; where a call adds upon an
+    operand that has bytes of its own, it is copied before. Slots that nothing uses
+    are gone afterwards.
+  }];
+}
+
+def PlanReserveMemoryPass : Pass<"plan-reserve-memory", "::mlir::ModuleOp"> {
+  let summary = "Says what devices hold beside their arenas";
+  let description = [{
+    Parameters that units read as they lie, room for those that a library
+    reorders, and for its scratch on each core.
+  }];
+  let options = [
+    Option<"workspace", "workspace", "int64_t", "1048576",
+           "Bytes of scratch that a library call has on each core">
+  ];
 }
 
 def PlanCheckMemoryPass : Pass<"plan-check-memory", "::mlir::ModuleOp"> {

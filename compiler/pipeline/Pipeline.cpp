@@ -39,12 +39,12 @@ void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {
 
 void addPlanPasses(OpPassManager &pm, const PartitionOptions &options) {
   // Needs lowered clusters: what may share bytes depends on the lowering.
-  PlanBuildPassOptions build;
+  pm.addPass(createPlanBuildPass({options.machine, options.threads}));
+  pm.addPass(createPlanPlacePass());
+  PlanReserveMemoryPassOptions memory;
   if (options.workspaceMiB)
-    build.workspace = options.workspaceMiB << 20;
-  build.machine = options.machine;
-  build.threads = options.threads;
-  pm.addPass(createPlanBuildPass(build));
+    memory.workspace = options.workspaceMiB << 20;
+  pm.addPass(createPlanReserveMemoryPass(memory));
   // Nothing that can deadlock leaves the compiler.
   pm.addPass(createPlanVerifySchedulePass());
 }

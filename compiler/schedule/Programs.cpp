@@ -118,7 +118,7 @@ private:
       return;
     if (!held[device].emplace(std::pair(v, m), 0).second)
       return;
-    Step step{value.producer < 0 ? Kind::loadInput : Kind::recv, m};
+    Step step{value.producer < 0 ? Kind::load_input : Kind::recv, m};
     step.value = v;
     if (value.producer < 0)
       step.port = value.input;
@@ -154,7 +154,7 @@ private:
       sent[device].push_back({send});
     }
     for (int output : problem.values[v].outputs) {
-      Step store{Kind::storeOutput, m};
+      Step store{Kind::store_output, m};
       store.value = v;
       store.port = output;
       program.push_back(store);

@@ -22,6 +22,8 @@
 #ifndef PARTITA_COMPILER_SCHEDULE_SCHEDULE_H
 #define PARTITA_COMPILER_SCHEDULE_SCHEDULE_H
 
+#include "runtime/abi/Steps.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -80,14 +82,14 @@ struct UnitOrders {
 };
 
 struct ScheduleStep {
-  enum class Kind { run, send, recv, wait, loadInput, storeOutput, release };
+  using Kind = abi::StepKind;
   Kind kind;
   int microBatch;
   int stage = -1; ///< run
   Phase phase = Phase::forward;
   int value = -1;   ///< all but run and tokens: ScheduleProblem.values
   int channel = -1; ///< send, recv, wait, release
-  int port = -1;    ///< loadInput, storeOutput
+  int port = -1;    ///< load_input, store_output
 };
 
 struct ScheduleChannel {

@@ -1,5 +1,4 @@
-//===- PlanDialect.h - The plan dialect ---------------------------*- C++
-//-*-===//
+//===- PlanDialect.h - The plan dialect -------------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,6 +7,8 @@
 
 #ifndef PARTITA_DIALECTS_PLAN_PLANDIALECT_H
 #define PARTITA_DIALECTS_PLAN_PLANDIALECT_H
+
+#include "runtime/abi/Steps.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -18,9 +19,6 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace partita::plan {
-
-/// What a step of a program occupies.
-enum class Queue { compute, communication, host };
 
 /// Bytes of a dense tensor: one byte for each element narrower than that.
 int64_t getByteSize(mlir::RankedTensorType type);
@@ -39,5 +37,12 @@ int64_t getByteSize(mlir::RankedTensorType type);
 
 #define GET_OP_CLASSES
 #include "dialects/plan/PlanOps.h.inc"
+
+namespace partita::plan {
+
+/// The first device that executes a program; null if none does.
+DeviceOp getFirstDevice(ProgramOp program);
+
+} // namespace partita::plan
 
 #endif // PARTITA_DIALECTS_PLAN_PLANDIALECT_H

@@ -13,19 +13,18 @@ include "mlir/IR/OpBase.td"
 def Plan_ScheduleStepOpInterface : OpInterface<"ScheduleStepOpInterface"> {
   let cppNamespace = "::partita::plan";
   let description = [{
-    An entry of a device's program: which slots it reads and writes, on which
-    queue it runs, and for how long.
+    A step of a program: which line of runtime/abi/Steps.def it is, and what that
+    line has.
   }];
   let methods = [
-    InterfaceMethod<"The micro-batch it belongs to.", "int64_t", "getStepMicroBatch">,
-    InterfaceMethod<"Slots of the device that hold what it needs before it begins.",
-      "::llvm::SmallVector<::mlir::Value>", "getReadSlots">,
-    InterfaceMethod<"Slots of the device that it writes.",
-      "::llvm::SmallVector<::mlir::Value>", "getWrittenSlots">,
-    InterfaceMethod<"What it occupies: `compute`, `communication` or `host`.",
-      "::partita::plan::Queue", "getQueue">,
-    InterfaceMethod<"Predicted duration in nanoseconds; 0 if it only waits.",
-      "int64_t", "getStepDurationNs">
+    InterfaceMethod<"Its line.", "::partita::abi::StepKind", "getStepKind", (ins), "",
+      [{ return ConcreteOp::kStepKind; }]>,
+    InterfaceMethod<"The micro-batch it belongs to.", "int64_t", "getStepMicroBatch", (ins), "",
+      [{ return $_op.getMicroBatch(); }]>,
+    InterfaceMethod<"The symbol of its unit or channel, or the number of its port.",
+      "::mlir::Attribute", "getStepSubject">,
+    InterfaceMethod<"The slot that it reads or writes itself; null if it has none.",
+      "::mlir::Value", "getStepSlot">
   ];
 }
 

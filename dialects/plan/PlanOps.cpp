@@ -46,13 +46,26 @@ LogicalResult CollectionOp::verify() {
   return success();
 }
 
+LogicalResult DeviceOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!symbols.lookupNearestSymbolFrom<ProgramOp>(*this, getProgramAttr()))
+    return emitOpError("(C1) ") << getProgramAttr() << " is not a program";
+  return success();
+}
+
+DeviceOp partita::plan::getFirstDevice(ProgramOp program) {
+  for (auto device : program->getParentOfType<ModuleOp>().getOps<DeviceOp>())
+    if (device.getProgram() == program.getSymName())
+      return device;
+  return {};
+}
+
 LogicalResult ChannelOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  for (FlatSymbolRefAttr device : {getSourceAttr(), getTargetAttr()})
-    if (!symbols.lookupNearestSymbolFrom<DeviceOp>(*this, device))
-      return emitOpError("(C1) ") << device << " is not a device";
+  for (FlatSymbolRefAttr program : {getSourceAttr(), getTargetAttr()})
+    if (!symbols.lookupNearestSymbolFrom<ProgramOp>(*this, program))
+      return emitOpError("(C1) ") << program << " is not a program";
   if (getSource() == getTarget())
     return emitOpError("(C1) leads from ")
-           << getSourceAttr() << " to the same device";
+           << getSourceAttr() << " to the same program";
   if (static_cast<int64_t>(getBytes()) < 0)
     return emitOpError("(C2) has ")
            << static_cast<int64_t>(getBytes()) << " bytes";
@@ -60,32 +73,62 @@ LogicalResult ChannelOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 //===----------------------------------------------------------------------===//
-// Slots
+// Frames and slots
 //===----------------------------------------------------------------------===//
+
+static bool isAligned(int64_t offset) {
+  return offset >= 0 && offset % 64 == 0;
+}
+
+LogicalResult FrameOp::verify() {
+  if (getCopies().empty())
+    return emitOpError("(C1) has no copy");
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  const int64_t bytes = getBytes(), arena = program.getArenaBytes().value_or(0);
+  for (int64_t copy : getCopies()) {
+    if (!isAligned(copy))
+      return emitOpError("(C1) copy at ")
+             << copy << " is not at a multiple of 64 that is at least 0";
+    if (bytes < 0 || copy + bytes > arena)
+      return emitOpError("(C2) copy ends at byte ")
+             << copy + bytes << " of the arena, which has " << arena
+             << " bytes";
+  }
+  return success();
+}
 
 int64_t SlotOp::getByteSize() {
   return ::partita::plan::getByteSize(getSlot().getType().getTensor());
 }
 
 LogicalResult SlotOp::verify() {
-  if (getSpace() == Space::weight) {
-    if (getOffset() || !getWeight())
-      return emitOpError("(C1) in weight needs a weight, and no offset");
-    return success();
-  }
-  if (!getOffset() || getWeight())
+  const Space space = getSpace();
+  if ((space == Space::weight) != static_cast<bool>(getWeight()))
     return emitOpError("(C1) in ")
-           << stringifySpace(getSpace()) << " needs an offset, and no weight";
-  int64_t offset = *getOffset();
-  if (offset < 0 || offset % 64 != 0)
+           << stringifySpace(space)
+           << (getWeight() ? " names a weight" : " names no weight");
+  if ((space == Space::frame) != static_cast<bool>(getFrame()))
+    return emitOpError("(C1) in ")
+           << stringifySpace(space)
+           << (getFrame() ? " names a frame" : " names no frame");
+  if (!getOffset())
+    return success();
+  if (space == Space::weight)
+    return emitOpError("(C1) in weight has an offset");
+  const int64_t offset = *getOffset();
+  if (!isAligned(offset))
     return emitOpError("(C1) offset ")
            << offset << " is not a multiple of 64 that is at least 0";
-  auto device = (*this)->getParentOfType<DeviceOp>();
-  int64_t bytes = getSpace() == Space::arena ? device.getArenaBytes()
-                                             : device.getConstantBytes();
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  int64_t bytes = program.getArenaBytes().value_or(0);
+  if (space == Space::constant)
+    bytes = program.getConstantBytes().value_or(0);
+  else if (space == Space::frame)
+    if (auto frame = getFrame().getDefiningOp<FrameOp>())
+      bytes = frame.getBytes();
   if (offset + getByteSize() > bytes)
     return emitOpError("(C2) ends at byte ")
-           << offset + getByteSize() << " of " << stringifySpace(getSpace())
+           << offset + getByteSize() << " of " << stringifySpace(space)
            << ", which has " << bytes << " bytes";
   return success();
 }
@@ -95,13 +138,9 @@ LogicalResult SlotOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult UnitOp::verifyRegions() {
-  for (BlockArgument argument : getBody().getArguments())
-    if (!isa<SlotType>(argument.getType()))
-      return emitOpError("(C1) argument ")
-             << argument.getArgNumber() << " is not a slot";
   for (Operation &op : getBody().front())
     if (!isa<InstructionOpInterface>(op))
-      return emitOpError("(C2) holds '")
+      return emitOpError("(C1) holds '")
              << op.getName() << "', which is not an instruction";
   return success();
 }

@@ -1,4 +1,4 @@
-//===- PlanOps.td - A program a device -----------------------*- tablegen -*-===//
+//===- PlanOps.td - Programs, their memory and their steps ----*- tablegen -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,8 +24,14 @@ def Plan_SlotType : TypeDef<Plan_Dialect, "Slot"> {
   let assemblyFormat = "`<` $tensor `>`";
 }
 
+def Plan_FrameType : TypeDef<Plan_Dialect, "Frame"> {
+  let mnemonic = "frame";
+  let summary = "bytes of a device's arena of which each micro-batch in flight has its own";
+}
+
 def Plan_Space : I32EnumAttr<"Space", "where the bytes of a slot lie", [
-    I32EnumAttrCase<"arena", 0>, I32EnumAttrCase<"constant", 1>, I32EnumAttrCase<"weight", 2>]> {
+    I32EnumAttrCase<"arena", 0>, I32EnumAttrCase<"frame", 1>, I32EnumAttrCase<"constant", 2>,
+    I32EnumAttrCase<"weight", 3>]> {
   let cppNamespace = "::partita::plan";
   let genSpecializedAttr = 0;
 }
@@ -121,12 +127,41 @@ def Plan_CollectionOp : Plan_Op<"collection", [HasParent<"::mlir::ModuleOp">]> {
 
 def Plan_StageOp : Plan_Op<"stage", [HasParent<"::mlir::ModuleOp">]> {
   let summary = "what was decided about a stage, for people";
-  let arguments = (ins StrAttr:$stage_name, FlatSymbolRefAttr:$device, StrArrayAttr:$blocks,
+  let description = [{
+    `peak` is what one of its devices holds at most, 0 as long as that is not known
+    (`--plan-reserve-memory`).
+
+    ```mlir
+    plan.stage "F0" on @program0 blocks ["B1"] flops 640 parameters 0 activations 64 sent 0 peak 4096 ns 1200
+    ```
+  }];
+  let arguments = (ins StrAttr:$stage_name, FlatSymbolRefAttr:$program, StrArrayAttr:$blocks,
     I64Attr:$flops, I64Attr:$parameter_bytes, I64Attr:$activation_bytes,
     I64Attr:$sent_bytes, I64Attr:$peak_bytes, I64Attr:$duration_ns);
   let assemblyFormat = [{
-    $stage_name `on` $device `blocks` $blocks `flops` $flops `parameters` $parameter_bytes
+    $stage_name `on` $program `blocks` $blocks `flops` $flops `parameters` $parameter_bytes
     `activations` $activation_bytes `sent` $sent_bytes `peak` $peak_bytes `ns` $duration_ns attr-dict
+  }];
+}
+
+def Plan_DeviceOp : Plan_Op<"device", [Symbol, HasParent<"::mlir::ModuleOp">,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a device and the program that it executes";
+  let description = [{
+    `kind` is what carries the device out; without it, it is a CPU. `coordinate` is
+    its place in the mesh of all devices that execute the program.
+
+    Constraints:
+    * (C1) `program` is a program of the module.
+
+    ```mlir
+    plan.device @device0 "cpu:0" executes @program0
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device_name, OptionalAttr<StrAttr>:$kind,
+    FlatSymbolRefAttr:$program, OptionalAttr<DenseI64ArrayAttr>:$coordinate);
+  let assemblyFormat = [{
+    $sym_name $device_name (`kind` $kind^)? `executes` $program (`at` $coordinate^)? attr-dict
   }];
 }
 
@@ -134,14 +169,15 @@ def Plan_ChannelOp : Plan_Op<"channel", [Symbol, HasParent<"::mlir::ModuleOp">,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a value that crosses devices";
   let description = [{
-    With 0 bytes it is a token: only order.
+    It goes from the devices of one program to those of another with the same
+    coordinate. With 0 bytes it is a token: only order.
 
     Constraints:
-    * (C1) `source` and `target` are devices of the module, and not the same.
+    * (C1) `source` and `target` are programs of the module, and not the same.
     * (C2) `bytes` is not negative.
 
     ```mlir
-    plan.channel @c0 "conv1_out" from @d0 to @d1 bytes 4096 reason "F0 makes it, F1 reads it"
+    plan.channel @c0 "conv1_out" from @program0 to @program1 bytes 4096 reason "F0 makes it, F1 reads it"
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$value, FlatSymbolRefAttr:$source,
@@ -149,36 +185,37 @@ def Plan_ChannelOp : Plan_Op<"channel", [Symbol, HasParent<"::mlir::ModuleOp">,
   let assemblyFormat = "$sym_name $value `from` $source `to` $target `bytes` $bytes `reason` $reason attr-dict";
 }
 
-def Plan_DeviceOp : Plan_Op<"device", [Symbol, SymbolTable, SingleBlock, NoTerminator,
+def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, SingleBlock, NoTerminator,
     NoRegionArguments, HasParent<"::mlir::ModuleOp">]> {
-  let summary = "a device: its memory, its units, its load program and its program of one step";
+  let summary = "what a device executes: its memory, its units, its load program and the steps of one step of the model";
   let description = [{
-    Steps (`run`, `send`, ...) stand in the device's total order. `parameters` are the
-    bytes of weights and constants that units read as they lie, `packed` is room for
-    those that a library reorders, `workspace` room for its scratch on each core;
-    without them the library has no room of its own. `kind` is what carries the
-    device out; without it, it is a CPU.
+    Steps (`run`, `send`, ...) stand in the device's total order. `--plan-place` says
+    where slots lie, and the bytes of `arena` and `constant`; `--plan-reserve-memory`
+    says the rest: `parameters` are the bytes of weights and constants that units
+    read as they lie, `packed` is room for those that a library reorders,
+    `workspace` room for its scratch on each core. Without them the library has no
+    room of its own.
 
     ```mlir
-    plan.device @d0 "cpu:0" arena 4096 constant 0 parameters 0 packed 0 workspace 1048576 {
-      %x = plan.slot arena at 0 : !plan.slot<tensor<8xf32>>
-      %y = plan.slot arena at 64 : !plan.slot<tensor<8xf32>>
+    plan.program @program0 arena 4096 constant 0 parameters 0 packed 0 workspace 1048576 {
+      %x = plan.slot arena at 0 : <tensor<8xf32>>
+      %y = plan.slot arena at 64 : <tensor<8xf32>>
       plan.unit @F0 stage 0 ns 1200 {
         plan.dispatch #plan.kernel<"k0", extent = 8, grain = 8>(%x) -> (%y) label "relu" flops 8 bytes 64
           : (!plan.slot<tensor<8xf32>>) -> !plan.slot<tensor<8xf32>>
       }
-      plan.load_input 0 micro_batch 0 to %x : !plan.slot<tensor<8xf32>>
+      plan.load_input 0 micro_batch 0 to %x : <tensor<8xf32>>
       plan.run @F0 micro_batch 0
-      plan.store_output 0 micro_batch 0 from %y : !plan.slot<tensor<8xf32>>
+      plan.store_output 0 micro_batch 0 from %y : <tensor<8xf32>>
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device_name, OptionalAttr<StrAttr>:$kind,
-    I64Attr:$arena_bytes, I64Attr:$constant_bytes, OptionalAttr<I64Attr>:$parameter_bytes,
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$arena_bytes,
+    OptionalAttr<I64Attr>:$constant_bytes, OptionalAttr<I64Attr>:$parameter_bytes,
     OptionalAttr<I64Attr>:$packed_bytes, OptionalAttr<I64Attr>:$workspace_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name $device_name (`kind` $kind^)? `arena` $arena_bytes `constant` $constant_bytes
+    $sym_name (`arena` $arena_bytes^ `constant` $constant_bytes)?
     (`parameters` $parameter_bytes^ `packed` $packed_bytes `workspace` $workspace_bytes)?
     attr-dict-with-keyword $body
   }];
@@ -188,40 +225,64 @@ def Plan_DeviceOp : Plan_Op<"device", [Symbol, SymbolTable, SingleBlock, NoTermi
 // Bytes and work
 //===----------------------------------------------------------------------===//
 
-def Plan_SlotOp : Plan_Op<"slot", [HasParent<"DeviceOp">]> {
-  let summary = "a slot: one value's bytes in the arena, the constant region or a weight";
+def Plan_FrameOp : Plan_Op<"frame", [HasParent<"ProgramOp">]> {
+  let summary = "bytes of the arena of which each micro-batch in flight has its own";
   let description = [{
-    A value has one slot, whatever the shapes under which it is read; slots of
-    values that do not live at the same time may share bytes.
+    For what is handed from one unit or device to another while the next
+    micro-batch is under way. On micro-batch m it is copy m modulo their number.
 
     Constraints:
-    * (C1) in `arena` and `constant` there is an `offset`, a multiple of 64, and no `weight`; in `weight` the other way round.
-    * (C2) the slot ends within its device's arena or constant region.
+    * (C1) there is a copy, and each begins at a multiple of 64.
+    * (C2) each copy ends within the arena.
 
     ```mlir
-    %x = plan.slot arena at 128 : !plan.slot<tensor<8x4xf32>>
-    %w = plan.slot weight @conv1.weight : !plan.slot<tensor<4x3xf32>>
+    %f = plan.frame bytes 64 copies [0, 128]
     ```
   }];
-  let arguments = (ins Plan_SpaceAttr:$space, OptionalAttr<I64Attr>:$offset,
+  let arguments = (ins I64Attr:$bytes, DenseI64ArrayAttr:$copies);
+  let results = (outs Plan_FrameType:$frame);
+  let assemblyFormat = "`bytes` $bytes `copies` $copies attr-dict";
+  let builders = [OpBuilder<(ins "int64_t":$bytes, "::llvm::ArrayRef<int64_t>":$copies), [{
+    build($_builder, $_state, FrameType::get($_builder.getContext()), bytes, copies);
+  }]>];
+  let hasVerifier = 1;
+}
+
+def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">]> {
+  let summary = "a slot: one value's bytes in the arena, a frame, the constant region or a weight";
+  let description = [{
+    A value has one slot, whatever the shapes under which it is read; slots of
+    values that do not live at the same time may share bytes. Before
+    `--plan-place` slots have no offset.
+
+    Constraints:
+    * (C1) a slot in `weight` names a weight, one in `frame` a frame, and no other does; an offset is a multiple of 64, and a weight has none.
+    * (C2) the slot ends within the arena, its frame or the constant region.
+
+    ```mlir
+    %x = plan.slot arena at 128 : <tensor<8x4xf32>>
+    %y = plan.slot frame %f at 0 : <tensor<8x4xf32>>
+    %w = plan.slot weight @conv1.weight : <tensor<4x3xf32>>
+    ```
+  }];
+  let arguments = (ins Plan_SpaceAttr:$space, Optional<Plan_FrameType>:$frame, OptionalAttr<I64Attr>:$offset,
     OptionalAttr<FlatSymbolRefAttr>:$weight);
   let results = (outs Plan_SlotType:$slot);
-  let assemblyFormat = "$space (`at` $offset^)? ($weight^)? attr-dict `:` type($slot)";
+  let assemblyFormat = "$space ($frame^)? (`at` $offset^)? ($weight^)? attr-dict `:` type($slot)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Bytes of the slot's tensor.
     int64_t getByteSize();
+    /// Whether a step writes it: in the arena, or in a frame.
+    bool isWritable() { return getSpace() == Space::arena || getSpace() == Space::frame; }
   }];
 }
 
-def Plan_UnitOp : Plan_Op<"unit", [Symbol, SingleBlock, NoTerminator, HasParent<"DeviceOp">]> {
+def Plan_UnitOp : Plan_Op<"unit", [Symbol, SingleBlock, NoTerminator, NoRegionArguments, HasParent<"ProgramOp">]> {
   let summary = "a stage's work on one micro-batch";
   let description = [{
-    The block's arguments stand for slots that differ from one run to another.
-
     Constraints:
-    * (C1) every argument is a slot.
-    * (C2) only instructions stand in it.
+    * (C1) only instructions stand in it.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$stage, I64Attr:$duration_ns);
   let regions = (region SizedRegion<1>:$body);
@@ -229,7 +290,7 @@ def Plan_UnitOp : Plan_Op<"unit", [Symbol, SingleBlock, NoTerminator, HasParent<
   let hasRegionVerifier = 1;
 }
 
-def Plan_LoadOp : Plan_Op<"load", [SingleBlock, NoTerminator, NoRegionArguments, HasParent<"DeviceOp">]> {
+def Plan_LoadOp : Plan_Op<"load", [SingleBlock, NoTerminator, NoRegionArguments, HasParent<"ProgramOp">]> {
   let summary = "the load program: computes the constant region from the weights, once";
   let description = [{
     Constraints:
@@ -294,73 +355,80 @@ def Plan_CopyOp : Plan_Instruction<"copy"> {
 // Steps
 //===----------------------------------------------------------------------===//
 
-class Plan_Step<string mnemonic, list<Trait> traits = []>
-    : Plan_Op<mnemonic, !listconcat([HasParent<"DeviceOp">,
-        DeclareOpInterfaceMethods<Plan_ScheduleStepOpInterface>], traits)>;
+// `subject` and `slot` are C++ for the attribute that says what the step is
+// about and for its slot, if it has one. The kind is a line of
+// runtime/abi/Steps.def.
+class Plan_Step<string mnemonic, string subject, string slot, list<Trait> traits = []>
+    : Plan_Op<mnemonic, !listconcat([HasParent<"ProgramOp">, Plan_ScheduleStepOpInterface,
+        DeclareOpInterfaceMethods<SymbolUserOpInterface>], traits)> {
+  code stepDeclaration = "static constexpr ::partita::abi::StepKind kStepKind = ::partita::abi::StepKind::" # mnemonic # [{;
+    ::mlir::Attribute getStepSubject() { return }] # subject # [{; }
+    ::mlir::Value getStepSlot() { return }] # slot # "; }";
+  let extraClassDeclaration = stepDeclaration;
+}
 
-def Plan_RunOp : Plan_Step<"run", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Plan_RunOp : Plan_Step<"run", "getUnitAttr()", "{}"> {
   let summary = "a unit on a micro-batch";
   let description = [{
     Constraints:
-    * (C1) `unit` is a unit of the device.
-    * (C2) the bindings have the number and types of the unit's arguments.
+    * (C1) `unit` is a unit of the program.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$unit, I64Attr:$micro_batch, Variadic<Plan_SlotType>:$bindings);
-  let assemblyFormat = "$unit `micro_batch` $micro_batch (`(` $bindings^ `)` `:` type($bindings))? attr-dict";
+  let arguments = (ins FlatSymbolRefAttr:$unit, I64Attr:$micro_batch);
+  let assemblyFormat = "$unit `micro_batch` $micro_batch attr-dict";
 }
 
-class Plan_ChannelStep<string mnemonic, dag moreArguments>
-    : Plan_Step<mnemonic, [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+class Plan_ChannelStep<string mnemonic, string slot, dag moreArguments>
+    : Plan_Step<mnemonic, "getChannelAttr()", slot> {
   let arguments = !con((ins FlatSymbolRefAttr:$channel, I64Attr:$micro_batch), moreArguments);
 }
 
-def Plan_SendOp : Plan_ChannelStep<"send", (ins Optional<Plan_SlotType>:$slot)> {
+def Plan_SendOp : Plan_ChannelStep<"send", "getSlot()", (ins Optional<Plan_SlotType>:$slot)> {
   let summary = "posts a slot on a channel; does not block";
   let description = [{
     The slot must not be written before the `wait` with the same channel and
     micro-batch. Without a slot it is a token.
 
     Constraints:
-    * (C1) `channel` is a channel of the module, and this device its source.
+    * (C1) `channel` is a channel of the module, and this program its source.
     * (C2) the slot has the channel's number of bytes (a token: 0).
   }];
   let assemblyFormat = "$channel `micro_batch` $micro_batch (`from` $slot^ `:` type($slot))? attr-dict";
 }
 
-def Plan_RecvOp : Plan_ChannelStep<"recv", (ins Optional<Plan_SlotType>:$slot)> {
+def Plan_RecvOp : Plan_ChannelStep<"recv", "getSlot()", (ins Optional<Plan_SlotType>:$slot)> {
   let summary = "blocks until what was sent on a channel has arrived in a slot";
   let description = [{
     If a `release` with the same channel and micro-batch follows, devices that
     see one memory may read the sender's slot where it is, until then.
 
     Constraints:
-    * (C1) `channel` is a channel of the module, and this device its target.
+    * (C1) `channel` is a channel of the module, and this program its target.
     * (C2) the slot has the channel's number of bytes (a token: 0).
   }];
   let assemblyFormat = "$channel `micro_batch` $micro_batch (`to` $slot^ `:` type($slot))? attr-dict";
 }
 
-def Plan_ReleaseOp : Plan_ChannelStep<"release", (ins)> {
+def Plan_ReleaseOp : Plan_ChannelStep<"release", "{}", (ins)> {
   let summary = "nothing of this device reads what it received any more";
   let description = [{
     Constraints:
-    * (C1) `channel` is a channel of the module, and this device its target.
+    * (C1) `channel` is a channel of the module, and this program its target.
   }];
   let assemblyFormat = "$channel `micro_batch` $micro_batch attr-dict";
 }
 
-def Plan_WaitOp : Plan_ChannelStep<"wait", (ins)> {
+def Plan_WaitOp : Plan_ChannelStep<"wait", "{}", (ins)> {
   let summary = "blocks until the receiver has taken what was sent";
   let description = [{
     Taken is what was released; without a `release`, what was received.
 
     Constraints:
-    * (C1) `channel` is a channel of the module, and this device its source.
+    * (C1) `channel` is a channel of the module, and this program its source.
   }];
   let assemblyFormat = "$channel `micro_batch` $micro_batch attr-dict";
 }
 
-def Plan_LoadInputOp : Plan_Step<"load_input", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Plan_LoadInputOp : Plan_Step<"load_input", "getPortAttr()", "getSlot()"> {
   let summary = "the sample's bytes of an input come into a slot";
   let description = [{
     Constraints:
@@ -370,7 +438,7 @@ def Plan_LoadInputOp : Plan_Step<"load_input", [DeclareOpInterfaceMethods<Symbol
   let assemblyFormat = "$port `micro_batch` $micro_batch `to` $slot attr-dict `:` type($slot)";
 }
 
-def Plan_StoreOutputOp : Plan_Step<"store_output", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Plan_StoreOutputOp : Plan_Step<"store_output", "getPortAttr()", "getSlot()"> {
   let summary = "a slot goes to an output";
   let description = [{
     Constraints:

@@ -7,146 +7,68 @@
 
 #include "dialects/plan/PlanDialect.h"
 
-#include "llvm/ADT/SetVector.h"
-
 using namespace mlir;
 using namespace partita::plan;
 
-//===----------------------------------------------------------------------===//
-// Run
-//===----------------------------------------------------------------------===//
+// Every kind of step is an op of this dialect.
+#define PARTITA_STEP(name, op, subject, access)                                \
+  static_assert(op::kStepKind == partita::abi::StepKind::name);
+#include "runtime/abi/Steps.def"
+#undef PARTITA_STEP
 
-static UnitOp lookUpUnit(RunOp run) {
-  return dyn_cast_or_null<UnitOp>(
-      SymbolTable::lookupSymbolIn(run->getParentOp(), run.getUnitAttr()));
-}
-
-static Value getBound(RunOp run, UnitOp unit, Value slot) {
-  auto argument = dyn_cast<BlockArgument>(slot);
-  if (!argument || argument.getOwner() != &unit.getBody().front())
-    return slot;
-  return run.getBindings()[argument.getArgNumber()];
-}
-
-LogicalResult RunOp::verifySymbolUses(SymbolTableCollection &) {
-  UnitOp unit = lookUpUnit(*this);
-  if (!unit)
+LogicalResult RunOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!symbols.lookupSymbolIn<UnitOp>((*this)->getParentOp(), getUnitAttr()))
     return emitOpError("(C1) ")
-           << getUnitAttr() << " is not a unit of its device";
-  auto arguments = unit.getBody().getArguments();
-  if (arguments.size() != getBindings().size())
-    return emitOpError("(C2) binds ")
-           << getBindings().size() << " slots, the unit has "
-           << arguments.size() << " arguments";
-  for (auto [argument, binding] : llvm::zip(arguments, getBindings()))
-    if (argument.getType() != binding.getType())
-      return emitOpError("(C2) binds ")
-             << binding.getType() << " to argument " << argument.getArgNumber()
-             << " of type " << argument.getType();
+           << getUnitAttr() << " is not a unit of its program";
   return success();
 }
-
-int64_t RunOp::getStepMicroBatch() { return getMicroBatch(); }
-
-SmallVector<Value> RunOp::getReadSlots() {
-  UnitOp unit = lookUpUnit(*this);
-  llvm::SetVector<Value> read, written;
-  for (Operation &op : unit.getBody().front()) {
-    auto instruction = cast<InstructionOpInterface>(op);
-    for (Value slot : instruction.getInstructionReads())
-      if (!written.contains(getBound(*this, unit, slot)))
-        read.insert(getBound(*this, unit, slot));
-    for (Value slot : instruction.getInstructionWrites())
-      written.insert(getBound(*this, unit, slot));
-  }
-  return read.takeVector();
-}
-
-SmallVector<Value> RunOp::getWrittenSlots() {
-  UnitOp unit = lookUpUnit(*this);
-  llvm::SetVector<Value> written;
-  for (Operation &op : unit.getBody().front())
-    for (Value slot : cast<InstructionOpInterface>(op).getInstructionWrites())
-      written.insert(getBound(*this, unit, slot));
-  return written.takeVector();
-}
-
-Queue RunOp::getQueue() { return Queue::compute; }
-int64_t RunOp::getStepDurationNs() { return lookUpUnit(*this).getDurationNs(); }
 
 //===----------------------------------------------------------------------===//
 // Send, recv, release, wait
 //===----------------------------------------------------------------------===//
 
-/// Checks the channel of a step, that the step's device is on the right end of
-/// it, and the bytes of its slot (`slot` null: a token, a release
-/// or a wait).
-static LogicalResult verifyChannel(Operation *op, FlatSymbolRefAttr name,
-                                   bool atSource, bool hasBytes, Value slot,
+/// Checks the channel of a step, that the step's program is on the right end of
+/// it, and the bytes of its slot, which a token has none of.
+static LogicalResult verifyChannel(ScheduleStepOpInterface step,
+                                   FlatSymbolRefAttr name,
                                    SymbolTableCollection &symbols) {
-  auto device = op->getParentOfType<DeviceOp>();
+  const partita::abi::StepInfo &info = getInfo(step.getStepKind());
+  auto program = step->getParentOfType<ProgramOp>();
   auto channel =
-      symbols.lookupNearestSymbolFrom<ChannelOp>(device->getParentOp(), name);
+      symbols.lookupNearestSymbolFrom<ChannelOp>(program->getParentOp(), name);
   if (!channel)
-    return op->emitOpError("(C1) ") << name << " is not a channel";
+    return step->emitOpError("(C1) ") << name << " is not a channel";
+  const bool atSource = info.subject == partita::abi::StepSubject::sent_channel;
   StringRef end = atSource ? channel.getSource() : channel.getTarget();
-  if (end != device.getSymName())
-    return op->emitOpError("(C1) stands on @")
-           << device.getSymName() << ", but the "
+  if (end != program.getSymName())
+    return step->emitOpError("(C1) stands in @")
+           << program.getSymName() << ", but the "
            << (atSource ? "source" : "target") << " of channel " << name
            << " is @" << end;
-  if (!hasBytes)
+  if (info.access == partita::abi::SlotAccess::none)
     return success();
+  Value slot = step.getStepSlot();
   int64_t bytes =
       slot ? getByteSize(cast<SlotType>(slot.getType()).getTensor()) : 0;
   if (bytes != static_cast<int64_t>(channel.getBytes()))
-    return op->emitOpError("(C2) has a slot of ")
+    return step->emitOpError("(C2) has a slot of ")
            << bytes << " bytes, channel " << name << " carries "
            << channel.getBytes();
   return success();
 }
 
 LogicalResult SendOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyChannel(*this, getChannelAttr(), true, true, getSlot(), symbols);
+  return verifyChannel(*this, getChannelAttr(), symbols);
 }
 LogicalResult RecvOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyChannel(*this, getChannelAttr(), false, true, getSlot(),
-                       symbols);
+  return verifyChannel(*this, getChannelAttr(), symbols);
 }
 LogicalResult ReleaseOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyChannel(*this, getChannelAttr(), false, false, {}, symbols);
+  return verifyChannel(*this, getChannelAttr(), symbols);
 }
 LogicalResult WaitOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyChannel(*this, getChannelAttr(), true, false, {}, symbols);
+  return verifyChannel(*this, getChannelAttr(), symbols);
 }
-
-static SmallVector<Value> list(Value slot) {
-  return slot ? SmallVector<Value>{slot} : SmallVector<Value>{};
-}
-
-int64_t SendOp::getStepMicroBatch() { return getMicroBatch(); }
-SmallVector<Value> SendOp::getReadSlots() { return list(getSlot()); }
-SmallVector<Value> SendOp::getWrittenSlots() { return {}; }
-Queue SendOp::getQueue() { return Queue::communication; }
-int64_t SendOp::getStepDurationNs() { return 0; }
-
-int64_t RecvOp::getStepMicroBatch() { return getMicroBatch(); }
-SmallVector<Value> RecvOp::getReadSlots() { return {}; }
-SmallVector<Value> RecvOp::getWrittenSlots() { return list(getSlot()); }
-Queue RecvOp::getQueue() { return Queue::communication; }
-int64_t RecvOp::getStepDurationNs() { return 0; }
-
-int64_t ReleaseOp::getStepMicroBatch() { return getMicroBatch(); }
-SmallVector<Value> ReleaseOp::getReadSlots() { return {}; }
-SmallVector<Value> ReleaseOp::getWrittenSlots() { return {}; }
-Queue ReleaseOp::getQueue() { return Queue::communication; }
-int64_t ReleaseOp::getStepDurationNs() { return 0; }
-
-int64_t WaitOp::getStepMicroBatch() { return getMicroBatch(); }
-SmallVector<Value> WaitOp::getReadSlots() { return {}; }
-SmallVector<Value> WaitOp::getWrittenSlots() { return {}; }
-Queue WaitOp::getQueue() { return Queue::communication; }
-int64_t WaitOp::getStepDurationNs() { return 0; }
 
 //===----------------------------------------------------------------------===//
 // Inputs and outputs
@@ -178,15 +100,3 @@ LogicalResult LoadInputOp::verifySymbolUses(SymbolTableCollection &) {
 LogicalResult StoreOutputOp::verifySymbolUses(SymbolTableCollection &) {
   return verifyPort(*this, PortKind::output, getPort(), getSlot());
 }
-
-int64_t LoadInputOp::getStepMicroBatch() { return getMicroBatch(); }
-SmallVector<Value> LoadInputOp::getReadSlots() { return {}; }
-SmallVector<Value> LoadInputOp::getWrittenSlots() { return list(getSlot()); }
-Queue LoadInputOp::getQueue() { return Queue::host; }
-int64_t LoadInputOp::getStepDurationNs() { return 0; }
-
-int64_t StoreOutputOp::getStepMicroBatch() { return getMicroBatch(); }
-SmallVector<Value> StoreOutputOp::getReadSlots() { return list(getSlot()); }
-SmallVector<Value> StoreOutputOp::getWrittenSlots() { return {}; }
-Queue StoreOutputOp::getQueue() { return Queue::host; }
-int64_t StoreOutputOp::getStepDurationNs() { return 0; }

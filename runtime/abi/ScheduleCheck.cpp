@@ -10,348 +10,673 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace partita::abi {
 namespace {
 
-using Kind = CheckedStep::Kind;
-using Key = std::pair<int, int>; // channel, micro-batch
+/// Of a transfer: its channel and micro-batch.
+using Key = uint64_t;
 
-struct Place {
-  int device = -1;
-  int step = -1;
-};
-
-const char *verb(Kind kind) {
-  switch (kind) {
-  case Kind::send:
-    return "send";
-  case Kind::recv:
-    return "recv";
-  case Kind::wait:
-    return "wait";
-  case Kind::release:
-    return "release";
-  case Kind::local:
-    break;
-  }
-  return "step";
+Key keyOf(const ProgramStep &step) {
+  return (uint64_t(static_cast<uint32_t>(step.subject)) << 32) |
+         static_cast<uint32_t>(step.micro_batch);
 }
 
-std::string describe(const CheckedStep &step) {
-  std::string text = verb(step.kind);
-  if (step.kind == Kind::local)
-    text += " '" + step.name + "'";
-  else
-    text += " of channel " + std::to_string(step.channel);
-  text += ", micro-batch " + std::to_string(step.micro_batch);
-  if (step.kind != Kind::local && !step.name.empty())
-    text += " (" + step.name + ")";
-  return text;
+struct Place {
+  int program = -1;
+  int step = -1;
+
+  explicit operator bool() const { return program >= 0; }
+};
+
+/// "recv of channel 1, micro-batch 0 (x)", or "step 'F1: conv3', micro-batch
+/// 2"; `instruction` counts those of a run's unit.
+std::string describe(const CheckedProgram &program, const CheckedNames &names,
+                     const ProgramStep &step, int instruction = 0) {
+  auto lookup = [&](const std::vector<std::string> &list) {
+    return step.subject >= 0 && static_cast<size_t>(step.subject) < list.size()
+               ? list[static_cast<size_t>(step.subject)]
+               : std::string();
+  };
+  const std::string batch = ", micro-batch " + std::to_string(step.micro_batch);
+  switch (getInfo(step.kind).subject) {
+  case StepSubject::unit: {
+    const CheckedUnit &unit = program.units[step.subject];
+    return "step '" +
+           (unit.empty() ? "unit " + std::to_string(step.subject)
+                         : unit[static_cast<size_t>(instruction)].name) +
+           "'" + batch;
+  }
+  case StepSubject::input:
+    return "step 'input " + lookup(names.inputs) + "'" + batch;
+  case StepSubject::output:
+    return "step 'output " + lookup(names.outputs) + "'" + batch;
+  case StepSubject::sent_channel:
+  case StepSubject::received_channel:
+    break;
+  }
+  std::string name = lookup(names.channels);
+  return std::string(getInfo(step.kind).name) + " of channel " +
+         std::to_string(step.subject) + batch +
+         (name.empty() ? "" : " (" + name + ")");
 }
 
 /// Matches sends, receives, releases and waits, and runs the programs.
 class Progress {
 public:
-  explicit Progress(const std::vector<CheckedDevice> &devices)
-      : devices(devices) {}
+  Progress(const std::vector<CheckedProgram> &programs,
+           const CheckedNames &names)
+      : programs(programs), names(names) {}
 
   /// Every key has exactly one send, one recv, one wait after the send, and at
   /// most one release after the recv.
   std::string match() {
-    for (int d = 0; d < static_cast<int>(devices.size()); ++d)
-      for (int s = 0; s < static_cast<int>(devices[d].steps.size()); ++s)
-        if (std::string error = enter({d, s}); !error.empty())
+    for (int p = 0; p < static_cast<int>(programs.size()); ++p)
+      for (int s = 0; s < static_cast<int>(programs[p].steps.size()); ++s)
+        if (std::string error = enter({p, s}); !error.empty())
           return error;
-    for (const auto &[key, place] : sends) {
-      if (!recvs.count(key))
-        return text(place) + ": nobody receives it";
-      if (!waits.count(key))
-        return text(place) +
-               " has no wait: its bytes could never be written again";
-    }
-    for (const auto &[key, place] : recvs)
-      if (!sends.count(key))
-        return text(place) + ": nobody sends it";
-    if (std::string error = follows(waits, sends, "sends it", "send");
-        !error.empty())
-      return error;
-    return follows(releases, recvs, "receives it", "recv");
+    for (Key key : order)
+      if (std::string error = matchKey(transfers.at(key)); !error.empty())
+        return error;
+    return "";
   }
 
   /// Runs all programs as far as they go; empty if all finish.
   std::string run() {
-    next.assign(devices.size(), 0);
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (int d = 0; d < static_cast<int>(devices.size()); ++d)
-        while (next[d] < static_cast<int>(devices[d].steps.size()) &&
-               ready({d, next[d]})) {
-          ++next[d];
-          moved = true;
-        }
+    next.assign(programs.size(), 0);
+    std::vector<int> runnable;
+    for (int p = static_cast<int>(programs.size()); p-- > 0;)
+      runnable.push_back(p);
+    while (!runnable.empty()) {
+      const int p = runnable.back();
+      runnable.pop_back();
+      const int end = static_cast<int>(programs[p].steps.size());
+      while (next[p] < end && ready({p, next[p]})) {
+        const Place woken = awaiting({p, next[p]++});
+        // Who waits for this very step can go on now.
+        if (woken && woken.program != p && next[woken.program] == woken.step)
+          runnable.push_back(woken.program);
+      }
     }
     return shortestCycle();
   }
 
 private:
-  const CheckedStep &step(Place place) const {
-    return devices[place.device].steps[place.step];
+  struct Transfer {
+    Place send, recv, wait, release;
+  };
+
+  const ProgramStep &step(Place place) const {
+    return programs[place.program].steps[place.step];
   }
   std::string text(Place place) const {
-    return devices[place.device].name + ": " + describe(step(place));
+    const CheckedProgram &program = programs[place.program];
+    return program.device + ": " + describe(program, names, step(place));
   }
 
-  std::map<Key, Place> *placesOf(Kind kind) {
+  static Place *placeOf(Transfer &transfer, StepKind kind) {
     switch (kind) {
-    case Kind::send:
-      return &sends;
-    case Kind::recv:
-      return &recvs;
-    case Kind::wait:
-      return &waits;
-    case Kind::release:
-      return &releases;
-    case Kind::local:
-      break;
+    case StepKind::send:
+      return &transfer.send;
+    case StepKind::recv:
+      return &transfer.recv;
+    case StepKind::wait:
+      return &transfer.wait;
+    case StepKind::release:
+      return &transfer.release;
+    default:
+      return nullptr;
     }
-    return nullptr;
   }
 
   std::string enter(Place place) {
-    const CheckedStep &entry = step(place);
-    std::map<Key, Place> *places = placesOf(entry.kind);
-    if (!places ||
-        places->emplace(Key(entry.channel, entry.micro_batch), place).second)
+    const ProgramStep &entry = step(place);
+    if (!usesChannel(entry.kind))
       return "";
-    return text(place) + ": there are two steps of this kind";
+    auto [it, isNew] = transfers.try_emplace(keyOf(entry));
+    if (isNew)
+      order.push_back(keyOf(entry));
+    Place *mine = placeOf(it->second, entry.kind);
+    if (!mine)
+      return "";
+    if (*mine)
+      return text(place) + ": there are two steps of this kind";
+    *mine = place;
+    return "";
   }
 
-  /// Each of `later` has one of `first` before it on its device.
-  std::string follows(const std::map<Key, Place> &later,
-                      const std::map<Key, Place> &first, const char *does,
+  std::string matchKey(const Transfer &transfer) const {
+    const auto &[send, recv, wait, release] = transfer;
+    if (send && !recv)
+      return text(send) + ": nobody receives it";
+    if (recv && !send)
+      return text(recv) + ": nobody sends it";
+    if (send && !wait)
+      return text(send) +
+             " has no wait: its bytes could never be written again";
+    if (std::string error = follows(wait, send, "sends it", "send");
+        !error.empty())
+      return error;
+    return follows(release, recv, "receives it", "recv");
+  }
+
+  /// `later`, if there is such a step, has `first` before it in its program.
+  std::string follows(Place later, Place first, const char *does,
                       const char *name) const {
-    for (const auto &[key, place] : later) {
-      auto found = first.find(key);
-      if (found == first.end())
-        return text(place) + ": nobody " + does;
-      if (found->second.device != place.device)
-        return text(place) + ": it is " + devices[found->second.device].name +
-               " that " + does;
-      if (found->second.step > place.step)
-        return text(place) + " comes before its " + name;
-    }
+    if (!later)
+      return "";
+    if (!first)
+      return text(later) + ": nobody " + does;
+    if (first.program != later.program)
+      return text(later) + ": it is " + programs[first.program].device +
+             " that " + does;
+    if (first.step > later.step)
+      return text(later) + " comes before its " + name;
     return "";
   }
 
   /// What a blocked step waits for: the other side's step with its key.
   Place awaited(Place place) const {
-    const CheckedStep &entry = step(place);
-    Key key(entry.channel, entry.micro_batch);
-    if (entry.kind == Kind::recv)
-      return sends.at(key);
-    auto release = releases.find(key);
-    return release != releases.end() ? release->second : recvs.at(key);
+    const Transfer &transfer = transfers.at(keyOf(step(place)));
+    if (step(place).kind == StepKind::recv)
+      return transfer.send;
+    return transfer.release ? transfer.release : transfer.recv;
   }
 
-  bool done(Place place) const { return place.step < next[place.device]; }
+  /// The step that waits for this one; no place if none does.
+  Place awaiting(Place place) const {
+    const StepKind kind = step(place).kind;
+    if (!usesChannel(kind) || kind == StepKind::wait)
+      return {};
+    const Transfer &transfer = transfers.at(keyOf(step(place)));
+    if (kind == StepKind::send)
+      return transfer.recv;
+    return kind == StepKind::release || !transfer.release ? transfer.wait
+                                                          : Place();
+  }
 
   bool ready(Place place) const {
-    Kind kind = step(place).kind;
-    if (kind == Kind::recv || kind == Kind::wait)
-      return done(awaited(place));
-    return true;
+    const StepKind kind = step(place).kind;
+    if (kind != StepKind::recv && kind != StepKind::wait)
+      return true;
+    const Place other = awaited(place);
+    return other.step < next[other.program];
   }
 
-  bool blocked(int device) const {
-    return next[device] < static_cast<int>(devices[device].steps.size());
+  bool blocked(int program) const {
+    return next[program] < static_cast<int>(programs[program].steps.size());
   }
 
-  /// A blocked device waits for exactly one other blocked device, so every
+  /// A blocked program waits for exactly one other blocked program, so every
   /// chain of waits ends in a cycle; of these the shortest is the message.
   std::string shortestCycle() const {
-    std::vector<int> best;
-    for (int start = 0; start < static_cast<int>(devices.size()); ++start) {
-      if (!blocked(start))
-        continue;
-      std::vector<int> cycle = {start};
-      int device = awaited({start, next[start]}).device;
-      while (device != start && cycle.size() <= devices.size()) {
-        cycle.push_back(device);
-        device = awaited({device, next[device]}).device;
+    std::vector<int> best, seen(programs.size(), -1);
+    for (int start = 0; start < static_cast<int>(programs.size()); ++start) {
+      std::vector<int> chain;
+      int program = start;
+      for (; blocked(program) && seen[program] < 0;
+           program = awaited({program, next[program]}).program) {
+        seen[program] = start;
+        chain.push_back(program);
       }
-      if (device == start && (best.empty() || cycle.size() < best.size()))
+      if (!blocked(program) || seen[program] != start)
+        continue; // finished, or a cycle that is known
+      std::vector<int> cycle(std::find(chain.begin(), chain.end(), program),
+                             chain.end());
+      if (best.empty() || cycle.size() < best.size())
         best = cycle;
     }
     if (best.empty())
       return "";
+    std::rotate(best.begin(), std::min_element(best.begin(), best.end()),
+                best.end());
     std::string message =
         "the schedule deadlocks: these steps wait for one another";
-    for (int device : best) {
-      Place place{device, next[device]};
+    for (int program : best) {
+      Place place{program, next[program]};
       message += "\n" + text(place) + " waits for " + text(awaited(place));
     }
     return message;
   }
 
-  const std::vector<CheckedDevice> &devices;
-  std::map<Key, Place> sends, recvs, releases, waits;
+  const std::vector<CheckedProgram> &programs;
+  const CheckedNames &names;
+  std::unordered_map<Key, Transfer> transfers;
+  std::vector<Key> order; ///< of their first steps, for messages
   std::vector<int> next;
 };
 
-/// What the bytes of one device's arena hold while its program is walked.
-class Bytes {
+/// Ranges of bytes, each with what it holds.
+template <typename Held> class ByteMap {
 public:
-  explicit Bytes(const CheckedDevice &device) : device(device) {}
+  struct Range {
+    int64_t end;
+    Held held;
+  };
+  using Ranges = std::map<int64_t, Range>; // by first byte
+
+  /// Calls `visit(begin, end, held)` for the parts of [begin, end), with null
+  /// for those that hold nothing, until it returns false.
+  template <typename Visit>
+  void visit(int64_t begin, int64_t end, Visit visit) const {
+    auto it = ranges.upper_bound(begin);
+    if (it != ranges.begin() && std::prev(it)->second.end > begin)
+      --it;
+    while (begin < end) {
+      const bool empty = it == ranges.end() || it->first > begin;
+      int64_t until =
+          empty ? (it == ranges.end() ? end : it->first) : it->second.end;
+      until = std::min(until, end);
+      if (!visit(begin, until, empty ? nullptr : &it->second.held))
+        return;
+      if (!empty)
+        ++it;
+      begin = until;
+    }
+  }
+
+  void set(int64_t begin, int64_t end, const Held &held) {
+    if (begin == end)
+      return;
+    erase(begin, end);
+    ranges.emplace(begin, Range{end, held});
+  }
+
+  void erase(int64_t begin, int64_t end) {
+    split(begin);
+    split(end);
+    ranges.erase(ranges.lower_bound(begin), ranges.lower_bound(end));
+  }
+
+  Ranges ranges;
+
+private:
+  /// Makes `at` a border between two ranges.
+  void split(int64_t at) {
+    auto it = ranges.lower_bound(at);
+    if (it == ranges.begin())
+      return;
+    --it;
+    if (it->second.end <= at)
+      return;
+    Range tail = it->second;
+    it->second.end = at;
+    ranges.emplace(at, tail);
+  }
+};
+
+/// What the bytes of one device hold while its program is walked.
+class Memory {
+public:
+  Memory(const CheckedProgram &program, const CheckedNames &names)
+      : program(program), names(names), escapes(program.slots.size()),
+        framesOf(program.units.size()) {
+    findEscaping();
+  }
 
   std::string walk() {
+    const Summary load = summarise(program.load, 0);
+    if (!load.error.empty())
+      return program.device + ": load step " + load.error;
+    if (!load.reads.empty())
+      return program.device + ": load step '" +
+             program.load[load.reads[0].instruction].name +
+             "' reads what nothing before it writes";
+    leave(load, 0, -1);
     // The second walk starts with what the first one left, as a second step
     // of the session does.
     for (int round = 0; round < 2; ++round)
-      for (int s = 0; s < static_cast<int>(device.steps.size()); ++s)
+      for (int s = 0; s < static_cast<int>(program.steps.size()); ++s)
         if (std::string error = execute(s); !error.empty())
           return error;
     return "";
   }
 
 private:
-  struct Held {
-    int64_t end;
+  /// A use of bytes, by absolute addresses.
+  struct Use {
+    int64_t begin, end;
+    int slot;
+    int instruction;
+  };
+  /// What a unit does, as its surroundings see it.
+  struct Summary {
+    std::string error;
+    std::vector<Use> reads;   ///< of what was there before
+    std::vector<Use> written; ///< all bytes that it writes, without overlap
+    std::vector<Use> left;    ///< what it leaves there; slot -1: nothing of use
+  };
+  struct Writer {
     int64_t value;
-    int step;
+    int step, instruction;
   };
   struct Outstanding {
-    CheckedRange range;
+    int64_t begin, end;
     Key key;
     int step;
   };
+  /// Nobody means to read it.
+  static constexpr int64_t kNoValue = -1;
 
-  std::string where(int step) const {
-    return device.name + ": " + describe(device.steps[step]);
+  /// Slots that more than one unit or step uses. What a unit leaves in others
+  /// is not told apart.
+  void findEscaping() {
+    std::vector<int> user(program.slots.size(), -1);
+    auto use = [&](int slot, int by) {
+      if (slot < 0)
+        return;
+      escapes[slot] = escapes[slot] || (user[slot] >= 0 && user[slot] != by);
+      user[slot] = by;
+    };
+    auto useAll = [&](const CheckedUnit &unit, int by) {
+      for (const CheckedInstruction &instruction : unit)
+        for (const auto *uses : {&instruction.reads, &instruction.writes})
+          for (const CheckedUse &each : *uses)
+            use(each.slot, by);
+    };
+    for (size_t u = 0; u < program.units.size(); ++u) {
+      useAll(program.units[u], static_cast<int>(u));
+      std::set<int> frames;
+      for (const CheckedInstruction &instruction : program.units[u])
+        for (const auto *uses : {&instruction.reads, &instruction.writes})
+          for (const CheckedUse &each : *uses)
+            if (program.slots[each.slot].space == CheckedSlot::Space::frame)
+              frames.insert(program.slots[each.slot].frame);
+      framesOf[u].assign(frames.begin(), frames.end());
+    }
+    const int others = static_cast<int>(program.units.size());
+    useAll(program.load, others);
+    for (const ProgramStep &step : program.steps)
+      use(step.slot, others + 1);
   }
+
+  //===--- Addresses and values -------------------------------------------===//
+
+  int64_t addressOf(int index, int micro_batch) const {
+    const CheckedSlot &slot = program.slots[index];
+    switch (slot.space) {
+    case CheckedSlot::Space::frame: {
+      const std::vector<int64_t> &copies = program.frames[slot.frame].copies;
+      return copies[static_cast<size_t>(micro_batch) % copies.size()] +
+             slot.offset;
+    }
+    case CheckedSlot::Space::constant:
+      return program.arena_bytes + slot.offset;
+    case CheckedSlot::Space::arena:
+    case CheckedSlot::Space::outside:
+      break;
+    }
+    return slot.offset;
+  }
+
+  bool isOutside(int slot) const {
+    return slot < 0 || program.slots[slot].space == CheckedSlot::Space::outside;
+  }
+
+  /// A slot on a micro-batch; a constant is the same on all.
+  int64_t valueOf(int slot, int micro_batch) const {
+    const bool isConstant =
+        program.slots[slot].space == CheckedSlot::Space::constant;
+    return (int64_t(slot) << 32) + (isConstant ? 0 : micro_batch + 1);
+  }
+
+  std::string boundsError(const CheckedUse &use, int64_t address) const {
+    const CheckedSlot &slot = program.slots[use.slot];
+    const bool isConstant = slot.space == CheckedSlot::Space::constant;
+    const int64_t low = isConstant ? program.arena_bytes : 0,
+                  high = isConstant ? low + program.constant_bytes
+                                    : program.arena_bytes;
+    const int64_t begin = address + use.begin, end = address + use.end;
+    if (begin >= low && begin <= end && end <= high)
+      return "";
+    return "uses " + bytes(begin, end) + ", outside the arena of " +
+           std::to_string(program.arena_bytes) + " bytes";
+  }
+
   static std::string bytes(int64_t begin, int64_t end) {
     return "bytes " + std::to_string(begin) + " to " + std::to_string(end);
   }
 
-  std::string execute(int index) {
-    const CheckedStep &step = device.steps[index];
-    for (const CheckedRange &range : step.reads) {
-      if (std::string error = bounds(index, range); !error.empty())
-        return error;
-      if (std::string error = read(index, range); !error.empty())
-        return error;
-    }
-    for (const CheckedRange &range : step.writes) {
-      if (std::string error = bounds(index, range); !error.empty())
-        return error;
-      if (std::string error = write(index, range); !error.empty())
-        return error;
-    }
-    Key key(step.channel, step.micro_batch);
-    if (step.kind == Kind::send)
-      for (const CheckedRange &range : step.reads)
-        outstanding.push_back({range, key, index});
-    if (step.kind == Kind::recv)
-      received[key] = index;
-    if (step.kind == Kind::release)
-      forget(received.at(key));
-    if (step.kind == Kind::wait)
-      std::erase_if(outstanding,
-                    [&](const Outstanding &sent) { return sent.key == key; });
-    return "";
-  }
+  //===--- Units ----------------------------------------------------------===//
 
-  std::string bounds(int index, const CheckedRange &range) const {
-    if (range.begin >= 0 && range.begin <= range.end &&
-        range.end <= device.arena_bytes)
-      return "";
-    return where(index) + " uses " + bytes(range.begin, range.end) +
-           ", outside the arena of " + std::to_string(device.arena_bytes) +
-           " bytes";
-  }
-
-  std::string read(int index, const CheckedRange &range) const {
-    int64_t at = range.begin;
-    auto it = held.upper_bound(at);
-    if (it != held.begin())
-      --it;
-    while (at < range.end) {
-      if (it == held.end() || it->first > at || it->second.end <= at) {
-        if (it != held.end() && it->second.end <= at) {
-          ++it;
+  /// What a unit does on a micro-batch; an error if it does something wrong by
+  /// itself. The error begins with the name of an instruction.
+  Summary summarise(const CheckedUnit &unit, int micro_batch) const {
+    Summary summary;
+    ByteMap<std::pair<int, int>> inside; // (slot, instruction)
+    std::set<std::tuple<int, int64_t, int64_t>> known;
+    auto fail = [&](int i, const std::string &text) {
+      summary.error = "'" + unit[static_cast<size_t>(i)].name +
+                      "', micro-batch " + std::to_string(micro_batch) + " " +
+                      text;
+    };
+    for (int i = 0; i < static_cast<int>(unit.size()); ++i) {
+      for (const CheckedUse &use : unit[i].reads) {
+        if (isOutside(use.slot))
           continue;
+        const int64_t address = addressOf(use.slot, micro_batch);
+        if (std::string e = boundsError(use, address); !e.empty()) {
+          fail(i, e);
+          return summary;
         }
-        int64_t until =
-            it == held.end() ? range.end : std::min(range.end, it->first);
-        return where(index) + " reads " + bytes(at, until) +
-               " before anything is written there";
+        auto visit = [&](int64_t begin, int64_t end,
+                         const std::pair<int, int> *held) {
+          if (held && held->first != use.slot)
+            fail(i, "reads " + bytes(begin, end) + ", which step '" +
+                        unit[static_cast<size_t>(held->second)].name +
+                        "' has overwritten with another value");
+          else if (!held && known.emplace(use.slot, begin, end).second)
+            summary.reads.push_back({begin, end, use.slot, i});
+          return summary.error.empty();
+        };
+        inside.visit(address + use.begin, address + use.end, visit);
+        if (!summary.error.empty())
+          return summary;
       }
-      if (it->second.value != range.value)
-        return where(index) + " reads " +
-               bytes(at, std::min(range.end, it->second.end)) + ", which " +
-               describe(device.steps[it->second.step]) +
-               " has overwritten with another value";
-      at = it->second.end;
-      ++it;
+      for (const CheckedUse &use : unit[i].writes) {
+        if (isOutside(use.slot))
+          continue;
+        const int64_t address = addressOf(use.slot, micro_batch);
+        if (std::string e = boundsError(use, address); !e.empty()) {
+          fail(i, e);
+          return summary;
+        }
+        inside.set(address + use.begin, address + use.end, {use.slot, i});
+      }
+    }
+    // Nothing that was written is taken away, so this is all of it, too.
+    for (const auto &[begin, range] : inside.ranges) {
+      const auto [slot, instruction] = range.held;
+      append(summary.written, {begin, range.end, -1, instruction});
+      append(summary.left,
+             {begin, range.end, escapes[slot] ? slot : -1, instruction});
+    }
+    return summary;
+  }
+
+  /// Joins what adjoins and is not told apart.
+  static void append(std::vector<Use> &uses, const Use &use) {
+    if (use.slot < 0 && !uses.empty() && uses.back().slot < 0 &&
+        uses.back().end == use.begin)
+      uses.back().end = use.end;
+    else
+      uses.push_back(use);
+  }
+
+  /// The summary depends on where the copies of the frames lie, and on nothing
+  /// else of the micro-batch.
+  const Summary &summaryOf(const ProgramStep &step) {
+    std::vector<int> variant = {step.subject};
+    for (int frame : framesOf[step.subject])
+      variant.push_back(static_cast<int>(
+          step.micro_batch %
+          static_cast<int64_t>(program.frames[frame].copies.size())));
+    auto [it, isNew] = summaries.try_emplace(std::move(variant));
+    if (isNew)
+      it->second = summarise(program.units[step.subject], step.micro_batch);
+    return it->second;
+  }
+
+  void leave(const Summary &summary, int micro_batch, int step) {
+    for (const Use &use : summary.left)
+      held.set(use.begin, use.end,
+               {use.slot < 0 ? kNoValue : valueOf(use.slot, micro_batch), step,
+                use.instruction});
+  }
+
+  //===--- Steps ----------------------------------------------------------===//
+
+  std::string where(int step, int instruction = 0) const {
+    return program.device + ": " + stepText(step, instruction);
+  }
+  std::string stepText(int step, int instruction) const {
+    return step < 0
+               ? "load step '" +
+                     program.load[static_cast<size_t>(instruction)].name + "'"
+               : describe(program, names, program.steps[step], instruction);
+  }
+
+  std::string execute(int index) {
+    const ProgramStep &step = program.steps[index];
+    const int m = step.micro_batch;
+    if (step.kind == StepKind::run) {
+      const Summary &summary = summaryOf(step);
+      if (!summary.error.empty())
+        return program.device + ": step " + summary.error;
+      for (const Use &use : summary.reads)
+        if (std::string error = read(index, use, m); !error.empty())
+          return error;
+      for (const Use &use : summary.written)
+        if (std::string error = mayWrite(index, use); !error.empty())
+          return error;
+      leave(summary, m, index);
+      return "";
+    }
+    Use use{0, 0, step.slot, 0};
+    if (!isOutside(step.slot)) {
+      const CheckedUse whole{step.slot, 0, program.slots[step.slot].bytes};
+      const int64_t address = addressOf(step.slot, m);
+      if (std::string e = boundsError(whole, address); !e.empty())
+        return where(index) + " " + e;
+      use.begin = address;
+      use.end = address + whole.end;
+      if (getInfo(step.kind).access == SlotAccess::read)
+        if (std::string error = read(index, use, m); !error.empty())
+          return error;
+      if (getInfo(step.kind).access == SlotAccess::written) {
+        if (std::string error = mayWrite(index, use); !error.empty())
+          return error;
+        held.set(use.begin, use.end, {valueOf(step.slot, m), index, 0});
+      }
+    }
+    switch (step.kind) {
+    case StepKind::send:
+      if (use.begin != use.end)
+        outstanding.push_back({use.begin, use.end, keyOf(step), index});
+      break;
+    case StepKind::wait:
+      std::erase_if(outstanding, [&](const Outstanding &sent) {
+        return sent.key == keyOf(step);
+      });
+      break;
+    case StepKind::recv:
+      received[keyOf(step)] = {use.begin, use.end, keyOf(step), index};
+      break;
+    case StepKind::release:
+      forget(received.at(keyOf(step)));
+      received.erase(keyOf(step));
+      break;
+    default:
+      break;
     }
     return "";
   }
 
-  std::string write(int index, const CheckedRange &range) {
-    if (range.begin == range.end)
-      return "";
+  std::string read(int index, const Use &use, int micro_batch) const {
+    const int64_t value = valueOf(use.slot, micro_batch);
+    std::string error;
+    held.visit(use.begin, use.end,
+               [&](int64_t begin, int64_t end, const Writer *writer) {
+                 if (!writer)
+                   error = where(index, use.instruction) + " reads " +
+                           bytes(begin, end) +
+                           " before anything is written there";
+                 else if (writer->value != value)
+                   error = where(index, use.instruction) + " reads " +
+                           bytes(begin, end) + ", which " +
+                           stepText(writer->step, writer->instruction) +
+                           " has overwritten with another value";
+                 return error.empty();
+               });
+    return error;
+  }
+
+  std::string mayWrite(int index, const Use &use) const {
     for (const Outstanding &sent : outstanding)
-      if (sent.range.begin < range.end && range.begin < sent.range.end)
-        return where(index) + " writes " +
-               bytes(std::max(sent.range.begin, range.begin),
-                     std::min(sent.range.end, range.end)) +
-               " while " + describe(device.steps[sent.step]) +
-               " of them is outstanding";
-    split(range.begin);
-    split(range.end);
-    held.erase(held.lower_bound(range.begin), held.lower_bound(range.end));
-    held.emplace(range.begin, Held{range.end, range.value, index});
+      if (sent.begin < use.end && use.begin < sent.end) {
+        const int64_t begin = std::max(sent.begin, use.begin),
+                      end = std::min(sent.end, use.end);
+        return where(index, writerOf(index, begin, use.instruction)) +
+               " writes " + bytes(begin, end) + " while " +
+               stepText(sent.step, 0) + " of them is outstanding";
+      }
     return "";
   }
 
-  /// The bytes that still hold what a step wrote hold nothing any more.
-  void forget(int writer) {
-    for (const CheckedRange &range : device.steps[writer].writes)
-      for (auto it = held.lower_bound(range.begin);
-           it != held.end() && it->first < range.end;)
-        it = it->second.step == writer ? held.erase(it) : std::next(it);
+  /// The instruction of a run that writes a byte, of several that were joined.
+  int writerOf(int index, int64_t at, int standard) const {
+    const ProgramStep &step = program.steps[index];
+    if (step.kind != StepKind::run)
+      return 0;
+    const CheckedUnit &unit = program.units[step.subject];
+    for (int i = 0; i < static_cast<int>(unit.size()); ++i)
+      for (const CheckedUse &use : unit[i].writes) {
+        const int64_t address = addressOf(use.slot, step.micro_batch);
+        if (!isOutside(use.slot) && address + use.begin <= at &&
+            at < address + use.end)
+          return i;
+      }
+    return standard;
   }
 
-  /// Makes `at` a border between two entries.
-  void split(int64_t at) {
-    auto it = held.lower_bound(at);
-    if (it == held.begin())
-      return;
-    --it;
-    if (it->second.end <= at)
-      return;
-    Held tail = it->second;
-    it->second.end = at;
-    held.emplace(at, tail);
+  /// The bytes that still hold what a step received hold nothing any more.
+  void forget(const Outstanding &gone) {
+    std::vector<std::pair<int64_t, int64_t>> parts;
+    held.visit(gone.begin, gone.end,
+               [&](int64_t begin, int64_t end, const Writer *writer) {
+                 if (writer && writer->step == gone.step)
+                   parts.push_back({begin, end});
+                 return true;
+               });
+    for (auto [begin, end] : parts)
+      held.erase(begin, end);
   }
 
-  const CheckedDevice &device;
-  std::map<int64_t, Held> held; // by first byte
-  std::map<Key, int> received;  // the step that received it
+  const CheckedProgram &program;
+  const CheckedNames &names;
+  std::vector<bool> escapes;              ///< by slot
+  std::vector<std::vector<int>> framesOf; ///< by unit
+  std::map<std::vector<int>, Summary> summaries;
+  ByteMap<Writer> held;
+  std::map<Key, Outstanding> received; ///< and not released
   std::vector<Outstanding> outstanding;
 };
 
 } // namespace
 
-std::string checkSchedule(const std::vector<CheckedDevice> &devices) {
-  Progress progress(devices);
+std::string checkSchedule(const std::vector<CheckedProgram> &programs,
+                          const CheckedNames &names) {
+  Progress progress(programs, names);
   if (std::string error = progress.match(); !error.empty())
     return error;
   if (std::string error = progress.run(); !error.empty())
     return error;
-  for (const CheckedDevice &device : devices)
-    if (std::string error = Bytes(device).walk(); !error.empty())
+  for (const CheckedProgram &program : programs)
+    if (std::string error = Memory(program, names).walk(); !error.empty())
       return error;
   return "";
 }

@@ -1,5 +1,4 @@
-//===- ScheduleCheck.h - Proof that a schedule cannot deadlock ----*- C++
-//-*-===//
+//===- ScheduleCheck.h - Proof that a schedule cannot deadlock --*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,12 +24,20 @@
 // from the value it means to read, and may write a byte only if no send of it
 // is outstanding. What was received is gone with its release, except for bytes
 // that were written since. A program runs again and again, so it is walked
-// twice.
+// twice. A value is a slot on a micro-batch; a constant is the same value on
+// all of them.
+//
+// Size. The instructions of a unit are looked at once for each combination of
+// the frames' copies that it meets. What they read from outside and leave
+// behind is a summary, and programs are walked from summary to summary. So the
+// proof is linear in instructions and in steps, not in their product.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef PARTITA_RUNTIME_ABI_SCHEDULECHECK_H
 #define PARTITA_RUNTIME_ABI_SCHEDULECHECK_H
+
+#include "runtime/abi/Steps.h"
 
 #include <cstdint>
 #include <string>
@@ -38,29 +45,54 @@
 
 namespace partita::abi {
 
-/// A byte range of one device's arena that holds one value: [begin, end).
-/// `value` identifies the value: a read of a range is right only if the last
-/// writer of all of its bytes wrote the same `value`.
-struct CheckedRange {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t value = 0;
+/// Bytes of which each micro-batch in flight has its own.
+struct CheckedFrame {
+  int64_t bytes = 0;
+  /// Where its copies begin in the arena. On micro-batch m it is copy m modulo
+  /// their number.
+  std::vector<int64_t> copies;
 };
 
-struct CheckedStep {
-  enum class Kind { local, send, recv, wait, release };
-  Kind kind = Kind::local;
-  int channel = -1;     ///< of every kind but local
-  int micro_batch = -1; ///< of every kind
-  std::vector<CheckedRange> reads;
-  std::vector<CheckedRange> writes;
-  std::string name; ///< for messages, e.g. "F1 of micro-batch 3"
+struct CheckedSlot {
+  enum class Space {
+    arena,    ///< of the arena
+    frame,    ///< of a frame
+    constant, ///< of the constant region
+    outside   ///< of no memory that a program writes, e.g. a weight
+  };
+  Space space = Space::arena;
+  int frame = -1;
+  int64_t offset = 0, bytes = 0;
 };
 
-struct CheckedDevice {
-  std::string name;
-  int64_t arena_bytes = 0;
-  std::vector<CheckedStep> steps;
+/// Bytes of a slot: [begin, end), from the slot's begin.
+struct CheckedUse {
+  int slot = -1;
+  int64_t begin = 0, end = 0;
+};
+
+/// Everything it reads, it reads before it writes.
+struct CheckedInstruction {
+  std::string name; ///< for messages, e.g. "F1: conv3"
+  std::vector<CheckedUse> reads, writes;
+};
+
+using CheckedUnit = std::vector<CheckedInstruction>;
+
+/// What one device executes.
+struct CheckedProgram {
+  std::string device; ///< for messages, e.g. "cpu:0"
+  int64_t arena_bytes = 0, constant_bytes = 0;
+  std::vector<CheckedFrame> frames;
+  std::vector<CheckedSlot> slots;
+  CheckedUnit load; ///< runs once, before the steps
+  std::vector<CheckedUnit> units;
+  std::vector<ProgramStep> steps;
+};
+
+/// For messages: names of what the subjects of steps are.
+struct CheckedNames {
+  std::vector<std::string> channels, inputs, outputs;
 };
 
 /// Returns an empty string if the programs of all devices finish and use their
@@ -69,7 +101,9 @@ struct CheckedDevice {
 /// other side, or the first wrong read or write. Each (channel, micro-batch)
 /// must have exactly one send, one recv, one wait after the send and on its
 /// device, and at most one release, after the recv and on its device.
-std::string checkSchedule(const std::vector<CheckedDevice> &devices);
+/// All indices must be in range, and frames have a copy.
+std::string checkSchedule(const std::vector<CheckedProgram> &programs,
+                          const CheckedNames &names = {});
 
 } // namespace partita::abi
 

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/abi/Fusion.h"
-#include "runtime/base/Elements.h"
 #include "runtime/artifact/PlanVerifier.h"
+#include "runtime/base/Elements.h"
 
 #include <algorithm>
 #include <utility>
@@ -38,8 +38,8 @@ std::string shown(const Longs *shape) {
 
 class CallVerifier {
 public:
-  CallVerifier(const abi::Device &device, const abi::LibraryCall &call)
-      : device(device), call(call) {}
+  CallVerifier(const abi::Program &program, const abi::LibraryCall &call)
+      : program(program), call(call) {}
 
   std::string verify() {
     if (call.kind() > abi::CallKind::MAX)
@@ -92,12 +92,12 @@ private:
   const abi::View *operand(int64_t i) const { return call.operands()->Get(i); }
 
   abi::DType dtype(const abi::View *view) const {
-    return device.slots()->Get(view->slot())->dtype();
+    return program.slots()->Get(view->slot())->dtype();
   }
 
   /// A whole slot, or the begin of one, as it lies.
   std::string dense(const abi::View *view) const {
-    if (std::string error = viewError(device, view); !error.empty())
+    if (std::string error = viewError(program, view); !error.empty())
       return error;
     if (rank(view) > kMostDimensions)
       return "has more than 12 dimensions";
@@ -159,7 +159,7 @@ private:
     if (call.kind() != abi::CallKind::dot && call.kind() != abi::CallKind::conv)
       return false;
     for (int64_t i = 0; i < 3; ++i)
-      if (!viewError(device, operand(i)).empty())
+      if (!viewError(program, operand(i)).empty())
         return false;
     const abi::DType left = dtype(operand(0));
     return (left == abi::DType::i8 || left == abi::DType::u8) &&
@@ -168,7 +168,7 @@ private:
   }
 
   std::string floats(const abi::View *view) const {
-    if (std::string error = viewError(device, view); !error.empty())
+    if (std::string error = viewError(program, view); !error.empty())
       return error;
     if (dtype(view) != abi::DType::f32)
       return "is not f32";
@@ -378,10 +378,10 @@ private:
                          const char *name) const {
     if (!view)
       return "";
-    if (std::string error = viewError(device, view); !error.empty())
+    if (std::string error = viewError(program, view); !error.empty())
       return prefixed(name, error);
     abi::DType wanted = integers ? abi::DType::i32 : abi::DType::f32;
-    if (device.slots()->Get(view->slot())->dtype() != wanted)
+    if (program.slots()->Get(view->slot())->dtype() != wanted)
       return prefixed(name, integers ? "is not i32" : "is not f32");
     bool fits = rank(view) == static_cast<int64_t>(shape.size());
     for (int64_t i = 0; fits && i < rank(view); ++i)
@@ -438,19 +438,19 @@ private:
     return "";
   }
 
-  const abi::Device &device;
+  const abi::Program &program;
   const abi::LibraryCall &call;
   const abi::View *result = nullptr;
 };
 
 } // namespace
 
-std::string viewError(const abi::Device &device, const abi::View *view) {
+std::string viewError(const abi::Program &program, const abi::View *view) {
   if (!view)
     return "is missing";
-  if (view->slot() < 0 || view->slot() >= length(device.slots()))
+  if (view->slot() < 0 || view->slot() >= length(program.slots()))
     return "names slot " + std::to_string(view->slot()) + " of " +
-           std::to_string(length(device.slots()));
+           std::to_string(length(program.slots()));
   if (length(view->shape()) != length(view->strides()))
     return "has another number of strides than of dimensions";
   if (!isAligned(view->shape()) || !isAligned(view->strides()))
@@ -473,14 +473,14 @@ std::string viewError(const abi::Device &device, const abi::View *view) {
       return "reaches past the end of its slot";
   }
   if (!empty &&
-      last >= elementCount(device.slots()->Get(view->slot())->shape()))
+      last >= elementCount(program.slots()->Get(view->slot())->shape()))
     return "reaches past the end of its slot";
   return "";
 }
 
-std::string libraryCallError(const abi::Device &device,
+std::string libraryCallError(const abi::Program &program,
                              const abi::LibraryCall &call) {
-  return CallVerifier(device, call).verify();
+  return CallVerifier(program, call).verify();
 }
 
 } // namespace partita::runtime

@@ -20,7 +20,6 @@ namespace partita::runtime {
 /// No machine has regions beyond this, and sums of a few such cannot overflow.
 inline constexpr int64_t kLargestRegion = int64_t(1) << 48;
 inline constexpr int64_t kMostMicroBatches = 1 << 20;
-inline constexpr int64_t kMostArguments = 1 << 16;
 
 using Longs = flatbuffers::Vector<int64_t>;
 

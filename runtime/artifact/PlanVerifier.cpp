@@ -8,6 +8,7 @@
 #include "runtime/artifact/PlanVerifier.h"
 
 #include "runtime/artifact/PlanChecks.h"
+#include "runtime/base/Programs.h"
 
 #include <set>
 
@@ -42,26 +43,55 @@ public:
       if (!isSymbol(plan.kernels()->Get(i)->name()))
         return "kernel " + number(i) + " has no usable name";
     for (int64_t i = 0; i < length(plan.stages()); ++i)
-      if (plan.stages()->Get(i)->device() != -1 &&
-          !isDevice(plan.stages()->Get(i)->device()))
-        return "stage " + number(i) + " names a device that does not exist";
+      if (plan.stages()->Get(i)->program() != -1 &&
+          !isProgram(plan.stages()->Get(i)->program()))
+        return "stage " + number(i) + " names a program that does not exist";
+    if (std::string e = devicesError(); !e.empty())
+      return e;
     for (int64_t i = 0; i < length(plan.channels()); ++i) {
       const abi::Channel &channel = *plan.channels()->Get(i);
-      if (!isDevice(channel.source()) || !isDevice(channel.target()) ||
+      if (!isProgram(channel.source()) || !isProgram(channel.target()) ||
           channel.source() == channel.target())
-        return "channel " + number(i) + " does not join two devices";
+        return "channel " + number(i) + " does not join two programs";
       if (!inRange(channel.bytes(), kLargestRegion))
         return "channel " + number(i) + " has an impossible size";
     }
-    for (int64_t i = 0; i < length(plan.devices()); ++i)
-      if (std::string e = deviceError(plan, static_cast<int>(i)); !e.empty())
-        return "device " + quoted(plan.devices()->Get(i)->name()) + ": " + e;
+    for (int64_t i = 0; i < length(plan.programs()); ++i)
+      if (std::string e = programError(plan, static_cast<int>(i)); !e.empty())
+        return "program " + number(i) + ": " + e;
     return storesError();
   }
 
 private:
-  bool isDevice(int64_t device) const {
-    return inRange(device, length(plan.devices()));
+  bool isProgram(int64_t program) const {
+    return inRange(program, length(plan.programs()));
+  }
+
+  /// Each program is executed by one device.
+  std::string devicesError() const {
+    std::vector<int64_t> devices(static_cast<size_t>(length(plan.programs())));
+    for (const abi::Device *device : *plan.devices()) {
+      const std::string name = "device " + quoted(device->name());
+      if (!isProgram(device->program()))
+        return name + " names program " + number(device->program()) + " of " +
+               number(length(plan.programs()));
+      // The mesh of a program is the devices that execute it.
+      for (int64_t i = 0; i < length(device->coordinate()); ++i)
+        if (device->coordinate()->Get(i) != 0)
+          return name + " has the coordinate " +
+                 number(device->coordinate()->Get(i)) +
+                 " in a mesh of one device";
+      ++devices[device->program()];
+    }
+    for (size_t i = 0; i < devices.size(); ++i) {
+      if (devices[i] == 0)
+        return "program " + number(i) + " is executed by no device";
+      if (devices[i] > 1)
+        return "program " + number(i) + " is executed by " +
+               number(devices[i]) +
+               " devices: this runtime has no replicas yet";
+    }
+    return "";
   }
 
   static bool isSymbol(const flatbuffers::String *name) {
@@ -118,13 +148,13 @@ private:
   /// Every output of every micro-batch is stored once, by one device.
   std::string storesError() const {
     std::set<std::pair<int, int>> stored;
-    for (const abi::Device *device : *plan.devices())
-      for (int64_t i = 0; i < length(device->program()); ++i) {
-        const abi::Step &step = *device->program()->Get(i);
-        if (step.kind() == abi::StepKind::store_output &&
-            !stored.emplace(step.io(), step.micro_batch()).second)
-          return "output " + quoted(plan.outputs()->Get(step.io())->name()) +
-                 " of micro-batch " + number(step.micro_batch()) +
+    for (const abi::Program *program : *plan.programs())
+      for (int64_t i = 0; i < length(program->steps()); ++i) {
+        const abi::ProgramStep step = stepOf(*program, i);
+        if (step.kind == abi::StepKind::store_output &&
+            !stored.emplace(step.subject, step.micro_batch).second)
+          return "output " + quoted(plan.outputs()->Get(step.subject)->name()) +
+                 " of micro-batch " + number(step.micro_batch) +
                  " is stored twice";
       }
     for (int64_t i = 0; i < length(plan.outputs()); ++i)
@@ -145,7 +175,7 @@ Status verifyPlan(const abi::Plan &plan, const std::string &path,
                   int64_t weights_bytes) {
   std::string error = PlanTables(plan, weights_bytes).verify();
   if (error.empty())
-    error = abi::checkSchedule(scheduleModel(plan));
+    error = abi::checkSchedule(scheduleModel(plan), scheduleNames(plan));
   if (error.empty())
     return Status();
   return Status::error("'" + path + "': the plan is wrong: " + error +

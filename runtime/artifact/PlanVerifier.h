@@ -26,27 +26,28 @@ namespace partita::runtime {
 ///     without overflow;
 ///   * slots lie in their region, aligned; views inside their slots; weights
 ///     inside the weights section (`weights_bytes`) if they lie there;
-///   * units are bound to as many slots as they have arguments, large enough,
-///     and only arena and constant memory is written.
+///   * frames have a copy, and all copies lie in the arena, aligned;
+///   * only arena and frames are written, and the constant region by the load
+///     program;
+///   * each program is executed by exactly one device.
 /// `path` is for messages.
 Status verifyPlan(const abi::Plan &plan, const std::string &path,
                   int64_t weights_bytes);
 
-/// Slots, units, load program and program of device `index`; empty if right.
-/// The tables of the plan that they name must be right already.
-std::string deviceError(const abi::Plan &plan, int index);
+/// Frames, slots, units, load program and steps of program `index`; empty if
+/// right. The tables of the plan that they name must be right already.
+std::string programError(const abi::Plan &plan, int index);
 
 /// Shapes, strides and attributes of one library call; empty if right.
-std::string libraryCallError(const abi::Device &device,
+std::string libraryCallError(const abi::Program &program,
                              const abi::LibraryCall &call);
 
 /// A view lies inside its slot; empty if right.
-std::string viewError(const abi::Device &device, const abi::View *view);
+std::string viewError(const abi::Program &program, const abi::View *view);
 
 /// What the schedule check needs to know of a plan whose tables are right.
-/// Values are told apart by micro-batch; bytes of the constant region follow
-/// those of the arena.
-std::vector<abi::CheckedDevice> scheduleModel(const abi::Plan &plan);
+std::vector<abi::CheckedProgram> scheduleModel(const abi::Plan &plan);
+abi::CheckedNames scheduleNames(const abi::Plan &plan);
 
 } // namespace partita::runtime
 

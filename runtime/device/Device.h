@@ -9,9 +9,9 @@
 // in order. The session gives work to the queue and goes on; it learns by
 // events what is done:
 //
-//   queue.copyIn(device.slot(in), sample, bytes);
-//   queue.run(*instance, nullptr);
-//   queue.copyOut(result, device.slot(out), bytes);
+//   queue.copyIn(device.slot(in, m), sample, bytes);
+//   queue.run(*instance, m, nullptr);
+//   queue.copyOut(result, device.slot(out, m), bytes);
 //   Status status = queue.synchronize(queue.record());
 //
 // A kind of device is a folder of `runtime/device` and a line of `all/Registry.cpp`.
@@ -59,7 +59,7 @@ public:
   const bool timed;
 };
 
-/// A unit prepared for the slots it is bound to: one task for each of its
+/// A unit prepared to run on any micro-batch: one task for each of its
 /// instructions.
 class Instance {
 public:
@@ -72,7 +72,7 @@ public:
   virtual ~Instance() = default;
 
   const std::vector<Movable> &movable() const { return movables; }
-  /// From now on movable()[which] lies at `address`.
+  /// From now on movable()[which] lies at `address`, on every micro-batch.
   virtual void move(size_t which, uint8_t *address) = 0;
 
 protected:
@@ -93,8 +93,10 @@ public:
   /// Brings bytes of another device, of whatever kind, into this one's memory.
   virtual Status copyFrom(Device &source, uint8_t *to, const uint8_t *from,
                           size_t bytes) = 0;
-  /// Runs a unit. `observer` may be null, and must live until it is done.
-  virtual Status run(Instance &instance, TaskObserver *observer) = 0;
+  /// Runs a unit on the frames' copies of a micro-batch. `observer` may be null,
+  /// and must live until it is done.
+  virtual Status run(Instance &instance, int micro_batch,
+                     TaskObserver *observer) = 0;
 
   /// The point that is reached when all that was given so far is done.
   virtual Event record() = 0;
@@ -118,9 +120,9 @@ public:
 
   //===--- Memory ---------------------------------------------------------===//
 
-  /// The place of a slot that is no argument. A weight's may not be aligned to
-  /// its element.
-  virtual uint8_t *slot(int index) const = 0;
+  /// The place of a slot on a micro-batch, whether it may move or not. A
+  /// weight's may not be aligned to its element.
+  virtual uint8_t *slot(int index, int micro_batch) const = 0;
   /// Memory beside what the plan has, zeroed, for as long as the device lives.
   /// `what` is for the message when there is not as much.
   virtual Expected<uint8_t *> allocate(size_t bytes, const char *what) = 0;
@@ -128,20 +130,19 @@ public:
   /// (weights, state of a run). From any thread.
   virtual Status upload(uint8_t *to, const void *from, size_t bytes) = 0;
   virtual Status download(void *to, const uint8_t *from, size_t bytes) = 0;
-  /// Begin of the arena, which has Device.arena_bytes of the plan.
+  /// Begin of the arena, which has Program.arena_bytes of the plan.
   virtual uint8_t *arena() const = 0;
   /// What is held of what is planned; nothing of `arena_touched`.
   virtual DeviceMemory memory() const = 0;
 
   //===--- Load -----------------------------------------------------------===//
 
-  /// Lets instances have these slots of the arena elsewhere. Only of the host;
-  /// call before the first `prepare`.
+  /// Lets instances have these slots of the arena or of frames elsewhere. Only
+  /// of the host; call before the first `prepare`.
   virtual Status letMove(const std::vector<int> &slots) = 0;
-  /// Prepares a unit for the slots it is bound to, or finds what it prepared
-  /// before for the same. The pointer lives as long as the device.
-  virtual Expected<Instance *>
-  prepare(int unit, const flatbuffers::Vector<int32_t> *bindings) = 0;
+  /// Prepares a unit, or finds what it prepared before. The pointer lives as
+  /// long as the device.
+  virtual Expected<Instance *> prepare(int unit) = 0;
   /// Call once, after the last `prepare` and before anything runs.
   virtual Status finish() = 0;
 

@@ -7,6 +7,7 @@
 
 #include "runtime/feed/Model.h"
 
+#include "runtime/base/Programs.h"
 #include "runtime/io/DType.h"
 #include "runtime/io/Tensor.h"
 
@@ -101,13 +102,13 @@ Model::Model(std::shared_ptr<const runtime::Artifact> opened)
       inputCollections(readCollections(*plan, /*outputs=*/false)),
       outputCollections(readCollections(*plan, /*outputs=*/true)) {
   for (int device = 0; device < devices; ++device) {
-    const auto *program = plan->devices()->Get(unsigned(device))->program();
-    for (int64_t i = 0; i < length(program); ++i) {
-      const abi::Step *step = program->Get(flatbuffers::uoffset_t(i));
-      if (step->kind() == abi::StepKind::load_input)
-        addUser(inputs, step->io(), device);
-      if (step->kind() == abi::StepKind::store_output)
-        addUser(outputs, step->io(), device);
+    const abi::Program &program = runtime::programOf(*plan, device);
+    for (int64_t i = 0; i < length(program.steps()); ++i) {
+      const abi::ProgramStep step = runtime::stepOf(program, i);
+      if (step.kind == abi::StepKind::load_input)
+        addUser(inputs, step.subject, device);
+      if (step.kind == abi::StepKind::store_output)
+        addUser(outputs, step.subject, device);
     }
   }
 }
@@ -116,6 +117,10 @@ std::string Model::deviceName(int device) const {
   if (device < 0 || device >= devices)
     return "none";
   return runtime::text(plan->devices()->Get(unsigned(device))->name());
+}
+
+std::string Model::executorName(int program) const {
+  return deviceName(runtime::deviceOf(*plan, program));
 }
 
 int64_t Model::samples() const {
@@ -136,11 +141,10 @@ int64_t Model::ioBytes() const {
 int Model::workingDevices() const {
   int working = 0;
   for (int device = 0; device < devices; ++device) {
-    const auto *program = plan->devices()->Get(unsigned(device))->program();
+    const abi::Program &program = runtime::programOf(*plan, device);
     bool runs = false;
-    for (int64_t i = 0; i < length(program) && !runs; ++i)
-      runs =
-          program->Get(flatbuffers::uoffset_t(i))->kind() == abi::StepKind::run;
+    for (int64_t i = 0; i < length(program.steps()) && !runs; ++i)
+      runs = runtime::stepOf(program, i).kind == abi::StepKind::run;
     working += runs;
   }
   return working;

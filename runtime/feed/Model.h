@@ -71,6 +71,8 @@ struct Model {
   std::vector<Collection> outputCollections;
 
   std::string deviceName(int device) const;
+  /// Of the device that executes a program; "none" if there is none.
+  std::string executorName(int program) const;
   /// Samples in one micro-batch: those of the first input that has any.
   int64_t samples() const;
   /// Of the inputs and outputs of all micro-batches of a step. They lie with

@@ -7,6 +7,7 @@
 
 #include "runtime/session/DirectPorts.h"
 
+#include "runtime/base/Programs.h"
 #include "runtime/base/Slots.h"
 
 #include <set>
@@ -18,19 +19,20 @@ namespace {
 
 class PortFinder {
 public:
-  explicit PortFinder(const abi::Device &device)
-      : device(device), uses(static_cast<size_t>(length(device.slots()))) {}
+  explicit PortFinder(const abi::Program &program)
+      : program(program), uses(static_cast<size_t>(length(program.slots()))) {}
 
   std::map<int, DirectPort> find() {
-    for (int64_t i = 0; i < length(device.program()); ++i) {
-      const abi::Step &step = *device.program()->Get(static_cast<unsigned>(i));
-      if (step.kind() == abi::StepKind::release)
-        released.insert({step.channel(), step.micro_batch()});
-    }
-    for (int64_t i = 0; i < length(device.program()); ++i)
-      visit(*device.program()->Get(static_cast<unsigned>(i)));
-    for (int64_t i = 0; i < length(device.load()); ++i)
-      forEachSlot(*device.load()->Get(static_cast<unsigned>(i)),
+    for (int64_t i = 0; i < length(program.steps()); ++i)
+      if (const abi::ProgramStep step = stepOf(program, i);
+          step.kind == abi::StepKind::release)
+        released.insert({step.subject, step.micro_batch});
+    for (int64_t i = 0; i < length(program.steps()); ++i)
+      visit(stepOf(program, i));
+    for (int64_t i = 0; i < length(program.units()); ++i)
+      visit(*program.units()->Get(static_cast<unsigned>(i)));
+    for (int64_t i = 0; i < length(program.load()); ++i)
+      forEachSlot(*program.load()->Get(static_cast<unsigned>(i)),
                   [&](const SlotUse &use) {
                     uses[static_cast<size_t>(use.slot)].other = true;
                   });
@@ -38,9 +40,11 @@ public:
     for (size_t slot = 0; slot < uses.size(); ++slot) {
       const Uses &use = uses[slot];
       const abi::Slot &described =
-          *device.slots()->Get(static_cast<unsigned>(slot));
-      if (use.other || described.space() != abi::Space::arena ||
-          described.bytes() == 0 || use.ports.size() != 1)
+          *program.slots()->Get(static_cast<unsigned>(slot));
+      const bool isWritable = described.space() == abi::Space::arena ||
+                              described.space() == abi::Space::frame;
+      if (use.other || !isWritable || described.bytes() == 0 ||
+          use.ports.size() != 1)
         continue;
       auto [kind, index] = *use.ports.begin();
       if (use.written == (kind == Kind::output))
@@ -61,69 +65,58 @@ private:
     return slot < 0 ? nullptr : &uses[static_cast<size_t>(slot)];
   }
 
-  void visit(const abi::Step &step) {
-    if (step.kind() == abi::StepKind::run) {
-      const abi::Unit &unit =
-          *device.units()->Get(static_cast<unsigned>(step.unit()));
-      for (int64_t i = 0; i < length(unit.instructions()); ++i)
-        visit(*unit.instructions()->Get(static_cast<unsigned>(i)), step);
-      return;
-    }
-    Uses *use = at(step.slot());
+  void visit(const abi::ProgramStep &step) {
+    Uses *use = at(step.slot);
     if (!use)
       return;
-    if (step.kind() == abi::StepKind::load_input)
-      use->ports.insert({Kind::input, step.io()});
-    else if (step.kind() == abi::StepKind::store_output)
-      use->ports.insert({Kind::output, step.io()});
-    else if (step.kind() == abi::StepKind::recv &&
-             released.count({step.channel(), step.micro_batch()}))
-      use->ports.insert({Kind::channel, step.channel()});
+    if (step.kind == abi::StepKind::load_input)
+      use->ports.insert({Kind::input, step.subject});
+    else if (step.kind == abi::StepKind::store_output)
+      use->ports.insert({Kind::output, step.subject});
+    else if (step.kind == abi::StepKind::recv &&
+             released.count({step.subject, step.micro_batch}))
+      use->ports.insert({Kind::channel, step.subject});
     else
       use->other = true;
   }
 
-  void visit(const abi::Instruction &instruction, const abi::Step &step) {
-    auto bound = [&](int slot) {
-      const abi::Slot &described =
-          *device.slots()->Get(static_cast<unsigned>(slot));
-      return described.space() == abi::Space::argument
-                 ? step.bindings()->Get(
-                       static_cast<unsigned>(described.offset()))
-                 : slot;
-    };
+  void visit(const abi::Unit &unit) {
+    for (int64_t i = 0; i < length(unit.instructions()); ++i)
+      visit(*unit.instructions()->Get(static_cast<unsigned>(i)));
+  }
+
+  void visit(const abi::Instruction &instruction) {
     forEachSlot(instruction, [&](const SlotUse &use) {
-      at(bound(use.slot))->written |= use.written;
+      at(use.slot)->written |= use.written;
     });
     const abi::LibraryCall *call = instruction.work_as_LibraryCall();
     if (!call)
       return;
     // The result begins as what another slot left in the same bytes.
-    int result =
-        bound(call->operands()
-                  ->Get(static_cast<unsigned>(length(call->operands()) - 1))
-                  ->slot());
+    int result = call->operands()
+                     ->Get(static_cast<unsigned>(length(call->operands()) - 1))
+                     ->slot();
     for (int64_t i = 0; i < length(call->post_ops()); ++i) {
       const abi::PostOp &post =
           *call->post_ops()->Get(static_cast<unsigned>(i));
       if (post.kind() != abi::PostOpKind::sum)
         continue;
-      if (post.before() < 0 || bound(post.before()) == result)
+      if (post.before() < 0 || post.before() == result)
         continue;
       at(result)->other = true;
-      at(bound(post.before()))->other = true;
+      at(post.before())->other = true;
     }
   }
 
-  const abi::Device &device;
+  const abi::Program &program;
   std::vector<Uses> uses;
   std::set<std::pair<int, int>> released; // channel, micro-batch
 };
 
 } // namespace
 
-std::map<int, DirectPort> findDirectPorts(const abi::Device &device) {
-  return PortFinder(device).find();
+std::map<int, DirectPort> findDirectPorts(const abi::Program &program) {
+  return PortFinder(program).find();
 }
 
 } // namespace partita::runtime

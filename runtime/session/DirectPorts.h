@@ -27,12 +27,12 @@ struct DirectPort {
   int index = -1; ///< into Plan.inputs, Plan.outputs or Plan.channels
 };
 
-/// The slots of a (verified) device for which that holds: in the arena, filled
-/// by one input only and read by instructions only, or used by instructions
-/// only and stored to one output, or received on one channel only, always with
-/// a release, and read by instructions only. Not those that a library call
-/// updates in place of another slot.
-std::map<int, DirectPort> findDirectPorts(const abi::Device &device);
+/// The slots of a (verified) program for which that holds: in the arena or a
+/// frame, filled by one input only and read by instructions only, or used by
+/// instructions only and stored to one output, or received on one channel only,
+/// always with a release, and read by instructions only. Not those that a
+/// library call updates in place of another slot.
+std::map<int, DirectPort> findDirectPorts(const abi::Program &program);
 
 } // namespace partita::runtime
 

@@ -7,7 +7,7 @@
 
 #include "runtime/session/Executor.h"
 
-#include "runtime/base/Elements.h"
+#include "runtime/base/Programs.h"
 
 #include <algorithm>
 #include <cstring>
@@ -29,8 +29,9 @@ int64_t now() {
 
 /// Whether the sender's memory is the host's.
 bool isHost(const abi::Channel &channel, const abi::Plan &plan) {
-  const DeviceType *type =
-      findDeviceType(plan.devices()->Get(channel.source())->kind());
+  const int sender = deviceOf(plan, channel.source());
+  const DeviceType *type = findDeviceType(
+      plan.devices()->Get(static_cast<unsigned>(sender))->kind());
   return type && type->is_host;
 }
 
@@ -47,7 +48,7 @@ public:
       : TaskObserver(profile), executor(executor), position(position) {}
 
   void finished(size_t task, int64_t begin, int64_t end) override {
-    const Entry &entry = executor.program[position];
+    const Entry &entry = executor.entries[position];
     if (timed) {
       auto &events = executor.device->isHost() ? executor.recorded
                                                : executor.recorded_there;
@@ -70,7 +71,8 @@ private:
 Executor::Executor(const abi::Plan &plan, int index,
                    const SessionOptions &options, Communicator &comm)
     : plan(plan), index(index), described(*plan.devices()->Get(index)),
-      profile(options.profile), measure(options.measure_arena), comm(comm),
+      program(programOf(plan, index)), profile(options.profile),
+      measure(options.measure_arena), comm(comm),
       inputs_used(length(plan.inputs())), outputs_used(length(plan.outputs())) {
 }
 
@@ -93,36 +95,35 @@ Executor::create(const abi::Plan &plan, int index,
 }
 
 Status Executor::prepare() {
-  // The copies are what makes a step write all of its planned arena.
+  // A step writes all of its planned arena only if ports are copied there.
   std::vector<int> movable;
   if (!measure && device->isHost())
-    for (auto [slot, port] : findDirectPorts(described)) {
+    for (auto [slot, port] : findDirectPorts(program)) {
       if (port.kind == DirectPort::Kind::channel &&
           !isHost(*plan.channels()->Get(port.index), plan))
         continue;
-      const abi::Slot &found = *described.slots()->Get(slot);
-      uint8_t *own = device->arena() + found.offset();
-      direct[slot] = {port, found.bytes(), elementBytes(found.dtype()), own,
-                      own};
+      direct[slot] = directSlot(slot, port);
       movable.push_back(slot);
     }
   if (Status status = device->letMove(movable); !status.ok())
     return status;
   size_t received = 0;
-  program.resize(static_cast<size_t>(length(described.program())));
-  for (size_t i = 0; i < program.size(); ++i) {
-    const abi::Step &step = *described.program()->Get(static_cast<unsigned>(i));
-    if (Status status = prepareEntry(step, program[i]); !status.ok())
+  entries.resize(static_cast<size_t>(length(program.steps())));
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const abi::ProgramStep step = stepOf(program, static_cast<int64_t>(i));
+    if (Status status = prepareEntry(step, entries[i]); !status.ok())
       return status;
     most_events += 1;
-    if (step.kind() == abi::StepKind::run)
+    if (step.kind == abi::StepKind::run)
       most_events += static_cast<size_t>(
-          length(described.units()->Get(step.unit())->instructions()));
-    received += step.kind() == abi::StepKind::recv;
+          length(program.units()
+                     ->Get(static_cast<unsigned>(step.subject))
+                     ->instructions()));
+    received += step.kind == abi::StepKind::recv;
   }
   placeReleases();
-  for (size_t i = 0; i < program.size(); ++i)
-    if (Entry &entry = program[i];
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (Entry &entry = entries[i];
         entry.instance && (profile || !entry.releases.empty()))
       entry.observer =
           std::make_unique<EntryObserver>(*this, static_cast<int>(i), profile);
@@ -133,41 +134,61 @@ Status Executor::prepare() {
       recorded_there.reserve(most_events);
   }
   if (measure)
-    image.resize(static_cast<size_t>(described.arena_bytes()));
+    image.resize(static_cast<size_t>(program.arena_bytes()));
   return device->finish();
 }
 
-Status Executor::prepareEntry(const abi::Step &step, Entry &entry) {
-  entry.kind = step.kind();
-  entry.micro_batch = step.micro_batch();
-  entry.channel = step.channel();
-  entry.io = step.io();
-  const bool sends = step.kind() == abi::StepKind::send,
-             receives = step.kind() == abi::StepKind::recv;
-  if (step.slot() >= 0 &&
-      (sends || receives || step.kind() == abi::StepKind::load_input ||
-       step.kind() == abi::StepKind::store_output)) {
-    entry.data = device->slot(step.slot());
-    if (auto found = direct.find(step.slot()); found != direct.end()) {
-      entry.direct = &found->second;
-      entry.data = found->second.own;
-    }
-    entry.bytes = described.slots()->Get(step.slot())->bytes();
+int Executor::copiesOf(int slot) const {
+  const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(slot));
+  return found.space() != abi::Space::frame
+             ? 1
+             : static_cast<int>(
+                   length(program.frames()
+                              ->Get(static_cast<unsigned>(found.frame()))
+                              ->copies()));
+}
+
+Executor::DirectSlot Executor::directSlot(int slot,
+                                          const DirectPort &port) const {
+  const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(slot));
+  DirectSlot made{port, found.bytes(), elementBytes(found.dtype()), {}, {}};
+  for (int copy = 0; copy < copiesOf(slot); ++copy)
+    made.own.push_back(device->slot(slot, copy));
+  made.borrowed = made.own;
+  return made;
+}
+
+Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
+  entry.kind = step.kind;
+  entry.micro_batch = step.micro_batch;
+  if (abi::usesChannel(step.kind))
+    entry.channel = step.subject;
+  if (step.kind == abi::StepKind::load_input) {
+    entry.io = step.subject;
+    inputs_used[entry.io] = true;
   }
-  if (step.kind() == abi::StepKind::load_input)
-    inputs_used[step.io()] = true;
-  if (step.kind() == abi::StepKind::store_output)
-    outputs_used[step.io()] = true;
-  if (receives)
+  if (step.kind == abi::StepKind::store_output) {
+    entry.io = step.subject;
+    outputs_used[entry.io] = true;
+  }
+  if (step.slot >= 0) {
+    entry.data = device->slot(step.slot, step.micro_batch);
+    if (auto found = direct.find(step.slot); found != direct.end())
+      entry.direct = &found->second;
+    entry.bytes =
+        program.slots()->Get(static_cast<unsigned>(step.slot))->bytes();
+  }
+  if (step.kind == abi::StepKind::recv)
     entry.arrival = arrivalOf(entry);
-  if (entry.data && !device->isHost() && !comm.carriesDevices() &&
-      (sends || receives)) {
-    entry.staging = &staging[step.slot()];
+  if (entry.data && entry.channel >= 0 && !device->isHost() &&
+      !comm.carriesDevices()) {
+    entry.staging =
+        &staging[{step.slot, step.micro_batch % copiesOf(step.slot)}];
     entry.staging->bytes.resize(static_cast<size_t>(entry.bytes));
   }
-  if (step.kind() != abi::StepKind::run)
+  if (step.kind != abi::StepKind::run)
     return Status();
-  auto instance = device->prepare(step.unit(), step.bindings());
+  auto instance = device->prepare(step.subject);
   if (!instance)
     return instance.status();
   entry.instance = *instance;
@@ -197,15 +218,16 @@ void Executor::placeReleases() {
     size_t task = 0;         ///< the last one there
   };
   std::map<Key, Borrowed> borrowed;
-  std::map<const DirectSlot *, Key> held; ///< what a slot received last
-  for (Entry &entry : program) {
+  /// What a copy of a slot received last.
+  std::map<std::pair<const DirectSlot *, size_t>, Key> held;
+  for (Entry &entry : entries) {
     const Key key(entry.channel, entry.micro_batch);
     if (entry.kind == abi::StepKind::recv && entry.direct) {
       borrowed[key] = {};
-      held[entry.direct] = key;
+      held[{entry.direct, entry.direct->copyOf(entry.micro_batch)}] = key;
     }
     for (auto [which, slot] : entry.movable) {
-      auto found = held.find(slot);
+      auto found = held.find({slot, slot->copyOf(entry.micro_batch)});
       if (found != held.end() && found->second.second == entry.micro_batch)
         borrowed[found->second] = {&entry,
                                    entry.instance->movable()[which].last_task};
@@ -219,7 +241,7 @@ void Executor::placeReleases() {
     else
       entry.releases.push_back({0, entry.channel});
   }
-  for (Entry &entry : program)
+  for (Entry &entry : entries)
     std::stable_sort(
         entry.releases.begin(), entry.releases.end(),
         [](const Release &a, const Release &b) { return a.task < b.task; });
@@ -250,8 +272,8 @@ Status Executor::runSteps(const StepBinding &binding) {
         !status.ok())
       return status;
   }
-  for (size_t i = 0; i < program.size(); ++i) {
-    const Entry &entry = program[i];
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const Entry &entry = entries[i];
     if (entry.micro_batch >= binding.micro_batches)
       continue;
     int64_t begin = profile ? now() : 0;
@@ -386,10 +408,12 @@ Status Executor::borrow(const Entry &entry) {
       comm.borrow(entry.channel, entry.micro_batch, entry.data, entry.bytes);
   if (!at)
     return at.status();
-  entry.direct->borrowed = const_cast<uint8_t *>(*at);
+  uint8_t *&borrowed =
+      entry.direct->borrowed[entry.direct->copyOf(entry.micro_batch)];
+  borrowed = const_cast<uint8_t *>(*at);
   if (reinterpret_cast<uintptr_t>(*at) % entry.direct->alignment) {
     std::memcpy(entry.data, *at, static_cast<size_t>(entry.bytes));
-    entry.direct->borrowed = entry.data;
+    borrowed = entry.data;
   }
   return Status();
 }
@@ -397,19 +421,20 @@ Status Executor::borrow(const Entry &entry) {
 uint8_t *Executor::DirectSlot::place(int micro_batch,
                                      const StepBinding &binding) const {
   if (port.kind == DirectPort::Kind::channel)
-    return borrowed;
+    return borrowed[copyOf(micro_batch)];
   uint8_t *base = port.kind == DirectPort::Kind::input
                       ? const_cast<uint8_t *>(binding.inputs[port.index])
                       : binding.outputs[port.index];
   if (!base || reinterpret_cast<uintptr_t>(base) % alignment)
-    return own;
+    return own[copyOf(micro_batch)];
   return base + micro_batch * bytes;
 }
 
 Status Executor::runInstance(const Entry &entry, const StepBinding &binding) {
   for (auto [which, slot] : entry.movable)
     entry.instance->move(which, slot->place(entry.micro_batch, binding));
-  return device->queue().run(*entry.instance, entry.observer.get());
+  return device->queue().run(*entry.instance, entry.micro_batch,
+                             entry.observer.get());
 }
 
 /// Adds to a communicator's error which operation it was and for whom it waits.
@@ -421,8 +446,12 @@ Status Executor::explain(const Entry &entry, const Status &status) const {
   const abi::Channel &channel = *plan.channels()->Get(entry.channel);
   std::string what = batch + " of " + quoted(channel.name()) + " (channel " +
                      std::to_string(entry.channel) + ")";
-  std::string source = text(plan.devices()->Get(channel.source())->name());
-  std::string target = text(plan.devices()->Get(channel.target())->name());
+  auto nameOf = [&](int program) -> std::string {
+    const int device = deviceOf(plan, program);
+    return text(plan.devices()->Get(static_cast<unsigned>(device))->name());
+  };
+  const std::string source = nameOf(channel.source()),
+                    target = nameOf(channel.target());
   switch (entry.kind) {
   case abi::StepKind::recv:
     message += "receiving " + what + " from " + source;

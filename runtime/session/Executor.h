@@ -8,6 +8,7 @@
 #ifndef PARTITA_RUNTIME_SESSION_EXECUTOR_H
 #define PARTITA_RUNTIME_SESSION_EXECUTOR_H
 
+#include "runtime/abi/Steps.h"
 #include "runtime/device/Driver.h"
 #include "runtime/session/DirectPorts.h"
 #include "runtime/session/Session.h"
@@ -50,8 +51,13 @@ private:
   struct DirectSlot {
     DirectPort port;
     int64_t bytes, alignment;
-    uint8_t *own;      ///< in the arena
-    uint8_t *borrowed; ///< of a channel: where the last one received lies
+    std::vector<uint8_t *> own;      ///< by copy: in the arena
+    std::vector<uint8_t *> borrowed; ///< by copy: where the last one that a
+                                     ///< channel brought lies
+
+    size_t copyOf(int micro_batch) const {
+      return static_cast<size_t>(micro_batch) % own.size();
+    }
 
     /// Where it lies for a micro-batch: with the caller or the sender, unless
     /// the bytes there are not aligned as a kernel expects; then `own`.
@@ -88,7 +94,7 @@ private:
     abi::StepKind kind = abi::StepKind::run;
     int micro_batch = 0;
     int channel = -1;
-    int io = -1;
+    int io = -1;             ///< Plan.inputs or Plan.outputs
     uint8_t *data = nullptr; ///< of the slot; null for a token
     int64_t bytes = 0;
     Instance *instance = nullptr;
@@ -106,7 +112,9 @@ private:
   Executor(const abi::Plan &plan, int index, const SessionOptions &options,
            Communicator &comm);
   Status prepare();
-  Status prepareEntry(const abi::Step &step, Entry &entry);
+  DirectSlot directSlot(int slot, const DirectPort &port) const;
+  int copiesOf(int slot) const;
+  Status prepareEntry(const abi::ProgramStep &step, Entry &entry);
   Arrival arrivalOf(const Entry &entry) const;
   void placeReleases();
   Status runSteps(const StepBinding &binding);
@@ -123,13 +131,15 @@ private:
   const abi::Plan &plan;
   const int index;
   const abi::Device &described;
+  const abi::Program &program;
   const bool profile, measure;
   Communicator &comm;
   std::unique_ptr<Device> device;
-  std::vector<Entry> program;
+  std::vector<Entry> entries; ///< the program's steps
   std::vector<bool> inputs_used, outputs_used;
   std::map<int, DirectSlot> direct; ///< by slot; fixed once made
-  std::map<int, Staging> staging;   ///< likewise
+  std::map<std::pair<int, int>, Staging>
+      staging; ///< by slot and copy; likewise
   std::vector<PendingRelease> pending;
   std::vector<ProfileEvent> recorded;
   /// Of a device that is not the host: written by its own thread.

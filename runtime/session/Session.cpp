@@ -9,7 +9,7 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/base/Cores.h"
-#include "runtime/base/Elements.h"
+#include "runtime/base/Programs.h"
 #include "runtime/base/StepScope.h"
 #include "runtime/comm/local/LocalCommunicator.h"
 #include "runtime/session/Executor.h"
@@ -138,9 +138,9 @@ Status Session::Impl::checkWeights() const {
     return Status();
   std::set<int> used;
   for (const Worker &worker : workers) {
-    const abi::Device &device = *plan().devices()->Get(worker.device);
-    for (int64_t i = 0; i < length(device.slots()); ++i)
-      if (const abi::Slot &slot = *device.slots()->Get(i);
+    const abi::Program &program = programOf(plan(), worker.device);
+    for (int64_t i = 0; i < length(program.slots()); ++i)
+      if (const abi::Slot &slot = *program.slots()->Get(i);
           slot.space() == abi::Space::weight)
         used.insert(static_cast<int>(slot.offset()));
   }
@@ -178,7 +178,8 @@ Status Session::Impl::load() {
     std::vector<ChannelInfo> channels;
     for (int64_t i = 0; i < length(plan().channels()); ++i) {
       const abi::Channel &channel = *plan().channels()->Get(i);
-      channels.push_back({channel.source(), channel.target(), channel.bytes()});
+      channels.push_back({deviceOf(plan(), channel.source()),
+                          deviceOf(plan(), channel.target()), channel.bytes()});
     }
     bool room = workers.size() * options.threads_per_device <= cores.size();
     comm = std::make_shared<LocalCommunicator>(channels, plan().micro_batches(),

@@ -79,7 +79,7 @@ struct StepBinding {
 struct ProfileEvent {
   int device;
   int micro_batch;
-  int step;        ///< index into the device's program
+  int step;        ///< index into the steps of the device's program
   int instruction; ///< index into the unit, or -1 for the step entry itself
   int64_t begin_ns;
   int64_t end_ns;

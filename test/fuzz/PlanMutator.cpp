@@ -86,6 +86,10 @@ private:
         visitUnion(table, *field, at);
         continue;
       }
+      if (base == reflection::Obj && structOf(*field->type())) {
+        visitStruct(at, *structOf(*field->type()));
+        continue;
+      }
       int kind = kindOf(*field->type(), base);
       references.push_back({at, kind});
       uint8_t *to = at + flatbuffers::ReadScalar<uoffset_t>(at);
@@ -96,6 +100,19 @@ private:
       else if (base == reflection::Vector)
         visitVector(to, *field->type());
     }
+  }
+
+  /// Of an object that lies in its place; null for a table.
+  static const reflection::Object *structOf(const reflection::Type &type) {
+    const auto *object =
+        schema().objects()->Get(static_cast<uoffset_t>(type.index()));
+    return object->is_struct() ? object : nullptr;
+  }
+
+  void visitStruct(uint8_t *data, const reflection::Object &object) {
+    for (const reflection::Field *field : *object.fields())
+      if (flatbuffers::IsScalar(field->type()->base_type()))
+        numbers.push_back({data + field->offset(), field->type()->base_type()});
   }
 
   void visitUnion(Table *table, const reflection::Field &field, uint8_t *at) {
@@ -116,11 +133,18 @@ private:
     lengths.push_back(to);
     uoffset_t count = flatbuffers::ReadScalar<uoffset_t>(to);
     reflection::BaseType element = type.element();
-    size_t size = flatbuffers::GetTypeSize(element);
+    const reflection::Object *inlined =
+        element == reflection::Obj ? structOf(type) : nullptr;
+    size_t size = inlined ? static_cast<size_t>(inlined->bytesize())
+                          : flatbuffers::GetTypeSize(element);
     for (uoffset_t i = 0; i < count; ++i) {
       uint8_t *at = to + sizeof(uoffset_t) + i * size;
       if (flatbuffers::IsScalar(element)) {
         numbers.push_back({at, element});
+        continue;
+      }
+      if (inlined) {
+        visitStruct(at, *inlined);
         continue;
       }
       references.push_back({at, kindOf(type, element)});

@@ -32,8 +32,8 @@ constexpr int64_t kMostThreads = 8;
 
 bool small(const abi::Plan &plan) {
   int64_t bytes = 0;
-  for (const abi::Device *device : *plan.devices())
-    bytes = std::min(bytes + device->arena_bytes() + device->constant_bytes(),
+  for (const abi::Program *program : *plan.programs())
+    bytes = std::min(bytes + program->arena_bytes() + program->constant_bytes(),
                      int64_t(1) << 60);
   for (const auto *ports : {plan.inputs(), plan.outputs()})
     for (int64_t i = 0; i < length(ports); ++i) {

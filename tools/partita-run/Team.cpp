@@ -10,6 +10,7 @@
 #include "tools/partita-run/show/Progress.h"
 
 #include "runtime/abi/artifact.h"
+#include "runtime/base/Programs.h"
 
 #ifdef PARTITA_WITH_MPI
 #include "runtime/comm/mpi/Job.h"
@@ -124,8 +125,9 @@ Team::communicator(const Model &model, double timeout_s) {
   const auto *tables = model.plan->channels();
   for (int64_t i = 0; i < runtime::length(tables); ++i) {
     const abi::Channel *channel = tables->Get(flatbuffers::uoffset_t(i));
-    channels.push_back(
-        {channel->source(), channel->target(), channel->bytes()});
+    channels.push_back({runtime::deviceOf(*model.plan, channel->source()),
+                        runtime::deviceOf(*model.plan, channel->target()),
+                        channel->bytes()});
   }
   auto made = runtime::MpiCommunicator::create(impl->job->transfers(),
                                                std::move(channels),

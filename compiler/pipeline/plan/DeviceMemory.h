@@ -12,15 +12,10 @@
 
 namespace partita::pipeline {
 
-/// Fills in parameter_bytes, packed_bytes and workspace_bytes of a device whose
-/// units, load program and program are complete. `workspace`: bytes of scratch
-/// for any library call on each core; attention has its scores on top.
-void planDeviceMemory(plan::DeviceOp device, int64_t workspace);
-
-/// Arena, parameters, packed parameters and the workspace of one core. What the
-/// device holds at the end of loading and from then on; constants that a
-/// library reorders are given back when it has.
-int64_t getPlannedPeak(plan::DeviceOp device);
+/// Arena, parameters, packed parameters and the workspace of one core. A device
+/// that executes the program holds as much at the end of loading and from then
+/// on. Constants that a library has reordered are given back before.
+int64_t getPlannedPeak(plan::ProgramOp program);
 
 /// Bytes that a device of the plan has room for; 0: nobody said.
 int64_t getMemory(mlir::ModuleOp module);

@@ -13,9 +13,9 @@
 
 namespace partita::pipeline {
 
-bool overlaps(const Buffer &a, const Buffer &b) {
-  auto x = a.live.begin(), y = b.live.begin();
-  while (x != a.live.end() && y != b.live.end()) {
+bool overlaps(const LiveRanges &a, const LiveRanges &b) {
+  auto x = a.begin(), y = b.begin();
+  while (x != a.end() && y != b.end()) {
     if (x->end < y->begin)
       ++x;
     else if (y->end < x->begin)
@@ -26,16 +26,71 @@ bool overlaps(const Buffer &a, const Buffer &b) {
   return false;
 }
 
-void addLiveRange(Buffer &buffer, LiveRange range) {
+bool overlaps(const Buffer &a, const Buffer &b) {
+  return a.exact.empty() || b.exact.empty() ? overlaps(a.live, b.live)
+                                            : overlaps(a.exact, b.exact);
+}
+
+void addLiveRange(LiveRanges &ranges, LiveRange range) {
   auto it = std::lower_bound(
-      buffer.live.begin(), buffer.live.end(), range.begin,
+      ranges.begin(), ranges.end(), range.begin,
       [](const LiveRange &live, int64_t begin) { return live.end < begin; });
-  while (it != buffer.live.end() && it->begin <= range.end) {
-    range.begin = std::min(range.begin, it->begin);
-    range.end = std::max(range.end, it->end);
-    it = buffer.live.erase(it);
+  auto last = it;
+  for (; last != ranges.end() && last->begin <= range.end; ++last) {
+    range.begin = std::min(range.begin, last->begin);
+    range.end = std::max(range.end, last->end);
   }
-  buffer.live.insert(it, range);
+  if (it == last) {
+    ranges.insert(it, range);
+    return;
+  }
+  *it = range;
+  ranges.erase(it + 1, last);
+}
+
+std::vector<std::vector<size_t>>
+findConflicts(const std::vector<Buffer> &buffers) {
+  std::vector<std::vector<size_t>> conflicts(buffers.size());
+  auto add = [&](size_t a, size_t b) {
+    conflicts[a].push_back(b);
+    conflicts[b].push_back(a);
+  };
+  // Where one of the two lives within its unit: along the folded axis.
+  struct Begin {
+    int64_t time, end;
+    size_t buffer;
+  };
+  std::vector<Begin> begins;
+  std::vector<size_t> lasting;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    for (const LiveRange &range : buffers[i].live)
+      begins.push_back({range.begin, range.end, i});
+    if (!buffers[i].exact.empty())
+      lasting.push_back(i);
+  }
+  std::sort(begins.begin(), begins.end(), [](const Begin &a, const Begin &b) {
+    return a.time != b.time ? a.time < b.time : a.buffer < b.buffer;
+  });
+  std::vector<Begin> alive;
+  for (const Begin &begin : begins) {
+    std::erase_if(alive,
+                  [&](const Begin &other) { return other.end < begin.time; });
+    for (const Begin &other : alive)
+      if (buffers[begin.buffer].exact.empty() ||
+          buffers[other.buffer].exact.empty())
+        add(begin.buffer, other.buffer);
+    alive.push_back(begin);
+  }
+  for (size_t i = 0; i < lasting.size(); ++i)
+    for (size_t k = 0; k < i; ++k)
+      if (overlaps(buffers[lasting[i]].exact, buffers[lasting[k]].exact))
+        add(lasting[i], lasting[k]);
+  // Two may meet several times.
+  for (std::vector<size_t> &list : conflicts) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  return conflicts;
 }
 
 Placement placeBuffers(const std::vector<Buffer> &buffers, int64_t alignment) {
@@ -48,17 +103,24 @@ Placement placeBuffers(const std::vector<Buffer> &buffers, int64_t alignment) {
     return buffers[a].bytes > buffers[b].bytes;
   });
 
+  const std::vector<std::vector<size_t>> conflicts = findConflicts(buffers);
   Placement placement;
   placement.offsets.assign(buffers.size(), 0);
-  std::vector<size_t> byOffset; // placed ones
+  std::vector<bool> isPlaced(buffers.size());
+  std::vector<size_t> others; // placed ones, by offset
   for (size_t index : bySize) {
     int64_t bytes = align(buffers[index].bytes);
     if (bytes == 0)
       continue;
+    others.clear();
+    for (size_t other : conflicts[index])
+      if (isPlaced[other])
+        others.push_back(other);
+    std::sort(others.begin(), others.end(), [&](size_t a, size_t b) {
+      return placement.offsets[a] < placement.offsets[b];
+    });
     int64_t best = -1, bestGap = std::numeric_limits<int64_t>::max(), free = 0;
-    for (size_t other : byOffset) {
-      if (!overlaps(buffers[index], buffers[other]))
-        continue;
+    for (size_t other : others) {
       int64_t gap = placement.offsets[other] - free;
       if (gap >= bytes && gap < bestGap) {
         best = free;
@@ -70,12 +132,7 @@ Placement placeBuffers(const std::vector<Buffer> &buffers, int64_t alignment) {
     int64_t offset = best >= 0 ? best : free;
     placement.offsets[index] = offset;
     placement.bytes = std::max(placement.bytes, offset + buffers[index].bytes);
-    byOffset.insert(std::upper_bound(byOffset.begin(), byOffset.end(), index,
-                                     [&](size_t a, size_t b) {
-                                       return placement.offsets[a] <
-                                              placement.offsets[b];
-                                     }),
-                    index);
+    isPlaced[index] = true;
   }
   return placement;
 }

@@ -5,15 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/ClusterGraph.h"
 #include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/plan/DeviceMemory.h"
-#include "compiler/pipeline/plan/DevicePlacement.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/partition/ClusterGraph.h"
 #include "compiler/pipeline/plan/StageLowering.h"
 #include "compiler/schedule/Schedule.h"
 
-#include <memory>
+#include <map>
 
 namespace partita::pipeline {
 #define GEN_PASS_DEF_PLANBUILDPASS
@@ -31,11 +29,9 @@ namespace {
 /// One run of the pass.
 class PlanBuilder {
 public:
-  PlanBuilder(ModuleOp module, func::FuncOp function, MachineModel model,
-              int64_t workspace)
+  PlanBuilder(ModuleOp module, func::FuncOp function, MachineModel model)
       : module(module), function(function), machine(std::move(model)),
-        workspace(workspace), lowering(module, machine),
-        builder(module.getContext()) {}
+        lowering(module, machine), builder(module.getContext()) {}
 
   LogicalResult build() {
     problem.microBatches = getInteger(function, dist::kMicroBatchesAttr, 1);
@@ -49,25 +45,24 @@ public:
     if (!kind)
       return failure();
     schedule = buildSchedule(problem, *kind);
-    place(count);
+    findValuesOnDevices(count);
 
     SymbolTable symbols(module);
     builder.setInsertionPoint(function);
     writeModel(kind->name);
     writePorts();
-    // The devices' symbols first: channels and stages name them.
+    // The programs' symbols first: channels and stages name them.
+    for (int64_t d = 0; d < count; ++d)
+      makeProgram(d, symbols);
+    makeChannels(symbols);
+    writeStages();
     for (int64_t d = 0; d < count; ++d)
       makeDevice(d, symbols);
-    makeChannels(symbols);
     for (int64_t d = 0; d < count; ++d) {
-      fillDevice(d);
-      planDeviceMemory(deviceOps[d], workspace);
+      fillProgram(d);
+      // Programs are long: they come last.
+      programs[d]->moveBefore(function);
     }
-    writeStages();
-    for (Operation *op : deviceOps)
-      module.getBody()->getOperations().splice(
-          Block::iterator(function), module.getBody()->getOperations(),
-          Block::iterator(op));
     function.erase();
     for (auto mesh : llvm::make_early_inc_range(module.getOps<dist::MeshOp>()))
       mesh.erase();
@@ -177,18 +172,12 @@ private:
     return std::min(ns, stage.ns);
   }
 
-  void place(int64_t count) {
-    valuesOnDevice.assign(count, std::vector<int>(problem.values.size(), -1));
-    for (int64_t d = 0; d < count; ++d) {
-      for (auto &[key, id] : lowering.placed)
-        if (key.first == d) {
-          auto it = valueOf.find(Value::getFromOpaquePointer(key.second));
-          if (it != valueOf.end())
-            valuesOnDevice[d][it->second] = id;
-        }
-      placements.push_back(std::make_unique<DevicePlacement>(
-          lowering.devices[d], lowering.stages, schedule.programs[d],
-          valuesOnDevice[d]));
+  void findValuesOnDevices(int64_t count) {
+    valuesOnDevice.resize(count);
+    for (auto &[key, id] : lowering.placed) {
+      auto it = valueOf.find(Value::getFromOpaquePointer(key.second));
+      if (it != valueOf.end())
+        valuesOnDevice[key.first][it->second] = id;
     }
   }
 
@@ -262,19 +251,26 @@ private:
     return ((kind ? kind.getValue() : "cpu") + ":" + Twine(d)).str();
   }
 
+  void makeProgram(int64_t d, SymbolTable &symbols) {
+    auto program = plan::ProgramOp::create(
+        builder, function.getLoc(), ("program" + Twine(d)).str(), nullptr,
+        nullptr, nullptr, nullptr, nullptr);
+    program.getBody().emplaceBlock();
+    program->remove();
+    symbols.insert(program, Block::iterator(function));
+    programs.push_back(program);
+  }
+
   void makeDevice(int64_t d, SymbolTable &symbols) {
     auto device = plan::DeviceOp::create(
         builder, function.getLoc(), ("device" + Twine(d)).str(), deviceName(d),
-        kinds.lookup(d), placements[d]->arenaBytes(),
-        placements[d]->constantBytes(), nullptr, nullptr, nullptr);
-    device.getBody().emplaceBlock();
+        kinds.lookup(d), getProgram(d).getValue(), nullptr);
     device->remove();
     symbols.insert(device, Block::iterator(function));
-    deviceOps.push_back(device);
   }
 
-  FlatSymbolRefAttr getDevice(int64_t d) {
-    return FlatSymbolRefAttr::get(deviceOps[d].getSymNameAttr());
+  FlatSymbolRefAttr getProgram(int64_t d) {
+    return FlatSymbolRefAttr::get(programs[d].getSymNameAttr());
   }
 
   void makeChannels(SymbolTable &symbols) {
@@ -293,8 +289,8 @@ private:
           builder, isToken ? function.getLoc() : origin.getLoc(),
           "channel" + std::to_string(index),
           isToken ? std::string("(token)") : valueName(channel.value),
-          getDevice(channel.source).getValue(),
-          getDevice(channel.target).getValue(), bytesOf(channel), reason);
+          getProgram(channel.source).getValue(),
+          getProgram(channel.target).getValue(), bytesOf(channel), reason);
       op->remove();
       symbols.insert(op, Block::iterator(function));
       channels.push_back(op.getSymNameAttr());
@@ -335,10 +331,10 @@ private:
     for (int64_t row = 0; row < rows; ++row) {
       auto it = stageAt.find(row);
       if (it == stageAt.end()) {
-        plan::StageOp::create(
-            builder, function.getLoc(), "F" + std::to_string(row),
-            getDevice(devices[row]).getValue(), builder.getArrayAttr({}), 0, 0,
-            0, 0, getPlannedPeak(deviceOps[devices[row]]), 0);
+        plan::StageOp::create(builder, function.getLoc(),
+                              "F" + std::to_string(row),
+                              getProgram(devices[row]).getValue(),
+                              builder.getArrayAttr({}), 0, 0, 0, 0, 0, 0);
         continue;
       }
       LoweredStage &stage = lowering.stages[it->second];
@@ -347,152 +343,98 @@ private:
         if (channel.sourceStage == it->second)
           sent += bytesOf(channel);
       plan::StageOp::create(builder, function.getLoc(), stageName(it->second),
-                            getDevice(stage.device).getValue(),
+                            getProgram(stage.device).getValue(),
                             stage.op.getBlocks(), stage.flops,
                             stage.parameterBytes, stage.activationBytes, sent,
-                            getPlannedPeak(deviceOps[stage.device]),
-                            static_cast<int64_t>(stage.ns));
+                            0, static_cast<int64_t>(stage.ns));
     }
   }
 
   //===--------------------------------------------------------------------===//
-  // A device
+  // A program
   //===--------------------------------------------------------------------===//
 
-  void fillDevice(int64_t d) {
-    DevicePlacement &placement = *placements[d];
+  void fillProgram(int64_t d) {
     const LoweredDevice &device = lowering.devices[d];
     OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(&deviceOps[d].getBody().front());
-    slots.assign(device.values.size(), {});
-    for (auto [id, value] : llvm::enumerate(device.values))
-      makeSlots(id, value, placement);
+    builder.setInsertionPointToStart(&programs[d].getBody().front());
+    slots.clear();
+    for (const DeviceValue &value : device.values)
+      slots.push_back(plan::SlotOp::create(
+          builder, function.getLoc(),
+          plan::SlotType::get(builder.getContext(), value.type), value.space,
+          Value(), IntegerAttr(), value.weight));
     if (!device.load.empty()) {
       auto load = plan::LoadOp::create(builder, function.getLoc());
       OpBuilder::InsertionGuard inside(builder);
       builder.createBlock(&load.getBody());
       for (const DeviceWork &work : device.load)
-        makeWork(work, placement, {});
+        makeWork(work);
     }
     for (int s : device.stages)
-      makeUnit(s, placement);
+      makeUnit(s);
     for (const ScheduleStep &step : schedule.programs[d])
-      makeStep(d, step, placement);
+      makeStep(d, step);
   }
 
-  void makeSlots(int id, const DeviceValue &value, DevicePlacement &placement) {
-    auto make = [&](IntegerAttr offset, FlatSymbolRefAttr weight) {
-      slots[id].push_back(plan::SlotOp::create(
-          builder, function.getLoc(),
-          plan::SlotType::get(builder.getContext(), value.type), value.space,
-          offset, weight));
-    };
-    if (value.space == plan::Space::weight)
-      return make({}, value.weight);
-    int depth = value.space == plan::Space::arena ? placement.getDepth(id) : 1;
-    for (int buffer = 0; buffer < depth; ++buffer)
-      make(builder.getI64IntegerAttr(placement.getOffset(id, buffer)), {});
-  }
-
-  /// Values with several buffers that a stage's work uses: its arguments.
-  SmallVector<int> getArguments(const LoweredStage &stage,
-                                DevicePlacement &placement) {
-    SmallVector<int> arguments;
-    for (auto [id, last] : stage.lastUse)
-      if (slots[id].size() > 1)
-        arguments.push_back(id);
-    return arguments;
-  }
-
-  void makeUnit(int s, DevicePlacement &placement) {
+  void makeUnit(int s) {
     LoweredStage &stage = lowering.stages[s];
     auto unit = plan::UnitOp::create(
         builder, stage.op.getLoc(), unitName(Phase::forward, s),
         stage.op.getStage(), static_cast<int64_t>(stage.ns));
     OpBuilder::InsertionGuard guard(builder);
-    Block *block = builder.createBlock(&unit.getBody());
-    std::map<int, Value> bound;
-    for (int id : getArguments(stage, placement))
-      bound[id] = block->addArgument(slots[id][0].getType(), function.getLoc());
+    builder.createBlock(&unit.getBody());
     for (const DeviceWork &work : stage.work)
-      makeWork(work, placement, bound);
+      makeWork(work);
   }
 
-  void makeWork(const DeviceWork &work, DevicePlacement &placement,
-                const std::map<int, Value> &bound) {
-    auto lookup = [&](int id) {
-      auto it = bound.find(id);
-      return it != bound.end() ? it->second : slots[id][0];
-    };
-    SmallVector<Value> inputs, outputs;
-    for (int id : work.inputs)
-      inputs.push_back(lookup(id));
-    for (int id : work.outputs)
-      outputs.push_back(lookup(id));
+  void makeWork(const DeviceWork &work) {
+    auto lookup = [&](int id) { return slots[id]; };
+    SmallVector<Value> inputs = llvm::map_to_vector(work.inputs, lookup),
+                       outputs = llvm::map_to_vector(work.outputs, lookup);
     nn::ClusterOp cluster = work.cluster;
     Location loc = cluster.getLoc();
     Attribute lowered = cluster.getLoweringAttr();
     const auto predicted = static_cast<int64_t>(work.time.ns),
                rated = static_cast<int64_t>(work.time.ratedNs);
-    if (auto kernel = dyn_cast<plan::KernelAttr>(lowered)) {
+    if (auto kernel = dyn_cast<plan::KernelAttr>(lowered))
       plan::DispatchOp::create(builder, loc, kernel, inputs, outputs,
                                work.label, work.flops, work.bytes, predicted,
                                rated, work.time.key);
-      return;
-    }
-    auto call = cast<plan::CallAttr>(lowered);
-    // What is summed upon must be in the result's bytes before the call.
-    for (plan::PostOpAttr post : call.getPostOps()) {
-      if (post.getKind() != plan::PostOpKind::sum || !post.getView())
-        continue;
-      int operand = post.getView().getValue();
-      if (placement.isInPlace(work.inputs[operand], work.outputs[0]))
-        continue;
-      plan::CopyOp::create(builder, loc, inputs[operand], outputs[0],
-                           work.label, 0);
-      inputs[operand] = outputs[0];
-    }
-    plan::CallOp::create(builder, loc, call, inputs, outputs, work.label,
-                         work.flops, work.bytes, predicted, rated,
-                         work.time.key);
+    else
+      plan::CallOp::create(builder, loc, cast<plan::CallAttr>(lowered), inputs,
+                           outputs, work.label, work.flops, work.bytes,
+                           predicted, rated, work.time.key);
   }
 
-  void makeStep(int64_t d, const ScheduleStep &step,
-                DevicePlacement &placement) {
+  void makeStep(int64_t d, const ScheduleStep &step) {
     Location loc = function.getLoc();
     Value slot;
-    if (step.value >= 0) {
-      int id = valuesOnDevice[d][step.value];
-      slot = slots[id][placement.getBuffer(id, step.microBatch)];
-    }
+    if (step.value >= 0)
+      slot = slots[valuesOnDevice[d].at(step.value)];
     StringRef channel =
         step.channel >= 0 ? channels[step.channel].getValue() : "";
     int64_t m = step.microBatch;
     switch (step.kind) {
-    case ScheduleStep::Kind::run: {
-      SmallVector<Value> bindings;
-      for (int id : getArguments(lowering.stages[step.stage], placement))
-        bindings.push_back(slots[id][placement.getBuffer(id, m)]);
-      plan::RunOp::create(builder, loc, unitName(step.phase, step.stage), m,
-                          bindings);
+    case abi::StepKind::run:
+      plan::RunOp::create(builder, loc, unitName(step.phase, step.stage), m);
       return;
-    }
-    case ScheduleStep::Kind::send:
+    case abi::StepKind::send:
       plan::SendOp::create(builder, loc, channel, m, slot);
       return;
-    case ScheduleStep::Kind::recv:
+    case abi::StepKind::recv:
       plan::RecvOp::create(builder, loc, channel, m, slot);
       return;
-    case ScheduleStep::Kind::release:
+    case abi::StepKind::release:
       plan::ReleaseOp::create(builder, loc, channel, m);
       return;
-    case ScheduleStep::Kind::wait:
+    case abi::StepKind::wait:
       plan::WaitOp::create(builder, loc, channel, m);
       return;
-    case ScheduleStep::Kind::loadInput:
+    case abi::StepKind::load_input:
       plan::LoadInputOp::create(builder, loc, step.port, m, slot);
       return;
-    case ScheduleStep::Kind::storeOutput:
+    case abi::StepKind::store_output:
       plan::StoreOutputOp::create(builder, loc, step.port, m, slot);
       return;
     }
@@ -501,19 +443,18 @@ private:
   ModuleOp module;
   func::FuncOp function;
   MachineModel machine;
-  int64_t workspace;
   StageLowering lowering;
   OpBuilder builder;
   ScheduleProblem problem;
   Schedule schedule;
   std::vector<Value> origins;         // by schedule value
   llvm::DenseMap<Value, int> valueOf; // origin -> schedule value
-  std::vector<std::vector<int>> valuesOnDevice;
-  std::vector<std::unique_ptr<DevicePlacement>> placements;
-  std::vector<plan::DeviceOp> deviceOps;
+  /// By device: from a schedule's value to the device's.
+  std::vector<std::map<int, int>> valuesOnDevice;
+  std::vector<plan::ProgramOp> programs;
   llvm::DenseMap<int64_t, StringAttr> kinds; ///< of devices; null: CPUs
   std::vector<StringAttr> channels;
-  std::vector<SmallVector<Value>> slots; // of the device being filled
+  std::vector<Value> slots; // of the program being filled, by device value
 };
 
 struct PlanBuildPass : impl::PlanBuildPassBase<PlanBuildPass> {
@@ -526,9 +467,9 @@ struct PlanBuildPass : impl::PlanBuildPassBase<PlanBuildPass> {
     FailureOr<MachineModel> model =
         MachineModel::load(function->getLoc(), machine,
                            getInteger(*function, kDeviceCountAttr, 1), threads);
-    if (failed(model) || failed(PlanBuilder(getOperation(), *function,
-                                            std::move(*model), workspace)
-                                    .build()))
+    if (failed(model) ||
+        failed(
+            PlanBuilder(getOperation(), *function, std::move(*model)).build()))
       signalPassFailure();
   }
 };

@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/ByteSize.h"
 #include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/plan/DeviceMemory.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/partition/ByteSize.h"
+#include "compiler/pipeline/plan/DeviceMemory.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -32,12 +32,9 @@ namespace {
 /// A tensor in the arena, from the instruction or step that writes it to the
 /// last that needs it.
 struct LiveTensor {
-  plan::SlotOp slot;
   std::string name;
+  int64_t offset = 0, bytes = 0;
   int64_t begin = 0, end = 0;
-
-  int64_t offset() const { return *plan::SlotOp(slot).getOffset(); }
-  int64_t bytes() const { return plan::SlotOp(slot).getByteSize(); }
 };
 
 struct Moment {
@@ -46,12 +43,12 @@ struct Moment {
   std::string name; ///< of the instruction or step
 };
 
-/// Follows a device's program once and finds what is alive when.
+/// Follows a program once and finds what is alive when.
 class ArenaWalk {
 public:
-  explicit ArenaWalk(plan::DeviceOp device)
-      : module(device->getParentOfType<ModuleOp>()) {
-    Block &body = device.getBody().front();
+  explicit ArenaWalk(plan::ProgramOp program)
+      : module(program->getParentOfType<ModuleOp>()) {
+    Block &body = program.getBody().front();
     for (auto unit : body.getOps<plan::UnitOp>())
       units[unit.getSymName()] = unit;
     for (Operation &op : body)
@@ -85,8 +82,7 @@ public:
       if (tensor.begin <= time && time <= tensor.end)
         alive.push_back(&tensor);
     llvm::stable_sort(alive, [](const LiveTensor *a, const LiveTensor *b) {
-      return a->bytes() != b->bytes() ? a->bytes() > b->bytes()
-                                      : a->begin < b->begin;
+      return a->bytes != b->bytes ? a->bytes > b->bytes : a->begin < b->begin;
     });
     return alive;
   }
@@ -94,34 +90,35 @@ public:
 private:
   static int64_t countBytes(std::vector<const LiveTensor *> alive) {
     llvm::sort(alive, [](const LiveTensor *a, const LiveTensor *b) {
-      return a->offset() < b->offset();
+      return a->offset < b->offset;
     });
     int64_t bytes = 0, end = 0;
     for (const LiveTensor *tensor : alive) {
-      int64_t last = tensor->offset() + tensor->bytes();
-      bytes += std::max<int64_t>(0, last - std::max(end, tensor->offset()));
+      int64_t last = tensor->offset + tensor->bytes;
+      bytes += std::max<int64_t>(0, last - std::max(end, tensor->offset));
       end = std::max(end, last);
     }
     return bytes;
   }
 
   void visit(plan::ScheduleStepOpInterface step) {
-    std::string where =
-        "micro-batch " + std::to_string(step.getStepMicroBatch());
+    microBatch = step.getStepMicroBatch();
+    std::string where = "micro-batch " + std::to_string(microBatch);
     auto run = dyn_cast<plan::RunOp>(*step);
     if (!run) {
-      names.push_back(step->getName().stripDialect().str() + " of " + where);
-      for (Value slot : step.getReadSlots())
-        read(slot);
-      for (Value slot : step.getWrittenSlots())
-        write(slot, nameOf(step));
+      const abi::StepInfo &info = getInfo(step.getStepKind());
+      names.push_back(std::string(info.name) + " of " + where);
+      Value slot = step.getStepSlot();
       // What is sent stays until its wait.
-      if (auto send = dyn_cast<plan::SendOp>(*step); send && send.getSlot())
-        sent[{send.getChannel(), send.getMicroBatch()}] = send.getSlot();
-      if (auto wait = dyn_cast<plan::WaitOp>(*step))
-        if (auto it = sent.find({wait.getChannel(), wait.getMicroBatch()});
-            it != sent.end())
-          read(it->second);
+      const std::pair key(step.getStepSubject(), microBatch);
+      if (step.getStepKind() == abi::StepKind::send)
+        sent[key] = slot;
+      if (step.getStepKind() == abi::StepKind::wait)
+        slot = sent[key];
+      if (slot && info.access == abi::SlotAccess::written)
+        write(slot, nameOf(step));
+      else if (slot)
+        read(slot);
       return;
     }
     plan::UnitOp unit = units.lookup(run.getUnit());
@@ -135,9 +132,9 @@ private:
       names.push_back("'" + label + "' in unit " + run.getUnit().str() + ", " +
                       where);
       for (Value slot : instruction.getInstructionReads())
-        read(resolve(slot, run));
+        read(slot);
       for (Value slot : instruction.getInstructionWrites())
-        write(resolve(slot, run), label);
+        write(slot, label);
     }
   }
 
@@ -161,43 +158,49 @@ private:
     return "value";
   }
 
-  static Value resolve(Value slot, plan::RunOp run) {
-    auto argument = dyn_cast<BlockArgument>(slot);
-    return argument ? run.getBindings()[argument.getArgNumber()] : slot;
-  }
-
   int64_t now() const { return static_cast<int64_t>(names.size()) - 1; }
 
-  static plan::SlotOp getArenaSlot(Value slot) {
-    auto op = slot.getDefiningOp<plan::SlotOp>();
-    return op && op.getSpace() == plan::Space::arena ? op : plan::SlotOp();
+  /// A slot that steps write, and where it begins on the micro-batch at hand;
+  /// null if it is another.
+  std::pair<plan::SlotOp, int64_t> locate(Value value) const {
+    auto slot = value.getDefiningOp<plan::SlotOp>();
+    if (!slot || !slot.isWritable() || !slot.getOffset())
+      return {};
+    int64_t offset = *slot.getOffset();
+    if (slot.getFrame()) {
+      ArrayRef<int64_t> copies =
+          slot.getFrame().getDefiningOp<plan::FrameOp>().getCopies();
+      offset += copies[microBatch % copies.size()];
+    }
+    return {slot, offset};
   }
 
   void read(Value value) {
-    if (plan::SlotOp slot = getArenaSlot(value))
-      if (auto it = openOf.find(slot); it != openOf.end())
-        open[it->second].end = now();
+    auto [slot, offset] = locate(value);
+    if (auto it = openOf.find({slot, offset}); slot && it != openOf.end())
+      open[it->second].end = now();
   }
 
   /// Each write begins another tensor; what was there is needed no more.
   void write(Value value, const std::string &name) {
-    plan::SlotOp slot = getArenaSlot(value);
+    auto [slot, offset] = locate(value);
     if (!slot)
       return;
-    auto [it, isNew] = openOf.try_emplace(slot, open.size());
+    auto [it, isNew] = openOf.try_emplace({slot, offset}, open.size());
     if (isNew)
       open.emplace_back();
     else
       tensors.push_back(open[it->second]);
-    open[it->second] = {slot, name, now(), now()};
+    open[it->second] = {name, offset, slot.getByteSize(), now(), now()};
   }
 
   ModuleOp module;
   llvm::StringMap<plan::UnitOp> units;
   std::vector<std::string> names; ///< by time
   SmallVector<LiveTensor> tensors, open;
-  llvm::DenseMap<Operation *, size_t> openOf;
-  std::map<std::pair<StringRef, int64_t>, Value> sent; ///< by channel
+  std::map<std::pair<Operation *, int64_t>, size_t> openOf; ///< by slot, offset
+  llvm::DenseMap<std::pair<Attribute, int64_t>, Value> sent; ///< by channel
+  int64_t microBatch = 0; ///< of the step at hand
 };
 
 struct PlanCheckMemoryPass
@@ -210,10 +213,10 @@ struct PlanCheckMemoryPass
     int64_t memory = getMemory(module);
     if (memory <= 0)
       return;
-    plan::DeviceOp fullest;
-    for (auto device : module.getOps<plan::DeviceOp>())
-      if (!fullest || getPlannedPeak(device) > getPlannedPeak(fullest))
-        fullest = device;
+    plan::ProgramOp fullest;
+    for (auto program : module.getOps<plan::ProgramOp>())
+      if (!fullest || getPlannedPeak(program) > getPlannedPeak(fullest))
+        fullest = program;
     if (fullest && getPlannedPeak(fullest) > memory) {
       report(fullest, memory);
       signalPassFailure();
@@ -223,33 +226,34 @@ struct PlanCheckMemoryPass
 private:
   static constexpr size_t kMostShown = 4;
 
-  void report(plan::DeviceOp device, int64_t memory) {
+  void report(plan::ProgramOp program, int64_t memory) {
     Location loc = getOperation().getLoc();
-    int64_t parameters = device.getParameterBytes().value_or(0) +
-                         device.getPackedBytes().value_or(0);
+    plan::DeviceOp device = plan::getFirstDevice(program);
+    int64_t parameters = program.getParameterBytes().value_or(0) +
+                         program.getPackedBytes().value_or(0);
     InFlightDiagnostic error =
-        emitError(loc) << "device " << device.getDeviceName() << " needs "
-                       << formatByteSize(getPlannedPeak(device)) << " ("
-                       << getPlannedPeak(device) << " bytes), but has room for "
-                       << formatByteSize(memory) << ": weights and constants "
-                       << formatByteSize(parameters) << ", arena "
-                       << formatByteSize(device.getArenaBytes())
-                       << ", the library's scratch "
-                       << formatByteSize(
-                              device.getWorkspaceBytes().value_or(0));
-    ArenaWalk walk(device);
+        emitError(loc)
+        << "device " << (device ? device.getDeviceName() : program.getSymName())
+        << " needs " << formatByteSize(getPlannedPeak(program)) << " ("
+        << getPlannedPeak(program) << " bytes), but has room for "
+        << formatByteSize(memory) << ": weights and constants "
+        << formatByteSize(parameters) << ", arena "
+        << formatByteSize(program.getArenaBytes().value_or(0))
+        << ", the library's scratch "
+        << formatByteSize(program.getWorkspaceBytes().value_or(0));
+    ArenaWalk walk(program);
     Moment peak = walk.findPeak();
     if (peak.bytes > 0) {
       std::vector<std::string> list;
       for (const LiveTensor *tensor : walk.getTensors(peak.time))
         list.push_back("'" + tensor->name + "' " +
-                       std::to_string(tensor->bytes()) + " bytes");
+                       std::to_string(tensor->bytes) + " bytes");
       error.attachNote(loc)
           << "its arena is fullest, with " << formatByteSize(peak.bytes)
           << " in use, at " << peak.name
           << "; the largest tensors then: " << shorten(list);
     }
-    if (std::vector<std::string> list = getWeights(device); !list.empty())
+    if (std::vector<std::string> list = getWeights(program); !list.empty())
       error.attachNote(loc) << "its largest weights: " << shorten(list);
     if (!advice.empty())
       error.attachNote(loc) << std::string(advice);
@@ -262,10 +266,10 @@ private:
            (more ? ", and " + std::to_string(more) + " more" : "");
   }
 
-  /// Weights of a device, the largest first.
-  static std::vector<std::string> getWeights(plan::DeviceOp device) {
+  /// Weights of a program, the largest first.
+  static std::vector<std::string> getWeights(plan::ProgramOp program) {
     std::vector<std::pair<int64_t, std::string>> weights;
-    for (auto slot : device.getBody().front().getOps<plan::SlotOp>())
+    for (auto slot : program.getBody().front().getOps<plan::SlotOp>())
       if (slot.getSpace() == plan::Space::weight)
         weights.emplace_back(slot.getByteSize(), slot.getWeight()->str());
     llvm::stable_sort(weights,
@@ -288,8 +292,8 @@ int64_t getMemory(ModuleOp module) {
 bool fitsMemory(ModuleOp module) {
   int64_t memory = getMemory(module);
   return memory <= 0 ||
-         llvm::all_of(module.getOps<plan::DeviceOp>(), [&](auto device) {
-           return getPlannedPeak(device) <= memory;
+         llvm::all_of(module.getOps<plan::ProgramOp>(), [&](auto program) {
+           return getPlannedPeak(program) <= memory;
          });
 }
 

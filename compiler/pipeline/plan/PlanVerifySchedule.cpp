@@ -21,118 +21,134 @@ using namespace mlir;
 namespace partita::pipeline {
 namespace {
 
-/// The program of one device as the check sees it: an entry for every
-/// instruction, so that bytes which change hands within a unit are checked too.
-/// The constant region follows the arena.
-class DeviceModel {
+/// A program as the check sees it.
+class ProgramModel {
 public:
-  DeviceModel(plan::DeviceOp device, const llvm::StringMap<int> &channels)
-      : device(device), channels(channels) {
-    checked.name = device.getDeviceName().str();
-    checked.arena_bytes = device.getArenaBytes() + device.getConstantBytes();
-    for (auto slot : device.getOps<plan::SlotOp>())
-      numbers[slot.getSlot()] = numbers.size() + 1;
+  /// `channels`: their numbers.
+  ProgramModel(plan::ProgramOp program,
+               const llvm::DenseMap<Attribute, int> &channels)
+      : program(program), channels(channels) {
+    plan::DeviceOp device = plan::getFirstDevice(program);
+    checked.device =
+        (device ? device.getDeviceName() : program.getSymName()).str();
+    checked.arena_bytes = program.getArenaBytes().value_or(0);
+    checked.constant_bytes = program.getConstantBytes().value_or(0);
   }
 
-  abi::CheckedDevice build() {
-    for (auto load : device.getOps<plan::LoadOp>())
-      for (Operation &op : load.getBody().front())
-        addInstruction(cast<plan::InstructionOpInterface>(op), "load", 0, {});
-    for (Operation &op : device.getBody().front())
-      if (auto step = dyn_cast<plan::ScheduleStepOpInterface>(op))
-        addStep(step);
-    return std::move(checked);
+  LogicalResult build() {
+    Block &body = program.getBody().front();
+    llvm::DenseMap<Value, int> frames;
+    for (auto frame : body.getOps<plan::FrameOp>()) {
+      frames[frame.getFrame()] = static_cast<int>(checked.frames.size());
+      checked.frames.push_back(
+          {static_cast<int64_t>(frame.getBytes()), frame.getCopies().vec()});
+    }
+    for (auto slot : body.getOps<plan::SlotOp>()) {
+      if (slot.getSpace() != plan::Space::weight && !slot.getOffset())
+        return slot.emitError("has no place: run --plan-place before");
+      slots[slot.getSlot()] = static_cast<int>(checked.slots.size());
+      checked.slots.push_back(
+          {spaceOf(slot), slot.getFrame() ? frames.lookup(slot.getFrame()) : -1,
+           static_cast<int64_t>(slot.getOffset().value_or(0)),
+           slot.getByteSize()});
+    }
+    for (auto load : body.getOps<plan::LoadOp>())
+      checked.load = describe(load.getBody().front(), "load");
+    for (auto unit : body.getOps<plan::UnitOp>()) {
+      units[FlatSymbolRefAttr::get(unit.getSymNameAttr())] =
+          static_cast<int>(checked.units.size());
+      checked.units.push_back(
+          describe(unit.getBody().front(), unit.getSymName()));
+    }
+    for (auto step : body.getOps<plan::ScheduleStepOpInterface>())
+      addStep(step);
+    return success();
   }
+
+  abi::CheckedProgram checked;
 
 private:
+  static abi::CheckedSlot::Space spaceOf(plan::SlotOp slot) {
+    switch (slot.getSpace()) {
+    case plan::Space::arena:
+      return abi::CheckedSlot::Space::arena;
+    case plan::Space::frame:
+      return abi::CheckedSlot::Space::frame;
+    case plan::Space::constant:
+      return abi::CheckedSlot::Space::constant;
+    case plan::Space::weight:
+      break;
+    }
+    return abi::CheckedSlot::Space::outside;
+  }
+
   void addStep(plan::ScheduleStepOpInterface step) {
-    int microBatch = step.getStepMicroBatch();
-    if (auto run = dyn_cast<plan::RunOp>(*step)) {
-      auto unit = cast<plan::UnitOp>(
-          SymbolTable::lookupSymbolIn(device, run.getUnitAttr()));
-      for (Operation &op : unit.getBody().front())
-        addInstruction(cast<plan::InstructionOpInterface>(op),
-                       unit.getSymName(), microBatch, run.getBindings());
-      return;
-    }
-    abi::CheckedStep entry;
-    entry.micro_batch = microBatch;
-    FlatSymbolRefAttr channel;
-    if (auto send = dyn_cast<plan::SendOp>(*step)) {
-      entry.kind = abi::CheckedStep::Kind::send;
-      channel = send.getChannelAttr();
-    } else if (auto recv = dyn_cast<plan::RecvOp>(*step)) {
-      entry.kind = abi::CheckedStep::Kind::recv;
-      channel = recv.getChannelAttr();
-    } else if (auto release = dyn_cast<plan::ReleaseOp>(*step)) {
-      entry.kind = abi::CheckedStep::Kind::release;
-      channel = release.getChannelAttr();
-    } else if (auto wait = dyn_cast<plan::WaitOp>(*step)) {
-      entry.kind = abi::CheckedStep::Kind::wait;
-      channel = wait.getChannelAttr();
-    } else {
-      entry.name = step->getName().stripDialect().str();
-    }
-    if (channel) {
-      entry.channel = channels.lookup(channel.getValue());
-      entry.name = channel.getValue().str();
-    }
-    for (Value slot : step.getReadSlots())
-      use(entry.reads, slot, microBatch);
-    for (Value slot : step.getWrittenSlots())
-      use(entry.writes, slot, microBatch);
-    checked.steps.push_back(std::move(entry));
+    abi::ProgramStep entry;
+    entry.kind = step.getStepKind();
+    entry.micro_batch = static_cast<int>(step.getStepMicroBatch());
+    Attribute subject = step.getStepSubject();
+    if (auto port = dyn_cast<IntegerAttr>(subject))
+      entry.subject = static_cast<int>(port.getInt());
+    else if (abi::usesChannel(entry.kind))
+      entry.subject = channels.lookup(subject);
+    else
+      entry.subject = units.lookup(subject);
+    if (Value slot = step.getStepSlot())
+      entry.slot = slots.lookup(slot);
+    checked.steps.push_back(entry);
   }
 
-  void addInstruction(plan::InstructionOpInterface op, StringRef unit,
-                      int microBatch, ValueRange bindings) {
-    abi::CheckedStep entry;
-    entry.micro_batch = microBatch;
-    entry.name = unit.str();
-    if (auto label = op->getAttrOfType<StringAttr>("label"))
-      entry.name += ": " + label.str();
-    auto bind = [&](Value slot) {
-      auto argument = dyn_cast<BlockArgument>(slot);
-      return argument ? bindings[argument.getArgNumber()] : slot;
-    };
-    for (Value slot : op.getInstructionReads())
-      use(entry.reads, bind(slot), microBatch);
-    for (Value slot : op.getInstructionWrites())
-      use(entry.writes, bind(slot), microBatch);
-    checked.steps.push_back(std::move(entry));
+  abi::CheckedUnit describe(Block &body, StringRef unit) const {
+    abi::CheckedUnit described;
+    for (auto op : body.getOps<plan::InstructionOpInterface>()) {
+      abi::CheckedInstruction &instruction = described.emplace_back();
+      instruction.name = unit.str();
+      if (auto label = op->getAttrOfType<StringAttr>("label"))
+        instruction.name += ": " + label.str();
+      for (Value slot : op.getInstructionReads())
+        instruction.reads.push_back(use(slot));
+      for (Value slot : op.getInstructionWrites())
+        instruction.writes.push_back(use(slot));
+    }
+    return described;
   }
 
-  /// A value is a slot on a micro-batch; constants are the same for all.
-  void use(std::vector<abi::CheckedRange> &ranges, Value value,
-           int microBatch) {
-    auto slot = value.getDefiningOp<plan::SlotOp>();
-    if (slot.getSpace() == plan::Space::weight)
-      return;
-    bool isConstant = slot.getSpace() == plan::Space::constant;
-    int64_t begin =
-        *slot.getOffset() + (isConstant ? device.getArenaBytes() : 0);
-    ranges.push_back(
-        {begin, begin + slot.getByteSize(),
-         (numbers.lookup(value) << 24) + (isConstant ? 0 : microBatch)});
+  abi::CheckedUse use(Value slot) const {
+    int index = slots.lookup(slot);
+    return {index, 0, checked.slots[index].bytes};
   }
 
-  plan::DeviceOp device;
-  const llvm::StringMap<int> &channels;
-  llvm::DenseMap<Value, int64_t> numbers;
-  abi::CheckedDevice checked;
+  plan::ProgramOp program;
+  const llvm::DenseMap<Attribute, int> &channels;
+  llvm::DenseMap<Value, int> slots;
+  llvm::DenseMap<Attribute, int> units;
 };
 
 struct PlanVerifySchedulePass
     : impl::PlanVerifySchedulePassBase<PlanVerifySchedulePass> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    llvm::StringMap<int> channels;
-    for (auto channel : getOperation().getOps<plan::ChannelOp>())
-      channels.try_emplace(channel.getSymName(), channels.size());
-    std::vector<abi::CheckedDevice> devices;
-    for (auto device : getOperation().getOps<plan::DeviceOp>())
-      devices.push_back(DeviceModel(device, channels).build());
-    std::string error = abi::checkSchedule(devices);
+    llvm::DenseMap<Attribute, int> channels;
+    abi::CheckedNames names;
+    for (auto channel : getOperation().getOps<plan::ChannelOp>()) {
+      channels[FlatSymbolRefAttr::get(channel.getSymNameAttr())] =
+          static_cast<int>(names.channels.size());
+      names.channels.push_back(channel.getValue().str());
+    }
+    for (auto port : getOperation().getOps<plan::PortOp>()) {
+      if (port.getKind() == plan::PortKind::input)
+        names.inputs.push_back(port.getPortName().str());
+      if (port.getKind() == plan::PortKind::output)
+        names.outputs.push_back(port.getPortName().str());
+    }
+    std::vector<abi::CheckedProgram> programs;
+    for (auto program : getOperation().getOps<plan::ProgramOp>()) {
+      ProgramModel model(program, channels);
+      if (failed(model.build()))
+        return signalPassFailure();
+      programs.push_back(std::move(model.checked));
+    }
+    std::string error = abi::checkSchedule(programs, names);
     if (error.empty())
       return;
     emitError(getOperation().getLoc()) << "the plan is wrong: " << error;

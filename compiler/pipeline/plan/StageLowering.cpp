@@ -7,8 +7,8 @@
 
 #include "compiler/pipeline/plan/StageLowering.h"
 
-#include "compiler/pipeline/partition/ClusterGraph.h"
 #include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/partition/ClusterGraph.h"
 
 using namespace mlir;
 

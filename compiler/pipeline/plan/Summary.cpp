@@ -22,11 +22,9 @@ std::optional<Summary> summarize(ModuleOp module) {
   if (models.empty())
     return std::nullopt;
   plan::ModelOp model = *models.begin();
-  auto deviceName = [&](FlatSymbolRefAttr symbol) -> std::string {
-    auto device = dyn_cast_or_null<plan::DeviceOp>(
-        SymbolTable::lookupSymbolIn(module, symbol));
-    return device ? device.getDeviceName().str() : symbol.getValue().str();
-  };
+  llvm::StringMap<std::string> deviceOf; // by program
+  for (auto device : module.getOps<plan::DeviceOp>())
+    deviceOf.try_emplace(device.getProgram(), device.getDeviceName().str());
   Summary summary;
   summary.model = model.getModel().str();
   summary.schedule = model.getSchedule().str();
@@ -38,7 +36,7 @@ std::optional<Summary> summarize(ModuleOp module) {
   for (auto stage : module.getOps<plan::StageOp>()) {
     StageSummary row;
     row.name = stage.getStageName().str();
-    row.device = deviceName(stage.getDeviceAttr());
+    row.device = deviceOf.lookup(stage.getProgram());
     for (auto block : stage.getBlocks().getAsRange<StringAttr>())
       row.blocks.push_back(block.str());
     row.flops = stage.getFlops();
@@ -52,8 +50,8 @@ std::optional<Summary> summarize(ModuleOp module) {
   for (auto channel : module.getOps<plan::ChannelOp>())
     if (channel.getBytes() > 0)
       summary.transfers.push_back(
-          {channel.getValue().str(), deviceName(channel.getSourceAttr()),
-           deviceName(channel.getTargetAttr()), channel.getReason().str(),
+          {channel.getValue().str(), deviceOf.lookup(channel.getSource()),
+           deviceOf.lookup(channel.getTarget()), channel.getReason().str(),
            static_cast<int64_t>(channel.getBytes())});
   return summary;
 }

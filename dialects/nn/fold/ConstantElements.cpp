@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/nn/fold/ConstantElements.h"
-#include "dialects/nn/fold/EmptyTensors.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/fold/EmptyTensors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -100,7 +100,8 @@ ScalarFunction::ScalarFunction(Location loc, ArrayRef<Type> elementTypes,
 /// own.
 static Attribute convertBeyondRange(arith::FPToSIOp op) {
   return IntegerAttr::get(
-      op.getType(), APInt::getSignedMinValue(op.getType().getIntOrFloatBitWidth()));
+      op.getType(),
+      APInt::getSignedMinValue(op.getType().getIntOrFloatBitWidth()));
 }
 
 Attribute ScalarFunction::evaluate(ArrayRef<Attribute> scalars) {

@@ -73,8 +73,8 @@ static Value floatToU64(OpBuilder &b, Location loc, Value x) {
       arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE, x, half);
   Value zero = constant(b, loc, toFloat, 0);
   Value offset = arith::SelectOp::create(b, loc, isLarge, half, zero);
-  Value low = arith::FPToSIOp::create(
-      b, loc, integer, arith::SubFOp::create(b, loc, x, offset));
+  Value low = arith::FPToSIOp::create(b, loc, integer,
+                                      arith::SubFOp::create(b, loc, x, offset));
   Value top = arith::SelectOp::create(
       b, loc, isLarge,
       arith::ConstantOp::create(

@@ -9,7 +9,7 @@
 
 #include "runtime/abi/Fusion.h"
 #include "runtime/artifact/Artifact.h"
-#include "runtime/base/Elements.h"
+#include "runtime/base/Programs.h"
 #include "runtime/base/Slots.h"
 
 #include <algorithm>
@@ -90,21 +90,26 @@ bool dropsNan(const abi::LibraryCall &call) {
 
 } // namespace
 
-void CpuInstance::move(size_t which, uint8_t *address) {
-  Addresses &slot = addresses[which];
-  if (address == slot.now)
+void CpuInstance::Addresses::pointTo(uint8_t *address) {
+  if (address == now)
     return;
-  for (const Place &each : slot.places)
+  for (const Place &each : places)
     each.place.set(address + each.offset);
-  slot.now = address;
+  now = address;
+}
+
+void CpuInstance::move(size_t which, uint8_t *address) {
+  addresses[which].pointTo(address);
 }
 
 CpuDevice::CpuDevice(const abi::Plan &plan, int index,
                      const WeightPointers &weights, bool weights_are_mapped,
                      const DeviceOptions &options,
                      const std::vector<int> &cores)
-    : plan(plan), device(*plan.devices()->Get(index)), weights(weights),
-      weights_are_mapped(weights_are_mapped), team(options.threads, cores) {}
+    : plan(plan), device(*plan.devices()->Get(index)),
+      program(programOf(plan, index)), weights(weights),
+      weights_are_mapped(weights_are_mapped), team(options.threads, cores),
+      instances(static_cast<size_t>(length(program.units()))) {}
 
 Expected<std::unique_ptr<CpuDevice>>
 CpuDevice::create(const abi::Plan &plan, int index,
@@ -115,17 +120,22 @@ CpuDevice::create(const abi::Plan &plan, int index,
   std::unique_ptr<CpuDevice> self(
       new CpuDevice(plan, index, weights, weights_are_mapped, options, cores));
   self->kernels = std::move(kernels);
-  auto arena = Arena::map(self->device.arena_bytes(), "the arena");
+  auto arena = Arena::map(self->program.arena_bytes(), "the arena");
   if (!arena)
     return arena.status();
   self->arena_bytes = std::move(*arena);
+  for (int64_t i = 0; i < length(self->program.frames()); ++i) {
+    self->frames.emplace_back();
+    for (int64_t copy : *self->program.frames()->Get(i)->copies())
+      self->frames.back().push_back(self->arena_bytes.data() + copy);
+  }
   auto constants =
-      Arena::map(self->device.constant_bytes(), "the constant region");
+      Arena::map(self->program.constant_bytes(), "the constant region");
   if (!constants)
     return constants.status();
   self->constants = std::move(*constants);
-  auto context = OnednnContext::create({self->device.packed_bytes(),
-                                        self->device.workspace_bytes(),
+  auto context = OnednnContext::create({self->program.packed_bytes(),
+                                        self->program.workspace_bytes(),
                                         self->largestRoom()});
   if (!context)
     return context.status();
@@ -137,6 +147,8 @@ CpuDevice::create(const abi::Plan &plan, int index,
     return status;
   if (!options.keep_nan)
     self->context->keepNan(nullptr);
+  if (Status status = self->standInForFrames(); !status.ok())
+    return status;
   return self;
 }
 
@@ -152,7 +164,7 @@ int64_t CpuDevice::largestRoom() const {
       operands.emplace_back();
       if (view->shape())
         operands.back().assign(view->shape()->begin(), view->shape()->end());
-      const abi::Space space = device.slots()->Get(view->slot())->space();
+      const abi::Space space = program.slots()->Get(view->slot())->space();
       constant.push_back(space == abi::Space::weight ||
                          space == abi::Space::constant);
     }
@@ -160,18 +172,19 @@ int64_t CpuDevice::largestRoom() const {
         std::max(largest, workspaceRoom(*call, operands,
                                         constant.size() > 1 && constant[1]));
   };
-  for (int64_t i = 0; i < length(device.load()); ++i)
-    visit(*device.load()->Get(i));
-  for (int64_t i = 0; i < length(device.units()); ++i)
-    for (int64_t k = 0; k < length(device.units()->Get(i)->instructions()); ++k)
-      visit(*device.units()->Get(i)->instructions()->Get(k));
+  for (int64_t i = 0; i < length(program.load()); ++i)
+    visit(*program.load()->Get(i));
+  for (int64_t i = 0; i < length(program.units()); ++i)
+    for (int64_t k = 0; k < length(program.units()->Get(i)->instructions());
+         ++k)
+      visit(*program.units()->Get(i)->instructions()->Get(k));
   return largest;
 }
 
 Status CpuDevice::letMove(const std::vector<int> &slots) {
   for (int slot : slots) {
     auto made = Arena::map(
-        static_cast<size_t>(device.slots()->Get(slot)->bytes()), "addresses");
+        static_cast<size_t>(program.slots()->Get(slot)->bytes()), "addresses");
     if (!made)
       return made.status();
     stand_ins.emplace(slot, std::move(*made));
@@ -179,66 +192,99 @@ Status CpuDevice::letMove(const std::vector<int> &slots) {
   return Status();
 }
 
+Status CpuDevice::standInForFrames() {
+  for (size_t i = 0; i < frames.size(); ++i) {
+    if (frames[i].size() == 1)
+      continue;
+    auto made = Arena::map(
+        static_cast<size_t>(
+            program.frames()->Get(static_cast<unsigned>(i))->bytes()),
+        "addresses");
+    if (!made)
+      return made.status();
+    frame_stand_ins.emplace(static_cast<int>(i), std::move(*made));
+  }
+  return Status();
+}
+
+/// Of all tasks; `last_task` is the last one that has any.
+CpuInstance::Addresses CpuDevice::findAddresses(CpuInstance &instance,
+                                                const Arena &stand_in,
+                                                size_t &last_task) {
+  CpuInstance::Addresses found;
+  auto visit = [&](AddressPlace place) {
+    uint8_t *address = place.get();
+    if (address >= stand_in.data() &&
+        address < stand_in.data() + stand_in.size())
+      found.places.push_back({place, address - stand_in.data()});
+  };
+  for (size_t i = 0; i < instance.tasks.size(); ++i) {
+    const size_t before = found.places.size();
+    instance.tasks[i]->visitAddresses(visit);
+    if (found.places.size() > before)
+      last_task = i;
+  }
+  return found;
+}
+
 void CpuDevice::findMovable(CpuInstance &instance) {
   for (auto &[slot, stand_in] : stand_ins) {
     Instance::Movable movable;
     movable.slot = slot;
-    CpuInstance::Addresses found;
-    auto visit = [&found, &stand_in = stand_in](AddressPlace place) {
-      uint8_t *address = place.get();
-      if (address >= stand_in.data() &&
-          address < stand_in.data() + stand_in.size())
-        found.places.push_back({place, address - stand_in.data()});
-    };
-    for (size_t i = 0; i < instance.tasks.size(); ++i) {
-      size_t before = found.places.size();
-      instance.tasks[i]->visitAddresses(visit);
-      if (found.places.size() > before)
-        movable.last_task = i;
-    }
+    CpuInstance::Addresses found =
+        findAddresses(instance, stand_in, movable.last_task);
     if (found.places.empty())
       continue;
+    found.pointTo(this->slot(slot, 0));
     instance.movables.push_back(movable);
     instance.addresses.push_back(std::move(found));
-    instance.move(instance.movables.size() - 1,
-                  arena_bytes.data() + device.slots()->Get(slot)->offset());
+  }
+  for (auto &[frame, stand_in] : frame_stand_ins) {
+    size_t last_task = 0;
+    CpuInstance::Addresses found = findAddresses(instance, stand_in, last_task);
+    if (found.places.empty())
+      continue;
+    const auto &copies = frames[static_cast<size_t>(frame)];
+    found.pointTo(copies[0]);
+    instance.frames.push_back({&copies, std::move(found)});
   }
 }
 
-uint8_t *CpuDevice::slot(int index) const {
-  if (auto moved = stand_ins.find(index); moved != stand_ins.end())
-    return moved->second.data();
-  const abi::Slot &slot = *device.slots()->Get(index);
+uint8_t *CpuDevice::slot(int index, int micro_batch) const {
+  const abi::Slot &slot = *program.slots()->Get(index);
   switch (slot.space()) {
   case abi::Space::arena:
     return arena_bytes.data() + slot.offset();
+  case abi::Space::frame: {
+    const auto &copies = frames[static_cast<size_t>(slot.frame())];
+    return copies[static_cast<size_t>(micro_batch) % copies.size()] +
+           slot.offset();
+  }
   case abi::Space::constant:
     return constants.data() + slot.offset();
   case abi::Space::weight:
-    return const_cast<uint8_t *>(weights[slot.offset()]);
-  case abi::Space::argument:
     break;
   }
-  return nullptr;
+  return const_cast<uint8_t *>(weights[slot.offset()]);
 }
 
-const abi::Slot &CpuDevice::boundSlot(int slot, const Bindings *bindings,
-                                      int &bound) const {
-  const abi::Slot *found = device.slots()->Get(slot);
-  bound = slot;
-  if (found->space() == abi::Space::argument) {
-    bound = bindings->Get(static_cast<unsigned>(found->offset()));
-    found = device.slots()->Get(bound);
-  }
-  return *found;
+/// The place of a slot for an instance that is being prepared.
+uint8_t *CpuDevice::preparedSlot(int index) const {
+  if (auto moved = stand_ins.find(index); moved != stand_ins.end())
+    return moved->second.data();
+  const abi::Slot &found = *program.slots()->Get(index);
+  if (found.space() == abi::Space::frame)
+    if (auto frame = frame_stand_ins.find(found.frame());
+        frame != frame_stand_ins.end())
+      return frame->second.data() + found.offset();
+  return slot(index, 0);
 }
 
 /// A kernel may rely on its operands being aligned to their element; the
 /// library and copies do not.
-Expected<void *> CpuDevice::alignedSlot(int slot, const Bindings *bindings) {
-  int bound;
-  const abi::Slot &found = boundSlot(slot, bindings, bound);
-  uint8_t *data = this->slot(bound);
+Expected<void *> CpuDevice::alignedSlot(int slot) {
+  const abi::Slot &found = *program.slots()->Get(slot);
+  uint8_t *data = preparedSlot(slot);
   if (reinterpret_cast<uintptr_t>(data) % elementBytes(found.dtype()) == 0)
     return static_cast<void *>(data);
   Arena &copy = aligned_weights[found.offset()];
@@ -253,14 +299,12 @@ Expected<void *> CpuDevice::alignedSlot(int slot, const Bindings *bindings) {
   return static_cast<void *>(copy.data());
 }
 
-Operand CpuDevice::operand(const abi::View &view,
-                           const Bindings *bindings) const {
+Operand CpuDevice::operand(const abi::View &view) const {
   Operand operand;
-  int bound;
-  const abi::Slot &slot = boundSlot(view.slot(), bindings, bound);
+  const abi::Slot &slot = *program.slots()->Get(view.slot());
   operand.type = slot.dtype();
   operand.data = reinterpret_cast<float *>(
-      this->slot(bound) + view.offset() * elementBytes(operand.type));
+      preparedSlot(view.slot()) + view.offset() * elementBytes(operand.type));
   if (view.shape())
     operand.dims.assign(view.shape()->begin(), view.shape()->end());
   if (view.strides())
@@ -272,17 +316,11 @@ Operand CpuDevice::operand(const abi::View &view,
 }
 
 Expected<std::unique_ptr<Task>>
-CpuDevice::prepare(const abi::Instruction &instruction,
-                   const Bindings *bindings, bool pack) {
-  auto address = [&](int slot) {
-    int bound;
-    boundSlot(slot, bindings, bound);
-    return this->slot(bound);
-  };
+CpuDevice::prepare(const abi::Instruction &instruction, bool pack) {
   if (const abi::Dispatch *dispatch = instruction.work_as_Dispatch()) {
     std::vector<void *> buffers;
     for (int slot : *dispatch->operands()) {
-      auto buffer = alignedSlot(slot, bindings);
+      auto buffer = alignedSlot(slot);
       if (!buffer)
         return buffer.status();
       buffers.push_back(*buffer);
@@ -292,12 +330,12 @@ CpuDevice::prepare(const abi::Instruction &instruction,
                        dispatch->extent(), dispatch->grain(), team));
   }
   if (const abi::Copy *copy = instruction.work_as_Copy())
-    return std::unique_ptr<Task>(
-        new CopyTask(address(copy->destination()), address(copy->source()),
-                     device.slots()->Get(copy->source())->bytes(), team));
-  ResolvedCall call = resolveCall(
-      *instruction.work_as_LibraryCall(),
-      [&](const abi::View &view) { return operand(view, bindings); });
+    return std::unique_ptr<Task>(new CopyTask(
+        preparedSlot(copy->destination()), preparedSlot(copy->source()),
+        program.slots()->Get(copy->source())->bytes(), team));
+  ResolvedCall call =
+      resolveCall(*instruction.work_as_LibraryCall(),
+                  [&](const abi::View &view) { return operand(view); });
   auto task = prepareCall(std::move(call), *context, team, pack);
   if (!task)
     return Status::error(std::string(text(device.name())) + ": '" +
@@ -306,19 +344,16 @@ CpuDevice::prepare(const abi::Instruction &instruction,
   return task;
 }
 
-Expected<Instance *> CpuDevice::prepare(int unit, const Bindings *bindings) {
+Expected<Instance *> CpuDevice::prepare(int unit) {
   FlushDenormals flush;
-  std::vector<int> bound;
-  if (bindings)
-    bound.assign(bindings->begin(), bindings->end());
-  std::unique_ptr<CpuInstance> &instance = instances[{unit, bound}];
+  std::unique_ptr<CpuInstance> &instance = instances[static_cast<size_t>(unit)];
   if (instance)
     return static_cast<Instance *>(instance.get());
   instance = std::make_unique<CpuInstance>();
   instance->unit = unit;
-  const abi::Unit &described = *device.units()->Get(unit);
+  const abi::Unit &described = *program.units()->Get(unit);
   for (int64_t i = 0; i < length(described.instructions()); ++i) {
-    auto task = prepare(*described.instructions()->Get(i), bindings, true);
+    auto task = prepare(*described.instructions()->Get(i), true);
     if (!task)
       return task.status();
     instance->tasks.push_back(std::move(*task));
@@ -334,8 +369,8 @@ Expected<Instance *> CpuDevice::prepare(int unit, const Bindings *bindings) {
 
 Status CpuDevice::runLoadProgram() {
   CpuInstance load;
-  for (int64_t i = 0; i < length(device.load()); ++i) {
-    auto task = prepare(*device.load()->Get(i), nullptr, false);
+  for (int64_t i = 0; i < length(program.load()); ++i) {
+    auto task = prepare(*program.load()->Get(i), false);
     if (!task)
       return task.status();
     load.tasks.push_back(std::move(*task));
@@ -346,7 +381,7 @@ Status CpuDevice::runLoadProgram() {
     if (!load.tasks[i]->run())
       return Status::error(std::string(text(device.name())) +
                            ": the load program failed in '" +
-                           text(device.load()->Get(i)->label()) + "'");
+                           text(program.load()->Get(i)->label()) + "'");
   return Status();
 }
 
@@ -368,9 +403,11 @@ Status CpuDevice::reserveScratch(const std::vector<CpuInstance *> &used) {
 Status CpuDevice::finish() {
   FlushDenormals flush;
   std::vector<CpuInstance *> all;
-  for (auto &entry : instances)
-    all.push_back(entry.second.get());
+  for (auto &instance : instances)
+    if (instance)
+      all.push_back(instance.get());
   stand_ins.clear();
+  frame_stand_ins.clear();
   releaseUnread();
   return reserveScratch(all);
 }
@@ -429,8 +466,12 @@ Status CpuDevice::endStep() {
   return Status();
 }
 
-Status CpuDevice::run(Instance &prepared, TaskObserver *observer) {
+Status CpuDevice::run(Instance &prepared, int micro_batch,
+                      TaskObserver *observer) {
   auto &instance = static_cast<CpuInstance &>(prepared);
+  for (CpuInstance::UsedFrame &frame : instance.frames)
+    frame.addresses.pointTo((*frame.copies)[static_cast<size_t>(micro_batch) %
+                                            frame.copies->size()]);
   const bool timed = observer && observer->timed;
   // Of a larger team workers may end between two tasks, and their flags with
   // them.
@@ -442,7 +483,7 @@ Status CpuDevice::run(Instance &prepared, TaskObserver *observer) {
       task_begin = now();
     if (!instance.tasks[i]->run())
       return Status::error("the library failed in '" +
-                           std::string(text(device.units()
+                           std::string(text(program.units()
                                                 ->Get(instance.unit)
                                                 ->instructions()
                                                 ->Get(i)
@@ -463,9 +504,9 @@ DeviceMemory CpuDevice::memory() const {
   memory.parameters = static_cast<int64_t>(parameters);
   memory.packed = static_cast<int64_t>(context->packedBytes());
   memory.workspace = static_cast<int64_t>(scratch.size());
-  memory.planned = device.arena_bytes() + device.parameter_bytes() +
-                   device.packed_bytes() +
-                   device.workspace_bytes() * team.size();
+  memory.planned = program.arena_bytes() + program.parameter_bytes() +
+                   program.packed_bytes() +
+                   program.workspace_bytes() * team.size();
   return memory;
 }
 
@@ -477,13 +518,13 @@ void CpuDevice::releaseUnread() {
     bool read = false;
   };
   std::map<uintptr_t, Range> ranges; // by first byte; none overlaps another
-  for (int64_t i = 0; i < length(device.slots()); ++i) {
-    const abi::Slot &found = *device.slots()->Get(static_cast<unsigned>(i));
+  for (int64_t i = 0; i < length(program.slots()); ++i) {
+    const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(i));
     if ((found.space() != abi::Space::weight &&
          found.space() != abi::Space::constant) ||
         found.bytes() == 0)
       continue;
-    auto begin = reinterpret_cast<uintptr_t>(slot(static_cast<int>(i)));
+    auto begin = reinterpret_cast<uintptr_t>(slot(static_cast<int>(i), 0));
     uintptr_t end = begin + static_cast<uintptr_t>(found.bytes());
     auto next = ranges.lower_bound(begin);
     if (next != ranges.begin() && std::prev(next)->second.end > begin)
@@ -501,18 +542,12 @@ void CpuDevice::releaseUnread() {
     if (found != ranges.begin() && address < std::prev(found)->second.end)
       std::prev(found)->second.read = true;
   };
-  for (auto &[key, instance] : instances)
-    for (auto &task : instance->tasks)
-      task->visitAddresses([&](AddressPlace place) { read(place.get()); });
-  auto isArgument = [&](int index) {
-    return device.slots()->Get(index)->space() == abi::Space::argument;
-  };
-  auto readSlot = [&](int index) {
-    if (!isArgument(index))
-      read(slot(index));
-  };
-  for (int64_t i = 0; i < length(device.units()); ++i) {
-    const auto *instructions = device.units()->Get(i)->instructions();
+  for (auto &instance : instances)
+    if (instance)
+      for (auto &task : instance->tasks)
+        task->visitAddresses([&](AddressPlace place) { read(place.get()); });
+  for (int64_t i = 0; i < length(program.units()); ++i) {
+    const auto *instructions = program.units()->Get(i)->instructions();
     for (int64_t k = 0; k < length(instructions); ++k) {
       const abi::Instruction *instruction = instructions->Get(k);
       const abi::LibraryCall *call = instruction->work_as_LibraryCall();
@@ -523,15 +558,15 @@ void CpuDevice::releaseUnread() {
               ? call->operands()->Get(1)
               : nullptr;
       forEachSlot(*instruction, [&](const SlotUse &use) {
-        if (!packable || use.view != packable || isArgument(use.slot) ||
-            context->isReadInPlace(operand(*packable, nullptr).data))
-          readSlot(use.slot);
+        if (!packable || use.view != packable ||
+            context->isReadInPlace(operand(*packable).data))
+          read(slot(use.slot, 0));
       });
     }
   }
-  for (int64_t i = 0; i < length(device.program()); ++i)
-    if (int index = device.program()->Get(i)->slot(); index >= 0)
-      readSlot(index);
+  for (int64_t i = 0; i < length(program.steps()); ++i)
+    if (const int index = stepOf(program, i).slot; index >= 0)
+      read(slot(index, 0));
   for (const auto &[begin, range] : ranges)
     if (range.read)
       parameters += range.end - begin;

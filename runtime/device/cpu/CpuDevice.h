@@ -24,7 +24,7 @@
 
 namespace partita::runtime {
 
-/// Tasks of a unit (or of the load program) for one set of bindings.
+/// Tasks of a unit, or of the load program.
 class CpuInstance final : public Instance {
 public:
   void move(size_t which, uint8_t *address) override;
@@ -33,18 +33,27 @@ private:
   friend class CpuDevice;
   struct Place {
     AddressPlace place;
-    int64_t offset; ///< bytes from the slot's begin
+    int64_t offset; ///< bytes from the begin of what moves
   };
-  /// Where the addresses of a movable slot are, and where they point.
+  /// Where the addresses of what moves are, a slot or a frame, and where it
+  /// lies.
   struct Addresses {
     std::vector<Place> places;
     uint8_t *now = nullptr;
+
+    void pointTo(uint8_t *address);
+  };
+  /// A frame with several copies that the unit uses.
+  struct UsedFrame {
+    const std::vector<uint8_t *> *copies; ///< of the device
+    Addresses addresses;
   };
 
   int unit = -1;
   std::vector<std::unique_ptr<Task>> tasks;
   std::vector<bool> drops_nan;      ///< by task: may make a number of NaN
   std::vector<Addresses> addresses; ///< as `movables`
+  std::vector<UsedFrame> frames;
 };
 
 class CpuDevice final : public Device, private Queue {
@@ -59,7 +68,7 @@ public:
 
   bool isHost() const override { return true; }
 
-  uint8_t *slot(int index) const override;
+  uint8_t *slot(int index, int micro_batch) const override;
   Expected<uint8_t *> allocate(size_t bytes, const char *what) override;
   Status upload(uint8_t *to, const void *from, size_t bytes) override;
   Status download(void *to, const uint8_t *from, size_t bytes) override;
@@ -67,8 +76,7 @@ public:
   DeviceMemory memory() const override;
 
   Status letMove(const std::vector<int> &slots) override;
-  Expected<Instance *>
-  prepare(int unit, const flatbuffers::Vector<int32_t> *bindings) override;
+  Expected<Instance *> prepare(int unit) override;
   /// Allocates the scratch of all instances, and gives back the pages of
   /// constants that were packed or that only the load program read.
   Status finish() override;
@@ -88,7 +96,8 @@ private:
   Status copyOut(void *to, const uint8_t *from, size_t bytes) override;
   Status copyFrom(Device &source, uint8_t *to, const uint8_t *from,
                   size_t bytes) override;
-  Status run(Instance &instance, TaskObserver *observer) override;
+  Status run(Instance &instance, int micro_batch,
+             TaskObserver *observer) override;
   Event record() override { return {}; }
   Status wait(const Event &event) override;
   Status synchronize(const Event &) override { return Status(); }
@@ -96,20 +105,23 @@ private:
   /// Of the rooms for scratch that calls have beyond what each has.
   int64_t largestRoom() const;
 
-  using Bindings = flatbuffers::Vector<int32_t>;
-  const abi::Slot &boundSlot(int slot, const Bindings *bindings,
-                             int &bound) const;
-  Expected<void *> alignedSlot(int slot, const Bindings *bindings);
-  Operand operand(const abi::View &view, const Bindings *bindings) const;
+  uint8_t *preparedSlot(int index) const;
+  Expected<void *> alignedSlot(int slot);
+  Operand operand(const abi::View &view) const;
   Expected<std::unique_ptr<Task>> prepare(const abi::Instruction &instruction,
-                                          const Bindings *bindings, bool pack);
+                                          bool pack);
   Status runLoadProgram();
+  Status standInForFrames();
+  static CpuInstance::Addresses findAddresses(CpuInstance &instance,
+                                              const Arena &stand_in,
+                                              size_t &last_task);
   void findMovable(CpuInstance &instance);
   void releaseUnread();
   Status reserveScratch(const std::vector<CpuInstance *> &instances);
 
   const abi::Plan &plan;
   const abi::Device &device;
+  const abi::Program &program;
   const WeightPointers &weights;
   const bool weights_are_mapped;
   std::shared_ptr<const KernelLibrary> kernels;
@@ -117,14 +129,15 @@ private:
   Arena arena_bytes, constants, scratch;
   std::vector<Arena> allocated;
   size_t parameters = 0;
-  /// While instances are prepared, a movable slot has addresses of its own, by
-  /// which they are found; nothing is read or written there.
-  std::map<int, Arena> stand_ins;
+  std::vector<std::vector<uint8_t *>> frames; ///< where their copies begin
+  /// While instances are prepared, movable slots and frames with several copies
+  /// have addresses of their own, by which they are found; nothing is read or
+  /// written there.
+  std::map<int, Arena> stand_ins, frame_stand_ins;
   /// Weights that a kernel reads and that no file has aligned, by their number.
   std::map<int64_t, Arena> aligned_weights;
   std::unique_ptr<OnednnContext> context;
-  std::map<std::pair<int, std::vector<int>>, std::unique_ptr<CpuInstance>>
-      instances;
+  std::vector<std::unique_ptr<CpuInstance>> instances; ///< by unit; or null
   bool drops_nan = false;              ///< some task of an instance does
   bool met_nan = false;                ///< in the last step
   int64_t busy_ns = 0;                 ///< of the last step

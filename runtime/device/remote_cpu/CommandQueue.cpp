@@ -92,7 +92,8 @@ Status CommandQueue::carryOut(const Command &command) {
   case Kind::copyFrom:
     return command.source->download(command.to, command.from, command.bytes);
   case Kind::run:
-    return runner->run(*command.instance, command.observer);
+    return runner->run(*command.instance, command.micro_batch,
+                       command.observer);
   case Kind::wait:
     return command.event.queue->synchronize(command.event);
   case Kind::call:
@@ -141,10 +142,12 @@ Status CommandQueue::copyFrom(Device &source, uint8_t *to, const uint8_t *from,
   return push(command);
 }
 
-Status CommandQueue::run(Instance &instance, TaskObserver *observer) {
+Status CommandQueue::run(Instance &instance, int micro_batch,
+                         TaskObserver *observer) {
   Command command;
   command.kind = Kind::run;
   command.instance = &instance;
+  command.micro_batch = micro_batch;
   command.observer = observer;
   return push(command);
 }

@@ -41,7 +41,8 @@ public:
   Status copyOut(void *to, const uint8_t *from, size_t bytes) override;
   Status copyFrom(Device &source, uint8_t *to, const uint8_t *from,
                   size_t bytes) override;
-  Status run(Instance &instance, TaskObserver *observer) override;
+  Status run(Instance &instance, int micro_batch,
+             TaskObserver *observer) override;
   Event record() override;
   Status wait(const Event &event) override;
   Status synchronize(const Event &event) override;
@@ -55,6 +56,7 @@ private:
     size_t bytes = 0;
     Device *source = nullptr;
     Instance *instance = nullptr;
+    int micro_batch = 0;
     TaskObserver *observer = nullptr;
     Event event;
     const std::function<Status()> *function = nullptr;

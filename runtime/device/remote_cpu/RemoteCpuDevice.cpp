@@ -7,7 +7,7 @@
 
 #include "runtime/device/remote_cpu/RemoteCpuDevice.h"
 
-#include "runtime/base/Elements.h"
+#include "runtime/base/Programs.h"
 
 #include <cstring>
 
@@ -18,10 +18,10 @@ Expected<std::unique_ptr<RemoteCpuDevice>> RemoteCpuDevice::create(
     std::shared_ptr<const KernelLibrary> kernels, const DeviceOptions &options,
     const std::vector<int> &cores) {
   std::unique_ptr<RemoteCpuDevice> self(new RemoteCpuDevice);
-  const abi::Device &device = *plan.devices()->Get(index);
+  const abi::Program &program = programOf(plan, index);
   self->weights.assign(weights.size(), nullptr);
-  for (int64_t i = 0; i < length(device.slots()); ++i) {
-    const abi::Slot &slot = *device.slots()->Get(static_cast<unsigned>(i));
+  for (int64_t i = 0; i < length(program.slots()); ++i) {
+    const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(i));
     if (slot.space() != abi::Space::weight || self->weights[slot.offset()])
       continue;
     const size_t bytes = static_cast<size_t>(
@@ -53,8 +53,8 @@ RemoteCpuDevice::~RemoteCpuDevice() {
   commands.reset(); // its thread, before what it works with
 }
 
-uint8_t *RemoteCpuDevice::slot(int index) const {
-  return hidden(cpu->slot(index));
+uint8_t *RemoteCpuDevice::slot(int index, int micro_batch) const {
+  return hidden(cpu->slot(index, micro_batch));
 }
 
 uint8_t *RemoteCpuDevice::arena() const { return hidden(cpu->arena()); }
@@ -80,12 +80,10 @@ Status RemoteCpuDevice::letMove(const std::vector<int> &slots) {
              : Status::error("this device's slots lie in its own memory");
 }
 
-Expected<Instance *>
-RemoteCpuDevice::prepare(int unit,
-                         const flatbuffers::Vector<int32_t> *bindings) {
+Expected<Instance *> RemoteCpuDevice::prepare(int unit) {
   Instance *prepared = nullptr;
   Status status = commands->call([&] {
-    auto instance = cpu->prepare(unit, bindings);
+    auto instance = cpu->prepare(unit);
     if (!instance)
       return instance.status();
     prepared = *instance;

@@ -34,7 +34,7 @@ public:
 
   bool isHost() const override { return false; }
 
-  uint8_t *slot(int index) const override;
+  uint8_t *slot(int index, int micro_batch) const override;
   Expected<uint8_t *> allocate(size_t bytes, const char *what) override;
   Status upload(uint8_t *to, const void *from, size_t bytes) override;
   Status download(void *to, const uint8_t *from, size_t bytes) override;
@@ -42,8 +42,7 @@ public:
   DeviceMemory memory() const override { return cpu->memory(); }
 
   Status letMove(const std::vector<int> &slots) override;
-  Expected<Instance *>
-  prepare(int unit, const flatbuffers::Vector<int32_t> *bindings) override;
+  Expected<Instance *> prepare(int unit) override;
   Status finish() override;
 
   Queue &queue() override { return *commands; }

@@ -1,7 +1,7 @@
 // RUN: partita-opt %s --nn-simplify --fuse-clusters | FileCheck %s --check-prefix=FUSED --implicit-check-not=nn.winograd
-// RUN: partita-opt %s --nn-simplify --fuse-clusters --dist-assign-blocks=devices=2 --dist-assign-stages --dist-form-stages --form-clusters --lower-clusters --plan-build --plan-verify-schedule | FileCheck %s --check-prefix=PLAN --implicit-check-not="plan.load {"
+// RUN: partita-opt %s --nn-simplify --fuse-clusters --dist-assign-blocks=devices=2 --dist-assign-stages --dist-form-stages --form-clusters --lower-clusters --plan-build --plan-place --plan-reserve-memory --plan-verify-schedule | FileCheck %s --check-prefix=PLAN --implicit-check-not="plan.load {"
 // RUN: sed "s/ state / /" %s | partita-opt --nn-simplify --fuse-clusters | FileCheck %s --check-prefix=WEIGHTS
-// RUN: sed "s/ state / /" %s | partita-opt --nn-simplify --fuse-clusters --dist-assign-blocks=devices=1 --dist-assign-stages --dist-form-stages --form-clusters --lower-clusters --plan-build --plan-verify-schedule | FileCheck %s --check-prefix=LOADED
+// RUN: sed "s/ state / /" %s | partita-opt --nn-simplify --fuse-clusters --dist-assign-blocks=devices=1 --dist-assign-stages --dist-form-stages --form-clusters --lower-clusters --plan-build --plan-place --plan-reserve-memory --plan-verify-schedule | FileCheck %s --check-prefix=LOADED
 
 // A weight that a step writes: its scale stays behind the convolution, which is
 // computed directly.
@@ -15,12 +15,12 @@
 
 // Nothing of it is packed or computed at load, but in every micro-batch: the
 // convolution reads a copy, and exp stays in the unit.
-// PLAN: plan.device @device0 {{.*}} constant 0 {{.*}} packed 0
+// PLAN: plan.program @program0 {{.*}} constant 0 {{.*}} packed 0
 // PLAN: plan.unit
 // PLAN: plan.dispatch <"{{.*}}copy"
 // PLAN: plan.call <conv
-// PLAN: plan.device @device1 {{.*}} constant 0 {{.*}} packed 0
-// LOADED: plan.device @device0 {{.*}} packed {{[1-9]}}
+// PLAN: plan.program @program1 {{.*}} constant 0 {{.*}} packed 0
+// LOADED: plan.program @program0 {{.*}} packed {{[1-9]}}
 // LOADED: plan.load {
 // LOADED: plan.unit
 func.func @main(%x: tensor<1x64x56x56xf32>) -> tensor<1x64x56x8xf32> {

@@ -31,32 +31,32 @@ plan.collection output "x" index 0 optional_tensor length 2
 // -----
 
 // channel C1
-plan.device @d0 "cpu:0" arena 0 constant 0 {
+plan.program @p0 arena 0 constant 0 {
 }
-// expected-error @+1 {{(C1) @d1 is not a device}}
-plan.channel @c0 "a" from @d0 to @d1 bytes 0 reason ""
+// expected-error @+1 {{(C1) @p1 is not a program}}
+plan.channel @c0 "a" from @p0 to @p1 bytes 0 reason ""
 
 // -----
 
 // channel C1
-plan.device @d0 "cpu:0" arena 0 constant 0 {
+plan.program @p0 arena 0 constant 0 {
 }
-// expected-error @+1 {{(C1) leads from @d0 to the same device}}
-plan.channel @c0 "a" from @d0 to @d0 bytes 0 reason ""
+// expected-error @+1 {{(C1) leads from @p0 to the same program}}
+plan.channel @c0 "a" from @p0 to @p0 bytes 0 reason ""
 
 // -----
 
 // channel C2
-plan.device @d0 "cpu:0" arena 0 constant 0 {
+plan.program @p0 arena 0 constant 0 {
 }
-plan.device @d1 "cpu:1" arena 0 constant 0 {
+plan.program @p1 arena 0 constant 0 {
 }
 // expected-error @+1 {{(C2) has -1 bytes}}
-plan.channel @c0 "a" from @d0 to @d1 bytes -1 reason ""
+plan.channel @c0 "a" from @p0 to @p1 bytes -1 reason ""
 
 // -----
 
-plan.device @d0 "cpu:0" arena 64 constant 0 {
+plan.program @p0 arena 64 constant 0 {
   // slot C1
   // expected-error @+1 {{(C1) offset 4 is not a multiple of 64}}
   %a = plan.slot arena at 4 : !plan.slot<tensor<1xf32>>
@@ -64,15 +64,78 @@ plan.device @d0 "cpu:0" arena 64 constant 0 {
 
 // -----
 
-plan.device @d0 "cpu:0" arena 64 constant 0 {
+plan.program @p0 arena 64 constant 0 {
   // slot C1
-  // expected-error @+1 {{(C1) in weight needs a weight, and no offset}}
-  %a = plan.slot weight at 0 : !plan.slot<tensor<1xf32>>
+  // expected-error @+1 {{(C1) in weight names no weight}}
+  %a = plan.slot weight : !plan.slot<tensor<1xf32>>
 }
 
 // -----
 
-plan.device @d0 "cpu:0" arena 64 constant 0 {
+plan.program @p0 arena 64 constant 0 {
+  // slot C1
+  // expected-error @+1 {{(C1) in weight has an offset}}
+  %a = plan.slot weight at 0 @w : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.program @p0 arena 64 constant 0 {
+  // slot C1
+  // expected-error @+1 {{(C1) in arena names a weight}}
+  %a = plan.slot arena at 0 @w : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.program @p0 arena 64 constant 0 {
+  // slot C1
+  // expected-error @+1 {{(C1) in frame names no frame}}
+  %a = plan.slot frame at 0 : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.program @p0 arena 64 constant 0 {
+  %f = plan.frame bytes 64 copies [0]
+  // slot C2
+  // expected-error @+1 {{(C2) ends at byte 68 of frame, which has 64 bytes}}
+  %a = plan.slot frame %f at 64 : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
+plan.program @p0 arena 64 constant 0 {
+  // frame C1
+  // expected-error @+1 {{(C1) has no copy}}
+  %f = plan.frame bytes 64 copies []
+}
+
+// -----
+
+plan.program @p0 arena 256 constant 0 {
+  // frame C1
+  // expected-error @+1 {{(C1) copy at 32 is not at a multiple of 64}}
+  %f = plan.frame bytes 64 copies [128, 32]
+}
+
+// -----
+
+plan.program @p0 arena 128 constant 0 {
+  // frame C2
+  // expected-error @+1 {{(C2) copy ends at byte 160 of the arena, which has 128 bytes}}
+  %f = plan.frame bytes 96 copies [0, 64]
+}
+
+// -----
+
+// device C1
+// expected-error @+1 {{(C1) @p0 is not a program}}
+plan.device @d0 "cpu:0" executes @p0
+
+// -----
+
+plan.program @p0 arena 64 constant 0 {
   // slot C2
   // expected-error @+1 {{(C2) ends at byte 68 of arena, which has 64 bytes}}
   %a = plan.slot arena at 64 : !plan.slot<tensor<1xf32>>
@@ -80,19 +143,9 @@ plan.device @d0 "cpu:0" arena 64 constant 0 {
 
 // -----
 
-plan.device @d0 "cpu:0" arena 64 constant 0 {
+plan.program @p0 arena 64 constant 0 {
   // unit C1
-  // expected-error @+1 {{(C1) argument 0 is not a slot}}
-  plan.unit @F0 stage 0 ns 0 {
-  ^bb0(%a: tensor<1xf32>):
-  }
-}
-
-// -----
-
-plan.device @d0 "cpu:0" arena 64 constant 0 {
-  // unit C2
-  // expected-error @+1 {{(C2) holds 'nn.constant', which is not an instruction}}
+  // expected-error @+1 {{(C1) holds 'nn.constant', which is not an instruction}}
   plan.unit @F0 stage 0 ns 0 {
     %c = nn.constant dense<1.0> : tensor<1xf32>
   }
@@ -100,7 +153,7 @@ plan.device @d0 "cpu:0" arena 64 constant 0 {
 
 // -----
 
-plan.device @d0 "cpu:0" arena 64 constant 0 {
+plan.program @p0 arena 64 constant 0 {
   // load C1
   // expected-error @+1 {{(C1) holds 'nn.constant', which is not an instruction}}
   plan.load {
@@ -110,7 +163,7 @@ plan.device @d0 "cpu:0" arena 64 constant 0 {
 
 // -----
 
-plan.device @d0 "cpu:0" arena 64 constant 0 {
+plan.program @p0 arena 64 constant 0 {
   %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
   plan.unit @F0 stage 0 ns 0 {
     // call C1
@@ -122,7 +175,7 @@ plan.device @d0 "cpu:0" arena 64 constant 0 {
 
 // -----
 
-plan.device @d0 "cpu:0" arena 64 constant 0 {
+plan.program @p0 arena 64 constant 0 {
   %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
   plan.unit @F0 stage 0 ns 0 {
     // call C2
@@ -134,7 +187,7 @@ plan.device @d0 "cpu:0" arena 64 constant 0 {
 
 // -----
 
-plan.device @d0 "cpu:0" arena 128 constant 0 {
+plan.program @p0 arena 128 constant 0 {
   %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
   %b = plan.slot arena at 64 : !plan.slot<tensor<2xf32>>
   plan.unit @F0 stage 0 ns 0 {
@@ -146,26 +199,15 @@ plan.device @d0 "cpu:0" arena 128 constant 0 {
 
 // -----
 
-plan.device @d0 "cpu:0" arena 0 constant 0 {
+plan.program @p0 arena 0 constant 0 {
   // run C1
-  // expected-error @+1 {{(C1) @F0 is not a unit of its device}}
+  // expected-error @+1 {{(C1) @F0 is not a unit of its program}}
   plan.run @F0 micro_batch 0
 }
 
 // -----
 
-plan.device @d0 "cpu:0" arena 64 constant 0 {
-  %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
-  plan.unit @F0 stage 0 ns 0 {
-  }
-  // run C2
-  // expected-error @+1 {{(C2) binds 1 slots, the unit has 0 arguments}}
-  plan.run @F0 micro_batch 0 (%a) : !plan.slot<tensor<4xf32>>
-}
-
-// -----
-
-plan.device @d0 "cpu:0" arena 64 constant 0 {
+plan.program @p0 arena 64 constant 0 {
   %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
   // send C1
   // expected-error @+1 {{(C1) @c0 is not a channel}}
@@ -174,34 +216,34 @@ plan.device @d0 "cpu:0" arena 64 constant 0 {
 
 // -----
 
-plan.channel @c0 "a" from @d0 to @d1 bytes 8 reason ""
-plan.device @d0 "cpu:0" arena 64 constant 0 {
+plan.channel @c0 "a" from @p0 to @p1 bytes 8 reason ""
+plan.program @p0 arena 64 constant 0 {
   %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
   // send C2
   // expected-error @+1 {{(C2) has a slot of 16 bytes, channel @c0 carries 8}}
   plan.send @c0 micro_batch 0 from %a : !plan.slot<tensor<4xf32>>
 }
-plan.device @d1 "cpu:1" arena 0 constant 0 {
+plan.program @p1 arena 0 constant 0 {
 }
 
 // -----
 
-plan.channel @c0 "a" from @d0 to @d1 bytes 16 reason ""
-plan.device @d0 "cpu:0" arena 64 constant 0 {
+plan.channel @c0 "a" from @p0 to @p1 bytes 16 reason ""
+plan.program @p0 arena 64 constant 0 {
   %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
   // recv C1
-  // expected-error @+1 {{(C1) stands on @d0, but the target of channel @c0 is @d1}}
+  // expected-error @+1 {{(C1) stands in @p0, but the target of channel @c0 is @p1}}
   plan.recv @c0 micro_batch 0 to %a : !plan.slot<tensor<4xf32>>
 }
-plan.device @d1 "cpu:1" arena 0 constant 0 {
+plan.program @p1 arena 0 constant 0 {
 }
 
 // -----
 
-plan.channel @c0 "a" from @d0 to @d1 bytes 16 reason ""
-plan.device @d0 "cpu:0" arena 0 constant 0 {
+plan.channel @c0 "a" from @p0 to @p1 bytes 16 reason ""
+plan.program @p0 arena 0 constant 0 {
 }
-plan.device @d1 "cpu:1" arena 64 constant 0 {
+plan.program @p1 arena 64 constant 0 {
   // recv C2
   // expected-error @+1 {{(C2) has a slot of 0 bytes, channel @c0 carries 16}}
   plan.recv @c0 micro_batch 0
@@ -209,29 +251,29 @@ plan.device @d1 "cpu:1" arena 64 constant 0 {
 
 // -----
 
-plan.channel @c0 "a" from @d0 to @d1 bytes 16 reason ""
-plan.device @d0 "cpu:0" arena 0 constant 0 {
+plan.channel @c0 "a" from @p0 to @p1 bytes 16 reason ""
+plan.program @p0 arena 0 constant 0 {
 }
-plan.device @d1 "cpu:1" arena 64 constant 0 {
+plan.program @p1 arena 64 constant 0 {
   // wait C1
-  // expected-error @+1 {{(C1) stands on @d1, but the source of channel @c0 is @d0}}
+  // expected-error @+1 {{(C1) stands in @p1, but the source of channel @c0 is @p0}}
   plan.wait @c0 micro_batch 0
 }
 
 // -----
 
-plan.channel @c0 "a" from @d0 to @d1 bytes 16 reason ""
-plan.device @d0 "cpu:0" arena 0 constant 0 {
+plan.channel @c0 "a" from @p0 to @p1 bytes 16 reason ""
+plan.program @p0 arena 0 constant 0 {
   // release C1
-  // expected-error @+1 {{(C1) stands on @d0, but the target of channel @c0 is @d1}}
+  // expected-error @+1 {{(C1) stands in @p0, but the target of channel @c0 is @p1}}
   plan.release @c0 micro_batch 0
 }
-plan.device @d1 "cpu:1" arena 64 constant 0 {
+plan.program @p1 arena 64 constant 0 {
 }
 
 // -----
 
-plan.device @d0 "cpu:0" arena 64 constant 0 {
+plan.program @p0 arena 64 constant 0 {
   %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
   // load_input C1
   // expected-error @+1 {{(C1) names input 0 of 0}}
@@ -241,7 +283,7 @@ plan.device @d0 "cpu:0" arena 64 constant 0 {
 // -----
 
 plan.port output "y" index 0 batch_axis 0 : tensor<2xf32>
-plan.device @d0 "cpu:0" arena 64 constant 0 {
+plan.program @p0 arena 64 constant 0 {
   %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
   // store_output C1
   // expected-error @+1 {{(C1) has a slot of 16 bytes, port 'y' has 8}}
@@ -250,7 +292,7 @@ plan.device @d0 "cpu:0" arena 64 constant 0 {
 
 // -----
 
-plan.device @d0 "cpu:0" arena 64 constant 0 {
+plan.program @p0 arena 64 constant 0 {
   %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
   // recv C1
   // expected-error @+1 {{(C1) @c0 is not a channel}}
@@ -259,7 +301,7 @@ plan.device @d0 "cpu:0" arena 64 constant 0 {
 
 // -----
 
-plan.device @d0 "cpu:0" arena 0 constant 0 {
+plan.program @p0 arena 0 constant 0 {
   // wait C1
   // expected-error @+1 {{(C1) @c0 is not a channel}}
   plan.wait @c0 micro_batch 0

@@ -11,14 +11,21 @@ plan.port output "y" index 0 batch_axis 0 : tensor<8xf32>
 plan.collection input "s" index 1 sequence length 0
 // CHECK: plan.collection output "o" index 1 optional_tensor length -1
 plan.collection output "o" index 1 optional_tensor length -1
-// CHECK: plan.stage "F0" on @d0 blocks ["B1"] flops 8 parameters 32 activations 32 sent 32 peak 128 ns 50
-plan.stage "F0" on @d0 blocks ["B1"] flops 8 parameters 32 activations 32 sent 32 peak 128 ns 50
-// CHECK: plan.channel @c0 "a" from @d0 to @d1 bytes 32 reason "why"
-plan.channel @c0 "a" from @d0 to @d1 bytes 32 reason "why"
-// CHECK: plan.device @d0 "cpu:0" arena 128 constant 64
-plan.device @d0 "cpu:0" arena 128 constant 64 {
+// CHECK: plan.stage "F0" on @p0 blocks ["B1"] flops 8 parameters 32 activations 32 sent 32 peak 128 ns 50
+plan.stage "F0" on @p0 blocks ["B1"] flops 8 parameters 32 activations 32 sent 32 peak 128 ns 50
+// CHECK: plan.channel @c0 "a" from @p0 to @p1 bytes 32 reason "why"
+plan.channel @c0 "a" from @p0 to @p1 bytes 32 reason "why"
+// CHECK: plan.device @d0 "cpu:0" executes @p0{{$}}
+plan.device @d0 "cpu:0" executes @p0
+// CHECK: plan.device @d1 "remote-cpu:1" kind "remote-cpu" executes @p1 at [0, 1]
+plan.device @d1 "remote-cpu:1" kind "remote-cpu" executes @p1 at [0, 1]
+// CHECK: plan.program @p0 arena 192 constant 64
+plan.program @p0 arena 192 constant 64 {
   %x = plan.slot arena at 0 : !plan.slot<tensor<8xf32>>
-  %a = plan.slot arena at 64 : !plan.slot<tensor<8xf32>>
+  // CHECK: %[[F:.*]] = plan.frame bytes 32 copies [64, 128]
+  %f = plan.frame bytes 32 copies [64, 128]
+  // CHECK: %[[A:.*]] = plan.slot frame %[[F]] at 0 : <tensor<8xf32>>
+  %a = plan.slot frame %f at 0 : !plan.slot<tensor<8xf32>>
   // CHECK: plan.slot constant at 0
   %k = plan.slot constant at 0 : !plan.slot<tensor<8xf32>>
   // CHECK: plan.slot weight @w
@@ -29,22 +36,24 @@ plan.device @d0 "cpu:0" arena 128 constant 64 {
   }
   // CHECK: plan.unit @F0 stage 0 ns 50
   plan.unit @F0 stage 0 ns 50 {
-  ^bb0(%out: !plan.slot<tensor<8xf32>>):
-    // CHECK: plan.dispatch <"k0", extent = 8, grain = 8>({{.*}}) -> ({{.*}}) label "add" flops 8 bytes 96
-    plan.dispatch #plan.kernel<"k0", extent = 8, grain = 8>(%x, %k) -> (%out) label "add" flops 8 bytes 96
+    // CHECK: plan.dispatch <"k0", extent = 8, grain = 8>({{.*}}) -> (%[[A]]) label "add" flops 8 bytes 96
+    plan.dispatch #plan.kernel<"k0", extent = 8, grain = 8>(%x, %k) -> (%a) label "add" flops 8 bytes 96
       : (!plan.slot<tensor<8xf32>>, !plan.slot<tensor<8xf32>>) -> !plan.slot<tensor<8xf32>>
   }
   // CHECK: plan.load_input 0 micro_batch 0 to
   plan.load_input 0 micro_batch 0 to %x : !plan.slot<tensor<8xf32>>
-  // CHECK: plan.run @F0 micro_batch 0(%{{.*}}) : !plan.slot<tensor<8xf32>>
-  plan.run @F0 micro_batch 0 (%a) : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.run @F0 micro_batch 0{{$}}
+  plan.run @F0 micro_batch 0
   // CHECK: plan.send @c0 micro_batch 0 from
   plan.send @c0 micro_batch 0 from %a : !plan.slot<tensor<8xf32>>
   // CHECK: plan.wait @c0 micro_batch 0
   plan.wait @c0 micro_batch 0
 }
-plan.device @d1 "cpu:1" arena 64 constant 0 {
-  %a = plan.slot arena at 0 : !plan.slot<tensor<8xf32>>
+// Without places yet.
+// CHECK: plan.program @p1 {
+plan.program @p1 {
+  // CHECK: plan.slot arena : <tensor<8xf32>>
+  %a = plan.slot arena : !plan.slot<tensor<8xf32>>
   // CHECK: plan.recv @c0 micro_batch 0 to
   plan.recv @c0 micro_batch 0 to %a : !plan.slot<tensor<8xf32>>
   // CHECK: plan.release @c0 micro_batch 0

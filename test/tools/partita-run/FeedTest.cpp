@@ -44,15 +44,11 @@ PlanSpec passOn(bool withC) {
   plan.addDevice();
   for (int m = 0; m < plan.micro_batches; ++m)
     for (int io = 0; io < 3; ++io) {
-      StepSpec step;
-      step.kind = StepKind::load_input;
-      step.micro_batch = m;
-      step.slot = plan.addSlot(0, plan.inputs[size_t(io)].shape);
-      step.io = io;
-      plan.devices[0].program.push_back(step);
-      step.kind = StepKind::store_output;
+      const int slot = plan.addSlot(0, plan.inputs[size_t(io)].shape);
+      auto &steps = plan.programs[0].steps;
+      steps.push_back({StepKind::load_input, m, io, slot});
       if (io < int(plan.outputs.size()))
-        plan.devices[0].program.push_back(step);
+        steps.push_back({StepKind::store_output, m, io, slot});
     }
   return plan;
 }

@@ -52,11 +52,10 @@ std::vector<float> shiftAndDouble(int64_t features) {
   return matrix;
 }
 
-/// The unit of one device: argument 0 times the matrix to argument 1.
-UnitSpec makeUnit(PlanSpec &plan, int device, const Shape &shape) {
-  const int64_t features = shape[1];
-  int in = plan.addArgument(device, shape, 0);
-  int out = plan.addArgument(device, shape, 1);
+/// The unit of one device: slot `in` times the matrix to slot `out`.
+UnitSpec makeUnit(PlanSpec &plan, int device, int in, int out) {
+  const int64_t features =
+      plan.programs[size_t(device)].slots[size_t(in)].shape[1];
   int weight =
       plan.addWeight(device, {features, features}, shiftAndDouble(features));
   InstructionSpec dot;
@@ -66,7 +65,6 @@ UnitSpec makeUnit(PlanSpec &plan, int device, const Shape &shape) {
   UnitSpec unit;
   unit.name = "F" + std::to_string(device);
   unit.stage = device;
-  unit.arguments = 2;
   unit.instructions = {dot};
   return unit;
 }
@@ -83,44 +81,23 @@ PlanSpec chain(int devices, int microBatches, int64_t samples,
                              d + 1, product(shape) * 4});
   for (int d = 0; d < devices; ++d) {
     plan.addDevice();
-    UnitSpec unit = makeUnit(plan, d, shape);
-    plan.devices[size_t(d)].units = {unit};
-    std::vector<StepSpec> program;
+    const int in = plan.addFrameSlot(d, shape, microBatches);
+    const int out = plan.addFrameSlot(d, shape, microBatches);
+    ProgramSpec &program = plan.programs[size_t(d)];
+    program.units = {makeUnit(plan, d, in, out)};
     for (int m = 0; m < microBatches; ++m) {
-      StepSpec step;
-      step.micro_batch = m;
-      const int in = plan.addSlot(d, shape);
-      const int out = plan.addSlot(d, shape);
-      step.kind = d == 0 ? StepKind::load_input : StepKind::recv;
-      step.slot = in;
-      step.io = d == 0 ? 0 : -1;
-      step.channel = d - 1;
-      step.peer = d - 1;
-      program.push_back(step);
-      step = StepSpec();
-      step.micro_batch = m;
-      step.unit = 0;
-      step.bindings = {in, out};
-      program.push_back(step);
-      const bool last = d + 1 == devices;
-      step = StepSpec();
-      step.micro_batch = m;
-      step.kind = last ? StepKind::store_output : StepKind::send;
-      step.slot = out;
-      step.io = last ? 0 : -1;
-      step.channel = last ? -1 : d;
-      step.peer = last ? -1 : d + 1;
-      program.push_back(step);
+      if (d == 0)
+        program.steps.push_back({StepKind::load_input, m, 0, in});
+      else
+        program.steps.push_back({StepKind::recv, m, d - 1, in});
+      program.steps.push_back({StepKind::run, m, 0});
+      if (d + 1 == devices)
+        program.steps.push_back({StepKind::store_output, m, 0, out});
+      else
+        program.steps.push_back({StepKind::send, m, d, out});
     }
-    for (int m = 0; m < microBatches && d + 1 < devices; ++m) {
-      StepSpec step;
-      step.kind = StepKind::wait;
-      step.micro_batch = m;
-      step.channel = d;
-      step.peer = d + 1;
-      program.push_back(step);
-    }
-    plan.devices[size_t(d)].program = program;
+    for (int m = 0; m < microBatches && d + 1 < devices; ++m)
+      program.steps.push_back({StepKind::wait, m, d});
   }
   return plan;
 }

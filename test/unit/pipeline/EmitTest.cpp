@@ -9,6 +9,7 @@
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/Steps.h"
 #include "runtime/abi/plan_generated.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -34,20 +35,21 @@ nn.weight @f "layer.f" : tensor<8xi8> in "FILE" at 3 bytes 8
 plan.model "net" schedule "fill_drain" micro_batches 1 step_ns 7 bubble 0.5
 plan.port input "x" index 2 batch_axis 0 : tensor<4xf32>
 plan.port output "y" index 0 batch_axis -1 : tensor<4xf32>
-plan.stage "F0" on @d0 blocks ["A"] flops 1 parameters 2 activations 3 sent 4 peak 128 ns 6
-plan.device @d0 "cpu:0" arena 128 constant 0 {
+plan.stage "F0" on @p0 blocks ["A"] flops 1 parameters 2 activations 3 sent 4 peak 128 ns 6
+plan.device @d0 "cpu:0" executes @p0 at [0, 1]
+plan.program @p0 arena 192 constant 0 {
   %x = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
-  %y = plan.slot arena at 64 : !plan.slot<tensor<4xf32>>
+  %frame = plan.frame bytes 16 copies [64, 128]
+  %y = plan.slot frame %frame at 0 : !plan.slot<tensor<4xf32>>
   %w = plan.slot weight @w : !plan.slot<tensor<4xf32>>
   %b = plan.slot weight @b : !plan.slot<tensor<2xi1>>
   %f = plan.slot weight @f : !plan.slot<tensor<8xi8>>
   plan.unit @F0 stage 0 ns 6 {
-  ^bb0(%out: !plan.slot<tensor<4xf32>>):
-    plan.dispatch #plan.kernel<"k0", extent = 8, grain = 2>(%x, %w) -> (%out) label "add" flops 4 bytes 48
+    plan.dispatch #plan.kernel<"k0", extent = 8, grain = 2>(%x, %w) -> (%y) label "add" flops 4 bytes 48
       : (!plan.slot<tensor<4xf32>>, !plan.slot<tensor<4xf32>>) -> !plan.slot<tensor<4xf32>>
   }
   plan.load_input 0 micro_batch 0 to %x : !plan.slot<tensor<4xf32>>
-  plan.run @F0 micro_batch 0 (%y) : !plan.slot<tensor<4xf32>>
+  plan.run @F0 micro_batch 0
   plan.store_output 0 micro_batch 0 from %y : !plan.slot<tensor<4xf32>>
 }
 )";
@@ -130,16 +132,27 @@ TEST_F(Emit, HoldsThePlan) {
   EXPECT_EQ(plan.kernels()->Get(0)->name()->str(), "k0");
   EXPECT_EQ(plan.stages()->Get(0)->sent_bytes(), 4);
   ASSERT_EQ(plan.devices()->size(), 1u);
-  const abi::Device &device = *plan.devices()->Get(0);
-  EXPECT_EQ(device.arena_bytes(), 128);
-  ASSERT_EQ(device.slots()->size(), 6u);
-  EXPECT_EQ(device.slots()->Get(5)->space(), abi::Space::argument);
+  EXPECT_EQ(plan.devices()->Get(0)->program(), 0);
+  EXPECT_EQ(plan.devices()->Get(0)->coordinate()->Get(1), 1);
+  ASSERT_EQ(plan.programs()->size(), 1u);
+  const abi::Program &program = *plan.programs()->Get(0);
+  EXPECT_EQ(program.arena_bytes(), 192);
+  ASSERT_EQ(program.frames()->size(), 1u);
+  EXPECT_EQ(program.frames()->Get(0)->bytes(), 16);
+  EXPECT_EQ(program.frames()->Get(0)->copies()->Get(1), 128);
+  ASSERT_EQ(program.slots()->size(), 5u);
+  EXPECT_EQ(program.slots()->Get(1)->space(), abi::Space::frame);
+  EXPECT_EQ(program.slots()->Get(1)->frame(), 0);
   const abi::Dispatch &dispatch =
-      *device.units()->Get(0)->instructions()->Get(0)->work_as_Dispatch();
-  EXPECT_EQ(dispatch.operands()->Get(2), 5);
+      *program.units()->Get(0)->instructions()->Get(0)->work_as_Dispatch();
+  EXPECT_EQ(dispatch.operands()->Get(2), 1);
   EXPECT_EQ(dispatch.results(), 1);
-  ASSERT_EQ(device.program()->size(), 3u);
-  EXPECT_EQ(device.program()->Get(1)->bindings()->Get(0), 1);
+  ASSERT_EQ(program.steps()->size(), 3u);
+  const abi::Step &last = *program.steps()->Get(2);
+  EXPECT_EQ(static_cast<abi::StepKind>(last.kind()),
+            abi::StepKind::store_output);
+  EXPECT_EQ(last.slot(), 1);
+  EXPECT_EQ(sizeof(abi::Step), 16u);
   EXPECT_EQ(section(read("a.partita"), abi::SectionKind::object), "obj");
 }
 

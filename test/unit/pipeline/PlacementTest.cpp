@@ -7,6 +7,7 @@
 
 #include "compiler/pipeline/plan/Placement.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -15,15 +16,46 @@ using namespace partita::pipeline;
 namespace {
 
 TEST(Placement, LiveRangesStaySortedAndDisjoint) {
-  Buffer buffer;
-  addLiveRange(buffer, {10, 12});
-  addLiveRange(buffer, {2, 3});
-  addLiveRange(buffer, {5, 6});
-  addLiveRange(buffer, {3, 5});
-  ASSERT_EQ(buffer.live.size(), 2u);
-  EXPECT_EQ(buffer.live[0].begin, 2);
-  EXPECT_EQ(buffer.live[0].end, 6);
-  EXPECT_EQ(buffer.live[1].begin, 10);
+  LiveRanges live;
+  addLiveRange(live, {10, 12});
+  addLiveRange(live, {2, 3});
+  addLiveRange(live, {5, 6});
+  addLiveRange(live, {3, 5});
+  EXPECT_EQ(live, (LiveRanges{{2, 6}, {10, 12}}));
+}
+
+TEST(Placement, WhatOutlivesARunIsToldApartByRuns) {
+  // Two that live in other runs of the same unit share their bytes; with what
+  // lives within that unit neither of them does.
+  std::vector<Buffer> buffers = {{64, {{0, 9}}, {{0, 9}, {20, 29}}},
+                                 {64, {{0, 9}}, {{10, 19}, {30, 39}}},
+                                 {64, {{5, 6}}, {}}};
+  EXPECT_EQ(findConflicts(buffers),
+            (std::vector<std::vector<size_t>>{{2}, {2}, {0, 1}}));
+  EXPECT_EQ(placeBuffers(buffers).bytes, 128);
+}
+
+TEST(Placement, ConflictsAreThoseOfPairs) {
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 50; ++trial) {
+    std::vector<Buffer> buffers(1 + random() % 40);
+    for (Buffer &buffer : buffers) {
+      auto add = [&](LiveRanges &ranges) {
+        for (int i = 0; i < 3; ++i) {
+          int64_t begin = random() % 200;
+          addLiveRange(ranges, {begin, begin + int64_t(random() % 9)});
+        }
+      };
+      add(buffer.live);
+      if (random() % 2)
+        add(buffer.exact);
+    }
+    std::vector<std::vector<size_t>> conflicts = findConflicts(buffers);
+    for (size_t a = 0; a < buffers.size(); ++a)
+      for (size_t b = 0; b < buffers.size(); ++b)
+        EXPECT_EQ(std::count(conflicts[a].begin(), conflicts[a].end(), b),
+                  a != b && overlaps(buffers[a], buffers[b]));
+  }
 }
 
 TEST(Placement, RandomBuffersDoNotCollide) {
@@ -36,7 +68,7 @@ TEST(Placement, RandomBuffersDoNotCollide) {
       sum += (buffer.bytes + 63) / 64 * 64;
       for (int i = 0; i < 3; ++i) {
         int64_t begin = random() % 200;
-        addLiveRange(buffer, {begin, begin + int64_t(random() % 9)});
+        addLiveRange(buffer.live, {begin, begin + int64_t(random() % 9)});
       }
     }
     Placement placement = placeBuffers(buffers);
@@ -56,15 +88,17 @@ TEST(Placement, RandomBuffersDoNotCollide) {
 
 TEST(Placement, ChainNeedsTwoLargestNeighbours) {
   // Each value lives until the next is made.
-  std::vector<Buffer> buffers = {
-      {640, {{0, 1}}}, {1280, {{1, 2}}}, {640, {{2, 3}}}, {64, {{3, 4}}}};
+  std::vector<Buffer> buffers = {{640, {{0, 1}}, {}},
+                                 {1280, {{1, 2}}, {}},
+                                 {640, {{2, 3}}, {}},
+                                 {64, {{3, 4}}, {}}};
   EXPECT_EQ(placeBuffers(buffers).bytes, 1920);
 }
 
 TEST(Placement, SmallestGapThatHoldsIt) {
-  std::vector<Buffer> buffers = {{1024, {{0, 9}}}, {512, {{0, 0}}},
-                                 {512, {{0, 9}}},  {256, {{0, 0}}},
-                                 {256, {{0, 9}}},  {192, {{5, 5}}}};
+  std::vector<Buffer> buffers = {{1024, {{0, 9}}, {}}, {512, {{0, 0}}, {}},
+                                 {512, {{0, 9}}, {}},  {256, {{0, 0}}, {}},
+                                 {256, {{0, 9}}, {}},  {192, {{5, 5}}, {}}};
   Placement placement = placeBuffers(buffers);
   EXPECT_EQ(placement.offsets[5], placement.offsets[3]);
 }

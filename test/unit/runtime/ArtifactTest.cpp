@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/WeightCheck.h"
 #include "runtime/base/Elements.h"
 #include "runtime/base/MappedFile.h"
-#include "runtime/artifact/WeightCheck.h"
 #include "test/unit/runtime/Pipelines.h"
 
 #include <filesystem>
@@ -121,9 +121,11 @@ TEST_F(ArtifactTest, SaysWhatKindOfFileItIs) {
   EXPECT_NE(open(std::vector<uint8_t>(100, 'x')).find("not a .partita"),
             std::string::npos);
   std::vector<uint8_t> other = goodBytes();
-  other[8] = 3;
-  EXPECT_NE(open(other).find("is of version 3; this partita-run reads version "
-                             "2: compile the model again"),
+  other[8] = abi::kVersion + 1;
+  EXPECT_NE(open(other).find(
+                "is of version " + std::to_string(abi::kVersion + 1) +
+                "; this partita-run reads version " +
+                std::to_string(abi::kVersion) + ": compile the model again"),
             std::string::npos);
   EXPECT_NE(Artifact::open(directory + "/none")
                 .status()
@@ -139,10 +141,10 @@ TEST_F(ArtifactTest, NoChangeOfThePlanCrashes) {
   PlanSpec plan = doublingPipeline(2, 2);
   InstructionSpec dot;
   int weight = plan.addWeight(0, {4, 4}, std::vector<float>(16));
-  dot.views = {{0, {4, 4}, {4, 1}}, plan.view(0, weight), {2, {4, 4}, {4, 1}}};
+  dot.views = {{0, {4, 4}, {4, 1}}, plan.view(0, weight), {1, {4, 4}, {4, 1}}};
   dot.bias = {0, {4}, {1}};
   dot.post_ops.push_back({abi::PostOpKind::add, 0, 0, {0, {4, 4}, {0, 1}}});
-  plan.devices[0].units[0].instructions.push_back(dot);
+  plan.programs[0].units[0].instructions.push_back(dot);
   const std::vector<uint8_t> good = encode(plan);
   std::mt19937 random(1);
   int opened = 0;
@@ -256,96 +258,186 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
     const char *part;
     std::function<void(PlanSpec &)> change;
   };
-  auto program = [](PlanSpec &plan, int device) -> std::vector<StepSpec> & {
-    return plan.devices[device].program;
+  auto steps = [](PlanSpec &plan, int program) -> std::vector<StepSpec> & {
+    return plan.programs[program].steps;
+  };
+  auto frame = [](PlanSpec &plan) -> FrameSpec & {
+    return plan.programs[0].frames[0];
+  };
+  auto slot = [](PlanSpec &plan) -> SlotSpec & {
+    return plan.programs[0].slots[0];
+  };
+  auto instruction = [](PlanSpec &plan) -> InstructionSpec & {
+    return plan.programs[0].units[0].instructions[0];
   };
   const std::vector<Row> rows = {
       {"micro-batches", [](PlanSpec &p) { p.micro_batches = 0; }},
-      {"has no device", [](PlanSpec &p) { p.devices.clear(); }},
       {"no axis 3", [](PlanSpec &p) { p.inputs[0].batch_axis = 3; }},
       {"impossible shape", [](PlanSpec &p) { p.inputs[0].shape = {-1}; }},
       {"impossible shape",
-       [](PlanSpec &p) { p.outputs[0].shape = {1l << 40, 1l << 40}; }},
+       [](PlanSpec &p) {
+         p.outputs[0].shape = {1l << 40, 1l << 40};
+       }},
       {"no usable name", [](PlanSpec &p) { p.kernels = {"a b"}; }},
       {"does not join", [](PlanSpec &p) { p.channels[0].target = 2; }},
-      {"does not join", [](PlanSpec &p) { p.channels[0].source = 1; }},
-      {"slot 0 says it has 65 bytes",
-       [](PlanSpec &p) { p.devices[0].slots[0].bytes = 65; }},
-      {"negative extent",
-       [](PlanSpec &p) { p.devices[0].slots[0].shape = {-16}; }},
+      {"does not join two programs",
+       [](PlanSpec &p) { p.channels[0].source = 1; }},
+      // Who executes a program.
+      {"has no device", [](PlanSpec &p) { p.devices.clear(); }},
+      {"program 1 is executed by no device",
+       [](PlanSpec &p) { p.devices.pop_back(); }},
+      {"program 1 is executed by 2 devices: this runtime has no replicas yet",
+       [](PlanSpec &p) { p.devices.push_back(p.devices[1]); }},
+      {"device 'cpu:1' names program 2 of 2",
+       [](PlanSpec &p) { p.devices[1].program = 2; }},
+      {"names program -1", [](PlanSpec &p) { p.devices[0].program = -1; }},
+      {"coordinate 1 in a mesh of one",
+       [](PlanSpec &p) {
+         p.devices[0].coordinate = {0, 1};
+       }},
+      // Frames.
+      {"frame 0 has 0 copies for 2",
+       [&](PlanSpec &p) { frame(p).copies = {}; }},
+      {"frame 0 has 3 copies for 2",
+       [&](PlanSpec &p) { frame(p).copies.push_back(0); }},
+      {"copy 1 that is not aligned",
+       [&](PlanSpec &p) { frame(p).copies[1] = 32; }},
+      {"copy 1 that reaches past the end of the arena",
+       [&](PlanSpec &p) { frame(p).copies[1] = 256; }},
+      {"copy 0 that reaches past the end of the arena",
+       [&](PlanSpec &p) { frame(p).copies[0] = -64; }},
+      {"copy 0 that reaches past the end of the arena",
+       [&](PlanSpec &p) { frame(p).copies[0] = INT64_MIN; }},
+      {"copy 1 that reaches past the end of the arena",
+       [&](PlanSpec &p) { frame(p).bytes = 256; }},
+      {"frame 0 has 320 bytes", [&](PlanSpec &p) { frame(p).bytes = 320; }},
+      {"frame 0 has -64 bytes", [&](PlanSpec &p) { frame(p).bytes = -64; }},
+      // Slots.
+      {"slot 0 says it has 65 bytes", [&](PlanSpec &p) { slot(p).bytes = 65; }},
+      {"negative extent", [&](PlanSpec &p) { slot(p).shape = {-16}; }},
       {"more elements than",
-       [](PlanSpec &p) { p.devices[0].slots[0].shape = {1l << 40, 1l << 40}; }},
-      {"not aligned", [](PlanSpec &p) { p.devices[0].slots[0].offset = 32; }},
+       [&](PlanSpec &p) {
+         slot(p).shape = {1l << 40, 1l << 40};
+       }},
+      {"names frame 2 of 2", [&](PlanSpec &p) { slot(p).frame = 2; }},
+      {"names frame -1 of 2", [&](PlanSpec &p) { slot(p).frame = -1; }},
+      {"past the end of the frame", [&](PlanSpec &p) { slot(p).offset = 64; }},
+      {"past the end of the frame", [&](PlanSpec &p) { slot(p).offset = -64; }},
+      {"past the end of the frame", [&](PlanSpec &p) { frame(p).bytes = 0; }},
+      {"slot 0 is not aligned",
+       [&](PlanSpec &p) {
+         frame(p).bytes = 128;
+         slot(p).offset = 32;
+       }},
+      {"but lies in none",
+       [&](PlanSpec &p) { slot(p).space = abi::Space::arena; }},
+      {"slot 2 is not aligned",
+       [](PlanSpec &p) {
+         p.addSlot(0, {16});
+         p.programs[0].slots[2].offset = 32;
+       }},
       {"past the end of the arena",
-       [](PlanSpec &p) { p.devices[0].slots[0].offset = 256; }},
+       [](PlanSpec &p) {
+         p.addSlot(0, {16});
+         p.programs[0].arena_bytes -= 64;
+       }},
       {"past the end of the arena",
-       [](PlanSpec &p) { p.devices[0].slots[0].offset = -64; }},
+       [](PlanSpec &p) {
+         p.addSlot(0, {16});
+         p.programs[0].slots[2].offset = -64;
+       }},
       {"names weight 5",
        [](PlanSpec &p) {
-         p.devices[0].slots[0].space = abi::Space::weight;
-         p.devices[0].slots[0].offset = 5;
+         p.addSlot(0, {16}, abi::Space::weight);
+         p.programs[0].slots[2].offset = 5;
        }},
-      {"has overwritten with another value", // of the same micro-batch
-       [&](PlanSpec &p) {
-         DeviceSpec &first = p.devices[0];
-         const int other = p.addSlot(0, {16});
-         first.slots[other].offset = first.slots[0].offset;
-         StepSpec load = program(p, 0).front();
-         load.slot = other;
-         program(p, 0).insert(program(p, 0).begin() + 1, load);
-       }},
-      {"names kernel 1",
-       [](PlanSpec &p) { p.devices[0].units[0].instructions[0].kernel = 1; }},
-      {"names slot 77",
-       [](PlanSpec &p) {
-         p.devices[0].units[0].instructions[0].operands[0] = 77;
-       }},
-      {"results among",
-       [](PlanSpec &p) { p.devices[0].units[0].instructions[0].results = 3; }},
-      {"impossible extent",
-       [](PlanSpec &p) { p.devices[0].units[0].instructions[0].extent = -1; }},
-      {"uses argument 1 of 1",
-       [](PlanSpec &p) { p.devices[0].units[0].arguments = 1; }},
-      {"uses argument 0 of 0",
-       [](PlanSpec &p) {
-         p.devices[0].load = p.devices[0].units[0].instructions;
-       }},
-      {"names stage 9", [](PlanSpec &p) { p.devices[0].units[0].stage = 9; }},
-      {"binds 1 slots to 2",
-       [&](PlanSpec &p) { program(p, 0)[1].bindings.pop_back(); }},
-      {"slot 99 of", [&](PlanSpec &p) { program(p, 0)[1].bindings[0] = 99; }},
-      {"another argument",
-       [&](PlanSpec &p) { program(p, 0)[1].bindings[0] = 4; }},
-      {"names unit 3", [&](PlanSpec &p) { program(p, 0)[1].unit = 3; }},
-      {"is of micro-batch 2",
-       [&](PlanSpec &p) { program(p, 0)[1].micro_batch = 2; }},
-      {"names channel 4", [&](PlanSpec &p) { program(p, 0)[2].channel = 4; }},
-      {"uses channel -1", [&](PlanSpec &p) { program(p, 0)[2].channel = -1; }},
-      {"names slot 90", [&](PlanSpec &p) { program(p, 0)[1].slot = 90; }},
-      {"names channel 9", [&](PlanSpec &p) { program(p, 0)[1].channel = 9; }},
-      {"names device 7", [&](PlanSpec &p) { program(p, 0)[1].peer = 7; }},
-      {"as its peer", [&](PlanSpec &p) { program(p, 0)[2].peer = 0; }},
-      {"moves 0 bytes", [&](PlanSpec &p) { program(p, 0)[2].slot = -1; }},
-      {"moves 64 bytes", [](PlanSpec &p) { p.channels[0].bytes = 65; }},
-      {"input or output 2", [&](PlanSpec &p) { program(p, 0)[0].io = 2; }},
-      {"another type or size",
-       [](PlanSpec &p) { p.inputs[0].dtype = abi::DType::i32; }},
-      {"belongs to other",
-       [&](PlanSpec &p) { program(p, 1)[0].kind = abi::StepKind::send; }},
-      {"read-only",
+      {"lies in an unknown space",
+       [](PlanSpec &p) { p.addSlot(0, {16}, static_cast<abi::Space>(9)); }},
+      // Instructions.
+      {"names kernel 1", [&](PlanSpec &p) { instruction(p).kernel = 1; }},
+      {"names slot 77", [&](PlanSpec &p) { instruction(p).operands[0] = 77; }},
+      {"names slot -1", [&](PlanSpec &p) { instruction(p).operands[1] = -1; }},
+      {"results among", [&](PlanSpec &p) { instruction(p).results = 3; }},
+      {"impossible extent", [&](PlanSpec &p) { instruction(p).extent = -1; }},
+      {"which is read only",
        [&](PlanSpec &p) {
          int w = p.addWeight(0, {16}, std::vector<float>(16));
-         program(p, 0)[1].bindings[1] = w;
+         instruction(p).operands[1] = w;
        }},
-      {"before anything is written",
-       [&](PlanSpec &p) { program(p, 0).erase(program(p, 0).begin()); }},
-      {"nobody receives",
-       [&](PlanSpec &p) { program(p, 1).erase(program(p, 1).begin()); }},
-      {"never stored", [&](PlanSpec &p) { program(p, 1).pop_back(); }},
+      {"which is read only",
+       [&](PlanSpec &p) {
+         int c = p.addSlot(0, {16}, abi::Space::constant);
+         instruction(p).operands[1] = c;
+       }},
+      {"which a micro-batch has",
+       [](PlanSpec &p) {
+         p.programs[0].load = p.programs[0].units[0].instructions;
+       }},
+      {"names stage 9", [](PlanSpec &p) { p.programs[0].units[0].stage = 9; }},
+      // Steps.
+      {"step 1 is of an unknown kind",
+       [&](PlanSpec &p) {
+         steps(p, 0)[1].kind = static_cast<abi::StepKind>(abi::kStepKinds);
+       }},
+      {"step 1 is of an unknown kind",
+       [&](PlanSpec &p) {
+         steps(p, 0)[1].kind = static_cast<abi::StepKind>(255);
+       }},
+      {"is of micro-batch 2",
+       [&](PlanSpec &p) { steps(p, 0)[1].micro_batch = 2; }},
+      {"is of micro-batch -1",
+       [&](PlanSpec &p) { steps(p, 0)[1].micro_batch = -1; }},
+      {"runs unit 3 of 1", [&](PlanSpec &p) { steps(p, 0)[1].subject = 3; }},
+      {"runs unit -1 of 1", [&](PlanSpec &p) { steps(p, 0)[1].subject = -1; }},
+      {"uses channel 4 of 1", [&](PlanSpec &p) { steps(p, 0)[2].subject = 4; }},
+      {"uses channel -1", [&](PlanSpec &p) { steps(p, 0)[6].subject = -1; }},
+      {"names input 2 of 1", [&](PlanSpec &p) { steps(p, 0)[0].subject = 2; }},
+      {"names output 1 of 1", [&](PlanSpec &p) { steps(p, 1)[2].subject = 1; }},
+      {"names slot 90 of 2", [&](PlanSpec &p) { steps(p, 0)[0].slot = 90; }},
+      {"names slot -2 of 2", [&](PlanSpec &p) { steps(p, 0)[2].slot = -2; }},
+      {"names slot -1 of 2", [&](PlanSpec &p) { steps(p, 1)[2].slot = -1; }},
+      {"a step 'run' has none", [&](PlanSpec &p) { steps(p, 0)[1].slot = 0; }},
+      {"a step 'wait' has none", [&](PlanSpec &p) { steps(p, 0)[6].slot = 0; }},
+      {"a step 'release' has none",
+       [&](PlanSpec &p) {
+         steps(p, 1).push_back({abi::StepKind::release, 0, 0, 1});
+       }},
+      {"writes slot 2, which is read only",
+       [&](PlanSpec &p) {
+         steps(p, 1)[0].slot = p.addWeight(1, {16}, std::vector<float>(16));
+       }},
+      {"moves 0 bytes", [&](PlanSpec &p) { steps(p, 0)[2].slot = -1; }},
+      {"moves 64 bytes", [](PlanSpec &p) { p.channels[0].bytes = 65; }},
+      {"another type or size",
+       [](PlanSpec &p) { p.inputs[0].dtype = abi::DType::i32; }},
+      {"sends on channel 0, which is another program's",
+       [&](PlanSpec &p) { steps(p, 1)[0].kind = abi::StepKind::send; }},
+      {"receives on channel 0, which is another program's",
+       [&](PlanSpec &p) { steps(p, 0)[2].kind = abi::StepKind::recv; }},
+      // The schedule.
+      {"cpu:0: step 'F0: double0', micro-batch 0 reads bytes 0 to 64 before "
+       "anything is written",
+       [&](PlanSpec &p) { steps(p, 0).erase(steps(p, 0).begin()); }},
+      {"(x1): nobody receives",
+       [&](PlanSpec &p) { steps(p, 1).erase(steps(p, 1).begin()); }},
+      {"never stored", [&](PlanSpec &p) { steps(p, 1).pop_back(); }},
       {"stored twice",
-       [&](PlanSpec &p) { program(p, 1).push_back(program(p, 1).back()); }},
-      {"overwritten with another value",
-       [&](PlanSpec &p) { program(p, 1)[4].bindings[0] = 0; }},
+       [&](PlanSpec &p) { steps(p, 1).push_back(steps(p, 1).back()); }},
+      {"has overwritten with another value", // of the same micro-batch
+       [&](PlanSpec &p) {
+         StepSpec load = steps(p, 0).front();
+         load.slot = p.addSlot(0, {16});
+         p.programs[0].slots[2].offset = frame(p).copies[0];
+         steps(p, 0).insert(steps(p, 0).begin() + 1, load);
+       }},
+      {"has overwritten with another value", // of another one
+       [&](PlanSpec &p) {
+         frame(p).copies.pop_back();
+         std::swap(steps(p, 0)[1], steps(p, 0)[3]);
+         std::swap(steps(p, 0)[2], steps(p, 0)[3]);
+       }},
+      {"of them is outstanding",
+       [](PlanSpec &p) { p.programs[0].frames[1].copies.pop_back(); }},
   };
   EXPECT_EQ(open(doublingPipeline(2, 2)), "");
   for (const Row &row : rows) {
@@ -355,17 +447,26 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
   }
 }
 
+// Programs are named by their own index, whatever the order of devices.
+TEST_F(ArtifactTest, DevicesMayComeInAnyOrder) {
+  PlanSpec plan = doublingPipeline(2, 2);
+  std::swap(plan.devices[0], plan.devices[1]);
+  EXPECT_EQ(open(plan), "");
+  plan.programs[0].steps.erase(plan.programs[0].steps.begin());
+  expectError(plan, "cpu:0: step 'F0: double0', micro-batch 0 reads");
+}
+
 /// A pipeline whose first unit begins with a call.
 PlanSpec plan(const InstructionSpec &call) {
   PlanSpec plan = doublingPipeline(1, 1, 64);
-  plan.devices[0].units[0].instructions.insert(
-      plan.devices[0].units[0].instructions.begin(), call);
+  plan.programs[0].units[0].instructions.insert(
+      plan.programs[0].units[0].instructions.begin(), call);
   return plan;
 }
 
 TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
   InstructionSpec dot;
-  dot.views = {{0, {4, 8}, {8, 1}}, {0, {8, 2}, {2, 1}}, {2, {4, 2}, {2, 1}}};
+  dot.views = {{0, {4, 8}, {8, 1}}, {0, {8, 2}, {2, 1}}, {1, {4, 2}, {2, 1}}};
   EXPECT_EQ(open(plan(dot)), "");
   InstructionSpec wrong = dot;
   wrong.views[0] = {0, {4, 9}, {9, 1}};
@@ -393,12 +494,16 @@ TEST_F(ArtifactTest, RefusesWrongLibraryCalls) {
   expectError(plan(wrong), "post-op 0 has no view");
   wrong.post_ops[0].view = {0, {3, 2}, {2, 1}};
   expectError(plan(wrong), "post-op 0 of shape [3, 2]");
+  wrong.post_ops[0] = {abi::PostOpKind::sum, 0, 0, {}, 0};
+  expectError(plan(wrong), "other bytes than the result");
+  wrong.post_ops[0].before = 9;
+  expectError(plan(wrong), "adds upon slot 9");
 
   InstructionSpec conv;
   conv.call = abi::CallKind::conv;
   conv.views = {{0, {1, 2, 4, 4}, {32, 1, 8, 2}},
                 {0, {2, 2, 3, 3}, {18, 9, 3, 1}},
-                {2, {1, 2, 2, 2}, {8, 1, 4, 2}}};
+                {1, {1, 2, 2, 2}, {8, 1, 4, 2}}};
   conv.strides = conv.dilations = {1, 1};
   conv.pads_low = conv.pads_high = {0, 0};
   EXPECT_EQ(open(plan(conv)), "");
@@ -423,7 +528,7 @@ TEST_F(ArtifactTest, RefusesWrongCallsOfTheRuntimesOwn) {
   InstructionSpec scan;
   scan.call = abi::CallKind::scan;
   scan.combine = abi::Combine::sum;
-  scan.views = {{0, {2, 8, 4}, {32, 4, 1}}, {2, {2, 8, 4}, {32, 4, 1}}};
+  scan.views = {{0, {2, 8, 4}, {32, 4, 1}}, {1, {2, 8, 4}, {32, 4, 1}}};
   EXPECT_EQ(open(plan(scan)), "");
   InstructionSpec wrong = scan;
   wrong.combine = abi::Combine::replace;
@@ -446,9 +551,9 @@ TEST_F(ArtifactTest, RefusesWrongCallsOfTheRuntimesOwn) {
 
   InstructionSpec choice;
   choice.call = abi::CallKind::top_k;
-  choice.views = {{0, {8, 8}, {8, 1}}, {2, {8, 3}, {3, 1}}};
+  choice.views = {{0, {8, 8}, {8, 1}}, {1, {8, 3}, {3, 1}}};
   expectError(plan(choice), "a result of another type");
-  choice.views[1] = {2, {1, 0}, {0, 1}};
+  choice.views[1] = {1, {1, 0}, {0, 1}};
   expectError(plan(choice), "operand 1 has the extent 0");
 
   InstructionSpec scatter;
@@ -456,7 +561,7 @@ TEST_F(ArtifactTest, RefusesWrongCallsOfTheRuntimesOwn) {
   scatter.views = {{0, {8, 8}, {8, 1}},
                    {0, {3}, {1}},
                    {0, {3, 8}, {8, 1}},
-                   {2, {8, 8}, {8, 1}}};
+                   {1, {8, 8}, {8, 1}}};
   expectError(plan(scatter), "places or updates of another type");
   wrong = scatter;
   wrong.views.pop_back();
@@ -481,11 +586,11 @@ TEST(NumbersTest, OnlyNumbersNeedAlignment) {
 
 TEST_F(ArtifactTest, NumbersThatAreNotAlignedAreRefused) {
   PlanSpec spec = doublingPipeline(2, 2);
-  spec.devices[0].slots[0].shape = {1, 16};
+  spec.programs[0].slots[0].shape = {1, 16};
   std::vector<uint8_t> plan = encode(spec);
   auto *slot = reinterpret_cast<const flatbuffers::Table *>(
       flatbuffers::GetRoot<abi::Plan>(plan.data())
-          ->devices()
+          ->programs()
           ->Get(0)
           ->slots()
           ->Get(0));

@@ -98,27 +98,25 @@ struct CallCase {
   std::optional<int64_t> packed_room, workspace;     ///< of the plan
 };
 
-/// A plan of one device and one micro-batch that loads the tensors, makes the
-/// call and stores the result.
+/// A plan of one device that loads the tensors, makes the call and stores the
+/// result. It is for up to two micro-batches, and what is loaded lies in
+/// frames.
 inline PlanSpec planOf(const CallCase &call) {
   PlanSpec plan;
+  plan.micro_batches = 2;
   int device = plan.addDevice();
   InstructionSpec spec = call.spec;
-  std::vector<StepSpec> loads;
+  std::vector<int> loaded; // slots, by input
   auto place = [&](const Tensor &tensor) {
     int64_t count = static_cast<int64_t>(tensor.values.size());
     int slot;
     if (tensor.weight) {
       slot = plan.addWeight(device, {count}, tensor.values);
     } else {
-      slot = plan.addSlot(device, {count});
-      StepSpec load;
-      load.kind = abi::StepKind::load_input;
-      load.slot = slot;
-      load.io = static_cast<int>(plan.inputs.size());
-      loads.push_back(load);
+      slot = plan.addFrameSlot(device, {count}, plan.micro_batches);
       plan.inputs.push_back(
-          {"i" + std::to_string(load.io), abi::DType::f32, {count}});
+          {"i" + std::to_string(loaded.size()), abi::DType::f32, {count}});
+      loaded.push_back(slot);
     }
     return ViewSpec{slot, tensor.shape, tensor.strides, 0};
   };
@@ -135,19 +133,17 @@ inline PlanSpec planOf(const CallCase &call) {
   if (!call.mask_add.values.empty())
     spec.mask_add = place(call.mask_add);
 
-  DeviceSpec &owner = plan.devices[device];
+  ProgramSpec &owner = plan.programs[device];
   owner.packed_bytes = call.packed_room.value_or(owner.packed_bytes);
   owner.workspace_bytes = call.workspace.value_or(owner.workspace_bytes);
-  owner.units.push_back({"F0", 0, 0, {spec}});
-  owner.program = loads;
-  StepSpec run;
-  run.unit = 0;
-  owner.program.push_back(run);
-  StepSpec store;
-  store.kind = abi::StepKind::store_output;
-  store.slot = result.slot;
-  store.io = 0;
-  owner.program.push_back(store);
+  owner.units.push_back({"F0", 0, {spec}});
+  for (int m = 0; m < plan.micro_batches; ++m) {
+    for (size_t i = 0; i < loaded.size(); ++i)
+      owner.steps.push_back(
+          {abi::StepKind::load_input, m, static_cast<int>(i), loaded[i]});
+    owner.steps.push_back({abi::StepKind::run, m, 0});
+    owner.steps.push_back({abi::StepKind::store_output, m, 0, result.slot});
+  }
   plan.outputs.push_back({"y",
                           abi::DType::f32,
                           {static_cast<int64_t>(call.result.values.size())}});
@@ -184,10 +180,15 @@ inline Values runCall(const CallCase &call, const RunOptions &run = {},
     return {};
   }
   runtime::StepBinding binding;
+  std::vector<Values> fed; // each tensor once for each of two micro-batches
   auto feed = [&](const Tensor &tensor) {
-    if (!tensor.weight && !tensor.values.empty())
-      binding.inputs.push_back(
-          reinterpret_cast<const uint8_t *>(tensor.values.data()));
+    if (tensor.weight || tensor.values.empty())
+      return;
+    fed.push_back(tensor.values);
+    fed.back().insert(fed.back().end(), tensor.values.begin(),
+                      tensor.values.end());
+    binding.inputs.push_back(
+        reinterpret_cast<const uint8_t *>(fed.back().data()));
   };
   for (const Tensor &operand : call.operands)
     feed(operand);
@@ -197,13 +198,19 @@ inline Values runCall(const CallCase &call, const RunOptions &run = {},
   feed(call.bias);
   feed(call.mask_mul);
   feed(call.mask_add);
-  Values result(call.result.values.size());
-  binding.outputs.push_back(reinterpret_cast<uint8_t *>(result.data()));
+  const size_t count = call.result.values.size();
+  Values results(2 * count);
+  binding.outputs.push_back(reinterpret_cast<uint8_t *>(results.data()));
   // Twice, since the second step finds what the first one left.
-  for (int i = 0; i < 2; ++i) {
+  for (int step = 1; step <= 2; ++step) {
+    binding.micro_batches = step;
     runtime::Status status = (*session)->run(binding);
     EXPECT_TRUE(status.ok()) << status.message();
   }
+  const Values first(results.begin(), results.begin() + count),
+      result(results.begin() + count, results.end());
+  EXPECT_EQ(std::memcmp(first.data(), result.data(), count * sizeof(float)), 0)
+      << "the second micro-batch gives other numbers";
   if (report)
     *report = {(*session)->memory()[0], (*session)->keepsNan()};
   return result;

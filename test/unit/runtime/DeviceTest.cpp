@@ -24,8 +24,9 @@ constexpr abi::DeviceKind kKinds[] = {abi::DeviceKind::cpu,
 
 /// A device of a kind that doubles 16 floats.
 struct Doubler {
-  explicit Doubler(abi::DeviceKind kind, double timeout_s = 60) {
-    PlanSpec plan = doublingPipeline(1, 1, 16);
+  explicit Doubler(abi::DeviceKind kind, double timeout_s = 60,
+                   int micro_batches = 1, int copies = 1) {
+    PlanSpec plan = doublingPipeline({1, micro_batches, 16, false, copies});
     plan.devices[0].kind = kind;
     const std::string path = temporary("device.partita");
     writeArtifact(path, plan, testObjects());
@@ -63,7 +64,7 @@ public:
   Status copyFrom(Device &, uint8_t *, const uint8_t *, size_t) override {
     return no();
   }
-  Status run(Instance &, TaskObserver *) override { return no(); }
+  Status run(Instance &, int, TaskObserver *) override { return no(); }
   Event record() override { return event(); }
   Status wait(const Event &) override { return no(); }
   Status synchronize(const Event &) override { return future.get(); }
@@ -102,9 +103,10 @@ TEST_P(DeviceKinds, CopiesInAndOutInOrder) {
 TEST_P(DeviceKinds, UploadsAndDownloadsStateOfSlots) {
   Doubler made(GetParam());
   std::vector<uint8_t> state = bytesOf(64, 3), read(64);
-  ASSERT_TRUE(made.device->upload(made.device->slot(1), state.data(), 64).ok());
   ASSERT_TRUE(
-      made.device->download(read.data(), made.device->slot(1), 64).ok());
+      made.device->upload(made.device->slot(1, 0), state.data(), 64).ok());
+  ASSERT_TRUE(
+      made.device->download(read.data(), made.device->slot(1, 0), 64).ok());
   EXPECT_EQ(read, state);
 }
 
@@ -122,30 +124,18 @@ TEST_P(DeviceKinds, RunsAUnitAndTellsItsTasks) {
   } observer;
   observer.tasks.reserve(8);
   Doubler made(GetParam());
-  const abi::Device &device = *made.artifact->plan().devices()->Get(0);
-  const abi::Step *run = nullptr, *load = nullptr, *store = nullptr;
-  for (const abi::Step *step : *device.program()) {
-    if (step->kind() == abi::StepKind::run)
-      run = step;
-    if (step->kind() == abi::StepKind::load_input)
-      load = step;
-    if (step->kind() == abi::StepKind::store_output)
-      store = step;
-  }
   ASSERT_TRUE(made.device->letMove({}).ok());
-  auto instance = made.device->prepare(run->unit(), run->bindings());
+  auto instance = made.device->prepare(0);
   ASSERT_TRUE(instance.ok()) << instance.status().message();
-  EXPECT_EQ(*made.device->prepare(run->unit(), run->bindings()), *instance);
+  EXPECT_EQ(*made.device->prepare(0), *instance);
   ASSERT_TRUE(made.device->finish().ok());
   for (int step = 0; step < 3; ++step) {
     std::vector<float> x(16, 1.5f + step), y(16);
     ASSERT_TRUE(made.device->beginStep().ok());
     Queue &queue = made.queue();
-    ASSERT_TRUE(
-        queue.copyIn(made.device->slot(load->slot()), x.data(), 64).ok());
-    ASSERT_TRUE(queue.run(**instance, &observer).ok());
-    ASSERT_TRUE(
-        queue.copyOut(y.data(), made.device->slot(store->slot()), 64).ok());
+    ASSERT_TRUE(queue.copyIn(made.device->slot(0, 0), x.data(), 64).ok());
+    ASSERT_TRUE(queue.run(**instance, 0, &observer).ok());
+    ASSERT_TRUE(queue.copyOut(y.data(), made.device->slot(1, 0), 64).ok());
     ASSERT_TRUE(made.device->endStep().ok());
     EXPECT_EQ(y, std::vector<float>(16, 3.0f + 2 * step));
     EXPECT_GT(made.device->busyNs(), 0);
@@ -153,7 +143,43 @@ TEST_P(DeviceKinds, RunsAUnitAndTellsItsTasks) {
   }
   EXPECT_EQ(observer.tasks, std::vector<size_t>(3, 0));
   EXPECT_TRUE(observer.inOrder);
-  EXPECT_EQ(made.device->memory().arena, device.arena_bytes());
+  EXPECT_EQ(made.device->memory().arena,
+            made.artifact->plan().programs()->Get(0)->arena_bytes());
+}
+
+TEST_P(DeviceKinds, AnInstanceRunsOnEveryCopyOfItsFrames) {
+  constexpr int kMicroBatches = 7, kCopies = 3;
+  Doubler made(GetParam(), 60, kMicroBatches, kCopies);
+  for (int slot : {0, 1})
+    for (int m = 0; m < kMicroBatches; ++m) {
+      EXPECT_EQ(made.device->slot(slot, m),
+                made.device->slot(slot, m % kCopies));
+      EXPECT_NE(made.device->slot(slot, m), made.device->slot(slot, m + 1));
+    }
+  ASSERT_TRUE(made.device->letMove({}).ok());
+  auto instance = made.device->prepare(0);
+  ASSERT_TRUE(instance.ok()) << instance.status().message();
+  ASSERT_TRUE(made.device->finish().ok());
+  std::vector<std::vector<float>> x, y;
+  for (int m = 0; m < kMicroBatches; ++m) {
+    x.emplace_back(16, 1.0f + m);
+    y.emplace_back(16);
+  }
+  // Each group fills all copies before it computes any, backwards.
+  Queue &queue = made.queue();
+  ASSERT_TRUE(made.device->beginStep().ok());
+  for (int first = 0; first < kMicroBatches; first += kCopies) {
+    const int end = std::min(first + kCopies, kMicroBatches);
+    for (int m = first; m < end; ++m)
+      ASSERT_TRUE(queue.copyIn(made.device->slot(0, m), x[m].data(), 64).ok());
+    for (int m = end; m-- > first;)
+      ASSERT_TRUE(queue.run(**instance, m, nullptr).ok());
+    for (int m = first; m < end; ++m)
+      ASSERT_TRUE(queue.copyOut(y[m].data(), made.device->slot(1, m), 64).ok());
+  }
+  ASSERT_TRUE(made.device->endStep().ok());
+  for (int m = 0; m < kMicroBatches; ++m)
+    EXPECT_EQ(y[m], std::vector<float>(16, 2.0f + 2 * m)) << m;
 }
 
 TEST_P(DeviceKinds, WorkBeginsWhenTheEventItWaitsForIsThere) {

@@ -25,27 +25,24 @@ protected:
   DirectPorts() {
     plan.addDevice();
     for (int *slot : {&x, &w, &y})
-      *slot = plan.addSlot(0, {4, 4});
+      *slot = plan.addFrameSlot(0, {4, 4}, 2);
     dot.call = abi::CallKind::dot;
     dot.views = {plan.view(0, x), plan.view(0, w), plan.view(0, y)};
     add(abi::StepKind::load_input, x, 0);
     add(abi::StepKind::load_input, w, 1);
-    plan.devices[0].program.push_back(makeStep(abi::StepKind::run, 0));
-    plan.devices[0].program.back().unit = 0;
+    add(abi::StepKind::run, -1, 0);
     add(abi::StepKind::store_output, y, 0);
   }
 
-  void add(abi::StepKind kind, int slot, int io) {
-    plan.devices[0].program.push_back(makeStep(kind, 0));
-    plan.devices[0].program.back().slot = slot;
-    plan.devices[0].program.back().io = io;
+  void add(abi::StepKind kind, int slot, int subject) {
+    plan.programs[0].steps.push_back({kind, 0, subject, slot});
   }
 
   std::map<int, DirectPort> find() {
-    plan.devices[0].units = {{"F0", 0, 0, {dot}}};
+    plan.programs[0].units = {{"F0", 0, {dot}}};
     bytes = PlanEncoder().encode(plan);
     return findDirectPorts(
-        *flatbuffers::GetRoot<abi::Plan>(bytes.data())->devices()->Get(0));
+        *flatbuffers::GetRoot<abi::Plan>(bytes.data())->programs()->Get(0));
   }
 
   PlanSpec plan;
@@ -62,6 +59,12 @@ TEST_F(DirectPorts, InputsAndOutputs) {
   EXPECT_EQ(found[y].kind, DirectPort::Kind::output);
 }
 
+TEST_F(DirectPorts, OfTheArenaToo) {
+  plan.programs[0].slots[x] = {
+      abi::Space::arena, 0, 64, abi::DType::f32, {4, 4}};
+  EXPECT_EQ(find().size(), 3u);
+}
+
 TEST_F(DirectPorts, NotAnInputThatIsAnOutput) {
   add(abi::StepKind::store_output, x, 1);
   EXPECT_FALSE(find().count(x));
@@ -73,24 +76,22 @@ TEST_F(DirectPorts, NotOneOutputOfTwo) {
 }
 
 TEST_F(DirectPorts, NotWhatIsSentToo) {
-  add(abi::StepKind::send, y, -1);
+  add(abi::StepKind::send, y, 0);
   EXPECT_FALSE(find().count(y));
 }
 
 TEST_F(DirectPorts, WhatIsReceivedAndReleased) {
-  auto &program = plan.devices[0].program;
-  program[0].kind = abi::StepKind::recv;
-  program[0].channel = 7;
+  auto &steps = plan.programs[0].steps;
+  steps[0] = {abi::StepKind::recv, 0, 7, x};
   EXPECT_FALSE(find().count(x));
-  add(abi::StepKind::release, -1, -1);
-  program.back().channel = 7;
+  add(abi::StepKind::release, -1, 7);
   auto found = find();
   ASSERT_TRUE(found.count(x));
   EXPECT_EQ(found[x].kind, DirectPort::Kind::channel);
   EXPECT_EQ(found[x].index, 7);
   // Another value of the same slot that is not released.
-  program.push_back(program[0]);
-  program.back().micro_batch = 1;
+  steps.push_back(steps[0]);
+  steps.back().micro_batch = 1;
   EXPECT_FALSE(find().count(x));
 }
 
@@ -110,14 +111,12 @@ TEST_F(DirectPorts, NotWhatACallAddsToInPlaceOfAnotherSlot) {
 /// What is received where a call adds upon it has to come there: nothing else
 /// reads it.
 TEST_F(DirectPorts, NotWhatACallAddsToWhereTheResultLies) {
-  auto &program = plan.devices[0].program;
+  auto &steps = plan.programs[0].steps;
   int received = plan.addSlot(0, {4, 4});
-  plan.devices[0].slots[received].offset = plan.devices[0].slots[y].offset;
-  add(abi::StepKind::recv, received, -1);
-  program.back().channel = 7;
-  std::rotate(program.begin(), program.end() - 1, program.end());
-  add(abi::StepKind::release, -1, -1);
-  program.back().channel = 7;
+  plan.programs[0].slots[received] = plan.programs[0].slots[y];
+  add(abi::StepKind::recv, received, 7);
+  std::rotate(steps.begin(), steps.end() - 1, steps.end());
+  add(abi::StepKind::release, -1, 7);
   EXPECT_TRUE(find().count(received));
   PostOpSpec sum;
   sum.kind = abi::PostOpKind::sum;

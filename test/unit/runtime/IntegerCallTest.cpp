@@ -66,7 +66,7 @@ Sums runIntegers(InstructionSpec spec, const Integers &x, const Integers &w,
   const int device = plan.addDevice();
   std::vector<StepSpec> program;
   auto describe = [&](int slot, abi::DType type, int64_t count, int64_t size) {
-    SlotSpec &made = plan.devices[size_t(device)].slots[size_t(slot)];
+    SlotSpec &made = plan.programs[size_t(device)].slots[size_t(slot)];
     made.dtype = type;
     made.bytes = count * size;
   };
@@ -83,13 +83,10 @@ Sums runIntegers(InstructionSpec spec, const Integers &x, const Integers &w,
           XXH3_64bits(operand.bytes.data(), operand.bytes.size());
     } else {
       slot = plan.addSlot(device, {count});
-      StepSpec load;
-      load.kind = abi::StepKind::load_input;
-      load.slot = slot;
-      load.io = int(plan.inputs.size());
-      program.push_back(load);
+      const int input = int(plan.inputs.size());
+      program.push_back({abi::StepKind::load_input, 0, input, slot});
       plan.inputs.push_back(
-          {"i" + std::to_string(load.io), operand.type, {count}});
+          {"i" + std::to_string(input), operand.type, {count}});
     }
     describe(slot, operand.type, count, 1);
     return ViewSpec{slot, operand.shape, operand.strides, 0};
@@ -100,15 +97,10 @@ Sums runIntegers(InstructionSpec spec, const Integers &x, const Integers &w,
   describe(result, abi::DType::i32, count, 4);
   spec.views.push_back(
       {result, shape, steps.empty() ? denseStrides(shape) : steps, 0});
-  plan.devices[0].units.push_back({"F0", 0, 0, {spec}});
-  StepSpec run, store;
-  run.unit = 0;
-  store.kind = abi::StepKind::store_output;
-  store.slot = result;
-  store.io = 0;
-  program.push_back(run);
-  program.push_back(store);
-  plan.devices[0].program = program;
+  plan.programs[0].units.push_back({"F0", 0, {spec}});
+  program.push_back({abi::StepKind::run, 0, 0});
+  program.push_back({abi::StepKind::store_output, 0, 0, result});
+  plan.programs[0].steps = program;
   plan.outputs.push_back({"y", abi::DType::i32, {count}});
 
   const std::string path = temporary("integers.partita");

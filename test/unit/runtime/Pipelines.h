@@ -20,74 +20,74 @@ inline std::vector<ObjectSpec> testObjects() {
   return {{abi::CpuLevel::x86_64_v3, bytes}, {abi::CpuLevel::x86_64_v4, bytes}};
 }
 
-inline StepSpec makeStep(abi::StepKind kind, int micro_batch) {
-  StepSpec step;
-  step.kind = kind;
-  step.micro_batch = micro_batch;
-  return step;
-}
+/// What a doubling pipeline is made of.
+struct PipelineSpec {
+  int devices = 1, micro_batches = 1;
+  int64_t count = 16; ///< floats of a micro-batch
+  /// Receivers may read what they receive where it is.
+  bool release = false;
+  /// Of the frames for what is received and for what is sent; no more than
+  /// micro-batches.
+  int copies = 2;
+  /// How many micro-batches are received before the first of them is computed;
+  /// fewer than copies.
+  int ahead = 0;
+};
 
-/// y = 2^devices * x, for `count` floats a micro-batch: each device doubles,
-/// and has two slots in turn for what it receives and for what it sends. With
-/// `release`, receivers may read what they receive where it is.
-inline PlanSpec doublingPipeline(int devices, int micro_batches,
-                                 int64_t count = 16, bool release = false) {
+/// y = 2^devices * x: each device doubles. A program has one unit, slot 0 for
+/// what it receives and slot 1 for what it sends.
+inline PlanSpec doublingPipeline(const PipelineSpec &spec) {
+  const int copies = std::min(spec.copies, spec.micro_batches);
   PlanSpec plan;
-  plan.micro_batches = micro_batches;
+  plan.micro_batches = spec.micro_batches;
   plan.kernels = {"twice"};
-  plan.inputs = {{"x", abi::DType::f32, {count}}};
-  plan.outputs = {{"y", abi::DType::f32, {count}}};
-  for (int d = 0; d < devices; ++d) {
+  plan.inputs = {{"x", abi::DType::f32, {spec.count}}};
+  plan.outputs = {{"y", abi::DType::f32, {spec.count}}};
+  for (int d = 0; d < spec.devices; ++d) {
     plan.addDevice();
-    int in[2], out[2];
-    for (int *slot : {&in[0], &in[1], &out[0], &out[1]})
-      *slot = plan.addSlot(d, {count});
+    const int in = plan.addFrameSlot(d, {spec.count}, copies),
+              out = plan.addFrameSlot(d, {spec.count}, copies);
     InstructionSpec twice;
     twice.type = abi::Work::Dispatch;
     twice.label = "double" + std::to_string(d);
-    twice.operands = {plan.addArgument(d, {count}, 0),
-                      plan.addArgument(d, {count}, 1)};
-    twice.extent = count;
-    plan.devices[d].units.push_back({"F" + std::to_string(d), d, 2, {twice}});
-    if (d + 1 < devices)
+    twice.operands = {in, out};
+    twice.extent = spec.count;
+    plan.programs[d].units.push_back({"F" + std::to_string(d), d, {twice}});
+    const bool first = d == 0, last = d + 1 == spec.devices;
+    if (!last)
       plan.channels.push_back(
-          {"x" + std::to_string(d + 1), d, d + 1, count * 4});
+          {"x" + std::to_string(d + 1), d, d + 1, spec.count * 4});
 
-    auto &program = plan.devices[d].program;
-    auto add = [&](abi::StepKind kind, int m) -> StepSpec & {
-      program.push_back(makeStep(kind, m));
-      return program.back();
+    auto &steps = plan.programs[d].steps;
+    auto compute = [&](int m) {
+      if (!last && m >= copies)
+        steps.push_back({abi::StepKind::wait, m - copies, d});
+      steps.push_back({abi::StepKind::run, m, 0});
+      if (spec.release && !first)
+        steps.push_back({abi::StepKind::release, m, d - 1});
+      if (last)
+        steps.push_back({abi::StepKind::store_output, m, 0, out});
+      else
+        steps.push_back({abi::StepKind::send, m, d, out});
     };
-    for (int m = 0; m < micro_batches; ++m) {
-      StepSpec &first =
-          add(d == 0 ? abi::StepKind::load_input : abi::StepKind::recv, m);
-      first.slot = in[m % 2];
-      first.channel = d - 1;
-      first.peer = d - 1;
-      first.io = d == 0 ? 0 : -1;
-      if (d + 1 < devices && m >= 2)
-        add(abi::StepKind::wait, m - 2).channel = d;
-      StepSpec &run = add(abi::StepKind::run, m);
-      run.unit = 0;
-      run.bindings = {in[m % 2], out[m % 2]};
-      if (release && d > 0)
-        add(abi::StepKind::release, m).channel = d - 1;
-      StepSpec &last = add(d + 1 < devices ? abi::StepKind::send
-                                           : abi::StepKind::store_output,
-                           m);
-      last.slot = out[m % 2];
-      if (d + 1 < devices) {
-        last.channel = d;
-        last.peer = d + 1;
-      } else {
-        last.io = 0;
-      }
+    for (int m = 0; m < spec.micro_batches + spec.ahead; ++m) {
+      if (m < spec.micro_batches && first)
+        steps.push_back({abi::StepKind::load_input, m, 0, in});
+      else if (m < spec.micro_batches)
+        steps.push_back({abi::StepKind::recv, m, d - 1, in});
+      if (m >= spec.ahead)
+        compute(m - spec.ahead);
     }
-    if (d + 1 < devices)
-      for (int m = std::max(0, micro_batches - 2); m < micro_batches; ++m)
-        add(abi::StepKind::wait, m).channel = d;
+    for (int m = spec.micro_batches - copies; !last && m < spec.micro_batches;
+         ++m)
+      steps.push_back({abi::StepKind::wait, m, d});
   }
   return plan;
+}
+
+inline PlanSpec doublingPipeline(int devices, int micro_batches,
+                                 int64_t count = 16, bool release = false) {
+  return doublingPipeline({devices, micro_batches, count, release});
 }
 
 } // namespace partita::test

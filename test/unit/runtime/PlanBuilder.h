@@ -22,13 +22,13 @@
 #define PARTITA_TEST_UNIT_RUNTIME_PLANBUILDER_H
 
 #include "runtime/abi/DeviceKinds.h"
+#include "runtime/abi/Steps.h"
 #include "runtime/abi/artifact.h"
 #include "runtime/abi/plan_generated.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -46,6 +46,12 @@ struct SlotSpec {
   int64_t offset = 0, bytes = 0;
   abi::DType dtype = abi::DType::f32;
   Shape shape;
+  int frame = -1;
+};
+
+struct FrameSpec {
+  int64_t bytes = 0;
+  std::vector<int64_t> copies;
 };
 
 struct ViewSpec {
@@ -85,16 +91,11 @@ struct InstructionSpec {
 
 struct UnitSpec {
   std::string name;
-  int stage = 0, arguments = 0;
+  int stage = 0;
   std::vector<InstructionSpec> instructions;
 };
 
-struct StepSpec {
-  abi::StepKind kind = abi::StepKind::run;
-  int micro_batch = 0, unit = -1;
-  std::vector<int> bindings;
-  int slot = -1, channel = -1, peer = -1, io = -1;
-};
+using StepSpec = abi::ProgramStep;
 
 /// The kind of device on which plans made here run: the tests of sessions and
 /// calls are the conformance suite of every kind.
@@ -110,15 +111,21 @@ inline abi::DeviceKind testedKind() {
   return *kind;
 }
 
-struct DeviceSpec {
-  std::string name;
-  abi::DeviceKind kind = testedKind();
+struct ProgramSpec {
   int64_t arena_bytes = 0, constant_bytes = 0, parameter_bytes = 0;
   int64_t packed_bytes = 1 << 30, workspace_bytes = 1 << 20;
+  std::vector<FrameSpec> frames;
   std::vector<SlotSpec> slots;
   std::vector<UnitSpec> units;
   std::vector<InstructionSpec> load;
-  std::vector<StepSpec> program;
+  std::vector<StepSpec> steps;
+};
+
+struct DeviceSpec {
+  std::string name;
+  abi::DeviceKind kind = testedKind();
+  int program = 0;
+  std::vector<int> coordinate;
 };
 
 struct ChannelSpec {
@@ -160,23 +167,27 @@ inline Shape denseStrides(const Shape &shape) {
 struct PlanSpec {
   int micro_batches = 1;
   std::vector<PortSpec> inputs, outputs;
+  std::vector<ProgramSpec> programs;
   std::vector<DeviceSpec> devices;
   std::vector<ChannelSpec> channels;
   std::vector<WeightSpec> weights;
   std::vector<std::string> kernels;
   std::vector<uint8_t> weight_bytes; ///< the weights section
 
-  /// A device "cpu:<index>".
+  /// A program, and a device "cpu:<index>" that executes it. Returns the
+  /// program's index.
   int addDevice() {
     devices.emplace_back();
     devices.back().name = "cpu:" + std::to_string(devices.size() - 1);
-    return static_cast<int>(devices.size()) - 1;
+    devices.back().program = static_cast<int>(programs.size());
+    programs.emplace_back();
+    return devices.back().program;
   }
 
   /// A slot behind all others of its space, of f32.
-  int addSlot(int device, const Shape &shape,
+  int addSlot(int program, const Shape &shape,
               abi::Space space = abi::Space::arena) {
-    DeviceSpec &owner = devices[device];
+    ProgramSpec &owner = programs[program];
     SlotSpec slot;
     slot.space = space;
     slot.shape = shape;
@@ -192,15 +203,24 @@ struct PlanSpec {
     return static_cast<int>(owner.slots.size()) - 1;
   }
 
-  /// A slot for argument `argument` of a unit.
-  int addArgument(int device, const Shape &shape, int argument) {
-    int slot = addSlot(device, shape, abi::Space::argument);
-    devices[device].slots[slot].offset = argument;
+  /// A slot of f32 that fills a frame of its own. The copies lie behind all
+  /// else in the arena.
+  int addFrameSlot(int program, const Shape &shape, int copies) {
+    ProgramSpec &owner = programs[program];
+    const int slot = addSlot(program, shape, abi::Space::frame);
+    owner.slots[slot].frame = static_cast<int>(owner.frames.size());
+    FrameSpec frame;
+    frame.bytes = (owner.slots[slot].bytes + 63) / 64 * 64;
+    for (int copy = 0; copy < copies; ++copy) {
+      frame.copies.push_back(owner.arena_bytes);
+      owner.arena_bytes += frame.bytes;
+    }
+    owner.frames.push_back(frame);
     return slot;
   }
 
   /// A weight in the artifact, and the slot that names it.
-  int addWeight(int device, const Shape &shape,
+  int addWeight(int program, const Shape &shape,
                 const std::vector<float> &values) {
     weight_bytes.resize((weight_bytes.size() + 63) / 64 * 64);
     WeightSpec weight;
@@ -212,15 +232,15 @@ struct PlanSpec {
     const auto *data = reinterpret_cast<const uint8_t *>(values.data());
     weight_bytes.insert(weight_bytes.end(), data, data + weight.bytes);
     weights.push_back(weight);
-    int slot = addSlot(device, shape, abi::Space::weight);
-    devices[device].slots[slot].offset =
+    int slot = addSlot(program, shape, abi::Space::weight);
+    programs[program].slots[slot].offset =
         static_cast<int64_t>(weights.size()) - 1;
     return slot;
   }
 
   /// All of a slot, dense in the order of its axes.
-  ViewSpec view(int device, int slot) const {
-    const Shape &shape = devices[device].slots[slot].shape;
+  ViewSpec view(int program, int slot) const {
+    const Shape &shape = programs[program].slots[slot].shape;
     return {slot, shape, denseStrides(shape), 0};
   }
 };
@@ -229,9 +249,14 @@ struct PlanSpec {
 class PlanEncoder {
 public:
   std::vector<uint8_t> encode(const PlanSpec &plan) {
+    std::vector<flatbuffers::Offset<abi::Program>> programs;
+    for (const ProgramSpec &program : plan.programs)
+      programs.push_back(encode(program));
     std::vector<flatbuffers::Offset<abi::Device>> devices;
     for (const DeviceSpec &device : plan.devices)
-      devices.push_back(encode(device));
+      devices.push_back(abi::CreateDevice(fbb, fbb.CreateString(device.name),
+                                          device.kind, device.program,
+                                          fbb.CreateVector(device.coordinate)));
     std::vector<flatbuffers::Offset<abi::Channel>> channels;
     for (const ChannelSpec &channel : plan.channels)
       channels.push_back(abi::CreateChannel(
@@ -248,19 +273,21 @@ public:
       kernels.push_back(abi::CreateKernel(fbb, fbb.CreateString(kernel)));
     auto inputs = encode(plan.inputs), outputs = encode(plan.outputs);
     std::vector<flatbuffers::Offset<abi::Stage>> stages;
-    for (size_t i = 0; i < plan.devices.size(); ++i)
+    for (size_t i = 0; i < plan.programs.size(); ++i)
       stages.push_back(abi::CreateStage(
           fbb, fbb.CreateString("S" + std::to_string(i)), static_cast<int>(i)));
     auto model = fbb.CreateString("test"),
          schedule = fbb.CreateString("fill_drain");
     auto stage_vector = fbb.CreateVector(stages);
+    auto program_vector = fbb.CreateVector(programs);
     auto device_vector = fbb.CreateVector(devices);
     auto channel_vector = fbb.CreateVector(channels);
     auto weight_vector = fbb.CreateVector(weights);
     auto kernel_vector = fbb.CreateVector(kernels);
     fbb.Finish(abi::CreatePlan(fbb, model, schedule, plan.micro_batches, inputs,
-                               outputs, 0, stage_vector, device_vector,
-                               channel_vector, weight_vector, kernel_vector),
+                               outputs, 0, stage_vector, program_vector,
+                               device_vector, channel_vector, weight_vector,
+                               kernel_vector),
                abi::PlanIdentifier());
     return {fbb.GetBufferPointer(), fbb.GetBufferPointer() + fbb.GetSize()};
   }
@@ -332,35 +359,35 @@ private:
     return fbb.CreateVector(list);
   }
 
-  flatbuffers::Offset<abi::Device> encode(const DeviceSpec &device) {
+  flatbuffers::Offset<abi::Program> encode(const ProgramSpec &program) {
+    std::vector<flatbuffers::Offset<abi::Frame>> frames;
+    for (const FrameSpec &frame : program.frames)
+      frames.push_back(
+          abi::CreateFrame(fbb, frame.bytes, fbb.CreateVector(frame.copies)));
     std::vector<flatbuffers::Offset<abi::Slot>> slots;
-    for (const SlotSpec &slot : device.slots)
+    for (const SlotSpec &slot : program.slots)
       slots.push_back(abi::CreateSlot(fbb, slot.space, slot.offset, slot.bytes,
-                                      slot.dtype,
-                                      fbb.CreateVector(slot.shape)));
+                                      slot.dtype, fbb.CreateVector(slot.shape),
+                                      slot.frame));
     std::vector<flatbuffers::Offset<abi::Unit>> units;
-    for (const UnitSpec &unit : device.units) {
+    for (const UnitSpec &unit : program.units) {
       auto instructions = encode(unit.instructions);
       units.push_back(abi::CreateUnit(fbb, fbb.CreateString(unit.name),
-                                      unit.stage, unit.arguments,
-                                      instructions));
+                                      unit.stage, instructions));
     }
-    std::vector<flatbuffers::Offset<abi::Step>> steps;
-    for (const StepSpec &step : device.program)
-      steps.push_back(
-          abi::CreateStep(fbb, step.kind, step.micro_batch, step.unit,
-                          fbb.CreateVector(step.bindings), step.slot,
-                          step.channel, step.peer, step.io));
-    auto load = encode(device.load);
-    auto name = fbb.CreateString(device.name);
+    std::vector<abi::Step> steps;
+    for (const StepSpec &step : program.steps)
+      steps.emplace_back(static_cast<uint8_t>(step.kind), step.micro_batch,
+                         step.subject, step.slot);
+    auto load = encode(program.load);
+    auto frame_vector = fbb.CreateVector(frames);
     auto slot_vector = fbb.CreateVector(slots);
     auto unit_vector = fbb.CreateVector(units);
-    auto step_vector = fbb.CreateVector(steps);
-    return abi::CreateDevice(fbb, name, device.arena_bytes,
-                             device.constant_bytes, slot_vector, unit_vector,
-                             load, step_vector, device.parameter_bytes,
-                             device.packed_bytes, device.workspace_bytes,
-                             device.kind);
+    auto step_vector = fbb.CreateVectorOfStructs(steps);
+    return abi::CreateProgram(fbb, program.arena_bytes, program.constant_bytes,
+                              frame_vector, slot_vector, unit_vector, load,
+                              step_vector, program.parameter_bytes,
+                              program.packed_bytes, program.workspace_bytes);
   }
 
   flatbuffers::FlatBufferBuilder fbb;

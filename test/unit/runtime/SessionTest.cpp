@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/session/Session.h"
-#include "runtime/comm/local/LocalCommunicator.h"
 #include "runtime/artifact/Artifact.h"
+#include "runtime/comm/local/LocalCommunicator.h"
 #include "test/unit/runtime/Pipelines.h"
 
 #include <atomic>
@@ -92,6 +92,63 @@ TEST(Session, TwoDevicesWithPartialSteps) {
     for (int fed : {3, 1, 2, 3})
       expectDoubling(*session, 2, fed, 5000, 3);
   }
+}
+
+TEST(Session, MicroBatchesInFlightHaveCopiesOfTheirOwn) {
+  for (int devices : {1, 2, 4})
+    for (bool release : {false, true})
+      for (int ahead : {0, 1, 2}) {
+        auto session =
+            makeSession(doublingPipeline({devices, 7, 40, release, 3, ahead}));
+        ASSERT_TRUE(session);
+        for (int fed : {7, 1, 4, 7})
+          expectDoubling(*session, devices, fed, 40, 10);
+      }
+}
+
+/// y = x . w on each micro-batch, in frames of so many copies.
+PlanSpec manyProducts(int micro_batches, int copies, const Values &w,
+                      int64_t n) {
+  PlanSpec plan = doublingPipeline({1, micro_batches, n * n, false, copies});
+  InstructionSpec dot;
+  dot.views = {{0, {n, n}, {n, 1}},
+               plan.view(0, plan.addWeight(0, {n, n}, w)),
+               {1, {n, n}, {n, 1}}};
+  plan.programs[0].units[0].instructions = {dot};
+  return plan;
+}
+
+// Packed weights and scratch are those of one call, whatever the number of
+// copies and micro-batches.
+TEST(Session, CallsArePreparedOnce) {
+  const int64_t n = 48;
+  const Values w = counting(n * n, -1000);
+  auto one = makeSession(manyProducts(1, 1, w, n));
+  ASSERT_TRUE(one);
+  for (int copies : {1, 3}) {
+    auto many = makeSession(manyProducts(7, copies, w, n));
+    ASSERT_TRUE(many);
+    EXPECT_EQ(many->memory()[0].packed, one->memory()[0].packed);
+    EXPECT_EQ(many->memory()[0].parameters, one->memory()[0].parameters);
+    EXPECT_EQ(many->memory()[0].workspace, one->memory()[0].workspace);
+    Values x = counting(7 * n * n, 0), y(x.size()), expected(n * n);
+    ASSERT_TRUE(runOnce(*many, 7, x, y).ok());
+    for (int m = 0; m < 7; ++m) {
+      Values sample(x.begin() + m * n * n, x.begin() + (m + 1) * n * n);
+      ASSERT_TRUE(runOnce(*one, 1, sample, expected).ok());
+      for (int64_t i = 0; i < n * n; ++i)
+        ASSERT_EQ(y[m * n * n + i], expected[i]) << "micro-batch " << m;
+    }
+  }
+}
+
+TEST(Session, DevicesMayComeInAnyOrder) {
+  PlanSpec plan = doublingPipeline({3, 4, 16, true});
+  std::rotate(plan.devices.begin(), plan.devices.begin() + 1,
+              plan.devices.end());
+  auto session = makeSession(plan);
+  ASSERT_TRUE(session);
+  expectDoubling(*session, 3, 4, 16, 5);
 }
 
 // Each device has a weight of its own. A flipped bit of either is found, on any
@@ -208,24 +265,36 @@ private:
   LocalCommunicator inner;
 };
 
+// Through a communicator that carries only bytes of the host, and takes them
+// from the sender when they are received.
+TEST(Session, SentBytesOfEachMicroBatchAreKeptUntilTheyAreReceived) {
+  for (bool release : {false, true})
+    for (int ahead : {0, 2}) {
+      const PlanSpec plan = doublingPipeline({3, 7, 40, release, 3, ahead});
+      auto comm = std::make_shared<CountingCommunicator>(
+          std::vector<ChannelInfo>{{0, 1, 160}, {1, 2, 160}}, 7);
+      auto session = Session::create(openPlan(plan), {}, comm);
+      ASSERT_TRUE(session.ok()) << session.status().message();
+      for (int fed : {7, 2, 7})
+        expectDoubling(**session, 3, fed, 40, 10);
+    }
+}
+
 TEST(HostSession, CopiesOnlyWhatIsNotReleasedOrNotOnlyRead) {
   // What is received leaves as it stands too, or is never released.
   PlanSpec stored = doublingPipeline(2, 1, 16, true),
            kept = doublingPipeline(2, 1, 16, false);
   stored.outputs.push_back({"z", abi::DType::f32, {16}});
-  StepSpec store = stored.devices[1].program.back();
-  store.slot = stored.devices[1].program.front().slot;
-  store.io = 1;
-  auto &program = stored.devices[1].program;
-  program.insert(program.begin() + 1, store);
+  auto &steps = stored.programs[1].steps;
+  steps.insert(steps.begin() + 1,
+               {abi::StepKind::store_output, 0, 1, steps.front().slot});
   // What is received is not read at all.
   PlanSpec unread = doublingPipeline(2, 1, 16, true);
-  StepSpec load = unread.devices[0].program.front();
-  load.slot = unread.devices[1].program.front().slot + 1;
-  for (StepSpec &step : unread.devices[1].program)
-    if (step.kind == abi::StepKind::run)
-      step.bindings[0] = load.slot;
-  unread.devices[1].program.insert(unread.devices[1].program.begin(), load);
+  ProgramSpec &second = unread.programs[1];
+  const int other = unread.addSlot(1, {16});
+  second.units[0].instructions[0].operands[0] = other;
+  second.steps.insert(second.steps.begin(),
+                      {abi::StepKind::load_input, 0, 0, other});
   for (auto [plan, copied, borrowed, factor] :
        {std::tuple(doublingPipeline(2, 1, 16, true), 0, 1, 4),
         std::tuple(stored, 1, 0, 4), std::tuple(kept, 1, 0, 4),
@@ -370,18 +439,12 @@ PlanSpec planWithLoadProgram(const Values &w, int64_t n) {
   twice.type = abi::Work::Dispatch;
   twice.operands = {weight, constant};
   twice.extent = n * n;
-  plan.devices[d].load = {twice};
+  plan.programs[d].load = {twice};
   dot.views = {plan.view(d, x), plan.view(d, constant), plan.view(d, y)};
-  plan.devices[d].units.push_back({"F0", 0, 0, {dot}});
-  auto &program = plan.devices[d].program;
-  program.push_back(makeStep(abi::StepKind::load_input, 0));
-  program.back().slot = x;
-  program.back().io = 0;
-  program.push_back(makeStep(abi::StepKind::run, 0));
-  program.back().unit = 0;
-  program.push_back(makeStep(abi::StepKind::store_output, 0));
-  program.back().slot = y;
-  program.back().io = 0;
+  plan.programs[d].units.push_back({"F0", 0, {dot}});
+  plan.programs[d].steps = {{abi::StepKind::load_input, 0, 0, x},
+                            {abi::StepKind::run, 0, 0},
+                            {abi::StepKind::store_output, 0, 0, y}};
   return plan;
 }
 
@@ -413,7 +476,7 @@ TEST(Session, PacksOnlyWhatThePlanHasRoomFor) {
   PlanSpec plan = planWithLoadProgram(w, n);
   auto roomy = makeSession(plan);
   ASSERT_TRUE(roomy);
-  plan.devices[0].packed_bytes = 0;
+  plan.programs[0].packed_bytes = 0;
   auto tight = makeSession(plan);
   ASSERT_TRUE(tight);
   EXPECT_EQ(tight->memory()[0].packed, 0);
@@ -429,12 +492,12 @@ TEST(Session, WeightsOfAnotherFileNeedNoAlignment) {
   Values w = counting(n * n, -100), x = counting(2 * n, 0), y(2 * n);
   PlanSpec plan = planWithLoadProgram(w, n);
   // y += x . w, where the library packs w from the file as well.
-  InstructionSpec dot = plan.devices[0].units[0].instructions[0];
+  InstructionSpec dot = plan.programs[0].units[0].instructions[0];
   dot.views[1] = plan.view(0, 0);
   PostOpSpec sum;
   sum.kind = abi::PostOpKind::sum;
   dot.post_ops = {sum};
-  plan.devices[0].units[0].instructions.push_back(dot);
+  plan.programs[0].units[0].instructions.push_back(dot);
   std::string name = fileName("unaligned.bin");
   std::vector<uint8_t> bytes(3 + w.size() * 4);
   std::memcpy(bytes.data() + 3, w.data(), w.size() * 4);
@@ -494,7 +557,7 @@ TEST(Session, ProfileHasEveryEntry) {
     (event.instruction < 0 ? entries : instructions) += 1;
   }
   EXPECT_EQ(entries,
-            plan.devices[0].program.size() + plan.devices[1].program.size());
+            plan.programs[0].steps.size() + plan.programs[1].steps.size());
   EXPECT_EQ(instructions, 6u);
   ASSERT_EQ(session->busyNs().size(), 2u);
   EXPECT_GT(session->busyNs()[1], 0);

@@ -39,34 +39,10 @@ ScheduleProblem chain(int stages, int microBatches, int devices) {
   return problem;
 }
 
-using CheckedKind = partita::abi::CheckedStep::Kind;
-
-/// How a kind of step is shown, and what it is to the proof. A kind that is
-/// missing here is a warning of the compiler.
-std::pair<const char *, CheckedKind> describe(Kind kind) {
-  switch (kind) {
-  case Kind::run:
-    return {"run", CheckedKind::local};
-  case Kind::loadInput:
-    return {"in", CheckedKind::local};
-  case Kind::storeOutput:
-    return {"out", CheckedKind::local};
-  case Kind::send:
-    return {"send", CheckedKind::send};
-  case Kind::recv:
-    return {"recv", CheckedKind::recv};
-  case Kind::wait:
-    return {"wait", CheckedKind::wait};
-  case Kind::release:
-    return {"release", CheckedKind::release};
-  }
-  return {};
-}
-
 std::string show(const std::vector<ScheduleStep> &program) {
   std::string text;
   for (const ScheduleStep &step : program)
-    text += (text.empty() ? "" : " ") + std::string(describe(step.kind).first) +
+    text += (text.empty() ? "" : " ") + std::string(getInfo(step.kind).name) +
             (step.kind == Kind::run ? std::to_string(step.stage) : "") + "." +
             std::to_string(step.microBatch);
   return text;
@@ -82,30 +58,26 @@ std::string show(const std::vector<ScheduledUnit> &units) {
 
 /// The proof that compiler and runtime make too, without buffers.
 std::string check(const Schedule &schedule, int present) {
-  std::vector<partita::abi::CheckedDevice> devices;
+  std::vector<partita::abi::CheckedProgram> programs;
   for (const std::vector<ScheduleStep> &program : schedule.programs) {
-    partita::abi::CheckedDevice &device = devices.emplace_back();
-    for (const ScheduleStep &step : program) {
-      if (step.microBatch >= present)
-        continue;
-      partita::abi::CheckedStep entry;
-      entry.kind = describe(step.kind).second;
-      entry.channel = step.channel;
-      entry.micro_batch = step.microBatch;
-      device.steps.push_back(entry);
-    }
+    partita::abi::CheckedProgram &checked = programs.emplace_back();
+    checked.units.resize(1);
+    for (const ScheduleStep &step : program)
+      if (step.microBatch < present)
+        checked.steps.push_back({step.kind, step.microBatch,
+                                 step.channel >= 0 ? step.channel : 0, -1});
   }
-  return partita::abi::checkSchedule(devices);
+  return partita::abi::checkSchedule(programs);
 }
 
 TEST(Schedule, TwoStagesFillAndDrain) {
   Schedule schedule = buildSchedule(chain(2, 3, 2), kFillDrain);
   EXPECT_EQ(show(schedule.programs[0]),
-            "in.0 run0.0 send.0 in.1 run0.1 send.1 wait.0 in.2 run0.2 send.2 "
-            "wait.1 wait.2");
+            "load_input.0 run0.0 send.0 load_input.1 run0.1 send.1 wait.0 "
+            "load_input.2 run0.2 send.2 wait.1 wait.2");
   EXPECT_EQ(show(schedule.programs[1]),
-            "recv.0 run1.0 release.0 out.0 recv.1 run1.1 release.1 out.1 "
-            "recv.2 run1.2 release.2 out.2");
+            "recv.0 run1.0 release.0 store_output.0 recv.1 run1.1 release.1 "
+            "store_output.1 recv.2 run1.2 release.2 store_output.2");
 }
 
 TEST(Schedule, CopiesWhatWouldHoldUpItsSender) {
@@ -157,7 +129,8 @@ TEST(Schedule, ReleasesAfterTheLastReader) {
   problem.stages[1].device = problem.stages[2].device = 1;
   problem.values[1].consumers = {1, 2};
   Schedule schedule = buildSchedule(problem, kFillDrain);
-  EXPECT_EQ(show(schedule.programs[1]), "recv.0 run1.0 run2.0 release.0 out.0");
+  EXPECT_EQ(show(schedule.programs[1]),
+            "recv.0 run1.0 run2.0 release.0 store_output.0");
 }
 
 TEST(Schedule, BubbleOfTheTable) {
@@ -178,14 +151,16 @@ TEST(Schedule, FewerMicroBatchesThanStages) {
 TEST(Schedule, OneDeviceNeedsNoTransfers) {
   Schedule schedule = buildSchedule(chain(3, 2, 1), kFillDrain);
   EXPECT_EQ(show(schedule.programs[0]),
-            "in.0 run0.0 run1.0 run2.0 out.0 in.1 run0.1 run1.1 run2.1 out.1");
+            "load_input.0 run0.0 run1.0 run2.0 store_output.0 load_input.1 "
+            "run0.1 run1.1 run2.1 store_output.1");
   EXPECT_TRUE(schedule.channels.empty());
 }
 
 TEST(Schedule, SequentialPassesTokens) {
   Schedule schedule = buildSchedule(chain(2, 2, 2), kSequential);
   EXPECT_EQ(show(schedule.programs[0]),
-            "in.0 run0.0 send.0 recv.1 in.1 run0.1 send.1 wait.0 wait.1");
+            "load_input.0 run0.0 send.0 recv.1 load_input.1 run0.1 send.1 "
+            "wait.0 wait.1");
   ASSERT_EQ(schedule.channels.size(), 2u);
   EXPECT_EQ(schedule.channels[1].value, -1);
 }

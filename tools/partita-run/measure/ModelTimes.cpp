@@ -11,6 +11,7 @@
 #include "tools/partita-run/show/Format.h"
 #include "tools/partita-run/show/ProfileTable.h"
 
+#include "runtime/base/Programs.h"
 #include "runtime/io/PendingFile.h"
 
 #include <algorithm>
@@ -110,11 +111,10 @@ collectWork(const Model &model, const std::vector<Profile::Event> &events,
     if (event.instruction < 0 || item.run < 0 ||
         item.run >= int(chosen.size()) || !chosen[size_t(item.run)])
       continue;
-    const abi::Device *device =
-        model.plan->devices()->Get(unsigned(event.device));
-    const abi::Step *step = device->program()->Get(unsigned(event.step));
-    const abi::Instruction *work = device->units()
-                                       ->Get(unsigned(step->unit()))
+    const abi::Program &program = runtime::programOf(*model.plan, event.device);
+    const int unit = runtime::stepOf(program, event.step).subject;
+    const abi::Instruction *work = program.units()
+                                       ->Get(unsigned(unit))
                                        ->instructions()
                                        ->Get(unsigned(event.instruction));
     if (work->work_key() == 0 || work->rated_ns() <= 0)

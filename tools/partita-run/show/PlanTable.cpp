@@ -9,6 +9,7 @@
 
 #include "tools/partita-run/show/Format.h"
 
+#include "runtime/base/Programs.h"
 #include "runtime/io/DType.h"
 
 #include <nlohmann/json.hpp>
@@ -91,10 +92,11 @@ std::string planText(const Model &model) {
   std::vector<bool> used(size_t(model.devices), false);
   for (int64_t i = 0; i < length(plan.stages()); ++i) {
     const abi::Stage *stage = plan.stages()->Get(unsigned(i));
-    if (stage->device() >= 0 && stage->device() < model.devices)
-      used[size_t(stage->device())] = true;
+    if (const int device = runtime::deviceOf(plan, stage->program());
+        device >= 0)
+      used[size_t(device)] = true;
     stages.add({text(stage->name()), blocksText(stage),
-                model.deviceName(stage->device()), flopsText(stage->flops()),
+                model.executorName(stage->program()), flopsText(stage->flops()),
                 bytesText(stage->parameter_bytes()),
                 bytesText(stage->activation_bytes()),
                 bytesText(stage->sent_bytes()), bytesText(stage->peak_bytes()),
@@ -118,8 +120,9 @@ std::string planText(const Model &model) {
                    {false, false, false, true, false});
     for (int64_t i = 0; i < length(plan.channels()); ++i) {
       const abi::Channel *channel = plan.channels()->Get(unsigned(i));
-      channels.add({text(channel->name()), model.deviceName(channel->source()),
-                    model.deviceName(channel->target()),
+      channels.add({text(channel->name()),
+                    model.executorName(channel->source()),
+                    model.executorName(channel->target()),
                     bytesText(channel->bytes()), text(channel->reason())});
     }
     result += "\n" + channels.text();
@@ -148,13 +151,13 @@ std::string planJson(const Model &model) {
       {"output_collections", collectionsJson(model.outputCollections)},
       {"channels", Json::array()}};
   for (int d = 0; d < model.devices; ++d) {
-    const abi::Device *device = plan.devices()->Get(unsigned(d));
-    json["devices"].push_back({{"name", text(device->name())},
-                               {"arena_bytes", device->arena_bytes()},
-                               {"parameter_bytes", device->parameter_bytes()},
-                               {"packed_bytes", device->packed_bytes()},
-                               {"workspace_bytes", device->workspace_bytes()},
-                               {"constant_bytes", device->constant_bytes()}});
+    const abi::Program &program = runtime::programOf(plan, d);
+    json["devices"].push_back({{"name", model.deviceName(d)},
+                               {"arena_bytes", program.arena_bytes()},
+                               {"parameter_bytes", program.parameter_bytes()},
+                               {"packed_bytes", program.packed_bytes()},
+                               {"workspace_bytes", program.workspace_bytes()},
+                               {"constant_bytes", program.constant_bytes()}});
   }
   for (int64_t i = 0; i < length(plan.stages()); ++i) {
     const abi::Stage *stage = plan.stages()->Get(unsigned(i));
@@ -163,7 +166,7 @@ std::string planJson(const Model &model) {
       blocks.push_back(stage->blocks()->Get(unsigned(b))->str());
     json["stages"].push_back(
         {{"name", text(stage->name())},
-         {"device", model.deviceName(stage->device())},
+         {"device", model.executorName(stage->program())},
          {"blocks", blocks},
          {"flops", stage->flops()},
          {"parameter_bytes", stage->parameter_bytes()},
@@ -174,11 +177,12 @@ std::string planJson(const Model &model) {
   }
   for (int64_t i = 0; i < length(plan.channels()); ++i) {
     const abi::Channel *channel = plan.channels()->Get(unsigned(i));
-    json["channels"].push_back({{"name", text(channel->name())},
-                                {"source", model.deviceName(channel->source())},
-                                {"target", model.deviceName(channel->target())},
-                                {"bytes", channel->bytes()},
-                                {"reason", text(channel->reason())}});
+    json["channels"].push_back(
+        {{"name", text(channel->name())},
+         {"source", model.executorName(channel->source())},
+         {"target", model.executorName(channel->target())},
+         {"bytes", channel->bytes()},
+         {"reason", text(channel->reason())}});
   }
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";

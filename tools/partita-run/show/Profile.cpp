@@ -7,6 +7,7 @@
 
 #include "tools/partita-run/show/Profile.h"
 
+#include "runtime/base/Programs.h"
 #include "runtime/io/PendingFile.h"
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <tuple>
 
 namespace partita::run {
@@ -38,14 +40,14 @@ public:
 
   Json complete(const Profile::Event &item) {
     const runtime::ProfileEvent &event = item.event;
-    const abi::Step *step = stepOf(event);
+    const std::optional<abi::ProgramStep> step = stepOf(event);
     Json json = {{"ph", "X"},
                  {"pid", 0},
                  {"tid", event.device},
                  {"ts", double(event.begin_ns - origin) / 1e3},
                  {"dur", double(event.end_ns - event.begin_ns) / 1e3}};
     Json args = {{"micro_batch", event.micro_batch}, {"step", item.run}};
-    if (step && step->kind() == abi::StepKind::run)
+    if (step && step->kind == abi::StepKind::run)
       describeRun(event, *step, json, args);
     else if (step)
       describeTransfer(*step, event.micro_batch, json, args);
@@ -57,13 +59,13 @@ public:
   /// of them.
   bool transferKey(const Profile::Event &item, bool &isSend,
                    std::tuple<int, int, int> &key) const {
-    const abi::Step *step = stepOf(item.event);
+    const std::optional<abi::ProgramStep> step = stepOf(item.event);
     if (!step || item.event.instruction >= 0 ||
-        (step->kind() != abi::StepKind::send &&
-         step->kind() != abi::StepKind::recv))
+        (step->kind != abi::StepKind::send &&
+         step->kind != abi::StepKind::recv))
       return false;
-    isSend = step->kind() == abi::StepKind::send;
-    key = {item.run, step->channel(), item.event.micro_batch};
+    isSend = step->kind == abi::StepKind::send;
+    key = {item.run, step->subject, item.event.micro_batch};
     return true;
   }
 
@@ -83,22 +85,21 @@ public:
   }
 
 private:
-  const abi::Step *stepOf(const runtime::ProfileEvent &event) const {
+  std::optional<abi::ProgramStep>
+  stepOf(const runtime::ProfileEvent &event) const {
     if (event.device < 0 || event.device >= model.devices)
-      return nullptr;
-    const auto *program =
-        model.plan->devices()->Get(unsigned(event.device))->program();
-    return event.step >= 0 && event.step < runtime::length(program)
-               ? program->Get(unsigned(event.step))
-               : nullptr;
+      return std::nullopt;
+    const abi::Program &program = runtime::programOf(*model.plan, event.device);
+    if (event.step < 0 || event.step >= runtime::length(program.steps()))
+      return std::nullopt;
+    return runtime::stepOf(program, event.step);
   }
 
-  void describeRun(const runtime::ProfileEvent &event, const abi::Step &step,
-                   Json &json, Json &args) const {
-    const abi::Unit *unit = model.plan->devices()
-                                ->Get(unsigned(event.device))
-                                ->units()
-                                ->Get(unsigned(step.unit()));
+  void describeRun(const runtime::ProfileEvent &event,
+                   const abi::ProgramStep &step, Json &json, Json &args) const {
+    const abi::Unit *unit = runtime::programOf(*model.plan, event.device)
+                                .units()
+                                ->Get(unsigned(step.subject));
     const std::string name = runtime::text(unit->name());
     if (event.instruction < 0) {
       json["name"] = name + " #" + std::to_string(event.micro_batch);
@@ -129,32 +130,29 @@ private:
     args["GB/s"] = rate(instruction->bytes(), duration);
   }
 
-  void describeTransfer(const abi::Step &step, int micro_batch, Json &json,
-                        Json &args) const {
-    json["cat"] = abi::EnumNameStepKind(step.kind());
+  void describeTransfer(const abi::ProgramStep &step, int micro_batch,
+                        Json &json, Json &args) const {
+    json["cat"] = abi::getInfo(step.kind).name;
     std::string number = " #" + std::to_string(micro_batch);
-    if (step.kind() == abi::StepKind::load_input ||
-        step.kind() == abi::StepKind::store_output) {
-      const bool input = step.kind() == abi::StepKind::load_input;
+    if (step.kind == abi::StepKind::load_input ||
+        step.kind == abi::StepKind::store_output) {
+      const bool input = step.kind == abi::StepKind::load_input;
       const std::vector<Port> &ports = input ? model.inputs : model.outputs;
-      std::string name = step.io() >= 0 && step.io() < int(ports.size())
-                             ? ports[size_t(step.io())].name
-                             : "";
-      json["name"] = (input ? "load " : "store ") + name + number;
+      json["name"] = (input ? "load " : "store ") +
+                     ports[size_t(step.subject)].name + number;
       return;
     }
-    std::string value;
-    if (step.channel() >= 0 &&
-        step.channel() < runtime::length(model.plan->channels())) {
-      const abi::Channel *channel =
-          model.plan->channels()->Get(unsigned(step.channel()));
-      value = runtime::text(channel->name());
-      args["bytes"] = step.slot() < 0 ? 0 : channel->bytes();
-      args["reason"] = runtime::text(channel->reason());
-    }
-    const std::string peer = model.deviceName(step.peer());
+    const abi::Channel *channel =
+        model.plan->channels()->Get(unsigned(step.subject));
+    const std::string value = runtime::text(channel->name());
+    args["bytes"] = step.slot < 0 ? 0 : channel->bytes();
+    args["reason"] = runtime::text(channel->reason());
+    const bool sends =
+        abi::getInfo(step.kind).subject == abi::StepSubject::sent_channel;
+    const std::string peer =
+        model.executorName(sends ? channel->target() : channel->source());
     args["peer"] = peer;
-    switch (step.kind()) {
+    switch (step.kind) {
     case abi::StepKind::send:
       json["name"] = "send " + value + number + " to " + peer;
       break;

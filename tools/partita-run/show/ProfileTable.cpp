@@ -10,6 +10,8 @@
 #include "tools/partita-run/measure/Benchmark.h"
 #include "tools/partita-run/show/Format.h"
 
+#include "runtime/base/Programs.h"
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -60,22 +62,21 @@ ProfileTable::ProfileTable(const Model &model,
   std::map<int, bool> seen;
   for (const Profile::Event &item : events) {
     const runtime::ProfileEvent &event = item.event;
-    const abi::Device *device =
-        model.plan->devices()->Get(unsigned(event.device));
-    const abi::Step *entry = device->program()->Get(unsigned(event.step));
+    const abi::ProgramStep entry = runtime::stepOf(
+        runtime::programOf(*model.plan, event.device), event.step);
     const double ns = double(event.end_ns - event.begin_ns);
     seen[item.run] = true;
     if (event.instruction < 0)
       all[event.device][item.run] += ns;
-    if (entry->kind() == abi::StepKind::run) {
+    if (entry.kind == abi::StepKind::run) {
       auto &[times, count] =
-          work[{event.device, entry->unit(), event.instruction}];
+          work[{event.device, entry.subject, event.instruction}];
       times[item.run] += ns;
       ++count;
       if (event.instruction < 0)
         units[event.device][item.run] += ns;
-    } else if (entry->kind() == abi::StepKind::load_input ||
-               entry->kind() == abi::StepKind::store_output) {
+    } else if (entry.kind == abi::StepKind::load_input ||
+               entry.kind == abi::StepKind::store_output) {
       ports[event.device][item.run] += ns;
     } else {
       transfer[event.device][item.run] += ns;
@@ -94,7 +95,7 @@ ProfileTable::ProfileTable(const Model &model,
   for (const auto &[key, value] : work) {
     const auto [d, u, i] = key;
     const abi::Unit *unit =
-        model.plan->devices()->Get(unsigned(d))->units()->Get(unsigned(u));
+        runtime::programOf(*model.plan, d).units()->Get(unsigned(u));
     Work row;
     row.device = d;
     row.unit = runtime::text(unit->name());

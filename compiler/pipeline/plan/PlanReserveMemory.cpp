@@ -1,22 +1,27 @@
-//===- DeviceMemory.cpp - What a device holds beside its arena ------------===//
+//===- PlanReserveMemory.cpp - What a device holds beside its arena -------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/codegen/Backend.h"
+#include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
 
-#include "compiler/codegen/Backend.h"
-
 #include "llvm/ADT/DenseSet.h"
+
+namespace partita::pipeline {
+#define GEN_PASS_DEF_PLANRESERVEMEMORYPASS
+#include "compiler/pipeline/Passes.h.inc"
+} // namespace partita::pipeline
 
 using namespace mlir;
 
 namespace partita::pipeline {
 namespace {
 
-/// Walks the instructions of a device.
+/// Walks the instructions of a program.
 class MemoryPlanner {
 public:
   explicit MemoryPlanner(int64_t workspace) : perCall(workspace) {}
@@ -60,7 +65,7 @@ public:
 
   void readAsItLies(Value slot) {
     auto op = slot.getDefiningOp<plan::SlotOp>();
-    if (op && op.getSpace() != plan::Space::arena && read.insert(op).second)
+    if (op && !op.isWritable() && read.insert(op).second)
       parameters += op.getByteSize();
   }
 
@@ -80,7 +85,7 @@ private:
 
   static bool isParameter(Value slot) {
     auto op = slot.getDefiningOp<plan::SlotOp>();
-    return op && op.getSpace() != plan::Space::arena;
+    return op && !op.isWritable();
   }
 
   void pack(Value slot, plan::CallAttr attr, int64_t bytes) {
@@ -109,28 +114,46 @@ private:
   llvm::DenseSet<std::pair<Operation *, Attribute>> packs;
 };
 
-} // namespace
-
-void planDeviceMemory(plan::DeviceOp device, int64_t workspace) {
+/// `workspace`: bytes of scratch for any library call on each core; attention
+/// has its scores on top.
+void reserveMemory(plan::ProgramOp program, int64_t workspace) {
   MemoryPlanner planner(workspace);
-  for (Operation &op : device.getBody().front()) {
+  for (Operation &op : program.getBody().front()) {
     if (auto unit = dyn_cast<plan::UnitOp>(op))
       planner.visitUnit(unit.getBody().front());
     else if (auto load = dyn_cast<plan::LoadOp>(op))
       planner.visitLoad(load.getBody().front());
-    else if (!isa<plan::SlotOp>(op))
-      for (Value slot : op.getOperands())
+    else if (auto step = dyn_cast<plan::ScheduleStepOpInterface>(op))
+      if (Value slot = step.getStepSlot())
         planner.readAsItLies(slot);
   }
-  device.setParameterBytes(planner.parameters);
-  device.setPackedBytes(planner.packed);
-  device.setWorkspaceBytes(planner.getWorkspace());
+  program.setParameterBytes(planner.parameters);
+  program.setPackedBytes(planner.packed);
+  program.setWorkspaceBytes(planner.getWorkspace());
 }
 
-int64_t getPlannedPeak(plan::DeviceOp device) {
-  return device.getArenaBytes() + device.getParameterBytes().value_or(0) +
-         device.getPackedBytes().value_or(0) +
-         device.getWorkspaceBytes().value_or(0);
+struct PlanReserveMemoryPass
+    : impl::PlanReserveMemoryPassBase<PlanReserveMemoryPass> {
+  using PlanReserveMemoryPassBase::PlanReserveMemoryPassBase;
+
+  void runOnOperation() override {
+    llvm::StringMap<int64_t> peaks;
+    for (auto program : getOperation().getOps<plan::ProgramOp>()) {
+      reserveMemory(program, workspace);
+      peaks[program.getSymName()] = getPlannedPeak(program);
+    }
+    for (auto stage : getOperation().getOps<plan::StageOp>())
+      stage.setPeakBytes(peaks.lookup(stage.getProgram()));
+  }
+};
+
+} // namespace
+
+int64_t getPlannedPeak(plan::ProgramOp program) {
+  return program.getArenaBytes().value_or(0) +
+         program.getParameterBytes().value_or(0) +
+         program.getPackedBytes().value_or(0) +
+         program.getWorkspaceBytes().value_or(0);
 }
 
 } // namespace partita::pipeline

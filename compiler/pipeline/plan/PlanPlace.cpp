@@ -1,0 +1,424 @@
+//===- PlanPlace.cpp - Where the values of a device lie -------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A value that outlives a run has as many copies as micro-batches of it are
+// held at the same time: what is received is one where the receiver reads it at
+// once, and what is sent alternates between two. A value with several becomes a
+// frame. All others have the same bytes on every micro-batch.
+//
+// Times are `position of the step in the program * width + 1 + index of the
+// instruction in the unit`. On the folded axis (Placement.h) a unit's times are
+// the same with the unit's number for the position; the load program comes
+// last.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/plan/Placement.h"
+
+#include "llvm/ADT/MapVector.h"
+
+#include <algorithm>
+#include <map>
+
+namespace partita::pipeline {
+#define GEN_PASS_DEF_PLANPLACEPASS
+#include "compiler/pipeline/Passes.h.inc"
+} // namespace partita::pipeline
+
+using namespace mlir;
+
+namespace partita::pipeline {
+namespace {
+
+/// The instructions of a unit that first write and last use a slot.
+struct UnitUse {
+  int64_t firstWrite = -1, lastUse = -1;
+
+  int64_t begin() const { return firstWrite >= 0 ? firstWrite : lastUse; }
+};
+
+struct UnitTimes {
+  plan::UnitOp unit;
+  llvm::MapVector<Value, UnitUse> uses; ///< of slots in the arena
+  std::vector<int64_t> runs;            ///< positions
+};
+
+bool isInArena(Value slot) {
+  return slot.getDefiningOp<plan::SlotOp>().getSpace() == plan::Space::arena;
+}
+
+int64_t getBytes(Value slot) {
+  return slot.getDefiningOp<plan::SlotOp>().getByteSize();
+}
+
+/// The fewest copies such that no micro-batch is held while a later one has its
+/// copy. `held`: by micro-batch.
+int64_t countCopies(const std::map<int64_t, LiveRange> &held) {
+  std::vector<std::pair<int64_t, int>> changes; // time, one more or less
+  for (const auto &[m, range] : held) {
+    changes.push_back({range.begin, -1});
+    changes.push_back({range.end, 1});
+  }
+  std::sort(changes.begin(), changes.end());
+  int64_t alive = 0, most = 1;
+  for (auto [time, change] : changes)
+    most = std::max(most, alive -= change);
+  const int64_t last = held.rbegin()->first;
+  auto suffices = [&](int64_t copies) {
+    std::vector<std::pair<int64_t, LiveRange>> byCopy;
+    for (const auto &[m, range] : held)
+      byCopy.push_back({m % copies, range});
+    std::sort(byCopy.begin(), byCopy.end(), [](auto &a, auto &b) {
+      return a.first != b.first ? a.first < b.first
+                                : a.second.begin < b.second.begin;
+    });
+    for (size_t i = 1; i < byCopy.size(); ++i)
+      if (byCopy[i].first == byCopy[i - 1].first &&
+          byCopy[i].second.begin <= byCopy[i - 1].second.end)
+        return false;
+    return true;
+  };
+  while (most <= last && !suffices(most))
+    ++most;
+  return most;
+}
+
+class ProgramPlacer {
+public:
+  explicit ProgramPlacer(plan::ProgramOp program) : program(program) {}
+
+  void place() {
+    collectTimes();
+    addLastingValues();
+    addLocalValues();
+    addLoadValues();
+    shareInPlace();
+    const Placement arena = placeBuffers(buffers);
+    program.setArenaBytes(arena.bytes);
+    placeConstants();
+    copyWhatIsSummedUpon();
+    for (auto slot : llvm::make_early_inc_range(
+             program.getBody().front().getOps<plan::SlotOp>()))
+      if (slot.getSpace() == plan::Space::arena)
+        write(slot, arena);
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Times
+  //===--------------------------------------------------------------------===//
+
+  void collectTimes() {
+    Block &body = program.getBody().front();
+    llvm::StringMap<size_t> numbers;
+    for (auto unit : body.getOps<plan::UnitOp>()) {
+      numbers[unit.getSymName()] = units.size();
+      units.push_back({unit, {}, {}});
+      collectUses(unit.getBody().front(), units.back().uses);
+      width = std::max<int64_t>(width,
+                                llvm::range_size(unit.getBody().front()) + 2);
+    }
+    for (auto load : body.getOps<plan::LoadOp>())
+      collectUses(load.getBody().front(), loadUses);
+    for (auto step : body.getOps<plan::ScheduleStepOpInterface>()) {
+      if (auto run = dyn_cast<plan::RunOp>(*step)) {
+        unitOf.push_back(static_cast<int>(numbers.lookup(run.getUnit())));
+        units[unitOf.back()].runs.push_back(steps.size());
+      } else {
+        unitOf.push_back(-1);
+      }
+      steps.push_back(step);
+    }
+  }
+
+  static void collectUses(Block &body, llvm::MapVector<Value, UnitUse> &uses) {
+    for (auto [index, op] : llvm::enumerate(body)) {
+      auto instruction = cast<plan::InstructionOpInterface>(op);
+      for (Value slot : instruction.getInstructionReads())
+        if (isInArena(slot))
+          uses[slot].lastUse = index;
+      for (Value slot : instruction.getInstructionWrites())
+        if (isInArena(slot)) {
+          UnitUse &use = uses[slot];
+          use.lastUse = index;
+          if (use.firstWrite < 0)
+            use.firstWrite = index;
+        }
+    }
+  }
+
+  int64_t unitBegin(size_t unit) const { return int64_t(unit) * width; }
+
+  /// A range of the whole program, added to the folded axis.
+  void fold(LiveRange range, LiveRanges &live) const {
+    for (size_t u = 0; u < units.size(); ++u) {
+      const std::vector<int64_t> &runs = units[u].runs;
+      for (auto run =
+               std::lower_bound(runs.begin(), runs.end(), range.begin / width);
+           run != runs.end() && *run * width <= range.end; ++run) {
+        const int64_t at = *run * width;
+        const int64_t begin = std::max(range.begin - at, int64_t(0)),
+                      end = std::min(range.end - at, width - 1);
+        addLiveRange(live, {unitBegin(u) + begin, unitBegin(u) + end});
+        if (begin == 0 && end == width - 1)
+          break; // no run tells more
+      }
+    }
+  }
+
+  /// The times of a buffer that lives within units, on the whole program's
+  /// axis.
+  LiveRanges unfold(const LiveRanges &live) const {
+    LiveRanges exact;
+    for (LiveRange range : live) {
+      const size_t unit = static_cast<size_t>(range.begin / width);
+      if (unit >= units.size())
+        continue; // of the load program
+      for (int64_t run : units[unit].runs)
+        addLiveRange(exact, {run * width + range.begin - unitBegin(unit),
+                             run * width + range.end - unitBegin(unit)});
+    }
+    return exact;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Buffers
+  //===--------------------------------------------------------------------===//
+
+  Buffer &addBuffer(Value slot) {
+    copies[slot].push_back(buffers.size());
+    buffers.push_back({getBytes(slot), {}, {}});
+    return buffers.back();
+  }
+
+  /// Every micro-batch of a value lives from the step that writes it to the
+  /// last one that needs it.
+  void addLastingValues() {
+    llvm::MapVector<Value, std::map<int64_t, LiveRange>> held;
+    llvm::DenseMap<Value, int> users; // units; a step counts as two
+    for (const UnitTimes &each : units)
+      for (const auto &[slot, use] : each.uses)
+        ++users[slot];
+    for (plan::ScheduleStepOpInterface step : steps)
+      if (Value slot = step.getStepSlot(); slot && isInArena(slot))
+        users[slot] += 2;
+    auto use = [&](Value slot, int64_t m, int64_t begin, int64_t end) {
+      auto [it, isNew] = held[slot].try_emplace(m, LiveRange{begin, end});
+      it->second.begin = std::min(it->second.begin, begin);
+      it->second.end = std::max(it->second.end, end);
+    };
+    llvm::DenseMap<std::pair<Attribute, int64_t>, Value> sent; // until its wait
+    for (auto [position, step] : llvm::enumerate(steps)) {
+      const int64_t at = position * width, m = step.getStepMicroBatch();
+      if (unitOf[position] >= 0) {
+        for (const auto &[slot, used] : units[unitOf[position]].uses)
+          if (users.lookup(slot) > 1)
+            use(slot, m, at + 1 + used.begin(), at + 1 + used.lastUse);
+        continue;
+      }
+      Value slot = step.getStepSlot();
+      const std::pair key(step.getStepSubject(), m);
+      if (step.getStepKind() == abi::StepKind::send)
+        sent[key] = slot;
+      else if (step.getStepKind() == abi::StepKind::wait)
+        slot = sent[key];
+      if (slot && isInArena(slot))
+        use(slot, m, at, at);
+    }
+    for (const auto &[slot, ranges] : held) {
+      const int64_t count = countCopies(ranges);
+      std::vector<Buffer> made(count);
+      for (const auto &[m, range] : ranges)
+        addLiveRange(made[m % count].exact, range);
+      for (Buffer &each : made) {
+        Buffer &buffer = addBuffer(slot);
+        buffer.exact = std::move(each.exact);
+        for (LiveRange range : buffer.exact)
+          fold(range, buffer.live);
+      }
+    }
+  }
+
+  void addLocalValues() {
+    for (auto [number, each] : llvm::enumerate(units))
+      for (const auto &[slot, use] : each.uses)
+        if (!copies.count(slot))
+          addLiveRange(addBuffer(slot).live,
+                       {unitBegin(number) + 1 + use.begin(),
+                        unitBegin(number) + 1 + use.lastUse});
+  }
+
+  void addLoadValues() {
+    const int64_t begin = unitBegin(units.size());
+    for (const auto &[slot, use] : loadUses)
+      if (!copies.count(slot))
+        addLiveRange(addBuffer(slot).live,
+                     {begin + use.begin(), begin + use.lastUse});
+  }
+
+  /// The only buffer of a slot; -1 if it has several, or none in the arena.
+  int64_t getBuffer(Value slot) const {
+    auto it = copies.find(slot);
+    return it != copies.end() && it->second.size() == 1
+               ? static_cast<int64_t>(it->second[0])
+               : -1;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // In place
+  //===--------------------------------------------------------------------===//
+
+  void shareInPlace() {
+    for (auto [number, each] : llvm::enumerate(units))
+      for (auto [index, op] : llvm::enumerate(each.unit.getBody().front())) {
+        if (auto dispatch = dyn_cast<plan::DispatchOp>(op)) {
+          ArrayRef<int64_t> pairs = dispatch.getKernel().getInPlace();
+          for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+            tryShare(number, index, &op, dispatch.getInputs()[pairs[i]],
+                     dispatch.getOutputs()[pairs[i + 1]]);
+        }
+        if (auto call = dyn_cast<plan::CallOp>(op))
+          for (unsigned operand : getSummedUpon(call))
+            tryShare(number, index, &op, call.getInputs()[operand],
+                     call.getOutputs()[0]);
+      }
+  }
+
+  /// The inputs of a call upon which it adds its result.
+  static SmallVector<unsigned> getSummedUpon(plan::CallOp call) {
+    SmallVector<unsigned> operands;
+    for (plan::PostOpAttr post : call.getCall().getPostOps())
+      if (post.getKind() == plan::PostOpKind::sum && post.getView())
+        operands.push_back(post.getView().getValue());
+    return operands;
+  }
+
+  /// Lets a result take over the bytes of an operand that nobody needs after
+  /// this instruction: their lives meet nowhere but here.
+  void tryShare(size_t unit, int64_t index, Operation *op, Value operand,
+                Value result) {
+    const int64_t from = getBuffer(operand), to = getBuffer(result);
+    if (from < 0 || to < 0 || from == to ||
+        buffers[from].bytes != buffers[to].bytes)
+      return;
+    // Read once only, and by no other operand that shares its bytes.
+    if (llvm::count_if(op->getOperands(), [&](Value slot) {
+          return getBuffer(slot) == from;
+        }) != 1)
+      return;
+    Buffer &a = buffers[from], &b = buffers[to];
+    const bool exactly = !a.exact.empty() && !b.exact.empty();
+    for (LiveRange x : exactly ? a.exact : a.live)
+      for (LiveRange y : exactly ? b.exact : b.live) {
+        const int64_t begin = std::max(x.begin, y.begin),
+                      end = std::min(x.end, y.end);
+        if (begin > end)
+          continue;
+        const int64_t place = begin / width;
+        const bool isHere =
+            begin == end && begin % width == 1 + index &&
+            (exactly ? unitOf[place] : place) == static_cast<int64_t>(unit);
+        if (!isHere)
+          return;
+      }
+    if (!a.exact.empty() || !b.exact.empty()) {
+      if (b.exact.empty())
+        b.exact = unfold(b.live);
+      for (LiveRange range : a.exact.empty() ? unfold(a.live) : a.exact)
+        addLiveRange(b.exact, range);
+    }
+    for (LiveRange range : a.live)
+      addLiveRange(b.live, range);
+    a = Buffer();
+    for (auto &[slot, list] : copies)
+      std::replace(list.begin(), list.end(), static_cast<size_t>(from),
+                   static_cast<size_t>(to));
+  }
+
+  /// What a call adds upon must be in the result's bytes before.
+  void copyWhatIsSummedUpon() {
+    auto visit = [&](Block &body) {
+      for (Operation &op : llvm::make_early_inc_range(body)) {
+        auto call = dyn_cast<plan::CallOp>(op);
+        if (!call)
+          continue;
+        for (unsigned operand : getSummedUpon(call)) {
+          Value from = call.getInputs()[operand], to = call.getOutputs()[0];
+          if (getBuffer(from) >= 0 && getBuffer(from) == getBuffer(to))
+            continue;
+          OpBuilder builder(call);
+          plan::CopyOp::create(builder, call.getLoc(), from, to,
+                               call.getLabel(), 0);
+          call.getInputsMutable()[operand].set(to);
+        }
+      }
+    };
+    for (UnitTimes &each : units)
+      visit(each.unit.getBody().front());
+    for (auto load : program.getBody().front().getOps<plan::LoadOp>())
+      visit(load.getBody().front());
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Offsets
+  //===--------------------------------------------------------------------===//
+
+  void placeConstants() {
+    std::vector<plan::SlotOp> slots;
+    std::vector<Buffer> fixed;
+    for (auto slot : program.getBody().front().getOps<plan::SlotOp>())
+      if (slot.getSpace() == plan::Space::constant) {
+        slots.push_back(slot);
+        fixed.push_back({slot.getByteSize(), {{0, 0}}, {}});
+      }
+    const Placement placement = placeBuffers(fixed);
+    program.setConstantBytes(placement.bytes);
+    for (auto [slot, offset] : llvm::zip(slots, placement.offsets))
+      slot.setOffset(offset);
+  }
+
+  void write(plan::SlotOp slot, const Placement &arena) {
+    auto it = copies.find(slot.getSlot());
+    if (it == copies.end()) {
+      slot.erase(); // used by nothing
+      return;
+    }
+    const std::vector<size_t> &list = it->second;
+    if (list.size() == 1) {
+      slot.setOffset(arena.offsets[list[0]]);
+      return;
+    }
+    OpBuilder builder(slot);
+    SmallVector<int64_t> begins = llvm::map_to_vector(
+        list, [&](size_t buffer) { return arena.offsets[buffer]; });
+    auto frame = plan::FrameOp::create(builder, slot.getLoc(),
+                                       slot.getByteSize(), begins);
+    slot.setSpace(plan::Space::frame);
+    slot.setOffset(0);
+    slot.getFrameMutable().assign(frame.getFrame());
+  }
+
+  plan::ProgramOp program;
+  int64_t width = 2;
+  std::vector<UnitTimes> units;
+  llvm::MapVector<Value, UnitUse> loadUses;
+  std::vector<plan::ScheduleStepOpInterface> steps;
+  std::vector<int> unitOf; ///< by step; -1: it is no run
+  std::vector<Buffer> buffers;
+  llvm::MapVector<Value, std::vector<size_t>> copies; ///< buffers, by slot
+};
+
+struct PlanPlacePass : impl::PlanPlacePassBase<PlanPlacePass> {
+  void runOnOperation() override {
+    for (auto program : getOperation().getOps<plan::ProgramOp>())
+      ProgramPlacer(program).place();
+  }
+};
+
+} // namespace
+} // namespace partita::pipeline

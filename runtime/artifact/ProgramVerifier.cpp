@@ -1,0 +1,297 @@
+//===- ProgramVerifier.cpp - Frames, slots, units and steps of a program --===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/artifact/PlanChecks.h"
+#include "runtime/artifact/PlanVerifier.h"
+#include "runtime/base/Programs.h"
+#include "runtime/base/Slots.h"
+
+namespace partita::runtime {
+namespace {
+
+/// Checks one program: its frames, slots, units, load program and steps.
+class ProgramVerifier {
+public:
+  ProgramVerifier(const abi::Plan &plan, int index)
+      : plan(plan), index(index), program(*plan.programs()->Get(index)) {}
+
+  std::string verify() const {
+    if (!inRange(program.arena_bytes(), kLargestRegion) ||
+        !inRange(program.constant_bytes(), kLargestRegion) ||
+        !inRange(program.parameter_bytes(), kLargestRegion) ||
+        !inRange(program.packed_bytes(), kLargestRegion) ||
+        !inRange(program.workspace_bytes(), kLargestRegion))
+      return "has impossible sizes of its memory";
+    for (int64_t i = 0; i < length(program.frames()); ++i)
+      if (std::string e = frameError(*program.frames()->Get(i)); !e.empty())
+        return "frame " + number(i) + " " + e;
+    for (int64_t i = 0; i < length(program.slots()); ++i)
+      if (std::string e = slotError(*program.slots()->Get(i)); !e.empty())
+        return "slot " + number(i) + " " + e;
+    for (int64_t i = 0; i < length(program.load()); ++i)
+      if (std::string e = instructionError(program.load()->Get(i), true);
+          !e.empty())
+        return "load instruction " + number(i) + " " + e;
+    for (int64_t i = 0; i < length(program.units()); ++i)
+      if (std::string e = unitError(*program.units()->Get(i)); !e.empty())
+        return "unit " + quoted(program.units()->Get(i)->name()) + " " + e;
+    for (int64_t i = 0; i < length(program.steps()); ++i)
+      if (std::string e = stepError(i); !e.empty())
+        return "step " + number(i) + " " + e;
+    return "";
+  }
+
+private:
+  std::string frameError(const abi::Frame &frame) const {
+    if (!inRange(frame.bytes(), program.arena_bytes() + 1))
+      return "has " + number(frame.bytes()) + " bytes in an arena of " +
+             number(program.arena_bytes());
+    if (!isAligned(frame.copies()))
+      return "has a list of copies that is not aligned";
+    const int64_t count = length(frame.copies());
+    if (count < 1 || count > plan.micro_batches())
+      return "has " + number(count) + " copies for " +
+             number(plan.micro_batches()) + " micro-batches";
+    for (int64_t i = 0; i < count; ++i)
+      if (std::string e = regionError(frame.copies()->Get(i), frame.bytes(),
+                                      program.arena_bytes(), "arena");
+          !e.empty())
+        return "has a copy " + number(i) + " that " + e;
+    return "";
+  }
+
+  std::string slotError(const abi::Slot &slot) const {
+    if (std::string e = sizeError(slot.dtype(), slot.shape(), slot.bytes());
+        !e.empty())
+      return e;
+    if (slot.space() != abi::Space::frame && slot.frame() != -1)
+      return "names frame " + number(slot.frame()) + ", but lies in none";
+    switch (slot.space()) {
+    case abi::Space::arena:
+      return regionError(slot.offset(), slot.bytes(), program.arena_bytes(),
+                         "arena");
+    case abi::Space::frame:
+      if (!inRange(slot.frame(), length(program.frames())))
+        return "names frame " + number(slot.frame()) + " of " +
+               number(length(program.frames()));
+      return regionError(slot.offset(), slot.bytes(),
+                         program.frames()->Get(slot.frame())->bytes(), "frame");
+    case abi::Space::constant:
+      return regionError(slot.offset(), slot.bytes(), program.constant_bytes(),
+                         "constant region");
+    case abi::Space::weight:
+      if (!inRange(slot.offset(), length(plan.weights())))
+        return "names weight " + number(slot.offset()) + " of " +
+               number(length(plan.weights()));
+      if (plan.weights()->Get(slot.offset())->bytes() != slot.bytes())
+        return "has another size than its weight";
+      return "";
+    }
+    return "lies in an unknown space";
+  }
+
+  static std::string regionError(int64_t offset, int64_t bytes, int64_t size,
+                                 const char *region) {
+    if (offset < 0 || offset > size || bytes > size - offset)
+      return std::string("reaches past the end of the ") + region;
+    if (offset % abi::kSlotAlignment != 0)
+      return "is not aligned to 64 bytes";
+    return "";
+  }
+
+  bool isSlot(int64_t slot) const {
+    return inRange(slot, length(program.slots()));
+  }
+
+  std::string noSlot(int64_t slot) const {
+    return "names slot " + number(slot) + " of " +
+           number(length(program.slots()));
+  }
+
+  /// Whether a step may write there.
+  static bool isWritable(const abi::Slot &slot) {
+    return slot.space() == abi::Space::arena ||
+           slot.space() == abi::Space::frame;
+  }
+
+  std::string instructionError(const abi::Instruction *instruction,
+                               bool loads) const {
+    if (!instruction || !instruction->work())
+      return "is missing";
+    std::string error;
+    switch (instruction->work_type()) {
+    case abi::Work::Dispatch:
+      error = dispatchError(*instruction->work_as_Dispatch());
+      break;
+    case abi::Work::LibraryCall:
+      error = libraryCallError(program, *instruction->work_as_LibraryCall());
+      if (error.empty())
+        error = sumError(*instruction->work_as_LibraryCall());
+      break;
+    case abi::Work::Copy:
+      error = copyError(*instruction->work_as_Copy());
+      break;
+    default:
+      error = "is of an unknown kind";
+    }
+    if (error.empty())
+      forEachSlot(*instruction, [&](const SlotUse &used) {
+        if (error.empty())
+          error = useError(used, loads);
+      });
+    return error.empty() ? "" : quoted(instruction->label()) + " " + error;
+  }
+
+  /// Of what a call adds upon: until then it has the bytes of the result.
+  std::string sumError(const abi::LibraryCall &call) const {
+    const abi::Slot &after = *program.slots()->Get(
+        call.operands()->Get(length(call.operands()) - 1)->slot());
+    for (int64_t i = 0; i < length(call.post_ops()); ++i) {
+      const abi::PostOp &post = *call.post_ops()->Get(i);
+      if (post.before() == -1)
+        continue;
+      if (post.kind() != abi::PostOpKind::sum || !isSlot(post.before()))
+        return "post-op " + number(i) + " adds upon slot " +
+               number(post.before()) + " of " + number(length(program.slots()));
+      const abi::Slot &before = *program.slots()->Get(post.before());
+      if (before.space() != after.space() || before.frame() != after.frame() ||
+          before.offset() != after.offset() || before.bytes() != after.bytes())
+        return "adds upon a slot that has other bytes than the result";
+    }
+    return "";
+  }
+
+  std::string useError(const SlotUse &used, bool loads) const {
+    const abi::Slot &slot = *program.slots()->Get(used.slot);
+    // What is loaded is loaded for all micro-batches.
+    if (loads && slot.space() == abi::Space::frame)
+      return "uses slot " + number(used.slot) + ", which a micro-batch has";
+    if (!used.written || isWritable(slot) ||
+        (loads && slot.space() == abi::Space::constant))
+      return "";
+    return "writes slot " + number(used.slot) + ", which is read only";
+  }
+
+  std::string dispatchError(const abi::Dispatch &dispatch) const {
+    if (!inRange(dispatch.kernel(), length(plan.kernels())))
+      return "names kernel " + number(dispatch.kernel()) + " of " +
+             number(length(plan.kernels()));
+    for (int64_t i = 0; i < length(dispatch.operands()); ++i)
+      if (!isSlot(dispatch.operands()->Get(i)))
+        return noSlot(dispatch.operands()->Get(i));
+    if (dispatch.results() < 1 ||
+        dispatch.results() > length(dispatch.operands()))
+      return "has " + number(dispatch.results()) + " results among " +
+             number(length(dispatch.operands())) + " operands";
+    if (dispatch.extent() < 0 || dispatch.grain() < 1)
+      return "has an impossible extent or grain";
+    return "";
+  }
+
+  std::string copyError(const abi::Copy &copy) const {
+    if (!isSlot(copy.source()) || !isSlot(copy.destination()))
+      return "copies from or to a slot that does not exist";
+    if (program.slots()->Get(copy.source())->bytes() !=
+        program.slots()->Get(copy.destination())->bytes())
+      return "copies between slots of different sizes";
+    return "";
+  }
+
+  std::string unitError(const abi::Unit &unit) const {
+    if (!inRange(unit.stage(), length(plan.stages())))
+      return "names stage " + number(unit.stage()) + " of " +
+             number(length(plan.stages()));
+    for (int64_t i = 0; i < length(unit.instructions()); ++i)
+      if (std::string e = instructionError(unit.instructions()->Get(i), false);
+          !e.empty())
+        return "instruction " + number(i) + " " + e;
+    return "";
+  }
+
+  std::string stepError(int64_t position) const {
+    if (!inRange(program.steps()->Get(position)->kind(), abi::kStepKinds))
+      return "is of an unknown kind";
+    const abi::ProgramStep step = stepOf(program, position);
+    if (!inRange(step.micro_batch, plan.micro_batches()))
+      return "is of micro-batch " + number(step.micro_batch) + " of " +
+             number(plan.micro_batches());
+    const abi::StepInfo &info = abi::getInfo(step.kind);
+    if (step.slot != -1 && info.access == abi::SlotAccess::none)
+      return "names slot " + number(step.slot) + ", but a step '" + info.name +
+             "' has none";
+    if (step.slot != -1 && !isSlot(step.slot))
+      return noSlot(step.slot);
+    if (step.slot != -1 && info.access == abi::SlotAccess::written &&
+        !isWritable(*program.slots()->Get(step.slot)))
+      return "writes slot " + number(step.slot) + ", which is read only";
+    switch (info.subject) {
+    case abi::StepSubject::unit:
+      return inRange(step.subject, length(program.units()))
+                 ? ""
+                 : "runs unit " + number(step.subject) + " of " +
+                       number(length(program.units()));
+    case abi::StepSubject::sent_channel:
+    case abi::StepSubject::received_channel:
+      return transferError(step, info);
+    case abi::StepSubject::input:
+      return portError(step, plan.inputs(), "input ");
+    case abi::StepSubject::output:
+      return portError(step, plan.outputs(), "output ");
+    }
+    return "is of an unknown kind";
+  }
+
+  std::string transferError(const abi::ProgramStep &step,
+                            const abi::StepInfo &info) const {
+    if (!inRange(step.subject, length(plan.channels())))
+      return "uses channel " + number(step.subject) + " of " +
+             number(length(plan.channels()));
+    const abi::Channel &channel = *plan.channels()->Get(step.subject);
+    const bool sends = info.subject == abi::StepSubject::sent_channel;
+    if ((sends ? channel.source() : channel.target()) != index)
+      return std::string(sends ? "sends on" : "receives on") + " channel " +
+             number(step.subject) + ", which is another program's to do";
+    if (info.access == abi::SlotAccess::none)
+      return "";
+    const int64_t bytes =
+        step.slot == -1 ? 0 : program.slots()->Get(step.slot)->bytes();
+    if (bytes != channel.bytes())
+      return "moves " + number(bytes) + " bytes on channel " +
+             number(step.subject) + " of " + number(channel.bytes());
+    return "";
+  }
+
+  std::string
+  portError(const abi::ProgramStep &step,
+            const flatbuffers::Vector<flatbuffers::Offset<abi::Port>> *ports,
+            const char *what) const {
+    if (!inRange(step.subject, length(ports)))
+      return std::string("names ") + what + number(step.subject) + " of " +
+             number(length(ports));
+    const abi::Port &port = *ports->Get(step.subject);
+    if (step.slot == -1)
+      return noSlot(step.slot);
+    const abi::Slot &slot = *program.slots()->Get(step.slot);
+    if (slot.dtype() != port.dtype() ||
+        slot.bytes() != elementCount(port.shape()) * elementBytes(port.dtype()))
+      return "moves " + quoted(port.name()) +
+             " through a slot of another type or size";
+    return "";
+  }
+
+  const abi::Plan &plan;
+  const int index;
+  const abi::Program &program;
+};
+
+} // namespace
+
+std::string programError(const abi::Plan &plan, int index) {
+  return ProgramVerifier(plan, index).verify();
+}
+
+} // namespace partita::runtime
