@@ -21,6 +21,7 @@
 #include "dialects/plan/PlanDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -56,10 +57,13 @@ private:
   }
 
   LogicalResult transform(llvm::function_ref<void(OpPassManager &)> addPasses) {
-    // Verifies the module after every pass, and so the kernels too.
     PassManager pm(&context, ModuleOp::getOperationName());
+    // A plan may have millions of steps: the module is verified after every
+    // phase, not after every pass, which partita-opt does.
+    pm.enableVerifier(false);
     addPasses(pm);
-    return pm.run(*module);
+    return success(succeeded(pm.run(*module)) &&
+                   succeeded(mlir::verify(*module)));
   }
 
   LogicalResult partition(const pipeline::PartitionOptions &partitionOptions,
