@@ -98,6 +98,11 @@ class Peer:
                 # x * scale and mean * scale are apart in ONNX Runtime.
                 x, scale = (np.abs(tensors.get(v.name, v.data).astype(np.float64)).max() for v in node.inputs[:2])
                 terms = max(terms, x * scale / np.sqrt(node.attributes.get("epsilon", 1e-5)))
+            if node.op == "MeanVarianceNormalization":
+                # ONNX Runtime takes the variance to be the difference of two means.
+                x = tensors.get(node.inputs[0].name, node.inputs[0].data).astype(np.float64)
+                axes = tuple(node.attributes.get("axes", (0, 2, 3)))
+                terms = max(terms, most * np.nan_to_num(np.max(np.mean(x * x, axes) / np.var(x, axes)), nan=1.0, posinf=1.0))
             return np.maximum(sizes, np.minimum(terms, 1e4 * np.maximum(sizes, most)))
 
 

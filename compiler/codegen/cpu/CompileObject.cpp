@@ -10,12 +10,15 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
 
 #include <mutex>
 
@@ -70,6 +73,39 @@ static void improve(llvm::Module &module, llvm::TargetMachine &machine,
       .run(module, modules);
 }
 
+/// Defines what the target calls to round f32 to bf16 where it has no
+/// instruction for it: nothing else that a kernel is linked with does. It is
+/// called where a bf16 is kept across blocks, and by code that is not improved.
+static void defineRoundingToBf16(llvm::Module &module) {
+  auto usesBf16 = [](const llvm::Function &function) {
+    return llvm::any_of(llvm::instructions(function), [](const auto &i) {
+      return i.getType()->getScalarType()->isBFloatTy();
+    });
+  };
+  if (llvm::none_of(module, usesBf16))
+    return;
+  llvm::LLVMContext &context = module.getContext();
+  auto *type = llvm::FunctionType::get(llvm::Type::getBFloatTy(context),
+                                       {llvm::Type::getFloatTy(context)},
+                                       /*isVarArg=*/false);
+  auto *function = llvm::Function::Create(
+      type, llvm::GlobalValue::WeakODRLinkage, "__truncsfbf2", module);
+  function->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  llvm::appendToUsed(module, {function});
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", function));
+  llvm::Value *x = function->getArg(0);
+  llvm::Value *bits = b.CreateBitCast(x, b.getInt32Ty());
+  llvm::Value *high = b.CreateLShr(bits, 16);
+  // To nearest, ties to even; NaN stays NaN, made quiet.
+  llvm::Value *odd = b.CreateAnd(high, 1);
+  llvm::Value *rounded =
+      b.CreateLShr(b.CreateAdd(bits, b.CreateAdd(odd, b.getInt32(0x7FFF))), 16);
+  llvm::Value *result =
+      b.CreateSelect(b.CreateFCmpUNO(x, x), b.CreateOr(high, 0x40), rounded);
+  b.CreateRet(b.CreateBitCast(b.CreateTrunc(result, b.getInt16Ty()),
+                              llvm::Type::getBFloatTy(context)));
+}
+
 FailureOr<std::vector<char>> compileObject(ModuleOp module, abi::CpuLevel level,
                                            bool optimize, std::string &error) {
   std::unique_ptr<llvm::TargetMachine> machine =
@@ -92,6 +128,7 @@ FailureOr<std::vector<char>> compileObject(ModuleOp module, abi::CpuLevel level,
   translated->setDataLayout(machine->createDataLayout());
   translated->setTargetTriple(llvm::Triple(kTriple));
   translated->setPICLevel(llvm::PICLevel::BigPIC);
+  defineRoundingToBf16(*translated);
   for (llvm::Function &function : *translated) {
     if (function.isDeclaration())
       continue;
