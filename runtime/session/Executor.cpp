@@ -8,11 +8,13 @@
 #include "runtime/session/Executor.h"
 
 #include "runtime/base/Programs.h"
+#include "runtime/base/Slots.h"
 
 #include <algorithm>
 #include <cstring>
 #include <ctime>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace partita::runtime {
@@ -122,6 +124,7 @@ Status Executor::prepare() {
     received += step.kind == abi::StepKind::recv;
   }
   placeReleases();
+  carryWaits();
   for (size_t i = 0; i < entries.size(); ++i)
     if (Entry &entry = entries[i];
         entry.instance && (profile || !entry.releases.empty()))
@@ -247,6 +250,175 @@ void Executor::placeReleases() {
         [](const Release &a, const Release &b) { return a.task < b.task; });
 }
 
+namespace {
+
+/// Bytes of the arena.
+struct Range {
+  int64_t begin = 0, end = 0;
+
+  bool overlaps(const Range &other) const {
+    return begin < other.end && other.begin < end;
+  }
+};
+
+/// Where a program's slots lie in its arena.
+class ArenaRanges {
+public:
+  explicit ArenaRanges(const abi::Program &program) : program(program) {
+    for (int64_t i = 0; i < length(program.frames()); ++i)
+      period = std::lcm(period, copies(static_cast<int>(i)).size());
+  }
+
+  /// Nothing for a slot that no step writes.
+  Range of(int slot, int micro_batch) const {
+    const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(slot));
+    int64_t begin = found.offset();
+    if (found.space() == abi::Space::frame) {
+      const auto &list = copies(found.frame());
+      begin += list.Get(static_cast<unsigned>(micro_batch) % list.size());
+    } else if (found.space() != abi::Space::arena) {
+      return {};
+    }
+    return {begin, begin + found.bytes()};
+  }
+
+  /// All that an entry writes.
+  std::vector<Range> written(const abi::ProgramStep &step) const {
+    std::vector<Range> ranges;
+    if (getInfo(step.kind).access == abi::SlotAccess::written && step.slot >= 0)
+      ranges.push_back(of(step.slot, step.micro_batch));
+    if (step.kind != abi::StepKind::run)
+      return ranges;
+    const abi::Unit &unit =
+        *program.units()->Get(static_cast<unsigned>(step.subject));
+    for (int64_t i = 0; i < length(unit.instructions()); ++i)
+      forEachSlot(*unit.instructions()->Get(static_cast<unsigned>(i)),
+                  [&](const SlotUse &use) {
+                    if (use.written)
+                      ranges.push_back(of(use.slot, step.micro_batch));
+                  });
+    return ranges;
+  }
+
+  /// After so many micro-batches all frames have the same copies again.
+  size_t period = 1;
+
+private:
+  const flatbuffers::Vector<int64_t> &copies(int frame) const {
+    return *program.frames()->Get(static_cast<unsigned>(frame))->copies();
+  }
+
+  const abi::Program &program;
+};
+
+} // namespace
+
+/// At the end of a program nothing would be written before the next step, so
+/// what was sent need not be awaited there.
+void Executor::carryWaits() {
+  using Key = std::pair<int, int>; // channel, micro-batch
+  const ArenaRanges ranges(program);
+  std::map<Key, size_t> sends;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].kind == abi::StepKind::send)
+      sends[{entries[i].channel, entries[i].micro_batch}] = i;
+  auto sentBy = [&](const Entry &wait) {
+    return sends.at({wait.channel, wait.micro_batch});
+  };
+  auto rangeOf = [&](size_t send) {
+    const abi::ProgramStep step = stepOf(program, static_cast<int64_t>(send));
+    return step.slot < 0 ? Range() : ranges.of(step.slot, step.micro_batch);
+  };
+  // From the end on: what is written later than a wait.
+  std::map<std::pair<int, size_t>, std::vector<Range>> ofUnits; // and copies
+  auto writtenBy = [&](size_t i) -> std::vector<Range> {
+    const abi::ProgramStep step = stepOf(program, static_cast<int64_t>(i));
+    if (step.kind != abi::StepKind::run)
+      return ranges.written(step);
+    auto [it, isNew] = ofUnits.try_emplace(
+        {step.subject, static_cast<size_t>(step.micro_batch) % ranges.period});
+    if (isNew)
+      it->second = ranges.written(step);
+    return it->second;
+  };
+  std::vector<Range> later;
+  std::set<std::pair<int, size_t>> seen;
+  for (size_t i = entries.size(); i-- > 0;) {
+    Entry &entry = entries[i];
+    if (entry.kind == abi::StepKind::wait) {
+      const Range sent = rangeOf(sentBy(entry));
+      if (std::none_of(later.begin(), later.end(), [&](const Range &range) {
+            return range.overlaps(sent);
+          })) {
+        entry.carried = static_cast<int>(carried.size());
+        carried.push_back({i});
+      }
+      continue;
+    }
+    if (entry.kind == abi::StepKind::run &&
+        !seen.emplace(stepOf(program, static_cast<int64_t>(i)).subject,
+                      static_cast<size_t>(entry.micro_batch) % ranges.period)
+             .second)
+      continue;
+    for (const Range &range : writtenBy(i))
+      later.push_back(range);
+  }
+  if (carried.empty())
+    return;
+  std::map<std::pair<int, size_t>, std::vector<int>> beforeUnits;
+  auto overwritten = [&](size_t i) {
+    std::vector<int> waits;
+    for (size_t c = 0; c < carried.size(); ++c) {
+      const Range sent = rangeOf(sentBy(entries[carried[c].entry]));
+      for (const Range &range : writtenBy(i))
+        if (range.overlaps(sent)) {
+          waits.push_back(static_cast<int>(c));
+          break;
+        }
+    }
+    return waits;
+  };
+  for (size_t i = 0; i < entries.size(); ++i) {
+    Entry &entry = entries[i];
+    if (entry.kind == abi::StepKind::run) {
+      auto [it, isNew] = beforeUnits.try_emplace(
+          {stepOf(program, static_cast<int64_t>(i)).subject,
+           static_cast<size_t>(entry.micro_batch) % ranges.period});
+      if (isNew)
+        it->second = overwritten(i);
+      entry.before = it->second;
+    } else if (entry.kind == abi::StepKind::recv ||
+               entry.kind == abi::StepKind::load_input) {
+      entry.before = overwritten(i);
+    }
+  }
+  // Bytes that nothing writes, and tokens, are sent again.
+  for (size_t c = 0; c < carried.size(); ++c)
+    entries[sentBy(entries[carried[c].entry])].before.push_back(
+        static_cast<int>(c));
+}
+
+Status Executor::finish(CarriedWait &wait) {
+  if (!wait.pending)
+    return Status();
+  // Whoever waits gives back first what others may be waiting for.
+  if (Status status = releasePending(); !status.ok())
+    return status;
+  const Entry &entry = entries[wait.entry];
+  if (Status status = comm.waitSent(entry.channel, entry.micro_batch);
+      !status.ok())
+    return explain(entry, status);
+  wait.pending = false;
+  return Status();
+}
+
+Status Executor::finishSends() {
+  for (CarriedWait &wait : carried)
+    if (Status status = finish(wait); !status.ok())
+      return status;
+  return Status();
+}
+
 Status Executor::run(const StepBinding &binding) {
   recorded.clear();
   recorded_there.clear();
@@ -266,6 +438,8 @@ Status Executor::run(const StepBinding &binding) {
 
 Status Executor::runSteps(const StepBinding &binding) {
   if (measure) {
+    if (Status status = finishSends(); !status.ok())
+      return status;
     std::fill(image.begin(), image.end(), kUntouched);
     if (Status status =
             device->queue().copyIn(device->arena(), image.data(), image.size());
@@ -277,6 +451,10 @@ Status Executor::runSteps(const StepBinding &binding) {
     if (entry.micro_batch >= binding.micro_batches)
       continue;
     int64_t begin = profile ? now() : 0;
+    for (int wait : entry.before)
+      if (Status status = finish(carried[static_cast<size_t>(wait)]);
+          !status.ok())
+        return status;
     if (Status status = execute(entry, binding); !status.ok())
       return explain(entry, status);
     if (profile)
@@ -296,6 +474,10 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
   case abi::StepKind::recv:
     return receive(entry);
   case abi::StepKind::wait:
+    if (entry.carried >= 0) {
+      carried[static_cast<size_t>(entry.carried)].pending = true;
+      return Status();
+    }
     if (Status status = releasePending(); !status.ok())
       return status;
     return comm.waitSent(entry.channel, entry.micro_batch);

@@ -29,8 +29,13 @@ public:
          Driver &driver, const SessionOptions &options,
          const std::vector<int> &cores, Communicator &comm);
 
-  /// Runs the entries of the first `binding.micro_batches` micro-batches.
+  /// Runs the entries of the first `binding.micro_batches` micro-batches. What
+  /// it has sent may still be read by others when it returns: that is waited
+  /// for in the next step, just before its bytes are written again. So steps
+  /// follow one another without a pause.
   Status run(const StepBinding &binding);
+  /// Waits until nobody reads what the last step has sent.
+  Status finishSends();
 
   /// Whether the program reads input (writes output) `port`.
   bool usesInput(int port) const { return inputs_used[port]; }
@@ -89,6 +94,13 @@ private:
     staged ///< the communicator brings it to the host, from there to the slot
   };
 
+  /// A wait after which the program does not write the bytes that were sent:
+  /// the next step waits for it.
+  struct CarriedWait {
+    size_t entry;         ///< the wait's
+    bool pending = false; ///< from the step before
+  };
+
   /// A Step with everything looked up.
   struct Entry {
     abi::StepKind kind = abi::StepKind::run;
@@ -107,6 +119,9 @@ private:
         nullptr; ///< of load_input, store_output, recv; or null
     Arrival arrival = Arrival::copied; ///< recv
     Staging *staging = nullptr;        ///< send and recv; or null
+    int carried = -1; ///< wait: which of the carried ones; -1: none
+    std::vector<int>
+        before; ///< carried waits, of what it writes or sends again
   };
 
   Executor(const abi::Plan &plan, int index, const SessionOptions &options,
@@ -117,6 +132,8 @@ private:
   Status prepareEntry(const abi::ProgramStep &step, Entry &entry);
   Arrival arrivalOf(const Entry &entry) const;
   void placeReleases();
+  void carryWaits();
+  Status finish(CarriedWait &wait);
   Status runSteps(const StepBinding &binding);
   Status execute(const Entry &entry, const StepBinding &binding);
   Status runInstance(const Entry &entry, const StepBinding &binding);
@@ -136,6 +153,7 @@ private:
   Communicator &comm;
   std::unique_ptr<Device> device;
   std::vector<Entry> entries; ///< the program's steps
+  std::vector<CarriedWait> carried;
   std::vector<bool> inputs_used, outputs_used;
   std::map<int, DirectSlot> direct; ///< by slot; fixed once made
   std::map<std::pair<int, int>, Staging>

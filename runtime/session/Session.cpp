@@ -14,6 +14,7 @@
 #include "runtime/comm/local/LocalCommunicator.h"
 #include "runtime/session/Executor.h"
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -35,6 +36,18 @@ struct Session::Impl {
     std::unique_ptr<Executor> executor;
     std::thread thread;
   };
+  /// A step that is under way, or free.
+  struct Step {
+    StepBinding binding;
+    bool loads = false; ///< the devices are loaded again instead
+    bool taken = false; ///< until it is waited for
+    uint64_t ticket = 0;
+    uint32_t number = 0; ///< in the order in which devices work on steps
+    std::atomic<uint32_t> running = 0; ///< devices that are not done with it
+    std::atomic<bool> dropped = false; ///< one of them may have dropped NaN
+    std::vector<std::vector<ProfileEvent>> events; ///< by worker
+    std::vector<int64_t> busy;                     ///< likewise
+  };
 
   std::shared_ptr<const Artifact> artifact;
   SessionOptions options;
@@ -45,16 +58,20 @@ struct Session::Impl {
   std::vector<Worker> workers;
   std::unique_ptr<SavedAffinity> affinity; ///< of a session without threads
 
-  /// Counts up to start the workers; `running` counts down as they finish.
-  std::atomic<uint32_t> generation = 0;
-  std::atomic<uint32_t> running = 0;
+  std::array<Step, kMostSteps> steps;
+  Step loading; ///< for loading the devices (again)
+  /// What devices work on, by the steps' numbers. The last device that is done
+  /// with one counts `completed` up; the counters go around.
+  std::array<Step *, kMostSteps> ring = {};
+  std::atomic<uint32_t> submitted = 0, completed = 0;
   std::atomic<bool> stopping = false;
-  const StepBinding *binding = nullptr; ///< null: load the device again
+  uint64_t tickets = 0;
   bool dropped_nan = false;
 
+  std::mutex order; ///< of those who submit and who wait
   std::mutex mutex;
   Status failure; ///< of the device that failed first
-  bool failed = false;
+  std::atomic<bool> failed = false;
 
   std::vector<ProfileEvent> events;
   std::vector<int64_t> busy;
@@ -70,24 +87,32 @@ struct Session::Impl {
   Status loadDrivers();
   Status checkWeights() const;
   void loadDevice(Worker &worker);
-  void work(Worker &worker);
+  void work(size_t worker);
   void fail(const Status &status);
-  void runStep(const StepBinding &step);
-  void keepNan();
-  void finished();
-  void wakeAll();
-  void awaitAll();
+  void hand(Step &step);
+  void await(const Step &step);
+  void carryOut(size_t worker, Step &step);
+  void finish(Step &step);
+  void loadAll();
+  void runAgain(Step &step);
+  void collect(const Step &step);
   Status checkBinding(const StepBinding &binding) const;
   std::vector<int> coresOf(int device) const;
 };
 
 Session::Impl::~Impl() {
+  // What is under way needs all devices.
+  for (const Step &step : steps)
+    if (step.taken)
+      await(step);
   stopping = true;
-  generation.fetch_add(1);
-  generation.notify_all();
+  submitted.fetch_add(1);
+  submitted.notify_all();
   for (Worker &worker : workers)
     if (worker.thread.joinable())
       worker.thread.join();
+    else if (worker.executor && !failed)
+      (void)worker.executor->finishSends(); // what failed late, others report
 }
 
 std::vector<int> Session::Impl::coresOf(int device) const {
@@ -186,10 +211,20 @@ Status Session::Impl::load() {
                                                options.timeout_s, room);
   }
   busy.assign(workers.size(), 0);
+  loading.loads = true;
+  for (Step &step : steps) {
+    step.binding.inputs.reserve(static_cast<size_t>(length(plan().inputs())));
+    step.binding.outputs.reserve(static_cast<size_t>(length(plan().outputs())));
+    step.events.resize(workers.size());
+    step.busy.resize(workers.size());
+  }
   return start();
 }
 
 void Session::Impl::loadDevice(Worker &worker) {
+  if (worker.executor)
+    if (Status status = worker.executor->finishSends(); !status.ok())
+      return fail(status);
   worker.executor.reset(); // its memory, before there is more
   Driver &driver = *drivers.at(plan().devices()->Get(worker.device)->kind());
   auto executor = Executor::create(plan(), worker.device, weights, driver,
@@ -200,88 +235,125 @@ void Session::Impl::loadDevice(Worker &worker) {
 }
 
 Status Session::Impl::start() {
-  if (workers.size() == 1) {
+  if (workers.size() == 1)
     affinity = std::make_unique<SavedAffinity>();
-    loadDevice(workers[0]);
-  } else {
-    running = static_cast<uint32_t>(workers.size());
-    for (Worker &worker : workers) {
+  else
+    for (size_t i = 0; i < workers.size(); ++i) {
       try {
-        worker.thread = std::thread([this, &worker] { work(worker); });
+        workers[i].thread = std::thread([this, i] { work(i); });
       } catch (const std::system_error &error) {
-        fail(Status::error(std::string("cannot start a thread for device ") +
-                           std::to_string(worker.device) + ": " +
-                           error.what()));
-        finished();
+        // The others wait for work, and find that there is none.
+        return Status::error(std::string("cannot start a thread for device ") +
+                             std::to_string(workers[i].device) + ": " +
+                             error.what());
       }
     }
-    awaitAll();
-  }
+  loadAll();
   if (failed)
     return failure;
   size_t most = 0;
-  for (const Worker &worker : workers)
-    most += worker.executor->mostEvents();
+  for (size_t i = 0; i < workers.size(); ++i) {
+    const size_t mine = workers[i].executor->mostEvents();
+    most += mine;
+    if (options.profile)
+      for (Step &step : steps)
+        step.events[i].reserve(mine);
+  }
   if (options.profile)
     events.reserve(most);
   return Status();
 }
 
-void Session::Impl::work(Worker &worker) {
-  uint32_t seen = generation.load();
-  loadDevice(worker);
-  finished();
-  while (true) {
-    generation.wait(seen);
-    seen = generation.load();
+void Session::Impl::work(size_t worker) {
+  for (uint32_t next = 0;; ++next) {
+    submitted.wait(next);
     if (stopping)
       return;
-    if (!binding)
-      loadDevice(worker);
-    else if (Status status = worker.executor->run(*binding); !status.ok())
-      fail(status);
-    finished();
+    Step &step = *ring[next % kMostSteps];
+    carryOut(worker, step);
+    finish(step);
   }
 }
 
-/// On all devices of this process; `fail` has been called if one failed.
-void Session::Impl::runStep(const StepBinding &step) {
-  StepScope scope;
+/// One device's part of a step.
+void Session::Impl::carryOut(size_t number, Step &step) {
+  Worker &worker = workers[number];
+  if (step.loads)
+    return loadDevice(worker);
+  if (!worker.executor)
+    return; // it could not be loaded again
+  if (Status status = worker.executor->run(step.binding); !status.ok())
+    return fail(status);
+  if (worker.executor->mayHaveDroppedNan())
+    step.dropped = true;
+  step.busy[number] = worker.executor->busyNs();
+  const std::vector<ProfileEvent> &recorded = worker.executor->events();
+  step.events[number].assign(recorded.begin(), recorded.end());
+}
+
+/// Each device calls it when it is done with a step. The last one has then seen
+/// all others be done with it, and with those before.
+void Session::Impl::finish(Step &step) {
+  const uint32_t number = step.number;
+  if (step.running.fetch_sub(1) != 1)
+    return;
+  completed.store(number + 1);
+  completed.notify_all();
+}
+
+/// Puts a step behind those that devices work on. A session of one device does
+/// it at once.
+void Session::Impl::hand(Step &step) {
+  step.number = submitted.load();
+  step.dropped = false;
+  step.running = static_cast<uint32_t>(workers.size());
   if (workers.size() == 1) {
-    if (Status status = workers[0].executor->run(step); !status.ok())
-      fail(status);
+    StepScope scope;
+    carryOut(0, step);
+    submitted.store(step.number + 1);
+    finish(step);
     return;
   }
-  binding = &step;
-  wakeAll();
+  ring[step.number % kMostSteps] = &step;
+  submitted.store(step.number + 1);
+  submitted.notify_all();
 }
 
-/// Loads the devices again, so that from now on they keep NaN.
-void Session::Impl::keepNan() {
-  options.keep_nan = true;
-  if (workers.size() == 1) {
-    loadDevice(workers[0]);
-    return;
+void Session::Impl::await(const Step &step) {
+  const uint32_t wanted = step.number + 1;
+  for (uint32_t seen = completed.load();
+       static_cast<int32_t>(seen - wanted) < 0; seen = completed.load())
+    completed.wait(seen);
+}
+
+/// While nothing else is under way.
+void Session::Impl::loadAll() {
+  hand(loading);
+  await(loading);
+}
+
+/// Computes a step again with code that keeps NaN, with which all steps are
+/// computed from now on.
+void Session::Impl::runAgain(Step &step) {
+  for (const Step &other : steps)
+    if (other.taken)
+      await(other);
+  if (!options.keep_nan) {
+    options.keep_nan = true;
+    loadAll();
   }
-  binding = nullptr;
-  wakeAll();
+  if (failed)
+    return;
+  hand(step);
+  await(step);
 }
 
-void Session::Impl::wakeAll() {
-  running = static_cast<uint32_t>(workers.size());
-  generation.fetch_add(1);
-  generation.notify_all();
-  awaitAll();
-}
-
-void Session::Impl::finished() {
-  if (running.fetch_sub(1) == 1)
-    running.notify_all();
-}
-
-void Session::Impl::awaitAll() {
-  for (uint32_t left = running.load(); left != 0; left = running.load())
-    running.wait(left);
+void Session::Impl::collect(const Step &step) {
+  events.clear();
+  for (size_t i = 0; i < workers.size(); ++i) {
+    busy[i] = step.busy[i];
+    events.insert(events.end(), step.events[i].begin(), step.events[i].end());
+  }
 }
 
 Status Session::Impl::checkBinding(const StepBinding &binding) const {
@@ -327,32 +399,53 @@ Session::create(std::shared_ptr<const Artifact> artifact,
 }
 
 Status Session::run(const StepBinding &binding) {
+  Expected<uint64_t> ticket = submit(binding);
+  return ticket ? wait(*ticket) : ticket.status();
+}
+
+Expected<uint64_t> Session::submit(const StepBinding &binding) {
+  std::lock_guard<std::mutex> lock(impl->order);
   if (impl->failed)
     return Status::error("the session has failed before: " +
                          impl->failure.message());
   if (Status status = impl->checkBinding(binding); !status.ok())
     return status;
-  impl->runStep(binding);
-  bool dropped = false;
-  if (!impl->failed)
-    for (const Impl::Worker &worker : impl->workers)
-      dropped |= worker.executor->mayHaveDroppedNan();
-  if (dropped && impl->isWhole()) {
-    impl->keepNan();
-    if (!impl->failed)
-      impl->runStep(binding);
-    if (impl->failed)
-      return impl->failure;
-  } else {
-    impl->dropped_nan |= dropped;
+  for (Impl::Step &step : impl->steps) {
+    if (step.taken)
+      continue;
+    step.taken = true;
+    step.ticket = impl->tickets++;
+    step.binding.micro_batches = binding.micro_batches;
+    step.binding.inputs.assign(binding.inputs.begin(), binding.inputs.end());
+    step.binding.outputs.assign(binding.outputs.begin(), binding.outputs.end());
+    impl->hand(step);
+    return step.ticket;
   }
-  impl->events.clear();
-  for (size_t i = 0; i < impl->workers.size(); ++i) {
-    const Executor &executor = *impl->workers[i].executor;
-    impl->busy[i] = executor.busyNs();
-    impl->events.insert(impl->events.end(), executor.events().begin(),
-                        executor.events().end());
+  return Status::error(std::to_string(kMostSteps) +
+                       " steps are under way: wait for one of them first");
+}
+
+Status Session::wait(uint64_t ticket) {
+  Impl::Step *found = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(impl->order);
+    for (Impl::Step &step : impl->steps)
+      if (step.taken && step.ticket == ticket)
+        found = &step;
   }
+  if (!found)
+    return Status::error("no step of ticket " + std::to_string(ticket) +
+                         " is under way");
+  impl->await(*found);
+  std::lock_guard<std::mutex> lock(impl->order);
+  if (!impl->failed && found->dropped) {
+    if (impl->isWhole())
+      impl->runAgain(*found);
+    else
+      impl->dropped_nan = true;
+  }
+  impl->collect(*found);
+  found->taken = false;
   return impl->failed ? impl->failure : Status();
 }
 

@@ -14,9 +14,16 @@
 //   auto session = Session::create(*artifact, options, comm);
 //   Status status = (*session)->run(binding);
 //
-// A session of one device has no thread of its own: `create` and `run` work in
-// the calling thread, and must be called from the same one. So communicators
-// that are bound to a thread (MPI) are only used from there.
+// Steps that are submitted one after another overlap: the micro-batches of the
+// next enter the pipeline while those of the last leave it.
+//
+//   auto first = (*session)->submit(binding);     // at most kMostSteps
+//   auto second = (*session)->submit(other);
+//   Status status = (*session)->wait(*first);
+//
+// A session of one device has no thread of its own: `create`, `run` and
+// `submit` work in the calling thread, and must be called from the same one. So
+// communicators that are bound to a thread (MPI) are only used from there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -95,9 +102,21 @@ public:
          std::shared_ptr<Communicator> comm = nullptr);
   ~Session();
 
+  /// Steps that may be under way, submitted and not yet waited for.
+  static constexpr int kMostSteps = 4;
+
   /// Runs one step. An error names the operation, the device and whom it waited
   /// for; afterwards the session can only be destroyed.
   Status run(const StepBinding &binding);
+
+  /// Hands a step to the devices, behind those that were submitted before, and
+  /// returns its ticket. What the binding points to must stay until `wait`. An
+  /// error if it is wrong, or if kMostSteps are under way. From any thread,
+  /// unless the session has one device.
+  Expected<uint64_t> submit(const StepBinding &binding);
+  /// Waits until a step is done; once for each ticket, in any order. From any
+  /// thread. What `profile` and `busyNs` say is of this step then.
+  Status wait(uint64_t ticket);
 
   /// Whether steps keep NaN now: SessionOptions.keep_nan, or a step met one.
   bool keepsNan() const;
@@ -105,10 +124,9 @@ public:
   /// computed again. Its outputs may be wrong.
   bool mayHaveDroppedNan() const;
 
-  /// Events of the last run (with SessionOptions::profile).
+  /// Events of the step last waited for (with SessionOptions::profile).
   const std::vector<ProfileEvent> &profile() const;
-  /// Nanoseconds each device of this process was busy in units, in the last
-  /// run.
+  /// Nanoseconds each device of this process was busy in units, in that step.
   const std::vector<int64_t> &busyNs() const;
   std::vector<DeviceMemory> memory() const;
 

@@ -1,0 +1,265 @@
+//===- StepsTest.cpp - Steps that follow one another without a pause ------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/artifact/Artifact.h"
+#include "runtime/comm/local/LocalCommunicator.h"
+#include "runtime/session/Session.h"
+#include "test/unit/runtime/Pipelines.h"
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <gtest/gtest.h>
+#include <random>
+#include <thread>
+
+namespace partita::test {
+namespace {
+
+using namespace partita::runtime;
+using Values = std::vector<float>;
+
+std::unique_ptr<Session>
+makeSession(const PlanSpec &plan,
+            const std::shared_ptr<Communicator> &comm = nullptr) {
+  std::string path = temporary("steps.partita");
+  writeArtifact(path, plan, testObjects());
+  auto artifact = Artifact::open(path);
+  ::unlink(path.c_str());
+  EXPECT_TRUE(artifact.ok()) << artifact.status().message();
+  SessionOptions options;
+  options.pin = false;
+  options.timeout_s = 20;
+  auto session = Session::create(*artifact, options, comm);
+  EXPECT_TRUE(session.ok()) << session.status().message();
+  return session ? std::move(*session) : nullptr;
+}
+
+/// A step of `fed` micro-batches, and what should come of it.
+struct Step {
+  Step(int fed, int64_t count, float first)
+      : x(static_cast<size_t>(fed * count)), y(x.size(), -1) {
+    for (size_t i = 0; i < x.size(); ++i)
+      x[i] = first + float(i);
+    binding.micro_batches = fed;
+    binding.inputs = {reinterpret_cast<const uint8_t *>(x.data())};
+    binding.outputs = {reinterpret_cast<uint8_t *>(y.data())};
+  }
+
+  void expectTimes(float factor) const {
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(y[i], x[i] * factor) << "element " << i;
+  }
+
+  Values x, y;
+  StepBinding binding;
+  uint64_t ticket = 0;
+};
+
+/// Steps of all sizes, up to four at a time, waited for in any order.
+void expectStream(const PipelineSpec &spec, unsigned seed) {
+  auto session = makeSession(doublingPipeline(spec));
+  ASSERT_TRUE(session);
+  std::mt19937 random(seed);
+  std::deque<std::unique_ptr<Step>> underWay;
+  auto finishOne = [&] {
+    auto one =
+        underWay.begin() + static_cast<int64_t>(random() % underWay.size());
+    Status status = session->wait((*one)->ticket);
+    ASSERT_TRUE(status.ok()) << status.message();
+    (*one)->expectTimes(float(1 << spec.devices));
+    underWay.erase(one);
+  };
+  for (int i = 0; i < 40; ++i) {
+    while (underWay.size() == Session::kMostSteps || random() % 3 == 0) {
+      if (underWay.empty())
+        break;
+      finishOne();
+      if (testing::Test::HasFatalFailure())
+        return;
+    }
+    int fed = random() % 2
+                  ? spec.micro_batches
+                  : 1 + static_cast<int>(random() % spec.micro_batches);
+    underWay.push_back(std::make_unique<Step>(fed, spec.count, float(i * 100)));
+    auto ticket = session->submit(underWay.back()->binding);
+    ASSERT_TRUE(ticket.ok()) << ticket.status().message();
+    underWay.back()->ticket = *ticket;
+  }
+  while (!underWay.empty() && !testing::Test::HasFatalFailure())
+    finishOne();
+}
+
+TEST(Steps, ManyOfAllSizesInAnyOrder) {
+  unsigned seed = 0;
+  for (int devices : {1, 2, 4})
+    for (int copies : {1, 2, 3})
+      for (bool release : {false, true})
+        for (int ahead = 0; ahead < copies; ++ahead) {
+          PipelineSpec spec;
+          spec.devices = devices;
+          spec.micro_batches = 4;
+          spec.copies = copies;
+          spec.release = release;
+          spec.ahead = ahead;
+          SCOPED_TRACE(testing::Message()
+                       << devices << " devices, " << copies << " copies, "
+                       << (release ? "with" : "without") << " release, "
+                       << ahead << " ahead");
+          expectStream(spec, ++seed);
+        }
+}
+
+TEST(Steps, DirectlyIntoTheCallersBytes) {
+  PipelineSpec spec;
+  spec.devices = 3;
+  spec.micro_batches = 5;
+  spec.count = 5000;
+  spec.release = true;
+  expectStream(spec, 7);
+}
+
+/// Lets the second device have the last micro-batch of the first step only when
+/// the first device has sent one of the second step.
+class LateCommunicator final : public Communicator {
+public:
+  explicit LateCommunicator(int64_t bytes)
+      : local({{0, 1, bytes}}, 2, 20, false) {}
+
+  Status send(int channel, int m, const void *data, int64_t bytes) override {
+    return counted(local.send(channel, m, data, bytes));
+  }
+  Status post(int channel, int m, const Parcel &parcel) override {
+    return counted(local.post(channel, m, parcel));
+  }
+  Status recv(int channel, int m, void *data, int64_t bytes) override {
+    hold();
+    return local.recv(channel, m, data, bytes);
+  }
+  Expected<const uint8_t *> borrow(int channel, int m, uint8_t *data,
+                                   int64_t bytes) override {
+    hold();
+    return local.borrow(channel, m, data, bytes);
+  }
+  bool carriesDevices() const override { return true; }
+  Expected<Parcel> take(int channel, int m, int64_t bytes) override {
+    hold();
+    return local.take(channel, m, bytes);
+  }
+  void release(int channel, int m) override { local.release(channel, m); }
+  Status waitSent(int channel, int m) override {
+    return local.waitSent(channel, m);
+  }
+  void abort() override { local.abort(); }
+
+  std::atomic<bool> came_late = false;
+
+private:
+  Status counted(const Status &status) {
+    ++sent;
+    return status;
+  }
+  void hold() {
+    if (++received != 2)
+      return;
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (sent < 3 && std::chrono::steady_clock::now() < end)
+      std::this_thread::yield();
+    came_late = sent >= 3;
+  }
+
+  LocalCommunicator local;
+  std::atomic<int> sent = 0;
+  int received = 0; ///< by the only receiver
+};
+
+TEST(Steps, TheNextBeginsBeforeTheLastHasEnded) {
+  PipelineSpec spec;
+  spec.devices = 2;
+  spec.micro_batches = 2;
+  spec.release = true;
+  auto comm = std::make_shared<LateCommunicator>(spec.count * 4);
+  auto session = makeSession(doublingPipeline(spec), comm);
+  ASSERT_TRUE(session);
+  Step first(2, spec.count, 1), second(2, spec.count, 100);
+  auto one = session->submit(first.binding),
+       two = session->submit(second.binding);
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_TRUE(session->wait(*one).ok());
+  EXPECT_TRUE(session->wait(*two).ok());
+  first.expectTimes(4);
+  second.expectTimes(4);
+  EXPECT_TRUE(comm->came_late);
+}
+
+TEST(Steps, MoreThanThereMayBeAreRefused) {
+  auto session = makeSession(doublingPipeline(2, 3));
+  ASSERT_TRUE(session);
+  Step step(3, 16, 1);
+  std::vector<uint64_t> tickets;
+  for (int i = 0; i < Session::kMostSteps; ++i) {
+    auto ticket = session->submit(step.binding);
+    ASSERT_TRUE(ticket.ok());
+    tickets.push_back(*ticket);
+  }
+  EXPECT_EQ(session->submit(step.binding).status().message(),
+            "4 steps are under way: wait for one of them first");
+  EXPECT_TRUE(session->wait(tickets[2]).ok());
+  EXPECT_EQ(session->wait(tickets[2]).message(),
+            "no step of ticket 2 is under way");
+  EXPECT_TRUE(session->submit(step.binding).ok());
+  // The others are under way when the session goes.
+}
+
+TEST(Steps, FromSeveralThreads) {
+  auto session = makeSession(doublingPipeline(3, 4));
+  ASSERT_TRUE(session);
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < Session::kMostSteps; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        Step step(1 + (i + t) % 4, 16, float(1000 * t + i));
+        if (!session->run(step.binding).ok())
+          return;
+        bool same = true;
+        for (size_t k = 0; k < step.x.size(); ++k)
+          same &= step.y[k] == step.x[k] * 8;
+        right += same;
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(right, 50 * Session::kMostSteps);
+}
+
+TEST(Steps, AllUnderWayFailWithOne) {
+  // The second device is nobody's.
+  std::string path = temporary("lonely.partita");
+  writeArtifact(path, doublingPipeline(2, 3), testObjects());
+  auto artifact = Artifact::open(path);
+  ::unlink(path.c_str());
+  ASSERT_TRUE(artifact.ok());
+  SessionOptions options;
+  options.device = 1;
+  auto session =
+      Session::create(*artifact, options,
+                      std::make_shared<LocalCommunicator>(
+                          std::vector<ChannelInfo>{{0, 1, 64}}, 3, 0.1, false));
+  ASSERT_TRUE(session.ok());
+  Step step(3, 16, 1);
+  auto ticket = (*session)->submit(step.binding);
+  ASSERT_TRUE(ticket.ok());
+  EXPECT_NE((*session)->wait(*ticket).message().find("waited 0.1 s"),
+            std::string::npos);
+  EXPECT_NE(
+      (*session)->submit(step.binding).status().message().find("failed before"),
+      std::string::npos);
+}
+
+} // namespace
+} // namespace partita::test
