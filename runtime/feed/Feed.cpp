@@ -105,7 +105,8 @@ Expected<Feed> Feed::create(const Model &model, const InputTensors &inputs,
     }
   }
   feed.batches = (feed.total + feed.perBatch - 1) / feed.perBatch;
-  feed.staging.resize(model.inputs.size());
+  for (auto &lane : feed.staging)
+    lane.resize(model.inputs.size());
   return feed;
 }
 
@@ -116,10 +117,11 @@ std::optional<int64_t> Feed::extent(const Port &port) const {
   return scaled / perBatch;
 }
 
-void Feed::stage(size_t i, int64_t micro_batch, int place) {
+void Feed::stage(size_t i, int64_t micro_batch, int place,
+                 std::vector<uint8_t> &buffer) const {
   const Port &port = (*ports)[i];
-  staging[i].resize(size_t(port.bytes()) * size_t(stepBatches));
-  uint8_t *to = staging[i].data() + port.bytes() * place;
+  buffer.resize(size_t(port.bytes()) * size_t(stepBatches));
+  uint8_t *to = buffer.data() + port.bytes() * place;
   const uint8_t *from = tensors[i].data();
   if (port.batchAxis < 0) {
     std::memcpy(to, from, size_t(port.bytes()));
@@ -140,7 +142,7 @@ void Feed::stage(size_t i, int64_t micro_batch, int place) {
   }
 }
 
-void Feed::bind(int64_t first, int count, StepBinding &binding) {
+void Feed::bind(int64_t first, int count, int lane, StepBinding &binding) {
   binding.micro_batches = count;
   binding.inputs.assign(tensors.size(), nullptr);
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -148,18 +150,20 @@ void Feed::bind(int64_t first, int count, StepBinding &binding) {
       continue;
     std::optional<int64_t> place =
         placeInTensor((*ports)[i], tensors[i], first, count);
+    std::vector<uint8_t> &buffer = staging[size_t(lane)][i];
     for (int m = 0; !place && m < count; ++m)
-      stage(i, (first + m) % batches, m);
-    binding.inputs[i] = place ? tensors[i].data() + *place : staging[i].data();
+      stage(i, (first + m) % batches, m, buffer);
+    binding.inputs[i] = place ? tensors[i].data() + *place : buffer.data();
   }
 }
 
 void Feed::fill(int64_t step, StepBinding &binding) {
   const int64_t first = step * stepBatches;
-  bind(first, int(std::min<int64_t>(stepBatches, batches - first)), binding);
+  bind(first, int(std::min<int64_t>(stepBatches, batches - first)),
+       int(step % kLanes), binding);
 }
 
-void Feed::fillWhole(StepBinding &binding) { bind(0, stepBatches, binding); }
+void Feed::fillWhole(StepBinding &binding) { bind(0, stepBatches, 0, binding); }
 
 Expected<Collector> Collector::create(const Model &model, const Feed &feed,
                                       int device) {
@@ -190,7 +194,8 @@ Expected<Collector> Collector::create(const Model &model, const Feed &feed,
     collector.tensors.push_back(*tensor);
     collector.used.push_back(port.usedBy(device) && port.bytes() > 0);
   }
-  collector.staging.resize(model.outputs.size());
+  for (auto &lane : collector.staging)
+    lane.resize(model.outputs.size());
   return collector;
 }
 
@@ -204,8 +209,9 @@ void Collector::bind(int64_t step, int count, StepBinding &binding) {
             placeInTensor(port, tensors[i], step * stepBatches, count)) {
       binding.outputs[i] = tensors[i].mutableData() + *place;
     } else {
-      staging[i].resize(size_t(port.bytes()) * size_t(stepBatches));
-      binding.outputs[i] = staging[i].data();
+      std::vector<uint8_t> &buffer = staging[size_t(step % Feed::kLanes)][i];
+      buffer.resize(size_t(port.bytes()) * size_t(stepBatches));
+      binding.outputs[i] = buffer.data();
     }
   }
 }
@@ -223,10 +229,11 @@ void Collector::take(int64_t step, int count) {
       const int64_t begin = (step * stepBatches + m) * samples;
       const int64_t kept = std::min(samples, wanted - begin);
       for (int64_t o = 0; o < layout.outer && kept > 0; ++o)
-        std::memcpy(
-            tensors[i].mutableData() + (o * wanted + begin) * layout.inner,
-            staging[i].data() + port.bytes() * m + o * samples * layout.inner,
-            size_t(kept * layout.inner));
+        std::memcpy(tensors[i].mutableData() +
+                        (o * wanted + begin) * layout.inner,
+                    staging[size_t(step % Feed::kLanes)][i].data() +
+                        port.bytes() * m + o * samples * layout.inner,
+                    size_t(kept * layout.inner));
     }
   }
 }

@@ -25,6 +25,8 @@
 
 #include "runtime/session/Session.h"
 
+#include <array>
+
 namespace partita::feed {
 
 class Feed {
@@ -41,7 +43,9 @@ public:
   bool partial() const { return total % perBatch != 0; }
   int64_t steps() const { return (batches + stepBatches - 1) / stepBatches; }
 
-  /// Binds the inputs of step `step` of the samples' steps.
+  /// Binds the inputs of step `step` of the samples' steps. So many steps that
+  /// are filled one after another have buffers of their own.
+  static constexpr int kLanes = runtime::Session::kMostSteps;
   void fill(int64_t step, runtime::StepBinding &binding);
   /// Binds all micro-batches of a step, repeating the samples from the first on
   /// if there are too few.
@@ -52,14 +56,16 @@ public:
   std::optional<int64_t> extent(const Port &port) const;
 
 private:
-  /// Copies a micro-batch of input `i` into its buffer.
-  void stage(size_t i, int64_t micro_batch, int place);
-  void bind(int64_t first, int count, runtime::StepBinding &binding);
+  /// Copies a micro-batch of input `i` into a buffer.
+  void stage(size_t i, int64_t micro_batch, int place,
+             std::vector<uint8_t> &buffer) const;
+  void bind(int64_t first, int count, int lane, runtime::StepBinding &binding);
 
   const std::vector<Port> *ports = nullptr;
   std::vector<runtime::Tensor> tensors;
   std::vector<bool> used; ///< by port: has elements that this process touches
-  std::vector<std::vector<uint8_t>> staging; ///< by port
+  /// By lane, and by port.
+  std::array<std::vector<std::vector<uint8_t>>, kLanes> staging;
   int64_t total = 1;
   int64_t perBatch = 1;
   int64_t batches = 1;
@@ -75,7 +81,7 @@ public:
                                              const Feed &feed, int device);
 
   /// Points the outputs of a step of `count` micro-batches to where `take`
-  /// expects them.
+  /// expects them; see Feed::kLanes.
   void bind(int64_t step, int count, runtime::StepBinding &binding);
   /// Puts what step `step` gave in its place.
   void take(int64_t step, int count);
@@ -87,7 +93,7 @@ private:
   const std::vector<Port> *ports = nullptr;
   std::vector<runtime::Tensor> tensors;
   std::vector<bool> used;
-  std::vector<std::vector<uint8_t>> staging;
+  std::array<std::vector<std::vector<uint8_t>>, Feed::kLanes> staging;
   int stepBatches = 1;
 };
 

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <deque>
 #include <sched.h>
 #include <thread>
 
@@ -111,22 +112,43 @@ namespace {
 
 void runSteps(Context &context, Feed &feed, Collector &collector,
               Progress &progress) {
+  // Steps overlap, but for a profile, which is of steps by themselves.
+  const size_t most = context.profile ? 1 : Feed::kLanes;
+  struct UnderWay {
+    int64_t step;
+    int microBatches;
+    uint64_t ticket;
+    std::chrono::steady_clock::time_point begin;
+  };
+  std::deque<UnderWay> underWay;
+  auto finishFirst = [&] {
+    const UnderWay first = underWay.front();
+    underWay.pop_front();
+    if (Status status = context.session->wait(first.ticket); !status.ok())
+      context.team.fail(status);
+    std::chrono::duration<double, std::nano> wall =
+        std::chrono::steady_clock::now() - first.begin;
+    collector.take(first.step, first.microBatches);
+    if (context.profile) {
+      context.profile->add(context.session->profile(), int(first.step));
+      context.profile->addStep(wall.count());
+    }
+    progress.update(first.step + 1);
+  };
   StepBinding binding;
   for (int64_t step = 0; step < feed.steps(); ++step) {
+    if (underWay.size() == most)
+      finishFirst();
     feed.fill(step, binding);
     collector.bind(step, binding.micro_batches, binding);
     auto begin = std::chrono::steady_clock::now();
-    if (Status status = context.session->run(binding); !status.ok())
-      context.team.fail(status);
-    std::chrono::duration<double, std::nano> wall =
-        std::chrono::steady_clock::now() - begin;
-    collector.take(step, binding.micro_batches);
-    if (context.profile) {
-      context.profile->add(context.session->profile(), int(step));
-      context.profile->addStep(wall.count());
-    }
-    progress.update(step + 1);
+    Expected<uint64_t> ticket = context.session->submit(binding);
+    if (!ticket)
+      context.team.fail(ticket.status());
+    underWay.push_back({step, binding.micro_batches, *ticket, begin});
   }
+  while (!underWay.empty())
+    finishFirst();
 }
 
 } // namespace

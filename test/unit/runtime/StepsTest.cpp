@@ -62,10 +62,10 @@ struct Step {
 
 /// Steps of all sizes, up to four at a time, waited for in any order.
 void expectStream(const PipelineSpec &spec, unsigned seed) {
+  std::deque<std::unique_ptr<Step>> underWay;
   auto session = makeSession(doublingPipeline(spec));
   ASSERT_TRUE(session);
   std::mt19937 random(seed);
-  std::deque<std::unique_ptr<Step>> underWay;
   auto finishOne = [&] {
     auto one =
         underWay.begin() + static_cast<int64_t>(random() % underWay.size());
@@ -197,9 +197,9 @@ TEST(Steps, TheNextBeginsBeforeTheLastHasEnded) {
 }
 
 TEST(Steps, MoreThanThereMayBeAreRefused) {
+  Step step(3, 16, 1);
   auto session = makeSession(doublingPipeline(2, 3));
   ASSERT_TRUE(session);
-  Step step(3, 16, 1);
   std::vector<uint64_t> tickets;
   for (int i = 0; i < Session::kMostSteps; ++i) {
     auto ticket = session->submit(step.binding);

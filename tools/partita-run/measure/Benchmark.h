@@ -25,6 +25,7 @@ struct Measurement {
   std::vector<runtime::DeviceMemory> memory;
   double heap = 0;     ///< allocations from the heap in all measured steps
   double resident = 0; ///< the most memory of all processes together, bytes
+  double stream = 0;   ///< nanoseconds a step, where steps overlap
 };
 
 /// A step with all its micro-batches, the inputs of `feed` and outputs for
@@ -42,9 +43,10 @@ private:
 /// profile, if it has one. `memory` stays empty.
 Measurement measureSteps(Context &context, const runtime::StepBinding &binding);
 
-/// Runs --benchmark: whole steps, first --warmup, then --runs of them. Prints
-/// times, samples a second, the idle share (bubble) measured beside the
-/// predicted one, and memory; with --json one object.
+/// Runs --benchmark: whole steps, first --warmup, then --runs of them, one at a
+/// time; then as many that overlap. Prints times, samples a second, the idle
+/// share (bubble) measured beside the predicted one, and memory; with --json
+/// one object.
 int runBenchmark(Context &context, const InputTensors &inputs);
 
 } // namespace partita::run

@@ -315,6 +315,14 @@ private:
     return true;
   }
 
+  /// Whether an element stands for several: the library takes no such filter.
+  static bool repeats(const StridedView &view) {
+    for (auto [size, stride] : llvm::zip(view.shape, view.strides))
+      if (stride == 0 && size > 1)
+        return true;
+    return false;
+  }
+
   /// Whether the library is as fast, or faster, where the planes of the image
   /// lie one after another: a few of them, and a result whose channels are one
   /// vector, which it can write with the channels innermost.
@@ -333,7 +341,7 @@ private:
     int64_t rank = conv.getType().getRank();
     std::optional<StridedView> x = operand(conv.getX()),
                                weights = operand(conv.getWeights());
-    if (!x || !weights || rank > 5 || !isDense(output))
+    if (!x || !weights || rank > 5 || !isDense(output) || repeats(*weights))
       return false;
     SmallVector<int64_t> order = getChannelsFirst(
         rank, conv.getLayout() == nn::ImageLayout::channels_last);
