@@ -7,6 +7,8 @@
 
 #include "runtime/feed/Feed.h"
 
+#include "runtime/feed/Layout.h"
+
 #include "runtime/io/DType.h"
 
 #include <algorithm>
@@ -21,23 +23,6 @@ using runtime::Tensor;
 
 namespace {
 
-/// A port's bytes as [outer, samples along the axis, inner].
-struct Layout {
-  int64_t outer = 1;
-  int64_t inner = 1; ///< bytes
-};
-
-Layout layoutOf(const Port &port) {
-  Layout layout;
-  layout.inner = runtime::elementBytes(port.dtype);
-  for (size_t d = 0; d < port.shape.size(); ++d)
-    if (int(d) < port.batchAxis)
-      layout.outer *= port.shape[d];
-    else if (int(d) > port.batchAxis)
-      layout.inner *= port.shape[d];
-  return layout;
-}
-
 /// Where micro-batches `first` to `first + count` of a port lie one after
 /// another in the tensor of all samples, bytes from its beginning; empty if
 /// they do not, or if the last is not full.
@@ -49,27 +34,6 @@ std::optional<int64_t> placeInTensor(const Port &port, const Tensor &tensor,
       (first + count) * port.samples() > tensor.shape()[size_t(port.batchAxis)])
     return std::nullopt;
   return first * port.bytes();
-}
-
-Status checkInput(const Port &port, const Tensor &tensor) {
-  if (tensor.dtype() != port.dtype)
-    return Status::error("the input '" + port.name + "' is given as " +
-                         tensor.typeText() + ", but " + port.typeText() +
-                         " is needed; convert it, for example with "
-                         "x.astype('" +
-                         runtime::dtypeName(port.dtype) + "')");
-  std::vector<int64_t> shape = tensor.shape();
-  bool right = shape.size() == port.shape.size();
-  for (size_t d = 0; right && d < shape.size(); ++d)
-    right = int(d) == port.batchAxis || shape[d] == port.shape[d];
-  if (!right)
-    return Status::error(
-        "the input '" + port.name + "' is given as " + tensor.typeText() +
-        ", but " + port.typeText() + " is needed" +
-        (port.batchAxis >= 0 ? " (N: any number of samples)" : ""));
-  if (port.batchAxis >= 0 && shape[size_t(port.batchAxis)] == 0)
-    return Status::error("the input '" + port.name + "' has no samples");
-  return Status();
 }
 
 } // namespace
@@ -132,14 +96,9 @@ void Feed::stage(size_t i, int64_t micro_batch, int place,
   const int64_t given = tensors[i].shape()[size_t(port.batchAxis)];
   const int64_t begin = micro_batch * samples;
   const int64_t count = std::min(samples, given - begin);
-  for (int64_t o = 0; o < layout.outer; ++o) {
-    uint8_t *row = to + o * samples * layout.inner;
-    std::memcpy(row, from + (o * given + begin) * layout.inner,
-                size_t(count * layout.inner));
-    for (int64_t s = count; s < samples; ++s)
-      std::memcpy(row + s * layout.inner, row + (count - 1) * layout.inner,
-                  size_t(layout.inner));
-  }
+  copyEntries(layout, to, samples, 0, from, given, begin, count);
+  for (int64_t s = count; s < samples; ++s)
+    copyEntries(layout, to, samples, s, to, samples, count - 1, 1);
 }
 
 void Feed::bind(int64_t first, int count, int lane, StepBinding &binding) {
@@ -228,12 +187,11 @@ void Collector::take(int64_t step, int count) {
     for (int m = 0; m < count; ++m) {
       const int64_t begin = (step * stepBatches + m) * samples;
       const int64_t kept = std::min(samples, wanted - begin);
-      for (int64_t o = 0; o < layout.outer && kept > 0; ++o)
-        std::memcpy(tensors[i].mutableData() +
-                        (o * wanted + begin) * layout.inner,
+      if (kept > 0)
+        copyEntries(layout, tensors[i].mutableData(), wanted, begin,
                     staging[size_t(step % Feed::kLanes)][i].data() +
-                        port.bytes() * m + o * samples * layout.inner,
-                    size_t(kept * layout.inner));
+                        port.bytes() * m,
+                    samples, 0, kept);
     }
   }
 }

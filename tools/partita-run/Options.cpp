@@ -29,6 +29,8 @@ const char *const kExamples = R"(Examples:
       inputs from one archive; one .npy file an output
   partita-run mnist.partita --test-data test_data_set_0
       run input_0.pb, ..., compare with output_0.pb, ...; exit 1 if they differ
+  partita-run mnist.partita --benchmark --rate 500 --batch-delay 2
+      latencies when 500 samples a second come one by one
   partita-run mnist.partita --benchmark --runs 100 --json
       times with made-up inputs, as one JSON object
   partita-run mnist.partita --input x.npy --profile trace.json
@@ -182,6 +184,21 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->group(looking)
       ->check(positive(/*orZero=*/false))
       ->type_name("S");
+  app.add_option("--rate", options.rate,
+                 "With --benchmark: offer R samples a second, one by one at "
+                 "random times, for --seconds (5), and print how long their "
+                 "results take")
+      ->group(looking)
+      ->check(positive(/*orZero=*/false))
+      ->type_name("R");
+  app.add_option("--batch-delay", options.batchDelay,
+                 "With --rate: milliseconds that a sample may wait for others "
+                 "to fill up a step; 0: no longer than until the devices are "
+                 "free")
+      ->group(looking)
+      ->capture_default_str()
+      ->check(positive(/*orZero=*/true))
+      ->type_name("MS");
   app.add_option(
          "--calibrate", options.calibrate,
          "Measure this machine, for about a minute, and write what it "
@@ -241,6 +258,12 @@ int parseOptions(int argc, char **argv, Options &options) {
     if (app.count("--warmup") == 0)
       options.warmup = 1;
   }
+  if (options.rate > 0 && (!options.benchmark || options.wantsProfile() ||
+                           app.count("--runs") || app.count("--warmup")))
+    return refuse("--rate belongs to --benchmark; leave out --profile, "
+                  "--profile-table, --runs and --warmup");
+  if (app.count("--batch-delay") && options.rate == 0)
+    return refuse("--batch-delay belongs to --benchmark --rate R");
   if (options.json && !options.plan && !options.measures())
     return refuse("--json belongs to --plan, --benchmark or --calibrate; "
                   "outputs are written with --output");

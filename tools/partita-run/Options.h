@@ -35,6 +35,8 @@ struct Options {
   int warmup = 5;
   int runs = 20;
   double seconds = 0;
+  double rate = 0;       ///< samples a second that are offered; 0: steps
+  double batchDelay = 0; ///< ms that a sample may wait for others
   bool json = false;
   std::string profile;
   bool profileTable = false;

@@ -8,13 +8,14 @@
 
 #include "tools/partita-run/Program.h"
 
+#include "tools/partita-run/Run.h"
+#include "tools/partita-run/TestData.h"
 #include "tools/partita-run/measure/Benchmark.h"
 #include "tools/partita-run/measure/Calibrate.h"
 #include "tools/partita-run/measure/ModelTimes.h"
+#include "tools/partita-run/measure/OfferedLoad.h"
 #include "tools/partita-run/show/PlanTable.h"
 #include "tools/partita-run/show/ProfileTable.h"
-#include "tools/partita-run/Run.h"
-#include "tools/partita-run/TestData.h"
 
 #include "runtime/io/TensorFiles.h"
 
@@ -87,6 +88,8 @@ int runMode(const Options &options, const Model &model, Team &team) {
   }
   if (!team.allWell(status))
     return 1;
+  if (options.rate > 0)
+    return runOfferedLoad(options, model, team, *inputs);
   Expected<std::unique_ptr<runtime::Session>> session =
       loadSession(options, model, team);
   if (!team.allWell(session.status()))

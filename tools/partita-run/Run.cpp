@@ -73,9 +73,8 @@ int threadsOf(const Options &options, const Model &model, Team &team) {
   return std::max(1, cores < all ? cores : cores / processes);
 }
 
-Expected<std::unique_ptr<Session>> loadSession(const Options &options,
-                                               const Model &model, Team &team,
-                                               bool measure) {
+runtime::SessionOptions sessionOptions(const Options &options,
+                                       const Model &model, Team &team) {
   runtime::SessionOptions session;
   session.threads_per_device = threadsOf(options, model, team);
   session.pin = options.pin;
@@ -84,9 +83,17 @@ Expected<std::unique_ptr<Session>> loadSession(const Options &options,
   session.timeout_s = options.timeout;
   session.device = team.device();
   session.profile = options.wantsProfile();
+  session.trust_weights = options.trustWeights;
+  return session;
+}
+
+Expected<std::unique_ptr<Session>> loadSession(const Options &options,
+                                               const Model &model, Team &team,
+                                               bool measure) {
+  runtime::SessionOptions session = sessionOptions(options, model, team);
   session.measure_arena = measure;
   // Before something is measured a second time, they were checked.
-  session.trust_weights = options.trustWeights || measure;
+  session.trust_weights |= measure;
   Expected<std::shared_ptr<runtime::Communicator>> communicator =
       team.communicator(model, options.timeout);
   if (!communicator)

@@ -11,8 +11,8 @@
 #include "runtime/feed/Feed.h"
 #include "runtime/feed/Model.h"
 #include "tools/partita-run/Options.h"
-#include "tools/partita-run/show/Profile.h"
 #include "tools/partita-run/Team.h"
+#include "tools/partita-run/show/Profile.h"
 
 #include "runtime/session/Session.h"
 
@@ -31,6 +31,10 @@ struct Context {
 
 /// Cores a device: as asked for, or an equal share.
 int threadsOf(const Options &options, const Model &model, Team &team);
+
+/// As the options say, for this process's devices.
+runtime::SessionOptions sessionOptions(const Options &options,
+                                       const Model &model, Team &team);
 
 /// Loads the plan onto the devices of this process. `measure`: the session
 /// finds out how much of its arenas a step writes, which takes time.

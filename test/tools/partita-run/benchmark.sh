@@ -14,7 +14,7 @@ says stdout "bubble   measured"
 grep -q "^cpu:1 .* 6.00 KiB " "$OUT/stdout" || fail "no arena of 6 KiB"
 
 run 0 "$RUN" "$ART/two.partita" --benchmark --json --runs 3
-for key in median_ms p10_ms p90_ms samples_per_s bubble_measured \
+for key in median_ms p10_ms p90_ms samples_per_s stream_samples_per_s bubble_measured \
   bubble_predicted predicted_ms arena_bytes arena_touched_bytes; do
   says stdout "\"$key\":"
 done
@@ -31,6 +31,22 @@ run 0 "$RUN" "$ART/two.partita" --benchmark --json --runs 7 --seconds 1e-9
 says stdout '"runs":7,'
 run 1 "$RUN" "$ART/two.partita" --benchmark --seconds 0
 says stderr "'0' is not a number above 0"
+
+# Samples at a rate: 300 or so in half a second, none of them lost.
+run 0 "$RUN" "$ART/two.partita" --benchmark --rate 600 --seconds 0.5
+says stdout "offered  600 samples a second"
+says stdout "p99.9"
+run 0 "$RUN" "$ART/two.partita" --benchmark --rate 600 --seconds 0.5 \
+  --batch-delay 5 --json
+for key in batch_delay_ms served_samples_per_s kept_up steps p50 p99.9 max; do
+  says stdout "\"$key\":"
+done
+samples=$(sed 's/.*"samples":\([0-9]*\),.*/\1/' "$OUT/stdout")
+[ "$samples" -gt 200 ] || fail "$samples samples in half a second"
+run 1 "$RUN" "$ART/two.partita" --rate 5
+says stderr "--rate belongs to --benchmark"
+run 1 "$RUN" "$ART/two.partita" --benchmark --batch-delay 5
+says stderr "--batch-delay belongs to --benchmark --rate R"
 
 # Samples that are given are used, however many they are.
 run 0 "$RUN" "$ART/two.partita" --benchmark --runs 3 -i "$ART/x.npy"

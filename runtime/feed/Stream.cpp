@@ -1,0 +1,472 @@
+//===- Stream.cpp - Samples from many, in steps of several ----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/feed/Stream.h"
+
+#include "runtime/feed/Layout.h"
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace partita::feed {
+
+using runtime::Expected;
+using runtime::Session;
+using runtime::Status;
+using runtime::StepBinding;
+using runtime::Tensor;
+
+namespace {
+
+/// A port as a stream sees it: so many entries along its batch axis belong to
+/// one sample.
+struct StreamPort {
+  const Port *port;
+  Layout layout;
+  int64_t perSample = 1;
+};
+
+} // namespace
+
+struct Stream::Impl {
+  struct Request {
+    std::vector<Tensor> inputs, outputs;
+    int64_t samples = 0;
+    int64_t taken = 0; ///< samples that are in steps
+    int64_t left = 0;  ///< samples that are not done
+    Clock::time_point arrived, finished;
+  };
+  /// Samples of a request within a step.
+  struct Piece {
+    std::shared_ptr<Request> request;
+    int64_t begin = 0, count = 0; ///< in the request
+    int64_t place = 0;            ///< in the step
+  };
+  /// The bytes of a step.
+  struct Lane {
+    std::vector<std::vector<uint8_t>> inputs, outputs; ///< by port
+    std::vector<Piece> pieces;
+    int64_t samples = 0;
+    StepBinding binding;
+    uint64_t ticket = 0;
+  };
+
+  const Model &model;
+  const runtime::SessionOptions sessionOptions;
+  StreamOptions options;
+  std::vector<StreamPort> inputs, outputs;
+  int64_t perBatch = 1; ///< samples of a micro-batch
+  int64_t perStep = 1;
+
+  std::unique_ptr<Session> session;
+  std::array<Lane, Session::kMostSteps> lanes;
+  std::vector<Lane *> idle;
+  std::deque<Lane *> underWay;
+
+  mutable std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::shared_ptr<Request>> queue; ///< not wholly in steps
+  std::map<uint64_t, std::shared_ptr<Request>> requests;
+  uint64_t tickets = 0;
+  int64_t waiting = 0; ///< samples that are in no step
+  bool loaded = false, stopping = false;
+  Status failure;
+  Counts done;
+  std::thread feeder, finisher;
+
+  Impl(const Model &model, const runtime::SessionOptions &session,
+       const StreamOptions &options)
+      : model(model), sessionOptions(session), options(options) {}
+  ~Impl();
+
+  Status describe();
+  Status describe(const std::vector<Port> &ports, bool hasAxes,
+                  std::vector<StreamPort> &described) const;
+  Status start();
+  void feed();
+  void finishSteps();
+  bool mayBegin(std::unique_lock<std::mutex> &lock);
+  void gather(Lane &lane);
+  void fill(Lane &lane) const;
+  void finish(Lane &lane);
+  void fail(const Status &status);
+  Expected<int64_t> check(const std::vector<Tensor> &given) const;
+};
+
+Stream::Impl::~Impl() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    stopping = true;
+  }
+  changed.notify_all();
+  for (std::thread *thread : {&feeder, &finisher})
+    if (thread->joinable())
+      thread->join();
+}
+
+//===----------------------------------------------------------------------===//
+// Ports
+//===----------------------------------------------------------------------===//
+
+Status Stream::Impl::describe(const std::vector<Port> &ports, bool hasAxes,
+                              std::vector<StreamPort> &described) const {
+  for (const Port &port : ports) {
+    StreamPort made{&port, layoutOf(port), 1};
+    if (!hasAxes) {
+      // The whole port is a sample.
+      made.layout = {1, port.bytes()};
+    } else if (port.batchAxis < 0) {
+      return Status::error("'" + port.name +
+                           "' has no axis for samples, while others have: "
+                           "such a model computes no stream of samples");
+    } else if (port.samples() % perBatch != 0) {
+      return Status::error("'" + port.name + "' has " +
+                           std::to_string(port.samples()) +
+                           " entries a micro-batch, which does not divide "
+                           "for its " +
+                           std::to_string(perBatch) + " samples");
+    } else {
+      made.perSample = port.samples() / perBatch;
+    }
+    described.push_back(made);
+  }
+  return Status();
+}
+
+Status Stream::Impl::describe() {
+  bool hasAxes = false;
+  for (const std::vector<Port> *ports : {&model.inputs, &model.outputs})
+    for (const Port &port : *ports)
+      hasAxes |= port.batchAxis >= 0;
+  perBatch = hasAxes ? model.samples() : 1;
+  perStep = perBatch * model.microBatches;
+  if (options.queued_samples <= 0)
+    options.queued_samples = Session::kMostSteps * perStep;
+  if (Status status = describe(model.inputs, hasAxes, inputs); !status.ok())
+    return status;
+  return describe(model.outputs, hasAxes, outputs);
+}
+
+Expected<int64_t> Stream::Impl::check(const std::vector<Tensor> &given) const {
+  if (given.size() != inputs.size())
+    return Status::error("the model has " + std::to_string(inputs.size()) +
+                         " inputs, " + std::to_string(given.size()) +
+                         " are given");
+  int64_t samples = 1;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Port &port = *inputs[i].port;
+    if (Status status = checkInput(port, given[i]); !status.ok())
+      return status;
+    if (port.batchAxis < 0)
+      continue;
+    const int64_t entries = given[i].shape()[size_t(port.batchAxis)];
+    const int64_t mine = entries / inputs[i].perSample;
+    if (entries % inputs[i].perSample != 0 || (i > 0 && mine != samples))
+      return Status::error("the inputs '" + inputs[0].port->name + "' and '" +
+                           port.name +
+                           "' do not have the same number of samples");
+    samples = mine;
+  }
+  return samples;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+Status Stream::Impl::start() {
+  for (Lane &lane : lanes) {
+    for (const StreamPort &port : inputs)
+      lane.inputs.emplace_back(size_t(port.port->bytes()) *
+                               size_t(model.microBatches));
+    for (const StreamPort &port : outputs)
+      lane.outputs.emplace_back(size_t(port.port->bytes()) *
+                                size_t(model.microBatches));
+    idle.push_back(&lane);
+  }
+  feeder = std::thread([this] { feed(); });
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&] { return loaded; });
+  if (!failure.ok())
+    return failure;
+  // A session of one device is done with a step when it has been submitted.
+  if (model.devices > 1)
+    finisher = std::thread([this] { finishSteps(); });
+  return Status();
+}
+
+/// The thread that loads the session and submits its steps.
+void Stream::Impl::feed() {
+  Expected<std::unique_ptr<Session>> made =
+      Session::create(model.artifact, sessionOptions);
+  std::unique_lock<std::mutex> lock(mutex);
+  if (made)
+    session = std::move(*made);
+  else
+    failure = made.status();
+  loaded = true;
+  changed.notify_all();
+  if (!made)
+    return;
+  while (mayBegin(lock)) {
+    Lane &lane = *idle.back();
+    idle.pop_back();
+    gather(lane);
+    lock.unlock();
+    changed.notify_all(); // there is room in the queue
+    fill(lane);
+    Expected<uint64_t> ticket = session->submit(lane.binding);
+    lock.lock();
+    if (!ticket) {
+      fail(ticket.status());
+      continue;
+    }
+    lane.ticket = *ticket;
+    underWay.push_back(&lane);
+    if (model.devices > 1) {
+      changed.notify_all();
+      continue;
+    }
+    lock.unlock();
+    finish(lane);
+    lock.lock();
+  }
+  // What is under way keeps the session until it is done.
+  changed.wait(lock, [&] { return underWay.empty(); });
+  session.reset();
+}
+
+/// Waits until a step should begin; false if none will.
+bool Stream::Impl::mayBegin(std::unique_lock<std::mutex> &lock) {
+  /// More steps than that are begun only if they are full: a sample that comes
+  /// later finds a place in the next.
+  constexpr size_t kBusy = 2;
+  while (true) {
+    if (!failure.ok())
+      return false;
+    if (queue.empty()) {
+      if (stopping)
+        return false;
+      changed.wait(lock);
+      continue;
+    }
+    if (!idle.empty() && waiting >= perStep)
+      return true;
+    if (idle.empty() || underWay.size() >= kBusy) {
+      changed.wait(lock);
+      continue;
+    }
+    const auto latest = queue.front()->arrived +
+                        std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(options.delay_s));
+    if (stopping || Clock::now() >= latest)
+      return true;
+    changed.wait_until(lock, latest);
+  }
+}
+
+/// Takes samples from the front of the queue.
+void Stream::Impl::gather(Lane &lane) {
+  lane.pieces.clear();
+  lane.samples = 0;
+  while (!queue.empty() && lane.samples < perStep) {
+    const std::shared_ptr<Request> &request = queue.front();
+    Piece piece{
+        request, request->taken,
+        std::min(request->samples - request->taken, perStep - lane.samples),
+        lane.samples};
+    request->taken += piece.count;
+    lane.samples += piece.count;
+    waiting -= piece.count;
+    lane.pieces.push_back(piece);
+    if (request->taken == request->samples)
+      queue.pop_front();
+  }
+}
+
+/// Brings the samples into the bytes of their micro-batches; the last one is
+/// filled up with its last sample.
+void Stream::Impl::fill(Lane &lane) const {
+  const int64_t batches = (lane.samples + perBatch - 1) / perBatch;
+  lane.binding.micro_batches = int(batches);
+  lane.binding.inputs.clear();
+  lane.binding.outputs.clear();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto &[port, layout, perSample] = inputs[i];
+    uint8_t *bytes = lane.inputs[i].data();
+    const int64_t entries = perBatch * perSample;
+    auto place = [&](int64_t sample) {
+      return bytes + sample / perBatch * port->bytes();
+    };
+    for (const Piece &piece : lane.pieces)
+      for (int64_t at = 0; at < piece.count;) {
+        // As many as one micro-batch takes at a time.
+        const int64_t within = (piece.place + at) % perBatch;
+        const int64_t count = std::min(piece.count - at, perBatch - within);
+        copyEntries(layout, place(piece.place + at), entries,
+                    within * perSample, piece.request->inputs[i].data(),
+                    piece.request->samples * perSample,
+                    (piece.begin + at) * perSample, count * perSample);
+        at += count;
+      }
+    uint8_t *last = place(lane.samples - 1);
+    for (int64_t s = lane.samples; s < batches * perBatch; ++s)
+      copyEntries(layout, last, entries, s % perBatch * perSample, last,
+                  entries, (lane.samples - 1) % perBatch * perSample,
+                  perSample);
+    lane.binding.inputs.push_back(bytes);
+  }
+  for (std::vector<uint8_t> &bytes : lane.outputs)
+    lane.binding.outputs.push_back(bytes.data());
+}
+
+/// The thread that waits for steps, in their order.
+void Stream::Impl::finishSteps() {
+  std::unique_lock<std::mutex> lock(mutex);
+  while (true) {
+    changed.wait(lock, [&] {
+      return !underWay.empty() ||
+             (!failure.ok() || (stopping && queue.empty()));
+    });
+    if (underWay.empty()) {
+      if (!failure.ok() || idle.size() == lanes.size())
+        return;
+      // A step is being filled.
+      changed.wait(lock);
+      continue;
+    }
+    Lane &lane = *underWay.front();
+    lock.unlock();
+    finish(lane);
+    lock.lock();
+  }
+}
+
+/// Gives the results of the first step under way to those who asked.
+void Stream::Impl::finish(Lane &lane) {
+  Status status = session->wait(lane.ticket);
+  if (status.ok())
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const auto &[port, layout, perSample] = outputs[i];
+      for (const Piece &piece : lane.pieces)
+        for (int64_t at = 0; at < piece.count;) {
+          const int64_t sample = piece.place + at, within = sample % perBatch;
+          const int64_t count = std::min(piece.count - at, perBatch - within);
+          copyEntries(
+              layout, piece.request->outputs[i].mutableData(),
+              piece.request->samples * perSample,
+              (piece.begin + at) * perSample,
+              lane.outputs[i].data() + sample / perBatch * port->bytes(),
+              perBatch * perSample, within * perSample, count * perSample);
+          at += count;
+        }
+    }
+  std::lock_guard<std::mutex> lock(mutex);
+  if (status.ok()) {
+    ++done.steps;
+    done.samples += lane.samples;
+  } else {
+    fail(status);
+  }
+  const Clock::time_point now = Clock::now();
+  for (const Piece &piece : lane.pieces) {
+    if (status.ok())
+      piece.request->left -= piece.count;
+    if (piece.request->left == 0)
+      piece.request->finished = now;
+  }
+  lane.pieces.clear();
+  underWay.pop_front();
+  idle.push_back(&lane);
+  changed.notify_all();
+}
+
+/// Nothing more is computed. The mutex is held.
+void Stream::Impl::fail(const Status &status) {
+  if (failure.ok())
+    failure = status;
+  queue.clear();
+  waiting = 0;
+  changed.notify_all();
+}
+
+//===----------------------------------------------------------------------===//
+// Stream
+//===----------------------------------------------------------------------===//
+
+Stream::Stream(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+Stream::~Stream() = default;
+
+Expected<std::unique_ptr<Stream>>
+Stream::create(const Model &model, const runtime::SessionOptions &session,
+               const StreamOptions &options) {
+  auto impl = std::make_unique<Impl>(model, session, options);
+  if (Status status = impl->describe(); !status.ok())
+    return status;
+  if (Status status = impl->start(); !status.ok())
+    return status;
+  return std::unique_ptr<Stream>(new Stream(std::move(impl)));
+}
+
+Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs) {
+  Expected<int64_t> samples = impl->check(inputs);
+  if (!samples)
+    return samples.status();
+  auto request = std::make_shared<Impl::Request>();
+  request->inputs = inputs;
+  request->samples = request->left = *samples;
+  for (const StreamPort &output : impl->outputs) {
+    std::vector<int64_t> shape = output.port->shape;
+    if (output.port->batchAxis >= 0)
+      shape[size_t(output.port->batchAxis)] = *samples * output.perSample;
+    Expected<Tensor> tensor = Tensor::allocate(output.port->dtype, shape);
+    if (!tensor)
+      return tensor.status();
+    request->outputs.push_back(std::move(*tensor));
+  }
+  std::unique_lock<std::mutex> lock(impl->mutex);
+  // Whoever has more samples than may wait comes when nothing waits.
+  impl->changed.wait(lock, [&] {
+    return !impl->failure.ok() || impl->waiting == 0 ||
+           impl->waiting + *samples <= impl->options.queued_samples;
+  });
+  if (!impl->failure.ok())
+    return impl->failure;
+  request->arrived = Clock::now();
+  impl->waiting += *samples;
+  impl->queue.push_back(request);
+  impl->requests.emplace(impl->tickets, request);
+  impl->changed.notify_all();
+  return impl->tickets++;
+}
+
+Expected<Stream::Answer> Stream::wait(uint64_t ticket) {
+  std::unique_lock<std::mutex> lock(impl->mutex);
+  auto found = impl->requests.find(ticket);
+  if (found == impl->requests.end())
+    return Status::error("no samples of ticket " + std::to_string(ticket) +
+                         " are under way");
+  const std::shared_ptr<Impl::Request> request = found->second;
+  impl->requests.erase(found);
+  impl->changed.wait(lock,
+                     [&] { return request->left == 0 || !impl->failure.ok(); });
+  if (request->left != 0)
+    return impl->failure;
+  return Answer{std::move(request->outputs), request->finished};
+}
+
+Stream::Counts Stream::counts() const {
+  std::lock_guard<std::mutex> lock(impl->mutex);
+  return impl->done;
+}
+
+} // namespace partita::feed

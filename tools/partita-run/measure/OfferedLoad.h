@@ -1,0 +1,25 @@
+//===- OfferedLoad.h - How long samples take at a given rate ----*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TOOLS_PARTITA_RUN_MEASURE_OFFEREDLOAD_H
+#define PARTITA_TOOLS_PARTITA_RUN_MEASURE_OFFEREDLOAD_H
+
+#include "tools/partita-run/Run.h"
+
+namespace partita::run {
+
+/// Runs --benchmark --rate: samples come one by one at random times, as from
+/// many independent users, and go through a feed::Stream. A sample's latency
+/// counts from the time at which it should have come, so a stream that cannot
+/// keep up shows it. Prints latencies and what was served; with --json one
+/// object. Of all devices in this process.
+int runOfferedLoad(const Options &options, const Model &model, Team &team,
+                   const InputTensors &inputs);
+
+} // namespace partita::run
+
+#endif // PARTITA_TOOLS_PARTITA_RUN_MEASURE_OFFEREDLOAD_H
