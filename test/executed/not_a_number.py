@@ -10,8 +10,8 @@ import tempfile
 
 from harness import Failure, compile_model, main, run_artifact, write_npy
 
-SAMPLES, CHANNELS, SIZE = 3, 4, 4
-BROKEN = 1  # the sample with NaN, at row 4 and column 4 of its first plane
+SAMPLES, CHANNELS, SIZE = 9, 4, 4  # more than the steps that are under way at a time
+BROKEN = 3  # the sample with NaN, at row 4 and column 4 of its first plane
 
 
 def numbers(count, seed):
