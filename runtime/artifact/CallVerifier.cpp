@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/abi/Fusion.h"
+#include "runtime/abi/PostOps.h"
 #include "runtime/artifact/PlanVerifier.h"
 #include "runtime/base/Elements.h"
 
@@ -20,7 +20,7 @@ using Longs = flatbuffers::Vector<int64_t>;
 /// Extents, strides and pads beyond this are nonsense, and below it the sums
 /// and products here cannot overflow.
 constexpr int64_t kLargest = int64_t(1) << 31;
-/// oneDNN describes no more dimensions; convolutions have 1 to 3 spatial ones.
+/// Devices have room for so many; convolutions have 1 to 3 spatial ones.
 constexpr int64_t kMostDimensions = 12;
 
 int64_t rank(const abi::View *view) { return length(view->shape()); }
@@ -185,7 +185,7 @@ private:
   }
 
   /// Whether each dimension steps over all of those with smaller strides:
-  /// oneDNN describes no other tensors.
+  /// libraries describe no other tensors.
   static bool nested(const abi::View *view) {
     std::vector<std::pair<int64_t, int64_t>> dims; // stride, extent
     for (int64_t i = 0; i < rank(view); ++i)
@@ -219,22 +219,7 @@ private:
     const bool binary = abi::isBinary(post.kind());
     if (binary != (post.view() != nullptr))
       return binary ? "has no view" : "has a view and needs none";
-    auto form = abi::OperandForm::one;
-    if (binary) {
-      if (std::string error = broadcastError(post.view(), resultShape());
-          !error.empty())
-        return error;
-      form = abi::getOperandForm(call.kind(), stridesOf(*result),
-                                 stridesOf(*post.view()));
-    }
-    return abi::mayFuse(call.kind(), post.kind(), form)
-               ? ""
-               : "is one that the library is not known to compute rightly";
-  }
-
-  static abi::Strided stridesOf(const abi::View &view) {
-    return {{view.shape()->data(), view.shape()->size()},
-            {view.strides()->data(), view.strides()->size()}};
+    return binary ? broadcastError(post.view(), resultShape()) : "";
   }
 
   std::string mismatch() const {

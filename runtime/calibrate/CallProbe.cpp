@@ -7,7 +7,7 @@
 
 #include "runtime/calibrate/CallProbe.h"
 
-#include "runtime/abi/LibraryMemory.h"
+#include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 namespace partita::runtime {
 namespace {
@@ -127,7 +127,7 @@ Status CallProbe::winograd(int64_t side, int64_t in, int64_t out) {
   call.bias = dense({out});
   call.bias.constant = true;
   return prepare(abi::CallKind::conv, std::move(call), 3, 1, 1,
-                 abi::winogradRoom({1, in, out, side, side}));
+                 rules::winogradRoom({1, in, out, side, side}));
 }
 
 Status CallProbe::conv(int64_t side, int64_t in, int64_t out, int64_t window,

@@ -7,10 +7,10 @@
 
 #include "runtime/device/cpu/CpuDevice.h"
 
-#include "runtime/abi/Fusion.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/base/Programs.h"
 #include "runtime/base/Slots.h"
+#include "runtime/device/cpu/onednn/rules/Fusion.h"
 
 #include <algorithm>
 #include <cstring>
@@ -83,7 +83,7 @@ int64_t now() {
 
 bool dropsNan(const abi::LibraryCall &call) {
   for (int64_t i = 0; i < length(call.post_ops()); ++i)
-    if (abi::losesNan(call.post_ops()->Get(i)->kind()))
+    if (rules::losesNan(call.post_ops()->Get(i)->kind()))
       return true;
   return call.kind() == abi::CallKind::pool_max || call.winograd();
 }

@@ -5,14 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The table of runtime/abi/Fusion.h against loops: each of its post-ops, alone
-// and behind another one, with an operand of each form, on products and
-// convolutions of all kinds. `partita_runtime_tests.avx2` runs it once more on
-// the code that the library has without AVX-512.
+// The table of runtime/device/cpu/onednn/rules/Fusion.h against loops: each of
+// its post-ops, alone and behind another one, with an operand of each form, on
+// products and convolutions of all kinds. `partita_runtime_tests.avx2` runs it
+// once more on the code that the library has without AVX-512.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/abi/Fusion.h"
+#include "runtime/device/cpu/onednn/rules/Fusion.h"
+#include "runtime/abi/PostOps.h"
 #include "test/unit/runtime/CallCases.h"
 
 #include <limits>
@@ -20,7 +21,7 @@
 namespace partita::test {
 namespace {
 
-using abi::OperandForm;
+using rules::OperandForm;
 using Kind = abi::PostOpKind;
 
 /// How a call is computed does not depend on how many threads compute it.
@@ -228,10 +229,10 @@ std::vector<std::pair<std::string, Tensor>> operandsOf(const Root &root) {
       if (!(kept >> dim & 1))
         strides[dim] = 0;
     tensor = tensor.seenAs(result.shape, strides);
-    OperandForm form =
-        abi::getOperandForm(root.call.spec.call, {result.shape, result.strides},
-                            {tensor.shape, tensor.strides});
-    if (abi::mayFuse(root.call.spec.call, Kind::add, form))
+    OperandForm form = rules::getOperandForm(root.call.spec.call,
+                                             {result.shape, result.strides},
+                                             {tensor.shape, tensor.strides});
+    if (rules::mayFuse(root.call.spec.call, Kind::add, form))
       operands.emplace_back(name, tensor);
   };
   for (unsigned kept = 0; kept < 1u << rank; ++kept)
@@ -273,7 +274,7 @@ void expectTable(const Root &root) {
   for (Kind post : abi::EnumValuesPostOpKind()) {
     const PostOpSpec spec = specOf(post);
     if (!abi::isBinary(post)) {
-      if (!abi::mayFuse(kind, post))
+      if (!rules::mayFuse(kind, post))
         continue;
       if (post == Kind::sqrt) // of what is positive
         expectFused(root,
@@ -304,6 +305,23 @@ TEST(Fusion, TableOfProducts) {
     expectTable(root);
 }
 
+/// The artifact is right, whatever the library computes; the device does not
+/// load the call.
+void expectRefused(const CallCase &call, const std::string &post_op) {
+  std::string path = temporary("refused.partita");
+  writeArtifact(path, planOf(call));
+  auto artifact = runtime::Artifact::open(path);
+  ::unlink(path.c_str());
+  ASSERT_TRUE(artifact) << artifact.status().message();
+  auto session = runtime::Session::create(*artifact, {});
+  ASSERT_FALSE(session);
+  EXPECT_NE(session.status().message().find(
+                "'node': post-op 0 (" + post_op +
+                ") is one that the library is not known to compute rightly"),
+            std::string::npos)
+      << session.status().message();
+}
+
 // What is computed wrongly by the library has no entry, and is refused.
 TEST(Fusion, OtherOperandsAreRefused) {
   Root root = makeRoot("conv", convCase(convRows()[0], true), channelsLast(4));
@@ -313,15 +331,27 @@ TEST(Fusion, OtherOperandsAreRefused) {
     CallCase call = root.call;
     call.spec.post_ops = {postOp(Kind::mul)};
     call.post_operands = {{0, Tensor::random(shape, 4).seenAs(shape, strides)}};
-    std::string path = temporary("refused.partita");
-    writeArtifact(path, planOf(call));
-    auto artifact = runtime::Artifact::open(path);
-    ::unlink(path.c_str());
-    ASSERT_FALSE(artifact);
-    EXPECT_NE(artifact.status().message().find("compute rightly"),
-              std::string::npos)
-        << artifact.status().message();
+    expectRefused(call, "mul");
   }
+}
+
+TEST(Fusion, OtherFunctionsAreRefused) {
+  CallCase call =
+      makeRoot("conv", convCase(convRows()[0], true), channelsLast(4)).call;
+  call.spec.post_ops = {postOp(Kind::exp)};
+  expectRefused(call, "exp");
+}
+
+TEST(Fusion, PoolsHaveNone) {
+  CallCase call;
+  call.spec.call = abi::CallKind::pool_max;
+  call.spec.window = call.spec.strides = {2, 2};
+  call.spec.dilations = {1, 1};
+  call.spec.pads_low = call.spec.pads_high = {0, 0};
+  call.operands = {Tensor::random({1, 2, 4, 4}, 1)};
+  call.result = Tensor::random({1, 2, 2, 2}, 2);
+  call.spec.post_ops = {postOp(Kind::relu)};
+  expectRefused(call, "relu");
 }
 
 bool isNanWhere(const Values &got,
@@ -389,8 +419,8 @@ TEST(Fusion, NanStaysNan) {
     EXPECT_FALSE(isNanWhere(without, [](size_t) { return false; }));
     const int most = &root == &roots.front() ? 3 : 2;
     for (Kind kind : abi::EnumValuesPostOpKind())
-      if (abi::mayFuse(call, kind) && kind != Kind::sum && kind != Kind::sqrt)
-        expectNan(root, without, {specOf(kind)}, abi::losesNan(kind), most);
+      if (rules::mayFuse(call, kind) && kind != Kind::sum && kind != Kind::sqrt)
+        expectNan(root, without, {specOf(kind)}, rules::losesNan(kind), most);
     expectNan(root, without,
               {postOp(Kind::mul), postOp(Kind::relu), specOf(Kind::swish)},
               true, most);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/abi/LibraryMemory.h"
+#include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 #include "test/unit/runtime/CallCases.h"
 
 #include <algorithm>
@@ -181,7 +181,7 @@ const std::vector<ConvRow> &winogradRows() {
   return rows;
 }
 
-abi::WindowedImages imagesOf(const CallCase &call) {
+rules::WindowedImages imagesOf(const CallCase &call) {
   const Shape &result = call.result.shape;
   return {result[0], call.operands[0].shape[1], result[1], result[2],
           result[3]};
@@ -200,8 +200,9 @@ TEST(Conv, TiledWinogradHasTheSameBitsOnAnyNumberOfThreads) {
   for (const ConvRow &row : winogradRows()) {
     CallCase call = convCase(row, true);
     call.spec.winograd = true;
-    call.packed_room = abi::winogradFilterRoom(imagesOf(call));
-    call.workspace = abi::kLibraryWorkspace + abi::winogradRoom(imagesOf(call));
+    call.packed_room = rules::winogradFilterRoom(imagesOf(call));
+    call.workspace =
+        rules::kLibraryWorkspace + rules::winogradRoom(imagesOf(call));
     const Values one = runCall(call, {.threads = 1});
     for (int threads : {2, 3, 7})
       EXPECT_EQ(runCall(call, {.threads = threads}), one)
@@ -222,9 +223,9 @@ TEST_P(Winograd, IsAsTheDirectMethod) {
       CallCase call = direct;
       call.spec.winograd = true;
       // Exactly the room that a plan gives it.
-      call.packed_room = abi::winogradFilterRoom(imagesOf(call));
+      call.packed_room = rules::winogradFilterRoom(imagesOf(call));
       call.workspace =
-          abi::kLibraryWorkspace + abi::winogradRoom(imagesOf(call));
+          rules::kLibraryWorkspace + rules::winogradRoom(imagesOf(call));
       RunReport with, without;
       Values found = runCall(call, {.threads = threads}, &with),
              expected = runCall(direct, {.threads = threads}, &without);
@@ -258,7 +259,7 @@ TEST(Conv, WinogradWithoutRoom) {
   CallCase poor = direct;
   poor.spec.winograd = true;
   CallCase narrow = poor;
-  poor.packed_room = abi::packedFilterRoom(direct.operands[1].shape, 1);
+  poor.packed_room = rules::packedFilterRoom(direct.operands[1].shape, 1);
   narrow.workspace = 4096;
   for (const CallCase &call : {poor, narrow}) {
     RunReport report;

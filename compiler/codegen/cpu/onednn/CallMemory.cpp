@@ -7,13 +7,13 @@
 
 #include "compiler/codegen/cpu/onednn/CallMemory.h"
 
-#include "runtime/abi/LibraryMemory.h"
+#include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 using namespace mlir;
 
 namespace partita::codegen::onednn {
 
-static abi::WindowedImages getImages(plan::CallAttr conv) {
+static rules::WindowedImages getImages(plan::CallAttr conv) {
   ArrayRef<int64_t> result = conv.getOperands()[2].getShape();
   return {result[0], conv.getOperands()[0].getShape()[1], result[1], result[2],
           result[3]};
@@ -29,17 +29,17 @@ std::optional<int64_t> getPackedBytes(plan::CallAttr call, unsigned operand,
   const bool integers = element.isInteger(8);
   switch (call.getKind()) {
   case plan::CallKind::dot:
-    return integers ? abi::packedIntegerMatrixRoom(shape)
-                    : abi::packedMatrixRoom(shape);
+    return integers ? rules::packedIntegerMatrixRoom(shape)
+                    : rules::packedMatrixRoom(shape);
   case plan::CallKind::conv:
     if (integers)
-      return abi::packedIntegerFilterRoom(shape, call.getGroups());
+      return rules::packedIntegerFilterRoom(shape, call.getGroups());
     if (call.getWinograd())
-      return std::max(abi::winogradFilterRoom(getImages(call)),
-                      abi::packedFilterRoom(shape, call.getGroups()));
-    return abi::packedFilterRoom(shape, call.getGroups());
+      return std::max(rules::winogradFilterRoom(getImages(call)),
+                      rules::packedFilterRoom(shape, call.getGroups()));
+    return rules::packedFilterRoom(shape, call.getGroups());
   case plan::CallKind::recurrent:
-    return abi::packedRecurrentRoom(
+    return rules::packedRecurrentRoom(
         shape, call.getRecurrent().getCell() == plan::Cell::gru &&
                    !call.getRecurrent().getHiddenBias());
   default:
@@ -52,18 +52,18 @@ int64_t getScratchBytes(plan::CallAttr call, bool packed) {
   switch (call.getKind()) {
   case plan::CallKind::recurrent: {
     ArrayRef<int64_t> x = operands[0].getShape();
-    return abi::recurrentRoom(x[1], operands[1].getShape()[2], x[3]);
+    return rules::recurrentRoom(x[1], operands[1].getShape()[2], x[3]);
   }
   case plan::CallKind::attention:
-    return abi::attentionScoreRoom(operands[0].getShape()[2],
-                                   operands[1].getShape()[2]);
+    return rules::attentionScoreRoom(operands[0].getShape()[2],
+                                     operands[1].getShape()[2]);
   case plan::CallKind::conv:
     if (call.getWinograd())
-      return abi::winogradRoom(getImages(call));
+      return rules::winogradRoom(getImages(call));
     // A filter that is computed is packed in each run.
     return packed ? 0
-                  : abi::repackedFilterRoom(operands[1].getShape(),
-                                            call.getGroups());
+                  : rules::repackedFilterRoom(operands[1].getShape(),
+                                              call.getGroups());
   default:
     return 0;
   }

@@ -10,7 +10,7 @@
 
 #include "compiler/codegen/StridedView.h"
 #include "compiler/codegen/cpu/onednn/ScalarFunction.h"
-#include "runtime/abi/Fusion.h"
+#include "runtime/device/cpu/onednn/rules/Fusion.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/Sequence.h"
@@ -398,11 +398,12 @@ private:
   bool mayFuse(const Step &step) const {
     const auto call = static_cast<abi::CallKind>(kind);
     const auto post = static_cast<abi::PostOpKind>(step.kind);
-    auto form = abi::OperandForm::one;
+    auto form = rules::OperandForm::one;
     if (step.operand)
-      form = abi::getOperandForm(call, {output.shape, output.strides},
-                                 {step.operand->shape, step.operand->strides});
-    return abi::mayFuse(call, post, form);
+      form =
+          rules::getOperandForm(call, {output.shape, output.strides},
+                                {step.operand->shape, step.operand->strides});
+    return rules::mayFuse(call, post, form);
   }
 
   bool matchAttention(nn::AttentionOp attention) {

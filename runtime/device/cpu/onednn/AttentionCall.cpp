@@ -13,10 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/abi/LibraryMemory.h"
-#include "runtime/device/cpu/simd/BestLevel.h"
 #include "runtime/device/cpu/onednn/LibraryCalls.h"
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
+#include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
+#include "runtime/device/cpu/simd/BestLevel.h"
 #include "runtime/device/cpu/simd/ScoreRows.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ namespace {
 constexpr float kHidden = -1e30f;
 constexpr int64_t kColumnStep = 16;
 size_t aligned(size_t bytes) {
-  constexpr size_t step = abi::kScratchAlignment;
+  constexpr size_t step = rules::kScratchAlignment;
   return (bytes + step - 1) / step * step;
 }
 
@@ -127,7 +127,7 @@ public:
       : call(std::move(resolved)), team(team), softmax(softmaxRows()) {
     rows = q().dims[2];
     columns = k().dims[2];
-    block = abi::attentionBlockRows(rows);
+    block = rules::attentionBlockRows(rows);
     blocks = (rows + block - 1) / block;
     std::vector<int64_t> scores = {q().dims[0], q().dims[1], rows, columns};
     if (call.has_mask_mul)
@@ -217,7 +217,7 @@ private:
   Operand &v() { return call.operands[2]; }
 
   size_t scoreBytes() const {
-    return static_cast<size_t>(abi::attentionScoreRoom(rows, columns));
+    return static_cast<size_t>(rules::attentionScoreRoom(rows, columns));
   }
   size_t workerBytes() const {
     size_t library = 0;

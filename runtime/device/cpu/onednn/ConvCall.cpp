@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/abi/LibraryMemory.h"
 #include "runtime/device/cpu/onednn/ImageLayout.h"
-#include "runtime/device/cpu/own/IntegerProduct.h"
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
-#include "runtime/device/cpu/own/TiledWinograd.h"
 #include "runtime/device/cpu/onednn/WinogradConv.h"
+#include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
+#include "runtime/device/cpu/own/IntegerProduct.h"
+#include "runtime/device/cpu/own/TiledWinograd.h"
 
 #include <algorithm>
 #include <functional>
@@ -21,7 +21,7 @@ namespace {
 
 /// Bytes of packed weights, or of an image, in the scratch.
 size_t packedBytes(const dnnl_memory_desc_t &desc) {
-  constexpr size_t step = abi::kScratchAlignment;
+  constexpr size_t step = rules::kScratchAlignment;
   return (dnnl_memory_desc_get_size(&desc) + step - 1) / step * step;
 }
 

@@ -7,7 +7,9 @@
 
 #include "runtime/device/cpu/onednn/LibraryCalls.h"
 
-#include "runtime/abi/LibraryMemory.h"
+#include "runtime/abi/PostOps.h"
+#include "runtime/device/cpu/onednn/rules/Fusion.h"
+#include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 namespace partita::runtime {
 
@@ -70,22 +72,50 @@ int64_t packedRoom(const ResolvedCall &resolved, const Extents &operands) {
   if (!weights.constant)
     return 0;
   if (elementBytes(weights.type) == 1)
-    return conv ? abi::packedIntegerFilterRoom(dims, call.groups())
-                : abi::packedIntegerMatrixRoom(dims);
+    return conv ? rules::packedIntegerFilterRoom(dims, call.groups())
+                : rules::packedIntegerMatrixRoom(dims);
   if (isWinograd(call, operands)) {
     const std::vector<int64_t> &result = resolved.operands.back().dims;
-    const abi::WindowedImages images = {result[0], resolved.operands[0].dims[1],
-                                        result[1], result[2], result[3]};
-    return std::max(abi::winogradFilterRoom(images),
-                    abi::packedFilterRoom(dims, call.groups()));
+    const rules::WindowedImages images = {result[0],
+                                          resolved.operands[0].dims[1],
+                                          result[1], result[2], result[3]};
+    return std::max(rules::winogradFilterRoom(images),
+                    rules::packedFilterRoom(dims, call.groups()));
   }
   if (conv)
-    return abi::packedFilterRoom(dims, call.groups());
+    return rules::packedFilterRoom(dims, call.groups());
   if (call.kind() == abi::CallKind::dot)
-    return abi::packedMatrixRoom(dims);
+    return rules::packedMatrixRoom(dims);
   const bool resets =
       call.recurrent()->cell() == abi::Cell::gru && !resolved.hidden_bias;
-  return abi::packedRecurrentRoom(dims, resets);
+  return rules::packedRecurrentRoom(dims, resets);
+}
+
+rules::Strided stridesOf(const abi::View &view) {
+  return {{view.shape()->data(), view.shape()->size()},
+          {view.strides()->data(), view.strides()->size()}};
+}
+
+/// The plan's verifier takes any post-op whose operand fits; this library may
+/// compute it wrongly without an error.
+Status checkPostOps(const abi::LibraryCall &call) {
+  const int64_t count = length(call.post_ops());
+  for (int64_t i = 0; i < count; ++i) {
+    const abi::PostOp &post = *call.post_ops()->Get(i);
+    auto form = rules::OperandForm::one;
+    if (abi::isBinary(post.kind())) {
+      const abi::View &result =
+          *call.operands()->Get(call.operands()->size() - 1);
+      form = rules::getOperandForm(call.kind(), stridesOf(result),
+                                   stridesOf(*post.view()));
+    }
+    if (!rules::mayFuse(call.kind(), post.kind(), form))
+      return Status::error("post-op " + std::to_string(i) + " (" +
+                           abi::EnumNamePostOpKind(post.kind()) +
+                           ") is one that the library is not known to compute "
+                           "rightly");
+  }
+  return Status();
 }
 
 } // namespace
@@ -93,17 +123,17 @@ int64_t packedRoom(const ResolvedCall &resolved, const Extents &operands) {
 int64_t workspaceRoom(const abi::LibraryCall &call, const Extents &operands,
                       bool constant_weights) {
   if (isWinograd(call, operands))
-    return abi::winogradRoom({operands[2][0], operands[0][1], operands[2][1],
-                              operands[2][2], operands[2][3]});
+    return rules::winogradRoom({operands[2][0], operands[0][1], operands[2][1],
+                                operands[2][2], operands[2][3]});
   switch (call.kind()) {
   case abi::CallKind::attention:
-    return abi::attentionScoreRoom(operands[0][2], operands[1][2]);
+    return rules::attentionScoreRoom(operands[0][2], operands[1][2]);
   case abi::CallKind::recurrent:
-    return abi::recurrentRoom(operands[0][1], operands[1][2], operands[0][3]);
+    return rules::recurrentRoom(operands[0][1], operands[1][2], operands[0][3]);
   case abi::CallKind::conv:
     return constant_weights
                ? 0
-               : abi::repackedFilterRoom(operands[1], call.groups());
+               : rules::repackedFilterRoom(operands[1], call.groups());
   default:
     return 0;
   }
@@ -112,6 +142,8 @@ int64_t workspaceRoom(const abi::LibraryCall &call, const Extents &operands,
 Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
                                             OnednnContext &context,
                                             const ThreadTeam &team, bool pack) {
+  if (Status status = checkPostOps(*call.call); !status.ok())
+    return status;
   Extents operands;
   for (const Operand &operand : call.operands)
     operands.push_back(operand.dims);

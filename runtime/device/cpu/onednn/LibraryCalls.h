@@ -9,9 +9,9 @@
 #define PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_LIBRARYCALLS_H
 
 #include "runtime/abi/plan_generated.h"
-#include "runtime/device/cpu/onednn/Onednn.h"
 #include "runtime/device/cpu/Task.h"
 #include "runtime/device/cpu/ThreadTeam.h"
+#include "runtime/device/cpu/onednn/Onednn.h"
 
 #include <functional>
 #include <memory>
@@ -57,7 +57,8 @@ int64_t workspaceRoom(const abi::LibraryCall &call, const Extents &operands,
 
 /// Creates primitives and packs constant weights. `pack` false: operands are
 /// used as they lie (the load program, whose operands are used once).
-/// Must run on the device's thread.
+/// Must run on the device's thread. An error for post-ops that the library is
+/// not known to compute rightly.
 Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
                                             OnednnContext &context,
                                             const ThreadTeam &team, bool pack);

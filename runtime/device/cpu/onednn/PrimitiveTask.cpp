@@ -7,7 +7,8 @@
 
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
 
-#include "runtime/abi/Fusion.h"
+#include "runtime/abi/PostOps.h"
+#include "runtime/device/cpu/onednn/rules/Fusion.h"
 #include "runtime/device/cpu/own/NanKeeping.h"
 
 #include <algorithm>
@@ -330,7 +331,7 @@ Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
 size_t countFusable(const OnednnContext &context,
                     const std::vector<PostOperation> &post_ops) {
   for (size_t i = 0; i < post_ops.size(); ++i) {
-    if (context.nanTeam() && abi::losesNan(post_ops[i].kind))
+    if (context.nanTeam() && rules::losesNan(post_ops[i].kind))
       return i;
     for (size_t j = 0; j < i; ++j)
       if (!abi::isBinary(post_ops[i].kind) &&
@@ -384,14 +385,14 @@ fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
       auto sequence = std::make_unique<TaskSequence>();
       sequence->tasks.push_back(std::move(*first));
       for (size_t i = count; i < post_ops.size() && sequence; ++i) {
-        if (context.nanTeam() && abi::losesNan(post_ops[i].kind)) {
+        if (context.nanTeam() && rules::losesNan(post_ops[i].kind)) {
           sequence->tasks.push_back(
               makeNanKeeping(post_ops[i], result, *context.nanTeam()));
           continue;
         }
         auto next = makeAlone(context, post_ops[i], result, describe);
         // As where NaN is kept: numbers must not depend on that.
-        if (!next && context.team() && abi::losesNan(post_ops[i].kind))
+        if (!next && context.team() && rules::losesNan(post_ops[i].kind))
           next = makeNanKeeping(post_ops[i], result, *context.team());
         if (next)
           sequence->tasks.push_back(std::move(*next));

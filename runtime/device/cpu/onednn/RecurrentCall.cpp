@@ -12,10 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/abi/LibraryMemory.h"
-#include "runtime/device/cpu/own/GateFunctions.h"
 #include "runtime/device/cpu/onednn/LibraryCalls.h"
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
+#include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
+#include "runtime/device/cpu/own/GateFunctions.h"
 
 #include <algorithm>
 #include <utility>
@@ -172,7 +172,7 @@ public:
       library = std::max({library, direction.product.scratchBytes(),
                           direction.candidate.scratchBytes()});
     return static_cast<size_t>(
-               abi::recurrentRoom(batch, hidden, gates * hidden)) +
+               rules::recurrentRoom(batch, hidden, gates * hidden)) +
            library;
   }
 
@@ -185,7 +185,7 @@ public:
     state = take(stateBytes());
     cell = take(stateBytes());
     reset = take(stateBytes());
-    sums = take(abi::recurrentStateRoom(batch, gates * hidden));
+    sums = take(rules::recurrentStateRoom(batch, gates * hidden));
     for (Direction &direction : directions) {
       direction.product.useScratch(state, sums, data);
       if (resetsBefore())
@@ -218,7 +218,7 @@ private:
   bool resetsBefore() const { return isGru() && !plan.hidden_bias(); }
 
   size_t stateBytes() const {
-    return static_cast<size_t>(abi::recurrentStateRoom(batch, hidden));
+    return static_cast<size_t>(rules::recurrentStateRoom(batch, hidden));
   }
 
   /// The row of elements at [i, j] of a state [D, B, H].

@@ -7,9 +7,9 @@
 
 #include "runtime/device/cpu/onednn/WinogradConv.h"
 
-#include "runtime/abi/LibraryMemory.h"
 #include "runtime/device/cpu/onednn/ImageLayout.h"
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
+#include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 #include <algorithm>
 
@@ -143,13 +143,13 @@ Expected<std::unique_ptr<Task>> make(const ResolvedCall &call,
     dnnl_memory_desc_t found = query(desc, what);
     return dnnl_memory_desc_get_size(&found);
   };
-  const abi::WindowedImages shape = {result.dims[0], input.dims[1],
-                                     result.dims[1], result.dims[2],
-                                     result.dims[3]};
+  const rules::WindowedImages shape = {result.dims[0], input.dims[1],
+                                       result.dims[1], result.dims[2],
+                                       result.dims[3]};
   OwnedPrimitiveDesc desc;
   status = context.choose(&op, attr, desc, [&](const OwnedPrimitiveDesc &each) {
     return static_cast<int64_t>(size(each, dnnl_query_weights_md)) >
-                   abi::winogradFilterRoom(shape)
+                   rules::winogradFilterRoom(shape)
                ? -1
                : static_cast<int64_t>(aligned(size(each, dnnl_query_src_md)) +
                                       aligned(size(each, dnnl_query_dst_md)));

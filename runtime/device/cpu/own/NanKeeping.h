@@ -19,7 +19,7 @@
 
 namespace partita::runtime {
 
-/// The post-op, one of those with `abi::losesNan`, in place on `result`.
+/// The post-op, one of those with `rules::losesNan`, in place on `result`.
 std::unique_ptr<Task> makeNanKeeping(const PostOperation &post,
                                      const Operand &result,
                                      const ThreadTeam &team);

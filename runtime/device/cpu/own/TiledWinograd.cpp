@@ -17,10 +17,10 @@
 
 #include "runtime/device/cpu/own/TiledWinograd.h"
 
-#include "runtime/abi/LibraryMemory.h"
-#include "runtime/device/cpu/simd/BestLevel.h"
 #include "runtime/device/cpu/onednn/ImageLayout.h"
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
+#include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
+#include "runtime/device/cpu/simd/BestLevel.h"
 #include "runtime/device/cpu/simd/TileRows.h"
 
 #include <algorithm>
@@ -42,12 +42,12 @@ constexpr double p = kNearPoint, q = kFarPoint,
                  kNear = 1 / (2 * p * p * (p * p - q * q)),
                  kFar = 1 / (2 * q * q * (q * q - p * p));
 constexpr double kFilter4[6][3] = {
-    {1 / (p * p * q * q), 0, 0},        {kNear, kNear * p, kNear * p * p},
-    {kNear, -kNear * p, kNear * p * p}, {kFar, kFar * q, kFar * q * q},
-    {kFar, -kFar * q, kFar * q * q},    {0, 0, 1}};
+    {1 / (p * p * q * q), 0, 0},     {kNear, kNear *p, kNear *p *p},
+    {kNear, -kNear *p, kNear *p *p}, {kFar, kFar *q, kFar *q *q},
+    {kFar, -kFar *q, kFar *q *q},    {0, 0, 1}};
 
 int64_t roundUp(int64_t bytes) {
-  constexpr int64_t step = abi::kScratchAlignment;
+  constexpr int64_t step = rules::kScratchAlignment;
   return (bytes + step - 1) / step * step;
 }
 
@@ -130,10 +130,10 @@ public:
         result(call.operands.back()), bias(call.bias), has_bias(call.has_bias),
         top(call.call->pads_low()->Get(0)), left(call.call->pads_low()->Get(1)),
         team(team), functions(tileFunctions()) {
-    const abi::WindowedImages shape = {result.dims[0], input.dims[1],
-                                       result.dims[1], result.dims[2],
-                                       result.dims[3]};
-    side = abi::winogradTileSide(shape);
+    const rules::WindowedImages shape = {result.dims[0], input.dims[1],
+                                         result.dims[1], result.dims[2],
+                                         result.dims[3]};
+    side = rules::winogradTileSide(shape);
     elements = (side + kWindow - 1) * (side + kWindow - 1);
     rows = (result.dims[2] + side - 1) / side;
     columns = (result.dims[3] + side - 1) / side;
@@ -142,7 +142,7 @@ public:
     const int64_t bytes =
         elements * (inputs() + outputs()) * static_cast<int64_t>(sizeof(float));
     const int64_t most = std::max<int64_t>(
-        std::min(abi::winogradRoom(shape), kMostBytes) / bytes, 1);
+        std::min(rules::winogradRoom(shape), kMostBytes) / bytes, 1);
     const int64_t blocks = (tiles + most - 1) / most;
     block = (tiles + blocks - 1) / blocks;
   }
@@ -298,7 +298,7 @@ private:
   static void packRange(void *context, int, int64_t begin, int64_t end) {
     auto &[conv, matrix, step, to] = *static_cast<Packing *>(context);
     const int64_t n = conv->side + kWindow - 1;
-    const double (*rows)[3] = conv->side == 2 ? kFilter2 : kFilter4;
+    const double(*rows)[3] = conv->side == 2 ? kFilter2 : kFilter4;
     const std::vector<int64_t> &strides = conv->weights.strides;
     for (int64_t o = begin; o < end; ++o)
       for (int64_t c = 0; c < conv->inputs(); ++c) {

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/abi/LibraryMemory.h"
+#include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 #include <algorithm>
 
-namespace partita::abi {
+namespace partita::rules {
 namespace {
 
 constexpr int64_t kElement = sizeof(float);
@@ -185,4 +185,4 @@ int64_t recurrentRoom(int64_t batch, int64_t hidden, int64_t sums) {
          recurrentStateRoom(batch, sums);
 }
 
-} // namespace partita::abi
+} // namespace partita::rules

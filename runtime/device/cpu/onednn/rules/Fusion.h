@@ -1,5 +1,4 @@
-//===- Fusion.h - What a library call may compute on its way out -*- C++
-//-*-===//
+//===- Fusion.h - Post-ops that oneDNN computes rightly ---------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,22 +9,22 @@
 // adds a vector along the width gives wrong numbers without an error. So a call
 // has only the post-ops of one table, whose every entry a test computes against
 // loops of our own (test/unit/runtime/FusionTest.cpp). The compiler fuses
-// nothing else, and the runtime refuses a plan that does.
+// nothing else, and the CPU device refuses a plan that does.
 //
 //   dot    result [6, 40], operand [1, 40]         channel: shown right
 //   conv   result [2, 8, 5, 7], operand [1,1,1,7]  other: stays a kernel
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_ABI_FUSION_H
-#define PARTITA_RUNTIME_ABI_FUSION_H
+#ifndef PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_RULES_FUSION_H
+#define PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_RULES_FUSION_H
 
 #include "runtime/abi/plan_generated.h"
 
 #include <cstdint>
 #include <span>
 
-namespace partita::abi {
+namespace partita::rules {
 
 /// How the second operand of a binary post-op lies beside the call's result.
 /// Dimensions of one element say nothing.
@@ -48,23 +47,18 @@ struct Strided {
 
 /// `operand` has as many dimensions as `result`, each as long or of one
 /// element.
-OperandForm getOperandForm(CallKind call, const Strided &result,
+OperandForm getOperandForm(abi::CallKind call, const Strided &result,
                            const Strided &operand);
-
-/// Whether the post-op has a second operand.
-constexpr bool isBinary(PostOpKind kind) {
-  return kind >= PostOpKind::add && kind <= PostOpKind::div;
-}
 
 /// Whether the table has the post-op for this call; `form` is that of its
 /// second operand, if it has one.
-bool mayFuse(CallKind call, PostOpKind kind,
+bool mayFuse(abi::CallKind call, abi::PostOpKind kind,
              OperandForm form = OperandForm::one);
 
 /// Whether the library makes a number of NaN there: its instructions for the
 /// larger or the smaller of two values give the second one if either is NaN.
-bool losesNan(PostOpKind kind);
+bool losesNan(abi::PostOpKind kind);
 
-} // namespace partita::abi
+} // namespace partita::rules
 
-#endif // PARTITA_RUNTIME_ABI_FUSION_H
+#endif // PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_RULES_FUSION_H

@@ -5,20 +5,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a library takes for a call depends on the processor that runs it, which
+// What oneDNN takes for a call depends on the processor that runs it, which
 // the compiler does not know. So the plan sets bounds, and the runtime keeps
 // them: it chooses among the library's implementations one that stays within.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_ABI_LIBRARYMEMORY_H
-#define PARTITA_RUNTIME_ABI_LIBRARYMEMORY_H
+#ifndef PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_RULES_LIBRARYMEMORY_H
+#define PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_RULES_LIBRARYMEMORY_H
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-namespace partita::abi {
+namespace partita::rules {
 
 /// Room, in bytes, for a constant right side [B.., K, N] of a matrix product in
 /// an order of the library's own: it pads extents to whole blocks.
@@ -78,6 +78,6 @@ inline constexpr int64_t kScratchAlignment = 4096;
 /// the scratch.
 int64_t repackedFilterRoom(std::span<const int64_t> dims, int64_t groups);
 
-} // namespace partita::abi
+} // namespace partita::rules
 
-#endif // PARTITA_RUNTIME_ABI_LIBRARYMEMORY_H
+#endif // PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_RULES_LIBRARYMEMORY_H

@@ -1,13 +1,17 @@
-//===- Fusion.cpp - What a library call may compute on its way out --------===//
+//===- Fusion.cpp - Post-ops that oneDNN computes rightly -----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/abi/Fusion.h"
+#include "runtime/device/cpu/onednn/rules/Fusion.h"
 
-namespace partita::abi {
+namespace partita::rules {
+
+using abi::CallKind;
+using abi::PostOpKind;
+
 namespace {
 
 /// Dimensions of one element, and those along which a tensor is broadcast, have
@@ -121,4 +125,4 @@ bool losesNan(PostOpKind kind) {
          kind == PostOpKind::max || kind == PostOpKind::min;
 }
 
-} // namespace partita::abi
+} // namespace partita::rules
