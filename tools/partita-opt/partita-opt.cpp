@@ -22,6 +22,7 @@
 #ifdef PARTITA_HAS_CODEGEN
 #include "compiler/codegen/Passes.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
+#include "compiler/codegen/cpu/Passes.h"
 #endif
 #ifdef PARTITA_HAS_PIPELINE
 #include "compiler/pipeline/Pipeline.h"
@@ -61,6 +62,8 @@ int main(int argc, char **argv) {
 #ifdef PARTITA_HAS_CODEGEN
   partita::codegen::registerCpuBackend();
   partita::codegen::registerCodegenPasses();
+  partita::codegen::registerCodegenCpuPasses();
+  partita::codegen::registerKernelPipelines();
 #endif
 #ifdef PARTITA_HAS_PIPELINE
   partita::pipeline::registerPipelinePasses();

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/cpu/CpuCodegen.h"
-#include "compiler/codegen/cpu/kernels/EmitLoops.h"
+#include "compiler/codegen/cpu/Passes.h"
 #include "compiler/codegen/cpu/kernels/KernelSchedule.h"
 #include "compiler/crash/Place.h"
 #include "dialects/plan/PlanDialect.h"
@@ -23,6 +23,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "llvm/ADT/StringMap.h"
@@ -71,6 +72,17 @@ LogicalResult checkDispatches(ModuleOp kernels) {
   return failure(result.wasInterrupted());
 }
 
+/// Verifies once, behind all passes: kernels are many, and partita-opt verifies
+/// after each.
+static LogicalResult
+transform(ModuleOp module,
+          llvm::function_ref<void(OpPassManager &)> addPasses) {
+  PassManager pm(module.getContext());
+  pm.enableVerifier(false);
+  addPasses(pm);
+  return success(succeeded(pm.run(module)) && succeeded(verify(module)));
+}
+
 FailureOr<std::vector<CompiledObject>>
 compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
   MLIRContext *context = kernels.getContext();
@@ -79,17 +91,17 @@ compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
   context->appendDialectRegistry(registry);
   context->loadAllAvailableDialects();
 
-  OwningOpRef<ModuleOp> lowered = ModuleOp::create(kernels.getLoc());
-  if ((*kernels.getOps<func::FuncOp>().begin())->hasAttr(kReferenceAttr))
-    (*lowered)->setAttr(kReferenceAttr, UnitAttr::get(context));
-  for (auto kernel : kernels.getOps<func::FuncOp>()) {
-    crash::AtNode at(kernel.getLoc());
-    FailureOr<KernelSchedule> schedule = readSchedule(kernel);
-    if (failed(schedule) || failed(emitLoops(kernel, *schedule, *lowered)))
+  OwningOpRef<ModuleOp> lowered = kernels.clone();
+  if (failed(transform(*lowered, addKernelPasses)))
+    return failure();
+  std::vector<OwningOpRef<ModuleOp>> modules;
+  for (abi::CpuLevel level : levels) {
+    modules.push_back(lowered->clone());
+    if (failed(transform(*modules.back(), [&](OpPassManager &pm) {
+          pm.addPass(createSetKernelTargetPass({getCpuName(level).str()}));
+        })))
       return failure();
   }
-  if (failed(lowerToLLVM(*lowered)))
-    return failure();
 
   struct Result {
     FailureOr<std::vector<char>> bytes = failure();
@@ -101,7 +113,7 @@ compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
     threads.emplace_back([&, i] {
       crash::AtPass at("generating machine code");
       results[i].bytes =
-          compileObject(*lowered, levels[i], optimize, results[i].error);
+          compileObject(*modules[i], levels[i], optimize, results[i].error);
     });
   for (std::thread &thread : threads)
     thread.join();

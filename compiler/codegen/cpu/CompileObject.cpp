@@ -28,6 +28,10 @@ namespace partita::codegen {
 
 static constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
 
+StringRef getCpuName(abi::CpuLevel level) {
+  return level == abi::CpuLevel::x86_64_v4 ? "x86-64-v4" : "x86-64-v3";
+}
+
 static std::unique_ptr<llvm::TargetMachine>
 createTargetMachine(abi::CpuLevel level, bool optimize, std::string &error) {
   static std::once_flag once;
@@ -42,10 +46,9 @@ createTargetMachine(abi::CpuLevel level, bool optimize, std::string &error) {
       llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return nullptr;
-  StringRef cpu = level == abi::CpuLevel::x86_64_v4 ? "x86-64-v4" : "x86-64-v3";
   llvm::TargetOptions options;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, cpu, "", options, llvm::Reloc::PIC_, std::nullopt,
+      triple, getCpuName(level), "", options, llvm::Reloc::PIC_, std::nullopt,
       optimize ? llvm::CodeGenOptLevel::Aggressive
                : llvm::CodeGenOptLevel::None));
 }
@@ -76,7 +79,7 @@ static void improve(llvm::Module &module, llvm::TargetMachine &machine,
 /// Defines what the target calls to round f32 to bf16 where it has no
 /// instruction for it: nothing else that a kernel is linked with does. It is
 /// called where a bf16 is kept across blocks, and by code that is not improved.
-static void defineRoundingToBf16(llvm::Module &module) {
+static void defineRoundingToBf16(llvm::Module &module, StringRef cpu) {
   auto usesBf16 = [](const llvm::Function &function) {
     return llvm::any_of(llvm::instructions(function), [](const auto &i) {
       return i.getType()->getScalarType()->isBFloatTy();
@@ -91,6 +94,8 @@ static void defineRoundingToBf16(llvm::Module &module) {
   auto *function = llvm::Function::Create(
       type, llvm::GlobalValue::WeakODRLinkage, "__truncsfbf2", module);
   function->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  function->addFnAttr("target-cpu", cpu);
+  function->addFnAttr(llvm::Attribute::NoUnwind);
   llvm::appendToUsed(module, {function});
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", function));
   llvm::Value *x = function->getArg(0);
@@ -128,17 +133,7 @@ FailureOr<std::vector<char>> compileObject(ModuleOp module, abi::CpuLevel level,
   translated->setDataLayout(machine->createDataLayout());
   translated->setTargetTriple(llvm::Triple(kTriple));
   translated->setPICLevel(llvm::PICLevel::BigPIC);
-  defineRoundingToBf16(*translated);
-  for (llvm::Function &function : *translated) {
-    if (function.isDeclaration())
-      continue;
-    function.addFnAttr("target-cpu", machine->getTargetCPU());
-    function.addFnAttr("prefer-vector-width",
-                       level == abi::CpuLevel::x86_64_v4 ? "512" : "256");
-    function.addFnAttr(llvm::Attribute::NoUnwind);
-    if (function.hasInternalLinkage())
-      function.addFnAttr(llvm::Attribute::AlwaysInline);
-  }
+  defineRoundingToBf16(*translated, machine->getTargetCPU());
   if (optimize)
     improve(*translated, *machine, module->hasAttr(kReferenceAttr));
   llvm::SmallVector<char, 0> bytes;

@@ -28,15 +28,12 @@ mlir::FailureOr<std::vector<CompiledObject>>
 compileFor(llvm::ArrayRef<abi::CpuLevel> levels, mlir::ModuleOp kernels,
            bool optimize);
 
-/// Lowers a module of `emitLoops` functions to the LLVM dialect and gives each
-/// the entry point of runtime/abi/kernel.h under its name. Functions like exp
-/// are approximated to the last few bits; in a module with `nn.reference` the
-/// mathematics library computes them.
-mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module);
+/// As LLVM calls the processors of a level: "x86-64-v4".
+llvm::StringRef getCpuName(abi::CpuLevel level);
 
-/// Optimizes a module of the LLVM dialect for a level and makes a relocatable
-/// object; a module with `nn.reference` stays scalar. On failure `error` says
-/// why.
+/// Optimizes a module of the LLVM dialect, whose functions say that they are
+/// for this level, and makes a relocatable object; a module with `nn.reference`
+/// stays scalar. On failure `error` says why.
 mlir::FailureOr<std::vector<char>> compileObject(mlir::ModuleOp module,
                                                  abi::CpuLevel level,
                                                  bool optimize,

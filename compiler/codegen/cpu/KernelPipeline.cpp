@@ -1,0 +1,89 @@
+//===- KernelPipeline.cpp - From kernels in linalg to the LLVM dialect ----===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cpu/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace partita::codegen {
+namespace {
+
+/// Floats of 16 bits are computed in f32.
+void addArithmeticPasses(OpPassManager &pm) {
+  pm.addPass(math::createMathExtendToSupportedTypes());
+  // Before anything folds.
+  pm.addPass(createRoundKernelResultsPass());
+  pm.addPass(createExpandKernelMathPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  arith::ArithEmulateUnsupportedFloatsOptions emulate;
+  emulate.sourceTypeStrs = {"bf16", "f16"};
+  emulate.targetTypeStr = "f32";
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  // It, too, lets its conversions be left out.
+  pm.addPass(createRoundKernelResultsPass());
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+}
+
+void addConversionPasses(OpPassManager &pm) {
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  // What LLVM has no intrinsic for; takes vectors apart.
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  ConvertFuncToLLVMPassOptions func;
+  func.useBarePtrCallConv = true;
+  pm.addPass(createConvertFuncToLLVMPass(func));
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createCanonicalizerPass());
+}
+
+struct KernelPipelineOptions : PassPipelineOptions<KernelPipelineOptions> {
+  Option<std::string> level{
+      *this, "level",
+      llvm::cl::desc("processors to compile for (x86-64-v3, x86-64-v4)")};
+};
+
+} // namespace
+
+void addKernelPasses(OpPassManager &pm) {
+  pm.addPass(createEmitKernelLoopsPass());
+  addArithmeticPasses(pm);
+  addConversionPasses(pm);
+  // Last: a body is an ordinary function of pointers until here.
+  pm.addPass(createAddKernelEntriesPass());
+}
+
+void registerKernelPipelines() {
+  PassPipelineRegistration<>(
+      "lower-kernels-to-loops", "the model's kernels as loops and vectors",
+      [](OpPassManager &pm) {
+        pm.nest<ModuleOp>().addPass(createEmitKernelLoopsPass());
+      });
+  PassPipelineRegistration<KernelPipelineOptions>(
+      "lower-kernels-to-llvm", "the model's kernels in the LLVM dialect",
+      [](OpPassManager &pm, const KernelPipelineOptions &options) {
+        OpPassManager &kernels = pm.nest<ModuleOp>();
+        addKernelPasses(kernels);
+        if (!options.level.empty())
+          kernels.addPass(createSetKernelTargetPass({options.level}));
+      });
+}
+
+} // namespace partita::codegen
