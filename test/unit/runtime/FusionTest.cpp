@@ -143,6 +143,16 @@ std::vector<Root> convolutions() {
   add("groups16", {2, 32, 8, 9}, {32, 16, 3, 3}, 2, {1, 1}, {1, 1}, {1, 1});
   add("first", {2, 3, 16, 15}, {16, 3, 3, 3}, 1, {2, 2}, {1, 1}, {1, 1});
   add("toOneChannel", {2, 16, 9, 10}, {1, 16, 3, 3}, 1, {1, 1}, {1, 1}, {1, 1});
+  // A pixel that sees only padding, and one that sees a pixel.
+  for (int64_t pad : {3, 2})
+    rows.push_back({"onePixel" + std::to_string(pad),
+                    {1, 48, 1, 1},
+                    {33, 48, 3, 1},
+                    1,
+                    {3, 1},
+                    {2, 1},
+                    {pad, 0},
+                    {pad, 0}});
   std::vector<Root> roots;
   for (const ConvRow &row : rows)
     for (bool last : {false, true})
@@ -412,6 +422,8 @@ TEST(Fusion, NanStaysNan) {
   for (Root &root : products())
     roots.push_back(std::move(root));
   for (const Root &root : roots) {
+    if (root.name.starts_with("onePixel3"))
+      continue; // it sees no input
     const abi::CallKind call = root.call.spec.call;
     CallCase plain = root.call;
     putNan(plain);

@@ -88,11 +88,17 @@ OnednnContext::create(const Room &room) {
   return context;
 }
 
-bool isNamed(const OwnedPrimitiveDesc &desc, std::string_view prefix) {
+static std::string_view nameOf(const OwnedPrimitiveDesc &desc) {
   const char *name = nullptr;
   return dnnl_primitive_desc_query(desc.get(), dnnl_query_impl_info_str, 0,
                                    &name) == dnnl_success &&
-         name && std::string_view(name).starts_with(prefix);
+                 name
+             ? name
+             : "";
+}
+
+bool isNamed(const OwnedPrimitiveDesc &desc, std::string_view prefix) {
+  return nameOf(desc).starts_with(prefix);
 }
 
 bool isReference(const OwnedPrimitiveDesc &desc) {
@@ -105,6 +111,21 @@ int64_t OnednnContext::scratchRoom() const {
 
 dnnl_status_t OnednnContext::choose(
     const_dnnl_op_desc_t op, const OwnedAttr &attr, OwnedPrimitiveDesc &desc,
+    const std::function<int64_t(const OwnedPrimitiveDesc &)> &getRoom) {
+  dnnl_status_t status = preferred.empty()
+                             ? dnnl_unimplemented
+                             : chooseNamed(preferred, op, attr, desc, getRoom);
+  if (status != dnnl_success)
+    status = chooseNamed("", op, attr, desc, getRoom);
+  if (status == dnnl_success)
+    chosen_name = nameOf(desc);
+  return status;
+}
+
+/// Of those with this name; empty: of all.
+dnnl_status_t OnednnContext::chooseNamed(
+    const std::string &name, const_dnnl_op_desc_t op, const OwnedAttr &attr,
+    OwnedPrimitiveDesc &desc,
     const std::function<int64_t(const OwnedPrimitiveDesc &)> &getRoom) {
   using Iterator = Owned<dnnl_primitive_desc_iterator_t,
                          dnnl_primitive_desc_iterator_destroy>;
@@ -121,7 +142,7 @@ dnnl_status_t OnednnContext::choose(
     auto bytes =
         static_cast<int64_t>(scratch ? dnnl_memory_desc_get_size(scratch) : 0);
     const int64_t more = getRoom ? getRoom(found) : 0;
-    if (more < 0) {
+    if (more < 0 || (!name.empty() && nameOf(found) != name)) {
       status = dnnl_primitive_desc_iterator_next(each.get());
       continue;
     }

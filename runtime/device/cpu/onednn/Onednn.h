@@ -8,8 +8,8 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_ONEDNN_H
 #define PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_ONEDNN_H
 
-#include "runtime/base/Status.h"
 #include "runtime/base/Arena.h"
+#include "runtime/base/Status.h"
 #include "runtime/device/cpu/onednn/Operand.h"
 
 #include <functional>
@@ -98,6 +98,11 @@ public:
                        OwnedPrimitiveDesc &desc,
                        const std::function<int64_t(const OwnedPrimitiveDesc &)>
                            &getRoom = nullptr);
+  /// The name of what `choose` has chosen last.
+  const std::string &chosen() const { return chosen_name; }
+  /// From now on `choose` takes an implementation of this name, where there is
+  /// one; empty: no longer.
+  void prefer(const std::string &name) { preferred = name; }
   /// Bytes of scratch that the call may take, on all of the cores this thread
   /// has now.
   int64_t scratchRoom() const;
@@ -151,6 +156,10 @@ public:
   Status memory(const dnnl_memory_desc_t &desc, void *data, OwnedMemory &out);
 
 private:
+  dnnl_status_t chooseNamed(
+      const std::string &name, const_dnnl_op_desc_t op, const OwnedAttr &attr,
+      OwnedPrimitiveDesc &desc,
+      const std::function<int64_t(const OwnedPrimitiveDesc &)> &getRoom);
   OwnedEngine theEngine;
   OwnedStream theStream;
   std::map<std::pair<const void *, std::string>, Arena> packs;
@@ -164,6 +173,7 @@ private:
   std::set<std::pair<const void *, std::string>> call_packs;
   const ThreadTeam *nan_team = nullptr, *loop_team = nullptr;
   int64_t refused = 0; ///< scratch of the implementation that had no room
+  std::string chosen_name, preferred;
 };
 
 } // namespace partita::runtime

@@ -228,8 +228,10 @@ static bool hasOnePixel(const OwnedPrimitiveDesc &desc) {
 
 bool computesRightly(const OwnedPrimitiveDesc &desc,
                      const std::vector<PostOperation> &post_ops) {
-  // This depthwise code takes the first block's operands for all channels.
-  if (isNamed(desc, "brdgmm_dw") && hasOnePixel(desc))
+  // The depthwise code takes the first block's operands for all channels, and
+  // the other one does so where the pixel sees nothing but padding.
+  if ((isNamed(desc, "brdgmm_dw") || isNamed(desc, "brgconv")) &&
+      hasOnePixel(desc))
     return std::none_of(
         post_ops.begin(), post_ops.end(),
         [](const PostOperation &post) { return abi::isBinary(post.kind); });
@@ -328,10 +330,10 @@ Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
 
 /// How many post-ops come before one that must not be fused. oneDNN 2.6 gives a
 /// second function of one kind the parameters of the first.
-size_t countFusable(const OnednnContext &context,
-                    const std::vector<PostOperation> &post_ops) {
+size_t countFusable(const std::vector<PostOperation> &post_ops,
+                    bool keeps_nan) {
   for (size_t i = 0; i < post_ops.size(); ++i) {
-    if (context.nanTeam() && rules::losesNan(post_ops[i].kind))
+    if (keeps_nan && rules::losesNan(post_ops[i].kind))
       return i;
     for (size_t j = 0; j < i; ++j)
       if (!abi::isBinary(post_ops[i].kind) &&
@@ -350,11 +352,22 @@ fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
             const Operand &result, const DescribeOperand &describe,
             const MakeFused &make) {
   bool slow = false;
-  const size_t most = countFusable(context, post_ops);
+  const size_t most = countFusable(post_ops, context.nanTeam() != nullptr);
   const bool fits = most == post_ops.size();
   const OnednnContext::Taken before = context.taken();
   bool works = false; // with all post-ops, by reference code
   Status why = Status::error("oneDNN takes none of the post-ops");
+  // Code that keeps NaN has the bits of code that does not: the library sums in
+  // the order of what it would compute it with.
+  struct Preference {
+    OnednnContext &context;
+    ~Preference() { context.prefer(""); }
+  } preference{context};
+  if (!fits && countFusable(post_ops, false) == post_ops.size()) {
+    if (make(post_ops, slow) && !slow)
+      context.prefer(context.chosen());
+    context.giveBack(before);
+  }
   if (fits) {
     auto all = make(post_ops, slow);
     if (all && !slow)
