@@ -40,6 +40,7 @@ struct StreamPort {
 struct Stream::Impl {
   struct Request {
     std::vector<Tensor> inputs, outputs;
+    std::vector<uint8_t *> places; ///< of the outputs
     int64_t samples = 0;
     int64_t taken = 0; ///< samples that are in steps
     int64_t left = 0;  ///< samples that are not done
@@ -100,6 +101,7 @@ struct Stream::Impl {
   void finish(Lane &lane);
   void fail(const Status &status);
   Expected<int64_t> check(const std::vector<Tensor> &given) const;
+  Expected<uint64_t> accept(std::shared_ptr<Request> request);
 };
 
 Stream::Impl::~Impl() {
@@ -362,7 +364,7 @@ void Stream::Impl::finish(Lane &lane) {
           const int64_t sample = piece.place + at, within = sample % perBatch;
           const int64_t count = std::min(piece.count - at, perBatch - within);
           copyEntries(
-              layout, piece.request->outputs[i].mutableData(),
+              layout, piece.request->places[i],
               piece.request->samples * perSample,
               (piece.begin + at) * perSample,
               lane.outputs[i].data() + sample / perBatch * port->bytes(),
@@ -423,7 +425,7 @@ Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs) {
     return samples.status();
   auto request = std::make_shared<Impl::Request>();
   request->inputs = inputs;
-  request->samples = request->left = *samples;
+  request->samples = *samples;
   for (const StreamPort &output : impl->outputs) {
     std::vector<int64_t> shape = output.port->shape;
     if (output.port->batchAxis >= 0)
@@ -431,23 +433,57 @@ Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs) {
     Expected<Tensor> tensor = Tensor::allocate(output.port->dtype, shape);
     if (!tensor)
       return tensor.status();
+    request->places.push_back(tensor->mutableData());
     request->outputs.push_back(std::move(*tensor));
   }
-  std::unique_lock<std::mutex> lock(impl->mutex);
-  // Whoever has more samples than may wait comes when nothing waits.
-  impl->changed.wait(lock, [&] {
-    return !impl->failure.ok() || impl->waiting == 0 ||
-           impl->waiting + *samples <= impl->options.queued_samples;
-  });
-  if (!impl->failure.ok())
-    return impl->failure;
-  request->arrived = Clock::now();
-  impl->waiting += *samples;
-  impl->queue.push_back(request);
-  impl->requests.emplace(impl->tickets, request);
-  impl->changed.notify_all();
-  return impl->tickets++;
+  return impl->accept(std::move(request));
 }
+
+Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs,
+                                  const std::vector<uint8_t *> &outputs) {
+  Expected<int64_t> samples = impl->check(inputs);
+  if (!samples)
+    return samples.status();
+  if (outputs.size() != impl->outputs.size())
+    return Status::error("the model has " +
+                         std::to_string(impl->outputs.size()) + " outputs, " +
+                         std::to_string(outputs.size()) + " have a place");
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!outputs[i] && impl->outputs[i].port->bytes() > 0)
+      return Status::error("the output '" + impl->outputs[i].port->name +
+                           "' has no place to go to");
+  auto request = std::make_shared<Impl::Request>();
+  request->inputs = inputs;
+  request->samples = *samples;
+  request->places = outputs;
+  return impl->accept(std::move(request));
+}
+
+Expected<uint64_t> Stream::Impl::accept(std::shared_ptr<Request> request) {
+  const int64_t samples = request->left = request->samples;
+  std::unique_lock<std::mutex> lock(mutex);
+  // Whoever has more samples than may wait comes when nothing waits.
+  changed.wait(lock, [&] {
+    return !failure.ok() || waiting == 0 ||
+           waiting + samples <= options.queued_samples;
+  });
+  if (!failure.ok())
+    return failure;
+  request->arrived = Clock::now();
+  waiting += samples;
+  queue.push_back(request);
+  requests.emplace(tickets, std::move(request));
+  changed.notify_all();
+  return tickets++;
+}
+
+int64_t Stream::inputEntries(size_t input) const {
+  return impl->inputs[input].perSample;
+}
+int64_t Stream::outputEntries(size_t output) const {
+  return impl->outputs[output].perSample;
+}
+int64_t Stream::stepSamples() const { return impl->perStep; }
 
 Expected<Stream::Answer> Stream::wait(uint64_t ticket) {
   std::unique_lock<std::mutex> lock(impl->mutex);

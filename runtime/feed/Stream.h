@@ -65,6 +65,18 @@ public:
   runtime::Expected<uint64_t>
   submit(const std::vector<runtime::Tensor> &inputs);
 
+  /// The same with places for the results: one for each of Model.outputs, with
+  /// room for that of all samples. The answer has no tensors then.
+  runtime::Expected<uint64_t> submit(const std::vector<runtime::Tensor> &inputs,
+                                     const std::vector<uint8_t *> &outputs);
+
+  /// Entries along the batch axis of a port that belong to one sample; 1 if
+  /// it has none.
+  int64_t inputEntries(size_t input) const;
+  int64_t outputEntries(size_t output) const;
+  /// Samples that fill a step.
+  int64_t stepSamples() const;
+
   /// Waits for the results; once for each ticket. From any thread.
   runtime::Expected<Answer> wait(uint64_t ticket);
 

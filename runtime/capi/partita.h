@@ -1,0 +1,144 @@
+/*===- partita.h - Partita's runtime for C --------------------------------===*
+ *
+ * Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ *===----------------------------------------------------------------------===*
+ *
+ * Opens what partita-compile wrote, and computes samples with it:
+ *
+ *   partita_model *model;
+ *   if (partita_open("net.partita", NULL, &model) != PARTITA_OK)
+ *     die(partita_last_error());
+ *   const void *inputs[] = {image};  // 3 samples of [3, 224, 224], one after another
+ *   void *outputs[] = {classes};     // room for 3 of [1000]
+ *   if (partita_run(model, inputs, 3, outputs) != PARTITA_OK)
+ *     die(partita_last_error());
+ *   partita_close(model);
+ *
+ * Any thread may call any function with any model, at the same time, but for
+ * partita_close: nothing else may use the model then. Samples that come from
+ * several threads at about the same time share a step (dynamic batching), and
+ * steps overlap. Results do not depend on that, to the last bit.
+ *
+ * A function that fails returns PARTITA_ERROR; partita_last_error says why, in
+ * words. A wrong argument does not harm the model. When a device has failed,
+ * every later call with the model fails.
+ *
+ * This interface is stable: a program keeps working with every later library of
+ * the same PARTITA_API_VERSION. Structures begin with their size, so that they
+ * can grow.
+ *
+ *===----------------------------------------------------------------------===*/
+
+#ifndef PARTITA_H
+#define PARTITA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PARTITA_API_VERSION 1
+
+#if defined(__GNUC__)
+#define PARTITA_API __attribute__((visibility("default")))
+#else
+#define PARTITA_API
+#endif
+
+typedef enum partita_status { PARTITA_OK = 0, PARTITA_ERROR = 1 } partita_status;
+
+/* Of an element. Those of less than a byte have one byte each. */
+typedef enum partita_type {
+  PARTITA_F32 = 0,
+  PARTITA_F64,
+  PARTITA_F16,
+  PARTITA_BF16,
+  PARTITA_I8,
+  PARTITA_I16,
+  PARTITA_I32,
+  PARTITA_I64,
+  PARTITA_U8,
+  PARTITA_U16,
+  PARTITA_U32,
+  PARTITA_U64,
+  PARTITA_BOOL, /* 0 or 1 */
+  PARTITA_F8E4M3FN,
+  PARTITA_F8E4M3FNUZ,
+  PARTITA_F8E5M2,
+  PARTITA_F8E5M2FNUZ,
+  PARTITA_F8E8M0,
+  PARTITA_F4E2M1,
+  PARTITA_I4,
+  PARTITA_U4,
+  PARTITA_I2,
+  PARTITA_U2
+} partita_type;
+
+/* A loaded artifact with all its devices. */
+typedef struct partita_model partita_model;
+
+typedef struct partita_options {
+  size_t size;            /* sizeof(partita_options) */
+  int threads;            /* cores a device; 0: the cores there are, divided by the devices */
+  int pin;                /* keep devices on their cores; default 1 */
+  int strict_nan;         /* keep NaN from the first step on; default 0 */
+  int trust_weights;      /* do not check the weights; default 0 */
+  double timeout_s;       /* deadline of every wait between devices; default 60 */
+  double batch_delay_s;   /* how long a sample may wait for others that share its step; default 0 */
+  int64_t queued_samples; /* partita_submit blocks while more wait; 0: those of four steps */
+} partita_options;
+
+/* An input or output. The pointers live as long as the model. */
+typedef struct partita_port {
+  size_t size;          /* sizeof(partita_port), set by the caller */
+  const char *name;     /* as in the ONNX model */
+  partita_type type;
+  int rank;
+  const int64_t *shape; /* of one sample; the batch axis has its entries of one */
+  int batch_axis;       /* along which samples follow one another; -1: a call has one sample */
+  int64_t bytes;        /* of one sample */
+} partita_port;
+
+/* PARTITA_API_VERSION of the library. */
+PARTITA_API int partita_api_version(void);
+/* Why the last call of this thread failed; "" if none did. Until its next call. */
+PARTITA_API const char *partita_last_error(void);
+
+/* Fills in the defaults. */
+PARTITA_API void partita_default_options(partita_options *options);
+
+/* Loads an artifact onto its devices. `options` may be NULL. */
+PARTITA_API partita_status partita_open(const char *path, const partita_options *options, partita_model **model);
+/* Finishes what was submitted, and frees the model. NULL is left alone. */
+PARTITA_API void partita_close(partita_model *model);
+
+PARTITA_API size_t partita_input_count(const partita_model *model);
+PARTITA_API size_t partita_output_count(const partita_model *model);
+PARTITA_API partita_status partita_input(const partita_model *model, size_t index, partita_port *port);
+PARTITA_API partita_status partita_output(const partita_model *model, size_t index, partita_port *port);
+/* The position of an input or output of this name. */
+PARTITA_API partita_status partita_find_input(const partita_model *model, const char *name, size_t *index);
+PARTITA_API partita_status partita_find_output(const partita_model *model, const char *name, size_t *index);
+/* Samples that fill a step: with fewer at a time, devices wait for one another. */
+PARTITA_API int64_t partita_step_samples(const partita_model *model);
+
+/* Computes `samples` samples, and waits for them. There is one pointer for each
+ * input and for each output. Samples lie one after another along the batch axis
+ * of a row-major tensor; where that is the first axis, one after another in
+ * memory. Inputs and outputs must not overlap. */
+PARTITA_API partita_status partita_run(partita_model *model, const void *const *inputs, int64_t samples, void *const *outputs);
+/* The same without waiting. Inputs and outputs must stay until partita_wait has
+ * returned for the ticket, which it must be called for exactly once. */
+PARTITA_API partita_status partita_submit(partita_model *model, const void *const *inputs, int64_t samples, void *const *outputs,
+                                          uint64_t *ticket);
+PARTITA_API partita_status partita_wait(partita_model *model, uint64_t ticket);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* PARTITA_H */

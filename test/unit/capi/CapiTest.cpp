@@ -1,0 +1,161 @@
+//===- CapiTest.cpp - The runtime as a C program sees it ------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/capi/partita.h"
+#include "test/unit/runtime/Pipelines.h"
+
+#include <atomic>
+#include <gtest/gtest.h>
+#include <thread>
+
+namespace partita::test {
+namespace {
+
+/// y = 4 * x on two devices, steps of 3 micro-batches of 4 samples.
+class Capi : public ::testing::Test {
+protected:
+  void SetUp() override {
+    path = temporary("capi.partita");
+    PipelineSpec spec;
+    spec.devices = 2;
+    spec.micro_batches = 3;
+    spec.count = 4;
+    writeArtifact(path, doublingPipeline(spec), testObjects());
+    partita_options options;
+    partita_default_options(&options);
+    options.threads = 1;
+    options.pin = 0;
+    ASSERT_EQ(partita_open(path.c_str(), &options, &model), PARTITA_OK)
+        << partita_last_error();
+  }
+  void TearDown() override {
+    partita_close(model);
+    ::unlink(path.c_str());
+  }
+
+  bool runs(int64_t samples, float first) {
+    std::vector<float> x(static_cast<size_t>(samples)), y(x.size(), -1);
+    for (size_t i = 0; i < x.size(); ++i)
+      x[i] = first + float(i);
+    const void *in[] = {x.data()};
+    void *out[] = {y.data()};
+    if (partita_run(model, in, samples, out) != PARTITA_OK)
+      return false;
+    for (size_t i = 0; i < x.size(); ++i)
+      if (y[i] != 4 * x[i])
+        return false;
+    return true;
+  }
+
+  std::string path;
+  partita_model *model = nullptr;
+};
+
+TEST_F(Capi, Describes) {
+  EXPECT_EQ(partita_api_version(), PARTITA_API_VERSION);
+  ASSERT_EQ(partita_input_count(model), 1u);
+  ASSERT_EQ(partita_output_count(model), 1u);
+  partita_port port = {};
+  port.size = sizeof port;
+  ASSERT_EQ(partita_input(model, 0, &port), PARTITA_OK);
+  EXPECT_STREQ(port.name, "x");
+  EXPECT_EQ(port.type, PARTITA_F32);
+  EXPECT_EQ(port.rank, 1);
+  EXPECT_EQ(port.shape[0], 1);
+  EXPECT_EQ(port.batch_axis, 0);
+  EXPECT_EQ(port.bytes, 4);
+  EXPECT_EQ(partita_step_samples(model), 12);
+  size_t index = 7;
+  EXPECT_EQ(partita_find_output(model, "y", &index), PARTITA_OK);
+  EXPECT_EQ(index, 0u);
+}
+
+TEST_F(Capi, RunsAnyNumberOfSamples) {
+  for (int64_t samples : {1, 4, 5, 12, 100})
+    EXPECT_TRUE(runs(samples, float(samples))) << partita_last_error();
+}
+
+TEST_F(Capi, SubmitsFromSeveralThreads) {
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i)
+        right += runs(1 + (i + t) % 20, float(t * 1000 + i));
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(right, 200);
+
+  std::vector<float> x(30, 2.5f), y(30);
+  std::vector<uint64_t> tickets;
+  for (int i = 0; i < 3; ++i) {
+    const void *in[] = {&x[i * 10]};
+    void *out[] = {&y[i * 10]};
+    tickets.emplace_back();
+    ASSERT_EQ(partita_submit(model, in, 10, out, &tickets.back()), PARTITA_OK);
+  }
+  for (uint64_t ticket : tickets)
+    EXPECT_EQ(partita_wait(model, ticket), PARTITA_OK);
+  EXPECT_EQ(y, std::vector<float>(30, 10.0f));
+}
+
+TEST_F(Capi, SaysWhatIsWrongAndLivesOn) {
+  std::vector<float> x(4), y(4);
+  const void *in[] = {x.data()}, *none[] = {nullptr};
+  void *out[] = {y.data()};
+  auto error = [&](partita_status status) {
+    EXPECT_EQ(status, PARTITA_ERROR);
+    return std::string(partita_last_error());
+  };
+  EXPECT_EQ(error(partita_run(model, none, 4, out)),
+            "the input 'x' is not given");
+  EXPECT_EQ(error(partita_run(model, in, 0, out)),
+            "there are 0 samples: give at least 1");
+  EXPECT_NE(error(partita_run(model, nullptr, 4, out)).find("no list"),
+            std::string::npos);
+  void *nowhere[] = {nullptr};
+  EXPECT_EQ(error(partita_run(model, in, 4, nowhere)),
+            "the output 'y' has no place to go to");
+  EXPECT_EQ(error(partita_wait(model, 12345)),
+            "no samples of ticket 12345 are under way");
+  size_t index;
+  EXPECT_EQ(error(partita_find_input(model, "z", &index)),
+            "the model has no input 'z'; it has 'x'");
+  partita_port port = {};
+  EXPECT_NE(error(partita_input(model, 0, &port)).find("sizeof(partita_port)"),
+            std::string::npos);
+  port.size = sizeof port;
+  EXPECT_EQ(error(partita_output(model, 3, &port)),
+            "the model has 1 outputs: there is none of index 3");
+  partita_model *other = model;
+  EXPECT_NE(
+      error(partita_open("none.partita", nullptr, &other)).find("none.partita"),
+      std::string::npos);
+  EXPECT_EQ(other, nullptr);
+  partita_options options = {};
+  EXPECT_NE(error(partita_open(path.c_str(), &options, &other))
+                .find("sizeof(partita_options)"),
+            std::string::npos);
+  EXPECT_TRUE(runs(4, 1)) << partita_last_error();
+  EXPECT_STREQ(partita_last_error(), "");
+}
+
+TEST_F(Capi, ClosesWithSamplesUnderWay) {
+  std::vector<float> x(100), y(100);
+  const void *in[] = {x.data()};
+  void *out[] = {y.data()};
+  uint64_t ticket;
+  ASSERT_EQ(partita_submit(model, in, 100, out, &ticket), PARTITA_OK);
+  // TearDown closes the model before the buffers of the fixture go; here they
+  // must live as long as the model.
+  partita_close(model);
+  model = nullptr;
+}
+
+} // namespace
+} // namespace partita::test
