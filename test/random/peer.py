@@ -88,6 +88,9 @@ class Peer:
         node, sizes = value.node, np.abs(tensors[value.name].astype(np.float64))
         if node.op in ("Elu", "Celu", "Selu", "Softplus", "Mish", "Sigmoid"):
             return sizes + 1  # by way of exp(x) - 1 or 1 + exp(x), or by a fraction that is right to so much
+        if node.op == "Gelu" and node.inputs[0].shape == value.shape:
+            x = node.inputs[0]
+            return sizes + np.abs(tensors.get(x.name, x.data).astype(np.float64))  # by way of x * (1 + tanh(x))
         if sizes.size == 0 or not (node.op in SPREADING or node.op.startswith("Reduce")):
             return sizes
         with np.errstate(all="ignore"):
