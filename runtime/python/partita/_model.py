@@ -1,0 +1,155 @@
+"""A compiled model with its devices."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import os
+import threading
+from typing import Mapping
+
+import numpy as np
+
+from ._library import NAMES, Error, Options, PortStruct, check, dtype_of, library
+
+
+@dataclasses.dataclass(frozen=True)
+class Port:
+    """An input or output. `shape` has None where samples follow one another; `type` is the ONNX type's name, and `dtype` what its arrays are of (bytes,
+    where NumPy has no such type)."""
+
+    name: str
+    type: str
+    dtype: np.dtype
+    shape: tuple[int | None, ...]
+    batch_axis: int | None
+    entries: int  # along the batch axis, of one sample
+
+
+class Ticket:
+    """Samples under way. `wait` gives their outputs, as often as one likes."""
+
+    def __init__(self, model: Model, number: int, outputs: dict[str, np.ndarray]):
+        self._model, self._number, self._outputs = model, number, outputs
+        self._error: Error | None = None
+        self._waited = False
+        self._lock = threading.Lock()
+
+    def wait(self) -> dict[str, np.ndarray]:
+        with self._lock:
+            if not self._waited:
+                try:
+                    check(library.partita_wait(self._model._handle(), self._number))
+                except Error as error:
+                    self._error = error
+                self._waited = True
+                self._model._under_way.pop(self._number, None)
+        if self._error:
+            raise self._error
+        return self._outputs
+
+
+class Model:
+    """An artifact that partita-compile wrote, loaded onto its devices.
+
+    threads         cores a device; 0: the cores there are, divided by the devices
+    pin             keep devices on their cores
+    strict_nan      keep NaN from the first step on
+    trust_weights   do not check the weights
+    timeout         seconds that devices wait for one another at most
+    batch_delay     seconds that a sample may wait for others that share its step
+    queued_samples  `submit` blocks while more wait; 0: those of four steps
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, threads: int = 0, pin: bool = True, strict_nan: bool = False, trust_weights: bool = False,
+                 timeout: float = 60, batch_delay: float = 0, queued_samples: int = 0):
+        self._model = ctypes.c_void_p()
+        self._under_way: dict[int, list[np.ndarray]] = {}  # what the devices read and write
+        options = Options(ctypes.sizeof(Options), threads, pin, strict_nan, trust_weights, timeout, batch_delay, queued_samples)
+        check(library.partita_open(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._model)))
+        self.inputs = self._ports(library.partita_input_count, library.partita_input)
+        self.outputs = self._ports(library.partita_output_count, library.partita_output)
+        self.step_samples: int = library.partita_step_samples(self._model)
+
+    def _ports(self, count, describe) -> tuple[Port, ...]:
+        ports = []
+        for index in range(count(self._model)):
+            port = PortStruct(ctypes.sizeof(PortStruct))
+            check(describe(self._model, index, ctypes.byref(port)))
+            axis = port.batch_axis if port.batch_axis >= 0 else None
+            shape = [port.shape[d] for d in range(port.rank)]
+            entries = shape[axis] if axis is not None else 1
+            ports.append(Port(port.name.decode(), NAMES[port.type], dtype_of(port.type),
+                              tuple(None if d == axis else n for d, n in enumerate(shape)), axis, entries))
+        return tuple(ports)
+
+    def _handle(self) -> ctypes.c_void_p:
+        if not self._model:
+            raise Error("the model is closed")
+        return self._model
+
+    def _input(self, port: Port, given) -> tuple[np.ndarray, int]:
+        """The array as the library wants it, and the samples in it."""
+        array = np.ascontiguousarray(given)
+        wanted = ", ".join("N" if n is None else str(n) for n in port.shape)
+        fits = array.dtype == port.dtype and array.ndim == len(port.shape)
+        fits = fits and all(n is None or n == array.shape[d] for d, n in enumerate(port.shape))
+        if not fits:
+            raise Error(f"the input '{port.name}' is given as {array.dtype} {list(array.shape)}, but {port.dtype} [{wanted}] is needed")
+        if port.batch_axis is None:
+            return array, 1
+        entries = array.shape[port.batch_axis]
+        if entries == 0 or entries % port.entries:
+            raise Error(f"the input '{port.name}' has {entries} entries along axis {port.batch_axis}, and a sample has {port.entries}")
+        return array, entries // port.entries
+
+    def submit(self, inputs: Mapping[str, np.ndarray] | None = None, /, **named: np.ndarray) -> Ticket:
+        """Hands samples to the devices. Blocks while too many wait. Inputs must not change until the ticket's `wait` has returned."""
+        given = {**(inputs or {}), **named}
+        names = {port.name for port in self.inputs}
+        for name in given:
+            if name not in names:
+                raise Error(f"the model has no input '{name}'; it has {', '.join(sorted(names)) or 'none'}")
+        arrays, samples = [], 1
+        for i, port in enumerate(self.inputs):
+            if port.name not in given:
+                raise Error(f"the input '{port.name}' is not given")
+            array, count = self._input(port, given[port.name])
+            if i and count != samples:
+                raise Error(f"the inputs '{self.inputs[0].name}' and '{port.name}' have {samples} and {count} samples")
+            arrays.append(array)
+            samples = count
+        outputs = {}
+        for port in self.outputs:
+            shape = [samples * port.entries if n is None else n for n in port.shape]
+            outputs[port.name] = np.empty(shape, port.dtype)
+        ticket = ctypes.c_uint64()
+        places = list(outputs.values())
+        check(library.partita_submit(self._handle(), _addresses(arrays), samples, _addresses(places), ctypes.byref(ticket)))
+        self._under_way[ticket.value] = arrays + places
+        return Ticket(self, ticket.value, outputs)
+
+    def run(self, inputs: Mapping[str, np.ndarray] | None = None, /, **named: np.ndarray) -> dict[str, np.ndarray]:
+        """Computes samples, by the inputs' names, and returns the outputs by theirs."""
+        return self.submit(inputs, **named).wait()
+
+    def close(self) -> None:
+        """Finishes what is under way, and frees the model."""
+        if self._model:
+            library.partita_close(self._model)
+            self._model = ctypes.c_void_p()
+            self._under_way.clear()
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_model", None):
+            self.close()
+
+
+def _addresses(arrays: list[np.ndarray]):
+    return (ctypes.c_void_p * max(1, len(arrays)))(*(array.ctypes.data for array in arrays))

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""The wheel in a fresh virtual environment, on a model that is compiled for it: numbers, samples of several threads, and messages.
+
+    package.py BUILD
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import venv
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+try:
+    import numpy
+except ImportError:
+    print("skipped: there is no NumPy (tools/setup.sh installs it)")
+    sys.exit(77)
+
+MODEL = """<ir_version: 10, opset_import: ["" : 20]>
+small (float[N, 3, 8] x, float[N, 8] y) => (float[N, 3, 8] sum, float[N, 8] half) <float two = {2.0}, int64[3] shape = {0, 1, 8}>
+{
+  z = Reshape(y, shape)
+  sum = Add(x, z)
+  half = Div(y, two)
+}
+"""
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        model, artifact = folder / "small.onnxtxt", folder / "small.partita"
+        model.write_text(MODEL)
+        subprocess.run([build / "bin" / "partita-compile", model, "--dim", "N=2", "--devices", "2", "--micro-batches", "3", "--quiet", "-o", artifact], check=True)
+        subprocess.run([sys.executable, ROOT / "runtime" / "python" / "wheel.py", "--build", build, "--output", folder], check=True)
+        try:
+            venv.create(folder / "venv", with_pip=True)
+        except subprocess.CalledProcessError as error:
+            print(f"skipped: no virtual environment can be made ({error})")
+            sys.exit(77)
+        python = folder / "venv" / "bin" / "python"
+        wheel = next(folder.glob("*.whl"))
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", wheel], check=True)
+        # NumPy alone comes from outside: nothing is downloaded.
+        numpy_folder = pathlib.Path(numpy.__file__).resolve().parents[1]
+        script = f"import sys; sys.path.append({str(numpy_folder)!r}); sys.argv = ['check.py', {str(artifact)!r}]; exec(open({str(HERE / 'check.py')!r}).read())"
+        subprocess.run([python, "-I", "-c", script], check=True)
+
+
+if __name__ == "__main__":
+    main()
