@@ -40,6 +40,12 @@ int64_t getByteSize(mlir::RankedTensorType type);
 
 namespace partita::plan {
 
+/// Makes a step of a program. `subject` names its unit or channel; `port` counts
+/// inputs or outputs; each is for the kinds that have one. So is the slot.
+void createStep(mlir::OpBuilder &builder, mlir::Location loc,
+                abi::StepKind kind, int64_t microBatch, llvm::StringRef subject,
+                int64_t port, mlir::Value slot);
+
 /// The first device that executes a program; null if none does.
 DeviceOp getFirstDevice(ProgramOp program);
 

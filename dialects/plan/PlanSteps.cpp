@@ -16,6 +16,34 @@ using namespace partita::plan;
 #include "runtime/abi/Steps.def"
 #undef PARTITA_STEP
 
+void partita::plan::createStep(OpBuilder &builder, Location loc,
+                               abi::StepKind kind, int64_t microBatch,
+                               StringRef subject, int64_t port, Value slot) {
+  switch (kind) {
+  case abi::StepKind::run:
+    RunOp::create(builder, loc, subject, microBatch);
+    return;
+  case abi::StepKind::send:
+    SendOp::create(builder, loc, subject, microBatch, slot);
+    return;
+  case abi::StepKind::recv:
+    RecvOp::create(builder, loc, subject, microBatch, slot);
+    return;
+  case abi::StepKind::release:
+    ReleaseOp::create(builder, loc, subject, microBatch);
+    return;
+  case abi::StepKind::wait:
+    WaitOp::create(builder, loc, subject, microBatch);
+    return;
+  case abi::StepKind::load_input:
+    LoadInputOp::create(builder, loc, port, microBatch, slot);
+    return;
+  case abi::StepKind::store_output:
+    StoreOutputOp::create(builder, loc, port, microBatch, slot);
+    return;
+  }
+}
+
 LogicalResult RunOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!symbols.lookupSymbolIn<UnitOp>((*this)->getParentOp(), getUnitAttr()))
     return emitOpError("(C1) ")

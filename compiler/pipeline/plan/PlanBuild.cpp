@@ -412,32 +412,13 @@ private:
     Value slot;
     if (step.value >= 0)
       slot = slots[valuesOnDevice[d].at(step.value)];
-    StringRef channel =
-        step.channel >= 0 ? channels[step.channel].getValue() : "";
-    int64_t m = step.microBatch;
-    switch (step.kind) {
-    case abi::StepKind::run:
-      plan::RunOp::create(builder, loc, unitName(step.phase, step.stage), m);
-      return;
-    case abi::StepKind::send:
-      plan::SendOp::create(builder, loc, channel, m, slot);
-      return;
-    case abi::StepKind::recv:
-      plan::RecvOp::create(builder, loc, channel, m, slot);
-      return;
-    case abi::StepKind::release:
-      plan::ReleaseOp::create(builder, loc, channel, m);
-      return;
-    case abi::StepKind::wait:
-      plan::WaitOp::create(builder, loc, channel, m);
-      return;
-    case abi::StepKind::load_input:
-      plan::LoadInputOp::create(builder, loc, step.port, m, slot);
-      return;
-    case abi::StepKind::store_output:
-      plan::StoreOutputOp::create(builder, loc, step.port, m, slot);
-      return;
-    }
+    std::string subject;
+    if (step.channel >= 0)
+      subject = channels[step.channel].str();
+    else if (step.stage >= 0)
+      subject = unitName(step.phase, step.stage);
+    plan::createStep(builder, loc, step.kind, step.microBatch, subject,
+                     step.port, slot);
   }
 
   ModuleOp module;
