@@ -1,4 +1,4 @@
-//===- Codegen.cpp - From clusters to machine code -*- C++ -*-===//
+//===- Codegen.cpp - From clusters to machine code ------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

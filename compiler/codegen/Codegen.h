@@ -1,4 +1,4 @@
-//===- Codegen.h - From clusters to machine code -*- C++ -*-===//
+//===- Codegen.h - From clusters to machine code ----------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LowerClusters.cpp - Choose how each cluster is computed -*- C++ -*-===//
+//===- LowerClusters.cpp - Choose how each cluster is computed ------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ObjectCache.cpp - Compiled kernels kept for later -*- C++ -*-===//
+//===- ObjectCache.cpp - Compiled kernels kept for later ------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

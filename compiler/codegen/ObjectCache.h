@@ -1,4 +1,4 @@
-//===- ObjectCache.h - Compiled kernels kept for later -*- C++ -*-===//
+//===- ObjectCache.h - Compiled kernels kept for later ----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

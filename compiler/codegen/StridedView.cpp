@@ -1,4 +1,4 @@
-//===- StridedView.cpp - Values as strided views of others -*- C++ -*-===//
+//===- StridedView.cpp - Values as strided views of others ----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Place.h - Where the compiler is at the moment --------------*- C++
-//-*-===//
+//===- Place.h - Where the compiler is at the moment ------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

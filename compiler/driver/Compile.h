@@ -1,5 +1,4 @@
-//===- Compile.h - From an ONNX model to an artifact --------------*- C++
-//-*-===//
+//===- Compile.h - From an ONNX model to an artifact ------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

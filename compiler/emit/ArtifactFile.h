@@ -1,5 +1,4 @@
-//===- ArtifactFile.h - Header, section table and sections, written whole or not
-//-*- C++ -*-===//
+//===- ArtifactFile.h - An artifact, written whole or not -------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ClusterGraph.cpp - Clusters while they grow -*- C++ -*-===//
+//===- ClusterGraph.cpp - Clusters while they grow ------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

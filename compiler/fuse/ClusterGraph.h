@@ -1,4 +1,4 @@
-//===- ClusterGraph.h - Clusters while they grow -*- C++ -*-===//
+//===- ClusterGraph.h - Clusters while they grow ----------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- FormClusters.cpp - Outline clusters -*- C++ -*-===//
+//===- FormClusters.cpp - Outline clusters --------------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- FuseClusters.cpp - Decide which ops are computed together -*- C++
-//-*-===//
+//===- FuseClusters.cpp - Decide which ops are computed together ----------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

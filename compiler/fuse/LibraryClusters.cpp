@@ -1,4 +1,4 @@
-//===- LibraryClusters.cpp - Contractions with their epilogues -*- C++ -*-===//
+//===- LibraryClusters.cpp - Contractions with their epilogues ------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

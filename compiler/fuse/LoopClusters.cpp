@@ -1,4 +1,4 @@
-//===- LoopClusters.cpp - Ops that share the loops of a kernel -*- C++ -*-===//
+//===- LoopClusters.cpp - Ops that share the loops of a kernel ------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

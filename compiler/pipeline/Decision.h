@@ -1,5 +1,4 @@
-//===- Decision.h - Attributes that carry the partition's decision -*- C++
-//-*-===//
+//===- Decision.h - Attributes of the partition's decision ------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

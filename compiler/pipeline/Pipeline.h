@@ -1,5 +1,4 @@
-//===- Pipeline.h - Partition, schedule, memory: the passes in order -*- C++
-//-*-===//
+//===- Pipeline.h - Partition, schedule, memory: the passes -----*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ChannelsLast.cpp - Images with their channels innermost -*- C++ -*-===//
+//===- ChannelsLast.cpp - Images with their channels innermost ------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- DelayBroadcasts.cpp - Compute before elements are repeated -*- C++
-//-*-===//
+//===- DelayBroadcasts.cpp - Compute before elements are repeated ---------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- FoldScale.cpp - Scale weights instead of results -*- C++ -*-===//
+//===- FoldScale.cpp - Scale weights instead of results -------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

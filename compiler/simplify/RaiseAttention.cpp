@@ -1,4 +1,4 @@
-//===- RaiseAttention.cpp - Find attention and keep it whole -*- C++ -*-===//
+//===- RaiseAttention.cpp - Find attention and keep it whole --------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

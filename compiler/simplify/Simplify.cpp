@@ -1,4 +1,4 @@
-//===- Simplify.cpp - The passes in order -*- C++ -*-===//
+//===- Simplify.cpp - The passes in order ---------------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

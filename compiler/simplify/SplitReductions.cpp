@@ -1,4 +1,4 @@
-//===- SplitReductions.cpp - Reduce in two steps, for all cores -*- C++ -*-===//
+//===- SplitReductions.cpp - Reduce in two steps, for all cores -----------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- DistDialect.h - The dist dialect ---------------------------*- C++
-//-*-===//
+//===- DistDialect.h - The dist dialect -------------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

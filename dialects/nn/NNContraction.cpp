@@ -1,4 +1,4 @@
-//===- NNContraction.cpp - Dot, convolution, attention -*- C++ -*-===//
+//===- NNContraction.cpp - Dot, convolution, attention --------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

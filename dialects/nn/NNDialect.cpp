@@ -1,4 +1,4 @@
-//===- NNDialect.cpp - The nn dialect -*- C++ -*-===//
+//===- NNDialect.cpp - The nn dialect -------------------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

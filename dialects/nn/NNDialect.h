@@ -1,5 +1,4 @@
-//===- NNDialect.h - The nn dialect -------------------------------*- C++
-//-*-===//
+//===- NNDialect.h - The nn dialect -----------------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- NNInterfaces.cpp - What pointwise ops have in common -*- C++ -*-===//
+//===- NNInterfaces.cpp - What pointwise ops have in common ---------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- NNInterfaces.h - What passes ask of ops --------------------*- C++
-//-*-===//
+//===- NNInterfaces.h - What passes ask of ops ------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- NNOrdered.cpp - What depends on the order of elements -*- C++ -*-===//
+//===- NNOrdered.cpp - What depends on the order of elements --------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

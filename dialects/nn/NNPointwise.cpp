@@ -1,4 +1,4 @@
-//===- NNPointwise.cpp - Ops on corresponding elements -*- C++ -*-===//
+//===- NNPointwise.cpp - Ops on corresponding elements --------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- NNReduction.cpp - Reductions, windows, softmax -*- C++ -*-===//
+//===- NNReduction.cpp - Reductions, windows, softmax ---------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

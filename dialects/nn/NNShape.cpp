@@ -1,4 +1,4 @@
-//===- NNShape.cpp - Ops that move elements -*- C++ -*-===//
+//===- NNShape.cpp - Ops that move elements -------------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- NNStructure.cpp - Parameters, constants, clusters -*- C++ -*-===//
+//===- NNStructure.cpp - Parameters, constants, clusters ------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

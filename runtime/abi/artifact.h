@@ -1,5 +1,4 @@
-//===- artifact.h - Layout of a .partita file ---------------------*- C++
-//-*-===//
+//===- artifact.h - Layout of a .partita file -------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

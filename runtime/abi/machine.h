@@ -1,4 +1,4 @@
-//===- ../abi/machine.h - Names in a file about a machine -*- C++ -*-===//
+//===- machine.h - Names in a file about a machine --------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

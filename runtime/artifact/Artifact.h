@@ -1,5 +1,4 @@
-//===- Artifact.h - A verified, mapped .partita file --------------*- C++
-//-*-===//
+//===- Artifact.h - A verified, mapped .partita file ------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

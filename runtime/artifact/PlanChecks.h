@@ -1,5 +1,4 @@
-//===- PlanChecks.h - Small checks that the plan verifier is made of --*- C++
-//-*-===//
+//===- PlanChecks.h - Small checks of the plan verifier ---------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- SectionTable.h - Header and section table of an artifact --*- C++
-//-*-===//
+//===- SectionTable.h - Header and section table of an artifact -*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- WeightCheck.h - Weights are what they were when compiled ---*- C++
-//-*-===//
+//===- WeightCheck.h - Weights are what they were when compiled -*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

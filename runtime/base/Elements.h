@@ -1,5 +1,4 @@
-//===- Elements.h - Element types, and arithmetic that cannot overflow --*- C++
-//-*-===//
+//===- Elements.h - Element types, and checked arithmetic -------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

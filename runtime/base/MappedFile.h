@@ -1,5 +1,4 @@
-//===- MappedFile.h - A file mapped read-only, opened with care --*- C++
-//-*-===//
+//===- MappedFile.h - A file mapped read-only, opened with care -*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Status.h - Success or a message in words -------------------*- C++
-//-*-===//
+//===- Status.h - Success or a message in words -----------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

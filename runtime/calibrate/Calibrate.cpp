@@ -1,4 +1,4 @@
-//===- Calibrate.cpp - Measures a machine -----------===//
+//===- Calibrate.cpp - Measures a machine ---------------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

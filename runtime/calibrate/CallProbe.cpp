@@ -1,4 +1,4 @@
-//===- CallProbe.cpp - A library call to be timed -----------===//
+//===- CallProbe.cpp - A library call to be timed -------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

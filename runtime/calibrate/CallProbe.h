@@ -1,4 +1,4 @@
-//===- CallProbe.h - A library call to be timed -*- C++ -*-===//
+//===- CallProbe.h - A library call to be timed -----------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Timing.h - Least time of a piece of work -----------===//
+//===- Timing.h - Least time of a piece of work -----------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

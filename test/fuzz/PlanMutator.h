@@ -1,5 +1,4 @@
-//===- PlanMutator.h - Mutations of an encoded plan --------------*- C++
-//-*-===//
+//===- PlanMutator.h - Mutations of an encoded plan -------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

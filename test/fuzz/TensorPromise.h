@@ -1,5 +1,4 @@
-//===- TensorPromise.h - What holds of every tensor that was read -*- C++
-//-*-===//
+//===- TensorPromise.h - What holds of any tensor read ----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Options.h - The command line of partita-compile ------------*- C++
-//-*-===//
+//===- Options.h - The command line of partita-compile ----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

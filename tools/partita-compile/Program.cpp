@@ -1,5 +1,4 @@
-//===- Program.cpp - partita-compile from its command line on
-//--------------===//
+//===- Program.cpp - partita-compile from its command line on -------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- partita-opt.cpp - Runs single passes, for lit tests -*- C++ -*-===//
+//===- partita-opt.cpp - Runs single passes, for lit tests ----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- CompileObject.cpp - Machine code for one level -*- C++ -*-===//
+//===- CompileObject.cpp - Machine code for one level ---------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- CpuCodegen.h - Kernels to shared objects -*- C++ -*-===//
+//===- CpuCodegen.h - Kernels to shared objects -----------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LinkObject.cpp - Relocatable to shared objects -*- C++ -*-===//
+//===- LinkObject.cpp - Relocatable to shared objects ---------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

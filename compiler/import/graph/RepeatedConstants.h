@@ -1,5 +1,4 @@
-//===- RepeatedConstants.h - Names that constants define twice ----*- C++
-//-*-===//
+//===- RepeatedConstants.h - Names that constants define twice --*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- ResizeTaps.h - Where the elements of a resized axis come from -*- C++
-//-*-===//
+//===- ResizeTaps.h - Where a resized axis comes from -----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Weights.h - Tensors of the model as weights and constants -*- C++
-//-*-===//
+//===- Weights.h - Tensors of the model as weights --------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Retired.cpp - Ops that ONNX has taken back, in models that still use them
-//===//
+//===- Retired.cpp - Ops that ONNX has taken back -------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

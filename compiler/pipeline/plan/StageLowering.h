@@ -1,5 +1,4 @@
-//===- StageLowering.h - The stages of one device as values and work -*- C++
-//-*-===//
+//===- StageLowering.h - A device's stages as values and work ---*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ConstantElements.h - Elements of constants, one by one -*- C++ -*-===//
+//===- ConstantElements.h - Elements of constants, one by one ---*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

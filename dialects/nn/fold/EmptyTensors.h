@@ -1,5 +1,4 @@
-//===- EmptyTensors.h - Tensors that have a dimension of 0 --------*- C++
-//-*-===//
+//===- EmptyTensors.h - Tensors that have a dimension of 0 ------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

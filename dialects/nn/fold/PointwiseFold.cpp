@@ -1,4 +1,4 @@
-//===- PointwiseFold.cpp - Folding of pointwise ops -*- C++ -*-===//
+//===- PointwiseFold.cpp - Folding of pointwise ops -----------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ScalarEmit.cpp - Functions of one element -*- C++ -*-===//
+//===- ScalarEmit.cpp - Functions of one element --------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

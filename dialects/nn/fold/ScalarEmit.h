@@ -1,4 +1,4 @@
-//===- ScalarEmit.h - Functions of one element -*- C++ -*-===//
+//===- ScalarEmit.h - Functions of one element ------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- ShapeCanonicalize.cpp - Canonical forms of ops that move elements -*- C++
-//-*-===//
+//===- ShapeCanonicalize.cpp - Canonical forms of ops that move elements --===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ShapeFold.cpp - Folding of ops that move elements -*- C++ -*-===//
+//===- ShapeFold.cpp - Folding of ops that move elements ------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

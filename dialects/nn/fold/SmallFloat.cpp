@@ -1,4 +1,4 @@
-//===- SmallFloat.cpp - Floats of eight bits and less -*- C++ -*-===//
+//===- SmallFloat.cpp - Floats of eight bits and less ---------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

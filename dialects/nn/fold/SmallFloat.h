@@ -1,4 +1,4 @@
-//===- SmallFloat.h - Floats of eight bits and less -*- C++ -*-===//
+//===- SmallFloat.h - Floats of eight bits and less -------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- partita-import-test.cpp - Prints what the importer makes of a model
-//-===//
+//===- partita-import-test.cpp - What the importer makes of a model -------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

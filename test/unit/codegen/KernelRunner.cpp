@@ -1,4 +1,4 @@
-//===- KernelRunner.cpp - Compile a cluster and run it -*- C++ -*-===//
+//===- KernelRunner.cpp - Compile a cluster and run it --------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

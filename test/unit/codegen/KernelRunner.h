@@ -1,4 +1,4 @@
-//===- KernelRunner.h - Compile a cluster and run it -*- C++ -*-===//
+//===- KernelRunner.h - Compile a cluster and run it ------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

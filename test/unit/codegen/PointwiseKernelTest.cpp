@@ -1,5 +1,4 @@
-//===- PointwiseKernelTest.cpp - Executed kernels: pointwise ops -*- C++
-//-*-===//
+//===- PointwiseKernelTest.cpp - Executed kernels: pointwise ops ----------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

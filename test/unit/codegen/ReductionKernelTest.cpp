@@ -1,5 +1,4 @@
-//===- ReductionKernelTest.cpp - Executed kernels: reductions, windows, products
-//-*- C++ -*-===//
+//===- ReductionKernelTest.cpp - Reductions and products, run -------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- ShapeKernelTest.cpp - Executed kernels: ops that move elements -*- C++
-//-*-===//
+//===- ShapeKernelTest.cpp - Executed kernels: ops that move elements -----===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

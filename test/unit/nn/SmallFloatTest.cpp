@@ -1,4 +1,4 @@
-//===- SmallFloatTest.cpp - Conversions against APFloat -*- C++ -*-===//
+//===- SmallFloatTest.cpp - Conversions against APFloat -------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

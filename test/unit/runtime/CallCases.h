@@ -1,5 +1,4 @@
-//===- CallCases.h - Products and convolutions, and their values -*- C++
-//-*-===//
+//===- CallCases.h - Products and convolutions with values ------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

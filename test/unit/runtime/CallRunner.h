@@ -1,5 +1,4 @@
-//===- CallRunner.h - One library call run as an artifact, and its reference
-//--*- C++ -*-===//
+//===- CallRunner.h - A library call, run, and its reference ----*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

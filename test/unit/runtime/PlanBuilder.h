@@ -1,5 +1,4 @@
-//===- PlanBuilder.h - Plans and artifacts made by hand, for tests --*- C++
-//-*-===//
+//===- PlanBuilder.h - Plans and artifacts made by hand ---------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- DecomposeOps.cpp - Softmax and attention by simpler ops -*- C++ -*-===//
+//===- DecomposeOps.cpp - Softmax and attention by simpler ops ------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- EmitBody.h - The ops of a stage at one point, or at a vector of points
-//-*- C++ -*-===//
+//===- EmitBody.h - The ops of a stage at a point or vector -----*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

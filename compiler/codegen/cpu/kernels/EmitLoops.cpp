@@ -1,4 +1,4 @@
-//===- EmitLoops.cpp - Kernels as loops and vectors -*- C++ -*-===//
+//===- EmitLoops.cpp - Kernels as loops and vectors -----------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

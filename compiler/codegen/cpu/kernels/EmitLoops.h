@@ -1,4 +1,4 @@
-//===- EmitLoops.h - Kernels as loops and vectors -*- C++ -*-===//
+//===- EmitLoops.h - Kernels as loops and vectors ---------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- EmitStage.cpp - The loops of one stage -*- C++ -*-===//
+//===- EmitStage.cpp - The loops of one stage -----------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

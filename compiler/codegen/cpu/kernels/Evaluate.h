@@ -1,4 +1,4 @@
-//===- Evaluate.h - The value of one element -*- C++ -*-===//
+//===- Evaluate.h - The value of one element --------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- EvaluateShape.cpp - Ops that move elements, as index changes -*- C++
-//-*-===//
+//===- EvaluateShape.cpp - Ops that move elements, as index changes -------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- KernelSchedule.h - The parallel loop of a kernel -*- C++ -*-===//
+//===- KernelSchedule.h - The parallel loop of a kernel ---------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- NNToLinalg.cpp - A cluster as linalg on tensors -*- C++ -*-===//
+//===- NNToLinalg.cpp - A cluster as linalg on tensors --------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- NNToLinalg.h - A cluster as linalg on tensors -*- C++ -*-===//
+//===- NNToLinalg.h - A cluster as linalg on tensors ------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Reductions.cpp - Ops that combine many elements into one -*- C++ -*-===//
+//===- Reductions.cpp - Ops that combine many elements into one -----------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

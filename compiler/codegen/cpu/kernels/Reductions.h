@@ -1,4 +1,4 @@
-//===- Reductions.h - Ops that combine many elements into one -*- C++ -*-===//
+//===- Reductions.h - Ops that combine many elements into one ---*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

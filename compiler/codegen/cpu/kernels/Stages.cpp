@@ -1,4 +1,4 @@
-//===- Stages.cpp - Which values are put in memory -*- C++ -*-===//
+//===- Stages.cpp - Which values are put in memory ------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Storage.cpp - How elements lie in memory -*- C++ -*-===//
+//===- Storage.cpp - How elements lie in memory ---------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

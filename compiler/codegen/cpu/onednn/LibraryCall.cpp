@@ -1,5 +1,4 @@
-//===- LibraryCall.cpp - Clusters that the library computes whole -*- C++
-//-*-===//
+//===- LibraryCall.cpp - Clusters that the library computes whole ---------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

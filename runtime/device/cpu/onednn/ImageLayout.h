@@ -1,5 +1,4 @@
-//===- ImageLayout.h - Layouts of images, as the library knows them --*- C++
-//-*-===//
+//===- ImageLayout.h - Layouts of images in the library ---------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

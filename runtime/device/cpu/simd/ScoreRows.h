@@ -1,5 +1,4 @@
-//===- ScoreRows.h - Softmax of attention scores, vectorised by hand --*- C++
-//-*-===//
+//===- ScoreRows.h - Softmax of attention scores by hand --------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
