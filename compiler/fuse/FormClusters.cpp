@@ -79,7 +79,7 @@ Value copyState(nn::ParameterOp state) {
   auto copy =
       nn::ClusterOp::create(b, state.getLoc(), TypeRange{state.getType()},
                             ValueRange{state}, nn::ClusterKind::kernel,
-                            /*lowering=*/Attribute());
+                            /*lowering=*/nn::LoweringAttrInterface());
   Block &body = copy.getBody().emplaceBlock();
   OpBuilder inner = OpBuilder::atBlockEnd(&body);
   nn::YieldOp::create(inner, state.getLoc(),
@@ -122,7 +122,7 @@ void outline(const FormedCluster &formed) {
   auto cluster =
       nn::ClusterOp::create(b, FusedLoc::get(b.getContext(), locations), types,
                             inputs.getArrayRef(), formed.kind,
-                            /*lowering=*/Attribute());
+                            /*lowering=*/nn::LoweringAttrInterface());
   // What later phases know of one of its ops holds for the cluster.
   for (Operation *op : ops)
     for (NamedAttribute attr : op->getDiscardableAttrs())

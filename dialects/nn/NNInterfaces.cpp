@@ -13,6 +13,7 @@
 
 using namespace mlir;
 
+#include "dialects/nn/NNAttrInterfaces.cpp.inc"
 #include "dialects/nn/NNInterfaces.cpp.inc"
 
 namespace partita::nn {
@@ -24,7 +25,8 @@ bool isFunction(Operation *op) {
 
 bool isDivision(Operation *op) {
   auto pointwise = dyn_cast<PointwiseOpInterface>(op);
-  return pointwise && pointwise.getFlopsPerElement() > 1 && !isFunction(op);
+  return pointwise && pointwise.getFlopsPerElement() > 1 &&
+         !isFunction(op);
 }
 
 Cost pointwiseCost(Operation *op) {

@@ -16,6 +16,8 @@
 
 namespace partita::nn {
 
+enum class ClusterKind : uint32_t;
+
 /// The kind of work, by which a machine model chooses a rate.
 enum class CostKind {
   movement,
@@ -71,6 +73,7 @@ inline constexpr int64_t kMaxFoldedElements = 4096;
 
 } // namespace partita::nn
 
+#include "dialects/nn/NNAttrInterfaces.h.inc"
 #include "dialects/nn/NNInterfaces.h.inc"
 
 #endif // PARTITA_DIALECTS_NN_NNINTERFACES_H

@@ -122,4 +122,20 @@ def NN_PermutableOpInterface : OpInterface<"PermutableOpInterface"> {
   ];
 }
 
+def NN_LoweringAttrInterface : AttrInterface<"LoweringAttrInterface"> {
+  let cppNamespace = "::partita::nn";
+  let description = [{
+    How a cluster is computed. The plan dialect has one for each kind of device
+    code; a phase that places or counts clusters asks here.
+  }];
+  let methods = [
+    InterfaceMethod<"What computes a cluster that is lowered so.",
+      "::partita::nn::ClusterKind", "getClusterKind">,
+    InterfaceMethod<[{
+        Pairs (operand, result) that may share their bytes: an element of the
+        operand is not read any more when that of the result is written.
+      }], "::llvm::SmallVector<std::pair<unsigned, unsigned>>", "getInPlacePairs">
+  ];
+}
+
 #endif // PARTITA_DIALECTS_NN_NNINTERFACES_TD

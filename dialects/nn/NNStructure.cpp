@@ -71,6 +71,9 @@ LogicalResult ClusterOp::verify() {
   auto yield = dyn_cast<YieldOp>(body->getTerminator());
   if (yield && !llvm::equal(yield.getOperandTypes(), getResultTypes())) // C2
     return emitOpError("yields values that have not the types of the results");
+  LoweringAttrInterface lowering = getLoweringAttr();
+  if (lowering && lowering.getClusterKind() != getKind()) // C3
+    return emitOpError("has a lowering of another kind");
   return success();
 }
 
@@ -145,6 +148,10 @@ ParseResult ClusterOp::parse(OpAsmParser &parser, OperationState &result) {
           }) ||
       parser.parseColonType(type) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+      // An attribute of another kind would be dropped in silence.
+      failed(
+          verifyInherentAttrs(result.name, result.attributes,
+                              [&] { return parser.emitError(operandsLoc); })) ||
       parser.resolveOperands(operands, type.getInputs(), operandsLoc,
                              result.operands))
     return failure();

@@ -117,6 +117,7 @@ def NN_ClusterOp : NN_Op<"cluster", [IsolatedFromAbove, SingleBlockImplicitTermi
     Constraints:
     * (C1) the block's arguments have the types of the operands.
     * (C2) the yielded values have the types of the results.
+    * (C3) a lowering is of the cluster's kind.
 
     ```mlir
     %r = nn.cluster kernel (%a = %x, %b = %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> {
@@ -125,7 +126,7 @@ def NN_ClusterOp : NN_Op<"cluster", [IsolatedFromAbove, SingleBlockImplicitTermi
     }
     ```
   }];
-  let arguments = (ins Variadic<NN_Tensor>:$operands, NN_ClusterKindAttr:$kind, OptionalAttr<AnyAttr>:$lowering);
+  let arguments = (ins Variadic<NN_Tensor>:$operands, NN_ClusterKindAttr:$kind, OptionalAttr<NN_LoweringAttrInterface>:$lowering);
   let results = (outs Variadic<NN_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;

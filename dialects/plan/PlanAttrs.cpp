@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
 
 #include "mlir/IR/Builders.h"
@@ -389,4 +390,32 @@ Attribute CallAttr::parse(AsmParser &parser, Type) {
   return get(parser.getContext(), kind, operands, bias, maskMul, maskAdd,
              strides, dilations, padsLow, padsHigh, window, groups, includePad,
              scale, postOps, recurrent, winograd, combine, largest);
+}
+
+//===----------------------------------------------------------------------===//
+// How phases see a lowering
+//===----------------------------------------------------------------------===//
+
+partita::nn::ClusterKind KernelAttr::getClusterKind() const {
+  return partita::nn::ClusterKind::kernel;
+}
+
+SmallVector<std::pair<unsigned, unsigned>> KernelAttr::getInPlacePairs() const {
+  SmallVector<std::pair<unsigned, unsigned>> pairs;
+  for (size_t i = 0; i + 1 < getInPlace().size(); i += 2)
+    pairs.emplace_back(getInPlace()[i], getInPlace()[i + 1]);
+  return pairs;
+}
+
+partita::nn::ClusterKind CallAttr::getClusterKind() const {
+  return partita::nn::ClusterKind::call;
+}
+
+/// A call adds its result upon the operand of a sum.
+SmallVector<std::pair<unsigned, unsigned>> CallAttr::getInPlacePairs() const {
+  SmallVector<std::pair<unsigned, unsigned>> pairs;
+  for (PostOpAttr post : getPostOps())
+    if (post.getKind() == PostOpKind::sum && post.getView())
+      pairs.emplace_back(post.getView().getValue(), 0);
+  return pairs;
 }

@@ -8,13 +8,14 @@
 #ifndef PARTITA_DIALECTS_PLAN_PLANATTRS_TD
 #define PARTITA_DIALECTS_PLAN_PLANATTRS_TD
 
+include "dialects/nn/NNInterfaces.td"
 include "dialects/plan/PlanBase.td"
 
-class Plan_Attr<string name, string attrMnemonic> : AttrDef<Plan_Dialect, name> {
+class Plan_Attr<string name, string attrMnemonic, list<Trait> traits = []> : AttrDef<Plan_Dialect, name, traits> {
   let mnemonic = attrMnemonic;
 }
 
-def Plan_KernelAttr : Plan_Attr<"Kernel", "kernel"> {
+def Plan_KernelAttr : Plan_Attr<"Kernel", "kernel", [DeclareAttrInterfaceMethods<NN_LoweringAttrInterface>]> {
   let summary = "a compiled kernel: its symbol in the objects, and its parallel loop";
   let description = [{
     `in_place` lists pairs (operand, result) that may share their bytes: the
@@ -146,7 +147,7 @@ def Plan_Combine : I32EnumAttr<"Combine", "how an element comes to another", [
   let cppNamespace = "::partita::plan";
 }
 
-def Plan_CallAttr : Plan_Attr<"Call", "call"> {
+def Plan_CallAttr : Plan_Attr<"Call", "call", [DeclareAttrInterfaceMethods<NN_LoweringAttrInterface>]> {
   let summary = "a library call; its parts are those of `LibraryCall` in runtime/abi/plan.fbs";
   let description = [{
     Printed as `#plan.call<kind, key = value, ...>`; keys that have their default

@@ -8,6 +8,7 @@
 #ifndef PARTITA_DIALECTS_PLAN_PLANDIALECT_H
 #define PARTITA_DIALECTS_PLAN_PLANDIALECT_H
 
+#include "dialects/nn/NNInterfaces.h"
 #include "runtime/abi/Steps.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

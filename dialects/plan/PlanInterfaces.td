@@ -36,7 +36,9 @@ def Plan_InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<"Slots it reads.", "::mlir::ValueRange", "getInstructionReads">,
-    InterfaceMethod<"Slots it writes.", "::mlir::ValueRange", "getInstructionWrites">
+    InterfaceMethod<"Slots it writes.", "::mlir::ValueRange", "getInstructionWrites">,
+    InterfaceMethod<"Pairs of a read and a written slot that may share their bytes.",
+      "::llvm::SmallVector<std::pair<::mlir::Value, ::mlir::Value>>", "getInstructionInPlace", (ins), "", "return {};">
   ];
 }
 

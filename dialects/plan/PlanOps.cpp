@@ -157,6 +157,22 @@ ValueRange DispatchOp::getInstructionReads() { return getInputs(); }
 ValueRange DispatchOp::getInstructionWrites() { return getOutputs(); }
 ValueRange CallOp::getInstructionReads() { return getInputs(); }
 ValueRange CallOp::getInstructionWrites() { return getOutputs(); }
+
+/// The pairs of operands and results that a lowering has, as slots.
+static SmallVector<std::pair<Value, Value>>
+getInPlaceSlots(partita::nn::LoweringAttrInterface lowering, ValueRange inputs,
+                ValueRange outputs) {
+  return llvm::map_to_vector(lowering.getInPlacePairs(), [&](auto pair) {
+    return std::pair<Value, Value>(inputs[pair.first], outputs[pair.second]);
+  });
+}
+SmallVector<std::pair<Value, Value>> DispatchOp::getInstructionInPlace() {
+  return getInPlaceSlots(getKernel(), getInputs(), getOutputs());
+}
+SmallVector<std::pair<Value, Value>> CallOp::getInstructionInPlace() {
+  return getInPlaceSlots(getCall(), getInputs(), getOutputs());
+}
+
 ValueRange CopyOp::getInstructionReads() {
   return getOperation()->getOperands().take_front();
 }

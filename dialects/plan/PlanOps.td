@@ -307,7 +307,12 @@ class Plan_Instruction<string mnemonic, list<Trait> traits = []>
     : Plan_Op<mnemonic, !listconcat([ParentOneOf<["UnitOp", "LoadOp"]>,
         DeclareOpInterfaceMethods<Plan_InstructionOpInterface>], traits)>;
 
-def Plan_DispatchOp : Plan_Instruction<"dispatch", [AttrSizedOperandSegments]> {
+// One of a cluster, whose lowering says which slots may share bytes.
+class Plan_ClusterInstruction<string mnemonic>
+    : Plan_Op<mnemonic, [ParentOneOf<["UnitOp", "LoadOp"]>, AttrSizedOperandSegments,
+        DeclareOpInterfaceMethods<Plan_InstructionOpInterface, ["getInstructionInPlace"]>]>;
+
+def Plan_DispatchOp : Plan_ClusterInstruction<"dispatch"> {
   let summary = "a compiled kernel on slots";
   let arguments = (ins Plan_KernelAttr:$kernel, Variadic<Plan_SlotType>:$inputs,
     Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes,
@@ -319,7 +324,7 @@ def Plan_DispatchOp : Plan_Instruction<"dispatch", [AttrSizedOperandSegments]> {
   }];
 }
 
-def Plan_CallOp : Plan_Instruction<"call", [AttrSizedOperandSegments]> {
+def Plan_CallOp : Plan_ClusterInstruction<"call"> {
   let summary = "a library call on slots";
   let description = [{
     The views of `call` count the inputs, then the outputs.

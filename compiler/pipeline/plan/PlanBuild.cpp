@@ -394,7 +394,7 @@ private:
                        outputs = llvm::map_to_vector(work.outputs, lookup);
     nn::ClusterOp cluster = work.cluster;
     Location loc = cluster.getLoc();
-    Attribute lowered = cluster.getLoweringAttr();
+    nn::LoweringAttrInterface lowered = cluster.getLoweringAttr();
     const auto predicted = static_cast<int64_t>(work.time.ns),
                rated = static_cast<int64_t>(work.time.ratedNs);
     if (auto kernel = dyn_cast<plan::KernelAttr>(lowered))

@@ -276,26 +276,12 @@ private:
   void shareInPlace() {
     for (auto [number, each] : llvm::enumerate(units))
       for (auto [index, op] : llvm::enumerate(each.unit.getBody().front())) {
-        if (auto dispatch = dyn_cast<plan::DispatchOp>(op)) {
-          ArrayRef<int64_t> pairs = dispatch.getKernel().getInPlace();
-          for (size_t i = 0; i + 1 < pairs.size(); i += 2)
-            tryShare(number, index, &op, dispatch.getInputs()[pairs[i]],
-                     dispatch.getOutputs()[pairs[i + 1]]);
-        }
-        if (auto call = dyn_cast<plan::CallOp>(op))
-          for (unsigned operand : getSummedUpon(call))
-            tryShare(number, index, &op, call.getInputs()[operand],
-                     call.getOutputs()[0]);
+        auto instruction = dyn_cast<plan::InstructionOpInterface>(op);
+        if (!instruction)
+          continue;
+        for (auto [operand, result] : instruction.getInstructionInPlace())
+          tryShare(number, index, &op, operand, result);
       }
-  }
-
-  /// The inputs of a call upon which it adds its result.
-  static SmallVector<unsigned> getSummedUpon(plan::CallOp call) {
-    SmallVector<unsigned> operands;
-    for (plan::PostOpAttr post : call.getCall().getPostOps())
-      if (post.getKind() == plan::PostOpKind::sum && post.getView())
-        operands.push_back(post.getView().getValue());
-    return operands;
   }
 
   /// Lets a result take over the bytes of an operand that nobody needs after
@@ -347,8 +333,10 @@ private:
         auto call = dyn_cast<plan::CallOp>(op);
         if (!call)
           continue;
-        for (unsigned operand : getSummedUpon(call)) {
-          Value from = call.getInputs()[operand], to = call.getOutputs()[0];
+        // A call shares bytes only with what it adds upon.
+        for (auto [operand, result] : call.getCall().getInPlacePairs()) {
+          Value from = call.getInputs()[operand],
+                to = call.getOutputs()[result];
           if (getBuffer(from) >= 0 && getBuffer(from) == getBuffer(to))
             continue;
           OpBuilder builder(call);

@@ -77,11 +77,10 @@ LogicalResult StageLowering::lowerCluster(nn::ClusterOp cluster,
                                           LoweredDevice &device,
                                           LoweredStage &stage,
                                           llvm::DenseMap<Value, int> &ids) {
-  Attribute lowering = cluster.getLoweringAttr();
   DeviceWork work;
   work.cluster = cluster;
   work.label = nn::getNodeName(cluster);
-  if (!isa_and_nonnull<plan::KernelAttr, plan::CallAttr>(lowering))
+  if (!cluster.getLoweringAttr())
     return cluster.emitError() << "'" << work.label
                                << "' has no lowering: run --lower-clusters "
                                   "before";

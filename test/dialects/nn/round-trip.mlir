@@ -186,10 +186,10 @@ func.func @recurrent(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>, %l: tensor<
 func.func @structure(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
   // CHECK: nn.constant dense<5.000000e-01> : tensor<8xf32>
   %c = nn.constant dense<0.5> : tensor<8xf32>
-  // CHECK: nn.cluster kernel (%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> attributes {lowering = "kernel"} {
+  // CHECK: nn.cluster kernel (%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> attributes {lowering = #plan.kernel<"k", extent = 1, grain = 1>} {
   // CHECK-NEXT: %[[S:.*]] = nn.add %[[A]], %[[B]] : tensor<8xf32>
   // CHECK-NEXT: nn.yield %[[S]] : tensor<8xf32>
-  %r = nn.cluster kernel (%a = %x, %b = %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> attributes {lowering = "kernel"} {
+  %r = nn.cluster kernel (%a = %x, %b = %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32> attributes {lowering = #plan.kernel<"k", extent = 1, grain = 1>} {
     %s = nn.add %a, %b : tensor<8xf32>
     nn.yield %s : tensor<8xf32>
   }
