@@ -8,7 +8,7 @@
 #include "compiler/codegen/cpu/onednn/LibraryCall.h"
 
 #include "compiler/codegen/StridedView.h"
-#include "compiler/codegen/cpu/onednn/ScalarFunction.h"
+#include "compiler/codegen/cpu/onednn/KnownFunction.h"
 #include "runtime/device/cpu/onednn/rules/Fusion.h"
 
 #include "mlir/IR/Builders.h"
@@ -109,7 +109,7 @@ private:
     SmallVector<std::pair<nn::ViewOpInterface, size_t>>
         views; // and steps before
     while (current != results[0]) {
-      if (std::optional<ScalarFunction> function = matchFunction(current)) {
+      if (std::optional<KnownFunction> function = matchFunction(current)) {
         steps.push_back({function->kind, function->alpha, function->beta, {}});
         used.insert(function->used.begin(), function->used.end());
         current = function->result;
@@ -150,12 +150,12 @@ private:
     return *value.user_begin();
   }
 
-  std::optional<ScalarFunction> matchFunction(Value current) {
+  std::optional<KnownFunction> matchFunction(Value current) {
     ArrayRef<Operation *> rest = list;
     while (!rest.empty() &&
            !llvm::is_contained(rest.front()->getOperands(), current))
       rest = rest.drop_front();
-    std::optional<ScalarFunction> function = matchScalarFunction(current, rest);
+    std::optional<KnownFunction> function = matchKnownFunction(current, rest);
     if (!function)
       return std::nullopt;
     // Values on the way must not be wanted outside.

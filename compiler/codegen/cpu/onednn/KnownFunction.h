@@ -1,5 +1,4 @@
-//===- ScalarFunction.h - Functions of one number, recognised by their values
-//-*- C++ -*-===//
+//===- KnownFunction.h - Functions known by their values --------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,15 +13,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_SCALARFUNCTION_H
-#define PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_SCALARFUNCTION_H
+#ifndef PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_KNOWNFUNCTION_H
+#define PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_KNOWNFUNCTION_H
 
 #include "compiler/codegen/StridedView.h"
 #include "dialects/plan/PlanDialect.h"
 
 namespace partita::codegen::onednn {
 
-struct ScalarFunction {
+struct KnownFunction {
   plan::PostOpKind kind;
   double alpha = 0, beta = 0;
   mlir::Value result;
@@ -37,10 +36,9 @@ std::optional<plan::PostOpKind> getPostOpKind(mlir::Operation *op,
 /// The function that the ops (in topological order) apply to `argument`, up to
 /// the first value through which everything passes and that is a function the
 /// library knows.
-std::optional<ScalarFunction>
-matchScalarFunction(mlir::Value argument,
-                    llvm::ArrayRef<mlir::Operation *> ops);
+std::optional<KnownFunction>
+matchKnownFunction(mlir::Value argument, llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace partita::codegen::onednn
 
-#endif // PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_SCALARFUNCTION_H
+#endif // PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_KNOWNFUNCTION_H

@@ -1,17 +1,17 @@
-//===- ScalarFunction.cpp - Functions of one number, recognised by their values
-//-*- C++ -*-===//
+//===- KnownFunction.cpp - Functions known by their values ----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/onednn/ScalarFunction.h"
+#include "compiler/codegen/cpu/onednn/KnownFunction.h"
 
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/fold/ConstantElements.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <array>
 #include <cfloat>
@@ -41,70 +41,45 @@ bool isEqual(const Values &a, const Values &b) {
   return true;
 }
 
+/// The value of a pointwise op of f32, by the function that the op itself
+/// emits, on doubles: samples overflow f32, and errors would add up.
 std::optional<Values> evaluate(Operation *op, ArrayRef<Values> x) {
-  using Result = std::optional<Values>;
-  auto unary = [&](auto fn) {
-    return Result(map([&](size_t i) { return fn(x[0][i]); }));
-  };
-  auto binary = [&](auto fn) {
-    return Result(map([&](size_t i) { return fn(x[0][i], x[1][i]); }));
-  };
-  return TypeSwitch<Operation *, Result>(op)
-      .Case([&](nn::AbsOp) {
-        return unary([](double v) { return std::fabs(v); });
-      })
-      .Case([&](nn::NegOp) { return unary([](double v) { return -v; }); })
-      .Case([&](nn::ReluOp) {
-        return unary([](double v) { return std::max(v, 0.0); });
-      })
-      .Case([&](nn::ErfOp) {
-        return unary([](double v) { return std::erf(v); });
-      })
-      .Case([&](nn::ExpOp) {
-        return unary([](double v) { return std::exp(v); });
-      })
-      .Case([&](nn::LogOp) {
-        return unary([](double v) { return std::log(v); });
-      })
-      .Case([&](nn::LogisticOp) {
-        return unary([](double v) { return 1 / (1 + std::exp(-v)); });
-      })
-      .Case([&](nn::ReciprocalOp) {
-        return unary([](double v) { return 1 / v; });
-      })
-      .Case([&](nn::SqrtOp) {
-        return unary([](double v) { return std::sqrt(v); });
-      })
-      .Case([&](nn::TanhOp) {
-        return unary([](double v) { return std::tanh(v); });
-      })
-      .Case([&](nn::AddOp) {
-        return binary([](double a, double b) { return a + b; });
-      })
-      .Case([&](nn::SubOp) {
-        return binary([](double a, double b) { return a - b; });
-      })
-      .Case([&](nn::MulOp) {
-        return binary([](double a, double b) { return a * b; });
-      })
-      .Case([&](nn::DivOp) {
-        return binary([](double a, double b) { return a / b; });
-      })
-      .Case([&](nn::MaxOp) {
-        return binary([](double a, double b) { return std::max(a, b); });
-      })
-      .Case([&](nn::MinOp) {
-        return binary([](double a, double b) { return std::min(a, b); });
-      })
-      .Case([&](nn::PowOp) {
-        return binary([](double a, double b) { return std::pow(a, b); });
-      })
-      .Default([](Operation *) { return std::nullopt; });
+  auto isF32 = [](Type type) { return getElementTypeOrSelf(type).isF32(); };
+  if (!isa<nn::PointwiseOpInterface>(op) ||
+      !llvm::all_of(op->getOperandTypes(), isF32) ||
+      !llvm::all_of(op->getResultTypes(), isF32))
+    return std::nullopt;
+  Type wide = Float64Type::get(op->getContext());
+  auto tensor = RankedTensorType::get({}, wide);
+  Block arguments;
+  IRMapping widened;
+  for (Value operand : op->getOperands())
+    if (!widened.contains(operand))
+      widened.map(operand, arguments.addArgument(tensor, op->getLoc()));
+  OwningOpRef<Operation *> copy(op->clone(widened));
+  copy->getResult(0).setType(tensor);
+  nn::ScalarFunction function(
+      op->getLoc(), SmallVector<Type>(x.size(), wide),
+      [&](OpBuilder &b, Location loc, ValueRange scalars) {
+        return cast<nn::PointwiseOpInterface>(*copy).emitScalar(b, loc,
+                                                                scalars);
+      });
+  Values values;
+  for (size_t i = 0; i < values.size(); ++i) {
+    SmallVector<Attribute> scalars;
+    for (const Values &of : x)
+      scalars.push_back(FloatAttr::get(wide, of[i]));
+    auto value = dyn_cast_or_null<FloatAttr>(function.evaluate(scalars));
+    if (!value)
+      return std::nullopt;
+    values[i] = value.getValueAsDouble();
+  }
+  return values;
 }
 
 /// Sets kind and parameters if `values` are those of a function with
 /// parameters.
-bool matchParameters(const Values &y, ScalarFunction &function) {
+bool matchParameters(const Values &y, KnownFunction &function) {
   // linear: from two points.
   double alpha = (y[12] - y[10]) / (kSamples[12] - kSamples[10]);
   double beta = y[10] - alpha * kSamples[10];
@@ -136,7 +111,7 @@ bool matchParameters(const Values &y, ScalarFunction &function) {
   return false;
 }
 
-bool matchKnown(const Values &y, ScalarFunction &function) {
+bool matchKnown(const Values &y, KnownFunction &function) {
   struct Known {
     plan::PostOpKind kind;
     double (*fn)(double);
@@ -179,12 +154,12 @@ std::optional<plan::PostOpKind> getPostOpKind(Operation *op,
   return plan::symbolizePostOpKind(op->getName().stripDialect());
 }
 
-std::optional<ScalarFunction> matchScalarFunction(Value argument,
-                                                  ArrayRef<Operation *> ops) {
+std::optional<KnownFunction> matchKnownFunction(Value argument,
+                                                ArrayRef<Operation *> ops) {
   constexpr unsigned kMostOps = 16;
   llvm::DenseMap<Value, Values> values;
   values[argument] = map([](size_t i) { return kSamples[i]; });
-  ScalarFunction function{};
+  KnownFunction function{};
   OpSet derived;
   unsigned count = 0;
   for (Operation *op : ops) {
