@@ -48,7 +48,8 @@ StringRef getWord(const Backend &backend, nn::ClusterOp cluster) {
   return best ? best->getName().stripDialect() : "copy";
 }
 
-class LowerClusters : public impl::LowerClustersPassBase<LowerClusters> {
+class LowerClustersPass
+    : public impl::LowerClustersPassBase<LowerClustersPass> {
 public:
   using LowerClustersPassBase::LowerClustersPassBase;
 

@@ -163,7 +163,7 @@ void outlineWantedConstants(Block &block) {
   }
 }
 
-class FormClusters : public impl::FormClustersPassBase<FormClusters> {
+class FormClustersPass : public impl::FormClustersPassBase<FormClustersPass> {
   void runOnOperation() override {
     SmallVector<Block *> blocks;
     getOperation()->walk([&](Block *block) {

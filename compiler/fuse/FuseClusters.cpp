@@ -58,7 +58,7 @@ void mergeRepeatedOps(ClusterGraph &graph) {
   }
 }
 
-class FuseClusters : public impl::FuseClustersPassBase<FuseClusters> {
+class FuseClustersPass : public impl::FuseClustersPassBase<FuseClustersPass> {
 public:
   using FuseClustersPassBase::FuseClustersPassBase;
 

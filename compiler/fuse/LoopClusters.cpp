@@ -232,7 +232,7 @@ private:
         .Case<nn::SliceOp>([&](Operation *) { return shape; })
         .Case<nn::TransposeOp, nn::GatherOp>([&](Operation *) {
           return shape && op->hasOneUse() && rows.inner.empty() &&
-                 llvm::none_of(ops, nn::isFunction);
+                 llvm::none_of(ops, nn::isTranscendental);
         })
         .Default([](Operation *) { return false; });
   }

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/ClusterGraph.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "llvm/ADT/MapVector.h"

@@ -19,6 +19,7 @@
 namespace partita::pipeline {
 
 #define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
 #include "compiler/pipeline/Passes.h.inc"
 
 } // namespace partita::pipeline

@@ -54,11 +54,4 @@ void addPipelinePasses(OpPassManager &pm, const PartitionOptions &options) {
   addPlanPasses(pm, options);
 }
 
-namespace {
-#define GEN_PASS_REGISTRATION
-#include "compiler/pipeline/Passes.h.inc"
-} // namespace
-
-void registerPipelinePasses() { registerPartitionPasses(); }
-
 } // namespace partita::pipeline

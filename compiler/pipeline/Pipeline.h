@@ -50,9 +50,6 @@ void addPlanPasses(mlir::OpPassManager &pm, const PartitionOptions &options);
 void addPipelinePasses(mlir::OpPassManager &pm,
                        const PartitionOptions &options);
 
-/// Registers all passes of this folder with their flags.
-void registerPipelinePasses();
-
 } // namespace partita::pipeline
 
 #endif // PARTITA_COMPILER_PIPELINE_PIPELINE_H

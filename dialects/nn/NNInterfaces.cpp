@@ -18,7 +18,7 @@ using namespace mlir;
 
 namespace partita::nn {
 
-bool isFunction(Operation *op) {
+bool isTranscendental(Operation *op) {
   auto pointwise = dyn_cast<PointwiseOpInterface>(op);
   return pointwise && pointwise.getFlopsPerElement() >= 10;
 }
@@ -26,7 +26,7 @@ bool isFunction(Operation *op) {
 bool isDivision(Operation *op) {
   auto pointwise = dyn_cast<PointwiseOpInterface>(op);
   return pointwise && pointwise.getFlopsPerElement() > 1 &&
-         !isFunction(op);
+         !isTranscendental(op);
 }
 
 Cost pointwiseCost(Operation *op) {

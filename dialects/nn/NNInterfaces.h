@@ -54,7 +54,7 @@ struct ShardingRule {
 
 /// Whether a pointwise op is computed by a polynomial or a library's function,
 /// so that computing it twice costs more than keeping its result.
-bool isFunction(mlir::Operation *op);
+bool isTranscendental(mlir::Operation *op);
 /// Whether it is a division, a root or the like: several times an addition.
 bool isDivision(mlir::Operation *op);
 

@@ -48,7 +48,7 @@ inline constexpr char kDot[] = "dot", kDotPlain[] = "dot_plain",
                       kConv[] = "conv", kWinograd[] = "winograd",
                       kDepthwise[] = "depthwise", kPool[] = "pool",
                       kAttention[] = "attention", kCold[] = "cold",
-                      kRead[] = "read", kSpill[] = "spill",
+                      kRead[] = "read", kEviction[] = "spill",
                       kTransfer[] = "transfer";
 
 // clang-format off
@@ -73,9 +73,9 @@ inline constexpr char kSimple[] = "simple", kExponential[] = "exponential",
                       kEpilogueExp[] = "epilogue_exp",
                       kEpilogueBinary[] = "epilogue_binary",
                       kInteger[] = "integer", kDispatch[] = "dispatch",
-                      kCrowdCompute[] = "crowd_compute",
-                      kCrowdMemory[] = "crowd_memory",
-                      kCrowdCache[] = "crowd_cache";
+                      kContentionCompute[] = "crowd_compute",
+                      kContentionMemory[] = "crowd_memory",
+                      kContentionCache[] = "crowd_cache";
 
 } // namespace partita::abi::machine
 

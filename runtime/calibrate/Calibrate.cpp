@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/base/Cores.h"
 #include "runtime/calibrate/Calibrate.h"
+#include "runtime/base/Cores.h"
 
 #include "runtime/abi/machine.h"
 #include "runtime/calibrate/CallProbe.h"
@@ -33,7 +33,7 @@ constexpr int64_t kMostElements = 6e6; ///< of one call's operands
 constexpr int64_t kSpace = 16 << 20;   ///< elements for operands
 constexpr int64_t kColdSide = 512;     ///< of a matrix of weights: 1 MiB
 constexpr int64_t kColdMatrices = 128; ///< at most
-constexpr int64_t kSpillRows = 128, kSpillDepth = 16; ///< result: 1 MiB
+constexpr int64_t kEvictedRows = 128, kEvictedDepth = 16; ///< result: 1 MiB
 constexpr size_t kMostTeams = 4;
 
 /// The measurement of one value of a table.
@@ -92,7 +92,7 @@ public:
           samples[i][samples[i].size() / 2];
     }
     for (RateTable &table : rates.tables)
-      if (table.name != key::kCold && table.name != key::kSpill)
+      if (table.name != key::kCold && table.name != key::kEviction)
         table.fill();
     return std::move(rates);
   }
@@ -397,9 +397,9 @@ private:
                     double budget) -> Expected<double> {
                return at[0] / readTime(int64_t(at[0]), 2 * budget);
              });
-    addTable(RateTable(key::kSpill, "ns/KiB", {{"bytes", rotated}}), all,
+    addTable(RateTable(key::kEviction, "ns/KiB", {{"bytes", rotated}}), all,
              [this](const std::vector<double> &at, double budget) {
-               return spillTime(int64_t(at[0]) >> 20, budget);
+               return evictionTime(int64_t(at[0]) >> 20, budget);
              });
     addTable(RateTable(key::kCold, "ns/KiB",
                        {{"rows", {1, 16, 64, 256}}, {"bytes", rotated}}),
@@ -410,22 +410,22 @@ private:
 
   /// How much longer a product takes if its result was last written before
   /// those of `count` others, ns a KiB.
-  Expected<double> spillTime(int64_t count, double budget) {
+  Expected<double> evictionTime(int64_t count, double budget) {
     if (count == 1)
       return 0.0;
-    if (spilled.empty()) {
+    if (evicting.empty()) {
       for (int64_t i = 0; i < kColdMatrices; ++i) {
-        spilled.push_back(std::make_unique<CallProbe>(space, team));
-        spilled.back()->keepResultAt(weights + i * kColdSide * kColdSide);
-        if (Status status = spilled.back()->dot(
-                1, kSpillRows, kColdSide * kColdSide / kSpillRows, kSpillDepth,
-                true);
+        evicting.push_back(std::make_unique<CallProbe>(space, team));
+        evicting.back()->keepResultAt(weights + i * kColdSide * kColdSide);
+        if (Status status = evicting.back()->dot(
+                1, kEvictedRows, kColdSide * kColdSide / kEvictedRows,
+                kEvictedDepth, true);
             !status.ok())
           return status;
       }
     }
-    return rotate(spilled, count, budget,
-                  leastTime([&] { spilled[0]->run(); }, budget, clock()));
+    return rotate(evicting, count, budget,
+                  leastTime([&] { evicting[0]->run(); }, budget, clock()));
   }
 
   /// How much longer a product takes if its weights were last read before
@@ -477,7 +477,7 @@ private:
   float *weights = nullptr;
   std::vector<Experiment> experiments;
   std::vector<std::vector<double>> samples; ///< by experiment
-  std::vector<std::unique_ptr<CallProbe>> packed, spilled;
+  std::vector<std::unique_ptr<CallProbe>> packed, evicting;
   int64_t packedRows = 0;
   double warm = 0;
 };
@@ -533,7 +533,7 @@ private:
 };
 
 /// What teams that work at the same time do to each other.
-struct Crowding {
+struct Contention {
   double compute = 1, memory = 1, cache = 1;
 };
 
@@ -547,13 +547,13 @@ public:
         times(static_cast<size_t>(count)) {}
 
   /// `reads`: the rates of a team alone.
-  Crowding measure(const TeamRates &reads) {
+  Contention measure(const TeamRates &reads) {
     std::vector<std::thread> running;
     for (int i = 0; i < count; ++i)
       running.emplace_back([&, i] { run(i, reads); });
     for (std::thread &thread : running)
       thread.join();
-    Crowding mean;
+    Contention mean;
     if (compute.empty())
       return mean;
     // One ratio for turbo clocks and shared cores, whatever else ran now and
@@ -577,7 +577,7 @@ private:
       failed = true;
     meeting.arrive_and_wait();
     for (int round = 0; round < kRounds && !failed; ++round) {
-      Crowding now;
+      Contention now;
       now.compute = getRatio(index, team, &TeamCalibration::compute);
       now.memory = getRatio(index, team, &TeamCalibration::read);
       double ns = getTime(index, team, &TeamCalibration::readCached);
@@ -699,15 +699,15 @@ Expected<MachineRates> calibrate(const CalibrateOptions &options) {
     if (!failure.ok())
       return failure;
     TeamRates &rates = machine.teams.back();
-    RateTable compute(key::kCrowdCompute, "times as long"),
-        memory(key::kCrowdMemory, "times as long"),
-        cache(key::kCrowdCache, "devices");
+    RateTable compute(key::kContentionCompute, "times as long"),
+        memory(key::kContentionMemory, "times as long"),
+        cache(key::kContentionCache, "devices");
     compute.values[0] = memory.values[0] = cache.values[0] = 1;
     if (const int count = machine.cores / size; count > 1) {
-      Crowding crowding = Company(count, size, cores).measure(rates);
-      compute.values[0] = crowding.compute;
-      memory.values[0] = crowding.memory;
-      cache.values[0] = crowding.cache;
+      Contention contention = Company(count, size, cores).measure(rates);
+      compute.values[0] = contention.compute;
+      memory.values[0] = contention.memory;
+      cache.values[0] = contention.cache;
       TransferCalibration().measure(rates, cores);
     }
     rates.tables.push_back(std::move(compute));

@@ -8,8 +8,8 @@
 #ifndef PARTITA_RUNTIME_CALIBRATE_CALIBRATE_H
 #define PARTITA_RUNTIME_CALIBRATE_CALIBRATE_H
 
-#include "runtime/calibrate/MachineRates.h"
 #include "runtime/base/Status.h"
+#include "runtime/calibrate/MachineRates.h"
 
 #include <functional>
 

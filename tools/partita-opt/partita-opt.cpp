@@ -25,7 +25,7 @@
 #include "compiler/codegen/cpu/Passes.h"
 #endif
 #ifdef PARTITA_HAS_PIPELINE
-#include "compiler/pipeline/Pipeline.h"
+#include "compiler/pipeline/Passes.h"
 #endif
 
 #include "mlir/IR/DialectRegistry.h"

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
 
 using namespace llvm;
 using namespace mlir;

@@ -71,7 +71,7 @@ const std::vector<Expectation> &getExpectations() {
       {key::kAttention, {"rows", "columns", "depth"}},
       {key::kCold, {"rows", "bytes"}},
       {key::kRead, {"bytes"}},
-      {key::kSpill, {"bytes"}},
+      {key::kEviction, {"bytes"}},
       {key::kTransfer, {"bytes"}, true},
       {key::kSimple, {}},
       {key::kExponential, {}},
@@ -82,9 +82,9 @@ const std::vector<Expectation> &getExpectations() {
       {key::kEpilogueBinary, {}},
       {key::kInteger, {}},
       {key::kDispatch, {}},
-      {key::kCrowdCompute, {}},
-      {key::kCrowdMemory, {}},
-      {key::kCrowdCache, {}}};
+      {key::kContentionCompute, {}},
+      {key::kContentionMemory, {}},
+      {key::kContentionCache, {}}};
   return all;
 }
 

@@ -112,16 +112,16 @@ ClusterTime MachineModel::getClusterTime(const ClusterWork &work,
     return {.ns = ns, .ratedNs = ns};
   }
   const MeasuredTeam &team = file->getTeam(threads);
-  Neighbours neighbours;
-  neighbours.devices =
+  Contention contention;
+  contention.devices =
       std::max<int64_t>(std::min(devices, file->cores / threads), 1);
-  if (neighbours.devices > 1) {
-    neighbours.compute = team.at(key::kCrowdCompute);
-    neighbours.memory = team.at(key::kCrowdMemory);
-    neighbours.cache =
-        std::min(team.at(key::kCrowdCache), double(neighbours.devices));
+  if (contention.devices > 1) {
+    contention.compute = team.at(key::kContentionCompute);
+    contention.memory = team.at(key::kContentionMemory);
+    contention.cache =
+        std::min(team.at(key::kContentionCache), double(contention.devices));
   }
-  ClusterTime time = getMeasuredTime(work, step, team, file->lanes, neighbours);
+  ClusterTime time = getMeasuredTime(work, step, team, file->lanes, contention);
   time.key = getWorkKey(work);
   if (team.threads == threads)
     time.ns *= team.getWorkRatio(time.key, devices);

@@ -40,10 +40,10 @@ class Estimate {
 public:
   Estimate(const ClusterWork &work, const StepFootprint &step,
            const MeasuredTeam &team, int64_t lanes,
-           const Neighbours &neighbours)
+           const Contention &contention)
       : work(work), step(step), team(team), lanes(lanes),
-        neighbours(neighbours), compute(neighbours.compute),
-        arena(2.0 * step.mostBytes * neighbours.cache),
+        contention(contention), compute(contention.compute),
+        arena(2.0 * step.mostBytes * contention.cache),
         inside(work.ops.begin(), work.ops.end()) {}
 
   ClusterTime get() {
@@ -93,10 +93,10 @@ private:
             ? std::clamp((time - fastest) / (slowest - fastest), 0.0, 1.0)
             : 1.0;
     // All together reach a rate; as long as they ask for less, none waits.
-    double count = neighbours.devices;
+    double count = contention.devices;
     double asked = 1 + (count - 1) * step.memoryShare;
-    double crowd = std::max(asked * neighbours.memory / count, 1.0);
-    double waiting = ns * uncached * crowd;
+    double slowdown = std::max(asked * contention.memory / count, 1.0);
+    double waiting = ns * uncached * slowdown;
     memoryNs += waiting;
     return ns * (1 - uncached) + waiting;
   }
@@ -106,7 +106,7 @@ private:
   /// them.
   double getColdNs(double rows, double bytes) {
     double footprint =
-        step.weightBytes * neighbours.cache / neighbours.devices + arena;
+        step.weightBytes * contention.cache / contention.devices + arena;
     double before = team.at(key::kCold, {rows, bytes + 1}),
            now = team.at(key::kCold, {rows, footprint + 1});
     return move(std::max(now - before, 0.0) * bytes / 1024, footprint);
@@ -119,7 +119,7 @@ private:
     for (Value operand : root->getOperands())
       if (!work.rates.isLoad(operand))
         bytes += nn::getByteSize(operand.getType());
-    double footprint = work.bytes * neighbours.cache;
+    double footprint = work.bytes * contention.cache;
     double before = team.at(key::kRead, work.bytes + 1),
            now = team.at(key::kRead, footprint + 1);
     return move(std::max(bytes / now - bytes / before, 0.0), footprint);
@@ -131,8 +131,8 @@ private:
     double bytes = nn::getByteSize(root->getResult(0).getType());
     // Half of an arena, or so, is touched before its other half is reused.
     double footprint = arena / 2 + (work.outputBytes ? step.outputBytes : 0);
-    double before = team.at(key::kSpill, work.bytes + 1),
-           now = team.at(key::kSpill, footprint + 1);
+    double before = team.at(key::kEviction, work.bytes + 1),
+           now = team.at(key::kEviction, footprint + 1);
     return move(std::max(now - before, 0.0) * bytes / 1024, footprint);
   }
 
@@ -144,7 +144,7 @@ private:
       double elements = getType(op->getResult(0)).getNumElements();
       if (isa<nn::ErfOp>(op))
         ns += elements * team.at(key::kEpilogueGelu) * compute;
-      else if (nn::isFunction(op))
+      else if (nn::isTranscendental(op))
         ns += elements * team.at(key::kEpilogueExp) * compute;
       else
         for (Value operand : op->getOperands())
@@ -170,7 +170,7 @@ private:
             getType(softmax.getResult()).getDimSize(softmax.getDim()), 1);
         double padded = std::ceil(row / lanes) * lanes;
         arithmetic += elements / row * padded / team.at(key::kExponential);
-      } else if (nn::isFunction(op))
+      } else if (nn::isTranscendental(op))
         arithmetic += elements / team.at(key::kExponential);
       else if (nn::isDivision(op))
         arithmetic += elements / team.at(key::kDivide);
@@ -198,7 +198,7 @@ private:
   const StepFootprint &step;
   const MeasuredTeam &team;
   const int64_t lanes;
-  const Neighbours &neighbours;
+  const Contention &contention;
   const double compute;
   const double arena; ///< bytes of arenas that a large cache sees
   const llvm::DenseSet<Operation *> inside; ///< the cluster
@@ -209,8 +209,8 @@ private:
 
 ClusterTime getMeasuredTime(const ClusterWork &work, const StepFootprint &step,
                             const MeasuredTeam &team, int64_t lanes,
-                            const Neighbours &neighbours) {
-  return Estimate(work, step, team, lanes, neighbours).get();
+                            const Contention &contention) {
+  return Estimate(work, step, team, lanes, contention).get();
 }
 
 } // namespace partita::pipeline

@@ -13,7 +13,7 @@
 namespace partita::pipeline {
 
 /// What the devices that work at the same time do to each other.
-struct Neighbours {
+struct Contention {
   int64_t devices = 1; ///< at work, in all
   double cache = 1;    ///< of them, on one large cache
   /// How many times as long computing takes with all at work, and moving bytes
@@ -28,7 +28,7 @@ struct Neighbours {
 /// bytes, whichever is longer.
 ClusterTime getMeasuredTime(const ClusterWork &work, const StepFootprint &step,
                             const MeasuredTeam &team, int64_t lanes,
-                            const Neighbours &neighbours);
+                            const Contention &contention);
 
 } // namespace partita::pipeline
 

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/ClusterGraph.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Names.h"
-#include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/partition/PartitionFile.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
 
 #include "dialects/nn/NNDialect.h"
 

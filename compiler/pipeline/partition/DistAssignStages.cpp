@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/Balance.h"
-#include "compiler/pipeline/partition/ClusterGraph.h"
 #include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/partition/Balance.h"
+#include "compiler/pipeline/partition/PartitionFile.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/StageOrder.h"
 
 #include "dialects/nn/NNDialect.h"
@@ -30,7 +30,7 @@ namespace {
 
 class StageAssigner {
 public:
-  StageAssigner(func::FuncOp function, ClusterGraph &graph,
+  StageAssigner(func::FuncOp function, PartitionGraph &graph,
                 const MachineModel &machine, const schedule::ScheduleKind &kind,
                 int memoryTry)
       : function(function), graph(graph), machine(machine), kind(kind),
@@ -406,7 +406,7 @@ private:
   }
 
   func::FuncOp function;
-  ClusterGraph &graph;
+  PartitionGraph &graph;
   const MachineModel &machine;
   const schedule::ScheduleKind &kind;
   const int memoryTry;
@@ -431,7 +431,7 @@ struct DistAssignStagesPass
                            getInteger(*function, kDeviceCountAttr, 1), threads);
     if (failed(model))
       return signalPassFailure();
-    FailureOr<ClusterGraph> graph = ClusterGraph::build(*function, *model);
+    FailureOr<PartitionGraph> graph = PartitionGraph::build(*function, *model);
     const schedule::ScheduleKind *kind = getScheduleKind(*function);
     if (failed(graph) || !kind ||
         failed(StageAssigner(*function, *graph, *model, *kind, memoryTry)

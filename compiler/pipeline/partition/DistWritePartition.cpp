@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/ClusterGraph.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Names.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"

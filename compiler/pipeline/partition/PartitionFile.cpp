@@ -7,9 +7,9 @@
 
 #include "compiler/pipeline/partition/PartitionFile.h"
 
-#include "compiler/pipeline/partition/ByteSize.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Names.h"
+#include "compiler/pipeline/partition/ByteSize.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"

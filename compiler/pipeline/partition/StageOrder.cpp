@@ -7,8 +7,8 @@
 
 #include "compiler/pipeline/partition/StageOrder.h"
 
-#include "compiler/pipeline/partition/ClusterGraph.h"
 #include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
 
 #include "dialects/nn/NNDialect.h"
 

@@ -7,7 +7,7 @@
 
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/partition/ClusterGraph.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/plan/StageLowering.h"
 #include "compiler/schedule/Schedule.h"
 

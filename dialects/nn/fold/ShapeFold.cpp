@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/nn/NNDialect.h"
 #include "dialects/nn/fold/ConstantElements.h"
 #include "dialects/nn/fold/EmptyTensors.h"
-#include "dialects/nn/NNDialect.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 
 #include <algorithm>

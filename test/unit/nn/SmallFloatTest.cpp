@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/nn/fold/SmallFloat.h"
-#include "dialects/nn/fold/ConstantElements.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/fold/ConstantElements.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -65,7 +65,7 @@ protected:
       team.tables[name] = MeasuredTable(); // to look up is a fault
     team.tables[key::kCold] = flat(19, 2);
     team.tables[key::kRead] = flat(23, 1);
-    team.tables[key::kSpill] = flat(29, 1);
+    team.tables[key::kEviction] = flat(29, 1);
     team.tables[key::kSimple] = flat(0.5);
     team.tables[key::kExponential] = flat(0.125);
     team.tables[key::kDivide] = flat(0.0625);
@@ -96,7 +96,7 @@ protected:
     });
     analysis::Rates rates;
     return getMeasuredTime({ops, kind, bytes, outputBytes, rates}, step, team,
-                           /*lanes=*/16, neighbours);
+                           /*lanes=*/16, contention);
   }
 
   double getCallNs(const std::string &arguments, const std::string &body,
@@ -110,7 +110,7 @@ protected:
   MLIRContext context;
   MeasuredTeam team;
   StepFootprint step;
-  Neighbours neighbours;
+  Contention contention;
 };
 
 constexpr const char *kImage = "%x: tensor<2x6x6x32xf32>";
@@ -270,11 +270,11 @@ TEST_F(MeasuredCost, ColdWeights) {
   EXPECT_DOUBLE_EQ(time.memoryNs, 15);
 }
 
-TEST_F(MeasuredCost, SpilledResult) {
+TEST_F(MeasuredCost, EvictedResult) {
   // The result is 256 bytes of the 2000 with which a call was measured; half
   // of an arena of 2200 bytes and all outputs, 900, are written before them.
   team.tables[key::kDot] = at({4, 16, 16}, 2);
-  team.tables[key::kSpill] = along({1999, 2001, 5000}, {8, 8, 40});
+  team.tables[key::kEviction] = along({1999, 2001, 5000}, {8, 8, 40});
   step.mostBytes = 2200 + 1899;
   step.outputBytes = 900;
   auto getNs = [&](int64_t outputBytes) {
@@ -288,20 +288,20 @@ TEST_F(MeasuredCost, SpilledResult) {
   EXPECT_DOUBLE_EQ(getNs(0), 1024 + (40 - 8) * 256 / 1024.0);
 }
 
-TEST_F(MeasuredCost, Neighbours) {
+TEST_F(MeasuredCost, Contention) {
   // All three of 3 devices together reach what 2 reach alone, as far as they
   // ask for memory at the same time: half of it.
   team.tables[key::kDot] = at({4, 16, 16}, 2);
   team.tables[key::kCold] = {{{4}, {1025, 3001}}, {10, 25}};
-  neighbours = {.devices = 3, .cache = 1, .compute = 1.5, .memory = 2.25};
+  contention = {.devices = 3, .cache = 1, .compute = 1.5, .memory = 2.25};
   step.weightBytes = 9000;
   step.memoryShare = 0.5;
   ClusterTime time =
       getTime(nn::ClusterKind::call, "%x: tensor<4x16xf32>", kProduct, 2000);
   // 3000 bytes of weights are each device's; asked for 1 + 2 * 0.5 times.
-  double crowd = 2 * 2.25 / 3;
-  EXPECT_DOUBLE_EQ(time.ns, 1024 * 1.5 + 15 * crowd);
-  EXPECT_DOUBLE_EQ(time.memoryNs, 15 * crowd);
+  double slowdown = 2 * 2.25 / 3;
+  EXPECT_DOUBLE_EQ(time.ns, 1024 * 1.5 + 15 * slowdown);
+  EXPECT_DOUBLE_EQ(time.memoryNs, 15 * slowdown);
 }
 
 TEST_F(MeasuredCost, OperandsOfACacheThatOthersUse) {
@@ -309,7 +309,7 @@ TEST_F(MeasuredCost, OperandsOfACacheThatOthersUse) {
   // 4000 with two devices on one cache. Nothing of it waits for memory.
   team.tables[key::kDot] = at({4, 16, 16}, 2);
   team.tables[key::kRead] = along({2001, 4001, 2 << 20, 4e6}, {16, 8, 8, 2});
-  neighbours = {.devices = 2, .cache = 2, .compute = 1, .memory = 2};
+  contention = {.devices = 2, .cache = 2, .compute = 1, .memory = 2};
   ClusterTime time =
       getTime(nn::ClusterKind::call, "%x: tensor<4x16xf32>", kProduct, 2000);
   EXPECT_NEAR(time.ns, 1024 + 256 / 8.0 - 256 / 16.0, 1e-9);
@@ -374,8 +374,8 @@ TEST_F(MeasuredCost, BytesOfAKernel) {
   EXPECT_NEAR(getNs(99999, 0), 100 + 15360 / 0.5, 1e-9);
 }
 
-TEST_F(MeasuredCost, ComputingWithNeighbours) {
-  neighbours.compute = 1.5;
+TEST_F(MeasuredCost, ComputingUnderContention) {
+  contention.compute = 1.5;
   EXPECT_DOUBLE_EQ(getKernelNs("%x: tensor<64x20xf32>",
                                "%0 = nn.exp %x : tensor<64x20xf32>"),
                    100 + 1.5 * 64 * 20 / 0.125);

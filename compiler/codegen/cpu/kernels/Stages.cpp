@@ -51,7 +51,7 @@ SmallVector<Value> chooseStages(Block &body, StageMode mode) {
     for (Operation &op : llvm::reverse(body.without_terminator())) {
       Value result = op.getResult(0);
       SmallVector<Operation *, 2> &mine = readers[result];
-      if (nn::isFunction(&op) && mine.size() > 1)
+      if (nn::isTranscendental(&op) && mine.size() > 1)
         stages.insert(result);
       SmallVector<Operation *, 2> through =
           stages.contains(result) ? SmallVector<Operation *, 2>{&op} : mine;

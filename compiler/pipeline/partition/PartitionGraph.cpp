@@ -1,11 +1,11 @@
-//===- ClusterGraph.cpp - What must stay together, and what flows ---------===//
+//===- PartitionGraph.cpp - What must stay together, and what flows -------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/partition/ClusterGraph.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
 
 #include "compiler/pipeline/Decision.h"
 #include "dialects/nn/NNDialect.h"
@@ -62,7 +62,7 @@ public:
   Builder(func::FuncOp function, const MachineModel &machine)
       : function(function), machine(machine) {}
 
-  FailureOr<ClusterGraph> build() {
+  FailureOr<PartitionGraph> build() {
     group();
     if (failed(sort()))
       return failure();
@@ -88,8 +88,8 @@ private:
     const int64_t devices = std::max<int64_t>(
         getDevices(function).size(), getInteger(function, kDeviceCountAttr, 1));
     const schedule::ScheduleKind *kind = getScheduleKind(function);
-    const int64_t stages = kind && devices > 1 ? devices * kind->stagesPerDevice
-                                               : devices;
+    const int64_t stages =
+        kind && devices > 1 ? devices * kind->stagesPerDevice : devices;
     return getInteger(function, dist::kMicroBatchesAttr,
                       kind ? kind->microBatches(static_cast<int>(stages),
                                                 static_cast<int>(devices))
@@ -268,12 +268,12 @@ private:
   func::FuncOp function;
   const MachineModel &machine;
   analysis::Rates rates;
-  ClusterGraph graph;
+  PartitionGraph graph;
 };
 
 } // namespace
 
-void ClusterGraph::writePrices() const {
+void PartitionGraph::writePrices() const {
   for (const ClusterNode &node : nodes) {
     if (node.work.empty())
       continue;
@@ -288,8 +288,8 @@ void ClusterGraph::writePrices() const {
   }
 }
 
-FailureOr<ClusterGraph> ClusterGraph::build(func::FuncOp function,
-                                            const MachineModel &machine) {
+FailureOr<PartitionGraph> PartitionGraph::build(func::FuncOp function,
+                                                const MachineModel &machine) {
   return Builder(function, machine).build();
 }
 

@@ -1,12 +1,12 @@
-//===- ClusterGraph.h - What must stay together, and what flows -*- C++ -*-===//
+//===- PartitionGraph.h - What stays together, and what flows ---*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_PIPELINE_PARTITION_CLUSTERGRAPH_H
-#define PARTITA_COMPILER_PIPELINE_PARTITION_CLUSTERGRAPH_H
+#ifndef PARTITA_COMPILER_PIPELINE_PARTITION_PARTITIONGRAPH_H
+#define PARTITA_COMPILER_PIPELINE_PARTITION_PARTITIONGRAPH_H
 
 #include "compiler/pipeline/cost/MachineModel.h"
 
@@ -37,15 +37,15 @@ struct ClusterValue {
 /// The ops of a function that are computed in every micro-batch, by cluster, in
 /// a topological order that follows the function's where it can. What is known
 /// when loading is left out: each stage repeats what it uses.
-struct ClusterGraph {
+struct PartitionGraph {
   std::vector<ClusterNode> nodes;
   std::vector<ClusterValue> values;
   llvm::DenseMap<mlir::Operation *, int> nodeOf;
   StepFootprint step;
 
   /// Fails, with a diagnostic, if clusters depend on each other in a cycle.
-  static mlir::FailureOr<ClusterGraph> build(mlir::func::FuncOp function,
-                                             const MachineModel &machine);
+  static mlir::FailureOr<PartitionGraph> build(mlir::func::FuncOp function,
+                                               const MachineModel &machine);
 
   /// Writes the predicted times into the IR (`dist.price` on the first op of
   /// each cluster). The plan reads them: what stages are balanced by is what it
@@ -66,4 +66,4 @@ llvm::SmallVector<mlir::Operation *> getActiveOps(mlir::Block &block);
 
 } // namespace partita::pipeline
 
-#endif // PARTITA_COMPILER_PIPELINE_PARTITION_CLUSTERGRAPH_H
+#endif // PARTITA_COMPILER_PIPELINE_PARTITION_PARTITIONGRAPH_H
