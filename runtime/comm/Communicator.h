@@ -1,5 +1,4 @@
-//===- Communicator.h - How devices exchange bytes ----------------*- C++
-//-*-===//
+//===- Communicator.h - How devices exchange bytes --------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

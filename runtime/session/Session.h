@@ -1,5 +1,4 @@
-//===- Session.h - A loaded plan, ready to run steps --------------*- C++
-//-*-===//
+//===- Session.h - A loaded plan, ready to run steps ------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
