@@ -86,7 +86,7 @@ class Peer:
     def reach(value, tensors):
         """For each element the size of the terms whose rounding it bears."""
         node, sizes = value.node, np.abs(tensors[value.name].astype(np.float64))
-        if node.op in ("Elu", "Celu", "Selu", "Softplus", "Mish", "Sigmoid"):
+        if node.op in ("Elu", "Celu", "Selu", "Softplus", "Mish", "Sigmoid", "RNN", "GRU", "LSTM"):
             return sizes + 1  # by way of exp(x) - 1 or 1 + exp(x), or by a fraction that is right to so much
         if node.op == "Gelu" and node.inputs[0].shape == value.shape:
             x = node.inputs[0]
