@@ -1,5 +1,4 @@
-//===- kernel.h - The ABI between compiled kernels and the runtime -*- C
-//-*-===//
+//===- kernel.h - The ABI between kernels and the runtime ---------*- C -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
