@@ -49,9 +49,4 @@ void addPlanPasses(OpPassManager &pm, const PartitionOptions &options) {
   pm.addPass(createPlanVerifySchedulePass());
 }
 
-void addPipelinePasses(OpPassManager &pm, const PartitionOptions &options) {
-  addPartitionPasses(pm, options);
-  addPlanPasses(pm, options);
-}
-
 } // namespace partita::pipeline

@@ -46,10 +46,6 @@ void addPartitionPasses(mlir::OpPassManager &pm,
 /// Schedule and memory: the plan dialect; then the proof that it works.
 void addPlanPasses(mlir::OpPassManager &pm, const PartitionOptions &options);
 
-/// Both, as one list for tests (clusters must already have their lowering).
-void addPipelinePasses(mlir::OpPassManager &pm,
-                       const PartitionOptions &options);
-
 } // namespace partita::pipeline
 
 #endif // PARTITA_COMPILER_PIPELINE_PIPELINE_H
