@@ -12,6 +12,10 @@ trap 'rm -rf "$work"' EXIT
 if [ -e "$2/bin/partita-compile" ]; then
   "$work/prefix/bin/partita-compile" --version
 fi
+for option in $("$work/prefix/bin/partita-run" --help | grep -oE -- '^ +(-.,)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+  grep -qF -- "$(printf '%s' "$option" | sed 's/-/\\-/g')" "$work/prefix/share/man/man1/partita-run.1" || { echo "no $option in the man page"; exit 1; }
+done
+test -e "$work/prefix/share/bash-completion/completions/partita-run"
 "$1" -S "$3" -B "$work/embed" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$1" --build "$work/embed" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 if grep -i warning "$work/log"; then exit 1; fi
