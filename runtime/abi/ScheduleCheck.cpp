@@ -454,15 +454,20 @@ private:
                       "', micro-batch " + std::to_string(micro_batch) + " " +
                       text;
     };
+    // Where a use begins; false if it is of no memory that a program writes, or
+    // wrong.
+    auto locate = [&](int i, const CheckedUse &use, int64_t &address) {
+      if (isOutside(use.slot))
+        return false;
+      address = addressOf(use.slot, micro_batch);
+      std::string error = boundsError(use, address);
+      if (!error.empty())
+        fail(i, error);
+      return error.empty();
+    };
     for (int i = 0; i < static_cast<int>(unit.size()); ++i) {
+      int64_t address = 0;
       for (const CheckedUse &use : unit[i].reads) {
-        if (isOutside(use.slot))
-          continue;
-        const int64_t address = addressOf(use.slot, micro_batch);
-        if (std::string e = boundsError(use, address); !e.empty()) {
-          fail(i, e);
-          return summary;
-        }
         auto visit = [&](int64_t begin, int64_t end,
                          const std::pair<int, int> *held) {
           if (held && held->first != use.slot)
@@ -473,19 +478,16 @@ private:
             summary.reads.push_back({begin, end, use.slot, i});
           return summary.error.empty();
         };
-        inside.visit(address + use.begin, address + use.end, visit);
+        if (locate(i, use, address))
+          inside.visit(address + use.begin, address + use.end, visit);
         if (!summary.error.empty())
           return summary;
       }
       for (const CheckedUse &use : unit[i].writes) {
-        if (isOutside(use.slot))
-          continue;
-        const int64_t address = addressOf(use.slot, micro_batch);
-        if (std::string e = boundsError(use, address); !e.empty()) {
-          fail(i, e);
+        if (locate(i, use, address))
+          inside.set(address + use.begin, address + use.end, {use.slot, i});
+        if (!summary.error.empty())
           return summary;
-        }
-        inside.set(address + use.begin, address + use.end, {use.slot, i});
       }
     }
     // Nothing that was written is taken away, so this is all of it, too.

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <new>
 
 using partita::feed::Model;
@@ -96,6 +97,13 @@ struct partita_model {
     if (samples < 1)
       return Status::error("there are " + std::to_string(samples) +
                            " samples: give at least 1");
+    int64_t largest = 1;
+    for (const auto *ports : {&inputs, &outputs})
+      for (const PortInfo &info : *ports)
+        largest = std::max(largest, info.bytes);
+    if (samples > std::numeric_limits<int64_t>::max() / largest)
+      return Status::error("there are too many samples: " +
+                           std::to_string(samples));
     if ((!in && !inputs.empty()) || (!out && !outputs.empty()))
       return Status::error("there is no list of inputs, or of outputs");
     std::vector<Tensor> tensors;
@@ -131,6 +139,14 @@ Status openModel(const char *path, const partita_options *given,
     if (Status status = readStruct(given, options, "partita_options");
         !status.ok())
       return status;
+  constexpr double kLongest = 1e6; // seconds
+  for (auto [seconds, name] :
+       {std::pair(options.timeout_s, "timeout_s"),
+        std::pair(options.batch_delay_s, "batch_delay_s")})
+    if (!(seconds >= 0 && seconds <= kLongest))
+      return Status::error(std::string("partita_options.") + name + " is " +
+                           std::to_string(seconds) +
+                           ": give seconds from 0 to 1000000");
   auto artifact = partita::runtime::Artifact::open(path);
   if (!artifact)
     return artifact.status();
@@ -168,6 +184,8 @@ Status describe(const std::vector<PortInfo> &ports, size_t index,
     return Status::error(std::string("the model has ") +
                          std::to_string(ports.size()) + " " + what +
                          ": there is none of index " + std::to_string(index));
+  if (!port)
+    return Status::error("there is no place for the port");
   partita_port known;
   if (Status status = readStruct(port, known, "partita_port"); !status.ok())
     return status;
@@ -185,6 +203,8 @@ Status describe(const std::vector<PortInfo> &ports, size_t index,
 
 Status find(const std::vector<PortInfo> &ports, const char *name,
             const char *what, size_t *index) {
+  if (!index)
+    return Status::error("there is no place for the index");
   std::string names;
   for (size_t i = 0; i < ports.size(); ++i) {
     if (name && ports[i].port->name == name) {
@@ -259,6 +279,8 @@ partita_status partita_submit(partita_model *model, const void *const *inputs,
                               int64_t samples, void *const *outputs,
                               uint64_t *ticket) {
   return guard([&] {
+    if (!ticket)
+      return Status::error("there is no place for the ticket");
     Expected<uint64_t> given = model->submit(inputs, samples, outputs);
     if (given)
       *ticket = *given;

@@ -124,7 +124,7 @@ void *push(size_t bytes, size_t alignment) {
 
 /// Null: not in a step, or no room.
 void *take(size_t bytes, size_t alignment) {
-  if (!StepScope::active())
+  if (!StepScope::active() || StepScope::isOutside())
     return nullptr;
   void *block = push(bytes, alignment);
   (block ? served : from_heap).fetch_add(1, std::memory_order_relaxed);

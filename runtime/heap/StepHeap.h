@@ -9,7 +9,7 @@
 // oneDNN makes a table of arguments for every primitive, and its plain matrix
 // product a buffer for packed panels. A program that links `partita_step_heap`
 // replaces the allocation functions of its process: while a step runs, every
-// thread is served from a stack of its own, reserved beforehand, so that the
+// thread but those that handed it out is served from a stack of its own, reserved beforehand, so that the
 // heap with its locks and system calls has no part in a step. At all other
 // times the functions are those of the C library.
 //

@@ -264,8 +264,11 @@ struct Range {
 /// Where a program's slots lie in its arena.
 class ArenaRanges {
 public:
-  explicit ArenaRanges(const abi::Program &program) : program(program) {
-    for (int64_t i = 0; i < length(program.frames()); ++i)
+  ArenaRanges(const abi::Program &program, int micro_batches)
+      : program(program), period(1) {
+    // A step has no more micro-batches to tell apart than that.
+    const auto most = static_cast<size_t>(micro_batches);
+    for (int64_t i = 0; i < length(program.frames()) && period < most; ++i)
       period = std::lcm(period, copies(static_cast<int>(i)).size());
   }
 
@@ -282,7 +285,15 @@ public:
     return {begin, begin + found.bytes()};
   }
 
-  /// All that an entry writes.
+  /// Steps that write the same bytes have the same key: the unit or, below 0,
+  /// the slot; and the micro-batch, as far as frames tell it apart.
+  using Key = std::pair<int, size_t>;
+  Key keyOf(const abi::ProgramStep &step) const {
+    return {step.kind == abi::StepKind::run ? step.subject : -1 - step.slot,
+            static_cast<size_t>(step.micro_batch) % period};
+  }
+
+  /// All that a step writes.
   std::vector<Range> written(const abi::ProgramStep &step) const {
     std::vector<Range> ranges;
     if (getInfo(step.kind).access == abi::SlotAccess::written && step.slot >= 0)
@@ -300,15 +311,13 @@ public:
     return ranges;
   }
 
-  /// After so many micro-batches all frames have the same copies again.
-  size_t period = 1;
-
 private:
   const flatbuffers::Vector<int64_t> &copies(int frame) const {
     return *program.frames()->Get(static_cast<unsigned>(frame))->copies();
   }
 
   const abi::Program &program;
+  size_t period; ///< after so many micro-batches frames have the same copies
 };
 
 } // namespace
@@ -316,85 +325,65 @@ private:
 /// At the end of a program nothing would be written before the next step, so
 /// what was sent need not be awaited there.
 void Executor::carryWaits() {
-  using Key = std::pair<int, int>; // channel, micro-batch
-  const ArenaRanges ranges(program);
-  std::map<Key, size_t> sends;
+  const ArenaRanges ranges(program, plan.micro_batches());
+  auto stepAt = [&](size_t i) {
+    return stepOf(program, static_cast<int64_t>(i));
+  };
+  auto writes = [](abi::StepKind kind) {
+    return kind == abi::StepKind::run ||
+           getInfo(kind).access == abi::SlotAccess::written;
+  };
+  std::map<std::pair<int, int>, size_t> sends; // by channel and micro-batch
   for (size_t i = 0; i < entries.size(); ++i)
     if (entries[i].kind == abi::StepKind::send)
       sends[{entries[i].channel, entries[i].micro_batch}] = i;
-  auto sentBy = [&](const Entry &wait) {
+  auto sendOf = [&](const Entry &wait) {
     return sends.at({wait.channel, wait.micro_batch});
   };
-  auto rangeOf = [&](size_t send) {
-    const abi::ProgramStep step = stepOf(program, static_cast<int64_t>(send));
-    return step.slot < 0 ? Range() : ranges.of(step.slot, step.micro_batch);
+  auto sentBy = [&](const Entry &wait) {
+    const abi::ProgramStep send = stepAt(sendOf(wait));
+    return send.slot < 0 ? Range() : ranges.of(send.slot, send.micro_batch);
   };
+  auto overlapsAny = [](const std::vector<Range> &list, const Range &range) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const Range &each) { return each.overlaps(range); });
+  };
+
   // From the end on: what is written later than a wait.
-  std::map<std::pair<int, size_t>, std::vector<Range>> ofUnits; // and copies
-  auto writtenBy = [&](size_t i) -> std::vector<Range> {
-    const abi::ProgramStep step = stepOf(program, static_cast<int64_t>(i));
-    if (step.kind != abi::StepKind::run)
-      return ranges.written(step);
-    auto [it, isNew] = ofUnits.try_emplace(
-        {step.subject, static_cast<size_t>(step.micro_batch) % ranges.period});
-    if (isNew)
-      it->second = ranges.written(step);
-    return it->second;
-  };
   std::vector<Range> later;
-  std::set<std::pair<int, size_t>> seen;
+  std::set<ArenaRanges::Key> known;
   for (size_t i = entries.size(); i-- > 0;) {
     Entry &entry = entries[i];
-    if (entry.kind == abi::StepKind::wait) {
-      const Range sent = rangeOf(sentBy(entry));
-      if (std::none_of(later.begin(), later.end(), [&](const Range &range) {
-            return range.overlaps(sent);
-          })) {
-        entry.carried = static_cast<int>(carried.size());
-        carried.push_back({i});
-      }
-      continue;
+    if (entry.kind == abi::StepKind::wait &&
+        !overlapsAny(later, sentBy(entry))) {
+      entry.carried = static_cast<int>(carried.size());
+      carried.push_back({i});
     }
-    if (entry.kind == abi::StepKind::run &&
-        !seen.emplace(stepOf(program, static_cast<int64_t>(i)).subject,
-                      static_cast<size_t>(entry.micro_batch) % ranges.period)
-             .second)
+    if (!writes(entry.kind) || !known.insert(ranges.keyOf(stepAt(i))).second)
       continue;
-    for (const Range &range : writtenBy(i))
-      later.push_back(range);
+    const std::vector<Range> more = ranges.written(stepAt(i));
+    later.insert(later.end(), more.begin(), more.end());
   }
   if (carried.empty())
     return;
-  std::map<std::pair<int, size_t>, std::vector<int>> beforeUnits;
-  auto overwritten = [&](size_t i) {
-    std::vector<int> waits;
-    for (size_t c = 0; c < carried.size(); ++c) {
-      const Range sent = rangeOf(sentBy(entries[carried[c].entry]));
-      for (const Range &range : writtenBy(i))
-        if (range.overlaps(sent)) {
-          waits.push_back(static_cast<int>(c));
-          break;
-        }
-    }
-    return waits;
-  };
+
+  // Each carried wait comes before everything that writes its bytes.
+  std::map<ArenaRanges::Key, std::vector<int>> before;
   for (size_t i = 0; i < entries.size(); ++i) {
-    Entry &entry = entries[i];
-    if (entry.kind == abi::StepKind::run) {
-      auto [it, isNew] = beforeUnits.try_emplace(
-          {stepOf(program, static_cast<int64_t>(i)).subject,
-           static_cast<size_t>(entry.micro_batch) % ranges.period});
-      if (isNew)
-        it->second = overwritten(i);
-      entry.before = it->second;
-    } else if (entry.kind == abi::StepKind::recv ||
-               entry.kind == abi::StepKind::load_input) {
-      entry.before = overwritten(i);
+    if (!writes(entries[i].kind))
+      continue;
+    auto [it, isNew] = before.try_emplace(ranges.keyOf(stepAt(i)));
+    if (isNew) {
+      const std::vector<Range> written = ranges.written(stepAt(i));
+      for (size_t c = 0; c < carried.size(); ++c)
+        if (overlapsAny(written, sentBy(entries[carried[c].entry])))
+          it->second.push_back(static_cast<int>(c));
     }
+    entries[i].before = it->second;
   }
   // Bytes that nothing writes, and tokens, are sent again.
   for (size_t c = 0; c < carried.size(); ++c)
-    entries[sentBy(entries[carried[c].entry])].before.push_back(
+    entries[sendOf(entries[carried[c].entry])].before.push_back(
         static_cast<int>(c));
 }
 

@@ -282,6 +282,7 @@ void Session::Impl::carryOut(size_t number, Step &step) {
     return loadDevice(worker);
   if (!worker.executor)
     return; // it could not be loaded again
+  StepScope scope;
   if (Status status = worker.executor->run(step.binding); !status.ok())
     return fail(status);
   if (worker.executor->mayHaveDroppedNan())
@@ -308,18 +309,20 @@ void Session::Impl::hand(Step &step) {
   step.dropped = false;
   step.running = static_cast<uint32_t>(workers.size());
   if (workers.size() == 1) {
-    StepScope scope;
     carryOut(0, step);
     submitted.store(step.number + 1);
     finish(step);
     return;
   }
+  StepScope::stayOutside();
   ring[step.number % kMostSteps] = &step;
   submitted.store(step.number + 1);
   submitted.notify_all();
 }
 
 void Session::Impl::await(const Step &step) {
+  if (workers.size() > 1)
+    StepScope::stayOutside();
   const uint32_t wanted = step.number + 1;
   for (uint32_t seen = completed.load();
        static_cast<int32_t>(seen - wanted) < 0; seen = completed.load())

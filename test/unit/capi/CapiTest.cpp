@@ -137,6 +137,20 @@ TEST_F(Capi, SaysWhatIsWrongAndLivesOn) {
       error(partita_open("none.partita", nullptr, &other)).find("none.partita"),
       std::string::npos);
   EXPECT_EQ(other, nullptr);
+  EXPECT_NE(error(partita_input(model, 0, nullptr)).find("no place"),
+            std::string::npos);
+  EXPECT_NE(error(partita_find_input(model, "x", nullptr)).find("no place"),
+            std::string::npos);
+  EXPECT_NE(error(partita_submit(model, in, 4, out, nullptr)).find("no place"),
+            std::string::npos);
+  EXPECT_NE(error(partita_run(model, in, INT64_MAX, out)).find("too many"),
+            std::string::npos);
+  partita_options wrong;
+  partita_default_options(&wrong);
+  wrong.batch_delay_s = -1;
+  EXPECT_NE(error(partita_open(path.c_str(), &wrong, &other))
+                .find("batch_delay_s is -1"),
+            std::string::npos);
   partita_options options = {};
   EXPECT_NE(error(partita_open(path.c_str(), &options, &other))
                 .find("sizeof(partita_options)"),

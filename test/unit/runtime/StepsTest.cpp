@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/artifact/Artifact.h"
+#include "runtime/base/StepScope.h"
 #include "runtime/comm/local/LocalCommunicator.h"
 #include "runtime/session/Session.h"
 #include "test/unit/runtime/Pipelines.h"
@@ -156,10 +157,12 @@ public:
   }
   void abort() override { local.abort(); }
 
-  std::atomic<bool> came_late = false;
+  std::atomic<bool> came_late = false, in_step = false, outside = true;
 
 private:
   Status counted(const Status &status) {
+    in_step = StepScope::active();
+    outside = StepScope::isOutside();
     ++sent;
     return status;
   }
@@ -194,6 +197,11 @@ TEST(Steps, TheNextBeginsBeforeTheLastHasEnded) {
   first.expectTimes(4);
   second.expectTimes(4);
   EXPECT_TRUE(comm->came_late);
+  // What devices allocate is of the step; what this thread does, is not.
+  EXPECT_TRUE(comm->in_step);
+  EXPECT_FALSE(comm->outside);
+  EXPECT_TRUE(StepScope::isOutside());
+  EXPECT_FALSE(StepScope::active());
 }
 
 TEST(Steps, MoreThanThereMayBeAreRefused) {
