@@ -109,7 +109,10 @@ class Worker:
     def stop(self):
         if self.process is not None:
             self.selector.close()
-            self.process.stdin.close()
+            try:
+                self.process.stdin.close()
+            except BrokenPipeError:
+                pass  # it died before it had read a command
             self.process.wait()
             self.process.stdout.close()
             self.process = None
