@@ -145,7 +145,8 @@ Compilation::tryPartition(ModuleOp whole,
 /// that fit. How much room a device needs is known when its plan is made, so
 /// each try goes that far.
 LogicalResult Compilation::partitionToFit() {
-  const pipeline::PartitionOptions &given = options.partition;
+  pipeline::PartitionOptions given = options.partition;
+  given.devices = 0; // the mesh says it
   // The file may say how much memory there is.
   if (given.memory <= 0 && given.file.empty())
     return partition(given, options.kind);
@@ -190,8 +191,11 @@ LogicalResult Compilation::partitionToFit() {
 /// What would have room, found by planning it.
 std::string Compilation::findWhatFits(ModuleOp whole, ModuleOp plan,
                                       pipeline::PartitionOptions tried) {
-  const int devices =
-      static_cast<int>(llvm::range_size(plan.getOps<plan::DeviceOp>()));
+  // More devices are more places along the axis "stage".
+  const int places =
+      static_cast<int>(llvm::range_size(plan.getOps<plan::ProgramOp>()));
+  const int each = static_cast<int>(std::max<size_t>(
+      llvm::range_size(plan.getOps<plan::DeviceOp>()) / places, 1));
   std::vector<Diagnostic> remarks;
   // What cannot be planned at all is no advice, and no error of the person.
   ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) {});
@@ -201,15 +205,15 @@ std::string Compilation::findWhatFits(ModuleOp whole, ModuleOp plan,
   };
   SmallVector<std::string> found;
   pipeline::PartitionOptions more = tried;
-  int most = devices;
+  int most = places;
   for (int count :
-       {devices + 1, devices + 2, 2 * devices, 4 * devices, 8 * devices}) {
+       {places + 1, places + 2, 2 * places, 4 * places, 8 * places}) {
     if (count <= most || count > kMostDevicesTried)
       continue;
     more.devices = most = count;
     if (fits(more)) {
-      found.push_back(std::to_string(count) + " devices (--devices " +
-                      std::to_string(count) + ")");
+      const std::string all = std::to_string(count * each);
+      found.push_back(all + " devices (--devices " + all + ")");
       break;
     }
   }
@@ -219,7 +223,7 @@ std::string Compilation::findWhatFits(ModuleOp whole, ModuleOp plan,
     found.push_back("one micro-batch in flight (--micro-batches 1)");
   if (!found.empty())
     return "what would fit: " + llvm::join(found, ", or ");
-  return "neither " + std::to_string(most) +
+  return "neither " + std::to_string(most * each) +
          " devices nor one micro-batch in flight would fit: compile it for "
          "smaller micro-batches (--dim, --shape), or give it more memory";
 }
@@ -253,6 +257,7 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
 
   begin("partitioning");
   if (failed(transform([&](OpPassManager &pm) {
+        pipeline::addMeshPasses(pm, options.partition);
         pm.addPass(fuse::createFuseClustersPass(
             {options.winograd, options.reference}));
         // What is computed together is decided: nothing changes any more.

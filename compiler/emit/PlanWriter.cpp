@@ -99,6 +99,10 @@ public:
         return failure();
       deviceTables.push_back(*table);
     }
+    std::vector<flatbuffers::Offset<abi::Axis>> axisTables;
+    for (auto axis : module.getOps<plan::AxisOp>())
+      axisTables.push_back(abi::CreateAxis(b, string(axis.getAxisName()),
+                                           static_cast<int>(axis.getSize())));
     auto inputs = writePorts(plan::PortKind::input);
     auto outputs = writePorts(plan::PortKind::output);
     auto bound = writePorts(plan::PortKind::bound_input);
@@ -122,7 +126,8 @@ public:
         b.CreateVector(programTables), b.CreateVector(deviceTables),
         channelTables, weightTables, b.CreateVector(kernelTables),
         model.getStepNs(), model.getBubble().convertToDouble(), machine,
-        model.getThreads(), collections, machineId);
+        model.getThreads(), collections, machineId,
+        b.CreateVector(axisTables));
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }

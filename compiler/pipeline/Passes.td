@@ -31,6 +31,29 @@ def ExposeValuesPass : Pass<"expose-values", "::mlir::ModuleOp"> {
   let options = [Option<"nodes", "nodes", "std::string", "\"*\"", "glob over node names">];
 }
 
+def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
+  let summary = "Writes the axes of the mesh of all devices into the model";
+  let description = [{
+    Sets `dist.axes` from a partition file and the options, and how many devices
+    there are along the axis "stage". Without other axes there is no attribute.
+
+    With `data-parallel=2`:
+
+    ```mlir
+    func.func @main(...)
+    // becomes
+    func.func @main(...) attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>]}
+    ```
+  }];
+  let options = [
+    Option<"file", "file", "std::string", "", "partition file (YAML)">,
+    Option<"devices", "devices", "int", "0", "number of devices in all; 0: what the file says">,
+    Option<"dataParallel", "data-parallel", "int", "0", "replicas; 0: what the file says">,
+    Option<"tensorParallel", "tensor-parallel", "int", "0", "devices over which tensors are cut; 0: what the file says">
+  ];
+  let dependentDialects = ["::partita::dist::DistDialect"];
+}
+
 def DistAssignBlocksPass : Pass<"dist-assign-blocks", "::mlir::ModuleOp"> {
   let summary = "Writes the blocks of a partition file into the model";
   let description = [{
@@ -51,7 +74,7 @@ def DistAssignBlocksPass : Pass<"dist-assign-blocks", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"file", "file", "std::string", "", "partition file (YAML)">,
-    Option<"devices", "devices", "int", "0", "number of devices; 0: what the file says">,
+    Option<"devices", "devices", "int", "0", "number of devices along the axis \"stage\"; 0: what the file or the mesh says">,
     Option<"microBatches", "micro-batches", "int", "0", "micro-batches of a step; 0: what the file says">,
     Option<"stages", "stages", "int", "0", "number of stages that the planner cuts; 0: as the schedule wants">,
     Option<"schedule", "schedule", "std::string", "", "name of a schedule; empty: what the file says">,

@@ -15,6 +15,12 @@ using namespace mlir;
 
 namespace partita::pipeline {
 
+void addMeshPasses(OpPassManager &pm, const PartitionOptions &options) {
+  pm.addPass(createDistAssignMeshPass({options.file, options.devices,
+                                       options.dataParallel,
+                                       options.tensorParallel}));
+}
+
 void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {
   // What a person said becomes attributes before anything is decided.
   DistAssignBlocksPassOptions blocks;

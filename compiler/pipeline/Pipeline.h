@@ -25,7 +25,10 @@ namespace partita::pipeline {
 /// What a person said about the partition. What is left out is decided by the
 /// partition file, then by the compiler.
 struct PartitionOptions {
-  int devices = 0;      ///< 0: as many as the file or the model names, else 1
+  int devices = 0;      ///< in all; 0: as many as the file or the model names,
+                        ///< else 1
+  int dataParallel = 0;   ///< replicas; 0: not said
+  int tensorParallel = 0; ///< devices that share tensors; 0: not said
   int stages = 0;       ///< that the planner cuts; 0: as the schedule wants
   int microBatches = 0; ///< 0: not said
   int64_t workspaceMiB = 0; ///< scratch of a library call; 0: not said
@@ -39,7 +42,11 @@ struct PartitionOptions {
   std::string emitFile; ///< where to write the whole decision; empty: nowhere
 };
 
-/// Blocks, stages, then outlined stages with their transfers.
+/// The mesh of all devices, before anything is cut.
+void addMeshPasses(mlir::OpPassManager &pm, const PartitionOptions &options);
+
+/// Blocks, stages, then outlined stages with their transfers. `devices` are
+/// those along the axis "stage" of the mesh.
 void addPartitionPasses(mlir::OpPassManager &pm,
                         const PartitionOptions &options);
 

@@ -16,12 +16,18 @@ using namespace mlir;
 using namespace partita::dist;
 
 #include "dialects/dist/DistDialect.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/dist/DistAttrs.cpp.inc"
 #define GET_TYPEDEF_CLASSES
 #include "dialects/dist/DistTypes.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/dist/DistOps.cpp.inc"
 
 void DistDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/dist/DistAttrs.cpp.inc"
+      >();
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "dialects/dist/DistTypes.cpp.inc"
@@ -46,6 +52,21 @@ LogicalResult MeshOp::verify() {
     if (device < 0 || !seen.insert(device).second)
       return emitOpError("(C1) names device ")
              << device << (device < 0 ? ", which is negative" : " twice");
+  llvm::SmallSet<StringRef, 4> names;
+  int64_t size = 1;
+  if (getAxes())
+    for (auto axis : getAxes()->getAsRange<AxisAttr>()) {
+      if (axis.getSize() < 1 || axis.getSize() > kMostDevices ||
+          !names.insert(axis.getName()).second)
+        return emitOpError("(C2) has the axis ")
+               << axis << (axis.getSize() < 1 ? "" : " twice");
+      size *= axis.getSize();
+      if (size > kMostDevices)
+        break;
+    }
+  if (size != static_cast<int64_t>(getDevices().size()))
+    return emitOpError("(C2) has ")
+           << getDevices().size() << " devices, its axes " << size;
   return success();
 }
 

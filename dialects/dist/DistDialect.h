@@ -17,6 +17,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "dialects/dist/DistDialect.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/dist/DistAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "dialects/dist/DistTypes.h.inc"
 #define GET_OP_CLASSES
@@ -32,6 +34,16 @@ inline constexpr llvm::StringLiteral kStageAttr = "dist.stage";
 inline constexpr llvm::StringLiteral kDevicesAttr = "dist.devices";
 inline constexpr llvm::StringLiteral kMicroBatchesAttr = "dist.micro_batches";
 inline constexpr llvm::StringLiteral kScheduleAttr = "dist.schedule";
+inline constexpr llvm::StringLiteral kAxesAttr = "dist.axes";
+
+/// No plan has more devices.
+inline constexpr int64_t kMostDevices = 4096;
+
+/// Names of axes that have a meaning; see Dist_AxisAttr.
+inline constexpr llvm::StringLiteral kDataAxis = "data";
+inline constexpr llvm::StringLiteral kStageAxis = "stage";
+/// The axis that --tensor-parallel makes.
+inline constexpr llvm::StringLiteral kTensorAxis = "tensor";
 
 /// The tensor type of a plain or placed tensor.
 mlir::RankedTensorType getTensorType(mlir::Type type);

@@ -29,9 +29,28 @@ def Dist_Dialect : Dialect {
     | `dist.devices` | the model's function | device of each stage |
     | `dist.micro_batches` | the same | micro-batches of one step |
     | `dist.schedule` | the same | order of units: a name of `compiler/schedule`, e.g. `fill_drain` |
+    | `dist.axes` | the same | axes of the mesh of all devices, outermost first, with the axis "stage"; without it that is the only one |
   }];
   let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
 }
+
+def Dist_AxisAttr : AttrDef<Dist_Dialect, "Axis"> {
+  let mnemonic = "axis";
+  let summary = "an axis of a mesh";
+  let description = [{
+    Two names have a meaning: along "data" devices are replicas, to which
+    micro-batches are dealt out; along "stage" they have different stages.
+
+    ```mlir
+    #dist.axis<"data" = 2>
+    ```
+  }];
+  let parameters = (ins StringRefParameter<"its name">:$name, "int64_t":$size);
+  let assemblyFormat = "`<` $name `=` $size `>`";
+}
+
+def Dist_AxesAttr : TypedArrayAttrBase<Dist_AxisAttr, "axes of a mesh, outermost first">;
 
 def Dist_PlacedType : TypeDef<Dist_Dialect, "Placed"> {
   let mnemonic = "placed";
@@ -53,17 +72,21 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
   let description = [{
     Constraints:
     * (C1) `devices` is not empty; its numbers are distinct and not negative.
+    * (C2) the sizes of `axes` are at least 1, and multiply to the number of devices; names are distinct.
 
-    `kind` is what carries the devices out, a kind that the runtime has (see
-    `runtime/device`); without it they are CPUs.
+    `devices` are in row-major order of their coordinates along `axes`; without
+    axes there is one. `kind` is what carries the devices out, a kind that the
+    runtime has (see `runtime/device`); without it they are CPUs.
 
     ```mlir
     dist.mesh @d0 [0]
     dist.mesh @d1 [1] kind "remote-cpu"
+    dist.mesh @d2 [2, 3] axes [#dist.axis<"data" = 2>]
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$devices, OptionalAttr<StrAttr>:$kind);
-  let assemblyFormat = "$sym_name $devices (`kind` $kind^)? attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$devices, OptionalAttr<Dist_AxesAttr>:$axes,
+    OptionalAttr<StrAttr>:$kind);
+  let assemblyFormat = "$sym_name $devices (`axes` $axes^)? (`kind` $kind^)? attr-dict";
   let hasVerifier = 1;
 }
 

@@ -49,6 +49,25 @@ LogicalResult CollectionOp::verify() {
 LogicalResult DeviceOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!symbols.lookupNearestSymbolFrom<ProgramOp>(*this, getProgramAttr()))
     return emitOpError("(C1) ") << getProgramAttr() << " is not a program";
+  ArrayRef<int64_t> place = getCoordinate().value_or(ArrayRef<int64_t>());
+  size_t axes = 0;
+  for (auto axis : (*this)->getParentOfType<ModuleOp>().getOps<AxisOp>()) {
+    if (axes < place.size() &&
+        (place[axes] < 0 ||
+         place[axes] >= static_cast<int64_t>(axis.getSize())))
+      return emitOpError("(C2) has the coordinate ")
+             << place[axes] << " on the axis '" << axis.getAxisName() << "'";
+    ++axes;
+  }
+  if (axes != place.size())
+    return emitOpError("(C2) has ")
+           << place.size() << " coordinates for " << axes << " axes";
+  return success();
+}
+
+LogicalResult AxisOp::verify() {
+  if (static_cast<int64_t>(getSize()) < 1)
+    return emitOpError("(C1) has the size ") << static_cast<int64_t>(getSize());
   return success();
 }
 

@@ -62,7 +62,7 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
   let summary = "what holds for the plan as a whole";
   let description = [{
     Constraints:
-    * (C1) `micro_batches` is at least 1.
+    * (C1) `micro_batches`, those of each replica, is at least 1.
 
     `machine` names the processor for which times were predicted, with `threads` a
     device, and `machine_id` the measurements; without them they are those of a
@@ -153,9 +153,11 @@ def Plan_DeviceOp : Plan_Op<"device", [Symbol, HasParent<"::mlir::ModuleOp">,
 
     Constraints:
     * (C1) `program` is a program of the module.
+    * (C2) `coordinate` has an entry for each axis of the module, within its size.
 
     ```mlir
     plan.device @device0 "cpu:0" executes @program0
+    plan.device @device1 "cpu:1" executes @program0 at [1, 0]
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device_name, OptionalAttr<StrAttr>:$kind,
@@ -163,6 +165,24 @@ def Plan_DeviceOp : Plan_Op<"device", [Symbol, HasParent<"::mlir::ModuleOp">,
   let assemblyFormat = [{
     $sym_name $device_name (`kind` $kind^)? `executes` $program (`at` $coordinate^)? attr-dict
   }];
+}
+
+def Plan_AxisOp : Plan_Op<"axis", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "an axis of the mesh on which each program is executed";
+  let description = [{
+    Axes are numbered in the order in which they stand, outermost first. Along
+    "data" micro-batches are dealt out.
+
+    Constraints:
+    * (C1) `size` is at least 1.
+
+    ```mlir
+    plan.axis "data" size 2
+    ```
+  }];
+  let arguments = (ins StrAttr:$axis_name, I64Attr:$size);
+  let assemblyFormat = "$axis_name `size` $size attr-dict";
+  let hasVerifier = 1;
 }
 
 def Plan_ChannelOp : Plan_Op<"channel", [Symbol, HasParent<"::mlir::ModuleOp">,

@@ -67,30 +67,58 @@ private:
     return inRange(program, length(plan.programs()));
   }
 
-  /// Each program is executed by one device.
+  /// The product of the axes; 0 if they are wrong.
+  std::string meshError(int64_t &size) const {
+    std::set<std::string> names;
+    size = 1;
+    for (int64_t i = 0; i < length(plan.axes()); ++i) {
+      const abi::Axis &axis = *plan.axes()->Get(i);
+      if (!length(axis.name()) || !names.insert(text(axis.name())).second)
+        return "axis " + number(i) + " of the mesh has no name of its own";
+      if (axis.size() < 1 || !checkedMul(size, axis.size(), size) ||
+          size > length(plan.devices()))
+        return "axis " + quoted(axis.name()) + " of the mesh has the size " +
+               number(axis.size()) + ", for " +
+               number(length(plan.devices())) + " devices";
+    }
+    int64_t batches;
+    if (!checkedMul(plan.micro_batches(), size, batches) ||
+        batches > kMostMicroBatches)
+      return "has more micro-batches than can be counted";
+    return "";
+  }
+
+  /// Each coordinate has one device of each program.
   std::string devicesError() const {
+    int64_t size;
+    if (std::string e = meshError(size); !e.empty())
+      return e;
+    std::set<std::vector<int64_t>> places; // program, coordinate
     std::vector<int64_t> devices(static_cast<size_t>(length(plan.programs())));
     for (const abi::Device *device : *plan.devices()) {
       const std::string name = "device " + quoted(device->name());
       if (!isProgram(device->program()))
         return name + " names program " + number(device->program()) + " of " +
                number(length(plan.programs()));
-      // The mesh of a program is the devices that execute it.
-      for (int64_t i = 0; i < length(device->coordinate()); ++i)
-        if (device->coordinate()->Get(i) != 0)
-          return name + " has the coordinate " +
-                 number(device->coordinate()->Get(i)) +
-                 " in a mesh of one device";
+      if (length(device->coordinate()) != length(plan.axes()))
+        return name + " has " + number(length(device->coordinate())) +
+               " coordinates in a mesh of " + number(length(plan.axes())) +
+               " axes";
+      std::vector<int64_t> place = {device->program()};
+      for (int64_t i = 0; i < length(plan.axes()); ++i) {
+        place.push_back(device->coordinate()->Get(i));
+        if (!inRange(place.back(), plan.axes()->Get(i)->size()))
+          return name + " has the coordinate " + number(place.back()) +
+                 " on axis " + quoted(plan.axes()->Get(i)->name());
+      }
+      if (!places.insert(place).second)
+        return name + " has the program and the coordinate of another device";
       ++devices[device->program()];
     }
-    for (size_t i = 0; i < devices.size(); ++i) {
-      if (devices[i] == 0)
-        return "program " + number(i) + " is executed by no device";
-      if (devices[i] > 1)
+    for (size_t i = 0; i < devices.size(); ++i)
+      if (devices[i] != size)
         return "program " + number(i) + " is executed by " +
-               number(devices[i]) +
-               " devices: this runtime has no replicas yet";
-    }
+               number(devices[i]) + " devices of a mesh of " + number(size);
     return "";
   }
 

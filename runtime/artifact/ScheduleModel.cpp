@@ -106,9 +106,12 @@ std::vector<abi::CheckedProgram> scheduleModel(const abi::Plan &plan) {
   std::vector<abi::CheckedProgram> programs;
   for (int64_t i = 0; i < length(plan.programs()); ++i)
     programs.push_back(ProgramModel(*plan.programs()->Get(i)).build());
+  // One device stands for all of its program: they do the same.
   for (const abi::Device *device : *plan.devices())
-    programs[static_cast<size_t>(device->program())].device =
-        text(device->name());
+    if (std::string &name =
+            programs[static_cast<size_t>(device->program())].device;
+        name.empty())
+      name = text(device->name());
   return programs;
 }
 

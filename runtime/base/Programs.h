@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Of plans that have been verified: every index is in range, and each program
-// is executed by exactly one device.
+// Of plans that have been verified: every index is in range.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,14 +22,6 @@ inline const abi::Program &programOf(const abi::Plan &plan, int device) {
   const int program =
       plan.devices()->Get(static_cast<unsigned>(device))->program();
   return *plan.programs()->Get(static_cast<unsigned>(program));
-}
-
-/// The device, by its index in the plan, that executes a program; -1: none.
-inline int deviceOf(const abi::Plan &plan, int program) {
-  for (int64_t i = 0; i < length(plan.devices()); ++i)
-    if (plan.devices()->Get(static_cast<unsigned>(i))->program() == program)
-      return static_cast<int>(i);
-  return -1;
 }
 
 /// Step `index` of a program.

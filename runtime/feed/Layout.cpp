@@ -37,6 +37,21 @@ void copyEntries(const Layout &layout, uint8_t *to, int64_t toEntries,
                 size_t(count * layout.inner));
 }
 
+void takeReplica(const Port &port, runtime::Tensor &to, const uint8_t *from,
+                 int replica, int replicas) {
+  if (port.batchAxis < 0) {
+    if (replica == 0)
+      std::memcpy(to.mutableData(), from, size_t(to.bytes()));
+    return;
+  }
+  const int64_t samples = port.samples(),
+                all = to.shape()[size_t(port.batchAxis)];
+  for (int64_t begin = replica * samples; begin < all;
+       begin += replicas * samples)
+    copyEntries(layoutOf(port), to.mutableData(), all, begin, from, all, begin,
+                std::min(samples, all - begin));
+}
+
 Status checkInput(const Port &port, const Tensor &tensor) {
   if (tensor.dtype() != port.dtype)
     return Status::error("the input '" + port.name + "' is given as " +

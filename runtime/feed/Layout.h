@@ -29,6 +29,11 @@ void copyEntries(const Layout &layout, uint8_t *to, int64_t toEntries,
                  int64_t toBegin, const uint8_t *from, int64_t fromEntries,
                  int64_t fromBegin, int64_t count);
 
+/// Copies from one tensor of all samples to another the micro-batches that
+/// replica `replica` of `replicas` has computed.
+void takeReplica(const Port &port, runtime::Tensor &to, const uint8_t *from,
+                 int replica, int replicas);
+
 /// Type and shape; any number of samples but 0.
 runtime::Status checkInput(const Port &port, const runtime::Tensor &tensor);
 

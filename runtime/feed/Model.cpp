@@ -95,8 +95,8 @@ std::string Port::typeText() const {
 Model::Model(std::shared_ptr<const runtime::Artifact> opened)
     : artifact(std::move(opened)), plan(&artifact->plan()),
       file(std::filesystem::path(artifact->path()).filename().string()),
-      devices(int(length(plan->devices()))),
-      microBatches(plan->micro_batches()), inputs(readPorts(plan->inputs())),
+      mesh(*plan), devices(int(length(plan->devices()))),
+      microBatches(runtime::stepMicroBatches(*plan)), inputs(readPorts(plan->inputs())),
       outputs(readPorts(plan->outputs())),
       boundInputs(readPorts(plan->bound_inputs())),
       inputCollections(readCollections(*plan, /*outputs=*/false)),
@@ -107,7 +107,7 @@ Model::Model(std::shared_ptr<const runtime::Artifact> opened)
       const abi::ProgramStep step = runtime::stepOf(program, i);
       if (step.kind == abi::StepKind::load_input)
         addUser(inputs, step.subject, device);
-      if (step.kind == abi::StepKind::store_output)
+      if (step.kind == abi::StepKind::store_output && mesh.stores(device))
         addUser(outputs, step.subject, device);
     }
   }
@@ -119,8 +119,17 @@ std::string Model::deviceName(int device) const {
   return runtime::text(plan->devices()->Get(unsigned(device))->name());
 }
 
-std::string Model::executorName(int program) const {
-  return deviceName(runtime::deviceOf(*plan, program));
+std::string Model::executorNames(int program) const {
+  if (program < 0)
+    return "none";
+  // A row of a table has room for a few.
+  constexpr int kShown = 4;
+  std::string names;
+  for (int i = 0; i < std::min(mesh.size(), kShown); ++i)
+    names += (i ? ", " : "") + deviceName(mesh.device(program, i));
+  if (mesh.size() > kShown)
+    names += " +" + std::to_string(mesh.size() - kShown);
+  return names;
 }
 
 int64_t Model::samples() const {

@@ -10,6 +10,7 @@
 
 #include "runtime/abi/plan_generated.h"
 #include "runtime/artifact/Artifact.h"
+#include "runtime/base/Mesh.h"
 
 #include <cstdint>
 #include <memory>
@@ -26,7 +27,7 @@ struct Port {
   int batchAxis = -1;
   int index = 0;    ///< among the model's own inputs or outputs
   std::string node; ///< that makes it, of an exposed inner value
-  /// Devices whose program loads or stores it, in increasing order.
+  /// Devices that load or store it, in increasing order.
   std::vector<int> devices;
 
   int64_t bytes() const;
@@ -62,8 +63,9 @@ struct Model {
   std::shared_ptr<const runtime::Artifact> artifact;
   const abi::Plan *plan;
   std::string file; ///< the artifact's file name without its folder
+  runtime::Mesh mesh; ///< on which every program is executed
   int devices;
-  int microBatches;
+  int microBatches; ///< of a step, over all replicas
   std::vector<Port> inputs;
   std::vector<Port> outputs;
   std::vector<Port> boundInputs;
@@ -71,8 +73,8 @@ struct Model {
   std::vector<Collection> outputCollections;
 
   std::string deviceName(int device) const;
-  /// Of the device that executes a program; "none" if there is none.
-  std::string executorName(int program) const;
+  /// Of the devices that execute a program, e.g. "cpu:0" or "cpu:0, cpu:2".
+  std::string executorNames(int program) const;
   /// Samples in one micro-batch: those of the first input that has any.
   int64_t samples() const;
   /// Of the inputs and outputs of all micro-batches of a step. They lie with

@@ -9,6 +9,7 @@
 
 #include "runtime/base/Programs.h"
 #include "runtime/base/Slots.h"
+#include "runtime/session/Links.h"
 
 #include <algorithm>
 #include <cstring>
@@ -29,14 +30,6 @@ int64_t now() {
   return int64_t(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
-/// Whether the sender's memory is the host's.
-bool isHost(const abi::Channel &channel, const abi::Plan &plan) {
-  const int sender = deviceOf(plan, channel.source());
-  const DeviceType *type = findDeviceType(
-      plan.devices()->Get(static_cast<unsigned>(sender))->kind());
-  return type && type->is_host;
-}
-
 std::string quoted(const flatbuffers::String *name) {
   return std::string("'") + text(name) + "'";
 }
@@ -54,14 +47,14 @@ public:
     if (timed) {
       auto &events = executor.device->isHost() ? executor.recorded
                                                : executor.recorded_there;
-      events.push_back({executor.index, entry.micro_batch, position,
+      events.push_back({executor.index, entry.fed, position,
                         static_cast<int>(task), begin, end});
     }
     if (task == 0)
       next = 0;
     for (; next < entry.releases.size() && entry.releases[next].task == task;
          ++next)
-      executor.comm.release(entry.releases[next].channel, entry.micro_batch);
+      executor.comm.release(entry.releases[next].link, entry.micro_batch);
   }
 
 private:
@@ -71,10 +64,12 @@ private:
 };
 
 Executor::Executor(const abi::Plan &plan, int index,
-                   const SessionOptions &options, Communicator &comm)
+                   const SessionOptions &options, Communicator &comm,
+                   const Mesh &mesh)
     : plan(plan), index(index), described(*plan.devices()->Get(index)),
       program(programOf(plan, index)), profile(options.profile),
-      measure(options.measure_arena), comm(comm),
+      measure(options.measure_arena), comm(comm), mesh(mesh),
+      position(mesh.position(index)), stores(mesh.stores(index)),
       inputs_used(length(plan.inputs())), outputs_used(length(plan.outputs())) {
 }
 
@@ -84,8 +79,9 @@ Expected<std::unique_ptr<Executor>>
 Executor::create(const abi::Plan &plan, int index,
                  const WeightPointers &weights, Driver &driver,
                  const SessionOptions &options, const std::vector<int> &cores,
-                 Communicator &comm) {
-  std::unique_ptr<Executor> self(new Executor(plan, index, options, comm));
+                 Communicator &comm, const Mesh &mesh) {
+  std::unique_ptr<Executor> self(
+      new Executor(plan, index, options, comm, mesh));
   auto device =
       driver.create(plan, index, weights, options.deviceOptions(), cores);
   if (!device)
@@ -101,8 +97,9 @@ Status Executor::prepare() {
   std::vector<int> movable;
   if (!measure && device->isHost())
     for (auto [slot, port] : findDirectPorts(program)) {
-      if (port.kind == DirectPort::Kind::channel &&
-          !isHost(*plan.channels()->Get(port.index), plan))
+      if (port.kind == DirectPort::Kind::channel
+              ? !sendsFromHost(port.index)
+              : port.kind == DirectPort::Kind::output && !stores)
         continue;
       direct[slot] = directSlot(slot, port);
       movable.push_back(slot);
@@ -141,6 +138,15 @@ Status Executor::prepare() {
   return device->finish();
 }
 
+/// Whether the memory of the device that sends on a channel is the host's.
+bool Executor::sendsFromHost(int channel) const {
+  const int sender = mesh.device(
+      plan.channels()->Get(static_cast<unsigned>(channel))->source(), position);
+  const DeviceType *type = findDeviceType(
+      plan.devices()->Get(static_cast<unsigned>(sender))->kind());
+  return type && type->is_host;
+}
+
 int Executor::copiesOf(int slot) const {
   const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(slot));
   return found.space() != abi::Space::frame
@@ -164,15 +170,18 @@ Executor::DirectSlot Executor::directSlot(int slot,
 Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
   entry.kind = step.kind;
   entry.micro_batch = step.micro_batch;
-  if (abi::usesChannel(step.kind))
+  entry.fed = step.micro_batch * mesh.replicas() + mesh.replica(index);
+  if (abi::usesChannel(step.kind)) {
     entry.channel = step.subject;
+    entry.link = linkOf(mesh, step.subject, position);
+  }
   if (step.kind == abi::StepKind::load_input) {
     entry.io = step.subject;
     inputs_used[entry.io] = true;
   }
   if (step.kind == abi::StepKind::store_output) {
     entry.io = step.subject;
-    outputs_used[entry.io] = true;
+    outputs_used[entry.io] = stores;
   }
   if (step.slot >= 0) {
     entry.data = device->slot(step.slot, step.micro_batch);
@@ -205,7 +214,7 @@ Executor::Arrival Executor::arrivalOf(const Entry &entry) const {
     return Arrival::borrowed;
   if (comm.carriesDevices())
     return device->isHost() &&
-                   isHost(*plan.channels()->Get(entry.channel), plan)
+                   sendsFromHost(entry.channel)
                ? Arrival::copied
                : Arrival::taken;
   // A token has no bytes that could lie anywhere.
@@ -240,9 +249,9 @@ void Executor::placeReleases() {
       continue; // what was copied is released already
     auto [reader, task] = found->second;
     if (reader)
-      reader->releases.push_back({task, entry.channel});
+      reader->releases.push_back({task, entry.link});
     else
-      entry.releases.push_back({0, entry.channel});
+      entry.releases.push_back({0, entry.link});
   }
   for (Entry &entry : entries)
     std::stable_sort(
@@ -394,7 +403,7 @@ Status Executor::finish(CarriedWait &wait) {
   if (Status status = releasePending(); !status.ok())
     return status;
   const Entry &entry = entries[wait.entry];
-  if (Status status = comm.waitSent(entry.channel, entry.micro_batch);
+  if (Status status = comm.waitSent(entry.link, entry.micro_batch);
       !status.ok())
     return explain(entry, status);
   wait.pending = false;
@@ -437,7 +446,7 @@ Status Executor::runSteps(const StepBinding &binding) {
   }
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry &entry = entries[i];
-    if (entry.micro_batch >= binding.micro_batches)
+    if (entry.fed >= binding.micro_batches)
       continue;
     int64_t begin = profile ? now() : 0;
     for (int wait : entry.before)
@@ -448,7 +457,7 @@ Status Executor::runSteps(const StepBinding &binding) {
       return explain(entry, status);
     if (profile)
       recorded.push_back(
-          {index, entry.micro_batch, static_cast<int>(i), -1, begin, now()});
+          {index, entry.fed, static_cast<int>(i), -1, begin, now()});
   }
   return releasePending();
 }
@@ -469,24 +478,22 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
     }
     if (Status status = releasePending(); !status.ok())
       return status;
-    return comm.waitSent(entry.channel, entry.micro_batch);
+    return comm.waitSent(entry.link, entry.micro_batch);
   case abi::StepKind::release:
     for (const Release &release : entry.releases)
-      comm.release(release.channel, entry.micro_batch);
+      comm.release(release.link, entry.micro_batch);
     return Status();
   case abi::StepKind::load_input:
-    if (bytes && (!entry.direct || entry.direct->place(entry.micro_batch,
-                                                       binding) == entry.data))
+    if (bytes &&
+        (!entry.direct || entry.direct->place(entry, binding) == entry.data))
       return device->queue().copyIn(
-          entry.data, binding.inputs[entry.io] + entry.micro_batch * bytes,
-          bytes);
+          entry.data, binding.inputs[entry.io] + entry.fed * bytes, bytes);
     return Status();
   case abi::StepKind::store_output:
-    if (bytes && (!entry.direct || entry.direct->place(entry.micro_batch,
-                                                       binding) == entry.data))
-      return device->queue().copyOut(binding.outputs[entry.io] +
-                                         entry.micro_batch * bytes,
-                                     entry.data, bytes);
+    if (bytes && stores &&
+        (!entry.direct || entry.direct->place(entry, binding) == entry.data))
+      return device->queue().copyOut(
+          binding.outputs[entry.io] + entry.fed * bytes, entry.data, bytes);
     return Status();
   }
   return Status();
@@ -494,10 +501,10 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
 
 Status Executor::send(const Entry &entry) {
   if (device->isHost())
-    return comm.send(entry.channel, entry.micro_batch, entry.data, entry.bytes);
+    return comm.send(entry.link, entry.micro_batch, entry.data, entry.bytes);
   Queue &queue = device->queue();
   if (comm.carriesDevices())
-    return comm.post(entry.channel, entry.micro_batch,
+    return comm.post(entry.link, entry.micro_batch,
                      {entry.data, entry.bytes, device.get(), queue.record()});
   void *host = entry.staging ? entry.staging->bytes.data() : nullptr;
   if (host)
@@ -508,7 +515,7 @@ Status Executor::send(const Entry &entry) {
   // A token says that what came before it is done.
   if (Status status = queue.synchronize(queue.record()); !status.ok())
     return status;
-  return comm.send(entry.channel, entry.micro_batch, host, entry.bytes);
+  return comm.send(entry.link, entry.micro_batch, host, entry.bytes);
 }
 
 Status Executor::receive(const Entry &entry) {
@@ -519,7 +526,7 @@ Status Executor::receive(const Entry &entry) {
   case Arrival::borrowed:
     return borrow(entry);
   case Arrival::copied:
-    return comm.recv(entry.channel, entry.micro_batch, entry.data, entry.bytes);
+    return comm.recv(entry.link, entry.micro_batch, entry.data, entry.bytes);
   case Arrival::taken:
     return take(entry);
   case Arrival::staged:
@@ -530,7 +537,7 @@ Status Executor::receive(const Entry &entry) {
   if (host.read.queue)
     if (Status status = queue.synchronize(host.read); !status.ok())
       return status;
-  if (Status status = comm.recv(entry.channel, entry.micro_batch,
+  if (Status status = comm.recv(entry.link, entry.micro_batch,
                                 host.bytes.data(), entry.bytes);
       !status.ok())
     return status;
@@ -544,7 +551,7 @@ Status Executor::receive(const Entry &entry) {
 
 /// Fetches bytes from the sender, on this device's queue.
 Status Executor::take(const Entry &entry) {
-  auto parcel = comm.take(entry.channel, entry.micro_batch, entry.bytes);
+  auto parcel = comm.take(entry.link, entry.micro_batch, entry.bytes);
   if (!parcel)
     return parcel.status();
   Queue &queue = device->queue();
@@ -558,7 +565,7 @@ Status Executor::take(const Entry &entry) {
           : queue.copyIn(entry.data, parcel->data, bytes);
   if (!status.ok())
     return status;
-  pending.push_back({queue.record(), entry.channel, entry.micro_batch});
+  pending.push_back({queue.record(), entry.link, entry.micro_batch});
   return device->isHost() ? releasePending() : Status();
 }
 
@@ -568,7 +575,7 @@ Status Executor::releasePending() {
       if (Status status = device->queue().synchronize(each.copied);
           !status.ok())
         return status;
-    comm.release(each.channel, each.micro_batch);
+    comm.release(each.link, each.micro_batch);
   }
   pending.clear();
   return Status();
@@ -576,7 +583,7 @@ Status Executor::releasePending() {
 
 Status Executor::borrow(const Entry &entry) {
   auto at =
-      comm.borrow(entry.channel, entry.micro_batch, entry.data, entry.bytes);
+      comm.borrow(entry.link, entry.micro_batch, entry.data, entry.bytes);
   if (!at)
     return at.status();
   uint8_t *&borrowed =
@@ -589,21 +596,21 @@ Status Executor::borrow(const Entry &entry) {
   return Status();
 }
 
-uint8_t *Executor::DirectSlot::place(int micro_batch,
+uint8_t *Executor::DirectSlot::place(const Entry &entry,
                                      const StepBinding &binding) const {
   if (port.kind == DirectPort::Kind::channel)
-    return borrowed[copyOf(micro_batch)];
+    return borrowed[copyOf(entry.micro_batch)];
   uint8_t *base = port.kind == DirectPort::Kind::input
                       ? const_cast<uint8_t *>(binding.inputs[port.index])
                       : binding.outputs[port.index];
   if (!base || reinterpret_cast<uintptr_t>(base) % alignment)
-    return own[copyOf(micro_batch)];
-  return base + micro_batch * bytes;
+    return own[copyOf(entry.micro_batch)];
+  return base + entry.fed * bytes;
 }
 
 Status Executor::runInstance(const Entry &entry, const StepBinding &binding) {
   for (auto [which, slot] : entry.movable)
-    entry.instance->move(which, slot->place(entry.micro_batch, binding));
+    entry.instance->move(which, slot->place(entry, binding));
   return device->queue().run(*entry.instance, entry.micro_batch,
                              entry.observer.get());
 }
@@ -611,14 +618,14 @@ Status Executor::runInstance(const Entry &entry, const StepBinding &binding) {
 /// Adds to a communicator's error which operation it was and for whom it waits.
 Status Executor::explain(const Entry &entry, const Status &status) const {
   std::string message = std::string(text(described.name())) + ": ";
-  std::string batch = "micro-batch " + std::to_string(entry.micro_batch);
+  std::string batch = "micro-batch " + std::to_string(entry.fed);
   if (entry.channel < 0)
     return Status::error(message + batch + ": " + status.message());
   const abi::Channel &channel = *plan.channels()->Get(entry.channel);
   std::string what = batch + " of " + quoted(channel.name()) + " (channel " +
                      std::to_string(entry.channel) + ")";
   auto nameOf = [&](int program) -> std::string {
-    const int device = deviceOf(plan, program);
+    const int device = mesh.device(program, position);
     return text(plan.devices()->Get(static_cast<unsigned>(device))->name());
   };
   const std::string source = nameOf(channel.source()),

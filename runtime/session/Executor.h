@@ -9,6 +9,7 @@
 #define PARTITA_RUNTIME_SESSION_EXECUTOR_H
 
 #include "runtime/abi/Steps.h"
+#include "runtime/base/Mesh.h"
 #include "runtime/device/Driver.h"
 #include "runtime/session/DirectPorts.h"
 #include "runtime/session/Session.h"
@@ -27,7 +28,7 @@ public:
   static Expected<std::unique_ptr<Executor>>
   create(const abi::Plan &plan, int index, const WeightPointers &weights,
          Driver &driver, const SessionOptions &options,
-         const std::vector<int> &cores, Communicator &comm);
+         const std::vector<int> &cores, Communicator &comm, const Mesh &mesh);
 
   /// Runs the entries of the first `binding.micro_batches` micro-batches. What
   /// it has sent may still be read by others when it returns: that is waited
@@ -52,6 +53,8 @@ public:
   DeviceMemory memory() const;
 
 private:
+  struct Entry;
+
   /// A slot that may lie with the caller, or with the device that sends it.
   struct DirectSlot {
     DirectPort port;
@@ -66,17 +69,17 @@ private:
 
     /// Where it lies for a micro-batch: with the caller or the sender, unless
     /// the bytes there are not aligned as a kernel expects; then `own`.
-    uint8_t *place(int micro_batch, const StepBinding &binding) const;
+    uint8_t *place(const Entry &entry, const StepBinding &binding) const;
   };
   /// What to give back to a sender after a task of an instance.
   struct Release {
     size_t task;
-    int channel;
+    int link;
   };
   /// What to give back to a sender when a copy is done.
   struct PendingRelease {
     Event copied;
-    int channel, micro_batch;
+    int link, micro_batch;
   };
   /// Bytes of the host on the way between a slot and a communicator that
   /// carries only those.
@@ -104,8 +107,10 @@ private:
   /// A Step with everything looked up.
   struct Entry {
     abi::StepKind kind = abi::StepKind::run;
-    int micro_batch = 0;
+    int micro_batch = 0; ///< of the replica
+    int fed = 0;         ///< the same one, among those of the step
     int channel = -1;
+    int link = -1;           ///< the channel's, for the communicator
     int io = -1;             ///< Plan.inputs or Plan.outputs
     uint8_t *data = nullptr; ///< of the slot; null for a token
     int64_t bytes = 0;
@@ -125,10 +130,11 @@ private:
   };
 
   Executor(const abi::Plan &plan, int index, const SessionOptions &options,
-           Communicator &comm);
+           Communicator &comm, const Mesh &mesh);
   Status prepare();
   DirectSlot directSlot(int slot, const DirectPort &port) const;
   int copiesOf(int slot) const;
+  bool sendsFromHost(int channel) const;
   Status prepareEntry(const abi::ProgramStep &step, Entry &entry);
   Arrival arrivalOf(const Entry &entry) const;
   void placeReleases();
@@ -151,6 +157,9 @@ private:
   const abi::Program &program;
   const bool profile, measure;
   Communicator &comm;
+  const Mesh &mesh;
+  const int position; ///< in the mesh
+  const bool stores;  ///< the outputs
   std::unique_ptr<Device> device;
   std::vector<Entry> entries; ///< the program's steps
   std::vector<CarriedWait> carried;

@@ -13,6 +13,7 @@
 #include "runtime/base/StepScope.h"
 #include "runtime/comm/local/LocalCommunicator.h"
 #include "runtime/session/Executor.h"
+#include "runtime/session/Links.h"
 
 #include <array>
 #include <atomic>
@@ -54,6 +55,7 @@ struct Session::Impl {
   std::shared_ptr<Communicator> comm;
   std::map<abi::DeviceKind, std::unique_ptr<Driver>> drivers;
   WeightPointers weights;
+  std::unique_ptr<const Mesh> mesh;
   std::vector<int> cores;
   std::vector<Worker> workers;
   std::unique_ptr<SavedAffinity> affinity; ///< of a session without threads
@@ -189,6 +191,7 @@ Status Session::Impl::load() {
   for (int64_t i = 0; i < length(plan().weights()); ++i)
     weights.push_back(artifact->weight(static_cast<int>(i)));
   cores = availableCores();
+  mesh = std::make_unique<Mesh>(plan());
 
   for (int i = 0; i < devices; ++i)
     if (options.device < 0 || options.device == i) {
@@ -200,14 +203,9 @@ Status Session::Impl::load() {
   if (Status status = checkWeights(); !status.ok())
     return status;
   if (!comm) {
-    std::vector<ChannelInfo> channels;
-    for (int64_t i = 0; i < length(plan().channels()); ++i) {
-      const abi::Channel &channel = *plan().channels()->Get(i);
-      channels.push_back({deviceOf(plan(), channel.source()),
-                          deviceOf(plan(), channel.target()), channel.bytes()});
-    }
     bool room = workers.size() * options.threads_per_device <= cores.size();
-    comm = std::make_shared<LocalCommunicator>(channels, plan().micro_batches(),
+    comm = std::make_shared<LocalCommunicator>(linksOf(plan(), *mesh),
+                                               plan().micro_batches(),
                                                options.timeout_s, room);
   }
   busy.assign(workers.size(), 0);
@@ -228,7 +226,8 @@ void Session::Impl::loadDevice(Worker &worker) {
   worker.executor.reset(); // its memory, before there is more
   Driver &driver = *drivers.at(plan().devices()->Get(worker.device)->kind());
   auto executor = Executor::create(plan(), worker.device, weights, driver,
-                                   options, coresOf(worker.device), *comm);
+                                   options, coresOf(worker.device), *comm,
+                                   *mesh);
   if (!executor)
     return fail(executor.status());
   worker.executor = std::move(*executor);
@@ -360,11 +359,11 @@ void Session::Impl::collect(const Step &step) {
 }
 
 Status Session::Impl::checkBinding(const StepBinding &binding) const {
-  if (binding.micro_batches < 1 ||
-      binding.micro_batches > plan().micro_batches())
+  const int most = stepMicroBatches(plan());
+  if (binding.micro_batches < 1 || binding.micro_batches > most)
     return Status::error("a step of " + std::to_string(binding.micro_batches) +
                          " micro-batches: the plan has 1 to " +
-                         std::to_string(plan().micro_batches()));
+                         std::to_string(most));
   if (static_cast<int64_t>(binding.inputs.size()) != length(plan().inputs()) ||
       static_cast<int64_t>(binding.outputs.size()) != length(plan().outputs()))
     return Status::error("a step needs one address for each input and output");

@@ -76,7 +76,7 @@ struct SessionOptions {
 /// outputs there at any time until it returns: they must not overlap.
 struct StepBinding {
   int micro_batches =
-      1; ///< how many of the plan's micro-batches are fed, from 0
+      1; ///< how many of a step's are fed, from 0 (see stepMicroBatches)
   std::vector<const uint8_t *> inputs; ///< one for each Plan.inputs
   std::vector<uint8_t *> outputs;      ///< one for each Plan.outputs
 };
@@ -84,7 +84,7 @@ struct StepBinding {
 /// One recorded interval. Times are nanoseconds of CLOCK_MONOTONIC.
 struct ProfileEvent {
   int device;
-  int micro_batch;
+  int micro_batch; ///< of the step
   int step;        ///< index into the steps of the device's program
   int instruction; ///< index into the unit, or -1 for the step entry itself
   int64_t begin_ns;

@@ -150,8 +150,13 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   app.add_option("-o,--output", compile.emit.output,
                  "the artifact to write (needed unless --emit or --describe)");
   app.add_option("--devices", compile.partition.devices,
-                 "how many devices to split the model over")
-      ->check(CLI::Range(1, 1024));
+                 "how many devices to split the model over, in all")
+      ->check(CLI::Range(1, static_cast<int>(dist::kMostDevices)));
+  app.add_option("--data-parallel", compile.partition.dataParallel,
+                 "how many replicas of the model there are; the micro-batches "
+                 "of a step are dealt out to them")
+      ->type_name("N")
+      ->check(CLI::Range(1, static_cast<int>(dist::kMostDevices)));
   app.add_option("--partition", compile.partition.file,
                  "a partition file (YAML, see above)");
   app.add_option("--emit-partition", compile.partition.emitFile,
@@ -200,8 +205,8 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "what does not fit")
       ->type_name("SIZE");
   app.add_option("--micro-batches", compile.partition.microBatches,
-                 "micro-batches a step (default: fill_drain two a stage, "
-                 "looped two a device, sequential one)")
+                 "micro-batches a step, for each replica (default: fill_drain "
+                 "two a stage, looped two a device, sequential one)")
       ->check(CLI::Range(1, 65536));
   app.add_flag("!--no-winograd", compile.winograd,
                "compute every convolution directly; by default large ones of "

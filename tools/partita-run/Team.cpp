@@ -10,7 +10,8 @@
 #include "tools/partita-run/show/Progress.h"
 
 #include "runtime/abi/artifact.h"
-#include "runtime/base/Programs.h"
+#include "runtime/feed/Layout.h"
+#include "runtime/session/Links.h"
 
 #ifdef PARTITA_WITH_MPI
 #include "runtime/comm/mpi/Job.h"
@@ -121,17 +122,9 @@ Expected<std::shared_ptr<runtime::Communicator>>
 Team::communicator(const Model &model, double timeout_s) {
   if (!impl->job)
     return std::shared_ptr<runtime::Communicator>();
-  std::vector<runtime::ChannelInfo> channels;
-  const auto *tables = model.plan->channels();
-  for (int64_t i = 0; i < runtime::length(tables); ++i) {
-    const abi::Channel *channel = tables->Get(flatbuffers::uoffset_t(i));
-    channels.push_back({runtime::deviceOf(*model.plan, channel->source()),
-                        runtime::deviceOf(*model.plan, channel->target()),
-                        channel->bytes()});
-  }
-  auto made = runtime::MpiCommunicator::create(impl->job->transfers(),
-                                               std::move(channels),
-                                               model.microBatches, timeout_s);
+  auto made = runtime::MpiCommunicator::create(
+      impl->job->transfers(), runtime::linksOf(*model.plan, model.mesh),
+      model.plan->micro_batches(), timeout_s);
   if (!made)
     return made.status();
   return std::shared_ptr<runtime::Communicator>(*made);
@@ -183,15 +176,20 @@ void Team::gatherOutputs(const Model &model,
   if (!impl->job)
     return;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const std::vector<int> &owners = model.outputs[i].devices;
-    const int owner = owners.empty() ? 0 : owners[0];
+    const Port &port = model.outputs[i];
     const size_t bytes = size_t(outputs[i].bytes());
-    if (owner == 0)
-      continue;
-    if (rank() == owner)
-      require(impl->job->send(0, {outputs[i].data(), bytes}));
-    else if (root())
-      require(impl->job->receive(owner, {outputs[i].mutableData(), bytes}));
+    for (int owner : port.devices) {
+      if (owner == 0)
+        continue;
+      if (rank() == owner)
+        require(impl->job->send(0, {outputs[i].data(), bytes}));
+      if (!root())
+        continue;
+      std::vector<uint8_t> received(bytes);
+      require(impl->job->receive(owner, received));
+      feed::takeReplica(port, outputs[i], received.data(),
+                        model.mesh.replica(owner), model.mesh.replicas());
+    }
   }
 }
 

@@ -17,7 +17,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/GlobPattern.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 namespace partita::pipeline {
 #define GEN_PASS_DEF_DISTASSIGNBLOCKSPASS
@@ -274,7 +273,8 @@ struct DistAssignBlocksPass
       return signalPassFailure();
     PartitionFile read;
     if (!file.empty()) {
-      FailureOr<PartitionFile> parsed = readFile();
+      FailureOr<PartitionFile> parsed =
+          readPartitionFile(getOperation().getLoc(), file);
       if (failed(parsed))
         return signalPassFailure();
       read = std::move(*parsed);
@@ -287,9 +287,9 @@ struct DistAssignBlocksPass
 private:
   LogicalResult checkOptions() {
     Location loc = getOperation().getLoc();
-    if (devices < 0 || devices > kMostDevices)
+    if (devices < 0 || devices > dist::kMostDevices)
       return emitError(loc) << "the number of devices must be 1 to "
-                            << kMostDevices << ", not " << int64_t(devices);
+                            << dist::kMostDevices << ", not " << int64_t(devices);
     if (microBatches < 0)
       return emitError(loc) << "the number of micro-batches must be at least "
                                "1, not "
@@ -324,32 +324,21 @@ private:
     return read.schedule ? read.schedule->text : "";
   }
 
-  FailureOr<PartitionFile> readFile() {
-    Location loc = getOperation().getLoc();
-    auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
-    if (!buffer)
-      return emitError(loc) << "cannot read the partition file '" << file
-                            << "': " << buffer.getError().message();
-    return parsePartitionFile(
-        (*buffer)->getBuffer(),
-        [&](int line, int column, const std::string &message) {
-          emitError(FileLineColLoc::get(&getContext(), file, line, column))
-              << message;
-        });
-  }
-
   LogicalResult writeDecision(func::FuncOp function,
                               const PartitionFile &read) {
     Builder builder(&getContext());
-    int64_t count = devices;
+    // A mesh may say how many there are along its axis "stage".
+    const int64_t said =
+        devices > 0 ? int64_t(devices)
+                    : getInteger(function, kDeviceCountAttr, 0);
+    int64_t count = said;
     for (int64_t device : read.devices) {
-      if (devices > 0 && device >= devices)
+      if (said > 0 && device >= said)
         return emitError(FileLineColLoc::get(&getContext(), file,
                                              read.devicesAt.line,
                                              read.devicesAt.column))
-               << "unknown device " << device << ": there are "
-               << int64_t(devices) << " devices; the nearest is "
-               << int64_t(devices) - 1;
+               << "unknown device " << device << ": there are " << said
+               << " devices; the nearest is " << said - 1;
       count = std::max(count, device + 1);
     }
     function->setAttr(kDeviceCountAttr, builder.getI64IntegerAttr(count));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/DeviceMesh.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/Balance.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
@@ -207,10 +208,10 @@ private:
           }
       int64_t stage =
           decides ? getInteger(decides, dist::kAnnotatedStageAttr, 0) : -1;
-      if (decides && (stage < 0 || stage >= kMostDevices))
+      if (decides && (stage < 0 || stage >= dist::kMostDevices))
         return decides->emitError()
                << "'" << nn::getNodeName(decides) << "' names stage " << stage
-               << "; stages are 0 to " << kMostDevices - 1;
+               << "; stages are 0 to " << dist::kMostDevices - 1;
       stageOf.push_back(stage);
       most = std::max(most, stage);
     }
@@ -426,9 +427,10 @@ struct DistAssignStagesPass
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
+    const int64_t places = getInteger(*function, kDeviceCountAttr, 1);
     FailureOr<MachineModel> model =
         MachineModel::load(function->getLoc(), machine,
-                           getInteger(*function, kDeviceCountAttr, 1), threads);
+                           DeviceMesh(*function, places).getSize(), threads);
     if (failed(model))
       return signalPassFailure();
     FailureOr<PartitionGraph> graph = PartitionGraph::build(*function, *model);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/DeviceMesh.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/StageOrder.h"
@@ -76,12 +77,13 @@ private:
     SymbolTable symbols(module);
     int64_t count = std::max<int64_t>(getInteger(function, kDeviceCountAttr, 0),
                                       1 + *llvm::max_element(devices));
+    const DeviceMesh all(function, count);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(function);
-    for (int64_t device = 0; device < count; ++device) {
+    for (int64_t place = 0; place < count; ++place) {
       auto mesh = dist::MeshOp::create(
-          builder, function.getLoc(), ("d" + Twine(device)).str(),
-          ArrayRef<int64_t>{device},
+          builder, function.getLoc(), ("d" + Twine(place)).str(),
+          all.getDevices(place), all.getAxes(),
           target.empty() ? StringAttr() : builder.getStringAttr(target));
       mesh->remove();
       symbols.insert(mesh, Block::iterator(function));
@@ -215,7 +217,7 @@ private:
   SmallVector<Operation *> active;
   llvm::DenseSet<Operation *> isActive;
   OpBuilder builder;
-  SmallVector<FlatSymbolRefAttr> meshes; // by device
+  SmallVector<FlatSymbolRefAttr> meshes; // by place along the axis "stage"
   std::map<int64_t, Stage> formed;
   llvm::DenseMap<Value, Value> made; // placed results
   llvm::DenseMap<Value, std::string> maker;

@@ -15,6 +15,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/YAMLParser.h"
 
@@ -187,6 +188,20 @@ private:
       return readMemory(value);
     if (key.text == "stages")
       return readStages(value);
+    if (key.text == "mesh")
+      return eachEntry(value, [&](const FileText &name, yaml::Node *size) {
+        return readAxis(name, size, file.mesh.emplace_back());
+      });
+    if (key.text == "data_parallel")
+      return readAxis({dist::kDataAxis.str(), key.line, key.column}, value,
+                      file.dataParallel.emplace());
+    if (key.text == "tensor_parallel")
+      return readAxis({dist::kTensorAxis.str(), key.line, key.column}, value,
+                      file.tensorParallel.emplace());
+    if (key.text == "shard")
+      return eachEntry(value, [&](const FileText &name, yaml::Node *dims) {
+        return readShard(name, dims);
+      });
     if (key.text == "devices") {
       file.devicesAt = place(value);
       auto *list = dyn_cast<yaml::SequenceNode>(value);
@@ -195,15 +210,18 @@ private:
       for (yaml::Node &item : *list)
         if (failed(readInteger(&item, 0, file.devices.emplace_back())))
           return failure();
-        else if (file.devices.back() >= kMostDevices)
+        else if (file.devices.back() >= dist::kMostDevices)
           return fail(&item, "device " + std::to_string(file.devices.back()) +
                                  " is beyond the last possible one, " +
-                                 std::to_string(kMostDevices - 1));
+                                 std::to_string(dist::kMostDevices - 1));
       return success(!failedAlready);
     }
     static const SmallVector<StringRef> keys = {
-        "blocks",   "begin_blocks",  "auto_stage", "stages",  "devices",
-        "schedule", "micro_batches", "memory",     "strategy"};
+        "blocks",        "begin_blocks",    "auto_stage",
+        "stages",        "devices",         "schedule",
+        "micro_batches", "memory",          "mesh",
+        "data_parallel", "tensor_parallel", "shard",
+        "strategy"};
     return fail(key, "unknown key '" + key.text + "' (" +
                          llvm::join(keys, ", ") + ")" +
                          didYouMean(key.text, keys));
@@ -228,6 +246,54 @@ private:
     if (!file.memory)
       return fail(text, "expected a size, e.g. 512MiB or 2GB, found '" +
                             text.text + "'");
+    return success();
+  }
+
+  LogicalResult readAxis(const FileText &name, yaml::Node *size,
+                         FileAxis &axis) {
+    axis.name = name;
+    if (failed(readInteger(size, 1, axis.size)))
+      return failure();
+    if (axis.size > dist::kMostDevices)
+      return fail(size, "an axis of " + std::to_string(axis.size) +
+                            " devices: a plan has at most " +
+                            std::to_string(dist::kMostDevices));
+    return success();
+  }
+
+  LogicalResult readShard(const FileText &tensors, yaml::Node *node) {
+    FileShard &shard = file.shards.emplace_back();
+    shard.tensors = tensors;
+    auto *list = dyn_cast<yaml::SequenceNode>(node);
+    if (!list)
+      return fail(node, "expected an entry for each dimension, e.g. [tensor, "
+                        "null]");
+    for (yaml::Node &item : *list)
+      if (failed(readShardDim(&item, shard.dims.emplace_back())))
+        return failure();
+    return success(!failedAlready);
+  }
+
+  /// null, an axis, a list of axes, or {axis: blocks}.
+  LogicalResult readShardDim(yaml::Node *node, FileShardDim &dim) {
+    if (isa<yaml::NullNode>(node))
+      return success();
+    if (isa<yaml::MappingNode>(node)) {
+      LogicalResult read =
+          eachEntry(node, [&](const FileText &axis, yaml::Node *blocks) {
+            dim.axes.push_back(axis);
+            return readInteger(blocks, 1, dim.blocks);
+          });
+      if (succeeded(read) && dim.axes.size() != 1)
+        return fail(node, "expected one axis and its number of parts, e.g. "
+                          "{tensor: 3}");
+      return read;
+    }
+    if (failed(readTexts(node, dim.axes)))
+      return failure();
+    if (isa<yaml::ScalarNode>(node) &&
+        (dim.axes[0].text == "null" || dim.axes[0].text == "~"))
+      dim.axes.clear();
     return success();
   }
 
@@ -293,6 +359,19 @@ private:
 
 FailureOr<PartitionFile> parsePartitionFile(StringRef text, FileErrorFn error) {
   return Reader(text, error).read();
+}
+
+FailureOr<PartitionFile> readPartitionFile(Location loc, StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return emitError(loc) << "cannot read the partition file '" << path
+                          << "': " << buffer.getError().message();
+  return parsePartitionFile(
+      (*buffer)->getBuffer(),
+      [&](int line, int column, const std::string &message) {
+        emitError(FileLineColLoc::get(loc.getContext(), path, line, column))
+            << message;
+      });
 }
 
 } // namespace partita::pipeline

@@ -18,6 +18,14 @@
 //   schedule: fill_drain          # or sequential, looped
 //   micro_batches: 8
 //   memory: 512MiB                # of each device
+//   mesh: {data: 2, stage: 2, tensor: 2}   # axes of the devices, outermost first
+//   data_parallel: 2              # the same as an axis "data" of 2
+//   tensor_parallel: 2            # the same as an axis "tensor" of 2
+//   shard:                        # by dimension: null, an axis, or a list of axes
+//     "fc*.weight": [tensor, null]         # globs over weights and inputs
+//     "qkv.weight": [null, {tensor: 3}]    # 3 equal parts, each cut along the axis
+//
+// With a mesh, `devices` counts along its axis "stage".
 //
 // Older files say `strategy: sharded` for what is called sequential now, or
 // `strategy: pipelined` for the others.
@@ -30,6 +38,7 @@
 #ifndef PARTITA_COMPILER_PIPELINE_PARTITION_PARTITIONFILE_H
 #define PARTITA_COMPILER_PIPELINE_PARTITION_PARTITIONFILE_H
 
+#include "mlir/IR/Location.h"
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -40,9 +49,7 @@
 
 namespace partita::pipeline {
 
-/// No plan has more devices.
-inline constexpr int64_t kMostDevices = 1024;
-/// Nor does the planner cut a model into more stages.
+/// The planner cuts a model into no more stages.
 inline constexpr int64_t kMostStages = 4096;
 
 /// A scalar of the file with its place (from 1), for messages.
@@ -58,6 +65,22 @@ struct FileBlock {
   std::optional<FileText> begin; ///< a node name, instead of globs
 };
 
+struct FileAxis {
+  FileText name;
+  int64_t size = 1;
+};
+
+/// How a dimension is cut: into `blocks` equal parts, each along the axes.
+struct FileShardDim {
+  std::vector<FileText> axes; ///< none: it is whole
+  int64_t blocks = 1;
+};
+
+struct FileShard {
+  FileText tensors; ///< glob
+  std::vector<FileShardDim> dims;
+};
+
 struct PartitionFile {
   std::vector<FileBlock> blocks; ///< in the order of the file
   std::optional<FileText> autoStage;
@@ -68,6 +91,9 @@ struct PartitionFile {
   std::optional<FileText> schedule;
   std::optional<int64_t> microBatches;
   std::optional<int64_t> memory; ///< bytes
+  std::vector<FileAxis> mesh;    ///< outermost first
+  std::optional<FileAxis> dataParallel, tensorParallel;
+  std::vector<FileShard> shards;
 };
 
 using FileErrorFn =
@@ -79,6 +105,10 @@ using FileErrorFn =
 /// for each stage. Calls `error` once and fails otherwise.
 mlir::FailureOr<PartitionFile> parsePartitionFile(llvm::StringRef text,
                                                   FileErrorFn error);
+
+/// The same of a file; errors are diagnostics that name it.
+mlir::FailureOr<PartitionFile> readPartitionFile(mlir::Location loc,
+                                                 llvm::StringRef path);
 
 /// What the schedule `sequential` was called.
 inline constexpr llvm::StringLiteral kFormerSequential = "sharded";

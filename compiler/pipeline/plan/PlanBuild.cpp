@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/DeviceMesh.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/plan/StageLowering.h"
@@ -51,13 +52,13 @@ public:
     builder.setInsertionPoint(function);
     writeModel(kind->name);
     writePorts();
+    writeAxes();
     // The programs' symbols first: channels and stages name them.
     for (int64_t d = 0; d < count; ++d)
       makeProgram(d, symbols);
     makeChannels(symbols);
     writeStages();
-    for (int64_t d = 0; d < count; ++d)
-      makeDevice(d, symbols);
+    makeDevices(count, symbols);
     for (int64_t d = 0; d < count; ++d) {
       fillProgram(d);
       // Programs are long: they come last.
@@ -76,22 +77,30 @@ private:
 
   LogicalResult lowerStages() {
     for (auto mesh : module.getOps<dist::MeshOp>())
-      for (int64_t device : mesh.getDevices())
-        kinds[device] = mesh.getKindAttr();
+      if (failed(addMesh(mesh)))
+        return failure();
     for (Operation &op : function.getBody().front().without_terminator()) {
       if (isa<dist::TransferOp>(op))
         continue;
       auto stage = dyn_cast<dist::StageOp>(op);
       if (!stage)
         return op.emitError("is in no stage: run --dist-form-stages before");
-      auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(
-          stage, stage.getMeshAttr());
-      if (mesh.getDevices().size() != 1)
-        return stage.emitError("stands on a mesh of several devices, for which "
-                               "there is no plan");
-      if (failed(lowering.lower(stage, mesh.getDevices()[0])))
+      if (failed(lowering.lower(stage, numbers.lookup(stage.getMeshAttr()))))
         return failure();
     }
+    return success();
+  }
+
+  /// The program of a mesh of one device has the number of that device; others
+  /// are numbered in the order of their meshes.
+  LogicalResult addMesh(dist::MeshOp mesh) {
+    if (!meshes.empty() && meshes.begin()->second.getAxesAttr() != mesh.getAxesAttr())
+      return mesh.emitError("has other axes than the first mesh");
+    const int64_t number = mesh.getAxes()
+                               ? static_cast<int64_t>(meshes.size())
+                               : mesh.getDevices()[0];
+    numbers[FlatSymbolRefAttr::get(mesh.getSymNameAttr())] = number;
+    meshes[number] = mesh;
     return success();
   }
 
@@ -246,9 +255,18 @@ private:
   }
 
   /// For people, e.g. "cpu:0".
-  std::string deviceName(int64_t d) const {
-    StringAttr kind = kinds.lookup(d);
-    return ((kind ? kind.getValue() : "cpu") + ":" + Twine(d)).str();
+  static std::string deviceName(StringAttr kind, int64_t device) {
+    return ((kind ? kind.getValue() : "cpu") + ":" + Twine(device)).str();
+  }
+
+  /// The first device of a program, likewise; of several, "cpu:0 and others".
+  std::string executorName(int64_t d) const {
+    auto it = meshes.find(d);
+    if (it == meshes.end())
+      return deviceName(StringAttr(), d);
+    dist::MeshOp mesh = it->second;
+    return deviceName(mesh.getKindAttr(), mesh.getDevices()[0]) +
+           (mesh.getDevices().size() > 1 ? " and others" : "");
   }
 
   void makeProgram(int64_t d, SymbolTable &symbols) {
@@ -261,12 +279,54 @@ private:
     programs.push_back(program);
   }
 
-  void makeDevice(int64_t d, SymbolTable &symbols) {
-    auto device = plan::DeviceOp::create(
-        builder, function.getLoc(), ("device" + Twine(d)).str(), deviceName(d),
-        kinds.lookup(d), getProgram(d).getValue(), nullptr);
-    device->remove();
-    symbols.insert(device, Block::iterator(function));
+  /// The axes of the mesh on which every program is executed.
+  void writeAxes() {
+    if (meshes.empty() || !meshes.begin()->second.getAxes())
+      return;
+    for (auto axis :
+         meshes.begin()->second.getAxes()->getAsRange<dist::AxisAttr>())
+      plan::AxisOp::create(builder, function.getLoc(), axis.getName(),
+                           axis.getSize());
+  }
+
+  /// All devices, in the order of their numbers.
+  void makeDevices(int64_t count, SymbolTable &symbols) {
+    struct Place {
+      int64_t program;
+      StringAttr kind;
+      SmallVector<int64_t> coordinate;
+    };
+    std::map<int64_t, Place> places;
+    for (int64_t d = 0; d < count; ++d) {
+      auto it = meshes.find(d);
+      if (it == meshes.end()) {
+        places[d] = {d, StringAttr(), {}};
+        continue;
+      }
+      dist::MeshOp mesh = it->second;
+      SmallVector<int64_t> sizes;
+      if (mesh.getAxes())
+        for (auto axis : mesh.getAxes()->getAsRange<dist::AxisAttr>())
+          sizes.push_back(axis.getSize());
+      for (auto [position, device] : llvm::enumerate(mesh.getDevices())) {
+        SmallVector<int64_t> coordinate(sizes.size());
+        int64_t rest = position;
+        for (size_t axis = sizes.size(); axis-- > 0; rest /= sizes[axis])
+          coordinate[axis] = rest % sizes[axis];
+        places[device] = {d, mesh.getKindAttr(), coordinate};
+      }
+    }
+    for (auto &[number, place] : places) {
+      auto device = plan::DeviceOp::create(
+          builder, function.getLoc(), ("device" + Twine(number)).str(),
+          deviceName(place.kind, number), place.kind,
+          getProgram(place.program).getValue(),
+          place.coordinate.empty()
+              ? DenseI64ArrayAttr()
+              : builder.getDenseI64ArrayAttr(place.coordinate));
+      device->remove();
+      symbols.insert(device, Block::iterator(function));
+    }
   }
 
   FlatSymbolRefAttr getProgram(int64_t d) {
@@ -281,9 +341,11 @@ private:
       std::string reason = isToken
                                ? target + " may begin when " + source +
                                      " has ended: one device at a time"
-                               : source + " on " + deviceName(channel.source) +
+                               : source + " on " +
+                                     executorName(channel.source) +
                                      " makes it, " + target + " on " +
-                                     deviceName(channel.target) + " reads it";
+                                     executorName(channel.target) +
+                                     " reads it";
       Value origin = isToken ? Value() : origins[channel.value];
       auto op = plan::ChannelOp::create(
           builder, isToken ? function.getLoc() : origin.getLoc(),
@@ -433,7 +495,8 @@ private:
   /// By device: from a schedule's value to the device's.
   std::vector<std::map<int, int>> valuesOnDevice;
   std::vector<plan::ProgramOp> programs;
-  llvm::DenseMap<int64_t, StringAttr> kinds; ///< of devices; null: CPUs
+  std::map<int64_t, dist::MeshOp> meshes; ///< by program
+  llvm::DenseMap<Attribute, int64_t> numbers; ///< programs, by mesh
   std::vector<StringAttr> channels;
   std::vector<Value> slots; // of the program being filled, by device value
 };
@@ -445,9 +508,10 @@ struct PlanBuildPass : impl::PlanBuildPassBase<PlanBuildPass> {
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
-    FailureOr<MachineModel> model =
-        MachineModel::load(function->getLoc(), machine,
-                           getInteger(*function, kDeviceCountAttr, 1), threads);
+    const int64_t places = getInteger(*function, kDeviceCountAttr, 1);
+    FailureOr<MachineModel> model = MachineModel::load(
+        function->getLoc(), machine,
+        DeviceMesh(*function, places).getSize(), threads);
     if (failed(model) ||
         failed(
             PlanBuilder(getOperation(), *function, std::move(*model)).build()))

@@ -92,11 +92,10 @@ std::string planText(const Model &model) {
   std::vector<bool> used(size_t(model.devices), false);
   for (int64_t i = 0; i < length(plan.stages()); ++i) {
     const abi::Stage *stage = plan.stages()->Get(unsigned(i));
-    if (const int device = runtime::deviceOf(plan, stage->program());
-        device >= 0)
-      used[size_t(device)] = true;
+    for (int p = 0; stage->program() >= 0 && p < model.mesh.size(); ++p)
+      used[size_t(model.mesh.device(stage->program(), p))] = true;
     stages.add({text(stage->name()), blocksText(stage),
-                model.executorName(stage->program()), flopsText(stage->flops()),
+                model.executorNames(stage->program()), flopsText(stage->flops()),
                 bytesText(stage->parameter_bytes()),
                 bytesText(stage->activation_bytes()),
                 bytesText(stage->sent_bytes()), bytesText(stage->peak_bytes()),
@@ -121,8 +120,8 @@ std::string planText(const Model &model) {
     for (int64_t i = 0; i < length(plan.channels()); ++i) {
       const abi::Channel *channel = plan.channels()->Get(unsigned(i));
       channels.add({text(channel->name()),
-                    model.executorName(channel->source()),
-                    model.executorName(channel->target()),
+                    model.executorNames(channel->source()),
+                    model.executorNames(channel->target()),
                     bytesText(channel->bytes()), text(channel->reason())});
     }
     result += "\n" + channels.text();
@@ -166,7 +165,7 @@ std::string planJson(const Model &model) {
       blocks.push_back(stage->blocks()->Get(unsigned(b))->str());
     json["stages"].push_back(
         {{"name", text(stage->name())},
-         {"device", model.executorName(stage->program())},
+         {"device", model.executorNames(stage->program())},
          {"blocks", blocks},
          {"flops", stage->flops()},
          {"parameter_bytes", stage->parameter_bytes()},
@@ -179,8 +178,8 @@ std::string planJson(const Model &model) {
     const abi::Channel *channel = plan.channels()->Get(unsigned(i));
     json["channels"].push_back(
         {{"name", text(channel->name())},
-         {"source", model.executorName(channel->source())},
-         {"target", model.executorName(channel->target())},
+         {"source", model.executorNames(channel->source())},
+         {"target", model.executorNames(channel->target())},
          {"bytes", channel->bytes()},
          {"reason", text(channel->reason())}});
   }

@@ -8,6 +8,7 @@
 #include "tools/partita-run/show/Profile.h"
 
 #include "runtime/base/Programs.h"
+#include "runtime/session/Links.h"
 #include "runtime/io/PendingFile.h"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ public:
     if (step && step->kind == abi::StepKind::run)
       describeRun(event, *step, json, args);
     else if (step)
-      describeTransfer(*step, event.micro_batch, json, args);
+      describeTransfer(event, *step, json, args);
     json["args"] = std::move(args);
     return json;
   }
@@ -65,7 +66,10 @@ public:
          step->kind != abi::StepKind::recv))
       return false;
     isSend = step->kind == abi::StepKind::send;
-    key = {item.run, step->subject, item.event.micro_batch};
+    key = {item.run,
+           runtime::linkOf(model.mesh, step->subject,
+                           model.mesh.position(item.event.device)),
+           item.event.micro_batch};
     return true;
   }
 
@@ -130,10 +134,11 @@ private:
     args["GB/s"] = rate(instruction->bytes(), duration);
   }
 
-  void describeTransfer(const abi::ProgramStep &step, int micro_batch,
+  void describeTransfer(const runtime::ProfileEvent &event,
+                        const abi::ProgramStep &step,
                         Json &json, Json &args) const {
     json["cat"] = abi::getInfo(step.kind).name;
-    std::string number = " #" + std::to_string(micro_batch);
+    std::string number = " #" + std::to_string(event.micro_batch);
     if (step.kind == abi::StepKind::load_input ||
         step.kind == abi::StepKind::store_output) {
       const bool input = step.kind == abi::StepKind::load_input;
@@ -150,7 +155,9 @@ private:
     const bool sends =
         abi::getInfo(step.kind).subject == abi::StepSubject::sent_channel;
     const std::string peer =
-        model.executorName(sends ? channel->target() : channel->source());
+        model.deviceName(model.mesh.device(
+            sends ? channel->target() : channel->source(),
+            model.mesh.position(event.device)));
     args["peer"] = peer;
     switch (step.kind) {
     case abi::StepKind::send:

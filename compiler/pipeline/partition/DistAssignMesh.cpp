@@ -1,0 +1,182 @@
+//===- DistAssignMesh.cpp - The mesh of all devices -----------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/partition/PartitionFile.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace partita::pipeline {
+#define GEN_PASS_DEF_DISTASSIGNMESHPASS
+#include "compiler/pipeline/Passes.h.inc"
+} // namespace partita::pipeline
+
+using namespace mlir;
+
+namespace partita::pipeline {
+namespace {
+
+struct DistAssignMeshPass : impl::DistAssignMeshPassBase<DistAssignMeshPass> {
+  using DistAssignMeshPassBase::DistAssignMeshPassBase;
+
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
+    if (failed(function))
+      return signalPassFailure();
+    PartitionFile read;
+    if (!file.empty()) {
+      FailureOr<PartitionFile> parsed =
+          readPartitionFile(getOperation().getLoc(), file);
+      if (failed(parsed))
+        return signalPassFailure();
+      read = std::move(*parsed);
+    }
+    if (failed(collectAxes(read)) || failed(countPlaces(*function)) ||
+        failed(checkShards(read)))
+      return signalPassFailure();
+    write(*function, read);
+  }
+
+private:
+  struct Axis {
+    std::string name;
+    int64_t size; ///< 0: not said
+    Location loc;
+  };
+
+  Location placeOf(const FileText &text) {
+    return FileLineColLoc::get(&getContext(), file, text.line, text.column);
+  }
+
+  Axis *find(StringRef name) {
+    auto it = llvm::find_if(axes, [&](const Axis &a) { return a.name == name; });
+    return it == axes.end() ? nullptr : &*it;
+  }
+
+  /// What was said of an axis, in several places maybe.
+  LogicalResult say(StringRef name, int64_t size, Location loc, bool outermost) {
+    Axis *known = find(name);
+    if (!known) {
+      axes.insert(outermost ? axes.begin() : axes.end(),
+                  {name.str(), size, loc});
+      return success();
+    }
+    if (known->size && known->size != size)
+      return emitError(loc) << "the axis '" << name << "' has the size " << size
+                            << " here and " << known->size
+                            << " elsewhere: say it once";
+    known->size = size;
+    return success();
+  }
+
+  LogicalResult collectAxes(const PartitionFile &read) {
+    Location loc = getOperation().getLoc();
+    for (const FileAxis &axis : read.mesh)
+      if (failed(say(axis.name.text, axis.size, placeOf(axis.name), false)))
+        return failure();
+    if (!find(dist::kStageAxis))
+      axes.push_back({dist::kStageAxis.str(), 0, loc});
+    for (auto [name, flag, said] :
+         {std::tuple(StringRef(dist::kDataAxis), int64_t(dataParallel),
+                     &read.dataParallel),
+          std::tuple(StringRef(dist::kTensorAxis), int64_t(tensorParallel),
+                     &read.tensorParallel)}) {
+      const bool outermost = name == dist::kDataAxis;
+      if (flag < 0 || flag > dist::kMostDevices)
+        return emitError(loc) << "the axis '" << name << "' must have 1 to "
+                              << dist::kMostDevices << " devices, not " << flag;
+      if (*said && failed(say(name, (*said)->size, placeOf((*said)->name),
+                              outermost)))
+        return failure();
+      if (flag > 0 && failed(say(name, flag, loc, outermost)))
+        return failure();
+    }
+    // An axis of one device is none.
+    llvm::erase_if(axes, [](const Axis &axis) {
+      return axis.name != dist::kStageAxis && axis.size == 1;
+    });
+    return success();
+  }
+
+  /// Devices along the axis "stage": what is left of all.
+  LogicalResult countPlaces(func::FuncOp function) {
+    Location loc = getOperation().getLoc();
+    int64_t others = 1;
+    for (const Axis &axis : axes)
+      if (axis.name != dist::kStageAxis)
+        if (others *= axis.size; others > dist::kMostDevices)
+          return emitError(axis.loc)
+                 << "the mesh has more than " << dist::kMostDevices
+                 << " devices";
+    Axis &stage = *find(dist::kStageAxis);
+    if (devices < 0 || devices > dist::kMostDevices)
+      return emitError(loc) << "the number of devices must be 1 to "
+                            << dist::kMostDevices << ", not "
+                            << int64_t(devices);
+    if (devices > 0 && devices % others)
+      return emitError(loc) << int64_t(devices)
+                            << " devices cannot be dealt out to a mesh with "
+                            << others << " at each place of a stage: give a "
+                            << "multiple of " << others;
+    if (devices > 0 && stage.size && devices / others != stage.size)
+      return emitError(stage.loc)
+             << "the mesh has " << stage.size * others << " devices, not "
+             << int64_t(devices);
+    places = devices > 0 ? devices / others : stage.size;
+    if (std::max<int64_t>(places, 1) * others > dist::kMostDevices)
+      return emitError(loc) << "the mesh has more than " << dist::kMostDevices
+                            << " devices";
+    return success();
+  }
+
+  /// Axes that shardings name exist.
+  LogicalResult checkShards(const PartitionFile &read) {
+    for (const FileShard &shard : read.shards) {
+      SmallVector<StringRef> used;
+      for (const FileShardDim &dim : shard.dims)
+        for (const FileText &axis : dim.axes) {
+          if (axis.text == dist::kStageAxis || axis.text == dist::kDataAxis)
+            return emitError(placeOf(axis))
+                   << "tensors are not cut along the axis '" << axis.text
+                   << "': " << (axis.text == dist::kDataAxis
+                                    ? "micro-batches are dealt out along it"
+                                    : "stages lie along it");
+          if (!find(axis.text))
+            return emitError(placeOf(axis))
+                   << "the mesh has no axis '" << axis.text
+                   << "': name it in `mesh`, e.g. mesh: {" << axis.text
+                   << ": 2}";
+          if (llvm::is_contained(used, axis.text))
+            return emitError(placeOf(axis))
+                   << "'" << shard.tensors.text
+                   << "' is cut along the axis '" << axis.text << "' twice";
+          used.push_back(axis.text);
+        }
+    }
+    return success();
+  }
+
+  void write(func::FuncOp function, const PartitionFile &read) {
+    Builder builder(&getContext());
+    if (places > 0)
+      function->setAttr(kDeviceCountAttr, builder.getI64IntegerAttr(places));
+    if (axes.size() == 1)
+      return;
+    SmallVector<Attribute> list;
+    for (const Axis &axis : axes)
+      list.push_back(dist::AxisAttr::get(&getContext(), axis.name, axis.size));
+    function->setAttr(dist::kAxesAttr, builder.getArrayAttr(list));
+  }
+
+  std::vector<Axis> axes; ///< outermost first
+  int64_t places = 0;     ///< along the axis "stage"; 0: not said
+};
+
+} // namespace
+} // namespace partita::pipeline

@@ -1,0 +1,105 @@
+//===- Mesh.cpp - Which devices execute which program ---------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/base/Mesh.h"
+
+#include "runtime/base/Elements.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace partita::runtime {
+namespace {
+
+/// Index of the axis "data" of Plan.axes; -1: there is none.
+int dataAxis(const abi::Plan &plan) {
+  for (int64_t i = 0; i < length(plan.axes()); ++i)
+    if (std::string_view(text(
+            plan.axes()->Get(static_cast<unsigned>(i))->name())) == "data")
+      return static_cast<int>(i);
+  return -1;
+}
+
+} // namespace
+
+Mesh::Mesh(const abi::Plan &plan) : data(dataAxis(plan)) {
+  for (int64_t i = 0; i < length(plan.axes()); ++i)
+    sizes.push_back(plan.axes()->Get(static_cast<unsigned>(i))->size());
+  strides.resize(sizes.size());
+  for (size_t i = sizes.size(); i-- > 0; count *= sizes[i])
+    strides[i] = count;
+  if (data >= 0)
+    replica_count = sizes[static_cast<size_t>(data)];
+  devices.assign(static_cast<size_t>(length(plan.programs())) * count, -1);
+  for (int64_t i = 0; i < length(plan.devices()); ++i) {
+    const abi::Device &device = *plan.devices()->Get(static_cast<unsigned>(i));
+    int position = 0;
+    for (size_t axis = 0; axis < sizes.size(); ++axis)
+      position +=
+          device.coordinate()->Get(static_cast<unsigned>(axis)) * strides[axis];
+    positions.push_back(position);
+    devices[static_cast<size_t>(device.program()) * count + position] =
+        static_cast<int>(i);
+  }
+}
+
+int Mesh::replica(int device) const {
+  return data < 0 ? 0
+                  : coordinate(position(device), static_cast<size_t>(data));
+}
+
+bool Mesh::stores(int device) const {
+  for (size_t axis = 0; axis < sizes.size(); ++axis)
+    if (static_cast<int>(axis) != data && coordinate(position(device), axis))
+      return false;
+  return true;
+}
+
+int Mesh::groupSize(const std::vector<int> &axes) const {
+  int size = 1;
+  for (int axis : axes)
+    size *= sizes[static_cast<size_t>(axis)];
+  return size;
+}
+
+int Mesh::placeInGroup(int device, const std::vector<int> &axes) const {
+  int place = 0;
+  for (int axis : axes)
+    place = place * sizes[static_cast<size_t>(axis)] +
+            coordinate(position(device), static_cast<size_t>(axis));
+  return place;
+}
+
+std::vector<std::vector<int>>
+Mesh::groups(int program, const std::vector<int> &axes) const {
+  std::vector<std::vector<int>> found;
+  std::vector<int> group(static_cast<size_t>(count), -1); // by first position
+  for (int p = 0; p < count; ++p) {
+    int first = p;
+    for (int axis : axes)
+      first -= coordinate(p, static_cast<size_t>(axis)) *
+               strides[static_cast<size_t>(axis)];
+    int &index = group[static_cast<size_t>(first)];
+    if (index < 0) {
+      index = static_cast<int>(found.size());
+      found.emplace_back(static_cast<size_t>(groupSize(axes)), -1);
+    }
+    const int member = device(program, p);
+    found[static_cast<size_t>(index)]
+         [static_cast<size_t>(placeInGroup(member, axes))] = member;
+  }
+  return found;
+}
+
+int stepMicroBatches(const abi::Plan &plan) {
+  const int axis = dataAxis(plan);
+  return plan.micro_batches() *
+         (axis < 0 ? 1
+                   : plan.axes()->Get(static_cast<unsigned>(axis))->size());
+}
+
+} // namespace partita::runtime

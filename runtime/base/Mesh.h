@@ -1,0 +1,70 @@
+//===- Mesh.h - Which devices execute which program -------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// All programs of a plan are executed on meshes of the same axes. A device's
+// position is the row-major number of its coordinate. Along the axis "data"
+// devices are replicas, to which the micro-batches of a step are dealt out.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_BASE_MESH_H
+#define PARTITA_RUNTIME_BASE_MESH_H
+
+#include "runtime/abi/plan_generated.h"
+
+#include <vector>
+
+namespace partita::runtime {
+
+class Mesh {
+public:
+  /// Of a plan that has been verified.
+  explicit Mesh(const abi::Plan &plan);
+
+  /// Devices that execute each program.
+  int size() const { return count; }
+  /// The device, by its index in the plan, that executes a program there.
+  int device(int program, int position = 0) const {
+    return devices[static_cast<size_t>(program) * count + position];
+  }
+  /// A device's place among those that execute its program.
+  int position(int device) const { return positions[device]; }
+
+  int replicas() const { return replica_count; }
+  /// A device's place along the axis "data".
+  int replica(int device) const;
+  /// Whether it is the one of its replica that stores the outputs: its
+  /// coordinates along all other axes are 0.
+  bool stores(int device) const;
+
+  /// Devices of one program that differ along `axes` only, in the order of
+  /// their coordinates, for every program and coordinate: see groups of
+  /// collectives.
+  std::vector<std::vector<int>> groups(int program,
+                                       const std::vector<int> &axes) const;
+  /// How many devices such a group has, and where in it a device stands.
+  int groupSize(const std::vector<int> &axes) const;
+  int placeInGroup(int device, const std::vector<int> &axes) const;
+
+private:
+  int coordinate(int position, size_t axis) const {
+    return position / strides[axis] % sizes[axis];
+  }
+
+  std::vector<int> sizes, strides; ///< by axis
+  int data = -1;                   ///< the axis; -1: there is none
+  int count = 1, replica_count = 1;
+  std::vector<int> devices;   ///< by program and position
+  std::vector<int> positions; ///< by device
+};
+
+/// Micro-batches of one step, over all replicas.
+int stepMicroBatches(const abi::Plan &plan);
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_BASE_MESH_H

@@ -1,0 +1,27 @@
+//===- Links.cpp - What a communicator needs of a plan --------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/session/Links.h"
+
+#include "runtime/base/Elements.h"
+
+namespace partita::runtime {
+
+std::vector<ChannelInfo> linksOf(const abi::Plan &plan, const Mesh &mesh) {
+  std::vector<ChannelInfo> links;
+  for (int64_t i = 0; i < length(plan.channels()); ++i) {
+    const abi::Channel &channel =
+        *plan.channels()->Get(static_cast<unsigned>(i));
+    for (int position = 0; position < mesh.size(); ++position)
+      links.push_back({mesh.device(channel.source(), position),
+                       mesh.device(channel.target(), position),
+                       channel.bytes()});
+  }
+  return links;
+}
+
+} // namespace partita::runtime
