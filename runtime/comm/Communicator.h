@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The point-to-point operations of a plan. Implementations: `local` (threads of
+// The transfers and collectives of a plan. Implementations: `local` (threads of
 // one process; the receiver reads or copies the sender's slot itself) and `mpi`
 // (one device a process). Every blocking call has a deadline.
 //
 // All buffers and bookkeeping are made in the constructor from the plan's
-// channels: none of the calls below allocates, except to build an error.
+// channels and collectives: none of the calls below allocates, except to build
+// an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +19,7 @@
 #define PARTITA_RUNTIME_COMM_COMMUNICATOR_H
 
 #include "runtime/base/Status.h"
+#include "runtime/comm/Collective.h"
 #include "runtime/device/Device.h"
 
 #include <cstdint>
@@ -88,6 +90,27 @@ public:
   /// Blocks until the receiver has taken (or released) the bytes of the send
   /// with that key.
   virtual Status waitSent(int channel, int micro_batch) = 0;
+
+  /// Posts `device`'s part of a collective (an index into those that the
+  /// communicator was made with). Does not block. The source must stay
+  /// unchanged, and the target must not be read or written, until `finish` of
+  /// the same collective. A device starts a collective again only when it has
+  /// finished it; it may start others in between. All devices of a group start
+  /// their collectives in the same order, micro-batch by micro-batch, and
+  /// finish them in the same order.
+  virtual Status start(int /*collective*/, int /*device*/, int /*micro_batch*/,
+                       const void * /*source*/, void * /*target*/) {
+    return Status::error("this communicator has no collectives");
+  }
+
+  /// Blocks until the target is complete and nobody reads this device's source
+  /// any more. Devices work here, so what is started is not done before all
+  /// devices of the group are here. An error names the devices that have not
+  /// come.
+  virtual Status finish(int /*collective*/, int /*device*/,
+                        int /*micro_batch*/) {
+    return Status::error("this communicator has no collectives");
+  }
 
   /// Wakes every waiting device with an error. Safe from any thread (local) or
   /// from the process's own thread (mpi).

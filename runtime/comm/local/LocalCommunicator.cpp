@@ -51,7 +51,8 @@ std::string seconds(double value) {
 
 LocalCommunicator::LocalCommunicator(const std::vector<ChannelInfo> &channels,
                                      int micro_batches, double timeout_s,
-                                     bool spin)
+                                     bool spin,
+                                     const std::vector<CollectiveInfo> &)
     : micro_batches(micro_batches), timeout_s(timeout_s),
       spins(spin ? kSpins : 0), count(channels.size() * micro_batches),
       cells(new Cell[count]) {}

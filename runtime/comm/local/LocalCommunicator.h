@@ -30,7 +30,8 @@ class LocalCommunicator final : public Communicator {
 public:
   /// `spin`: whether a device may spin at all; false where devices share cores.
   LocalCommunicator(const std::vector<ChannelInfo> &channels, int micro_batches,
-                    double timeout_s, bool spin);
+                    double timeout_s, bool spin,
+                    const std::vector<CollectiveInfo> &collectives = {});
 
   Status send(int channel, int micro_batch, const void *data,
               int64_t bytes) override;

@@ -40,7 +40,8 @@ Status abortedError() {
 
 Expected<std::shared_ptr<MpiCommunicator>>
 MpiCommunicator::create(MPI_Comm comm, std::vector<ChannelInfo> channels,
-                        int micro_batches, double timeout_s) {
+                        int micro_batches, double timeout_s,
+                        std::vector<CollectiveInfo>) {
   int size = 0;
   MPI_Comm_size(comm, &size);
   void *attribute = nullptr;

@@ -36,7 +36,7 @@ public:
   /// channel names a device that is no rank.
   static Expected<std::shared_ptr<MpiCommunicator>>
   create(MPI_Comm comm, std::vector<ChannelInfo> channels, int micro_batches,
-         double timeout_s);
+         double timeout_s, std::vector<CollectiveInfo> collectives = {});
   ~MpiCommunicator() override;
 
   Status send(int channel, int micro_batch, const void *data,

@@ -1,0 +1,60 @@
+//===- Collective.h - What a group of devices does together -----*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_COMM_COLLECTIVE_H
+#define PARTITA_RUNTIME_COMM_COLLECTIVE_H
+
+#include "runtime/abi/plan_generated.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace partita::runtime {
+
+enum class CollectiveKind : uint8_t {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast
+};
+
+/// How elements are combined; a mean is a sum and a scale in the graph.
+enum class Reduction : uint8_t { sum, prod, max, min };
+
+/// A collective of the plan as a communicator needs it. A tensor is seen as
+/// `rows` rows; along each, devices have parts one after another. With n
+/// devices in a group:
+///
+///   all_reduce      source[rows, part]      -> target[rows, part]
+///                   combined; the target may be the source
+///   all_gather      source[rows, part]      -> target[rows, n * part]
+///                   part r of each row is device r's
+///   reduce_scatter  source[rows, n * part]  -> target[rows, part]
+///                   part r of each row, combined, to device r
+///   all_to_all      source[rows, n * part]  -> target[n, rows, part]
+///                   part r of each row to device r; from device r: target[r]
+///   broadcast       source[rows, part]      -> target[rows, part]
+///                   the first device's; the target may be the source
+///
+/// What is combined is combined element by element in the order of the group's
+/// devices, so all of them get the same bits whichever communicator it is. f16
+/// and bf16 are combined in f32 and rounded once, at the end. Integers wrap
+/// around; booleans have a maximum (or) and a minimum (and) only. NaN in, NaN
+/// out. Floats of 8 bits and fewer are not combined.
+struct CollectiveInfo {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  Reduction reduction = Reduction::sum;
+  abi::DType dtype = abi::DType::f32;
+  int64_t rows = 1, part = 0; ///< in elements
+  /// Devices, in the order of their parts; a device is in at most one group.
+  std::vector<std::vector<int>> groups;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_COMM_COLLECTIVE_H
