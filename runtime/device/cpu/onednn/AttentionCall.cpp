@@ -13,10 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/base/BestLevel.h"
 #include "runtime/device/cpu/onednn/LibraryCalls.h"
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
-#include "runtime/device/cpu/simd/BestLevel.h"
 #include "runtime/device/cpu/simd/ScoreRows.h"
 
 #include <algorithm>

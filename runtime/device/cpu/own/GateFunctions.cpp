@@ -7,7 +7,7 @@
 
 #include "runtime/device/cpu/own/GateFunctions.h"
 
-#include "runtime/device/cpu/simd/BestLevel.h"
+#include "runtime/base/BestLevel.h"
 #include "runtime/device/cpu/simd/GateRows.h"
 
 #include <algorithm>

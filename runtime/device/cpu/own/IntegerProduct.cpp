@@ -7,7 +7,7 @@
 
 #include "runtime/device/cpu/own/IntegerProduct.h"
 
-#include "runtime/device/cpu/simd/BestLevel.h"
+#include "runtime/base/BestLevel.h"
 #include "runtime/device/cpu/simd/IntegerRows.h"
 
 #include <algorithm>

@@ -17,10 +17,10 @@
 
 #include "runtime/device/cpu/own/TiledWinograd.h"
 
+#include "runtime/base/BestLevel.h"
 #include "runtime/device/cpu/onednn/ImageLayout.h"
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
-#include "runtime/device/cpu/simd/BestLevel.h"
 #include "runtime/device/cpu/simd/TileRows.h"
 
 #include <algorithm>

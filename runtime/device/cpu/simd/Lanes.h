@@ -5,22 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For files that are compiled once for each instruction-set level, with
-// PARTITA_LANES the floats of a vector register. Such a file includes no header with inline
-// functions: the linker could keep the copy that was compiled for a newer
-// processor. What stands here is the file's own.
+// For files that are compiled once for each instruction-set level, as
+// LevelName.h says. What stands here is the file's own.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef PARTITA_RUNTIME_DEVICE_CPU_SIMD_LANES_H
 #define PARTITA_RUNTIME_DEVICE_CPU_SIMD_LANES_H
 
-#include <cstdint>
+#include "runtime/base/LevelName.h"
 
-/// The name of a function at this level: PARTITA_LEVEL(f) is fV3.
-#define PARTITA_LEVEL(name) PARTITA_JOIN(name, PARTITA_LEVEL_NAME)
-#define PARTITA_JOIN(name, level) PARTITA_PASTE(name, level)
-#define PARTITA_PASTE(name, level) name##level
+#include <cstdint>
 
 namespace partita::runtime {
 namespace {

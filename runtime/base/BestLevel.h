@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_DEVICE_CPU_SIMD_BESTLEVEL_H
-#define PARTITA_RUNTIME_DEVICE_CPU_SIMD_BESTLEVEL_H
+#ifndef PARTITA_RUNTIME_BASE_BESTLEVEL_H
+#define PARTITA_RUNTIME_BASE_BESTLEVEL_H
 
 namespace partita::runtime {
 
@@ -22,4 +22,4 @@ Function atBestLevel(Function baseline, Function v3, Function v4) {
 
 } // namespace partita::runtime
 
-#endif // PARTITA_RUNTIME_DEVICE_CPU_SIMD_BESTLEVEL_H
+#endif // PARTITA_RUNTIME_BASE_BESTLEVEL_H
