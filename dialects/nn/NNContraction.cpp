@@ -117,33 +117,27 @@ Cost DotOp::getCost() {
 ShardingRule DotOp::getShardingRule() {
   RankedTensorType lhs = getLhs().getType(), rhs = getRhs().getType();
   ShardingRule rule;
-  SmallVector<SmallVector<int64_t>> lhsDims(lhs.getRank()),
-      rhsDims(rhs.getRank()), resultDims;
-  auto newFactor = [&](int64_t size) {
-    rule.factorSizes.push_back(size);
-    return static_cast<int64_t>(rule.factorSizes.size()) - 1;
-  };
+  DimFactors lhsDims(lhs.getRank()), rhsDims(rhs.getRank()), resultDims;
   for (auto [l, r] : llvm::zip_equal(getLhsBatch(), getRhsBatch())) {
-    int64_t factor = newFactor(lhs.getDimSize(l));
+    int64_t factor = rule.addFactor(lhs.getDimSize(l));
     lhsDims[l] = {factor};
     rhsDims[r] = {factor};
     resultDims.push_back({factor});
   }
   for (int64_t l :
        getFreeDims(lhs.getRank(), getLhsBatch(), getLhsContract())) {
-    lhsDims[l] = {newFactor(lhs.getDimSize(l))};
+    lhsDims[l] = {rule.addFactor(lhs.getDimSize(l))};
     resultDims.push_back(lhsDims[l]);
   }
   for (int64_t r :
        getFreeDims(rhs.getRank(), getRhsBatch(), getRhsContract())) {
-    rhsDims[r] = {newFactor(rhs.getDimSize(r))};
+    rhsDims[r] = {rule.addFactor(rhs.getDimSize(r))};
     resultDims.push_back(rhsDims[r]);
   }
   for (auto [l, r] : llvm::zip_equal(getLhsContract(), getRhsContract())) {
-    int64_t factor = newFactor(lhs.getDimSize(l));
+    int64_t factor = rule.addFactor(lhs.getDimSize(l), FactorKind::reduction);
     lhsDims[l] = {factor};
     rhsDims[r] = {factor};
-    rule.reductionFactors.push_back(factor);
   }
   rule.operands = {lhsDims, rhsDims};
   rule.results = {resultDims};

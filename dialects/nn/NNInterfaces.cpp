@@ -41,18 +41,6 @@ Cost pointwiseCost(Operation *op) {
   return cost;
 }
 
-ShardingRule pointwiseShardingRule(Operation *op) {
-  auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  ShardingRule rule;
-  rule.factorSizes.assign(result.getShape().begin(), result.getShape().end());
-  SmallVector<SmallVector<int64_t>> dims;
-  for (int64_t dim = 0; dim < result.getRank(); ++dim)
-    dims.push_back({dim});
-  rule.operands.assign(op->getNumOperands(), dims);
-  rule.results.push_back(dims);
-  return rule;
-}
-
 Operation *buildPermutedLike(OpBuilder &builder, Operation *op,
                              ArrayRef<int64_t> perm, ValueRange operands) {
   Operation *copy = builder.clone(*op);

@@ -9,14 +9,13 @@
 #define PARTITA_DIALECTS_NN_NNINTERFACES_H
 
 #include "dialects/nn/StridedLayout.h"
+#include "dialects/nn/shard/ShardingRule.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpDefinition.h"
 
 namespace partita::nn {
-
-enum class ClusterKind : uint32_t;
 
 /// The kind of work, by which a machine model chooses a rate.
 enum class CostKind {
@@ -42,16 +41,6 @@ struct Cost {
   int64_t sequential = 0;
 };
 
-/// A sharding rule: for each operand and result, for each of its dimensions,
-/// the factors that make it up, outermost first. Factors are numbered from 0;
-/// `factorSizes[f]` is the size of factor f.
-struct ShardingRule {
-  llvm::SmallVector<int64_t> factorSizes;
-  llvm::SmallVector<llvm::SmallVector<llvm::SmallVector<int64_t>>> operands;
-  llvm::SmallVector<llvm::SmallVector<llvm::SmallVector<int64_t>>> results;
-  llvm::SmallVector<int64_t> reductionFactors;
-};
-
 /// Whether a pointwise op is computed by a polynomial or a library's function,
 /// so that computing it twice costs more than keeping its result.
 bool isTranscendental(mlir::Operation *op);
@@ -60,7 +49,6 @@ bool isDivision(mlir::Operation *op);
 
 /// What the class of pointwise ops is made of; see NNPointwise.td.
 Cost pointwiseCost(mlir::Operation *op);
-ShardingRule pointwiseShardingRule(mlir::Operation *op);
 mlir::Operation *buildPermutedLike(mlir::OpBuilder &builder,
                                    mlir::Operation *op,
                                    llvm::ArrayRef<int64_t> perm,

@@ -51,11 +51,23 @@ def NN_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
   let cppNamespace = "::partita::nn";
   let description = [{
     The op's sharding rule in factors, as Shardy writes them: a matmul is
-    `([i,k],[k,j])->([i,j]) reduction={k}`, a reshape `([ij])->([i,j])`.
+    `([i,k],[k,j])->([i,j]) reduction={k}`, a reshape `([ij])->([i,j])`; and the
+    op that each shard computes.
   }];
   let methods = [
     InterfaceMethod<"The factors of every dimension of every operand and result.",
-      "::partita::nn::ShardingRule", "getShardingRule">
+      "::partita::nn::ShardingRule", "getShardingRule">,
+    InterfaceMethod<[{
+        Builds the op that one shard computes. `rule` is this op's; `shards[f]`
+        says into how many equal parts factor f is cut: 1, or a divisor of its
+        size where the factor can be cut. `operands` are the shard's parts. The
+        op is the same for every shard.
+      }], "::mlir::Operation *", "buildLocal",
+      (ins "::mlir::OpBuilder &":$builder, "const ::partita::nn::ShardingRule &":$rule,
+           "::llvm::ArrayRef<int64_t>":$shards, "::mlir::ValueRange":$operands),
+      /*methodBody=*/"", /*defaultImplementation=*/[{
+        return ::partita::nn::buildLocalLike(builder, $_op.getOperation(), rule, shards, operands);
+      }]>
   ];
 }
 
