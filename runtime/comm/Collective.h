@@ -45,7 +45,7 @@ enum class Reduction : uint8_t { sum, prod, max, min };
 /// devices, so all of them get the same bits whichever communicator it is. f16
 /// and bf16 are combined in f32 and rounded once, at the end. Integers wrap
 /// around; booleans have a maximum (or) and a minimum (and) only. NaN in, NaN
-/// out. Floats of 8 bits and fewer are not combined.
+/// out; -0 is less than 0. Floats of 8 bits and fewer are not combined.
 struct CollectiveInfo {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Reduction reduction = Reduction::sum;

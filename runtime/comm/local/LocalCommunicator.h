@@ -8,9 +8,7 @@
 // One cell for each (channel, micro-batch), made in the constructor. The sender
 // puts the address of its slot into the cell and counts up `posted`; the
 // receiver copies straight from there, or reads there until it needs the bytes
-// no more, and counts up `taken`. Each waits for the other's counter: it spins
-// for a short while, then sleeps on it (futex), so that waiting devices leave
-// the cores to those that work. The counters go on over steps.
+// no more, and counts up `taken`. Each waits for the other's counter.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +16,9 @@
 #define PARTITA_RUNTIME_COMM_LOCAL_LOCALCOMMUNICATOR_H
 
 #include "runtime/comm/Communicator.h"
+#include "runtime/comm/local/Counter.h"
+#include "runtime/comm/local/LocalCollectives.h"
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -43,31 +42,32 @@ public:
   Expected<Parcel> take(int channel, int micro_batch, int64_t bytes) override;
   void release(int channel, int micro_batch) override;
   Status waitSent(int channel, int micro_batch) override;
+  Status start(int collective, int device, int micro_batch, const void *source,
+               void *target) override {
+    return collectives.start(collective, device, micro_batch, source, target);
+  }
+  Status finish(int collective, int device, int micro_batch) override {
+    return collectives.finish(collective, device, micro_batch);
+  }
   void abort() override;
 
 private:
-  /// A count in the upper 31 bits; the lowest bit is set by `abort`, so that a
-  /// waiter sees the word change.
-  using Word = std::atomic<uint32_t>;
   struct alignas(64) Cell {
-    Word posted = 0;
-    Word taken = 0;
-    std::atomic<uint32_t> sleepers = 0;
+    Counter posted, taken;
     Parcel parcel;
   };
 
   Cell &cell(int channel, int micro_batch) {
     return cells[static_cast<size_t>(channel) * micro_batches + micro_batch];
   }
-  Status await(Cell &cell, Word &word, uint32_t count) const;
+  Status await(Counter &counter, uint32_t count) const;
   Status awaitPosted(Cell &cell, int64_t bytes) const;
-  static void advance(Cell &cell, Word &word);
 
   const int micro_batches;
-  const double timeout_s;
-  const int spins;
+  const Patience patience;
   const size_t count;
   std::unique_ptr<Cell[]> cells;
+  LocalCollectives collectives;
 };
 
 } // namespace partita::runtime

@@ -1,0 +1,80 @@
+//===- Counter.h - What a thread has done, for others to wait ---*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_COMM_LOCAL_COUNTER_H
+#define PARTITA_RUNTIME_COMM_LOCAL_COUNTER_H
+
+#include "runtime/base/Status.h"
+
+#include <atomic>
+#include <cstdint>
+
+namespace partita::runtime {
+
+/// How long a device waits.
+struct Patience {
+  double timeout_s = 60;
+  int spins = 0; ///< looks at the counter before it sleeps
+
+  Patience(double timeout_s, bool spin);
+};
+
+/// A point in time, taken when somebody first asks for it.
+class Deadline {
+public:
+  explicit Deadline(double timeout_s) : timeout_s(timeout_s) {}
+  /// Nanoseconds until then; not positive afterwards.
+  int64_t left();
+  /// "waited 0.2 s"
+  std::string message() const;
+
+private:
+  double timeout_s;
+  int64_t at = 0;
+};
+
+/// Counts what one thread has done. Others wait for a count: they spin for a
+/// short while, then sleep (futex), so that waiting devices leave the cores to
+/// those that work. Counts go on over steps, modulo 2^31.
+class Counter {
+public:
+  enum class Outcome { reached, aborted, late };
+
+  /// Of the counting thread, or of one that has waited for it.
+  uint32_t count() const { return word.load(std::memory_order_relaxed) >> 1; }
+  /// Whether the count has come to `count` or gone beyond it. What the counting
+  /// thread wrote before can then be read.
+  bool reached(uint32_t count) const {
+    return reached(word.load(std::memory_order_acquire), count);
+  }
+  /// Counts one. Wakes who waits.
+  void advance();
+  Outcome await(uint32_t count, int spins, Deadline &deadline);
+  /// Ends all waits for counts that have not been reached, now and later.
+  void abort();
+
+private:
+  static bool reached(uint32_t seen, uint32_t count) {
+    return int32_t((seen & ~kAborted) - (count << 1)) >= 0;
+  }
+
+  static constexpr uint32_t kAborted = 1;
+  static constexpr uint32_t kOne = 2;
+  /// The count in the upper 31 bits; the lowest bit is set by `abort`, so that
+  /// a waiter sees the word change.
+  std::atomic<uint32_t> word = 0;
+  std::atomic<uint32_t> sleepers = 0;
+};
+
+/// What a device is told whose wait was ended by `abort`.
+inline Status abortedError() {
+  return Status::error("stopped, because another device failed");
+}
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_COMM_LOCAL_COUNTER_H

@@ -1,0 +1,197 @@
+//===- CombineRows.cpp - Elements of several devices, combined ------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiled once for each instruction-set level, as LevelName.h says. All
+// elements go through loops of one constant length, the last ones in a padded
+// copy: so an element's bits do not depend on where it lies.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/comm/reduce/CombineRows.h"
+
+#include "runtime/base/LevelName.h"
+#include "runtime/comm/reduce/SmallFloats.h"
+
+#include <stddef.h>
+
+namespace partita::runtime {
+namespace {
+
+/// Elements of a block.
+constexpr int kBlock = 128;
+
+/// Elements that are computed with as they lie.
+template <typename T> struct Plain {
+  using Stored = T;
+  using Held = T;
+  static void load(const T *from, T *to) {
+    for (int i = 0; i < kBlock; ++i)
+      to[i] = from[i];
+  }
+  static void store(const T *from, T *to) { load(from, to); }
+};
+
+struct Half {
+  using Stored = uint16_t;
+  using Held = float;
+  static void load(const uint16_t *from, float *to) {
+    widenHalfs(from, to, kBlock);
+  }
+  static void store(const float *from, uint16_t *to) {
+    narrowHalfs(from, to, kBlock);
+  }
+};
+
+struct Brain {
+  using Stored = uint16_t;
+  using Held = float;
+  static void load(const uint16_t *from, float *to) {
+    widenBrains(from, to, kBlock);
+  }
+  static void store(const float *from, uint16_t *to) {
+    narrowBrains(from, to, kBlock);
+  }
+};
+
+/// Integers of fewer bits than their byte has.
+template <typename T, int kBits> struct Narrow : Plain<T> {
+  static void store(const T *from, T *to) {
+    constexpr int kRest = 8 - kBits;
+    for (int i = 0; i < kBlock; ++i)
+      to[i] = T(T(unsigned(from[i]) << kRest) >> kRest);
+  }
+};
+
+/// What a sum or a product is computed in: integers wrap around, so without
+/// sign, and in at least 32 bits.
+template <typename T, int kBytes = sizeof(T)> struct Wide {
+  using Type = uint32_t;
+};
+template <typename T> struct Wide<T, 8> { using Type = uint64_t; };
+template <> struct Wide<float> { using Type = float; };
+template <> struct Wide<double, 8> { using Type = double; };
+
+struct Sum {
+  template <typename T> static T of(T a, T b) {
+    using Type = typename Wide<T>::Type;
+    return T(Type(a) + Type(b));
+  }
+};
+struct Prod {
+  template <typename T> static T of(T a, T b) {
+    using Type = typename Wide<T>::Type;
+    return T(Type(a) * Type(b));
+  }
+};
+/// Numbers of which a larger float has the larger one; -0 is less than 0.
+inline int32_t orderOf(float value) {
+  const auto bits = __builtin_bit_cast(int32_t, value);
+  return bits ^ (bits >> 31 & 0x7fffffff);
+}
+inline int64_t orderOf(double value) {
+  const auto bits = __builtin_bit_cast(int64_t, value);
+  return bits ^ (bits >> 63 & 0x7fffffffffffffff);
+}
+template <typename T> T orderOf(T value) { return value; }
+
+// Floats are compared as integers: a comparison of NaN would raise the
+// processor's flag for invalid operations, which says that a device has dropped
+// NaN. Whether one is equal to itself does not.
+struct Max {
+  template <typename T> static T of(T a, T b) {
+    return (a != a) | ((b == b) & (orderOf(a) > orderOf(b))) ? a : b;
+  }
+};
+struct Min {
+  template <typename T> static T of(T a, T b) {
+    return (a != a) | ((b == b) & (orderOf(a) < orderOf(b))) ? a : b;
+  }
+};
+
+/// `count` elements, of which a whole block is copied in a loop of constant
+/// length.
+template <typename T> void copyElements(const T *from, T *to, int count) {
+  if (count == kBlock)
+    Plain<T>::load(from, to);
+  else
+    __builtin_memcpy(to, from, size_t(count) * sizeof(T));
+}
+
+template <typename Format, typename Operation>
+void combine(const Combination &all) {
+  using Stored = typename Format::Stored;
+  using Held = typename Format::Held;
+  Stored padded[kBlock] = {}, result[kBlock];
+  Held held[kBlock], other[kBlock];
+  for (int64_t at = 0; at < all.count; at += kBlock) {
+    const int count = all.count - at < kBlock ? int(all.count - at) : kBlock;
+    for (int s = 0; s < all.sources; ++s) {
+      const Stored *from = reinterpret_cast<const Stored *>(all.from[s]) + at;
+      if (count < kBlock) {
+        copyElements(from, padded, count);
+        from = padded;
+      }
+      Format::load(from, s == 0 ? held : other);
+      if (s > 0)
+        for (int i = 0; i < kBlock; ++i)
+          held[i] = Operation::of(held[i], other[i]);
+    }
+    Format::store(held, result);
+    for (int t = 0; t < all.targets; ++t)
+      copyElements(result, reinterpret_cast<Stored *>(all.to[t]) + at, count);
+  }
+}
+
+template <typename Format> CombineFunctions functionsOf() {
+  return {combine<Format, Sum>, combine<Format, Prod>, combine<Format, Max>,
+          combine<Format, Min>};
+}
+
+} // namespace
+
+CombineFunctions PARTITA_LEVEL(combineFunctions)(ElementFormat format) {
+  switch (format) {
+  case ElementFormat::f32:
+    return functionsOf<Plain<float>>();
+  case ElementFormat::f64:
+    return functionsOf<Plain<double>>();
+  case ElementFormat::f16:
+    return functionsOf<Half>();
+  case ElementFormat::bf16:
+    return functionsOf<Brain>();
+  case ElementFormat::i8:
+    return functionsOf<Plain<int8_t>>();
+  case ElementFormat::i16:
+    return functionsOf<Plain<int16_t>>();
+  case ElementFormat::i32:
+    return functionsOf<Plain<int32_t>>();
+  case ElementFormat::i64:
+    return functionsOf<Plain<int64_t>>();
+  case ElementFormat::u8:
+    return functionsOf<Plain<uint8_t>>();
+  case ElementFormat::u16:
+    return functionsOf<Plain<uint16_t>>();
+  case ElementFormat::u32:
+    return functionsOf<Plain<uint32_t>>();
+  case ElementFormat::u64:
+    return functionsOf<Plain<uint64_t>>();
+  case ElementFormat::boolean:
+    return {nullptr, nullptr, combine<Plain<uint8_t>, Max>,
+            combine<Plain<uint8_t>, Min>};
+  case ElementFormat::i4:
+    return functionsOf<Narrow<int8_t, 4>>();
+  case ElementFormat::u4:
+    return functionsOf<Narrow<uint8_t, 4>>();
+  case ElementFormat::i2:
+    return functionsOf<Narrow<int8_t, 2>>();
+  case ElementFormat::u2:
+    return functionsOf<Narrow<uint8_t, 2>>();
+  }
+  return {};
+}
+
+} // namespace partita::runtime

@@ -1,0 +1,55 @@
+//===- Group.h - What a device has to do in its group ----------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_COMM_REDUCE_GROUP_H
+#define PARTITA_RUNTIME_COMM_REDUCE_GROUP_H
+
+#include "runtime/base/Status.h"
+#include "runtime/comm/Collective.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace partita::runtime {
+
+/// Whether elements are combined at all.
+bool combines(CollectiveKind kind);
+
+/// An error if a collective cannot be carried out: a negative or excessive
+/// size, elements that are not combined, a device in two groups or below 0.
+Status checkCollective(const CollectiveInfo &info);
+
+/// Where a device is in its group.
+struct Membership {
+  const std::vector<int> *group = nullptr; ///< null: in none
+  int rank = 0;                            ///< in the group
+  int size() const { return group ? int(group->size()) : 0; }
+};
+Membership membership(const CollectiveInfo &info, int device);
+
+/// Bytes of `part` elements, and of all rows of them.
+int64_t partBytes(const CollectiveInfo &info);
+int64_t rowBytes(const CollectiveInfo &info);
+/// Bytes of a source in a group of `size` devices.
+int64_t sourceBytes(const CollectiveInfo &info, int size);
+
+/// Begin and end, in bytes, of the share of `rows * part` elements that device
+/// `rank` of `size` combines in an all_reduce. Shares end at cache lines.
+std::pair<int64_t, int64_t> shareOf(const CollectiveInfo &info, int rank,
+                                    int size);
+
+/// Copies `rows` rows of `bytes` bytes; strides in bytes.
+void copyRows(int64_t rows, size_t bytes, const uint8_t *from,
+              int64_t from_stride, uint8_t *to, int64_t to_stride);
+
+/// "device 1", "devices 1, 3"
+std::string listDevices(const std::vector<int> &devices);
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_COMM_REDUCE_GROUP_H
