@@ -9,28 +9,11 @@
 
 #include "runtime/comm/mpi/Wait.h"
 
-#include <limits>
 #include <string>
 
 namespace partita::runtime {
 
 namespace {
-
-constexpr int64_t kBlock = int64_t(1) << 20;
-
-/// A type of `bytes` bytes, for messages whose size does not fit an int: whole
-/// blocks and the rest.
-MPI_Datatype makeLargeType(int64_t bytes) {
-  MPI_Datatype block, large;
-  MPI_Type_contiguous(int(kBlock), MPI_BYTE, &block);
-  int lengths[] = {int(bytes / kBlock), int(bytes % kBlock)};
-  MPI_Aint offsets[] = {0, MPI_Aint(bytes / kBlock * kBlock)};
-  MPI_Datatype types[] = {block, MPI_BYTE};
-  MPI_Type_create_struct(2, lengths, offsets, types, &large);
-  MPI_Type_commit(&large);
-  MPI_Type_free(&block);
-  return large;
-}
 
 Status abortedError() {
   return Status::error("this process has failed before");
@@ -41,19 +24,21 @@ Status abortedError() {
 Expected<std::shared_ptr<MpiCommunicator>>
 MpiCommunicator::create(MPI_Comm comm, std::vector<ChannelInfo> channels,
                         int micro_batches, double timeout_s,
-                        std::vector<CollectiveInfo>) {
+                        std::vector<CollectiveInfo> collectives) {
   int size = 0;
   MPI_Comm_size(comm, &size);
   void *attribute = nullptr;
   int found = 0;
   MPI_Comm_get_attr(comm, MPI_TAG_UB, &attribute, &found);
   const int64_t largest = found ? *static_cast<int *>(attribute) : 32767;
-  const int64_t tags = int64_t(channels.size()) * micro_batches;
+  const int64_t sends = int64_t(channels.size()) * micro_batches;
+  const int64_t tags = sends + int64_t(collectives.size());
   if (tags - 1 > largest)
     return Status::error(
-        "the plan has " + std::to_string(channels.size()) + " channels and " +
-        std::to_string(micro_batches) +
-        " micro-batches, which needs tags up to " + std::to_string(tags - 1) +
+        "the plan has " + std::to_string(channels.size()) + " channels, " +
+        std::to_string(micro_batches) + " micro-batches and " +
+        std::to_string(collectives.size()) +
+        " collectives, which needs tags up to " + std::to_string(tags - 1) +
         ", but this MPI library ends at " + std::to_string(largest) +
         "; compile the model with fewer micro-batches or devices");
   std::shared_ptr<MpiCommunicator> made(new MpiCommunicator);
@@ -64,25 +49,25 @@ MpiCommunicator::create(MPI_Comm comm, std::vector<ChannelInfo> channels,
                            std::to_string(channel.source) + " and " +
                            std::to_string(channel.target) + ", but there are " +
                            std::to_string(size) + " processes");
-    Layout layout;
-    layout.count = int(channel.bytes);
-    if (channel.bytes > std::numeric_limits<int>::max())
-      layout = {makeLargeType(channel.bytes), 1};
-    made->layouts.push_back(layout);
+    made->layouts.push_back(mpi::Layout::ofBytes(channel.bytes));
   }
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   made->comm = comm;
   made->channels = std::move(channels);
-  made->unwaited.assign(size_t(tags), MPI_REQUEST_NULL);
+  made->unwaited.assign(size_t(sends), MPI_REQUEST_NULL);
   made->microBatches = micro_batches;
   made->timeout = timeout_s;
+  auto collective = mpi::Collectives::create(comm, std::move(collectives),
+                                             int(sends), timeout_s);
+  if (!collective)
+    return collective.status();
+  made->collectives = std::move(*collective);
   return made;
 }
 
 MpiCommunicator::~MpiCommunicator() {
-  for (Layout &layout : layouts)
-    if (layout.type != MPI_BYTE)
-      MPI_Type_free(&layout.type);
+  for (mpi::Layout &layout : layouts)
+    layout.free();
 }
 
 Status MpiCommunicator::checkKey(int channel, int micro_batch,
@@ -104,7 +89,7 @@ Status MpiCommunicator::send(int channel, int micro_batch, const void *data,
                              int64_t bytes) {
   if (Status status = checkKey(channel, micro_batch, bytes); !status.ok())
     return status;
-  const Layout &layout = layouts[size_t(channel)];
+  const mpi::Layout &layout = layouts[size_t(channel)];
   MPI_Request &request = unwaited[size_t(tag(channel, micro_batch))];
   if (request != MPI_REQUEST_NULL)
     return Status::error("the send before has not been waited for");
@@ -118,7 +103,7 @@ Status MpiCommunicator::recv(int channel, int micro_batch, void *data,
                              int64_t bytes) {
   if (Status status = checkKey(channel, micro_batch, bytes); !status.ok())
     return status;
-  const Layout &layout = layouts[size_t(channel)];
+  const mpi::Layout &layout = layouts[size_t(channel)];
   const int count = bytes ? layout.count : 0;
   MPI_Request request;
   int code =
@@ -141,6 +126,19 @@ Status MpiCommunicator::waitSent(int channel, int micro_batch) {
   if (Status status = checkKey(channel, micro_batch, 0); !status.ok())
     return status;
   return mpi::wait(unwaited[size_t(tag(channel, micro_batch))], timeout);
+}
+
+Status MpiCommunicator::start(int collective, int device, int,
+                              const void *source, void *target) {
+  if (aborted)
+    return abortedError();
+  return collectives->start(collective, device, source, target);
+}
+
+Status MpiCommunicator::finish(int collective, int device, int) {
+  if (aborted)
+    return abortedError();
+  return collectives->finish(collective, device);
 }
 
 } // namespace partita::runtime

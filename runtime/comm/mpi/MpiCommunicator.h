@@ -12,7 +12,8 @@
 // of our own; and no unread message piles up in the receiver's memory when one
 // stage is faster than the next. The tag is channel * micro_batches +
 // micro_batch; two steps' messages of one key cannot overtake each other,
-// because MPI keeps the order between two processes.
+// because MPI keeps the order between two processes. The tags of collectives
+// follow.
 //
 // All calls are made by the device's thread.
 //
@@ -22,6 +23,8 @@
 #define PARTITA_RUNTIME_COMM_MPI_MPICOMMUNICATOR_H
 
 #include "runtime/comm/Communicator.h"
+#include "runtime/comm/mpi/Layout.h"
+#include "runtime/comm/mpi/MpiCollectives.h"
 
 #include <memory>
 #include <mpi.h>
@@ -32,8 +35,9 @@ namespace partita::runtime {
 class MpiCommunicator : public Communicator {
 public:
   /// `comm` is used by nobody else and outlives this object. An error if the
-  /// channels and micro-batches need more tags than this MPI library has, or a
-  /// channel names a device that is no rank.
+  /// channels, micro-batches and collectives need more tags than this MPI
+  /// library has, a channel or a collective names a device that is no rank, or
+  /// a collective cannot be carried out.
   static Expected<std::shared_ptr<MpiCommunicator>>
   create(MPI_Comm comm, std::vector<ChannelInfo> channels, int micro_batches,
          double timeout_s, std::vector<CollectiveInfo> collectives = {});
@@ -44,18 +48,18 @@ public:
   Status recv(int channel, int micro_batch, void *data, int64_t bytes) override;
   Status waitSent(int channel, int micro_batch) override;
 
+  Status start(int collective, int device, int micro_batch, const void *source,
+               void *target) override;
+  Status finish(int collective, int device, int micro_batch) override;
+  /// Bytes of all messages that this process has posted for collectives.
+  int64_t sentBytes() const { return collectives->sentBytes(); }
+
   /// Every later call returns an error. The other processes learn of it when
   /// the program ends the job (mpi::Job::abort), after it has told why.
   void abort() override { aborted = true; }
 
 private:
   MpiCommunicator() = default;
-
-  /// How a channel's bytes are counted: MPI_BYTE as far as an int counts.
-  struct Layout {
-    MPI_Datatype type = MPI_BYTE;
-    int count = 0;
-  };
 
   Status checkKey(int channel, int micro_batch, int64_t bytes) const;
   int tag(int channel, int micro_batch) const {
@@ -64,9 +68,10 @@ private:
 
   MPI_Comm comm = MPI_COMM_NULL;
   std::vector<ChannelInfo> channels;
-  std::vector<Layout> layouts;       ///< by channel
+  std::vector<mpi::Layout> layouts;  ///< by channel
   std::vector<MPI_Request> unwaited; ///< sends, by tag
   int microBatches = 1;
+  std::unique_ptr<mpi::Collectives> collectives;
   double timeout = 60;
   bool aborted = false;
 };
