@@ -101,6 +101,19 @@ PARTITA_SAME(CollectionKind, sequence);
 PARTITA_SAME(CollectionKind, optional_tensor);
 PARTITA_SAME(CollectionKind, optional_sequence);
 
+PARTITA_SAME_ENUM(CollectiveKind)
+PARTITA_SAME(CollectiveKind, all_reduce);
+PARTITA_SAME(CollectiveKind, all_gather);
+PARTITA_SAME(CollectiveKind, reduce_scatter);
+PARTITA_SAME(CollectiveKind, all_to_all);
+PARTITA_SAME(CollectiveKind, broadcast);
+
+PARTITA_SAME_ENUM(Reduction)
+PARTITA_SAME(Reduction, sum);
+PARTITA_SAME(Reduction, prod);
+PARTITA_SAME(Reduction, max);
+PARTITA_SAME(Reduction, min);
+
 #undef PARTITA_SAME
 #undef PARTITA_SAME_ENUM
 

@@ -81,6 +81,8 @@ public:
       programs.try_emplace(program.getSymName(), programs.size());
     for (auto channel : module.getOps<plan::ChannelOp>())
       channels.try_emplace(channel.getSymName(), channels.size());
+    for (auto collective : module.getOps<plan::CollectiveOp>())
+      collectives.try_emplace(collective.getSymName(), collectives.size());
     // Rows of stages stand in the order of their numbers.
     stageCount = llvm::range_size(module.getOps<plan::StageOp>());
 
@@ -109,6 +111,7 @@ public:
     auto collections = writeCollections();
     auto stageTables = writeStages();
     auto channelTables = writeChannels();
+    auto collectiveTables = writeCollectives();
     auto weightTables = writeWeights();
     std::vector<flatbuffers::Offset<abi::Kernel>> kernelTables;
     for (const std::string &name : kernelNames)
@@ -127,7 +130,7 @@ public:
         channelTables, weightTables, b.CreateVector(kernelTables),
         model.getStepNs(), model.getBubble().convertToDouble(), machine,
         model.getThreads(), collections, machineId,
-        b.CreateVector(axisTables));
+        collectiveTables, b.CreateVector(axisTables));
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }
@@ -137,6 +140,9 @@ private:
 
   flatbuffers::Offset<flatbuffers::String> string(StringRef text) {
     return b.CreateString(text.data(), text.size());
+  }
+  flatbuffers::Offset<flatbuffers::Vector<int>> axes(ArrayRef<int64_t> numbers) {
+    return b.CreateVector(std::vector<int>(numbers.begin(), numbers.end()));
   }
   Shape longs(ArrayRef<int64_t> values) {
     return b.CreateVector(values.data(), values.size());
@@ -269,6 +275,16 @@ private:
       return instruction(abi::Work::Copy, work.Union(), copy.getLabel(), 0,
                          2 * bytes, copy.getPredictedNs());
     }
+    if (auto slice = dyn_cast<plan::SliceOp>(op)) {
+      auto work = abi::CreateSlice(b, slotOf.lookup(slice.getSource()),
+                                   slotOf.lookup(slice.getDestination()),
+                                   slice.getRows(), slice.getPart(),
+                                   axes(slice.getAxes()));
+      int64_t bytes =
+          plan::getByteSize(slice.getDestination().getType().getTensor());
+      return instruction(abi::Work::Slice, work.Union(), slice.getLabel(), 0,
+                         2 * bytes, slice.getPredictedNs());
+    }
     auto call = cast<plan::CallOp>(op);
     return instruction(abi::Work::LibraryCall, writeCall(call).Union(),
                        call.getLabel(), call.getFlops(), call.getBytes(),
@@ -365,6 +381,8 @@ private:
       index = static_cast<int>(port.getInt());
     else if (abi::usesChannel(kind))
       index = channels.lookup(cast<FlatSymbolRefAttr>(subject).getValue());
+    else if (abi::getInfo(kind).subject == abi::StepSubject::collective)
+      index = collectives.lookup(cast<FlatSymbolRefAttr>(subject).getValue());
     else
       index = units.lookup(subject);
     Value slot = step.getStepSlot();
@@ -431,6 +449,22 @@ private:
     return b.CreateVector(tables);
   }
 
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Collective>>>
+  writeCollectives() {
+    std::vector<flatbuffers::Offset<abi::Collective>> tables;
+    for (auto collective : module.getOps<plan::CollectiveOp>()) {
+      auto element = RankedTensorType::get({}, collective.getElement());
+      tables.push_back(abi::CreateCollective(
+          b, string(collective.getValue()),
+          programs.lookup(collective.getProgram()),
+          toAbi(collective.getKind()), toAbi(collective.getReduction()),
+          dtype(collective, element), collective.getRows(),
+          collective.getPart(), axes(collective.getAxes()),
+          collective.getDurationNs(), string(collective.getReason())));
+    }
+    return b.CreateVector(tables);
+  }
+
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Weight>>>
   writeWeights() {
     std::vector<flatbuffers::Offset<abi::Weight>> tables;
@@ -448,7 +482,7 @@ private:
   const WeightTable &weights;
   flatbuffers::FlatBufferBuilder b;
   bool hasFailed = false;
-  llvm::StringMap<int> programs, channels, kernels;
+  llvm::StringMap<int> programs, channels, collectives, kernels;
   int64_t stageCount = 0;
   std::vector<std::string> kernelNames;
   // Of the program being written.

@@ -91,6 +91,61 @@ LogicalResult ChannelOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+/// The sizes of the module's axes.
+static SmallVector<int64_t> getAxisSizes(Operation *op) {
+  SmallVector<int64_t> sizes;
+  for (auto axis : op->getParentOfType<ModuleOp>().getOps<AxisOp>())
+    sizes.push_back(axis.getSize());
+  return sizes;
+}
+
+/// Devices of a group along `axes`; 0 if one is no axis, or stands there twice.
+static int64_t getGroupSize(Operation *op, ArrayRef<int64_t> axes) {
+  const SmallVector<int64_t> sizes = getAxisSizes(op);
+  int64_t devices = 1;
+  for (auto [index, axis] : llvm::enumerate(axes)) {
+    if (axis < 0 || axis >= static_cast<int64_t>(sizes.size()) ||
+        llvm::is_contained(axes.take_front(index), axis))
+      return 0;
+    devices *= sizes[axis];
+  }
+  return devices;
+}
+
+int64_t CollectiveOp::getGroupSize() {
+  return ::getGroupSize(*this, getAxes());
+}
+
+int64_t CollectiveOp::getSourceElements(int64_t devices) {
+  const int64_t elements = getRows() * getPart();
+  return getKind() == CollectiveKind::reduce_scatter ||
+                 getKind() == CollectiveKind::all_to_all
+             ? elements * devices
+             : elements;
+}
+
+int64_t CollectiveOp::getTargetElements(int64_t devices) {
+  const int64_t elements = getRows() * getPart();
+  return getKind() == CollectiveKind::all_gather ||
+                 getKind() == CollectiveKind::all_to_all
+             ? elements * devices
+             : elements;
+}
+
+LogicalResult
+CollectiveOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!symbols.lookupNearestSymbolFrom<ProgramOp>(*this, getProgramAttr()))
+    return emitOpError("(C1) ") << getProgramAttr() << " is not a program";
+  if (getAxes().empty() || getGroupSize() == 0)
+    return emitOpError("(C2) is along axes that the module does not have");
+  if (static_cast<int64_t>(getRows()) < 0 ||
+      static_cast<int64_t>(getPart()) < 0)
+    return emitOpError("(C3) has ")
+           << static_cast<int64_t>(getRows()) << " rows of "
+           << static_cast<int64_t>(getPart()) << " elements";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Frames and slots
 //===----------------------------------------------------------------------===//
@@ -248,5 +303,26 @@ LogicalResult CopyOp::verify() {
   if (from != to)
     return emitOpError("(C1) copies ")
            << from << " bytes into a slot of " << to << " bytes";
+  return success();
+}
+
+ValueRange SliceOp::getInstructionReads() {
+  return getOperation()->getOperands().take_front();
+}
+ValueRange SliceOp::getInstructionWrites() {
+  return getOperation()->getOperands().drop_front();
+}
+
+LogicalResult SliceOp::verify() {
+  RankedTensorType from = getSource().getType().getTensor(),
+                   to = getDestination().getType().getTensor();
+  const int64_t elements = getRows() * getPart(),
+                devices = ::getGroupSize(*this, getAxes());
+  if (from.getElementType() != to.getElementType() ||
+      to.getNumElements() != elements ||
+      from.getNumElements() != elements * devices)
+    return emitOpError("(C1) makes ")
+           << getRows() << " rows of " << getPart() << " elements, " << to
+           << ", of " << from << " over " << devices << " devices";
   return success();
 }

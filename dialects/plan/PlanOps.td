@@ -37,6 +37,21 @@ def Plan_Space : I32EnumAttr<"Space", "where the bytes of a slot lie", [
 }
 def Plan_SpaceAttr : EnumAttr<Plan_Dialect, Plan_Space, "space">;
 
+def Plan_CollectiveKind : I32EnumAttr<"CollectiveKind", "what devices do together", [
+    I32EnumAttrCase<"all_reduce", 0>, I32EnumAttrCase<"all_gather", 1>, I32EnumAttrCase<"reduce_scatter", 2>,
+    I32EnumAttrCase<"all_to_all", 3>, I32EnumAttrCase<"broadcast", 4>]> {
+  let cppNamespace = "::partita::plan";
+  let genSpecializedAttr = 0;
+}
+def Plan_CollectiveKindAttr : EnumAttr<Plan_Dialect, Plan_CollectiveKind, "collective_kind">;
+
+def Plan_Reduction : I32EnumAttr<"Reduction", "how the elements of devices are combined", [
+    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"prod", 1>, I32EnumAttrCase<"max", 2>, I32EnumAttrCase<"min", 3>]> {
+  let cppNamespace = "::partita::plan";
+  let genSpecializedAttr = 0;
+}
+def Plan_ReductionAttr : EnumAttr<Plan_Dialect, Plan_Reduction, "reduction">;
+
 def Plan_PortKind : I32EnumAttr<"PortKind", "on which side of the model a port is", [
     I32EnumAttrCase<"input", 0>, I32EnumAttrCase<"output", 1>, I32EnumAttrCase<"bound_input", 2>]> {
   let cppNamespace = "::partita::plan";
@@ -203,6 +218,47 @@ def Plan_ChannelOp : Plan_Op<"channel", [Symbol, HasParent<"::mlir::ModuleOp">,
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$value, FlatSymbolRefAttr:$source,
     FlatSymbolRefAttr:$target, I64Attr:$bytes, StrAttr:$reason);
   let assemblyFormat = "$sym_name $value `from` $source `to` $target `bytes` $bytes `reason` $reason attr-dict";
+}
+
+def Plan_CollectiveOp : Plan_Op<"collective", [Symbol, HasParent<"::mlir::ModuleOp">,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "what devices of a program do together";
+  let description = [{
+    Those that differ along `axes`, numbers of the module's axes, only. A tensor
+    is seen as `rows` rows; along each, devices have parts of `part` elements one
+    after another. With n devices in a group:
+
+    | kind | source | target |
+    | --- | --- | --- |
+    | `all_reduce` | [rows, part] | [rows, part], combined |
+    | `all_gather` | [rows, part] | [rows, n * part] |
+    | `reduce_scatter` | [rows, n * part] | [rows, part], combined |
+    | `all_to_all` | [rows, n * part] | [n, rows, part] |
+    | `broadcast` | [rows, part] | [rows, part], of the first device |
+
+    Constraints:
+    * (C1) `program` is a program of the module.
+    * (C2) `axes` are axes of the module, each once, and not "data".
+    * (C3) `rows` and `part` are not negative.
+
+    ```mlir
+    plan.collective @c0 "fc2" all_reduce sum f32 in @program0 rows 1 part 98304 axes [1] ns 20000 reason "fc2.weight is cut along tensor"
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$value, Plan_CollectiveKindAttr:$kind,
+    Plan_ReductionAttr:$reduction, TypeAttr:$element, FlatSymbolRefAttr:$program, I64Attr:$rows, I64Attr:$part,
+    DenseI64ArrayAttr:$axes, I64Attr:$duration_ns, StrAttr:$reason);
+  let assemblyFormat = [{
+    $sym_name $value $kind $reduction $element `in` $program `rows` $rows `part` $part `axes` $axes
+    `ns` $duration_ns `reason` $reason attr-dict
+  }];
+  let extraClassDeclaration = [{
+    /// Elements of what each device gives and gets, in a group of `devices`.
+    int64_t getSourceElements(int64_t devices);
+    int64_t getTargetElements(int64_t devices);
+    /// How many devices a group has.
+    int64_t getGroupSize();
+  }];
 }
 
 def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, SingleBlock, NoTerminator,
@@ -376,6 +432,28 @@ def Plan_CopyOp : Plan_Instruction<"copy"> {
   let hasVerifier = 1;
 }
 
+def Plan_SliceOp : Plan_Instruction<"slice"> {
+  let summary = "a device's own part of a slot";
+  let description = [{
+    With n devices along `axes`, of which it is number r:
+    `destination[rows, part] = source[rows, n, part][:, r]`.
+
+    Constraints:
+    * (C1) the slots have one element type; `destination` has rows * part elements, `source` n times as many.
+
+    ```mlir
+    plan.slice %w to %s rows 768 part 1536 axes [1] label "fc1" : !plan.slot<tensor<768x3072xf32>>, !plan.slot<tensor<768x1536xf32>>
+    ```
+  }];
+  let arguments = (ins Plan_SlotType:$source, Plan_SlotType:$destination, I64Attr:$rows, I64Attr:$part,
+    DenseI64ArrayAttr:$axes, StrAttr:$label, DefaultValuedAttr<I64Attr, "0">:$predicted_ns);
+  let assemblyFormat = [{
+    $source `to` $destination `rows` $rows `part` $part `axes` $axes `label` $label attr-dict
+    `:` type($source) `,` type($destination)
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
@@ -471,6 +549,33 @@ def Plan_StoreOutputOp : Plan_Step<"store_output", "getPortAttr()", "getSlot()">
   }];
   let arguments = (ins I64Attr:$port, I64Attr:$micro_batch, Plan_SlotType:$slot);
   let assemblyFormat = "$port `micro_batch` $micro_batch `from` $slot attr-dict `:` type($slot)";
+}
+
+class Plan_CollectiveStep<string mnemonic> : Plan_Step<mnemonic, "getCollectiveAttr()", "getSlot()"> {
+  let arguments = (ins FlatSymbolRefAttr:$collective, I64Attr:$micro_batch, Plan_SlotType:$slot);
+}
+
+def Plan_StartOp : Plan_CollectiveStep<"start"> {
+  let summary = "begins a collective; does not block";
+  let description = [{
+    Until its `finish` the slot must not be written, and the one of the `finish`
+    not be used.
+
+    Constraints:
+    * (C1) `collective` is a collective of the module, in this program.
+    * (C2) the slot has the bytes that each device gives.
+  }];
+  let assemblyFormat = "$collective `micro_batch` $micro_batch `from` $slot attr-dict `:` type($slot)";
+}
+
+def Plan_FinishOp : Plan_CollectiveStep<"finish"> {
+  let summary = "blocks until the result of a collective is in a slot";
+  let description = [{
+    Constraints:
+    * (C1) `collective` is a collective of the module, in this program.
+    * (C2) the slot has the bytes that each device gets.
+  }];
+  let assemblyFormat = "$collective `micro_batch` $micro_batch `to` $slot attr-dict `:` type($slot)";
 }
 
 #endif // PARTITA_DIALECTS_PLAN_PLANOPS_TD

@@ -41,6 +41,12 @@ void partita::plan::createStep(OpBuilder &builder, Location loc,
   case abi::StepKind::store_output:
     StoreOutputOp::create(builder, loc, port, microBatch, slot);
     return;
+  case abi::StepKind::start:
+    StartOp::create(builder, loc, subject, microBatch, slot);
+    return;
+  case abi::StepKind::finish:
+    FinishOp::create(builder, loc, subject, microBatch, slot);
+    return;
   }
 }
 
@@ -96,6 +102,42 @@ LogicalResult ReleaseOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 LogicalResult WaitOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyChannel(*this, getChannelAttr(), symbols);
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyCollective(Operation *op, FlatSymbolRefAttr name,
+                                      Value slot, bool isStart,
+                                      SymbolTableCollection &symbols) {
+  auto program = op->getParentOfType<ProgramOp>();
+  auto collective = symbols.lookupNearestSymbolFrom<CollectiveOp>(
+      program->getParentOp(), name);
+  if (!collective)
+    return op->emitOpError("(C1) ") << name << " is not a collective";
+  if (collective.getProgram() != program.getSymName())
+    return op->emitOpError("(C1) stands in @")
+           << program.getSymName() << ", but collective " << name << " is of @"
+           << collective.getProgram();
+  const int64_t devices = collective.getGroupSize(),
+                wanted = isStart ? collective.getSourceElements(devices)
+                                 : collective.getTargetElements(devices);
+  RankedTensorType held = cast<SlotType>(slot.getType()).getTensor();
+  if (held.getNumElements() != wanted ||
+      held.getElementType() != collective.getElement())
+    return op->emitOpError("(C2) has a slot of ")
+           << held << ", collective " << name << " has " << wanted
+           << " elements of " << collective.getElement() << " there";
+  return success();
+}
+
+LogicalResult StartOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyCollective(*this, getCollectiveAttr(), getSlot(), true, symbols);
+}
+LogicalResult FinishOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyCollective(*this, getCollectiveAttr(), getSlot(), false,
+                          symbols);
 }
 
 //===----------------------------------------------------------------------===//

@@ -57,10 +57,13 @@ std::string describe(const CheckedProgram &program, const CheckedNames &names,
     return "step 'output " + lookup(names.outputs) + "'" + batch;
   case StepSubject::sent_channel:
   case StepSubject::received_channel:
+  case StepSubject::collective:
     break;
   }
-  std::string name = lookup(names.channels);
-  return std::string(getInfo(step.kind).name) + " of channel " +
+  const bool isTransfer = usesChannel(step.kind);
+  std::string name = lookup(isTransfer ? names.channels : names.collectives);
+  return std::string(getInfo(step.kind).name) + " of " +
+         (isTransfer ? "channel " : "collective ") +
          std::to_string(step.subject) + batch +
          (name.empty() ? "" : " (" + name + ")");
 }
@@ -319,6 +322,8 @@ public:
   }
 
   std::string walk() {
+    if (std::string error = matchCollectives(); !error.empty())
+      return error;
     const Summary load = summarise(program.load, 0);
     if (!load.error.empty())
       return program.device + ": load step " + load.error;
@@ -361,6 +366,47 @@ private:
   };
   /// Nobody means to read it.
   static constexpr int64_t kNoValue = -1;
+
+  /// Each start has a finish after it, on the same micro-batch.
+  std::string matchCollectives() {
+    finishOf.assign(program.steps.size(), -1);
+    std::map<Key, int> started;
+    for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
+      const ProgramStep &step = program.steps[s];
+      if (step.kind == StepKind::start) {
+        if (!started.emplace(keyOf(step), s).second)
+          return where(s) + ": it is under way";
+      } else if (step.kind == StepKind::finish) {
+        auto it = started.find(keyOf(step));
+        if (it == started.end())
+          return where(s) + ": nothing starts it";
+        finishOf[it->second] = s;
+        started.erase(it);
+      }
+    }
+    return started.empty() ? ""
+                           : where(started.begin()->second) +
+                                 ": nothing finishes it";
+  }
+
+  /// From a start on, its own slot must not be written, and that of its finish
+  /// not be used.
+  std::string start(int index) {
+    const ProgramStep &finish = program.steps[finishOf[index]];
+    if (isOutside(finish.slot))
+      return "";
+    const CheckedUse whole{finish.slot, 0, program.slots[finish.slot].bytes};
+    const int64_t address = addressOf(finish.slot, finish.micro_batch);
+    if (std::string e = boundsError(whole, address); !e.empty())
+      return where(finishOf[index]) + " " + e;
+    const Use use{address, address + whole.end, finish.slot, 0};
+    if (std::string error = mayWrite(index, use); !error.empty())
+      return error;
+    held.set(use.begin, use.end, {kNoValue, index, 0});
+    if (use.begin != use.end)
+      outstanding.push_back({use.begin, use.end, keyOf(finish), index});
+    return "";
+  }
 
   /// Slots that more than one unit or step uses. What a unit leaves in others
   /// is not told apart.
@@ -558,6 +604,8 @@ private:
       leave(summary, m, index);
       return "";
     }
+    if (step.kind == StepKind::finish)
+      endOutstanding(step, StepKind::start);
     Use use{0, 0, step.slot, 0};
     if (!isOutside(step.slot)) {
       const CheckedUse whole{step.slot, 0, program.slots[step.slot].bytes};
@@ -581,9 +629,13 @@ private:
         outstanding.push_back({use.begin, use.end, keyOf(step), index});
       break;
     case StepKind::wait:
-      std::erase_if(outstanding, [&](const Outstanding &sent) {
-        return sent.key == keyOf(step);
-      });
+      endOutstanding(step, StepKind::send);
+      break;
+    case StepKind::start:
+      if (std::string error = start(index); !error.empty())
+        return error;
+      if (use.begin != use.end)
+        outstanding.push_back({use.begin, use.end, keyOf(step), index});
       break;
     case StepKind::recv:
       received[keyOf(step)] = {use.begin, use.end, keyOf(step), index};
@@ -596,6 +648,13 @@ private:
       break;
     }
     return "";
+  }
+
+  /// What the step of a kind with this subject and micro-batch began.
+  void endOutstanding(const ProgramStep &step, StepKind begun) {
+    std::erase_if(outstanding, [&](const Outstanding &each) {
+      return each.key == keyOf(step) && program.steps[each.step].kind == begun;
+    });
   }
 
   std::string read(int index, const Use &use, int micro_batch) const {
@@ -666,6 +725,7 @@ private:
   ByteMap<Writer> held;
   std::map<Key, Outstanding> received; ///< and not released
   std::vector<Outstanding> outstanding;
+  std::vector<int> finishOf; ///< by step: of a start
 };
 
 } // namespace

@@ -92,15 +92,21 @@ struct CheckedProgram {
 
 /// For messages: names of what the subjects of steps are.
 struct CheckedNames {
-  std::vector<std::string> channels, inputs, outputs;
+  std::vector<std::string> channels, inputs, outputs, collectives;
 };
+
+// Collectives. The devices of a group execute the same program, so each of them
+// comes to the same collectives in the same order, and a program stands for all
+// of its devices: `start` and `finish` never wait for another program. Between
+// them the slot of the one is read, and that of the other written, at any time.
 
 /// Returns an empty string if the programs of all devices finish and use their
 /// buffers rightly; otherwise one message in plain words: the shortest cycle of
 /// waits (one line a step after the first line), a send or recv without its
 /// other side, or the first wrong read or write. Each (channel, micro-batch)
 /// must have exactly one send, one recv, one wait after the send and on its
-/// device, and at most one release, after the recv and on its device.
+/// device, and at most one release, after the recv and on its device. Each
+/// start of a collective must have one finish after it.
 /// All indices must be in range, and frames have a copy.
 std::string checkSchedule(const std::vector<CheckedProgram> &programs,
                           const CheckedNames &names = {});

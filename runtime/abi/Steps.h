@@ -30,7 +30,8 @@ enum class StepSubject : uint8_t {
   sent_channel,     ///< Plan.channels, on the side of its source
   received_channel, ///< Plan.channels, on the side of its target
   input,            ///< Plan.inputs
-  output            ///< Plan.outputs
+  output,           ///< Plan.outputs
+  collective        ///< Plan.collectives
 };
 
 /// What a step itself does with its slot.

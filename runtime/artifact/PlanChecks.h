@@ -56,6 +56,34 @@ inline std::string sizeError(abi::DType dtype, const Longs *shape,
   return "";
 }
 
+/// Devices of a group along `axes`; 0 if one is no axis of the plan, or stands
+/// there twice. The axes themselves have been verified.
+inline int64_t groupSize(const abi::Plan &plan,
+                         const flatbuffers::Vector<int> *axes) {
+  int64_t size = 1;
+  for (int64_t i = 0; i < length(axes); ++i) {
+    const int axis = axes->Get(static_cast<unsigned>(i));
+    if (!inRange(axis, length(plan.axes())))
+      return 0;
+    for (int64_t other = 0; other < i; ++other)
+      if (axes->Get(static_cast<unsigned>(other)) == axis)
+        return 0;
+    size *= plan.axes()->Get(static_cast<unsigned>(axis))->size();
+  }
+  return size;
+}
+
+/// rows * part * devices; -1 if that is nonsense.
+inline int64_t elementsOf(int64_t rows, int64_t part, int64_t devices) {
+  int64_t elements;
+  return rows >= 0 && part >= 0 && devices > 0 &&
+                 checkedMul(rows, part, elements) &&
+                 checkedMul(elements, devices, elements) &&
+                 elements <= kLargestRegion
+             ? elements
+             : -1;
+}
+
 } // namespace partita::runtime
 
 #endif // PARTITA_RUNTIME_ARTIFACT_PLANCHECKS_H

@@ -11,6 +11,7 @@
 #include "runtime/base/Programs.h"
 
 #include <set>
+#include <string_view>
 
 namespace partita::runtime {
 namespace {
@@ -56,6 +57,10 @@ public:
       if (!inRange(channel.bytes(), kLargestRegion))
         return "channel " + number(i) + " has an impossible size";
     }
+    for (int64_t i = 0; i < length(plan.collectives()); ++i)
+      if (std::string e = collectiveError(*plan.collectives()->Get(i));
+          !e.empty())
+        return "collective " + number(i) + " " + e;
     for (int64_t i = 0; i < length(plan.programs()); ++i)
       if (std::string e = programError(plan, static_cast<int>(i)); !e.empty())
         return "program " + number(i) + ": " + e;
@@ -141,6 +146,31 @@ private:
       return "has an unknown element type";
     if (!inRange(port.batch_axis() + int64_t(1), length(port.shape()) + 1))
       return "has no axis " + number(port.batch_axis());
+    return "";
+  }
+
+  std::string collectiveError(const abi::Collective &collective) const {
+    if (!isProgram(collective.program()))
+      return "names program " + number(collective.program()) + " of " +
+             number(length(plan.programs()));
+    if (collective.kind() > abi::CollectiveKind::MAX ||
+        collective.reduction() > abi::Reduction::MAX ||
+        elementBytes(collective.dtype()) == 0)
+      return "is of an unknown kind";
+    if (!length(collective.axes()) || !groupSize(plan, collective.axes()))
+      return "is along axes that the mesh does not have";
+    // Some micro-batches are absent on some replicas.
+    for (int axis : *collective.axes())
+      if (std::string_view(text(plan.axes()->Get(axis)->name())) == "data")
+        return "is along the axis 'data'";
+    if (elementsOf(collective.rows(), collective.part(),
+                   groupSize(plan, collective.axes())) < 0)
+      return "has an impossible size";
+    const bool combines = collective.kind() == abi::CollectiveKind::all_reduce ||
+                          collective.kind() == abi::CollectiveKind::reduce_scatter;
+    const bool isArithmetic = collective.dtype() <= abi::DType::boolean;
+    if (combines && !isArithmetic)
+      return "combines elements of a type that nothing computes with";
     return "";
   }
 

@@ -135,6 +135,9 @@ private:
     case abi::Work::Copy:
       error = copyError(*instruction->work_as_Copy());
       break;
+    case abi::Work::Slice:
+      error = sliceError(*instruction->work_as_Slice());
+      break;
     default:
       error = "is of an unknown kind";
     }
@@ -201,6 +204,23 @@ private:
     return "";
   }
 
+  std::string sliceError(const abi::Slice &slice) const {
+    if (!isSlot(slice.source()) || !isSlot(slice.destination()))
+      return "takes a part of a slot, or puts it into one, that does not exist";
+    const abi::Slot &from = *program.slots()->Get(slice.source()),
+                    &to = *program.slots()->Get(slice.destination());
+    const int64_t devices = groupSize(plan, slice.axes());
+    if (devices == 0)
+      return "is along axes that the mesh does not have";
+    const int64_t elements = elementsOf(slice.rows(), slice.part(), devices);
+    if (elements < 0 || from.dtype() != to.dtype() ||
+        from.bytes() != elements * elementBytes(from.dtype()) ||
+        to.bytes() * devices != from.bytes())
+      return "takes a part of " + number(to.bytes()) + " bytes of " +
+             number(from.bytes()) + ", for " + number(devices) + " devices";
+    return "";
+  }
+
   std::string unitError(const abi::Unit &unit) const {
     if (!inRange(unit.stage(), length(plan.stages())))
       return "names stage " + number(unit.stage()) + " of " +
@@ -241,6 +261,8 @@ private:
       return portError(step, plan.inputs(), "input ");
     case abi::StepSubject::output:
       return portError(step, plan.outputs(), "output ");
+    case abi::StepSubject::collective:
+      return collectiveError(step);
     }
     return "is of an unknown kind";
   }
@@ -262,6 +284,33 @@ private:
     if (bytes != channel.bytes())
       return "moves " + number(bytes) + " bytes on channel " +
              number(step.subject) + " of " + number(channel.bytes());
+    return "";
+  }
+
+  std::string collectiveError(const abi::ProgramStep &step) const {
+    if (!inRange(step.subject, length(plan.collectives())))
+      return "names collective " + number(step.subject) + " of " +
+             number(length(plan.collectives()));
+    const abi::Collective &collective = *plan.collectives()->Get(step.subject);
+    if (collective.program() != index)
+      return "names collective " + number(step.subject) +
+             ", which is another program's";
+    if (step.slot == -1)
+      return noSlot(step.slot);
+    const bool starts = step.kind == abi::StepKind::start;
+    using Kind = abi::CollectiveKind;
+    const bool isWhole =
+        collective.kind() == Kind::all_to_all ||
+        collective.kind() ==
+            (starts ? Kind::reduce_scatter : Kind::all_gather);
+    const int64_t elements = elementsOf(
+        collective.rows(), collective.part(),
+        isWhole ? groupSize(plan, collective.axes()) : 1);
+    const abi::Slot &slot = *program.slots()->Get(step.slot);
+    if (slot.dtype() != collective.dtype() ||
+        slot.bytes() != elements * elementBytes(slot.dtype()))
+      return "moves " + quoted(collective.name()) +
+             " through a slot of another type or size";
     return "";
   }
 

@@ -117,7 +117,7 @@ std::vector<abi::CheckedProgram> scheduleModel(const abi::Plan &plan) {
 
 abi::CheckedNames scheduleNames(const abi::Plan &plan) {
   return {namesOf(plan.channels()), namesOf(plan.inputs()),
-          namesOf(plan.outputs())};
+          namesOf(plan.outputs()), namesOf(plan.collectives())};
 }
 
 } // namespace partita::runtime

@@ -59,40 +59,47 @@ bool Mesh::stores(int device) const {
   return true;
 }
 
-int Mesh::groupSize(const std::vector<int> &axes) const {
+std::vector<std::vector<int>>
+Mesh::groups(int program, const std::vector<int> &axes) const {
+  int members = 1;
+  for (int axis : axes)
+    members *= sizes[static_cast<size_t>(axis)];
+  std::vector<std::vector<int>> found;
+  std::vector<int> groupAt(static_cast<size_t>(count), -1); // by first position
+  for (int p = 0; p < count; ++p) {
+    int first = p, place = 0;
+    for (int axis : axes) {
+      const auto a = static_cast<size_t>(axis);
+      first -= coordinate(p, a) * strides[a];
+      place = place * sizes[a] + coordinate(p, a);
+    }
+    int &group = groupAt[static_cast<size_t>(first)];
+    if (group < 0) {
+      group = static_cast<int>(found.size());
+      found.emplace_back(static_cast<size_t>(members), -1);
+    }
+    found[static_cast<size_t>(group)][static_cast<size_t>(place)] =
+        device(program, p);
+  }
+  return found;
+}
+
+int groupSize(const abi::Plan &plan, const flatbuffers::Vector<int> &axes) {
   int size = 1;
   for (int axis : axes)
-    size *= sizes[static_cast<size_t>(axis)];
+    size *= plan.axes()->Get(static_cast<unsigned>(axis))->size();
   return size;
 }
 
-int Mesh::placeInGroup(int device, const std::vector<int> &axes) const {
+int placeInGroup(const abi::Plan &plan, int device,
+                 const flatbuffers::Vector<int> &axes) {
+  const abi::Device &found =
+      *plan.devices()->Get(static_cast<unsigned>(device));
   int place = 0;
   for (int axis : axes)
-    place = place * sizes[static_cast<size_t>(axis)] +
-            coordinate(position(device), static_cast<size_t>(axis));
+    place = place * plan.axes()->Get(static_cast<unsigned>(axis))->size() +
+            found.coordinate()->Get(static_cast<unsigned>(axis));
   return place;
-}
-
-std::vector<std::vector<int>>
-Mesh::groups(int program, const std::vector<int> &axes) const {
-  std::vector<std::vector<int>> found;
-  std::vector<int> group(static_cast<size_t>(count), -1); // by first position
-  for (int p = 0; p < count; ++p) {
-    int first = p;
-    for (int axis : axes)
-      first -= coordinate(p, static_cast<size_t>(axis)) *
-               strides[static_cast<size_t>(axis)];
-    int &index = group[static_cast<size_t>(first)];
-    if (index < 0) {
-      index = static_cast<int>(found.size());
-      found.emplace_back(static_cast<size_t>(groupSize(axes)), -1);
-    }
-    const int member = device(program, p);
-    found[static_cast<size_t>(index)]
-         [static_cast<size_t>(placeInGroup(member, axes))] = member;
-  }
-  return found;
 }
 
 int stepMicroBatches(const abi::Plan &plan) {

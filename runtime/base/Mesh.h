@@ -41,14 +41,10 @@ public:
   /// coordinates along all other axes are 0.
   bool stores(int device) const;
 
-  /// Devices of one program that differ along `axes` only, in the order of
-  /// their coordinates, for every program and coordinate: see groups of
-  /// collectives.
+  /// Devices of a program that differ along `axes` only, in the order of their
+  /// coordinates: all such groups.
   std::vector<std::vector<int>> groups(int program,
                                        const std::vector<int> &axes) const;
-  /// How many devices such a group has, and where in it a device stands.
-  int groupSize(const std::vector<int> &axes) const;
-  int placeInGroup(int device, const std::vector<int> &axes) const;
 
 private:
   int coordinate(int position, size_t axis) const {
@@ -61,6 +57,12 @@ private:
   std::vector<int> devices;   ///< by program and position
   std::vector<int> positions; ///< by device
 };
+
+/// How many devices a group along `axes` has, and where in its own a device
+/// stands.
+int groupSize(const abi::Plan &plan, const flatbuffers::Vector<int> &axes);
+int placeInGroup(const abi::Plan &plan, int device,
+                 const flatbuffers::Vector<int> &axes);
 
 /// Micro-batches of one step, over all replicas.
 int stepMicroBatches(const abi::Plan &plan);

@@ -36,6 +36,11 @@ void forEachSlot(const abi::Instruction &instruction, Visit visit) {
     visit(SlotUse{copy->destination(), nullptr, true});
     return;
   }
+  if (const abi::Slice *slice = instruction.work_as_Slice()) {
+    visit(SlotUse{slice->source(), nullptr, false});
+    visit(SlotUse{slice->destination(), nullptr, true});
+    return;
+  }
   const abi::LibraryCall *call = instruction.work_as_LibraryCall();
   if (!call)
     return;

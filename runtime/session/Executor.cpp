@@ -120,6 +120,7 @@ Status Executor::prepare() {
                      ->instructions()));
     received += step.kind == abi::StepKind::recv;
   }
+  matchCollectives();
   placeReleases();
   carryWaits();
   for (size_t i = 0; i < entries.size(); ++i)
@@ -192,8 +193,12 @@ Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
   }
   if (step.kind == abi::StepKind::recv)
     entry.arrival = arrivalOf(entry);
-  if (entry.data && entry.channel >= 0 && !device->isHost() &&
-      !comm.carriesDevices()) {
+  if (abi::getInfo(step.kind).subject == abi::StepSubject::collective)
+    entry.collective = step.subject;
+  // Communicators combine bytes of the host.
+  if (entry.data && !device->isHost() &&
+      (entry.collective >= 0 ||
+       (entry.channel >= 0 && !comm.carriesDevices()))) {
     entry.staging =
         &staging[{step.slot, step.micro_batch % copiesOf(step.slot)}];
     entry.staging->bytes.resize(static_cast<size_t>(entry.bytes));
@@ -207,6 +212,18 @@ Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
   for (size_t i = 0; i < entry.instance->movable().size(); ++i)
     entry.movable.push_back({i, &direct.at(entry.instance->movable()[i].slot)});
   return Status();
+}
+
+/// The plan has been verified: each start has a finish after it.
+void Executor::matchCollectives() {
+  std::map<std::pair<int, int>, size_t> started; // collective, micro-batch
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const std::pair key(entries[i].collective, entries[i].micro_batch);
+    if (entries[i].kind == abi::StepKind::start)
+      started[key] = i;
+    else if (entries[i].kind == abi::StepKind::finish)
+      entries[started.at(key)].finish = i;
+  }
 }
 
 Executor::Arrival Executor::arrivalOf(const Entry &entry) const {
@@ -483,6 +500,10 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
     for (const Release &release : entry.releases)
       comm.release(release.link, entry.micro_batch);
     return Status();
+  case abi::StepKind::start:
+    return start(entry);
+  case abi::StepKind::finish:
+    return finish(entry);
   case abi::StepKind::load_input:
     if (bytes &&
         (!entry.direct || entry.direct->place(entry, binding) == entry.data))
@@ -497,6 +518,41 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
     return Status();
   }
   return Status();
+}
+
+Status Executor::start(const Entry &entry) {
+  const void *source = entry.data;
+  void *target = entries[entry.finish].data;
+  if (entry.staging) {
+    Queue &queue = device->queue();
+    if (Status status =
+            queue.copyOut(entry.staging->bytes.data(), entry.data,
+                          static_cast<size_t>(entry.bytes));
+        !status.ok())
+      return status;
+    if (Status status = queue.synchronize(queue.record()); !status.ok())
+      return status;
+    source = entry.staging->bytes.data();
+    target = entries[entry.finish].staging->bytes.data();
+  }
+  return comm.start(entry.collective, index, entry.micro_batch, source, target);
+}
+
+Status Executor::finish(const Entry &entry) {
+  // Whoever waits gives back first what others may be waiting for.
+  if (Status status = releasePending(); !status.ok())
+    return status;
+  if (Status status = comm.finish(entry.collective, index, entry.micro_batch);
+      !status.ok() || !entry.staging)
+    return status;
+  Queue &queue = device->queue();
+  if (Status status =
+          queue.copyIn(entry.data, entry.staging->bytes.data(),
+                       entry.staging->bytes.size());
+      !status.ok())
+    return status;
+  // The next collective may use the same bytes of the host.
+  return queue.synchronize(queue.record());
 }
 
 Status Executor::send(const Entry &entry) {
@@ -619,6 +675,14 @@ Status Executor::runInstance(const Entry &entry, const StepBinding &binding) {
 Status Executor::explain(const Entry &entry, const Status &status) const {
   std::string message = std::string(text(described.name())) + ": ";
   std::string batch = "micro-batch " + std::to_string(entry.fed);
+  if (entry.collective >= 0) {
+    const abi::Collective &collective =
+        *plan.collectives()->Get(entry.collective);
+    return Status::error(message + abi::EnumNameCollectiveKind(collective.kind()) +
+                         " of " + batch + " of " + quoted(collective.name()) +
+                         " (collective " + std::to_string(entry.collective) +
+                         "): " + status.message());
+  }
   if (entry.channel < 0)
     return Status::error(message + batch + ": " + status.message());
   const abi::Channel &channel = *plan.channels()->Get(entry.channel);

@@ -112,6 +112,9 @@ private:
     int channel = -1;
     int link = -1;           ///< the channel's, for the communicator
     int io = -1;             ///< Plan.inputs or Plan.outputs
+    int collective = -1;
+    /// start: of its finish.
+    size_t finish = 0;
     uint8_t *data = nullptr; ///< of the slot; null for a token
     int64_t bytes = 0;
     Instance *instance = nullptr;
@@ -123,7 +126,7 @@ private:
     DirectSlot *direct =
         nullptr; ///< of load_input, store_output, recv; or null
     Arrival arrival = Arrival::copied; ///< recv
-    Staging *staging = nullptr;        ///< send and recv; or null
+    Staging *staging = nullptr; ///< send, recv, start and finish; or null
     int carried = -1; ///< wait: which of the carried ones; -1: none
     std::vector<int>
         before; ///< carried waits, of what it writes or sends again
@@ -143,6 +146,9 @@ private:
   Status runSteps(const StepBinding &binding);
   Status execute(const Entry &entry, const StepBinding &binding);
   Status runInstance(const Entry &entry, const StepBinding &binding);
+  void matchCollectives();
+  Status start(const Entry &entry);
+  Status finish(const Entry &entry);
   Status send(const Entry &entry);
   Status receive(const Entry &entry);
   Status borrow(const Entry &entry);

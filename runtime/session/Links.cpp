@@ -24,4 +24,19 @@ std::vector<ChannelInfo> linksOf(const abi::Plan &plan, const Mesh &mesh) {
   return links;
 }
 
+std::vector<CollectiveInfo> collectivesOf(const abi::Plan &plan,
+                                          const Mesh &mesh) {
+  std::vector<CollectiveInfo> all;
+  for (int64_t i = 0; i < length(plan.collectives()); ++i) {
+    const abi::Collective &each =
+        *plan.collectives()->Get(static_cast<unsigned>(i));
+    all.push_back({static_cast<CollectiveKind>(each.kind()),
+                   static_cast<Reduction>(each.reduction()), each.dtype(),
+                   each.rows(), each.part(),
+                   mesh.groups(each.program(),
+                               {each.axes()->begin(), each.axes()->end()})});
+  }
+  return all;
+}
+
 } // namespace partita::runtime

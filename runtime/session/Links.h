@@ -9,6 +9,7 @@
 #define PARTITA_RUNTIME_SESSION_LINKS_H
 
 #include "runtime/base/Mesh.h"
+#include "runtime/comm/Collective.h"
 #include "runtime/comm/Communicator.h"
 
 #include <vector>
@@ -23,6 +24,10 @@ inline int linkOf(const Mesh &mesh, int channel, int position) {
 
 /// By these numbers.
 std::vector<ChannelInfo> linksOf(const abi::Plan &plan, const Mesh &mesh);
+
+/// Those of Plan.collectives, by their index.
+std::vector<CollectiveInfo> collectivesOf(const abi::Plan &plan,
+                                          const Mesh &mesh);
 
 } // namespace partita::runtime
 

@@ -204,9 +204,9 @@ Status Session::Impl::load() {
     return status;
   if (!comm) {
     bool room = workers.size() * options.threads_per_device <= cores.size();
-    comm = std::make_shared<LocalCommunicator>(linksOf(plan(), *mesh),
-                                               plan().micro_batches(),
-                                               options.timeout_s, room);
+    comm = std::make_shared<LocalCommunicator>(
+        linksOf(plan(), *mesh), plan().micro_batches(), options.timeout_s, room,
+        collectivesOf(plan(), *mesh));
   }
   busy.assign(workers.size(), 0);
   loading.loads = true;

@@ -124,7 +124,8 @@ Team::communicator(const Model &model, double timeout_s) {
     return std::shared_ptr<runtime::Communicator>();
   auto made = runtime::MpiCommunicator::create(
       impl->job->transfers(), runtime::linksOf(*model.plan, model.mesh),
-      model.plan->micro_batches(), timeout_s);
+      model.plan->micro_batches(), timeout_s,
+      runtime::collectivesOf(*model.plan, model.mesh));
   if (!made)
     return made.status();
   return std::shared_ptr<runtime::Communicator>(*made);

@@ -149,6 +149,10 @@ private:
       if (auto channel = dyn_cast_or_null<plan::ChannelOp>(
               SymbolTable::lookupSymbolIn(module, recv.getChannelAttr())))
         return channel.getValue().str();
+    if (auto finish = dyn_cast<plan::FinishOp>(step))
+      if (auto collective = dyn_cast_or_null<plan::CollectiveOp>(
+              SymbolTable::lookupSymbolIn(module, finish.getCollectiveAttr())))
+        return collective.getValue().str();
     if (auto load = dyn_cast<plan::LoadInputOp>(step)) {
       int64_t port = load.getPort();
       for (auto op : module.getOps<plan::PortOp>())

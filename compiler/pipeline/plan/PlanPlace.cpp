@@ -212,7 +212,9 @@ private:
       it->second.begin = std::min(it->second.begin, begin);
       it->second.end = std::max(it->second.end, end);
     };
-    llvm::DenseMap<std::pair<Attribute, int64_t>, Value> sent; // until its wait
+    using Key = std::pair<Attribute, int64_t>;
+    llvm::DenseMap<Key, Value> sent; // until its wait
+    llvm::DenseMap<Key, std::pair<Value, int64_t>> started;
     for (auto [position, step] : llvm::enumerate(steps)) {
       const int64_t at = position * width, m = step.getStepMicroBatch();
       if (unitOf[position] >= 0) {
@@ -227,6 +229,17 @@ private:
         sent[key] = slot;
       else if (step.getStepKind() == abi::StepKind::wait)
         slot = sent[key];
+      else if (step.getStepKind() == abi::StepKind::start)
+        started[key] = {slot, at};
+      else if (step.getStepKind() == abi::StepKind::finish) {
+        // Both slots are in use from its start to its finish.
+        auto [source, begin] = started[key];
+        if (source && isInArena(source))
+          use(source, m, begin, at);
+        if (isInArena(slot))
+          use(slot, m, begin, at);
+        continue;
+      }
       if (slot && isInArena(slot))
         use(slot, m, at, at);
     }

@@ -24,10 +24,10 @@ namespace {
 /// A program as the check sees it.
 class ProgramModel {
 public:
-  /// `channels`: their numbers.
+  /// `numbers`: of channels and collectives.
   ProgramModel(plan::ProgramOp program,
-               const llvm::DenseMap<Attribute, int> &channels)
-      : program(program), channels(channels) {
+               const llvm::DenseMap<Attribute, int> &numbers)
+      : program(program), numbers(numbers) {
     plan::DeviceOp device = plan::getFirstDevice(program);
     checked.device =
         (device ? device.getDeviceName() : program.getSymName()).str();
@@ -89,10 +89,10 @@ private:
     Attribute subject = step.getStepSubject();
     if (auto port = dyn_cast<IntegerAttr>(subject))
       entry.subject = static_cast<int>(port.getInt());
-    else if (abi::usesChannel(entry.kind))
-      entry.subject = channels.lookup(subject);
-    else
+    else if (entry.kind == abi::StepKind::run)
       entry.subject = units.lookup(subject);
+    else
+      entry.subject = numbers.lookup(subject);
     if (Value slot = step.getStepSlot())
       entry.slot = slots.lookup(slot);
     checked.steps.push_back(entry);
@@ -119,7 +119,7 @@ private:
   }
 
   plan::ProgramOp program;
-  const llvm::DenseMap<Attribute, int> &channels;
+  const llvm::DenseMap<Attribute, int> &numbers;
   llvm::DenseMap<Value, int> slots;
   llvm::DenseMap<Attribute, int> units;
 };
@@ -128,12 +128,17 @@ struct PlanVerifySchedulePass
     : impl::PlanVerifySchedulePassBase<PlanVerifySchedulePass> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    llvm::DenseMap<Attribute, int> channels;
+    llvm::DenseMap<Attribute, int> numbers;
     abi::CheckedNames names;
     for (auto channel : getOperation().getOps<plan::ChannelOp>()) {
-      channels[FlatSymbolRefAttr::get(channel.getSymNameAttr())] =
+      numbers[FlatSymbolRefAttr::get(channel.getSymNameAttr())] =
           static_cast<int>(names.channels.size());
       names.channels.push_back(channel.getValue().str());
+    }
+    for (auto collective : getOperation().getOps<plan::CollectiveOp>()) {
+      numbers[FlatSymbolRefAttr::get(collective.getSymNameAttr())] =
+          static_cast<int>(names.collectives.size());
+      names.collectives.push_back(collective.getValue().str());
     }
     for (auto port : getOperation().getOps<plan::PortOp>()) {
       if (port.getKind() == plan::PortKind::input)
@@ -143,7 +148,7 @@ struct PlanVerifySchedulePass
     }
     std::vector<abi::CheckedProgram> programs;
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
-      ProgramModel model(program, channels);
+      ProgramModel model(program, numbers);
       if (failed(model.build()))
         return signalPassFailure();
       programs.push_back(std::move(model.checked));

@@ -8,6 +8,7 @@
 #include "runtime/device/cpu/CpuDevice.h"
 
 #include "runtime/artifact/Artifact.h"
+#include "runtime/base/Mesh.h"
 #include "runtime/base/Programs.h"
 #include "runtime/base/Slots.h"
 #include "runtime/device/cpu/onednn/rules/Fusion.h"
@@ -75,6 +76,43 @@ private:
   const ThreadTeam &team;
 };
 
+/// A device's own part of each row.
+class SliceTask final : public Task {
+public:
+  struct Shape {
+    int64_t rows, bytes; ///< of a part
+    int64_t devices, place;
+  };
+  SliceTask(uint8_t *to, uint8_t *from, const Shape &shape,
+            const ThreadTeam &team)
+      : to(to), from(from), shape(shape), team(team) {}
+  bool run() override {
+    const int64_t grain =
+        std::max<int64_t>(kCopyGrain / std::max<int64_t>(shape.bytes, 1), 1);
+    team.split(shape.rows, grain, runRange, this);
+    return true;
+  }
+  void visitAddresses(const AddressVisitor &visit) override {
+    visit(&to);
+    visit(&from);
+  }
+
+private:
+  static void runRange(void *self, int, int64_t begin, int64_t end) {
+    auto *task = static_cast<SliceTask *>(self);
+    const Shape &shape = task->shape;
+    for (int64_t row = begin; row < end; ++row)
+      std::memcpy(task->to + row * shape.bytes,
+                  task->from +
+                      (row * shape.devices + shape.place) * shape.bytes,
+                  static_cast<size_t>(shape.bytes));
+  }
+  uint8_t *to;
+  uint8_t *from;
+  const Shape shape;
+  const ThreadTeam &team;
+};
+
 int64_t now() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -106,7 +144,7 @@ CpuDevice::CpuDevice(const abi::Plan &plan, int index,
                      const WeightPointers &weights, bool weights_are_mapped,
                      const DeviceOptions &options,
                      const std::vector<int> &cores)
-    : plan(plan), device(*plan.devices()->Get(index)),
+    : plan(plan), index(index), device(*plan.devices()->Get(index)),
       program(programOf(plan, index)), weights(weights),
       weights_are_mapped(weights_are_mapped), team(options.threads, cores),
       instances(static_cast<size_t>(length(program.units()))) {}
@@ -333,6 +371,15 @@ CpuDevice::prepare(const abi::Instruction &instruction, bool pack) {
     return std::unique_ptr<Task>(new CopyTask(
         preparedSlot(copy->destination()), preparedSlot(copy->source()),
         program.slots()->Get(copy->source())->bytes(), team));
+  if (const abi::Slice *slice = instruction.work_as_Slice()) {
+    const abi::Slot &to = *program.slots()->Get(slice->destination());
+    return std::unique_ptr<Task>(new SliceTask(
+        preparedSlot(slice->destination()), preparedSlot(slice->source()),
+        {slice->rows(), slice->part() * elementBytes(to.dtype()),
+         groupSize(plan, *slice->axes()),
+         placeInGroup(plan, index, *slice->axes())},
+        team));
+  }
   ResolvedCall call =
       resolveCall(*instruction.work_as_LibraryCall(),
                   [&](const abi::View &view) { return operand(view); });

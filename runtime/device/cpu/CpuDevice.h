@@ -120,6 +120,7 @@ private:
   Status reserveScratch(const std::vector<CpuInstance *> &instances);
 
   const abi::Plan &plan;
+  const int index;
   const abi::Device &device;
   const abi::Program &program;
   const WeightPointers &weights;
