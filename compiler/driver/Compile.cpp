@@ -15,6 +15,7 @@
 #include "compiler/pipeline/plan/DeviceMemory.h"
 #include "compiler/pipeline/cost/MachineModel.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/shard/Passes.h"
 #include "compiler/simplify/Passes.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
@@ -257,7 +258,12 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
 
   begin("partitioning");
   if (failed(transform([&](OpPassManager &pm) {
+        // What one device computes, before it is decided what is fused: later
+        // phases see the tensors that a device has.
         pipeline::addMeshPasses(pm, options.partition);
+        shard::addShardPasses(pm, {options.partition.file,
+                                   options.partition.machine,
+                                   options.partition.threads});
         pm.addPass(fuse::createFuseClustersPass(
             {options.winograd, options.reference}));
         // What is computed together is decided: nothing changes any more.

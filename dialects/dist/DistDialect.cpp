@@ -20,6 +20,7 @@ using namespace partita::dist;
 #include "dialects/dist/DistAttrs.cpp.inc"
 #define GET_TYPEDEF_CLASSES
 #include "dialects/dist/DistTypes.cpp.inc"
+#include "dialects/dist/DistInterfaces.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/dist/DistOps.cpp.inc"
 

@@ -16,11 +16,29 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "dialects/nn/NNDialect.h"
+
+namespace partita::dist {
+
+/// A tensor as a collective sees it: along each row, devices have parts of
+/// `part` elements one after another.
+struct RowsAndPart {
+  int64_t rows = 1, part = 1;
+};
+
+/// Of a tensor whose dimension `dim` is `blocks` equal parts, each of which is
+/// cut over devices; `part` is what one device has.
+RowsAndPart getRowsAndPart(mlir::RankedTensorType part, int64_t dim,
+                           int64_t blocks);
+
+} // namespace partita::dist
+
 #include "dialects/dist/DistDialect.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/dist/DistAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "dialects/dist/DistTypes.h.inc"
+#include "dialects/dist/DistInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/dist/DistOps.h.inc"
 
@@ -35,6 +53,7 @@ inline constexpr llvm::StringLiteral kDevicesAttr = "dist.devices";
 inline constexpr llvm::StringLiteral kMicroBatchesAttr = "dist.micro_batches";
 inline constexpr llvm::StringLiteral kScheduleAttr = "dist.schedule";
 inline constexpr llvm::StringLiteral kAxesAttr = "dist.axes";
+inline constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";
 
 /// No plan has more devices.
 inline constexpr int64_t kMostDevices = 4096;
@@ -44,6 +63,9 @@ inline constexpr llvm::StringLiteral kDataAxis = "data";
 inline constexpr llvm::StringLiteral kStageAxis = "stage";
 /// The axis that --tensor-parallel makes.
 inline constexpr llvm::StringLiteral kTensorAxis = "tensor";
+
+/// Devices of a group along axes of a model's function (`dist.axes`).
+int64_t getGroupSize(mlir::Operation *function, mlir::ArrayAttr axes);
 
 /// The tensor type of a plain or placed tensor.
 mlir::RankedTensorType getTensorType(mlir::Type type);

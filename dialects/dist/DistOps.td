@@ -8,6 +8,8 @@
 #ifndef PARTITA_DIALECTS_DIST_DISTOPS_TD
 #define PARTITA_DIALECTS_DIST_DISTOPS_TD
 
+include "dialects/dist/DistInterfaces.td"
+include "dialects/nn/NNBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -29,7 +31,8 @@ def Dist_Dialect : Dialect {
     | `dist.devices` | the model's function | device of each stage |
     | `dist.micro_batches` | the same | micro-batches of one step |
     | `dist.schedule` | the same | order of units: a name of `compiler/schedule`, e.g. `fill_drain` |
-    | `dist.axes` | the same | axes of the mesh of all devices, outermost first, with the axis "stage"; without it that is the only one |
+    | `dist.sharding` | an op with one result, an argument of the model's function | a `#dist.sharding`: how the tensor is cut; without it, it is whole |
+    | `dist.axes` | the model's function | axes of the mesh of all devices, outermost first, with the axis "stage"; without it that is the only one |
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -48,6 +51,49 @@ def Dist_AxisAttr : AttrDef<Dist_Dialect, "Axis"> {
   }];
   let parameters = (ins StringRefParameter<"its name">:$name, "int64_t":$size);
   let assemblyFormat = "`<` $name `=` $size `>`";
+}
+
+def Dist_DimAttr : AttrDef<Dist_Dialect, "Dim"> {
+  let mnemonic = "dim";
+  let summary = "how a dimension of a tensor is cut";
+  let description = [{
+    Into `blocks` equal parts, each of which is cut along the axes, the first one
+    outermost. Without axes it is whole.
+  }];
+  let parameters = (ins OptionalArrayRefParameter<"::mlir::StringAttr">:$axes,
+    DefaultValuedParameter<"int64_t", "1">:$blocks);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Dist_PartialAttr : AttrDef<Dist_Dialect, "Partial"> {
+  let mnemonic = "partial";
+  let summary = "devices along an axis have parts of a sum, or of another reduction";
+  let parameters = (ins StringRefParameter<"its name">:$axis, EnumParameter<NN_ReduceKind>:$reduction);
+  let assemblyFormat = "`<` $axis $reduction `>`";
+}
+
+def Dist_ShardingAttr : AttrDef<Dist_Dialect, "Sharding"> {
+  let mnemonic = "sharding";
+  let summary = "how a tensor is cut over the devices of a mesh";
+  let description = [{
+    A list of axes for each dimension. A dimension may be cut in several equal
+    parts (`blocks`): a weight of queries, keys and values one after another has
+    3. `partial`: devices along these axes hold parts of a sum, a product, a
+    maximum or a minimum; only a `dist.reshard` may read that.
+
+    ```mlir
+    #dist.sharding<[{"tensor"}, {} ]>
+    #dist.sharding<[{}, {"tensor" blocks 3} ]>
+    #dist.sharding<[{}, {} ] partial [#dist.partial<"tensor" sum>]>
+    ```
+  }];
+  let parameters = (ins OptionalArrayRefParameter<"::partita::dist::DimAttr">:$dims,
+    OptionalArrayRefParameter<"::partita::dist::PartialAttr">:$partial);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// Whether every device has the whole tensor.
+    bool isWhole() const;
+  }];
 }
 
 def Dist_AxesAttr : TypedArrayAttrBase<Dist_AxisAttr, "axes of a mesh, outermost first">;
@@ -150,6 +196,100 @@ def Dist_TransferOp : Dist_Op<"transfer", [Pure, DeclareOpInterfaceMethods<Symbo
   let results = (outs Dist_PlacedType:$result);
   let assemblyFormat = "$value `reason` $reason attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Sharded tensors
+//===----------------------------------------------------------------------===//
+
+def Dist_ReshardOp : Dist_Op<"reshard", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "the same tensor, cut in another way";
+  let description = [{
+    Its own `dist.sharding` says how; `reason` says in words why it must. What
+    has partial sums is joined.
+
+    ```mlir
+    %1 = dist.reshard %0 reason "'fc2' sums over what is cut along tensor" {dist.sharding = #dist.sharding<[{}, {} ]>} : tensor<8x16xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$x, StrAttr:$reason);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = "$x `reason` $reason attr-dict `:` type($result)";
+}
+
+// On the tensors of one device.
+class Dist_CollectiveOp<string mnemonic, list<Trait> traits = []>
+    : Dist_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<Dist_CollectiveOpInterface>], traits)> {
+  let results = (outs AnyStaticShapeTensor:$result);
+}
+
+def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [AllTypesMatch<["x", "result"]>]> {
+  let summary = "the tensors of several devices, combined; each gets all of it";
+  let description = [{
+    Combined in the order of the devices, so that all have the same bits.
+
+    ```mlir
+    %1 = dist.all_reduce sum %0 axes ["tensor"] reason "..." : tensor<8x16xf32>
+    ```
+  }];
+  let arguments = (ins NN_ReduceKindAttr:$kind, AnyStaticShapeTensor:$x, StrArrayAttr:$axes, StrAttr:$reason);
+  let assemblyFormat = "$kind $x `axes` $axes `reason` $reason attr-dict `:` type($result)";
+}
+
+def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
+  let summary = "the tensors of several devices, combined; each gets its part";
+  let description = [{
+    Constraints:
+    * (C1) `dim` is a dimension; its size in `x` is that in `result` times the number of devices, and a multiple of `blocks`; the others are equal.
+
+    ```mlir
+    %1 = dist.reduce_scatter sum %0 dim 1 blocks 1 axes ["tensor"] reason "..." : tensor<8x16xf32> -> tensor<8x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_ReduceKindAttr:$kind, AnyStaticShapeTensor:$x, I64Attr:$dim, I64Attr:$blocks,
+    StrArrayAttr:$axes, StrAttr:$reason);
+  let assemblyFormat = [{
+    $kind $x `dim` $dim `blocks` $blocks `axes` $axes `reason` $reason attr-dict `:` type($x) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
+  let summary = "the parts of several devices, one after another";
+  let description = [{
+    Constraints:
+    * (C1) `dim` is a dimension; its size in `result` is that in `x` times the number of devices, and a multiple of `blocks`; the others are equal.
+
+    ```mlir
+    %1 = dist.all_gather %0 dim 1 blocks 1 axes ["tensor"] reason "..." : tensor<8x8xf32> -> tensor<8x16xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$x, I64Attr:$dim, I64Attr:$blocks, StrArrayAttr:$axes, StrAttr:$reason);
+  let assemblyFormat = [{
+    $x `dim` $dim `blocks` $blocks `axes` $axes `reason` $reason attr-dict `:` type($x) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Dist_ShardOp : Dist_Op<"shard", [Pure]> {
+  let summary = "a device's own part of a tensor";
+  let description = [{
+    Nothing is sent.
+
+    Constraints:
+    * (C1) `dim` is a dimension; its size in `x` is that in `result` times the number of devices, and a multiple of `blocks`; the others are equal.
+
+    ```mlir
+    %1 = dist.shard %0 dim 1 blocks 1 axes ["tensor"] : tensor<8x16xf32> -> tensor<8x8xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$x, I64Attr:$dim, I64Attr:$blocks, StrArrayAttr:$axes);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = "$x `dim` $dim `blocks` $blocks `axes` $axes attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    RowsAndPart getRowsAndPart();
+  }];
 }
 
 #endif // PARTITA_DIALECTS_DIST_DISTOPS_TD

@@ -10,13 +10,6 @@
 
 include "dialects/nn/NNBase.td"
 
-def NN_ReduceKind : I32EnumAttr<"ReduceKind", "how elements are combined", [
-    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"prod", 1>, I32EnumAttrCase<"max", 2>, I32EnumAttrCase<"min", 3>]> {
-  let cppNamespace = "::partita::nn";
-  let genSpecializedAttr = 0;
-}
-def NN_ReduceKindAttr : EnumAttr<NN_Dialect, NN_ReduceKind, "reduce_kind">;
-
 def NN_ReduceOp : NN_ValueOp<"reduce"> {
   let summary = "combines the elements along some dimensions, which vanish";
   let description = [{

@@ -157,6 +157,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "of a step are dealt out to them")
       ->type_name("N")
       ->check(CLI::Range(1, static_cast<int>(dist::kMostDevices)));
+  app.add_option("--tensor-parallel", compile.partition.tensorParallel,
+                 "over how many devices tensors are cut: the compiler chooses "
+                 "which, by its cost model")
+      ->type_name("N")
+      ->check(CLI::Range(1, static_cast<int>(dist::kMostDevices)));
   app.add_option("--partition", compile.partition.file,
                  "a partition file (YAML, see above)");
   app.add_option("--emit-partition", compile.partition.emitFile,

@@ -27,6 +27,9 @@
 #ifdef PARTITA_HAS_PIPELINE
 #include "compiler/pipeline/Passes.h"
 #endif
+#ifdef PARTITA_HAS_SHARD
+#include "compiler/shard/Passes.h"
+#endif
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/InitAllDialects.h"
@@ -67,6 +70,9 @@ int main(int argc, char **argv) {
 #endif
 #ifdef PARTITA_HAS_PIPELINE
   partita::pipeline::registerPipelinePasses();
+#endif
+#ifdef PARTITA_HAS_SHARD
+  partita::shard::registerShardPasses();
 #endif
 
   return mlir::asMainReturnCode(

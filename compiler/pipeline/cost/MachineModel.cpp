@@ -137,6 +137,10 @@ double MachineModel::getTransferNs(int64_t bytes) const {
   return table.at(std::max<double>(bytes, 1)) * std::max(bytes / most, 1.0);
 }
 
+double MachineModel::getCollectiveNs(int64_t sentBytes) const {
+  return getTransferNs(sentBytes);
+}
+
 double MachineModel::getUnitNs() const {
   return file ? kMeasuredUnitNs : kUnitNs;
 }

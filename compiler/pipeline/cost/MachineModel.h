@@ -73,6 +73,8 @@ public:
                              const StepFootprint &step) const;
   /// A value from one device to another.
   double getTransferNs(int64_t bytes) const;
+  /// A collective in which each device sends so many bytes.
+  double getCollectiveNs(int64_t sentBytes) const;
   double getUnitNs() const;
 
 private:

@@ -238,6 +238,11 @@ private:
       }
     if (node.work.empty()) // another name for the same bytes
       return {};
+    if (auto collective = dyn_cast<dist::CollectiveOpInterface>(node.work[0])) {
+      const double ns = machine.getCollectiveNs(collective.getSentBytes(
+          dist::getGroupSize(function, collective.getCollectiveAxes())));
+      return {.ns = ns, .ratedNs = ns};
+    }
     return machine.getClusterTime(
         {node.work, node.kind, countBytes(node), countOutputBytes(node), rates},
         graph.step);

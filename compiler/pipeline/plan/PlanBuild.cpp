@@ -57,6 +57,7 @@ public:
     for (int64_t d = 0; d < count; ++d)
       makeProgram(d, symbols);
     makeChannels(symbols);
+    makeCollectives(symbols);
     writeStages();
     makeDevices(count, symbols);
     for (int64_t d = 0; d < count; ++d) {
@@ -434,31 +435,61 @@ private:
         makeWork(work);
     }
     for (int s : device.stages)
-      makeUnit(s);
+      makeUnits(s);
     for (const ScheduleStep &step : schedule.programs[d])
       makeStep(d, step);
   }
 
-  void makeUnit(int s) {
+  /// A unit for each part of a stage between collectives, which are steps of
+  /// their own.
+  void makeUnits(int s) {
     LoweredStage &stage = lowering.stages[s];
-    auto unit = plan::UnitOp::create(
-        builder, stage.op.getLoc(), unitName(Phase::forward, s),
-        stage.op.getStage(), static_cast<int64_t>(stage.ns));
-    OpBuilder::InsertionGuard guard(builder);
-    builder.createBlock(&unit.getBody());
-    for (const DeviceWork &work : stage.work)
-      makeWork(work);
+    std::vector<StagePart> &parts = partsOf[s];
+    parts.assign(1, {});
+    for (const DeviceWork &work : stage.work) {
+      parts.back().work.push_back(&work);
+      if (isa<dist::CollectiveOpInterface>(work.op)) {
+        parts.back().work.pop_back();
+        parts.back().collective = &work;
+        parts.emplace_back();
+      }
+    }
+    double ns = machine.getUnitNs();
+    for (auto [index, part] : llvm::enumerate(parts)) {
+      // A stage that computes nothing still has a unit.
+      if (part.work.empty() && parts.size() > 1)
+        continue;
+      part.unit = unitName(Phase::forward, s) +
+                  (index ? "." + std::to_string(index) : "");
+      for (const DeviceWork *work : part.work)
+        ns += work->time.ns;
+      auto unit = plan::UnitOp::create(builder, stage.op.getLoc(), part.unit,
+                                       stage.op.getStage(),
+                                       static_cast<int64_t>(ns));
+      ns = 0;
+      OpBuilder::InsertionGuard guard(builder);
+      builder.createBlock(&unit.getBody());
+      for (const DeviceWork *work : part.work)
+        makeWork(*work);
+    }
   }
 
   void makeWork(const DeviceWork &work) {
     auto lookup = [&](int id) { return slots[id]; };
     SmallVector<Value> inputs = llvm::map_to_vector(work.inputs, lookup),
                        outputs = llvm::map_to_vector(work.outputs, lookup);
-    nn::ClusterOp cluster = work.cluster;
-    Location loc = cluster.getLoc();
-    nn::LoweringAttrInterface lowered = cluster.getLoweringAttr();
+    Location loc = work.op->getLoc();
     const auto predicted = static_cast<int64_t>(work.time.ns),
                rated = static_cast<int64_t>(work.time.ratedNs);
+    if (auto shard = dyn_cast<dist::ShardOp>(work.op)) {
+      const dist::RowsAndPart shape = shard.getRowsAndPart();
+      plan::SliceOp::create(builder, loc, inputs[0], outputs[0], shape.rows,
+                            shape.part, getAxisNumbers(shard.getAxes()),
+                            work.label, predicted);
+      return;
+    }
+    nn::LoweringAttrInterface lowered =
+        cast<nn::ClusterOp>(work.op).getLoweringAttr();
     if (auto kernel = dyn_cast<plan::KernelAttr>(lowered))
       plan::DispatchOp::create(builder, loc, kernel, inputs, outputs,
                                work.label, work.flops, work.bytes, predicted,
@@ -470,18 +501,92 @@ private:
   }
 
   void makeStep(int64_t d, const ScheduleStep &step) {
-    Location loc = function.getLoc();
+    if (step.kind == abi::StepKind::run)
+      return makeRun(step);
     Value slot;
     if (step.value >= 0)
       slot = slots[valuesOnDevice[d].at(step.value)];
-    std::string subject;
-    if (step.channel >= 0)
-      subject = channels[step.channel].str();
-    else if (step.stage >= 0)
-      subject = unitName(step.phase, step.stage);
-    plan::createStep(builder, loc, step.kind, step.microBatch, subject,
+    plan::createStep(builder, function.getLoc(), step.kind, step.microBatch,
+                     step.channel >= 0 ? channels[step.channel].str() : "",
                      step.port, slot);
   }
+
+  /// The units of a stage, and its collectives between them.
+  void makeRun(const ScheduleStep &step) {
+    for (const StagePart &part : partsOf.at(step.stage)) {
+      if (!part.unit.empty())
+        plan::createStep(builder, function.getLoc(), step.kind,
+                         step.microBatch, part.unit, -1, Value());
+      if (!part.collective)
+        continue;
+      const std::string name = collectives.at(part.collective);
+      plan::createStep(builder, part.collective->op->getLoc(),
+                       abi::StepKind::start, step.microBatch, name, -1,
+                       slots[part.collective->inputs[0]]);
+      plan::createStep(builder, part.collective->op->getLoc(),
+                       abi::StepKind::finish, step.microBatch, name, -1,
+                       slots[part.collective->outputs[0]]);
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Collectives
+  //===--------------------------------------------------------------------===//
+
+  /// Their places among the axes of the plan.
+  SmallVector<int64_t> getAxisNumbers(ArrayAttr axes) {
+    SmallVector<int64_t> numbers;
+    ArrayAttr all = meshes.begin()->second.getAxesAttr();
+    for (auto name : axes.getAsValueRange<StringAttr>())
+      for (auto [number, axis] :
+           llvm::enumerate(all.getAsRange<dist::AxisAttr>()))
+        if (axis.getName() == name)
+          numbers.push_back(number);
+    return numbers;
+  }
+
+  void makeCollectives(SymbolTable &symbols) {
+    for (const LoweredStage &stage : lowering.stages)
+      for (const DeviceWork &work : stage.work) {
+        auto collective = dyn_cast<dist::CollectiveOpInterface>(work.op);
+        if (!collective)
+          continue;
+        const dist::RowsAndPart shape = collective.getRowsAndPart();
+        auto op = plan::CollectiveOp::create(
+            builder, work.op->getLoc(),
+            "collective" + std::to_string(collectives.size()), work.label,
+            getKind(work.op), getReduction(work.op),
+            cast<RankedTensorType>(work.op->getResult(0).getType())
+                .getElementType(),
+            getProgram(stage.device).getValue(), shape.rows, shape.part,
+            getAxisNumbers(collective.getCollectiveAxes()),
+            static_cast<int64_t>(work.time.ns),
+            collective.getCollectiveReason());
+        op->remove();
+        symbols.insert(op, Block::iterator(function));
+        collectives[&work] = op.getSymName().str();
+      }
+  }
+
+  static plan::CollectiveKind getKind(Operation *op) {
+    return isa<dist::AllGatherOp>(op)       ? plan::CollectiveKind::all_gather
+           : isa<dist::ReduceScatterOp>(op) ? plan::CollectiveKind::reduce_scatter
+                                            : plan::CollectiveKind::all_reduce;
+  }
+
+  /// The enums name the same things in the same order.
+  static plan::Reduction getReduction(Operation *op) {
+    auto kind = op->getAttrOfType<nn::ReduceKindAttr>("kind");
+    return kind ? static_cast<plan::Reduction>(kind.getValue())
+                : plan::Reduction::sum;
+  }
+
+  /// Units of a stage, each with the collective that follows it, if any.
+  struct StagePart {
+    std::string unit; ///< empty: there is nothing to run
+    std::vector<const DeviceWork *> work;
+    const DeviceWork *collective = nullptr;
+  };
 
   ModuleOp module;
   func::FuncOp function;
@@ -498,6 +603,8 @@ private:
   std::map<int64_t, dist::MeshOp> meshes; ///< by program
   llvm::DenseMap<Attribute, int64_t> numbers; ///< programs, by mesh
   std::vector<StringAttr> channels;
+  std::map<const DeviceWork *, std::string> collectives; ///< their symbols
+  std::map<int, std::vector<StagePart>> partsOf;         ///< by stage
   std::vector<Value> slots; // of the program being filled, by device value
 };
 

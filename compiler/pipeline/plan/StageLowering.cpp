@@ -61,46 +61,54 @@ FlatSymbolRefAttr StageLowering::addConstant(nn::ConstantOp constant) {
   return symbol = FlatSymbolRefAttr::get(weight.getSymNameAttr());
 }
 
-/// The price that stands on a cluster; none of what is copied and the like.
-static ClusterTime getPrice(nn::ClusterOp cluster) {
+/// The price that stands on an op; none of what is copied and the like.
+static ClusterTime getPrice(Operation *op) {
   ClusterTime time;
-  if (auto price = cluster->getAttrOfType<DenseF64ArrayAttr>(kPriceAttr);
+  if (auto price = op->getAttrOfType<DenseF64ArrayAttr>(kPriceAttr);
       price && price.size() == 2) {
     time.ns = price[0];
     time.ratedNs = price[1];
   }
-  time.key = getInteger(cluster, kWorkKeyAttr, 0);
+  time.key = getInteger(op, kWorkKeyAttr, 0);
   return time;
 }
 
-LogicalResult StageLowering::lowerCluster(nn::ClusterOp cluster,
-                                          LoweredDevice &device,
-                                          LoweredStage &stage,
-                                          llvm::DenseMap<Value, int> &ids) {
+/// Whether a collective may leave its result in the bytes of its operand, which
+/// nothing else reads.
+static bool isInPlace(Operation *op) {
+  return isa<dist::AllReduceOp>(op) && op->getOperand(0).hasOneUse() &&
+         op->getOperand(0).getDefiningOp<nn::ClusterOp>();
+}
+
+LogicalResult StageLowering::lowerWork(Operation *op, LoweredDevice &device,
+                                       LoweredStage &stage,
+                                       llvm::DenseMap<Value, int> &ids) {
   DeviceWork work;
-  work.cluster = cluster;
-  work.label = nn::getNodeName(cluster);
-  if (!cluster.getLoweringAttr())
-    return cluster.emitError() << "'" << work.label
-                               << "' has no lowering: run --lower-clusters "
-                                  "before";
-  const bool isLoad = rates.isLoad(cluster);
-  for (Value operand : cluster.getOperands()) {
+  work.op = op;
+  work.label = nn::getNodeName(op);
+  auto cluster = dyn_cast<nn::ClusterOp>(op);
+  if (cluster && !cluster.getLoweringAttr())
+    return op->emitError() << "'" << work.label
+                           << "' has no lowering: run --lower-clusters before";
+  const bool isLoad = rates.isLoad(op);
+  for (Value operand : op->getOperands()) {
     int id = ids.lookup(operand);
     work.inputs.push_back(id);
     work.bytes += nn::getByteSize(device.values[id].type);
   }
-  for (Value result : cluster.getResults()) {
-    int id = addValue(device, result);
+  for (Value result : op->getResults()) {
+    int id = isInPlace(op) ? work.inputs[0] : addValue(device, result);
     ids[result] = id;
     device.values[id].isLoaded = isLoad;
     work.outputs.push_back(id);
     work.bytes += nn::getByteSize(device.values[id].type);
   }
-  SmallVector<Operation *> ops;
-  for (Operation &op : cluster.getBody().front().without_terminator())
-    ops.push_back(&op);
-  work.flops = countFlops(ops);
+  if (cluster) {
+    SmallVector<Operation *> ops;
+    for (Operation &part : cluster.getBody().front().without_terminator())
+      ops.push_back(&part);
+    work.flops = countFlops(ops);
+  }
   if (isLoad) {
     device.load.push_back(std::move(work));
     return success();
@@ -108,7 +116,7 @@ LogicalResult StageLowering::lowerCluster(nn::ClusterOp cluster,
   for (int id : work.inputs)
     if (device.values[id].isLoaded)
       device.values[id].space = plan::Space::constant;
-  work.time = getPrice(cluster);
+  work.time = getPrice(op);
   stage.ns += work.time.ns;
   stage.flops += work.flops;
   for (int id : work.outputs)
@@ -157,8 +165,9 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
           addWeight(device, addConstant(constant), constant.getResult());
     } else if (auto reshape = dyn_cast<nn::ReshapeOp>(part)) {
       ids[reshape.getResult()] = ids.lookup(reshape.getX());
-    } else if (auto cluster = dyn_cast<nn::ClusterOp>(part)) {
-      if (failed(lowerCluster(cluster, device, stage, ids)))
+    } else if (isa<nn::ClusterOp, dist::ShardOp, dist::CollectiveOpInterface>(
+                   part)) {
+      if (failed(lowerWork(&part, device, stage, ids)))
         return failure();
     } else {
       return part.emitError() << "'" << nn::getNodeName(&part)

@@ -32,9 +32,10 @@ struct DeviceValue {
   std::string name;
 };
 
-/// A cluster with its lowering, on values of its device.
+/// A cluster with its lowering, a `dist.shard` or a collective, on values of its
+/// device.
 struct DeviceWork {
-  nn::ClusterOp cluster;
+  mlir::Operation *op = nullptr;
   llvm::SmallVector<int> inputs, outputs;
   std::string label;
   int64_t flops = 0;
@@ -87,9 +88,9 @@ private:
   int addWeight(LoweredDevice &device, mlir::FlatSymbolRefAttr weight,
                 mlir::Value value);
   mlir::FlatSymbolRefAttr addConstant(nn::ConstantOp constant);
-  mlir::LogicalResult lowerCluster(nn::ClusterOp cluster, LoweredDevice &device,
-                                   LoweredStage &stage,
-                                   llvm::DenseMap<mlir::Value, int> &ids);
+  mlir::LogicalResult lowerWork(mlir::Operation *op, LoweredDevice &device,
+                                LoweredStage &stage,
+                                llvm::DenseMap<mlir::Value, int> &ids);
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;

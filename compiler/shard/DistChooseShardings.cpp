@@ -1,0 +1,309 @@
+//===- DistChooseShardings.cpp - Shardings by the cost model --------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/analysis/Rates.h"
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/DeviceMesh.h"
+#include "compiler/pipeline/cost/MachineModel.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/shard/Passes.h"
+#include "compiler/shard/Propagation.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace partita::shard {
+#define GEN_PASS_DEF_DISTCHOOSESHARDINGSPASS
+#include "compiler/shard/Passes.h.inc"
+} // namespace partita::shard
+
+using namespace mlir;
+using namespace partita::pipeline;
+
+namespace partita::shard {
+namespace {
+
+/// Weights with fewer bytes are not worth a thought.
+constexpr int64_t kLeastBytes = 4096;
+/// Weights of several layers of the same inputs, one after another.
+constexpr int64_t kMostBlocks = 3;
+/// Pointwise ops are fused with others, which spares most of their traffic.
+constexpr double kFusedShare = 0.25;
+/// A cut must save so much of the time of what it changes.
+constexpr double kLeastGain = 0.02;
+
+/// Time of a graph whose values are cut in some way.
+class CostOfCuts {
+public:
+  CostOfCuts(Block &block, const Propagation &propagation,
+             const MachineModel &machine)
+      : block(block), propagation(propagation), machine(machine) {
+    for (Operation &op : block.without_terminator())
+      if (!rates.isLoad(&op))
+        wholeNs[&op] = getWholeNs(&op);
+  }
+
+  /// Of some ops, and of what brings their operands and results.
+  double getNs(const llvm::SetVector<Operation *> &ops) {
+    double ns = 0;
+    llvm::SetVector<Value> values;
+    for (Operation *op : ops) {
+      if (rates.isLoad(op))
+        continue;
+      ns += getOpNs(op);
+      for (Value operand : op->getOperands())
+        if (!rates.isLoad(operand))
+          values.insert(operand);
+      for (Value result : op->getResults())
+        values.insert(result);
+    }
+    for (Value value : values)
+      ns += getReshardNs(value);
+    return ns;
+  }
+
+private:
+  double getWholeNs(Operation *op) {
+    auto costed = dyn_cast<nn::CostOpInterface>(op);
+    if (!costed)
+      return 0;
+    const nn::Cost cost = costed.getCost();
+    if (cost.free)
+      return 0;
+    const bool isCall = cost.kind == nn::CostKind::dot ||
+                        cost.kind == nn::CostKind::conv ||
+                        cost.kind == nn::CostKind::attention;
+    const double ns =
+        machine
+            .getClusterTime({op,
+                             isCall ? nn::ClusterKind::call
+                                    : nn::ClusterKind::kernel,
+                             cost.bytes, 0, rates},
+                            {})
+            .ratedNs;
+    return isCall ? ns : ns * kFusedShare;
+  }
+
+  double getOpNs(Operation *op) const {
+    int64_t shards = 1;
+    for (const AxisList &list : propagation.getFactorAxes(op))
+      shards *= propagation.getAxes().getSize(list);
+    return wholeNs.lookup(op) / shards;
+  }
+
+  /// What its op makes of a value, what it should be, and what its readers
+  /// need.
+  double getReshardNs(Value value) const {
+    auto type = cast<RankedTensorType>(value.getType());
+    const Cuts &wanted = propagation.getCuts(value);
+    double ns = 0;
+    if (Operation *op = value.getDefiningOp()) {
+      Cuts made;
+      int64_t devices = 1;
+      if (const nn::ShardingRule *rule = propagation.getRule(op)) {
+        const FactorAxes factors = propagation.getFactorAxes(op);
+        made = projectCuts(
+            *rule, rule->results[cast<OpResult>(value).getResultNumber()],
+            factors);
+        for (dist::PartialAttr partial : getPartials(*rule, factors))
+          devices *= propagation.getAxes().getSize(
+              StringAttr::get(value.getContext(), partial.getAxis()));
+      }
+      const int64_t bytes = getLocalBytes(type, made);
+      if (devices > 1)
+        // Whoever needs only its part of the sum gets no more.
+        ns += machine.getCollectiveNs((isSame(made, wanted) ? 2 : 1) *
+                                      (devices - 1) * bytes / devices);
+      else
+        ns += getMoveNs(type, made, wanted);
+    }
+    SmallVector<Cuts> needs;
+    for (OpOperand &use : value.getUses()) {
+      Cuts need;
+      if (const nn::ShardingRule *rule = propagation.getRule(use.getOwner()))
+        need = projectCuts(*rule, rule->operands[use.getOperandNumber()],
+                           propagation.getFactorAxes(use.getOwner()));
+      if (llvm::none_of(needs,
+                        [&](const Cuts &other) { return isSame(need, other); }))
+        needs.push_back(need);
+    }
+    for (const Cuts &need : needs)
+      ns += getMoveNs(type, wanted, need);
+    return ns;
+  }
+
+  int64_t getLocalBytes(RankedTensorType type, const Cuts &cuts) const {
+    int64_t shards = 1;
+    for (const DimCut &cut : cuts)
+      shards *= propagation.getAxes().getSize(cut.axes);
+    return nn::getByteSize(type) / shards;
+  }
+
+  /// All that is cut otherwise is gathered; a part of what is there is free.
+  double getMoveNs(RankedTensorType type, const Cuts &from,
+                   const Cuts &to) const {
+    if (isSame(from, to) || isWhole(from))
+      return 0;
+    double ns = 0;
+    int64_t bytes = getLocalBytes(type, from);
+    for (auto [dim, cut] : llvm::enumerate(from)) {
+      if (cut.isWhole() || (dim < to.size() && cut == to[dim]))
+        continue;
+      const int64_t devices = propagation.getAxes().getSize(cut.axes);
+      ns += machine.getCollectiveNs((devices - 1) * bytes);
+      bytes *= devices;
+    }
+    return ns;
+  }
+
+  Block &block;
+  const Propagation &propagation;
+  const MachineModel &machine;
+  analysis::Rates rates;
+  llvm::DenseMap<Operation *, double> wholeNs;
+};
+
+class Chooser {
+public:
+  Chooser(func::FuncOp function, const MachineModel &machine)
+      : block(function.getBody().front()), propagation(function),
+        costs(block, propagation, machine) {}
+
+  void run() {
+    seedKnown();
+    for (StringAttr axis : propagation.getAxes().getNames())
+      if (!used.contains(axis))
+        choose(axis);
+    for (auto parameter : block.getOps<nn::ParameterOp>())
+      setCuts(parameter, propagation.getCuts(parameter));
+    // Where a weight is computed from others first, its reader says it.
+    for (Operation *op : seeded)
+      setCuts(op->getResult(0), propagation.getCuts(op->getResult(0)));
+  }
+
+private:
+  void seedKnown() {
+    auto seed = [&](Value value) {
+      const Cuts cuts = getCuts(value);
+      for (const DimCut &cut : cuts)
+        used.insert_range(cut.axes);
+      propagation.seed(value, cuts);
+    };
+    for (BlockArgument argument : block.getArguments())
+      seed(argument);
+    for (Operation &op : block.without_terminator())
+      for (Value result : op.getResults())
+        seed(result);
+    propagation.run();
+    propagation.keep();
+  }
+
+  void choose(StringAttr axis) {
+    for (Operation &op : block.without_terminator()) {
+      const nn::ShardingRule *rule = propagation.getRule(&op);
+      if (!rule || rates.isLoad(&op))
+        continue;
+      for (OpOperand &operand : op.getOpOperands())
+        if (isWeight(operand.get()) &&
+            isWhole(propagation.getCuts(operand.get())))
+          cutWeight(operand, *rule, axis);
+    }
+  }
+
+  bool isWeight(Value value) {
+    return rates.isLoad(value) && !value.getDefiningOp<nn::ConstantOp>() &&
+           nn::getByteSize(value.getType()) >= kLeastBytes;
+  }
+
+  /// Tries each factor of an operand, and keeps the best if it is worth it.
+  void cutWeight(OpOperand &operand, const nn::ShardingRule &rule,
+                 StringAttr axis) {
+    const nn::DimFactors &dims = rule.operands[operand.getOperandNumber()];
+    const int64_t devices = propagation.getAxes().getSize(axis);
+    Cuts best;
+    double gain = 0;
+    // Weights that are summed over are those worth cutting.
+    if (llvm::none_of(dims, [&](ArrayRef<int64_t> list) {
+          return llvm::any_of(list, [&](int64_t factor) {
+            return rule.factors[factor].kind == nn::FactorKind::reduction;
+          });
+        }))
+      return;
+    for (auto [dim, list] : llvm::enumerate(dims))
+      for (int64_t factor : list) {
+        const int64_t size = rule.factors[factor].size;
+        if (!rule.factors[factor].canCut())
+          continue;
+        for (int64_t blocks = 1; blocks <= kMostBlocks; ++blocks) {
+          if (size % (blocks * devices) || (blocks > 1 && list.size() > 1))
+            continue;
+          Cuts cuts(dims.size());
+          cuts[dim] = {AxisList{axis}, blocks};
+          if (double saved = tryCut(operand.get(), cuts); saved > gain) {
+            gain = saved;
+            best = cuts;
+          }
+        }
+      }
+    if (gain <= 0)
+      return;
+    propagation.seed(operand.get(), best);
+    propagation.run();
+    propagation.keep();
+    if (Operation *op = operand.get().getDefiningOp())
+      seeded.insert(op);
+  }
+
+  /// What the graph takes less with a cut, in nanoseconds; 0 if that is not
+  /// worth it.
+  double tryCut(Value value, const Cuts &cuts) {
+    propagation.seed(value, cuts);
+    propagation.run();
+    llvm::SetVector<Operation *> touched;
+    for (Value changed : propagation.getChanged()) {
+      if (Operation *op = changed.getDefiningOp())
+        touched.insert(op);
+      for (Operation *user : changed.getUsers())
+        if (!user->hasTrait<OpTrait::IsTerminator>())
+          touched.insert(user);
+    }
+    const double after = costs.getNs(touched);
+    propagation.undo();
+    const double before = costs.getNs(touched);
+    const double saved = before - after;
+    return saved > kLeastGain * before ? saved : 0;
+  }
+
+  Block &block;
+  Propagation propagation;
+  CostOfCuts costs;
+  analysis::Rates rates;
+  llvm::DenseSet<StringAttr> used; ///< axes along which something is cut
+  llvm::SetVector<Operation *> seeded;
+};
+
+struct DistChooseShardingsPass
+    : impl::DistChooseShardingsPassBase<DistChooseShardingsPass> {
+  using DistChooseShardingsPassBase::DistChooseShardingsPassBase;
+
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
+    if (failed(function))
+      return signalPassFailure();
+    if (Axes(*function).empty())
+      return;
+    const int64_t places = getInteger(*function, kDeviceCountAttr, 1);
+    FailureOr<MachineModel> model = MachineModel::load(
+        function->getLoc(), machine, DeviceMesh(*function, places).getSize(),
+        threads);
+    if (failed(model))
+      return signalPassFailure();
+    Chooser(*function, *model).run();
+  }
+};
+
+} // namespace
+} // namespace partita::shard

@@ -1,0 +1,47 @@
+//===- DistPropagate.cpp - Shardings of all tensors -----------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/shard/Passes.h"
+#include "compiler/shard/Propagation.h"
+
+namespace partita::shard {
+#define GEN_PASS_DEF_DISTPROPAGATEPASS
+#include "compiler/shard/Passes.h.inc"
+} // namespace partita::shard
+
+using namespace mlir;
+
+namespace partita::shard {
+namespace {
+
+struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> function =
+        pipeline::getModelFunction(getOperation());
+    if (failed(function))
+      return signalPassFailure();
+    Block &block = function->getBody().front();
+    Propagation propagation(*function);
+    if (propagation.getAxes().empty())
+      return;
+    for (BlockArgument argument : block.getArguments())
+      propagation.seed(argument, getCuts(argument));
+    for (Operation &op : block.without_terminator())
+      for (Value result : op.getResults())
+        propagation.seed(result, getCuts(result));
+    propagation.run();
+    for (BlockArgument argument : block.getArguments())
+      setCuts(argument, propagation.getCuts(argument));
+    for (Operation &op : block.without_terminator())
+      if (op.getNumResults() == 1)
+        setCuts(op.getResult(0), propagation.getCuts(op.getResult(0)));
+  }
+};
+
+} // namespace
+} // namespace partita::shard

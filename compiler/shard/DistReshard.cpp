@@ -1,0 +1,174 @@
+//===- DistReshard.cpp - Tensors that are needed cut in another way -------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/analysis/Rates.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/shard/Passes.h"
+#include "compiler/shard/Propagation.h"
+
+#include <map>
+
+namespace partita::shard {
+#define GEN_PASS_DEF_DISTRESHARDPASS
+#include "compiler/shard/Passes.h.inc"
+} // namespace partita::shard
+
+using namespace mlir;
+
+namespace partita::shard {
+namespace {
+
+/// "tensor" or "tensor, expert".
+std::string describe(ArrayRef<StringAttr> axes) {
+  std::string text;
+  for (StringAttr axis : axes)
+    text += (text.empty() ? "" : ", ") + axis.str();
+  return text;
+}
+
+class Resharder {
+public:
+  explicit Resharder(func::FuncOp function)
+      : function(function), propagation(function) {}
+
+  LogicalResult run() {
+    Block &block = function.getBody().front();
+    if (propagation.getAxes().empty())
+      return success();
+    for (BlockArgument argument : block.getArguments())
+      propagation.seed(argument, getCuts(argument));
+    SmallVector<Operation *> ops;
+    for (Operation &op : block.without_terminator()) {
+      for (Value result : op.getResults())
+        propagation.seed(result, getCuts(result));
+      ops.push_back(&op);
+    }
+    for (Operation *op : ops)
+      if (!rates.isLoad(op) && failed(visit(op)))
+        return failure();
+    // The host gets whole outputs.
+    Operation *end = block.getTerminator();
+    for (OpOperand &operand : end->getOpOperands())
+      bring(operand, {}, "it is an output of the model");
+    return verify();
+  }
+
+private:
+  /// Lets an op read its operands, and others its result, as is written on them.
+  LogicalResult visit(Operation *op) {
+    const nn::ShardingRule *rule = propagation.getRule(op);
+    const FactorAxes factors = propagation.getFactorAxes(op);
+    const std::string name = "'" + nn::getNodeName(op) + "'";
+    for (OpOperand &operand : op->getOpOperands()) {
+      Cuts needed;
+      if (rule)
+        needed = projectCuts(*rule, rule->operands[operand.getOperandNumber()],
+                             factors);
+      bring(operand, needed, name + " reads it " + describeNeed(needed));
+    }
+    if (op->getNumResults() != 1)
+      return success();
+    SmallVector<dist::PartialAttr> partials;
+    Cuts made;
+    if (rule) {
+      partials = getPartials(*rule, factors);
+      made = projectCuts(*rule, rule->results[0], factors);
+    }
+    const Cuts wanted = propagation.getCuts(op->getResult(0));
+    if (partials.empty() && isSame(made, wanted))
+      return success();
+    Value result = op->getResult(0);
+    const int64_t rank = cast<RankedTensorType>(result.getType()).getRank();
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    auto joined = dist::ReshardOp::create(
+        builder, op->getLoc(), result,
+        partials.empty() ? name + " makes it in another way"
+                         : name + " sums over what is cut along " +
+                               describePartials(partials));
+    result.replaceAllUsesExcept(joined, joined);
+    setCuts(joined, wanted);
+    propagation.seed(joined, wanted);
+    dist::ShardingAttr sharding = getAttr(op->getContext(), made, rank);
+    op->removeAttr(dist::kShardingAttr);
+    if (!partials.empty() || !isWhole(made))
+      op->setAttr(dist::kShardingAttr,
+                  dist::ShardingAttr::get(op->getContext(), sharding.getDims(),
+                                          partials));
+    return success();
+  }
+
+  static std::string describePartials(ArrayRef<dist::PartialAttr> partials) {
+    std::string text;
+    for (dist::PartialAttr partial : partials)
+      text += (text.empty() ? "" : ", ") + partial.getAxis().str();
+    return text;
+  }
+
+  static std::string describeNeed(const Cuts &needed) {
+    for (auto [dim, cut] : llvm::enumerate(needed))
+      if (!cut.isWhole())
+        return "cut along " + describe(cut.axes) + " in dimension " +
+               std::to_string(dim);
+    return "whole";
+  }
+
+  /// Once for all that need a value cut in the same way. What depends on
+  /// weights only is there in every way.
+  void bring(OpOperand &operand, const Cuts &needed, const std::string &reason) {
+    Value value = operand.get();
+    if (rates.isLoad(value) || isSame(getCuts(value), needed))
+      return;
+    const int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
+    const Attribute key = getAttr(value.getContext(), needed, rank);
+    Value &made = known[{value.getAsOpaquePointer(), key.getAsOpaquePointer()}];
+    if (!made) {
+      OpBuilder builder(value.getContext());
+      builder.setInsertionPointAfterValue(value);
+      auto reshard = dist::ReshardOp::create(
+          builder, operand.getOwner()->getLoc(), value, reason);
+      if (isa<func::ReturnOp>(operand.getOwner()))
+        reshard->setLoc(value.getLoc());
+      setCuts(reshard, needed);
+      made = reshard;
+    }
+    operand.set(made);
+  }
+
+  /// Partial sums are read by nothing but what joins them.
+  LogicalResult verify() {
+    for (Operation &op : function.getBody().front().without_terminator())
+      for (Value result : op.getResults())
+        if (dist::ShardingAttr sharding = getSharding(result);
+            sharding && !sharding.getPartial().empty())
+          for (Operation *user : result.getUsers())
+            if (!isa<dist::ReshardOp>(user))
+              return op.emitError("'")
+                     << nn::getNodeName(&op)
+                     << "' makes partial sums, which '"
+                     << nn::getNodeName(user) << "' reads before they are "
+                     << "joined";
+    return success();
+  }
+
+  func::FuncOp function;
+  Propagation propagation;
+  analysis::Rates rates;
+  std::map<std::pair<const void *, const void *>, Value> known;
+};
+
+struct DistReshardPass : impl::DistReshardPassBase<DistReshardPass> {
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> function =
+        pipeline::getModelFunction(getOperation());
+    if (failed(function) || failed(Resharder(*function).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace partita::shard

@@ -1,0 +1,135 @@
+//===- DistSeed.cpp - Shardings that a partition file says ----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/Names.h"
+#include "compiler/pipeline/partition/PartitionFile.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/shard/Cuts.h"
+#include "compiler/shard/Passes.h"
+
+#include "llvm/Support/GlobPattern.h"
+
+namespace partita::shard {
+#define GEN_PASS_DEF_DISTSEEDPASS
+#include "compiler/shard/Passes.h.inc"
+} // namespace partita::shard
+
+using namespace mlir;
+using namespace partita::pipeline;
+
+namespace partita::shard {
+namespace {
+
+class Seeder {
+public:
+  Seeder(func::FuncOp function, StringRef path)
+      : function(function), path(path), axes(function) {
+    SymbolTable symbols(function->getParentOfType<ModuleOp>());
+    for (BlockArgument argument : function.getArguments())
+      if (auto name = function.getArgAttrOfType<StringAttr>(
+              argument.getArgNumber(), nn::kNameAttr))
+        add(name.getValue(), argument);
+    for (auto parameter : function.getOps<nn::ParameterOp>())
+      if (auto weight = symbols.lookup<nn::WeightOp>(parameter.getWeight()))
+        add(weight.getOrigin(), parameter);
+  }
+
+  LogicalResult seed(const FileShard &shard) {
+    llvm::Expected<llvm::GlobPattern> glob =
+        llvm::GlobPattern::create(shard.tensors.text, 64);
+    if (!glob)
+      return error(shard.tensors)
+             << "'" << shard.tensors.text
+             << "' is not a pattern: " << llvm::toString(glob.takeError());
+    bool matched = false;
+    for (auto &[name, value] : tensors)
+      if (name == shard.tensors.text || glob->match(name)) {
+        matched = true;
+        if (failed(apply(shard, name, value)))
+          return failure();
+      }
+    if (!matched)
+      return error(shard.tensors)
+             << "no weight and no input matches '" << shard.tensors.text << "'"
+             << didYouMean(shard.tensors.text, names);
+    return success();
+  }
+
+private:
+  void add(StringRef name, Value value) {
+    tensors.push_back({name, value});
+    names.push_back(name);
+  }
+
+  InFlightDiagnostic error(const FileText &at) {
+    return emitError(
+        FileLineColLoc::get(function.getContext(), path, at.line, at.column));
+  }
+
+  LogicalResult apply(const FileShard &shard, StringRef name, Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (type.getRank() != static_cast<int64_t>(shard.dims.size()))
+      return error(shard.tensors)
+             << "'" << name << "' has " << type.getRank()
+             << " dimensions; the list has " << shard.dims.size()
+             << " entries: give one for each dimension, null where it is whole";
+    Cuts cuts;
+    for (auto [dim, said] : llvm::enumerate(shard.dims)) {
+      DimCut &cut = cuts.emplace_back();
+      for (const FileText &axis : said.axes)
+        cut.axes.push_back(StringAttr::get(function.getContext(), axis.text));
+      if (cut.isWhole())
+        continue;
+      cut.blocks = said.blocks;
+      // An axis of one device cuts nothing.
+      if (llvm::any_of(cut.axes,
+                       [&](StringAttr axis) { return !axes.getSize(axis); })) {
+        cut = {};
+        continue;
+      }
+      const int64_t parts = axes.getSize(cut.axes) * said.blocks,
+                    size = type.getDimSize(dim);
+      if (size == 0 || size % parts != 0)
+        return error(said.axes[0])
+               << "dimension " << dim << " of '" << name << "' has the size "
+               << size << ", which cannot be cut into " << parts
+               << " equal parts";
+    }
+    if (Cuts known = getCuts(value); !isWhole(known) && !isSame(known, cuts))
+      return error(shard.tensors)
+             << "'" << name << "' is cut by another entry already";
+    setCuts(value, cuts);
+    return success();
+  }
+
+  func::FuncOp function;
+  StringRef path;
+  const Axes axes;
+  SmallVector<std::pair<StringRef, Value>> tensors;
+  SmallVector<StringRef> names;
+};
+
+struct DistSeedPass : impl::DistSeedPassBase<DistSeedPass> {
+  using DistSeedPassBase::DistSeedPassBase;
+
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
+    if (failed(function))
+      return signalPassFailure();
+    FailureOr<PartitionFile> read =
+        readPartitionFile(getOperation().getLoc(), file);
+    if (failed(read))
+      return signalPassFailure();
+    Seeder seeder(*function, file);
+    for (const FileShard &shard : read->shards)
+      if (failed(seeder.seed(shard)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace partita::shard

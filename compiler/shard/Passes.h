@@ -1,0 +1,38 @@
+//===- Passes.h - Tensors over meshes ---------------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_SHARD_PASSES_H
+#define PARTITA_COMPILER_SHARD_PASSES_H
+
+#include "dialects/dist/DistDialect.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <memory>
+#include <string>
+
+namespace partita::shard {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/shard/Passes.h.inc"
+
+struct ShardOptions {
+  std::string file;    ///< partition file; empty: none
+  std::string machine; ///< file that partita-run --calibrate wrote
+  int threads = 0;     ///< cores a device; 0: an equal share
+};
+
+/// All passes of this folder, in order: afterwards the model's function is what
+/// one device of the mesh computes. Without axes to cut along nothing changes.
+void addShardPasses(mlir::OpPassManager &pm, const ShardOptions &options);
+
+} // namespace partita::shard
+
+#endif // PARTITA_COMPILER_SHARD_PASSES_H

@@ -1,0 +1,96 @@
+//===- Passes.td - Tensors over meshes -----------------------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_SHARD_PASSES_TD
+#define PARTITA_COMPILER_SHARD_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+class ShardPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::partita::dist::DistDialect"];
+}
+
+def DistSeedPass : ShardPass<"dist-seed"> {
+  let summary = "Writes the shardings of a partition file on weights and inputs";
+  let description = [{
+    Sets `dist.sharding` on the parameters and arguments that the file's globs
+    name. A glob that names nothing, another number of dimensions and a
+    dimension that cannot be cut so are errors.
+
+    With `shard: {"w*": [tensor, null]}`:
+
+    ```mlir
+    %w = nn.parameter @w1 : tensor<8x16xf32>
+    // becomes
+    %w = nn.parameter @w1 {dist.sharding = #dist.sharding<[{"tensor"}, {} ]>} : tensor<8x16xf32>
+    ```
+  }];
+  let options = [Option<"file", "file", "std::string", "", "partition file (YAML)">];
+}
+
+def DistChooseShardingsPass : ShardPass<"dist-choose-shardings"> {
+  let summary = "Chooses how weights are cut, by the cost model";
+  let description = [{
+    For each axis along which nothing is cut yet. Ops with weights are looked at
+    in their order: a way to cut the weight is taken if, with all that follows
+    from it, the model is faster by the cost model. So the second of two layers
+    is cut by what it sums over if the first is cut by what it makes.
+  }];
+  let options = [
+    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
+    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
+  ];
+}
+
+def DistPropagatePass : ShardPass<"dist-propagate"> {
+  let summary = "Cuts all tensors as those around them are cut";
+  let description = [{
+    By the factors of each op (`ShardableOpInterface`), to a fixed point. What is
+    cut already stays so.
+
+    ```mlir
+    %w = nn.parameter @w {dist.sharding = #dist.sharding<[{}, {"tensor"} ]>} : tensor<8x16xf32>
+    %0 = nn.dot %x, %w ... -> tensor<4x16xf32>
+    // becomes
+    %0 = nn.dot %x, %w ... {dist.sharding = #dist.sharding<[{}, {"tensor"} ]>} -> tensor<4x16xf32>
+    ```
+  }];
+}
+
+def DistReshardPass : ShardPass<"dist-reshard"> {
+  let summary = "Makes it explicit where a tensor is needed cut in another way";
+  let description = [{
+    Inserts `dist.reshard`, so that each op reads its operands as its factors are
+    cut. Where a factor is cut that is summed over, the result is partial, and a
+    `dist.reshard` joins it: nothing else reads it. What depends on weights only
+    needs none: each reader's part is computed from its parts of the weights.
+
+    ```mlir
+    %0 = nn.dot %x, %w ... contract [1] x [0] {...} // both cut in what is contracted
+    // becomes
+    %0 = nn.dot %x, %w ... {dist.sharding = #dist.sharding<[{}, {} ] partial [#dist.partial<"tensor" sum>]>}
+    %1 = dist.reshard %0 reason "..." : tensor<4x16xf32>
+    ```
+  }];
+}
+
+def DistLocalizePass : ShardPass<"dist-localize"> {
+  let summary = "Makes of the whole model what one device computes";
+  let description = [{
+    Tensors become a device's parts, `dist.reshard` becomes collectives, and
+    weights are read by coordinate (`dist.shard`). The model's inputs and outputs
+    stay whole.
+
+    ```mlir
+    %1 = dist.reshard %0 reason "..." : tensor<4x16xf32> // joins partial sums
+    // becomes
+    %1 = dist.all_reduce sum %0 axes ["tensor"] reason "..." : tensor<4x16xf32>
+    ```
+  }];
+}
+
+#endif // PARTITA_COMPILER_SHARD_PASSES_TD

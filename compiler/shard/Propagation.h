@@ -1,0 +1,58 @@
+//===- Propagation.h - Shardings of a whole graph ---------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_SHARD_PROPAGATION_H
+#define PARTITA_COMPILER_SHARD_PROPAGATION_H
+
+#include "compiler/shard/Cuts.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+#include <deque>
+
+namespace partita::shard {
+
+/// How the values of a model are cut. What is cut decides, through the factors
+/// of the ops around it, how values are cut about which nothing is known yet;
+/// until nothing changes any more. What came first stays.
+class Propagation {
+public:
+  explicit Propagation(mlir::func::FuncOp function);
+
+  /// Cuts a value, if nothing is known of it.
+  void seed(mlir::Value value, const Cuts &cuts);
+  /// To a fixed point.
+  void run();
+
+  /// How a value is cut; empty: it is whole.
+  const Cuts &getCuts(mlir::Value value) const;
+  /// Along which axes an op cuts its factors.
+  FactorAxes getFactorAxes(mlir::Operation *op) const;
+  /// Null for an op that computes the whole on every device.
+  const nn::ShardingRule *getRule(mlir::Operation *op) const;
+  const Axes &getAxes() const { return axes; }
+
+  /// Values that were cut since the last `keep`; `undo` makes them whole again.
+  llvm::ArrayRef<mlir::Value> getChanged() const { return changed; }
+  void keep() { changed.clear(); }
+  void undo();
+
+private:
+  void set(mlir::Value value, Cuts cuts);
+  void visit(mlir::Operation *op);
+
+  const Axes axes;
+  llvm::DenseMap<mlir::Operation *, nn::ShardingRule> rules;
+  llvm::DenseMap<mlir::Value, Cuts> known;
+  std::deque<mlir::Operation *> worklist;
+  llvm::DenseSet<mlir::Operation *> waiting; ///< those in it
+  llvm::SmallVector<mlir::Value> changed;
+};
+
+} // namespace partita::shard
+
+#endif // PARTITA_COMPILER_SHARD_PROPAGATION_H

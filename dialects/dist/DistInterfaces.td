@@ -1,0 +1,33 @@
+//===- DistInterfaces.td - What passes ask of collectives ----*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_DIST_DISTINTERFACES_TD
+#define PARTITA_DIALECTS_DIST_DISTINTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def Dist_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
+  let cppNamespace = "::partita::dist";
+  let description = [{
+    What devices do together that differ along some axes of their mesh only. A
+    tensor is seen as rows; along each, devices have parts one after another.
+  }];
+  let methods = [
+    InterfaceMethod<"The axes, outermost first.", "::mlir::ArrayAttr", "getCollectiveAxes", (ins), "",
+      [{ return $_op.getAxes(); }]>,
+    InterfaceMethod<"Rows, and elements of one device's part of a row.",
+      "::partita::dist::RowsAndPart", "getRowsAndPart">,
+    InterfaceMethod<"Why it is there, in words.", "::llvm::StringRef", "getCollectiveReason", (ins), "",
+      [{ return $_op.getReason(); }]>,
+    InterfaceMethod<[{
+        Bytes that one of `devices` devices sends: in a ring, or straight to the
+        others, which is as much.
+      }], "int64_t", "getSentBytes", (ins "int64_t":$devices)>
+  ];
+}
+
+#endif // PARTITA_DIALECTS_DIST_DISTINTERFACES_TD

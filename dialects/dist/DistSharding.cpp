@@ -1,0 +1,202 @@
+//===- DistSharding.cpp - Sharded tensors and collectives -----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/dist/DistDialect.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace partita::dist;
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+/// {"tensor" blocks 3}
+static void printDim(DimAttr dim, AsmPrinter &printer) {
+  printer << '{';
+  llvm::interleaveComma(dim.getAxes(), printer, [&](StringAttr axis) {
+    printer.printAttribute(axis);
+  });
+  if (dim.getBlocks() != 1)
+    printer << " blocks " << dim.getBlocks();
+  printer << '}';
+}
+
+static ParseResult parseDim(AsmParser &parser, DimAttr &dim) {
+  SmallVector<StringAttr> axes;
+  int64_t blocks = 1;
+  if (parser.parseLBrace())
+    return failure();
+  while (failed(parser.parseOptionalRBrace())) {
+    StringAttr axis;
+    if (succeeded(parser.parseOptionalKeyword("blocks"))) {
+      if (parser.parseInteger(blocks) || parser.parseRBrace())
+        return failure();
+      break;
+    }
+    if (parser.parseAttribute(axis))
+      return failure();
+    axes.push_back(axis);
+    (void)parser.parseOptionalComma();
+  }
+  if (blocks < 1)
+    return parser.emitError(parser.getNameLoc(), "blocks must be at least 1");
+  dim = DimAttr::get(parser.getContext(), axes, blocks);
+  return success();
+}
+
+void DimAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printDim(*this, printer);
+  printer << '>';
+}
+
+Attribute DimAttr::parse(AsmParser &parser, Type) {
+  DimAttr dim;
+  if (parser.parseLess() || parseDim(parser, dim) || parser.parseGreater())
+    return {};
+  return dim;
+}
+
+bool ShardingAttr::isWhole() const {
+  return getPartial().empty() && llvm::all_of(getDims(), [](DimAttr dim) {
+           return dim.getAxes().empty();
+         });
+}
+
+void ShardingAttr::print(AsmPrinter &printer) const {
+  printer << "<[";
+  llvm::interleaveComma(getDims(), printer,
+                        [&](DimAttr dim) { printDim(dim, printer); });
+  printer << ']';
+  if (!getPartial().empty()) {
+    printer << " partial [";
+    llvm::interleaveComma(getPartial(), printer, [&](PartialAttr partial) {
+      printer.printAttribute(partial);
+    });
+    printer << ']';
+  }
+  printer << '>';
+}
+
+Attribute ShardingAttr::parse(AsmParser &parser, Type) {
+  SmallVector<DimAttr> dims;
+  SmallVector<PartialAttr> partial;
+  if (parser.parseLess() ||
+      parser.parseCommaSeparatedList(
+          AsmParser::Delimiter::Square,
+          [&] { return parseDim(parser, dims.emplace_back()); }))
+    return {};
+  if (succeeded(parser.parseOptionalKeyword("partial")) &&
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseAttribute(partial.emplace_back());
+      }))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return ShardingAttr::get(parser.getContext(), dims, partial);
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+RowsAndPart partita::dist::getRowsAndPart(RankedTensorType part, int64_t dim,
+                                          int64_t blocks) {
+  RowsAndPart shape{blocks, 1};
+  for (auto [index, size] : llvm::enumerate(part.getShape())) {
+    if (static_cast<int64_t>(index) < dim)
+      shape.rows *= size;
+    else
+      shape.part *= size;
+  }
+  shape.part /= blocks;
+  return shape;
+}
+
+int64_t partita::dist::getGroupSize(Operation *function, ArrayAttr axes) {
+  auto all = function->getAttrOfType<ArrayAttr>(kAxesAttr);
+  int64_t size = 1;
+  if (all)
+    for (auto axis : all.getAsRange<AxisAttr>())
+      if (llvm::is_contained(axes.getAsValueRange<StringAttr>(),
+                             axis.getName()))
+        size *= axis.getSize();
+  return size;
+}
+
+/// `part` is what one device has of `whole`.
+static LogicalResult verifyPart(Operation *op, RankedTensorType whole,
+                                RankedTensorType part, int64_t dim,
+                                int64_t blocks) {
+  if (whole.getRank() != part.getRank() || dim < 0 || dim >= whole.getRank() ||
+      whole.getElementType() != part.getElementType() || blocks < 1)
+    return op->emitOpError("(C1) ")
+           << part << " is no part of " << whole << " along dimension " << dim;
+  for (int64_t i = 0; i < whole.getRank(); ++i) {
+    const int64_t all = whole.getDimSize(i), own = part.getDimSize(i);
+    const bool fits = i == dim ? own > 0 && all % own == 0 && own % blocks == 0
+                               : own == all;
+    if (!fits)
+      return op->emitOpError("(C1) ") << part << " is no part of " << whole
+                                      << " along dimension " << dim
+                                      << " in " << blocks << " blocks";
+  }
+  return success();
+}
+
+static int64_t getBytes(Value value) {
+  return partita::nn::getByteSize(value.getType());
+}
+
+RowsAndPart AllReduceOp::getRowsAndPart() {
+  return {1, cast<RankedTensorType>(getType()).getNumElements()};
+}
+
+int64_t AllReduceOp::getSentBytes(int64_t devices) {
+  return 2 * (devices - 1) * getBytes(getX()) / devices;
+}
+
+RowsAndPart ReduceScatterOp::getRowsAndPart() {
+  return dist::getRowsAndPart(cast<RankedTensorType>(getType()), getDim(),
+                              getBlocks());
+}
+
+int64_t ReduceScatterOp::getSentBytes(int64_t devices) {
+  return (devices - 1) * getBytes(getResult());
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  return verifyPart(*this, cast<RankedTensorType>(getX().getType()),
+                    cast<RankedTensorType>(getType()), getDim(), getBlocks());
+}
+
+RowsAndPart AllGatherOp::getRowsAndPart() {
+  return dist::getRowsAndPart(cast<RankedTensorType>(getX().getType()),
+                              getDim(), getBlocks());
+}
+
+int64_t AllGatherOp::getSentBytes(int64_t devices) {
+  return (devices - 1) * getBytes(getX());
+}
+
+LogicalResult AllGatherOp::verify() {
+  return verifyPart(*this, cast<RankedTensorType>(getType()),
+                    cast<RankedTensorType>(getX().getType()), getDim(),
+                    getBlocks());
+}
+
+RowsAndPart ShardOp::getRowsAndPart() {
+  return dist::getRowsAndPart(cast<RankedTensorType>(getType()), getDim(),
+                              getBlocks());
+}
+
+LogicalResult ShardOp::verify() {
+  return verifyPart(*this, cast<RankedTensorType>(getX().getType()),
+                    cast<RankedTensorType>(getType()), getDim(), getBlocks());
+}
