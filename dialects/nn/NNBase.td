@@ -59,9 +59,11 @@ def NN_ReduceKindAttr : EnumAttr<NN_Dialect, NN_ReduceKind, "reduce_kind">;
 class NN_Op<string mnemonic, list<Trait> traits = []>
     : Op<NN_Dialect, mnemonic, traits>;
 
-/// A value op: no side effects, reports its cost.
-class NN_ValueOp<string mnemonic, list<Trait> traits = []>
-    : NN_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<NN_CostOpInterface>], traits)>;
+/// A value op: no side effects, reports its cost and along what it can be
+/// sharded. `shardable`: methods of that interface whose default will not do.
+class NN_ValueOp<string mnemonic, list<Trait> traits = [], list<string> shardable = []>
+    : NN_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<NN_CostOpInterface>,
+        DeclareOpInterfaceMethods<NN_ShardableOpInterface, shardable>], traits)>;
 
 // Floats and integers that ops compute with, and those that are only stored:
 // they are converted by `nn.cast` and moved by shape ops.

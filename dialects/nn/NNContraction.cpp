@@ -114,36 +114,6 @@ Cost DotOp::getCost() {
           CostKind::dot};
 }
 
-ShardingRule DotOp::getShardingRule() {
-  RankedTensorType lhs = getLhs().getType(), rhs = getRhs().getType();
-  ShardingRule rule;
-  DimFactors lhsDims(lhs.getRank()), rhsDims(rhs.getRank()), resultDims;
-  for (auto [l, r] : llvm::zip_equal(getLhsBatch(), getRhsBatch())) {
-    int64_t factor = rule.addFactor(lhs.getDimSize(l));
-    lhsDims[l] = {factor};
-    rhsDims[r] = {factor};
-    resultDims.push_back({factor});
-  }
-  for (int64_t l :
-       getFreeDims(lhs.getRank(), getLhsBatch(), getLhsContract())) {
-    lhsDims[l] = {rule.addFactor(lhs.getDimSize(l))};
-    resultDims.push_back(lhsDims[l]);
-  }
-  for (int64_t r :
-       getFreeDims(rhs.getRank(), getRhsBatch(), getRhsContract())) {
-    rhsDims[r] = {rule.addFactor(rhs.getDimSize(r))};
-    resultDims.push_back(rhsDims[r]);
-  }
-  for (auto [l, r] : llvm::zip_equal(getLhsContract(), getRhsContract())) {
-    int64_t factor = rule.addFactor(lhs.getDimSize(l), FactorKind::reduction);
-    lhsDims[l] = {factor};
-    rhsDims[r] = {factor};
-  }
-  rule.operands = {lhsDims, rhsDims};
-  rule.results = {resultDims};
-  return rule;
-}
-
 //===----------------------------------------------------------------------===//
 // Conv
 //===----------------------------------------------------------------------===//

@@ -17,7 +17,7 @@ def NN_ImageLayout : I32EnumAttr<"ImageLayout", "where a tensor of images has it
 }
 def NN_ImageLayoutAttr : EnumAttr<NN_Dialect, NN_ImageLayout, "layout">;
 
-def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ShardableOpInterface>]> {
+def NN_DotOp : NN_ValueOp<"dot"> {
   let summary = "sum of products over contracted dimensions";
   let description = [{
     The dimensions of the result are the batch dimensions, then the free
@@ -30,6 +30,8 @@ def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ShardableOpInterf
     * (C3) batch and contracted dimensions that correspond have the same size.
     * (C4) the shape of `result` is as described.
     * (C5) all element types are the same; or `lhs` has integers of 8 bits, `rhs` signed ones, and `result` their sums of i32.
+
+    Sharding: `([i,j,l],[i,l,k])->([i,j,k]) reduction={l}`.
 
     ```mlir
     %r = nn.dot %x, %w batch [0] x [0] contract [2] x [1] : tensor<8x4x16xf32>, tensor<8x16x32xf32> -> tensor<8x4x32xf32>
@@ -46,7 +48,7 @@ def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ShardableOpInterf
   let hasVerifier = 1;
 }
 
-def NN_ConvOp : NN_ValueOp<"conv"> {
+def NN_ConvOp : NN_ValueOp<"conv", [], ["buildLocal"]> {
   let summary = "convolution of images (any number of spatial dimensions)";
   let description = [{
     `x` is [N, C, spatial..] (`channels_first`) or [N, spatial.., C]
@@ -58,6 +60,10 @@ def NN_ConvOp : NN_ValueOp<"conv"> {
     * (C2) `strides`, `dilations`, `pads_low`, `pads_high` have one entry a spatial dimension; strides and dilations are at least 1.
     * (C3) `groups` >= 1 divides C and O, and weights has C / groups input channels.
     * (C4) each spatial size of `result` is floor((low + size + high - ((k - 1) * dilation + 1)) / stride) + 1, and its N and O are those of `x` and `weights`.
+
+    Sharding: `([i,k,m,..],[j,k,l,..])->([i,j,n,..]) permutation={m,n} reduction={k} replicated={l}`.
+    With groups j, C and O are jl and jk, `weights` [jk,l,..]. A spatial dimension
+    of which each window is one pixel passes through.
 
     ```mlir
     %r = nn.conv %x, %w channels_first strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1
@@ -95,6 +101,9 @@ def NN_AttentionOp : NN_ValueOp<"attention", [AttrSizedOperandSegments]> {
     * (C2) q and k agree in D, k and v in L, q and result in M, v and result in E.
     * (C3) each dimension of a mask is 1 or that of [B, H, M, L].
     * (C4) D is at least 1.
+
+    Sharding: `([i,j,k,n],[i,j,m,n],[i,j,m,l])->([i,j,k,l]) replicated={m,n}`, masks
+    [i,j,k,m].
 
     ```mlir
     %r = nn.attention %q, %k, %v mask_add %m : tensor<1x1x1x8xf32> scale 0.125

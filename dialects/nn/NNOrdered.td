@@ -28,6 +28,8 @@ def NN_TopKOp : NN_ValueOp<"top_k"> {
     Constraints:
     * (C1) `x` and `result` are matrices of as many rows; `result` has at most as many columns.
 
+    Sharding: `([i,j])->([i,k]) replicated={j,k}`.
+
     ```mlir
     %r = nn.top_k largest %x : tensor<4x100xf32> -> tensor<4x5xi64>
     %s = nn.top_k %x : tensor<4x100xf32> -> tensor<4x5xi64>
@@ -44,6 +46,8 @@ def NN_ScanOp : NN_ValueOp<"scan", [AllTypesMatch<["x", "result"]>]> {
   let description = [{
     Constraints:
     * (C1) `dim` is a dimension of `x`.
+
+    Sharding: `([i,j])->([i,j]) replicated={j}`, where j is `dim`.
 
     ```mlir
     %r = nn.scan sum %x dim 1 : tensor<2x8xf32>
@@ -64,6 +68,8 @@ def NN_ScatterOp : NN_ValueOp<"scatter", [AllTypesMatch<["x", "result"]>]> {
     Constraints:
     * (C1) `x` is a matrix, `updates` one with as many columns and the same element type.
     * (C2) there are as many `places` as rows of `updates`.
+
+    Sharding: `([i,j],[k],[k,j])->([i,j]) replicated={i,k}`.
 
     ```mlir
     %r = nn.scatter %x %places %updates : tensor<100x8xf32>, tensor<5xi64>, tensor<5x8xf32>

@@ -21,9 +21,9 @@ class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> trai
     : NN_ValueOp<mnemonic, !listconcat([
         Elementwise, SameOperandsAndResultShape,
         DeclareOpInterfaceMethods<NN_PointwiseOpInterface, ["getFlopsPerElement"]>,
-        DeclareOpInterfaceMethods<NN_ShardableOpInterface>,
         DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>], traits)> {
   let summary = text;
+  let description = "Sharding: `([i,j],..)->([i,j])`, in all dimensions.";
   let results = (outs NN_Tensor:$result);
   let hasFolder = 1;
   // x: the scalars; type: the operands' element type with its signedness.
@@ -35,7 +35,7 @@ class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> trai
     }
     int64_t $cppClass::getFlopsPerElement() { return }] # flops # [{; }
     ::partita::nn::Cost $cppClass::getCost() { return ::partita::nn::pointwiseCost(getOperation()); }
-    ::partita::nn::ShardingRule $cppClass::getShardingRule() { return ::partita::nn::pointwiseShardingRule(getOperation()); }
+    ::partita::nn::ShardingRule $cppClass::getShardingRule() { return ::partita::nn::sameShapeRule(getOperation()); }
     ::mlir::Operation *$cppClass::buildPermuted(::mlir::OpBuilder &b, ::llvm::ArrayRef<int64_t> perm, ::mlir::ValueRange operands) {
       return ::partita::nn::buildPermutedLike(b, getOperation(), perm, operands);
     }
@@ -153,6 +153,8 @@ def NN_CastOp : NN_PointwiseOp<"cast", "conversion of the element type",
     to a narrower floating-point type rounds to nearest, halves to even. With
     `saturate` (the default, as in ONNX) a value beyond the range of an 8-bit
     float becomes its largest value instead of infinity or NaN.
+
+    Sharding: `([i,j])->([i,j])`, in all dimensions.
   }];
   let arguments = (ins NN_Tensor:$x, DefaultValuedAttr<BoolAttr, "true">:$saturate);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
@@ -163,6 +165,8 @@ def NN_BitcastOp : NN_PointwiseOp<"bitcast", "the same bits as another element t
   let description = [{
     Constraints:
     * (C1) both element types have the same width.
+
+    Sharding: `([i,j])->([i,j])`, in all dimensions.
 
     ```mlir
     %r = nn.bitcast %x : tensor<8xf32> -> tensor<8xi32>

@@ -51,7 +51,7 @@ def NN_GateFunctionAttr : AttrDef<NN_Dialect, "GateFunction"> {
 }
 def NN_GateFunctions : TypedArrayAttrBase<NN_GateFunctionAttr, "functions of gates">;
 
-def NN_RecurrentOp : NN_ValueOp<"recurrent", [AttrSizedOperandSegments]> {
+def NN_RecurrentOp : NN_ValueOp<"recurrent", [AttrSizedOperandSegments], ["buildLocal"]> {
   let summary = "a recurrent layer: the loop over time, kept whole";
   let description = [{
     With T steps, D directions, a batch of B, a hidden state of H elements and G
@@ -79,6 +79,10 @@ def NN_RecurrentOp : NN_ValueOp<"recurrent", [AttrSizedOperandSegments]> {
     * (C3) `lengths`, `initial`, `initial_cell`, `peepholes` and `hidden_bias` have the shapes above and x's element type (`lengths`: i32).
     * (C4) only a gru has `hidden_bias`; only an lstm has `initial_cell`, `peepholes` or `coupled`.
     * (C5) `reversed` has D entries, `functions` D times 1, 2 or 3 (rnn, gru, lstm); `clip` is not negative.
+
+    Sharding: `([m,i,j,l],[j,l,k])->([n,j,i,k]) replicated={k,l,m,n}`: the batch
+    passes through, and directions that have the same functions and are all
+    reversed or all not.
 
     ```mlir
     %r = nn.recurrent rnn %x, %w reversed [false] functions [#nn.gate<tanh>]

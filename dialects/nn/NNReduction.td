@@ -20,6 +20,8 @@ def NN_ReduceOp : NN_ValueOp<"reduce"> {
     * (C1) `dims` are strictly increasing dimensions of `x`.
     * (C2) the shape of `result` is that of `x` without `dims`, of the same element type.
 
+    Sharding: `([i,j])->([i]) reduction={j}`.
+
     ```mlir
     %r = nn.reduce sum %x [1] : tensor<2x8xf32> -> tensor<2xf32>
     ```
@@ -40,6 +42,9 @@ def NN_WindowReduceOp : NN_ValueOp<"window_reduce", [DeclareOpInterfaceMethods<N
     Constraints:
     * (C1) `window`, `strides`, `dilations`, `pads_low`, `pads_high` have one entry a dimension of `x`; the first three are at least 1, pads not negative.
     * (C2) each size of `result` is floor((low + size + high - ((window - 1) * dilation + 1)) / stride) + 1, of the same element type.
+
+    Sharding: `([i,j,k,..])->([i,j,l,..]) permutation={k,l}`. A dimension of which
+    each window is one element passes through.
 
     ```mlir
     %r = nn.window_reduce max %x window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 0, 0]
@@ -66,6 +71,8 @@ def NN_WindowArgMaxOp : NN_ValueOp<"window_arg_max"> {
     * (C1) as (C1) of `nn.window_reduce`.
     * (C2) as (C2) of `nn.window_reduce`, with element type i64.
     * (C3) every window holds at least one element of `x`.
+
+    Sharding: `([i,k])->([j,l]) replicated={i,j,k,l}`.
   }];
   let arguments = (ins NN_NumberTensor:$x, DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
     DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high);
@@ -83,6 +90,8 @@ def NN_SoftmaxOp : NN_ValueOp<"softmax", [SameOperandsAndResultType,
   let description = [{
     Constraints:
     * (C1) `dim` is a dimension of `x`.
+
+    Sharding: `([i,j])->([i,j]) replicated={j}`, where j is `dim`.
 
     ```mlir
     %r = nn.softmax %x dim 1 : tensor<2x8xf32>

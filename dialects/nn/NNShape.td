@@ -10,16 +10,16 @@
 
 include "dialects/nn/NNBase.td"
 
-class NN_ShapeOp<string mnemonic, list<Trait> traits = []>
-    : NN_ValueOp<mnemonic, traits> {
+class NN_ShapeOp<string mnemonic, list<Trait> traits = [], list<string> shardable = []>
+    : NN_ValueOp<mnemonic, traits, shardable> {
   let hasVerifier = 1;
   let hasFolder = 1;
   let results = (outs NN_Tensor:$result);
 }
 
-class NN_PermutableShapeOp<string mnemonic, list<Trait> traits = [], list<string> methods = []>
+class NN_PermutableShapeOp<string mnemonic, list<Trait> traits = [], list<string> methods = [], list<string> shardable = []>
     : NN_ShapeOp<mnemonic, !listconcat([
-        DeclareOpInterfaceMethods<NN_PermutableOpInterface, !listconcat(["buildPermuted"], methods)>], traits)>;
+        DeclareOpInterfaceMethods<NN_PermutableOpInterface, !listconcat(["buildPermuted"], methods)>], traits), shardable>;
 
 def NN_ReshapeOp : NN_ShapeOp<"reshape", [DeclareOpInterfaceMethods<NN_ViewOpInterface, ["getOperandLayout", "keepsElements"]>]> {
   let summary = "the same elements in row-major order under another shape";
@@ -27,6 +27,8 @@ def NN_ReshapeOp : NN_ShapeOp<"reshape", [DeclareOpInterfaceMethods<NN_ViewOpInt
     Constraints:
     * (C1) `x` and `result` have the same number of elements.
     * (C2) `x` and `result` have the same element type.
+
+    Sharding: `([ij])->([i,j])`; sizes that have no common factors are replicated.
 
     ```mlir
     %r = nn.reshape %x : tensor<2x6xf32> -> tensor<3x4xf32>
@@ -45,6 +47,8 @@ def NN_TransposeOp : NN_ShapeOp<"transpose", [DeclareOpInterfaceMethods<NN_ViewO
     Constraints:
     * (C1) `permutation` is a permutation of the dimensions of `x`.
     * (C2) the shape of `result` is that of `x`, permuted, of the same element type.
+
+    Sharding: `([i,j,k])->([i,k,j])`.
 
     ```mlir
     %r = nn.transpose %x [0, 2, 1] : tensor<2x3x4xf32> -> tensor<2x4x3xf32>
@@ -67,6 +71,8 @@ def NN_BroadcastOp : NN_ShapeOp<"broadcast", [DeclareOpInterfaceMethods<NN_ViewO
     * (C2) each dimension of `x` has size 1 or the size of its dimension of `result`.
     * (C3) `x` and `result` have the same element type.
 
+    Sharding: `([j,1])->([i,j,k])`.
+
     ```mlir
     %r = nn.broadcast %bias [1] : tensor<4xf32> -> tensor<2x4x8xf32>
     ```
@@ -76,13 +82,15 @@ def NN_BroadcastOp : NN_ShapeOp<"broadcast", [DeclareOpInterfaceMethods<NN_ViewO
   let hasCanonicalizer = 1;
 }
 
-def NN_SliceOp : NN_PermutableShapeOp<"slice", [DeclareOpInterfaceMethods<NN_ViewOpInterface>]> {
+def NN_SliceOp : NN_PermutableShapeOp<"slice", [DeclareOpInterfaceMethods<NN_ViewOpInterface>], [], ["buildLocal"]> {
   let summary = "every stride-th element from start to limit, by dimension";
   let description = [{
     Constraints:
     * (C1) `starts`, `limits` and `strides` have one entry a dimension of `x`.
     * (C2) 0 <= start <= limit <= size, and stride >= 1.
     * (C3) the size of each dimension of `result` is ceil((limit - start) / stride), of the same element type.
+
+    Sharding: `([i,j])->([i,k]) permutation={j,k}`, where i is taken whole.
 
     ```mlir
     %r = nn.slice %x [0, 1] to [2, 6] by [1, 2] : tensor<2x8xf32> -> tensor<2x3xf32>
@@ -98,6 +106,8 @@ def NN_ReverseOp : NN_PermutableShapeOp<"reverse", [SameOperandsAndResultType]> 
   let description = [{
     Constraints:
     * (C1) `dims` are distinct dimensions of `x`.
+
+    Sharding: `([i,j])->([i,j]) permutation={j}`, where j is one of `dims`.
 
     ```mlir
     %r = nn.reverse %x [1] : tensor<2x8xf32>
@@ -115,6 +125,8 @@ def NN_PadOp : NN_PermutableShapeOp<"pad", [], ["isPermuted"]> {
     * (C2) the size of each dimension of `result` is low + size + high, of the same element type.
     * (C3) `value` is a scalar of that element type.
 
+    Sharding: `([i,j],[])->([i,k]) permutation={j,k}`, where i has no border.
+
     ```mlir
     %r = nn.pad %x, %zero low [0, 1] high [0, 1] : tensor<2x8xf32>, tensor<f32> -> tensor<2x10xf32>
     ```
@@ -130,6 +142,8 @@ def NN_ConcatOp : NN_PermutableShapeOp<"concat"> {
     * (C1) there is at least one operand, and `dim` is a dimension of each.
     * (C2) operands and result agree in element type and in every dimension but `dim`.
     * (C3) the sizes of the operands along `dim` add up to that of `result`.
+
+    Sharding: `([i,k],[i,l])->([i,j]) blocked={j,k,l}`, where j is `dim`.
 
     ```mlir
     %r = nn.concat %a, %b dim 1 : (tensor<2x3xf32>, tensor<2x5xf32>) -> tensor<2x8xf32>
@@ -150,6 +164,8 @@ def NN_GatherOp : NN_PermutableShapeOp<"gather", [], ["canPermute", "isPermuted"
     * (C1) `dim` is a dimension of `x`, and of size at least 1 unless `result` is empty.
     * (C2) the shape of `result` is that of `x` with `dim` replaced by the shape of `indices`, of x's element type.
 
+    Sharding: `([i,j],[k,l])->([k,l,j]) replicated={i}`, where i is `dim`.
+
     ```mlir
     %r = nn.gather %table, %ids dim 0 : tensor<100x16xf32>, tensor<2x8xi64> -> tensor<2x8x16xf32>
     ```
@@ -169,6 +185,9 @@ def NN_GatherElementsOp : NN_ShapeOp<"gather_elements"> {
     * (C2) `indices` has as many dimensions as `x`, none of them larger than that of `x` but `dim`.
     * (C3) `result` has the shape of `indices` and x's element type.
 
+    Sharding: `([i,j],[i,k])->([i,k]) replicated={j}`, where j is `dim`; another
+    dimension passes through where `indices` has the size of `x`.
+
     ```mlir
     %r = nn.gather_elements %x, %i dim 1 : tensor<4x16xf32>, tensor<4x2xi64> -> tensor<4x2xf32>
     ```
@@ -182,6 +201,8 @@ def NN_IotaOp : NN_ShapeOp<"iota"> {
   let description = [{
     Constraints:
     * (C1) `dim` is a dimension of `result`.
+
+    Sharding: `()->([i,j]) replicated={j}`, where j is `dim`.
 
     ```mlir
     %r = nn.iota 1 : tensor<2x8xi64>

@@ -58,6 +58,8 @@ def NN_ParameterOp : NN_ValueOp<"parameter", [DeclareOpInterfaceMethods<SymbolUs
     * (C1) `weight` names an `nn.weight` of the module, of the type of `result`.
     * (C2) the op has `state` if and only if the weight has.
 
+    Sharding: `()->([i,j])`.
+
     ```mlir
     %w = nn.parameter @conv1.weight : tensor<10x1x5x5xf32>
     %n = nn.parameter state @count : tensor<i64>
@@ -68,10 +70,12 @@ def NN_ParameterOp : NN_ValueOp<"parameter", [DeclareOpInterfaceMethods<SymbolUs
   let assemblyFormat = "(`state` $state^)? $weight attr-dict `:` type($result)";
 }
 
-def NN_ConstantOp : NN_ValueOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>]> {
+def NN_ConstantOp : NN_ValueOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>], ["buildLocal"]> {
   let summary = "a small constant";
   let description = [{
     What shape arithmetic and importers make. Large constants are weights.
+
+    Sharding: `()->([i,j])` where all elements are the same, else replicated.
 
     ```mlir
     %c = nn.constant dense<0.5> : tensor<2x8xf32>

@@ -7,6 +7,8 @@
 
 #include "dialects/nn/shard/ShardingRule.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace partita::nn {
@@ -37,15 +39,104 @@ Operation *buildLocalLike(OpBuilder &builder, Operation *op,
   return local;
 }
 
-ShardingRule pointwiseShardingRule(Operation *op) {
+ShardingRule sameShapeRule(Operation *op,
+                           llvm::function_ref<FactorKind(int64_t)> kindOf) {
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   ShardingRule rule;
   DimFactors dims;
-  for (int64_t size : result.getShape())
-    dims.push_back({rule.addFactor(size)});
+  for (auto [dim, size] : llvm::enumerate(result.getShape()))
+    dims.push_back({rule.addFactor(size, kindOf(dim))});
   rule.operands.assign(op->getNumOperands(), dims);
-  rule.results.push_back(dims);
+  rule.results.assign(op->getNumResults(), dims);
   return rule;
+}
+
+ShardingRule movingRule(Operation *op,
+                        llvm::function_ref<bool(int64_t)> leavesAlone,
+                        FactorKind other) {
+  auto from = cast<RankedTensorType>(op->getOperand(0).getType());
+  auto to = cast<RankedTensorType>(op->getResult(0).getType());
+  ShardingRule rule;
+  rule.operands.resize(op->getNumOperands());
+  rule.results.resize(1);
+  for (int64_t dim = 0; dim < to.getRank(); ++dim) {
+    bool alone = leavesAlone(dim);
+    int64_t factor = rule.addFactor(from.getDimSize(dim),
+                                    alone ? FactorKind::pass_through : other);
+    rule.operands[0].push_back({factor});
+    if (!alone)
+      factor = rule.addFactor(to.getDimSize(dim), other);
+    rule.results[0].push_back({factor});
+  }
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Printing
+//===----------------------------------------------------------------------===//
+
+static void printFactor(raw_ostream &os, int64_t factor) {
+  constexpr int64_t kLetters = 'z' - 'i' + 1;
+  if (factor < kLetters)
+    os << static_cast<char>('i' + factor);
+  else
+    os << "z_" << factor - kLetters + 1;
+}
+
+static void printTensors(raw_ostream &os, ArrayRef<DimFactors> tensors) {
+  os << '(';
+  llvm::interleave(
+      tensors, os,
+      [&](const DimFactors &dims) {
+        os << '[';
+        llvm::interleave(
+            dims, os,
+            [&](ArrayRef<int64_t> factors) {
+              if (factors.empty())
+                os << '1';
+              for (int64_t factor : factors)
+                printFactor(os, factor);
+            },
+            ",");
+        os << ']';
+      },
+      ",");
+  os << ')';
+}
+
+static std::string getKindName(const Factor &factor) {
+  switch (factor.kind) {
+  case FactorKind::pass_through:
+    return "";
+  case FactorKind::reduction:
+    if (factor.combine == ReduceKind::sum)
+      return "reduction";
+    return ("reduction(" + stringifyReduceKind(factor.combine) + ")").str();
+  case FactorKind::replicated:
+    return "replicated";
+  case FactorKind::permutation:
+    return "permutation";
+  case FactorKind::blocked:
+    return "blocked";
+  }
+  llvm_unreachable("every kind is listed");
+}
+
+raw_ostream &operator<<(raw_ostream &os, const ShardingRule &rule) {
+  printTensors(os, rule.operands);
+  os << "->";
+  printTensors(os, rule.results);
+  std::map<std::string, SmallVector<int64_t>> ofKind;
+  for (auto [i, factor] : llvm::enumerate(rule.factors))
+    if (factor.kind != FactorKind::pass_through)
+      ofKind[getKindName(factor)].push_back(i);
+  for (auto &[name, factors] : ofKind) {
+    os << ' ' << name << "={";
+    llvm::interleave(
+        factors, os, [&](int64_t factor) { printFactor(os, factor); }, ",");
+    os << '}';
+  }
+  return os;
 }
 
 } // namespace partita::nn

@@ -10,6 +10,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include "dialects/nn/NNEnums.h.inc"
 
@@ -65,6 +66,11 @@ struct ShardingRule {
                     ReduceKind combine = ReduceKind::sum);
 };
 
+/// As Shardy writes rules: `([i,k],[k,j])->([i,j]) reduction={k}`. Factors are
+/// i, j, k, ..., z, z_1, z_2, ...; a dimension without factors is 1. Other
+/// kinds are `reduction(max)`, `replicated`, `permutation` and `blocked`.
+llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const ShardingRule &rule);
+
 /// The type of the part of a tensor that a shard has: `shards[f]` says into how
 /// many equal parts factor f is cut.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType type,
@@ -78,9 +84,19 @@ mlir::Operation *buildLocalLike(mlir::OpBuilder &builder, mlir::Operation *op,
                                 llvm::ArrayRef<int64_t> shards,
                                 mlir::ValueRange operands);
 
-/// The rule of an op whose element i of the result depends on elements i of the
-/// operands: a factor for each dimension.
-ShardingRule pointwiseShardingRule(mlir::Operation *op);
+/// The rule of an op whose operands and results all have the shape of its first
+/// result: a factor for each dimension, of the kind that `kindOf` gives.
+ShardingRule sameShapeRule(
+    mlir::Operation *op, llvm::function_ref<FactorKind(int64_t dim)> kindOf =
+                             [](int64_t) { return FactorKind::pass_through; });
+
+/// The rule of an op whose first operand and result have the same rank:
+/// dimensions that it leaves alone pass through. In the others the operand has
+/// a factor of kind `other`, and the result another one. Further operands have
+/// no factors.
+ShardingRule movingRule(mlir::Operation *op,
+                        llvm::function_ref<bool(int64_t dim)> leavesAlone,
+                        FactorKind other = FactorKind::permutation);
 
 } // namespace partita::nn
 

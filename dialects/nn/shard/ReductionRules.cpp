@@ -1,0 +1,131 @@
+//===- ReductionRules.cpp - Rules of what combines elements ---------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/NNDialect.h"
+
+using namespace mlir;
+
+namespace partita::nn {
+
+/// All but one dimension pass through.
+static ShardingRule ruleOfRows(Operation *op, int64_t alongDim) {
+  return sameShapeRule(op, [&](int64_t dim) {
+    return dim == alongDim ? FactorKind::replicated : FactorKind::pass_through;
+  });
+}
+
+ShardingRule SoftmaxOp::getShardingRule() {
+  return ruleOfRows(*this, getDim());
+}
+
+ShardingRule ScanOp::getShardingRule() { return ruleOfRows(*this, getDim()); }
+
+ShardingRule ReduceOp::getShardingRule() {
+  ShardingRule rule;
+  DimFactors from, to;
+  for (auto [dim, size] : llvm::enumerate(getX().getType().getShape())) {
+    if (llvm::is_contained(getDims(), static_cast<int64_t>(dim))) {
+      from.push_back({rule.addFactor(size, FactorKind::reduction, getKind())});
+      continue;
+    }
+    from.push_back({rule.addFactor(size)});
+    to.push_back(from.back());
+  }
+  rule.operands = {from};
+  rule.results = {to};
+  return rule;
+}
+
+ShardingRule WindowReduceOp::getShardingRule() {
+  return movingRule(*this, [&](int64_t dim) {
+    return getWindow()[dim] == 1 && getStrides()[dim] == 1 &&
+           getPadsLow()[dim] == 0 && getPadsHigh()[dim] == 0;
+  });
+}
+
+/// The result counts elements of the whole of `x`, in all its dimensions.
+ShardingRule WindowArgMaxOp::getShardingRule() {
+  return movingRule(
+      *this, [](int64_t) { return false; }, FactorKind::replicated);
+}
+
+ShardingRule TopKOp::getShardingRule() {
+  return movingRule(
+      *this, [](int64_t dim) { return dim == 0; }, FactorKind::replicated);
+}
+
+ShardingRule ScatterOp::getShardingRule() {
+  RankedTensorType x = getX().getType(), places = getPlaces().getType();
+  ShardingRule rule;
+  int64_t rows = rule.addFactor(x.getDimSize(0), FactorKind::replicated);
+  int64_t columns = rule.addFactor(x.getDimSize(1));
+  int64_t updates =
+      rule.addFactor(places.getDimSize(0), FactorKind::replicated);
+  rule.operands = {{{rows}, {columns}}, {{updates}}, {{updates}, {columns}}};
+  rule.results = {{{rows}, {columns}}};
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Recurrent
+//===----------------------------------------------------------------------===//
+
+/// Whether all directions compute the same, but for their weights.
+static bool areDirectionsAlike(RecurrentOp op) {
+  ArrayRef<Attribute> functions = op.getFunctions().getValue();
+  size_t count = RecurrentOp::getNumFunctions(op.getCell());
+  for (size_t i = count; i < functions.size(); ++i)
+    if (functions[i] != functions[i - count])
+      return false;
+  return llvm::all_equal(op.getReversed());
+}
+
+/// Every shard computes the same op. So directions pass through only where they
+/// are alike.
+ShardingRule RecurrentOp::getShardingRule() {
+  RankedTensorType x = getX().getType(), weights = getWeights().getType();
+  ShardingRule rule;
+  int64_t batch = rule.addFactor(x.getDimSize(1));
+  int64_t directions = rule.addFactor(
+      getNumDirections(), areDirectionsAlike(*this) ? FactorKind::pass_through
+                                                    : FactorKind::replicated);
+  auto addWhole = [&](int64_t size) {
+    return rule.addFactor(size, FactorKind::replicated);
+  };
+  int64_t hidden = addWhole(getHiddenSize());
+  int64_t gates = addWhole(weights.getDimSize(1));
+  int64_t steps = addWhole(x.getDimSize(0));
+  rule.operands = {{{steps}, {batch}, {directions}, {gates}},
+                   {{directions}, {gates}, {hidden}}};
+  if (getLengths())
+    rule.operands.push_back({{batch}});
+  for (Value state : {getInitial(), getInitialCell()})
+    if (state)
+      rule.operands.push_back({{directions}, {batch}, {hidden}});
+  if (getPeepholes())
+    rule.operands.push_back({{directions}, {addWhole(3 * getHiddenSize())}});
+  if (getHiddenBias())
+    rule.operands.push_back({{directions}, {hidden}});
+  int64_t rows = addWhole(getType().getDimSize(0));
+  rule.results = {{{rows}, {directions}, {batch}, {hidden}}};
+  return rule;
+}
+
+Operation *RecurrentOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
+                                   ArrayRef<int64_t> shards,
+                                   ValueRange operands) {
+  auto local = cast<RecurrentOp>(
+      buildLocalLike(builder, getOperation(), rule, shards, operands));
+  int64_t directions = local.getNumDirections();
+  local.setReversed(getReversed().take_front(directions));
+  local.setFunctionsAttr(
+      builder.getArrayAttr(getFunctions().getValue().take_front(
+          directions * getNumFunctions(getCell()))));
+  return local;
+}
+
+} // namespace partita::nn

@@ -1,0 +1,171 @@
+//===- ShapeRules.cpp - Rules of ops that move elements -------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/NNDialect.h"
+
+using namespace mlir;
+
+namespace partita::nn {
+
+ShardingRule TransposeOp::getShardingRule() {
+  ShardingRule rule;
+  DimFactors from, to;
+  for (int64_t size : getX().getType().getShape())
+    from.push_back({rule.addFactor(size)});
+  for (int64_t dim : getPermutation())
+    to.push_back(from[dim]);
+  rule.operands = {from};
+  rule.results = {to};
+  return rule;
+}
+
+ShardingRule BroadcastOp::getShardingRule() {
+  ShardingRule rule = sameShapeRule(*this);
+  DimFactors from;
+  for (auto [size, dim] :
+       llvm::zip_equal(getX().getType().getShape(), getDims()))
+    from.push_back(size == getType().getDimSize(dim) ? rule.results[0][dim]
+                                                     : SmallVector<int64_t>());
+  rule.operands = {from};
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Slice, reverse, pad, concat
+//===----------------------------------------------------------------------===//
+
+/// Whether all of a dimension is taken.
+static bool takesWhole(SliceOp slice, int64_t dim) {
+  int64_t size = slice.getX().getType().getDimSize(dim);
+  return slice.getType().getDimSize(dim) == size;
+}
+
+ShardingRule SliceOp::getShardingRule() {
+  return movingRule(*this, [&](int64_t dim) { return takesWhole(*this, dim); });
+}
+
+Operation *SliceOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
+                               ArrayRef<int64_t> shards, ValueRange operands) {
+  auto local = cast<SliceOp>(
+      buildLocalLike(builder, getOperation(), rule, shards, operands));
+  SmallVector<int64_t> limits(getLimits());
+  for (auto [dim, limit] : llvm::enumerate(limits))
+    if (takesWhole(*this, dim))
+      limit = local.getX().getType().getDimSize(dim);
+  local.setLimits(limits);
+  return local;
+}
+
+ShardingRule ReverseOp::getShardingRule() {
+  return sameShapeRule(*this, [&](int64_t dim) {
+    return llvm::is_contained(getDims(), dim) ? FactorKind::permutation
+                                              : FactorKind::pass_through;
+  });
+}
+
+ShardingRule PadOp::getShardingRule() {
+  return movingRule(*this, [&](int64_t dim) {
+    return getLow()[dim] == 0 && getHigh()[dim] == 0;
+  });
+}
+
+ShardingRule ConcatOp::getShardingRule() {
+  ShardingRule rule = sameShapeRule(*this, [&](int64_t dim) {
+    return dim == static_cast<int64_t>(getDim()) ? FactorKind::blocked
+                                                 : FactorKind::pass_through;
+  });
+  for (auto [dims, operand] : llvm::zip_equal(rule.operands, getOperands()))
+    dims[getDim()] = {rule.addFactor(
+        cast<RankedTensorType>(operand.getType()).getDimSize(getDim()),
+        FactorKind::blocked)};
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Gather
+//===----------------------------------------------------------------------===//
+
+ShardingRule GatherOp::getShardingRule() {
+  int64_t along = getDim();
+  ShardingRule rule;
+  DimFactors from, indices;
+  for (auto [dim, size] : llvm::enumerate(getX().getType().getShape()))
+    from.push_back({rule.addFactor(size, static_cast<int64_t>(dim) == along
+                                             ? FactorKind::replicated
+                                             : FactorKind::pass_through)});
+  for (int64_t size : getIndices().getType().getShape())
+    indices.push_back({rule.addFactor(size)});
+  DimFactors to;
+  llvm::append_range(to, ArrayRef(from).take_front(along));
+  llvm::append_range(to, indices);
+  llvm::append_range(to, ArrayRef(from).drop_front(along + 1));
+  rule.operands = {from, indices};
+  rule.results = {to};
+  return rule;
+}
+
+/// Where `indices` are fewer than `x` has elements, only the first are read.
+ShardingRule GatherElementsOp::getShardingRule() {
+  RankedTensorType x = getX().getType(), indices = getIndices().getType();
+  int64_t along = getDim();
+  ShardingRule rule;
+  DimFactors from, to;
+  for (int64_t dim = 0; dim < x.getRank(); ++dim) {
+    int64_t size = indices.getDimSize(dim);
+    if (dim != along && size == x.getDimSize(dim)) {
+      from.push_back({rule.addFactor(size)});
+      to.push_back(from.back());
+      continue;
+    }
+    from.push_back({rule.addFactor(x.getDimSize(dim),
+                                   dim == along ? FactorKind::replicated
+                                                : FactorKind::permutation)});
+    to.push_back(
+        {rule.addFactor(size, dim == along ? FactorKind::pass_through
+                                           : FactorKind::permutation)});
+  }
+  rule.operands = {from, to};
+  rule.results = {to};
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// What has no operands
+//===----------------------------------------------------------------------===//
+
+ShardingRule IotaOp::getShardingRule() {
+  return sameShapeRule(*this, [&](int64_t dim) {
+    return dim == static_cast<int64_t>(getDim()) ? FactorKind::replicated
+                                                 : FactorKind::pass_through;
+  });
+}
+
+ShardingRule ParameterOp::getShardingRule() { return sameShapeRule(*this); }
+
+static bool isSplat(ConstantOp op) {
+  auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
+  return dense && dense.isSplat();
+}
+
+ShardingRule ConstantOp::getShardingRule() {
+  return sameShapeRule(*this, [&](int64_t) {
+    return isSplat(*this) ? FactorKind::pass_through : FactorKind::replicated;
+  });
+}
+
+Operation *ConstantOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
+                                  ArrayRef<int64_t> shards,
+                                  ValueRange operands) {
+  auto local = cast<ConstantOp>(
+      buildLocalLike(builder, getOperation(), rule, shards, operands));
+  if (isSplat(*this))
+    local.setValueAttr(
+        cast<DenseElementsAttr>(getValue()).resizeSplat(local.getType()));
+  return local;
+}
+
+} // namespace partita::nn

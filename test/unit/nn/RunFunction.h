@@ -1,0 +1,32 @@
+//===- RunFunction.h - Compile a function of nn ops and run it --*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TEST_UNIT_NN_RUNFUNCTION_H
+#define PARTITA_TEST_UNIT_NN_RUNFUNCTION_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectRegistry.h"
+
+#include <optional>
+#include <vector>
+
+namespace partita::nn::test {
+
+/// The dialects and extensions that compilation needs.
+mlir::DialectRegistry getCompilerDialects();
+
+/// Compiles the only function of the module, each op by itself and by scalar
+/// loops where loops can compute it, and runs it on the inputs. They and the
+/// results are the bytes of row-major tensors. Nothing, and a failure of the
+/// test, if that does not work.
+std::optional<std::vector<std::vector<char>>>
+runFunction(mlir::ModuleOp module,
+            const std::vector<std::vector<char>> &inputs);
+
+} // namespace partita::nn::test
+
+#endif // PARTITA_TEST_UNIT_NN_RUNFUNCTION_H
