@@ -46,7 +46,7 @@ private:
   struct Collective;
 
   /// Gives the devices of a group the seats from `first` on.
-  static void seat(Collective &of, const std::vector<int> &group, Seat *first);
+  void seat(Collective &of, const std::vector<int> &group, Seat *first) const;
   Expected<Seat *> seatOf(int collective, int device) const;
   /// Waits until a counter of all seats of the group is in the round of this
   /// one; an error lists who is not, and says for `what` that was.

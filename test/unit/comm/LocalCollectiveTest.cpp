@@ -112,7 +112,7 @@ TEST(LocalCollective, GroupsAreApartAndInTheirOrder) {
 TEST(LocalCollective, ManyRoundsWithDelays) {
   constexpr int kDevices = 3;
   const std::vector<std::vector<int>> all = {{0, 1, 2}};
-  std::vector<CollectiveCase> cases = {sumOf(3, all), sumOf(4000, all),
+  std::vector<CollectiveCase> cases = {sumOf(3, all), sumOf(5000, all),
                                        sumOf(2, all)};
   cases[1].in_place = true;
   cases[2].info.kind = CollectiveKind::all_gather;
