@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/comm/local/LocalCommunicator.h"
 #include "test/unit/runtime/CallRunner.h"
 #include "test/unit/runtime/LoadedPlan.h"
 
@@ -17,6 +18,7 @@
 #include <cerrno>
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
+#include <thread>
 
 extern "C" {
 void *__libc_malloc(size_t);
@@ -126,6 +128,46 @@ TEST(Allocation, LibraryCalls) {
     attention.operands.push_back(Tensor::random({1, 4, 32, 16}, i));
   attention.result = Tensor::random({1, 4, 32, 16}, 4);
   expectNoAllocation(planOf(attention), {});
+}
+
+TEST(Allocation, Collectives) {
+  constexpr int kRounds = 20;
+  std::vector<CollectiveInfo> infos;
+  for (CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+        CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
+        CollectiveKind::broadcast})
+    for (int64_t part : {3, 30000})
+      infos.push_back(
+          {kind, Reduction::sum, abi::DType::f16, 2, part, {{0, 1}}});
+  LocalCommunicator comm({}, 1, 60, true, infos);
+  auto round = [&](int device, std::vector<uint8_t> &from,
+                   std::vector<uint8_t> &to) {
+    bool ok = true;
+    for (int i = 0; i < int(infos.size()); ++i)
+      ok &= comm.start(i, device, 0, from.data(), to.data()).ok() &&
+            comm.finish(i, device, 0).ok();
+    return ok;
+  };
+  bool there = true, here = true;
+  std::thread other([&] {
+    std::vector<uint8_t> from(240000), to(240000);
+    for (int i = 0; i < kRounds; ++i)
+      there &= round(1, from, to);
+  });
+  // The other device comes to the second round after it has allocated, and to
+  // the end of the last one after the counting.
+  std::vector<uint8_t> from(240000), to(240000);
+  here &= round(0, from, to);
+  ours = library = 0;
+  counting = true;
+  for (int i = 1; i < kRounds - 1; ++i)
+    here &= round(0, from, to);
+  counting = false;
+  here &= round(0, from, to);
+  other.join();
+  EXPECT_TRUE(here && there);
+  EXPECT_EQ(ours.load() + library.load(), 0);
 }
 
 } // namespace
