@@ -40,6 +40,10 @@ int repetitions(int64_t bytes) {
   return int(std::clamp<int64_t>(4'000'000 / (bytes + 400), 1, 5000));
 }
 
+int64_t next(int64_t bytes) {
+  return bytes * (bytes < 1024 ? 16 : bytes < 64 << 20 ? 4 : 2);
+}
+
 CollectiveInfo sumOf(int64_t bytes) {
   return {CollectiveKind::all_reduce,
           Reduction::sum,
@@ -149,7 +153,7 @@ int main(int argc, char **argv) {
     if (first)
       std::printf("%-13s  %35s  %35s  %35s\n", in_place ? "in place" : "bytes",
                   "threads", "MPI_Allreduce", "processes");
-    for (int64_t bytes = 4; bytes <= largest; bytes *= bytes < 1024 ? 16 : 4) {
+    for (int64_t bytes = 4; bytes <= largest; bytes = next(bytes)) {
       if (first)
         std::printf("%-13lld", static_cast<long long>(bytes));
       require((*job)->barrier());
