@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <ctime>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,6 +20,9 @@ namespace {
 /// About 50 us: longer than two threads of a pipeline are usually apart,
 /// shorter than a time slice.
 constexpr int kSpins = 2000;
+/// Of these, one in so many lets another thread have the core: it may be the
+/// one that is waited for.
+constexpr int kYieldEvery = 128;
 
 int64_t now() {
   timespec time;
@@ -67,7 +71,10 @@ Counter::Outcome Counter::await(uint32_t count, int spins, Deadline &deadline) {
   uint32_t seen = word.load(std::memory_order_acquire);
   for (int i = 0; i < spins && !reached(seen, count) && !(seen & kAborted);
        ++i) {
-    __builtin_ia32_pause();
+    if (i % kYieldEvery == kYieldEvery - 1)
+      sched_yield();
+    else
+      __builtin_ia32_pause();
     seen = word.load(std::memory_order_acquire);
   }
   if (reached(seen, count))
