@@ -17,7 +17,7 @@ def NN_ImageLayout : I32EnumAttr<"ImageLayout", "where a tensor of images has it
 }
 def NN_ImageLayoutAttr : EnumAttr<NN_Dialect, NN_ImageLayout, "layout">;
 
-def NN_DotOp : NN_ValueOp<"dot"> {
+def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>]> {
   let summary = "sum of products over contracted dimensions";
   let description = [{
     The dimensions of the result are the batch dimensions, then the free
@@ -48,7 +48,7 @@ def NN_DotOp : NN_ValueOp<"dot"> {
   let hasVerifier = 1;
 }
 
-def NN_ConvOp : NN_ValueOp<"conv", [], ["buildLocal"]> {
+def NN_ConvOp : NN_ValueOp<"conv", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>], ["buildLocal"]> {
   let summary = "convolution of images (any number of spatial dimensions)";
   let description = [{
     `x` is [N, C, spatial..] (`channels_first`) or [N, spatial.., C]

@@ -9,6 +9,7 @@
 #define PARTITA_DIALECTS_NN_NNINTERFACES_H
 
 #include "dialects/nn/StridedLayout.h"
+#include "dialects/nn/emit/ElementEmitter.h"
 #include "dialects/nn/shard/ShardingRule.h"
 
 #include "mlir/IR/Builders.h"

@@ -47,6 +47,42 @@ def NN_PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
   ];
 }
 
+def NN_IndexedOpInterface : OpInterface<"IndexedOpInterface"> {
+  let cppNamespace = "::partita::nn";
+  let description = [{
+    An op whose element is an element of an operand, at a position that follows
+    from its own and perhaps from elements of another operand, or is made of the
+    position. Code generation needs no pass over memory for it.
+  }];
+  let methods = [
+    InterfaceMethod<"Emits the element at `position`, one index a dimension. Null, with an error, where an operand is not understood.",
+      "::mlir::Value", "emitElement",
+      (ins "::mlir::OpBuilder &":$builder, "::partita::nn::ElementEmitter &":$emitter,
+           "::llvm::ArrayRef<::partita::nn::Index>":$position)>
+  ];
+}
+
+def NN_ReductionOpInterface : OpInterface<"ReductionOpInterface"> {
+  let cppNamespace = "::partita::nn";
+  let description = [{
+    An op whose element combines a term for each position of some further loops:
+    a dot has a loop a contracted dimension, and products as terms.
+  }];
+  let methods = [
+    InterfaceMethod<"The sizes of those loops, the outermost first.",
+      "::llvm::SmallVector<int64_t>", "getReducedSizes">,
+    InterfaceMethod<"How terms are combined.", "::partita::nn::ReduceKind", "getReduceKind">,
+    InterfaceMethod<[{
+        Emits the term at `position` of the result and `reduced` of the loops, as
+        an element of type `wide`. It is `neutral`, of the signless type of
+        `wide`, outside of the operands.
+      }], "::mlir::Value", "emitTerm",
+      (ins "::mlir::OpBuilder &":$builder, "::partita::nn::ElementEmitter &":$emitter,
+           "::llvm::ArrayRef<::partita::nn::Index>":$position, "::llvm::ArrayRef<::partita::nn::Index>":$reduced,
+           "::mlir::TypedAttr":$neutral, "::mlir::Type":$wide)>
+  ];
+}
+
 def NN_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
   let cppNamespace = "::partita::nn";
   let description = [{

@@ -10,7 +10,7 @@
 
 include "dialects/nn/NNBase.td"
 
-def NN_ReduceOp : NN_ValueOp<"reduce"> {
+def NN_ReduceOp : NN_ValueOp<"reduce", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>]> {
   let summary = "combines the elements along some dimensions, which vanish";
   let description = [{
     An empty reduction gives the neutral element (the lowest value for max, the
@@ -33,7 +33,8 @@ def NN_ReduceOp : NN_ValueOp<"reduce"> {
   let hasFolder = 1;
 }
 
-def NN_WindowReduceOp : NN_ValueOp<"window_reduce", [DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>]> {
+def NN_WindowReduceOp : NN_ValueOp<"window_reduce", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
+    DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>]> {
   let summary = "combines the elements under a window that slides over a tensor";
   let description = [{
     Elements of the border of `pads_low` and `pads_high` are neutral. Pooling with

@@ -11,7 +11,7 @@
 include "dialects/nn/NNBase.td"
 
 class NN_ShapeOp<string mnemonic, list<Trait> traits = [], list<string> shardable = []>
-    : NN_ValueOp<mnemonic, traits, shardable> {
+    : NN_ValueOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<NN_IndexedOpInterface>], traits), shardable> {
   let hasVerifier = 1;
   let hasFolder = 1;
   let results = (outs NN_Tensor:$result);

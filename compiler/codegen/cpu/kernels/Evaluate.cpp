@@ -83,7 +83,49 @@ Value Evaluator::compute(OpBuilder &b, Value value, ArrayRef<Index> position) {
     return evaluateReduction(*this, b, *reduction, position);
   if (auto argMax = dyn_cast<nn::WindowArgMaxOp>(op))
     return evaluateWindowArgMax(*this, b, argMax, position);
-  return evaluateShapeOp(b, op, position);
+  if (auto constant = dyn_cast<nn::ConstantOp>(op))
+    return evaluateConstant(b, constant, position);
+  if (auto reshape = dyn_cast<nn::ReshapeOp>(op); reshape && viewLeaf(reshape))
+    return read(b, value, leaves[value], position);
+  if (auto indexed = dyn_cast<nn::IndexedOpInterface>(op))
+    return indexed.emitElement(b, *this, position);
+  op->emitError() << "'" << op->getName() << "' cannot be compiled for a CPU";
+  return {};
+}
+
+Value Evaluator::evaluateConstant(OpBuilder &b, nn::ConstantOp constant,
+                                  ArrayRef<Index> position) {
+  auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+  if (!dense) {
+    constant.emitError("constant is not stored densely; pass it as a weight");
+    return {};
+  }
+  Type element = dense.getElementType();
+  if (dense.isSplat())
+    return arith::ConstantOp::create(
+        b, constant.getLoc(),
+        getScalarAttr(element, dense.getSplatValue<Attribute>()));
+  Value tensor = arith::ConstantOp::create(
+      outer, constant.getLoc(),
+      getStorageConstant(dense, squeeze(dense.getType().getShape())));
+  Leaf leaf{tensor, element};
+  leaves[constant.getResult()] = leaf;
+  return read(b, constant.getResult(), leaf, position);
+}
+
+bool Evaluator::viewLeaf(nn::ReshapeOp reshape) {
+  Value source = reshape.getX();
+  if (auto below = source.getDefiningOp<nn::ReshapeOp>())
+    if (!leaves.contains(source))
+      viewLeaf(below);
+  auto it = leaves.find(source);
+  if (it == leaves.end())
+    return false;
+  Leaf leaf = it->second;
+  leaf.tensor = reshapeTensor(outer, reshape.getLoc(), leaf.tensor,
+                              squeeze(reshape.getType().getShape()));
+  leaves[reshape.getResult()] = leaf;
+  return true;
 }
 
 Value Evaluator::read(OpBuilder &b, Value value, Leaf leaf,
@@ -129,33 +171,6 @@ Value Evaluator::read(OpBuilder &b, Value value, Leaf leaf,
                           /*saturate=*/true);
 }
 
-Index Evaluator::constant(int64_t value) {
-  return {getAffineConstantExpr(value, outer.getContext()), {}};
-}
-
-Index Evaluator::add(OpBuilder &b, Index x, int64_t addend) {
-  if (addend == 0)
-    return x;
-  return add(b, x, constant(addend));
-}
-
-Index Evaluator::add(OpBuilder &b, Index x, Index y) {
-  if (x.expr && y.expr)
-    return {x.expr + y.expr, {}};
-  Value left = toValue(b, x), right = toValue(b, y);
-  return {{}, arith::AddIOp::create(b, left.getLoc(), left, right)};
-}
-
-Index Evaluator::mul(OpBuilder &b, Index x, int64_t factor) {
-  if (factor == 1)
-    return x;
-  if (x.expr)
-    return {x.expr * factor, {}};
-  Location loc = x.value.getLoc();
-  Value by = arith::ConstantIndexOp::create(b, loc, factor);
-  return {{}, arith::MulIOp::create(b, loc, x.value, by)};
-}
-
 Value Evaluator::toValue(OpBuilder &b, Index index) {
   if (!index.expr)
     return index.value;
@@ -167,22 +182,6 @@ Value Evaluator::toValue(OpBuilder &b, Index index) {
       loopIndices.push_back(linalg::IndexOp::create(start, loc, loop));
   }
   return affine::expandAffineExpr(b, loc, index.expr, loopIndices, {});
-}
-
-Value Evaluator::inRange(OpBuilder &b, Value tested, Index x, int64_t low,
-                         int64_t high) {
-  Value position = toValue(b, x);
-  Location loc = position.getLoc();
-  // low <= x < high, in one unsigned comparison.
-  Value lowest = arith::ConstantIndexOp::create(b, loc, low);
-  Value width = arith::ConstantIndexOp::create(b, loc, high - low);
-  Value moved =
-      low == 0 ? position
-               : arith::SubIOp::create(b, loc, position, lowest).getResult();
-  Value inside =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, moved, width);
-  return tested ? arith::AndIOp::create(b, loc, tested, inside).getResult()
-                : inside;
 }
 
 Value Evaluator::guard(OpBuilder &b, Location loc, Value condition, Type scalar,

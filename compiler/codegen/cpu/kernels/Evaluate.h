@@ -22,6 +22,8 @@
 #ifndef PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EVALUATE_H
 #define PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EVALUATE_H
 
+#include "dialects/nn/NNDialect.h"
+
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Builders.h"
@@ -32,12 +34,7 @@
 
 namespace partita::codegen {
 
-/// A position along one dimension: an expression of the loops, or, if that is
-/// null, an index value.
-struct Index {
-  mlir::AffineExpr expr;
-  mlir::Value value;
-};
+using nn::Index;
 
 /// A tensor in memory that holds an nn value. `element` is its nn element type;
 /// it differs from that of the value where sums are kept in a wider type.
@@ -48,10 +45,8 @@ struct Leaf {
 
 using Leaves = llvm::DenseMap<mlir::Value, Leaf>;
 
-class Evaluator {
+class Evaluator : public nn::ElementEmitter {
 public:
-  using EmitFn = llvm::function_ref<mlir::Value(mlir::OpBuilder &)>;
-
   /// An operand of the linalg.generic and the block argument that is its
   /// element.
   struct Operand {
@@ -64,31 +59,19 @@ public:
   /// sizes; `outer` is where views and constants that it needs are made.
   Evaluator(mlir::OpBuilder &outer, Leaves &leaves, mlir::Block &body,
             llvm::ArrayRef<int64_t> sizes)
-      : outer(outer), leaves(leaves), body(body), sizes(sizes),
-        loops(sizes.size()), memo(1) {}
+      : ElementEmitter(outer.getContext()), outer(outer), leaves(leaves),
+        body(body), sizes(sizes), loops(sizes.size()), memo(1) {}
 
-  /// The scalar (of the signless type) of `value` at `position`, one index a
-  /// dimension. Null, with an error, for an op that is not understood.
   mlir::Value evaluate(mlir::OpBuilder &b, mlir::Value value,
-                       llvm::ArrayRef<Index> position);
+                       llvm::ArrayRef<Index> position) override;
 
   llvm::ArrayRef<Operand> getOperands() const { return operands; }
 
-  /// Arithmetic on positions.
-  Index constant(int64_t value);
-  Index add(mlir::OpBuilder &b, Index x, int64_t addend);
-  Index add(mlir::OpBuilder &b, Index x, Index y);
-  Index mul(mlir::OpBuilder &b, Index x, int64_t factor);
-  mlir::Value toValue(mlir::OpBuilder &b, Index index);
-  /// Whether low <= x < high; null if there is nothing to test.
-  mlir::Value inRange(mlir::OpBuilder &b, mlir::Value tested, Index x,
-                      int64_t low, int64_t high);
+  mlir::Value toValue(mlir::OpBuilder &b, Index index) override;
 
-  /// `then` where `condition` holds, `otherwise` elsewhere; neither is
-  /// evaluated in vain.
   mlir::Value guard(mlir::OpBuilder &b, mlir::Location loc,
                     mlir::Value condition, mlir::Type scalar, EmitFn then,
-                    EmitFn otherwise);
+                    EmitFn otherwise) override;
 
   /// Runs `emit` where positions may be out of range or repeat: nothing
   /// computed inside is remembered outside.
@@ -108,21 +91,10 @@ private:
                       llvm::ArrayRef<Index> position);
   mlir::Value read(mlir::OpBuilder &b, mlir::Value value, Leaf leaf,
                    llvm::ArrayRef<Index> position);
-  mlir::Value evaluateShapeOp(mlir::OpBuilder &b, mlir::Operation *op,
-                              llvm::ArrayRef<Index> position);
-  mlir::Value evaluateConstant(mlir::OpBuilder &b, mlir::Operation *op,
+  mlir::Value evaluateConstant(mlir::OpBuilder &b, nn::ConstantOp constant,
                                llvm::ArrayRef<Index> position);
-  mlir::Value evaluateReshape(mlir::OpBuilder &b, mlir::Operation *op,
-                              llvm::ArrayRef<Index> position);
-  mlir::Value evaluateGather(mlir::OpBuilder &b, mlir::Operation *op,
-                             llvm::ArrayRef<Index> position);
-  mlir::Value evaluatePad(mlir::OpBuilder &b, mlir::Operation *op,
-                          llvm::ArrayRef<Index> position);
-  mlir::Value evaluateConcat(mlir::OpBuilder &b, mlir::Operation *op,
-                             llvm::ArrayRef<Index> position, unsigned first,
-                             int64_t start);
   /// Makes the reshape of a leaf a leaf of its own.
-  bool viewLeaf(mlir::Operation *reshape);
+  bool viewLeaf(nn::ReshapeOp reshape);
 
   mlir::OpBuilder &outer;
   Leaves &leaves;

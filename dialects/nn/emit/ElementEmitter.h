@@ -1,0 +1,79 @@
+//===- ElementEmitter.h - How an op writes one of its elements --*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An op that moves or combines elements writes the computation of one of them
+// by asking for elements of its operands, at positions that it changes:
+//
+//   transpose [1, 0] at (d0, d1)   -> x at (d1, d0)
+//   slice from 3 by 2 at (d0)      -> x at (d0 * 2 + 3)
+//
+// Whoever generates code derives from `ElementEmitter`: he knows where tensors
+// are, and what loops and branches are made of.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_NN_EMIT_ELEMENTEMITTER_H
+#define PARTITA_DIALECTS_NN_EMIT_ELEMENTEMITTER_H
+
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/Builders.h"
+
+namespace partita::nn {
+
+/// A position along one dimension: an expression of the loops, or, if that is
+/// null, an index value.
+struct Index {
+  mlir::AffineExpr expr;
+  mlir::Value value;
+};
+
+/// A window along one dimension of a tensor of `size` elements.
+struct Window {
+  int64_t stride = 1, dilation = 1, low = 0, high = 0, size = 1;
+};
+
+class ElementEmitter {
+public:
+  using EmitFn = llvm::function_ref<mlir::Value(mlir::OpBuilder &)>;
+
+  explicit ElementEmitter(mlir::MLIRContext *context) : context(context) {}
+  virtual ~ElementEmitter() = default;
+
+  /// The scalar (of the signless type) of `value` at `position`, one index a
+  /// dimension. Null, with an error, for an op that is not understood.
+  virtual mlir::Value evaluate(mlir::OpBuilder &b, mlir::Value value,
+                               llvm::ArrayRef<Index> position) = 0;
+  /// `then` where `condition` holds, `otherwise` elsewhere; neither is
+  /// evaluated in vain.
+  virtual mlir::Value guard(mlir::OpBuilder &b, mlir::Location loc,
+                            mlir::Value condition, mlir::Type scalar,
+                            EmitFn then, EmitFn otherwise) = 0;
+  virtual mlir::Value toValue(mlir::OpBuilder &b, Index index) = 0;
+
+  /// Arithmetic on positions.
+  Index constant(int64_t value);
+  Index add(mlir::OpBuilder &b, Index x, int64_t addend);
+  Index add(mlir::OpBuilder &b, Index x, Index y);
+  Index mul(mlir::OpBuilder &b, Index x, int64_t factor);
+  /// Whether low <= x < high and `tested`, which may be null.
+  mlir::Value inRange(mlir::OpBuilder &b, mlir::Value tested, Index x,
+                      int64_t low, int64_t high);
+  /// The position out * stride + inner * dilation - low under a window. Adds a
+  /// test to `inside` where the window reaches over the border.
+  Index windowed(mlir::OpBuilder &b, Index out, Index inner,
+                 const Window &window, mlir::Value &inside);
+  /// An index that counts from the end if it is negative, clamped to the size.
+  Index wrapped(mlir::OpBuilder &b, mlir::Location loc, mlir::Value index,
+                int64_t size);
+
+private:
+  mlir::MLIRContext *context;
+};
+
+} // namespace partita::nn
+
+#endif // PARTITA_DIALECTS_NN_EMIT_ELEMENTEMITTER_H
