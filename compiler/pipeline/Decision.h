@@ -52,6 +52,10 @@ inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
 /// make, empty where a node makes several.
 inline constexpr llvm::StringLiteral kNodeOutputsAttr = "nn.node_outputs";
 
+/// On the function: how weights and inputs are cut, a dictionary of shardings
+/// by their names.
+inline constexpr llvm::StringLiteral kShardsAttr = "dist.shards";
+
 inline int64_t getStage(mlir::Operation *op) {
   auto stage = op->getAttrOfType<mlir::IntegerAttr>(dist::kStageAttr);
   return stage ? stage.getInt() : -1;

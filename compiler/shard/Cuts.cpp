@@ -87,60 +87,65 @@ int64_t Axes::getSize(ArrayRef<StringAttr> axes) const {
   return size;
 }
 
-/// The factor of a dimension that begins after `blocks` equal parts; -1 if none
-/// does.
-static int64_t findFactor(const nn::ShardingRule &rule,
-                          ArrayRef<int64_t> factors, int64_t blocks) {
+/// The factor of a dimension that is cut if the dimension is, in `blocks` equal
+/// parts, and how many parts of it that are; -1 if it is none.
+static std::pair<int64_t, int64_t> findFactor(const nn::ShardingRule &rule,
+                                              ArrayRef<int64_t> factors,
+                                              int64_t blocks) {
   int64_t outer = 1;
   for (int64_t factor : factors) {
-    // Factors of one element are nothing to cut.
-    if (outer == blocks && rule.factors[factor].size > 1)
-      return factor;
-    outer *= rule.factors[factor].size;
+    const int64_t size = rule.factors[factor].size;
+    if (blocks < outer * size)
+      return blocks % outer == 0 ? std::pair(factor, blocks / outer)
+                                 : std::pair<int64_t, int64_t>(-1, 1);
+    outer *= size;
   }
-  return -1;
+  return {-1, 1};
 }
 
 bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
-             const Cuts &cuts, const Axes &axes, FactorAxes &factors) {
+             const Cuts &cuts, const Axes &axes, FactorCuts &factors) {
   bool isAll = true;
   factors.resize(rule.factors.size());
   for (auto [dim, cut] : llvm::enumerate(cuts)) {
     if (cut.isWhole())
       continue;
-    const int64_t factor = findFactor(rule, dims[dim], cut.blocks);
+    const auto [factor, blocks] = findFactor(rule, dims[dim], cut.blocks);
     bool fits = factor >= 0 && rule.factors[factor].canCut() &&
-                rule.factors[factor].size % axes.getSize(cut.axes) == 0;
+                rule.factors[factor].size %
+                        (blocks * axes.getSize(cut.axes)) ==
+                    0;
+    const DimCut wanted{cut.axes, blocks};
     // Each factor is cut in one way, and each axis cuts one factor.
-    if (fits && factors[factor].empty())
-      fits = llvm::none_of(factors, [&](const AxisList &others) {
-        return llvm::any_of(cut.axes, [&](StringAttr axis) {
-          return llvm::is_contained(others, axis);
+    if (fits && factors[factor].isWhole())
+      fits = llvm::none_of(factors, [&](const DimCut &other) {
+        return llvm::any_of(wanted.axes, [&](StringAttr axis) {
+          return llvm::is_contained(other.axes, axis);
         });
       });
     else if (fits)
-      fits = factors[factor] == cut.axes;
+      fits = factors[factor] == wanted;
     // A dimension is cut in one of its factors.
-    fits = fits && llvm::none_of(dims[dim], [&](int64_t other) {
-             return other != factor && !factors[other].empty();
+    fits = fits && llvm::none_of(dims[dim], [&, chosen = factor](int64_t other) {
+             return other != chosen && !factors[other].isWhole();
            });
     if (fits)
-      factors[factor] = cut.axes;
+      factors[factor] = wanted;
     isAll &= fits;
   }
   return isAll;
 }
 
 Cuts projectCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
-                 const FactorAxes &factors) {
+                 const FactorCuts &factors) {
   Cuts cuts(dims.size());
   if (factors.empty())
     return cuts;
   for (auto [dim, list] : llvm::enumerate(dims)) {
     int64_t outer = 1;
     for (int64_t factor : list) {
-      if (!factors[factor].empty() && cuts[dim].isWhole())
-        cuts[dim] = {factors[factor], outer};
+      if (!factors[factor].isWhole() && cuts[dim].isWhole())
+        cuts[dim] = {factors[factor].axes, outer * factors[factor].blocks};
       outer *= rule.factors[factor].size;
     }
   }
@@ -148,11 +153,11 @@ Cuts projectCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
 }
 
 SmallVector<dist::PartialAttr> getPartials(const nn::ShardingRule &rule,
-                                           const FactorAxes &factors) {
+                                           const FactorCuts &factors) {
   SmallVector<dist::PartialAttr> partials;
-  for (auto [factor, axes] : llvm::enumerate(factors))
+  for (auto [factor, cut] : llvm::enumerate(factors))
     if (rule.factors[factor].kind == nn::FactorKind::reduction)
-      for (StringAttr axis : axes)
+      for (StringAttr axis : cut.axes)
         partials.push_back(dist::PartialAttr::get(
             axis.getContext(), axis.getValue(), rule.factors[factor].combine));
   return partials;

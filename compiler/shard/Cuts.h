@@ -62,21 +62,21 @@ private:
   llvm::DenseMap<mlir::StringAttr, int64_t> sizes;
 };
 
-/// Along which axes an op cuts its factors.
-using FactorAxes = llvm::SmallVector<AxisList>;
+/// How an op cuts its factors.
+using FactorCuts = llvm::SmallVector<DimCut>;
 
 /// Cuts the factors of an op as a tensor of it is cut, as far as they can be
 /// and are not cut otherwise. Whether that is all of the tensor's cuts.
 bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
-             const Cuts &cuts, const Axes &axes, FactorAxes &factors);
+             const Cuts &cuts, const Axes &axes, FactorCuts &factors);
 
 /// How a tensor of an op is cut whose factors are cut so.
 Cuts projectCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
-                 const FactorAxes &factors);
+                 const FactorCuts &factors);
 
 /// Of factors that are summed over: axes along which results are partial.
 llvm::SmallVector<dist::PartialAttr> getPartials(const nn::ShardingRule &rule,
-                                                 const FactorAxes &factors);
+                                                 const FactorCuts &factors);
 
 /// The part that one device has.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType type,

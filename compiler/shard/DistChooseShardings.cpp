@@ -89,8 +89,8 @@ private:
 
   double getOpNs(Operation *op) const {
     int64_t shards = 1;
-    for (const AxisList &list : propagation.getFactorAxes(op))
-      shards *= propagation.getAxes().getSize(list);
+    for (const DimCut &cut : propagation.getFactorCuts(op))
+      shards *= propagation.getAxes().getSize(cut.axes);
     return wholeNs.lookup(op) / shards;
   }
 
@@ -104,7 +104,7 @@ private:
       Cuts made;
       int64_t devices = 1;
       if (const nn::ShardingRule *rule = propagation.getRule(op)) {
-        const FactorAxes factors = propagation.getFactorAxes(op);
+        const FactorCuts factors = propagation.getFactorCuts(op);
         made = projectCuts(
             *rule, rule->results[cast<OpResult>(value).getResultNumber()],
             factors);
@@ -125,7 +125,7 @@ private:
       Cuts need;
       if (const nn::ShardingRule *rule = propagation.getRule(use.getOwner()))
         need = projectCuts(*rule, rule->operands[use.getOperandNumber()],
-                           propagation.getFactorAxes(use.getOwner()));
+                           propagation.getFactorCuts(use.getOwner()));
       if (llvm::none_of(needs,
                         [&](const Cuts &other) { return isSame(need, other); }))
         needs.push_back(need);
@@ -166,17 +166,48 @@ private:
   llvm::DenseMap<Operation *, double> wholeNs;
 };
 
+/// Which factors of a weight may be cut.
+enum class Strategy {
+  result, ///< those that its op's result has: its parts make parts of it
+  any     ///< also those that are summed over
+};
+
+/// Decides for one weight after the other. What is best for the first may be
+/// bad for the whole, so there are several strategies, of which the best counts.
 class Chooser {
 public:
-  Chooser(func::FuncOp function, const MachineModel &machine)
-      : block(function.getBody().front()), propagation(function),
-        costs(block, propagation, machine) {}
+  Chooser(func::FuncOp function, const MachineModel &machine,
+          Strategy strategy)
+      : block(function.getBody().front()), strategy(strategy),
+        propagation(function), costs(block, propagation, machine) {}
 
-  void run() {
+  /// The time of the model, as it is cut then.
+  double choose() {
     seedKnown();
     for (StringAttr axis : propagation.getAxes().getNames())
       if (!used.contains(axis))
         choose(axis);
+    llvm::SetVector<Operation *> all;
+    for (Operation &op : block.without_terminator())
+      all.insert(&op);
+    return costs.getNs(all);
+  }
+
+  /// Axes along which nothing is cut.
+  SmallVector<StringAttr> getUnused() {
+    llvm::DenseSet<StringAttr> cut = used;
+    for (auto parameter : block.getOps<nn::ParameterOp>())
+      for (const DimCut &dim : propagation.getCuts(parameter))
+        cut.insert_range(dim.axes);
+    for (Operation *op : seeded)
+      for (const DimCut &dim : propagation.getCuts(op->getResult(0)))
+        cut.insert_range(dim.axes);
+    return llvm::to_vector(
+        llvm::make_filter_range(propagation.getAxes().getNames(),
+                                [&](StringAttr axis) { return !cut.contains(axis); }));
+  }
+
+  void write() {
     for (auto parameter : block.getOps<nn::ParameterOp>())
       setCuts(parameter, propagation.getCuts(parameter));
     // Where a weight is computed from others first, its reader says it.
@@ -235,7 +266,9 @@ private:
     for (auto [dim, list] : llvm::enumerate(dims))
       for (int64_t factor : list) {
         const int64_t size = rule.factors[factor].size;
-        if (!rule.factors[factor].canCut())
+        const nn::FactorKind kind = rule.factors[factor].kind;
+        if (kind != nn::FactorKind::pass_through &&
+            (strategy == Strategy::result || kind != nn::FactorKind::reduction))
           continue;
         for (int64_t blocks = 1; blocks <= kMostBlocks; ++blocks) {
           if (size % (blocks * devices) || (blocks > 1 && list.size() > 1))
@@ -278,6 +311,7 @@ private:
   }
 
   Block &block;
+  const Strategy strategy;
   Propagation propagation;
   CostOfCuts costs;
   analysis::Rates rates;
@@ -301,7 +335,23 @@ struct DistChooseShardingsPass
         threads);
     if (failed(model))
       return signalPassFailure();
-    Chooser(*function, *model).run();
+    std::unique_ptr<Chooser> best;
+    double leastNs = 0;
+    for (Strategy strategy : {Strategy::result, Strategy::any}) {
+      auto chooser = std::make_unique<Chooser>(*function, *model, strategy);
+      const double ns = chooser->choose();
+      if (best && ns >= leastNs)
+        continue;
+      leastNs = ns;
+      best = std::move(chooser);
+    }
+    for (StringAttr axis : best->getUnused())
+      emitRemark(getOperation().getLoc())
+          << "no weight is worth cutting along the axis '" << axis.getValue()
+          << "': its devices all compute the same, since sending would take "
+             "longer than what it spares; `shard` of a partition file cuts "
+             "weights all the same";
+    best->write();
   }
 };
 

@@ -42,6 +42,8 @@ public:
     for (OpOperand &operand : block.getTerminator()->getOpOperands())
       if (Value local = locals.lookup(operand.get()))
         operand.set(local);
+    for (BlockArgument argument : block.getArguments())
+      function.removeArgAttr(argument.getArgNumber(), dist::kShardingAttr);
     for (Operation *op : llvm::reverse(ops))
       if (op->use_empty() && isMemoryEffectFree(op))
         op->erase();
@@ -56,7 +58,6 @@ private:
   /// The host feeds whole inputs.
   void takeArgument(BlockArgument argument) {
     const Cuts cuts = getCuts(argument);
-    function.removeArgAttr(argument.getArgNumber(), dist::kShardingAttr);
     builder.setInsertionPointToStart(argument.getOwner());
     if (!isWhole(cuts))
       locals[argument] = shardAll(argument, cuts, argument.getLoc());
@@ -75,7 +76,7 @@ private:
     }
     auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
     nn::ShardingRule rule;
-    FactorAxes factors;
+    FactorCuts factors;
     if (shardable) {
       rule = shardable.getShardingRule();
       if (failed(findFactors(op, rule, factors)))
@@ -95,7 +96,7 @@ private:
 
   /// From how the operands and the result are cut.
   LogicalResult findFactors(Operation *op, const nn::ShardingRule &rule,
-                            FactorAxes &factors) {
+                            FactorCuts &factors) {
     factors.resize(rule.factors.size());
     bool isAll = true;
     dist::ShardingAttr sharding =
@@ -121,28 +122,28 @@ private:
   /// Whether some factor is cut along the axis of a partial sum. If none is by
   /// the operands that a micro-batch brings, it is one of the weights'.
   bool addPartial(Operation *op, const nn::ShardingRule &rule,
-                  dist::PartialAttr partial, FactorAxes &factors) {
+                  dist::PartialAttr partial, FactorCuts &factors) {
     const auto axis = StringAttr::get(op->getContext(), partial.getAxis());
-    for (auto [factor, list] : llvm::enumerate(factors))
-      if (llvm::is_contained(list, axis))
+    for (auto [factor, cut] : llvm::enumerate(factors))
+      if (llvm::is_contained(cut.axes, axis))
         return rule.factors[factor].kind == nn::FactorKind::reduction;
     for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
       if (rates.isLoad(operand))
         (void)addCuts(rule, dims, getCuts(operand), axes, factors);
-    return llvm::any_of(factors, [&](const AxisList &list) {
-      return llvm::is_contained(list, axis);
+    return llvm::any_of(factors, [&](const DimCut &cut) {
+      return llvm::is_contained(cut.axes, axis);
     });
   }
 
-  SmallVector<int64_t> countShards(const FactorAxes &factors) {
+  SmallVector<int64_t> countShards(const FactorCuts &factors) {
     return llvm::map_to_vector(
-        factors, [&](const AxisList &list) { return axes.getSize(list); });
+        factors, [&](const DimCut &cut) { return axes.getSize(cut.axes); });
   }
 
   LogicalResult make(Operation *op, const nn::ShardingRule &rule,
-                     const FactorAxes &factors, ArrayRef<Value> operands) {
+                     const FactorCuts &factors, ArrayRef<Value> operands) {
     Operation *local;
-    if (llvm::all_of(factors, [](const AxisList &l) { return l.empty(); })) {
+    if (isWhole(factors)) {
       local = builder.clone(*op);
       local->setOperands(operands);
     } else {
@@ -182,6 +183,9 @@ private:
   }
 
   Value lower(dist::ReshardOp op) {
+    // An input is there as a whole.
+    if (isa<BlockArgument>(op.getX()))
+      return shardAll(op.getX(), getCuts(op.getResult()), op.getLoc());
     Value value = getLocal(op.getX());
     dist::ShardingAttr source = getSharding(op.getX());
     Cuts from = getCuts(source), to = getCuts(op.getResult());
@@ -258,7 +262,7 @@ private:
     if (!shardable || isa<nn::ParameterOp>(op) || op->getNumResults() != 1)
       return {};
     const nn::ShardingRule rule = shardable.getShardingRule();
-    FactorAxes factors;
+    FactorCuts factors;
     if (!addCuts(rule, rule.results[0], cuts, axes, factors) ||
         !isSame(projectCuts(rule, rule.results[0], factors), cuts))
       return {};
@@ -270,6 +274,7 @@ private:
     Operation *local = shardable.buildLocal(builder, rule,
                                             countShards(factors), operands);
     local->setLoc(op->getLoc());
+    local->removeAttr(dist::kShardingAttr);
     return local->getResult(0);
   }
 

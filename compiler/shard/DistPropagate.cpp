@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Propagation.h"
@@ -40,6 +41,24 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
     for (Operation &op : block.without_terminator())
       if (op.getNumResults() == 1)
         setCuts(op.getResult(0), propagation.getCuts(op.getResult(0)));
+    record(*function);
+  }
+
+  /// For a partition file: how the model's own tensors are cut.
+  void record(func::FuncOp function) {
+    NamedAttrList shards;
+    SymbolTable symbols(getOperation());
+    for (BlockArgument argument : function.getArguments())
+      if (auto name = function.getArgAttrOfType<StringAttr>(
+              argument.getArgNumber(), nn::kNameAttr))
+        if (dist::ShardingAttr sharding = getSharding(argument))
+          shards.set(name.getValue(), sharding);
+    for (auto parameter : function.getOps<nn::ParameterOp>())
+      if (auto weight = symbols.lookup<nn::WeightOp>(parameter.getWeight()))
+        if (dist::ShardingAttr sharding = getSharding(parameter))
+          shards.set(weight.getOrigin(), sharding);
+    function->setAttr(pipeline::kShardsAttr,
+                      shards.getDictionary(&getContext()));
   }
 };
 

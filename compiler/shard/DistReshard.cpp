@@ -61,7 +61,7 @@ private:
   /// Lets an op read its operands, and others its result, as is written on them.
   LogicalResult visit(Operation *op) {
     const nn::ShardingRule *rule = propagation.getRule(op);
-    const FactorAxes factors = propagation.getFactorAxes(op);
+    const FactorCuts factors = propagation.getFactorCuts(op);
     const std::string name = "'" + nn::getNodeName(op) + "'";
     for (OpOperand &operand : op->getOpOperands()) {
       Cuts needed;

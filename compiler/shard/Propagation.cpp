@@ -51,8 +51,8 @@ void Propagation::undo() {
   changed.clear();
 }
 
-FactorAxes Propagation::getFactorAxes(Operation *op) const {
-  FactorAxes factors;
+FactorCuts Propagation::getFactorCuts(Operation *op) const {
+  FactorCuts factors;
   const nn::ShardingRule *rule = getRule(op);
   if (!rule)
     return factors;
@@ -67,7 +67,7 @@ void Propagation::visit(Operation *op) {
   const nn::ShardingRule *rule = getRule(op);
   if (!rule)
     return;
-  const FactorAxes factors = getFactorAxes(op);
+  const FactorCuts factors = getFactorCuts(op);
   auto spread = [&](Value value, const nn::DimFactors &dims) {
     if (known.count(value))
       return;

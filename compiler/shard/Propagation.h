@@ -30,8 +30,8 @@ public:
 
   /// How a value is cut; empty: it is whole.
   const Cuts &getCuts(mlir::Value value) const;
-  /// Along which axes an op cuts its factors.
-  FactorAxes getFactorAxes(mlir::Operation *op) const;
+  /// How an op cuts its factors.
+  FactorCuts getFactorCuts(mlir::Operation *op) const;
   /// Null for an op that computes the whole on every device.
   const nn::ShardingRule *getRule(mlir::Operation *op) const;
   const Axes &getAxes() const { return axes; }

@@ -36,6 +36,7 @@ def Dist_Dialect : Dialect {
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::partita::nn::NNDialect"];
 }
 
 def Dist_AxisAttr : AttrDef<Dist_Dialect, "Axis"> {
@@ -233,7 +234,7 @@ def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [AllTypesMatch<["x", "res
     ```
   }];
   let arguments = (ins NN_ReduceKindAttr:$kind, AnyStaticShapeTensor:$x, StrArrayAttr:$axes, StrAttr:$reason);
-  let assemblyFormat = "$kind $x `axes` $axes `reason` $reason attr-dict `:` type($result)";
+  let assemblyFormat = "`` $kind $x `axes` $axes `reason` $reason attr-dict `:` type($result)";
 }
 
 def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
@@ -249,7 +250,7 @@ def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
   let arguments = (ins NN_ReduceKindAttr:$kind, AnyStaticShapeTensor:$x, I64Attr:$dim, I64Attr:$blocks,
     StrArrayAttr:$axes, StrAttr:$reason);
   let assemblyFormat = [{
-    $kind $x `dim` $dim `blocks` $blocks `axes` $axes `reason` $reason attr-dict `:` type($x) `->` type($result)
+    `` $kind $x `dim` $dim `blocks` $blocks `axes` $axes `reason` $reason attr-dict `:` type($x) `->` type($result)
   }];
   let hasVerifier = 1;
 }

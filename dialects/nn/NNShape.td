@@ -90,7 +90,8 @@ def NN_SliceOp : NN_PermutableShapeOp<"slice", [DeclareOpInterfaceMethods<NN_Vie
     * (C2) 0 <= start <= limit <= size, and stride >= 1.
     * (C3) the size of each dimension of `result` is ceil((limit - start) / stride), of the same element type.
 
-    Sharding: `([i,j])->([i,k]) permutation={j,k}`, where i is taken whole.
+    Sharding: `([i,j])->([i,k]) permutation={j,k}`, where i is taken whole; where
+    one of several equal parts is taken, `([i,jk])->([i,k]) blocked={j}`.
 
     ```mlir
     %r = nn.slice %x [0, 1] to [2, 6] by [1, 2] : tensor<2x8xf32> -> tensor<2x3xf32>
@@ -143,7 +144,8 @@ def NN_ConcatOp : NN_PermutableShapeOp<"concat"> {
     * (C2) operands and result agree in element type and in every dimension but `dim`.
     * (C3) the sizes of the operands along `dim` add up to that of `result`.
 
-    Sharding: `([i,k],[i,l])->([i,j]) blocked={j,k,l}`, where j is `dim`.
+    Sharding: `([i,k],[i,l])->([i,j]) blocked={j,k,l}`, where j is `dim`; of equal
+    sizes `([i,k],[i,k])->([i,jk]) blocked={j}`.
 
     ```mlir
     %r = nn.concat %a, %b dim 1 : (tensor<2x3xf32>, tensor<2x5xf32>) -> tensor<2x8xf32>

@@ -138,6 +138,11 @@ CollectiveOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError("(C1) ") << getProgramAttr() << " is not a program";
   if (getAxes().empty() || getGroupSize() == 0)
     return emitOpError("(C2) is along axes that the module does not have");
+  // Some micro-batches are absent on some replicas.
+  auto axes = llvm::to_vector((*this)->getParentOfType<ModuleOp>().getOps<AxisOp>());
+  for (int64_t axis : getAxes())
+    if (axes[axis].getAxisName() == "data")
+      return emitOpError("(C2) is along the axis 'data'");
   if (static_cast<int64_t>(getRows()) < 0 ||
       static_cast<int64_t>(getPart()) < 0)
     return emitOpError("(C3) has ")

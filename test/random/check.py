@@ -1,8 +1,11 @@
 """One model computed in every way, and what differs."""
 
 import collections
+import functools
 import os
+import random
 import re
+import zlib
 
 import numpy as np
 
@@ -14,7 +17,7 @@ NPZ_TYPES = {"V2": TYPES["bf16"][0]}
 
 
 class Difference:
-    """`kind`: crash, refusal, devices, reference, onnxruntime; `where`: the output or the step; `text`: for people."""
+    """`kind`: crash, refusal, devices, sharded, reference, onnxruntime; `where`: the output or the step; `text`: for people."""
 
     def __init__(self, kind, where, text):
         self.kind, self.where, self.text = kind, where, text
@@ -202,7 +205,7 @@ class Checker:
         self.compile("reference", "--reference")
         reference = load(self.run("reference"), model.outputs)
         still, noise = unmoved(model), np.random.default_rng(1)
-        moves = []
+        moves, judges = [], {}
         if tensors is not None:
             leaves = [v for v in model.leaves if v.name in feeds]
             for _ in range(2):
@@ -215,8 +218,10 @@ class Checker:
             how = dict(eps=eps[value.name], loose=value.name in loose, factor=factor, terms=0.0 if tensors is not None else terms_of(value))
             name = value.name
             moves_of = [m[name] for m in moves if name in m]
-            text = difference(value, usual[name], reference[name], moves=[m - tensors[name] + reference[name] if tensors is not None and value.is_float and not value.fuzzy
-                                                                          and m.shape == reference[name].shape else m for m in moves_of], **how)
+            near = [m - tensors[name] + reference[name] if tensors is not None and value.is_float and not value.fuzzy
+                    and m.shape == reference[name].shape else m for m in moves_of]
+            judges[name] = functools.partial(difference, value, expected=reference[name], moves=near, **how)
+            text = judges[name](actual=usual[name])
             if text and not self.lax:
                 found.append(Difference("reference", name, text + " (as usual, and by --reference)"))
             if tensors is None:
@@ -236,4 +241,35 @@ class Checker:
             self.compile(name, "--devices", str(devices))
             if self.run(name).read_bytes() != bits:
                 found.append(Difference("devices", name, "other bits than on one device"))
+        if self.devices and not self.lax:
+            found += self.compare_sharded(model, judges)
         return found
+
+    def compare_sharded(self, model, judges):
+        """Some inputs and weights cut over two or three devices: sums are added in another order."""
+        noise = random.Random(zlib.crc32((self.worker.folder / "m.onnx").read_bytes()))
+        devices = noise.choice((2, 2, 3))
+        shards = {}
+        for value in model.leaves:
+            fitting = [d for d, size in enumerate(value.data.shape) if size and size % devices == 0]
+            if fitting and noise.random() < 0.6:
+                entry = ["null"] * value.data.ndim
+                entry[noise.choice(fitting)] = "tensor"
+                shards[value.name] = ", ".join(entry)
+        split = self.worker.folder / "split.yaml"
+        while shards:
+            split.write_text(f"mesh: {{tensor: {devices}}}\nshard:\n" + "".join(f'  "{name}": [{dims}]\n' for name, dims in shards.items()))
+            try:
+                self.compile("sharded", "--partition", split)
+            except Stop as stop:
+                # What has folded away cannot be named.
+                gone = re.search(r"no weight and no input matches '(\w+)'", stop.difference.text)
+                if not gone:
+                    raise
+                del shards[gone[1]]
+                continue
+            self.counts["cut over devices"] += 1
+            results = load(self.run("sharded"), model.outputs)
+            texts = ((name, judge(actual=results[name])) for name, judge in judges.items())
+            return [Difference("sharded", name, f"{text} (over {devices} devices, {', '.join(shards)} cut)") for name, text in texts if text][:1]
+        return []

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Random models, each computed as usual, by --reference, by ONNX Runtime, and on two and three devices: all must agree but for rounding, and the numbers
-of devices bit for bit.
+"""Random models, each computed as usual, by --reference, by ONNX Runtime, on two and three devices, and with tensors cut over devices: all must agree but
+for rounding, and the numbers of devices bit for bit.
 
     run.py                             the bounded run of the test command: what was found before, then models of fixed seeds
     run.py --models 50000 --jobs 2     more, with progress; --first SEED goes on from there
@@ -82,7 +82,7 @@ class Runner:
     def shrunk(self, model, wanted):
         def fails(candidate):
             counts, self.checker.counts = self.checker.counts, collections.Counter()
-            devices, self.checker.devices = self.checker.devices, self.checker.devices if wanted.kind in ("devices", "crash", "refusal") else ()
+            devices, self.checker.devices = self.checker.devices, self.checker.devices if wanted.kind in ("devices", "sharded", "crash", "refusal") else ()
             try:
                 return any(d.kind == wanted.kind for d in self.checker.check(candidate))
             finally:

@@ -30,6 +30,8 @@ Examples:
       one device
   partita-compile model.onnx --devices 4 --micro-batches 8 -o model.partita
       four pipeline stages, balanced by the cost model
+  partita-compile model.onnx --devices 8 --data-parallel 2 --tensor-parallel 2 -o model.partita
+      two replicas of two stages, in each of which two devices share the tensors
   partita-compile model.onnx --partition split.yaml -o model.partita
       blocks, stages and devices as the file says; the compiler decides the rest
   partita-compile model.onnx --devices 4 --emit-partition split.yaml -o model.partita
@@ -50,7 +52,9 @@ A partition file:
   devices: [0, 1]               # device of each stage
   schedule: fill_drain          # see --schedule
   micro_batches: 8
-  memory: 512MiB                # of each device)";
+  memory: 512MiB                # of each device
+  mesh: {data: 2, stage: 2, tensor: 2}    # axes; or data_parallel: 2, tensor_parallel: 2
+  shard: {"fc*.weight": [tensor, null]}   # by dimension; without it the compiler chooses)";
 
 /// Splits "name=text"; names of ONNX values may hold '=' only in the text.
 static bool splitPair(const std::string &pair, std::string &name,
@@ -264,6 +268,9 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->check(CLI::IsMember({"nn", "stages", "clusters", "plan", "artifact"}));
   app.add_flag("--describe", result.describe,
                "list the model's inputs, outputs and dimensions, and stop");
+  app.add_flag("--explain", result.explain,
+               "list everything that devices send, with bytes, predicted time "
+               "and the reason");
   app.add_flag("--json", result.json, "print the plan as JSON");
   app.add_flag("--quiet", result.quiet, "print nothing but errors");
 

@@ -109,7 +109,10 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
     return 0;
   if (command.json)
     llvm::outs() << pipeline::toJson(*summary) << "\n";
-  else
+  else {
     pipeline::printTable(*summary, llvm::outs());
+    if (command.explain)
+      pipeline::printCommunication(*summary, llvm::outs());
+  }
   return 0;
 }

@@ -97,10 +97,6 @@ private:
       if (flag > 0 && failed(say(name, flag, loc, outermost)))
         return failure();
     }
-    // An axis of one device is none.
-    llvm::erase_if(axes, [](const Axis &axis) {
-      return axis.name != dist::kStageAxis && axis.size == 1;
-    });
     return success();
   }
 
@@ -166,6 +162,10 @@ private:
     Builder builder(&getContext());
     if (places > 0)
       function->setAttr(kDeviceCountAttr, builder.getI64IntegerAttr(places));
+    // An axis of one device is none.
+    llvm::erase_if(axes, [](const Axis &axis) {
+      return axis.name != dist::kStageAxis && axis.size == 1;
+    });
     if (axes.size() == 1)
       return;
     SmallVector<Attribute> list;

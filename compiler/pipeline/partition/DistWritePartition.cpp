@@ -159,6 +159,48 @@ private:
        << getInteger(function, dist::kMicroBatchesAttr, 1) << "\n";
     if (int64_t bytes = getInteger(function, kMemoryAttr, 0))
       os << "memory: " << bytes << "B\n";
+    writeMesh(function, os);
+  }
+
+  static void writeMesh(func::FuncOp function, llvm::raw_ostream &os) {
+    auto axes = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr);
+    if (!axes)
+      return;
+    os << "mesh: {";
+    llvm::interleaveComma(axes.getAsRange<dist::AxisAttr>(), os,
+                          [&](dist::AxisAttr axis) {
+                            os << quote(axis.getName()) << ": "
+                               << (axis.getName() == dist::kStageAxis
+                                       ? getInteger(function, kDeviceCountAttr, 1)
+                                       : axis.getSize());
+                          });
+    os << "}\n";
+    auto shards = function->getAttrOfType<DictionaryAttr>(kShardsAttr);
+    if (!shards || shards.empty())
+      return;
+    os << "shard:\n";
+    for (NamedAttribute shard : shards) {
+      os << "  " << quote(escapeGlob(shard.getName())) << ": [";
+      llvm::interleaveComma(cast<dist::ShardingAttr>(shard.getValue()).getDims(),
+                            os, [&](dist::DimAttr dim) { writeDim(dim, os); });
+      os << "]\n";
+    }
+  }
+
+  static void writeDim(dist::DimAttr dim, llvm::raw_ostream &os) {
+    ArrayRef<StringAttr> axes = dim.getAxes();
+    if (axes.empty())
+      os << "null";
+    else if (dim.getBlocks() > 1)
+      os << "{" << quote(axes[0]) << ": " << dim.getBlocks() << "}";
+    else if (axes.size() == 1)
+      os << quote(axes[0]);
+    else {
+      os << "[";
+      llvm::interleaveComma(axes, os,
+                            [&](StringAttr axis) { os << quote(axis); });
+      os << "]";
+    }
   }
 };
 

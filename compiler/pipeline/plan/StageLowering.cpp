@@ -158,7 +158,9 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
     if (auto parameter = dyn_cast<nn::ParameterOp>(part)) {
       int id = addWeight(device, parameter.getWeightAttr(), part.getResult(0));
       ids[part.getResult(0)] = id;
-      if (parameters.insert(id).second)
+      // Of what is cut, a device has its part.
+      if (!llvm::all_of(part.getUsers(), llvm::IsaPred<dist::ShardOp>) &&
+          parameters.insert(id).second)
         stage.parameterBytes += nn::getByteSize(part.getResult(0).getType());
     } else if (auto constant = dyn_cast<nn::ConstantOp>(part)) {
       ids[constant.getResult()] =
@@ -169,6 +171,9 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
                    part)) {
       if (failed(lowerWork(&part, device, stage, ids)))
         return failure();
+      if (isa<dist::ShardOp>(part) &&
+          part.getOperand(0).getDefiningOp<nn::ParameterOp>())
+        stage.parameterBytes += nn::getByteSize(part.getResult(0).getType());
     } else {
       return part.emitError() << "'" << nn::getNodeName(&part)
                               << "' is in no cluster: run --fuse-clusters and "

@@ -9,23 +9,61 @@
 
 #include "compiler/pipeline/partition/ByteSize.h"
 
+#include "dialects/dist/DistDialect.h"
 #include "dialects/plan/PlanDialect.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+
+#include <map>
 
 using namespace mlir;
 
 namespace partita::pipeline {
+
+/// The devices that execute each program; of many, the first few.
+static llvm::StringMap<std::string> nameDevices(ModuleOp module) {
+  constexpr size_t kShown = 4;
+  llvm::StringMap<SmallVector<StringRef>> devices;
+  for (auto device : module.getOps<plan::DeviceOp>())
+    devices[device.getProgram()].push_back(device.getDeviceName());
+  llvm::StringMap<std::string> names;
+  for (auto &entry : devices) {
+    ArrayRef<StringRef> all = entry.second;
+    std::string &text = names[entry.first()];
+    text = llvm::join(all.take_front(kShown), ", ");
+    if (all.size() > kShown)
+      text += " +" + std::to_string(all.size() - kShown);
+  }
+  return names;
+}
+
+/// Bytes that each device of a collective sends: in a ring, or straight to the
+/// others, which is as much.
+static int64_t getSentBytes(plan::CollectiveOp collective) {
+  const int64_t devices = collective.getGroupSize(),
+                part = plan::getByteSize(RankedTensorType::get(
+                    {static_cast<int64_t>(collective.getRows()),
+                     static_cast<int64_t>(collective.getPart())},
+                    collective.getElement()));
+  return collective.getKind() == plan::CollectiveKind::all_reduce
+             ? 2 * (devices - 1) * part / devices
+             : (devices - 1) * part;
+}
 
 std::optional<Summary> summarize(ModuleOp module) {
   auto models = module.getOps<plan::ModelOp>();
   if (models.empty())
     return std::nullopt;
   plan::ModelOp model = *models.begin();
-  llvm::StringMap<std::string> deviceOf; // by program
-  for (auto device : module.getOps<plan::DeviceOp>())
-    deviceOf.try_emplace(device.getProgram(), device.getDeviceName().str());
+  const llvm::StringMap<std::string> deviceOf = nameDevices(module);
   Summary summary;
+  SmallVector<StringRef> axes;
+  for (auto axis : module.getOps<plan::AxisOp>()) {
+    axes.push_back(axis.getAxisName());
+    if (axis.getAxisName() == dist::kDataAxis)
+      summary.replicas = axis.getSize();
+  }
   summary.model = model.getModel().str();
   summary.schedule = model.getSchedule().str();
   summary.microBatches = model.getMicroBatches();
@@ -53,6 +91,16 @@ std::optional<Summary> summarize(ModuleOp module) {
           {channel.getValue().str(), deviceOf.lookup(channel.getSource()),
            deviceOf.lookup(channel.getTarget()), channel.getReason().str(),
            static_cast<int64_t>(channel.getBytes())});
+  for (auto collective : module.getOps<plan::CollectiveOp>()) {
+    std::string along;
+    for (int64_t axis : collective.getAxes())
+      along += (along.empty() ? "" : ", ") + axes[axis].str();
+    summary.collectives.push_back(
+        {collective.getValue().str(),
+         plan::stringifyCollectiveKind(collective.getKind()).str(), along,
+         collective.getReason().str(), getSentBytes(collective),
+         static_cast<int64_t>(collective.getDurationNs())});
+  }
   return summary;
 }
 
@@ -99,6 +147,61 @@ static std::string describeMachine(const Summary &summary) {
          (summary.threads == 1 ? " core" : " cores") + " a device";
 }
 
+/// Columns from `numbers` on are set right.
+static void printRows(const std::vector<std::vector<std::string>> &rows,
+                      llvm::function_ref<bool(size_t)> isNumber,
+                      llvm::raw_ostream &os) {
+  std::vector<size_t> widths(rows[0].size(), 0);
+  for (const std::vector<std::string> &row : rows)
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  for (const std::vector<std::string> &row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      std::string pad(widths[i] - row[i].size(), ' ');
+      line += (i ? "  " : "") + (isNumber(i) ? pad + row[i] : row[i] + pad);
+    }
+    os << StringRef(line).rtrim() << '\n';
+  }
+}
+
+/// A line for each kind of collective.
+static void printCollectives(const Summary &summary, llvm::raw_ostream &os) {
+  struct Sum {
+    int count = 0;
+    int64_t bytes = 0, ns = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Sum> sums;
+  for (const CollectiveSummary &each : summary.collectives) {
+    Sum &sum = sums[{each.kind, each.axes}];
+    ++sum.count;
+    sum.bytes += each.sentBytes;
+    sum.ns += each.durationNs;
+  }
+  for (const auto &[key, sum] : sums)
+    os << sum.count << ' ' << key.first << " along " << key.second
+       << ", a micro-batch: each device sends " << formatByteSize(sum.bytes)
+       << ", predicted " << formatTime(sum.ns) << '\n';
+}
+
+void printCommunication(const Summary &summary, llvm::raw_ostream &os) {
+  std::vector<std::vector<std::string>> rows = {
+      {"value", "how", "bytes", "time", "why"}};
+  for (const TransferSummary &each : summary.transfers)
+    rows.push_back({each.value, each.source + " to " + each.target,
+                    formatByteSize(each.bytes), "", each.reason});
+  for (const CollectiveSummary &each : summary.collectives)
+    rows.push_back({each.value, each.kind + " along " + each.axes,
+                    formatByteSize(each.sentBytes), formatTime(each.durationNs),
+                    each.reason});
+  if (rows.size() == 1) {
+    os << "nothing is sent\n";
+    return;
+  }
+  os << "what each device sends in a micro-batch:\n";
+  printRows(rows, [](size_t column) { return column == 2 || column == 3; }, os);
+}
+
 void printTable(const Summary &summary, llvm::raw_ostream &os) {
   std::vector<std::vector<std::string>> rows = {
       {"stage", "device", "blocks", "flops", "parameters", "activations",
@@ -119,27 +222,28 @@ void printTable(const Summary &summary, llvm::raw_ostream &os) {
          formatByteSize(stage.activationBytes), formatByteSize(stage.sentBytes),
          formatByteSize(stage.peakBytes), formatTime(stage.durationNs)});
   }
-  std::vector<size_t> widths(rows[0].size(), 0);
-  for (const std::vector<std::string> &row : rows)
-    for (size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], row[i].size());
-  for (const std::vector<std::string> &row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      std::string pad(widths[i] - row[i].size(), ' ');
-      line += (i ? "  " : "") + (i < 3 ? row[i] + pad : pad + row[i]);
-    }
-    os << StringRef(line).rtrim() << '\n';
-  }
+  printRows(rows, [](size_t column) { return column >= 3; }, os);
+  printCollectives(summary, os);
   os << summary.schedule << ", " << summary.microBatches
      << (summary.microBatches == 1 ? " micro-batch" : " micro-batches")
-     << " a step; predicted" << describeMachine(summary) << ": step "
+     << " a step"
+     << (summary.replicas > 1
+             ? " for each of " + std::to_string(summary.replicas) + " replicas"
+             : "")
+     << "; predicted" << describeMachine(summary) << ": step "
      << formatTime(summary.stepNs) << ", bubble "
      << llvm::format("%.1f", summary.bubble * 100) << "%\n";
 }
 
 llvm::json::Value toJson(const Summary &summary) {
-  llvm::json::Array stages, transfers;
+  llvm::json::Array stages, transfers, collectives;
+  for (const CollectiveSummary &each : summary.collectives)
+    collectives.push_back(llvm::json::Object{{"value", each.value},
+                                             {"kind", each.kind},
+                                             {"axes", each.axes},
+                                             {"reason", each.reason},
+                                             {"sent_bytes", each.sentBytes},
+                                             {"duration_ns", each.durationNs}});
   for (const StageSummary &stage : summary.stages)
     stages.push_back(
         llvm::json::Object{{"name", stage.name},
@@ -159,13 +263,15 @@ llvm::json::Value toJson(const Summary &summary) {
                                            {"bytes", transfer.bytes}});
   return llvm::json::Object{{"model", summary.model},
                             {"schedule", summary.schedule},
+                            {"replicas", summary.replicas},
                             {"micro_batches", summary.microBatches},
                             {"step_ns", summary.stepNs},
                             {"bubble", summary.bubble},
                             {"machine", summary.machine},
                             {"threads", summary.threads},
                             {"stages", std::move(stages)},
-                            {"transfers", std::move(transfers)}};
+                            {"transfers", std::move(transfers)},
+                            {"collectives", std::move(collectives)}};
 }
 
 } // namespace partita::pipeline

@@ -20,7 +20,7 @@ namespace partita::pipeline {
 /// What was decided about a stage. Sizes in bytes.
 struct StageSummary {
   std::string name;
-  std::string device;
+  std::string device; ///< or devices, e.g. "cpu:0, cpu:2"
   std::vector<std::string> blocks;
   int64_t flops = 0;
   int64_t parameterBytes = 0;
@@ -35,15 +35,23 @@ struct TransferSummary {
   int64_t bytes = 0;
 };
 
+struct CollectiveSummary {
+  std::string value, kind, axes, reason;
+  int64_t sentBytes = 0;  ///< by each device, one micro-batch
+  int64_t durationNs = 0; ///< predicted
+};
+
 struct Summary {
   std::string model, schedule;
   std::string machine; ///< for which times are predicted; empty: in general
   int64_t threads = 0; ///< cores a device, of that machine
-  int64_t microBatches = 1;
+  int64_t replicas = 1;
+  int64_t microBatches = 1; ///< of each replica
   int64_t stepNs = 0; ///< predicted time of a step
   double bubble = 0;  ///< predicted idle share of the devices that have work
   std::vector<StageSummary> stages;
   std::vector<TransferSummary> transfers; ///< without tokens
+  std::vector<CollectiveSummary> collectives;
 };
 
 /// Reads the plan of a module in the plan dialect; none if there is none.
@@ -51,6 +59,9 @@ std::optional<Summary> summarize(mlir::ModuleOp module);
 
 /// A table: a row a stage, then the predicted times.
 void printTable(const Summary &summary, llvm::raw_ostream &os);
+
+/// A table of everything that devices send, with the reason for each.
+void printCommunication(const Summary &summary, llvm::raw_ostream &os);
 
 /// The same as one object; keys as in the struct, in snake_case.
 llvm::json::Value toJson(const Summary &summary);

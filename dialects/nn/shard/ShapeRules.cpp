@@ -44,18 +44,46 @@ static bool takesWhole(SliceOp slice, int64_t dim) {
   return slice.getType().getDimSize(dim) == size;
 }
 
+/// Whether a slice takes one of several equal parts of a dimension.
+static bool takesBlock(SliceOp op, int64_t dim) {
+  const int64_t size = op.getX().getType().getDimSize(dim),
+                taken = op.getType().getDimSize(dim);
+  return op.getStrides()[dim] == 1 && taken > 0 && taken < size &&
+         size % taken == 0 && op.getStarts()[dim] % taken == 0;
+}
+
 ShardingRule SliceOp::getShardingRule() {
-  return movingRule(*this, [&](int64_t dim) { return takesWhole(*this, dim); });
+  ShardingRule rule =
+      movingRule(*this, [&](int64_t dim) { return takesWhole(*this, dim); });
+  for (int64_t dim = 0; dim < getType().getRank(); ++dim) {
+    if (!takesBlock(*this, dim))
+      continue;
+    const int64_t blocks = rule.operands[0][dim][0],
+                  block = rule.results[0][dim][0];
+    rule.factors[blocks] = {getX().getType().getDimSize(dim) /
+                                getType().getDimSize(dim),
+                            FactorKind::blocked};
+    rule.factors[block].kind = FactorKind::pass_through;
+    rule.operands[0][dim] = {blocks, block};
+  }
+  return rule;
 }
 
 Operation *SliceOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
                                ArrayRef<int64_t> shards, ValueRange operands) {
   auto local = cast<SliceOp>(
       buildLocalLike(builder, getOperation(), rule, shards, operands));
-  SmallVector<int64_t> limits(getLimits());
-  for (auto [dim, limit] : llvm::enumerate(limits))
-    if (takesWhole(*this, dim))
-      limit = local.getX().getType().getDimSize(dim);
+  // What is cut is taken whole, or in blocks of equal size.
+  SmallVector<int64_t> starts(getStarts()), limits(getLimits());
+  for (auto [dim, start, limit] : llvm::enumerate(starts, limits)) {
+    const int64_t size = getX().getType().getDimSize(dim),
+                  own = local.getX().getType().getDimSize(dim);
+    if (own == size || own == 0)
+      continue;
+    start /= size / own;
+    limit /= size / own;
+  }
+  local.setStarts(starts);
   local.setLimits(limits);
   return local;
 }
@@ -78,10 +106,24 @@ ShardingRule ConcatOp::getShardingRule() {
     return dim == static_cast<int64_t>(getDim()) ? FactorKind::blocked
                                                  : FactorKind::pass_through;
   });
+  auto sizeOf = [&](Value operand) {
+    return cast<RankedTensorType>(operand.getType()).getDimSize(getDim());
+  };
+  // Blocks of equal size may each be cut.
+  const int64_t first = sizeOf(getOperands()[0]);
+  if (first > 0 && llvm::all_of(getOperands(), [&](Value operand) {
+        return sizeOf(operand) == first;
+      })) {
+    const int64_t blocks = rule.results[0][getDim()][0],
+                  block = rule.addFactor(first);
+    rule.factors[blocks].size = static_cast<int64_t>(getNumOperands());
+    rule.results[0][getDim()] = {blocks, block};
+    for (DimFactors &dims : rule.operands)
+      dims[getDim()] = {block};
+    return rule;
+  }
   for (auto [dims, operand] : llvm::zip_equal(rule.operands, getOperands()))
-    dims[getDim()] = {rule.addFactor(
-        cast<RankedTensorType>(operand.getType()).getDimSize(getDim()),
-        FactorKind::blocked)};
+    dims[getDim()] = {rule.addFactor(sizeOf(operand), FactorKind::blocked)};
   return rule;
 }
 

@@ -82,3 +82,53 @@ func.func @main(%x: !dist.placed<tensor<8xf32>, @d0>) {
   %0 = dist.transfer %x reason "" : !dist.placed<tensor<8xf32>, @d0> -> !dist.placed<tensor<8xf32>, @d0>
   return
 }
+
+// -----
+
+// mesh C2
+// expected-error @+1 {{(C2) has 2 devices, its axes 1}}
+dist.mesh @d0 [0, 1]
+
+// -----
+
+// mesh C2
+// expected-error @+1 {{(C2) has the axis #dist.axis<"data" = 2> twice}}
+dist.mesh @d0 [0, 1, 2, 3] axes [#dist.axis<"data" = 2>, #dist.axis<"data" = 2>]
+
+// -----
+
+// mesh C2
+// expected-error @+1 {{(C2) has the axis #dist.axis<"data" = 0>}}
+dist.mesh @d0 [0] axes [#dist.axis<"data" = 0>]
+
+// -----
+
+func.func @main(%x: tensor<8x16xf32>) {
+  // reduce_scatter C1
+  // expected-error @+1 {{(C1) 'tensor<3x16xf32>' is no part of 'tensor<8x16xf32>' along dimension 0 in 1 blocks}}
+  %0 = dist.reduce_scatter sum %x dim 0 blocks 1 axes ["tensor"] reason "" : tensor<8x16xf32> -> tensor<3x16xf32>
+  return
+}
+
+// -----
+
+func.func @main(%x: tensor<8x16xf32>) {
+  // all_gather C1
+  // expected-error @+1 {{(C1) 'tensor<8x16xf32>' is no part of 'tensor<8x32xf32>' along dimension 2}}
+  %0 = dist.all_gather %x dim 2 blocks 1 axes ["tensor"] reason "" : tensor<8x16xf32> -> tensor<8x32xf32>
+  return
+}
+
+// -----
+
+func.func @main(%x: tensor<8x16xf32>) {
+  // shard C1
+  // expected-error @+1 {{(C1) 'tensor<8x8xf32>' is no part of 'tensor<8x16xf32>' along dimension 1 in 3 blocks}}
+  %0 = dist.shard %x dim 1 blocks 3 axes ["tensor"] : tensor<8x16xf32> -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{blocks must be at least 1}}
+#sharding = #dist.sharding<[{"tensor" blocks 0}]>

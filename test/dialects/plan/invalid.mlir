@@ -306,3 +306,118 @@ plan.program @p0 arena 0 constant 0 {
   // expected-error @+1 {{(C1) @c0 is not a channel}}
   plan.wait @c0 micro_batch 0
 }
+
+// -----
+
+// axis C1
+// expected-error @+1 {{(C1) has the size 0}}
+plan.axis "data" size 0
+
+// -----
+
+plan.axis "data" size 2
+plan.program @p0 arena 0 constant 0 {
+}
+// device C2
+// expected-error @+1 {{(C2) has the coordinate 2 on the axis 'data'}}
+plan.device @d0 "cpu:0" executes @p0 at [2]
+
+// -----
+
+plan.axis "data" size 2
+plan.program @p0 arena 0 constant 0 {
+}
+// device C2
+// expected-error @+1 {{(C2) has 0 coordinates for 1 axes}}
+plan.device @d0 "cpu:0" executes @p0
+
+// -----
+
+plan.axis "tensor" size 2
+// collective C1
+// expected-error @+1 {{(C1) @p0 is not a program}}
+plan.collective @a0 "a" all_reduce sum f32 in @p0 rows 1 part 8 axes [0] ns 0 reason ""
+
+// -----
+
+plan.axis "tensor" size 2
+plan.program @p0 arena 0 constant 0 {
+}
+// collective C2
+// expected-error @+1 {{(C2) is along axes that the module does not have}}
+plan.collective @a0 "a" all_reduce sum f32 in @p0 rows 1 part 8 axes [1] ns 0 reason ""
+
+// -----
+
+plan.axis "data" size 2
+plan.program @p0 arena 0 constant 0 {
+}
+// collective C2
+// expected-error @+1 {{(C2) is along the axis 'data'}}
+plan.collective @a0 "a" all_reduce sum f32 in @p0 rows 1 part 8 axes [0] ns 0 reason ""
+
+// -----
+
+plan.axis "tensor" size 2
+plan.program @p0 arena 0 constant 0 {
+}
+// collective C3
+// expected-error @+1 {{(C3) has -1 rows of 8 elements}}
+plan.collective @a0 "a" all_reduce sum f32 in @p0 rows -1 part 8 axes [0] ns 0 reason ""
+
+// -----
+
+plan.axis "tensor" size 2
+plan.program @p0 arena 128 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<8xf32>>
+  %b = plan.slot arena at 64 : !plan.slot<tensor<8xf32>>
+  plan.unit @F0 stage 0 ns 0 {
+    // slice C1
+    // expected-error @+1 {{(C1) makes 2 rows of 4 elements, 'tensor<8xf32>', of 'tensor<8xf32>' over 2 devices}}
+    plan.slice %a to %b rows 2 part 4 axes [0] label "w" : !plan.slot<tensor<8xf32>>, !plan.slot<tensor<8xf32>>
+  }
+}
+
+// -----
+
+plan.program @p0 arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
+  // start C1
+  // expected-error @+1 {{(C1) @a0 is not a collective}}
+  plan.start @a0 micro_batch 0 from %a : !plan.slot<tensor<4xf32>>
+}
+
+// -----
+
+plan.axis "tensor" size 2
+plan.collective @a0 "a" all_gather sum f32 in @p0 rows 1 part 4 axes [0] ns 0 reason ""
+plan.program @p0 arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<8xf32>>
+  // start C2
+  // expected-error @+1 {{(C2) has a slot of 'tensor<8xf32>', collective @a0 has 4 elements of 'f32' there}}
+  plan.start @a0 micro_batch 0 from %a : !plan.slot<tensor<8xf32>>
+}
+
+// -----
+
+plan.axis "tensor" size 2
+plan.collective @a0 "a" all_gather sum f32 in @p0 rows 1 part 4 axes [0] ns 0 reason ""
+plan.program @p0 arena 0 constant 0 {
+}
+plan.program @p1 arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<8xf32>>
+  // finish C1
+  // expected-error @+1 {{(C1) stands in @p1, but collective @a0 is of @p0}}
+  plan.finish @a0 micro_batch 0 to %a : !plan.slot<tensor<8xf32>>
+}
+
+// -----
+
+plan.axis "tensor" size 2
+plan.collective @a0 "a" all_gather sum f32 in @p0 rows 1 part 4 axes [0] ns 0 reason ""
+plan.program @p0 arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4xf32>>
+  // finish C2
+  // expected-error @+1 {{(C2) has a slot of 'tensor<4xf32>', collective @a0 has 8 elements of 'f32' there}}
+  plan.finish @a0 micro_batch 0 to %a : !plan.slot<tensor<4xf32>>
+}

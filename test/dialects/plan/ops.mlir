@@ -15,8 +15,14 @@ plan.collection output "o" index 1 optional_tensor length -1
 plan.stage "F0" on @p0 blocks ["B1"] flops 8 parameters 32 activations 32 sent 32 peak 128 ns 50
 // CHECK: plan.channel @c0 "a" from @p0 to @p1 bytes 32 reason "why"
 plan.channel @c0 "a" from @p0 to @p1 bytes 32 reason "why"
-// CHECK: plan.device @d0 "cpu:0" executes @p0{{$}}
-plan.device @d0 "cpu:0" executes @p0
+// CHECK: plan.axis "data" size 1
+plan.axis "data" size 1
+// CHECK: plan.axis "tensor" size 2
+plan.axis "tensor" size 2
+// CHECK: plan.device @d0 "cpu:0" executes @p0 at [0, 0]{{$}}
+plan.device @d0 "cpu:0" executes @p0 at [0, 0]
+// CHECK: plan.collective @a0 "a" all_reduce sum f32 in @p1 rows 1 part 8 axes [1] ns 100 reason "why"
+plan.collective @a0 "a" all_reduce sum f32 in @p1 rows 1 part 8 axes [1] ns 100 reason "why"
 // CHECK: plan.device @d1 "remote-cpu:1" kind "remote-cpu" executes @p1 at [0, 1]
 plan.device @d1 "remote-cpu:1" kind "remote-cpu" executes @p1 at [0, 1]
 // CHECK: plan.program @p0 arena 192 constant 64
@@ -30,9 +36,12 @@ plan.program @p0 arena 192 constant 64 {
   %k = plan.slot constant at 0 : !plan.slot<tensor<8xf32>>
   // CHECK: plan.slot weight @w
   %w = plan.slot weight @w : !plan.slot<tensor<8xf32>>
+  %s = plan.slot constant at 0 : !plan.slot<tensor<4xf32>>
   // CHECK: plan.load
   plan.load {
     plan.copy %w to %k label "w" : !plan.slot<tensor<8xf32>>, !plan.slot<tensor<8xf32>>
+    // CHECK: plan.slice %{{.*}} to %{{.*}} rows 2 part 2 axes [1] label "w"
+    plan.slice %w to %s rows 2 part 2 axes [1] label "w" : !plan.slot<tensor<8xf32>>, !plan.slot<tensor<4xf32>>
   }
   // CHECK: plan.unit @F0 stage 0 ns 50
   plan.unit @F0 stage 0 ns 50 {
@@ -58,6 +67,10 @@ plan.program @p1 {
   plan.recv @c0 micro_batch 0 to %a : !plan.slot<tensor<8xf32>>
   // CHECK: plan.release @c0 micro_batch 0
   plan.release @c0 micro_batch 0
+  // CHECK: plan.start @a0 micro_batch 0 from %{{.*}} : <tensor<8xf32>>
+  plan.start @a0 micro_batch 0 from %a : !plan.slot<tensor<8xf32>>
+  // CHECK: plan.finish @a0 micro_batch 0 to %{{.*}} : <tensor<8xf32>>
+  plan.finish @a0 micro_batch 0 to %a : !plan.slot<tensor<8xf32>>
   // CHECK: plan.store_output 0 micro_batch 0 from
   plan.store_output 0 micro_batch 0 from %a : !plan.slot<tensor<8xf32>>
 }

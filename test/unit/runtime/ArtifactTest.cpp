@@ -284,16 +284,95 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
        [](PlanSpec &p) { p.channels[0].source = 1; }},
       // Who executes a program.
       {"has no device", [](PlanSpec &p) { p.devices.clear(); }},
-      {"program 1 is executed by no device",
+      {"program 1 is executed by 0 devices of a mesh of 1",
        [](PlanSpec &p) { p.devices.pop_back(); }},
-      {"program 1 is executed by 2 devices: this runtime has no replicas yet",
+      {"device 'cpu:1' has the program and the coordinate of another device",
        [](PlanSpec &p) { p.devices.push_back(p.devices[1]); }},
       {"device 'cpu:1' names program 2 of 2",
        [](PlanSpec &p) { p.devices[1].program = 2; }},
       {"names program -1", [](PlanSpec &p) { p.devices[0].program = -1; }},
-      {"coordinate 1 in a mesh of one",
+      {"device 'cpu:0' has 2 coordinates in a mesh of 0 axes",
        [](PlanSpec &p) {
          p.devices[0].coordinate = {0, 1};
+       }},
+      // Axes.
+      {"program 1 is executed by 1 devices of a mesh of 2",
+       [](PlanSpec &p) {
+         p.addAxes({{"data", 2}});
+         p.devices.pop_back();
+       }},
+      {"device 'cpu:1' has the coordinate 2 on axis 'data'",
+       [](PlanSpec &p) {
+         p.addAxes({{"data", 2}});
+         p.devices[1].coordinate = {2};
+       }},
+      {"axis 0 of the mesh has no name of its own",
+       [](PlanSpec &p) { p.addAxes({{"", 2}}); }},
+      {"axis 1 of the mesh has no name of its own",
+       [](PlanSpec &p) {
+         p.addAxes({{"data", 2}, {"data", 1}});
+       }},
+      {"axis 'data' of the mesh has the size 0",
+       [](PlanSpec &p) {
+         p.axes = {{"data", 0}};
+       }},
+      {"axis 'data' of the mesh has the size 2000000000",
+       [](PlanSpec &p) {
+         p.axes = {{"data", 2000000000}};
+       }},
+      // Collectives.
+      {"collective 0 names program 2 of 2",
+       [](PlanSpec &p) {
+         p.addAxes({{"tensor", 2}});
+         p.collectives = {{2}};
+       }},
+      {"collective 0 is along axes that the mesh does not have",
+       [](PlanSpec &p) {
+         p.addAxes({{"tensor", 2}});
+         p.collectives.emplace_back().axes = {1};
+       }},
+      {"collective 0 is along axes that the mesh does not have",
+       [](PlanSpec &p) {
+         p.addAxes({{"tensor", 2}});
+         p.collectives.emplace_back().axes = {0, 0};
+       }},
+      {"collective 0 is along the axis 'data'",
+       [](PlanSpec &p) {
+         p.addAxes({{"data", 2}});
+         p.collectives.emplace_back();
+       }},
+      {"collective 0 has an impossible size",
+       [](PlanSpec &p) {
+         p.addAxes({{"tensor", 2}});
+         p.collectives.emplace_back().rows = int64_t(1) << 62;
+       }},
+      {"collective 0 is of an unknown kind",
+       [](PlanSpec &p) {
+         p.addAxes({{"tensor", 2}});
+         p.collectives.emplace_back().kind = abi::CollectiveKind(9);
+       }},
+      {"collective 0 combines elements of a type that nothing computes with",
+       [](PlanSpec &p) {
+         p.addAxes({{"tensor", 2}});
+         p.collectives.emplace_back().dtype = abi::DType::f8e5m2;
+       }},
+      {"names collective 1 of 1",
+       [&](PlanSpec &p) {
+         p.addAxes({{"tensor", 2}});
+         p.collectives.emplace_back();
+         steps(p, 0).push_back({abi::StepKind::start, 0, 1, 0});
+       }},
+      {"names collective 0, which is another program's",
+       [&](PlanSpec &p) {
+         p.addAxes({{"tensor", 2}});
+         p.collectives.emplace_back();
+         steps(p, 1).push_back({abi::StepKind::start, 0, 0, 0});
+       }},
+      {"moves 'v0' through a slot of another type or size",
+       [&](PlanSpec &p) {
+         p.addAxes({{"tensor", 2}});
+         p.collectives.emplace_back().part = 3;
+         steps(p, 0).push_back({abi::StepKind::start, 0, 0, 0});
        }},
       // Frames.
       {"frame 0 has 0 copies for 2",

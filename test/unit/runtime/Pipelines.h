@@ -32,6 +32,9 @@ struct PipelineSpec {
   /// How many micro-batches are received before the first of them is computed;
   /// fewer than copies.
   int ahead = 0;
+  /// More devices for each program. Each of `shards` computes a part of every
+  /// micro-batch, in rows of 4 floats for each shard; then all gather it.
+  int replicas = 1, shards = 1;
 };
 
 /// y = 2^devices * x: each device doubles. A program has one unit, slot 0 for
@@ -51,8 +54,29 @@ inline PlanSpec doublingPipeline(const PipelineSpec &spec) {
     twice.type = abi::Work::Dispatch;
     twice.label = "double" + std::to_string(d);
     twice.operands = {in, out};
-    twice.extent = spec.count;
-    plan.programs[d].units.push_back({"F" + std::to_string(d), d, {twice}});
+    twice.extent = spec.count / spec.shards;
+    UnitSpec unit{"F" + std::to_string(d), d, {twice}};
+    int doubled = -1;
+    if (spec.shards > 1) {
+      const int part = plan.addSlot(d, {twice.extent});
+      doubled = plan.addSlot(d, {twice.extent});
+      InstructionSpec slice;
+      slice.type = abi::Work::Slice;
+      slice.operands = {in, part};
+      slice.part = 4;
+      slice.rows = twice.extent / slice.part;
+      slice.axes = {1};
+      unit.instructions[0].operands = {part, doubled};
+      unit.instructions.insert(unit.instructions.begin(), slice);
+      CollectiveSpec gather;
+      gather.program = d;
+      gather.kind = abi::CollectiveKind::all_gather;
+      gather.rows = slice.rows;
+      gather.part = slice.part;
+      gather.axes = {1};
+      plan.collectives.push_back(gather);
+    }
+    plan.programs[d].units.push_back(unit);
     const bool first = d == 0, last = d + 1 == spec.devices;
     if (!last)
       plan.channels.push_back(
@@ -63,6 +87,10 @@ inline PlanSpec doublingPipeline(const PipelineSpec &spec) {
       if (!last && m >= copies)
         steps.push_back({abi::StepKind::wait, m - copies, d});
       steps.push_back({abi::StepKind::run, m, 0});
+      if (spec.shards > 1) {
+        steps.push_back({abi::StepKind::start, m, d, doubled});
+        steps.push_back({abi::StepKind::finish, m, d, out});
+      }
       if (spec.release && !first)
         steps.push_back({abi::StepKind::release, m, d - 1});
       if (last)
@@ -82,6 +110,8 @@ inline PlanSpec doublingPipeline(const PipelineSpec &spec) {
          ++m)
       steps.push_back({abi::StepKind::wait, m, d});
   }
+  if (spec.replicas > 1 || spec.shards > 1)
+    plan.addAxes({{"data", spec.replicas}, {"tensor", spec.shards}});
   return plan;
 }
 

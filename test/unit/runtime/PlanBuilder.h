@@ -66,13 +66,16 @@ struct PostOpSpec {
   int before = -1;
 };
 
-/// One of the three kinds of work, by `type`.
+/// One of the kinds of work, by `type`.
 struct InstructionSpec {
   abi::Work type = abi::Work::LibraryCall;
   std::string label = "node";
   // Dispatch
   int kernel = 0, results = 1;
-  std::vector<int> operands; ///< Copy: source, destination
+  std::vector<int> operands; ///< Copy, Slice: source, destination
+  // Slice
+  int64_t rows = 1, part = 1;
+  std::vector<int> axes;
   int64_t extent = 1, grain = 1;
   // LibraryCall
   abi::CallKind call = abi::CallKind::dot;
@@ -127,6 +130,20 @@ struct DeviceSpec {
   std::vector<int> coordinate;
 };
 
+struct AxisSpec {
+  std::string name;
+  int size = 1;
+};
+
+struct CollectiveSpec {
+  int program = 0;
+  abi::CollectiveKind kind = abi::CollectiveKind::all_reduce;
+  abi::Reduction reduction = abi::Reduction::sum;
+  abi::DType dtype = abi::DType::f32;
+  int64_t rows = 1, part = 1;
+  std::vector<int> axes = {0};
+};
+
 struct ChannelSpec {
   std::string name;
   int source = 0, target = 1;
@@ -168,7 +185,9 @@ struct PlanSpec {
   std::vector<PortSpec> inputs, outputs;
   std::vector<ProgramSpec> programs;
   std::vector<DeviceSpec> devices;
+  std::vector<AxisSpec> axes;
   std::vector<ChannelSpec> channels;
+  std::vector<CollectiveSpec> collectives;
   std::vector<WeightSpec> weights;
   std::vector<std::string> kernels;
   std::vector<uint8_t> weight_bytes; ///< the weights section
@@ -181,6 +200,28 @@ struct PlanSpec {
     devices.back().program = static_cast<int>(programs.size());
     programs.emplace_back();
     return devices.back().program;
+  }
+
+  /// A device of each coordinate for every program, instead of one.
+  void addAxes(const std::vector<AxisSpec> &added) {
+    axes = added;
+    std::vector<DeviceSpec> all;
+    for (const DeviceSpec &device : devices) {
+      std::vector<DeviceSpec> mesh = {device};
+      for (const AxisSpec &axis : axes) {
+        std::vector<DeviceSpec> more;
+        for (const DeviceSpec &each : mesh)
+          for (int i = 0; i < axis.size; ++i) {
+            more.push_back(each);
+            more.back().coordinate.push_back(i);
+          }
+        mesh = more;
+      }
+      all.insert(all.end(), mesh.begin(), mesh.end());
+    }
+    devices = all;
+    for (size_t i = 0; i < devices.size(); ++i)
+      devices[i].name = "cpu:" + std::to_string(i);
   }
 
   /// A slot behind all others of its space, of f32.
@@ -261,6 +302,16 @@ public:
       channels.push_back(abi::CreateChannel(
           fbb, fbb.CreateString(channel.name), channel.source, channel.target,
           channel.bytes, fbb.CreateString("test")));
+    std::vector<flatbuffers::Offset<abi::Axis>> axes;
+    for (const AxisSpec &axis : plan.axes)
+      axes.push_back(
+          abi::CreateAxis(fbb, fbb.CreateString(axis.name), axis.size));
+    std::vector<flatbuffers::Offset<abi::Collective>> collectives;
+    for (const CollectiveSpec &each : plan.collectives)
+      collectives.push_back(abi::CreateCollective(
+          fbb, fbb.CreateString("v" + std::to_string(collectives.size())),
+          each.program, each.kind, each.reduction, each.dtype, each.rows,
+          each.part, fbb.CreateVector(each.axes)));
     std::vector<flatbuffers::Offset<abi::Weight>> weights;
     for (const WeightSpec &weight : plan.weights)
       weights.push_back(abi::CreateWeight(
@@ -283,10 +334,13 @@ public:
     auto channel_vector = fbb.CreateVector(channels);
     auto weight_vector = fbb.CreateVector(weights);
     auto kernel_vector = fbb.CreateVector(kernels);
+    auto collective_vector = fbb.CreateVector(collectives);
+    auto axis_vector = fbb.CreateVector(axes);
     fbb.Finish(abi::CreatePlan(fbb, model, schedule, plan.micro_batches, inputs,
                                outputs, 0, stage_vector, program_vector,
                                device_vector, channel_vector, weight_vector,
-                               kernel_vector),
+                               kernel_vector, 0, 0, 0, 0, 0, 0,
+                               collective_vector, axis_vector),
                abi::PlanIdentifier());
     return {fbb.GetBufferPointer(), fbb.GetBufferPointer() + fbb.GetSize()};
   }
@@ -332,6 +386,11 @@ private:
               .Union();
     else if (spec.type == abi::Work::Copy)
       work = abi::CreateCopy(fbb, spec.operands[0], spec.operands[1]).Union();
+    else if (spec.type == abi::Work::Slice)
+      work =
+          abi::CreateSlice(fbb, spec.operands[0], spec.operands[1], spec.rows,
+                           spec.part, fbb.CreateVector(spec.axes))
+              .Union();
     else
       work = encodeCall(spec);
     return abi::CreateInstruction(fbb, spec.type, work,

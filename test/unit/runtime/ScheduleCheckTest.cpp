@@ -61,6 +61,14 @@ struct Program : CheckedProgram {
     steps.push_back({StepKind::release, microBatch, channel, -1});
     return *this;
   }
+  Program &start(int collective, int microBatch, int slot) {
+    steps.push_back({StepKind::start, microBatch, collective, slot});
+    return *this;
+  }
+  Program &finish(int collective, int microBatch, int slot) {
+    steps.push_back({StepKind::finish, microBatch, collective, slot});
+    return *this;
+  }
 
   /// The slot of a value, at the arena's begin.
   int valueSlot(int value, int64_t bytes = 64) {
@@ -370,6 +378,71 @@ TEST(ScheduleCheck, ConstantsAreTheSameOnAllMicroBatches) {
   expectError({program}, "before anything is written there");
   program.load = {{"load: w", {}, {{0, 0, 64}}}};
   EXPECT_EQ(check({program}), "");
+}
+
+/// A program with a collective from its first slot to its second.
+struct Collective : Program {
+  Collective() : Program(0) {
+    from = slot(0, 64);
+    to = slot(64, 64);
+    result = slot(128, 64);
+    makes = unit({{{}, {from}}});
+    reads = unit({{{to}, {result}}});
+  }
+  int from, to, result, makes, reads;
+};
+
+TEST(ScheduleCheck, CollectivesOfAnyMicroBatches) {
+  Collective p;
+  for (int m : {0, 1}) {
+    p.run(p.makes, m);
+    p.start(0, m, p.from).finish(0, m, p.to);
+    p.run(p.reads, m);
+  }
+  EXPECT_EQ(check({p}), "");
+}
+
+TEST(ScheduleCheck, ACollectiveInPlace) {
+  Collective p;
+  p.run(p.makes, 0);
+  p.start(0, 0, p.from).finish(0, 0, p.from);
+  const int unit = p.unit({{{p.from}, {p.result}}});
+  p.run(unit, 0);
+  EXPECT_EQ(check({p}), "");
+}
+
+TEST(ScheduleCheck, WhatACollectiveReadsIsNotWrittenMeanwhile) {
+  Collective p;
+  p.run(p.makes, 0).start(0, 0, p.from).run(p.makes, 1).finish(0, 0, p.to);
+  expectError({p}, "writes bytes 0 to 64 while start of collective 0");
+}
+
+TEST(ScheduleCheck, WhatACollectiveWritesIsNotUsedMeanwhile) {
+  Collective p;
+  p.run(p.makes, 0).start(0, 0, p.from).run(p.reads, 0).finish(0, 0, p.to);
+  expectError({p}, "reads bytes 64 to 128, which start of collective 0");
+  Collective q;
+  const int writes = q.unit({{{}, {q.to}}});
+  q.run(q.makes, 0).start(0, 0, q.from).run(writes, 0).finish(0, 0, q.to);
+  expectError({q}, "while start of collective 0");
+}
+
+TEST(ScheduleCheck, CollectivesWithoutTheirOtherHalf) {
+  Collective p;
+  p.run(p.makes, 0).start(0, 0, p.from);
+  expectError({p}, "start of collective 0, micro-batch 0: nothing finishes it");
+  Collective q;
+  q.finish(0, 0, q.to);
+  expectError({q}, "finish of collective 0, micro-batch 0: nothing starts it");
+  Collective twice;
+  twice.run(twice.makes, 0).start(0, 0, twice.from).start(0, 0, twice.from);
+  expectError({twice}, "it is under way");
+}
+
+TEST(ScheduleCheck, ACollectiveOfWhatNothingWrote) {
+  Collective p;
+  p.start(0, 0, p.from).finish(0, 0, p.to);
+  expectError({p}, "before anything is written there");
 }
 
 } // namespace

@@ -83,9 +83,8 @@ void expectStream(const PipelineSpec &spec, unsigned seed) {
       if (testing::Test::HasFatalFailure())
         return;
     }
-    int fed = random() % 2
-                  ? spec.micro_batches
-                  : 1 + static_cast<int>(random() % spec.micro_batches);
+    const int most = spec.micro_batches * spec.replicas;
+    int fed = random() % 2 ? most : 1 + static_cast<int>(random() % most);
     underWay.push_back(std::make_unique<Step>(fed, spec.count, float(i * 100)));
     auto ticket = session->submit(underWay.back()->binding);
     ASSERT_TRUE(ticket.ok()) << ticket.status().message();
@@ -93,6 +92,28 @@ void expectStream(const PipelineSpec &spec, unsigned seed) {
   }
   while (!underWay.empty() && !testing::Test::HasFatalFailure())
     finishOne();
+}
+
+TEST(Steps, OfReplicasAndShards) {
+  unsigned seed = 0;
+  for (int devices : {1, 2, 3})
+    for (int replicas : {1, 2, 3})
+      for (int shards : {1, 2, 3})
+        for (bool release : {false, true}) {
+          PipelineSpec spec;
+          spec.devices = devices;
+          spec.micro_batches = 3;
+          spec.count = 48;
+          spec.release = release;
+          spec.replicas = replicas;
+          spec.shards = shards;
+          SCOPED_TRACE(testing::Message()
+                       << devices << " stages, " << replicas << " replicas, "
+                       << shards << " shards, release " << release);
+          expectStream(spec, seed++);
+          if (testing::Test::HasFatalFailure())
+            return;
+        }
 }
 
 TEST(Steps, ManyOfAllSizesInAnyOrder) {

@@ -83,6 +83,12 @@ func.func @slice(%x: tensor<4x8x6xf32>) -> tensor<4x3x6xf32> attributes {
   return %r : tensor<4x3x6xf32>
 }
 
+func.func @slice_of_blocks(%x: tensor<4x12xf32>) -> tensor<4x4xf32> attributes {
+    rule = "([i,jk])->([i,k]) blocked={j}"} {
+  %r = nn.slice %x [0, 4] to [4, 8] by [1, 1] : tensor<4x12xf32> -> tensor<4x4xf32>
+  return %r : tensor<4x4xf32>
+}
+
 func.func @reverse(%x: tensor<4x5x6xf32>) -> tensor<4x5x6xf32> attributes {
     rule = "([i,j,k])->([i,j,k]) permutation={j}"} {
   %r = nn.reverse %x [1] : tensor<4x5x6xf32>
@@ -98,6 +104,12 @@ func.func @pad(%x: tensor<2x8x6xf32>, %v: tensor<f32>) -> tensor<2x11x6xf32> att
 func.func @concat(%x: tensor<6x3xf32>, %y: tensor<6x5xf32>) -> tensor<6x8xf32> attributes {
     rule = "([i,k],[i,l])->([i,j]) blocked={j,k,l}"} {
   %r = nn.concat %x, %y dim 1 : (tensor<6x3xf32>, tensor<6x5xf32>) -> tensor<6x8xf32>
+  return %r : tensor<6x8xf32>
+}
+
+func.func @concat_of_blocks(%x: tensor<6x4xf32>, %y: tensor<6x4xf32>) -> tensor<6x8xf32> attributes {
+    rule = "([i,k],[i,k])->([i,jk]) blocked={j}"} {
+  %r = nn.concat %x, %y dim 1 : (tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<6x8xf32>
   return %r : tensor<6x8xf32>
 }
 

@@ -1,0 +1,21 @@
+// RUN: partita-opt --dist-propagate --dist-reshard --dist-localize %s | FileCheck %s
+
+// CHECK-LABEL: func.func @main(%arg0: tensor<4x8xf32> {nn.name = "x"}) -> tensor<4x8xf32>
+// A device reads its part of each weight.
+// CHECK: %[[W1:.*]] = dist.shard %{{.*}} dim 1 blocks 1 axes ["tensor"] : tensor<8x16xf32> -> tensor<8x8xf32>
+// CHECK: %[[W2:.*]] = dist.shard %{{.*}} dim 0 blocks 1 axes ["tensor"] : tensor<16x8xf32> -> tensor<8x8xf32>
+// CHECK: %[[A:.*]] = nn.dot %arg0, %[[W1]] {{.*}} -> tensor<4x8xf32>
+// CHECK: %[[B:.*]] = nn.relu %[[A]] : tensor<4x8xf32>
+// CHECK: %[[C:.*]] = nn.dot %[[B]], %[[W2]]
+// CHECK: %[[D:.*]] = dist.all_reduce sum %[[C]] axes ["tensor"] reason "'fc2' sums over what is cut along tensor" : tensor<4x8xf32>
+// CHECK: return %[[D]]
+nn.weight @w1 "fc1.weight" : tensor<8x16xf32> = dense<1.0> : tensor<8x16xf32>
+nn.weight @w2 "fc2.weight" : tensor<16x8xf32> = dense<1.0> : tensor<16x8xf32>
+func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}) -> tensor<4x8xf32> attributes {dist.axes = [#dist.axis<"stage" = 0>, #dist.axis<"tensor" = 2>]} {
+  %w1 = nn.parameter @w1 {dist.sharding = #dist.sharding<[{}, {"tensor"}]>} : tensor<8x16xf32>
+  %w2 = nn.parameter @w2 : tensor<16x8xf32>
+  %0 = nn.dot %x, %w1 batch [] x [] contract [1] x [0] : tensor<4x8xf32>, tensor<8x16xf32> -> tensor<4x16xf32> loc("fc1")
+  %1 = nn.relu %0 : tensor<4x16xf32> loc("relu")
+  %2 = nn.dot %1, %w2 batch [] x [] contract [1] x [0] : tensor<4x16xf32>, tensor<16x8xf32> -> tensor<4x8xf32> loc("fc2")
+  return %2 : tensor<4x8xf32>
+}
