@@ -102,6 +102,15 @@ int placeInGroup(const abi::Plan &plan, int device,
   return place;
 }
 
+int64_t sentBytes(const abi::Plan &plan, const abi::Collective &collective) {
+  const int64_t devices = groupSize(plan, *collective.axes()),
+                part = collective.rows() * collective.part() *
+                       elementBytes(collective.dtype());
+  return collective.kind() == abi::CollectiveKind::all_reduce
+             ? 2 * (devices - 1) * part / devices
+             : (devices - 1) * part;
+}
+
 int stepMicroBatches(const abi::Plan &plan) {
   const int axis = dataAxis(plan);
   return plan.micro_batches() *

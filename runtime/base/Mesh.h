@@ -64,6 +64,10 @@ int groupSize(const abi::Plan &plan, const flatbuffers::Vector<int> &axes);
 int placeInGroup(const abi::Plan &plan, int device,
                  const flatbuffers::Vector<int> &axes);
 
+/// Bytes that each device of a collective sends: in a ring, or straight to the
+/// others, which is as much.
+int64_t sentBytes(const abi::Plan &plan, const abi::Collective &collective);
+
 /// Micro-batches of one step, over all replicas.
 int stepMicroBatches(const abi::Plan &plan);
 

@@ -132,6 +132,17 @@ std::string Model::executorNames(int program) const {
   return names;
 }
 
+std::string Model::collectiveText(const abi::Collective &collective) const {
+  std::string result = abi::EnumNameCollectiveKind(collective.kind());
+  const char *between = " along ";
+  for (int axis : *collective.axes()) {
+    result += between;
+    result += runtime::text(plan->axes()->Get(unsigned(axis))->name());
+    between = ", ";
+  }
+  return result;
+}
+
 int64_t Model::samples() const {
   for (const Port &port : inputs)
     if (port.batchAxis >= 0)

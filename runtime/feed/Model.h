@@ -75,6 +75,8 @@ struct Model {
   std::string deviceName(int device) const;
   /// Of the devices that execute a program, e.g. "cpu:0" or "cpu:0, cpu:2".
   std::string executorNames(int program) const;
+  /// E.g. "all_reduce along tensor".
+  std::string collectiveText(const abi::Collective &collective) const;
   /// Samples in one micro-batch: those of the first input that has any.
   int64_t samples() const;
   /// Of the inputs and outputs of all micro-batches of a step. They lie with

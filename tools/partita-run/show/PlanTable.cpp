@@ -126,6 +126,18 @@ std::string planText(const Model &model) {
     }
     result += "\n" + channels.text();
   }
+  if (length(plan.collectives()) > 0) {
+    Table collectives({"value", "collective", "devices", "sent by each", "why"},
+                      {false, false, false, true, false});
+    for (int64_t i = 0; i < length(plan.collectives()); ++i) {
+      const abi::Collective &each = *plan.collectives()->Get(unsigned(i));
+      collectives.add({text(each.name()), model.collectiveText(each),
+                       model.executorNames(each.program()),
+                       bytesText(runtime::sentBytes(plan, each)),
+                       text(each.reason())});
+    }
+    result += "\n" + collectives.text();
+  }
   return result;
 }
 
@@ -148,7 +160,8 @@ std::string planJson(const Model &model) {
       {"bound_inputs", portsJson(model.boundInputs)},
       {"input_collections", collectionsJson(model.inputCollections)},
       {"output_collections", collectionsJson(model.outputCollections)},
-      {"channels", Json::array()}};
+      {"channels", Json::array()},
+      {"collectives", Json::array()}};
   for (int d = 0; d < model.devices; ++d) {
     const abi::Program &program = runtime::programOf(plan, d);
     json["devices"].push_back({{"name", model.deviceName(d)},
@@ -182,6 +195,17 @@ std::string planJson(const Model &model) {
          {"target", model.executorNames(channel->target())},
          {"bytes", channel->bytes()},
          {"reason", text(channel->reason())}});
+  }
+  for (int64_t i = 0; i < length(plan.collectives()); ++i) {
+    const abi::Collective &each = *plan.collectives()->Get(unsigned(i));
+    json["collectives"].push_back(
+        {{"value", text(each.name())},
+         {"kind", abi::EnumNameCollectiveKind(each.kind())},
+         {"along", model.collectiveText(each)},
+         {"devices", model.executorNames(each.program())},
+         {"sent_bytes", runtime::sentBytes(plan, each)},
+         {"predicted_us", double(each.duration_ns()) / 1e3},
+         {"reason", text(each.reason())}});
   }
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";

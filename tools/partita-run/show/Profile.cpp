@@ -135,8 +135,8 @@ private:
   }
 
   void describeTransfer(const runtime::ProfileEvent &event,
-                        const abi::ProgramStep &step,
-                        Json &json, Json &args) const {
+                        const abi::ProgramStep &step, Json &json,
+                        Json &args) const {
     json["cat"] = abi::getInfo(step.kind).name;
     std::string number = " #" + std::to_string(event.micro_batch);
     if (step.kind == abi::StepKind::load_input ||
@@ -145,6 +145,17 @@ private:
       const std::vector<Port> &ports = input ? model.inputs : model.outputs;
       json["name"] = (input ? "load " : "store ") +
                      ports[size_t(step.subject)].name + number;
+      return;
+    }
+    if (abi::getInfo(step.kind).subject == abi::StepSubject::collective) {
+      const abi::Collective &collective =
+          *model.plan->collectives()->Get(unsigned(step.subject));
+      json["name"] = std::string(abi::getInfo(step.kind).name) + " " +
+                     model.collectiveText(collective) + " of " +
+                     runtime::text(collective.name()) + number;
+      args["bytes"] = runtime::sentBytes(*model.plan, collective);
+      args["predicted_us"] = double(collective.duration_ns()) / 1e3;
+      args["reason"] = runtime::text(collective.reason());
       return;
     }
     const abi::Channel *channel =

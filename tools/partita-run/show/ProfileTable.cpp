@@ -58,7 +58,8 @@ ProfileTable::ProfileTable(const Model &model,
     : steps(int(stepNs.size())), step(median(stepNs)) {
   // Instruction -1 is the unit; counts are of all steps.
   std::map<std::tuple<int, int, int>, std::pair<Times, int>> work;
-  std::map<int, Times> units, ports, transfer, all;
+  std::map<std::pair<int, int>, std::pair<Times, int>> together;
+  std::map<int, Times> units, ports, transfer, collective, all;
   std::map<int, bool> seen;
   for (const Profile::Event &item : events) {
     const runtime::ProfileEvent &event = item.event;
@@ -78,13 +79,24 @@ ProfileTable::ProfileTable(const Model &model,
     } else if (entry.kind == abi::StepKind::load_input ||
                entry.kind == abi::StepKind::store_output) {
       ports[event.device][item.run] += ns;
+    } else if (abi::getInfo(entry.kind).subject ==
+               abi::StepSubject::collective) {
+      auto &[times, count] = together[{event.device, entry.subject}];
+      times[item.run] += ns;
+      count += entry.kind == abi::StepKind::finish;
+      collective[event.device][item.run] += ns;
     } else {
       transfer[event.device][item.run] += ns;
     }
   }
   const int recorded = std::max(1, int(seen.size()));
   for (int d = 0; d < model.devices; ++d) {
-    Device row{d, median(units[d]), median(ports[d]), median(transfer[d]), 0};
+    Device row{d,
+               median(units[d]),
+               median(ports[d]),
+               median(transfer[d]),
+               median(collective[d]),
+               0};
     std::vector<double> shares;
     for (const auto &[run, ns] : all[d])
       if (run >= 0 && run < int(stepNs.size()) && stepNs[size_t(run)] > 0)
@@ -126,6 +138,23 @@ ProfileTable::ProfileTable(const Model &model,
     }
     (i < 0 ? this->units : instructions).push_back(row);
   }
+  for (const auto &[key, value] : together) {
+    const abi::Collective &described =
+        *model.plan->collectives()->Get(unsigned(key.second));
+    Collective row;
+    row.device = key.first;
+    row.value = runtime::text(described.name());
+    row.kind = model.collectiveText(described);
+    row.runs = value.second / recorded;
+    row.ns = median(value.first);
+    row.least = least(value.first);
+    row.predicted = double(described.duration_ns()) * row.runs;
+    if (row.ns > 0)
+      row.gbytes =
+          double(runtime::sentBytes(*model.plan, described)) * row.runs /
+          row.ns;
+    collectives.push_back(row);
+  }
 }
 
 std::string ProfileTable::text(const Model &model) const {
@@ -133,11 +162,12 @@ std::string ProfileTable::text(const Model &model) const {
   std::string result = "profile: medians of " + std::to_string(steps) +
                        " step" + (steps == 1 ? "" : "s") + "; a step takes " +
                        timeText(step) + "\n\n";
-  Table byDevice({"device", "units", "inputs, outputs", "transfers", "covered"},
-                 {false, true, true, true, true});
+  Table byDevice({"device", "units", "inputs, outputs", "transfers",
+                  "collectives", "covered"},
+                 {false, true, true, true, true, true});
   for (const Device &row : devices)
     byDevice.add({model.deviceName(row.device), share(row.units),
-                  share(row.ports), share(row.transfer),
+                  share(row.ports), share(row.transfer), share(row.collective),
                   percentText(row.covered)});
   result += byDevice.text() + "\n";
   const std::vector<bool> right = {false, false, true, true,
@@ -158,6 +188,17 @@ std::string ProfileTable::text(const Model &model) const {
     byUnit.add(std::move(line));
   }
   result += byUnit.text() + "\n";
+  if (!collectives.empty()) {
+    Table byCollective({"collective", "value", "device", "runs", "time",
+                        "of the step", "GB/s", "predicted"},
+                       {false, false, false, true, true, true, true, true});
+    for (const Collective &row : collectives)
+      byCollective.add({row.kind, row.value, model.deviceName(row.device),
+                        std::to_string(row.runs), timeText(row.ns),
+                        share(row.ns), numberText(row.gbytes, 3),
+                        timeText(row.predicted)});
+    result += byCollective.text() + "\n";
+  }
   std::vector<const Work *> sorted;
   for (const Work &row : instructions)
     sorted.push_back(&row);
@@ -191,12 +232,14 @@ nlohmann::ordered_json ProfileTable::json(const Model &model) const {
                  {"step_us", step / 1e3},
                  {"devices", Json::array()},
                  {"units", Json::array()},
-                 {"instructions", Json::array()}};
+                 {"instructions", Json::array()},
+                 {"collectives", Json::array()}};
   for (const Device &row : devices)
     result["devices"].push_back({{"device", model.deviceName(row.device)},
                                  {"units_us", row.units / 1e3},
                                  {"ports_us", row.ports / 1e3},
                                  {"transfers_us", row.transfer / 1e3},
+                                 {"collectives_us", row.collective / 1e3},
                                  {"covered", row.covered}});
   auto add = [&](const char *key, const Work &row) {
     Json json = {{"unit", row.unit}, {"device", model.deviceName(row.device)}};
@@ -216,6 +259,15 @@ nlohmann::ordered_json ProfileTable::json(const Model &model) const {
     add("units", row);
   for (const Work &row : instructions)
     add("instructions", row);
+  for (const Collective &row : collectives)
+    result["collectives"].push_back({{"kind", row.kind},
+                                     {"value", row.value},
+                                     {"device", model.deviceName(row.device)},
+                                     {"runs", row.runs},
+                                     {"us", row.ns / 1e3},
+                                     {"least_us", row.least / 1e3},
+                                     {"gbytes", row.gbytes},
+                                     {"predicted_us", row.predicted / 1e3}});
   return result;
 }
 

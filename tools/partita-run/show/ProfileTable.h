@@ -24,6 +24,7 @@ struct ProfileTable {
     double units = 0;    ///< in units
     double ports = 0;    ///< inputs loaded, outputs stored
     double transfer = 0; ///< sends and receives, waiting for peers included
+    double collective = 0; ///< the same of collectives
     /// Share of the step that these are.
     double covered = 0;
   };
@@ -36,16 +37,27 @@ struct ProfileTable {
     double gflops = 0, gbytes = 0; ///< a second
     double predicted = 0;
   };
+  /// A collective on a device: its start and finish, waiting for others
+  /// included.
+  struct Collective {
+    int device = 0;
+    std::string value, kind;
+    int runs = 0; ///< a step
+    double ns = 0, least = 0;
+    double gbytes = 0; ///< sent, a second
+    double predicted = 0;
+  };
 
   int steps = 0;
   double step = 0; ///< time of a step as its caller sees it
   std::vector<Device> devices;
   std::vector<Work> units, instructions; ///< in the plan's order
+  std::vector<Collective> collectives;   ///< likewise
 
   ProfileTable(const Model &model, const std::vector<Profile::Event> &events,
                const std::vector<double> &stepNs);
 
-  /// Three tables; instructions by time, no more than fit a few screens.
+  /// Three tables or four; instructions by time, no more than fit a few screens.
   std::string text(const Model &model) const;
   nlohmann::ordered_json json(const Model &model) const;
 };
