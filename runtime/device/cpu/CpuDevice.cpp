@@ -82,6 +82,8 @@ public:
   struct Shape {
     int64_t rows, bytes; ///< of a part
     int64_t devices, place;
+    /// The source is mapped from a file, and its pages are given back.
+    bool is_mapped;
   };
   SliceTask(uint8_t *to, uint8_t *from, const Shape &shape,
             const ThreadTeam &team)
@@ -90,6 +92,9 @@ public:
     const int64_t grain =
         std::max<int64_t>(kCopyGrain / std::max<int64_t>(shape.bytes, 1), 1);
     team.split(shape.rows, grain, runRange, this);
+    if (shape.is_mapped)
+      releasePages(from, static_cast<size_t>(shape.rows * shape.devices *
+                                             shape.bytes));
     return true;
   }
   void visitAddresses(const AddressVisitor &visit) override {
@@ -158,6 +163,7 @@ CpuDevice::create(const abi::Plan &plan, int index,
   std::unique_ptr<CpuDevice> self(
       new CpuDevice(plan, index, weights, weights_are_mapped, options, cores));
   self->kernels = std::move(kernels);
+  self->countReaders();
   auto arena = Arena::map(self->program.arena_bytes(), "the arena");
   if (!arena)
     return arena.status();
@@ -377,7 +383,10 @@ CpuDevice::prepare(const abi::Instruction &instruction, bool pack) {
         preparedSlot(slice->destination()), preparedSlot(slice->source()),
         {slice->rows(), slice->part() * elementBytes(to.dtype()),
          groupSize(plan, *slice->axes()),
-         placeInGroup(plan, index, *slice->axes())},
+         placeInGroup(plan, index, *slice->axes()),
+         weights_are_mapped &&
+             program.slots()->Get(slice->source())->space() ==
+                 abi::Space::weight},
         team));
   }
   ResolvedCall call =
@@ -388,7 +397,41 @@ CpuDevice::prepare(const abi::Instruction &instruction, bool pack) {
     return Status::error(std::string(text(device.name())) + ": '" +
                          text(instruction.label()) +
                          "': " + task.status().message());
+  if (pack)
+    releasePacked(*instruction.work_as_LibraryCall(), **task);
   return task;
+}
+
+/// What depends on weights only, and was reordered for the only call that reads
+/// it: at once, or loading would hold it twice.
+void CpuDevice::releasePacked(const abi::LibraryCall &call, Task &task) {
+  if (length(call.operands()) < 2)
+    return;
+  const abi::View &view = *call.operands()->Get(1);
+  const abi::Slot &packed = *program.slots()->Get(view.slot());
+  if (packed.space() != abi::Space::constant || readers[view.slot()] != 1 ||
+      !context->isPacked(operand(view).data))
+    return;
+  const uint8_t *begin = slot(view.slot(), 0), *end = begin + packed.bytes();
+  bool isUsed = false;
+  task.visitAddresses([&](AddressPlace place) {
+    isUsed |= place.get() >= begin && place.get() < end;
+  });
+  if (!isUsed)
+    releasePages(begin, static_cast<size_t>(packed.bytes()));
+}
+
+/// How often units and steps use each slot.
+void CpuDevice::countReaders() {
+  readers.assign(static_cast<size_t>(length(program.slots())), 0);
+  for (int64_t i = 0; i < length(program.units()); ++i)
+    for (int64_t k = 0; k < length(program.units()->Get(i)->instructions());
+         ++k)
+      forEachSlot(*program.units()->Get(i)->instructions()->Get(k),
+                  [&](const SlotUse &use) { ++readers[use.slot]; });
+  for (int64_t i = 0; i < length(program.steps()); ++i)
+    if (const int used = stepOf(program, i).slot; used >= 0)
+      ++readers[used];
 }
 
 Expected<Instance *> CpuDevice::prepare(int unit) {

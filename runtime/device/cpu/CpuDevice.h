@@ -116,7 +116,9 @@ private:
                                               const Arena &stand_in,
                                               size_t &last_task);
   void findMovable(CpuInstance &instance);
+  void releasePacked(const abi::LibraryCall &call, Task &task);
   void releaseUnread();
+  void countReaders();
   Status reserveScratch(const std::vector<CpuInstance *> &instances);
 
   const abi::Plan &plan;
@@ -129,6 +131,7 @@ private:
   ThreadTeam team;
   Arena arena_bytes, constants, scratch;
   std::vector<Arena> allocated;
+  std::vector<int> readers; ///< by slot: uses by units and steps
   size_t parameters = 0;
   std::vector<std::vector<uint8_t *>> frames; ///< where their copies begin
   /// While instances are prepared, movable slots and frames with several copies

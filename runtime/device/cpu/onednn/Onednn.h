@@ -152,6 +152,12 @@ public:
   /// Notes that a call reads a constant operand as it lies.
   void readInPlace(const Operand &operand) { in_place.insert(operand.data); }
   bool isReadInPlace(const void *data) const { return in_place.count(data); }
+  /// Whether a constant operand was reordered, and no call reads it as it lies.
+  bool isPacked(const void *data) const {
+    auto found = packs.lower_bound({data, std::string()});
+    return found != packs.end() && found->first.first == data &&
+           !isReadInPlace(data);
+  }
 
   Status memory(const dnnl_memory_desc_t &desc, void *data, OwnedMemory &out);
 
