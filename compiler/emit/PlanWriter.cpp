@@ -129,8 +129,8 @@ public:
         b.CreateVector(programTables), b.CreateVector(deviceTables),
         channelTables, weightTables, b.CreateVector(kernelTables),
         model.getStepNs(), model.getBubble().convertToDouble(), machine,
-        model.getThreads(), collections, machineId,
-        collectiveTables, b.CreateVector(axisTables));
+        model.getThreads(), collections, machineId, collectiveTables,
+        b.CreateVector(axisTables));
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }
@@ -141,7 +141,8 @@ private:
   flatbuffers::Offset<flatbuffers::String> string(StringRef text) {
     return b.CreateString(text.data(), text.size());
   }
-  flatbuffers::Offset<flatbuffers::Vector<int>> axes(ArrayRef<int64_t> numbers) {
+  flatbuffers::Offset<flatbuffers::Vector<int>>
+  axes(ArrayRef<int64_t> numbers) {
     return b.CreateVector(std::vector<int>(numbers.begin(), numbers.end()));
   }
   Shape longs(ArrayRef<int64_t> values) {
@@ -456,11 +457,11 @@ private:
       auto element = RankedTensorType::get({}, collective.getElement());
       tables.push_back(abi::CreateCollective(
           b, string(collective.getValue()),
-          programs.lookup(collective.getProgram()),
-          toAbi(collective.getKind()), toAbi(collective.getReduction()),
-          dtype(collective, element), collective.getRows(),
-          collective.getPart(), axes(collective.getAxes()),
-          collective.getDurationNs(), string(collective.getReason())));
+          programs.lookup(collective.getProgram()), toAbi(collective.getKind()),
+          toAbi(collective.getReduction()), dtype(collective, element),
+          collective.getRows(), collective.getPart(),
+          axes(collective.getAxes()), collective.getDurationNs(),
+          string(collective.getReason())));
     }
     return b.CreateVector(tables);
   }

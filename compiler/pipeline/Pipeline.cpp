@@ -16,9 +16,9 @@ using namespace mlir;
 namespace partita::pipeline {
 
 void addMeshPasses(OpPassManager &pm, const PartitionOptions &options) {
-  pm.addPass(createDistAssignMeshPass({options.file, options.devices,
-                                       options.dataParallel,
-                                       options.tensorParallel}));
+  pm.addPass(
+      createDistAssignMeshPass({options.file, options.devices,
+                                options.dataParallel, options.tensorParallel}));
 }
 
 void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {

@@ -27,10 +27,10 @@ namespace partita::pipeline {
 struct PartitionOptions {
   int devices = 0;      ///< in all; 0: as many as the file or the model names,
                         ///< else 1
-  int dataParallel = 0;   ///< replicas; 0: not said
-  int tensorParallel = 0; ///< devices that share tensors; 0: not said
-  int stages = 0;       ///< that the planner cuts; 0: as the schedule wants
-  int microBatches = 0; ///< 0: not said
+  int dataParallel = 0; ///< replicas; 0: not said
+  int tensorParallel = 0;   ///< devices that share tensors; 0: not said
+  int stages = 0;           ///< that the planner cuts; 0: as the schedule wants
+  int microBatches = 0;     ///< 0: not said
   int64_t workspaceMiB = 0; ///< scratch of a library call; 0: not said
   std::string schedule;     ///< by name (compiler/schedule); empty: not said
   int64_t memory = 0;       ///< bytes that a device has room for; 0: not said

@@ -42,8 +42,7 @@ Cuts getCuts(dist::ShardingAttr sharding) {
 
 dist::ShardingAttr getSharding(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto function =
-        dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
     return function ? function.getArgAttrOfType<dist::ShardingAttr>(
                           argument.getArgNumber(), dist::kShardingAttr)
                     : dist::ShardingAttr();
@@ -103,6 +102,24 @@ static std::pair<int64_t, int64_t> findFactor(const nn::ShardingRule &rule,
   return {-1, 1};
 }
 
+bool canCut(const nn::ShardingRule &rule, int64_t factor, int64_t parts) {
+  const nn::Factor &cut = rule.factors[factor];
+  if (!cut.canCut())
+    return false;
+  if (cut.size % parts == 0)
+    return true;
+  auto standsAlone = [&](ArrayRef<nn::DimFactors> tensors) {
+    return llvm::all_of(tensors, [&](const nn::DimFactors &dims) {
+      return llvm::all_of(dims, [&](ArrayRef<int64_t> list) {
+        return list.size() == 1 || !llvm::is_contained(list, factor);
+      });
+    });
+  };
+  return rule.can_pad && cut.kind == nn::FactorKind::pass_through &&
+         cut.size > parts && standsAlone(rule.operands) &&
+         standsAlone(rule.results);
+}
+
 bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
              const Cuts &cuts, const Axes &axes, FactorCuts &factors) {
   bool isAll = true;
@@ -111,10 +128,11 @@ bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
     if (cut.isWhole())
       continue;
     const auto [factor, blocks] = findFactor(rule, dims[dim], cut.blocks);
-    bool fits = factor >= 0 && rule.factors[factor].canCut() &&
-                rule.factors[factor].size %
-                        (blocks * axes.getSize(cut.axes)) ==
-                    0;
+    bool fits =
+        factor >= 0 && canCut(rule, factor, blocks * axes.getSize(cut.axes));
+    // What is rounded up is no block of a larger whole.
+    if (fits && blocks > 1)
+      fits = rule.factors[factor].size % (blocks * axes.getSize(cut.axes)) == 0;
     const DimCut wanted{cut.axes, blocks};
     // Each factor is cut in one way, and each axis cuts one factor.
     if (fits && factors[factor].isWhole())
@@ -126,9 +144,10 @@ bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
     else if (fits)
       fits = factors[factor] == wanted;
     // A dimension is cut in one of its factors.
-    fits = fits && llvm::none_of(dims[dim], [&, chosen = factor](int64_t other) {
-             return other != chosen && !factors[other].isWhole();
-           });
+    fits =
+        fits && llvm::none_of(dims[dim], [&, chosen = factor](int64_t other) {
+          return other != chosen && !factors[other].isWhole();
+        });
     if (fits)
       factors[factor] = wanted;
     isAll &= fits;
@@ -167,7 +186,7 @@ RankedTensorType getLocalType(RankedTensorType type, const Cuts &cuts,
                               const Axes &axes) {
   SmallVector<int64_t> shape(type.getShape());
   for (auto [size, cut] : llvm::zip(shape, cuts))
-    size /= axes.getSize(cut.axes);
+    size = llvm::divideCeil(size, axes.getSize(cut.axes));
   return type.clone(shape);
 }
 

@@ -78,6 +78,9 @@ Cuts projectCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
 llvm::SmallVector<dist::PartialAttr> getPartials(const nn::ShardingRule &rule,
                                                  const FactorCuts &factors);
 
+/// Whether a factor may be cut into so many parts.
+bool canCut(const nn::ShardingRule &rule, int64_t factor, int64_t parts);
+
 /// The part that one device has.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType type,
                                     const Cuts &cuts, const Axes &axes);

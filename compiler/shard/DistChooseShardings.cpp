@@ -78,11 +78,10 @@ private:
                         cost.kind == nn::CostKind::attention;
     const double ns =
         machine
-            .getClusterTime({op,
-                             isCall ? nn::ClusterKind::call
-                                    : nn::ClusterKind::kernel,
-                             cost.bytes, 0, rates},
-                            {})
+            .getClusterTime(
+                {op, isCall ? nn::ClusterKind::call : nn::ClusterKind::kernel,
+                 cost.bytes, 0, rates},
+                {})
             .ratedNs;
     return isCall ? ns : ns * kFusedShare;
   }
@@ -173,11 +172,11 @@ enum class Strategy {
 };
 
 /// Decides for one weight after the other. What is best for the first may be
-/// bad for the whole, so there are several strategies, of which the best counts.
+/// bad for the whole, so there are several strategies, of which the best
+/// counts.
 class Chooser {
 public:
-  Chooser(func::FuncOp function, const MachineModel &machine,
-          Strategy strategy)
+  Chooser(func::FuncOp function, const MachineModel &machine, Strategy strategy)
       : block(function.getBody().front()), strategy(strategy),
         propagation(function), costs(block, propagation, machine) {}
 
@@ -202,9 +201,9 @@ public:
     for (Operation *op : seeded)
       for (const DimCut &dim : propagation.getCuts(op->getResult(0)))
         cut.insert_range(dim.axes);
-    return llvm::to_vector(
-        llvm::make_filter_range(propagation.getAxes().getNames(),
-                                [&](StringAttr axis) { return !cut.contains(axis); }));
+    return llvm::to_vector(llvm::make_filter_range(
+        propagation.getAxes().getNames(),
+        [&](StringAttr axis) { return !cut.contains(axis); }));
   }
 
   void write() {
@@ -271,7 +270,8 @@ private:
             (strategy == Strategy::result || kind != nn::FactorKind::reduction))
           continue;
         for (int64_t blocks = 1; blocks <= kMostBlocks; ++blocks) {
-          if (size % (blocks * devices) || (blocks > 1 && list.size() > 1))
+          if (!canCut(rule, factor, blocks * devices) ||
+              (blocks > 1 && (size % (blocks * devices) || list.size() > 1)))
             continue;
           Cuts cuts(dims.size());
           cuts[dim] = {AxisList{axis}, blocks};
@@ -330,9 +330,9 @@ struct DistChooseShardingsPass
     if (Axes(*function).empty())
       return;
     const int64_t places = getInteger(*function, kDeviceCountAttr, 1);
-    FailureOr<MachineModel> model = MachineModel::load(
-        function->getLoc(), machine, DeviceMesh(*function, places).getSize(),
-        threads);
+    FailureOr<MachineModel> model =
+        MachineModel::load(function->getLoc(), machine,
+                           DeviceMesh(*function, places).getSize(), threads);
     if (failed(model))
       return signalPassFailure();
     std::unique_ptr<Chooser> best;

@@ -99,9 +99,9 @@ private:
                             FactorCuts &factors) {
     factors.resize(rule.factors.size());
     bool isAll = true;
-    dist::ShardingAttr sharding =
-        op->getNumResults() == 1 ? getSharding(op->getResult(0))
-                                 : dist::ShardingAttr();
+    dist::ShardingAttr sharding = op->getNumResults() == 1
+                                      ? getSharding(op->getResult(0))
+                                      : dist::ShardingAttr();
     if (sharding)
       isAll = addCuts(rule, rule.results[0], getCuts(sharding), axes, factors);
     for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
@@ -165,7 +165,7 @@ private:
   Value shard(Value value, int64_t dim, const DimCut &cut, Location loc) {
     auto type = cast<RankedTensorType>(value.getType());
     SmallVector<int64_t> shape(type.getShape());
-    shape[dim] /= axes.getSize(cut.axes);
+    shape[dim] = llvm::divideCeil(shape[dim], axes.getSize(cut.axes));
     return dist::ShardOp::create(builder, loc, type.clone(shape), value, dim,
                                  cut.blocks, names(cut.axes));
   }
@@ -210,6 +210,7 @@ private:
         value = dist::AllGatherOp::create(
             builder, loc, type.clone(shape), value, dim, from[dim].blocks,
             names(from[dim].axes), op.getReasonAttr());
+        value = dropPadding(value, cast<RankedTensorType>(op.getType()), dim);
         from[dim] = {};
       }
     for (int64_t dim = 0; dim < rank; ++dim)
@@ -218,11 +219,24 @@ private:
     return value;
   }
 
+  /// Parts that were rounded up are together longer than the whole.
+  Value dropPadding(Value value, RankedTensorType whole, int64_t dim) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (type.getDimSize(dim) == whole.getDimSize(dim))
+      return value;
+    SmallVector<int64_t> shape(type.getShape()), starts(type.getRank(), 0),
+        strides(type.getRank(), 1);
+    shape[dim] = whole.getDimSize(dim);
+    return nn::SliceOp::create(builder, value.getLoc(), type.clone(shape),
+                               value, starts, shape, strides);
+  }
+
   Value join(dist::ReshardOp op, Value value, nn::ReduceKind kind,
              const AxisList &list, Cuts &from, const Cuts &to) {
     auto type = cast<RankedTensorType>(value.getType());
     for (auto [dim, cut] : llvm::enumerate(to))
-      if (from[dim].isWhole() && cut.axes == list) {
+      if (from[dim].isWhole() && cut.axes == list &&
+          type.getDimSize(dim) % axes.getSize(list) == 0) {
         SmallVector<int64_t> shape(type.getShape());
         shape[dim] /= axes.getSize(list);
         from[dim] = cut;
@@ -268,11 +282,10 @@ private:
       return {};
     SmallVector<Value> operands;
     for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
-      operands.push_back(
-          getLoaded(operand, projectCuts(rule, dims, factors)));
+      operands.push_back(getLoaded(operand, projectCuts(rule, dims, factors)));
     builder.setInsertionPointAfter(op);
-    Operation *local = shardable.buildLocal(builder, rule,
-                                            countShards(factors), operands);
+    Operation *local =
+        shardable.buildLocal(builder, rule, countShards(factors), operands);
     local->setLoc(op->getLoc());
     local->removeAttr(dist::kShardingAttr);
     return local->getResult(0);

@@ -58,7 +58,8 @@ public:
   }
 
 private:
-  /// Lets an op read its operands, and others its result, as is written on them.
+  /// Lets an op read its operands, and others its result, as is written on
+  /// them.
   LogicalResult visit(Operation *op) {
     const nn::ShardingRule *rule = propagation.getRule(op);
     const FactorCuts factors = propagation.getFactorCuts(op);
@@ -119,7 +120,8 @@ private:
 
   /// Once for all that need a value cut in the same way. What depends on
   /// weights only is there in every way.
-  void bring(OpOperand &operand, const Cuts &needed, const std::string &reason) {
+  void bring(OpOperand &operand, const Cuts &needed,
+             const std::string &reason) {
     Value value = operand.get();
     if (rates.isLoad(value) || isSame(getCuts(value), needed))
       return;
@@ -148,8 +150,7 @@ private:
           for (Operation *user : result.getUsers())
             if (!isa<dist::ReshardOp>(user))
               return op.emitError("'")
-                     << nn::getNodeName(&op)
-                     << "' makes partial sums, which '"
+                     << nn::getNodeName(&op) << "' makes partial sums, which '"
                      << nn::getNodeName(user) << "' reads before they are "
                      << "joined";
     return success();

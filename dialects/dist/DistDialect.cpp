@@ -19,8 +19,8 @@ using namespace partita::dist;
 #define GET_ATTRDEF_CLASSES
 #include "dialects/dist/DistAttrs.cpp.inc"
 #define GET_TYPEDEF_CLASSES
-#include "dialects/dist/DistTypes.cpp.inc"
 #include "dialects/dist/DistInterfaces.cpp.inc"
+#include "dialects/dist/DistTypes.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/dist/DistOps.cpp.inc"
 

@@ -37,8 +37,8 @@ RowsAndPart getRowsAndPart(mlir::RankedTensorType part, int64_t dim,
 #define GET_ATTRDEF_CLASSES
 #include "dialects/dist/DistAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
-#include "dialects/dist/DistTypes.h.inc"
 #include "dialects/dist/DistInterfaces.h.inc"
+#include "dialects/dist/DistTypes.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/dist/DistOps.h.inc"
 

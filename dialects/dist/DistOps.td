@@ -280,6 +280,9 @@ def Dist_ShardOp : Dist_Op<"shard", [Pure]> {
     Constraints:
     * (C1) `dim` is a dimension; its size in `x` is that in `result` times the number of devices, and a multiple of `blocks`; the others are equal.
 
+    With one block, a size that does not divide is rounded up, and what is beyond
+    the end is 0.
+
     ```mlir
     %1 = dist.shard %0 dim 1 blocks 1 axes ["tensor"] : tensor<8x16xf32> -> tensor<8x8xf32>
     ```

@@ -19,9 +19,8 @@ using namespace partita::dist;
 /// {"tensor" blocks 3}
 static void printDim(DimAttr dim, AsmPrinter &printer) {
   printer << '{';
-  llvm::interleaveComma(dim.getAxes(), printer, [&](StringAttr axis) {
-    printer.printAttribute(axis);
-  });
+  llvm::interleaveComma(dim.getAxes(), printer,
+                        [&](StringAttr axis) { printer.printAttribute(axis); });
   if (dim.getBlocks() != 1)
     printer << " blocks " << dim.getBlocks();
   printer << '}';
@@ -88,9 +87,9 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   SmallVector<DimAttr> dims;
   SmallVector<PartialAttr> partial;
   if (parser.parseLess() ||
-      parser.parseCommaSeparatedList(
-          AsmParser::Delimiter::Square,
-          [&] { return parseDim(parser, dims.emplace_back()); }))
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parseDim(parser, dims.emplace_back());
+      }))
     return {};
   if (succeeded(parser.parseOptionalKeyword("partial")) &&
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
@@ -130,22 +129,24 @@ int64_t partita::dist::getGroupSize(Operation *function, ArrayAttr axes) {
   return size;
 }
 
-/// `part` is what one device has of `whole`.
+/// `part` is what one device has of `whole`; `rounds`: maybe rounded up.
 static LogicalResult verifyPart(Operation *op, RankedTensorType whole,
                                 RankedTensorType part, int64_t dim,
-                                int64_t blocks) {
+                                int64_t blocks, bool rounds = false) {
   if (whole.getRank() != part.getRank() || dim < 0 || dim >= whole.getRank() ||
       whole.getElementType() != part.getElementType() || blocks < 1)
     return op->emitOpError("(C1) ")
            << part << " is no part of " << whole << " along dimension " << dim;
   for (int64_t i = 0; i < whole.getRank(); ++i) {
     const int64_t all = whole.getDimSize(i), own = part.getDimSize(i);
-    const bool fits = i == dim ? own > 0 && all % own == 0 && own % blocks == 0
-                               : own == all;
+    const bool divides = own > 0 && all % own == 0 && own % blocks == 0;
+    const bool fits =
+        i != dim ? own == all
+                 : divides || (rounds && blocks == 1 && own > 0 && own <= all);
     if (!fits)
-      return op->emitOpError("(C1) ") << part << " is no part of " << whole
-                                      << " along dimension " << dim
-                                      << " in " << blocks << " blocks";
+      return op->emitOpError("(C1) ")
+             << part << " is no part of " << whole << " along dimension " << dim
+             << " in " << blocks << " blocks";
   }
   return success();
 }
@@ -198,5 +199,6 @@ RowsAndPart ShardOp::getRowsAndPart() {
 
 LogicalResult ShardOp::verify() {
   return verifyPart(*this, cast<RankedTensorType>(getX().getType()),
-                    cast<RankedTensorType>(getType()), getDim(), getBlocks());
+                    cast<RankedTensorType>(getType()), getDim(), getBlocks(),
+                    /*rounds=*/true);
 }

@@ -35,7 +35,7 @@ class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> trai
     }
     int64_t $cppClass::getFlopsPerElement() { return }] # flops # [{; }
     ::partita::nn::Cost $cppClass::getCost() { return ::partita::nn::pointwiseCost(getOperation()); }
-    ::partita::nn::ShardingRule $cppClass::getShardingRule() { return ::partita::nn::sameShapeRule(getOperation()); }
+    ::partita::nn::ShardingRule $cppClass::getShardingRule() { return ::partita::nn::pointwiseShardingRule(getOperation()); }
     ::mlir::Operation *$cppClass::buildPermuted(::mlir::OpBuilder &b, ::llvm::ArrayRef<int64_t> perm, ::mlir::ValueRange operands) {
       return ::partita::nn::buildPermutedLike(b, getOperation(), perm, operands);
     }

@@ -132,14 +132,14 @@ int64_t CollectiveOp::getTargetElements(int64_t devices) {
              : elements;
 }
 
-LogicalResult
-CollectiveOp::verifySymbolUses(SymbolTableCollection &symbols) {
+LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!symbols.lookupNearestSymbolFrom<ProgramOp>(*this, getProgramAttr()))
     return emitOpError("(C1) ") << getProgramAttr() << " is not a program";
   if (getAxes().empty() || getGroupSize() == 0)
     return emitOpError("(C2) is along axes that the module does not have");
   // Some micro-batches are absent on some replicas.
-  auto axes = llvm::to_vector((*this)->getParentOfType<ModuleOp>().getOps<AxisOp>());
+  auto axes =
+      llvm::to_vector((*this)->getParentOfType<ModuleOp>().getOps<AxisOp>());
   for (int64_t axis : getAxes())
     if (axes[axis].getAxisName() == "data")
       return emitOpError("(C2) is along the axis 'data'");
@@ -325,7 +325,8 @@ LogicalResult SliceOp::verify() {
                 devices = ::getGroupSize(*this, getAxes());
   if (from.getElementType() != to.getElementType() ||
       to.getNumElements() != elements ||
-      from.getNumElements() != elements * devices)
+      from.getNumElements() > elements * devices ||
+      (elements && from.getNumElements() % static_cast<int64_t>(getRows())))
     return emitOpError("(C1) makes ")
            << getRows() << " rows of " << getPart() << " elements, " << to
            << ", of " << from << " over " << devices << " devices";

@@ -439,7 +439,9 @@ def Plan_SliceOp : Plan_Instruction<"slice"> {
     `destination[rows, part] = source[rows, n, part][:, r]`.
 
     Constraints:
-    * (C1) the slots have one element type; `destination` has rows * part elements, `source` n times as many.
+    * (C1) the slots have one element type; `destination` has rows * part elements, `source` rows of n * part elements or fewer.
+
+    What is beyond the end of a row is 0.
 
     ```mlir
     plan.slice %w to %s rows 768 part 1536 axes [1] label "fc1" : !plan.slot<tensor<768x3072xf32>>, !plan.slot<tensor<768x1536xf32>>

@@ -384,9 +384,9 @@ private:
         started.erase(it);
       }
     }
-    return started.empty() ? ""
-                           : where(started.begin()->second) +
-                                 ": nothing finishes it";
+    return started.empty()
+               ? ""
+               : where(started.begin()->second) + ": nothing finishes it";
   }
 
   /// From a start on, its own slot must not be written, and that of its finish

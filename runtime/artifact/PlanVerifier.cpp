@@ -83,8 +83,8 @@ private:
       if (axis.size() < 1 || !checkedMul(size, axis.size(), size) ||
           size > length(plan.devices()))
         return "axis " + quoted(axis.name()) + " of the mesh has the size " +
-               number(axis.size()) + ", for " +
-               number(length(plan.devices())) + " devices";
+               number(axis.size()) + ", for " + number(length(plan.devices())) +
+               " devices";
     }
     int64_t batches;
     if (!checkedMul(plan.micro_batches(), size, batches) ||
@@ -166,8 +166,9 @@ private:
     if (elementsOf(collective.rows(), collective.part(),
                    groupSize(plan, collective.axes())) < 0)
       return "has an impossible size";
-    const bool combines = collective.kind() == abi::CollectiveKind::all_reduce ||
-                          collective.kind() == abi::CollectiveKind::reduce_scatter;
+    const bool combines =
+        collective.kind() == abi::CollectiveKind::all_reduce ||
+        collective.kind() == abi::CollectiveKind::reduce_scatter;
     const bool isArithmetic = collective.dtype() <= abi::DType::boolean;
     if (combines && !isArithmetic)
       return "combines elements of a type that nothing computes with";

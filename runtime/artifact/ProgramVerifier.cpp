@@ -213,9 +213,10 @@ private:
     if (devices == 0)
       return "is along axes that the mesh does not have";
     const int64_t elements = elementsOf(slice.rows(), slice.part(), devices);
-    if (elements < 0 || from.dtype() != to.dtype() ||
-        from.bytes() != elements * elementBytes(from.dtype()) ||
-        to.bytes() * devices != from.bytes())
+    const int64_t whole = elements * elementBytes(from.dtype());
+    if (elements < 0 || from.dtype() != to.dtype() || from.bytes() > whole ||
+        to.bytes() * devices != whole ||
+        (slice.rows() && from.bytes() % slice.rows()))
       return "takes a part of " + number(to.bytes()) + " bytes of " +
              number(from.bytes()) + ", for " + number(devices) + " devices";
     return "";
@@ -301,11 +302,10 @@ private:
     using Kind = abi::CollectiveKind;
     const bool isWhole =
         collective.kind() == Kind::all_to_all ||
-        collective.kind() ==
-            (starts ? Kind::reduce_scatter : Kind::all_gather);
-    const int64_t elements = elementsOf(
-        collective.rows(), collective.part(),
-        isWhole ? groupSize(plan, collective.axes()) : 1);
+        collective.kind() == (starts ? Kind::reduce_scatter : Kind::all_gather);
+    const int64_t elements =
+        elementsOf(collective.rows(), collective.part(),
+                   isWhole ? groupSize(plan, collective.axes()) : 1);
     const abi::Slot &slot = *program.slots()->Get(step.slot);
     if (slot.dtype() != collective.dtype() ||
         slot.bytes() != elements * elementBytes(slot.dtype()))

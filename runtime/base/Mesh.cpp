@@ -18,8 +18,8 @@ namespace {
 /// Index of the axis "data" of Plan.axes; -1: there is none.
 int dataAxis(const abi::Plan &plan) {
   for (int64_t i = 0; i < length(plan.axes()); ++i)
-    if (std::string_view(text(
-            plan.axes()->Get(static_cast<unsigned>(i))->name())) == "data")
+    if (std::string_view(
+            text(plan.axes()->Get(static_cast<unsigned>(i))->name())) == "data")
       return static_cast<int>(i);
   return -1;
 }
@@ -48,8 +48,7 @@ Mesh::Mesh(const abi::Plan &plan) : data(dataAxis(plan)) {
 }
 
 int Mesh::replica(int device) const {
-  return data < 0 ? 0
-                  : coordinate(position(device), static_cast<size_t>(data));
+  return data < 0 ? 0 : coordinate(position(device), static_cast<size_t>(data));
 }
 
 bool Mesh::stores(int device) const {
@@ -59,8 +58,8 @@ bool Mesh::stores(int device) const {
   return true;
 }
 
-std::vector<std::vector<int>>
-Mesh::groups(int program, const std::vector<int> &axes) const {
+std::vector<std::vector<int>> Mesh::groups(int program,
+                                           const std::vector<int> &axes) const {
   int members = 1;
   for (int axis : axes)
     members *= sizes[static_cast<size_t>(axis)];
@@ -114,8 +113,7 @@ int64_t sentBytes(const abi::Plan &plan, const abi::Collective &collective) {
 int stepMicroBatches(const abi::Plan &plan) {
   const int axis = dataAxis(plan);
   return plan.micro_batches() *
-         (axis < 0 ? 1
-                   : plan.axes()->Get(static_cast<unsigned>(axis))->size());
+         (axis < 0 ? 1 : plan.axes()->Get(static_cast<unsigned>(axis))->size());
 }
 
 } // namespace partita::runtime

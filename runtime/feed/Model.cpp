@@ -96,8 +96,8 @@ Model::Model(std::shared_ptr<const runtime::Artifact> opened)
     : artifact(std::move(opened)), plan(&artifact->plan()),
       file(std::filesystem::path(artifact->path()).filename().string()),
       mesh(*plan), devices(int(length(plan->devices()))),
-      microBatches(runtime::stepMicroBatches(*plan)), inputs(readPorts(plan->inputs())),
-      outputs(readPorts(plan->outputs())),
+      microBatches(runtime::stepMicroBatches(*plan)),
+      inputs(readPorts(plan->inputs())), outputs(readPorts(plan->outputs())),
       boundInputs(readPorts(plan->bound_inputs())),
       inputCollections(readCollections(*plan, /*outputs=*/false)),
       outputCollections(readCollections(*plan, /*outputs=*/true)) {

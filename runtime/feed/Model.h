@@ -62,7 +62,7 @@ struct Model {
 
   std::shared_ptr<const runtime::Artifact> artifact;
   const abi::Plan *plan;
-  std::string file; ///< the artifact's file name without its folder
+  std::string file;   ///< the artifact's file name without its folder
   runtime::Mesh mesh; ///< on which every program is executed
   int devices;
   int microBatches; ///< of a step, over all replicas

@@ -230,10 +230,8 @@ Executor::Arrival Executor::arrivalOf(const Entry &entry) const {
   if (entry.direct)
     return Arrival::borrowed;
   if (comm.carriesDevices())
-    return device->isHost() &&
-                   sendsFromHost(entry.channel)
-               ? Arrival::copied
-               : Arrival::taken;
+    return device->isHost() && sendsFromHost(entry.channel) ? Arrival::copied
+                                                            : Arrival::taken;
   // A token has no bytes that could lie anywhere.
   return device->isHost() || !entry.data ? Arrival::copied : Arrival::staged;
 }
@@ -525,9 +523,8 @@ Status Executor::start(const Entry &entry) {
   void *target = entries[entry.finish].data;
   if (entry.staging) {
     Queue &queue = device->queue();
-    if (Status status =
-            queue.copyOut(entry.staging->bytes.data(), entry.data,
-                          static_cast<size_t>(entry.bytes));
+    if (Status status = queue.copyOut(entry.staging->bytes.data(), entry.data,
+                                      static_cast<size_t>(entry.bytes));
         !status.ok())
       return status;
     if (Status status = queue.synchronize(queue.record()); !status.ok())
@@ -546,9 +543,8 @@ Status Executor::finish(const Entry &entry) {
       !status.ok() || !entry.staging)
     return status;
   Queue &queue = device->queue();
-  if (Status status =
-          queue.copyIn(entry.data, entry.staging->bytes.data(),
-                       entry.staging->bytes.size());
+  if (Status status = queue.copyIn(entry.data, entry.staging->bytes.data(),
+                                   entry.staging->bytes.size());
       !status.ok())
     return status;
   // The next collective may use the same bytes of the host.
@@ -638,8 +634,7 @@ Status Executor::releasePending() {
 }
 
 Status Executor::borrow(const Entry &entry) {
-  auto at =
-      comm.borrow(entry.link, entry.micro_batch, entry.data, entry.bytes);
+  auto at = comm.borrow(entry.link, entry.micro_batch, entry.data, entry.bytes);
   if (!at)
     return at.status();
   uint8_t *&borrowed =
@@ -678,10 +673,10 @@ Status Executor::explain(const Entry &entry, const Status &status) const {
   if (entry.collective >= 0) {
     const abi::Collective &collective =
         *plan.collectives()->Get(entry.collective);
-    return Status::error(message + abi::EnumNameCollectiveKind(collective.kind()) +
-                         " of " + batch + " of " + quoted(collective.name()) +
-                         " (collective " + std::to_string(entry.collective) +
-                         "): " + status.message());
+    return Status::error(
+        message + abi::EnumNameCollectiveKind(collective.kind()) + " of " +
+        batch + " of " + quoted(collective.name()) + " (collective " +
+        std::to_string(entry.collective) + "): " + status.message());
   }
   if (entry.channel < 0)
     return Status::error(message + batch + ": " + status.message());

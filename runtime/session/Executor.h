@@ -110,8 +110,8 @@ private:
     int micro_batch = 0; ///< of the replica
     int fed = 0;         ///< the same one, among those of the step
     int channel = -1;
-    int link = -1;           ///< the channel's, for the communicator
-    int io = -1;             ///< Plan.inputs or Plan.outputs
+    int link = -1; ///< the channel's, for the communicator
+    int io = -1;   ///< Plan.inputs or Plan.outputs
     int collective = -1;
     /// start: of its finish.
     size_t finish = 0;
@@ -127,7 +127,7 @@ private:
         nullptr; ///< of load_input, store_output, recv; or null
     Arrival arrival = Arrival::copied; ///< recv
     Staging *staging = nullptr; ///< send, recv, start and finish; or null
-    int carried = -1; ///< wait: which of the carried ones; -1: none
+    int carried = -1;           ///< wait: which of the carried ones; -1: none
     std::vector<int>
         before; ///< carried waits, of what it writes or sends again
   };

@@ -225,9 +225,9 @@ void Session::Impl::loadDevice(Worker &worker) {
       return fail(status);
   worker.executor.reset(); // its memory, before there is more
   Driver &driver = *drivers.at(plan().devices()->Get(worker.device)->kind());
-  auto executor = Executor::create(plan(), worker.device, weights, driver,
-                                   options, coresOf(worker.device), *comm,
-                                   *mesh);
+  auto executor =
+      Executor::create(plan(), worker.device, weights, driver, options,
+                       coresOf(worker.device), *comm, *mesh);
   if (!executor)
     return fail(executor.status());
   worker.executor = std::move(*executor);

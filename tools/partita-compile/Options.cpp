@@ -7,8 +7,8 @@
 
 #include "tools/partita-compile/Options.h"
 
-#include "compiler/pipeline/partition/ByteSize.h"
 #include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/partition/ByteSize.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
 #include "runtime/abi/DeviceKinds.h"
 

@@ -288,8 +288,9 @@ private:
   LogicalResult checkOptions() {
     Location loc = getOperation().getLoc();
     if (devices < 0 || devices > dist::kMostDevices)
-      return emitError(loc) << "the number of devices must be 1 to "
-                            << dist::kMostDevices << ", not " << int64_t(devices);
+      return emitError(loc)
+             << "the number of devices must be 1 to " << dist::kMostDevices
+             << ", not " << int64_t(devices);
     if (microBatches < 0)
       return emitError(loc) << "the number of micro-batches must be at least "
                                "1, not "
@@ -328,9 +329,9 @@ private:
                               const PartitionFile &read) {
     Builder builder(&getContext());
     // A mesh may say how many there are along its axis "stage".
-    const int64_t said =
-        devices > 0 ? int64_t(devices)
-                    : getInteger(function, kDeviceCountAttr, 0);
+    const int64_t said = devices > 0
+                             ? int64_t(devices)
+                             : getInteger(function, kDeviceCountAttr, 0);
     int64_t count = said;
     for (int64_t device : read.devices) {
       if (said > 0 && device >= said)

@@ -55,12 +55,14 @@ private:
   }
 
   Axis *find(StringRef name) {
-    auto it = llvm::find_if(axes, [&](const Axis &a) { return a.name == name; });
+    auto it =
+        llvm::find_if(axes, [&](const Axis &a) { return a.name == name; });
     return it == axes.end() ? nullptr : &*it;
   }
 
   /// What was said of an axis, in several places maybe.
-  LogicalResult say(StringRef name, int64_t size, Location loc, bool outermost) {
+  LogicalResult say(StringRef name, int64_t size, Location loc,
+                    bool outermost) {
     Axis *known = find(name);
     if (!known) {
       axes.insert(outermost ? axes.begin() : axes.end(),
@@ -68,9 +70,9 @@ private:
       return success();
     }
     if (known->size && known->size != size)
-      return emitError(loc) << "the axis '" << name << "' has the size " << size
-                            << " here and " << known->size
-                            << " elsewhere: say it once";
+      return emitError(loc)
+             << "the axis '" << name << "' has the size " << size
+             << " here and " << known->size << " elsewhere: say it once";
     known->size = size;
     return success();
   }
@@ -91,8 +93,8 @@ private:
       if (flag < 0 || flag > dist::kMostDevices)
         return emitError(loc) << "the axis '" << name << "' must have 1 to "
                               << dist::kMostDevices << " devices, not " << flag;
-      if (*said && failed(say(name, (*said)->size, placeOf((*said)->name),
-                              outermost)))
+      if (*said &&
+          failed(say(name, (*said)->size, placeOf((*said)->name), outermost)))
         return failure();
       if (flag > 0 && failed(say(name, flag, loc, outermost)))
         return failure();
@@ -107,27 +109,25 @@ private:
     for (const Axis &axis : axes)
       if (axis.name != dist::kStageAxis)
         if (others *= axis.size; others > dist::kMostDevices)
-          return emitError(axis.loc)
-                 << "the mesh has more than " << dist::kMostDevices
-                 << " devices";
+          return emitError(axis.loc) << "the mesh has more than "
+                                     << dist::kMostDevices << " devices";
     Axis &stage = *find(dist::kStageAxis);
     if (devices < 0 || devices > dist::kMostDevices)
-      return emitError(loc) << "the number of devices must be 1 to "
-                            << dist::kMostDevices << ", not "
-                            << int64_t(devices);
+      return emitError(loc)
+             << "the number of devices must be 1 to " << dist::kMostDevices
+             << ", not " << int64_t(devices);
     if (devices > 0 && devices % others)
       return emitError(loc) << int64_t(devices)
                             << " devices cannot be dealt out to a mesh with "
                             << others << " at each place of a stage: give a "
                             << "multiple of " << others;
     if (devices > 0 && stage.size && devices / others != stage.size)
-      return emitError(stage.loc)
-             << "the mesh has " << stage.size * others << " devices, not "
-             << int64_t(devices);
+      return emitError(stage.loc) << "the mesh has " << stage.size * others
+                                  << " devices, not " << int64_t(devices);
     places = devices > 0 ? devices / others : stage.size;
     if (std::max<int64_t>(places, 1) * others > dist::kMostDevices)
-      return emitError(loc) << "the mesh has more than " << dist::kMostDevices
-                            << " devices";
+      return emitError(loc)
+             << "the mesh has more than " << dist::kMostDevices << " devices";
     return success();
   }
 
@@ -140,9 +140,10 @@ private:
           if (axis.text == dist::kStageAxis || axis.text == dist::kDataAxis)
             return emitError(placeOf(axis))
                    << "tensors are not cut along the axis '" << axis.text
-                   << "': " << (axis.text == dist::kDataAxis
-                                    ? "micro-batches are dealt out along it"
-                                    : "stages lie along it");
+                   << "': "
+                   << (axis.text == dist::kDataAxis
+                           ? "micro-batches are dealt out along it"
+                           : "stages lie along it");
           if (!find(axis.text))
             return emitError(placeOf(axis))
                    << "the mesh has no axis '" << axis.text
@@ -150,8 +151,8 @@ private:
                    << ": 2}";
           if (llvm::is_contained(used, axis.text))
             return emitError(placeOf(axis))
-                   << "'" << shard.tensors.text
-                   << "' is cut along the axis '" << axis.text << "' twice";
+                   << "'" << shard.tensors.text << "' is cut along the axis '"
+                   << axis.text << "' twice";
           used.push_back(axis.text);
         }
     }

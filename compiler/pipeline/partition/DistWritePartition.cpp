@@ -167,13 +167,13 @@ private:
     if (!axes)
       return;
     os << "mesh: {";
-    llvm::interleaveComma(axes.getAsRange<dist::AxisAttr>(), os,
-                          [&](dist::AxisAttr axis) {
-                            os << quote(axis.getName()) << ": "
-                               << (axis.getName() == dist::kStageAxis
-                                       ? getInteger(function, kDeviceCountAttr, 1)
-                                       : axis.getSize());
-                          });
+    llvm::interleaveComma(
+        axes.getAsRange<dist::AxisAttr>(), os, [&](dist::AxisAttr axis) {
+          os << quote(axis.getName()) << ": "
+             << (axis.getName() == dist::kStageAxis
+                     ? getInteger(function, kDeviceCountAttr, 1)
+                     : axis.getSize());
+        });
     os << "}\n";
     auto shards = function->getAttrOfType<DictionaryAttr>(kShardsAttr);
     if (!shards || shards.empty())
@@ -181,8 +181,9 @@ private:
     os << "shard:\n";
     for (NamedAttribute shard : shards) {
       os << "  " << quote(escapeGlob(shard.getName())) << ": [";
-      llvm::interleaveComma(cast<dist::ShardingAttr>(shard.getValue()).getDims(),
-                            os, [&](dist::DimAttr dim) { writeDim(dim, os); });
+      llvm::interleaveComma(
+          cast<dist::ShardingAttr>(shard.getValue()).getDims(), os,
+          [&](dist::DimAttr dim) { writeDim(dim, os); });
       os << "]\n";
     }
   }

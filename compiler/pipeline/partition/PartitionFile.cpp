@@ -217,10 +217,9 @@ private:
       return success(!failedAlready);
     }
     static const SmallVector<StringRef> keys = {
-        "blocks",        "begin_blocks",    "auto_stage",
-        "stages",        "devices",         "schedule",
-        "micro_batches", "memory",          "mesh",
-        "data_parallel", "tensor_parallel", "shard",
+        "blocks",  "begin_blocks",  "auto_stage",      "stages",
+        "devices", "schedule",      "micro_batches",   "memory",
+        "mesh",    "data_parallel", "tensor_parallel", "shard",
         "strategy"};
     return fail(key, "unknown key '" + key.text + "' (" +
                          llvm::join(keys, ", ") + ")" +

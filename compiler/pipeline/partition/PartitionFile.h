@@ -18,12 +18,14 @@
 //   schedule: fill_drain          # or sequential, looped
 //   micro_batches: 8
 //   memory: 512MiB                # of each device
-//   mesh: {data: 2, stage: 2, tensor: 2}   # axes of the devices, outermost first
-//   data_parallel: 2              # the same as an axis "data" of 2
+//   mesh: {data: 2, stage: 2, tensor: 2}   # axes of the devices, outermost
+//   first data_parallel: 2              # the same as an axis "data" of 2
 //   tensor_parallel: 2            # the same as an axis "tensor" of 2
-//   shard:                        # by dimension: null, an axis, or a list of axes
+//   shard:                        # by dimension: null, an axis, or a list of
+//   axes
 //     "fc*.weight": [tensor, null]         # globs over weights and inputs
-//     "qkv.weight": [null, {tensor: 3}]    # 3 equal parts, each cut along the axis
+//     "qkv.weight": [null, {tensor: 3}]    # 3 equal parts, each cut along the
+//     axis
 //
 // With a mesh, `devices` counts along its axis "stage".
 //

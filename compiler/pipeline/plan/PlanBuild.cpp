@@ -95,11 +95,11 @@ private:
   /// The program of a mesh of one device has the number of that device; others
   /// are numbered in the order of their meshes.
   LogicalResult addMesh(dist::MeshOp mesh) {
-    if (!meshes.empty() && meshes.begin()->second.getAxesAttr() != mesh.getAxesAttr())
+    if (!meshes.empty() &&
+        meshes.begin()->second.getAxesAttr() != mesh.getAxesAttr())
       return mesh.emitError("has other axes than the first mesh");
-    const int64_t number = mesh.getAxes()
-                               ? static_cast<int64_t>(meshes.size())
-                               : mesh.getDevices()[0];
+    const int64_t number = mesh.getAxes() ? static_cast<int64_t>(meshes.size())
+                                          : mesh.getDevices()[0];
     numbers[FlatSymbolRefAttr::get(mesh.getSymNameAttr())] = number;
     meshes[number] = mesh;
     return success();
@@ -339,14 +339,12 @@ private:
       bool isToken = channel.value < 0;
       std::string source = stageName(channel.sourceStage),
                   target = stageName(channel.targetStage);
-      std::string reason = isToken
-                               ? target + " may begin when " + source +
-                                     " has ended: one device at a time"
-                               : source + " on " +
-                                     executorName(channel.source) +
-                                     " makes it, " + target + " on " +
-                                     executorName(channel.target) +
-                                     " reads it";
+      std::string reason =
+          isToken ? target + " may begin when " + source +
+                        " has ended: one device at a time"
+                  : source + " on " + executorName(channel.source) +
+                        " makes it, " + target + " on " +
+                        executorName(channel.target) + " reads it";
       Value origin = isToken ? Value() : origins[channel.value];
       auto op = plan::ChannelOp::create(
           builder, isToken ? function.getLoc() : origin.getLoc(),
@@ -463,9 +461,9 @@ private:
                   (index ? "." + std::to_string(index) : "");
       for (const DeviceWork *work : part.work)
         ns += work->time.ns;
-      auto unit = plan::UnitOp::create(builder, stage.op.getLoc(), part.unit,
-                                       stage.op.getStage(),
-                                       static_cast<int64_t>(ns));
+      auto unit =
+          plan::UnitOp::create(builder, stage.op.getLoc(), part.unit,
+                               stage.op.getStage(), static_cast<int64_t>(ns));
       ns = 0;
       OpBuilder::InsertionGuard guard(builder);
       builder.createBlock(&unit.getBody());
@@ -515,8 +513,8 @@ private:
   void makeRun(const ScheduleStep &step) {
     for (const StagePart &part : partsOf.at(step.stage)) {
       if (!part.unit.empty())
-        plan::createStep(builder, function.getLoc(), step.kind,
-                         step.microBatch, part.unit, -1, Value());
+        plan::createStep(builder, function.getLoc(), step.kind, step.microBatch,
+                         part.unit, -1, Value());
       if (!part.collective)
         continue;
       const std::string name = collectives.at(part.collective);
@@ -569,9 +567,10 @@ private:
   }
 
   static plan::CollectiveKind getKind(Operation *op) {
-    return isa<dist::AllGatherOp>(op)       ? plan::CollectiveKind::all_gather
-           : isa<dist::ReduceScatterOp>(op) ? plan::CollectiveKind::reduce_scatter
-                                            : plan::CollectiveKind::all_reduce;
+    return isa<dist::AllGatherOp>(op) ? plan::CollectiveKind::all_gather
+           : isa<dist::ReduceScatterOp>(op)
+               ? plan::CollectiveKind::reduce_scatter
+               : plan::CollectiveKind::all_reduce;
   }
 
   /// The enums name the same things in the same order.
@@ -600,7 +599,7 @@ private:
   /// By device: from a schedule's value to the device's.
   std::vector<std::map<int, int>> valuesOnDevice;
   std::vector<plan::ProgramOp> programs;
-  std::map<int64_t, dist::MeshOp> meshes; ///< by program
+  std::map<int64_t, dist::MeshOp> meshes;     ///< by program
   llvm::DenseMap<Attribute, int64_t> numbers; ///< programs, by mesh
   std::vector<StringAttr> channels;
   std::map<const DeviceWork *, std::string> collectives; ///< their symbols
@@ -616,9 +615,9 @@ struct PlanBuildPass : impl::PlanBuildPassBase<PlanBuildPass> {
     if (failed(function))
       return signalPassFailure();
     const int64_t places = getInteger(*function, kDeviceCountAttr, 1);
-    FailureOr<MachineModel> model = MachineModel::load(
-        function->getLoc(), machine,
-        DeviceMesh(*function, places).getSize(), threads);
+    FailureOr<MachineModel> model =
+        MachineModel::load(function->getLoc(), machine,
+                           DeviceMesh(*function, places).getSize(), threads);
     if (failed(model) ||
         failed(
             PlanBuilder(getOperation(), *function, std::move(*model)).build()))

@@ -32,8 +32,8 @@ struct DeviceValue {
   std::string name;
 };
 
-/// A cluster with its lowering, a `dist.shard` or a collective, on values of its
-/// device.
+/// A cluster with its lowering, a `dist.shard` or a collective, on values of
+/// its device.
 struct DeviceWork {
   mlir::Operation *op = nullptr;
   llvm::SmallVector<int> inputs, outputs;

@@ -47,8 +47,8 @@ struct Summary {
   int64_t threads = 0; ///< cores a device, of that machine
   int64_t replicas = 1;
   int64_t microBatches = 1; ///< of each replica
-  int64_t stepNs = 0; ///< predicted time of a step
-  double bubble = 0;  ///< predicted idle share of the devices that have work
+  int64_t stepNs = 0;       ///< predicted time of a step
+  double bubble = 0; ///< predicted idle share of the devices that have work
   std::vector<StageSummary> stages;
   std::vector<TransferSummary> transfers; ///< without tokens
   std::vector<CollectiveSummary> collectives;

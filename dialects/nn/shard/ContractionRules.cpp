@@ -35,6 +35,7 @@ ShardingRule DotOp::getShardingRule() {
         rhsDims[r] = {rule.addFactor(lhs.getDimSize(l), FactorKind::reduction)};
   rule.operands = {lhsDims, rhsDims};
   rule.results = {resultDims};
+  rule.can_pad = true;
   return rule;
 }
 

@@ -42,9 +42,8 @@ public:
 
 private:
   static SmallVector<Rest> getRests(ArrayRef<int64_t> shape) {
-    return llvm::map_to_vector(shape, [](int64_t size) {
-      return Rest{size, {}, {}};
-    });
+    return llvm::map_to_vector(shape,
+                               [](int64_t size) { return Rest{size, {}, {}}; });
   }
 
   /// Splits factors off dimensions, from the outermost on or, with reverse

@@ -20,6 +20,7 @@ ShardingRule TransposeOp::getShardingRule() {
     to.push_back(from[dim]);
   rule.operands = {from};
   rule.results = {to};
+  rule.can_pad = true;
   return rule;
 }
 
@@ -31,6 +32,7 @@ ShardingRule BroadcastOp::getShardingRule() {
     from.push_back(size == getType().getDimSize(dim) ? rule.results[0][dim]
                                                      : SmallVector<int64_t>());
   rule.operands = {from};
+  rule.can_pad = true;
   return rule;
 }
 

@@ -24,7 +24,7 @@ RankedTensorType getLocalType(RankedTensorType type, const DimFactors &dims,
   SmallVector<int64_t> shape(type.getShape());
   for (auto [size, factors] : llvm::zip_equal(shape, dims))
     for (int64_t factor : factors)
-      size /= shards[factor];
+      size = llvm::divideCeil(size, shards[factor]);
   return type.clone(shape);
 }
 
@@ -48,6 +48,19 @@ ShardingRule sameShapeRule(Operation *op,
     dims.push_back({rule.addFactor(size, kindOf(dim))});
   rule.operands.assign(op->getNumOperands(), dims);
   rule.results.assign(op->getNumResults(), dims);
+  return rule;
+}
+
+ShardingRule pointwiseShardingRule(Operation *op) {
+  ShardingRule rule = sameShapeRule(op);
+  rule.can_pad =
+      llvm::all_of(llvm::concat<Type>(llvm::to_vector(op->getOperandTypes()),
+                                      llvm::to_vector(op->getResultTypes())),
+                   [](Type type) {
+                     Type element =
+                         cast<RankedTensorType>(type).getElementType();
+                     return isa<FloatType>(element) || element.isInteger(1);
+                   });
   return rule;
 }
 

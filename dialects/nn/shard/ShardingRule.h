@@ -60,6 +60,10 @@ struct ShardingRule {
   llvm::SmallVector<Factor> factors;
   llvm::SmallVector<DimFactors> operands;
   llvm::SmallVector<DimFactors> results;
+  /// Whether factors that pass through, alone in their dimensions, may be cut
+  /// into parts that are together longer: what shards compute beyond the end is
+  /// thrown away, and nothing else depends on it.
+  bool can_pad = false;
 
   /// Appends a factor; returns its number.
   int64_t addFactor(int64_t size, FactorKind kind = FactorKind::pass_through,
@@ -72,7 +76,8 @@ struct ShardingRule {
 llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const ShardingRule &rule);
 
 /// The type of the part of a tensor that a shard has: `shards[f]` says into how
-/// many equal parts factor f is cut.
+/// many equal parts factor f is cut; where that does not divide (`can_pad`),
+/// parts are rounded up.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType type,
                                     const DimFactors &dims,
                                     llvm::ArrayRef<int64_t> shards);
@@ -83,6 +88,11 @@ mlir::Operation *buildLocalLike(mlir::OpBuilder &builder, mlir::Operation *op,
                                 const ShardingRule &rule,
                                 llvm::ArrayRef<int64_t> shards,
                                 mlir::ValueRange operands);
+
+/// The rule of an op whose element i of the result depends on elements i of the
+/// operands. Beyond the end of a dimension anything is computed, but integers:
+/// a division by 0 there would end the program.
+ShardingRule pointwiseShardingRule(mlir::Operation *op);
 
 /// The rule of an op whose operands and results all have the shape of its first
 /// result: a factor for each dimension, of the kind that `kindOf` gives.

@@ -71,9 +71,15 @@ template <typename T, int kBits> struct Narrow : Plain<T> {
 template <typename T, int kBytes = sizeof(T)> struct Wide {
   using Type = uint32_t;
 };
-template <typename T> struct Wide<T, 8> { using Type = uint64_t; };
-template <> struct Wide<float> { using Type = float; };
-template <> struct Wide<double, 8> { using Type = double; };
+template <typename T> struct Wide<T, 8> {
+  using Type = uint64_t;
+};
+template <> struct Wide<float> {
+  using Type = float;
+};
+template <> struct Wide<double, 8> {
+  using Type = double;
+};
 
 struct Sum {
   template <typename T> static T of(T a, T b) {

@@ -81,7 +81,8 @@ class SliceTask final : public Task {
 public:
   struct Shape {
     int64_t rows, bytes; ///< of a part
-    int64_t devices, place;
+    int64_t row;         ///< bytes of a row of the source
+    int64_t place;
     /// The source is mapped from a file, and its pages are given back.
     bool is_mapped;
   };
@@ -93,8 +94,7 @@ public:
         std::max<int64_t>(kCopyGrain / std::max<int64_t>(shape.bytes, 1), 1);
     team.split(shape.rows, grain, runRange, this);
     if (shape.is_mapped)
-      releasePages(from, static_cast<size_t>(shape.rows * shape.devices *
-                                             shape.bytes));
+      releasePages(from, static_cast<size_t>(shape.rows * shape.row));
     return true;
   }
   void visitAddresses(const AddressVisitor &visit) override {
@@ -106,11 +106,14 @@ private:
   static void runRange(void *self, int, int64_t begin, int64_t end) {
     auto *task = static_cast<SliceTask *>(self);
     const Shape &shape = task->shape;
-    for (int64_t row = begin; row < end; ++row)
-      std::memcpy(task->to + row * shape.bytes,
-                  task->from +
-                      (row * shape.devices + shape.place) * shape.bytes,
-                  static_cast<size_t>(shape.bytes));
+    const int64_t first = std::min(shape.place * shape.bytes, shape.row),
+                  there = std::min(shape.bytes, shape.row - first);
+    for (int64_t row = begin; row < end; ++row) {
+      uint8_t *to = task->to + row * shape.bytes;
+      std::memcpy(to, task->from + row * shape.row + first,
+                  static_cast<size_t>(there));
+      std::memset(to + there, 0, static_cast<size_t>(shape.bytes - there));
+    }
   }
   uint8_t *to;
   uint8_t *from;
@@ -382,11 +385,12 @@ CpuDevice::prepare(const abi::Instruction &instruction, bool pack) {
     return std::unique_ptr<Task>(new SliceTask(
         preparedSlot(slice->destination()), preparedSlot(slice->source()),
         {slice->rows(), slice->part() * elementBytes(to.dtype()),
-         groupSize(plan, *slice->axes()),
+         slice->rows()
+             ? program.slots()->Get(slice->source())->bytes() / slice->rows()
+             : 0,
          placeInGroup(plan, index, *slice->axes()),
-         weights_are_mapped &&
-             program.slots()->Get(slice->source())->space() ==
-                 abi::Space::weight},
+         weights_are_mapped && program.slots()->Get(slice->source())->space() ==
+                                   abi::Space::weight},
         team));
   }
   ResolvedCall call =

@@ -373,8 +373,8 @@ plan.program @p0 arena 128 constant 0 {
   %b = plan.slot arena at 64 : !plan.slot<tensor<8xf32>>
   plan.unit @F0 stage 0 ns 0 {
     // slice C1
-    // expected-error @+1 {{(C1) makes 2 rows of 4 elements, 'tensor<8xf32>', of 'tensor<8xf32>' over 2 devices}}
-    plan.slice %a to %b rows 2 part 4 axes [0] label "w" : !plan.slot<tensor<8xf32>>, !plan.slot<tensor<8xf32>>
+    // expected-error @+1 {{(C1) makes 2 rows of 2 elements, 'tensor<8xf32>', of 'tensor<8xf32>' over 2 devices}}
+    plan.slice %a to %b rows 2 part 2 axes [0] label "w" : !plan.slot<tensor<8xf32>>, !plan.slot<tensor<8xf32>>
   }
 }
 

@@ -275,9 +275,7 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
       {"no axis 3", [](PlanSpec &p) { p.inputs[0].batch_axis = 3; }},
       {"impossible shape", [](PlanSpec &p) { p.inputs[0].shape = {-1}; }},
       {"impossible shape",
-       [](PlanSpec &p) {
-         p.outputs[0].shape = {1l << 40, 1l << 40};
-       }},
+       [](PlanSpec &p) { p.outputs[0].shape = {1l << 40, 1l << 40}; }},
       {"no usable name", [](PlanSpec &p) { p.kernels = {"a b"}; }},
       {"does not join", [](PlanSpec &p) { p.channels[0].target = 2; }},
       {"does not join two programs",
@@ -292,9 +290,7 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
        [](PlanSpec &p) { p.devices[1].program = 2; }},
       {"names program -1", [](PlanSpec &p) { p.devices[0].program = -1; }},
       {"device 'cpu:0' has 2 coordinates in a mesh of 0 axes",
-       [](PlanSpec &p) {
-         p.devices[0].coordinate = {0, 1};
-       }},
+       [](PlanSpec &p) { p.devices[0].coordinate = {0, 1}; }},
       // Axes.
       {"program 1 is executed by 1 devices of a mesh of 2",
        [](PlanSpec &p) {
@@ -309,17 +305,11 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
       {"axis 0 of the mesh has no name of its own",
        [](PlanSpec &p) { p.addAxes({{"", 2}}); }},
       {"axis 1 of the mesh has no name of its own",
-       [](PlanSpec &p) {
-         p.addAxes({{"data", 2}, {"data", 1}});
-       }},
+       [](PlanSpec &p) { p.addAxes({{"data", 2}, {"data", 1}}); }},
       {"axis 'data' of the mesh has the size 0",
-       [](PlanSpec &p) {
-         p.axes = {{"data", 0}};
-       }},
+       [](PlanSpec &p) { p.axes = {{"data", 0}}; }},
       {"axis 'data' of the mesh has the size 2000000000",
-       [](PlanSpec &p) {
-         p.axes = {{"data", 2000000000}};
-       }},
+       [](PlanSpec &p) { p.axes = {{"data", 2000000000}}; }},
       // Collectives.
       {"collective 0 names program 2 of 2",
        [](PlanSpec &p) {
@@ -395,9 +385,7 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
       {"slot 0 says it has 65 bytes", [&](PlanSpec &p) { slot(p).bytes = 65; }},
       {"negative extent", [&](PlanSpec &p) { slot(p).shape = {-16}; }},
       {"more elements than",
-       [&](PlanSpec &p) {
-         slot(p).shape = {1l << 40, 1l << 40};
-       }},
+       [&](PlanSpec &p) { slot(p).shape = {1l << 40, 1l << 40}; }},
       {"names frame 2 of 2", [&](PlanSpec &p) { slot(p).frame = 2; }},
       {"names frame -1 of 2", [&](PlanSpec &p) { slot(p).frame = -1; }},
       {"past the end of the frame", [&](PlanSpec &p) { slot(p).offset = 64; }},

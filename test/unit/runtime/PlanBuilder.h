@@ -387,10 +387,9 @@ private:
     else if (spec.type == abi::Work::Copy)
       work = abi::CreateCopy(fbb, spec.operands[0], spec.operands[1]).Union();
     else if (spec.type == abi::Work::Slice)
-      work =
-          abi::CreateSlice(fbb, spec.operands[0], spec.operands[1], spec.rows,
-                           spec.part, fbb.CreateVector(spec.axes))
-              .Union();
+      work = abi::CreateSlice(fbb, spec.operands[0], spec.operands[1],
+                              spec.rows, spec.part, fbb.CreateVector(spec.axes))
+                 .Union();
     else
       work = encodeCall(spec);
     return abi::CreateInstruction(fbb, spec.type, work,

@@ -95,8 +95,8 @@ std::string planText(const Model &model) {
     for (int p = 0; stage->program() >= 0 && p < model.mesh.size(); ++p)
       used[size_t(model.mesh.device(stage->program(), p))] = true;
     stages.add({text(stage->name()), blocksText(stage),
-                model.executorNames(stage->program()), flopsText(stage->flops()),
-                bytesText(stage->parameter_bytes()),
+                model.executorNames(stage->program()),
+                flopsText(stage->flops()), bytesText(stage->parameter_bytes()),
                 bytesText(stage->activation_bytes()),
                 bytesText(stage->sent_bytes()), bytesText(stage->peak_bytes()),
                 timeText(double(stage->duration_ns()))});

@@ -8,8 +8,8 @@
 #include "tools/partita-run/show/Profile.h"
 
 #include "runtime/base/Programs.h"
-#include "runtime/session/Links.h"
 #include "runtime/io/PendingFile.h"
+#include "runtime/session/Links.h"
 
 #include <algorithm>
 #include <chrono>
@@ -165,10 +165,9 @@ private:
     args["reason"] = runtime::text(channel->reason());
     const bool sends =
         abi::getInfo(step.kind).subject == abi::StepSubject::sent_channel;
-    const std::string peer =
-        model.deviceName(model.mesh.device(
-            sends ? channel->target() : channel->source(),
-            model.mesh.position(event.device)));
+    const std::string peer = model.deviceName(
+        model.mesh.device(sends ? channel->target() : channel->source(),
+                          model.mesh.position(event.device)));
     args["peer"] = peer;
     switch (step.kind) {
     case abi::StepKind::send:

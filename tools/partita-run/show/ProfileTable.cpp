@@ -150,9 +150,8 @@ ProfileTable::ProfileTable(const Model &model,
     row.least = least(value.first);
     row.predicted = double(described.duration_ns()) * row.runs;
     if (row.ns > 0)
-      row.gbytes =
-          double(runtime::sentBytes(*model.plan, described)) * row.runs /
-          row.ns;
+      row.gbytes = double(runtime::sentBytes(*model.plan, described)) *
+                   row.runs / row.ns;
     collectives.push_back(row);
   }
 }

@@ -21,9 +21,9 @@ namespace partita::run {
 struct ProfileTable {
   struct Device {
     int device = 0;
-    double units = 0;    ///< in units
-    double ports = 0;    ///< inputs loaded, outputs stored
-    double transfer = 0; ///< sends and receives, waiting for peers included
+    double units = 0;      ///< in units
+    double ports = 0;      ///< inputs loaded, outputs stored
+    double transfer = 0;   ///< sends and receives, waiting for peers included
     double collective = 0; ///< the same of collectives
     /// Share of the step that these are.
     double covered = 0;
@@ -57,7 +57,8 @@ struct ProfileTable {
   ProfileTable(const Model &model, const std::vector<Profile::Event> &events,
                const std::vector<double> &stepNs);
 
-  /// Three tables or four; instructions by time, no more than fit a few screens.
+  /// Three tables or four; instructions by time, no more than fit a few
+  /// screens.
   std::string text(const Model &model) const;
   nlohmann::ordered_json json(const Model &model) const;
 };

@@ -42,9 +42,9 @@ constexpr double p = kNearPoint, q = kFarPoint,
                  kNear = 1 / (2 * p * p * (p * p - q * q)),
                  kFar = 1 / (2 * q * q * (q * q - p * p));
 constexpr double kFilter4[6][3] = {
-    {1 / (p * p * q * q), 0, 0},     {kNear, kNear *p, kNear *p *p},
-    {kNear, -kNear *p, kNear *p *p}, {kFar, kFar *q, kFar *q *q},
-    {kFar, -kFar *q, kFar *q *q},    {0, 0, 1}};
+    {1 / (p * p * q * q), 0, 0},        {kNear, kNear * p, kNear * p * p},
+    {kNear, -kNear * p, kNear * p * p}, {kFar, kFar * q, kFar * q * q},
+    {kFar, -kFar * q, kFar * q * q},    {0, 0, 1}};
 
 int64_t roundUp(int64_t bytes) {
   constexpr int64_t step = rules::kScratchAlignment;
@@ -298,7 +298,7 @@ private:
   static void packRange(void *context, int, int64_t begin, int64_t end) {
     auto &[conv, matrix, step, to] = *static_cast<Packing *>(context);
     const int64_t n = conv->side + kWindow - 1;
-    const double(*rows)[3] = conv->side == 2 ? kFilter2 : kFilter4;
+    const double (*rows)[3] = conv->side == 2 ? kFilter2 : kFilter4;
     const std::vector<int64_t> &strides = conv->weights.strides;
     for (int64_t o = begin; o < end; ++o)
       for (int64_t c = 0; c < conv->inputs(); ++c) {
