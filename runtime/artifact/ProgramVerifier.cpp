@@ -210,7 +210,7 @@ private:
     const abi::Slot &from = *program.slots()->Get(slice.source()),
                     &to = *program.slots()->Get(slice.destination());
     const int64_t devices = groupSize(plan, slice.axes());
-    if (devices == 0)
+    if (!length(slice.axes()) || devices == 0)
       return "is along axes that the mesh does not have";
     const int64_t elements = elementsOf(slice.rows(), slice.part(), devices);
     const int64_t whole = elements * elementBytes(from.dtype());

@@ -358,6 +358,19 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
          p.collectives.emplace_back();
          steps(p, 1).push_back({abi::StepKind::start, 0, 0, 0});
        }},
+      {"is along axes that the mesh does not have",
+       [&](PlanSpec &p) {
+         instruction(p).type = abi::Work::Slice;
+         instruction(p).operands = {0, 1};
+       }},
+      {"takes a part of",
+       [&](PlanSpec &p) {
+         p.addAxes({{"tensor", 2}});
+         instruction(p).type = abi::Work::Slice;
+         instruction(p).operands = {0, 1};
+         instruction(p).axes = {0};
+         instruction(p).rows = 1 << 20;
+       }},
       {"moves 'v0' through a slot of another type or size",
        [&](PlanSpec &p) {
          p.addAxes({{"tensor", 2}});
