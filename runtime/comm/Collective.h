@@ -15,16 +15,9 @@
 
 namespace partita::runtime {
 
-enum class CollectiveKind : uint8_t {
-  all_reduce,
-  all_gather,
-  reduce_scatter,
-  all_to_all,
-  broadcast
-};
-
+using abi::CollectiveKind;
 /// How elements are combined; a mean is a sum and a scale in the graph.
-enum class Reduction : uint8_t { sum, prod, max, min };
+using abi::Reduction;
 
 /// A collective of the plan as a communicator needs it. A tensor is seen as
 /// `rows` rows; along each, devices have parts one after another. With n

@@ -30,9 +30,8 @@ std::vector<CollectiveInfo> collectivesOf(const abi::Plan &plan,
   for (int64_t i = 0; i < length(plan.collectives()); ++i) {
     const abi::Collective &each =
         *plan.collectives()->Get(static_cast<unsigned>(i));
-    all.push_back({static_cast<CollectiveKind>(each.kind()),
-                   static_cast<Reduction>(each.reduction()), each.dtype(),
-                   each.rows(), each.part(),
+    all.push_back({each.kind(), each.reduction(), each.dtype(), each.rows(),
+                   each.part(),
                    mesh.groups(each.program(),
                                {each.axes()->begin(), each.axes()->end()})});
   }
