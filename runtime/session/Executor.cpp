@@ -353,9 +353,15 @@ void Executor::carryWaits() {
   auto stepAt = [&](size_t i) {
     return stepOf(program, static_cast<int64_t>(i));
   };
-  auto writes = [](abi::StepKind kind) {
-    return kind == abi::StepKind::run ||
-           getInfo(kind).access == abi::SlotAccess::written;
+  // What an entry writes: from the start of a collective on, other devices
+  // write the slot of its finish.
+  auto writerAt = [&](size_t i) {
+    return stepAt(entries[i].kind == abi::StepKind::start ? entries[i].finish
+                                                          : i);
+  };
+  auto writes = [](const abi::ProgramStep &step) {
+    return step.kind == abi::StepKind::run ||
+           getInfo(step.kind).access == abi::SlotAccess::written;
   };
   std::map<std::pair<int, int>, size_t> sends; // by channel and micro-batch
   for (size_t i = 0; i < entries.size(); ++i)
@@ -383,9 +389,10 @@ void Executor::carryWaits() {
       entry.carried = static_cast<int>(carried.size());
       carried.push_back({i});
     }
-    if (!writes(entry.kind) || !known.insert(ranges.keyOf(stepAt(i))).second)
+    const abi::ProgramStep writer = writerAt(i);
+    if (!writes(writer) || !known.insert(ranges.keyOf(writer)).second)
       continue;
-    const std::vector<Range> more = ranges.written(stepAt(i));
+    const std::vector<Range> more = ranges.written(writer);
     later.insert(later.end(), more.begin(), more.end());
   }
   if (carried.empty())
@@ -394,11 +401,12 @@ void Executor::carryWaits() {
   // Each carried wait comes before everything that writes its bytes.
   std::map<ArenaRanges::Key, std::vector<int>> before;
   for (size_t i = 0; i < entries.size(); ++i) {
-    if (!writes(entries[i].kind))
+    const abi::ProgramStep writer = writerAt(i);
+    if (!writes(writer))
       continue;
-    auto [it, isNew] = before.try_emplace(ranges.keyOf(stepAt(i)));
+    auto [it, isNew] = before.try_emplace(ranges.keyOf(writer));
     if (isNew) {
-      const std::vector<Range> written = ranges.written(stepAt(i));
+      const std::vector<Range> written = ranges.written(writer);
       for (size_t c = 0; c < carried.size(); ++c)
         if (overlapsAny(written, sentBy(entries[carried[c].entry])))
           it->second.push_back(static_cast<int>(c));

@@ -116,6 +116,78 @@ TEST(Steps, OfReplicasAndShards) {
         }
 }
 
+/// Sees whether a collective begins while what it writes is still being sent.
+class StartObserver final : public Communicator {
+public:
+  /// Of two stages of two shards.
+  explicit StartObserver(int64_t count)
+      : local({{0, 2, count * 4}, {1, 3, count * 4}}, 1, 20, false,
+              {gather(count, 0), gather(count, 2)}) {}
+
+  Status send(int link, int m, const void *data, int64_t bytes) override {
+    ++underWay[link];
+    return local.send(link, m, data, bytes);
+  }
+  Status post(int link, int m, const Parcel &parcel) override {
+    ++underWay[link];
+    return local.post(link, m, parcel);
+  }
+  Status recv(int link, int m, void *data, int64_t bytes) override {
+    return local.recv(link, m, data, bytes);
+  }
+  bool carriesDevices() const override { return true; }
+  Expected<Parcel> take(int link, int m, int64_t bytes) override {
+    return local.take(link, m, bytes);
+  }
+  void release(int link, int m) override { local.release(link, m); }
+  Status waitSent(int link, int m) override {
+    --underWay[link];
+    return local.waitSent(link, m);
+  }
+  Status start(int collective, int device, int m, const void *source,
+               void *target) override {
+    if (collective == 0 && underWay[device] != 0)
+      overtook = true;
+    return local.start(collective, device, m, source, target);
+  }
+  Status finish(int collective, int device, int m) override {
+    return local.finish(collective, device, m);
+  }
+  void abort() override { local.abort(); }
+
+  std::atomic<bool> overtook = false;
+
+private:
+  static CollectiveInfo gather(int64_t count, int device) {
+    return {CollectiveKind::all_gather, Reduction::sum, abi::DType::f32,
+            count / 8, 4,               {{device, device + 1}}};
+  }
+  std::atomic<int> underWay[2] = {}; ///< by link, whose sender has its number
+  LocalCommunicator local;
+};
+
+TEST(Steps, ACollectiveBeginsWhenWhatItWritesIsSentNoMore) {
+  PipelineSpec spec;
+  spec.devices = 2;
+  spec.shards = 2;
+  spec.count = 16;
+  auto comm = std::make_shared<StartObserver>(spec.count);
+  auto session = makeSession(doublingPipeline(spec), comm);
+  ASSERT_TRUE(session);
+  Step first(1, spec.count, 1), second(1, spec.count, 100);
+  for (Step *step : {&first, &second}) {
+    auto ticket = session->submit(step->binding);
+    ASSERT_TRUE(ticket.ok()) << ticket.status().message();
+    step->ticket = *ticket;
+  }
+  for (Step *step : {&first, &second}) {
+    Status status = session->wait(step->ticket);
+    ASSERT_TRUE(status.ok()) << status.message();
+    step->expectTimes(4);
+  }
+  EXPECT_FALSE(comm->overtook);
+}
+
 TEST(Steps, ManyOfAllSizesInAnyOrder) {
   unsigned seed = 0;
   for (int devices : {1, 2, 4})
