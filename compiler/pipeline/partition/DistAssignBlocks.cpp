@@ -271,16 +271,11 @@ struct DistAssignBlocksPass
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function) || failed(checkOptions()))
       return signalPassFailure();
-    PartitionFile read;
-    if (!file.empty()) {
-      FailureOr<PartitionFile> parsed =
-          readPartitionFile(getOperation().getLoc(), file);
-      if (failed(parsed))
-        return signalPassFailure();
-      read = std::move(*parsed);
-    }
-    if (failed(BlockAssigner(*function, read, file).assign()) ||
-        failed(writeDecision(*function, read)))
+    FailureOr<PartitionFile> read =
+        readPartitionFile(getOperation().getLoc(), file);
+    if (failed(read) ||
+        failed(BlockAssigner(*function, *read, file).assign()) ||
+        failed(writeDecision(*function, *read)))
       signalPassFailure();
   }
 

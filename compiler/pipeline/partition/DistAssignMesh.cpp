@@ -27,20 +27,12 @@ struct DistAssignMeshPass : impl::DistAssignMeshPassBase<DistAssignMeshPass> {
 
   void runOnOperation() override {
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    if (failed(function))
+    FailureOr<PartitionFile> read =
+        readPartitionFile(getOperation().getLoc(), file);
+    if (failed(function) || failed(read) || failed(collectAxes(*read)) ||
+        failed(countPlaces()) || failed(checkShards(*read)))
       return signalPassFailure();
-    PartitionFile read;
-    if (!file.empty()) {
-      FailureOr<PartitionFile> parsed =
-          readPartitionFile(getOperation().getLoc(), file);
-      if (failed(parsed))
-        return signalPassFailure();
-      read = std::move(*parsed);
-    }
-    if (failed(collectAxes(read)) || failed(countPlaces(*function)) ||
-        failed(checkShards(read)))
-      return signalPassFailure();
-    write(*function, read);
+    write(*function);
   }
 
 private:
@@ -103,7 +95,7 @@ private:
   }
 
   /// Devices along the axis "stage": what is left of all.
-  LogicalResult countPlaces(func::FuncOp function) {
+  LogicalResult countPlaces() {
     Location loc = getOperation().getLoc();
     int64_t others = 1;
     for (const Axis &axis : axes)
@@ -159,7 +151,7 @@ private:
     return success();
   }
 
-  void write(func::FuncOp function, const PartitionFile &read) {
+  void write(func::FuncOp function) {
     Builder builder(&getContext());
     if (places > 0)
       function->setAttr(kDeviceCountAttr, builder.getI64IntegerAttr(places));

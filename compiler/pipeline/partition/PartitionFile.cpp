@@ -361,6 +361,8 @@ FailureOr<PartitionFile> parsePartitionFile(StringRef text, FileErrorFn error) {
 }
 
 FailureOr<PartitionFile> readPartitionFile(Location loc, StringRef path) {
+  if (path.empty())
+    return PartitionFile();
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
     return emitError(loc) << "cannot read the partition file '" << path

@@ -108,7 +108,8 @@ using FileErrorFn =
 mlir::FailureOr<PartitionFile> parsePartitionFile(llvm::StringRef text,
                                                   FileErrorFn error);
 
-/// The same of a file; errors are diagnostics that name it.
+/// The same of a file; an empty path is a file that says nothing. Errors are
+/// diagnostics that name it.
 mlir::FailureOr<PartitionFile> readPartitionFile(mlir::Location loc,
                                                  llvm::StringRef path);
 
