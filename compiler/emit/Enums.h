@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The plan dialect and plan.fbs name the same things with the same numbers.
+// The plan dialect and plan.fbs name the same things with the same numbers,
+// where the dialect has enumerations of its own, for attributes of its ops.
 // What one of them has and the other has not, or has elsewhere, does not
 // compile.
 //
@@ -34,67 +35,6 @@ PARTITA_SAME(Space, arena);
 PARTITA_SAME(Space, frame);
 PARTITA_SAME(Space, constant);
 PARTITA_SAME(Space, weight);
-
-PARTITA_SAME_ENUM(PostOpKind)
-PARTITA_SAME(PostOpKind, relu);
-PARTITA_SAME(PostOpKind, tanh);
-PARTITA_SAME(PostOpKind, logistic);
-PARTITA_SAME(PostOpKind, gelu_erf);
-PARTITA_SAME(PostOpKind, gelu_tanh);
-PARTITA_SAME(PostOpKind, exp);
-PARTITA_SAME(PostOpKind, sqrt);
-PARTITA_SAME(PostOpKind, abs);
-PARTITA_SAME(PostOpKind, square);
-PARTITA_SAME(PostOpKind, log);
-PARTITA_SAME(PostOpKind, linear);
-PARTITA_SAME(PostOpKind, clip);
-PARTITA_SAME(PostOpKind, elu);
-PARTITA_SAME(PostOpKind, leaky_relu);
-PARTITA_SAME(PostOpKind, swish);
-PARTITA_SAME(PostOpKind, hardswish);
-PARTITA_SAME(PostOpKind, add);
-PARTITA_SAME(PostOpKind, mul);
-PARTITA_SAME(PostOpKind, max);
-PARTITA_SAME(PostOpKind, min);
-PARTITA_SAME(PostOpKind, sub);
-PARTITA_SAME(PostOpKind, div);
-PARTITA_SAME(PostOpKind, sum);
-
-PARTITA_SAME_ENUM(Cell)
-PARTITA_SAME(Cell, rnn);
-PARTITA_SAME(Cell, gru);
-PARTITA_SAME(Cell, lstm);
-
-PARTITA_SAME_ENUM(GateFunctionKind)
-PARTITA_SAME(GateFunctionKind, relu);
-PARTITA_SAME(GateFunctionKind, tanh);
-PARTITA_SAME(GateFunctionKind, logistic);
-PARTITA_SAME(GateFunctionKind, affine);
-PARTITA_SAME(GateFunctionKind, leaky_relu);
-PARTITA_SAME(GateFunctionKind, thresholded_relu);
-PARTITA_SAME(GateFunctionKind, scaled_tanh);
-PARTITA_SAME(GateFunctionKind, hard_sigmoid);
-PARTITA_SAME(GateFunctionKind, elu);
-PARTITA_SAME(GateFunctionKind, softsign);
-PARTITA_SAME(GateFunctionKind, softplus);
-
-PARTITA_SAME_ENUM(CallKind)
-PARTITA_SAME(CallKind, dot);
-PARTITA_SAME(CallKind, conv);
-PARTITA_SAME(CallKind, pool_max);
-PARTITA_SAME(CallKind, pool_avg);
-PARTITA_SAME(CallKind, attention);
-PARTITA_SAME(CallKind, recurrent);
-PARTITA_SAME(CallKind, top_k);
-PARTITA_SAME(CallKind, scan);
-PARTITA_SAME(CallKind, scatter);
-
-PARTITA_SAME_ENUM(Combine)
-PARTITA_SAME(Combine, replace);
-PARTITA_SAME(Combine, sum);
-PARTITA_SAME(Combine, prod);
-PARTITA_SAME(Combine, max);
-PARTITA_SAME(Combine, min);
 
 PARTITA_SAME_ENUM(CollectionKind)
 PARTITA_SAME(CollectionKind, sequence);

@@ -49,21 +49,9 @@ def Plan_ViewAttr : Plan_Attr<"View", "view"> {
   let hasCustomAssemblyFormat = 1;
 }
 
-def Plan_PostOpKind : I32EnumAttr<"PostOpKind", "what follows a contraction in the same library call", [
-    I32EnumAttrCase<"relu", 0>, I32EnumAttrCase<"tanh", 1>, I32EnumAttrCase<"logistic", 2>,
-    I32EnumAttrCase<"gelu_erf", 3>, I32EnumAttrCase<"gelu_tanh", 4>, I32EnumAttrCase<"exp", 5>,
-    I32EnumAttrCase<"sqrt", 6>, I32EnumAttrCase<"abs", 7>, I32EnumAttrCase<"square", 8>,
-    I32EnumAttrCase<"log", 9>, I32EnumAttrCase<"linear", 10>, I32EnumAttrCase<"clip", 11>,
-    I32EnumAttrCase<"elu", 12>, I32EnumAttrCase<"leaky_relu", 13>, I32EnumAttrCase<"swish", 14>,
-    I32EnumAttrCase<"hardswish", 15>, I32EnumAttrCase<"add", 16>, I32EnumAttrCase<"mul", 17>,
-    I32EnumAttrCase<"max", 18>, I32EnumAttrCase<"min", 19>, I32EnumAttrCase<"sub", 20>,
-    I32EnumAttrCase<"div", 21>, I32EnumAttrCase<"sum", 22>]> {
-  let cppNamespace = "::partita::plan";
-}
-
 def Plan_PostOpAttr : Plan_Attr<"PostOp", "post_op"> {
   let summary = "one step of a library call's epilogue";
-  let parameters = (ins EnumParameter<Plan_PostOpKind>:$kind,
+  let parameters = (ins "::partita::plan::PostOpKind":$kind,
     APFloatParameter<"">:$alpha_float, APFloatParameter<"">:$beta_float,
     OptionalParameter<"::partita::plan::ViewAttr">:$view);
   let hasCustomAssemblyFormat = 1;
@@ -77,22 +65,9 @@ def Plan_PostOpAttr : Plan_Attr<"PostOp", "post_op"> {
   }];
 }
 
-def Plan_Cell : I32EnumAttr<"Cell", "what a recurrent layer computes in a step", [
-    I32EnumAttrCase<"rnn", 0>, I32EnumAttrCase<"gru", 1>, I32EnumAttrCase<"lstm", 2>]> {
-  let cppNamespace = "::partita::plan";
-}
-
-def Plan_GateFunctionKind : I32EnumAttr<"GateFunctionKind", "the function of a gate of a recurrent layer", [
-    I32EnumAttrCase<"relu", 0>, I32EnumAttrCase<"tanh", 1>, I32EnumAttrCase<"logistic", 2>,
-    I32EnumAttrCase<"affine", 3>, I32EnumAttrCase<"leaky_relu", 4>, I32EnumAttrCase<"thresholded_relu", 5>,
-    I32EnumAttrCase<"scaled_tanh", 6>, I32EnumAttrCase<"hard_sigmoid", 7>, I32EnumAttrCase<"elu", 8>,
-    I32EnumAttrCase<"softsign", 9>, I32EnumAttrCase<"softplus", 10>]> {
-  let cppNamespace = "::partita::plan";
-}
-
 def Plan_GateFunctionAttr : Plan_Attr<"GateFunction", "gate"> {
   let summary = "the function of a gate, with its parameters";
-  let parameters = (ins EnumParameter<Plan_GateFunctionKind>:$kind,
+  let parameters = (ins "::partita::plan::GateFunctionKind":$kind,
     APFloatParameter<"">:$alpha_float, APFloatParameter<"">:$beta_float);
   let hasCustomAssemblyFormat = 1;
   let builders = [AttrBuilder<(ins "GateFunctionKind":$kind, CArg<"double", "0.0">:$alpha, CArg<"double", "0.0">:$beta), [{
@@ -111,7 +86,7 @@ def Plan_RecurrentAttr : Plan_Attr<"Recurrent", "recurrent"> {
     #plan.recurrent<lstm, reversed = [0, 1], functions = [#plan.gate<logistic>, ...], initial = #plan.view<2 shape [2, 1, 8] strides [8, 8, 1]>>
     ```
   }];
-  let parameters = (ins EnumParameter<Plan_Cell>:$cell,
+  let parameters = (ins "::partita::plan::Cell":$cell,
     OptionalArrayRefParameter<"int64_t">:$reversed, DefaultValuedParameter<"bool", "false">:$coupled,
     APFloatParameter<"">:$clip_float,
     OptionalArrayRefParameter<"::partita::plan::GateFunctionAttr">:$functions,
@@ -134,19 +109,6 @@ def Plan_RecurrentAttr : Plan_Attr<"Recurrent", "recurrent"> {
   }];
 }
 
-def Plan_CallKind : I32EnumAttr<"CallKind", "what a library does whole", [
-    I32EnumAttrCase<"dot", 0>, I32EnumAttrCase<"conv", 1>, I32EnumAttrCase<"pool_max", 2>,
-    I32EnumAttrCase<"pool_avg", 3>, I32EnumAttrCase<"attention", 4>, I32EnumAttrCase<"recurrent", 5>,
-    I32EnumAttrCase<"top_k", 6>, I32EnumAttrCase<"scan", 7>, I32EnumAttrCase<"scatter", 8>]> {
-  let cppNamespace = "::partita::plan";
-}
-
-def Plan_Combine : I32EnumAttr<"Combine", "how an element comes to another", [
-    I32EnumAttrCase<"replace", 0>, I32EnumAttrCase<"sum", 1>, I32EnumAttrCase<"prod", 2>, I32EnumAttrCase<"max", 3>,
-    I32EnumAttrCase<"min", 4>]> {
-  let cppNamespace = "::partita::plan";
-}
-
 def Plan_CallAttr : Plan_Attr<"Call", "call", [DeclareAttrInterfaceMethods<NN_LoweringAttrInterface>]> {
   let summary = "a library call; its parts are those of `LibraryCall` in runtime/abi/plan.fbs";
   let description = [{
@@ -157,7 +119,7 @@ def Plan_CallAttr : Plan_Attr<"Call", "call", [DeclareAttrInterfaceMethods<NN_Lo
     #plan.call<dot, operands = [#plan.view<0 shape [4, 16] strides [16, 1]>, ...], post_ops = [#plan.post_op<relu>]>
     ```
   }];
-  let parameters = (ins EnumParameter<Plan_CallKind>:$kind,
+  let parameters = (ins "::partita::plan::CallKind":$kind,
     ArrayRefParameter<"::partita::plan::ViewAttr">:$operands,
     OptionalParameter<"::partita::plan::ViewAttr">:$bias,
     OptionalParameter<"::partita::plan::ViewAttr">:$mask_mul,

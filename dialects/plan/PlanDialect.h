@@ -9,6 +9,7 @@
 #define PARTITA_DIALECTS_PLAN_PLANDIALECT_H
 
 #include "dialects/nn/NNInterfaces.h"
+#include "dialects/plan/AbiEnums.h"
 #include "runtime/abi/Steps.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -41,8 +42,9 @@ int64_t getByteSize(mlir::RankedTensorType type);
 
 namespace partita::plan {
 
-/// Makes a step of a program. `subject` names its unit or channel; `port` counts
-/// inputs or outputs; each is for the kinds that have one. So is the slot.
+/// Makes a step of a program. `subject` names its unit or channel; `port`
+/// counts inputs or outputs; each is for the kinds that have one. So is the
+/// slot.
 void createStep(mlir::OpBuilder &builder, mlir::Location loc,
                 abi::StepKind kind, int64_t microBatch, llvm::StringRef subject,
                 int64_t port, mlir::Value slot);

@@ -11,8 +11,6 @@
 #include "compiler/codegen/cpu/CpuCodegen.h"
 #include "compiler/codegen/cpu/kernels/KernelSchedule.h"
 #include "compiler/codegen/cpu/kernels/NNToLinalg.h"
-#include "compiler/codegen/cpu/onednn/CallMemory.h"
-#include "compiler/codegen/cpu/onednn/CallPrice.h"
 #include "compiler/codegen/cpu/onednn/LibraryCall.h"
 #include "compiler/codegen/cpu/onednn/Winograd.h"
 
@@ -42,7 +40,7 @@ public:
   }
 
   bool accumulates(Operation *root) const override {
-    return isa<nn::ConvOp>(root);
+    return onednn::accumulates(root);
   }
 
   LogicalResult checkCall(nn::ClusterOp cluster) const override {

@@ -54,41 +54,18 @@ resolveCall(const abi::LibraryCall &call,
 
 namespace {
 
-bool isWinograd(const abi::LibraryCall &call, const Extents &operands) {
-  return call.winograd() && call.kind() == abi::CallKind::conv &&
-         operands[0].size() == 4;
-}
-
-/// What the plan has for the weights of this call in an order of the library's
-/// own; compiler/pipeline/DeviceMemory counts the same.
-int64_t packedRoom(const ResolvedCall &resolved, const Extents &operands) {
-  const abi::LibraryCall &call = *resolved.call;
-  const bool conv = call.kind() == abi::CallKind::conv;
-  if (!conv && call.kind() != abi::CallKind::dot &&
-      call.kind() != abi::CallKind::recurrent)
-    return 0;
-  const Operand &weights = resolved.operands[1];
-  const std::vector<int64_t> &dims = weights.dims;
-  if (!weights.constant)
-    return 0;
-  if (elementBytes(weights.type) == 1)
-    return conv ? rules::packedIntegerFilterRoom(dims, call.groups())
-                : rules::packedIntegerMatrixRoom(dims);
-  if (isWinograd(call, operands)) {
-    const std::vector<int64_t> &result = resolved.operands.back().dims;
-    const rules::WindowedImages images = {result[0],
-                                          resolved.operands[0].dims[1],
-                                          result[1], result[2], result[3]};
-    return std::max(rules::winogradFilterRoom(images),
-                    rules::packedFilterRoom(dims, call.groups()));
-  }
-  if (conv)
-    return rules::packedFilterRoom(dims, call.groups());
-  if (call.kind() == abi::CallKind::dot)
-    return rules::packedMatrixRoom(dims);
-  const bool resets =
-      call.recurrent()->cell() == abi::Cell::gru && !resolved.hidden_bias;
-  return rules::packedRecurrentRoom(dims, resets);
+rules::CallShape shapeOf(const abi::LibraryCall &call, const Extents &operands,
+                         bool integers) {
+  rules::CallShape shape;
+  shape.kind = call.kind();
+  shape.operands.assign(operands.begin(), operands.end());
+  shape.groups = call.groups();
+  shape.integers = integers;
+  shape.winograd = call.winograd() && operands[0].size() == 4;
+  if (const abi::Recurrent *layer = call.recurrent())
+    shape.resets_first =
+        layer->cell() == abi::Cell::gru && !layer->hidden_bias();
+  return shape;
 }
 
 rules::Strided stridesOf(const abi::View &view) {
@@ -122,21 +99,7 @@ Status checkPostOps(const abi::LibraryCall &call) {
 
 int64_t workspaceRoom(const abi::LibraryCall &call, const Extents &operands,
                       bool constant_weights) {
-  if (isWinograd(call, operands))
-    return rules::winogradRoom({operands[2][0], operands[0][1], operands[2][1],
-                                operands[2][2], operands[2][3]});
-  switch (call.kind()) {
-  case abi::CallKind::attention:
-    return rules::attentionScoreRoom(operands[0][2], operands[1][2]);
-  case abi::CallKind::recurrent:
-    return rules::recurrentRoom(operands[0][1], operands[1][2], operands[0][3]);
-  case abi::CallKind::conv:
-    return constant_weights
-               ? 0
-               : rules::repackedFilterRoom(operands[1], call.groups());
-  default:
-    return 0;
-  }
+  return rules::workspaceRoom(shapeOf(call, operands, false), constant_weights);
 }
 
 Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
@@ -148,24 +111,19 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
   for (const Operand &operand : call.operands)
     operands.push_back(operand.dims);
   const bool constant = call.operands.size() > 1 && call.operands[1].constant;
-  context.beginCall(pack ? packedRoom(call, operands) : 0,
-                    workspaceRoom(*call.call, operands, constant));
+  const rules::CallShape shape = shapeOf(
+      *call.call, operands,
+      call.operands.size() > 1 && elementBytes(call.operands[1].type) == 1);
+  // The plan has room for weights that are known now; the compiler counts by
+  // the same rules.
+  context.beginCall(pack && constant ? rules::packedRoom(shape).value_or(0) : 0,
+                    rules::workspaceRoom(shape, constant));
   switch (call.call->kind()) {
-  case abi::CallKind::dot:
-    return prepareDot(std::move(call), context, team, pack);
-  case abi::CallKind::conv:
-    return prepareConv(std::move(call), context, team, pack);
-  case abi::CallKind::pool_max:
-  case abi::CallKind::pool_avg:
-    return preparePool(std::move(call), context);
-  case abi::CallKind::attention:
-    return prepareAttention(std::move(call), context, team, pack);
-  case abi::CallKind::recurrent:
-    return prepareRecurrent(std::move(call), context, pack);
-  case abi::CallKind::top_k:
-  case abi::CallKind::scan:
-  case abi::CallKind::scatter:
-    return prepareOrdered(std::move(call), team);
+#define PARTITA_CALL(kind, name)                                               \
+  case abi::CallKind::kind:                                                    \
+    return prepare##name(std::move(call), context, team, pack);
+#include "runtime/device/cpu/onednn/rules/Calls.def"
+#undef PARTITA_CALL
   }
   return Status::error("a library call of an unknown kind");
 }

@@ -50,7 +50,7 @@ resolveCall(const abi::LibraryCall &call,
 using Extents = std::vector<std::vector<int64_t>>;
 
 /// Scratch on each core that the plan has for this call beyond what it has for
-/// every call; compiler/pipeline/DeviceMemory counts the same. The plan
+/// every call; the compiler counts by the same rules. The plan
 /// verifier has checked the call.
 int64_t workspaceRoom(const abi::LibraryCall &call, const Extents &operands,
                       bool constant_weights);
@@ -63,28 +63,19 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
                                             OnednnContext &context,
                                             const ThreadTeam &team, bool pack);
 
-Expected<std::unique_ptr<Task>> prepareDot(ResolvedCall call,
-                                           OnednnContext &context,
-                                           const ThreadTeam &team, bool pack);
-Expected<std::unique_ptr<Task>> prepareConv(ResolvedCall call,
-                                            OnednnContext &context,
-                                            const ThreadTeam &team, bool pack);
+/// Those of one kind or another, each in its own file.
+#define PARTITA_CALL(kind, name)                                               \
+  Expected<std::unique_ptr<Task>> prepare##name(                               \
+      ResolvedCall call, OnednnContext &context, const ThreadTeam &team,       \
+      bool pack);
+#include "runtime/device/cpu/onednn/rules/Calls.def"
+#undef PARTITA_CALL
+
 /// A product lhs[M, K] rhs[K, N] result[M, N], whose right side is constant and
 /// whose bias, if any, is a dense vector, as a convolution of M pixels. Fails
 /// if the library has no fast code for that.
 Expected<std::unique_ptr<Task>> preparePointwise(ResolvedCall call,
                                                  OnednnContext &context);
-Expected<std::unique_ptr<Task>> preparePool(ResolvedCall call,
-                                            OnednnContext &context);
-Expected<std::unique_ptr<Task>> prepareAttention(ResolvedCall call,
-                                                 OnednnContext &context,
-                                                 const ThreadTeam &team,
-                                                 bool ready);
-/// `pack` as for `prepareDot`.
-Expected<std::unique_ptr<Task>>
-prepareRecurrent(ResolvedCall call, OnednnContext &context, bool pack);
-Expected<std::unique_ptr<Task>> prepareOrdered(ResolvedCall call,
-                                               const ThreadTeam &team);
 
 } // namespace partita::runtime
 

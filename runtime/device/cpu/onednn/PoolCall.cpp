@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cpu/onednn/ImageLayout.h"
-#include "runtime/device/cpu/own/NanKeeping.h"
 #include "runtime/device/cpu/onednn/PrimitiveTask.h"
+#include "runtime/device/cpu/own/NanKeeping.h"
 
 #include <algorithm>
 
@@ -31,7 +31,8 @@ bool prefersSse(const OwnedPrimitiveDesc &desc, const abi::LibraryCall &call) {
 } // namespace
 
 Expected<std::unique_ptr<Task>> preparePool(ResolvedCall resolved,
-                                            OnednnContext &context) {
+                                            OnednnContext &context,
+                                            const ThreadTeam &, bool) {
   const abi::LibraryCall &call = *resolved.call;
   if (context.nanTeam() && call.kind() == abi::CallKind::pool_max)
     return makeNanKeepingPool(resolved, *context.nanTeam());

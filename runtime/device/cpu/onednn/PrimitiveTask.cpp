@@ -19,85 +19,27 @@ namespace {
 
 using Kind = abi::PostOpKind;
 
-dnnl_alg_kind_t binaryAlgorithm(Kind kind) {
-  switch (kind) {
-  case Kind::mul:
-    return dnnl_binary_mul;
-  case Kind::max:
-    return dnnl_binary_max;
-  case Kind::min:
-    return dnnl_binary_min;
-  case Kind::sub:
-    return dnnl_binary_sub;
-  case Kind::div:
-    return dnnl_binary_div;
-  default:
-    return dnnl_binary_add;
-  }
-}
+enum class Takes { none, alpha, both };
 
-struct Eltwise {
-  dnnl_alg_kind_t algorithm = dnnl_eltwise_relu;
+/// What the library computes a post-op by.
+struct Function {
+  dnnl_alg_kind_t algorithm = dnnl_alg_kind_undef;
   float alpha = 0, beta = 0;
+
+  Function(dnnl_alg_kind_t algorithm, Takes takes, const PostOperation &post)
+      : algorithm(algorithm), alpha(takes == Takes::none ? 0 : post.alpha),
+        beta(takes == Takes::both ? post.beta : 0) {}
 };
 
-Eltwise eltwise(const PostOperation &post) {
-  Eltwise result;
-  auto &[algorithm, alpha, beta] = result;
+Function functionOf(const PostOperation &post) {
   switch (post.kind) {
-  case Kind::tanh:
-    algorithm = dnnl_eltwise_tanh;
-    break;
-  case Kind::logistic:
-    algorithm = dnnl_eltwise_logistic;
-    break;
-  case Kind::gelu_erf:
-    algorithm = dnnl_eltwise_gelu_erf;
-    break;
-  case Kind::gelu_tanh:
-    algorithm = dnnl_eltwise_gelu_tanh;
-    break;
-  case Kind::exp:
-    algorithm = dnnl_eltwise_exp;
-    break;
-  case Kind::sqrt:
-    algorithm = dnnl_eltwise_sqrt;
-    break;
-  case Kind::abs:
-    algorithm = dnnl_eltwise_abs;
-    break;
-  case Kind::square:
-    algorithm = dnnl_eltwise_square;
-    break;
-  case Kind::log:
-    algorithm = dnnl_eltwise_log;
-    break;
-  case Kind::linear:
-    algorithm = dnnl_eltwise_linear;
-    alpha = post.alpha, beta = post.beta;
-    break;
-  case Kind::clip:
-    algorithm = dnnl_eltwise_clip;
-    alpha = post.alpha, beta = post.beta;
-    break;
-  case Kind::elu:
-    algorithm = dnnl_eltwise_elu;
-    alpha = post.alpha;
-    break;
-  case Kind::leaky_relu:
-    alpha = post.alpha;
-    break;
-  case Kind::swish:
-    algorithm = dnnl_eltwise_swish;
-    alpha = post.alpha;
-    break;
-  case Kind::hardswish:
-    algorithm = dnnl_eltwise_hardswish;
-    break;
-  default:
-    break;
+#define PARTITA_POST_OP(name, algorithm, takes, fusion, nan)                   \
+  case Kind::name:                                                             \
+    return Function(dnnl_##algorithm, Takes::takes, post);
+#include "runtime/device/cpu/onednn/rules/PostOps.def"
+#undef PARTITA_POST_OP
   }
-  return result;
+  return Function(dnnl_alg_kind_undef, Takes::none, post);
 }
 
 } // namespace
@@ -198,11 +140,11 @@ Status makeAttributes(
     if (abi::isBinary(post.kind)) {
       dnnl_memory_desc_t desc = describe(post.operand);
       status = dnnl_post_ops_append_binary(ops.get(),
-                                           binaryAlgorithm(post.kind), &desc);
+                                           functionOf(post).algorithm, &desc);
     } else if (post.kind == Kind::sum) {
       status = dnnl_post_ops_append_sum(ops.get(), 1.0f);
     } else {
-      Eltwise function = eltwise(post);
+      const Function function = functionOf(post);
       status = dnnl_post_ops_append_eltwise(ops.get(), 1.0f, function.algorithm,
                                             function.alpha, function.beta);
     }
@@ -301,14 +243,14 @@ Expected<std::unique_ptr<Task>> makeAlone(OnednnContext &context,
   if (abi::isBinary(post.kind)) {
     dnnl_memory_desc_t other = describe(post.operand);
     dnnl_binary_desc_t op;
-    status = dnnl_binary_desc_init(&op, binaryAlgorithm(post.kind), &desc,
+    status = dnnl_binary_desc_init(&op, functionOf(post).algorithm, &desc,
                                    &other, &desc);
     if (status == dnnl_success)
       status = context.choose(&op, attr, made);
     arguments.push_back({DNNL_ARG_SRC_0, desc, result.data});
     arguments.push_back({DNNL_ARG_SRC_1, other, post.operand.data});
   } else {
-    Eltwise function = eltwise(post);
+    const Function function = functionOf(post);
     dnnl_eltwise_desc_t op;
     status = dnnl_eltwise_forward_desc_init(&op, dnnl_forward_inference,
                                             function.algorithm, &desc,

@@ -424,8 +424,10 @@ private:
 
 } // namespace
 
-Expected<std::unique_ptr<Task>>
-prepareRecurrent(ResolvedCall call, OnednnContext &context, bool pack) {
+Expected<std::unique_ptr<Task>> prepareRecurrent(ResolvedCall call,
+                                                 OnednnContext &context,
+                                                 const ThreadTeam &,
+                                                 bool pack) {
   auto task = std::make_unique<Recurrent>(std::move(call));
   if (Status status = task->prepare(context, pack); !status.ok())
     return status;

@@ -248,7 +248,8 @@ std::unique_ptr<Task> make(ResolvedCall call, const ThreadTeam &team) {
 } // namespace
 
 Expected<std::unique_ptr<Task>> prepareOrdered(ResolvedCall call,
-                                               const ThreadTeam &team) {
+                                               OnednnContext &,
+                                               const ThreadTeam &team, bool) {
   std::unique_ptr<Task> task;
   switch (call.operands[0].type) {
   case abi::DType::f32:

@@ -14,6 +14,26 @@ using abi::PostOpKind;
 
 namespace {
 
+enum class Fusion { never, always, by_form };
+enum class Nan { kept, lost };
+
+struct PostOpInfo {
+  Fusion fusion;
+  Nan nan;
+};
+
+/// Of a kind that plan.fbs names.
+PostOpInfo getInfo(PostOpKind kind) {
+  switch (kind) {
+#define PARTITA_POST_OP(name, algorithm, takes, fusion, nan)                   \
+  case PostOpKind::name:                                                       \
+    return {Fusion::fusion, Nan::nan};
+#include "runtime/device/cpu/onednn/rules/PostOps.def"
+#undef PARTITA_POST_OP
+  }
+  return {Fusion::never, Nan::lost};
+}
+
 /// Dimensions of one element, and those along which a tensor is broadcast, have
 /// no place in memory.
 bool varies(const Strided &tensor, size_t dim) {
@@ -78,51 +98,28 @@ bool mayFuse(CallKind call, PostOpKind kind, OperandForm form) {
   const bool product = call == CallKind::dot;
   if (!product && call != CallKind::conv)
     return false;
-  switch (kind) {
-  case PostOpKind::exp: // makes infinity of NaN
-  case PostOpKind::log: // log(1) is not 0
+  switch (getInfo(kind).fusion) {
+  case Fusion::never:
     return false;
-  case PostOpKind::relu:
-  case PostOpKind::tanh:
-  case PostOpKind::logistic:
-  case PostOpKind::gelu_erf:
-  case PostOpKind::gelu_tanh:
-  case PostOpKind::sqrt:
-  case PostOpKind::abs:
-  case PostOpKind::square:
-  case PostOpKind::linear:
-  case PostOpKind::clip:
-  case PostOpKind::elu:
-  case PostOpKind::leaky_relu:
-  case PostOpKind::swish:
-  case PostOpKind::hardswish:
-  case PostOpKind::sum:
+  case Fusion::always:
     return true;
-  case PostOpKind::add:
-  case PostOpKind::mul:
-  case PostOpKind::max:
-  case PostOpKind::min:
-  case PostOpKind::sub:
-  case PostOpKind::div:
-    switch (form) {
-    case OperandForm::one:
-    case OperandForm::channel:
-    case OperandForm::whole:
-      return true;
-    case OperandForm::row:
-    case OperandForm::broadcast:
-      return product;
-    case OperandForm::other:
-      return false;
-    }
+  case Fusion::by_form:
+    break;
+  }
+  switch (form) {
+  case OperandForm::one:
+  case OperandForm::channel:
+  case OperandForm::whole:
+    return true;
+  case OperandForm::row:
+  case OperandForm::broadcast:
+    return product;
+  case OperandForm::other:
     return false;
   }
   return false;
 }
 
-bool losesNan(PostOpKind kind) {
-  return kind == PostOpKind::relu || kind == PostOpKind::clip ||
-         kind == PostOpKind::max || kind == PostOpKind::min;
-}
+bool losesNan(PostOpKind kind) { return getInfo(kind).nan == Nan::lost; }
 
 } // namespace partita::rules

@@ -39,7 +39,48 @@ int64_t blocked(int64_t extent) {
   return std::max(roundUp(extent, 64), roundUp(extent, 48));
 }
 
+WindowedImages imagesOf(const CallShape &conv) {
+  const std::span<const int64_t> result = conv.operands[2];
+  return {result[0], conv.operands[0][1], result[1], result[2], result[3]};
+}
+
 } // namespace
+
+std::optional<int64_t> packedRoom(const CallShape &call) {
+  switch (call.kind) {
+  case abi::CallKind::dot:
+    return call.integers ? packedIntegerMatrixRoom(call.operands[1])
+                         : packedMatrixRoom(call.operands[1]);
+  case abi::CallKind::conv: {
+    if (call.integers)
+      return packedIntegerFilterRoom(call.operands[1], call.groups);
+    const int64_t room = packedFilterRoom(call.operands[1], call.groups);
+    return call.winograd ? std::max(winogradFilterRoom(imagesOf(call)), room)
+                         : room;
+  }
+  case abi::CallKind::recurrent:
+    return packedRecurrentRoom(call.operands[1], call.resets_first);
+  default:
+    return std::nullopt;
+  }
+}
+
+int64_t workspaceRoom(const CallShape &call, bool packed) {
+  switch (call.kind) {
+  case abi::CallKind::conv:
+    if (call.winograd)
+      return winogradRoom(imagesOf(call));
+    // A filter that is computed is packed in each run.
+    return packed ? 0 : repackedFilterRoom(call.operands[1], call.groups);
+  case abi::CallKind::attention:
+    return attentionScoreRoom(call.operands[0][2], call.operands[1][2]);
+  case abi::CallKind::recurrent:
+    return recurrentRoom(call.operands[0][1], call.operands[1][2],
+                         call.operands[0][3]);
+  default:
+    return 0;
+  }
+}
 
 int64_t packedMatrixRoom(std::span<const int64_t> dims) {
   int64_t bytes = kElement;

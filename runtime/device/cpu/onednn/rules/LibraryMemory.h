@@ -14,11 +14,35 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_RULES_LIBRARYMEMORY_H
 #define PARTITA_RUNTIME_DEVICE_CPU_ONEDNN_RULES_LIBRARYMEMORY_H
 
+#include "runtime/abi/plan_generated.h"
+
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 namespace partita::rules {
+
+/// What the memory of a library call depends on.
+struct CallShape {
+  abi::CallKind kind = abi::CallKind::dot;
+  /// Of each operand, and of the result.
+  std::vector<std::span<const int64_t>> operands;
+  int64_t groups = 1;
+  bool integers = false;     ///< the second operand has elements of 8 bits
+  bool winograd = false;     ///< a convolution by Winograd's method
+  bool resets_first = false; ///< a gru that resets before its product
+};
+
+/// Room, in bytes, for the second operand in an order of the library's own,
+/// where it is constant; nothing if the library reads it as it lies. No other
+/// operand is reordered.
+std::optional<int64_t> packedRoom(const CallShape &call);
+
+/// Scratch on each core beyond `kLibraryWorkspace`. `packed`: the second
+/// operand is constant, and reordered when loading.
+int64_t workspaceRoom(const CallShape &call, bool packed);
 
 /// Room, in bytes, for a constant right side [B.., K, N] of a matrix product in
 /// an order of the library's own: it pads extents to whole blocks.

@@ -1,0 +1,205 @@
+//===- CallMatcher.cpp - A library call put together from ops -------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cpu/onednn/CallMatcher.h"
+
+#include "compiler/codegen/cpu/onednn/CallRule.h"
+#include "compiler/codegen/cpu/onednn/KnownFunction.h"
+#include "runtime/device/cpu/onednn/rules/Fusion.h"
+
+using namespace mlir;
+
+namespace partita::codegen::onednn {
+
+plan::CallAttr CallMatcher::match() {
+  if (results.size() != 1 || !findRoot() || !followEpilogue() ||
+      !rule->match(*this, root) ||
+      (nn::multipliesIntegers(root) && !steps.empty()) ||
+      !llvm::all_of(steps,
+                    [&](const PostOpStep &step) { return mayFuse(step); }) ||
+      !llvm::all_of(list, [&](Operation *op) { return used.contains(op); }))
+    return {};
+  return build();
+}
+
+bool CallMatcher::findRoot() {
+  for (Operation *op : list) {
+    const CallRule *found = getRule(op);
+    if (!found)
+      continue;
+    if (root)
+      return false;
+    root = op;
+    rule = found;
+  }
+  if (!root)
+    return false;
+  used.insert(root);
+  auto isUsable = [&](Value value) {
+    return rule->takes(root, value) && getType(value).getNumElements() != 0;
+  };
+  return llvm::all_of(root->getOperands(), isUsable) &&
+         isUsable(root->getResult(0));
+}
+
+/// Walks from the root to the result; leaves post-ops in `steps` and the view
+/// of the root's value in the result in `output`.
+bool CallMatcher::followEpilogue() {
+  Value current = root->getResult(0);
+  // And steps before.
+  SmallVector<std::pair<nn::ViewOpInterface, size_t>> views;
+  while (current != results[0]) {
+    if (std::optional<KnownFunction> function = matchFunction(current)) {
+      steps.push_back({function->kind, function->alpha, function->beta, {}});
+      used.insert(function->used.begin(), function->used.end());
+      current = function->result;
+      continue;
+    }
+    Operation *user = getOnlyUser(current);
+    if (!user)
+      return false;
+    auto other = dyn_cast<nn::ViewOpInterface>(user);
+    if (other && other.keepsElements())
+      views.push_back({other, steps.size()});
+    else if (!addBinary(user, current))
+      return false;
+    used.insert(user);
+    current = user->getResult(0);
+  }
+  // Back from the result, so that each view is undone for what came after it.
+  std::optional<StridedView> view = StridedView::dense(current);
+  for (auto [op, before] : llvm::reverse(views)) {
+    view = viewBefore(op, *view);
+    if (!view)
+      return false;
+    for (PostOpStep &step : MutableArrayRef(steps).drop_front(before))
+      if (step.operand) {
+        step.operand = viewBefore(op, *step.operand);
+        if (!step.operand)
+          return false;
+      }
+  }
+  output = *view;
+  return true;
+}
+
+/// The one op that uses the value, if it is in the cluster.
+Operation *CallMatcher::getOnlyUser(Value value) {
+  if (!value.hasOneUse() || !set.contains(*value.user_begin()))
+    return nullptr;
+  return *value.user_begin();
+}
+
+std::optional<KnownFunction> CallMatcher::matchFunction(Value current) {
+  ArrayRef<Operation *> rest = list;
+  while (!rest.empty() &&
+         !llvm::is_contained(rest.front()->getOperands(), current))
+    rest = rest.drop_front();
+  std::optional<KnownFunction> function = matchKnownFunction(current, rest);
+  if (!function)
+    return std::nullopt;
+  // Values on the way must not be wanted outside.
+  for (Operation *op : function->used)
+    if (op->getResult(0) != function->result &&
+        llvm::is_contained(results, op->getResult(0)))
+      return std::nullopt;
+  if (llvm::is_contained(results, current))
+    return std::nullopt;
+  return function;
+}
+
+bool CallMatcher::addBinary(Operation *op, Value current) {
+  std::optional<plan::PostOpKind> kind = getPostOpKind(op, 2);
+  if (!kind || op->getOperand(0) == op->getOperand(1))
+    return false;
+  bool isLeft = op->getOperand(0) == current;
+  if (!isLeft && *kind == plan::PostOpKind::div)
+    return false;
+  if (!isLeft && *kind == plan::PostOpKind::sub) {
+    steps.push_back({plan::PostOpKind::linear, -1.0, 0.0, {}});
+    kind = plan::PostOpKind::add;
+  }
+  std::optional<StridedView> view =
+      viewOf(op->getOperand(isLeft ? 1 : 0), set, used);
+  if (!view || !view->isNested() || getNumber(view->base) < 0)
+    return false;
+  steps.push_back({*kind, 0, 0, view, op->hasAttr(nn::kAccumulateAttr)});
+  return true;
+}
+
+/// The number of a view's base among operands and results, or -1.
+int64_t CallMatcher::getNumber(Value value) const {
+  auto it = llvm::find(inputs, value);
+  if (it != inputs.end())
+    return it - inputs.begin();
+  return value == results[0] ? int64_t(inputs.size()) : -1;
+}
+
+plan::ViewAttr CallMatcher::toAttr(const StridedView &view) const {
+  return plan::ViewAttr::get(root->getContext(), getNumber(view.base),
+                             view.shape, view.strides, view.offset);
+}
+
+std::optional<StridedView> CallMatcher::operand(Value value) {
+  std::optional<StridedView> view = viewOf(value, set, used);
+  if (view && (!view->isNested() || getNumber(view->base) < 0))
+    return std::nullopt;
+  return view;
+}
+
+bool CallMatcher::reshapeOutput(ArrayRef<int64_t> shape) {
+  std::optional<StridedView> view = output.reshape(shape);
+  if (!view)
+    return false;
+  output = *view;
+  for (PostOpStep &step : steps)
+    if (step.operand) {
+      step.operand = step.operand->reshape(shape);
+      if (!step.operand)
+        return false;
+    }
+  return true;
+}
+
+void CallMatcher::permuteOutput(ArrayRef<int64_t> permutation) {
+  output = output.permute(permutation);
+  for (PostOpStep &step : steps)
+    if (step.operand)
+      step.operand = step.operand->permute(permutation);
+}
+
+/// Whether the library is known to compute the step rightly.
+bool CallMatcher::mayFuse(const PostOpStep &step) const {
+  auto form = rules::OperandForm::one;
+  if (step.operand)
+    form = rules::getOperandForm(kind, {output.shape, output.strides},
+                                 {step.operand->shape, step.operand->strides});
+  return rules::mayFuse(kind, step.kind, form);
+}
+
+plan::CallAttr CallMatcher::build() {
+  MLIRContext *context = root->getContext();
+  SmallVector<plan::ViewAttr> views;
+  for (const StridedView &view : operands)
+    views.push_back(toAttr(view));
+  output.base = results[0];
+  views.push_back(plan::ViewAttr::get(context, inputs.size(), output.shape,
+                                      output.strides, output.offset));
+  auto optional = [&](const std::optional<StridedView> &view) {
+    return view ? toAttr(*view) : plan::ViewAttr();
+  };
+  SmallVector<plan::PostOpAttr> postOps;
+  for (const PostOpStep &step : steps)
+    postOps.push_back(plan::PostOpAttr::get(context, step.kind, step.alpha,
+                                            step.beta, optional(step.operand)));
+  return plan::CallAttr::get(
+      context, kind, views, optional(bias), optional(maskMul),
+      optional(maskAdd), strides, dilations, padsLow, padsHigh, window, groups,
+      includePad, scale, postOps, recurrent, winograd, combine, largest);
+}
+
+} // namespace partita::codegen::onednn

@@ -1,0 +1,60 @@
+//===- CallRule.cpp - How an op becomes the root of a library call --------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cpu/onednn/CallRule.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace partita::codegen::onednn {
+
+bool isF32(Value value) { return getType(value).getElementType().isF32(); }
+
+const CallRule *getRule(Operation *op) {
+  static const CallRule *const rules[] = {
+#define PARTITA_CALL(kind, name) &k##name##Rule,
+#include "runtime/device/cpu/onednn/rules/Calls.def"
+#undef PARTITA_CALL
+  };
+  for (const CallRule *rule : rules)
+    if (rule->isRoot(op))
+      return rule;
+  return nullptr;
+}
+
+double roundToLanes(double count, int64_t lanes) {
+  return count <= lanes ? lanes : std::ceil(count / lanes) * lanes;
+}
+
+double product(ArrayRef<int64_t> sizes) {
+  double result = 1;
+  for (int64_t size : sizes)
+    result *= size;
+  return result;
+}
+
+SmallVector<int64_t> getChannelsFirst(int64_t rank, bool last) {
+  SmallVector<int64_t> order{0};
+  if (last)
+    order.push_back(rank - 1);
+  for (int64_t dim = 1; dim < (last ? rank - 1 : rank); ++dim)
+    order.push_back(dim);
+  return order;
+}
+
+bool isDense(const StridedView &view) {
+  int64_t stride = 1;
+  for (size_t dim = view.shape.size(); dim-- > 0;) {
+    if (view.shape[dim] != 1 && view.strides[dim] != stride)
+      return false;
+    stride *= view.shape[dim];
+  }
+  return true;
+}
+
+} // namespace partita::codegen::onednn

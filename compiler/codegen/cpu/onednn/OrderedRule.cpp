@@ -1,0 +1,63 @@
+//===- OrderedRule.cpp - Ops whose elements have an order -----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cpu/onednn/CallRule.h"
+
+using namespace mlir;
+
+namespace partita::codegen::onednn {
+namespace {
+
+plan::Combine getCombine(nn::ReduceKind kind) {
+  return *plan::symbolizeCombine(nn::stringifyReduceKind(kind));
+}
+
+/// Takes operands as they lie, and gives the result so.
+bool match(CallMatcher &call, Operation *root) {
+  if (call.getOpCount() != 1)
+    return false;
+  for (Value value : root->getOperands()) {
+    call.operands.push_back(StridedView::dense(value));
+    if (!call.isInput(value))
+      return false;
+  }
+  if (auto topK = dyn_cast<nn::TopKOp>(root)) {
+    call.kind = plan::CallKind::top_k;
+    call.largest = topK.getLargest();
+  } else if (auto scan = dyn_cast<nn::ScanOp>(root)) {
+    call.kind = plan::CallKind::scan;
+    call.combine = getCombine(scan.getKind());
+    ArrayRef<int64_t> shape = scan.getType().getShape();
+    int64_t dim = scan.getDim();
+    const int64_t grouped[] = {llvm::product_of(shape.take_front(dim)),
+                               shape[dim],
+                               llvm::product_of(shape.drop_front(dim + 1))};
+    call.operands[0] = *call.operands[0].reshape(grouped);
+    call.output = *call.output.reshape(grouped);
+  } else {
+    call.kind = plan::CallKind::scatter;
+    if (auto found = cast<nn::ScatterOp>(root).getCombine())
+      call.combine = getCombine(*found);
+  }
+  return true;
+}
+
+bool isRoot(Operation *op) {
+  return isa<nn::TopKOp, nn::ScanOp, nn::ScatterOp>(op);
+}
+
+bool takes(Operation *, Value) { return true; }
+
+} // namespace
+
+const CallRule kOrderedRule = {.isRoot = isRoot,
+                               .takes = takes,
+                               .match = match,
+                               .onlyByLibrary = true,
+                               .counts32 = false};
+
+} // namespace partita::codegen::onednn

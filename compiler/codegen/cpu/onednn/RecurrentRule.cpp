@@ -1,0 +1,70 @@
+//===- RecurrentRule.cpp - Recurrent layers by calls of the library -------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cpu/onednn/CallRule.h"
+
+using namespace mlir;
+
+namespace partita::codegen::onednn {
+namespace {
+
+bool match(CallMatcher &call, Operation *root) {
+  auto layer = cast<nn::RecurrentOp>(root);
+  call.kind = plan::CallKind::recurrent;
+  if (!call.steps.empty())
+    return false;
+  for (Value value : {layer.getX(), layer.getWeights()}) {
+    std::optional<StridedView> view = call.operand(value);
+    if (!view)
+      return false;
+    call.operands.push_back(*view);
+  }
+  bool understood = true;
+  auto optional = [&](Value value) -> plan::ViewAttr {
+    if (!value)
+      return {};
+    std::optional<StridedView> view = call.operand(value);
+    understood &= view.has_value();
+    return view ? call.toAttr(*view) : plan::ViewAttr();
+  };
+  MLIRContext *context = layer.getContext();
+  SmallVector<int64_t> reversed(layer.getReversed().begin(),
+                                layer.getReversed().end());
+  SmallVector<plan::GateFunctionAttr> functions;
+  for (auto function : layer.getFunctions().getAsRange<nn::GateFunctionAttr>())
+    functions.push_back(plan::GateFunctionAttr::get(
+        context,
+        *plan::symbolizeGateFunctionKind(
+            nn::stringifyGateFunctionKind(function.getKind())),
+        function.getAlpha(), function.getBeta()));
+  plan::ViewAttr lengths = optional(layer.getLengths()),
+                 initial = optional(layer.getInitial()),
+                 initialCell = optional(layer.getInitialCell()),
+                 peepholes = optional(layer.getPeepholes()),
+                 hiddenBias = optional(layer.getHiddenBias());
+  call.recurrent = plan::RecurrentAttr::get(
+      context, *plan::symbolizeCell(nn::stringifyCell(layer.getCell())),
+      reversed, layer.getCoupled(), layer.getClip().convertToDouble(),
+      functions, lengths, initial, initialCell, peepholes, hiddenBias);
+  return understood;
+}
+
+bool isRoot(Operation *op) { return isa<nn::RecurrentOp>(op); }
+
+bool takes(Operation *root, Value value) {
+  return value == cast<nn::RecurrentOp>(root).getLengths() || isF32(value);
+}
+
+} // namespace
+
+const CallRule kRecurrentRule = {.isRoot = isRoot,
+                                 .takes = takes,
+                                 .match = match,
+                                 .onlyByLibrary = true,
+                                 .counts32 = false};
+
+} // namespace partita::codegen::onednn
