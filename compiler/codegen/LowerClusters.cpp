@@ -34,13 +34,13 @@ namespace {
 StringRef getWord(const Backend &backend, nn::ClusterOp cluster) {
   Operation *best = nullptr;
   auto rank = [&](Operation *op) {
-    if (backend.isCallRoot(op) && !isa<nn::WindowReduceOp>(op))
-      return 4;
-    if (isa<nn::SoftmaxOp, nn::WindowReduceOp, nn::WindowArgMaxOp>(op))
-      return 3;
-    if (isa<nn::ReduceOp, nn::GatherOp, nn::ConcatOp>(op))
+    if (op->getNumOperands() == 0)
+      return 0;
+    if (isa<nn::PointwiseOpInterface, nn::ViewOpInterface>(op))
+      return 1;
+    if (isa<nn::IndexedOpInterface>(op))
       return 2;
-    return isa<nn::ConstantOp>(op) ? 0 : 1;
+    return backend.isCallRoot(op) ? 4 : 3;
   };
   for (Operation &op : cluster.getBody().front().without_terminator())
     if (!best || rank(&op) >= rank(best))

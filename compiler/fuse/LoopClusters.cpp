@@ -8,8 +8,7 @@
 #include "compiler/fuse/ClusterGraph.h"
 #include "dialects/nn/NNDialect.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
+#include <limits>
 #include <optional>
 
 using namespace mlir;
@@ -42,13 +41,10 @@ struct Rows {
 
 /// The rows of an op that reduces trailing dimensions.
 std::optional<Rows> getRows(Operation *op) {
-  SmallVector<int64_t> dims;
-  if (auto reduce = dyn_cast<nn::ReduceOp>(op))
-    dims.assign(reduce.getDims().begin(), reduce.getDims().end());
-  else if (auto softmax = dyn_cast<nn::SoftmaxOp>(op))
-    dims.push_back(softmax.getDim());
-  else
+  auto rowwise = dyn_cast<nn::RowwiseOpInterface>(op);
+  if (!rowwise)
     return std::nullopt;
+  SmallVector<int64_t> dims = rowwise.getRowDims();
   auto shape = cast<RankedTensorType>(op->getOperand(0).getType()).getShape();
   Rows rows;
   bool reduced = false;
@@ -64,6 +60,33 @@ std::optional<Rows> getRows(Operation *op) {
   if (!reduced)
     return std::nullopt;
   return rows;
+}
+
+/// How a view's elements lie, beside those of its operand.
+enum class ViewOrder { same, repeated, permuted };
+
+/// The order of a view's elements, or nothing if the op is no view.
+std::optional<ViewOrder> getViewOrder(Operation *op) {
+  auto view = dyn_cast<nn::ViewOpInterface>(op);
+  if (!view)
+    return std::nullopt;
+  auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
+  std::optional<nn::StridedLayout> layout =
+      view.getResultLayout(nn::StridedLayout::dense(operand.getShape()));
+  if (!layout)
+    return ViewOrder::same;
+  auto order = ViewOrder::same;
+  int64_t last = std::numeric_limits<int64_t>::max();
+  for (auto [size, stride] : llvm::zip_equal(layout->shape, layout->strides)) {
+    if (size == 1)
+      continue;
+    if (stride == 0)
+      return ViewOrder::repeated;
+    if (stride > last)
+      order = ViewOrder::permuted;
+    last = stride;
+  }
+  return order;
 }
 
 class LoopCluster {
@@ -176,65 +199,64 @@ private:
              (rows.inner == other->inner && !rows.inner.empty());
     if (isProducer(op))
       return fitsProducer(op);
-    // A user that changes nothing but the shape, on the way to others.
-    if (isa<nn::ReshapeOp>(op))
+    switch (getViewOrder(op).value_or(ViewOrder::permuted)) {
+    case ViewOrder::same:
+      // A user that changes nothing but the shape, on the way to others.
       return (rows.isFull(result) || rows.isRow(result)) &&
              getSizes(op->getOperand(0)) == getSizes(result) &&
              !wantedAsView(op);
-    if (auto broadcast = dyn_cast<nn::BroadcastOp>(op))
-      return isRowBroadcast(broadcast);
+    case ViewOrder::repeated:
+      return isRowBroadcast(op);
+    case ViewOrder::permuted:
+      return false;
+    }
     return false;
   }
 
-  /// A reshape that leaves the cluster is an alias, and needs no code.
+  /// A view that leaves the cluster is an alias, and needs no code.
   bool wantedAsView(Operation *op) const {
     return llvm::all_of(op->getUsers(), [&](Operation *user) {
       return !graph.isFree(user) ||
-             !isa<nn::PointwiseOpInterface, nn::BroadcastOp>(user);
+             !(isa<nn::PointwiseOpInterface>(user) ||
+               getViewOrder(user) == ViewOrder::repeated);
     });
   }
 
-  /// Repeats a value of each row along the row.
-  bool isRowBroadcast(nn::BroadcastOp op) const {
-    if (!rows.isFull(op.getResult()) || !rows.isRow(op.getX()))
+  /// Whether the view repeats a value of each row along the row.
+  bool isRowBroadcast(Operation *view) const {
+    if (!rows.isFull(view->getResult(0)) || !rows.isRow(view->getOperand(0)))
       return false;
-    auto from = cast<RankedTensorType>(op.getX().getType()).getShape();
-    auto to = cast<RankedTensorType>(op.getType()).getShape();
     // The dimensions it keeps are the leading ones.
-    int64_t kept = 0;
-    for (auto [size, dim] : llvm::zip_equal(from, op.getDims()))
-      if (size != 1) {
-        int64_t before = 0;
-        for (int64_t i = 0; i < dim; ++i)
-          before += to[i] != 1;
-        if (before != kept++)
-          return false;
-      }
+    auto operand = cast<RankedTensorType>(view->getOperand(0).getType());
+    std::optional<nn::StridedLayout> layout =
+        cast<nn::ViewOpInterface>(view).getResultLayout(
+            nn::StridedLayout::dense(operand.getShape()));
+    size_t dim = 0;
+    for (auto [size, stride] : llvm::zip_equal(layout->shape, layout->strides))
+      if (size != 1 && (stride == 0) != (dim++ >= rows.outer.size()))
+        return false;
     return true;
   }
 
   /// Ops that only say where elements come from, before the cluster.
   bool fitsProducer(Operation *op) const {
     Value result = op->getResult(0);
-    bool shape = rows.isFull(result) || rows.isRow(result);
-    return TypeSwitch<Operation *, bool>(op)
-        .Case<nn::ConstantOp, nn::IotaOp>([&](Operation *) { return true; })
-        .Case([&](nn::BroadcastOp broadcast) {
-          Operation *source = broadcast.getX().getDefiningOp();
-          // What is computed here and repeated must be a value of a row.
-          if (source && contains(source))
-            return isRowBroadcast(broadcast);
-          return true;
-        })
-        .Case([&](nn::ReshapeOp) {
-          return getSizes(op->getOperand(0)) == getSizes(result) || shape;
-        })
-        .Case<nn::SliceOp>([&](Operation *) { return shape; })
-        .Case<nn::TransposeOp, nn::GatherOp>([&](Operation *) {
-          return shape && op->hasOneUse() && rows.inner.empty() &&
-                 llvm::none_of(ops, nn::isTranscendental);
-        })
-        .Default([](Operation *) { return false; });
+    const bool shape = rows.isFull(result) || rows.isRow(result);
+    if (op->getNumOperands() == 0)
+      return true;
+    std::optional<ViewOrder> order = getViewOrder(op);
+    if (order == ViewOrder::same)
+      return shape || getSizes(op->getOperand(0)) == getSizes(result);
+    if (order == ViewOrder::repeated) {
+      // What is computed here and repeated must be a value of a row.
+      Operation *source = op->getOperand(0).getDefiningOp();
+      return !source || !contains(source) || isRowBroadcast(op);
+    }
+    auto indexed = dyn_cast<nn::IndexedOpInterface>(op);
+    return (order == ViewOrder::permuted ||
+            (indexed && indexed.readsComputedPlace())) &&
+           shape && op->hasOneUse() && rows.inner.empty() &&
+           llvm::none_of(ops, nn::isTranscendental);
   }
 
   ClusterGraph &graph;

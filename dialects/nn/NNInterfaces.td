@@ -58,7 +58,21 @@ def NN_IndexedOpInterface : OpInterface<"IndexedOpInterface"> {
     InterfaceMethod<"Emits the element at `position`, one index a dimension. Null, with an error, where an operand is not understood.",
       "::mlir::Value", "emitElement",
       (ins "::mlir::OpBuilder &":$builder, "::partita::nn::ElementEmitter &":$emitter,
-           "::llvm::ArrayRef<::partita::nn::Index>":$position)>
+           "::llvm::ArrayRef<::partita::nn::Index>":$position)>,
+    InterfaceMethod<"Whether that is one element of one operand, at a place which other operands say.",
+      "bool", "readsComputedPlace", (ins), /*methodBody=*/"", /*defaultImplementation=*/"return false;">
+  ];
+}
+
+def NN_RowwiseOpInterface : OpInterface<"RowwiseOpInterface"> {
+  let cppNamespace = "::partita::nn";
+  let description = [{
+    An op that reads its operand row by row: all elements of some dimensions
+    together, for each position of the others. It gives an element, or a row, for
+    each row.
+  }];
+  let methods = [
+    InterfaceMethod<"The dimensions that make a row.", "::llvm::SmallVector<int64_t>", "getRowDims">
   ];
 }
 

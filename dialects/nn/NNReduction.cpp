@@ -34,6 +34,10 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
+SmallVector<int64_t> ReduceOp::getRowDims() {
+  return llvm::to_vector(getDims());
+}
+
 Cost ReduceOp::getCost() {
   RankedTensorType from = getX().getType();
   return reductionCost(from.getNumElements(), from, getType());
@@ -145,6 +149,10 @@ LogicalResult SoftmaxOp::verify() {
 Cost SoftmaxOp::getCost() {
   return reductionCost(25 * getType().getNumElements(), getX().getType(),
                        getType());
+}
+
+SmallVector<int64_t> SoftmaxOp::getRowDims() {
+  return {static_cast<int64_t>(getDim())};
 }
 
 Operation *SoftmaxOp::buildPermuted(OpBuilder &b, ArrayRef<int64_t> perm,

@@ -10,7 +10,8 @@
 
 include "dialects/nn/NNBase.td"
 
-def NN_ReduceOp : NN_ValueOp<"reduce", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>]> {
+def NN_ReduceOp : NN_ValueOp<"reduce", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
+    DeclareOpInterfaceMethods<NN_RowwiseOpInterface>]> {
   let summary = "combines the elements along some dimensions, which vanish";
   let description = [{
     An empty reduction gives the neutral element (the lowest value for max, the
@@ -85,7 +86,7 @@ def NN_WindowArgMaxOp : NN_ValueOp<"window_arg_max"> {
   let hasVerifier = 1;
 }
 
-def NN_SoftmaxOp : NN_ValueOp<"softmax", [SameOperandsAndResultType,
+def NN_SoftmaxOp : NN_ValueOp<"softmax", [SameOperandsAndResultType, DeclareOpInterfaceMethods<NN_RowwiseOpInterface>,
     DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>]> {
   let summary = "exp(x - max) / sum(exp(x - max)) along a dimension, or its logarithm";
   let description = [{

@@ -288,6 +288,8 @@ Cost GatherOp::getCost() {
                       2 * getByteSize(getType()));
 }
 
+bool GatherOp::readsComputedPlace() { return true; }
+
 bool GatherOp::isPermuted(unsigned operandNumber) { return operandNumber == 0; }
 
 /// Only with a list of indices has the result the dimensions of `x`.
@@ -319,6 +321,8 @@ LogicalResult GatherElementsOp::verify() {
     return failure();
   return verifySameElementType(*this, getX(), getResult());
 }
+
+bool GatherElementsOp::readsComputedPlace() { return true; }
 
 Cost GatherElementsOp::getCost() {
   return movementCost(getByteSize(getIndices().getType()) +

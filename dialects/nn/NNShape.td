@@ -10,16 +10,17 @@
 
 include "dialects/nn/NNBase.td"
 
-class NN_ShapeOp<string mnemonic, list<Trait> traits = [], list<string> shardable = []>
-    : NN_ValueOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<NN_IndexedOpInterface>], traits), shardable> {
+class NN_ShapeOp<string mnemonic, list<Trait> traits = [], list<string> shardable = [], list<string> indexed = []>
+    : NN_ValueOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<NN_IndexedOpInterface, indexed>], traits), shardable> {
   let hasVerifier = 1;
   let hasFolder = 1;
   let results = (outs NN_Tensor:$result);
 }
 
-class NN_PermutableShapeOp<string mnemonic, list<Trait> traits = [], list<string> methods = [], list<string> shardable = []>
+class NN_PermutableShapeOp<string mnemonic, list<Trait> traits = [], list<string> methods = [], list<string> shardable = [],
+                           list<string> indexed = []>
     : NN_ShapeOp<mnemonic, !listconcat([
-        DeclareOpInterfaceMethods<NN_PermutableOpInterface, !listconcat(["buildPermuted"], methods)>], traits), shardable>;
+        DeclareOpInterfaceMethods<NN_PermutableOpInterface, !listconcat(["buildPermuted"], methods)>], traits), shardable, indexed>;
 
 def NN_ReshapeOp : NN_ShapeOp<"reshape", [DeclareOpInterfaceMethods<NN_ViewOpInterface, ["getOperandLayout", "keepsElements"]>]> {
   let summary = "the same elements in row-major order under another shape";
@@ -155,7 +156,7 @@ def NN_ConcatOp : NN_PermutableShapeOp<"concat"> {
   let assemblyFormat = "$operands `dim` $dim attr-dict `:` functional-type($operands, $result)";
 }
 
-def NN_GatherOp : NN_PermutableShapeOp<"gather", [], ["canPermute", "isPermuted"]> {
+def NN_GatherOp : NN_PermutableShapeOp<"gather", [], ["canPermute", "isPermuted"], [], ["readsComputedPlace"]> {
   let summary = "slices of a tensor chosen by an index tensor";
   let description = [{
     `result[a.., i.., b..] = x[a.., indices[i..], b..]`, where a.. are the
@@ -176,7 +177,7 @@ def NN_GatherOp : NN_PermutableShapeOp<"gather", [], ["canPermute", "isPermuted"
   let assemblyFormat = "$x `,` $indices `dim` $dim attr-dict `:` type($x) `,` type($indices) `->` type($result)";
 }
 
-def NN_GatherElementsOp : NN_ShapeOp<"gather_elements"> {
+def NN_GatherElementsOp : NN_ShapeOp<"gather_elements", [], [], ["readsComputedPlace"]> {
   let summary = "elements of a tensor chosen one by one along a dimension";
   let description = [{
     `result[a.., i, b..] = x[a.., indices[a.., i, b..], b..]`, where i is at `dim`.

@@ -42,7 +42,7 @@ func.func @nothing(%x0: tensor<20000x2xf32>, %x1: tensor<8xi64>) -> tensor<8xf32
 // CHECK: iterator_types = ["parallel", "reduction"]
 // CHECK-COUNT-2: math.exp
 // CHECK-NOT: math.exp
-// CHECK-LABEL: func.func @k2_gather
+// CHECK-LABEL: func.func @k2_reduce
 // CHECK: iterator_types = ["parallel"]
 // CHECK-NOT: iterator_types
 // CHECK: scf.for
