@@ -266,7 +266,7 @@ private:
       return instruction(abi::Work::Dispatch, work.Union(), dispatch.getLabel(),
                          dispatch.getFlops(), dispatch.getBytes(),
                          dispatch.getPredictedNs(), dispatch.getWorkKey(),
-                         dispatch.getRatedNs());
+                         dispatch.getModelledNs());
     }
     if (auto copy = dyn_cast<plan::CopyOp>(op)) {
       auto work = abi::CreateCopy(b, slotOf.lookup(copy.getSource()),
@@ -290,15 +290,15 @@ private:
     return instruction(abi::Work::LibraryCall, writeCall(call).Union(),
                        call.getLabel(), call.getFlops(), call.getBytes(),
                        call.getPredictedNs(), call.getWorkKey(),
-                       call.getRatedNs());
+                       call.getModelledNs());
   }
 
   flatbuffers::Offset<abi::Instruction>
   instruction(abi::Work kind, flatbuffers::Offset<void> work, StringRef label,
               int64_t flops, int64_t bytes, int64_t predictedNs,
-              uint64_t workKey = 0, int64_t ratedNs = 0) {
+              uint64_t workKey = 0, int64_t modelledNs = 0) {
     return abi::CreateInstruction(b, kind, work, string(label), flops, bytes,
-                                  predictedNs, workKey, ratedNs);
+                                  predictedNs, workKey, modelledNs);
   }
 
   int kernelIndex(StringRef name) {
@@ -328,7 +328,7 @@ private:
       // What `sum` adds lies in the result's bytes already.
       const bool sums = post.getKind() == plan::PostOpKind::sum;
       postOps.push_back(abi::CreatePostOp(
-          b, toAbi(post.getKind()), post.getAlpha(), post.getBeta(),
+          b, post.getKind(), post.getAlpha(), post.getBeta(),
           sums ? 0 : writeView(op, post.getView()),
           sums ? slotOf.lookup(op.getOperand(post.getView().getValue())) : -1));
     }
@@ -337,13 +337,13 @@ private:
     auto maskMul = writeView(op, call.getMaskMul());
     auto maskAdd = writeView(op, call.getMaskAdd());
     return abi::CreateLibraryCall(
-        b, toAbi(call.getKind()), operandTables, bias, maskMul, maskAdd,
+        b, call.getKind(), operandTables, bias, maskMul, maskAdd,
         longs(call.getStrides()), longs(call.getDilations()),
         longs(call.getPadsLow()), longs(call.getPadsHigh()),
         longs(call.getWindow()), call.getGroups(), call.getIncludePad(),
         call.getScale(), b.CreateVector(postOps),
         writeRecurrent(op, call.getRecurrent()), call.getWinograd(),
-        toAbi(call.getCombine()), call.getLargest());
+        call.getCombine(), call.getLargest());
   }
 
   flatbuffers::Offset<abi::Recurrent>
@@ -352,9 +352,8 @@ private:
       return 0;
     std::vector<flatbuffers::Offset<abi::GateFunction>> functions;
     for (plan::GateFunctionAttr function : recurrent.getFunctions())
-      functions.push_back(abi::CreateGateFunction(b, toAbi(function.getKind()),
-                                                  function.getAlpha(),
-                                                  function.getBeta()));
+      functions.push_back(abi::CreateGateFunction(
+          b, function.getKind(), function.getAlpha(), function.getBeta()));
     std::vector<uint8_t> reversed(recurrent.getReversed().begin(),
                                   recurrent.getReversed().end());
     auto reversedList = b.CreateVector(reversed);
@@ -364,7 +363,7 @@ private:
     auto initialCell = writeView(op, recurrent.getInitialCell());
     auto peepholes = writeView(op, recurrent.getPeepholes());
     auto hiddenBias = writeView(op, recurrent.getHiddenBias());
-    return abi::CreateRecurrent(b, toAbi(recurrent.getCell()), reversedList,
+    return abi::CreateRecurrent(b, recurrent.getCell(), reversedList,
                                 recurrent.getCoupled(), recurrent.getClip(),
                                 functionList, lengths, initial, initialCell,
                                 peepholes, hiddenBias);

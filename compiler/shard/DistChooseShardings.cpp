@@ -82,7 +82,7 @@ private:
                 {op, isCall ? nn::ClusterKind::call : nn::ClusterKind::kernel,
                  cost.bytes, 0, rates},
                 {})
-            .ratedNs;
+            .modelledNs;
     return isCall ? ns : ns * kFusedShare;
   }
 

@@ -377,7 +377,7 @@ def Plan_LoadOp : Plan_Op<"load", [SingleBlock, NoTerminator, NoRegionArguments,
   let hasRegionVerifier = 1;
 }
 
-// `predicted_ns` is the time expected, `rated_ns` that by the rates of the machine
+// `predicted_ns` is the time expected, `modelled_ns` that by the rates of the machine
 // alone, `work_key` what the same work has in every plan (0: not known).
 class Plan_Instruction<string mnemonic, list<Trait> traits = []>
     : Plan_Op<mnemonic, !listconcat([ParentOneOf<["UnitOp", "LoadOp"]>,
@@ -392,7 +392,7 @@ def Plan_DispatchOp : Plan_ClusterInstruction<"dispatch"> {
   let summary = "a compiled kernel on slots";
   let arguments = (ins Plan_KernelAttr:$kernel, Variadic<Plan_SlotType>:$inputs,
     Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes,
-    DefaultValuedAttr<I64Attr, "0">:$predicted_ns, DefaultValuedAttr<I64Attr, "0">:$rated_ns,
+    DefaultValuedAttr<I64Attr, "0">:$predicted_ns, DefaultValuedAttr<I64Attr, "0">:$modelled_ns,
     DefaultValuedAttr<I64Attr, "0">:$work_key);
   let assemblyFormat = [{
     $kernel `(` $inputs `)` `->` `(` $outputs `)` `label` $label `flops` $flops `bytes` $bytes
@@ -411,7 +411,7 @@ def Plan_CallOp : Plan_ClusterInstruction<"call"> {
   }];
   let arguments = (ins Plan_CallAttr:$call, Variadic<Plan_SlotType>:$inputs,
     Variadic<Plan_SlotType>:$outputs, StrAttr:$label, I64Attr:$flops, I64Attr:$bytes,
-    DefaultValuedAttr<I64Attr, "0">:$predicted_ns, DefaultValuedAttr<I64Attr, "0">:$rated_ns,
+    DefaultValuedAttr<I64Attr, "0">:$predicted_ns, DefaultValuedAttr<I64Attr, "0">:$modelled_ns,
     DefaultValuedAttr<I64Attr, "0">:$work_key);
   let assemblyFormat = [{
     $call `(` $inputs `)` `->` `(` $outputs `)` `label` $label `flops` $flops `bytes` $bytes

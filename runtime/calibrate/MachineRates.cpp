@@ -135,7 +135,7 @@ static std::string workJson(const TeamRates &team) {
     std::vector<std::string> lines;
     for (const auto &[key, time] : times)
       lines.push_back("        " + quoted(hexadecimal(key)) + ": [" +
-                      number(time.ns) + ", " + number(time.ratedNs) + "]");
+                      number(time.ns) + ", " + number(time.modelledNs) + "]");
     all.push_back("      " + quoted(std::to_string(devices)) + ": {\n" +
                   joined(lines) + "}");
   }

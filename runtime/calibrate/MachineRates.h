@@ -61,7 +61,7 @@ struct RateTable {
 /// How long the work with one key took, and how long the tables let expect; ns,
 /// all of one step together.
 struct WorkTime {
-  double ns = 0, ratedNs = 0;
+  double ns = 0, modelledNs = 0;
 };
 
 struct TeamRates {

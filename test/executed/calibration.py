@@ -25,8 +25,8 @@ def instructions(machine, *flags):
         elif "plan.load" in line:
             at = None
         elif at and ("plan.call" in line or "plan.dispatch" in line):
-            values = {name: int(re.search(rf"{name} = (-?\d+) ", line)[1]) for name in ("predicted_ns", "rated_ns", "work_key")}
-            work.append((values["work_key"] % 2**64, values["predicted_ns"], values["rated_ns"]))
+            values = {name: int(re.search(rf"{name} = (-?\d+) ", line)[1]) for name in ("predicted_ns", "modelled_ns", "work_key")}
+            work.append((values["work_key"] % 2**64, values["predicted_ns"], values["modelled_ns"]))
             at[1] += values["predicted_ns"]
     if not work:
         raise Failure("no work in the plan:\n" + text[:2000])

@@ -109,7 +109,7 @@ ClusterTime MachineModel::getClusterTime(const ClusterWork &work,
                                          const StepFootprint &step) const {
   if (!file) {
     double ns = getDefaultNs(work);
-    return {.ns = ns, .ratedNs = ns};
+    return {.ns = ns, .modelledNs = ns};
   }
   const MeasuredTeam &team = file->getTeam(threads);
   Contention contention;

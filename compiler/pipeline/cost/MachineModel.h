@@ -42,9 +42,9 @@ struct StepFootprint {
 /// Predicted time of a cluster.
 struct ClusterTime {
   double ns = 0;
-  double ratedNs = 0;  ///< by rates alone, whatever was measured of such work
-  double memoryNs = 0; ///< of `ratedNs`, waiting for what no cache holds
-  uint64_t key = 0;    ///< of the work (WorkKey.h); 0: no machine was measured
+  double modelledNs = 0; ///< by rates alone, whatever was measured of such work
+  double memoryNs = 0;   ///< of `modelledNs`, waiting for what no cache holds
+  uint64_t key = 0; ///< of the work (WorkKey.h); 0: no machine was measured
 };
 
 /// Rates of one device, by which stages are balanced and times are predicted:

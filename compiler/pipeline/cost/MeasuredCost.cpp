@@ -55,7 +55,7 @@ public:
     } else {
       ns = getKernelNs();
     }
-    return {.ns = ns, .ratedNs = ns, .memoryNs = memoryNs};
+    return {.ns = ns, .modelledNs = ns, .memoryNs = memoryNs};
   }
 
 private:

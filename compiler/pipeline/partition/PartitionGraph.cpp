@@ -205,11 +205,11 @@ private:
     ClusterTime total;
     for (ClusterNode &node : graph.nodes) {
       node.time = price(node);
-      total.ratedNs += node.time.ratedNs;
+      total.modelledNs += node.time.modelledNs;
       total.memoryNs += node.time.memoryNs;
     }
     graph.step.memoryShare =
-        total.ratedNs > 0 ? total.memoryNs / total.ratedNs : 0;
+        total.modelledNs > 0 ? total.memoryNs / total.modelledNs : 0;
   }
 
   static bool isOutput(Value value) {
@@ -241,7 +241,7 @@ private:
     if (auto collective = dyn_cast<dist::CollectiveOpInterface>(node.work[0])) {
       const double ns = machine.getCollectiveNs(collective.getSentBytes(
           dist::getGroupSize(function, collective.getCollectiveAxes())));
-      return {.ns = ns, .ratedNs = ns};
+      return {.ns = ns, .modelledNs = ns};
     }
     return machine.getClusterTime(
         {node.work, node.kind, countBytes(node), countOutputBytes(node), rates},
@@ -287,7 +287,7 @@ void PartitionGraph::writePrices() const {
     });
     mlir::Builder b(op->getContext());
     op->setAttr(kPriceAttr,
-                b.getDenseF64ArrayAttr({node.time.ns, node.time.ratedNs}));
+                b.getDenseF64ArrayAttr({node.time.ns, node.time.modelledNs}));
     if (node.time.key)
       op->setAttr(kWorkKeyAttr, b.getI64IntegerAttr(node.time.key));
   }

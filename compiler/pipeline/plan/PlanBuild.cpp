@@ -478,7 +478,7 @@ private:
                        outputs = llvm::map_to_vector(work.outputs, lookup);
     Location loc = work.op->getLoc();
     const auto predicted = static_cast<int64_t>(work.time.ns),
-               rated = static_cast<int64_t>(work.time.ratedNs);
+               rated = static_cast<int64_t>(work.time.modelledNs);
     if (auto shard = dyn_cast<dist::ShardOp>(work.op)) {
       const dist::RowsAndPart shape = shard.getRowsAndPart();
       plan::SliceOp::create(builder, loc, inputs[0], outputs[0], shape.rows,

@@ -67,7 +67,7 @@ static ClusterTime getPrice(Operation *op) {
   if (auto price = op->getAttrOfType<DenseF64ArrayAttr>(kPriceAttr);
       price && price.size() == 2) {
     time.ns = price[0];
-    time.ratedNs = price[1];
+    time.modelledNs = price[1];
   }
   time.key = getInteger(op, kWorkKeyAttr, 0);
   return time;

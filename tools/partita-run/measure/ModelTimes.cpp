@@ -117,11 +117,11 @@ collectWork(const Model &model, const std::vector<Profile::Event> &events,
                                        ->Get(unsigned(unit))
                                        ->instructions()
                                        ->Get(unsigned(event.instruction));
-    if (work->work_key() == 0 || work->rated_ns() <= 0)
+    if (work->work_key() == 0 || work->modelled_ns() <= 0)
       continue;
     WorkTime &time = times[work->work_key()];
     time.ns += double(event.end_ns - event.begin_ns) / count;
-    time.ratedNs += double(work->rated_ns()) / count;
+    time.modelledNs += double(work->modelled_ns()) / count;
   }
   // What took no time that a clock can tell has no ratio.
   std::erase_if(times, [](const auto &item) { return item.second.ns <= 0; });
@@ -144,7 +144,7 @@ int runModelCalibration(Context &context, const InputTensors &inputs) {
     WorkTime all;
     for (const auto &[key, time] : times) {
       all.ns += time.ns;
-      all.ratedNs += time.ratedNs;
+      all.modelledNs += time.modelledNs;
     }
     Expected<MachineRates> machine = readMachine(options, model, context.team);
     status = machine.status();
@@ -167,7 +167,7 @@ int runModelCalibration(Context &context, const InputTensors &inputs) {
                                  {"median_ms", median / 1e6},
                                  {"kinds_of_work", times.size()},
                                  {"work_ms", all.ns / 1e6},
-                                 {"work_by_rates_ms", all.ratedNs / 1e6}}
+                                 {"work_by_rates_ms", all.modelledNs / 1e6}}
               .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
               .c_str());
     else if (status.ok())
@@ -177,8 +177,9 @@ int runModelCalibration(Context &context, const InputTensors &inputs) {
           "rates of the machine %s\n"
           "added to %s: compile the model again with --machine %s\n",
           model.file.c_str(), stepNs.size(), timeText(median).c_str(),
-          times.size(), timeText(all.ns).c_str(), timeText(all.ratedNs).c_str(),
-          options.calibrate.c_str(), options.calibrate.c_str());
+          times.size(), timeText(all.ns).c_str(),
+          timeText(all.modelledNs).c_str(), options.calibrate.c_str(),
+          options.calibrate.c_str());
   }
   return context.team.allWell(status) ? 0 : 1;
 }
