@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A backend knows one kind of device: which clusters a library computes there,
-// what memory that takes, what it costs, and how kernels of ours are compiled.
-// The phases of the compiler ask it; none of them knows a library or a
-// processor. A backend is a folder inside this one and one call of
+// A backend knows one kind of device. It says which clusters a library computes
+// there, how much memory and time a library call takes, and how our own kernels
+// are compiled. The phases of the compiler ask it: none of them knows a library
+// or a processor. To add a backend, add a folder inside this one and a call of
 // `registerBackend`.
 //
 //===----------------------------------------------------------------------===//
@@ -28,17 +28,17 @@
 
 namespace partita::codegen {
 
-/// A library call in terms of what is measured of a machine
-/// (runtime/abi/machine.h).
+/// The work of a library call, in terms of the tables that are measured on a
+/// machine (runtime/abi/machine.h).
 struct CallWork {
-  mlir::Operation *root = nullptr; ///< the op that takes the call's time
-  llvm::StringRef table;           ///< of operations a nanosecond
-  llvm::SmallVector<double> point; ///< the shape, along the table's axes
-  double operations = 0;           ///< with vectors that are filled in part
+  mlir::Operation *root = nullptr; ///< the op that takes most of the time
+  llvm::StringRef table;           ///< its name; of operations per nanosecond
+  llvm::SmallVector<double> point; ///< the shape, as a point of the table
+  double operations = 0;           ///< partly filled vectors count as full
   bool ofIntegers = false;         ///< a product of integers of 8 bits
-  double weightRows = 0;           ///< that read the weights
-  double weightBytes = 0;          ///< that the call has by heart; 0: none
-  double parts = 0; ///< that threads take in turns; 0: they share all evenly
+  double weightRows = 0;           ///< rows that read the weights
+  double weightBytes = 0;          ///< of weights known at load; 0: none
+  double parts = 0; ///< each for one thread; 0: threads share the work evenly
 };
 
 /// A kernel in the IR, and how a device starts it.
@@ -56,53 +56,56 @@ public:
   // Calls
   //===--------------------------------------------------------------------===//
 
-  /// Whether a call may have the op as its root: the one that the library
-  /// computes, all others being views or steps on the way in and out.
+  /// Whether a call may have the op as its root. The library computes the root;
+  /// all other ops of a call are views, or are applied to its operands or
+  /// result.
   virtual bool isCallRoot(mlir::Operation *op) const = 0;
 
   /// Whether only a call can compute the op.
   virtual bool needsCall(mlir::Operation *op) const = 0;
 
   /// The call that computes all of the ops, given in topological order, or
-  /// null. `inputs` and `results` are what comes in and goes out: views number
-  /// them so.
+  /// null. `inputs` and `results` are the values that enter and leave the call.
+  /// Views refer to them by their positions here.
   virtual plan::CallAttr
   matchCall(llvm::ArrayRef<mlir::Operation *> ops,
             llvm::ArrayRef<mlir::Value> inputs,
             llvm::ArrayRef<mlir::Value> results) const = 0;
 
-  /// Writes on the ops of a call by which method they are computed, if that
-  /// changes how results round (`nn.winograd`). Asked before the model is cut,
-  /// so that every cut gives the same bits.
+  /// Writes the method of computation on the ops of a call, if the method
+  /// changes how results round (`nn.winograd`). This is called before the model
+  /// is cut, so that every cut gives the same bits.
   virtual void chooseMethod(llvm::ArrayRef<mlir::Operation *> ops,
                             analysis::Rates &rates) const = 0;
 
-  /// Whether a call with this root adds a tensor upon what its result's bytes
-  /// held faster than one from elsewhere. The two may round differently, so
-  /// this too is asked before the model is cut (`nn.accumulate`).
+  /// Whether a call with this root is faster if it accumulates into its
+  /// result's bytes than if it adds a tensor from elsewhere. The two may round
+  /// differently, so this too is asked before the model is cut
+  /// (`nn.accumulate`).
   virtual bool accumulates(mlir::Operation *root) const = 0;
 
-  /// Fails, with a diagnostic, for a call that is larger than the library
-  /// counts.
+  /// Fails, with a diagnostic, if a call is larger than the library's integers
+  /// can count.
   virtual llvm::LogicalResult checkCall(nn::ClusterOp cluster) const = 0;
 
   //===--------------------------------------------------------------------===//
   // What a call takes
   //===--------------------------------------------------------------------===//
 
-  /// Bytes, at most, in which the library keeps an operand in an order of its
-  /// own once it is loaded, if it is known then; nothing if the library reads
-  /// the operand as it lies.
+  /// An upper bound on the bytes of the library's own reordered copy of an
+  /// operand that is known at load. Nothing if the library reads the operand in
+  /// its plain layout.
   virtual std::optional<int64_t> getPackedBytes(plan::CallAttr call,
                                                 unsigned operand,
                                                 mlir::Type element) const = 0;
 
-  /// Bytes of scratch on each core, at most, beyond those that every call may
-  /// have. `packed`: operands that may be packed are known when loading.
+  /// An upper bound on the bytes of scratch per core that the call needs beyond
+  /// what every call may use. `packed`: operands that may be packed are known
+  /// at load.
   virtual int64_t getScratchBytes(plan::CallAttr call, bool packed) const = 0;
 
-  /// What the call of these ops computes; nothing if such calls are not
-  /// measured. `lanes`: floats in a vector.
+  /// The work of the call of these ops; nothing if such calls are not measured.
+  /// `lanes`: floats in a vector.
   virtual std::optional<CallWork>
   getCallWork(llvm::ArrayRef<mlir::Operation *> ops, analysis::Rates &rates,
               int64_t lanes) const = 0;
@@ -115,13 +118,13 @@ public:
   virtual void registerDialects(mlir::DialectRegistry &registry) const = 0;
 
   /// Appends the kernel of a cluster to the block of `b`, with its schedule.
-  /// `reference`: the plainest one.
+  /// `reference`: the simplest schedule.
   virtual mlir::FailureOr<BuiltKernel> buildKernel(mlir::OpBuilder &b,
                                                    nn::ClusterOp cluster,
                                                    bool reference) const = 0;
 
-  /// Fails, with a diagnostic, if a kernel has no schedule, or the plan around
-  /// the kernels starts one otherwise than its schedule says.
+  /// Fails, with a diagnostic, if a kernel has no schedule, or if a dispatch of
+  /// the surrounding plan does not match the kernel's schedule.
   virtual llvm::LogicalResult checkKernels(mlir::ModuleOp kernels) const = 0;
 
   /// Compiles all functions of a module of kernels, for each of the levels.
@@ -130,7 +133,7 @@ public:
           bool optimize) const = 0;
 };
 
-/// Makes a backend known for the rest of the process; a second one of the same
+/// Registers a backend for the rest of the process. A second one of the same
 /// kind is dropped.
 void registerBackend(llvm::StringRef kind, std::unique_ptr<Backend> backend);
 

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // `addCodegenPasses` gives every `nn.cluster` its `lowering`: a library call
-// (`#plan.call`) or a kernel (`#plan.kernel`). The kernels' functions, on
-// tensors and in linalg, are in a module named `kernels` inside the module;
-// each is compiled once however many clusters use it. `compileKernels` turns
-// them into shared objects whose functions follow runtime/abi/kernel.h.
+// (`#plan.call`) or a kernel (`#plan.kernel`). The kernels are functions on
+// tensors, in linalg, in a module named `kernels` inside the module. Each is
+// compiled once, even if several clusters use it. `compileKernels` compiles
+// them to shared objects whose functions follow runtime/abi/kernel.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,17 +34,18 @@ inline constexpr llvm::StringLiteral kKernelsModule = "kernels";
 /// The module of kernels inside `module`; null if no pass made one yet.
 mlir::ModuleOp getKernelsModule(mlir::ModuleOp module);
 
-/// On a kernel, and on a module of them: to be computed as plainly as possible.
+/// On a kernel, and on a module of kernels: it is compiled to scalar loops, as
+/// the reference for tests.
 inline constexpr llvm::StringLiteral kReferenceAttr = "nn.reference";
 
 struct CodegenOptions {
   /// Instruction-set levels to compile for, one object each.
   std::vector<abi::CpuLevel> levels = {abi::CpuLevel::x86_64_v3,
                                        abi::CpuLevel::x86_64_v4};
-  /// Whether LLVM improves the code. Without, kernels are compiled several
-  /// times faster and run several times slower, with the same results.
+  /// Whether LLVM optimizes the code. Without it, kernels compile several times
+  /// faster and run several times slower, with the same results.
   bool optimize = true;
-  /// Where to look for objects that were compiled before, and to keep new ones.
+  /// Holds the objects that were compiled before, and takes new ones.
   ObjectCache *cache = nullptr;
 };
 
@@ -54,14 +55,14 @@ struct CompiledObject {
   std::vector<char> bytes;
 };
 
-/// Compiles all functions of a module of kernels, which it leaves as it is. A
-/// module without functions gives no objects. Functions are of one kind: with
-/// `nn.reference` or without.
+/// Compiles all functions of a module of kernels. The module does not change. A
+/// module without functions gives no objects. Either all functions have
+/// `nn.reference` or none has.
 mlir::FailureOr<std::vector<CompiledObject>>
 compileKernels(mlir::ModuleOp kernels, const CodegenOptions &options = {});
 
 /// Adds the passes that give every cluster a lowering of its kind. `reference`:
-/// kernels are the plainest ones, scalar loops.
+/// kernels are scalar loops.
 void addCodegenPasses(mlir::OpPassManager &pm, bool reference = false);
 
 /// Dialects and interfaces that `compileKernels` and the passes use.

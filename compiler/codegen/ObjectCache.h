@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A process that compiles many models meets the same kernels again: those of a
-// model do not depend on the devices that it is cut for. The cache is for one
-// thread, and forgets everything when it is full.
+// A process that compiles many models often meets the same kernels: a model's
+// kernels do not depend on the devices for which it is cut. The cache is for
+// one thread. It drops all objects when it is full.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ public:
   explicit ObjectCache(size_t capacity = size_t(64) << 20)
       : capacity(capacity) {}
 
-  /// The shared object that was made of a module of kernels with this text, for
-  /// this level, or null.
+  /// The shared object that was compiled for this level from a module of
+  /// kernels with this text, or null.
   const std::vector<char> *find(llvm::StringRef text, abi::CpuLevel level);
   void insert(llvm::StringRef text, abi::CpuLevel level,
               const std::vector<char> &object);

@@ -15,8 +15,8 @@ def LowerClustersPass : Pass<"lower-clusters", "::mlir::ModuleOp"> {
   let description = [{
     Sets `lowering` on every `nn.cluster`: a library call or a kernel, as the
     cluster's kind says. A call that the library does not compute is an error.
-    Kernels are functions on tensors in a module
-    `kernels`; clusters that compute the same share one.
+    Kernels are functions on tensors in a module `kernels`. Clusters that
+    compute the same share a kernel.
 
     ```mlir
     %r = nn.cluster kernel (%a = %x) : (tensor<8xf32>) -> tensor<8xf32> {
@@ -34,8 +34,8 @@ def LowerClustersPass : Pass<"lower-clusters", "::mlir::ModuleOp"> {
     } {lowering = #plan.kernel<"k0_relu", extent = 1, grain = 1, in_place = [0, 0]>}
     ```
 
-    With `reference` the kernels have `nn.reference`: code generation makes scalar
-    loops of them, an element after the other.
+    With `reference` the kernels have `nn.reference`: they are compiled to
+    scalar loops, one element at a time.
   }];
   let options = [Option<"reference", "reference", "bool", /*default=*/"false",
     "scalar loops">];

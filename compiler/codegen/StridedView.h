@@ -24,19 +24,18 @@
 
 namespace partita::codegen {
 
-/// Elements in the bytes of a value.
+/// A strided view of the bytes of a value.
 struct StridedView : nn::StridedLayout {
   StridedView() = default;
   StridedView(mlir::Value base, nn::StridedLayout layout)
       : StridedLayout(std::move(layout)), base(base) {}
 
-  /// A tensor as it lies in memory.
+  /// The view of all of a tensor, dense and row-major.
   static StridedView dense(mlir::Value value);
   std::optional<StridedView> reshape(llvm::ArrayRef<int64_t> to) const;
   StridedView permute(llvm::ArrayRef<int64_t> permutation) const;
-  /// Whether each dimension steps over all of those with smaller strides:
-  /// libraries describe no other tensors. Every second column of three, read
-  /// along the columns first, is one that they do not.
+  /// Whether the stride of each dimension is at least the extent times the
+  /// stride of the next smaller one. Libraries describe no other tensors.
   bool isNested() const;
 
   mlir::Value base;
@@ -44,20 +43,20 @@ struct StridedView : nn::StridedLayout {
 
 using OpSet = llvm::DenseSet<mlir::Operation *>;
 
-/// Views `value` through those of the ops that produce it which are in `ops`,
-/// down to a value that none of them produces. Adds what it looked through to
-/// `used`.
+/// Describes `value` as a view of a value that no op of `ops` produces, by
+/// looking through ops of `ops`. Adds those that it looked through to `used`.
 std::optional<StridedView> viewOf(mlir::Value value, const OpSet &ops,
                                   OpSet &used);
 
-/// Given the view of the result of an op, that of its operand, if there is one.
+/// The view of an op's operand, given the view of its result; nothing if there
+/// is none.
 std::optional<StridedView> viewBefore(nn::ViewOpInterface op,
                                       const StridedView &after);
 
-/// The number of which all elements are, if there is one: through broadcasts
-/// and the like.
+/// The number that all elements are equal to, if that is known. Looks through
+/// broadcasts and the like.
 std::optional<double> getSplat(mlir::Value value);
-/// The same; adds the ops it comes from to `used`.
+/// The same. Adds the ops that it looks through to `used`.
 std::optional<double> getSplat(mlir::Value value, OpSet &used);
 
 } // namespace partita::codegen

@@ -10,7 +10,7 @@
 
 namespace partita::codegen {
 
-/// Makes the backend of devices of kind "cpu" known.
+/// Registers the backend of devices of kind "cpu".
 void registerCpuBackend();
 
 } // namespace partita::codegen

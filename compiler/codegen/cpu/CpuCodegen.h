@@ -19,8 +19,8 @@ namespace partita::codegen {
 /// The dialects that kernels are written in, and lowered through.
 void registerKernelDialects(mlir::DialectRegistry &registry);
 
-/// Checks that the plan around the kernels, if there is one, starts them as
-/// they are compiled.
+/// If a plan surrounds the kernels: checks that each dispatch names a kernel
+/// and has its extent, grain and in-place pairs.
 llvm::LogicalResult checkDispatches(mlir::ModuleOp kernels);
 
 /// Compiles the kernels for each of the levels.
@@ -28,20 +28,19 @@ mlir::FailureOr<std::vector<CompiledObject>>
 compileFor(llvm::ArrayRef<abi::CpuLevel> levels, mlir::ModuleOp kernels,
            bool optimize);
 
-/// As LLVM calls the processors of a level: "x86-64-v4".
+/// LLVM's name for the processors of a level, e.g. "x86-64-v4".
 llvm::StringRef getCpuName(abi::CpuLevel level);
 
-/// Optimizes a module of the LLVM dialect, whose functions say that they are
-/// for this level, and makes a relocatable object; a module with `nn.reference`
-/// stays scalar. On failure `error` says why.
+/// Optimizes a module of the LLVM dialect and compiles it to a relocatable
+/// object. Its functions must have this level as their target. A module with
+/// `nn.reference` stays scalar. On failure `error` says why.
 mlir::FailureOr<std::vector<char>> compileObject(mlir::ModuleOp module,
                                                  abi::CpuLevel level,
                                                  bool optimize,
                                                  std::string &error);
 
-/// Links a relocatable object to a shared one. It may refer to nothing but the
-/// functions of the C and mathematics libraries that are listed in
-/// LinkObject.cpp.
+/// Links a relocatable object to a shared one. It may only refer to those
+/// functions of the C and mathematics libraries that LinkObject.cpp lists.
 mlir::FailureOr<std::vector<char>> linkObject(llvm::ArrayRef<char> object,
                                               std::string &error);
 

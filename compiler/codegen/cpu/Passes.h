@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The way of a module of kernels, as `--lower-clusters` makes it, to machine
-// code. `partita-opt` stops between any two of its passes:
+// These passes lower a module of kernels, as `--lower-clusters` makes it,
+// towards machine code. `partita-opt` can stop between any two of them:
 //
 //   partita-opt x.mlir --lower-clusters --lower-kernels-to-loops
 //   partita-opt x.mlir --lower-clusters --lower-kernels-to-llvm=level=x86-64-v4
@@ -26,12 +26,13 @@ namespace partita::codegen {
 #define GEN_PASS_REGISTRATION
 #include "compiler/codegen/cpu/Passes.h.inc"
 
-/// From linalg on tensors to the LLVM dialect, with entry points; the same for
-/// all processors. `pm` is one of the module of kernels.
+/// Adds the passes that lower kernels from linalg on tensors to the LLVM
+/// dialect, with entry points. The result is the same for all processors. `pm`
+/// runs on the module of kernels.
 void addKernelPasses(mlir::OpPassManager &pm);
 
-/// Registers `--lower-kernels-to-loops` and `--lower-kernels-to-llvm`, on the
-/// kernels of a model.
+/// Registers `--lower-kernels-to-loops` and `--lower-kernels-to-llvm`, which
+/// lower the kernels of a model.
 void registerKernelPipelines();
 
 } // namespace partita::codegen

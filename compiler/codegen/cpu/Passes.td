@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All of them take the module of kernels that `--lower-clusters` makes; the
-// pipelines of KernelPipeline.cpp run them on the one inside of a model.
+// All passes run on the module of kernels that `--lower-clusters` makes. The
+// pipelines of KernelPipeline.cpp run them on the one inside a model.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,10 +20,11 @@ class KernelPass<string flag> : Pass<flag, "::mlir::ModuleOp">;
 def EmitKernelLoopsPass : KernelPass<"emit-kernel-loops"> {
   let summary = "write kernels as loops and vectors on flat buffers";
   let description = [{
-    Reads each kernel's `nn.schedule` and makes loops of its stages: one over the
-    tiles from `%begin` to `%end`, and in it, stage by stage, loops of which one
-    runs over vectors where the stage's ops allow it. Operands and results do not
-    overlap but for the schedule's `in_place` pairs.
+    Reads each kernel's `nn.schedule` and lowers its stages to loops. The outer
+    loop runs over the tiles from `%begin` to `%end`. In it each stage has its
+    own loops, one of which runs over vectors if the stage's ops allow it.
+    Operands and results do not overlap, except for the schedule's `in_place`
+    pairs.
 
     ```mlir
     func.func @k0_relu(%a: tensor<8xf32>, %out: tensor<8xf32>) -> tensor<8xf32>
@@ -36,8 +37,8 @@ def EmitKernelLoopsPass : KernelPass<"emit-kernel-loops"> {
     }
     ```
 
-    `nn.reference` of the kernels becomes one of the module, which the later
-    passes read: their loops have no vectors.
+    If the kernels have `nn.reference`, their loops have no vectors, and the
+    attribute moves to the module, where the later passes read it.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
@@ -48,10 +49,10 @@ def EmitKernelLoopsPass : KernelPass<"emit-kernel-loops"> {
 def RoundKernelResultsPass : KernelPass<"round-kernel-results"> {
   let summary = "keep the rounding of narrow floats between ops";
   let description = [{
-    Narrow floats are computed in f32, and every op rounds what it gives. Were
-    the conversions left out between ops of one kernel, as their `fastmath` flag
-    allows, numbers would depend on what is fused, and on which values are wanted
-    outside. Takes the flag off.
+    Narrow floats are computed in f32, and every op rounds its result. The
+    `fastmath` flag would allow LLVM to drop the conversions between ops of one
+    kernel. Then numbers would depend on which ops are fused, and on which
+    values are read outside. So this pass removes the flag.
 
     ```mlir
     %1 = arith.truncf %0 fastmath<contract> : f32 to bf16
@@ -66,11 +67,11 @@ def RoundKernelResultsPass : KernelPass<"round-kernel-results"> {
 def ExpandKernelMathPass : KernelPass<"expand-kernel-math"> {
   let summary = "approximate exp and the like; write 16-bit floats in other types";
   let description = [{
-    exp, tanh, erf and log become polynomials that are good to the last few bits,
-    unless the module has `nn.reference`; what is left calls the mathematics
-    library. A conversion between f64 and a float of 16 bits goes by way of f32,
-    and a choice between such floats is made by their bits, because processors
-    have no instruction for either.
+    exp, tanh, erf and log become polynomials that are exact up to the last few
+    bits, unless the module has `nn.reference`. All other functions call the
+    mathematics library. A conversion between f64 and a 16-bit float goes
+    through f32, and a select of such floats becomes one of their bits, because
+    processors have no instruction for either.
 
     ```mlir
     %1 = arith.select %c, %a, %b : bf16
@@ -92,7 +93,7 @@ def ExpandKernelMathPass : KernelPass<"expand-kernel-math"> {
 def AddKernelEntriesPass : KernelPass<"add-kernel-entries"> {
   let summary = "give each kernel the entry point that the runtime calls";
   let description = [{
-    The entry point takes an array of pointers (runtime/abi/kernel.h) and hands
+    The entry point takes an array of pointers (runtime/abi/kernel.h) and passes
     them to the kernel's body, which is inlined into it.
 
     ```mlir
@@ -111,8 +112,8 @@ def SetKernelTargetPass : KernelPass<"set-kernel-target"> {
   let summary = "say which processors the kernels are compiled for";
   let description = [{
     Processors of the level x86-64-v4 have registers of 512 bits, those of
-    x86-64-v3 of 256. The vectors in the kernels are the same: what does not fit
-    is cut into registers.
+    x86-64-v3 of 256. The vectors in the kernels are the same for both: LLVM
+    splits a vector that is wider than a register.
 
     ```mlir
     llvm.func @k0_relu(...) attributes {prefer_vector_width = "512", target_cpu = "x86-64-v4"}

@@ -23,21 +23,22 @@ int64_t getCoefficient(mlir::AffineExpr expr, unsigned loop);
 int64_t getAddressStep(const Buffer &buffer, mlir::AffineMap map,
                        unsigned loop);
 
-/// Where a stage is being computed: at one point, or at `width` points along
-/// the loop `vectorLoop`.
+/// The point at which a stage is computed, or `width` points along the loop
+/// `vectorLoop`.
 struct EmitPoint {
   llvm::SmallVector<mlir::Value> positions; ///< in the whole tensor, by loop
   llvm::SmallVector<mlir::Value> inTile;    ///< from the tile's start, by loop
   unsigned vectorLoop = 0;
   int64_t width = 1;
-  /// By operand of the stage: elements that were loaded before, or null.
+  /// By operand of the stage: elements that are already loaded, or null.
   llvm::SmallVector<mlir::Value> loaded;
-  /// Positions of the vector loop lie between these, if `high` is not 0.
+  /// Bounds of the vector loop's positions, if `high` is not 0.
   int64_t low = 0, high = 0;
 };
 
-/// Where conditions in the stage's body change along the loop, in order; none
-/// if one changes otherwise than at fixed positions.
+/// The positions along the loop at which conditions in the stage's body change,
+/// ascending. Nothing if a condition changes at positions that are not
+/// constant.
 std::optional<llvm::SmallVector<int64_t>> findBreaks(mlir::linalg::GenericOp op,
                                                      unsigned loop);
 
@@ -45,22 +46,22 @@ std::optional<llvm::SmallVector<int64_t>> findBreaks(mlir::linalg::GenericOp op,
 bool isVectorizable(EmitContext &context, const StageSchedule &stage,
                     unsigned loop);
 
-/// Loads what an operand of the stage has at the point.
+/// Loads the element(s) of an operand of the stage at the point.
 mlir::Value emitLoad(mlir::OpBuilder &b, EmitContext &context,
                      mlir::OpOperand &operand, const EmitPoint &point);
 
-/// Computes the stage's element(s), given what is accumulated so far (null
-/// where the stage does not reduce).
+/// Computes the stage's element(s) at the point. `accumulated` is the value of
+/// the reduction so far; null if the stage does not reduce.
 mlir::Value emitBody(mlir::OpBuilder &b, EmitContext &context,
                      const StageSchedule &stage, const EmitPoint &point,
                      mlir::Value accumulated);
 
-/// Address of the element of a tensor read or written through `map`.
+/// The address of the element that is read or written through `map`.
 mlir::Value emitAddress(mlir::OpBuilder &b, mlir::Location loc,
                         const Buffer &buffer, mlir::AffineMap map,
                         const EmitPoint &point);
 
-/// Repeats a scalar; a vector stays as it is.
+/// Broadcasts a scalar to a vector. Returns a vector unchanged.
 mlir::Value toVector(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
                      int64_t width);
 

@@ -10,8 +10,8 @@
 //   func @k(%in0: memref<Nxf32>, ..., %out0: memref<Nxf32>, %begin, %end)
 //
 // All buffers are dense and row-major, so a view is its source with other
-// strides. The parallel loop runs from begin to end; inside, each stage is a
-// nest of loops of which one runs over vectors where the stage's ops allow it.
+// strides. The parallel loop runs from begin to end. Inside it each stage is a
+// nest of loops, one of which runs over vectors if the stage's ops allow it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,15 +29,16 @@ mlir::FailureOr<mlir::func::FuncOp> emitLoops(mlir::func::FuncOp kernel,
                                               const KernelSchedule &schedule,
                                               mlir::ModuleOp target);
 
-/// A tensor of the kernel in memory: elements at `sum of position * strides`.
-/// Where `rows` names a row dimension, positions count from the tile's start.
+/// A tensor of the kernel in memory. The offset of an element is the sum of
+/// position * stride over the dimensions. If `rows` names a row dimension for a
+/// dimension, its positions count from the tile's start.
 struct Buffer {
   mlir::Value memref;
   llvm::SmallVector<int64_t> strides;
   llvm::SmallVector<int> rows;
 };
 
-/// What the stages of a kernel share while it is emitted.
+/// State that the stages of a kernel share while it is emitted.
 struct EmitContext {
   explicit EmitContext(const KernelSchedule &schedule) : schedule(schedule) {}
 

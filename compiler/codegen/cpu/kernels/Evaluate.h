@@ -5,17 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An evaluator writes the computation of one element of an nn value at given
-// positions, by asking its operands for theirs, down to *leaves*: tensors that
-// are in memory. Index changes (transpose, broadcast, slice, reshape, pad, ...)
-// thus cost no pass over memory: they change the positions asked for.
+// An evaluator emits the computation of one element of an nn value at a given
+// position. It recursively evaluates the operands, down to *leaves*: tensors in
+// memory. So ops that only change indices (transpose, broadcast, slice,
+// reshape, pad, ...) need no pass over memory: they change the positions at
+// which their operands are evaluated.
 //
 //   softmax's last step   div(exp, broadcast(sum)) at (d0, d1)
 //                         -> divf(leaf exp at (d0, d1), leaf sum at (d0))
 //
-// Leaves have no dimensions of size 1. Where a leaf is asked for at positions
-// that are linear in the loops, it becomes an operand of the linalg.generic;
-// elsewhere (gather, the inside of a pad) it is read by tensor.extract.
+// Leaves have no dimensions of size 1. A leaf that is read at positions linear
+// in the loops becomes an operand of the linalg.generic. Any other read
+// (gather, the inside of a pad) is a tensor.extract.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +37,8 @@ namespace partita::codegen {
 
 using nn::Index;
 
-/// A tensor in memory that holds an nn value. `element` is its nn element type;
-/// it differs from that of the value where sums are kept in a wider type.
+/// A tensor in memory that holds an nn value. `element` is its nn element type.
+/// It differs from the value's if sums are kept in a wider type.
 struct Leaf {
   mlir::Value tensor;
   mlir::Type element;
@@ -55,8 +56,8 @@ public:
     mlir::BlockArgument element;
   };
 
-  /// Writes into `body`, the block of a linalg.generic with loops of the given
-  /// sizes; `outer` is where views and constants that it needs are made.
+  /// Emits into `body`, the block of a linalg.generic with loops of the given
+  /// sizes. Views and constants that it needs are made with `outer`.
   Evaluator(mlir::OpBuilder &outer, Leaves &leaves, mlir::Block &body,
             llvm::ArrayRef<int64_t> sizes)
       : ElementEmitter(outer.getContext()), outer(outer), leaves(leaves),
@@ -73,8 +74,8 @@ public:
                     mlir::Value condition, mlir::Type scalar, EmitFn then,
                     EmitFn otherwise) override;
 
-  /// Runs `emit` where positions may be out of range or repeat: nothing
-  /// computed inside is remembered outside.
+  /// Runs `emit` inside a conditional branch or a loop. Values that are
+  /// computed inside are not reused outside.
   template <typename Fn> auto nested(Fn emit) {
     memo.emplace_back();
     ++depth;
@@ -93,7 +94,7 @@ private:
                    llvm::ArrayRef<Index> position);
   mlir::Value evaluateConstant(mlir::OpBuilder &b, nn::ConstantOp constant,
                                llvm::ArrayRef<Index> position);
-  /// Makes the reshape of a leaf a leaf of its own.
+  /// Makes the reshape of a leaf another leaf.
   bool viewLeaf(nn::ReshapeOp reshape);
 
   mlir::OpBuilder &outer;

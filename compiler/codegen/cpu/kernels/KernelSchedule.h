@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The last stage of a kernel is its *root*. Those of its parallel loops along
-// which all other stages can be cut as well are *row dimensions*: the kernel's
-// parallel loop runs over tiles of them, and an iteration computes the tile of
-// every stage, temporaries included, before the next one begins.
+// The last stage of a kernel is its *root*. A parallel loop of the root along
+// which all other stages can be cut as well is a *row dimension*. The kernel's
+// parallel loop runs over tiles of the row dimensions. An iteration computes
+// the tile of every stage, temporaries included, before the next one begins.
 //
 //   softmax of 8x16x100     rows 8 and 16, tiles of 1: 128 iterations; the
 //                           temporary of exponentials has 100 elements
@@ -41,8 +41,8 @@ struct KernelSchedule {
   llvm::SmallVector<StageSchedule> stages;
   llvm::SmallVector<int64_t> sizes, tiles; ///< of the row dimensions
   int64_t extent = 1;                      ///< tiles in all
-  int64_t grain = 1;      ///< tiles that a thread takes at a time, at least
-  int64_t stackBytes = 0; ///< known to who decides
+  int64_t grain = 1;      ///< least tiles that a thread takes at a time
+  int64_t stackBytes = 0; ///< set by `scheduleKernel`, not `readSchedule`
   llvm::SmallVector<int64_t> inPlace; ///< pairs (operand, result)
 
   const StageSchedule *find(mlir::Operation *stage) const;
@@ -57,37 +57,39 @@ struct KernelSchedule {
 };
 
 /// Decides the schedule of a function made by `buildKernel`. With
-/// `nn.reference` that is the plainest one: an iteration of the parallel loop
-/// computes one element of every row dimension, in bytes of its own.
+/// `nn.reference` it is the simplest one: an iteration of the parallel loop
+/// computes one element of every row dimension, and no result shares bytes with
+/// an operand.
 KernelSchedule scheduleKernel(mlir::func::FuncOp func);
 
-/// On a kernel: what was decided, for `readSchedule`.
+/// The attribute of a kernel that holds its schedule.
 ///
 ///   nn.schedule = {rows = [[0, -1], [0, -1]], tiles = [1], grain = 4,
 ///                  in_place = [0, 0]}
 inline constexpr llvm::StringLiteral kScheduleAttr = "nn.schedule";
 
-/// Writes the schedule into the IR, so that it is decided once.
+/// Writes the schedule into the IR, so that later passes need not decide it
+/// again.
 void writeSchedule(mlir::func::FuncOp func, const KernelSchedule &schedule);
 
-/// The schedule that stands on the function. Fails with a diagnostic if there
-/// is none, or one that is not of these stages.
+/// Reads the schedule of the function. Fails with a diagnostic if there is
+/// none, or if it does not match the function's stages.
 mlir::FailureOr<KernelSchedule> readSchedule(mlir::func::FuncOp func);
 
-/// Two loops of a stage that cross: along `written` its result lies without
-/// gaps, along `read` some operands do, as in a transpose.
+/// Two loops of a stage, as in a transpose: the result is contiguous along
+/// `written`, and some operands are contiguous along `read`.
 struct Crossing {
   unsigned read, written;
-  llvm::SmallVector<unsigned> operands; ///< that lie along `read`
-  /// The written loop is too short for vectors, and `read` goes on in memory
-  /// where it ends.
+  llvm::SmallVector<unsigned> operands; ///< contiguous along `read`
+  /// The written loop is too short for vectors, and the result's stride along
+  /// `read` is its length: the two loops are contiguous in memory.
   bool interleaves = false;
 };
 
 /// The crossing loops of a stage that does nothing but elementwise operations.
 std::optional<Crossing> findCrossing(mlir::linalg::GenericOp op);
 
-/// The value whose bytes a tensor of the function is: looks through views,
+/// The value whose bytes a tensor of the function uses. Looks through views,
 /// stages and fills.
 mlir::Value getStorageRoot(mlir::Value tensor);
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel's function takes the cluster's operands and one tensor a result to
-// write into. Its body is a list of *stages*: one linalg.generic for each value
-// that is put in memory.
+// A kernel's function takes the cluster's operands, and for each result a
+// tensor to write into. Its body is a list of *stages*: one linalg.generic for
+// each value that is stored in memory.
 //
 //   softmax        max (rows), exp (rows x columns), sum (rows), result
 //   layer norm     sum (rows), mean (rows), sum of squares (rows), ..., result
@@ -24,18 +24,18 @@
 
 namespace partita::codegen {
 
-/// Which values become stages, beside the results.
+/// Which values, besides the results, become stages.
 enum class StageMode {
   fast,    ///< reductions, and expensive values that several stages read
   lean,    ///< reductions; everything else is computed where it is read
-  nothing, ///< none: whatever is read is computed on the spot, in loops
+  nothing, ///< none: each value is computed where it is read, in loops
 };
 
-/// Writes ops that no stage can hold whole (softmax, attention) with simpler
-/// ones.
+/// Replaces ops that are too large for one stage (softmax, attention) by
+/// simpler ones.
 void decomposeOps(mlir::Block &body);
 
-/// The values to put in memory, in an order in which they can be computed.
+/// The values to store in memory, in an order in which they can be computed.
 llvm::SmallVector<mlir::Value> chooseStages(mlir::Block &body, StageMode mode);
 
 /// Appends the function of a cluster to the block of `b`.

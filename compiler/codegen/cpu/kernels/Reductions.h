@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Reductions, dots, convolutions and windows in one form: at each position of
-// the result, combine `element(position, reduced)` for all positions of some
-// further loops.
+// Describes reductions, dots, convolutions and windows in one form. At each
+// position of the result, they combine `element(position, reduced)` over all
+// positions `reduced` of some further loops.
 //
 //   nn.dot   sizes = sizes of the contracted dimensions, element = lhs * rhs
-//   nn.conv  sizes = [C / groups, window..], element = x * weights, or 0
-//   outside
+//   nn.conv  sizes = [C / groups, window..],
+//            element = x * weights, or 0 outside of the image
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,8 @@
 
 namespace partita::codegen {
 
-/// On a reduction (max) whose result does not matter if an element is NaN.
+/// An attribute of a reduction (max): its result does not matter if an element
+/// is NaN.
 inline constexpr llvm::StringLiteral kIgnoreNaNAttr = "ignore_nan";
 
 struct Reduction {
@@ -43,10 +44,11 @@ struct Reduction {
       combine;
 };
 
-/// What `op` does, if it is a reduction.
+/// Describes `op`, if it is a reduction.
 std::optional<Reduction> describeReduction(mlir::Operation *op);
 
-/// Computes one element of the reduction in loops on the spot.
+/// Emits loops that compute one element of the reduction at the insertion
+/// point.
 mlir::Value evaluateReduction(Evaluator &evaluator, mlir::OpBuilder &b,
                               const Reduction &reduction,
                               llvm::ArrayRef<Index> position);

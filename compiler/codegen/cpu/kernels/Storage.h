@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Kernels hold elements in signless types (`nn::getSignlessType`), and in
-// memory a boolean takes a byte:
+// Kernels compute with signless types (`nn::getSignlessType`). In memory some
+// elements have another type; a boolean, for example, takes a byte:
 //
 // | nn       | scalar | memory |
 // | ---      | ---    | ---    |
@@ -29,11 +29,11 @@ namespace partita::codegen {
 /// The type of one element in memory.
 mlir::Type getStorageType(mlir::Type element);
 
-/// A tensor as a kernel sees it: stored elements.
+/// The type of a tensor of stored elements.
 mlir::RankedTensorType getStorageTensor(llvm::ArrayRef<int64_t> shape,
                                         mlir::Type element);
 
-/// The scalar that a stored element stands for, and back.
+/// Convert a stored element to the scalar that it stands for, and back.
 mlir::Value fromStorage(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
                         mlir::Type element);
 mlir::Value toStorage(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
@@ -42,15 +42,15 @@ mlir::Value toStorage(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
 /// An element of an nn constant as an attribute of the signless type.
 mlir::TypedAttr getScalarAttr(mlir::Type element, mlir::Attribute value);
 
-/// A dense nn constant with stored elements, of another shape with as many
-/// elements.
+/// Converts a dense nn constant to stored elements, in `shape`, which must have
+/// the same number of elements.
 mlir::DenseElementsAttr getStorageConstant(mlir::DenseElementsAttr value,
                                            llvm::ArrayRef<int64_t> shape);
 
 /// `shape` without its dimensions of size 1.
 llvm::SmallVector<int64_t> squeeze(llvm::ArrayRef<int64_t> shape);
 
-/// Views a tensor under another shape with as many elements.
+/// Reshapes a tensor to a shape with the same number of elements.
 mlir::Value reshapeTensor(mlir::OpBuilder &b, mlir::Location loc,
                           mlir::Value tensor, llvm::ArrayRef<int64_t> shape);
 
