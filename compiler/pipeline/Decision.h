@@ -15,41 +15,43 @@
 
 namespace partita::pipeline {
 
-/// On the function, besides those of the dist dialect: the blocks of each
-/// stage, an array of arrays of strings. Absent: no stages were named.
+/// On the function, besides the attributes of the dist dialect: the blocks of
+/// each stage, an array of arrays of strings. Absent if the partition file
+/// names no stages.
 inline constexpr llvm::StringLiteral kStageBlocksAttr = "dist.stage_blocks";
-/// On the function: the blocks' names in their order, where stages are not
+/// On the function: the names of the blocks in their order, if no stages are
 /// named.
 inline constexpr llvm::StringLiteral kBlockOrderAttr = "dist.block_order";
 /// On the function: how blocks become stages, `same_as_device` or
 /// `auto_increment`.
 inline constexpr llvm::StringLiteral kAutoStageAttr = "dist.auto_stage";
-/// On the function: how many devices there are. `dist.devices` has one entry a
-/// stage.
+/// On the function: the number of devices. `dist.devices`, in contrast, has one
+/// entry per stage.
 inline constexpr llvm::StringLiteral kDeviceCountAttr = "dist.device_count";
 
-/// On the function: into how many stages the planner cuts the model.
+/// On the function: the number of stages into which the planner cuts the model.
 inline constexpr llvm::StringLiteral kStageCountAttr = "dist.stage_count";
 
-/// The last of the planner's tries to make stages fit the memory of a device.
+/// The number of the planner's last try to make stages fit the memory of a
+/// device.
 inline constexpr int kLastMemoryTry = 8;
 
 /// On the function, and later on `plan.model`: bytes that a device has room
 /// for.
 inline constexpr llvm::StringLiteral kMemoryAttr = "dist.memory";
 
-/// On the first op of a cluster, and then on the cluster: its predicted time,
-/// `[ns, ns by rates alone]`; and, where a machine was measured, the key of its
-/// work (WorkKey.h).
+/// On the first op of a cluster, and later on the cluster: its predicted time,
+/// `[ns, ns by rates alone]`. If a machine was measured, `dist.work_key` is the
+/// key of its work (WorkKey.h).
 inline constexpr llvm::StringLiteral kPriceAttr = "dist.price";
 inline constexpr llvm::StringLiteral kWorkKeyAttr = "dist.work_key";
 
 /// On the module, if it is an imported model: the names of all its nodes, in
-/// the order in which they are computed, those that have folded away too.
+/// the order in which they are computed, including those that folded away.
 inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
 
-/// On the module, with --expose: the names of the tensors that those nodes
-/// make, empty where a node makes several.
+/// On the module, with --expose: for each of those nodes the name of its
+/// output, empty if it has several.
 inline constexpr llvm::StringLiteral kNodeOutputsAttr = "nn.node_outputs";
 
 /// On the function: how weights and inputs are cut, a dictionary of shardings
@@ -85,11 +87,11 @@ inline llvm::SmallVector<int64_t> getDevices(mlir::Operation *function) {
                  : llvm::SmallVector<int64_t>{};
 }
 
-/// The schedule that the function names, or the standard one. Null, after an
+/// The schedule that the function names, or the default one. Null, after an
 /// error, if there is none of that name.
 const schedule::ScheduleKind *getScheduleKind(mlir::Operation *function);
 
-/// What an error says about a name that is no schedule's.
+/// The text of an error about a name that no schedule has.
 std::string describeUnknownSchedule(llvm::StringRef name);
 
 } // namespace partita::pipeline

@@ -16,15 +16,15 @@ namespace partita::pipeline {
 /// number is the row-major number of its coordinate.
 class DeviceMesh {
 public:
-  /// `places`: along the axis "stage".
+  /// `places`: the size of the axis "stage".
   DeviceMesh(mlir::Operation *function, int64_t places);
 
-  /// The axes but "stage"; null if there is none.
+  /// All axes except "stage"; null if there are no others.
   mlir::ArrayAttr getAxes() const { return axes; }
   /// Devices in all.
   int64_t getSize() const { return size; }
-  /// The devices with a place along "stage", in row-major order of their
-  /// coordinates along the other axes.
+  /// The devices with the coordinate `place` along "stage", in row-major order
+  /// of their other coordinates.
   llvm::SmallVector<int64_t> getDevices(int64_t place) const;
 
 private:

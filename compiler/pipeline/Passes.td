@@ -13,10 +13,10 @@ include "mlir/Pass/PassBase.td"
 def ExposeValuesPass : Pass<"expose-values", "::mlir::ModuleOp"> {
   let summary = "Makes inner values outputs of the model, to compare them";
   let description = [{
-    For every node that `nodes` names, the value that it makes becomes a result
-    with the name of its ONNX tensor. Where ops are in clusters, only values that
-    leave their cluster: then what is computed together, and so every number,
-    stays as it is. A remark says how many others there are.
+    For every node that `nodes` matches, the value that it makes becomes a
+    result with the name of its ONNX tensor. If ops are in clusters, only values
+    that leave their cluster become results. So clusters, and with them all
+    numbers, stay the same. A remark gives the number of the other values.
 
     With the module's `nn.nodes = ["a", "b"]` and `nn.node_outputs = ["x", "y"]`:
 
@@ -34,8 +34,9 @@ def ExposeValuesPass : Pass<"expose-values", "::mlir::ModuleOp"> {
 def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
   let summary = "Writes the axes of the mesh of all devices into the model";
   let description = [{
-    Sets `dist.axes` from a partition file and the options, and how many devices
-    there are along the axis "stage". Without other axes there is no attribute.
+    Sets `dist.axes`, and the number of devices along the axis "stage", from a
+    partition file and the options. `dist.axes` is only set if there are axes
+    other than "stage".
 
     With `data-parallel=2`:
 
@@ -57,12 +58,12 @@ def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
 def DistAssignBlocksPass : Pass<"dist-assign-blocks", "::mlir::ModuleOp"> {
   let summary = "Writes the blocks of a partition file into the model";
   let description = [{
-    Sets `dist.block` on the ops that the file's globs or begin blocks name; ops
-    that it does not name join the block of what they read, or of what reads
-    them, with a remark. What the file says about stages, devices, schedule,
-    micro-batches and memory becomes attributes of the function. Without a file
-    only these are set, from the options. What nobody says is left to the passes
-    that follow.
+    Sets `dist.block` on the ops that the file's globs or begin blocks name. Ops
+    that it does not name join the block of an op that they read from, or that
+    reads them, with a remark. The file's stages, devices, schedule,
+    micro-batches and memory become attributes of the function. Without a file
+    only these attributes are set, from the options. The passes that follow
+    decide everything that neither the file nor the options say.
 
     With `blocks: {B1: ["conv*"]}`:
 
@@ -86,13 +87,15 @@ def DistAssignBlocksPass : Pass<"dist-assign-blocks", "::mlir::ModuleOp"> {
 def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
   let summary = "Gives every op its stage";
   let description = [{
-    Sets `dist.stage` (and, where there is none, `dist.block`) on all ops that
-    depend on the model's inputs: from blocks and the file's stages; else from
-    `dist.annotated_stage`; else so that the slowest stage is as fast as can be
-    by the cost model. The first op of each cluster gets its predicted time
-    (`dist.price`), which the plan reads. Ops of one cluster get one stage: a cluster that blocks
-    cut goes to the stage of its heaviest op, with a remark. Stages that depend
-    on each other in a cycle are an error that names the ops.
+    Sets `dist.stage` on all ops that depend on the model's inputs, and
+    `dist.block` where there is none. Stages come from blocks and the file's
+    stages, or else from `dist.annotated_stage`. If there are neither, the
+    planner chooses stages so that the slowest one is as fast as possible by the
+    cost model. The first op of each cluster gets the cluster's predicted time
+    (`dist.price`), which the plan reads. Ops of one cluster get one stage: a
+    cluster that is cut by blocks goes to the stage of its heaviest op, with a
+    remark. It is an error if stages depend on each other in a cycle; the error
+    names the ops.
 
     ```mlir
     func.func @main(%x: tensor<8xf32>) attributes {dist.devices = array<i64: 0, 1>} {
@@ -114,9 +117,9 @@ def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
 def DistChooseSchedulePass : Pass<"dist-choose-schedule", "::mlir::ModuleOp"> {
   let summary = "Names the schedule, and the micro-batches of a step";
   let description = [{
-    Where nobody named a schedule, the standard one is taken; where nobody said how
-    many micro-batches a step has, as many as the schedule wants for the stages and
-    devices that have work.
+    If no schedule is named, this takes the default one. If the number of
+    micro-batches of a step is not given, it takes the schedule's default for
+    the stages and devices that have work.
 
     ```mlir
     func.func @main(...) attributes {dist.devices = array<i64: 0, 1>, ...}
@@ -139,10 +142,10 @@ def DistWritePartitionPass : Pass<"dist-write-partition", "::mlir::ModuleOp"> {
 def DistFormStagesPass : Pass<"dist-form-stages", "::mlir::ModuleOp"> {
   let summary = "Outlines ops by their stage, and makes transfers";
   let description = [{
-    Ops of a stage move into a `dist.stage`; ops that depend on weights only are
+    Ops of a stage move into a `dist.stage`. Ops that depend on weights only are
     repeated in each stage that uses them. A value that stages of another device
-    use is transferred there once, straight from the stage that makes it. Inputs
-    of the model go straight to the stages that read them.
+    use is transferred there once, directly from the stage that makes it. Inputs
+    of the model go directly to the stages that read them.
 
     ```mlir
     %0 = nn.exp %x {dist.stage = 0 : i64} : tensor<8xf32>
@@ -162,10 +165,10 @@ def DistFormStagesPass : Pass<"dist-form-stages", "::mlir::ModuleOp"> {
 def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
   let summary = "Schedules stages: the plan dialect, without places in memory";
   let description = [{
-    Every stage becomes a unit; what its clusters compute from weights only
-    becomes the load program of its device. Units are scheduled on all devices,
-    transfers become channels, and values become slots. The function and its
-    stages are gone afterwards.
+    Every stage becomes a unit. The part of its clusters that depends on weights
+    only becomes the load program of its device. Units are scheduled on all
+    devices, transfers become channels, and values become slots. The function
+    and its stages are erased.
   }];
   let options = [
     Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
@@ -177,19 +180,20 @@ def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
 def PlanPlacePass : Pass<"plan-place", "::mlir::ModuleOp"> {
   let summary = "Says where in memory the slots of a plan lie";
   let description = [{
-    A slot that is needed on several micro-batches at the same time comes into a
-    frame with as many copies. Results take over the bytes of operands where the
-    lowering allows it and nobody needs them any more; where a call adds upon an
-    operand that has bytes of its own, it is copied before. Slots that nothing uses
-    are gone afterwards.
+    A slot that is needed on several micro-batches at the same time is placed in
+    a frame with as many copies. A result takes over the bytes of an operand if
+    the lowering allows it and the operand has no later use. If a call
+    accumulates into an operand that must keep its bytes, the operand is copied
+    first. Unused slots are erased.
   }];
 }
 
 def PlanReserveMemoryPass : Pass<"plan-reserve-memory", "::mlir::ModuleOp"> {
   let summary = "Says what devices hold beside their arenas";
   let description = [{
-    Parameters that units read as they lie, room for those that a library
-    reorders, and for its scratch on each core.
+    Sets the bytes of parameters that units read in their plain layout, of
+    parameters that a library reorders, and of the library's scratch on each
+    core.
   }];
   let options = [
     Option<"workspace", "workspace", "int64_t", "1048576",
@@ -200,9 +204,10 @@ def PlanReserveMemoryPass : Pass<"plan-reserve-memory", "::mlir::ModuleOp"> {
 def PlanCheckMemoryPass : Pass<"plan-check-memory", "::mlir::ModuleOp"> {
   let summary = "Checks that every device has room for its part of a plan";
   let description = [{
-    Changes nothing. Where `plan.model` says in `dist.memory` how many bytes a device
-    has room for, and the planned peak of one is larger, the error says which, at
-    which step its arena is fullest, and which are the largest tensors then.
+    Changes nothing. `dist.memory` of `plan.model` says how many bytes a device
+    has. If the planned peak of a device is larger, the error names the device,
+    the step at which its arena is fullest, and the largest tensors at that
+    step.
   }];
   let options = [Option<"advice", "advice", "std::string", "", "what would fit, for the message">];
 }
@@ -210,9 +215,9 @@ def PlanCheckMemoryPass : Pass<"plan-check-memory", "::mlir::ModuleOp"> {
 def PlanVerifySchedulePass : Pass<"plan-verify-schedule", "::mlir::ModuleOp"> {
   let summary = "Proves that a plan finishes and uses its buffers rightly";
   let description = [{
-    Runs the programs of all devices symbolically. Changes nothing; a plan that
-    deadlocks, or reads or writes bytes at a wrong time, is an error with the
-    smallest cycle of waits, or the step that is wrong.
+    Runs the programs of all devices symbolically, and changes nothing. It is an
+    error if the plan deadlocks, or reads or writes bytes at a wrong time. The
+    error shows the shortest cycle of waits, or the wrong step.
   }];
 }
 

@@ -22,18 +22,17 @@
 
 namespace partita::pipeline {
 
-/// What a person said about the partition. What is left out is decided by the
-/// partition file, then by the compiler.
+/// The user's choices about the partition. If a choice is not given, the
+/// partition file decides, and then the compiler.
 struct PartitionOptions {
-  int devices = 0;      ///< in all; 0: as many as the file or the model names,
-                        ///< else 1
-  int dataParallel = 0; ///< replicas; 0: not said
-  int tensorParallel = 0;   ///< devices that share tensors; 0: not said
-  int stages = 0;           ///< that the planner cuts; 0: as the schedule wants
+  int devices = 0;      ///< in all; 0: as the file or the model says, or else 1
+  int dataParallel = 0; ///< replicas; 0: not given
+  int tensorParallel = 0;   ///< devices that share tensors; 0: not given
+  int stages = 0;           ///< that the planner cuts; 0: the schedule's choice
   int microBatches = 0;     ///< 0: not said
-  int64_t workspaceMiB = 0; ///< scratch of a library call; 0: not said
-  std::string schedule;     ///< by name (compiler/schedule); empty: not said
-  int64_t memory = 0;       ///< bytes that a device has room for; 0: not said
+  int64_t workspaceMiB = 0; ///< scratch of a library call; 0: not given
+  std::string schedule;     ///< its name (compiler/schedule); empty: not given
+  int64_t memory = 0;       ///< bytes that a device has; 0: not given
   int memoryTry = 0;        ///< see --dist-assign-stages
   std::string file;         ///< partition file to read; empty: none
   std::string machine;      ///< file that partita-run --calibrate wrote
@@ -42,15 +41,17 @@ struct PartitionOptions {
   std::string emitFile; ///< where to write the whole decision; empty: nowhere
 };
 
-/// The mesh of all devices, before anything is cut.
+/// Adds the pass that writes the mesh of all devices, before anything is cut.
 void addMeshPasses(mlir::OpPassManager &pm, const PartitionOptions &options);
 
-/// Blocks, stages, then outlined stages with their transfers. `devices` are
-/// those along the axis "stage" of the mesh.
+/// Adds the passes that assign blocks and stages, and then outline the stages
+/// and their transfers. `options.devices` counts those along the axis "stage"
+/// of the mesh.
 void addPartitionPasses(mlir::OpPassManager &pm,
                         const PartitionOptions &options);
 
-/// Schedule and memory: the plan dialect; then the proof that it works.
+/// Adds the passes that schedule units and place memory, in the plan dialect,
+/// and then prove that the plan works.
 void addPlanPasses(mlir::OpPassManager &pm, const PartitionOptions &options);
 
 } // namespace partita::pipeline

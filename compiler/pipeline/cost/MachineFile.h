@@ -22,28 +22,30 @@
 
 namespace partita::pipeline {
 
-/// Values over axes, between which they are interpolated.
+/// Values on a grid, and how to interpolate between them.
 struct MeasuredTable {
   std::vector<std::vector<double>> axes; ///< ascending coordinates
   std::vector<double> values;            ///< row-major, none below 0
 
-  /// The value at a point: geometrically between its neighbours (where one is
-  /// 0, linearly), along axes whose coordinates are taken as logarithms; beyond
-  /// an axis, that at its end.
+  /// The interpolated value at a point. The coordinates of all axes are taken
+  /// as logarithms. Interpolation between neighbours is geometric, or linear if
+  /// one of them is 0. A point beyond the end of an axis has the value at that
+  /// end.
   double at(llvm::ArrayRef<double> point) const;
 };
 
-/// The tables of a team of so many threads, and what was measured of the work
+/// The tables that were measured with `threads` threads, and the measured work
 /// of models.
 struct MeasuredTeam {
   int64_t threads = 1;
   std::map<std::string, MeasuredTable> tables;
-  /// How many times as long work took as the tables let expect: by the number
-  /// of devices that were busy, then by key (WorkKey.h).
+  /// The ratio of measured time to the time that the tables predict: by the
+  /// number of busy devices, then by the key of the work (WorkKey.h).
   std::map<int64_t, std::map<uint64_t, double>> work;
 
-  /// That of work with so many devices busy, or else with the least number that
-  /// it was measured with; 1 if it never was.
+  /// The ratio for work with `devices` busy devices, or else with the smallest
+  /// number of devices for which it was measured. 1 if the work was not
+  /// measured.
   double getWorkRatio(uint64_t key, int64_t devices) const;
 
   double at(llvm::StringRef table, llvm::ArrayRef<double> point = {}) const {
@@ -53,12 +55,12 @@ struct MeasuredTeam {
 
 struct MachineFile {
   std::string cpu;
-  std::string id; ///< of the tables: other measurements have another
+  std::string id; ///< of the tables; every calibration has another
   int64_t cores = 1;
   int64_t lanes = 16;              ///< floats in a vector
   std::vector<MeasuredTeam> teams; ///< ascending threads
 
-  /// Reads and checks a file; every table and axis is there afterwards. The
+  /// Reads and checks a file. On success every table and axis is present. An
   /// error says what is wrong and what to do.
   static llvm::Expected<MachineFile> read(llvm::StringRef path);
 

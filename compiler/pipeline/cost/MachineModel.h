@@ -18,22 +18,24 @@
 
 namespace partita::pipeline {
 
-/// Ops that are computed as one kernel or library call, and what they touch.
+/// Ops that are computed as one kernel or library call, and the bytes that they
+/// touch.
 struct ClusterWork {
   llvm::ArrayRef<mlir::Operation *> ops;
   nn::ClusterKind kind = nn::ClusterKind::kernel; ///< what computes them
   int64_t bytes = 0; ///< read from and written to memory
-  /// Of `bytes`, those of the model's outputs: each micro-batch has others.
+  /// The part of `bytes` that belongs to the model's outputs. Each micro-batch
+  /// writes other addresses there.
   int64_t outputBytes = 0;
-  /// Of the values in and around the cluster.
+  /// The rates of the values in and around the cluster.
   analysis::Rates &rates;
 };
 
-/// What a step touches besides the work in question, which decides how much of
-/// it is still in a cache when the work begins.
+/// The bytes that a step touches besides those of the work. They decide how
+/// much of the work's data is still in a cache when it begins.
 struct StepFootprint {
   int64_t weightBytes = 0;
-  int64_t mostBytes = 0;   ///< of the cluster that touches most, but outputs
+  int64_t mostBytes = 0;   ///< the most that a cluster touches, without outputs
   int64_t outputBytes = 0; ///< the model's, of all micro-batches
   /// The part of its time that a device waits for memory.
   double memoryShare = 0;
@@ -42,16 +44,16 @@ struct StepFootprint {
 /// Predicted time of a cluster.
 struct ClusterTime {
   double ns = 0;
-  double modelledNs = 0; ///< by rates alone, whatever was measured of such work
-  double memoryNs = 0;   ///< of `modelledNs`, waiting for what no cache holds
-  uint64_t key = 0; ///< of the work (WorkKey.h); 0: no machine was measured
+  double modelledNs = 0;  ///< by rates alone, without measured work
+  double memoryNs = 0; ///< the part of `modelledNs` that waits for memory
+  uint64_t key = 0;    ///< of the work (WorkKey.h); 0: no machine was measured
 };
 
-/// Rates of one device, by which stages are balanced and times are predicted:
-/// those of a file that was measured on the machine that will run the plan, or
-/// else those of one core with AVX-512 at about 3 GHz. The machine that
-/// compiles has no say. The file may also say how long this very work took when
-/// it was measured, and how long the rates predicted. Then the prediction is
+/// The rates of one device. Stages are balanced and times are predicted with
+/// them. They come from a file that was measured on the machine that will run
+/// the plan. Without a file they are those of one core with AVX-512 at about 3
+/// GHz. The machine that compiles does not matter. The file may also hold the
+/// measured and the predicted time of the same work. Then the prediction is
 /// multiplied by their ratio.
 class MachineModel {
 public:
@@ -64,16 +66,16 @@ public:
 
   /// The processor; empty: one in general.
   llvm::StringRef getCpu() const;
-  /// Of the measurements; empty: there are none.
+  /// The id of the measurements; empty: there are none.
   llvm::StringRef getId() const;
-  /// Cores a device for which times hold; 0: any.
+  /// The number of cores of a device for which the times hold; 0: any.
   int64_t getThreads() const { return threads; }
 
   ClusterTime getClusterTime(const ClusterWork &work,
                              const StepFootprint &step) const;
-  /// A value from one device to another.
+  /// The time to transfer a value from one device to another.
   double getTransferNs(int64_t bytes) const;
-  /// A collective in which each device sends so many bytes.
+  /// The time of a collective in which each device sends `sentBytes` bytes.
   double getCollectiveNs(int64_t sentBytes) const;
   double getUnitNs() const;
 
@@ -82,7 +84,7 @@ private:
   int64_t threads = 0, devices = 1;
 };
 
-/// Operations of `ops`, together.
+/// The sum of the operations of `ops`.
 int64_t countFlops(llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace partita::pipeline

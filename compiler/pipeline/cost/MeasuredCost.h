@@ -12,20 +12,20 @@
 
 namespace partita::pipeline {
 
-/// What the devices that work at the same time do to each other.
+/// How much devices that work at the same time slow each other down.
 struct Contention {
-  int64_t devices = 1; ///< at work, in all
-  double cache = 1;    ///< of them, on one large cache
-  /// How many times as long computing takes with all at work, and moving bytes
-  /// that no cache holds with all doing so.
+  int64_t devices = 1; ///< that work at the same time
+  double cache = 1;    ///< of these, those that share a last-level cache
+  /// Slowdown factors: `compute` of computing while all devices compute,
+  /// `memory` of moving bytes that no cache holds while all devices do so.
   double compute = 1, memory = 1;
 };
 
-/// Time of a cluster, from the tables of a team. A library call takes the time
-/// of its shape, with operands that are in a cache; its epilogue; and the time
-/// to bring weights and write results that the step has driven out of the
-/// caches. A kernel takes the time of its elementwise work or that of its
-/// bytes, whichever is longer.
+/// The time of a cluster, from the tables of a team. The time of a library call
+/// has three parts: the time measured for its shape with operands in a cache,
+/// the time of its epilogue, and the time to read operands and write results
+/// that the step has evicted from the caches. A kernel takes the time of its
+/// elementwise work or that of its bytes, whichever is longer.
 ClusterTime getMeasuredTime(const ClusterWork &work, const StepFootprint &step,
                             const MeasuredTeam &team, int64_t lanes,
                             const Contention &contention);

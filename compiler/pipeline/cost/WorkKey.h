@@ -12,10 +12,10 @@
 
 namespace partita::pipeline {
 
-/// A number that is the same for the same ops on the same shapes and, but for
-/// accidents of 2^-64, another for others. Neither names nor places count, nor
-/// what moves no bytes: it is the same before stages are cut and afterwards,
-/// with any number of devices, and in any model. Never 0.
+/// A hash of the ops of a cluster and of their shapes, with 64 bits. It ignores
+/// names, locations and ops that move no bytes. So the same work has the same
+/// key before and after stages are cut, with any number of devices, and in any
+/// model. The key is never 0.
 uint64_t getWorkKey(const ClusterWork &work);
 
 } // namespace partita::pipeline

@@ -14,7 +14,7 @@
 namespace partita::pipeline {
 
 /// A value that one cluster makes (`producer` -1: an input of the model) and
-/// others read. `transferNs` is the time it takes to bring it to another stage.
+/// others read. `transferNs` is the time to transfer it to another stage.
 struct BalanceValue {
   int producer = -1;
   std::vector<int> consumers;
@@ -22,40 +22,43 @@ struct BalanceValue {
   int64_t bytes = 0;
 };
 
-/// What clusters need of a device's memory, by estimate.
+/// An estimate of the memory that clusters need on a device.
 struct BalanceMemory {
   std::vector<int64_t> parameterBytes; ///< by parameter
   /// By cluster: the parameters that it reads. A stage holds each once.
   std::vector<std::vector<int>> parameters;
   /// By cluster: bytes of the values that are alive while it computes.
   std::vector<int64_t> liveBytes;
-  /// A stage must not need more; 0: as little as can be, whatever the time.
+  /// The most bytes that a stage may need. 0: minimize the bytes, whatever the
+  /// time.
   int64_t limit = 0;
 };
 
 /// The stage of each cluster. The clusters, in a topological order, are cut
 /// into min(stages, clusters) runs that are not empty, so that the slowest
-/// stage is as fast as can be; a stage takes `unitNs`, the time of its
-/// clusters, and the time of each value that it reads and an earlier stage
-/// makes, once. Exact, by dynamic programming over the cuts: for k stages over
-/// the first j clusters,
+/// stage is as fast as possible. A stage takes `unitNs`, the time of its
+/// clusters, and, once each, the transfer times of the values that it reads
+/// from earlier stages. The cut is optimal. It is found by dynamic programming:
+/// for k stages over the first j clusters,
 ///   best(k, j) = min over i of max(best(k - 1, i), stage(i, j)).
-/// Among equals the one that transfers least. Time: clusters^2 * stages.
+/// Among equal cuts the one that transfers least wins. Time: clusters^2 *
+/// stages.
 ///
-/// Where branches run side by side, the order is one of many. So a few clusters
-/// at a time then change between the slowest stage and another one, for as long
-/// as that makes the slowest stage faster; values still flow to the same stage
-/// or a later one.
+/// A graph with parallel branches has many topological orders, and this
+/// considers only one. So afterwards it exchanges a few clusters at a time
+/// between the slowest stage and another one, as long as that makes the slowest
+/// stage faster. Values still flow only to the same stage or a later one.
 ///
-/// With `memory`, only cuts count whose stages all keep to the limit: a stage
-/// needs its parameters, the most that is alive in it, and a second buffer for
-/// what it sends. If there is none, the cut whose largest stage needs least.
+/// With `memory`, only cuts count in which all stages stay within the limit. A
+/// stage needs its parameters, the most bytes that are alive in it at a time,
+/// and a second buffer for the values that it sends. If there is no such cut,
+/// the one whose largest stage needs the least memory is taken.
 std::vector<int> balanceStages(const std::vector<double> &clusterNs,
                                const std::vector<BalanceValue> &values,
                                int stages, double unitNs,
                                const BalanceMemory *memory = nullptr);
 
-/// What each of the stages needs, by that estimate.
+/// The memory that each of the stages needs, by that estimate.
 std::vector<int64_t> estimateMemory(const std::vector<BalanceValue> &values,
                                     const std::vector<int> &stageOf,
                                     const BalanceMemory &memory);

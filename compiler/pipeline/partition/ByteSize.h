@@ -16,12 +16,12 @@
 
 namespace partita::pipeline {
 
-/// Bytes of "512MiB", "2GB", "1.5 GiB" or "4096"; none if it is no size of at
-/// least one byte. kB, MB, GB and TB are powers of 1000, KiB, MiB, GiB and TiB
-/// powers of 1024.
+/// Parses sizes such as "512MiB", "2GB", "1.5 GiB" or "4096" to bytes. Returns
+/// nothing if the text is not a size of at least one byte. kB, MB, GB and TB
+/// are powers of 1000. KiB, MiB, GiB and TiB are powers of 1024.
 std::optional<int64_t> parseByteSize(llvm::StringRef text);
 
-/// "512 MiB": three digits, in units of 1024.
+/// Formats a size as in "512 MiB", with three digits, in powers of 1024.
 std::string formatByteSize(int64_t bytes);
 
 } // namespace partita::pipeline

@@ -15,12 +15,12 @@
 
 namespace partita::pipeline {
 
-/// Ops that no cut may part: those with the same `nn.cluster`, and reshapes
-/// (which move no bytes) with what they reshape.
+/// Ops that no cut may separate: those with the same `nn.cluster`, and reshapes
+/// (which move no bytes) with the op whose result they reshape.
 struct ClusterNode {
   llvm::SmallVector<mlir::Operation *> ops; ///< in the function's order
-  /// What becomes the cluster: `ops` without reshapes that are other names of
-  /// its values, but with what it computes that is known when loading.
+  /// The ops that become the cluster: `ops` without reshapes that only rename
+  /// its values, plus the ops that it computes at load.
   llvm::SmallVector<mlir::Operation *> work;
   nn::ClusterKind kind = nn::ClusterKind::kernel; ///< what computes them
   ClusterTime time;                               ///< predicted
@@ -34,9 +34,10 @@ struct ClusterValue {
   llvm::SmallVector<int> consumers; ///< nodes, ascending
 };
 
-/// The ops of a function that are computed in every micro-batch, by cluster, in
-/// a topological order that follows the function's where it can. What is known
-/// when loading is left out: each stage repeats what it uses.
+/// The ops of a function that are computed in every micro-batch, by cluster.
+/// They are in a topological order that follows the function's order where
+/// possible. Values known at load are left out: each stage computes those that
+/// it uses.
 struct PartitionGraph {
   std::vector<ClusterNode> nodes;
   std::vector<ClusterValue> values;
@@ -48,8 +49,8 @@ struct PartitionGraph {
                                                const MachineModel &machine);
 
   /// Writes the predicted times into the IR (`dist.price` on the first op of
-  /// each cluster). The plan reads them: what stages are balanced by is what it
-  /// predicts.
+  /// each cluster). The plan reads them, so it predicts with the times by which
+  /// stages were balanced.
   void writePrices() const;
 };
 
@@ -60,8 +61,8 @@ mlir::FailureOr<mlir::func::FuncOp> getModelFunction(mlir::ModuleOp module);
 /// Bytes of the weights that a function names, each once.
 int64_t getWeightBytes(mlir::func::FuncOp function);
 
-/// Ops of a block that are computed in every micro-batch, in order: what is not
-/// known when loading, without states themselves and the terminator.
+/// The ops of a block that are computed in every micro-batch, in order. Ops
+/// that are known at load, states themselves and the terminator are left out.
 llvm::SmallVector<mlir::Operation *> getActiveOps(mlir::Block &block);
 
 } // namespace partita::pipeline

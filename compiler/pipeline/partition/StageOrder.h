@@ -12,10 +12,10 @@
 
 namespace partita::pipeline {
 
-/// The stages that ops of the function have by `dist.stage`, each after all
-/// that it reads from; of those that could come next, the lowest number. Fails,
-/// with a diagnostic that names the ops of a smallest cycle, if there is no
-/// such order.
+/// The stages that `dist.stage` gives to ops of the function, in a topological
+/// order. Among stages that could come next, the one with the lowest number
+/// does. If there is a cycle, this fails with a diagnostic that names the ops
+/// of a shortest one.
 mlir::FailureOr<llvm::SmallVector<int64_t>>
 getStageOrder(mlir::func::FuncOp function);
 

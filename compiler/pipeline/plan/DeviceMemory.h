@@ -12,12 +12,13 @@
 
 namespace partita::pipeline {
 
-/// Arena, parameters, packed parameters and the workspace of one core. A device
-/// that executes the program holds as much at the end of loading and from then
-/// on. Constants that a library has reordered are given back before.
+/// The bytes of the arena, of parameters, of packed parameters and of the
+/// workspace. A device that executes the program holds them at the end of
+/// loading and from then on. The originals of constants that a library has
+/// reordered are freed before that.
 int64_t getPlannedPeak(plan::ProgramOp program);
 
-/// Bytes that a device of the plan has room for; 0: nobody said.
+/// Bytes that a device of the plan has; 0: not given.
 int64_t getMemory(mlir::ModuleOp module);
 
 /// Whether the planned peak of every device is within that.

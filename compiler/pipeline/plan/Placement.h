@@ -14,7 +14,7 @@
 
 namespace partita::pipeline {
 
-/// Times during which bytes are needed, both ends included.
+/// An interval of time in which bytes are needed, both ends included.
 struct LiveRange {
   int64_t begin = 0;
   int64_t end = 0;
@@ -28,17 +28,17 @@ using LiveRanges = std::vector<LiveRange>;
 /// Adds a range, keeping them sorted and disjoint.
 void addLiveRange(LiveRanges &ranges, LiveRange range);
 
-/// Whether two have a time in common.
+/// Whether two lists have a time in common.
 bool overlaps(const LiveRanges &a, const LiveRanges &b);
 
 /// Bytes that must keep their place during all of `live`.
 ///
-/// What lives within a unit lives in every run of it, at the same instructions.
-/// So there are two axes of time. On the folded one each unit stands once, and
-/// every buffer has its times there in `live`. Those that outlive a run have
-/// their times on the axis of the whole program as well, in `exact`: two of
-/// them may live in different runs of the same unit, which only that axis
-/// tells apart.
+/// A buffer that lives within a unit lives in every run of the unit, at the
+/// same instructions. So there are two time axes. The folded axis contains each
+/// unit once; `live` has every buffer's times on it. The exact axis is that of
+/// the whole program; `exact` has the times of buffers that outlive a run of a
+/// unit. Two such buffers may live in different runs of the same unit, and only
+/// the exact axis distinguishes those.
 struct Buffer {
   int64_t bytes = 0;
   LiveRanges live;
@@ -48,20 +48,21 @@ struct Buffer {
 /// Whether two buffers are needed at the same time.
 bool overlaps(const Buffer &a, const Buffer &b);
 
-/// By buffer: those that are needed at the same time. In time proportional to
-/// their number, but for pairs of buffers that outlive a run.
+/// For each buffer: those that are needed at the same time. Takes time
+/// proportional to their number, except for pairs of buffers that outlive a
+/// run.
 std::vector<std::vector<size_t>>
 findConflicts(const std::vector<Buffer> &buffers);
 
 struct Placement {
-  std::vector<int64_t> offsets; ///< multiples of `alignment`, one a buffer
+  std::vector<int64_t> offsets; ///< multiples of `alignment`, one per buffer
   int64_t bytes = 0;            ///< peak: the end of the last buffer
 };
 
-/// Greedy by size: the largest first, each into the smallest gap that holds it
-/// between the buffers that are needed at the same time (Pisarchyk and Lee,
-/// "Efficient Memory Management for Deep Neural Net Inference", 2020). Buffers
-/// of 0 bytes lie at 0.
+/// Places buffers greedily by size, the largest first. Each goes into the
+/// smallest gap that holds it between the buffers that are needed at the same
+/// time (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
+/// Inference", 2020). Buffers of 0 bytes have the offset 0.
 Placement placeBuffers(const std::vector<Buffer> &buffers,
                        int64_t alignment = 64);
 

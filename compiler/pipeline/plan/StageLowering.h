@@ -22,25 +22,24 @@
 
 namespace partita::pipeline {
 
-/// A value of a device: what has bytes of its own. Values that are reshapes of
-/// each other are one.
+/// A value of a device, with bytes of its own. Values that are reshapes of each
+/// other are one value.
 struct DeviceValue {
   mlir::RankedTensorType type;
   plan::Space space = plan::Space::arena;
-  mlir::FlatSymbolRefAttr weight; ///< where `space` is weight
+  mlir::FlatSymbolRefAttr weight; ///< if `space` is weight
   bool isLoaded = false;          ///< made by the load program
   std::string name;
 };
 
-/// A cluster with its lowering, a `dist.shard` or a collective, on values of
-/// its device.
+/// A lowered cluster, a `dist.shard` or a collective, on values of its device.
 struct DeviceWork {
   mlir::Operation *op = nullptr;
   llvm::SmallVector<int> inputs, outputs;
   std::string label;
   int64_t flops = 0;
   int64_t bytes = 0;
-  ClusterTime time; ///< predicted, as stages were balanced by
+  ClusterTime time; ///< predicted when stages were balanced
 };
 
 struct LoweredStage {
@@ -53,7 +52,8 @@ struct LoweredStage {
   int64_t parameterBytes = 0;
   int64_t activationBytes = 0;
 
-  /// Index of the first work that writes, and of the last that uses a value.
+  /// By value: index of the first work that writes it, and of the last that
+  /// uses it.
   std::map<int, int> firstWrite, lastUse;
 };
 
@@ -63,24 +63,24 @@ struct LoweredDevice {
   std::vector<int> stages; ///< into the list of all stages, in its order
 };
 
-/// Makes values and work of dist.stage ops, device by device.
+/// Lowers dist.stage ops to values and work, device by device.
 class StageLowering {
 public:
   StageLowering(mlir::ModuleOp module, const MachineModel &machine)
       : module(module), symbols(module), machine(machine) {}
 
-  /// Lowers one stage; stages come in an order of their dependences. Fails,
-  /// with a diagnostic, for what is not in a cluster with a lowering.
+  /// Lowers one stage. Stages must come in a topological order. Fails, with a
+  /// diagnostic, if an op is not in a cluster with a lowering.
   mlir::LogicalResult lower(dist::StageOp stage, int64_t device);
 
   std::vector<LoweredStage> stages;
   std::map<int64_t, LoweredDevice> devices;
-  /// The value of a device that a placed value or an input is, there; by the
-  /// placed value's `getSource`.
+  /// By device and source (`getSource` of a placed value or an input): the
+  /// device's value that holds it.
   std::map<std::pair<int64_t, void *>, int> placed;
 
-  /// The first placed value, or the input, that has the same bytes: stages may
-  /// hand on a value several times, and under several shapes.
+  /// The first placed value, or the input, that has the same bytes. Stages may
+  /// pass a value on several times, and with several shapes.
   mlir::Value getSource(mlir::Value value) const;
 
 private:
@@ -102,8 +102,8 @@ private:
   int64_t current = 0; // device
 };
 
-/// What a placed value or input of the model is at its origin: the result of
-/// the stage that makes it, or the function's argument.
+/// The origin of a placed value: the result of the stage that makes it, or the
+/// function's argument.
 mlir::Value getOrigin(mlir::Value value);
 
 } // namespace partita::pipeline
