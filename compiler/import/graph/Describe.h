@@ -17,9 +17,9 @@ namespace partita::import {
 /// Prints the inputs (in their order, without initializers), the outputs and
 /// the symbolic dimensions of the model at `options.modelPath`, as a table or
 /// as one JSON object {"inputs": [{"name", "type", "sequence", "optional",
-/// "shape"}], "outputs": [...], "dims": [...]}; type and shape of a sequence
-/// are those of its elements, and the shape is null if even its rank is
-/// unknown. Nothing is compiled.
+/// "shape"}], "outputs": [...], "dims": [...]}. The type and shape of a
+/// sequence are those of its elements. A shape is null if its rank is unknown.
+/// Nothing is compiled.
 llvm::LogicalResult describeOnnxModel(mlir::MLIRContext &context,
                                       const ImportOptions &options,
                                       llvm::raw_ostream &out, bool json);

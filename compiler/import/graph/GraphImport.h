@@ -31,7 +31,7 @@ struct ModelOutput {
   std::string name;
   int64_t port = 0;
   mlir::Value value;
-  /// What the model says of it; null if that is of another kind.
+  /// The type that the model declares; null if it is not a tensor type.
   const onnx::TypeProto::Tensor *declared = nullptr;
 };
 
@@ -46,15 +46,15 @@ public:
   bool recordTensors = false;
 
 private:
-  /// Where names are looked up: the graph, the body of a function, or a graph
-  /// in an attribute, which sees the names around it.
+  /// A scope of names: the graph, the body of a function, or a graph in an
+  /// attribute. The last one also sees the names of the scope around it.
   struct Scope {
     llvm::StringMap<ModelValue> values;
     Opsets opsets;
     Scope *outer = nullptr;
     /// Attributes of the call; null in the graph.
     const llvm::StringMap<const onnx::AttributeProto *> *attributes = nullptr;
-    /// Location of all nodes, if they have none of their own.
+    /// The location of all nodes of the scope; empty: each node has its own.
     std::optional<mlir::Location> location;
     std::string prefix;
     int depth = 0;
@@ -69,7 +69,8 @@ private:
   importBody(const onnx::GraphProto &body, llvm::ArrayRef<ModelValue> arguments,
              llvm::StringRef part) override;
 
-  /// A tensor in the body of a node, made once however often that is imported.
+  /// The value of a tensor in the body of a node. It is made once, even if the
+  /// body is imported several times.
   mlir::Value materializeInBody(const onnx::TensorProto &tensor,
                                 llvm::StringRef name, mlir::Location loc,
                                 const Scope &scope);
@@ -86,8 +87,9 @@ private:
   void setBatchAxis(llvm::ArrayRef<ModelInput> inputs,
                     llvm::ArrayRef<ModelOutput> outputs);
 
-  /// The value of a name that the scope, or one around it, knows; null if none
-  /// does. The value is null if the call of a function omits that input.
+  /// Looks a name up in the scope and those around it. The pointer is null if
+  /// none knows the name. The value is null if the call of a function omits
+  /// that input.
   const ModelValue *find(Scope &scope, llvm::StringRef name);
   /// Whether a name is one of the model's initializers, seen from the scope.
   bool hasInitializer(Scope &scope, llvm::StringRef name);
@@ -121,7 +123,8 @@ private:
   llvm::StringMap<const onnx::TensorProto *> initializers;
   llvm::SmallVector<std::string> argumentNames;
   llvm::SmallVector<mlir::Attribute> collections; ///< `nn.collections`
-  /// The node at hand: what `importBody` and `materialize` work for.
+  /// The node that is being imported: `importBody` and `materialize` work for
+  /// it.
   struct Call {
     const onnx::NodeProto *node;
     mlir::Location loc;

@@ -46,25 +46,27 @@ getOpsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>
 llvm::LogicalResult checkVersions(const onnx::ModelProto &model,
                                   mlir::Location loc);
 
-/// Models of IR version 1 have attributes without a type; gives them one.
+/// Gives attributes without a type, as models of IR version 1 have them, their
+/// type.
 void completeAttributeTypes(onnx::ModelProto &model);
 
-/// The names that a node reads: its inputs, and what the graphs in its
-/// attributes read from around them. Omitted inputs are left out.
+/// The names that a node reads: its inputs, and the outer names that the graphs
+/// in its attributes read. Omitted inputs are left out.
 std::vector<std::string> getReadNames(const onnx::NodeProto &node);
 
-/// The nodes in an order in which each comes after those it reads from, which
-/// is the given order wherever possible. `available` are the names of inputs
-/// and initializers; `isOuter` says which others are known around the graph, if
-/// it is the body of a node. Emits an error if a name is defined twice or not
-/// at all, or if there is a cycle.
+/// Sorts the nodes so that each comes after those it reads from, and keeps the
+/// given order wherever possible. `available` are the names of inputs and
+/// initializers. If the graph is the body of a node, `isOuter` says which other
+/// names the scopes around it define. Emits an error if a name is defined twice
+/// or not at all, or if there is a cycle.
 mlir::FailureOr<NodeList>
 sortNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
           const llvm::StringSet<> &available, mlir::Location loc,
           llvm::function_ref<bool(llvm::StringRef)> isOuter = nullptr);
 
-/// Emits one error that lists all ops of the model, of the functions it calls
-/// and of its subgraphs that can neither be imported nor expanded.
+/// Looks at all ops of the model, of the functions it calls and of its
+/// subgraphs. Emits one error that lists those that can neither be imported nor
+/// expanded.
 llvm::LogicalResult checkSupported(const onnx::ModelProto &model,
                                    const LocalFunctions &functions,
                                    mlir::Location loc);

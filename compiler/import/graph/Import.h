@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Reads an ONNX model, binary or textual (`.onnxtxt`), and makes a module of
-// the nn dialect of it: `nn.weight` symbols that name bytes of the model's
-// files, and one function `@main` with static shapes, explicit broadcasts and
-// no shape arithmetic.
+// Reads an ONNX model, binary or textual (`.onnxtxt`), and builds a module of
+// the nn dialect. The module has `nn.weight` symbols that name bytes of the
+// model's files, and one function `@main` with static shapes, explicit
+// broadcasts and no shape arithmetic.
 //
 //   module attributes {nn.model = "mnist"} {
 //     nn.weight @w "w" : tensor<784x10xf32> in "mnist.onnx" at 120 bytes 31360
@@ -52,29 +52,29 @@ struct ImportOptions {
   /// Inputs that are optionals without a value: `--absent x`.
   std::vector<std::string> absent;
   /// Inputs that are fixed when compiling, and the files (.pb or .npy) that
-  /// hold their values: `--constant shape=FILE`. They are no arguments of
-  /// `@main`; the module's `nn.bound_inputs` lists them as {name, port, type}.
+  /// hold their values: `--constant shape=FILE`. They are not arguments of
+  /// `@main`. The module's `nn.bound_inputs` lists them as {name, port, type}.
   std::map<std::string, std::string> constants;
-  /// Lists the tensors of `nn.nodes` in `nn.node_outputs`, empty where a node
-  /// makes several.
+  /// Whether to write `nn.node_outputs`: for each entry of `nn.nodes` the name
+  /// of its output, empty if the node has several.
   bool recordTensors = false;
 };
 
 /// Imports a model. All dialects it needs are loaded into the context. On
-/// failure at least one error has been emitted through the context, at the
-/// location of the ONNX node it is about where there is one.
+/// failure at least one error has been emitted through the context. An error
+/// about an ONNX node has the location of the node.
 ///
-/// A sequence among the inputs or outputs is as many arguments or results as it
-/// has elements, named `x.0`, `x.1`, ...; an optional is one or none. The
+/// A sequence among the inputs or outputs becomes one argument or result per
+/// element, named `x.0`, `x.1`, .... An optional becomes one or none. The
 /// module's `nn.collections` lists both as {name, port, kind, output, length};
 /// the length of an absent optional is -1.
 ///
-/// Attributes of the arguments and results of `@main`: `nn.name`, the name in
-/// the model; `nn.port`, the position among the model's inputs that are not
-/// initializers, or among its outputs; `nn.batch_axis = 0` on all of them if
-/// dimension 0 of every one is the same symbol or has the same size. The
-/// module's `nn.nodes` lists the names of all nodes in the order in which they
-/// are computed, those that fold away too.
+/// The arguments and results of `@main` have these attributes. `nn.name` is the
+/// name in the model. `nn.port` is the position among the model's inputs that
+/// are not initializers, or among its outputs. `nn.batch_axis = 0` stands on
+/// all of them if dimension 0 of every one is the same symbol or has the same
+/// size. The module's `nn.nodes` lists the names of all nodes in the order in
+/// which they are computed, including those that fold away.
 llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 importOnnxModel(mlir::MLIRContext &context, const ImportOptions &options);
 

@@ -25,7 +25,7 @@ namespace partita::import {
 /// element of one that is a sequence.
 struct ModelInput {
   std::string name;
-  int64_t port = 0; ///< of the input that it is or belongs to
+  int64_t port = 0; ///< position of the input it belongs to
   mlir::RankedTensorType type;
   /// Name of dimension 0 in the model; empty if it has none.
   std::string batchDim;
@@ -54,7 +54,7 @@ struct InputSlot {
   std::string name;
   int64_t port = 0;
   const onnx::TypeProto::Tensor *declared = nullptr;
-  std::string sequence; ///< of which it is an element; empty: none
+  std::string sequence; ///< the one it is an element of; empty: none
 };
 
 struct InputSlots {
@@ -62,24 +62,25 @@ struct InputSlots {
   std::vector<InputValue> values;
 };
 
-/// Takes sequences and optionals apart, as `--length` and `--absent` say. Emits
-/// errors for types that are not supported, for lengths that stay open, for
-/// names of elements that another input has, and for options that fit no input.
+/// Splits sequences and optionals into tensors, as `--length` and `--absent`
+/// say. Emits errors for types that are not supported, for lengths that are not
+/// given, for elements whose name another input has, and for options that fit
+/// no input.
 mlir::FailureOr<InputSlots> takeInputsApart(const onnx::GraphProto &graph,
                                             const ImportOptions &options,
                                             mlir::Location loc);
 
-/// The end of a message about an unknown name: the known one that was probably
-/// meant ("; did you mean 'x'?"), or after `lead` all of them.
+/// The end of a message about an unknown name: a similar known name ("; did you
+/// mean 'x'?"), or else `lead` and all known names.
 std::string suggestName(llvm::StringRef name, llvm::StringRef lead,
                         const llvm::StringSet<> &known);
 
-/// Gives every input a static shape: sizes from the model, from `--shape`,
-/// `--dim`, and from the values of fixed inputs; a symbolic dimension has one
-/// size wherever its name stands, but for elements of sequences, which may
-/// differ: `--shape x.0=6` binds no dimension. Emits errors for what
-/// contradicts, for names in the options that the model does not have, and for
-/// what stays open.
+/// Gives every input a static shape. Sizes come from the model, from `--shape`
+/// and `--dim`, and from the values of fixed inputs. A symbolic dimension has
+/// the same size wherever its name stands. Elements of sequences are the
+/// exception: their sizes may differ, so `--shape x.0=6` binds no dimension.
+/// Emits errors for sizes that contradict each other, for names in the options
+/// that the model does not have, and for sizes that remain unknown.
 mlir::FailureOr<ModelInputs> bindInputs(const onnx::GraphProto &graph,
                                         const ImportOptions &options,
                                         mlir::Location loc);

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // ONNX has values that are no tensors: sequences of tensors and optionals. The
-// length of a sequence and whether an optional is there are known when
-// compiling, as every shape is, so both are lists of tensors that only the
-// importer knows of:
+// length of a sequence and the presence of an optional are known at compile
+// time, as every shape is. So both are lists of tensors, and only the importer
+// knows of them:
 //
 //   seq(float[2]) x, length 3      tensors x.0, x.1, x.2
 //   optional(float[2]) o           tensor o, or nothing
@@ -45,7 +45,7 @@ struct Collection {
   bool isOptional() const { return kind != CollectionKind::sequence; }
 };
 
-/// A tensor, a collection, or nothing: an input that is omitted.
+/// A tensor, a collection, or nothing (an omitted input).
 class ModelValue {
 public:
   ModelValue() = default;
@@ -57,9 +57,9 @@ public:
   mlir::Value tensor() const { return value; }
   /// The collection; null if it is a tensor.
   const Collection *collection() const { return list ? &*list : nullptr; }
-  /// The type of the elements of its tensors.
+  /// The element type of its tensors.
   mlir::Type element() const;
-  /// Its type as ONNX describes it. Shapes are those of tensors only.
+  /// Its type as ONNX describes it. Only tensors have a shape there.
   onnx::TypeProto type() const;
 
 private:
@@ -67,18 +67,17 @@ private:
   std::optional<Collection> list;
 };
 
-/// A tensor or a sequence as an optional that has it for its value; an optional
-/// as it is.
+/// Wraps a tensor or a sequence in an optional. Returns an optional unchanged.
 ModelValue makeOptional(const ModelValue &value);
 
-/// A declared type, taken apart.
+/// The parts of a declared type.
 struct DeclaredType {
   std::optional<CollectionKind> kind; ///< nothing: a tensor
   const onnx::TypeProto::Tensor *tensor = nullptr;
 };
 
-/// Nothing for a type that cannot be imported: a map, a sparse tensor, a
-/// sequence of sequences.
+/// Takes a declared type apart. Returns nothing for a type that cannot be
+/// imported: a map, a sparse tensor, a sequence of sequences.
 std::optional<DeclaredType> getDeclaredType(const onnx::TypeProto &type);
 
 /// The name of an element of a sequence: "x.2".

@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the function that imports an op works with. Functions of `NodeImport`
-// that make values accept null values and then return null; whoever made the
-// first null value has emitted an error, so that
+// A `NodeImport` is all that the import function of an op works with. Its
+// functions that make values accept null values and then return null. Whoever
+// made the first null value has emitted an error. So the line
 //
 //   return n.result(0, n.unary<nn::SqrtOp>(n.broadcastTo(x, shape)));
 //
-// needs no check in between. Constant operands fold.
+// needs no checks in between. Constant operands fold.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,18 +39,20 @@ struct Biased {
   mlir::Value value, zero;
 };
 
-/// What a tensor of floats was dequantised from: (numbers - zero) * scale.
+/// The operands from which a tensor of floats was dequantised: it is (numbers -
+/// zero) * scale.
 struct Dequantized {
   Biased numbers;
   mlir::Value scale;
-  int64_t axis = 0; ///< along which scales differ, if there are several
+  int64_t axis = 0; ///< of the scales, if there are several
 };
 
 /// Values that nodes of one model share.
 class ValueSource {
 public:
   virtual ~ValueSource() = default;
-  /// Results of DequantizeLinear: products can take the integers instead.
+  /// The results of DequantizeLinear. A product of such values can multiply the
+  /// integers instead.
   llvm::DenseMap<mlir::Value, Dequantized> dequantized;
   /// The elements of a weight of at most `nn::kMaxFoldedElements` elements.
   virtual mlir::DenseElementsAttr readWeight(llvm::StringRef symbol) = 0;
@@ -59,9 +61,10 @@ public:
   /// The value of a tensor in an attribute.
   virtual mlir::Value materialize(const onnx::TensorProto &tensor,
                                   llvm::StringRef name, mlir::Location loc) = 0;
-  /// Imports the nodes of a graph that is an attribute of the node at hand. Of
-  /// `arguments` there must be as many as the graph has inputs. Their names
-  /// begin with the node's and `part`. The results are the graph's outputs.
+  /// Imports the nodes of a graph that is an attribute of the current node.
+  /// There must be as many `arguments` as the graph has inputs. The names of
+  /// the imported nodes begin with the node's name and `part`. The results are
+  /// the graph's outputs.
   virtual mlir::FailureOr<llvm::SmallVector<ModelValue>>
   importBody(const onnx::GraphProto &body, llvm::ArrayRef<ModelValue> arguments,
              llvm::StringRef part) = 0;
@@ -76,12 +79,13 @@ public:
   const onnx::NodeProto &node;
   const int64_t opset; ///< opset in force for the op
   const llvm::ArrayRef<ModelValue> values;
-  /// Null where one is omitted, or a collection.
+  /// Null for an input that is omitted or a collection.
   const llvm::SmallVector<mlir::Value> inputs;
   const mlir::Location loc;
   mlir::OpBuilder &b;
   ValueSource &source;
-  /// What the function makes; null for an output that it does not support.
+  /// The results of the import function; null for an output that it does not
+  /// support.
   llvm::SmallVector<ModelValue> results;
 
   /// Emits an error about this node. Returns failure.
@@ -89,8 +93,8 @@ public:
 
   //===--- Operands, results, attributes ----------------------------------===//
 
-  /// The input, null if it is omitted (or no tensor, which only the schemas of
-  /// ops that work on collections allow).
+  /// The input; null if it is omitted or a collection. Only ops whose schema
+  /// allows collections need to expect the latter.
   mlir::Value input(unsigned i) const {
     return i < inputs.size() ? inputs[i] : mlir::Value();
   }
@@ -115,20 +119,22 @@ public:
   std::string stringAttr(llvm::StringRef name, llvm::StringRef byDefault) const;
   std::optional<Shape> intsAttr(llvm::StringRef name) const;
 
-  /// The value of an input that must be known now. If it is not, the error that
-  /// says why and what can be done is emitted when the import has failed, for
-  /// all such inputs of the node at once.
+  /// The value of an input that must be known at compile time. If it is not
+  /// known, this fails without an error. `reportUnknownInputs` emits one error
+  /// for all such inputs of the node, after the import has failed.
   mlir::FailureOr<Shape> constantInts(unsigned i, llvm::StringRef what);
   mlir::FailureOr<llvm::SmallVector<double>>
   constantFloats(unsigned i, llvm::StringRef what);
-  /// Emits that error, if there is anything to say. Returns failure.
+  /// Emits an error that says why inputs are unknown and what the user can do,
+  /// if there are such inputs. Returns failure.
   llvm::LogicalResult reportUnknownInputs();
   /// The elements of a value if they are known, else null.
   mlir::DenseElementsAttr getConstant(mlir::Value value, int depth = 0);
 
-  /// Axis -rank .. rank-1 as 0 .. rank-1.
+  /// Maps an axis in -rank .. rank-1 to 0 .. rank-1.
   mlir::FailureOr<int64_t> axis(int64_t axis, int64_t rank);
-  /// Several, sorted, distinct.
+  /// The same for several axes. The result is sorted. Repeated axes are an
+  /// error.
   mlir::FailureOr<Shape> axes(llvm::ArrayRef<int64_t> axes, int64_t rank);
 
   //===--- Types ----------------------------------------------------------===//
@@ -166,7 +172,7 @@ public:
   mlir::Value cast(mlir::Value x, mlir::Type element, bool saturate = true);
 
   mlir::Value constant(mlir::DenseElementsAttr elements);
-  /// One value everywhere, in the type of `like`.
+  /// A tensor of the type of `like` with one value everywhere.
   mlir::Value splat(double value, mlir::Value like);
   mlir::Value splat(double value, llvm::ArrayRef<int64_t> shape,
                     mlir::Type element);
@@ -177,7 +183,7 @@ public:
 
   mlir::Value reshape(mlir::Value x, llvm::ArrayRef<int64_t> shape);
   mlir::Value transpose(mlir::Value x, llvm::ArrayRef<int64_t> permutation);
-  /// To a shape that NumPy's rules allow.
+  /// Broadcasts to a shape by NumPy's rules.
   mlir::Value broadcastTo(mlir::Value x, llvm::ArrayRef<int64_t> shape);
   /// Dimension i of x becomes dimension dims[i].
   mlir::Value broadcastDims(mlir::Value x, llvm::ArrayRef<int64_t> dims,
@@ -190,7 +196,7 @@ public:
   mlir::Value gather(mlir::Value x, mlir::Value indices, int64_t dim);
   mlir::Value pad(mlir::Value x, mlir::Value value, llvm::ArrayRef<int64_t> low,
                   llvm::ArrayRef<int64_t> high);
-  /// `dims` increasing; with `keep` they stay, of size 1.
+  /// `dims` must increase. With `keep` they stay in the result, with size 1.
   mlir::Value reduce(nn::ReduceKind kind, mlir::Value x,
                      llvm::ArrayRef<int64_t> dims, bool keep);
   /// The sum of the elements divided by their number.

@@ -7,8 +7,8 @@
 //
 // To support another ONNX op, write a function `LogicalResult
 // importFoo(NodeImport &n)` in the file of its family and add it to the rows at
-// the end of that file. An op that has no row, but a function body in ONNX's
-// schema, is expanded by that.
+// the end of that file. An op without a row is expanded by the function body in
+// its ONNX schema, if it has one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,8 +30,9 @@ class NodeImport;
 using ImportFunction = llvm::LogicalResult (*)(NodeImport &);
 
 /// The versions of an op of the standard domain that a function imports. A
-/// version is the opset in which the op, or its meaning, last changed. A newer
-/// one than `last` is not imported until someone has read what changed.
+/// version is the opset in which the op, or its meaning, last changed. A
+/// version newer than `last` is not imported until somebody has read the
+/// change.
 struct OpRow {
   llvm::StringLiteral op;
   int first;
@@ -39,15 +40,15 @@ struct OpRow {
   ImportFunction function;
 };
 
-/// How an op is imported that its schema defines for the opset in force.
+/// How an op is imported, by its schema for the opset in force.
 struct OpImport {
-  const onnx::OpSchema *schema =
-      nullptr; ///< null: ONNX does not define it (any more)
+  /// Null: ONNX does not define the op, or no longer does.
+  const onnx::OpSchema *schema = nullptr;
   ImportFunction function = nullptr; ///< null: there is no row for it
   bool expandable = false;           ///< the schema has a function body
 };
 
-/// Looks an op up, in the version that is in force in `opset` of `domain`.
+/// Looks up the version of an op that is in force in `opset` of `domain`.
 OpImport findOp(llvm::StringRef domain, llvm::StringRef opType, int64_t opset);
 
 // The families.
@@ -75,8 +76,8 @@ llvm::ArrayRef<OpRow> getSequenceOps();
 llvm::ArrayRef<OpRow> getShapeOps();
 llvm::ArrayRef<OpRow> getSliceOps();
 
-/// Ops that ONNX does not define any more: there is no schema, and a function
-/// has to expect any attributes. Their versions mean nothing.
+/// Ops that ONNX no longer defines. They have no schema, so their functions
+/// must expect any attributes. Their versions mean nothing.
 llvm::ArrayRef<OpRow> getRetiredOps();
 
 } // namespace partita::import

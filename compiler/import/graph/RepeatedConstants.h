@@ -12,10 +12,10 @@
 
 namespace partita::import {
 
-/// Some exporters write a constant twice under one name. Of initializers and
-/// `Constant` nodes of a graph, of a function's body or of a graph in an
-/// attribute that define a name with the same bytes, keeps the first, with a
-/// remark. Emits an error if the bytes differ.
+/// Some exporters write a constant twice under one name. If several
+/// initializers or `Constant` nodes define a name with the same bytes, this
+/// keeps the first and emits a remark. It looks at the graph, at the bodies of
+/// functions and at graphs in attributes. Emits an error if the bytes differ.
 llvm::LogicalResult mergeRepeatedConstants(ModelFile &file, mlir::Location loc);
 
 } // namespace partita::import

@@ -12,17 +12,17 @@
 
 namespace partita::import {
 
-/// Each element is its place along `dim`, as i64.
+/// A tensor of i64 in which each element is its index along `dim`.
 mlir::Value makeIota(NodeImport &n, llvm::ArrayRef<int64_t> shape, int64_t dim);
 
 /// x + addend and x * factor, of any number type.
 mlir::Value addNumber(NodeImport &n, mlir::Value x, double addend);
 mlir::Value mulNumber(NodeImport &n, mlir::Value x, double factor);
 
-/// x kept in [low, high].
+/// x clamped to [low, high].
 mlir::Value clampTo(NodeImport &n, mlir::Value x, double low, double high);
 
-/// As i64; where it is negative it counts from the end.
+/// The index as i64. A negative index counts from the end of `size`.
 mlir::Value wrapIndex(NodeImport &n, mlir::Value index, int64_t size);
 
 /// Whether low <= x < high.
@@ -32,22 +32,21 @@ mlir::Value isWithin(NodeImport &n, mlir::Value x, double low, double high);
 Shape toLast(int64_t rank, int64_t dim);
 Shape fromLast(int64_t rank, int64_t dim);
 
-/// As a type that ops of the order of elements take (f32, f64, i32, i64), and
-/// back. `compared`: the smaller of two stays the smaller one; otherwise sums
-/// and products wrap around as those of the own type do.
+/// Converts to a type that ops on ordered elements take (f32, f64, i32, i64),
+/// and back. With `compared` the conversion keeps the order of elements.
+/// Without it, sums and products wrap around as those of the original type do.
 mlir::Value toOrdered(NodeImport &n, mlir::Value x, bool compared);
 mlir::Value fromOrdered(NodeImport &n, mlir::Value x, mlir::Type element,
                         bool compared);
 
 int64_t product(llvm::ArrayRef<int64_t> sizes);
 
-/// Zeros between the elements along the dimensions from `first` on, so that
-/// neighbours come to stand `strides` apart; n elements become
-/// (n - 1) * stride + 1.
+/// Inserts zeros between the elements along the dimensions from `first` on, so
+/// that neighbours are `strides` apart: n elements become (n - 1) * stride + 1.
 mlir::Value spread(NodeImport &n, mlir::Value x, int64_t first,
                    llvm::ArrayRef<int64_t> strides);
 
-/// Borders of zeros; where a width is negative, so many elements are cut off.
+/// Adds borders of zeros. A negative width crops that many elements.
 mlir::Value padOrCrop(NodeImport &n, mlir::Value x, llvm::ArrayRef<int64_t> low,
                       llvm::ArrayRef<int64_t> high);
 

@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The library multiplies integers as they are stored. What their zero points
-// add is a sum of one side's numbers for each row or column, which for weights
-// is known when loading:
+// The library multiplies integers as they are stored. Their zero points a and b
+// add terms that need only sums of one operand, one per row or column. The sums
+// of weights are computed at load:
 //   (x - a)(w - b) = x w - a sum(w) - b sum(x) + depth a b
-// where all sums are over what the product sums over.
+// where all sums are over the contracted dimensions, which have `depth`
+// elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,22 +21,24 @@
 
 namespace partita::import {
 
-/// The sums of products of x and y over dimensions `xDim` and `yDim`, as i32:
-/// what `multiply` makes of the values, and what the zero points add to it.
-/// Null if these are not integers of 8 bits with zero points that are numbers
-/// or have one element a row or column; fails if `multiply` does.
+/// The product of x and y, summed over dimensions `xDim` and `yDim`, as i32.
+/// `multiply` multiplies the stored values; this adds the terms of the zero
+/// points. Returns null if x or y does not consist of 8-bit integers, or if a
+/// zero point is neither a single number nor a vector with one element per row
+/// (x) or column (y). Fails if `multiply` does.
 mlir::FailureOr<mlir::Value> dotIntegers(
     NodeImport &n, Biased x, Biased y, int64_t xDim, int64_t yDim,
     llvm::function_ref<mlir::Value(mlir::Value x, mlir::Value y)> multiply);
 
-/// The same of a convolution with the node's attributes; the zero point of the
+/// The same for a convolution with the node's attributes. The zero point of the
 /// weights must be known to be 0, or 128 for unsigned ones.
 mlir::FailureOr<mlir::Value> convolveIntegers(NodeImport &n, Biased x,
                                               Biased weights);
 
-/// What `n.input(x)` and `n.input(y)` were dequantised from, multiplied so, and
-/// scaled; null if that is not possible. `yColumn` is the dimension of y that
-/// has a column for each scale.
+/// The product of `n.input(x)` and `n.input(y)`, computed from the integers
+/// from which they were dequantised, and then scaled. Returns null if that is
+/// not possible. `yColumn` is the dimension of y along which its scales may
+/// differ.
 mlir::FailureOr<mlir::Value> dotDequantized(
     NodeImport &n, unsigned x, unsigned y, int64_t xDim, int64_t yDim,
     int64_t yColumn,

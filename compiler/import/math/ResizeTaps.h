@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Resizing is separable: along one axis each new element is a weighted sum of
-// old ones. This computes their indices and weights; nothing here knows MLIR.
+// old ones. This computes the indices and weights of the old ones, without
+// MLIR.
 //
 //   size 2 -> 4, linear, half_pixel: coordinates -0.25, 0.25, 0.75, 1.25
 //   indices  [0 0] [0 1] [0 1] [1 1]
@@ -45,12 +46,12 @@ struct ResizeAxis {
 struct ResizeTaps {
   int64_t numTaps = 1;
   std::vector<int64_t> indices; ///< [newSize][numTaps]
-  std::vector<double> weights;  ///< the same
+  std::vector<double> weights;  ///< [newSize][numTaps]
   std::vector<bool> outside;    ///< takes the extrapolation value
 };
 
-/// Nothing but the mode's names must have been checked: `size` >= 1 and, if
-/// `newSize` > 0, `scale` > 0.
+/// Requires `size` >= 1 and, if `newSize` > 0, `scale` > 0. The names in `mode`
+/// must have been checked.
 ResizeTaps computeResizeTaps(const ResizeAxis &axis, const ResizeMode &mode);
 
 } // namespace partita::import

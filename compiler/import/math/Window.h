@@ -17,14 +17,14 @@ struct Window {
   Shape kernel, strides, dilations, low, high;
   /// Number of positions along each dimension.
   Shape positions;
-  /// Of `high`, the part that `ceil_mode` added: no real border.
+  /// The part of `high` that `ceil_mode` added. It is not a border of the
+  /// model's.
   Shape excess;
 };
 
 /// Reads strides, dilations, pads, auto_pad and ceil_mode of a node. In the
-/// result every position starts inside the bordered tensor, and floor((low +
-/// size
-/// + high - extent) / stride) + 1 is the number of positions.
+/// result every position starts inside the bordered tensor. The number of
+/// positions is floor((low + size + high - extent) / stride) + 1.
 mlir::FailureOr<Window> getWindow(NodeImport &n, llvm::ArrayRef<int64_t> sizes,
                                   llvm::ArrayRef<int64_t> kernel);
 

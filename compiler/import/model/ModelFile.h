@@ -28,30 +28,30 @@ struct FileSpan {
   int64_t bytes = 0;
 };
 
-/// Where the raw little-endian bytes of a tensor are. `data` is always valid;
-/// `span` is given if they are in a file.
+/// Where the raw little-endian bytes of a tensor are. `data` is always valid.
+/// `span` is set if the bytes are in a file.
 struct TensorBytes {
   llvm::StringRef data;
   std::optional<FileSpan> span;
   std::shared_ptr<llvm::MemoryBuffer> keepAlive;
 };
 
-/// A model, without the bytes of its large tensors: those stay in the mapped
-/// file. A tensor whose payload was left there has an external-data entry of
-/// key `kSpanKey` instead, whose value indexes `spans`.
+/// A model without the bytes of its large tensors, which stay in the mapped
+/// file. Such a tensor has an external-data entry with the key `kSpanKey`
+/// instead of its payload; the entry's value is an index into `spans`.
 class ModelFile {
 public:
   /// Payloads larger than this stay in the file.
   static constexpr int64_t kMinSpanBytes = 1024;
   static constexpr const char *kSpanKey = "partita.span";
 
-  /// Reads and parses `path`; a path that ends in `.onnxtxt` or `.txt` holds
-  /// ONNX's textual syntax. Emits an error at `loc` on failure.
+  /// Reads and parses `path`. A file whose name ends in `.onnxtxt` or `.txt` is
+  /// in ONNX's textual syntax. Emits an error at `loc` on failure.
   static mlir::FailureOr<std::unique_ptr<ModelFile>> read(llvm::StringRef path,
                                                           mlir::Location loc);
 
   /// The raw bytes of a tensor: in the model's file, in the tensor itself, or
-  /// in an external file. Nothing if its values are in typed fields.
+  /// in an external file. Returns nothing if its values are in typed fields.
   mlir::FailureOr<std::optional<TensorBytes>>
   getRawBytes(const onnx::TensorProto &tensor, mlir::Location loc) const;
 
@@ -63,18 +63,18 @@ private:
   std::vector<std::pair<int64_t, int64_t>> spans; // offset, bytes
 };
 
-/// Copies the protobuf message `bytes` (a ModelProto)
-/// without large payloads, which are recorded in `spans` as offset
-/// from the begin of `bytes` and length. Returns nothing, and the reason, if
-/// `bytes` cannot be such a message.
+/// Copies the protobuf message `bytes` (a ModelProto) without large payloads.
+/// For each of those, `spans` gets its offset in `bytes` and its length. If
+/// `bytes` cannot be such a message, returns nothing, and `whyNot` says why.
 std::optional<std::string>
 copyWithoutPayloads(llvm::StringRef bytes,
                     std::vector<std::pair<int64_t, int64_t>> &spans,
                     std::string &whyNot);
 
-/// Opens the external data `location` of a model in `directory`, which must lie
-/// below it: a relative path without `..`, through no link, of a regular file
-/// with one name. `length` < 0 means up to the end of the file.
+/// Opens the external data `location` of a model in `directory`. `location`
+/// must be a relative path without `..` that passes through no link, and must
+/// name a regular file that has no other hard link. `length` < 0 means up to
+/// the end of the file.
 mlir::FailureOr<TensorBytes> openExternalData(llvm::StringRef directory,
                                               llvm::StringRef location,
                                               int64_t offset, int64_t length,

@@ -29,13 +29,13 @@ std::string getOnnxTypeName(int32_t onnxType);
 /// tensor would not fit into memory.
 std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape);
 
-/// The tensor's type. Emits an error at `loc` if it is not one we can hold.
+/// The tensor's type. Emits an error at `loc` if the type is not supported.
 mlir::FailureOr<mlir::RankedTensorType>
 getTensorType(const onnx::TensorProto &tensor, mlir::Location loc);
 
-/// The tensor's values, one or more bytes an element, little-endian: those of
-/// the file where they can be used as they are, else a decoded copy
-/// (`storage`).
+/// The tensor's values, little-endian, with whole bytes for each element. They
+/// are the bytes of the file if those can be used unchanged, or else a decoded
+/// copy in `storage`.
 mlir::FailureOr<TensorBytes> getElementBytes(const ModelFile &file,
                                              const onnx::TensorProto &tensor,
                                              mlir::RankedTensorType type,

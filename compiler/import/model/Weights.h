@@ -18,9 +18,10 @@
 
 namespace partita::import {
 
-/// Makes values of tensors: a small tensor of integers, from which shapes are
-/// computed, and a single number become an `nn.constant`; all else an
-/// `nn.weight` of the module and an `nn.parameter` that reads it.
+/// Makes values of tensors. A single number becomes an `nn.constant`, and so
+/// does a small tensor of integers, because shapes are computed from those. Any
+/// other tensor becomes an `nn.weight` of the module and an `nn.parameter` that
+/// reads it.
 class Weights {
 public:
   Weights(const ModelFile &file, mlir::ModuleOp module)

@@ -12,8 +12,8 @@
 
 namespace partita::import {
 
-/// x . y, with the contracted dimension of each; `numBatch` batch dimensions
-/// come first.
+/// The product x . y, contracted over `xDim` of x and `yDim` of y. The first
+/// `numBatch` dimensions of both are batch dimensions.
 mlir::Value makeDot(NodeImport &n, mlir::Value x, mlir::Value y,
                     int64_t numBatch, int64_t xDim, int64_t yDim);
 
@@ -21,7 +21,7 @@ mlir::Value makeDot(NodeImport &n, mlir::Value x, mlir::Value y,
 mlir::Value makeMatMul(NodeImport &n, mlir::Value x, mlir::Value y);
 
 /// The convolution that the node's attributes (group, strides, pads, ...)
-/// describe, without a bias. Outside of the image is `outside`, or 0.
+/// describe, without a bias. Padding has the value `outside`, or 0.
 mlir::Value makeConv(NodeImport &n, mlir::Value x, mlir::Value weights,
                      mlir::Value outside = {});
 
