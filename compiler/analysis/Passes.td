@@ -13,8 +13,8 @@ include "mlir/Pass/PassBase.td"
 def PrintRatesPass : Pass<"print-rates", "::mlir::ModuleOp"> {
   let summary = "show how often each value is computed";
   let description = [{
-    Gives every op with results its rate, for people and tests; no other pass
-    reads it.
+    Writes the rate of every op that has results as an attribute. People and
+    tests read it; no other pass does.
 
     ```mlir
     %w = nn.parameter @w : tensor<8xf32>

@@ -37,18 +37,20 @@ llvm::StringRef stringifyRate(Rate rate);
 
 /// The rates of values.
 ///
-/// The arguments of a function have the rate of a micro-batch, states that of a
-/// step, weights and constants that of loading. Inside an op whose block takes
-/// the op's operands (a cluster, a stage), an argument has the rate of its
-/// operand; a result has the rate of what the block yields.
+/// The arguments of a function have the rate of a micro-batch. States have the
+/// rate of a step. Weights and constants have the rate of loading. Inside an op
+/// whose block takes the op's operands (a cluster, a stage), an argument has
+/// the rate of its operand. A result of such an op has the rate of the value
+/// that the block yields.
 ///
-/// An object remembers its answers. It is good until an op that it has seen is
-/// erased or gets other operands. A rewrite that asks between its changes makes
-/// a new object each time (`isKnownAtLoad`).
+/// An object caches its answers. They are valid until an op that it has seen is
+/// erased or gets other operands. A rewrite that asks between its changes needs
+/// a new object each time (`isKnownAtLoad` makes one).
 class Rates {
 public:
   Rate getRate(mlir::Value value);
-  /// The largest rate of the op's results; of its operands if it has none.
+  /// The largest rate of the op's results. If it has no results: the largest
+  /// rate of its operands.
   Rate getRate(mlir::Operation *op);
 
   bool isLoad(mlir::Value value) { return getRate(value) == Rate::load; }
@@ -58,7 +60,7 @@ private:
   llvm::DenseMap<mlir::Value, Rate> known;
 };
 
-/// Whether the value has the rate of loading, as the IR is now.
+/// Whether the value has the rate of loading in the current IR.
 bool isKnownAtLoad(mlir::Value value);
 
 } // namespace partita::analysis

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Whatever a user gives, the compiler's answer is a result or an error message.
-// Where it is an abort, a failed assertion, a signal, a stack overflow, a fatal
-// error of LLVM's or an exception that nobody catches, that is a bug of
-// Partita's. It ends in one line, and in exit status 70 (EX_SOFTWARE):
+// An abort, a failed assertion, a signal, a stack overflow, a fatal error of
+// LLVM or an uncaught exception is a bug of Partita. The process then prints
+// one line and ends with exit status 70 (EX_SOFTWARE):
 //
 //   partita-compile: error: a bug of Partita's: assertion 'i < size()' failed
 //   (SmallVector.h:303), in nn-fold-scale, at node '/conv1/Conv'; please report
@@ -29,12 +29,13 @@ namespace partita::crash {
 
 inline constexpr int kExitStatus = 70;
 
-/// From here on the process ends so. `tool` is the first word of the line, and
-/// must live as long as the process. In a build with AddressSanitizer signals
-/// are left to it.
+/// Installs the handlers: from here on a crash ends in that line and that exit
+/// status. `tool` is the first word of the line, and must live as long as the
+/// process. In a build with AddressSanitizer, its handlers keep the signals.
 void installCrashReport(const char *tool);
 
-/// Passes, and the ops that patterns are applied to, become places (Place.h).
+/// Records each pass, and each op that a pattern is applied to, as the thread's
+/// place (Place.h).
 void trackPlaces(mlir::MLIRContext &context);
 
 } // namespace partita::crash

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each thread knows the pass that it runs and the node that it works on, for
-// the line that a crash ends in. Keeping it up to date costs a few assignments.
+// Each thread records the pass that it runs and the node that it works on. A
+// crash report names both. Keeping the record up to date costs a few
+// assignments.
 //
 //   crash::AtPass pass("reading the model");
 //   for (const Node &node : nodes) {
@@ -26,16 +27,16 @@ namespace partita::crash {
 
 /// What a thread is doing. The text is not owned.
 struct Place {
-  llvm::StringRef pass; ///< its flag, or what a phase is called
+  llvm::StringRef pass; ///< its flag, or the name of a phase
   llvm::StringRef node; ///< name of an ONNX node; empty: none, or not known
 };
 
 /// The place of the calling thread. May be read in a signal handler.
 const Place &getPlace();
 
-/// Says for its lifetime that the calling thread runs a pass, at no node yet.
-/// The text must live as long. Also gives the thread a stack for signals, for
-/// the case that its own is full.
+/// Records, for its lifetime, that the calling thread runs a pass and is at no
+/// node yet. The text must live as long. Also gives the thread a separate stack
+/// for signal handlers, which is needed when its own overflows.
 class AtPass {
 public:
   explicit AtPass(llvm::StringRef pass);
@@ -47,8 +48,8 @@ private:
   Place outer;
 };
 
-/// Says for its lifetime that the calling thread works on a node: the first
-/// that the location names. A location without names changes nothing.
+/// Records, for its lifetime, that the calling thread works on a node: the
+/// first that the location names. A location without names changes nothing.
 class AtNode {
 public:
   explicit AtNode(mlir::Location loc);
@@ -60,8 +61,8 @@ private:
   llvm::StringRef outer;
 };
 
-/// Lets the compiler crash, to test what it does then: if the environment has
-/// PARTITA_CRASH=KIND@NAME and `name` is that pass or node. KIND is one of
+/// For tests of the crash report: makes the compiler crash if the environment
+/// has PARTITA_CRASH=KIND@NAME and `name` is that pass or node. KIND is one of
 /// abort, assertion, bus, exception, fatal, floating-point, illegal,
 /// segmentation and stack.
 void provokeCrash(llvm::StringRef name);

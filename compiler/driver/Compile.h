@@ -29,7 +29,8 @@ enum class EmitKind {
   artifact
 };
 
-/// Which inner values become outputs of the artifact, to compare them.
+/// Which intermediate values become outputs of the artifact, so that they can
+/// be compared.
 struct ExposeOptions {
   std::string nodes;    ///< glob over node names; empty: none
   bool unfused = false; ///< before anything is rewritten or fused
@@ -42,11 +43,12 @@ struct CompileOptions {
   emit::EmitOptions emit;
   ExposeOptions expose;
   bool winograd = true; ///< for large convolutions of 3x3 windows
-  /// Every op by itself, as the importer made it, by scalar loops: what other
-  /// compilations are compared with.
+  /// Compiles every op as the importer made it, alone, to scalar loops. The
+  /// results are the reference with which other compilations are compared.
   bool reference = false;
   EmitKind kind = EmitKind::artifact;
-  /// Called as each phase begins, with its name and number of `phases`.
+  /// Called as each phase begins, with its name, its number and the number of
+  /// phases.
   llvm::function_ref<void(llvm::StringRef name, int phase, int phases)>
       progress;
 };
@@ -56,8 +58,8 @@ struct CompileOptions {
 void registerCompilerDialects(mlir::DialectRegistry &registry);
 
 /// Compiles a model. Messages go through the context's diagnostics. On success
-/// the artifact is written, or (other kinds) the IR printed to `ir`, and
-/// `summary` holds the plan if compilation came that far.
+/// the artifact is written, or, for the other kinds, the IR is printed to `ir`.
+/// `summary` is set if compilation came as far as the plan.
 mlir::LogicalResult compileModel(mlir::MLIRContext &context,
                                  const CompileOptions &options,
                                  llvm::raw_ostream &ir,

@@ -20,9 +20,9 @@
 
 namespace partita::emit {
 
-/// Writes an artifact under another name in the folder of `path`, and gives it
-/// its name when it is complete and on the disk. If that never happens, nothing
-/// is left. After an error all calls do nothing.
+/// Writes an artifact to a temporary file in the folder of `path`. `commit`
+/// renames it when it is complete and on the disk. Without `commit` no file is
+/// left. After an error all calls do nothing.
 class ArtifactFile {
 public:
   ArtifactFile(llvm::StringRef path, unsigned sectionCount);

@@ -34,12 +34,12 @@ struct EmitOptions {
   WeightPlacement weights = WeightPlacement::inside;
 };
 
-/// Writes the plan of `module` with the objects as an artifact, as
-/// runtime/abi/artifact.h lays it out. The same module, objects and weights
-/// give the same bytes. The file appears whole or not at all: it is written
-/// under another name in the same folder, synchronised and renamed. Only
-/// weights that a step or a load program reads are written; those that have no
-/// file are inside the artifact in any case. Errors go through the module's
+/// Writes an artifact with the plan of `module` and the objects, in the layout
+/// of runtime/abi/artifact.h. The same module, objects and weights give the
+/// same bytes. The file appears whole or not at all: it is written under
+/// another name in the same folder, synchronised and renamed. Only weights that
+/// a step or a load program reads are written. A weight that has no file of its
+/// own is always inside the artifact. Errors go through the module's
 /// diagnostics.
 mlir::LogicalResult emitArtifact(mlir::ModuleOp module,
                                  llvm::ArrayRef<ObjectFile> objects,

@@ -15,8 +15,8 @@
 
 namespace partita::emit {
 
-/// Writes the plan of a module. `weights` numbers the weights that it uses, in
-/// the order of `Plan.weights`; their hashes and places are known already.
+/// Writes the plan of a module. `weights` lists the weights that the module
+/// uses, in the order of `Plan.weights`, with their hashes and places.
 mlir::FailureOr<flatbuffers::DetachedBuffer>
 writePlan(mlir::ModuleOp module, const WeightTable &weights);
 

@@ -35,14 +35,14 @@ struct WeightTable {
   int64_t sectionBytes = 0;     ///< of the weights section
 };
 
-/// Collects the weights. Those of files lie there if `beside`, under a path
-/// relative to the folder of `artifact`; all others get a place in the section.
-/// Hashes are not set.
+/// Collects the weights. With `beside`, a weight of a file stays in that file,
+/// and its path is made relative to the folder of `artifact`. All other weights
+/// get a place in the section. Hashes are not set.
 mlir::FailureOr<WeightTable> collectWeights(mlir::ModuleOp module, bool beside,
                                             llvm::StringRef artifact);
 
-/// Passes a weight's bytes to `sink`, in pieces and in order; a file is mapped,
-/// not read whole. Fails with a diagnostic if the bytes are not there.
+/// Passes a weight's bytes to `sink`, in pieces and in order. A file is mapped,
+/// not read whole. Fails with a diagnostic if the file does not have the bytes.
 mlir::LogicalResult
 readWeight(nn::WeightOp weight,
            llvm::function_ref<mlir::LogicalResult(llvm::StringRef)> sink);

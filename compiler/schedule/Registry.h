@@ -25,13 +25,13 @@ namespace partita::schedule {
 struct ScheduleKind {
   std::string_view name;    ///< in partition files, in the IR and in plans
   std::string_view summary; ///< for --help, e.g. "one device at a time"
-  /// Into how many stages the planner cuts the model for each device.
+  /// The number of stages per device into which the planner cuts the model.
   int stagesPerDevice = 1;
-  /// Micro-batches of a step where nobody says how many. `stages` and `devices`
-  /// count those that have work.
+  /// The default number of micro-batches of a step. `stages` and `devices`
+  /// count only those that have work.
   int (*microBatches)(int stages, int devices) = nullptr;
-  /// Every unit of the problem once, on its stage's device. The orders of all
-  /// devices together must be those of one order in which every unit comes
+  /// Orders every unit of the problem once, on its stage's device. The orders
+  /// of all devices must agree with one total order in which every unit comes
   /// after those that it reads from.
   UnitOrders (*order)(const ScheduleProblem &problem) = nullptr;
 };
@@ -40,11 +40,11 @@ struct ScheduleKind {
 #include "compiler/schedule/Schedules.def"
 #undef PARTITA_SCHEDULE
 
-/// All schedules; the first is taken where nobody names one.
+/// All schedules; the first is the default.
 const std::vector<const ScheduleKind *> &getScheduleKinds();
 
-/// The schedule of a name; null if there is none. An empty name: the standard
-/// one.
+/// The schedule of a name; null if there is none. An empty name stands for the
+/// default schedule.
 const ScheduleKind *findSchedule(std::string_view name);
 
 } // namespace partita::schedule

@@ -6,16 +6,18 @@
 //===----------------------------------------------------------------------===//
 //
 // A unit is a phase of a stage on a micro-batch. A schedule (Registry.h) gives
-// every device its units in order. From the orders follow the programs: a unit
-// receives or loads what it needs just before it, and sends and stores what it
-// makes just after it. A sender waits for a buffer just before it writes that
-// buffer again, or at the end, so that a program can be run again.
+// every device its units in order. The programs follow from the orders. A
+// device receives or loads the operands of a unit just before the unit, and
+// sends and stores its results just after it. A sender waits for a buffer just
+// before it writes that buffer again, or at the end, so that a program can be
+// run again.
 //
-// A unit may not overtake its readers without bound. A value has `kSendBuffers`
-// buffers: on micro-batch m its unit begins when the receivers of what it sent
-// on micro-batch m - kSendBuffers have begun to read that. Some orders cannot
-// be kept with so few, and a value that is read many stages further on would
-// stop its sender again and again: such values have as many more as it takes.
+// A unit may not run ahead of its readers without bound. A value has
+// `kSendBuffers` buffers. On micro-batch m its unit begins when the receivers
+// have begun to read what it sent on micro-batch m - kSendBuffers. Some orders
+// deadlock with so few buffers, and a value that is read many stages later
+// would stall its sender again and again. Such values get as many more buffers
+// as they need.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +32,7 @@
 
 namespace partita::schedule {
 
-/// Micro-batches of a value that may be on their way at the same time.
+/// Micro-batches of a value that may be in flight at the same time.
 inline constexpr int kSendBuffers = 2;
 
 /// What a unit computes of its stage.
@@ -49,10 +51,11 @@ struct ScheduleValue {
   int producer = -1; ///< stage; -1: input `input` of the model
   int input = -1;
   std::vector<int> consumers; ///< stages, ascending, without repetition
-  std::vector<int> outputs;   ///< outputs of the model that it is
-  double transferNs = 0;      ///< the receiver copies it
-  double borrowNs = 0;        ///< the receiver reads it where it is
-  /// By consumer: from the begin of its work to the last that reads the value.
+  std::vector<int> outputs;   ///< the model's outputs that are this value
+  double transferNs = 0;      ///< if the receiver copies it
+  double borrowNs = 0;        ///< if the receiver reads it in place
+  /// By consumer: time from when its operands have arrived to the end of its
+  /// last instruction that reads the value.
   std::vector<double> readNs;
   bool isConstant = false; ///< never rewritten: needs no buffer of its own
 };
@@ -76,8 +79,8 @@ struct ScheduledUnit {
 struct UnitOrders {
   /// By device: its units, in the order in which it computes them.
   std::vector<std::vector<ScheduledUnit>> ofDevice;
-  /// Where devices exclude each other: all units, in the order in which they
-  /// hand a token on. Empty: devices work at the same time.
+  /// If only one device may work at a time: all units, in the order in which
+  /// they pass a token on. Empty: devices work at the same time.
   std::vector<ScheduledUnit> token;
 };
 
@@ -95,15 +98,16 @@ struct ScheduleStep {
 struct ScheduleChannel {
   int value = -1;                         ///< -1: a token
   int source = 0, target = 0;             ///< devices
-  int sourceStage = -1, targetStage = -1; ///< the first that reads it
+  int sourceStage = -1, targetStage = -1; ///< target: the first reader
 };
 
-/// How values go from device to device; by value.
+/// How values are transferred between devices. Both lists have an entry per
+/// value.
 struct Transfers {
-  /// Whether receivers read it where it is. That spares a copy, and keeps the
-  /// sender's buffer for longer.
+  /// Whether receivers read it in the sender's buffer. That saves a copy, but
+  /// occupies the buffer for longer.
   std::vector<bool> borrowed;
-  /// Micro-batches of it that may be on their way at the same time.
+  /// Micro-batches of it that may be in flight at the same time.
   std::vector<int> buffers;
 };
 

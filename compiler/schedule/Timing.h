@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs the units of all devices in simulated time, each device in its order. A
-// unit begins when its device is free, its operands are there, and a buffer is
-// free for each value that it sends. A device whose next unit must wait is
-// looked at again when the unit that it waits for is done, so the time this
-// takes is linear in the units and the values that they read and send.
+// Simulates the units of all devices, each device in its order. A unit begins
+// when its device is free, its operands have arrived, and each value that it
+// sends has a free buffer. A device whose next unit must wait is examined again
+// when the unit that it waits for is done. So the simulation is linear in the
+// units and the values that they read and send.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,22 +23,23 @@
 namespace partita::schedule {
 
 struct Timing {
-  double stepNs = 0; ///< infinite if the orders contradict the values
+  double stepNs = 0; ///< infinite if the orders deadlock
   double bubble = 0; ///< idle share of the devices that have work
-  /// Values for whose buffers the critical path waits. The step may be shorter
-  /// if they are copied and not borrowed, or have more buffers.
+  /// Values whose buffers the critical path waits for. The step may be shorter
+  /// if they are copied instead of borrowed, or have more buffers.
   std::vector<int> culprits;
-  /// By value: micro-batches of it that are on their way at the same time. So
-  /// many buffers would do for a copied value.
+  /// By value: the most micro-batches of it that are in flight at the same
+  /// time. A copied value needs no more buffers than that.
   std::vector<int> inFlight;
-  /// How often the simulation looked whether a unit can begin: its work.
+  /// How often the simulation checked whether a unit can begin. It measures the
+  /// work of the simulation.
   int64_t looks = 0;
 };
 
-/// Times the orders. Devices that wait for each other's buffers get on, by a
-/// change of `transfers`: of what they borrow, receivers copy what they wait
-/// for; what they copy gets one more buffer. So the returned transfers can be
-/// kept, and the times are those with them.
+/// Times the orders. If devices wait for each other's buffers in a cycle, this
+/// changes `transfers` until they can go on: a borrowed value is copied
+/// instead, and a copied value gets one more buffer. The times are those with
+/// the changed transfers.
 Timing timeOrders(const ScheduleProblem &problem, const UnitOrders &orders,
                   Transfers &transfers);
 

@@ -18,7 +18,8 @@ namespace partita::shard {
 /// Axes along which something is cut, the first one outermost.
 using AxisList = llvm::SmallVector<mlir::StringAttr, 1>;
 
-/// A dimension is `blocks` equal parts, each of which is cut along the axes.
+/// The cut of a dimension. It consists of `blocks` equal parts, each of which
+/// is cut along the axes.
 struct DimCut {
   AxisList axes; ///< none: it is whole
   int64_t blocks = 1;
@@ -31,17 +32,17 @@ struct DimCut {
 using Cuts = llvm::SmallVector<DimCut>;
 
 bool isWhole(const Cuts &cuts);
-/// Whether they say the same.
+/// Whether both cut a tensor in the same way.
 bool isSame(const Cuts &a, const Cuts &b);
 
-/// As an attribute; `rank` entries.
+/// The cuts as an attribute with `rank` entries.
 dist::ShardingAttr getAttr(mlir::MLIRContext *context, const Cuts &cuts,
                            int64_t rank);
 Cuts getCuts(dist::ShardingAttr sharding);
-/// What stands on a value: its op's attribute, or its argument's.
+/// The cuts of a value, from the attribute of its op or argument.
 Cuts getCuts(mlir::Value value);
 dist::ShardingAttr getSharding(mlir::Value value);
-/// Whole tensors have no attribute.
+/// Writes the cuts of a value. Whole tensors have no attribute.
 void setCuts(mlir::Value value, const Cuts &cuts);
 
 /// The axes of a model's function along which tensors may be cut: all but
@@ -52,9 +53,9 @@ public:
 
   bool empty() const { return sizes.empty(); }
   llvm::ArrayRef<mlir::StringAttr> getNames() const { return names; }
-  /// Devices along an axis; 0 if there is no such one.
+  /// Devices along an axis; 0 if there is no such axis.
   int64_t getSize(mlir::StringAttr axis) const { return sizes.lookup(axis); }
-  /// Devices along several together.
+  /// Devices along several axes: the product of their sizes.
   int64_t getSize(llvm::ArrayRef<mlir::StringAttr> axes) const;
 
 private:
@@ -65,23 +66,25 @@ private:
 /// How an op cuts its factors.
 using FactorCuts = llvm::SmallVector<DimCut>;
 
-/// Cuts the factors of an op as a tensor of it is cut, as far as they can be
-/// and are not cut otherwise. Whether that is all of the tensor's cuts.
+/// Cuts the factors of an op as one of its tensors is cut. Skips cuts that a
+/// factor does not allow, or that contradict the cuts in `factors`. Returns
+/// whether no cut was skipped.
 bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
              const Cuts &cuts, const Axes &axes, FactorCuts &factors);
 
-/// How a tensor of an op is cut whose factors are cut so.
+/// How a tensor of an op is cut if the op's factors are cut as `factors` says.
 Cuts projectCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
                  const FactorCuts &factors);
 
-/// Of factors that are summed over: axes along which results are partial.
+/// The axes along which results are partial: those that cut a factor that is
+/// summed over.
 llvm::SmallVector<dist::PartialAttr> getPartials(const nn::ShardingRule &rule,
                                                  const FactorCuts &factors);
 
-/// Whether a factor may be cut into so many parts.
+/// Whether a factor may be cut into `parts` parts.
 bool canCut(const nn::ShardingRule &rule, int64_t factor, int64_t parts);
 
-/// The part that one device has.
+/// The type of the part that one device has.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType type,
                                     const Cuts &cuts, const Axes &axes);
 

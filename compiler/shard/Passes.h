@@ -29,8 +29,9 @@ struct ShardOptions {
   int threads = 0;     ///< cores a device; 0: an equal share
 };
 
-/// All passes of this folder, in order: afterwards the model's function is what
-/// one device of the mesh computes. Without axes to cut along nothing changes.
+/// Adds all passes of this folder, in order. Afterwards the model's function is
+/// what one device of the mesh computes. Without axes to cut along nothing
+/// changes.
 void addShardPasses(mlir::OpPassManager &pm, const ShardOptions &options);
 
 } // namespace partita::shard

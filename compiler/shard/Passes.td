@@ -18,8 +18,8 @@ def DistSeedPass : ShardPass<"dist-seed"> {
   let summary = "Writes the shardings of a partition file on weights and inputs";
   let description = [{
     Sets `dist.sharding` on the parameters and arguments that the file's globs
-    name. A glob that names nothing, another number of dimensions and a
-    dimension that cannot be cut so are errors.
+    match. It is an error if a glob matches nothing, if the number of dimensions
+    differs, or if a dimension cannot be cut in that way.
 
     With `shard: {"w*": [tensor, null]}`:
 
@@ -35,10 +35,11 @@ def DistSeedPass : ShardPass<"dist-seed"> {
 def DistChooseShardingsPass : ShardPass<"dist-choose-shardings"> {
   let summary = "Chooses how weights are cut, by the cost model";
   let description = [{
-    For each axis along which nothing is cut yet. Ops with weights are looked at
-    in their order: a way to cut the weight is taken if, with all that follows
-    from it, the model is faster by the cost model. So the second of two layers
-    is cut by what it sums over if the first is cut by what it makes.
+    Handles each axis along which nothing is cut yet. It visits ops with weights
+    in their order. It tries each way to cut the weight, propagates it, and
+    keeps it if the cost model says that the model becomes faster. So if the
+    first of two layers is cut along its outputs, the second is cut along the
+    dimension it sums over.
   }];
   let options = [
     Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
@@ -49,8 +50,8 @@ def DistChooseShardingsPass : ShardPass<"dist-choose-shardings"> {
 def DistPropagatePass : ShardPass<"dist-propagate"> {
   let summary = "Cuts all tensors as those around them are cut";
   let description = [{
-    By the factors of each op (`ShardableOpInterface`), to a fixed point. What is
-    cut already stays so.
+    Propagates cuts through the factors of each op (`ShardableOpInterface`), to
+    a fixed point. Existing cuts do not change.
 
     ```mlir
     %w = nn.parameter @w {dist.sharding = #dist.sharding<[{}, {"tensor"} ]>} : tensor<8x16xf32>
@@ -64,10 +65,11 @@ def DistPropagatePass : ShardPass<"dist-propagate"> {
 def DistReshardPass : ShardPass<"dist-reshard"> {
   let summary = "Makes it explicit where a tensor is needed cut in another way";
   let description = [{
-    Inserts `dist.reshard`, so that each op reads its operands as its factors are
-    cut. Where a factor is cut that is summed over, the result is partial, and a
-    `dist.reshard` joins it: nothing else reads it. What depends on weights only
-    needs none: each reader's part is computed from its parts of the weights.
+    Inserts `dist.reshard` where an operand is not cut as the factors of its op
+    are. If a factor that is summed over is cut, the result is partial: a
+    `dist.reshard` joins it, and is its only reader. Values that depend on
+    weights only need no `dist.reshard`: each reader's part is computed from its
+    parts of the weights.
 
     ```mlir
     %0 = nn.dot %x, %w ... contract [1] x [0] {...} // both cut in what is contracted
@@ -81,9 +83,9 @@ def DistReshardPass : ShardPass<"dist-reshard"> {
 def DistLocalizePass : ShardPass<"dist-localize"> {
   let summary = "Makes of the whole model what one device computes";
   let description = [{
-    Tensors become a device's parts, `dist.reshard` becomes collectives, and
-    weights are read by coordinate (`dist.shard`). The model's inputs and outputs
-    stay whole.
+    Replaces each tensor by the part that one device has. `dist.reshard` becomes
+    collectives, and weights are read by coordinate (`dist.shard`). The model's
+    inputs and outputs stay whole.
 
     ```mlir
     %1 = dist.reshard %0 reason "..." : tensor<4x16xf32> // joins partial sums

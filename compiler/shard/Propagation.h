@@ -16,27 +16,27 @@
 
 namespace partita::shard {
 
-/// How the values of a model are cut. What is cut decides, through the factors
-/// of the ops around it, how values are cut about which nothing is known yet;
-/// until nothing changes any more. What came first stays.
+/// How the values of a model are cut. A cut value decides, through the factors
+/// of the ops around it, how its uncut neighbours are cut. This goes on until
+/// nothing changes. A value that is cut is never cut in another way.
 class Propagation {
 public:
   explicit Propagation(mlir::func::FuncOp function);
 
-  /// Cuts a value, if nothing is known of it.
+  /// Cuts a value, if it is not cut yet.
   void seed(mlir::Value value, const Cuts &cuts);
-  /// To a fixed point.
+  /// Propagates to a fixed point.
   void run();
 
   /// How a value is cut; empty: it is whole.
   const Cuts &getCuts(mlir::Value value) const;
   /// How an op cuts its factors.
   FactorCuts getFactorCuts(mlir::Operation *op) const;
-  /// Null for an op that computes the whole on every device.
+  /// The rule of an op. Null for an op that every device computes whole.
   const nn::ShardingRule *getRule(mlir::Operation *op) const;
   const Axes &getAxes() const { return axes; }
 
-  /// Values that were cut since the last `keep`; `undo` makes them whole again.
+  /// Values that were cut since the last `keep`. `undo` makes them whole again.
   llvm::ArrayRef<mlir::Value> getChanged() const { return changed; }
   void keep() { changed.clear(); }
   void undo();

@@ -20,9 +20,9 @@ namespace partita::simplify {
 #define GEN_PASS_REGISTRATION
 #include "compiler/simplify/Passes.h.inc"
 
-/// All passes of this folder, in order, for a module as the importer makes it.
-/// Afterwards there is no weight without use, images are channels-last, and
-/// what depends on weights only stands apart from what depends on inputs.
+/// Adds all passes of this folder, in order, for a module as the importer makes
+/// it. Afterwards every weight has a use, images are channels-last, and ops
+/// that depend on weights only are separate from those that depend on inputs.
 void addSimplifyPasses(mlir::OpPassManager &pm);
 
 /// Registers the list as `--nn-simplify`.

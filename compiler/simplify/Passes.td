@@ -34,11 +34,12 @@ def DelayBroadcastsPass : SimplifyPass<"nn-delay-broadcasts"> {
 def FoldScalePass : SimplifyPass<"nn-fold-scale"> {
   let summary = "scale the weights of a contraction instead of its result";
   let description = [{
-    A multiplication of the result of `nn.conv` or `nn.dot` by factors that
-    depend on weights only, one an output channel, becomes a multiplication of
-    the weights, which is done once when a model is loaded. A term added before
-    the factor is scaled too, and terms that depend on weights only are added to
-    each other first. So batch normalization vanishes.
+    A multiplication of the result of `nn.conv` or `nn.dot` by one factor per
+    output channel becomes a multiplication of the weights. The factors must
+    depend on weights only, so the weights are scaled once, when the model is
+    loaded. A term added before the factor is scaled too. Terms that depend on
+    weights only are added to each other first. So batch normalization
+    disappears.
 
     ```mlir
     %0 = nn.conv %x, %w ...
@@ -60,10 +61,10 @@ def FoldScalePass : SimplifyPass<"nn-fold-scale"> {
 def RaiseAttentionPass : SimplifyPass<"nn-raise-attention"> {
   let summary = "find softmax(q . k^T) . v and keep it whole";
   let description = [{
-    Between the first product and the softmax may stand factors and divisors
-    that are numbers (also on q or k), a factor mask, added or subtracted masks,
-    and a selection against a large negative number. The scores must have no
-    other use.
+    The pattern allows these ops between the first product and the softmax:
+    factors and divisors that are numbers (also on q or k), a mask as a factor,
+    added or subtracted masks, and a selection against a large negative number.
+    The scores must have no other use.
 
     ```mlir
     %s = nn.dot %q, %kt batch [0, 1] x [0, 1] contract [3] x [2] : ...
@@ -84,8 +85,8 @@ def ChannelsLastPass : SimplifyPass<"nn-channels-last"> {
     Every convolution is made `channels_last` between two transposes. Transposes
     then move down, once through the function, past every op that commutes with
     them, until they meet their inverse, or an op that they cannot pass. A
-    transpose that would multiply on its way (the other operands would need one
-    of their own, and have more bytes) stays where it is.
+    transpose stays before an op if moving it would need transposes of other
+    operands that have as many bytes or more.
 
     ```mlir
     %0 = nn.conv %x, %w channels_first ...
@@ -103,9 +104,10 @@ def SplitReductionsPass : SimplifyPass<"nn-split-reductions"> {
   let summary = "reduce large tensors in two steps, so that all cores take part";
   let description = [{
     A reduction of many elements to few, along several dimensions, is done along
-    the inner ones first: the first step then has as many results as the outer
-    ones have positions. Whether it is split depends on the shapes only, not on
-    the cores, so that all devices compute the same bits.
+    the inner dimensions first. The first step then has a result for each
+    position of the outer ones. Whether a reduction is split depends only on the
+    shapes, not on the number of cores, so that all devices compute the same
+    bits.
 
     ```mlir
     %0 = nn.reduce sum %x [1, 2] : tensor<1x800x800x16xf32> -> tensor<1x16xf32>
