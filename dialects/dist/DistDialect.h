@@ -20,14 +20,15 @@
 
 namespace partita::dist {
 
-/// A tensor as a collective sees it: along each row, devices have parts of
-/// `part` elements one after another.
+/// The shape in which a collective sees a tensor: `rows` rows. In each row the
+/// devices' parts, of `part` elements each, follow one another.
 struct RowsAndPart {
   int64_t rows = 1, part = 1;
 };
 
-/// Of a tensor whose dimension `dim` is `blocks` equal parts, each of which is
-/// cut over devices; `part` is what one device has.
+/// The rows and part of a tensor whose dimension `dim` consists of `blocks`
+/// equal blocks, each of which is cut over devices. `part` is the type of one
+/// device's part.
 RowsAndPart getRowsAndPart(mlir::RankedTensorType part, int64_t dim,
                            int64_t blocks);
 
@@ -55,7 +56,7 @@ inline constexpr llvm::StringLiteral kScheduleAttr = "dist.schedule";
 inline constexpr llvm::StringLiteral kAxesAttr = "dist.axes";
 inline constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";
 
-/// No plan has more devices.
+/// The largest number of devices of a plan.
 inline constexpr int64_t kMostDevices = 4096;
 
 /// Names of axes that have a meaning; see Dist_AxisAttr.
@@ -64,7 +65,8 @@ inline constexpr llvm::StringLiteral kStageAxis = "stage";
 /// The axis that --tensor-parallel makes.
 inline constexpr llvm::StringLiteral kTensorAxis = "tensor";
 
-/// Devices of a group along axes of a model's function (`dist.axes`).
+/// The number of devices in a group along `axes` of a model's function
+/// (`dist.axes`).
 int64_t getGroupSize(mlir::Operation *function, mlir::ArrayAttr axes);
 
 /// The tensor type of a plain or placed tensor.

@@ -13,8 +13,9 @@ include "mlir/IR/OpBase.td"
 def Dist_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let cppNamespace = "::partita::dist";
   let description = [{
-    What devices do together that differ along some axes of their mesh only. A
-    tensor is seen as rows; along each, devices have parts one after another.
+    A collective: an operation of the devices that differ only along some axes
+    of their mesh. It sees a tensor as rows. In each row the devices' parts
+    follow one another.
   }];
   let methods = [
     InterfaceMethod<"The axes, outermost first.", "::mlir::ArrayAttr", "getCollectiveAxes", (ins), "",

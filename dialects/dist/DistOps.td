@@ -43,8 +43,9 @@ def Dist_AxisAttr : AttrDef<Dist_Dialect, "Axis"> {
   let mnemonic = "axis";
   let summary = "an axis of a mesh";
   let description = [{
-    Two names have a meaning: along "data" devices are replicas, to which
-    micro-batches are dealt out; along "stage" they have different stages.
+    Two names have a meaning. Devices along "data" are replicas, and
+    micro-batches are dealt out to them. Devices along "stage" have different
+    stages.
 
     ```mlir
     #dist.axis<"data" = 2>
@@ -58,8 +59,8 @@ def Dist_DimAttr : AttrDef<Dist_Dialect, "Dim"> {
   let mnemonic = "dim";
   let summary = "how a dimension of a tensor is cut";
   let description = [{
-    Into `blocks` equal parts, each of which is cut along the axes, the first one
-    outermost. Without axes it is whole.
+    The dimension consists of `blocks` equal blocks. Each is cut along the axes,
+    the first one outermost. Without axes the dimension is whole.
   }];
   let parameters = (ins OptionalArrayRefParameter<"::mlir::StringAttr">:$axes,
     DefaultValuedParameter<"int64_t", "1">:$blocks);
@@ -77,10 +78,11 @@ def Dist_ShardingAttr : AttrDef<Dist_Dialect, "Sharding"> {
   let mnemonic = "sharding";
   let summary = "how a tensor is cut over the devices of a mesh";
   let description = [{
-    A list of axes for each dimension. A dimension may be cut in several equal
-    parts (`blocks`): a weight of queries, keys and values one after another has
-    3. `partial`: devices along these axes hold parts of a sum, a product, a
-    maximum or a minimum; only a `dist.reshard` may read that.
+    The attribute has a list of axes for each dimension. A dimension may consist
+    of several equal blocks that are cut one by one (`blocks`): a weight that
+    concatenates queries, keys and values has 3. `partial`: devices along these
+    axes hold parts of a sum, a product, a maximum or a minimum. Only a
+    `dist.reshard` may read such a tensor.
 
     ```mlir
     #dist.sharding<[{"tensor"}, {} ]>
@@ -103,8 +105,8 @@ def Dist_PlacedType : TypeDef<Dist_Dialect, "Placed"> {
   let mnemonic = "placed";
   let summary = "a tensor that lies on a mesh";
   let description = [{
-    A value of one mesh is of another type than the same value on another mesh,
-    so that reading it there without a transfer is a type error.
+    The same tensor has different types on different meshes. So it is a type
+    error to read a value on another mesh without a transfer.
   }];
   let parameters = (ins "::mlir::RankedTensorType":$tensor, "::mlir::FlatSymbolRefAttr":$mesh);
   let assemblyFormat = "`<` $tensor `,` $mesh `>`";
@@ -121,9 +123,9 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     * (C1) `devices` is not empty; its numbers are distinct and not negative.
     * (C2) the sizes of `axes` are at least 1, and multiply to the number of devices; names are distinct.
 
-    `devices` are in row-major order of their coordinates along `axes`; without
-    axes there is one. `kind` is what carries the devices out, a kind that the
-    runtime has (see `runtime/device`); without it they are CPUs.
+    `devices` are in row-major order of their coordinates along `axes`. Without
+    axes there is one device. `kind` is a kind of device of the runtime (see
+    `runtime/device`). Without it the devices are CPUs.
 
     ```mlir
     dist.mesh @d0 [0]
@@ -182,7 +184,7 @@ def Dist_YieldOp : Dist_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"St
 def Dist_TransferOp : Dist_Op<"transfer", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a value goes to another mesh";
   let description = [{
-    `reason` says in words why it must.
+    `reason` says in words why the value is transferred.
 
     Constraints:
     * (C1) `value` and `result` have the same tensor type.
@@ -206,8 +208,9 @@ def Dist_TransferOp : Dist_Op<"transfer", [Pure, DeclareOpInterfaceMethods<Symbo
 def Dist_ReshardOp : Dist_Op<"reshard", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "the same tensor, cut in another way";
   let description = [{
-    Its own `dist.sharding` says how; `reason` says in words why it must. What
-    has partial sums is joined.
+    The op's own `dist.sharding` says how the result is cut. `reason` says in
+    words why the tensor must be cut in another way. If `x` is partial, the
+    partial results are combined.
 
     ```mlir
     %1 = dist.reshard %0 reason "'fc2' sums over what is cut along tensor" {dist.sharding = #dist.sharding<[{}, {} ]>} : tensor<8x16xf32>
@@ -218,7 +221,7 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, AllTypesMatch<["x", "result"]>]> 
   let assemblyFormat = "$x `reason` $reason attr-dict `:` type($result)";
 }
 
-// On the tensors of one device.
+// Ops on the tensors of one device.
 class Dist_CollectiveOp<string mnemonic, list<Trait> traits = []>
     : Dist_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<Dist_CollectiveOpInterface>], traits)> {
   let results = (outs AnyStaticShapeTensor:$result);
@@ -227,7 +230,8 @@ class Dist_CollectiveOp<string mnemonic, list<Trait> traits = []>
 def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [AllTypesMatch<["x", "result"]>]> {
   let summary = "the tensors of several devices, combined; each gets all of it";
   let description = [{
-    Combined in the order of the devices, so that all have the same bits.
+    The tensors are combined in the order of the devices, so that all devices
+    get the same bits.
 
     ```mlir
     %1 = dist.all_reduce sum %0 axes ["tensor"] reason "..." : tensor<8x16xf32>
@@ -275,13 +279,13 @@ def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
 def Dist_ShardOp : Dist_Op<"shard", [Pure]> {
   let summary = "a device's own part of a tensor";
   let description = [{
-    Nothing is sent.
+    This needs no communication.
 
     Constraints:
     * (C1) `dim` is a dimension; its size in `x` is that in `result` times the number of devices, and a multiple of `blocks`; the others are equal.
 
-    With one block, a size that does not divide is rounded up, and what is beyond
-    the end is 0.
+    With one block, a size that the number of devices does not divide is rounded
+    up. Elements beyond the end are 0.
 
     ```mlir
     %1 = dist.shard %0 dim 1 blocks 1 axes ["tensor"] : tensor<8x16xf32> -> tensor<8x8xf32>

@@ -28,8 +28,8 @@ def NN_Dialect : Dialect {
     on, booleans are `i1`.
 
     Dimensions may be 0. An op whose results have no elements folds to constants
-    without elements; one that only reads such a tensor, to what its definition
-    gives without it.
+    without elements. An op that only reads such a tensor folds to the value
+    that its definition gives without it.
 
     Parameters are symbols (`nn.weight`) that name bytes of a file; the bytes
     themselves are never in the IR.
@@ -59,14 +59,14 @@ def NN_ReduceKindAttr : EnumAttr<NN_Dialect, NN_ReduceKind, "reduce_kind">;
 class NN_Op<string mnemonic, list<Trait> traits = []>
     : Op<NN_Dialect, mnemonic, traits>;
 
-/// A value op: no side effects, reports its cost and along what it can be
-/// sharded. `shardable`: methods of that interface whose default will not do.
+/// A value op. It has no side effects, and implements the interfaces for cost
+/// and sharding. `shardable`: the methods of the latter that the op overrides.
 class NN_ValueOp<string mnemonic, list<Trait> traits = [], list<string> shardable = []>
     : NN_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<NN_CostOpInterface>,
         DeclareOpInterfaceMethods<NN_ShardableOpInterface, shardable>], traits)>;
 
-// Floats and integers that ops compute with, and those that are only stored:
-// they are converted by `nn.cast` and moved by shape ops.
+// Element types that ops compute with, and types that are only stored. The
+// latter are converted by `nn.cast` and moved by shape ops.
 defvar NN_ComputeFloats = [F16, BF16, F32, F64];
 defvar NN_ComputeIntegers = [I1, I<8>, I<16>, I<32>, I<64>, UI<8>, UI<16>, UI<32>, UI<64>];
 defvar NN_StoredOnly = [F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU, F4E2M1FN, I<4>, UI<4>, I<2>, UI<2>];

@@ -51,9 +51,8 @@ def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ReductionOpInterf
 def NN_ConvOp : NN_ValueOp<"conv", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>], ["buildLocal"]> {
   let summary = "convolution of images (any number of spatial dimensions)";
   let description = [{
-    `x` is [N, C, spatial..] (`channels_first`) or [N, spatial.., C]
-    (`channels_last`), and so is `result`; `weights` is always
-    [O, C / groups, spatial..].
+    `x` and `result` are [N, C, spatial..] (`channels_first`) or [N, spatial..,
+    C] (`channels_last`). `weights` is always [O, C / groups, spatial..].
 
     Constraints:
     * (C1) `x`, `weights` and `result` have the same rank, at least 3, and one element type; or those of C5 of `nn.dot`.
@@ -61,9 +60,10 @@ def NN_ConvOp : NN_ValueOp<"conv", [DeclareOpInterfaceMethods<NN_ReductionOpInte
     * (C3) `groups` >= 1 divides C and O, and weights has C / groups input channels.
     * (C4) each spatial size of `result` is floor((low + size + high - ((k - 1) * dilation + 1)) / stride) + 1, and its N and O are those of `x` and `weights`.
 
-    Sharding: `([i,k,m,..],[j,k,l,..])->([i,j,n,..]) permutation={m,n} reduction={k} replicated={l}`.
-    With groups j, C and O are jl and jk, `weights` [jk,l,..]. A spatial dimension
-    of which each window is one pixel passes through.
+    Sharding: `([i,k,m,..],[j,k,l,..])->([i,j,n,..]) permutation={m,n}
+    reduction={k} replicated={l}`. With j groups, C is jl, O is jk and `weights`
+    is [jk,l,..]. A spatial dimension passes through if each window is one pixel
+    along it.
 
     ```mlir
     %r = nn.conv %x, %w channels_first strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 1

@@ -36,37 +36,39 @@ inline constexpr llvm::StringLiteral kClusterAttr = "nn.cluster";
 inline constexpr llvm::StringLiteral kAccumulateAttr = "nn.accumulate";
 inline constexpr llvm::StringLiteral kWinogradAttr = "nn.winograd";
 
-/// Bytes of a tensor in memory: one byte for each element narrower than that.
+/// Bytes of a tensor in memory. An element narrower than a byte takes one byte.
 int64_t getByteSize(mlir::Type type);
 
-/// Whether a product of these has integers of 8 bits, signed ones on its right
-/// side, whose sums are i32.
+/// Whether a product of these types multiplies integers of 8 bits and sums them
+/// as i32. The integers of its right side are signed.
 bool isIntegerProduct(mlir::Type x, mlir::Type weights);
-/// Whether an op is such a product.
+/// Whether the op is such a product.
 bool multipliesIntegers(mlir::Operation *op);
 
-/// The signless type in which code generation holds an element of `type`:
-/// `ui8` -> `i8`; `i4` and `f8E5M2` -> `i8`, as everything that is stored one a
-/// byte (a narrow signed integer is sign-extended); other types are themselves.
+/// The signless type in which code generation holds an element of `type`: `i8`
+/// for `ui8`. It is also `i8` for every type that is stored in a byte of its
+/// own, such as `i4` and `f8E5M2`; a narrow signed integer is sign-extended.
+/// Any other type stays the same.
 mlir::Type getSignlessType(mlir::Type type);
 
-/// What a reduction starts from, as an attribute of the signless type of
-/// `elementType`: 0, 1, -infinity or the lowest integer, infinity or the
-/// highest.
+/// The neutral element of a reduction, as an attribute of the signless type of
+/// `elementType`. It is 0 for sum and 1 for prod, -infinity or the lowest
+/// integer for max, and infinity or the highest integer for min.
 mlir::TypedAttr getNeutralElement(ReduceKind kind, mlir::Type elementType);
 
-/// The size of a dimension after a window has slid over it, 0 if it never fits.
+/// The number of positions of a window that slides over a dimension; 0 if it
+/// never fits.
 int64_t getWindowedSize(int64_t size, int64_t low, int64_t high, int64_t window,
                         int64_t dilation, int64_t stride);
 
-/// The dimensions `values[perm[0]], values[perm[1]], ...`.
+/// The list `values[perm[0]], values[perm[1]], ...`.
 llvm::SmallVector<int64_t> permuted(llvm::ArrayRef<int64_t> values,
                                     llvm::ArrayRef<int64_t> perm);
 llvm::SmallVector<int64_t> inversePermutation(llvm::ArrayRef<int64_t> perm);
 bool isPermutation(llvm::ArrayRef<int64_t> values, int64_t rank);
 
-/// The name a person knows the op by: the ONNX node names in its location,
-/// joined by "+" (the first few, then "..."), or the op's own name. A location
+/// The name of an op in messages: the ONNX node names in its location, joined
+/// by "+" (the first few, then "..."), or else the op's own name. A location
 /// without names gives "".
 std::string getNodeName(mlir::Location loc);
 std::string getNodeName(mlir::Operation *op);

@@ -18,7 +18,7 @@
 
 namespace partita::nn {
 
-/// The kind of work, by which a machine model chooses a rate.
+/// The kind of work. A machine model chooses a rate by it.
 enum class CostKind {
   movement,
   pointwise,
@@ -35,27 +35,28 @@ struct Cost {
   int64_t flops = 0; ///< operations on elements
   int64_t bytes = 0; ///< read and written, if nothing is fused
   CostKind kind = CostKind::none;
-  /// Only says where elements come from, or what they are: whoever reads the
-  /// result can do so himself, at no cost.
+  /// The op only says where its elements come from (a view) or what they are (a
+  /// constant). A reader of its result can do the same itself, at no cost.
   bool free = false;
-  /// Of `flops`, those of which each waits for the one before it.
+  /// The part of `flops` in which each operation waits for the one before it.
   int64_t sequential = 0;
 };
 
-/// Whether a pointwise op is computed by a polynomial or a library's function,
-/// so that computing it twice costs more than keeping its result.
+/// Whether a pointwise op is computed by a polynomial or a library function. To
+/// compute it twice costs more than to keep its result.
 bool isTranscendental(mlir::Operation *op);
-/// Whether it is a division, a root or the like: several times an addition.
+/// Whether the op is a division, a root or the like, which costs several times
+/// as much as an addition.
 bool isDivision(mlir::Operation *op);
 
-/// What the class of pointwise ops is made of; see NNPointwise.td.
+/// Used by the TableGen class of pointwise ops; see NNPointwise.td.
 Cost pointwiseCost(mlir::Operation *op);
 mlir::Operation *buildPermutedLike(mlir::OpBuilder &builder,
                                    mlir::Operation *op,
                                    llvm::ArrayRef<int64_t> perm,
                                    mlir::ValueRange operands);
-/// Evaluates the op if all operands are constants of at most
-/// `kMaxFoldedElements` elements, by its own `emitScalar`.
+/// Evaluates the op with its own `emitScalar`, if all operands are constants of
+/// at most `kMaxFoldedElements` elements.
 mlir::OpFoldResult foldPointwise(mlir::Operation *op,
                                  llvm::ArrayRef<mlir::Attribute> operands);
 inline constexpr int64_t kMaxFoldedElements = 4096;

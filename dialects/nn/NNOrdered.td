@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Loops whose next iteration depends on what the last one found. The runtime
-// has them whole, for the element types f32, f64, i32 and i64.
+// Ops whose loops carry a dependence from one iteration to the next. The
+// runtime implements them as a whole, for the element types f32, f64, i32 and
+// i64.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +22,10 @@ def NN_OrderedTensor : StaticShapeTensorOf<NN_OrderedTypes>;
 def NN_TopKOp : NN_ValueOp<"top_k"> {
   let summary = "where the largest or smallest elements of each row are";
   let description = [{
-    The places in their row of as many elements as the result has columns, the
-    largest first, or the smallest. Of equal ones the first stands first; NaN is
-    larger than all numbers.
+    The result has the column indices of the largest elements of each row, the
+    largest first. Without `largest` they are those of the smallest elements,
+    the smallest first. There are as many as the result has columns. Equal
+    elements keep their order. NaN is larger than all numbers.
 
     Constraints:
     * (C1) `x` and `result` are matrices of as many rows; `result` has at most as many columns.
@@ -62,8 +64,8 @@ def NN_ScanOp : NN_ValueOp<"scan", [AllTypesMatch<["x", "result"]>]> {
 def NN_ScatterOp : NN_ValueOp<"scatter", [AllTypesMatch<["x", "result"]>]> {
   let summary = "writes rows to places that are computed, one after the other";
   let description = [{
-    Row i of `updates` replaces row `places[i]` of `x`, or is combined with it. A
-    place that is no row of `x` is left out.
+    Row i of `updates` replaces row `places[i]` of `x`, or is combined with it.
+    Places outside of `x` are ignored.
 
     Constraints:
     * (C1) `x` is a matrix, `updates` one with as many columns and the same element type.

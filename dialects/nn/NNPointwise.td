@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One line an op: its name, what it is, and its function of one element. Cost,
-// sharding, layout, folding and code generation come with the class.
+// Each op is one line: its name, a summary, and its function of one element.
+// The class implements cost, sharding, layout, folding and code generation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +15,8 @@
 
 include "dialects/nn/NNBase.td"
 
-// flops: operations an element of the result takes. A function that is computed
-// by a polynomial counts as its terms.
+// flops: operations per element of the result. A function that is computed by a
+// polynomial counts as the number of its terms.
 class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> traits = [], int flops = 1>
     : NN_ValueOp<mnemonic, !listconcat([
         Elementwise, SameOperandsAndResultShape,
@@ -149,10 +149,11 @@ def NN_SelectOp : NN_PointwiseOp<"select", "on_true where the predicate holds, o
 def NN_CastOp : NN_PointwiseOp<"cast", "conversion of the element type",
     [{ scalar::cast(b, loc, x[0], type, ::mlir::getElementTypeOrSelf(getType()), getSaturate()) }]> {
   let description = [{
-    Floating point to integer truncates toward zero; to `i1` tests for not zero;
-    to a narrower floating-point type rounds to nearest, halves to even. With
-    `saturate` (the default, as in ONNX) a value beyond the range of an 8-bit
-    float becomes its largest value instead of infinity or NaN.
+    A conversion from floating point to integer truncates toward zero. A
+    conversion to `i1` tests for not zero. A conversion to a narrower
+    floating-point type rounds to nearest, halves to even. With `saturate` (the
+    default, as in ONNX) a value beyond the range of an 8-bit float becomes its
+    largest value instead of infinity or NaN.
 
     Sharding: `([i,j])->([i,j])`, in all dimensions.
   }];

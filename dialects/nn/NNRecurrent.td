@@ -30,9 +30,10 @@ def NN_GateFunctionAttr : AttrDef<NN_Dialect, "GateFunction"> {
   let summary = "the function of a gate, with its parameters";
   let description = [{
     affine: alpha * x + beta. leaky_relu: x, or alpha * x where x is negative.
-    thresholded_relu: x where it is above alpha, else 0. scaled_tanh:
-    alpha * tanh(beta * x). hard_sigmoid: alpha * x + beta, kept in [0, 1]. elu:
-    x, or alpha * (exp(x) - 1) where x is negative. The others have none.
+    thresholded_relu: x where it is above alpha, else 0. scaled_tanh: alpha *
+    tanh(beta * x). hard_sigmoid: alpha * x + beta, kept in [0, 1]. elu: x, or
+    alpha * (exp(x) - 1) where x is negative. The other functions have no
+    parameters.
 
     ```mlir
     #nn.gate<scaled_tanh 1.5, 0.5>
@@ -54,24 +55,25 @@ def NN_GateFunctions : TypedArrayAttrBase<NN_GateFunctionAttr, "functions of gat
 def NN_RecurrentOp : NN_ValueOp<"recurrent", [AttrSizedOperandSegments], ["buildLocal"]> {
   let summary = "a recurrent layer: the loop over time, kept whole";
   let description = [{
-    With T steps, D directions, a batch of B, a hidden state of H elements and G
-    gates (rnn 1; gru z, r, h; lstm i, o, f, c):
+    The layer has T steps, D directions, a batch of B, a hidden state of H
+    elements and G gates (rnn 1; gru z, r, h; lstm i, o, f, c).
 
-    `x` [T, B, D, G * H] is what the inputs and biases contribute to the gates,
-    `weights` [D, G * H, H] multiplies the hidden state. `result` [T + S, D, B, H]
-    has the hidden state after each step and then S final states: the hidden
-    state, and for lstm the cell's.
+    `x` [T, B, D, G * H] is the contribution of the inputs and biases to the
+    gates. `weights` [D, G * H, H] multiplies the hidden state. `result` [T + S,
+    D, B, H] has the hidden state after each step, and then S final states: the
+    hidden state, and for lstm the cell's state.
 
-    A direction that is `reversed` walks each sequence from its end. A sequence
-    ends after `lengths` [B] steps, if they are given: later ones leave the states
-    alone and have 0 as their result. `initial` and `initial_cell` [D, B, H] are 0
-    if they are not given. `peepholes` [D, 3 * H] multiply the cell's state for the
-    gates i, o, f. `hidden_bias` [D, H] is added to the product for the gate h of a
-    gru before the gate r multiplies it, which with it comes after the product
-    (`reset_after`), else before. `coupled` makes the gate f of an lstm 1 - i. The
-    gates' sums are kept in [-clip, clip] if `clip` is not 0. `functions` has, for
-    each direction, f of the gates; for gru and lstm also g, of the new state; for
-    lstm also h, of the cell's state.
+    A direction that is `reversed` walks each sequence from its end. If
+    `lengths` [B] is given, sequence b ends after `lengths[b]` steps: later
+    steps do not change the states, and their result is 0. `initial` and
+    `initial_cell` [D, B, H] are 0 if they are not given. `peepholes` [D, 3 * H]
+    multiply the cell's state for the gates i, o, f. With `hidden_bias` [D, H]
+    (`reset_after`), the gate r of a gru multiplies the product for the gate h,
+    after `hidden_bias` is added to it. Without it, r multiplies the hidden
+    state before the product. `coupled` makes the gate f of an lstm 1 - i. The
+    gates' sums are clamped to [-clip, clip] if `clip` is not 0. `functions`
+    has, for each direction, f of the gates; for gru and lstm also g, of the new
+    state; for lstm also h, of the cell's state.
 
     Constraints:
     * (C1) `x` has rank 4 and `weights` [D, G * H, H], of one element type with `result`; T is at least 1.
@@ -80,9 +82,9 @@ def NN_RecurrentOp : NN_ValueOp<"recurrent", [AttrSizedOperandSegments], ["build
     * (C4) only a gru has `hidden_bias`; only an lstm has `initial_cell`, `peepholes` or `coupled`.
     * (C5) `reversed` has D entries, `functions` D times 1, 2 or 3 (rnn, gru, lstm); `clip` is not negative.
 
-    Sharding: `([m,i,j,l],[j,l,k])->([n,j,i,k]) replicated={k,l,m,n}`: the batch
-    passes through, and directions that have the same functions and are all
-    reversed or all not.
+    Sharding: `([m,i,j,l],[j,l,k])->([n,j,i,k]) replicated={k,l,m,n}`. The batch
+    passes through. So do the directions, if they all have the same functions
+    and are all reversed or all not.
 
     ```mlir
     %r = nn.recurrent rnn %x, %w reversed [false] functions [#nn.gate<tanh>]

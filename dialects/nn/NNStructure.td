@@ -16,13 +16,13 @@ def NN_WeightOp : NN_Op<"weight", [Symbol]> {
   let summary = "a parameter of the model: its type, and where its bytes are";
   let description = [{
     Either `file`, `offset` and `bytes` name little-endian row-major bytes of a
-    file (its path as the compiler opens it), or `value` holds them, for what has
-    no place in a file. `origin` is the parameter's name in the ONNX model; the
+    file (its path as the compiler opens it), or `value` holds the elements, if
+    they are in no file. `origin` is the parameter's name in the ONNX model. The
     symbol is derived from it.
 
-    A `state` is written by a step; its bytes here are the first ones. What is
-    computed from it has the rate of a step: it is not computed ahead of time,
-    at load. Nothing writes states yet.
+    A `state` is written by a step. The bytes here are its initial value. A
+    value that is computed from a state has the rate of a step: it is not
+    computed at load. Nothing writes states yet.
 
     Constraints:
     * (C1) exactly one of `file` and `value` is given.
@@ -51,8 +51,8 @@ def NN_WeightOp : NN_Op<"weight", [Symbol]> {
 def NN_ParameterOp : NN_ValueOp<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the value of a weight";
   let description = [{
-    Of a state: the value that it has when a step begins. The op says itself
-    whether it reads a state, so that nobody has to look at the module.
+    For a state this is its value when a step begins. The op has `state` itself,
+    so that passes need not look up the weight.
 
     Constraints:
     * (C1) `weight` names an `nn.weight` of the module, of the type of `result`.
@@ -73,7 +73,8 @@ def NN_ParameterOp : NN_ValueOp<"parameter", [DeclareOpInterfaceMethods<SymbolUs
 def NN_ConstantOp : NN_ValueOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>], ["buildLocal"]> {
   let summary = "a small constant";
   let description = [{
-    What shape arithmetic and importers make. Large constants are weights.
+    Shape arithmetic and the importer make constants. Large constants are
+    weights instead.
 
     Sharding: `()->([i,j])` where all elements are the same, else replicated.
 
@@ -99,8 +100,8 @@ def NN_ClusterAttr : AttrDef<NN_Dialect, "Cluster"> {
   let summary = "on an op: the cluster that it belongs to";
   let description = [{
     Ops with the same number are computed together: by a `call` of a library, or
-    by a `kernel` of ours. `--fuse-clusters` decides it; nothing later decides it
-    again.
+    by a generated `kernel`. `--fuse-clusters` decides this. No later pass
+    changes it.
 
     ```mlir
     %0 = nn.dot %x, %w ... {nn.cluster = #nn.cluster<3, call>}
@@ -115,8 +116,9 @@ def NN_ClusterOp : NN_Op<"cluster", [IsolatedFromAbove, SingleBlockImplicitTermi
     DeclareOpInterfaceMethods<NN_CostOpInterface>, RecursiveMemoryEffects]> {
   let summary = "ops that are computed as one kernel or one library call";
   let description = [{
-    `kind` says what computes it, a `call` of a library or a `kernel` of ours.
-    `lowering`, once chosen, says how: a `#plan.call` or a `#plan.kernel`.
+    `kind` says whether a `call` of a library or a generated `kernel` computes
+    it. `lowering`, once chosen, has the details: a `#plan.call` or a
+    `#plan.kernel`.
 
     Constraints:
     * (C1) the block's arguments have the types of the operands.

@@ -15,18 +15,18 @@
 
 namespace partita::nn {
 
-/// Element [i, j, ..] lies `offset + i * strides[0] + j * strides[1] + ..`
-/// elements behind the first.
+/// A strided layout. Element [i, j, ..] is at `offset + i * strides[0] + j *
+/// strides[1] + ..`, counted in elements.
 struct StridedLayout {
   llvm::SmallVector<int64_t> shape, strides;
   int64_t offset = 0;
 
-  /// Row-major, without gaps.
+  /// The row-major layout without gaps.
   static StridedLayout dense(llvm::ArrayRef<int64_t> shape);
-  /// The same elements, in row-major order, under another shape, if strides can
-  /// say that.
+  /// The layout of the same elements, in row-major order, with another shape;
+  /// nothing if strides cannot express it.
   std::optional<StridedLayout> reshape(llvm::ArrayRef<int64_t> to) const;
-  /// Dimension i is dimension `permutation[i]` of this.
+  /// The layout whose dimension i is dimension `permutation[i]` of this one.
   StridedLayout permute(llvm::ArrayRef<int64_t> permutation) const;
 };
 

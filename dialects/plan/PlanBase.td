@@ -17,12 +17,13 @@ def Plan_Dialect : Dialect {
   let cppNamespace = "::partita::plan";
   let summary = "When, and in which bytes: a program a device";
   let description = [{
-    The last level of the compiler, one to one with `runtime/abi/plan.fbs`.
+    The last level of the compiler. It corresponds one to one to
+    `runtime/abi/plan.fbs`.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let extraClassDeclaration = [{
-    /// Adds the attributes; their parsers stand in PlanAttrs.cpp.
+    /// Adds the attributes. Their parsers are in PlanAttrs.cpp.
     void registerAttributes();
   }];
 }

@@ -22,7 +22,7 @@
 
 namespace partita::plan {
 
-/// Bytes of a dense tensor: one byte for each element narrower than that.
+/// Bytes of a dense tensor. An element narrower than a byte takes one byte.
 int64_t getByteSize(mlir::RankedTensorType type);
 
 } // namespace partita::plan
@@ -42,9 +42,9 @@ int64_t getByteSize(mlir::RankedTensorType type);
 
 namespace partita::plan {
 
-/// Makes a step of a program. `subject` names its unit or channel; `port`
-/// counts inputs or outputs; each is for the kinds that have one. So is the
-/// slot.
+/// Makes a step of a program. `subject` names its unit, channel or collective.
+/// `port` is the number of its input or output. Each of `subject`, `port` and
+/// `slot` is only used by the kinds of step that have one.
 void createStep(mlir::OpBuilder &builder, mlir::Location loc,
                 abi::StepKind kind, int64_t microBatch, llvm::StringRef subject,
                 int64_t port, mlir::Value slot);

@@ -13,8 +13,7 @@ include "mlir/IR/OpBase.td"
 def Plan_ScheduleStepOpInterface : OpInterface<"ScheduleStepOpInterface"> {
   let cppNamespace = "::partita::plan";
   let description = [{
-    A step of a program: which line of runtime/abi/Steps.def it is, and what that
-    line has.
+    A step of a program. Its kind is a line of runtime/abi/Steps.def.
   }];
   let methods = [
     InterfaceMethod<"Its line.", "::partita::abi::StepKind", "getStepKind", (ins), "",
@@ -31,8 +30,8 @@ def Plan_ScheduleStepOpInterface : OpInterface<"ScheduleStepOpInterface"> {
 def Plan_InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
   let cppNamespace = "::partita::plan";
   let description = [{
-    A piece of work of a unit. Everything it reads is read before it writes, as
-    far as bytes are shared between a read and a written slot.
+    A piece of work of a unit. If a slot that it reads shares bytes with one
+    that it writes, it reads them before it writes them.
   }];
   let methods = [
     InterfaceMethod<"Slots it reads.", "::mlir::ValueRange", "getInstructionReads">,

@@ -79,9 +79,9 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     Constraints:
     * (C1) `micro_batches`, those of each replica, is at least 1.
 
-    `machine` names the processor for which times were predicted, with `threads` a
-    device, and `machine_id` the measurements; without them they are those of a
-    processor in general.
+    `machine` names the processor for which times were predicted, with `threads`
+    per device. `machine_id` names the measurements. Without them the times are
+    those of a processor in general.
 
     ```mlir
     plan.model "mnist" schedule "fill_drain" micro_batches 4 step_ns 81000 bubble 2.5e-01
@@ -100,9 +100,9 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
 def Plan_PortOp : Plan_Op<"port", [HasParent<"::mlir::ModuleOp">]> {
   let summary = "an input or output of the model";
   let description = [{
-    `type` is that of one micro-batch, `index` the position among the model's own
-    inputs or outputs. The ports of a kind are numbered in the order in which they
-    stand. `node` is the node that makes an inner value which was made an output.
+    `type` is that of one micro-batch. `index` is the position among the model's
+    own inputs or outputs. The ports of a kind are numbered in textual order. If
+    an intermediate value was made an output, `node` is the node that makes it.
 
     Constraints:
     * (C1) `batch_axis` is -1 or a dimension of `type`.
@@ -120,10 +120,10 @@ def Plan_PortOp : Plan_Op<"port", [HasParent<"::mlir::ModuleOp">]> {
 def Plan_CollectionOp : Plan_Op<"collection", [HasParent<"::mlir::ModuleOp">]> {
   let summary = "an input or output of the model that is a sequence or an optional";
   let description = [{
-    The plan knows tensors only: the elements of the sequence "x" are the ports
-    "x.0", "x.1", ... of the same `index`, an optional tensor "x" is the port "x".
-    This op says what they were, so that files which hold sequences and optionals
-    can be read and compared.
+    A plan has only tensors. The elements of a sequence "x" are the ports "x.0",
+    "x.1", ... with the same `index`. An optional tensor "x" is the port "x".
+    This op records the sequence or optional, so that files with sequences and
+    optionals can be read and compared.
 
     Constraints:
     * (C1) `kind` is `input` or `output`.
@@ -143,8 +143,8 @@ def Plan_CollectionOp : Plan_Op<"collection", [HasParent<"::mlir::ModuleOp">]> {
 def Plan_StageOp : Plan_Op<"stage", [HasParent<"::mlir::ModuleOp">]> {
   let summary = "what was decided about a stage, for people";
   let description = [{
-    `peak` is what one of its devices holds at most, 0 as long as that is not known
-    (`--plan-reserve-memory`).
+    `peak` is the most bytes that one of its devices holds. It is 0 until
+    `--plan-reserve-memory` computes it.
 
     ```mlir
     plan.stage "F0" on @program0 blocks ["B1"] flops 640 parameters 0 activations 64 sent 0 peak 4096 ns 1200
@@ -163,8 +163,9 @@ def Plan_DeviceOp : Plan_Op<"device", [Symbol, HasParent<"::mlir::ModuleOp">,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a device and the program that it executes";
   let description = [{
-    `kind` is what carries the device out; without it, it is a CPU. `coordinate` is
-    its place in the mesh of all devices that execute the program.
+    `kind` is the kind of device of the runtime; without it, the device is a
+    CPU. `coordinate` is its place in the mesh of all devices that execute the
+    program.
 
     Constraints:
     * (C1) `program` is a program of the module.
@@ -185,8 +186,8 @@ def Plan_DeviceOp : Plan_Op<"device", [Symbol, HasParent<"::mlir::ModuleOp">,
 def Plan_AxisOp : Plan_Op<"axis", [HasParent<"::mlir::ModuleOp">]> {
   let summary = "an axis of the mesh on which each program is executed";
   let description = [{
-    Axes are numbered in the order in which they stand, outermost first. Along
-    "data" micro-batches are dealt out.
+    Axes are numbered in textual order, outermost first. Along "data"
+    micro-batches are dealt out.
 
     Constraints:
     * (C1) `size` is at least 1.
@@ -204,8 +205,9 @@ def Plan_ChannelOp : Plan_Op<"channel", [Symbol, HasParent<"::mlir::ModuleOp">,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a value that crosses devices";
   let description = [{
-    It goes from the devices of one program to those of another with the same
-    coordinate. With 0 bytes it is a token: only order.
+    The value goes from each device of one program to the device of another
+    program with the same coordinate. A channel of 0 bytes carries a token,
+    which only orders steps.
 
     Constraints:
     * (C1) `source` and `target` are programs of the module, and not the same.
@@ -224,9 +226,10 @@ def Plan_CollectiveOp : Plan_Op<"collective", [Symbol, HasParent<"::mlir::Module
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "what devices of a program do together";
   let description = [{
-    Those that differ along `axes`, numbers of the module's axes, only. A tensor
-    is seen as `rows` rows; along each, devices have parts of `part` elements one
-    after another. With n devices in a group:
+    A group consists of the devices that differ only along `axes`, which are
+    numbers of the module's axes. A tensor is seen as `rows` rows. In each row
+    the devices' parts, of `part` elements each, follow one another. With n
+    devices in a group:
 
     | kind | source | target |
     | --- | --- | --- |
@@ -253,10 +256,11 @@ def Plan_CollectiveOp : Plan_Op<"collective", [Symbol, HasParent<"::mlir::Module
     `ns` $duration_ns `reason` $reason attr-dict
   }];
   let extraClassDeclaration = [{
-    /// Elements of what each device gives and gets, in a group of `devices`.
+    /// Elements of the source and the target of each device, in a group of
+    /// `devices`.
     int64_t getSourceElements(int64_t devices);
     int64_t getTargetElements(int64_t devices);
-    /// How many devices a group has.
+    /// The number of devices in a group.
     int64_t getGroupSize();
   }];
 }
@@ -265,12 +269,13 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, SingleBlock, NoTer
     NoRegionArguments, HasParent<"::mlir::ModuleOp">]> {
   let summary = "what a device executes: its memory, its units, its load program and the steps of one step of the model";
   let description = [{
-    Steps (`run`, `send`, ...) stand in the device's total order. `--plan-place` says
-    where slots lie, and the bytes of `arena` and `constant`; `--plan-reserve-memory`
-    says the rest: `parameters` are the bytes of weights and constants that units
-    read as they lie, `packed` is room for those that a library reorders,
-    `workspace` room for its scratch on each core. Without them the library has no
-    room of its own.
+    Steps (`run`, `send`, ...) stand in the device's total order. `--plan-place`
+    sets the offsets of slots and the bytes of `arena` and `constant`.
+    `--plan-reserve-memory` sets the other sizes. `parameters` are the bytes of
+    weights and constants that units read in their plain layout. `packed` are
+    the bytes of those that a library reorders. `workspace` is the library's
+    scratch on each core. Without these sizes the library has no memory of its
+    own.
 
     ```mlir
     plan.program @program0 arena 4096 constant 0 parameters 0 packed 0 workspace 1048576 {
@@ -304,8 +309,9 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, SingleBlock, NoTer
 def Plan_FrameOp : Plan_Op<"frame", [HasParent<"ProgramOp">]> {
   let summary = "bytes of the arena of which each micro-batch in flight has its own";
   let description = [{
-    For what is handed from one unit or device to another while the next
-    micro-batch is under way. On micro-batch m it is copy m modulo their number.
+    A frame holds values that pass from one unit or device to another while the
+    next micro-batch is in progress. Micro-batch m uses copy m modulo the number
+    of copies.
 
     Constraints:
     * (C1) there is a copy, and each begins at a multiple of 64.
@@ -327,7 +333,7 @@ def Plan_FrameOp : Plan_Op<"frame", [HasParent<"ProgramOp">]> {
 def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">]> {
   let summary = "a slot: one value's bytes in the arena, a frame, the constant region or a weight";
   let description = [{
-    A value has one slot, whatever the shapes under which it is read; slots of
+    A value has one slot, even if it is read with several shapes. Slots of
     values that do not live at the same time may share bytes. Before
     `--plan-place` slots have no offset.
 
@@ -349,7 +355,7 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">]> {
   let extraClassDeclaration = [{
     /// Bytes of the slot's tensor.
     int64_t getByteSize();
-    /// Whether a step writes it: in the arena, or in a frame.
+    /// Whether steps may write the slot: it is in the arena or in a frame.
     bool isWritable() { return getSpace() == Space::arena || getSpace() == Space::frame; }
   }];
 }
@@ -377,13 +383,15 @@ def Plan_LoadOp : Plan_Op<"load", [SingleBlock, NoTerminator, NoRegionArguments,
   let hasRegionVerifier = 1;
 }
 
-// `predicted_ns` is the time expected, `modelled_ns` that by the rates of the machine
-// alone, `work_key` what the same work has in every plan (0: not known).
+// `predicted_ns` is the predicted time. `modelled_ns` is the time by the rates of
+// the machine alone. `work_key` is the key of the work, which is the same in
+// every plan (0: not known).
 class Plan_Instruction<string mnemonic, list<Trait> traits = []>
     : Plan_Op<mnemonic, !listconcat([ParentOneOf<["UnitOp", "LoadOp"]>,
         DeclareOpInterfaceMethods<Plan_InstructionOpInterface>], traits)>;
 
-// One of a cluster, whose lowering says which slots may share bytes.
+// The instruction of a cluster. The cluster's lowering says which slots may
+// share bytes.
 class Plan_ClusterInstruction<string mnemonic>
     : Plan_Op<mnemonic, [ParentOneOf<["UnitOp", "LoadOp"]>, AttrSizedOperandSegments,
         DeclareOpInterfaceMethods<Plan_InstructionOpInterface, ["getInstructionInPlace"]>]>;
@@ -403,7 +411,7 @@ def Plan_DispatchOp : Plan_ClusterInstruction<"dispatch"> {
 def Plan_CallOp : Plan_ClusterInstruction<"call"> {
   let summary = "a library call on slots";
   let description = [{
-    The views of `call` count the inputs, then the outputs.
+    The views of `call` number the inputs first, and then the outputs.
 
     Constraints:
     * (C1) every view names one of them.
@@ -435,13 +443,13 @@ def Plan_CopyOp : Plan_Instruction<"copy"> {
 def Plan_SliceOp : Plan_Instruction<"slice"> {
   let summary = "a device's own part of a slot";
   let description = [{
-    With n devices along `axes`, of which it is number r:
-    `destination[rows, part] = source[rows, n, part][:, r]`.
+    Device r of the n devices along `axes` computes `destination[rows, part] =
+    source[rows, n, part][:, r]`.
 
     Constraints:
     * (C1) the slots have one element type; `destination` has rows * part elements, `source` rows of n * part elements or fewer.
 
-    What is beyond the end of a row is 0.
+    Elements beyond the end of a row are 0.
 
     ```mlir
     plan.slice %w to %s rows 768 part 1536 axes [1] label "fc1" : !plan.slot<tensor<768x3072xf32>>, !plan.slot<tensor<768x1536xf32>>
@@ -460,9 +468,9 @@ def Plan_SliceOp : Plan_Instruction<"slice"> {
 // Steps
 //===----------------------------------------------------------------------===//
 
-// `subject` and `slot` are C++ for the attribute that says what the step is
-// about and for its slot, if it has one. The kind is a line of
-// runtime/abi/Steps.def.
+// `subject` and `slot` are C++ expressions: the attribute that names the step's
+// unit, channel, port or collective, and the step's slot, if it has one. The
+// kind is a line of runtime/abi/Steps.def.
 class Plan_Step<string mnemonic, string subject, string slot, list<Trait> traits = []>
     : Plan_Op<mnemonic, !listconcat([HasParent<"ProgramOp">, Plan_ScheduleStepOpInterface,
         DeclareOpInterfaceMethods<SymbolUserOpInterface>], traits)> {
@@ -491,7 +499,7 @@ def Plan_SendOp : Plan_ChannelStep<"send", "getSlot()", (ins Optional<Plan_SlotT
   let summary = "posts a slot on a channel; does not block";
   let description = [{
     The slot must not be written before the `wait` with the same channel and
-    micro-batch. Without a slot it is a token.
+    micro-batch. A `send` without a slot sends a token.
 
     Constraints:
     * (C1) `channel` is a channel of the module, and this program its source.
@@ -504,7 +512,7 @@ def Plan_RecvOp : Plan_ChannelStep<"recv", "getSlot()", (ins Optional<Plan_SlotT
   let summary = "blocks until what was sent on a channel has arrived in a slot";
   let description = [{
     If a `release` with the same channel and micro-batch follows, devices that
-    see one memory may read the sender's slot where it is, until then.
+    share memory may read the sender's slot in place until then.
 
     Constraints:
     * (C1) `channel` is a channel of the module, and this program its target.
@@ -525,7 +533,8 @@ def Plan_ReleaseOp : Plan_ChannelStep<"release", "{}", (ins)> {
 def Plan_WaitOp : Plan_ChannelStep<"wait", "{}", (ins)> {
   let summary = "blocks until the receiver has taken what was sent";
   let description = [{
-    Taken is what was released; without a `release`, what was received.
+    The receiver has taken the bytes when it has released them, or, without a
+    `release`, when it has received them.
 
     Constraints:
     * (C1) `channel` is a channel of the module, and this program its source.
@@ -560,8 +569,8 @@ class Plan_CollectiveStep<string mnemonic> : Plan_Step<mnemonic, "getCollectiveA
 def Plan_StartOp : Plan_CollectiveStep<"start"> {
   let summary = "begins a collective; does not block";
   let description = [{
-    Until its `finish` the slot must not be written, and the one of the `finish`
-    not be used.
+    Until the `finish`, this slot must not be written, and the slot of the
+    `finish` must not be used.
 
     Constraints:
     * (C1) `collective` is a collective of the module, in this program.

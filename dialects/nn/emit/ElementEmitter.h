@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An op that moves or combines elements writes the computation of one of them
-// by asking for elements of its operands, at positions that it changes:
+// An op that moves or combines elements emits the computation of one element of
+// its result. It asks for elements of its operands, at other positions:
 //
 //   transpose [1, 0] at (d0, d1)   -> x at (d1, d0)
 //   slice from 3 by 2 at (d0)      -> x at (d0 * 2 + 3)
 //
-// Whoever generates code derives from `ElementEmitter`: he knows where tensors
-// are, and what loops and branches are made of.
+// A code generator derives from `ElementEmitter`. It knows where tensors are
+// stored, and how loops and branches are emitted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@
 
 namespace partita::nn {
 
-/// A position along one dimension: an expression of the loops, or, if that is
-/// null, an index value.
+/// A position along one dimension: an affine expression of the loops, or, if
+/// `expr` is null, an index value.
 struct Index {
   mlir::AffineExpr expr;
   mlir::Value value;
@@ -43,12 +43,13 @@ public:
   explicit ElementEmitter(mlir::MLIRContext *context) : context(context) {}
   virtual ~ElementEmitter() = default;
 
-  /// The scalar (of the signless type) of `value` at `position`, one index a
-  /// dimension. Null, with an error, for an op that is not understood.
+  /// Emits the scalar (of the signless type) of `value` at `position`, which
+  /// has one index per dimension. Returns null, with an error, for an unknown
+  /// op.
   virtual mlir::Value evaluate(mlir::OpBuilder &b, mlir::Value value,
                                llvm::ArrayRef<Index> position) = 0;
-  /// `then` where `condition` holds, `otherwise` elsewhere; neither is
-  /// evaluated in vain.
+  /// Emits a branch: `then` if `condition` holds, else `otherwise`. Only the
+  /// one that is taken is evaluated.
   virtual mlir::Value guard(mlir::OpBuilder &b, mlir::Location loc,
                             mlir::Value condition, mlir::Type scalar,
                             EmitFn then, EmitFn otherwise) = 0;
@@ -59,11 +60,11 @@ public:
   Index add(mlir::OpBuilder &b, Index x, int64_t addend);
   Index add(mlir::OpBuilder &b, Index x, Index y);
   Index mul(mlir::OpBuilder &b, Index x, int64_t factor);
-  /// Whether low <= x < high and `tested`, which may be null.
+  /// Emits the test `tested` and low <= x < high. `tested` may be null.
   mlir::Value inRange(mlir::OpBuilder &b, mlir::Value tested, Index x,
                       int64_t low, int64_t high);
-  /// The position out * stride + inner * dilation - low under a window. Adds a
-  /// test to `inside` where the window reaches over the border.
+  /// The position out * stride + inner * dilation - low under a window. If the
+  /// window can reach beyond the border, adds a test to `inside`.
   Index windowed(mlir::OpBuilder &b, Index out, Index inner,
                  const Window &window, mlir::Value &inside);
   /// An index that counts from the end if it is negative, clamped to the size.

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the folders share: reading constant tensors by index, and evaluating the
-// function of one element on constants.
+// Functions that the folders share: they read constant tensors by index, and
+// evaluate functions of one element on constants.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,12 +20,12 @@
 
 namespace partita::nn {
 
-/// An element as a constant of the signless type in which it is computed with,
-/// and back.
+/// Convert an element to a constant of the signless type in which it is
+/// computed, and back.
 mlir::Attribute toScalar(mlir::Attribute element);
 mlir::Attribute fromScalar(mlir::Attribute scalar, mlir::Type elementType);
 
-/// Whether a constant of this type is small enough to be made by folding.
+/// Whether a constant of this type is small enough to be the result of folding.
 bool isFoldable(mlir::ShapedType type);
 
 llvm::SmallVector<int64_t> getRowMajorStrides(llvm::ArrayRef<int64_t> shape);
@@ -50,7 +50,8 @@ public:
   ScalarFunction(mlir::Location loc, llvm::ArrayRef<mlir::Type> elementTypes,
                  Emit emit);
 
-  /// The value on scalar constants; null if an op does not fold on them.
+  /// The function's value on scalar constants; null if an op does not fold on
+  /// them.
   mlir::Attribute evaluate(llvm::ArrayRef<mlir::Attribute> scalars);
 
 private:

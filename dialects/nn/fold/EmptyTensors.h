@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Nothing is computed for a tensor without elements, and nothing is read of it:
-// every op of the dialect whose results have none folds to constants, and every
-// op that reads one folds to what its definition gives without it. What is left
-// of such tensors are the model's own inputs and outputs, and constants.
+// Tensors without elements are neither computed nor read. Every op of the
+// dialect whose results have no elements folds to constants. Every op that
+// reads a tensor without elements folds to the value that its definition gives
+// without it. After folding, only inputs and outputs of the model and constants
+// have no elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,11 +23,11 @@ namespace partita::nn {
 /// Whether a tensor has a dimension of 0.
 bool hasNoElements(mlir::Type type);
 
-/// What a combination of no elements gives, everywhere in a tensor.
+/// A tensor in which every element is the combination of no elements.
 mlir::DenseElementsAttr getNeutralTensor(ReduceKind kind,
                                          mlir::RankedTensorType type);
 
-/// The rules; the dialect asks them after an op's own folder.
+/// The fold rules. The dialect applies them after an op's own folder.
 std::unique_ptr<mlir::DialectInterface>
 createEmptyTensorFolds(mlir::Dialect *dialect);
 

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What pointwise ops do to one element, written with `arith` and `math` ops on
+// The functions of pointwise ops on one element, with `arith` and `math` ops on
 // signless scalars of `getSignlessType`. `type` is always the element type of
-// the nn tensor, which knows its signedness. Nothing here traps: integers
-// divide by zero to zero, and the lowest integer divided by -1 wraps.
+// the nn tensor, which has a signedness. Nothing here traps: an integer divided
+// by zero gives zero, and the lowest integer divided by -1 wraps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +50,7 @@ Value rem(OpBuilder &b, Location loc, Value x, Value y, Type type);
 Value pow(OpBuilder &b, Location loc, Value x, Value y, Type type);
 Value max(OpBuilder &b, Location loc, Value x, Value y, Type type);
 Value min(OpBuilder &b, Location loc, Value x, Value y, Type type);
-/// Zeros come in; a shift by the width or more gives 0.
+/// The shifts fill with zeros. A shift by the width or more gives 0.
 Value shiftLeft(OpBuilder &b, Location loc, Value x, Value y);
 Value shiftRight(OpBuilder &b, Location loc, Value x, Value y);
 /// The bits of x as an element of type `to`.

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Small floats are stored one a byte, and computed with only after conversion
-// to f32. These functions write the conversion bit by bit with integer ops, so
-// that it needs no hardware support and vectorizes.
+// A small float is stored in a byte. It is converted to f32 before it is used
+// in computation. These functions emit the conversion with integer ops on its
+// bits, so that it needs no hardware support and vectorizes.
 //
 // | type         | exponent, mantissa, bias | infinity | NaN       | largest |
 // | ---          | ---                      | ---      | ---       | ---     |
@@ -55,9 +55,9 @@ mlir::Value emitSmallFloatToF32(mlir::OpBuilder &b, mlir::Location loc,
                                 const SmallFloatFormat &format);
 
 /// The i8 code nearest to an f32 value, halves to even (for f8E8M0FNU: the next
-/// power of two upward). Beyond the range: the largest value if `saturate`,
-/// otherwise infinity, or NaN where there is none. NaN becomes NaN, or -0
-/// where there is none, as in ONNX's reference vectors.
+/// power of two upward). A value beyond the range becomes the largest value if
+/// `saturate`, or else infinity, or NaN if the type has no infinity. NaN
+/// becomes NaN, or -0 if the type has no NaN, as in ONNX's reference vectors.
 mlir::Value emitF32ToSmallFloat(mlir::OpBuilder &b, mlir::Location loc,
                                 mlir::Value x, const SmallFloatFormat &format,
                                 bool saturate);

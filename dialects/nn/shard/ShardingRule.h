@@ -16,21 +16,21 @@
 
 namespace partita::nn {
 
-/// What shards may do along a factor.
+/// How an op can be sharded along a factor.
 enum class FactorKind {
   /// Each shard computes its part of the results from its parts of the
   /// operands.
   pass_through,
-  /// Results have no such factor: shards give partial results, which `combine`
-  /// joins.
+  /// Results do not have the factor: shards give partial results, which
+  /// `combine` joins.
   reduction,
-  /// Every shard needs (and gives) all of it.
+  /// Every shard reads and computes all of it.
   replicated,
-  /// Elements move along it (slice, pad, reverse, windows with a halo): today
-  /// as `replicated`.
+  /// Elements move along it (slice, pad, reverse, windows with a halo). It is
+  /// treated as `replicated` today.
   permutation,
-  /// One of several factors of a dimension that lie one after another (concat):
-  /// today as `replicated`.
+  /// One of several factors that follow one another in a dimension (concat). It
+  /// is treated as `replicated` today.
   blocked
 };
 
@@ -39,14 +39,14 @@ struct Factor {
   FactorKind kind = FactorKind::pass_through;
   ReduceKind combine = ReduceKind::sum; ///< of a reduction
 
-  /// Whether shards may have a part of it each.
+  /// Whether the factor may be cut, so that each shard has a part.
   bool canCut() const {
     return kind == FactorKind::pass_through || kind == FactorKind::reduction;
   }
 };
 
-/// For each dimension of a tensor the factors that make it up, outermost first.
-/// The size of the dimension is the product of theirs.
+/// For each dimension of a tensor its factors, outermost first. The size of the
+/// dimension is the product of the factors' sizes.
 using DimFactors = llvm::SmallVector<llvm::SmallVector<int64_t>>;
 
 /// The factors of an op's operands and results, numbered from 0. A factor is in
@@ -60,9 +60,9 @@ struct ShardingRule {
   llvm::SmallVector<Factor> factors;
   llvm::SmallVector<DimFactors> operands;
   llvm::SmallVector<DimFactors> results;
-  /// Whether factors that pass through, alone in their dimensions, may be cut
-  /// into parts that are together longer: what shards compute beyond the end is
-  /// thrown away, and nothing else depends on it.
+  /// Whether a factor that passes through, and is alone in its dimensions, may
+  /// be padded so that it can be cut into equal parts. Shards compute anything
+  /// beyond the end; it is thrown away, and nothing else depends on it.
   bool can_pad = false;
 
   /// Appends a factor; returns its number.
@@ -70,40 +70,41 @@ struct ShardingRule {
                     ReduceKind combine = ReduceKind::sum);
 };
 
-/// As Shardy writes rules: `([i,k],[k,j])->([i,j]) reduction={k}`. Factors are
-/// i, j, k, ..., z, z_1, z_2, ...; a dimension without factors is 1. Other
-/// kinds are `reduction(max)`, `replicated`, `permutation` and `blocked`.
+/// Prints a rule in Shardy's notation: `([i,k],[k,j])->([i,j]) reduction={k}`.
+/// Factors are i, j, k, ..., z, z_1, z_2, .... A dimension without factors is
+/// printed as 1. Other kinds are `reduction(max)`, `replicated`, `permutation`
+/// and `blocked`.
 llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const ShardingRule &rule);
 
-/// The type of the part of a tensor that a shard has: `shards[f]` says into how
-/// many equal parts factor f is cut; where that does not divide (`can_pad`),
-/// parts are rounded up.
+/// The type of a shard's part of a tensor. Factor f is cut into `shards[f]`
+/// equal parts. If the division has a remainder (`can_pad`), the size is
+/// rounded up.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType type,
                                     const DimFactors &dims,
                                     llvm::ArrayRef<int64_t> shards);
 
-/// A copy of the op on local operands: its results have their local types, its
-/// attributes are the same.
+/// Builds a copy of the op on local operands. Its results have their local
+/// types, and its attributes are the same.
 mlir::Operation *buildLocalLike(mlir::OpBuilder &builder, mlir::Operation *op,
                                 const ShardingRule &rule,
                                 llvm::ArrayRef<int64_t> shards,
                                 mlir::ValueRange operands);
 
-/// The rule of an op whose element i of the result depends on elements i of the
-/// operands. Beyond the end of a dimension anything is computed, but integers:
-/// a division by 0 there would end the program.
+/// The rule of an op whose result element i depends on the elements i of its
+/// operands. A result of floats or booleans may be padded. One of integers may
+/// not, because a division by 0 beyond the end would end the program.
 ShardingRule pointwiseShardingRule(mlir::Operation *op);
 
 /// The rule of an op whose operands and results all have the shape of its first
-/// result: a factor for each dimension, of the kind that `kindOf` gives.
+/// result. It has a factor for each dimension, of the kind that `kindOf` gives.
 ShardingRule sameShapeRule(
     mlir::Operation *op, llvm::function_ref<FactorKind(int64_t dim)> kindOf =
                              [](int64_t) { return FactorKind::pass_through; });
 
-/// The rule of an op whose first operand and result have the same rank:
-/// dimensions that it leaves alone pass through. In the others the operand has
-/// a factor of kind `other`, and the result another one. Further operands have
-/// no factors.
+/// The rule of an op whose first operand and result have the same rank.
+/// Dimensions that it does not change pass through. In the other dimensions the
+/// operand has a factor of kind `other`, and the result has another one.
+/// Further operands have no factors.
 ShardingRule movingRule(mlir::Operation *op,
                         llvm::function_ref<bool(int64_t dim)> leavesAlone,
                         FactorKind other = FactorKind::permutation);
