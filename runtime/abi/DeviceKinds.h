@@ -18,7 +18,7 @@
 
 namespace partita::abi {
 
-/// As people write it: "remote-cpu".
+/// The name of a kind in options and messages, e.g. "remote-cpu".
 inline std::string getName(DeviceKind kind) {
   std::string name = EnumNameDeviceKind(kind);
   std::replace(name.begin(), name.end(), '_', '-');

@@ -5,32 +5,33 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Executes the programs of all devices symbolically. Shared by the compiler
-// (`--plan-verify-schedule`) and the runtime (which trusts no file). Plain C++,
-// no dependency.
+// Executes the programs of all devices symbolically. The compiler
+// (`--plan-verify-schedule`) and the runtime (which trusts no file) share this.
+// It is plain C++ without dependencies.
 //
-// Model. Every device runs its own steps in order. `send` does not block;
+// Model. Every device runs its own steps in order. `send` does not block.
 // `recv` of (channel, micro-batch) blocks until the send with the same key has
-// been issued; `wait` blocks until the `release` with that key, or the recv if
-// there is none, has been executed. Because no step has a choice, execution is
-// confluent: whether all programs finish does not depend on timing, so one
-// symbolic run is a proof. A runtime that lets the sender go on earlier only
-// takes waits away. If a run gets stuck, the shortest cycle of "waits for"
-// among the blocked steps is the reason.
+// been issued. `wait` blocks until the `release` with that key has been
+// executed, or the recv if there is no release. No step has a choice, so
+// execution is confluent: whether all programs finish does not depend on
+// timing. So one symbolic run is a proof. A runtime that lets the sender go on
+// earlier only removes waits. If a run gets stuck, the reason is the shortest
+// cycle of "waits for" among the blocked steps.
 //
-// Buffers. A device's steps are in one total order and the only readers that
+// Buffers. A device's steps are in one total order. The only readers that
 // outlive their step are sends, until their `wait`. So it is enough to walk
-// each program once: a step may read a byte only if the last write to it came
-// from the value it means to read, and may write a byte only if no send of it
-// is outstanding. What was received is gone with its release, except for bytes
+// each program. A step may read a byte only if the last write to it came from
+// the value that it is meant to read. It may write a byte only if no send of it
+// is outstanding. A received value is gone after its release, except for bytes
 // that were written since. A program runs again and again, so it is walked
-// twice. A value is a slot on a micro-batch; a constant is the same value on
-// all of them.
+// twice. A value is a slot on a micro-batch. A constant is the same value on
+// all micro-batches.
 //
-// Size. The instructions of a unit are looked at once for each combination of
-// the frames' copies that it meets. What they read from outside and leave
-// behind is a summary, and programs are walked from summary to summary. So the
-// proof is linear in instructions and in steps, not in their product.
+// Size. The instructions of a unit are examined once for each combination of
+// frame copies that it uses. The result is a summary: the values that they read
+// from outside, and those that they leave behind. A program is walked from
+// summary to summary. So the proof is linear in instructions and in steps, not
+// in their product.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,10 +46,10 @@
 
 namespace partita::abi {
 
-/// Bytes of which each micro-batch in flight has its own.
+/// Bytes of which each micro-batch in flight has its own copy.
 struct CheckedFrame {
   int64_t bytes = 0;
-  /// Where its copies begin in the arena. On micro-batch m it is copy m modulo
+  /// The offsets of its copies in the arena. Micro-batch m uses copy m modulo
   /// their number.
   std::vector<int64_t> copies;
 };
@@ -58,7 +59,7 @@ struct CheckedSlot {
     arena,    ///< of the arena
     frame,    ///< of a frame
     constant, ///< of the constant region
-    outside   ///< of no memory that a program writes, e.g. a weight
+    outside   ///< in memory that no program writes, e.g. a weight
   };
   Space space = Space::arena;
   int frame = -1;
@@ -71,7 +72,7 @@ struct CheckedUse {
   int64_t begin = 0, end = 0;
 };
 
-/// Everything it reads, it reads before it writes.
+/// An instruction reads all its operands before it writes.
 struct CheckedInstruction {
   std::string name; ///< for messages, e.g. "F1: conv3"
   std::vector<CheckedUse> reads, writes;
@@ -90,24 +91,25 @@ struct CheckedProgram {
   std::vector<ProgramStep> steps;
 };
 
-/// For messages: names of what the subjects of steps are.
+/// Names of the subjects of steps, for messages.
 struct CheckedNames {
   std::vector<std::string> channels, inputs, outputs, collectives;
 };
 
-// Collectives. The devices of a group execute the same program, so each of them
-// comes to the same collectives in the same order, and a program stands for all
-// of its devices: `start` and `finish` never wait for another program. Between
-// them the slot of the one is read, and that of the other written, at any time.
+// Collectives. The devices of a group execute the same program, so they reach
+// the same collectives in the same order. So one program represents all of its
+// devices, and `start` and `finish` never wait for another program. Between
+// `start` and `finish` the slot of the `start` may be read, and the slot of the
+// `finish` may be written, at any time.
 
 /// Returns an empty string if the programs of all devices finish and use their
-/// buffers rightly; otherwise one message in plain words: the shortest cycle of
-/// waits (one line a step after the first line), a send or recv without its
-/// other side, or the first wrong read or write. Each (channel, micro-batch)
-/// must have exactly one send, one recv, one wait after the send and on its
-/// device, and at most one release, after the recv and on its device. Each
-/// start of a collective must have one finish after it.
-/// All indices must be in range, and frames have a copy.
+/// buffers correctly. Otherwise it returns one message: the shortest cycle of
+/// waits (a line per step after the first line), a send or recv without its
+/// counterpart, or the first wrong read or write. Each (channel, micro-batch)
+/// must have exactly one send and one recv. It must have one wait, after the
+/// send and on its device. It may have one release, after the recv and on its
+/// device. Each start of a collective must have one finish after it. The caller
+/// has checked that all indices are in range and that each frame has a copy.
 std::string checkSchedule(const std::vector<CheckedProgram> &programs,
                           const CheckedNames &names = {});
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The kinds of steps, from the one list in Steps.def: schedules, the plan
-// dialect, the artifact, its verifier and the proof all take them from here.
-// Plain C++, no dependency.
+// The kinds of steps. They are listed once, in Steps.def. Schedules, the plan
+// dialect, the artifact, its verifier and the schedule proof use this list. It
+// is plain C++ without dependencies.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ enum class StepKind : uint8_t {
 #undef PARTITA_STEP
 };
 
-/// What the subject of a step is an index of.
+/// The list that the subject of a step is an index of.
 enum class StepSubject : uint8_t {
   unit,             ///< Program.units
   sent_channel,     ///< Plan.channels, on the side of its source
@@ -34,7 +34,7 @@ enum class StepSubject : uint8_t {
   collective        ///< Plan.collectives
 };
 
-/// What a step itself does with its slot.
+/// How a step itself uses its slot.
 enum class SlotAccess : uint8_t { none, read, written };
 
 struct StepInfo {

@@ -11,12 +11,12 @@
 //   SectionEntry[section_count]    64 bytes each
 //   sections, each at a multiple of 4096, in the table's order, no overlap
 //
-// FileHeader.table_hash is the XXH3 (64 bits) of the section table,
-// FileHeader.header_hash that of the header's first 56 bytes, and each entry
-// holds the hash of its section's bytes, so every byte of header, table, plan
-// and objects is covered. (The weights section is large and is hashed by
-// weight, in the plan, when a session is loaded.) Bytes between sections are
-// zero.
+// FileHeader.table_hash is the XXH3 (64 bits) of the section table.
+// FileHeader.header_hash is that of the header's first 56 bytes. Each entry
+// holds the hash of its section's bytes. So every byte of header, table, plan
+// and objects is covered. The weights section is large: the plan has a hash for
+// each weight, which is checked when a session is loaded. Bytes between
+// sections are zero.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,17 +6,17 @@
 //===----------------------------------------------------------------------===//
 //
 // A kernel is a function of a shared object in the artifact's object section.
-// It is free of state, calls nothing outside its object but functions of the C
-// and mathematics libraries, and allocates only on its stack.
+// It has no state. Outside its object it only calls functions of the C and
+// mathematics libraries. It allocates only on its stack.
 //
-//   buffers   one pointer an operand, inputs first, then results, each to the
-//             first element of a dense row-major tensor, 64-byte aligned for
-//             slots of the arena (weights: aligned to their element)
-//   begin,    the half-open range of the kernel's outermost parallel loop to
-//   end       compute, 0 <= begin < end <= Dispatch.extent
+//   buffers   one pointer per operand, inputs first, then results. Each points
+//             to the first element of a dense row-major tensor. Slots of the
+//             arena are aligned to 64 bytes, weights to their element.
+//   begin,    the half-open range of the kernel's outermost parallel loop that
+//   end       this call computes, 0 <= begin < end <= Dispatch.extent
 //
-// Different ranges write different bytes, and the range never cuts a reduction,
-// so any split over any number of cores gives the same bits.
+// Different ranges write different bytes, and a range never cuts a reduction.
+// So any split over any number of cores gives the same bits.
 //
 //===----------------------------------------------------------------------===//
 

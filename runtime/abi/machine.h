@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Besides its tables a team has, under "work", what was measured of the work of
-// models, each with so many devices busy:
+// Besides its tables a team has measurements of the work of models, under
+// "work", by the number of busy devices:
 //
 //   "work": {"2": {"00f3c21d9a5be871": [52100, 48700], ...}, ...}
 //
-// The key is `Instruction.work_key` of a plan, the pair how long the work took
-// and how long the tables let expect, ns, of all work with this key together.
-// "id" names the tables: another calibration has another.
+// The key is `Instruction.work_key` of a plan. The pair is the measured time
+// and the time that the tables predict, in ns. Both are sums over all work with
+// this key. "id" identifies the tables: every calibration has another id.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,21 +27,21 @@ inline constexpr char kIdKey[] = "id";
 inline constexpr char kWorkKey[] = "work";
 
 // clang-format off
-/// Tables of a team of threads, with their axes and units. A side is that of a
-/// square image, the result's; taps are the elements of a window.
+/// Tables of a team of threads, with their axes and units. `side` is that of
+/// the result, a square image. `taps` are the elements of a window.
 ///
 ///   dot        rows, columns, depth          GFLOP/s, packed weights, bias
 ///   dot_plain  rows, columns, depth          GFLOP/s, both operands computed
 ///   conv       taps, stride, in, out, side   GFLOP/s
 ///   winograd   in, out, side             GFLOP/s of a direct 3x3 convolution
 ///   depthwise  taps, stride, channels, side  GFLOP/s
-///   pool       taps, channels, side          taps a nanosecond
+///   pool       taps, channels, side          taps per nanosecond
 ///   attention  rows, columns, depth          GFLOP/s, as nn.attention counts
-///   cold       rows, bytes                   ns a KiB of weights, beyond dot, if
-///                                            a step touches so many bytes
-///   read       bytes                         GB/s, again and again over these
-///   spill      bytes                         ns a KiB of result, beyond dot, if
-///                                            a step touches so many bytes
+///   cold       rows, bytes                   ns per KiB of weights, added to
+///                                            dot, if a step touches `bytes`
+///   read       bytes                         GB/s, reading `bytes` repeatedly
+///   spill      bytes                         ns per KiB of result, added to
+///                                            dot, if a step touches `bytes`
 ///   transfer   bytes                         ns, from another device
 // clang-format on
 inline constexpr char kDot[] = "dot", kDotPlain[] = "dot_plain",
@@ -54,18 +54,20 @@ inline constexpr char kDot[] = "dot", kDotPlain[] = "dot_plain",
 // clang-format off
 /// Tables without axes.
 ///
-///   simple           elements a nanosecond of an addition or the like, in cache
-///   exponential      the same of a softmax
-///   divide           of a division
-///   reordered        of elements that are read in another order than written
-///   epilogue_gelu    ns an element, after a library call
-///   epilogue_exp     the same of other functions
-///   epilogue_binary  of the sum with another value
-///   integer          times as fast, products of 8 bits as of f32
-///   dispatch         ns, to start a kernel on all threads
-///   crowd_compute    how many times as long with all cores at work
-///   crowd_memory     the same of bytes that no cache holds
-///   crowd_cache      how many devices' bytes share one large cache
+///   simple           elements per nanosecond of an addition or the like, in
+///                    cache
+///   exponential      the same for a softmax
+///   divide           the same for a division
+///   reordered        the same for a copy that reads in another order than it
+///                    writes
+///   epilogue_gelu    ns per element of a GELU after a library call
+///   epilogue_exp     the same for other functions
+///   epilogue_binary  the same for the sum with another value
+///   integer          speedup of products of 8-bit integers over those of f32
+///   dispatch         ns to start a kernel on all threads
+///   crowd_compute    slowdown of computing with all cores at work
+///   crowd_memory     slowdown of moving uncached bytes with all cores at work
+///   crowd_cache      devices whose bytes share one large cache
 // clang-format on
 inline constexpr char kSimple[] = "simple", kExponential[] = "exponential",
                       kDivide[] = "divide", kReordered[] = "reordered",
