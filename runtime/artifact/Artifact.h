@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// `open` maps the file and trusts nothing in it: hashes, bounds, alignment,
-// order and zero padding (ArtifactFile.h), then the FlatBuffers verifier, then
-// every index, offset and shape of the plan and its schedule (PlanVerifier.h).
-// So whoever holds an Artifact may use the plan without further checks.
+// `open` maps the file and trusts nothing in it. First it checks hashes,
+// bounds, alignment, order and zero padding (SectionTable.h). Then it runs the
+// FlatBuffers verifier. Then it checks every index, offset and shape of the
+// plan, and its schedule (PlanVerifier.h). So users of an Artifact need no
+// further checks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,14 +50,14 @@ public:
   const abi::Plan &plan() const;
   const std::vector<ObjectSection> &objects() const;
 
-  /// The mapped bytes of Plan.weights[index], read only. Those of the weights
-  /// section are aligned to 64 bytes; those of another file lie as they lie
-  /// there, maybe not even aligned to their element.
+  /// The mapped bytes of Plan.weights[index], read only. Weights of the weights
+  /// section are aligned to 64 bytes. Weights of another file have any
+  /// alignment, maybe less than that of their element.
   const uint8_t *weight(int index) const;
 
   /// Reads the weights Plan.weights[i], on up to `threads` threads, and
-  /// compares their hashes. An error names the first that is not what the model
-  /// was compiled with.
+  /// compares their hashes. An error names the first weight that has changed
+  /// since the model was compiled.
   Status verifyWeights(const std::vector<int> &indices, int threads) const;
 
   struct Impl;

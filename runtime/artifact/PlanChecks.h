@@ -16,7 +16,8 @@
 
 namespace partita::runtime {
 
-/// No machine has regions beyond this, and sums of a few such cannot overflow.
+/// An upper bound of the bytes of a region. No machine has as many, and a sum
+/// of a few such sizes cannot overflow.
 inline constexpr int64_t kLargestRegion = int64_t(1) << 48;
 inline constexpr int64_t kMostMicroBatches = 1 << 20;
 
@@ -32,7 +33,7 @@ inline bool inRange(int64_t index, int64_t count) {
   return index >= 0 && index < count;
 }
 
-/// What is wrong with `bytes` for this shape; empty if nothing is.
+/// What is wrong with `bytes` as the size of this shape; empty if nothing is.
 inline std::string sizeError(abi::DType dtype, const Longs *shape,
                              int64_t bytes) {
   int64_t count = elementBytes(dtype);
@@ -56,8 +57,8 @@ inline std::string sizeError(abi::DType dtype, const Longs *shape,
   return "";
 }
 
-/// Devices of a group along `axes`; 0 if one is no axis of the plan, or stands
-/// there twice. The axes themselves have been verified.
+/// The number of devices in a group along `axes`. 0 if an entry is not an axis
+/// of the plan, or occurs twice. The plan's axes have been verified.
 inline int64_t groupSize(const abi::Plan &plan,
                          const flatbuffers::Vector<int> *axes) {
   int64_t size = 1;
@@ -73,7 +74,8 @@ inline int64_t groupSize(const abi::Plan &plan,
   return size;
 }
 
-/// rows * part * devices; -1 if that is nonsense.
+/// rows * part * devices; -1 if a factor is out of range or the product is too
+/// large.
 inline int64_t elementsOf(int64_t rows, int64_t part, int64_t devices) {
   int64_t elements;
   return rows >= 0 && part >= 0 && devices > 0 &&

@@ -19,8 +19,8 @@
 namespace partita::runtime {
 
 /// Checks every index, offset, shape, name and program of a plan that passed
-/// the FlatBuffers verifier, and that its schedule finishes and uses its
-/// buffers rightly. Afterwards:
+/// the FlatBuffers verifier. Also checks that its schedule finishes and uses
+/// its buffers correctly. Afterwards:
 ///   * every index is in range and every enumerator known;
 ///   * shapes are not negative, and elements times element size is `bytes`,
 ///     without overflow;
@@ -29,23 +29,26 @@ namespace partita::runtime {
 ///   * frames have a copy, and all copies lie in the arena, aligned;
 ///   * only arena and frames are written, and the constant region by the load
 ///     program;
-///   * each program is executed by exactly one device.
+///   * each program is executed by one device for each coordinate of the mesh.
 /// `path` is for messages.
 Status verifyPlan(const abi::Plan &plan, const std::string &path,
                   int64_t weights_bytes);
 
-/// Frames, slots, units, load program and steps of program `index`; empty if
-/// right. The tables of the plan that they name must be right already.
+/// Checks frames, slots, units, load program and steps of program `index`.
+/// Returns what is wrong; empty if nothing is. The tables of the plan that they
+/// refer to must have been checked.
 std::string programError(const abi::Plan &plan, int index);
 
-/// Shapes, strides and attributes of one library call; empty if right.
+/// Checks shapes, strides and attributes of one library call. Returns what is
+/// wrong; empty if nothing is.
 std::string libraryCallError(const abi::Program &program,
                              const abi::LibraryCall &call);
 
-/// A view lies inside its slot; empty if right.
+/// Checks that a view lies inside its slot. Returns what is wrong; empty if
+/// nothing is.
 std::string viewError(const abi::Program &program, const abi::View *view);
 
-/// What the schedule check needs to know of a plan whose tables are right.
+/// The input of the schedule check, for a plan whose tables have been checked.
 std::vector<abi::CheckedProgram> scheduleModel(const abi::Plan &plan);
 abi::CheckedNames scheduleNames(const abi::Plan &plan);
 

@@ -23,10 +23,11 @@ struct SectionTable {
   std::vector<ObjectSection> objects;
 };
 
-/// Checks everything runtime/abi/artifact.h promises of the file at `data`:
-/// magic, version, size, hashes, and of each section its alignment, order,
-/// bounds and hash; reserved bytes and the bytes between sections are zero.
-/// There is one plan, at most one weights section and one object a CPU level.
+/// Checks everything that runtime/abi/artifact.h promises about the file at
+/// `data`. That is magic, version, size and hashes, and for each section its
+/// alignment, order, bounds and hash. Reserved bytes and the bytes between
+/// sections must be zero. There must be one plan, at most one weights section,
+/// and at most one object for each CPU level.
 Expected<SectionTable> readSectionTable(const std::string &path,
                                         const uint8_t *data, size_t size);
 

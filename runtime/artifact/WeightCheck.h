@@ -22,9 +22,10 @@ struct WeightBytes {
   uint64_t hash = 0;
 };
 
-/// Hashes all of them, on as many threads as are worth their start, and gives
-/// the first whose hash is another. The pages that were read are given back, so
-/// that the memory of this process does not grow by the weights.
+/// Hashes all weights, on up to `threads` threads (fewer if there are few
+/// bytes). Returns the index of the first whose hash differs. Pages are
+/// released after they are read, so that the memory of this process does not
+/// grow by the weights.
 std::optional<size_t> findChanged(const std::vector<WeightBytes> &weights,
                                   int threads);
 
