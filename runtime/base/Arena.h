@@ -24,7 +24,7 @@ public:
   Arena(Arena &&other) noexcept;
   Arena &operator=(Arena &&other) noexcept;
 
-  /// Maps `bytes` bytes; `what` is for the message when there are not as many.
+  /// Maps `bytes` bytes. The error message for too little memory names `what`.
   static Expected<Arena> map(size_t bytes, const char *what);
 
   uint8_t *data() const { return start; }
@@ -35,8 +35,9 @@ private:
   size_t bytes = 0;
 };
 
-/// Lets the kernel take back the pages that lie wholly in a range: those of a
-/// mapped file are read again when they are used again, others are zero then.
+/// Returns the pages that lie wholly in a range to the operating system. If
+/// they are used again, pages of a mapped file are read again, and other pages
+/// are zero.
 void releasePages(const void *data, size_t bytes);
 
 } // namespace partita::runtime

@@ -10,8 +10,8 @@
 
 namespace partita::runtime {
 
-/// Of a function that was compiled for x86-64, x86-64-v3 and x86-64-v4, the
-/// last that this processor can run.
+/// Chooses between versions of a function for x86-64, x86-64-v3 and x86-64-v4:
+/// the newest that this processor can run.
 template <typename Function>
 Function atBestLevel(Function baseline, Function v3, Function v4) {
   __builtin_cpu_init();

@@ -13,11 +13,12 @@
 
 namespace partita::runtime {
 
-/// The cores this process may use, in order. Asked once: call it before a
-/// thread is kept on fewer of them.
+/// The cores that this process may use, in order. The first call reads them and
+/// later calls return the same list, so the first call must come before a
+/// thread is pinned to fewer cores.
 const std::vector<int> &availableCores();
 
-/// The calling thread's cores, given back at the end.
+/// Saves the affinity of the calling thread, and restores it when destroyed.
 class SavedAffinity {
 public:
   SavedAffinity();

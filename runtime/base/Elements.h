@@ -14,7 +14,7 @@
 
 namespace partita::runtime {
 
-/// Bytes of one element in memory; 0 if `type` is none of the enumeration.
+/// Bytes of one element in memory; 0 if `type` is not in the enumeration.
 inline int64_t elementBytes(abi::DType type) {
   switch (type) {
   case abi::DType::f64:
@@ -57,20 +57,21 @@ inline bool checkedAdd(int64_t a, int64_t b, int64_t &result) {
   return !__builtin_add_overflow(a, b, &result);
 }
 
-/// Length of a vector of the plan; one that is absent is empty.
+/// Length of a vector of the plan; 0 if it is absent.
 template <typename Vector> int64_t length(const Vector *vector) {
   return vector ? static_cast<int64_t>(vector->size()) : 0;
 }
 
-/// Whether numbers of 8 bytes lie where they may be read; the verifier of
-/// FlatBuffers does not look. A vector without numbers may begin anywhere:
-/// FlatBuffers pads none.
+/// Whether a vector of 8-byte numbers is aligned. The verifier of FlatBuffers
+/// does not check that. An empty vector may begin anywhere, because FlatBuffers
+/// does not align it.
 inline bool isAligned(const flatbuffers::Vector<int64_t> *numbers) {
   return length(numbers) == 0 ||
          reinterpret_cast<uintptr_t>(numbers->Data()) % sizeof(int64_t) == 0;
 }
 
-/// Elements of a shape whose product is known not to overflow.
+/// The number of elements of a shape. The product must be known not to
+/// overflow.
 inline int64_t elementCount(const flatbuffers::Vector<int64_t> *shape) {
   int64_t count = 1;
   for (int64_t i = 0; i < length(shape); ++i)
@@ -78,7 +79,7 @@ inline int64_t elementCount(const flatbuffers::Vector<int64_t> *shape) {
   return count;
 }
 
-/// A string of the plan; one that is absent is empty.
+/// A string of the plan; empty if it is absent.
 inline const char *text(const flatbuffers::String *string) {
   return string ? string->c_str() : "";
 }

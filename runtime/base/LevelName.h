@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For files that are compiled once for each instruction-set level, with
-// PARTITA_LANES the floats of a vector register. Such a file includes no header
-// with inline functions: the linker could keep the copy that was compiled for a
-// newer processor.
+// For files that are compiled once for each instruction-set level.
+// PARTITA_LANES is the number of floats in a vector register. Such a file
+// includes no header with inline functions, because the linker could keep the
+// copy that was compiled for a newer processor.
 //
 //===----------------------------------------------------------------------===//
 

@@ -24,9 +24,9 @@ public:
   static Expected<std::shared_ptr<const MappedFile>>
   open(const std::string &path);
 
-  /// Maps a file that another file named: `relative` is resolved in
-  /// `directory`, must stay inside it (no absolute path, no `..`, no symbolic
-  /// link on the way) and be a regular file with one name only.
+  /// Maps a file that another file named. `relative` is resolved in `directory`
+  /// and must stay inside it: no absolute path, no `..`, no symbolic link on
+  /// the way. It must be a regular file without other hard links.
   static Expected<std::shared_ptr<const MappedFile>>
   openContained(const std::string &directory, const std::string &relative);
 

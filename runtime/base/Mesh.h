@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All programs of a plan are executed on meshes of the same axes. A device's
+// All programs of a plan are executed on meshes with the same axes. A device's
 // position is the row-major number of its coordinate. Along the axis "data"
-// devices are replicas, to which the micro-batches of a step are dealt out.
+// devices are replicas, and the micro-batches of a step are dealt out to them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,27 +22,27 @@ namespace partita::runtime {
 
 class Mesh {
 public:
-  /// Of a plan that has been verified.
+  /// The plan must have been verified.
   explicit Mesh(const abi::Plan &plan);
 
-  /// Devices that execute each program.
+  /// The number of devices that execute each program.
   int size() const { return count; }
-  /// The device, by its index in the plan, that executes a program there.
+  /// The device (its index in the plan) that executes a program at a position.
   int device(int program, int position = 0) const {
     return devices[static_cast<size_t>(program) * count + position];
   }
-  /// A device's place among those that execute its program.
+  /// The position of a device among those that execute its program.
   int position(int device) const { return positions[device]; }
 
   int replicas() const { return replica_count; }
-  /// A device's place along the axis "data".
+  /// The coordinate of a device along the axis "data".
   int replica(int device) const;
-  /// Whether it is the one of its replica that stores the outputs: its
-  /// coordinates along all other axes are 0.
+  /// Whether the device stores the outputs of its replica: its coordinates
+  /// along all axes other than "data" are 0.
   bool stores(int device) const;
 
-  /// Devices of a program that differ along `axes` only, in the order of their
-  /// coordinates: all such groups.
+  /// All groups of devices of a program that differ only along `axes`. The
+  /// devices of a group are in the order of their coordinates.
   std::vector<std::vector<int>> groups(int program,
                                        const std::vector<int> &axes) const;
 
@@ -58,14 +58,14 @@ private:
   std::vector<int> positions; ///< by device
 };
 
-/// How many devices a group along `axes` has, and where in its own a device
-/// stands.
+/// The number of devices in a group along `axes`, and the place of a device in
+/// its group.
 int groupSize(const abi::Plan &plan, const flatbuffers::Vector<int> &axes);
 int placeInGroup(const abi::Plan &plan, int device,
                  const flatbuffers::Vector<int> &axes);
 
-/// Bytes that each device of a collective sends: in a ring, or straight to the
-/// others, which is as much.
+/// Bytes that each device of a collective sends. A ring and direct messages to
+/// all others send the same number of bytes.
 int64_t sentBytes(const abi::Plan &plan, const abi::Collective &collective);
 
 /// Micro-batches of one step, over all replicas.

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Of plans that have been verified: every index is in range.
+// The plans must have been verified: every index is in range.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 
 namespace partita::runtime {
 
-/// What device `device` of the plan executes.
+/// The program that device `device` of the plan executes.
 inline const abi::Program &programOf(const abi::Plan &plan, int device) {
   const int program =
       plan.devices()->Get(static_cast<unsigned>(device))->program();

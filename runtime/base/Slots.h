@@ -15,13 +15,13 @@ namespace partita::runtime {
 /// Part of a slot that an instruction uses: all of it, or the hull of a view.
 struct SlotUse {
   int slot;
-  const abi::View *view; ///< null: the whole slot; maybe that of another slot
-                         ///< of the same bytes
+  const abi::View *view; ///< null: the whole slot; it may be a view of another
+                         ///< slot with the same bytes
   bool written;
 };
 
 /// Calls `visit(SlotUse)` for each use of an instruction, reads before writes.
-/// Null views are passed over.
+/// Skips null views.
 template <typename Visit>
 void forEachSlot(const abi::Instruction &instruction, Visit visit) {
   if (const abi::Dispatch *dispatch = instruction.work_as_Dispatch()) {

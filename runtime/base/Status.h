@@ -14,8 +14,8 @@
 
 namespace partita::runtime {
 
-/// Success, or what is wrong, where, and what to do. Making a success
-/// allocates nothing, so it may be used on the path of a step.
+/// Success, or a message that says what is wrong, where, and what to do. A
+/// success allocates nothing, so Status may be used within a step.
 class [[nodiscard]] Status {
 public:
   Status() = default;
@@ -32,7 +32,7 @@ private:
   std::optional<std::string> text;
 };
 
-/// A value or a Status that is an error.
+/// A value, or a Status that is an error.
 template <typename T> class [[nodiscard]] Expected {
 public:
   Expected(T value) : content(std::move(value)) {}

@@ -12,7 +12,7 @@
 
 namespace partita::runtime {
 
-/// Lives while a device of this process runs a step, on its thread.
+/// Lives on the thread of a device while it runs a step.
 class StepScope {
 public:
   StepScope() : was_outside(outside) {
@@ -28,8 +28,8 @@ public:
 
   static bool active() { return running.load(std::memory_order_relaxed) > 0; }
 
-  /// This thread has no part in the steps of others: it hands them out, and
-  /// does something else meanwhile.
+  /// Marks the calling thread as one that submits steps and does other work
+  /// while other threads run them.
   static void stayOutside() { outside = true; }
   static bool isOutside() { return outside; }
 
