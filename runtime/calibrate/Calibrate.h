@@ -16,16 +16,17 @@
 namespace partita::runtime {
 
 struct CalibrateOptions {
-  double seconds = 45; ///< of measuring, about
-  /// Called with what is measured, and how much of all is done.
+  double seconds = 45; ///< approximate time of measuring
+  /// Called with the number of measurements done so far, and of all.
   std::function<void(int done, int all)> progress;
 };
 
 /// Measures the machine on the cores that this process may use: library calls
-/// and loops by shape, memory by working set, transfers between devices; for
-/// one thread a device, for all cores, and for powers of two between. A value
-/// is the median over several passes of the least time of a pass, so that
-/// neither an interruption nor a lucky moment decides.
+/// and loops by shape, memory by working set, and transfers between devices. It
+/// does so for devices of one thread, of all cores, and of powers of two in
+/// between. Each pass takes the least time of a measurement; a value is the
+/// median over several passes. So neither an interruption nor a lucky moment
+/// decides.
 Expected<MachineRates> calibrate(const CalibrateOptions &options);
 
 /// Name of this machine's processor.

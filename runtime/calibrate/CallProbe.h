@@ -15,32 +15,35 @@
 
 namespace partita::runtime {
 
-/// Library calls exactly as a device prepares them, on made-up operands.
+/// Library calls on generated operands, prepared exactly as a device prepares
+/// them.
 class CallProbe {
 public:
-  /// Operands lie one after another in `space`, which the probe may write.
+  /// Operands are allocated one after another in `space`, which the probe may
+  /// write.
   explicit CallProbe(std::span<float> space, const ThreadTeam &team)
       : space(space), team(team) {}
 
-  /// `result[rows, columns] = lhs . rhs + bias`, then a post-op (or none); with
-  /// `batch` above 1, and no bias, of as many pairs.
+  /// Prepares `result[rows, columns] = lhs . rhs + bias`, with a post-op or
+  /// none. With `batch` above 1 it is `batch` such products, without bias.
   Status dot(int64_t batch, int64_t rows, int64_t columns, int64_t depth,
              bool constant, const abi::PostOpKind *post = nullptr);
-  /// The same of integers of 8 bits, without bias.
+  /// The same with integers of 8 bits, without bias.
   Status integerDot(int64_t rows, int64_t columns, int64_t depth);
-  /// Channels-last, with bias; groups = `in` if `depthwise`.
+  /// Prepares a channels-last convolution with bias. If `depthwise`, it has
+  /// `in` groups.
   Status conv(int64_t side, int64_t in, int64_t out, int64_t window,
               int64_t stride, bool depthwise);
-  /// The same of 3x3 windows, by Winograd's method where the library has it.
+  /// The same with 3x3 windows, by Winograd's method if the library has it.
   Status winograd(int64_t side, int64_t in, int64_t out);
   Status pool(int64_t side, int64_t channels, int64_t window);
   Status attention(int64_t heads, int64_t rows, int64_t columns, int64_t depth);
 
   bool run() { return task->run(); }
-  /// Where the weights of the next call lie; otherwise behind its other
-  /// operands.
+  /// Sets the address of the weights of the next call. Without this call they
+  /// follow its other operands in `space`.
   void keepWeightsAt(float *data) { weights = data; }
-  /// The same of a product's result.
+  /// Sets the address of a product's result in the same way.
   void keepResultAt(float *data) { result = data; }
 
 private:

@@ -26,7 +26,7 @@ struct Loops {
 
 extern const Loops loopsBaseline, loopsV3, loopsV4;
 
-/// The best that the processor can run.
+/// The loops of the newest level that the processor can run.
 const Loops &getLoops();
 
 } // namespace partita::runtime

@@ -17,8 +17,8 @@
 //       "work": {"1": {"...": [..., ...], ...}}}, ...]}
 //
 // `values` are row-major, the last axis fastest; a table without axes has one
-// value. The names of tables and axes are those of `runtime/abi/machine.h`,
-// which says what `id` and `work` are, too.
+// value. `runtime/abi/machine.h` defines the names of tables and axes, and `id`
+// and `work`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,18 +48,18 @@ struct RateTable {
 
   RateTable(std::string name, std::string unit,
             std::vector<RateAxis> axes = {});
-  /// Position of a value along every axis.
+  /// The position of value `index` along every axis.
   std::vector<size_t> position(size_t index) const;
   double coordinate(size_t index, size_t axis) const {
     return axes[axis].at[position(index)[axis]];
   }
-  /// Gives points that were too large to measure the rate of their smaller
-  /// neighbours: rates no longer grow there.
+  /// Fills in points that were too large to measure. Each gets the mean rate of
+  /// its smaller neighbours, because rates no longer grow there.
   void fill();
 };
 
-/// How long the work with one key took, and how long the tables let expect; ns,
-/// all of one step together.
+/// The measured time of the work with one key, and the time that the tables
+/// predict, in ns. Both are sums over one step.
 struct WorkTime {
   double ns = 0, modelledNs = 0;
 };
@@ -67,16 +67,16 @@ struct WorkTime {
 struct TeamRates {
   int threads = 1;
   std::vector<RateTable> tables;
-  /// By the number of devices that were busy, then by key.
+  /// By the number of busy devices, then by key.
   std::map<int, std::map<uint64_t, WorkTime>> work;
 
-  /// So many bytes as are read again and again at a rate (GB/s), by the table
-  /// `read`; the most that were measured, if even they are read faster.
+  /// The size of the working set that is read at `rate` (GB/s), by the table
+  /// `read`. If even the largest measured set is read faster, its size.
   double bytesReadAt(double rate) const;
 };
 
 struct MachineRates {
-  std::string id; ///< as read from a file; `json` writes that of the tables
+  std::string id; ///< as read from a file; `json` computes it from the tables
   std::string cpu, level;
   int cores = 1;
   std::vector<TeamRates> teams;
@@ -84,7 +84,7 @@ struct MachineRates {
   /// The file's text.
   std::string json() const;
 
-  /// Reads what `json` wrote; fails with a word on what is wrong.
+  /// Reads the text that `json` wrote. An error says what is wrong.
   static Expected<MachineRates> parse(std::string_view text);
 };
 

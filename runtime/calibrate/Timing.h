@@ -23,11 +23,11 @@ inline double readClock(clockid_t clock) {
 inline double nowNs() { return readClock(CLOCK_MONOTONIC); }
 
 /// Runs `work` for about `budget` nanoseconds, at least four times after two
-/// runs that do not count; returns the least time of one by `clock`. Work that
-/// is over too soon for a clock is timed several runs at once. A thread's clock
-/// can stand still while the host of a virtual machine takes the processor away
-/// and gives it back: runs count only during which it went nearly as fast as
-/// time, or, if there are none, by the time that passed.
+/// runs that do not count. Returns the least time of a run by `clock`. Runs
+/// that are too short for the clock are timed several at once. In a virtual
+/// machine a thread's clock can stand still while the host takes the processor
+/// away. So a run counts only if its clock advanced nearly as fast as real
+/// time. If there is no such run, this returns the least real time of a run.
 template <typename Work>
 double leastTime(const Work &work, double budget,
                  clockid_t clock = CLOCK_MONOTONIC) {
