@@ -20,7 +20,7 @@ using abi::CollectiveKind;
 using abi::Reduction;
 
 /// A collective of the plan as a communicator needs it. A tensor is seen as
-/// `rows` rows; along each, devices have parts one after another. With n
+/// `rows` rows. In each row the devices' parts follow one another. With n
 /// devices in a group:
 ///
 ///   all_reduce      source[rows, part]      -> target[rows, part]
@@ -34,11 +34,11 @@ using abi::Reduction;
 ///   broadcast       source[rows, part]      -> target[rows, part]
 ///                   the first device's; the target may be the source
 ///
-/// What is combined is combined element by element in the order of the group's
-/// devices, so all of them get the same bits whichever communicator it is. f16
-/// and bf16 are combined in f32 and rounded once, at the end. Integers wrap
-/// around; booleans have a maximum (or) and a minimum (and) only. NaN in, NaN
-/// out; -0 is less than 0. Floats of 8 bits and fewer are not combined.
+/// Elements are combined one by one in the order of the group's devices. So all
+/// devices get the same bits with every communicator. f16 and bf16 are combined
+/// in f32 and rounded once, at the end. Integers wrap around. Booleans only
+/// have a maximum (or) and a minimum (and). If an element is NaN, the result is
+/// NaN. -0 is less than 0. Floats of 8 bits and fewer are not combined.
 struct CollectiveInfo {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Reduction reduction = Reduction::sum;

@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The transfers and collectives of a plan. Implementations: `local` (threads of
-// one process; the receiver reads or copies the sender's slot itself) and `mpi`
-// (one device a process). Every blocking call has a deadline.
+// A communicator carries out the transfers and collectives of a plan. There are
+// two implementations. `local` is for threads of one process: the receiver
+// reads or copies the sender's slot itself. `mpi` is for one device per
+// process. Every blocking call has a deadline.
 //
-// All buffers and bookkeeping are made in the constructor from the plan's
-// channels and collectives: none of the calls below allocates, except to build
-// an error.
+// The constructor makes all buffers and bookkeeping from the plan's channels
+// and collectives. None of the calls below allocates, except to build an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +37,8 @@ struct ChannelInfo {
 struct Parcel {
   const uint8_t *data = nullptr;
   int64_t bytes = 0;
-  Device *device = nullptr; ///< whose memory it is; null: the host's
-  Event ready;              ///< when it is there
+  Device *device = nullptr; ///< the owner of the memory; null: the host
+  Event ready;              ///< when the bytes are there
 };
 
 class Communicator {
@@ -52,14 +52,14 @@ public:
                       int64_t bytes) = 0;
 
   /// Blocks until the matching send was posted, and copies its bytes to `data`.
-  /// Past the deadline, or when another device failed (`abort`), an error; the
-  /// caller adds which operation waited for whom.
+  /// Fails past the deadline, or when another device failed (`abort`). The
+  /// caller adds to the error which operation waited for which device.
   virtual Status recv(int channel, int micro_batch, void *data,
                       int64_t bytes) = 0;
 
-  /// Like recv, but where the receiver can read the sender's bytes itself, it
-  /// returns where they are instead of copying them: until `release` of the
-  /// same key. Otherwise it returns `data`.
+  /// Like recv, but does not copy the bytes if the receiver can read them in
+  /// the sender's memory. Then it returns their address, which is valid until
+  /// `release` of the same key. Otherwise it returns `data`.
   virtual Expected<const uint8_t *> borrow(int channel, int micro_batch,
                                            uint8_t *data, int64_t bytes) {
     if (Status status = recv(channel, micro_batch, data, bytes); !status.ok())
@@ -67,24 +67,25 @@ public:
     return data;
   }
 
-  /// Whether the devices at both ends of its channels are in this process, so
-  /// that one may fetch bytes out of the memory of another: `post` and `take`.
+  /// Whether the devices at both ends of its channels are in this process. Then
+  /// one device may fetch bytes from the memory of another, with `post` and
+  /// `take`.
   virtual bool carriesDevices() const { return false; }
 
-  /// Like send, of bytes that may lie in a device's memory and will be there
-  /// when an event is.
+  /// Like send, but the bytes may be in a device's memory, and are there when
+  /// the parcel's event has happened.
   virtual Status post(int channel, int micro_batch, const Parcel &parcel) {
     return send(channel, micro_batch, parcel.data, parcel.bytes);
   }
 
-  /// Blocks until the matching `post` or `send`, and says where its bytes are:
-  /// until `release` of the same key.
+  /// Blocks until the matching `post` or `send`, and returns where its bytes
+  /// are. They are valid until `release` of the same key.
   virtual Expected<Parcel> take(int, int, int64_t) {
     return Status::error("this communicator has no messages of devices");
   }
 
-  /// Gives back what `borrow` or `take` returned; once for each. Does not
-  /// block.
+  /// Gives back the bytes that `borrow` or `take` returned. Must be called once
+  /// for each of them. Does not block.
   virtual void release(int, int) {}
 
   /// Blocks until the receiver has taken (or released) the bytes of the send
@@ -103,10 +104,10 @@ public:
     return Status::error("this communicator has no collectives");
   }
 
-  /// Blocks until the target is complete and nobody reads this device's source
-  /// any more. Devices work here, so what is started is not done before all
-  /// devices of the group are here. An error names the devices that have not
-  /// come.
+  /// Blocks until the target is complete and no device reads this device's
+  /// source any more. The devices compute the result in this call, so it ends
+  /// only after all devices of the group have called it. An error names the
+  /// devices that have not.
   virtual Status finish(int /*collective*/, int /*device*/,
                         int /*micro_batch*/) {
     return Status::error("this communicator has no collectives");

@@ -18,16 +18,16 @@ namespace partita::runtime {
 /// How long a device waits.
 struct Patience {
   double timeout_s = 60;
-  int spins = 0; ///< looks at the counter before it sleeps
+  int spins = 0; ///< polls of the counter before it sleeps
 
   Patience(double timeout_s, bool spin);
 };
 
-/// A point in time, taken when somebody first asks for it.
+/// A deadline. Its time starts with the first call of `left`.
 class Deadline {
 public:
   explicit Deadline(double timeout_s) : timeout_s(timeout_s) {}
-  /// Nanoseconds until then; not positive afterwards.
+  /// Nanoseconds until the deadline; 0 or negative afterwards.
   int64_t left();
   /// "waited 0.2 s"
   std::string message() const;
@@ -37,24 +37,25 @@ private:
   int64_t at = 0;
 };
 
-/// Counts what one thread has done. Others wait for a count: they spin for a
-/// short while, then sleep (futex), so that waiting devices leave the cores to
-/// those that work. Counts go on over steps, modulo 2^31.
+/// Counts the progress of one thread. Other threads wait for a count: they spin
+/// for a short while and then sleep (futex), so that waiting devices leave the
+/// cores to those that work. Counting continues over steps, modulo 2^31.
 class Counter {
 public:
   enum class Outcome { reached, aborted, late };
 
-  /// Of the counting thread, or of one that has waited for it.
+  /// May be called by the counting thread, and by a thread that has waited for
+  /// it.
   uint32_t count() const { return word.load(std::memory_order_relaxed) >> 1; }
-  /// Whether the count has come to `count` or gone beyond it. What the counting
-  /// thread wrote before can then be read.
+  /// Whether the counter has reached `count`. If so, everything that the
+  /// counting thread wrote before is visible.
   bool reached(uint32_t count) const {
     return reached(word.load(std::memory_order_acquire), count);
   }
-  /// Counts one. Wakes who waits.
+  /// Increments the count and wakes the waiting threads.
   void advance();
   Outcome await(uint32_t count, int spins, Deadline &deadline);
-  /// Ends all waits for counts that have not been reached, now and later.
+  /// Ends all present and later waits for counts that have not been reached.
   void abort();
 
 private:
@@ -64,13 +65,13 @@ private:
 
   static constexpr uint32_t kAborted = 1;
   static constexpr uint32_t kOne = 2;
-  /// The count in the upper 31 bits; the lowest bit is set by `abort`, so that
-  /// a waiter sees the word change.
+  /// The upper 31 bits are the count. `abort` sets the lowest bit, so that a
+  /// waiter sees the word change.
   std::atomic<uint32_t> word = 0;
   std::atomic<uint32_t> sleepers = 0;
 };
 
-/// What a device is told whose wait was ended by `abort`.
+/// The error of a device whose wait was ended by `abort`.
 inline Status abortedError() {
   return Status::error("stopped, because another device failed");
 }

@@ -6,16 +6,17 @@
 //===----------------------------------------------------------------------===//
 //
 // Each device has a seat in each of its collectives. To start, it writes the
-// addresses of its source and target there and counts up `came`. To finish, it
-// waits until all of its group have come, and does its share straight out of
-// the others' sources: its lines of an all_reduce, for the targets of all, or
-// whatever belongs into its own target. Then it counts up `done`, and waits for
-// the others', because they read its source and write its target.
+// addresses of its source and target into its seat and increments `came`. To
+// finish, it waits until all devices of its group have started. Then it does
+// its share, and reads the sources of the others directly: in an all_reduce its
+// share of the elements, for the targets of all; in other collectives its own
+// target. Then it increments `done` and waits for the `done` of the others,
+// because they read its source and may write its target.
 //
-// A few bytes are copied into the seat by `start`, and each device computes its
-// whole target from there, so that they wait for each other only once. A device
-// may then be one round ahead of another one that still reads; so a seat has
-// two places for what is posted.
+// `start` copies a small source into the seat, and each device computes its
+// whole target from these copies. So the devices wait for each other only once.
+// A device may then be one round ahead of another that still reads, so a seat
+// has two places for posted data.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,11 +46,12 @@ private:
   struct Seat;
   struct Collective;
 
-  /// Gives the devices of a group the seats from `first` on.
+  /// Assigns the seats from `first` on to the devices of a group.
   void seat(Collective &of, const std::vector<int> &group, Seat *first) const;
   Expected<Seat *> seatOf(int collective, int device) const;
-  /// Waits until a counter of all seats of the group is in the round of this
-  /// one; an error lists who is not, and says for `what` that was.
+  /// Waits until `counter` of all seats of the group has reached the round of
+  /// this seat. An error lists the devices whose counter has not; `what` is the
+  /// end of its message.
   Status await(Seat &seat, Counter Seat::*counter, const char *what) const;
   void work(const Collective &of, Seat &seat) const;
 

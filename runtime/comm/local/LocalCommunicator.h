@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One cell for each (channel, micro-batch), made in the constructor. The sender
-// puts the address of its slot into the cell and counts up `posted`; the
-// receiver copies straight from there, or reads there until it needs the bytes
-// no more, and counts up `taken`. Each waits for the other's counter.
+// There is a cell for each (channel, micro-batch), made in the constructor. The
+// sender puts the address of its slot into the cell and increments `posted`.
+// The receiver copies from that address, or reads there until it no longer
+// needs the bytes, and then increments `taken`. Each waits for the other's
+// counter.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,7 @@ namespace partita::runtime {
 
 class LocalCommunicator final : public Communicator {
 public:
-  /// `spin`: whether a device may spin at all; false where devices share cores.
+  /// `spin`: whether a device may spin. False if devices share cores.
   LocalCommunicator(const std::vector<ChannelInfo> &channels, int micro_batches,
                     double timeout_s, bool spin,
                     const std::vector<CollectiveInfo> &collectives = {});

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What partita-run needs of MPI besides the transfers of a plan: which device
-// this process is, agreement whether all can go on, and bringing times and
-// outputs to process 0. Everything goes through process 0 with plain messages
-// rather than MPI's collectives, so that an error can say which process did not
-// come. Every call that waits has a deadline. MPI is called by one thread at a
-// time.
+// The MPI functions that partita-run needs besides the transfers of a plan.
+// They tell which device this process is, agree whether all processes can go
+// on, and gather times and outputs on process 0. All use plain messages through
+// process 0 rather than MPI's collectives, so that an error can say which
+// process did not come. Every call that waits has a deadline. Only one thread
+// at a time calls MPI.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,12 +34,12 @@ bool launched();
 
 class Job {
 public:
-  /// Initialises MPI. From here on a SIGTERM (which is how the launcher ends a
-  /// job whose other process died) makes waits return an error instead of
-  /// killing the process, so that it can say what it was waiting for.
+  /// Initialises MPI. A launcher sends SIGTERM if another process of the job
+  /// died. From here on that signal does not kill the process: waits return an
+  /// error, so that the process can say what it was waiting for.
   static Expected<std::unique_ptr<Job>> start();
-  /// Finalises MPI. Only after a run in which all processes took part to the
-  /// end; otherwise `abort`.
+  /// Finalises MPI. All processes must have taken part in the run to its end;
+  /// otherwise call `abort`.
   ~Job();
 
   int rank() const { return myRank; }
@@ -48,12 +48,13 @@ public:
   void setTimeout(double seconds) { timeout = seconds; }
 
   Status barrier();
-  /// Tells all processes whether all are well: -1, or the lowest rank that said
-  /// it is not.
+  /// Tells all processes whether one has failed. Returns the lowest rank that
+  /// called with false, or -1.
   Expected<int> firstFailed(bool ok);
-  /// Whether all processes gave the same number.
+  /// Whether all processes passed the same number.
   Expected<bool> allEqual(uint64_t number);
-  /// Element by element over all processes, the result on every one.
+  /// Reduce element by element over all processes. Every process gets the
+  /// result.
   Status max(std::span<double> values);
   Status sum(std::span<double> values);
 
@@ -61,8 +62,8 @@ public:
   Status send(int to, std::span<const uint8_t> bytes);
   Status receive(int from, std::span<uint8_t> bytes);
 
-  /// Brings bytes of any length, different on each process, to process 0: the
-  /// result there has one entry a process; elsewhere it is empty.
+  /// Gathers bytes on process 0. The length may differ between processes. On
+  /// process 0 the result has an entry per process; elsewhere it is empty.
   Expected<std::vector<std::vector<uint8_t>>>
   gather(std::span<const uint8_t> bytes);
 
@@ -73,8 +74,8 @@ public:
 private:
   Job() = default;
   Status reduce(std::span<double> values, double (*combine)(double, double));
-  /// Process 0 passes what the others sent to `combine`, in the order of their
-  /// ranks; then all have process 0's bytes.
+  /// Process 0 passes the bytes that the others sent to `combine`, in the order
+  /// of their ranks. Then all processes get process 0's bytes.
   Status exchange(std::span<uint8_t> bytes,
                   const std::function<void(std::span<const uint8_t>)> &combine);
   Status waitFor(int peer, MPI_Request &request) const;

@@ -13,8 +13,9 @@
 
 namespace partita::runtime::mpi {
 
-/// How a message is counted: in MPI_BYTE as far as an int counts, or one
-/// element of a type of its own, which `free` gives back.
+/// The MPI type and count of a message. It is a number of MPI_BYTE if an int
+/// can count the bytes. Otherwise it is one element of a derived type, which
+/// `free` releases.
 struct Layout {
   MPI_Datatype type = MPI_BYTE;
   int count = 0;

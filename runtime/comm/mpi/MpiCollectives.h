@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Made of plain messages: MPI's own collectives do not say in which order they
-// add, and wait without a deadline. `start` posts the sends, and the receives
-// whose bytes go where they belong. What is to be combined is received by
-// `finish`, into memory that all collectives share, because a device finishes
-// one at a time.
+// These collectives consist of plain messages, because MPI's own collectives do
+// not define the order of additions and wait without a deadline. `start` posts
+// the sends, and the receives directly into the target. `finish` receives the
+// parts that are to be combined. All collectives share the memory for these
+// parts, because a device finishes one collective at a time.
 //
 //   all_reduce      a device gets its share from all others, combines it, and
 //                   sends it to all others: of n devices, each sends
@@ -18,7 +18,7 @@
 //   the others      each device gets from each other one what it needs of it
 //
 // Messages of one collective between two processes arrive in the order in which
-// they were sent, so that a collective has one tag.
+// they were sent, so a collective needs only one tag.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,9 +36,9 @@ namespace partita::runtime::mpi {
 
 class Collectives {
 public:
-  /// Of the device whose number is the rank in `comm`. Tags begin at
-  /// `first_tag`, one a collective. An error if a collective cannot be carried
-  /// out, or names a device that is no rank.
+  /// Creates the collectives of the device whose number is the rank in `comm`.
+  /// Their tags begin at `first_tag`, one per collective. Fails if a collective
+  /// cannot be carried out, or names a device that is not a rank.
   static Expected<std::unique_ptr<Collectives>>
   create(MPI_Comm comm, std::vector<CollectiveInfo> infos, int first_tag,
          double timeout_s);
@@ -61,10 +61,10 @@ private:
               const uint8_t *from);
   Status receive(Collective &of, const std::vector<Message> &messages,
                  uint8_t *to);
-  /// Waits for all that is under way; an error lists the devices at the other
+  /// Waits for all messages in flight. An error lists the devices at the other
   /// ends.
   Status wait(Collective &of);
-  /// What needs no other device any more.
+  /// Computes the part of the result that needs no more messages.
   void computeOwn(Collective &of);
 
   MPI_Comm comm = MPI_COMM_NULL;
@@ -72,7 +72,7 @@ private:
   double timeout = 60;
   int device = 0;
   std::vector<Collective> collectives;
-  std::vector<uint8_t> received; ///< what is to be combined
+  std::vector<uint8_t> received; ///< parts that are to be combined
   int64_t sent_bytes = 0;
 };
 

@@ -5,15 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One device a process: device k of the plan is rank k of the MPI communicator.
+// Each process has one device: device k of the plan is rank k of the MPI
+// communicator.
 //
-// A send is MPI_Issend: the synchronous mode completes only when the receiver
-// has matched it, which is what waitSent promises, without an acknowledgement
-// of our own; and no unread message piles up in the receiver's memory when one
-// stage is faster than the next. The tag is channel * micro_batches +
-// micro_batch; two steps' messages of one key cannot overtake each other,
-// because MPI keeps the order between two processes. The tags of collectives
-// follow.
+// A send is MPI_Issend. The synchronous mode completes only when the receiver
+// has matched the message. That is what waitSent promises, so no
+// acknowledgement of our own is needed. It also prevents unread messages from
+// piling up in the receiver's memory when one stage is faster than the next.
+// The tag is channel * micro_batches + micro_batch. Messages with the same key
+// of two steps cannot overtake each other, because MPI keeps the order between
+// two processes. The tags of collectives follow.
 //
 // All calls are made by the device's thread.
 //
@@ -34,10 +35,10 @@ namespace partita::runtime {
 
 class MpiCommunicator : public Communicator {
 public:
-  /// `comm` is used by nobody else and outlives this object. An error if the
+  /// Nobody else may use `comm`, and it must outlive this object. Fails if the
   /// channels, micro-batches and collectives need more tags than this MPI
-  /// library has, a channel or a collective names a device that is no rank, or
-  /// a collective cannot be carried out.
+  /// library has, if a channel or a collective names a device that is not a
+  /// rank, or if a collective cannot be carried out.
   static Expected<std::shared_ptr<MpiCommunicator>>
   create(MPI_Comm comm, std::vector<ChannelInfo> channels, int micro_batches,
          double timeout_s, std::vector<CollectiveInfo> collectives = {});
@@ -54,8 +55,9 @@ public:
   /// Bytes of all messages that this process has posted for collectives.
   int64_t sentBytes() const { return collectives->sentBytes(); }
 
-  /// Every later call returns an error. The other processes learn of it when
-  /// the program ends the job (mpi::Job::abort), after it has told why.
+  /// Makes every later call return an error. The other processes learn of it
+  /// when the program ends the job (mpi::Job::abort), after it has reported the
+  /// reason.
   void abort() override { aborted = true; }
 
 private:

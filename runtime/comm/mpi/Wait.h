@@ -14,19 +14,20 @@
 
 namespace partita::runtime::mpi {
 
-/// Waits until `request` is complete. MPI's own wait neither ends when a peer
-/// stands still nor leaves the core to anybody else, so this one polls: briefly
-/// at full speed, then yielding, then sleeping for a fraction of the time that
-/// has passed. Errors: the deadline, a failure of MPI, or the launcher's wish
-/// that this process end (see `interrupt`). Allocates only to build an error.
+/// Waits until `request` is complete. MPI's own wait never ends if a peer is
+/// stuck, and does not leave the core to other threads. So this one polls:
+/// briefly at full speed, then yielding, then sleeping for a fraction of the
+/// time that has passed. Fails past the deadline, if MPI fails, or if the
+/// launcher ends this process (see `interrupt`). Allocates only to build an
+/// error.
 Status wait(MPI_Request &request, double timeout_s,
             MPI_Status *status = MPI_STATUS_IGNORE);
 
-/// Makes every `wait` of this process, now and later, return an error. Safe in
-/// a signal handler.
+/// Makes every present and later `wait` of this process return an error. Safe
+/// in a signal handler.
 void interrupt();
 
-/// `code` in MPI's words.
+/// An error with MPI's text for `code`.
 Status failure(const char *call, int code);
 
 } // namespace partita::runtime::mpi

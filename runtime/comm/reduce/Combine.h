@@ -13,7 +13,8 @@
 
 namespace partita::runtime {
 
-/// The one for this processor; null if such elements are not combined so.
+/// The function for this processor; null if elements of this type have no such
+/// reduction.
 CombineFunction combineFunction(abi::DType dtype, Reduction reduction);
 
 } // namespace partita::runtime

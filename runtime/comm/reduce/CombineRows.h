@@ -12,9 +12,9 @@
 
 namespace partita::runtime {
 
-/// Elements side by side, of several sources. They are combined one by one in
-/// the order of the sources, and the results written to all targets. A target
-/// may be one of the sources.
+/// Arrays of `count` elements, to be combined. Elements with the same index are
+/// combined in the order of the sources, and the result is written to all
+/// targets. A target may be one of the sources.
 struct Combination {
   const uint8_t *const *from = nullptr;
   int sources = 0; ///< at least 1
@@ -25,12 +25,13 @@ struct Combination {
 
 using CombineFunction = void (*)(const Combination &);
 
-/// Those of one element type; null where there is none.
+/// The functions of one element type; null for reductions that it does not
+/// have.
 struct CombineFunctions {
   CombineFunction sum = nullptr, prod = nullptr, max = nullptr, min = nullptr;
 };
 
-/// How elements lie in memory and are computed with.
+/// How elements are stored and computed.
 enum class ElementFormat : uint8_t {
   f32,
   f64,
@@ -48,7 +49,7 @@ enum class ElementFormat : uint8_t {
   i4,
   u4,
   i2,
-  u2 // one a byte
+  u2 // i4, u4, i2 and u2: one element per byte
 };
 
 CombineFunctions combineFunctionsBaseline(ElementFormat format);

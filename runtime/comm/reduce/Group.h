@@ -17,14 +17,15 @@
 
 namespace partita::runtime {
 
-/// Whether elements are combined at all.
+/// Whether collectives of this kind combine elements.
 bool combines(CollectiveKind kind);
 
-/// An error if a collective cannot be carried out: a negative or excessive
-/// size, elements that are not combined, a device in two groups or below 0.
+/// Fails if a collective cannot be carried out: if a size is negative or too
+/// large, its elements cannot be combined, or a device is in two groups or
+/// below 0.
 Status checkCollective(const CollectiveInfo &info);
 
-/// Where a device is in its group.
+/// The group of a device, and its place there.
 struct Membership {
   const std::vector<int> *group = nullptr; ///< null: in none
   int rank = 0;                            ///< in the group
@@ -32,14 +33,15 @@ struct Membership {
 };
 Membership membership(const CollectiveInfo &info, int device);
 
-/// Bytes of `part` elements, and of all rows of them.
+/// Bytes of `part` elements, and of `part` elements of all rows.
 int64_t partBytes(const CollectiveInfo &info);
 int64_t rowBytes(const CollectiveInfo &info);
 /// Bytes of a source in a group of `size` devices.
 int64_t sourceBytes(const CollectiveInfo &info, int size);
 
-/// Begin and end, in bytes, of the share of `rows * part` elements that device
-/// `rank` of `size` combines in an all_reduce. Shares end at cache lines.
+/// In an all_reduce each device combines a share of the `rows * part` elements.
+/// Returns the begin and the end of the share of device `rank` of `size`, in
+/// bytes. Shares end at cache lines.
 std::pair<int64_t, int64_t> shareOf(const CollectiveInfo &info, int rank,
                                     int size);
 

@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // For CombineRows.cpp, which is compiled once for each instruction-set level.
-// The conversions give the same bits at each level: rounding to the nearest,
-// to even; NaN keeps its sign and the upper bits of its payload, and is quiet.
-// They do not depend on whether the thread flushes denormals to zero.
+// The conversions give the same bits at each level. They round to nearest,
+// halves to even. NaN keeps its sign and the upper bits of its payload, and
+// becomes quiet. They do not depend on whether the thread flushes denormals to
+// zero.
 //
 //===----------------------------------------------------------------------===//
 
