@@ -6,17 +6,17 @@
 //===----------------------------------------------------------------------===//
 //
 // A device has memory, units that are prepared at load, and a queue that works
-// in order. The session gives work to the queue and goes on; it learns by
-// events what is done:
+// in order. The session enqueues work and goes on. Events tell it when work is
+// done:
 //
 //   queue.copyIn(device.slot(in, m), sample, bytes);
 //   queue.run(*instance, m, nullptr);
 //   queue.copyOut(result, device.slot(out, m), bytes);
 //   Status status = queue.synchronize(queue.record());
 //
-// A kind of device is a folder of `runtime/device` and a line of `all/Registry.cpp`.
-// All calls come from the thread that made the device, but for `upload` and
-// `download`, and for waiting for an event.
+// A kind of device is a folder of `runtime/device` and a line of
+// `all/Registry.cpp`. The thread that made the device makes all calls. The
+// exceptions are `upload`, `download` and waiting for an event.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,34 +36,37 @@ namespace partita::runtime {
 class Device;
 class Queue;
 
-/// Where each of Plan.weights is mapped, maybe not aligned to its element.
+/// The mapped address of each of Plan.weights. It may not be aligned to the
+/// element.
 using WeightPointers = std::vector<const uint8_t *>;
 
-/// A point in the work of a queue: all that was given to it before.
+/// A point in the work of a queue. The event happens when all work that was
+/// enqueued before it is done.
 struct Event {
   Queue *queue = nullptr; ///< null: there is nothing to wait for
-  uint64_t number = 0;    ///< of the queue's own counting
+  uint64_t number = 0;    ///< counted by the queue
 };
 
-/// Learns when the tasks of an instance end. Called in their order, by the
-/// thread that runs them; what it writes may be read when the step has ended.
+/// Observes when the tasks of an instance end. The thread that runs them calls
+/// it in their order. Data that it writes may be read after the end of the
+/// step.
 class TaskObserver {
 public:
-  /// `timed`: whether it wants to know the times, which takes two looks at the
-  /// clock a task.
+  /// `timed`: whether it needs the times. They cost two reads of the clock per
+  /// task.
   explicit TaskObserver(bool timed) : timed(timed) {}
   virtual ~TaskObserver() = default;
-  /// Times are nanoseconds of CLOCK_MONOTONIC, 0 if they are not wanted.
+  /// Times are nanoseconds of CLOCK_MONOTONIC, or 0 if not `timed`.
   virtual void finished(size_t task, int64_t begin_ns, int64_t end_ns) = 0;
 
   const bool timed;
 };
 
-/// A unit prepared to run on any micro-batch: one task for each of its
-/// instructions.
+/// A unit that is prepared to run on any micro-batch. It has a task for each
+/// instruction.
 class Instance {
 public:
-  /// A slot that may lie elsewhere (Device::letMove), and the last task that
+  /// A slot whose address may change (Device::letMove), and the last task that
   /// uses it.
   struct Movable {
     int slot = -1;
@@ -72,40 +75,40 @@ public:
   virtual ~Instance() = default;
 
   const std::vector<Movable> &movable() const { return movables; }
-  /// From now on movable()[which] lies at `address`, on every micro-batch.
+  /// Moves movable()[which] to `address`, for every micro-batch.
   virtual void move(size_t which, uint8_t *address) = 0;
 
 protected:
   std::vector<Movable> movables;
 };
 
-/// Work in order. What fails is told by the call itself or, at the latest, by
-/// the next `synchronize`; what comes after it is not done any more.
+/// A queue does its work in order. The failing call itself, or at the latest
+/// the next `synchronize`, returns the error. Work after a failure is not done.
 class Queue {
 public:
   virtual ~Queue() = default;
 
-  /// Brings bytes of the host into the device's memory. They must not change
-  /// before that is done.
+  /// Copies bytes of the host into the device's memory. They must not change
+  /// before the copy is done.
   virtual Status copyIn(uint8_t *to, const void *from, size_t bytes) = 0;
-  /// Brings bytes of the device's memory to the host.
+  /// Copies bytes of the device's memory to the host.
   virtual Status copyOut(void *to, const uint8_t *from, size_t bytes) = 0;
-  /// Brings bytes of another device, of whatever kind, into this one's memory.
+  /// Copies bytes of another device, of any kind, into this device's memory.
   virtual Status copyFrom(Device &source, uint8_t *to, const uint8_t *from,
                           size_t bytes) = 0;
-  /// Runs a unit on the frames' copies of a micro-batch. `observer` may be null,
-  /// and must live until it is done.
+  /// Runs a unit on a micro-batch's copies of the frames. `observer` may be
+  /// null, and must live until the unit is done.
   virtual Status run(Instance &instance, int micro_batch,
                      TaskObserver *observer) = 0;
 
-  /// The point that is reached when all that was given so far is done.
+  /// An event that happens when all work that is enqueued so far is done.
   virtual Event record() = 0;
-  /// What is given from now on begins when an event, maybe of another queue,
-  /// is there.
+  /// Makes work that is enqueued from now on begin after an event, which may be
+  /// of another queue.
   virtual Status wait(const Event &event) = 0;
 
-  /// Blocks until an event of this queue is there. An error if something failed
-  /// before it, or past the deadline. From any thread.
+  /// Blocks until an event of this queue has happened. Fails if something
+  /// failed before it, or past the deadline. May be called from any thread.
   virtual Status synchronize(const Event &event) = 0;
 };
 
@@ -113,35 +116,36 @@ class Device {
 public:
   virtual ~Device() = default;
 
-  /// Whether the host reads and writes its memory at the addresses below, and
-  /// its queue has done what it is given when the call returns. Where it is
-  /// not so, addresses mean nothing to the host.
+  /// Whether the host can use the addresses below, and work is done when the
+  /// call that enqueues it returns. Otherwise the addresses mean nothing to the
+  /// host.
   virtual bool isHost() const = 0;
 
   //===--- Memory ---------------------------------------------------------===//
 
-  /// The place of a slot on a micro-batch, whether it may move or not. A
-  /// weight's may not be aligned to its element.
+  /// The device's own address of a slot for a micro-batch, even if the slot may
+  /// move. A weight may not be aligned to its element.
   virtual uint8_t *slot(int index, int micro_batch) const = 0;
-  /// Memory beside what the plan has, zeroed, for as long as the device lives.
-  /// `what` is for the message when there is not as much.
+  /// Allocates zeroed memory in addition to that of the plan. It lives as long
+  /// as the device. The error message for too little memory names `what`.
   virtual Expected<uint8_t *> allocate(size_t bytes, const char *what) = 0;
-  /// Copies at once, past the queue: bytes that nothing else uses meanwhile
-  /// (weights, state of a run). From any thread.
+  /// Copy immediately, without the queue. Nothing else may use the bytes
+  /// meanwhile (weights, state of a run). May be called from any thread.
   virtual Status upload(uint8_t *to, const void *from, size_t bytes) = 0;
   virtual Status download(void *to, const uint8_t *from, size_t bytes) = 0;
-  /// Begin of the arena, which has Program.arena_bytes of the plan.
+  /// The begin of the arena, which has Program.arena_bytes bytes.
   virtual uint8_t *arena() const = 0;
-  /// What is held of what is planned; nothing of `arena_touched`.
+  /// The memory that the device holds, without `arena_touched`.
   virtual DeviceMemory memory() const = 0;
 
   //===--- Load -----------------------------------------------------------===//
 
-  /// Lets instances have these slots of the arena or of frames elsewhere. Only
-  /// of the host; call before the first `prepare`.
+  /// Allows instances to move these slots of the arena or of frames
+  /// (Instance::move). Only for devices of the host. Call before the first
+  /// `prepare`.
   virtual Status letMove(const std::vector<int> &slots) = 0;
-  /// Prepares a unit, or finds what it prepared before. The pointer lives as
-  /// long as the device.
+  /// Prepares a unit, or returns the instance that it prepared before. The
+  /// pointer lives as long as the device.
   virtual Expected<Instance *> prepare(int unit) = 0;
   /// Call once, after the last `prepare` and before anything runs.
   virtual Status finish() = 0;
@@ -149,15 +153,15 @@ public:
   //===--- A step ---------------------------------------------------------===//
 
   virtual Queue &queue() = 0;
-  /// Before the first work of a step.
+  /// Call before the first work of a step.
   virtual Status beginStep() = 0;
-  /// Returns when all work of a step is done, or with what failed. To be called
-  /// after every `beginStep`.
+  /// Blocks until all work of the step is done, and returns its error, if any.
+  /// Call after every `beginStep`.
   virtual Status endStep() = 0;
-  /// Whether the last step met NaN, and has code that may have made a number of
-  /// it (SessionOptions.keep_nan).
+  /// Whether the last step met NaN, and the device has code that may have
+  /// turned it into a number (SessionOptions.keep_nan).
   virtual bool metNan() const = 0;
-  /// Nanoseconds that the last step's units took.
+  /// Nanoseconds that the units of the last step took.
   virtual int64_t busyNs() const = 0;
 };
 

@@ -14,15 +14,15 @@ namespace partita::runtime {
 
 /// Memory a device holds, in bytes.
 struct DeviceMemory {
-  int64_t planned = 0; ///< of all that follows together
+  int64_t planned = 0; ///< the sum of the planned sizes of what follows
   int64_t arena = 0;   ///< planned and allocated
-  int64_t arena_touched =
-      0; ///< measured: up to the highest byte a step wrote (see SessionOptions)
-  int64_t parameters = 0; ///< weights and constants read as they lie
+  /// Measured: bytes up to the highest that a step wrote (see SessionOptions).
+  int64_t arena_touched = 0;
+  int64_t parameters = 0; ///< weights and constants in their plain layout
   int64_t packed = 0;     ///< weights in the library's own layout
   int64_t workspace = 0;  ///< the library's scratch
 
-  /// What a run holds of what is planned.
+  /// The part of `planned` that a run uses.
   int64_t used() const {
     return (arena_touched ? arena_touched : arena) + parameters + packed +
            workspace;

@@ -18,36 +18,38 @@ class Artifact;
 
 struct DeviceOptions {
   int threads = 1;       ///< cores a device
-  bool keep_nan = false; ///< no code that makes a number of NaN
+  bool keep_nan = false; ///< use no code that turns NaN into a number
   int max_cpu_level = 4; ///< use no object above this x86-64 level
   double timeout_s = 60; ///< deadline of every wait
 };
 
-/// What the devices of one kind share in a process: code that is loaded once.
+/// State that the devices of one kind share in a process: code that is loaded
+/// once.
 class Driver {
 public:
   virtual ~Driver() = default;
 
-  /// Device `index` of the plan: allocates arena and constant region and runs
-  /// the load program. `cores`: where its threads stay; empty: anywhere. The
-  /// plan has been verified; it and `weights` outlive the device.
+  /// Creates device `index` of the plan: allocates arena and constant region
+  /// and runs the load program. Its threads are pinned to `cores`; empty: they
+  /// are not pinned. The plan must have been verified. The plan and `weights`
+  /// must outlive the device.
   virtual Expected<std::unique_ptr<Device>>
   create(const abi::Plan &plan, int index, const WeightPointers &weights,
          const DeviceOptions &options, const std::vector<int> &cores) = 0;
 };
 
-/// Loads what the devices of a kind need of an artifact.
+/// Loads the driver of a kind of devices from an artifact.
 using LoadDriver = Expected<std::unique_ptr<Driver>> (*)(
     const Artifact &artifact, const DeviceOptions &options);
 
-/// A kind of device that this program has.
+/// A kind of device that this program supports.
 struct DeviceType {
   abi::DeviceKind kind;
   bool is_host; ///< Device::isHost
   LoadDriver load;
 };
 
-/// Null: this program has no devices of that kind.
+/// The type of a kind of device; null if this program does not support it.
 const DeviceType *findDeviceType(abi::DeviceKind kind);
 
 } // namespace partita::runtime

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Everything a device of the plan needs to run its units, on one ThreadTeam.
-// Its memory is the host's, and its queue is the calling thread: what is
-// enqueued is done when the call returns.
+// A device of the plan that runs its units on one ThreadTeam. Its memory is the
+// host's. Its queue is the calling thread: enqueued work is done when the call
+// returns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,10 +33,10 @@ private:
   friend class CpuDevice;
   struct Place {
     AddressPlace place;
-    int64_t offset; ///< bytes from the begin of what moves
+    int64_t offset; ///< in bytes, from the begin of the slot or frame
   };
-  /// Where the addresses of what moves are, a slot or a frame, and where it
-  /// lies.
+  /// All places that hold an address in a slot or frame that moves, and its
+  /// current address.
   struct Addresses {
     std::vector<Place> places;
     uint8_t *now = nullptr;
@@ -51,16 +51,16 @@ private:
 
   int unit = -1;
   std::vector<std::unique_ptr<Task>> tasks;
-  std::vector<bool> drops_nan;      ///< by task: may make a number of NaN
+  std::vector<bool> drops_nan;      ///< by task: may turn NaN into a number
   std::vector<Addresses> addresses; ///< as `movables`
   std::vector<UsedFrame> frames;
 };
 
 class CpuDevice final : public Device, private Queue {
 public:
-  /// See Driver::create. `weights_are_mapped`: from files, so that their pages
-  /// may be given back and are read again when they are used. `kernels`: of all
-  /// the plan's devices.
+  /// See Driver::create. `weights_are_mapped`: the weights are mapped files, so
+  /// their pages may be released and are read again when they are used.
+  /// `kernels`: the kernels of all the plan's devices.
   static Expected<std::unique_ptr<CpuDevice>>
   create(const abi::Plan &plan, int index, const WeightPointers &weights,
          bool weights_are_mapped, std::shared_ptr<const KernelLibrary> kernels,
@@ -77,8 +77,8 @@ public:
 
   Status letMove(const std::vector<int> &slots) override;
   Expected<Instance *> prepare(int unit) override;
-  /// Allocates the scratch of all instances, and gives back the pages of
-  /// constants that were packed or that only the load program read.
+  /// Allocates the scratch of all instances. Releases the pages of constants
+  /// that were packed or that only the load program read.
   Status finish() override;
 
   Queue &queue() override { return *this; }
@@ -102,7 +102,8 @@ private:
   Status wait(const Event &event) override;
   Status synchronize(const Event &) override { return Status(); }
 
-  /// Of the rooms for scratch that calls have beyond what each has.
+  /// The largest scratch that a call of the plan may have beyond the common
+  /// workspace.
   int64_t largestRoom() const;
 
   uint8_t *preparedSlot(int index) const;
@@ -133,16 +134,17 @@ private:
   std::vector<Arena> allocated;
   std::vector<int> readers; ///< by slot: uses by units and steps
   size_t parameters = 0;
-  std::vector<std::vector<uint8_t *>> frames; ///< where their copies begin
+  std::vector<std::vector<uint8_t *>> frames; ///< addresses of their copies
   /// While instances are prepared, movable slots and frames with several copies
-  /// have addresses of their own, by which they are found; nothing is read or
-  /// written there.
+  /// have placeholder addresses, by which they are found in tasks. Nothing is
+  /// read or written there.
   std::map<int, Arena> stand_ins, frame_stand_ins;
-  /// Weights that a kernel reads and that no file has aligned, by their number.
+  /// Aligned copies of weights that a kernel reads and that are not aligned in
+  /// their file, by their number.
   std::map<int64_t, Arena> aligned_weights;
   std::unique_ptr<OnednnContext> context;
   std::vector<std::unique_ptr<CpuInstance>> instances; ///< by unit; or null
-  bool drops_nan = false;              ///< some task of an instance does
+  bool drops_nan = false;              ///< a task of an instance does
   bool met_nan = false;                ///< in the last step
   int64_t busy_ns = 0;                 ///< of the last step
   std::optional<FlushDenormals> flush; ///< while a step runs

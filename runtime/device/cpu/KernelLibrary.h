@@ -18,12 +18,13 @@ namespace partita::runtime {
 
 class Artifact;
 
-/// The kernels of the best object this processor can run, found by name once.
+/// The kernels of the best object that this processor can run. They are looked
+/// up by name once.
 class KernelLibrary {
 public:
-  /// Loads, of an artifact's objects, that of the highest level that this
-  /// processor has and that is at most `max_level`, and finds the plan's
-  /// kernels in it. A plan without kernels: loads nothing.
+  /// Loads the object of the highest level that this processor has, but at most
+  /// `max_level`, and looks up the plan's kernels in it. Loads nothing for a
+  /// plan without kernels.
   static Expected<std::shared_ptr<const KernelLibrary>>
   load(const Artifact &artifact, int max_level);
   ~KernelLibrary();

@@ -18,8 +18,8 @@
 
 namespace partita::runtime {
 
-/// Where a task keeps an address: a pointer of its own, or a memory object of
-/// the library.
+/// A place where a task stores an address: its own pointer, or a memory object
+/// of the library.
 class AddressPlace {
 public:
   AddressPlace(void **pointer) : pointer(pointer) {}
@@ -38,8 +38,8 @@ private:
 };
 using AddressVisitor = std::function<void(AddressPlace)>;
 
-/// An instruction with everything decided: pointers, primitives, packed
-/// weights. Running it looks nothing up and allocates nothing of ours.
+/// A prepared instruction, with its pointers, primitives and packed weights. To
+/// run it, nothing is looked up, and the runtime allocates nothing.
 class Task {
 public:
   virtual ~Task() = default;
@@ -49,12 +49,12 @@ public:
   virtual size_t scratchBytes() const { return 0; }
   /// Called once before the first `run`, and again whenever the scratch moves.
   virtual void useScratch(uint8_t *) {}
-  /// Visits all places with the address of an operand or result, so that they
-  /// can be made to lie elsewhere. The places live as long as the task.
+  /// Visits all places with the address of an operand or result, so that it can
+  /// be moved. The places live as long as the task.
   virtual void visitAddresses(const AddressVisitor &visit) = 0;
 };
 
-/// One task after another.
+/// Runs several tasks in order.
 class TaskSequence final : public Task {
 public:
   std::vector<std::unique_ptr<Task>> tasks;

@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // A device computes with one OpenMP team: its own thread and threads - 1
-// workers of libgomp, which oneDNN uses too. libgomp keeps one team a thread
-// that starts parallel regions, so all calls must come from the thread that
-// made the object. Workers spin for the time that libgomp's GOMP_SPINCOUNT
-// bounds (partita-run sets it) and then sleep; a team of one has no workers and
-// never spins.
+// workers of libgomp. oneDNN uses the same team. libgomp keeps a team for each
+// thread that starts parallel regions, so all calls must come from the thread
+// that made the object. Workers spin for a time that libgomp's GOMP_SPINCOUNT
+// bounds (partita-run sets it), and then sleep. A team of one has no workers
+// and never spins.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,33 +24,33 @@ namespace partita::runtime {
 
 class ThreadTeam {
 public:
-  /// Keeps the team on `cores` (empty: wherever the system likes), and lets all
-  /// its threads flush denormals to zero.
+  /// Pins the team to `cores` (empty: to none), and makes all its threads flush
+  /// denormals to zero.
   ThreadTeam(int threads, const std::vector<int> &cores);
 
   /// Makes the calling thread's parallel regions as large as the team. Only
-  /// needed where a thread works for several teams in turn.
+  /// needed if a thread works for several teams in turn.
   void enter() const;
 
   int size() const { return threads; }
 
   using RangeFunction = void (*)(void *context, int thread, int64_t begin,
                                  int64_t end);
-  /// Splits [0, extent) into at most one contiguous part a thread, none
-  /// smaller than `grain` but a last one, and returns when all are done.
+  /// Splits [0, extent) into at most one contiguous part per thread, and
+  /// returns when all are done. Only the last part may be smaller than `grain`.
   void split(int64_t extent, int64_t grain, RangeFunction function,
              void *context) const;
 
   /// Whether a thread of the team has computed with NaN, or made one, since the
-  /// last call: the processor keeps a flag of it, at no cost. Instructions that
-  /// drop NaN raise it, some that keep it do so, too.
+  /// last call. The processor keeps a flag of it, at no cost. All instructions
+  /// that drop NaN raise the flag, and so do some that keep it.
   bool metNan() const;
 
 private:
   int threads;
 };
 
-/// Lets the calling thread flush denormals to zero while the object lives.
+/// Makes the calling thread flush denormals to zero while the object lives.
 class FlushDenormals {
 public:
   FlushDenormals();

@@ -17,24 +17,26 @@
 
 namespace partita::runtime {
 
-/// An address of memory that the host does not see, and the real one.
+/// Convert a real address to one that the host cannot access, and back.
 uint8_t *hidden(uint8_t *real);
 uint8_t *real(const uint8_t *hidden);
 
 /// Commands wait in a ring of fixed size, so that a step allocates nothing.
-/// After a failure they are taken out, and nothing is done for them.
+/// After a failure they are removed without being executed.
 class CommandQueue final : public Queue {
 public:
   /// `timeout_s`: deadline of every wait.
   explicit CommandQueue(double timeout_s);
   ~CommandQueue() override;
 
-  /// Where units run. Called before the first command that needs it.
+  /// Sets the queue that runs units. Must be called before the first command
+  /// that needs it.
   void useQueue(Queue &runner) { this->runner = &runner; }
-  /// Calls `function` on the queue's thread, after all that was given before,
-  /// and returns what it returns. Not for a step: it may allocate.
+  /// Calls `function` on the queue's thread, after all work that was enqueued
+  /// before, and returns its result. Must not be used in a step, because it may
+  /// allocate.
   Status call(const std::function<Status()> &function);
-  /// Puts such a call into the queue; the function lives until it is done.
+  /// Enqueues such a call. The function must live until it is done.
   Status enqueueCall(const std::function<Status()> *function);
 
   Status copyIn(uint8_t *to, const void *from, size_t bytes) override;

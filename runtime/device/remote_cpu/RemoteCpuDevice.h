@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For tests: what a session does with a device that is not the host, tried on
-// every machine. A CpuDevice computes, on a thread of its own, which takes
-// work from a queue. Addresses of its memory are not canonical: whoever reads
-// or writes there without the device dies of it.
+// For tests: with this device every machine can test how a session uses a
+// device that is not the host. A CpuDevice computes, on its own thread, which
+// takes work from a queue. Addresses of its memory are not canonical, so a
+// process that accesses them without the device crashes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ namespace partita::runtime {
 
 class RemoteCpuDevice final : public Device {
 public:
-  /// See Driver::create. Copies the weights that the device uses into memory of
-  /// its own.
+  /// See Driver::create. Copies the weights that the device uses into its own
+  /// memory.
   static Expected<std::unique_ptr<RemoteCpuDevice>>
   create(const abi::Plan &plan, int index, const WeightPointers &weights,
          std::shared_ptr<const KernelLibrary> kernels,

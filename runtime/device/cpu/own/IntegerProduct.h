@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where the processor has no instruction that sums four products of 8 bits in
-// 32 (VNNI), the library's code adds pairs of them in 16 bits, and saturates.
-// These here widen both sides to 16 bits a few rows at a time, and are exact:
-// about the speed of f32 products, any strides, no room but scratch.
+// VNNI instructions sum four products of 8-bit integers in 32 bits. On a
+// processor without them the library's code adds pairs of products in 16 bits,
+// and saturates. The tasks of this file are exact: they widen both sides to 16
+// bits, a few rows at a time. They are about as fast as f32 products, take any
+// strides, and need no memory except scratch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +22,7 @@ namespace partita::runtime {
 
 /// Whether the call multiplies integers of 8 bits.
 bool multipliesIntegers(const ResolvedCall &call);
-/// Whether the library does that exactly.
+/// Whether the library's products of such integers are exact on this processor.
 bool hasExactIntegers();
 
 Expected<std::unique_ptr<Task>> prepareIntegerDot(ResolvedCall call,

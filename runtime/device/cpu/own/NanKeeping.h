@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The library's relu, clip, max, min and largest element of a window give a
-// number where an operand is NaN. These tasks give NaN there, and the library's
-// bits everywhere else. They are used where a session keeps NaN
-// (SessionOptions.nan).
+// The library's relu, clip, max, min and max pooling give a number where an
+// operand is NaN. These tasks give NaN there, and the same bits as the library
+// everywhere else. They are used if a session keeps NaN
+// (SessionOptions.keep_nan).
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,12 +19,13 @@
 
 namespace partita::runtime {
 
-/// The post-op, one of those with `rules::losesNan`, in place on `result`.
+/// A task that computes the post-op, one with `rules::losesNan`, in place on
+/// `result`.
 std::unique_ptr<Task> makeNanKeeping(const PostOperation &post,
                                      const Operand &result,
                                      const ThreadTeam &team);
 
-/// A pool_max call.
+/// A task that computes a pool_max call.
 std::unique_ptr<Task> makeNanKeepingPool(const ResolvedCall &call,
                                          const ThreadTeam &team);
 

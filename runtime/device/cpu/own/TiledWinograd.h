@@ -12,10 +12,11 @@
 
 namespace partita::runtime {
 
-/// A convolution of one group with windows of 3x3 and stride 1, on images whose
-/// channels are innermost, with constant weights, by Winograd's method: for
-/// processors on which the library has no code for that, but fast products
-/// (AVX2). Fails where it has not, or where the plan has no room for it.
+/// Prepares a convolution by Winograd's method, around matrix products of the
+/// library. It is for processors on which the library has fast products, but
+/// not this method (AVX2). The convolution must have one group, windows of 3x3,
+/// stride 1, channels-last images and constant weights. Fails if the
+/// convolution has another form, or if the plan has no memory for it.
 Expected<std::unique_ptr<Task>> prepareTiledWinograd(const ResolvedCall &call,
                                                      OnednnContext &context,
                                                      const ThreadTeam &team);

@@ -12,8 +12,8 @@
 
 namespace partita::runtime {
 
-/// Replaces `count` values by their function; the error is below 3 units in
-/// the last place.
+/// Replaces `count` values by the function's value. The error is below 3 units
+/// in the last place.
 using GateRows = void (*)(float *values, int64_t count);
 
 void logisticRowBaseline(float *values, int64_t count);

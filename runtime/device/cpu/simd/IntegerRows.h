@@ -12,15 +12,16 @@
 
 namespace partita::runtime {
 
-/// Rows of a tile of the left side, and columns of one of the right side.
+/// The rows of a tile of the left side, and the columns of a tile of the right
+/// side.
 constexpr int kIntegerRows = 6, kIntegerColumns = 16;
 
-/// sums[i][j] = the products of row i of the left side and column j of the
-/// right one; the numbers have 9 bits. Elements of the right side lie in pairs:
-/// [depth / 2][kIntegerColumns][2].
+/// sums[i][j] = the sum of products of row i of the left side and column j of
+/// the right side. The factors have at most 9 bits. Elements of the right side
+/// are stored in pairs: [depth / 2][kIntegerColumns][2].
 struct IntegerTile {
   const int16_t *left = nullptr, *right = nullptr;
-  int64_t depth = 0; ///< even; elements of a row, and from row to row
+  int64_t depth = 0; ///< even; elements of a row, and its stride
   int32_t sums[kIntegerRows][kIntegerColumns];
 };
 
@@ -29,13 +30,13 @@ struct IntegerPixel {
   const uint8_t *const *pixels = nullptr; ///< by tap; null: outside
   const int16_t *weights = nullptr;
   int64_t taps = 0, channels = 0;
-  bool has_sign = false; ///< of the pixels
+  bool has_sign = false; ///< whether pixels are signed
   int32_t *to = nullptr;
 };
 
 struct IntegerFunctions {
   void (*tile)(IntegerTile &);
-  /// Bytes with or without a sign as 16 bits.
+  /// Widens signed or unsigned bytes to 16 bits.
   void (*widen)(const uint8_t *from, int64_t count, bool has_sign, int16_t *to);
   void (*pixel)(const IntegerPixel &);
 };

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // For files that are compiled once for each instruction-set level, as
-// LevelName.h says. What stands here is the file's own.
+// LevelName.h says. Everything here is in an anonymous namespace, so that each
+// file has its own copy.
 //
 //===----------------------------------------------------------------------===//
 

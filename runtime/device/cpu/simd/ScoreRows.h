@@ -12,16 +12,17 @@
 
 namespace partita::runtime {
 
-/// A mask over rows and columns; null: none. Strides in elements, 0 broadcasts.
+/// A mask over rows and columns. If `data` is null there is none. Strides are
+/// in elements; a stride of 0 broadcasts.
 struct ScoreMask {
   const float *data = nullptr;
   int64_t row_stride = 0;
   int64_t column_stride = 0;
 };
 
-/// Dense rows of scores, replaced by
-/// softmax(scores * scale * multiplied + added) over each row. The error of
-/// exp is below 2 units in the last place. A row of -inf only becomes NaN.
+/// Dense rows of scores, replaced by softmax(scores * scale * multiplied +
+/// added) over each row. The error of exp is below 2 units in the last place. A
+/// row that has only -inf becomes NaN.
 struct ScoreRows {
   float *scores = nullptr;
   int64_t rows = 0;
@@ -36,7 +37,7 @@ void softmaxRowsBaseline(const ScoreRows &rows);
 void softmaxRowsV3(const ScoreRows &rows);
 void softmaxRowsV4(const ScoreRows &rows);
 
-/// The best of them for this processor.
+/// The best version for this processor.
 ScoreFunction softmaxRows();
 
 } // namespace partita::runtime

@@ -5,15 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A convolution with windows of 3x3 is computed for tiles of m x m pixels of
-// its result, m = 2 or 4, from n x n pixels of its image, n = m + 2:
+// A convolution with windows of 3x3 is computed in tiles. A tile of m x m
+// pixels of the result, m = 2 or 4, depends on n x n pixels of the image, n = m
+// + 2:
 //   result = A^T [(G g G^T) * (B^T d B)] A
-// with the filter g, the pixels d, and * element by element; summed over the
-// channels of the image, * is a matrix product for each of the n * n elements
-// (A. Lavin, S. Gray: Fast Algorithms for Convolutional Neural Networks, 2015).
-// The matrices follow from n - 1 points at which polynomials are evaluated: 0,
-// 1 and -1 for the small tiles; 0, p, -p, q and -q for the large ones, of which
-// the points 1 and 2 would lose more bits.
+// Here g is the filter, d are the pixels, and * is the product element by
+// element. Summed over the channels of the image, * is a matrix product for
+// each of the n * n elements (A. Lavin, S. Gray: Fast Algorithms for
+// Convolutional Neural Networks, 2015). The matrices follow from n - 1 points
+// at which polynomials are evaluated. Small tiles use the points 0, 1 and -1.
+// Large tiles use 0, p, -p, q and -q; the usual points 1 and 2 would lose more
+// bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,14 +32,15 @@ constexpr double kNearPoint = .625, kFarPoint = 1.5;
 /// B^T d B of one tile, for each channel.
 struct TileInput {
   const float *const *pixels = nullptr; ///< n * n, each of `channels` floats
-  float *to = nullptr;                  ///< of the first element
+  float *to = nullptr;                  ///< address of the first element
   int64_t step = 0;                     ///< floats from element to element
   int64_t channels = 0;
 };
 
-/// A^T e A of one tile, for each channel, plus a bias, and bounded.
+/// A^T e A of one tile, for each channel, plus a bias, clamped to [least,
+/// most].
 struct TileOutput {
-  const float *from = nullptr; ///< of the first element
+  const float *from = nullptr; ///< address of the first element
   int64_t step = 0;            ///< floats from element to element
   int64_t channels = 0;
   const float *bias = nullptr; ///< or null
@@ -48,7 +51,7 @@ struct TileOutput {
 using TileInputFunction = void (*)(const TileInput &);
 using TileOutputFunction = void (*)(const TileOutput &);
 
-/// With tiles of 2x2 and of 4x4.
+/// The functions for tiles of 2x2 and of 4x4.
 struct TileFunctions {
   TileInputFunction input2, input4;
   TileOutputFunction output2, output4;
