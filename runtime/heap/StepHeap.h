@@ -5,16 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The runtime allocates nothing in a step, but the libraries that it calls do:
+// The runtime allocates nothing in a step, but the libraries that it calls do.
 // oneDNN makes a table of arguments for every primitive, and its plain matrix
-// product a buffer for packed panels. A program that links `partita_step_heap`
-// replaces the allocation functions of its process: while a step runs, every
-// thread but those that handed it out is served from a stack of its own, reserved beforehand, so that the
-// heap with its locks and system calls has no part in a step. At all other
-// times the functions are those of the C library.
+// product makes a buffer for packed panels. A program that links
+// `partita_step_heap` replaces the allocation functions of its process. While a
+// step runs, every thread except those that submit steps allocates from its own
+// stack, which is reserved beforehand. So a step uses neither the locks nor the
+// system calls of the heap. At all other times the functions are those of the C
+// library.
 //
-// For executables only, and not beside a sanitizer, which replaces the same
-// functions.
+// This is for executables only. It cannot be used with a sanitizer, which
+// replaces the same functions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,15 +27,16 @@
 
 namespace partita::runtime {
 
-/// Reserves the stacks (address space; pages are taken when touched). False if
-/// the system refuses: steps then allocate from the heap, and are right too.
+/// Reserves address space for the stacks. Their pages are allocated when they
+/// are used. Returns false if the system refuses. Then steps allocate from the
+/// heap, with the same results.
 bool reserveStepHeap();
 
 /// Allocations of steps since the start of the process.
 struct StepHeapCounts {
   int64_t served = 0; ///< by the stacks
-  int64_t heap = 0;   ///< by the heap, for want of room or of a stack
-  size_t bytes = 0;   ///< the deepest that the stacks were, all together
+  int64_t heap = 0;   ///< by the heap, because a stack was full or missing
+  size_t bytes = 0;   ///< sum of the largest sizes of all stacks
 };
 StepHeapCounts stepHeapCounts();
 
