@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// numpy.allclose with equal_nan: |actual - expected| <= atol + rtol *
-// |expected|; NaNs equal each other, infinities equal those of their sign.
-// Integers are subtracted exactly, bools must be equal.
+// The comparison is numpy.allclose with equal_nan: |actual - expected| <= atol
+// + rtol * |expected|. NaNs equal each other. Infinities of the same sign are
+// equal. Integers are subtracted exactly. Bools must be equal.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Names, sizes and values of the plan's element types. The types below one byte
-// (int4, uint2, float4, ...) take one byte an element in memory.
+// Names, sizes and values of the plan's element types. Types of less than one
+// byte (int4, uint2, float4, ...) take one byte per element in memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,15 +20,15 @@
 
 namespace partita::runtime {
 
-/// The name NumPy (or ml_dtypes) gives the type, e.g. "float32", "bool".
+/// The name of the type in NumPy (or ml_dtypes), e.g. "float32", "bool".
 const char *dtypeName(abi::DType dtype);
 
 /// True for every type with a fraction, the one-byte floats included.
 bool isFloat(abi::DType dtype);
 bool isSigned(abi::DType dtype);
 
-/// The value of the element at `element`. Exact but for int64 and uint64 beyond
-/// 2^53.
+/// The value of the element at `element`. It is exact, except for int64 and
+/// uint64 beyond 2^53.
 double toDouble(abi::DType dtype, const uint8_t *element);
 
 /// The value of an element of an integer type or bool; 0 for floats and for a

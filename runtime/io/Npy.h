@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Format: numpy.lib.format, versions 1.0, 2.0 and 3.0. Read: bool, integers and
-// floats of either byte order, C or Fortran order (made C order). NumPy has no
-// name for bfloat16 and the one-byte floats and stores them as raw bytes
-// ('|V2', '|V1'); such a file can be read only by one who knows which type it
-// holds. Written: C order, little-endian, version 1.0.
+// The format is numpy.lib.format, versions 1.0, 2.0 and 3.0. Readers take bool,
+// integers and floats of either byte order, in C or Fortran order (converted to
+// C order). NumPy has no name for bfloat16 and the one-byte floats, and stores
+// them as raw bytes ('|V2', '|V1'). Such a file can only be read if its type is
+// known. Writers use C order, little-endian, version 1.0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,19 +26,19 @@
 namespace partita::runtime {
 
 /// Reads a .npy file. `expected` is the type of the port the array is meant
-/// for; it gives raw bytes their type and lets int8 stand for int4 and int2 (if
-/// its values fit). A type that is named in the file is never converted.
+/// for; it gives raw bytes their type. An int8 array may also be read as int4
+/// or int2, if its values fit. No other type that the file names is converted.
 Expected<Tensor> readNpy(const std::string &path,
                          std::optional<abi::DType> expected = std::nullopt);
 
-/// The same from memory. `owner` keeps `bytes` alive, `where` names them in
+/// The same from memory. `owner` keeps `bytes` alive. `where` names them in
 /// messages.
 Expected<Tensor> parseNpy(std::span<const uint8_t> bytes,
                           std::shared_ptr<const void> owner,
                           const std::string &where,
                           std::optional<abi::DType> expected = std::nullopt);
 
-/// Magic, version and header of `tensor`, padded so that the data which follow
+/// Magic, version and header for `tensor`, padded so that the following data
 /// are 64-byte aligned.
 std::string npyHeader(const Tensor &tensor);
 

@@ -23,9 +23,9 @@ struct NpyHeader {
   std::vector<int64_t> shape;
 };
 
-/// Parses the text of the dictionary: exactly the keys 'descr',
-/// 'fortran_order' and 'shape', in any order, as Python literals. The message
-/// of an error is a phrase without a subject, e.g. "its header has no 'shape'".
+/// Parses the text of the dictionary. It must have exactly the keys 'descr',
+/// 'fortran_order' and 'shape', in any order, with Python literals. The message
+/// of an error does not name the file, e.g. "its header has no 'shape'".
 Expected<NpyHeader> parseNpyHeader(std::string_view text);
 
 } // namespace partita::runtime

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A .npz file is a zip of .npy files. Read: stored and deflated, as
-// numpy.savez and numpy.savez_compressed write them. Written: stored, zip64
-// when needed, without times, so that equal tensors give equal files.
+// A .npz file is a zip of .npy files. Readers take stored and deflated entries,
+// as numpy.savez and numpy.savez_compressed write them. Writers store the
+// entries, with zip64 when needed. They write no times, so that equal tensors
+// give equal files.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +23,8 @@
 
 namespace partita::runtime {
 
-/// Answers which element type the array with this name is meant for, if any;
-/// see readNpy.
+/// Returns the element type that the array with this name is meant for, if it
+/// is known; see readNpy.
 using ExpectedType =
     std::function<std::optional<abi::DType>(const std::string &name)>;
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A file that is written comes into being beside its target and takes the
-// target's name only when it is complete, so that a failure leaves nothing and
-// destroys nothing.
+// A file is written under a temporary name in the folder of its target. It gets
+// the target's name only when it is complete. So a failure leaves no file and
+// destroys none.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,11 +23,11 @@
 
 namespace partita::runtime {
 
-/// A file on its way. Without `commit` the destructor removes it.
+/// A file that is being written. Without `commit` the destructor removes it.
 class PendingFile {
 public:
-  /// Creates the temporary file beside `target`. An error if the folder is
-  /// missing or not writable, or `target` is there and not a regular file.
+  /// Creates the temporary file beside `target`. Fails if the folder is missing
+  /// or not writable, or if `target` exists and is not a regular file.
   static Expected<std::unique_ptr<PendingFile>>
   create(const std::string &target);
   ~PendingFile();

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Dense, row-major, in the element types of the plan. The bytes are owned or
-// belong to a mapped file; copies of a Tensor share them.
+// A tensor is dense and row-major, with an element type of the plan. Its bytes
+// are owned or belong to a mapped file. Copies of a Tensor share them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@
 
 namespace partita::runtime {
 
-/// Product of the dimensions; empty if one is negative or the product (or the
-/// bytes) would not fit in 63 bits.
+/// The product of the dimensions. Empty if one is negative, or if the product
+/// or the number of bytes does not fit in 63 bits.
 std::optional<int64_t> elementCount(const std::vector<int64_t> &shape);
 
 /// E.g. "[1, 3, 224, 224]"; "[]" for a scalar.
@@ -34,12 +34,13 @@ class Tensor {
 public:
   Tensor() = default;
 
-  /// Uninitialised bytes of its own. An error if the memory is not there.
+  /// A tensor with its own, uninitialised bytes. Fails if there is not enough
+  /// memory.
   static Expected<Tensor> allocate(abi::DType dtype,
                                    std::vector<int64_t> shape);
 
-  /// Refers to bytes that `owner` keeps alive. `bytes` is what shape and type
-  /// ask for; the caller has checked it.
+  /// Refers to bytes that `owner` keeps alive. The caller has checked that
+  /// `data` has as many bytes as shape and type need.
   static Tensor refer(abi::DType dtype, std::vector<int64_t> shape,
                       const uint8_t *data, std::shared_ptr<const void> owner);
 

@@ -16,7 +16,7 @@
 
 namespace partita::runtime {
 
-/// True if `path` ends in ".npz": such a file gives several named tensors.
+/// True if `path` ends in ".npz". Such a file has several named tensors.
 bool isArchive(const std::string &path);
 
 /// Reads one tensor: .npy, or .pb (TensorProto). The error for another ending
@@ -24,8 +24,8 @@ bool isArchive(const std::string &path);
 Expected<Tensor> readTensor(const std::string &path,
                             std::optional<abi::DType> expected = std::nullopt);
 
-/// Whether `path` can be given to writeTensors, as far as can be known before:
-/// an .npz file whose folder is there, or the name of a folder.
+/// Checks, before anything is computed, that writeTensors can probably write to
+/// `path`: an .npz file whose folder exists, or the name of a folder.
 Status checkOutputPath(const std::string &path);
 
 /// Writes an .npz file with the tensors' names as keys, or a folder of .npy

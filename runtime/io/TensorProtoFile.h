@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The format of ONNX's test vectors (input_0.pb, output_0.pb). Every numeric
-// type of the plan, in raw_data or in the typed fields; types below a byte are
-// unpacked to one element a byte. Strings, complex numbers and data in another
-// file are refused by name. The bytes do not say whether they are a
-// TensorProto, a SequenceProto or an OptionalProto: who reads them must know.
+// This is the format of ONNX's test vectors (input_0.pb, output_0.pb). Readers
+// take every numeric type of the plan, in raw_data or in the typed fields. They
+// unpack types of less than a byte to one element per byte. An error names
+// strings, complex numbers and data in another file, which are not supported.
+// The bytes do not say whether they are a TensorProto, a SequenceProto or an
+// OptionalProto: the caller must know.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,8 +36,8 @@ Expected<NamedTensor> parseTensorProto(std::span<const uint8_t> bytes,
 /// Reads a SequenceProto of tensors.
 Expected<std::vector<Tensor>> readSequenceProto(const std::string &path);
 
-/// Reads an OptionalProto: the tensor, or the tensors of the sequence, that is
-/// its value; nothing if it has none.
+/// Reads an OptionalProto. Returns the tensor, or the tensors of the sequence,
+/// that is its value. Returns nothing if it has no value.
 Expected<std::optional<std::vector<Tensor>>>
 readOptionalProto(const std::string &path);
 
