@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A plan copies an input into a slot, an output out of one, and what another
-// device sends into one. Where the slot serves nothing else, the instructions
-// can read the caller's or the sender's bytes themselves, and write their
-// result to where the caller wants it.
+// A plan copies inputs and received values into slots, and outputs out of
+// slots. If a slot has no other use, the copy is not needed: instructions can
+// read the caller's or the sender's bytes directly, and write results directly
+// to the caller's memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,11 +27,12 @@ struct DirectPort {
   int index = -1; ///< into Plan.inputs, Plan.outputs or Plan.channels
 };
 
-/// The slots of a (verified) program for which that holds: in the arena or a
-/// frame, filled by one input only and read by instructions only, or used by
-/// instructions only and stored to one output, or received on one channel only,
-/// always with a release, and read by instructions only. Not those that a
-/// library call updates in place of another slot.
+/// The slots of a (verified) program that need no copy. Such a slot is in the
+/// arena or a frame. Either one input alone fills it, and only instructions
+/// read it. Or only instructions use it, and it is stored to one output. Or it
+/// is received on one channel alone, always with a release, and only
+/// instructions read it. Slots that a library call updates in place of another
+/// slot are excluded.
 std::map<int, DirectPort> findDirectPorts(const abi::Program &program);
 
 } // namespace partita::runtime

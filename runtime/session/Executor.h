@@ -18,9 +18,9 @@
 
 namespace partita::runtime {
 
-/// One device of the plan with its program resolved to addresses. All calls
-/// come from the device's thread; only the results of a finished step may be
-/// read from another.
+/// One device of the plan, with its program resolved to addresses. All calls
+/// come from the device's thread. Other threads may only read the results of a
+/// finished step.
 class Executor {
 public:
   ~Executor();
@@ -30,106 +30,108 @@ public:
          Driver &driver, const SessionOptions &options,
          const std::vector<int> &cores, Communicator &comm, const Mesh &mesh);
 
-  /// Runs the entries of the first `binding.micro_batches` micro-batches. What
-  /// it has sent may still be read by others when it returns: that is waited
-  /// for in the next step, just before its bytes are written again. So steps
-  /// follow one another without a pause.
+  /// Runs the entries of the first `binding.micro_batches` micro-batches. Other
+  /// devices may still read sent bytes when this returns. The next step waits
+  /// for them, just before it writes these bytes again. So steps follow one
+  /// another without a pause.
   Status run(const StepBinding &binding);
-  /// Waits until nobody reads what the last step has sent.
+  /// Waits until no other device reads bytes that the last step sent.
   Status finishSends();
 
   /// Whether the program reads input (writes output) `port`.
   bool usesInput(int port) const { return inputs_used[port]; }
   bool usesOutput(int port) const { return outputs_used[port]; }
 
-  /// Whether the last step met NaN, and has code that may have made a number of
-  /// it.
+  /// Whether the last step met NaN, and the device has code that may have
+  /// turned it into a number.
   bool mayHaveDroppedNan() const { return device->metNan(); }
 
   int64_t busyNs() const { return device->busyNs(); }
   const std::vector<ProfileEvent> &events() const { return recorded; }
-  /// The most events a step can record.
+  /// The most events that a step can record.
   size_t mostEvents() const { return most_events; }
   DeviceMemory memory() const;
 
 private:
   struct Entry;
 
-  /// A slot that may lie with the caller, or with the device that sends it.
+  /// A slot that may use the caller's bytes, or those of the device that sends
+  /// it.
   struct DirectSlot {
     DirectPort port;
     int64_t bytes, alignment;
     std::vector<uint8_t *> own;      ///< by copy: in the arena
-    std::vector<uint8_t *> borrowed; ///< by copy: where the last one that a
-                                     ///< channel brought lies
+    std::vector<uint8_t *> borrowed; ///< by copy: address of the last value
+                                     ///< that a channel brought
 
     size_t copyOf(int micro_batch) const {
       return static_cast<size_t>(micro_batch) % own.size();
     }
 
-    /// Where it lies for a micro-batch: with the caller or the sender, unless
-    /// the bytes there are not aligned as a kernel expects; then `own`.
+    /// The address of the slot for a micro-batch: the caller's or the sender's,
+    /// or `own` if that is not aligned as a kernel expects.
     uint8_t *place(const Entry &entry, const StepBinding &binding) const;
   };
-  /// What to give back to a sender after a task of an instance.
+  /// Bytes to release to their sender after a task of an instance.
   struct Release {
     size_t task;
     int link;
   };
-  /// What to give back to a sender when a copy is done.
+  /// Bytes to release to their sender when a copy is done.
   struct PendingRelease {
     Event copied;
     int link, micro_batch;
   };
-  /// Bytes of the host on the way between a slot and a communicator that
-  /// carries only those.
+  /// A buffer on the host between a slot and a communicator that only carries
+  /// bytes of the host.
   struct Staging {
     std::vector<uint8_t> bytes;
-    Event read; ///< when the device has taken what lay there
+    Event read; ///< when the device has read the buffer
   };
   class EntryObserver;
 
-  /// How a message comes into a slot.
+  /// How a message gets into a slot.
   enum class Arrival {
-    borrowed, ///< it stays with the sender
-    copied,   ///< the communicator brings it into the slot
-    taken,    ///< this device fetches it from the sender
-    staged ///< the communicator brings it to the host, from there to the slot
+    borrowed, ///< it stays in the sender's memory
+    copied,   ///< the communicator copies it into the slot
+    taken,    ///< this device copies it from the sender
+    staged ///< the communicator copies it to the host; from there it is copied
+           ///< to the slot
   };
 
-  /// A wait after which the program does not write the bytes that were sent:
-  /// the next step waits for it.
+  /// A wait that is carried into the next step, because this step does not
+  /// write the sent bytes after it.
   struct CarriedWait {
-    size_t entry;         ///< the wait's
-    bool pending = false; ///< from the step before
+    size_t entry;         ///< index of the wait
+    bool pending = false; ///< since the step before
   };
 
   /// A Step with everything looked up.
   struct Entry {
     abi::StepKind kind = abi::StepKind::run;
-    int micro_batch = 0; ///< of the replica
-    int fed = 0;         ///< the same one, among those of the step
+    int micro_batch = 0; ///< counted within the replica
+    int fed = 0;         ///< the same one, counted within the step
     int channel = -1;
     int link = -1; ///< the channel's, for the communicator
     int io = -1;   ///< Plan.inputs or Plan.outputs
     int collective = -1;
-    /// start: of its finish.
+    /// start: index of the entry of its finish.
     size_t finish = 0;
     uint8_t *data = nullptr; ///< of the slot; null for a token
     int64_t bytes = 0;
     Instance *instance = nullptr;
-    std::vector<std::pair<size_t, DirectSlot *>>
-        movable; ///< run: which of the instance's slots, where it lies
-    std::vector<Release> releases; ///< run; in the order of their tasks; or of
-                                   ///< a release, if no run reads the slot
-    std::unique_ptr<EntryObserver> observer; ///< run; null: nothing to observe
-    DirectSlot *direct =
-        nullptr; ///< of load_input, store_output, recv; or null
+    /// run: index among the instance's movable slots, and the slot.
+    std::vector<std::pair<size_t, DirectSlot *>> movable;
+    /// run: in the order of their tasks. release: if no run reads the slot.
+    std::vector<Release> releases;
+    std::unique_ptr<EntryObserver> observer; ///< run; null: none is needed
+    DirectSlot *direct = nullptr; ///< load_input, store_output, recv; or null
     Arrival arrival = Arrival::copied; ///< recv
     Staging *staging = nullptr; ///< send, recv, start and finish; or null
-    int carried = -1;           ///< wait: which of the carried ones; -1: none
-    std::vector<int>
-        before; ///< carried waits, of what it writes or sends again
+    int carried = -1;           ///< wait: index in Executor::carried; -1: none
+    /// Carried waits that it must finish first: those for bytes that it writes,
+    /// and that of the same send.
+    std::vector<int> before;
   };
 
   Executor(const abi::Plan &plan, int index, const SessionOptions &options,
@@ -171,14 +173,14 @@ private:
   std::vector<CarriedWait> carried;
   std::vector<bool> inputs_used, outputs_used;
   std::map<int, DirectSlot> direct; ///< by slot; fixed once made
-  std::map<std::pair<int, int>, Staging>
-      staging; ///< by slot and copy; likewise
+  /// By slot and copy; fixed once made.
+  std::map<std::pair<int, int>, Staging> staging;
   std::vector<PendingRelease> pending;
   std::vector<ProfileEvent> recorded;
-  /// Of a device that is not the host: written by its own thread.
+  /// For a device that is not the host: written by the device's thread.
   std::vector<ProfileEvent> recorded_there;
   size_t most_events = 0;
-  std::vector<uint8_t> image; ///< of the arena, where it is measured
+  std::vector<uint8_t> image; ///< of the arena, if it is measured
   int64_t touched = 0;
 };
 

@@ -16,16 +16,16 @@
 
 namespace partita::runtime {
 
-/// Number, for a communicator, of a channel of the plan between the devices of
-/// a position: each position of the mesh has its own.
+/// The number by which a communicator knows a channel of the plan between the
+/// devices of a position. Each position of the mesh has its own number.
 inline int linkOf(const Mesh &mesh, int channel, int position) {
   return channel * mesh.size() + position;
 }
 
-/// By these numbers.
+/// The communicator's channels, by these numbers.
 std::vector<ChannelInfo> linksOf(const abi::Plan &plan, const Mesh &mesh);
 
-/// Those of Plan.collectives, by their index.
+/// The communicator's collectives, by their index in Plan.collectives.
 std::vector<CollectiveInfo> collectivesOf(const abi::Plan &plan,
                                           const Mesh &mesh);
 

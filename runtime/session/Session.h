@@ -5,24 +5,24 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A session owns the devices of this process: one thread a device, pinned to
-// its cores, with its arena, its prepared library calls and its kernels. Load
-// prepares everything; `run` performs no heap allocation of its own.
+// A session owns the devices of this process. Each device has a thread that is
+// pinned to its cores, an arena, prepared library calls and kernels. `create`
+// prepares everything. `run` itself performs no heap allocation.
 //
 //   auto artifact = Artifact::open(path);
 //   auto session = Session::create(*artifact, options, comm);
 //   Status status = (*session)->run(binding);
 //
 // Steps that are submitted one after another overlap: the micro-batches of the
-// next enter the pipeline while those of the last leave it.
+// next step enter the pipeline while those of the last step leave it.
 //
 //   auto first = (*session)->submit(binding);     // at most kMostSteps
 //   auto second = (*session)->submit(other);
 //   Status status = (*session)->wait(*first);
 //
-// A session of one device has no thread of its own: `create`, `run` and
+// A session of one device has no thread of its own. `create`, `run` and
 // `submit` work in the calling thread, and must be called from the same one. So
-// communicators that are bound to a thread (MPI) are only used from there.
+// a communicator that is bound to a thread (MPI) is only used from there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,24 +44,23 @@ class Artifact;
 
 struct SessionOptions {
   int threads_per_device = 1; ///< cores a device
-  bool pin = true; ///< keep device k on cores k*T .. k*T+T-1 (modulo the cores
-                   ///< there are)
+  /// Pin device k to the cores k*T .. k*T+T-1, modulo the number of cores.
+  bool pin = true;
   double timeout_s = 60; ///< deadline of every wait
   int device = -1;       ///< run only this device of the plan (MPI); -1: all
   bool profile = false; ///< record an event for each instruction and step entry
-  /// Compute so that NaN stays NaN, as the model's definition has it. Without
-  /// that a step is computed by faster code, which drops NaN in some ops; if a
-  /// step meets NaN there, it is computed again and the session keeps NaN from
-  /// then on. Only a session that runs one device of several cannot do that:
-  /// see `mayHaveDroppedNan`.
+  /// Keep NaN in all ops, as the model's definition requires. Without this
+  /// option a step is computed by faster code, which drops NaN in some ops. If
+  /// a step meets NaN there, it is computed again, and the session keeps NaN
+  /// from then on. A session that runs only one device of several cannot do
+  /// that: see `mayHaveDroppedNan`.
   bool keep_nan = false;
   int max_cpu_level = 4; ///< use no object above this x86-64 level
-  /// Do not compare the weights of this session's devices with the hashes they
-  /// had when the model was compiled, which reads all of them once.
+  /// Do not check the hashes of the weights that this session's devices use.
+  /// The check reads all of these weights once.
   bool trust_weights = false;
-  /// Measure DeviceMemory.arena_touched: each step begins with filling the
-  /// arena with a pattern and ends with looking for the highest byte that
-  /// changed.
+  /// Measure DeviceMemory.arena_touched. Each step first fills the arena with a
+  /// pattern, and at its end looks for the highest byte that changed.
   bool measure_arena = false;
 
   DeviceOptions deviceOptions() const {
@@ -69,14 +68,15 @@ struct SessionOptions {
   }
 };
 
-/// Where the samples of one step come from and go to. Pointers are to
-/// micro-batch-major storage: micro-batch m of port p is at
-/// `data[p] + m * bytes of the port`. Ports that this process does not touch,
-/// or that have no elements, may be null. A step may read inputs and write
-/// outputs there at any time until it returns: they must not overlap.
+/// The inputs and outputs of one step. Pointers are to micro-batch-major
+/// storage: micro-batch m of port p is at `data[p] + m * bytes of the port`.
+/// Ports that this process does not use, or that have no elements, may be null.
+/// A step may read inputs and write outputs at any time until it returns, so
+/// they must not overlap.
 struct StepBinding {
-  int micro_batches =
-      1; ///< how many of a step's are fed, from 0 (see stepMicroBatches)
+  /// The number of micro-batches that are fed, from 0 on (see
+  /// stepMicroBatches).
+  int micro_batches = 1;
   std::vector<const uint8_t *> inputs; ///< one for each Plan.inputs
   std::vector<uint8_t *> outputs;      ///< one for each Plan.outputs
 };
@@ -101,31 +101,34 @@ public:
          std::shared_ptr<Communicator> comm = nullptr);
   ~Session();
 
-  /// Steps that may be under way, submitted and not yet waited for.
+  /// The most steps that may be in flight: submitted, and not yet waited for.
   static constexpr int kMostSteps = 4;
 
-  /// Runs one step. An error names the operation, the device and whom it waited
-  /// for; afterwards the session can only be destroyed.
+  /// Runs one step. An error names the operation, the device, and the device
+  /// that it waited for. After an error the session can only be destroyed.
   Status run(const StepBinding &binding);
 
-  /// Hands a step to the devices, behind those that were submitted before, and
-  /// returns its ticket. What the binding points to must stay until `wait`. An
-  /// error if it is wrong, or if kMostSteps are under way. From any thread,
-  /// unless the session has one device.
+  /// Submits a step to the devices, behind those that were submitted before,
+  /// and returns its ticket. The memory that the binding points to must stay
+  /// valid until `wait`. Fails if the binding is wrong, or if kMostSteps are in
+  /// flight. May be called from any thread, unless the session has one device.
   Expected<uint64_t> submit(const StepBinding &binding);
-  /// Waits until a step is done; once for each ticket, in any order. From any
-  /// thread. What `profile` and `busyNs` say is of this step then.
+  /// Waits until a step is done. Call it once for each ticket, in any order,
+  /// from any thread. Afterwards `profile` and `busyNs` describe this step.
   Status wait(uint64_t ticket);
 
-  /// Whether steps keep NaN now: SessionOptions.keep_nan, or a step met one.
+  /// Whether steps keep NaN now: with SessionOptions.keep_nan, or after a step
+  /// that met NaN.
   bool keepsNan() const;
   /// Whether a step met NaN where it may have become a number, and could not be
   /// computed again. Its outputs may be wrong.
   bool mayHaveDroppedNan() const;
 
-  /// Events of the step last waited for (with SessionOptions::profile).
+  /// Events of the step that was last waited for (with
+  /// SessionOptions::profile).
   const std::vector<ProfileEvent> &profile() const;
-  /// Nanoseconds each device of this process was busy in units, in that step.
+  /// For each device of this process, the nanoseconds that its units took in
+  /// that step.
   const std::vector<int64_t> &busyNs() const;
   std::vector<DeviceMemory> memory() const;
 
