@@ -32,18 +32,18 @@ template <typename T> std::vector<T> fromBytes(const Bytes &bytes) {
   return values;
 }
 
-/// Numbers between -range and range that look random, always the same ones.
+/// Pseudo-random numbers between -range and range, always the same ones.
 std::vector<float> makeNumbers(size_t count, float range = 4);
 
-/// Compiles the only cluster of a function and runs it on the inputs: over the
-/// whole range, one iteration at a time in reverse order, and in thirds. Fails
-/// the test unless all give the same bits; returns the results.
+/// Compiles the only cluster of a function and runs it on the inputs three
+/// times: over the whole range, one iteration at a time in reverse order, and
+/// in thirds. Fails the test unless all runs give the same bits. Returns the
+/// results.
 std::vector<Bytes> runCluster(const std::string &function,
                               const std::vector<Bytes> &inputs);
 
-/// The same for the ops of a function `body` that takes and returns tensors,
-/// put in a cluster. `types` is the function type, e.g.
-/// "(tensor<4xf32>) -> tensor<4xf32>"; operands are %0, %1, ..., and the body
+/// The same for a cluster with the ops of `body`. `types` is its function type,
+/// e.g. "(tensor<4xf32>) -> tensor<4xf32>". Operands are %0, %1, .... The body
 /// ends in nn.yield.
 std::vector<Bytes> runOps(const std::string &types, const std::string &body,
                           const std::vector<Bytes> &inputs);

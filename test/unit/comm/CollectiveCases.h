@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Every process or thread of a test makes the sources of all devices itself,
-// from the case and the round, and computes with plain loops what a device must
-// have at the end.
+// from the case and the round. It computes with plain loops the result that a
+// device must have at the end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,9 +28,9 @@ struct CollectiveCase {
   bool in_place = false; ///< the target is the source
 };
 
-/// All kinds, element types and reductions, with sizes that have no elements,
-/// one, some beyond a vector's, a cache line's and a block's, and one that is
-/// not copied into seats; one group of all devices.
+/// All kinds, element types and reductions, with one group of all devices.
+/// There are sizes of no elements and of one, sizes just beyond a vector, a
+/// cache line and a block, and one that is too large to be copied into seats.
 std::vector<CollectiveCase> allCases(int devices);
 std::vector<runtime::CollectiveInfo>
 infosOf(const std::vector<CollectiveCase> &cases);
@@ -38,14 +38,14 @@ infosOf(const std::vector<CollectiveCase> &cases);
 /// "all_reduce sum of float32[3, 13] in place"
 std::string nameOf(const CollectiveCase &of);
 
-/// What the devices of a group have before a round, in their order. Numbers of
-/// all sizes, NaN among the floats; a boolean is 0 or 1.
+/// The sources of the devices of a group in a round, in their order. They have
+/// numbers of all magnitudes. Floats include NaN. A boolean is 0 or 1.
 std::vector<Bytes> sourcesOf(const CollectiveCase &of, int group, int round);
-/// What the device `rank` of a group must have afterwards.
+/// The target that device `rank` of a group must have afterwards.
 Bytes expectedOf(const CollectiveCase &of, const std::vector<Bytes> &sources,
                  int rank);
 
-/// Equal bits; of NaN, any that is one.
+/// Whether the bits are equal. Any NaN equals any other.
 bool agree(abi::DType dtype, const Bytes &a, const Bytes &b);
 
 /// The buffers of a device in one collective.
@@ -56,7 +56,7 @@ public:
   const void *source() const { return bytes.data(); }
   void *target() { return in_place ? bytes.data() : result.data(); }
   const Bytes &results() const { return in_place ? bytes : result; }
-  /// Whether the source is what it was.
+  /// Whether the source still has its bytes; true if the target is the source.
   bool sourceIsUnchanged() const { return in_place || bytes == before; }
 
 private:

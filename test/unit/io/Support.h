@@ -39,7 +39,7 @@ public:
     std::ofstream(file(name), std::ios::binary) << bytes;
     return file(name);
   }
-  /// How many files and folders lie in it.
+  /// The number of files and folders in it.
   size_t entries() const {
     return size_t(std::distance(std::filesystem::directory_iterator(path),
                                 std::filesystem::directory_iterator()));

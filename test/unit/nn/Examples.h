@@ -27,7 +27,7 @@ struct Example {
   std::string rule; ///< the op's sharding rule, as the file says
 };
 
-/// The op whose result a function returns; null if that has no sharding rule.
+/// The op whose result a function returns; null if the op has no sharding rule.
 ShardableOpInterface getExampleOp(mlir::func::FuncOp function);
 
 /// All examples, in the order of the files' names. The modules own them.

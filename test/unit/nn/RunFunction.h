@@ -19,10 +19,10 @@ namespace partita::nn::test {
 /// The dialects and extensions that compilation needs.
 mlir::DialectRegistry getCompilerDialects();
 
-/// Compiles the only function of the module, each op by itself and by scalar
-/// loops where loops can compute it, and runs it on the inputs. They and the
-/// results are the bytes of row-major tensors. Nothing, and a failure of the
-/// test, if that does not work.
+/// Compiles the only function of the module and runs it on the inputs. Each op
+/// is compiled alone, to scalar loops if loops can compute it. Inputs and
+/// results are the bytes of row-major tensors. If compilation or the run fails,
+/// this fails the test and returns nothing.
 std::optional<std::vector<std::vector<char>>>
 runFunction(mlir::ModuleOp module,
             const std::vector<std::vector<char>> &inputs);

@@ -12,15 +12,15 @@
 
 namespace partita::nn::test {
 
-/// A factor, and into how many equal parts it is cut.
+/// A factor, and the number of equal parts into which it is cut.
 struct Cut {
   int64_t factor = 0;
   int64_t parts = 1;
 };
 
-/// Builds what the op computes as shards would: the parts of the operands, the
-/// local op of every shard, and their results put together. `cuts` name
-/// different factors. Returns the op's results.
+/// Builds the computation of the op as shards would do it: the parts of the
+/// operands, the local op of every shard, and the joined results. `cuts` must
+/// name different factors. Returns the joined results.
 llvm::SmallVector<mlir::Value> buildInParts(mlir::OpBuilder &builder,
                                             ShardableOpInterface op,
                                             llvm::ArrayRef<Cut> cuts);

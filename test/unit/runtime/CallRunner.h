@@ -86,8 +86,8 @@ inline void forEachIndex(const Shape &shape,
   }
 }
 
-/// A call with its tensors. `result` gives shape and strides, and what the
-/// destination holds before the call if it has the post-op `sum`.
+/// A call with its tensors. `result` has the shape and strides of the
+/// destination, and its content before the call, which the post-op `sum` reads.
 struct CallCase {
   InstructionSpec spec;
   std::vector<Tensor> operands;
@@ -98,8 +98,7 @@ struct CallCase {
 };
 
 /// A plan of one device that loads the tensors, makes the call and stores the
-/// result. It is for up to two micro-batches, and what is loaded lies in
-/// frames.
+/// result. It has two micro-batches, and the loaded tensors are in frames.
 inline PlanSpec planOf(const CallCase &call) {
   PlanSpec plan;
   plan.micro_batches = 2;
@@ -149,7 +148,7 @@ inline PlanSpec planOf(const CallCase &call) {
   return plan;
 }
 
-/// What a run of a call is, besides its result.
+/// Options of a run of a call.
 struct RunOptions {
   int threads = 2;
   bool keep_nan = false; ///< from the first step on
@@ -159,7 +158,7 @@ struct RunReport {
   bool keeps_nan; ///< at the end
 };
 
-/// Runs the call; the result's memory.
+/// Runs the call. Returns the memory of the result.
 inline Values runCall(const CallCase &call, const RunOptions &run = {},
                       RunReport *report = nullptr) {
   std::string path = temporary("call.partita");

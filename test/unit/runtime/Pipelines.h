@@ -20,25 +20,26 @@ inline std::vector<ObjectSpec> testObjects() {
   return {{abi::CpuLevel::x86_64_v3, bytes}, {abi::CpuLevel::x86_64_v4, bytes}};
 }
 
-/// What a doubling pipeline is made of.
+/// The parameters of a doubling pipeline.
 struct PipelineSpec {
   int devices = 1, micro_batches = 1;
   int64_t count = 16; ///< floats of a micro-batch
-  /// Receivers may read what they receive where it is.
+  /// Whether receivers may read received values in the sender's memory.
   bool release = false;
-  /// Of the frames for what is received and for what is sent; no more than
+  /// Copies of the frames for received and for sent values; at most as many as
   /// micro-batches.
   int copies = 2;
-  /// How many micro-batches are received before the first of them is computed;
-  /// fewer than copies.
+  /// The number of micro-batches that are received before the first of them is
+  /// computed; fewer than `copies`.
   int ahead = 0;
-  /// More devices for each program. Each of `shards` computes a part of every
-  /// micro-batch, in rows of 4 floats for each shard; then all gather it.
+  /// More devices for each program. Each of `shards` devices computes its part
+  /// of every micro-batch, in rows of 4 floats per shard. Then all gather the
+  /// parts.
   int replicas = 1, shards = 1;
 };
 
-/// y = 2^devices * x: each device doubles. A program has one unit, slot 0 for
-/// what it receives and slot 1 for what it sends.
+/// y = 2^devices * x: each device doubles its input. A program has one unit.
+/// Slot 0 is for received values, slot 1 for sent ones.
 inline PlanSpec doublingPipeline(const PipelineSpec &spec) {
   const int copies = std::min(spec.copies, spec.micro_batches);
   PlanSpec plan;

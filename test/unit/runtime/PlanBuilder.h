@@ -66,7 +66,8 @@ struct PostOpSpec {
   int before = -1;
 };
 
-/// One of the kinds of work, by `type`.
+/// An instruction. `type` says which kind of work it is, and so which fields it
+/// uses.
 struct InstructionSpec {
   abi::Work type = abi::Work::LibraryCall;
   std::string label = "node";
@@ -76,6 +77,7 @@ struct InstructionSpec {
   // Slice
   int64_t rows = 1, part = 1;
   std::vector<int> axes;
+  // Dispatch
   int64_t extent = 1, grain = 1;
   // LibraryCall
   abi::CallKind call = abi::CallKind::dot;
@@ -99,8 +101,8 @@ struct UnitSpec {
 
 using StepSpec = abi::ProgramStep;
 
-/// The kind of device on which plans made here run: the tests of sessions and
-/// calls are the conformance suite of every kind.
+/// The kind of device on which these plans run. The tests of sessions and calls
+/// are the conformance suite of every kind of device.
 inline abi::DeviceKind testedKind() {
   const char *name = std::getenv("PARTITA_TEST_DEVICE");
   if (!name)
@@ -192,7 +194,7 @@ struct PlanSpec {
   std::vector<std::string> kernels;
   std::vector<uint8_t> weight_bytes; ///< the weights section
 
-  /// A program, and a device "cpu:<index>" that executes it. Returns the
+  /// Adds a program, and a device "cpu:<index>" that executes it. Returns the
   /// program's index.
   int addDevice() {
     devices.emplace_back();
@@ -202,7 +204,8 @@ struct PlanSpec {
     return devices.back().program;
   }
 
-  /// A device of each coordinate for every program, instead of one.
+  /// Replaces the device of every program by one for each coordinate of these
+  /// axes.
   void addAxes(const std::vector<AxisSpec> &added) {
     axes = added;
     std::vector<DeviceSpec> all;
@@ -224,7 +227,7 @@ struct PlanSpec {
       devices[i].name = "cpu:" + std::to_string(i);
   }
 
-  /// A slot behind all others of its space, of f32.
+  /// Adds a slot of f32 behind all others of its space.
   int addSlot(int program, const Shape &shape,
               abi::Space space = abi::Space::arena) {
     ProgramSpec &owner = programs[program];
@@ -243,8 +246,8 @@ struct PlanSpec {
     return static_cast<int>(owner.slots.size()) - 1;
   }
 
-  /// A slot of f32 that fills a frame of its own. The copies lie behind all
-  /// else in the arena.
+  /// Adds a slot of f32 that fills a frame of its own. The frame's copies are
+  /// at the end of the arena.
   int addFrameSlot(int program, const Shape &shape, int copies) {
     ProgramSpec &owner = programs[program];
     const int slot = addSlot(program, shape, abi::Space::frame);
@@ -259,7 +262,7 @@ struct PlanSpec {
     return slot;
   }
 
-  /// A weight in the artifact, and the slot that names it.
+  /// Adds a weight to the artifact, and the slot that names it.
   int addWeight(int program, const Shape &shape,
                 const std::vector<float> &values) {
     weight_bytes.resize((weight_bytes.size() + 63) / 64 * 64);
@@ -278,14 +281,14 @@ struct PlanSpec {
     return slot;
   }
 
-  /// All of a slot, dense in the order of its axes.
+  /// The dense row-major view of all of a slot.
   ViewSpec view(int program, int slot) const {
     const Shape &shape = programs[program].slots[slot].shape;
     return {slot, shape, denseStrides(shape), 0};
   }
 };
 
-/// The FlatBuffers encoding of a plan.
+/// Encodes a plan as FlatBuffers.
 class PlanEncoder {
 public:
   std::vector<uint8_t> encode(const PlanSpec &plan) {
@@ -534,7 +537,7 @@ inline void writeArtifact(const std::string &path, const PlanSpec &plan,
   writeFile(path, artifactBytes(encode(plan), plan.weight_bytes, objects));
 }
 
-/// A file of this name in the directory for test files.
+/// A path for a temporary file with this name.
 inline std::string temporary(const std::string &name) {
   const char *directory = std::getenv("TMPDIR");
   return std::string(directory ? directory : "/tmp") + "/partita-test-" +
