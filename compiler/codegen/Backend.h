@@ -1,4 +1,4 @@
-//===- Backend.h - What computes clusters on a kind of device ---*- C++ -*-===//
+//===- Backend.h - How a kind of device computes clusters -------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -89,7 +89,7 @@ public:
   virtual llvm::LogicalResult checkCall(nn::ClusterOp cluster) const = 0;
 
   //===--------------------------------------------------------------------===//
-  // What a call takes
+  // Memory and work of a call
   //===--------------------------------------------------------------------===//
 
   /// An upper bound on the bytes of the library's own reordered copy of an

@@ -1,4 +1,4 @@
-//===- CrashReport.h - What a crash ends in ---------------------*- C++ -*-===//
+//===- CrashReport.h - The report of a crash --------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -11,7 +11,7 @@
 include "mlir/Pass/PassBase.td"
 
 def ExposeValuesPass : Pass<"expose-values", "::mlir::ModuleOp"> {
-  let summary = "Makes inner values outputs of the model, to compare them";
+  let summary = "Makes intermediate values outputs of the model, to compare them";
   let description = [{
     For every node that `nodes` matches, the value that it makes becomes a
     result with the name of its ONNX tensor. If ops are in clusters, only values
@@ -163,7 +163,7 @@ def DistFormStagesPass : Pass<"dist-form-stages", "::mlir::ModuleOp"> {
 }
 
 def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
-  let summary = "Schedules stages: the plan dialect, without places in memory";
+  let summary = "Schedules stages: the plan dialect, without offsets in memory";
   let description = [{
     Every stage becomes a unit. The part of its clusters that depends on weights
     only becomes the load program of its device. Units are scheduled on all
@@ -178,7 +178,7 @@ def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
 }
 
 def PlanPlacePass : Pass<"plan-place", "::mlir::ModuleOp"> {
-  let summary = "Says where in memory the slots of a plan lie";
+  let summary = "Assigns offsets in memory to the slots of a plan";
   let description = [{
     A slot that is needed on several micro-batches at the same time is placed in
     a frame with as many copies. A result takes over the bytes of an operand if
@@ -189,7 +189,7 @@ def PlanPlacePass : Pass<"plan-place", "::mlir::ModuleOp"> {
 }
 
 def PlanReserveMemoryPass : Pass<"plan-reserve-memory", "::mlir::ModuleOp"> {
-  let summary = "Says what devices hold beside their arenas";
+  let summary = "Computes the bytes that devices hold besides their arenas";
   let description = [{
     Sets the bytes of parameters that units read in their plain layout, of
     parameters that a library reorders, and of the library's scratch on each
@@ -202,7 +202,7 @@ def PlanReserveMemoryPass : Pass<"plan-reserve-memory", "::mlir::ModuleOp"> {
 }
 
 def PlanCheckMemoryPass : Pass<"plan-check-memory", "::mlir::ModuleOp"> {
-  let summary = "Checks that every device has room for its part of a plan";
+  let summary = "Checks that every device has enough memory for its part of a plan";
   let description = [{
     Changes nothing. `dist.memory` of `plan.model` says how many bytes a device
     has. If the planned peak of a device is larger, the error names the device,
@@ -213,7 +213,7 @@ def PlanCheckMemoryPass : Pass<"plan-check-memory", "::mlir::ModuleOp"> {
 }
 
 def PlanVerifySchedulePass : Pass<"plan-verify-schedule", "::mlir::ModuleOp"> {
-  let summary = "Proves that a plan finishes and uses its buffers rightly";
+  let summary = "Proves that a plan finishes and uses its buffers correctly";
   let description = [{
     Runs the programs of all devices symbolically, and changes nothing. It is an
     error if the plan deadlocks, or reads or writes bytes at a wrong time. The

@@ -29,14 +29,14 @@ struct PartitionOptions {
   int dataParallel = 0; ///< replicas; 0: not given
   int tensorParallel = 0;   ///< devices that share tensors; 0: not given
   int stages = 0;           ///< that the planner cuts; 0: the schedule's choice
-  int microBatches = 0;     ///< 0: not said
+  int microBatches = 0;     ///< 0: not given
   int64_t workspaceMiB = 0; ///< scratch of a library call; 0: not given
   std::string schedule;     ///< its name (compiler/schedule); empty: not given
   int64_t memory = 0;       ///< bytes that a device has; 0: not given
   int memoryTry = 0;        ///< see --dist-assign-stages
   std::string file;         ///< partition file to read; empty: none
   std::string machine;      ///< file that partita-run --calibrate wrote
-  int threads = 0;          ///< cores a device; 0: an equal share
+  int threads = 0;          ///< cores per device; 0: an equal share
   std::string target;       ///< kind of the devices; empty: CPUs
   std::string emitFile; ///< where to write the whole decision; empty: nowhere
 };

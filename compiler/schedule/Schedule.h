@@ -35,7 +35,7 @@ namespace partita::schedule {
 /// Micro-batches of a value that may be in flight at the same time.
 inline constexpr int kSendBuffers = 2;
 
-/// What a unit computes of its stage.
+/// The part of its stage that a unit computes.
 enum class Phase : uint8_t { forward };
 
 /// The letter with which units of a phase are named: F.
@@ -112,7 +112,7 @@ struct Transfers {
 };
 
 struct Schedule {
-  std::vector<std::vector<ScheduleStep>> programs; ///< one a device
+  std::vector<std::vector<ScheduleStep>> programs; ///< one per device
   std::vector<ScheduleChannel> channels;
   Transfers transfers;
   double stepNs = 0; ///< predicted time of a step

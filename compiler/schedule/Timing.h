@@ -1,4 +1,4 @@
-//===- Timing.h - How long a step takes -------------------------*- C++ -*-===//
+//===- Timing.h - Simulated time of a step ----------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -28,7 +28,7 @@ struct DimCut {
   bool operator==(const DimCut &) const = default;
 };
 
-/// By dimension. An empty list stands for a tensor that is whole.
+/// The cuts of a tensor, by dimension. An empty list: the tensor is whole.
 using Cuts = llvm::SmallVector<DimCut>;
 
 bool isWhole(const Cuts &cuts);

@@ -26,7 +26,7 @@ namespace partita::shard {
 struct ShardOptions {
   std::string file;    ///< partition file; empty: none
   std::string machine; ///< file that partita-run --calibrate wrote
-  int threads = 0;     ///< cores a device; 0: an equal share
+  int threads = 0;     ///< cores per device; 0: an equal share
 };
 
 /// Adds all passes of this folder, in order. Afterwards the model's function is

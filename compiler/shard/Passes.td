@@ -48,7 +48,7 @@ def DistChooseShardingsPass : ShardPass<"dist-choose-shardings"> {
 }
 
 def DistPropagatePass : ShardPass<"dist-propagate"> {
-  let summary = "Cuts all tensors as those around them are cut";
+  let summary = "Propagates the cuts of tensors through the graph";
   let description = [{
     Propagates cuts through the factors of each op (`ShardableOpInterface`), to
     a fixed point. Existing cuts do not change.
@@ -63,7 +63,7 @@ def DistPropagatePass : ShardPass<"dist-propagate"> {
 }
 
 def DistReshardPass : ShardPass<"dist-reshard"> {
-  let summary = "Makes it explicit where a tensor is needed cut in another way";
+  let summary = "Inserts reshards where a tensor is needed with another cut";
   let description = [{
     Inserts `dist.reshard` where an operand is not cut as the factors of its op
     are. If a factor that is summed over is cut, the result is partial: a
@@ -81,7 +81,7 @@ def DistReshardPass : ShardPass<"dist-reshard"> {
 }
 
 def DistLocalizePass : ShardPass<"dist-localize"> {
-  let summary = "Makes of the whole model what one device computes";
+  let summary = "Rewrites the model to the part that one device computes";
   let description = [{
     Replaces each tensor by the part that one device has. `dist.reshard` becomes
     collectives, and weights are read by coordinate (`dist.shard`). The model's

@@ -49,7 +49,7 @@ private:
   llvm::DenseMap<mlir::Operation *, nn::ShardingRule> rules;
   llvm::DenseMap<mlir::Value, Cuts> known;
   std::deque<mlir::Operation *> worklist;
-  llvm::DenseSet<mlir::Operation *> waiting; ///< those in it
+  llvm::DenseSet<mlir::Operation *> waiting; ///< ops in the worklist
   llvm::SmallVector<mlir::Value> changed;
 };
 

@@ -1,4 +1,4 @@
-//===- Describe.h - What a model takes and gives ----------------*- C++ -*-===//
+//===- Describe.h - The inputs and outputs of a model -----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

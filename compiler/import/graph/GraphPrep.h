@@ -20,7 +20,7 @@
 
 namespace partita::import {
 
-/// Opset in force, by domain; the standard domain is "".
+/// Opset version in use, by domain; the standard domain is "".
 using Opsets = llvm::StringMap<int64_t>;
 
 /// Model-local functions, by `getFunctionKey`.

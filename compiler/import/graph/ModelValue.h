@@ -1,11 +1,11 @@
-//===- ModelValue.h - What a name of a model stands for ---------*- C++ -*-===//
+//===- ModelValue.h - Tensors, sequences and optionals ----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// ONNX has values that are no tensors: sequences of tensors and optionals. The
+// ONNX has values that are not tensors: sequences of tensors and optionals. The
 // length of a sequence and the presence of an optional are known at compile
 // time, as every shape is. So both are lists of tensors, and only the importer
 // knows of them:

@@ -24,7 +24,7 @@
 
 namespace partita::import {
 
-/// What an ONNX Resize says about how it interpolates.
+/// The attributes of an ONNX Resize that say how it interpolates.
 struct ResizeMode {
   std::string mode = "nearest";
   std::string coordinates = "half_pixel";

@@ -1,4 +1,4 @@
-//===- MachineFile.h - What was measured of a machine -----------*- C++ -*-===//
+//===- MachineFile.h - Measured rates of a machine --------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- MachineModel.h - What a device can do --------------------*- C++ -*-===//
+//===- MachineModel.h - Predicted times on a device -------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- PartitionGraph.h - What stays together, and what flows ---*- C++ -*-===//
+//===- PartitionGraph.h - Clusters and their values -------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- DeviceMemory.h - What a device holds beside its arena ----*- C++ -*-===//
+//===- DeviceMemory.h - The planned memory of a device ----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
