@@ -20,13 +20,13 @@ def Dist_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let methods = [
     InterfaceMethod<"The axes, outermost first.", "::mlir::ArrayAttr", "getCollectiveAxes", (ins), "",
       [{ return $_op.getAxes(); }]>,
-    InterfaceMethod<"Rows, and elements of one device's part of a row.",
+    InterfaceMethod<"The number of rows, and the elements of one device's part of a row.",
       "::partita::dist::RowsAndPart", "getRowsAndPart">,
-    InterfaceMethod<"Why it is there, in words.", "::llvm::StringRef", "getCollectiveReason", (ins), "",
+    InterfaceMethod<"The reason for the collective, in words.", "::llvm::StringRef", "getCollectiveReason", (ins), "",
       [{ return $_op.getReason(); }]>,
     InterfaceMethod<[{
-        Bytes that one of `devices` devices sends: in a ring, or straight to the
-        others, which is as much.
+        Bytes that one of `devices` devices sends. A ring and direct messages to
+        all others send the same number of bytes.
       }], "int64_t", "getSentBytes", (ins "int64_t":$devices)>
   ];
 }

@@ -103,7 +103,7 @@ def Dist_AxesAttr : TypedArrayAttrBase<Dist_AxisAttr, "axes of a mesh, outermost
 
 def Dist_PlacedType : TypeDef<Dist_Dialect, "Placed"> {
   let mnemonic = "placed";
-  let summary = "a tensor that lies on a mesh";
+  let summary = "a tensor that is placed on a mesh";
   let description = [{
     The same tensor has different types on different meshes. So it is a type
     error to read a value on another mesh without a transfer.
@@ -141,7 +141,7 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
 
 def Dist_StageOp : Dist_Op<"stage", [IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">,
     RecursiveMemoryEffects, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "the part of a model that one mesh computes in one go";
+  let summary = "the part of a model that one mesh computes as a unit";
   let description = [{
     Operands are inputs of the model (plain tensors: the host feeds them) or
     values placed on the stage's mesh. Inside, values are plain tensors.
@@ -182,7 +182,7 @@ def Dist_YieldOp : Dist_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"St
 }
 
 def Dist_TransferOp : Dist_Op<"transfer", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "a value goes to another mesh";
+  let summary = "transfers a value to another mesh";
   let description = [{
     `reason` says in words why the value is transferred.
 
@@ -228,7 +228,7 @@ class Dist_CollectiveOp<string mnemonic, list<Trait> traits = []>
 }
 
 def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [AllTypesMatch<["x", "result"]>]> {
-  let summary = "the tensors of several devices, combined; each gets all of it";
+  let summary = "combines the tensors of several devices; each gets the whole result";
   let description = [{
     The tensors are combined in the order of the devices, so that all devices
     get the same bits.
@@ -242,7 +242,7 @@ def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [AllTypesMatch<["x", "res
 }
 
 def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
-  let summary = "the tensors of several devices, combined; each gets its part";
+  let summary = "combines the tensors of several devices; each gets its part of the result";
   let description = [{
     Constraints:
     * (C1) `dim` is a dimension; its size in `x` is that in `result` times the number of devices, and a multiple of `blocks`; the others are equal.
@@ -260,7 +260,7 @@ def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
 }
 
 def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
-  let summary = "the parts of several devices, one after another";
+  let summary = "concatenates the parts of several devices";
   let description = [{
     Constraints:
     * (C1) `dim` is a dimension; its size in `result` is that in `x` times the number of devices, and a multiple of `blocks`; the others are equal.

@@ -29,7 +29,7 @@ def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ReductionOpInterf
     * (C2) the dimensions named for an operand are distinct dimensions of it.
     * (C3) batch and contracted dimensions that correspond have the same size.
     * (C4) the shape of `result` is as described.
-    * (C5) all element types are the same; or `lhs` has integers of 8 bits, `rhs` signed ones, and `result` their sums of i32.
+    * (C5) all element types are the same; or `lhs` has integers of 8 bits, `rhs` signed integers of 8 bits, and `result` has i32.
 
     Sharding: `([i,j,l],[i,l,k])->([i,j,k]) reduction={l}`.
 
@@ -55,8 +55,8 @@ def NN_ConvOp : NN_ValueOp<"conv", [DeclareOpInterfaceMethods<NN_ReductionOpInte
     C] (`channels_last`). `weights` is always [O, C / groups, spatial..].
 
     Constraints:
-    * (C1) `x`, `weights` and `result` have the same rank, at least 3, and one element type; or those of C5 of `nn.dot`.
-    * (C2) `strides`, `dilations`, `pads_low`, `pads_high` have one entry a spatial dimension; strides and dilations are at least 1.
+    * (C1) `x`, `weights` and `result` have the same rank, at least 3, and one element type; or the integer types that C5 of `nn.dot` allows.
+    * (C2) `strides`, `dilations`, `pads_low`, `pads_high` have one entry per spatial dimension; strides and dilations are at least 1.
     * (C3) `groups` >= 1 divides C and O, and weights has C / groups input channels.
     * (C4) each spatial size of `result` is floor((low + size + high - ((k - 1) * dilation + 1)) / stride) + 1, and its N and O are those of `x` and `weights`.
 
@@ -99,7 +99,7 @@ def NN_AttentionOp : NN_ValueOp<"attention", [AttrSizedOperandSegments]> {
     Constraints:
     * (C1) q, k, v and result have rank 4, the same element type, B and H.
     * (C2) q and k agree in D, k and v in L, q and result in M, v and result in E.
-    * (C3) each dimension of a mask is 1 or that of [B, H, M, L].
+    * (C3) each dimension of a mask is 1 or the same as in [B, H, M, L].
     * (C4) D is at least 1.
 
     Sharding: `([i,j,k,n],[i,j,m,n],[i,j,m,l])->([i,j,k,l]) replicated={m,n}`, masks

@@ -1,4 +1,4 @@
-//===- NNOrdered.td - What depends on the order of elements --*- tablegen -*-===//
+//===- NNOrdered.td - TopK, scan and scatter ---------------*- tablegen -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ defvar NN_OrderedTypes = [F32, F64, I32, I64];
 def NN_OrderedTensor : StaticShapeTensorOf<NN_OrderedTypes>;
 
 def NN_TopKOp : NN_ValueOp<"top_k"> {
-  let summary = "where the largest or smallest elements of each row are";
+  let summary = "column indices of the largest or smallest elements of each row";
   let description = [{
     The result has the column indices of the largest elements of each row, the
     largest first. Without `largest` they are those of the smallest elements,
@@ -28,7 +28,7 @@ def NN_TopKOp : NN_ValueOp<"top_k"> {
     elements keep their order. NaN is larger than all numbers.
 
     Constraints:
-    * (C1) `x` and `result` are matrices of as many rows; `result` has at most as many columns.
+    * (C1) `x` and `result` are matrices with the same number of rows; `result` has at most as many columns as `x`.
 
     Sharding: `([i,j])->([i,k]) replicated={j,k}`.
 
@@ -62,14 +62,14 @@ def NN_ScanOp : NN_ValueOp<"scan", [AllTypesMatch<["x", "result"]>]> {
 }
 
 def NN_ScatterOp : NN_ValueOp<"scatter", [AllTypesMatch<["x", "result"]>]> {
-  let summary = "writes rows to places that are computed, one after the other";
+  let summary = "writes rows to places that are given by a tensor, one after the other";
   let description = [{
     Row i of `updates` replaces row `places[i]` of `x`, or is combined with it.
     Places outside of `x` are ignored.
 
     Constraints:
-    * (C1) `x` is a matrix, `updates` one with as many columns and the same element type.
-    * (C2) there are as many `places` as rows of `updates`.
+    * (C1) `x` and `updates` are matrices with the same number of columns and the same element type.
+    * (C2) `places` has an element for each row of `updates`.
 
     Sharding: `([i,j],[k],[k,j])->([i,j]) replicated={i,k}`.
 

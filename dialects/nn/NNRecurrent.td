@@ -76,11 +76,11 @@ def NN_RecurrentOp : NN_ValueOp<"recurrent", [AttrSizedOperandSegments], ["build
     state; for lstm also h, of the cell's state.
 
     Constraints:
-    * (C1) `x` has rank 4 and `weights` [D, G * H, H], of one element type with `result`; T is at least 1.
+    * (C1) `x` has rank 4, and `weights` the shape [D, G * H, H]; both have the element type of `result`; T is at least 1.
     * (C2) `result` has the shape [T + S, D, B, H].
     * (C3) `lengths`, `initial`, `initial_cell`, `peepholes` and `hidden_bias` have the shapes above and x's element type (`lengths`: i32).
     * (C4) only a gru has `hidden_bias`; only an lstm has `initial_cell`, `peepholes` or `coupled`.
-    * (C5) `reversed` has D entries, `functions` D times 1, 2 or 3 (rnn, gru, lstm); `clip` is not negative.
+    * (C5) `reversed` has D entries, `functions` has 1, 2 or 3 (rnn, gru, lstm) for each direction; `clip` is not negative.
 
     Sharding: `([m,i,j,l],[j,l,k])->([n,j,i,k]) replicated={k,l,m,n}`. The batch
     passes through. So do the directions, if they all have the same functions
@@ -110,7 +110,7 @@ def NN_RecurrentOp : NN_ValueOp<"recurrent", [AttrSizedOperandSegments], ["build
     int64_t getNumSteps() { return getX().getType().getDimSize(0); }
     int64_t getNumDirections() { return getWeights().getType().getDimSize(0); }
     int64_t getHiddenSize() { return getWeights().getType().getDimSize(2); }
-    /// Of a direction: 1, 2, 3 for rnn, gru, lstm.
+    /// The functions of a direction: 1, 2, 3 for rnn, gru, lstm.
     static int64_t getNumFunctions(Cell cell) { return static_cast<int64_t>(cell) + 1; }
     static int64_t getNumGates(Cell cell) { return cell == Cell::rnn ? 1 : cell == Cell::gru ? 3 : 4; }
     static int64_t getNumFinalStates(Cell cell) { return cell == Cell::lstm ? 2 : 1; }

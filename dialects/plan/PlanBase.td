@@ -15,7 +15,7 @@ include "mlir/IR/OpBase.td"
 def Plan_Dialect : Dialect {
   let name = "plan";
   let cppNamespace = "::partita::plan";
-  let summary = "When, and in which bytes: a program a device";
+  let summary = "When, and in which bytes: one program per device";
   let description = [{
     The last level of the compiler. It corresponds one to one to
     `runtime/abi/plan.fbs`.

@@ -16,11 +16,11 @@ def Plan_ScheduleStepOpInterface : OpInterface<"ScheduleStepOpInterface"> {
     A step of a program. Its kind is a line of runtime/abi/Steps.def.
   }];
   let methods = [
-    InterfaceMethod<"Its line.", "::partita::abi::StepKind", "getStepKind", (ins), "",
+    InterfaceMethod<"The kind of the step.", "::partita::abi::StepKind", "getStepKind", (ins), "",
       [{ return ConcreteOp::kStepKind; }]>,
     InterfaceMethod<"The micro-batch it belongs to.", "int64_t", "getStepMicroBatch", (ins), "",
       [{ return $_op.getMicroBatch(); }]>,
-    InterfaceMethod<"The symbol of its unit or channel, or the number of its port.",
+    InterfaceMethod<"The symbol of its unit, channel or collective, or the number of its port.",
       "::mlir::Attribute", "getStepSubject">,
     InterfaceMethod<"The slot that it reads or writes itself; null if it has none.",
       "::mlir::Value", "getStepSlot">

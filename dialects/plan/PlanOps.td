@@ -26,7 +26,7 @@ def Plan_SlotType : TypeDef<Plan_Dialect, "Slot"> {
 
 def Plan_FrameType : TypeDef<Plan_Dialect, "Frame"> {
   let mnemonic = "frame";
-  let summary = "bytes of a device's arena of which each micro-batch in flight has its own";
+  let summary = "bytes of a device's arena of which each micro-batch in flight has its own copy";
 }
 
 def Plan_Space : I32EnumAttr<"Space", "where the bytes of a slot lie", [
@@ -74,10 +74,10 @@ class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemo
 //===----------------------------------------------------------------------===//
 
 def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
-  let summary = "what holds for the plan as a whole";
+  let summary = "properties of the plan as a whole";
   let description = [{
     Constraints:
-    * (C1) `micro_batches`, those of each replica, is at least 1.
+    * (C1) `micro_batches`, the number for each replica, is at least 1.
 
     `machine` names the processor for which times were predicted, with `threads`
     per device. `machine_id` names the measurements. Without them the times are
@@ -127,8 +127,8 @@ def Plan_CollectionOp : Plan_Op<"collection", [HasParent<"::mlir::ModuleOp">]> {
 
     Constraints:
     * (C1) `kind` is `input` or `output`.
-    * (C2) `length` is the number of tensors, that of an optional tensor 1; or it is
-      -1, for an optional without a value.
+    * (C2) `length` is the number of tensors (1 for an optional tensor), or -1 for an
+      optional without a value.
 
     ```mlir
     plan.collection input "x" index 0 sequence length 3
@@ -141,7 +141,7 @@ def Plan_CollectionOp : Plan_Op<"collection", [HasParent<"::mlir::ModuleOp">]> {
 }
 
 def Plan_StageOp : Plan_Op<"stage", [HasParent<"::mlir::ModuleOp">]> {
-  let summary = "what was decided about a stage, for people";
+  let summary = "the properties of a stage, for people";
   let description = [{
     `peak` is the most bytes that one of its devices holds. It is 0 until
     `--plan-reserve-memory` computes it.
@@ -224,7 +224,7 @@ def Plan_ChannelOp : Plan_Op<"channel", [Symbol, HasParent<"::mlir::ModuleOp">,
 
 def Plan_CollectiveOp : Plan_Op<"collective", [Symbol, HasParent<"::mlir::ModuleOp">,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "what devices of a program do together";
+  let summary = "a collective operation of devices of a program";
   let description = [{
     A group consists of the devices that differ only along `axes`, which are
     numbers of the module's axes. A tensor is seen as `rows` rows. In each row
@@ -307,7 +307,7 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, SingleBlock, NoTer
 //===----------------------------------------------------------------------===//
 
 def Plan_FrameOp : Plan_Op<"frame", [HasParent<"ProgramOp">]> {
-  let summary = "bytes of the arena of which each micro-batch in flight has its own";
+  let summary = "bytes of the arena of which each micro-batch in flight has its own copy";
   let description = [{
     A frame holds values that pass from one unit or device to another while the
     next micro-batch is in progress. Micro-batch m uses copy m modulo the number
@@ -338,7 +338,7 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">]> {
     `--plan-place` slots have no offset.
 
     Constraints:
-    * (C1) a slot in `weight` names a weight, one in `frame` a frame, and no other does; an offset is a multiple of 64, and a weight has none.
+    * (C1) a slot in `weight` names a weight, a slot in `frame` names a frame, and other slots name neither; an offset is a multiple of 64; a weight has no offset.
     * (C2) the slot ends within the arena, its frame or the constant region.
 
     ```mlir
@@ -414,7 +414,7 @@ def Plan_CallOp : Plan_ClusterInstruction<"call"> {
     The views of `call` number the inputs first, and then the outputs.
 
     Constraints:
-    * (C1) every view names one of them.
+    * (C1) every view names an input or an output.
     * (C2) every view stays within the bytes of its slot.
   }];
   let arguments = (ins Plan_CallAttr:$call, Variadic<Plan_SlotType>:$inputs,
@@ -429,7 +429,7 @@ def Plan_CallOp : Plan_ClusterInstruction<"call"> {
 }
 
 def Plan_CopyOp : Plan_Instruction<"copy"> {
-  let summary = "the bytes of one slot into another";
+  let summary = "copies the bytes of one slot into another";
   let description = [{
     Constraints:
     * (C1) both slots have the same number of bytes.
@@ -447,7 +447,7 @@ def Plan_SliceOp : Plan_Instruction<"slice"> {
     source[rows, n, part][:, r]`.
 
     Constraints:
-    * (C1) the slots have one element type; `destination` has rows * part elements, `source` rows of n * part elements or fewer.
+    * (C1) the slots have one element type; `destination` has rows * part elements; `source` has `rows` rows of at most n * part elements.
 
     Elements beyond the end of a row are 0.
 
@@ -481,7 +481,7 @@ class Plan_Step<string mnemonic, string subject, string slot, list<Trait> traits
 }
 
 def Plan_RunOp : Plan_Step<"run", "getUnitAttr()", "{}"> {
-  let summary = "a unit on a micro-batch";
+  let summary = "runs a unit on a micro-batch";
   let description = [{
     Constraints:
     * (C1) `unit` is a unit of the program.
@@ -509,7 +509,7 @@ def Plan_SendOp : Plan_ChannelStep<"send", "getSlot()", (ins Optional<Plan_SlotT
 }
 
 def Plan_RecvOp : Plan_ChannelStep<"recv", "getSlot()", (ins Optional<Plan_SlotType>:$slot)> {
-  let summary = "blocks until what was sent on a channel has arrived in a slot";
+  let summary = "blocks until the bytes that were sent on a channel have arrived in a slot";
   let description = [{
     If a `release` with the same channel and micro-batch follows, devices that
     share memory may read the sender's slot in place until then.
@@ -522,7 +522,7 @@ def Plan_RecvOp : Plan_ChannelStep<"recv", "getSlot()", (ins Optional<Plan_SlotT
 }
 
 def Plan_ReleaseOp : Plan_ChannelStep<"release", "{}", (ins)> {
-  let summary = "nothing of this device reads what it received any more";
+  let summary = "ends the use of the bytes that a recv received";
   let description = [{
     Constraints:
     * (C1) `channel` is a channel of the module, and this program its target.
@@ -531,7 +531,7 @@ def Plan_ReleaseOp : Plan_ChannelStep<"release", "{}", (ins)> {
 }
 
 def Plan_WaitOp : Plan_ChannelStep<"wait", "{}", (ins)> {
-  let summary = "blocks until the receiver has taken what was sent";
+  let summary = "blocks until the receiver has taken the bytes that were sent";
   let description = [{
     The receiver has taken the bytes when it has released them, or, without a
     `release`, when it has received them.
@@ -543,7 +543,7 @@ def Plan_WaitOp : Plan_ChannelStep<"wait", "{}", (ins)> {
 }
 
 def Plan_LoadInputOp : Plan_Step<"load_input", "getPortAttr()", "getSlot()"> {
-  let summary = "the sample's bytes of an input come into a slot";
+  let summary = "copies an input's bytes of the micro-batch into a slot";
   let description = [{
     Constraints:
     * (C1) `port` counts the module's input ports, and the slot has its number of bytes.
@@ -553,7 +553,7 @@ def Plan_LoadInputOp : Plan_Step<"load_input", "getPortAttr()", "getSlot()"> {
 }
 
 def Plan_StoreOutputOp : Plan_Step<"store_output", "getPortAttr()", "getSlot()"> {
-  let summary = "a slot goes to an output";
+  let summary = "copies a slot to an output";
   let description = [{
     Constraints:
     * (C1) `port` counts the module's output ports, and the slot has its number of bytes.
@@ -574,7 +574,7 @@ def Plan_StartOp : Plan_CollectiveStep<"start"> {
 
     Constraints:
     * (C1) `collective` is a collective of the module, in this program.
-    * (C2) the slot has the bytes that each device gives.
+    * (C2) the slot has the number of bytes of a device's source.
   }];
   let assemblyFormat = "$collective `micro_batch` $micro_batch `from` $slot attr-dict `:` type($slot)";
 }
@@ -584,7 +584,7 @@ def Plan_FinishOp : Plan_CollectiveStep<"finish"> {
   let description = [{
     Constraints:
     * (C1) `collective` is a collective of the module, in this program.
-    * (C2) the slot has the bytes that each device gets.
+    * (C2) the slot has the number of bytes of a device's target.
   }];
   let assemblyFormat = "$collective `micro_batch` $micro_batch `to` $slot attr-dict `:` type($slot)";
 }
