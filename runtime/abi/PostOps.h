@@ -1,4 +1,4 @@
-//===- PostOps.h - What a library call computes on its way out --*- C++ -*-===//
+//===- PostOps.h - Kinds of post-ops of library calls -----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

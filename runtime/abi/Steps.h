@@ -1,4 +1,4 @@
-//===- Steps.h - What a program consists of ---------------------*- C++ -*-===//
+//===- Steps.h - The steps of a program -------------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- MachineRates.h - What was measured of a machine ----------*- C++ -*-===//
+//===- MachineRates.h - Measured rates, and their file ----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Collective.h - What a group of devices does together -----*- C++ -*-===//
+//===- Collective.h - Collectives of a group of devices ---------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

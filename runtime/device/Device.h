@@ -1,4 +1,4 @@
-//===- Device.h - What a session needs of a device --------------*- C++ -*-===//
+//===- Device.h - The interface of a device ---------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Driver.h - What devices of a kind share ------------------*- C++ -*-===//
+//===- Driver.h - A kind of devices -----------------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ namespace partita::runtime {
 class Artifact;
 
 struct DeviceOptions {
-  int threads = 1;       ///< cores a device
+  int threads = 1;       ///< cores per device
   bool keep_nan = false; ///< use no code that turns NaN into a number
   int max_cpu_level = 4; ///< use no object above this x86-64 level
   double timeout_s = 60; ///< deadline of every wait

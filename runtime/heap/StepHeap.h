@@ -1,4 +1,4 @@
-//===- StepHeap.h - What libraries allocate in a step -----------*- C++ -*-===//
+//===- StepHeap.h - Stacks for allocations in a step ------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

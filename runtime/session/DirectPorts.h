@@ -1,4 +1,4 @@
-//===- DirectPorts.h - Values used where they come from ---------*- C++ -*-===//
+//===- DirectPorts.h - Values that need no copy -----------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

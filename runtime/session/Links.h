@@ -1,4 +1,4 @@
-//===- Links.h - What a communicator needs of a plan ------------*- C++ -*-===//
+//===- Links.h - A plan's channels and collectives --------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

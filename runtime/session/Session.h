@@ -43,7 +43,7 @@ namespace partita::runtime {
 class Artifact;
 
 struct SessionOptions {
-  int threads_per_device = 1; ///< cores a device
+  int threads_per_device = 1; ///< cores per device
   /// Pin device k to the cores k*T .. k*T+T-1, modulo the number of cores.
   bool pin = true;
   double timeout_s = 60; ///< deadline of every wait

@@ -1,4 +1,4 @@
-//===- Counter.h - What a thread has done, for others to wait ---*- C++ -*-===//
+//===- Counter.h - A thread's progress, for others to await -----*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

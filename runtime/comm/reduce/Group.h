@@ -1,4 +1,4 @@
-//===- Group.h - What a device has to do in its group ----------*- C++ -*-===//
+//===- Group.h - A device's part of a collective ----------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- CollectiveCases.h - Collectives, and what they must give -*- C++ -*-===//
+//===- CollectiveCases.h - Collectives and their results --------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

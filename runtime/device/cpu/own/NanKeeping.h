@@ -1,4 +1,4 @@
-//===- NanKeeping.h - What the library drops NaN in, by loops ---*- C++ -*-===//
+//===- NanKeeping.h - Post-ops and pooling that keep NaN --------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
