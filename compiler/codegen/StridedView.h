@@ -36,6 +36,7 @@ struct StridedView : nn::StridedLayout {
   StridedView permute(llvm::ArrayRef<int64_t> permutation) const;
   /// Whether the stride of each dimension is at least the extent times the
   /// stride of the next smaller one. Libraries describe no other tensors.
+  /// Columns 0 and 2 of a matrix of 3 columns (strides 3 and 2) are not nested.
   bool isNested() const;
 
   mlir::Value base;

@@ -16,8 +16,7 @@
 namespace partita::pipeline {
 
 /// On the function, besides the attributes of the dist dialect: the blocks of
-/// each stage, an array of arrays of strings. Absent if the partition file
-/// names no stages.
+/// each stage, an array of arrays of strings. Absent if no stages are named.
 inline constexpr llvm::StringLiteral kStageBlocksAttr = "dist.stage_blocks";
 /// On the function: the names of the blocks in their order, if no stages are
 /// named.

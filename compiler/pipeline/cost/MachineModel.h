@@ -25,7 +25,7 @@ struct ClusterWork {
   nn::ClusterKind kind = nn::ClusterKind::kernel; ///< what computes them
   int64_t bytes = 0; ///< read from and written to memory
   /// The part of `bytes` that belongs to the model's outputs. Each micro-batch
-  /// writes other addresses there.
+  /// has outputs of its own.
   int64_t outputBytes = 0;
   /// The rates of the values in and around the cluster.
   analysis::Rates &rates;

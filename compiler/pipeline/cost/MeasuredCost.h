@@ -15,7 +15,7 @@ namespace partita::pipeline {
 /// How much devices that work at the same time slow each other down.
 struct Contention {
   int64_t devices = 1; ///< that work at the same time
-  double cache = 1;    ///< of these, on one last-level cache
+  double cache = 1;    ///< of these, on one large cache
   /// Slowdown factors: `compute` of computing while all devices compute,
   /// `memory` of moving bytes that no cache holds while all devices do so.
   double compute = 1, memory = 1;

@@ -13,9 +13,9 @@
 namespace partita::pipeline {
 
 /// The bytes of the arena, of parameters, of packed parameters and of the
-/// workspace. A device that executes the program holds them at the end of
-/// loading and from then on. The originals of constants that a library has
-/// reordered are freed before that.
+/// workspace of one core. A device that executes the program holds them at the
+/// end of loading and from then on. The originals of constants that a library
+/// has reordered are freed before that.
 int64_t getPlannedPeak(plan::ProgramOp program);
 
 /// Bytes that a device of the plan has; 0: not given.
