@@ -15,8 +15,8 @@
 //   Status status = queue.synchronize(queue.record());
 //
 // A kind of device is a folder of `runtime/device` and a line of
-// `all/Registry.cpp`. The thread that made the device makes all calls. The
-// exceptions are `upload`, `download` and waiting for an event.
+// `all/Registry.cpp`. The thread that made the device must make all calls,
+// except `upload`, `download` and waiting for an event.
 //
 //===----------------------------------------------------------------------===//
 

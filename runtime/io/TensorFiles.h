@@ -24,7 +24,7 @@ bool isArchive(const std::string &path);
 Expected<Tensor> readTensor(const std::string &path,
                             std::optional<abi::DType> expected = std::nullopt);
 
-/// Checks, before anything is computed, that writeTensors can probably write to
+/// Checks, as far as possible in advance, that writeTensors can write to
 /// `path`: an .npz file whose folder exists, or the name of a folder.
 Status checkOutputPath(const std::string &path);
 

@@ -8,10 +8,11 @@
 // Each device has a seat in each of its collectives. To start, it writes the
 // addresses of its source and target into its seat and increments `came`. To
 // finish, it waits until all devices of its group have started. Then it does
-// its share, and reads the sources of the others directly: in an all_reduce its
-// share of the elements, for the targets of all; in other collectives its own
-// target. Then it increments `done` and waits for the `done` of the others,
-// because they read its source and may write its target.
+// its share of the work, and reads the sources of the others directly. In an
+// all_reduce it combines its share of the elements for the targets of all. In
+// other collectives it fills its own target. Then it increments `done` and
+// waits for the `done` of the others, because they read its source and may
+// write its target.
 //
 // `start` copies a small source into the seat, and each device computes its
 // whole target from these copies. So the devices wait for each other only once.
