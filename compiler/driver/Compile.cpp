@@ -42,11 +42,20 @@ namespace {
 /// One compilation: the phases in their order.
 class Compilation {
 public:
-  Compilation(MLIRContext &context, const CompileOptions &options)
-      : context(context), options(options) {}
+  /// Plan number `plan` of `plans`.
+  Compilation(MLIRContext &context, CompileOptions options, int plan, int plans)
+      : context(context), options(std::move(options)), plan(plan),
+        plans(plans) {}
 
+  /// Up to what `options.kind` says; an artifact is not written yet.
   LogicalResult run(llvm::raw_ostream &ir,
-                    std::optional<pipeline::Summary> &summary);
+                    std::vector<pipeline::Summary> &summaries);
+
+  /// Ends the last phase. The module stays here.
+  emit::CompiledPlan take() {
+    place.reset();
+    return {*module, std::move(objects)};
+  }
 
 private:
   void begin(llvm::StringLiteral name) {
@@ -54,7 +63,7 @@ private:
     place.reset();
     place.emplace(name);
     if (options.progress)
-      options.progress(name, phase++, kPhases);
+      options.progress(name, plan * kPhases + phase++, plans * kPhases + 1);
   }
 
   LogicalResult transform(llvm::function_ref<void(OpPassManager &)> addPasses) {
@@ -75,20 +84,22 @@ private:
   LogicalResult partitionToFit();
   std::string findWhatFits(ModuleOp whole, ModuleOp plan,
                            pipeline::PartitionOptions tried);
-  LogicalResult emit();
+  LogicalResult compileKernels();
+  LogicalResult nameDimensions();
 
-  static constexpr int kPhases = 6;
+  static constexpr int kPhases = 5;
   static constexpr int kMostDevicesTried = 64;
   MLIRContext &context;
-  const CompileOptions &options;
+  const CompileOptions options;
+  const int plan, plans;
   OwningOpRef<ModuleOp> module;
+  std::vector<emit::ObjectFile> objects;
   int phase = 0;
   std::optional<crash::AtPass> place;
 };
 } // namespace
 
-LogicalResult Compilation::emit() {
-  std::vector<emit::ObjectFile> objects;
+LogicalResult Compilation::compileKernels() {
   if (ModuleOp kernels = codegen::getKernelsModule(*module)) {
     auto compiled = codegen::compileKernels(kernels, options.codegen);
     if (failed(compiled))
@@ -96,8 +107,31 @@ LogicalResult Compilation::emit() {
     for (codegen::CompiledObject &object : *compiled)
       objects.push_back({object.level, std::move(object.bytes)});
   }
-  begin("writing the artifact");
-  return emit::emitArtifact(*module, objects, options.emit);
+  return success();
+}
+
+/// Writes into the plan for which sizes it is.
+LogicalResult Compilation::nameDimensions() {
+  auto models = module->getOps<plan::ModelOp>();
+  if (models.empty() || options.dimensions.empty())
+    return success();
+  plan::ModelOp model = *models.begin();
+  Builder b(&context);
+  NamedAttrList sizes;
+  for (const DimensionSizes &dimension : options.dimensions)
+    sizes.set(dimension.name,
+              b.getI64IntegerAttr(options.import.dims.lookup(dimension.name)));
+  model.setDimensionsAttr(sizes.getDictionary(&context));
+  if (options.mask.empty())
+    return success();
+  for (auto port : module->getOps<plan::PortOp>())
+    if (port.getKind() == plan::PortKind::input &&
+        port.getPortName() == options.mask) {
+      model.setMask(options.mask);
+      return success();
+    }
+  return module->emitError()
+         << "--mask " << options.mask << ": the model has no such input";
 }
 
 /// Cuts the model, and goes on to the plan, or as far as `until` says.
@@ -230,7 +264,7 @@ std::string Compilation::findWhatFits(ModuleOp whole, ModuleOp plan,
 }
 
 LogicalResult Compilation::run(llvm::raw_ostream &ir,
-                               std::optional<pipeline::Summary> &summary) {
+                               std::vector<pipeline::Summary> &summaries) {
   // A wrong file should not wait for a large model.
   if (failed(pipeline::MachineModel::load(UnknownLoc::get(&context),
                                           options.partition.machine, 1, 0)))
@@ -274,18 +308,55 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
     return failure();
   if (options.kind == EmitKind::stages || options.kind == EmitKind::clusters)
     return module->print(ir), success();
-  summary = pipeline::summarize(*module);
+  if (failed(nameDimensions()))
+    return failure();
+  if (std::optional<pipeline::Summary> summary = pipeline::summarize(*module))
+    summaries.push_back(std::move(*summary));
   if (options.kind == EmitKind::plan)
     return module->print(ir), success();
 
   begin("compiling kernels");
-  return emit();
+  return compileKernels();
+}
+
+/// The options of each plan: one for each combination of sizes, the last
+/// dimension counting fastest.
+static std::vector<CompileOptions> getPlans(const CompileOptions &options) {
+  std::vector<CompileOptions> plans = {options};
+  for (const DimensionSizes &dimension : options.dimensions) {
+    std::vector<CompileOptions> before = std::move(plans);
+    plans.clear();
+    for (const CompileOptions &plan : before)
+      for (int64_t size : dimension.sizes) {
+        plans.push_back(plan);
+        plans.back().import.dims[dimension.name] = size;
+      }
+  }
+  return plans;
 }
 
 LogicalResult driver::compileModel(MLIRContext &context,
                                    const CompileOptions &options,
                                    llvm::raw_ostream &ir,
-                                   std::optional<pipeline::Summary> &summary) {
+                                   std::vector<pipeline::Summary> &summaries) {
   context.loadAllAvailableDialects();
-  return Compilation(context, options).run(ir, summary);
+  std::vector<CompileOptions> plans = getPlans(options);
+  std::vector<std::unique_ptr<Compilation>> compilations;
+  std::vector<emit::CompiledPlan> compiled;
+  for (auto [number, each] : llvm::enumerate(plans)) {
+    if (number > 0 && options.kind != EmitKind::artifact)
+      ir << "\n// -----\n\n";
+    compilations.push_back(std::make_unique<Compilation>(
+        context, std::move(each), static_cast<int>(number),
+        static_cast<int>(plans.size())));
+    if (failed(compilations.back()->run(ir, summaries)))
+      return failure();
+    compiled.push_back(compilations.back()->take());
+  }
+  if (options.kind != EmitKind::artifact)
+    return success();
+  crash::AtPass at("writing the artifact");
+  if (options.progress)
+    options.progress("writing the artifact", 1, 1);
+  return emit::emitArtifact(compiled, options.emit);
 }

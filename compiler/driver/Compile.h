@@ -36,6 +36,12 @@ struct ExposeOptions {
   bool unfused = false; ///< before anything is rewritten or fused
 };
 
+/// A named dimension with several sizes.
+struct DimensionSizes {
+  std::string name;
+  std::vector<int64_t> sizes; ///< in increasing order
+};
+
 struct CompileOptions {
   import::ImportOptions import;
   pipeline::PartitionOptions partition;
@@ -47,6 +53,11 @@ struct CompileOptions {
   /// results are the reference with which other compilations are compared.
   bool reference = false;
   EmitKind kind = EmitKind::artifact;
+  /// The artifact has a plan for each combination of their sizes.
+  std::vector<DimensionSizes> dimensions;
+  /// The input that is 0 where samples are padded to the sizes of a plan. If it
+  /// is empty, samples are not padded.
+  std::string mask;
   /// Called as each phase begins, with its name, its number and the number of
   /// phases.
   llvm::function_ref<void(llvm::StringRef name, int phase, int phases)>
@@ -58,12 +69,12 @@ struct CompileOptions {
 void registerCompilerDialects(mlir::DialectRegistry &registry);
 
 /// Compiles a model. Messages go through the context's diagnostics. On success
-/// the artifact is written, or, for the other kinds, the IR is printed to `ir`.
-/// `summary` is set if compilation came as far as the plan.
+/// the artifact is written, or, for the other kinds, the IR of each plan is
+/// printed to `ir`. `summaries` has the plans if compilation came as far.
 mlir::LogicalResult compileModel(mlir::MLIRContext &context,
                                  const CompileOptions &options,
                                  llvm::raw_ostream &ir,
-                                 std::optional<pipeline::Summary> &summary);
+                                 std::vector<pipeline::Summary> &summaries);
 
 } // namespace partita::driver
 

@@ -72,7 +72,8 @@ void ArtifactFile::writeZeros(uint64_t count) {
   }
 }
 
-void ArtifactFile::beginSection(abi::SectionKind kind, abi::CpuLevel level) {
+void ArtifactFile::beginSection(abi::SectionKind kind, abi::CpuLevel level,
+                                unsigned plan) {
   if (hasError())
     return;
   uint64_t offset = llvm::alignTo(stream->tell(), abi::kSectionAlignment);
@@ -81,6 +82,7 @@ void ArtifactFile::beginSection(abi::SectionKind kind, abi::CpuLevel level) {
   std::memset(&entry, 0, sizeof(entry));
   entry.kind = kind;
   entry.level = level;
+  entry.plan = plan;
   entry.offset = offset;
   sections.push_back(entry);
 }

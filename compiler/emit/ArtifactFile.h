@@ -28,7 +28,7 @@ public:
   ArtifactFile(llvm::StringRef path, unsigned sectionCount);
   ~ArtifactFile();
 
-  void beginSection(abi::SectionKind kind, abi::CpuLevel level);
+  void beginSection(abi::SectionKind kind, abi::CpuLevel level, unsigned plan);
   void write(llvm::StringRef bytes);
   void writeZeros(uint64_t count);
   void endSection(uint64_t hash);

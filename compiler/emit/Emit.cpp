@@ -48,47 +48,57 @@ static LogicalResult writeWeights(WeightTable &weights, ArtifactFile &file) {
   return success();
 }
 
-LogicalResult emitArtifact(ModuleOp module, ArrayRef<ObjectFile> objects,
+LogicalResult emitArtifact(ArrayRef<CompiledPlan> plans,
                            const EmitOptions &options) {
+  SmallVector<ModuleOp> modules;
+  unsigned sections = 0;
+  for (const CompiledPlan &plan : plans) {
+    modules.push_back(plan.module);
+    sections += 1 + plan.objects.size();
+  }
   FailureOr<WeightTable> weights = collectWeights(
-      module, options.weights == WeightPlacement::beside, options.output);
+      modules, options.weights == WeightPlacement::beside, options.output);
   if (failed(weights))
     return failure();
   bool hasWeights = weights->sectionBytes > 0;
-  ArtifactFile file(options.output, 1 + objects.size() + hasWeights);
+  ArtifactFile file(options.output, sections + hasWeights);
   auto report = [&]() -> LogicalResult {
     if (file.hasError())
-      return module.emitError() << "cannot write the artifact '"
-                                << options.output << "': " << file.errorText();
+      return modules.front().emitError()
+             << "cannot write the artifact '" << options.output
+             << "': " << file.errorText();
     return failure();
   };
   if (file.hasError())
     return report();
 
-  // Weights come first: the plan holds their hashes, which are known only when
+  // Weights come first: the plans hold their hashes, which are known only when
   // their bytes have passed by, once.
   if (hasWeights)
-    file.beginSection(abi::SectionKind::weights, abi::CpuLevel::none);
+    file.beginSection(abi::SectionKind::weights, abi::CpuLevel::none, 0);
   if (failed(writeWeights(*weights, file)))
     return report();
   if (hasWeights)
     file.endSection(0);
 
-  FailureOr<flatbuffers::DetachedBuffer> plan = writePlan(module, *weights);
-  if (failed(plan))
-    return failure();
-  auto writeHashed = [&](abi::SectionKind kind, abi::CpuLevel level,
-                         StringRef bytes) {
-    file.beginSection(kind, level);
-    file.write(bytes);
-    file.endSection(XXH3_64bits(bytes.data(), bytes.size()));
-  };
-  writeHashed(
-      abi::SectionKind::plan, abi::CpuLevel::none,
-      StringRef(reinterpret_cast<const char *>(plan->data()), plan->size()));
-  for (const ObjectFile &object : objects)
-    writeHashed(abi::SectionKind::object, object.level,
-                StringRef(object.bytes.data(), object.bytes.size()));
+  for (auto [number, compiled] : llvm::enumerate(plans)) {
+    FailureOr<flatbuffers::DetachedBuffer> plan =
+        writePlan(compiled.module, *weights, number);
+    if (failed(plan))
+      return failure();
+    auto writeHashed = [&](abi::SectionKind kind, abi::CpuLevel level,
+                           StringRef bytes) {
+      file.beginSection(kind, level, number);
+      file.write(bytes);
+      file.endSection(XXH3_64bits(bytes.data(), bytes.size()));
+    };
+    writeHashed(
+        abi::SectionKind::plan, abi::CpuLevel::none,
+        StringRef(reinterpret_cast<const char *>(plan->data()), plan->size()));
+    for (const ObjectFile &object : compiled.objects)
+      writeHashed(abi::SectionKind::object, object.level,
+                  StringRef(object.bytes.data(), object.bytes.size()));
+  }
   file.commit();
   return file.hasError() ? report() : success();
 }

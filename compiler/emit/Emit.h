@@ -34,15 +34,20 @@ struct EmitOptions {
   WeightPlacement weights = WeightPlacement::inside;
 };
 
-/// Writes an artifact with the plan of `module` and the objects, in the layout
-/// of runtime/abi/artifact.h. The same module, objects and weights give the
-/// same bytes. The file appears whole or not at all: it is written under
-/// another name in the same folder, synchronised and renamed. Only weights that
-/// a step or a load program reads are written. A weight that has no file of its
-/// own is always inside the artifact. Errors go through the module's
+/// A module with a plan, and the kernels that the plan starts.
+struct CompiledPlan {
+  mlir::ModuleOp module;
+  std::vector<ObjectFile> objects;
+};
+
+/// Writes an artifact with plans of one model, in their order, in the layout of
+/// runtime/abi/artifact.h. The same modules, objects and weights give the same
+/// bytes. The file appears whole or not at all: it is written under another
+/// name in the same folder, synchronised and renamed. Only weights that a step
+/// or a load program reads are written, each once. A weight that has no file of
+/// its own is always inside the artifact. Errors go through the modules'
 /// diagnostics.
-mlir::LogicalResult emitArtifact(mlir::ModuleOp module,
-                                 llvm::ArrayRef<ObjectFile> objects,
+mlir::LogicalResult emitArtifact(llvm::ArrayRef<CompiledPlan> plans,
                                  const EmitOptions &options);
 
 } // namespace partita::emit

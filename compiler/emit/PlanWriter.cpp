@@ -69,8 +69,8 @@ std::optional<abi::DType> getDType(Type type) {
 /// before the tables that hold them, as FlatBuffers wants it.
 class PlanWriter {
 public:
-  PlanWriter(ModuleOp module, const WeightTable &weights)
-      : module(module), weights(weights) {}
+  PlanWriter(ModuleOp module, const WeightTable &weights, size_t plan)
+      : module(module), weights(weights), weightIndex(weights.indexOf[plan]) {}
 
   FailureOr<flatbuffers::DetachedBuffer> write() {
     auto models = module.getOps<plan::ModelOp>();
@@ -118,7 +118,15 @@ public:
       kernelTables.push_back(abi::CreateKernel(b, b.CreateString(name)));
     if (hasFailed)
       return failure();
-    flatbuffers::Offset<flatbuffers::String> machine, machineId;
+    std::vector<flatbuffers::Offset<abi::Dimension>> dimensions;
+    if (DictionaryAttr sizes = model.getDimensionsAttr())
+      for (NamedAttribute dimension : sizes)
+        dimensions.push_back(abi::CreateDimension(
+            b, string(dimension.getName().getValue()),
+            cast<IntegerAttr>(dimension.getValue()).getInt()));
+    flatbuffers::Offset<flatbuffers::String> machine, machineId, mask;
+    if (model.getMask())
+      mask = string(*model.getMask());
     if (model.getMachine())
       machine = string(*model.getMachine());
     if (model.getMachineId())
@@ -130,7 +138,7 @@ public:
         channelTables, weightTables, b.CreateVector(kernelTables),
         model.getStepNs(), model.getBubble().convertToDouble(), machine,
         model.getThreads(), collections, machineId, collectiveTables,
-        b.CreateVector(axisTables));
+        b.CreateVector(axisTables), b.CreateVector(dimensions), mask);
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }
@@ -225,7 +233,7 @@ private:
     RankedTensorType type = slot.getSlot().getType().getTensor();
     int64_t offset = slot.getOffset().value_or(0);
     if (slot.getSpace() == plan::Space::weight) {
-      offset = weights.indexOf.lookup(*slot.getWeight());
+      offset = weightIndex.lookup(*slot.getWeight());
     } else if (!slot.getOffset()) {
       slot.emitError("has no place in memory: run --plan-place before");
       hasFailed = true;
@@ -480,6 +488,7 @@ private:
 
   ModuleOp module;
   const WeightTable &weights;
+  const llvm::StringMap<int> &weightIndex;
   flatbuffers::FlatBufferBuilder b;
   bool hasFailed = false;
   llvm::StringMap<int> programs, channels, collectives, kernels;
@@ -492,9 +501,9 @@ private:
 
 } // namespace
 
-FailureOr<flatbuffers::DetachedBuffer> writePlan(ModuleOp module,
-                                                 const WeightTable &weights) {
-  return PlanWriter(module, weights).write();
+FailureOr<flatbuffers::DetachedBuffer>
+writePlan(ModuleOp module, const WeightTable &weights, size_t plan) {
+  return PlanWriter(module, weights, plan).write();
 }
 
 } // namespace partita::emit

@@ -15,10 +15,11 @@
 
 namespace partita::emit {
 
-/// Writes the plan of a module. `weights` lists the weights that the module
-/// uses, in the order of `Plan.weights`, with their hashes and places.
+/// Writes the plan of a module. `weights` lists the weights of all plans, in
+/// the order of `Plan.weights`, with their hashes and places. `plan` is the
+/// number of this one.
 mlir::FailureOr<flatbuffers::DetachedBuffer>
-writePlan(mlir::ModuleOp module, const WeightTable &weights);
+writePlan(mlir::ModuleOp module, const WeightTable &weights, size_t plan);
 
 } // namespace partita::emit
 

@@ -71,24 +71,46 @@ SmallVector<char> getBytes(ElementsAttr value) {
 
 } // namespace
 
-FailureOr<WeightTable> collectWeights(ModuleOp module, bool beside,
-                                      StringRef artifact) {
-  llvm::StringSet<> used;
-  module.walk([&](plan::SlotOp slot) {
-    if (slot.getWeight())
-      used.insert(*slot.getWeight());
-  });
-  SmallString<256> folder;
-  if (beside) {
-    StringRef parent = llvm::sys::path::parent_path(artifact);
-    if (failed(makeReal(module, parent.empty() ? "." : parent, folder)))
-      return failure();
+namespace {
+
+/// Collects the weights of one module after another.
+class Collector {
+public:
+  Collector(bool beside, StringRef folder) : beside(beside), folder(folder) {}
+
+  LogicalResult add(ModuleOp module) {
+    llvm::StringSet<> used;
+    module.walk([&](plan::SlotOp slot) {
+      if (slot.getWeight())
+        used.insert(*slot.getWeight());
+    });
+    llvm::StringMap<int> &indexOf = table.indexOf.emplace_back();
+    for (auto weight : module.getOps<nn::WeightOp>()) {
+      if (!used.erase(weight.getSymName()))
+        continue;
+      // Attributes of one context are equal if they are the same.
+      const Bytes bytes = {weight.getValue() ? Attribute(weight.getValueAttr())
+                                             : Attribute(weight.getFileAttr()),
+                           weight.getOffset().value_or(0),
+                           nn::getByteSize(weight.getType()), weight.getType()};
+      auto [it, isNew] = known.try_emplace(bytes, table.entries.size());
+      indexOf[weight.getSymName()] = it->second;
+      if (isNew && failed(addEntry(weight)))
+        return failure();
+    }
+    if (!used.empty())
+      return module.emitError("the plan uses '")
+             << used.begin()->first() << "', which is no weight of the module";
+    return success();
   }
+
   WeightTable table;
-  for (auto weight : module.getOps<nn::WeightOp>()) {
-    if (!used.contains(weight.getSymName()))
-      continue;
-    used.erase(weight.getSymName());
+
+private:
+  /// Value or file, the place in the file, size and type.
+  using Bytes = std::tuple<Attribute, int64_t, int64_t, Type>;
+
+  LogicalResult addEntry(nn::WeightOp weight) {
     WeightEntry entry;
     entry.op = weight;
     entry.bytes = nn::getByteSize(weight.getType());
@@ -102,13 +124,31 @@ FailureOr<WeightTable> collectWeights(ModuleOp module, bool beside,
       entry.offset = llvm::alignTo(table.sectionBytes, abi::kSlotAlignment);
       table.sectionBytes = entry.offset + entry.bytes;
     }
-    table.indexOf[weight.getSymName()] = table.entries.size();
     table.entries.push_back(std::move(entry));
+    return success();
   }
-  if (!used.empty())
-    return module.emitError("the plan uses '")
-           << used.begin()->first() << "', which is no weight of the module";
-  return table;
+
+  const bool beside;
+  const StringRef folder;
+  llvm::DenseMap<Bytes, int> known;
+};
+
+} // namespace
+
+FailureOr<WeightTable> collectWeights(ArrayRef<ModuleOp> modules, bool beside,
+                                      StringRef artifact) {
+  SmallString<256> folder;
+  if (beside) {
+    StringRef parent = llvm::sys::path::parent_path(artifact);
+    if (failed(
+            makeReal(modules.front(), parent.empty() ? "." : parent, folder)))
+      return failure();
+  }
+  Collector collector(beside, folder);
+  for (ModuleOp module : modules)
+    if (failed(collector.add(module)))
+      return failure();
+  return std::move(collector.table);
 }
 
 LogicalResult readWeight(nn::WeightOp weight,

@@ -19,7 +19,7 @@
 
 namespace partita::emit {
 
-/// A weight of the plan, and where the artifact has its bytes.
+/// A weight of one plan or several, and where the artifact has its bytes.
 struct WeightEntry {
   nn::WeightOp op;
   std::string file;   ///< empty: inside the artifact
@@ -28,18 +28,20 @@ struct WeightEntry {
   uint64_t hash = 0;
 };
 
-/// The weights that slots of the plan name, in the module's order.
+/// The weights that slots of the plans name, in the modules' order, each once.
 struct WeightTable {
   std::vector<WeightEntry> entries;
-  llvm::StringMap<int> indexOf; ///< by symbol
-  int64_t sectionBytes = 0;     ///< of the weights section
+  std::vector<llvm::StringMap<int>> indexOf; ///< by plan, then by symbol
+  int64_t sectionBytes = 0;                  ///< of the weights section
 };
 
-/// Collects the weights. With `beside`, a weight of a file stays in that file,
-/// and its path is made relative to the folder of `artifact`. All other weights
-/// get a place in the section. Hashes are not set.
-mlir::FailureOr<WeightTable> collectWeights(mlir::ModuleOp module, bool beside,
-                                            llvm::StringRef artifact);
+/// Collects the weights of plans, whose modules have one context. With
+/// `beside`, a weight of a file stays in that file, and its path is made
+/// relative to the folder of `artifact`. All other weights get a place in the
+/// section. Hashes are not set.
+mlir::FailureOr<WeightTable>
+collectWeights(llvm::ArrayRef<mlir::ModuleOp> modules, bool beside,
+               llvm::StringRef artifact);
 
 /// Passes a weight's bytes to `sink`, in pieces and in order. A file is mapped,
 /// not read whole. Fails with a diagnostic if the file does not have the bytes.

@@ -83,13 +83,18 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     per device. `machine_id` names the measurements. Without them the times are
     those of a processor in general.
 
+    `dimensions` are those for whose sizes an artifact has several plans, with the
+    sizes of this one. Samples may be padded to them if `mask` names an input that
+    is 0 there.
+
     ```mlir
     plan.model "mnist" schedule "fill_drain" micro_batches 4 step_ns 81000 bubble 2.5e-01
     ```
   }];
   let arguments = (ins StrAttr:$model, StrAttr:$schedule,
     I64Attr:$micro_batches, I64Attr:$step_ns, F64Attr:$bubble, OptionalAttr<StrAttr>:$machine,
-    DefaultValuedAttr<I64Attr, "0">:$threads, OptionalAttr<StrAttr>:$machine_id);
+    DefaultValuedAttr<I64Attr, "0">:$threads, OptionalAttr<StrAttr>:$machine_id,
+    OptionalAttr<DictionaryAttr>:$dimensions, OptionalAttr<StrAttr>:$mask);
   let assemblyFormat = [{
     $model `schedule` $schedule `micro_batches` $micro_batches
     `step_ns` $step_ns `bubble` $bubble attr-dict

@@ -11,10 +11,14 @@
 //   SectionEntry[section_count]    64 bytes each
 //   sections, each at a multiple of 4096, in the table's order, no overlap
 //
+// A file has one plan, or several: the same model for several sizes of its
+// dimensions. Each plan has a section, and objects of its own. All of them
+// share the weights section.
+//
 // FileHeader.table_hash is the XXH3 (64 bits) of the section table.
 // FileHeader.header_hash is that of the header's first 56 bytes. Each entry
-// holds the hash of its section's bytes. So every byte of header, table, plan
-// and objects is covered. The weights section is large: the plan has a hash for
+// holds the hash of its section's bytes. So every byte of header, table, plans
+// and objects is covered. The weights section is large: a plan has a hash for
 // each weight, which is checked when a session is loaded. Bytes between
 // sections are zero.
 //
@@ -28,7 +32,7 @@
 namespace partita::abi {
 
 inline constexpr char kMagic[8] = {'P', 'A', 'R', 'T', 'I', 'T', 'A', '\n'};
-inline constexpr uint32_t kVersion = 4;
+inline constexpr uint32_t kVersion = 5;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// Alignment of slots in an arena and of weights in their section, in bytes.
 inline constexpr uint64_t kSlotAlignment = 64;
@@ -59,7 +63,8 @@ struct SectionEntry {
   uint64_t offset; // multiple of kSectionAlignment
   uint64_t bytes;
   uint64_t hash; // XXH3 of the bytes; 0 for the weights section
-  uint8_t reserved[32];
+  uint32_t plan; // number of the plan, or of that which the object is for
+  uint8_t reserved[28];
 };
 static_assert(sizeof(SectionEntry) == 64);
 

@@ -7,11 +7,11 @@
 
 #include "runtime/artifact/Artifact.h"
 
-#include "runtime/base/Elements.h"
-#include "runtime/base/MappedFile.h"
 #include "runtime/artifact/PlanVerifier.h"
 #include "runtime/artifact/SectionTable.h"
 #include "runtime/artifact/WeightCheck.h"
+#include "runtime/base/Elements.h"
+#include "runtime/base/MappedFile.h"
 
 #include <map>
 
@@ -28,9 +28,14 @@ std::string directoryOf(const std::string &path) {
 } // namespace
 
 struct Artifact::Impl {
+  /// What the plans of a file share.
+  struct Files {
+    std::shared_ptr<const MappedFile> artifact;
+    std::map<std::string, std::shared_ptr<const MappedFile>> weights;
+  };
+
   std::string path;
-  std::shared_ptr<const MappedFile> file;
-  std::map<std::string, std::shared_ptr<const MappedFile>> weight_files;
+  std::shared_ptr<Files> files;
   const abi::Plan *plan = nullptr;
   std::vector<ObjectSection> objects;
   std::vector<const uint8_t *> weights;
@@ -62,13 +67,13 @@ Status Artifact::Impl::mapWeight(const abi::Weight &weight,
   const uint8_t *base = section.data;
   if (length(weight.file()) != 0) {
     std::string name = weight.file()->str();
-    auto known = weight_files.find(name);
-    if (known == weight_files.end()) {
+    auto known = files->weights.find(name);
+    if (known == files->weights.end()) {
       auto opened = MappedFile::openContained(directoryOf(path), name);
       if (!opened)
         return Status::error("'" + path + "': weight '" + text(weight.name()) +
                              "': " + opened.status().message());
-      known = weight_files.emplace(name, *opened).first;
+      known = files->weights.emplace(name, *opened).first;
     }
     uint64_t size = known->second->size();
     uint64_t offset = static_cast<uint64_t>(weight.offset());
@@ -93,28 +98,76 @@ Status Artifact::Impl::mapWeights(const Section &section) {
   return Status();
 }
 
-Expected<std::shared_ptr<const Artifact>>
-Artifact::open(const std::string &path) {
-  auto impl = std::make_unique<Impl>();
-  impl->path = path;
+static std::string nameOf(const flatbuffers::String *name) {
+  return text(name);
+}
+
+/// Why a plan is not for the same model as the first one of its file, or "".
+static std::string differs(const abi::Plan &plan, const abi::Plan &first) {
+  if (length(plan.dimensions()) != length(first.dimensions()))
+    return "has other dimensions";
+  for (int64_t i = 0; i < length(plan.dimensions()); ++i)
+    if (nameOf(plan.dimensions()->Get(i)->name()) !=
+        nameOf(first.dimensions()->Get(i)->name()))
+      return "has other dimensions";
+  if (length(plan.devices()) != length(first.devices()))
+    return "is for another number of devices";
+  for (auto [mine, others] : {std::pair(plan.inputs(), first.inputs()),
+                              std::pair(plan.outputs(), first.outputs())}) {
+    if (length(mine) != length(others))
+      return "has other inputs or outputs";
+    for (int64_t i = 0; i < length(mine); ++i)
+      if (nameOf(mine->Get(i)->name()) != nameOf(others->Get(i)->name()) ||
+          mine->Get(i)->dtype() != others->Get(i)->dtype() ||
+          mine->Get(i)->batch_axis() != others->Get(i)->batch_axis() ||
+          length(mine->Get(i)->shape()) != length(others->Get(i)->shape()))
+        return "has other inputs or outputs";
+  }
+  return "";
+}
+
+Expected<std::vector<std::shared_ptr<const Artifact>>>
+Artifact::openAll(const std::string &path) {
   auto file = MappedFile::open(path);
   if (!file)
     return file.status();
-  impl->file = *file;
-
-  auto table = readSectionTable(path, impl->file->data(), impl->file->size());
+  auto files = std::make_shared<Impl::Files>();
+  files->artifact = *file;
+  auto table =
+      readSectionTable(path, files->artifact->data(), files->artifact->size());
   if (!table)
     return table.status();
-  impl->objects = table->objects;
-  if (Status status = impl->readPlan(table->plan); !status.ok())
-    return status;
-  if (Status status = verifyPlan(*impl->plan, path,
-                                 static_cast<int64_t>(table->weights.bytes));
-      !status.ok())
-    return status;
-  if (Status status = impl->mapWeights(table->weights); !status.ok())
-    return status;
-  return std::make_shared<const Artifact>(std::move(impl));
+  std::vector<std::shared_ptr<const Artifact>> artifacts;
+  for (PlanSections &sections : table->plans) {
+    auto impl = std::make_unique<Impl>();
+    impl->path = path;
+    impl->files = files;
+    impl->objects = std::move(sections.objects);
+    if (Status status = impl->readPlan(sections.plan); !status.ok())
+      return status;
+    if (Status status = verifyPlan(*impl->plan, path,
+                                   static_cast<int64_t>(table->weights.bytes));
+        !status.ok())
+      return status;
+    if (!artifacts.empty())
+      if (std::string why = differs(*impl->plan, artifacts.front()->plan());
+          !why.empty())
+        return Status::error("'" + path + "': plan " +
+                             std::to_string(artifacts.size()) + " " + why +
+                             " than plan 0: compile the model again");
+    if (Status status = impl->mapWeights(table->weights); !status.ok())
+      return status;
+    artifacts.push_back(std::make_shared<const Artifact>(std::move(impl)));
+  }
+  return artifacts;
+}
+
+Expected<std::shared_ptr<const Artifact>>
+Artifact::open(const std::string &path) {
+  auto artifacts = openAll(path);
+  if (!artifacts)
+    return artifacts.status();
+  return artifacts->back();
 }
 
 Artifact::Artifact(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}

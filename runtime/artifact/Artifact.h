@@ -41,9 +41,16 @@ struct ObjectSection {
 class Artifact {
 public:
   /// Maps and verifies `path` and the weight files it names. An error says
-  /// which file is wrong, how, and what to do.
+  /// which file is wrong, how, and what to do. Of several plans, the one for
+  /// the largest sizes.
   static Expected<std::shared_ptr<const Artifact>>
   open(const std::string &path);
+
+  /// One for each plan of the file, in their order: that of the smallest sizes
+  /// first. They have the same dimensions, and inputs and outputs of the same
+  /// names and types; equal weights have the same address.
+  static Expected<std::vector<std::shared_ptr<const Artifact>>>
+  openAll(const std::string &path);
   ~Artifact();
 
   const std::string &path() const;

@@ -47,6 +47,8 @@ public:
       if (plan.stages()->Get(i)->program() != -1 &&
           !isProgram(plan.stages()->Get(i)->program()))
         return "stage " + number(i) + " names a program that does not exist";
+    if (std::string e = dimensionsError(); !e.empty())
+      return e;
     if (std::string e = devicesError(); !e.empty())
       return e;
     for (int64_t i = 0; i < length(plan.channels()); ++i) {
@@ -70,6 +72,21 @@ public:
 private:
   bool isProgram(int64_t program) const {
     return inRange(program, length(plan.programs()));
+  }
+
+  std::string dimensionsError() const {
+    for (int64_t i = 0; i < length(plan.dimensions()); ++i) {
+      const abi::Dimension &dimension = *plan.dimensions()->Get(i);
+      if (!length(dimension.name()) ||
+          !inRange(dimension.size(), kLargestRegion))
+        return "has a dimension without a name, or of an impossible size";
+    }
+    if (!length(plan.mask()))
+      return "";
+    for (int64_t i = 0; i < length(plan.inputs()); ++i)
+      if (std::string(text(plan.inputs()->Get(i)->name())) == text(plan.mask()))
+        return "";
+    return "has the mask " + quoted(plan.mask()) + ", which is no input";
   }
 
   /// The product of the axes; 0 if they are wrong.

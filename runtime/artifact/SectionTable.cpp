@@ -15,7 +15,7 @@
 namespace partita::runtime {
 namespace {
 
-constexpr uint32_t kMostSections = 64;
+constexpr uint32_t kMostSections = 1024;
 
 class Reader {
 public:
@@ -32,7 +32,7 @@ public:
         return status;
     if (size - end >= abi::kSectionAlignment || !zero(end, size))
       return damaged("there are bytes after the last section");
-    if (!table.plan.data)
+    if (table.plans.empty())
       return damaged("it has no plan");
     return table;
   }
@@ -120,15 +120,20 @@ private:
       return placeObject(name, entry, section);
     if (entry.level != abi::CpuLevel::none)
       return damaged(name + " has a CPU level but is no object");
-    Section *place = entry.kind == abi::SectionKind::plan      ? &table.plan
-                     : entry.kind == abi::SectionKind::weights ? &table.weights
-                                                               : nullptr;
-    if (!place)
+    if (entry.kind == abi::SectionKind::plan) {
+      if (entry.plan != table.plans.size())
+        return damaged(name + " has plan " + std::to_string(entry.plan) +
+                       " where plan " + std::to_string(table.plans.size()) +
+                       " should be");
+      table.plans.push_back({section, {}});
+      return Status();
+    }
+    if (entry.kind != abi::SectionKind::weights)
       return damaged(name + " is of the unknown kind " +
                      std::to_string(static_cast<uint32_t>(entry.kind)));
-    if (place->data)
-      return damaged(name + " is the second of its kind");
-    *place = section;
+    if (table.weights.data || entry.plan != 0)
+      return damaged(name + " is the second of its kind, or of a plan");
+    table.weights = section;
     return Status();
   }
 
@@ -138,10 +143,13 @@ private:
         entry.level != abi::CpuLevel::x86_64_v4)
       return damaged(name + " is for the unknown CPU level " +
                      std::to_string(static_cast<uint32_t>(entry.level)));
-    for (const ObjectSection &other : table.objects)
+    if (table.plans.empty() || entry.plan != table.plans.size() - 1)
+      return damaged(name + " does not stand behind its plan");
+    std::vector<ObjectSection> &objects = table.plans.back().objects;
+    for (const ObjectSection &other : objects)
       if (other.level == entry.level)
         return damaged(name + " is the second for its CPU level");
-    table.objects.push_back({entry.level, section.data, section.bytes});
+    objects.push_back({entry.level, section.data, section.bytes});
     return Status();
   }
 

@@ -17,17 +17,21 @@ struct Section {
   size_t bytes = 0;
 };
 
-struct SectionTable {
+struct PlanSections {
   Section plan;
-  Section weights; ///< empty if the file has none
   std::vector<ObjectSection> objects;
+};
+
+struct SectionTable {
+  std::vector<PlanSections> plans; ///< at least one
+  Section weights;                 ///< empty if the file has none
 };
 
 /// Checks everything that runtime/abi/artifact.h promises about the file at
 /// `data`. That is magic, version, size and hashes, and for each section its
 /// alignment, order, bounds and hash. Reserved bytes and the bytes between
-/// sections must be zero. There must be one plan, at most one weights section,
-/// and at most one object for each CPU level.
+/// sections must be zero. Plans must be numbered from 0 in their order, with at
+/// most one object each for a CPU level. There may be one weights section.
 Expected<SectionTable> readSectionTable(const std::string &path,
                                         const uint8_t *data, size_t size);
 

@@ -62,10 +62,12 @@ Status CallProbe::prepare(abi::CallKind kind, ResolvedCall call, int64_t window,
                                        dilations, pads, pads_high, windows,
                                        groups, false, 1, 0, 0, workspace > 0));
   call.call = flatbuffers::GetRoot<abi::LibraryCall>(buffer.GetBufferPointer());
+  context.reset();
+  packs.clear(); // of another call, whose bytes may have lain here
   OnednnContext::Room room = kRoom;
   room.workspace += workspace;
   room.largest = workspace;
-  auto made = OnednnContext::create(room);
+  auto made = OnednnContext::create(room, packs);
   if (!made)
     return made.status();
   context = std::move(*made);

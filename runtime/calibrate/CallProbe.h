@@ -58,6 +58,7 @@ private:
   size_t used = 0;
   float *weights = nullptr, *result = nullptr;
   flatbuffers::FlatBufferBuilder buffer;
+  PackedWeights packs;
   std::unique_ptr<OnednnContext> context;
   std::unique_ptr<Task> task;
   Arena scratch;

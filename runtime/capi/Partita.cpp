@@ -8,7 +8,7 @@
 #include "runtime/capi/partita.h"
 
 #include "runtime/base/Cores.h"
-#include "runtime/feed/Stream.h"
+#include "runtime/feed/PlanStreams.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,8 +17,9 @@
 #include <new>
 
 using partita::feed::Model;
+using partita::feed::PlanChoice;
+using partita::feed::PlanStreams;
 using partita::feed::Port;
-using partita::feed::Stream;
 using partita::runtime::Expected;
 using partita::runtime::Status;
 using partita::runtime::Tensor;
@@ -32,11 +33,13 @@ namespace {
 /// A port with what partita_port points to.
 struct PortInfo {
   const Port *port = nullptr;
-  std::vector<int64_t> shape; ///< of one sample
+  std::vector<int64_t> shape;  ///< of one sample
+  std::vector<int> dimensions; ///< by axis
   int64_t bytes = 0;
 
-  PortInfo(const Port &port, int64_t entries)
-      : port(&port), shape(port.shape), bytes(port.bytes()) {
+  PortInfo(const Port &port, int64_t entries, std::vector<int> dimensions)
+      : port(&port), shape(port.shape), dimensions(std::move(dimensions)),
+        bytes(port.bytes()) {
     if (port.batchAxis < 0)
       return;
     int64_t &axis = shape[static_cast<size_t>(port.batchAxis)];
@@ -44,9 +47,12 @@ struct PortInfo {
     axis = entries;
   }
 
-  /// Of so many samples.
-  std::vector<int64_t> shapeOf(int64_t samples) const {
+  /// Of so many samples, and of these sizes of dimensions (null: the largest).
+  std::vector<int64_t> shapeOf(int64_t samples, const int64_t *sizes) const {
     std::vector<int64_t> all = shape;
+    for (size_t axis = 0; sizes && axis < all.size(); ++axis)
+      if (dimensions[axis] >= 0)
+        all[axis] = sizes[dimensions[axis]];
     if (port->batchAxis >= 0)
       all[static_cast<size_t>(port->batchAxis)] *= samples;
     return all;
@@ -88,12 +94,34 @@ Status readStruct(const T *given, T &known, const char *name) {
 } // namespace
 
 struct partita_model {
-  std::unique_ptr<Model> model;
-  std::unique_ptr<Stream> stream;
-  std::vector<PortInfo> inputs, outputs;
+  std::unique_ptr<PlanStreams> streams;
+  std::vector<PortInfo> inputs, outputs; ///< of the largest plan
+  std::vector<size_t> dimensions;        ///< of PlanChoice, that callers see
+  std::vector<std::vector<int64_t>> dimensionSizes;
 
-  Expected<uint64_t> submit(const void *const *in, int64_t samples,
-                            void *const *out) {
+  const PlanChoice &plans() const { return streams->plans(); }
+
+  /// The sizes of PlanChoice's dimensions. An error if one cannot be.
+  Expected<std::vector<int64_t>> allSizes(const int64_t *sizes,
+                                          int64_t samples) const {
+    const PlanChoice &choice = plans();
+    std::vector<int64_t> all = choice.sizesOfPlan(choice.largest());
+    for (size_t d = 0; d < all.size(); ++d)
+      if (choice.isBatch(d))
+        all[d] = samples;
+    for (size_t i = 0; sizes && i < dimensions.size(); ++i) {
+      if (sizes[i] < 0 || sizes[i] > dimensionSizes[i].back())
+        return Status::error("there are " + std::to_string(sizes[i]) + " " +
+                             choice.dimensions()[dimensions[i]] +
+                             ": give 0 to " +
+                             std::to_string(dimensionSizes[i].back()));
+      all[dimensions[i]] = sizes[i];
+    }
+    return all;
+  }
+
+  Expected<uint64_t> submit(const int64_t *sizes, const void *const *in,
+                            int64_t samples, void *const *out) {
     if (samples < 1)
       return Status::error("there are " + std::to_string(samples) +
                            " samples: give at least 1");
@@ -106,6 +134,9 @@ struct partita_model {
                            std::to_string(samples));
     if ((!in && !inputs.empty()) || (!out && !outputs.empty()))
       return Status::error("there is no list of inputs, or of outputs");
+    Expected<std::vector<int64_t>> all = allSizes(sizes, samples);
+    if (!all)
+      return all.status();
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const PortInfo &info = inputs[i];
@@ -115,14 +146,14 @@ struct partita_model {
       if (!in[i] && info.bytes > 0)
         return Status::error("the input '" + info.port->name +
                              "' is not given");
-      tensors.push_back(Tensor::refer(info.port->dtype, info.shapeOf(samples),
-                                      static_cast<const uint8_t *>(in[i]),
-                                      nullptr));
+      tensors.push_back(
+          Tensor::refer(info.port->dtype, info.shapeOf(samples, sizes),
+                        static_cast<const uint8_t *>(in[i]), nullptr));
     }
     std::vector<uint8_t *> places;
     for (size_t i = 0; i < outputs.size(); ++i)
       places.push_back(static_cast<uint8_t *>(out[i]));
-    return stream->submit(tensors, places);
+    return streams->submit(*all, tensors, places);
   }
 };
 
@@ -147,33 +178,56 @@ Status openModel(const char *path, const partita_options *given,
       return Status::error(std::string("partita_options.") + name + " is " +
                            std::to_string(seconds) +
                            ": give seconds from 0 to 1000000");
-  auto artifact = partita::runtime::Artifact::open(path);
-  if (!artifact)
-    return artifact.status();
-  auto made = std::make_unique<partita_model>();
-  made->model = std::make_unique<Model>(*artifact);
+  auto artifacts = partita::runtime::Artifact::openAll(path);
+  if (!artifacts)
+    return artifacts.status();
+  const int devices = static_cast<int>(
+      partita::runtime::length(artifacts->front()->plan().devices()));
   partita::runtime::SessionOptions session;
   const int cores = static_cast<int>(partita::runtime::availableCores().size());
-  session.threads_per_device =
-      options.threads > 0
-          ? options.threads
-          : std::max(1, cores / std::max(1, made->model->devices));
+  session.threads_per_device = options.threads > 0
+                                   ? options.threads
+                                   : std::max(1, cores / std::max(1, devices));
   session.pin = options.pin != 0;
   session.keep_nan = options.strict_nan != 0;
   session.trust_weights = options.trust_weights != 0;
   session.timeout_s = options.timeout_s;
-  auto stream = Stream::create(*made->model, session,
-                               {.delay_s = options.batch_delay_s,
-                                .queued_samples = options.queued_samples});
-  if (!stream)
-    return stream.status();
-  made->stream = std::move(*stream);
-  for (size_t i = 0; i < made->model->inputs.size(); ++i)
-    made->inputs.emplace_back(made->model->inputs[i],
-                              made->stream->inputEntries(i));
-  for (size_t i = 0; i < made->model->outputs.size(); ++i)
-    made->outputs.emplace_back(made->model->outputs[i],
-                               made->stream->outputEntries(i));
+  auto streams = PlanStreams::create(std::move(*artifacts), session,
+                                     {.delay_s = options.batch_delay_s,
+                                      .queued_samples = options.queued_samples,
+                                      .turns = nullptr});
+  if (!streams)
+    return streams.status();
+  auto made = std::make_unique<partita_model>();
+  made->streams = std::move(*streams);
+  const PlanChoice &plans = made->plans();
+  std::vector<int> shown(plans.dimensions().size(), -1);
+  for (size_t d = 0; d < shown.size(); ++d)
+    if (!plans.isBatch(d)) {
+      shown[d] = static_cast<int>(made->dimensions.size());
+      made->dimensions.push_back(d);
+      made->dimensionSizes.push_back(plans.sizesOf(d));
+    }
+  const Model &model = plans.model(plans.largest());
+  const auto &stream = made->streams->stream(plans.largest());
+  auto add = [&](const Port &port, int64_t entries, auto axisOf,
+                 std::vector<PortInfo> &infos) {
+    std::vector<int> dimensions;
+    for (size_t axis = 0; axis < port.shape.size(); ++axis) {
+      const int dimension = axisOf(axis);
+      dimensions.push_back(
+          dimension < 0 ? -1 : shown[static_cast<size_t>(dimension)]);
+    }
+    infos.emplace_back(port, entries, std::move(dimensions));
+  };
+  for (size_t i = 0; i < model.inputs.size(); ++i)
+    add(
+        model.inputs[i], stream.inputEntries(i),
+        [&](size_t axis) { return plans.inputAxis(i, axis); }, made->inputs);
+  for (size_t i = 0; i < model.outputs.size(); ++i)
+    add(
+        model.outputs[i], stream.outputEntries(i),
+        [&](size_t axis) { return plans.outputAxis(i, axis); }, made->outputs);
   *result = made.release();
   return Status();
 }
@@ -196,7 +250,8 @@ Status describe(const std::vector<PortInfo> &ports, size_t index,
            static_cast<int>(info.shape.size()),
            info.shape.data(),
            info.port->batchAxis,
-           info.bytes};
+           info.bytes,
+           info.dimensions.data()};
   std::memcpy(port, &known, port->size);
   return Status();
 }
@@ -264,31 +319,69 @@ partita_status partita_find_output(const partita_model *model, const char *name,
 }
 
 int64_t partita_step_samples(const partita_model *model) {
-  return model->stream->stepSamples();
+  return model->streams->stream(model->plans().largest()).stepSamples();
 }
 
-partita_status partita_run(partita_model *model, const void *const *inputs,
-                           int64_t samples, void *const *outputs) {
+size_t partita_dimension_count(const partita_model *model) {
+  return model->dimensions.size();
+}
+
+partita_status partita_get_dimension(const partita_model *model, size_t index,
+                                     partita_dimension *dimension) {
   return guard([&] {
-    Expected<uint64_t> ticket = model->submit(inputs, samples, outputs);
-    return ticket ? model->stream->wait(*ticket).status() : ticket.status();
+    if (index >= model->dimensions.size())
+      return Status::error(
+          "the model has " + std::to_string(model->dimensions.size()) +
+          " dimensions: there is none of index " + std::to_string(index));
+    if (!dimension)
+      return Status::error("there is no place for the dimension");
+    partita_dimension known;
+    if (Status status = readStruct(dimension, known, "partita_dimension");
+        !status.ok())
+      return status;
+    const std::vector<int64_t> &sizes = model->dimensionSizes[index];
+    known = {dimension->size,
+             model->plans().dimensions()[model->dimensions[index]].c_str(),
+             static_cast<int>(sizes.size()), sizes.data()};
+    std::memcpy(dimension, &known, dimension->size);
+    return Status();
   });
 }
 
-partita_status partita_submit(partita_model *model, const void *const *inputs,
-                              int64_t samples, void *const *outputs,
-                              uint64_t *ticket) {
+partita_status partita_run_sized(partita_model *model, const int64_t *sizes,
+                                 const void *const *inputs, int64_t samples,
+                                 void *const *outputs) {
+  return guard([&] {
+    Expected<uint64_t> ticket = model->submit(sizes, inputs, samples, outputs);
+    return ticket ? model->streams->wait(*ticket) : ticket.status();
+  });
+}
+
+partita_status partita_submit_sized(partita_model *model, const int64_t *sizes,
+                                    const void *const *inputs, int64_t samples,
+                                    void *const *outputs, uint64_t *ticket) {
   return guard([&] {
     if (!ticket)
       return Status::error("there is no place for the ticket");
-    Expected<uint64_t> given = model->submit(inputs, samples, outputs);
+    Expected<uint64_t> given = model->submit(sizes, inputs, samples, outputs);
     if (given)
       *ticket = *given;
     return given.status();
   });
 }
 
+partita_status partita_run(partita_model *model, const void *const *inputs,
+                           int64_t samples, void *const *outputs) {
+  return partita_run_sized(model, nullptr, inputs, samples, outputs);
+}
+
+partita_status partita_submit(partita_model *model, const void *const *inputs,
+                              int64_t samples, void *const *outputs,
+                              uint64_t *ticket) {
+  return partita_submit_sized(model, nullptr, inputs, samples, outputs, ticket);
+}
+
 partita_status partita_wait(partita_model *model, uint64_t ticket) {
-  return guard([&] { return model->stream->wait(ticket).status(); });
+  return guard([&] { return model->streams->wait(ticket); });
 }
 }

@@ -98,10 +98,20 @@ typedef struct partita_port {
   const char *name;     /* as in the ONNX model */
   partita_type type;
   int rank;
-  const int64_t *shape; /* of one sample; the batch axis has its entries of one */
+  const int64_t *shape; /* of one sample; the batch axis has its entries of one, a dimension its largest size */
   int batch_axis;       /* along which samples follow one another; -1: a call has one sample */
   int64_t bytes;        /* of one sample */
+  const int *dimensions; /* by axis: the index of its dimension, -1: its size is fixed */
 } partita_port;
+
+/* A dimension of the model of which the artifact has a plan for each of several
+ * sizes (partita-compile --dim tokens=8,64,512). */
+typedef struct partita_dimension {
+  size_t size;          /* sizeof(partita_dimension), set by the caller */
+  const char *name;     /* as in the ONNX model */
+  int count;
+  const int64_t *sizes; /* those of the plans, in increasing order */
+} partita_dimension;
 
 /* PARTITA_API_VERSION of the library. */
 PARTITA_API int partita_api_version(void);
@@ -136,6 +146,19 @@ PARTITA_API partita_status partita_run(partita_model *model, const void *const *
 PARTITA_API partita_status partita_submit(partita_model *model, const void *const *inputs, int64_t samples, void *const *outputs,
                                           uint64_t *ticket);
 PARTITA_API partita_status partita_wait(partita_model *model, uint64_t ticket);
+
+/* Dimensions whose size may differ from call to call. */
+PARTITA_API size_t partita_dimension_count(const partita_model *model);
+PARTITA_API partita_status partita_get_dimension(const partita_model *model, size_t index, partita_dimension *dimension);
+/* partita_run and partita_submit for samples of these sizes, one for each
+ * dimension; those have the largest. The smallest plan that is large enough
+ * computes them. If it is larger, they are padded with zeros, and outputs are
+ * cut to the sizes: only where the artifact was compiled with --mask. Inputs and
+ * outputs have the shapes of their ports, with these sizes. */
+PARTITA_API partita_status partita_run_sized(partita_model *model, const int64_t *sizes, const void *const *inputs, int64_t samples,
+                                             void *const *outputs);
+PARTITA_API partita_status partita_submit_sized(partita_model *model, const int64_t *sizes, const void *const *inputs, int64_t samples,
+                                                void *const *outputs, uint64_t *ticket);
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@
 #define PARTITA_RUNTIME_DEVICE_DRIVER_H
 
 #include "runtime/device/Device.h"
+#include "runtime/device/SharedDevices.h"
 
 #include <memory>
 
@@ -21,6 +22,8 @@ struct DeviceOptions {
   bool keep_nan = false; ///< use no code that turns NaN into a number
   int max_cpu_level = 4; ///< use no object above this x86-64 level
   double timeout_s = 60; ///< deadline of every wait
+  /// What to share with devices of other plans; null: nothing.
+  std::shared_ptr<SharedDevices> shared;
 };
 
 /// State that the devices of one kind share in a process: code that is loaded

@@ -113,6 +113,17 @@ Model::Model(std::shared_ptr<const runtime::Artifact> opened)
   }
 }
 
+std::string Model::sizesText() const {
+  std::string result;
+  for (int64_t i = 0; i < length(plan->dimensions()); ++i) {
+    const abi::Dimension &dimension =
+        *plan->dimensions()->Get(flatbuffers::uoffset_t(i));
+    result += (i ? ", " : "") + std::string(runtime::text(dimension.name())) +
+              " = " + std::to_string(dimension.size());
+  }
+  return result;
+}
+
 std::string Model::deviceName(int device) const {
   if (device < 0 || device >= devices)
     return "none";

@@ -72,6 +72,9 @@ struct Model {
   std::vector<Collection> inputCollections;
   std::vector<Collection> outputCollections;
 
+  /// For which sizes the plan is, e.g. "tokens = 64"; "" if its file has no
+  /// other plans.
+  std::string sizesText() const;
   std::string deviceName(int device) const;
   /// Of the devices that execute a program, e.g. "cpu:0" or "cpu:0, cpu:2".
   std::string executorNames(int program) const;

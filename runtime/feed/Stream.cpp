@@ -80,6 +80,8 @@ struct Stream::Impl {
   uint64_t tickets = 0;
   int64_t waiting = 0; ///< samples that are in no step
   bool loaded = false, stopping = false;
+  bool has_turn = false;
+  int64_t turn_steps = 0; ///< that were begun since
   Status failure;
   Counts done;
   std::thread feeder, finisher;
@@ -96,6 +98,7 @@ struct Stream::Impl {
   void feed();
   void finishSteps();
   bool mayBegin(std::unique_lock<std::mutex> &lock);
+  void passTurn();
   void gather(Lane &lane);
   void fill(Lane &lane) const;
   void finish(Lane &lane);
@@ -220,6 +223,15 @@ void Stream::Impl::feed() {
   if (!made)
     return;
   while (mayBegin(lock)) {
+    if (options.turns && !has_turn) {
+      lock.unlock();
+      options.turns->take();
+      lock.lock();
+      has_turn = true;
+      turn_steps = 0;
+      continue; // what is to be computed may have failed or changed
+    }
+    ++turn_steps;
     Lane &lane = *idle.back();
     idle.pop_back();
     gather(lane);
@@ -245,6 +257,19 @@ void Stream::Impl::feed() {
   // What is under way keeps the session until it is done.
   changed.wait(lock, [&] { return underWay.empty(); });
   session.reset();
+  if (has_turn)
+    options.turns->give();
+}
+
+/// Lets another stream compute, if one wants to and this one has, or if there
+/// is nothing to compute. Nothing may be under way then.
+void Stream::Impl::passTurn() {
+  if (!has_turn || !underWay.empty())
+    return;
+  if (!queue.empty() && (turn_steps == 0 || !options.turns->isWanted()))
+    return;
+  options.turns->give();
+  has_turn = false;
 }
 
 /// Waits until a step should begin; false if none will.
@@ -255,6 +280,11 @@ bool Stream::Impl::mayBegin(std::unique_lock<std::mutex> &lock) {
   while (true) {
     if (!failure.ok())
       return false;
+    passTurn();
+    if (has_turn && turn_steps > 0 && options.turns->isWanted()) {
+      changed.wait(lock); // for the steps under way
+      continue;
+    }
     if (queue.empty()) {
       if (stopping)
         return false;

@@ -23,6 +23,7 @@
 #define PARTITA_RUNTIME_FEED_STREAM_H
 
 #include "runtime/feed/Model.h"
+#include "runtime/feed/Turns.h"
 
 #include "runtime/io/Tensor.h"
 #include "runtime/session/Session.h"
@@ -39,6 +40,8 @@ struct StreamOptions {
   /// Samples that may wait to be computed; 0: those of four steps. `submit`
   /// blocks while there are more.
   int64_t queued_samples = 0;
+  /// Of streams whose sessions share memory; null: there are no others.
+  std::shared_ptr<Turns> turns;
 };
 
 class Stream {

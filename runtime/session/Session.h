@@ -62,9 +62,12 @@ struct SessionOptions {
   /// Measure DeviceMemory.arena_touched. Each step first fills the arena with a
   /// pattern, and at its end looks for the highest byte that changed.
   bool measure_arena = false;
+  /// Memory for sessions of an artifact's other plans, too (SharedDevices.h);
+  /// null: the session has its own.
+  std::shared_ptr<SharedDevices> shared;
 
   DeviceOptions deviceOptions() const {
-    return {threads_per_device, keep_nan, max_cpu_level, timeout_s};
+    return {threads_per_device, keep_nan, max_cpu_level, timeout_s, shared};
   }
 };
 

@@ -73,6 +73,32 @@ static bool parseSize(std::string_view text, int64_t &size) {
   return error == std::errc() && end == text.data() + text.size() && size >= 0;
 }
 
+/// Parses "8", "8,64,512" or "8..512"; the last is 8, 16, 32 and so on.
+static bool parseSizes(llvm::StringRef text, std::vector<int64_t> &sizes) {
+  if (auto [from, to] = text.split(".."); !to.empty()) {
+    int64_t least, most;
+    if (!parseSize(from, least) || !parseSize(to, most) || least < 1 ||
+        most < least)
+      return false;
+    for (int64_t size = least; size < most && size <= most / 2; size *= 2)
+      sizes.push_back(size);
+    if (sizes.empty() || sizes.back() * 2 <= most)
+      sizes.push_back(sizes.empty() ? least : sizes.back() * 2);
+    if (sizes.back() < most)
+      sizes.push_back(most);
+    return true;
+  }
+  for (llvm::StringRef part : llvm::split(text, ',')) {
+    int64_t size;
+    if (!parseSize(part, size))
+      return false;
+    sizes.push_back(size);
+  }
+  llvm::sort(sizes);
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return true;
+}
+
 /// Parses "8x3x224x224"; a scalar's shape is "scalar".
 static bool parseShape(llvm::StringRef text,
                        llvm::SmallVectorImpl<int64_t> &shape) {
@@ -106,11 +132,29 @@ static std::string parsePairs(const RawOptions &raw, CommandLine &result) {
     result.compile.import.shapes[name] = shape;
   }
   for (const std::string &pair : raw.dims) {
-    int64_t size;
-    if (!splitPair(pair, name, text) || !parseSize(text, size))
-      return "--dim " + pair + ": write it as dimension=8";
-    result.compile.import.dims[name] = size;
+    driver::DimensionSizes dimension;
+    if (!splitPair(pair, dimension.name, text) ||
+        !parseSizes(text, dimension.sizes))
+      return "--dim " + pair +
+             ": write it as dimension=8; for a plan for each of several sizes, "
+             "as dimension=8,64,512 or dimension=8..512 (8, 16, 32 and so on)";
+    if (dimension.sizes.size() == 1)
+      result.compile.import.dims[dimension.name] = dimension.sizes[0];
+    else
+      result.compile.dimensions.push_back(std::move(dimension));
   }
+  constexpr size_t kMostPlans = 64;
+  size_t plans = 1;
+  for (const driver::DimensionSizes &dimension : result.compile.dimensions)
+    plans *= dimension.sizes.size();
+  if (plans > kMostPlans)
+    return "--dim asks for " + std::to_string(plans) +
+           " plans, one for each combination of sizes; an artifact has at "
+           "most " +
+           std::to_string(kMostPlans);
+  if (!result.compile.mask.empty() && result.compile.dimensions.empty())
+    return "--mask " + result.compile.mask +
+           ": no dimension has several sizes; give --dim NAME=8,64,512";
   for (const std::string &pair : raw.lengths) {
     int64_t length;
     if (!splitPair(pair, name, text) || !parseSize(text, length))
@@ -229,8 +273,17 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   app.add_option("--shape", raw.shapes,
                  "bind an input's shape: --shape x=8x3x224x224")
       ->type_name("INPUT=SHAPE");
-  app.add_option("--dim", raw.dims, "bind a symbolic dimension: --dim batch=8")
+  app.add_option(
+         "--dim", raw.dims,
+         "bind a symbolic dimension: --dim batch=8; with several sizes, "
+         "--dim tokens=8,64,512 or tokens=8..512 (8, 16, 32 and so on), "
+         "the artifact has a plan for each, and a run takes the "
+         "smallest that fits its inputs")
       ->type_name("NAME=SIZE");
+  app.add_option("--mask", compile.mask,
+                 "the input that is 0 where a sample ends: samples of other "
+                 "sizes than those of --dim are padded with zeros then")
+      ->type_name("INPUT");
   app.add_option("--length", raw.lengths,
                  "bind the length of an input that is a sequence: --length x=3 "
                  "makes it the inputs x.0, x.1 and x.2 (--shape x=... is the "

@@ -98,21 +98,31 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
   if (!command.quiet)
     command.compile.progress = showProgress;
 
-  std::optional<pipeline::Summary> summary;
+  std::vector<pipeline::Summary> summaries;
   LogicalResult result =
-      driver::compileModel(context, command.compile, llvm::outs(), summary);
+      driver::compileModel(context, command.compile, llvm::outs(), summaries);
   wipeProgress();
   if (failed(result))
     return 1;
-  if (!summary || command.quiet ||
+  if (summaries.empty() || command.quiet ||
       command.compile.kind != driver::EmitKind::artifact)
     return 0;
-  if (command.json)
-    llvm::outs() << pipeline::toJson(*summary) << "\n";
-  else {
-    pipeline::printTable(*summary, llvm::outs());
+  if (command.json) {
+    // One plan is an object, several are a list of them.
+    llvm::json::Array plans;
+    for (const pipeline::Summary &summary : summaries)
+      plans.push_back(pipeline::toJson(summary));
+    llvm::outs() << (plans.size() == 1 ? plans[0]
+                                       : llvm::json::Value(std::move(plans)))
+                 << "\n";
+    return 0;
+  }
+  for (const pipeline::Summary &summary : summaries) {
+    if (&summary != &summaries.front())
+      llvm::outs() << "\n";
+    pipeline::printTable(summary, llvm::outs());
     if (command.explain)
-      pipeline::printCommunication(*summary, llvm::outs());
+      pipeline::printCommunication(summary, llvm::outs());
   }
   return 0;
 }

@@ -11,6 +11,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
+#include <iostream>
+
 namespace partita::run {
 
 namespace {
@@ -78,6 +81,12 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->type_name("");
 
   const char *data = "Data";
+  std::vector<std::string> dimensions;
+  app.add_option("--dim", dimensions,
+                 "NAME=SIZE: of an artifact with plans for several sizes, the "
+                 "plan for this one (default: the smallest that fits --input; "
+                 "without that, the largest). May be repeated")
+      ->type_name("NAME=SIZE");
   app.add_option("--input,-i", options.inputs,
                  "NAME=FILE: an input's samples, .npy or .pb (TensorProto); "
                  "NAME= may be left out if there is one input. The elements of "
@@ -232,6 +241,23 @@ int parseOptions(int argc, char **argv, Options &options) {
   } catch (const CLI::ParseError &error) {
     // CLI11 has an exit status for each kind of error; we have one.
     return app.exit(error) == 0 ? 0 : 1;
+  }
+  for (const std::string &pair : dimensions) {
+    const size_t equals = pair.find('=');
+    int64_t size = -1;
+    if (equals != std::string::npos && equals > 0) {
+      const char *begin = pair.data() + equals + 1,
+                 *end = pair.data() + pair.size();
+      auto [last, error] = std::from_chars(begin, end, size);
+      if (error != std::errc() || last != end)
+        size = -1;
+    }
+    if (size < 0) {
+      std::cerr << "partita-run: error: --dim " << pair
+                << ": write it as dimension=64\n";
+      return 1;
+    }
+    options.dimensions.emplace_back(pair.substr(0, equals), size);
   }
   options.pin = !noPin;
   options.cpuLevel = level == "v3" ? 3 : 4;

@@ -10,7 +10,9 @@
 
 #include "runtime/io/Compare.h"
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace partita::run {
@@ -21,6 +23,8 @@ struct Options {
   std::string calibrate;
   double calibrateSeconds = 45;
   std::vector<std::string> inputs; ///< "name=file" or "file"
+  /// The plan to take of several: sizes of its dimensions.
+  std::vector<std::pair<std::string, int64_t>> dimensions;
   std::string output;
   std::string testData;
   std::string compare; ///< .npz with reference tensors

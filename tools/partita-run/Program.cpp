@@ -1,5 +1,4 @@
-//===- Program.cpp - partita-run from its command line on
-//------------------===//
+//===- Program.cpp - partita-run from its command line on -----------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -77,11 +76,13 @@ Status checkRequest(const Options &options, const Model &model, Team &team) {
   return Status();
 }
 
-int runMode(const Options &options, const Model &model, Team &team) {
+int runMode(const Options &options, const PlanChoice &plans,
+            const PlanChoice::Choice &choice, Team &team) {
+  const Model &model = plans.model(choice.plan);
   Expected<InputTensors> inputs = InputTensors();
   Status status;
   if (options.testData.empty()) {
-    inputs = prepareInputs(options, model, team);
+    inputs = prepareInputs(options, plans, choice, team);
     status = inputs.status();
   } else {
     status = checkTestData(options, model);
@@ -95,8 +96,13 @@ int runMode(const Options &options, const Model &model, Team &team) {
   if (!team.allWell(session.status()))
     return 1;
   Profile profile;
-  Context context{options, model, team, std::move(*session),
-                  options.wantsProfile() ? &profile : nullptr};
+  Context context{options,
+                  model,
+                  team,
+                  std::move(*session),
+                  options.wantsProfile() ? &profile : nullptr,
+                  plans,
+                  choice};
   int result = options.benchmark ? runBenchmark(context, *inputs)
                : !options.calibrate.empty()
                    ? runModelCalibration(context, *inputs)
@@ -123,21 +129,28 @@ int runArtifact(const Options &options) {
                  team.status().message().c_str());
     return 1;
   }
-  auto artifact = runtime::Artifact::open(options.artifact);
-  if (!(*team)->allWell(artifact.status()))
+  auto artifacts = runtime::Artifact::openAll(options.artifact);
+  if (!(*team)->allWell(artifacts.status()))
     return 1;
-  Model model(*artifact);
+  const PlanChoice plans(std::move(*artifacts));
+  Expected<PlanChoice::Choice> choice = choosePlan(options, plans);
+  if (!(*team)->allWell(choice.status()))
+    return 1;
+  const Model &model = plans.model(choice->plan);
   if (!(*team)->allWell(checkRequest(options, model, **team)))
     return 1;
   if (options.plan) {
     if ((*team)->root())
       std::fputs((options.json ? planJson(model) : planText(model)).c_str(),
                  stdout);
+    if ((*team)->root() && !options.json && plans.planCount() > 1)
+      std::printf("\nThere are plans for %s; --dim shows another.\n",
+                  plans.text().c_str());
     return 0;
   }
   if (!(*team)->allWell((*team)->check(model)))
     return 1;
-  return runMode(options, model, **team);
+  return runMode(options, plans, *choice, **team);
 }
 
 } // namespace

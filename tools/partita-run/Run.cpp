@@ -189,11 +189,39 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
   return std::move(collector->results());
 }
 
-Expected<InputTensors> prepareInputs(const Options &options, const Model &model,
+Expected<PlanChoice::Choice> choosePlan(const Options &options,
+                                        const PlanChoice &plans) {
+  const std::vector<int64_t> largest(plans.sizesOfPlan(plans.largest()));
+  if (!options.dimensions.empty()) {
+    Expected<size_t> plan = plans.find(options.dimensions);
+    if (!plan)
+      return plan.status();
+    return PlanChoice::Choice{*plan, plans.sizesOfPlan(*plan), false};
+  }
+  if (plans.planCount() == 1 || options.inputs.empty())
+    return PlanChoice::Choice{plans.largest(), largest, false};
+  Expected<InputTensors> inputs =
+      readInputs(plans.model(plans.largest()), options.inputs);
+  if (!inputs)
+    return inputs.status();
+  return plans.choose(*inputs);
+}
+
+Expected<InputTensors> prepareInputs(const Options &options,
+                                     const PlanChoice &plans,
+                                     const PlanChoice::Choice &choice,
                                      Team &team) {
+  const Model &model = plans.model(choice.plan);
   Expected<InputTensors> inputs = readInputs(model, options.inputs);
   if (!inputs)
     return inputs;
+  for (size_t i = 0; choice.padded && i < inputs->size(); ++i)
+    if (std::optional<Tensor> &input = (*inputs)[i]) {
+      Expected<Tensor> padded = plans.pad(choice, i, *input);
+      if (!padded)
+        return padded.status();
+      input = std::move(*padded);
+    }
   Status status = options.measures()
                       ? makeUpMissing(model, model.microBatches, *inputs)
                       : checkComplete(model, *inputs);
@@ -214,7 +242,15 @@ int runOnce(Context &context, const InputTensors &inputs) {
   Status status;
   Expected<std::vector<Tensor>> outputs =
       runSamples(context, inputs, /*showProgress=*/true);
-  if (!context.team.allWell(outputs.status()))
+  if (outputs && context.choice.padded)
+    for (size_t i = 0; i < outputs->size() && status.ok(); ++i) {
+      Expected<Tensor> cut =
+          context.plans.cut(context.choice, i, (*outputs)[i]);
+      status = cut.status();
+      if (cut)
+        (*outputs)[i] = std::move(*cut);
+    }
+  if (!context.team.allWell(outputs ? status : outputs.status()))
     return 1;
   if (!context.options.compare.empty()) {
     Expected<bool> same = true;

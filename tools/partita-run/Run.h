@@ -10,6 +10,7 @@
 
 #include "runtime/feed/Feed.h"
 #include "runtime/feed/Model.h"
+#include "runtime/feed/PlanChoice.h"
 #include "tools/partita-run/Options.h"
 #include "tools/partita-run/Team.h"
 #include "tools/partita-run/show/Profile.h"
@@ -27,7 +28,13 @@ struct Context {
   Team &team;
   std::unique_ptr<runtime::Session> session;
   Profile *profile = nullptr; ///< if one is wanted
+  const PlanChoice &plans;
+  const PlanChoice::Choice &choice; ///< `model` is that of the chosen plan
 };
+
+/// The plan that --dim names, or that computes the tensors of --input.
+runtime::Expected<PlanChoice::Choice> choosePlan(const Options &options,
+                                                 const PlanChoice &plans);
 
 /// Cores a device: as asked for, or an equal share.
 int threadsOf(const Options &options, const Model &model, Team &team);
@@ -51,10 +58,13 @@ bool reportNan(Context &context);
 runtime::Expected<std::vector<runtime::Tensor>>
 runSamples(Context &context, const InputTensors &inputs, bool showProgress);
 
-/// The tensors of --input, checked; with --benchmark the missing ones made up.
+/// The tensors of --input, checked, and padded to the sizes of the plan; with
+/// --benchmark the missing ones made up.
 /// Before anything is loaded: a wrong name should not wait for a large model.
 runtime::Expected<InputTensors> prepareInputs(const Options &options,
-                                              const Model &model, Team &team);
+                                              const PlanChoice &plans,
+                                              const PlanChoice::Choice &choice,
+                                              Team &team);
 
 /// The plain run: to --output, or to a summary on stdout.
 int runOnce(Context &context, const InputTensors &inputs);

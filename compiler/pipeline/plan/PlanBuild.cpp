@@ -204,7 +204,8 @@ private:
                                  : builder.getStringAttr(machine.getCpu()),
         machine.getThreads(),
         machine.getId().empty() ? StringAttr()
-                                : builder.getStringAttr(machine.getId()));
+                                : builder.getStringAttr(machine.getId()),
+        /*dimensions=*/DictionaryAttr(), /*mask=*/StringAttr());
     if (auto memory = function->getAttr(kMemoryAttr))
       model->setAttr(kMemoryAttr, memory);
   }

@@ -66,6 +66,12 @@ std::optional<Summary> summarize(ModuleOp module) {
   }
   summary.model = model.getModel().str();
   summary.schedule = model.getSchedule().str();
+  if (DictionaryAttr sizes = model.getDimensionsAttr())
+    for (NamedAttribute dimension : sizes)
+      summary.sizes +=
+          (summary.sizes.empty() ? "" : ", ") + dimension.getName().str() +
+          " = " +
+          std::to_string(cast<IntegerAttr>(dimension.getValue()).getInt());
   summary.microBatches = model.getMicroBatches();
   summary.machine = model.getMachine().value_or("").str();
   summary.threads = model.getThreads();
@@ -199,10 +205,13 @@ void printCommunication(const Summary &summary, llvm::raw_ostream &os) {
     return;
   }
   os << "what each device sends in a micro-batch:\n";
-  printRows(rows, [](size_t column) { return column == 2 || column == 3; }, os);
+  printRows(
+      rows, [](size_t column) { return column == 2 || column == 3; }, os);
 }
 
 void printTable(const Summary &summary, llvm::raw_ostream &os) {
+  if (!summary.sizes.empty())
+    os << summary.sizes << "\n";
   std::vector<std::vector<std::string>> rows = {
       {"stage", "device", "blocks", "flops", "parameters", "activations",
        "sends", "peak", "time"}};
@@ -222,7 +231,8 @@ void printTable(const Summary &summary, llvm::raw_ostream &os) {
          formatByteSize(stage.activationBytes), formatByteSize(stage.sentBytes),
          formatByteSize(stage.peakBytes), formatTime(stage.durationNs)});
   }
-  printRows(rows, [](size_t column) { return column >= 3; }, os);
+  printRows(
+      rows, [](size_t column) { return column >= 3; }, os);
   printCollectives(summary, os);
   os << summary.schedule << ", " << summary.microBatches
      << (summary.microBatches == 1 ? " micro-batch" : " micro-batches")
@@ -262,6 +272,7 @@ llvm::json::Value toJson(const Summary &summary) {
                                            {"reason", transfer.reason},
                                            {"bytes", transfer.bytes}});
   return llvm::json::Object{{"model", summary.model},
+                            {"sizes", summary.sizes},
                             {"schedule", summary.schedule},
                             {"replicas", summary.replicas},
                             {"micro_batches", summary.microBatches},

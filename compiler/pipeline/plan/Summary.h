@@ -43,6 +43,7 @@ struct CollectiveSummary {
 
 struct Summary {
   std::string model, schedule;
+  std::string sizes;   ///< of dimensions, e.g. "tokens = 64"; empty: one plan
   std::string machine; ///< for which times are predicted; empty: in general
   int64_t threads = 0; ///< cores a device, of that machine
   int64_t replicas = 1;

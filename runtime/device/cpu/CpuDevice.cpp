@@ -155,6 +155,7 @@ CpuDevice::CpuDevice(const abi::Plan &plan, int index,
     : plan(plan), index(index), device(*plan.devices()->Get(index)),
       program(programOf(plan, index)), weights(weights),
       weights_are_mapped(weights_are_mapped), team(options.threads, cores),
+      constant_places(static_cast<size_t>(length(program.slots()))),
       instances(static_cast<size_t>(length(program.units()))) {}
 
 Expected<std::unique_ptr<CpuDevice>>
@@ -167,23 +168,22 @@ CpuDevice::create(const abi::Plan &plan, int index,
       new CpuDevice(plan, index, weights, weights_are_mapped, options, cores));
   self->kernels = std::move(kernels);
   self->countReaders();
-  auto arena = Arena::map(self->program.arena_bytes(), "the arena");
-  if (!arena)
-    return arena.status();
-  self->arena_bytes = std::move(*arena);
+  if (Status status = self->findShare(options.shared.get()); !status.ok())
+    return status;
   for (int64_t i = 0; i < length(self->program.frames()); ++i) {
     self->frames.emplace_back();
     for (int64_t copy : *self->program.frames()->Get(i)->copies())
-      self->frames.back().push_back(self->arena_bytes.data() + copy);
+      self->frames.back().push_back(self->arena() + copy);
   }
   auto constants =
       Arena::map(self->program.constant_bytes(), "the constant region");
   if (!constants)
     return constants.status();
-  self->constants = std::move(*constants);
+  self->constants = std::make_shared<const Arena>(std::move(*constants));
   auto context = OnednnContext::create({self->program.packed_bytes(),
                                         self->program.workspace_bytes(),
-                                        self->largestRoom()});
+                                        self->largestRoom()},
+                                       self->share->packed);
   if (!context)
     return context.status();
   self->context = std::move(*context);
@@ -192,11 +192,30 @@ CpuDevice::create(const abi::Plan &plan, int index,
   self->context->useTeam(self->team);
   if (Status status = self->runLoadProgram(); !status.ok())
     return status;
+  if (self->share->isShared)
+    self->shareConstants();
   if (!options.keep_nan)
     self->context->keepNan(nullptr);
   if (Status status = self->standInForFrames(); !status.ok())
     return status;
   return self;
+}
+
+/// Its own, if there are no other plans.
+Status CpuDevice::findShare(SharedDevices *shared) {
+  Status status;
+  auto make = [&]() -> std::shared_ptr<DeviceShare> {
+    auto arena = Arena::map(shared ? shared->arenaBytes(index)
+                                   : static_cast<size_t>(program.arena_bytes()),
+                            "the arena");
+    status = arena.status();
+    return arena ? std::make_shared<CpuShare>(std::move(*arena),
+                                              shared != nullptr)
+                 : nullptr;
+  };
+  share = std::static_pointer_cast<CpuShare>(shared ? shared->of(index, make)
+                                                    : make());
+  return status;
 }
 
 int64_t CpuDevice::largestRoom() const {
@@ -301,14 +320,16 @@ uint8_t *CpuDevice::slot(int index, int micro_batch) const {
   const abi::Slot &slot = *program.slots()->Get(index);
   switch (slot.space()) {
   case abi::Space::arena:
-    return arena_bytes.data() + slot.offset();
+    return arena() + slot.offset();
   case abi::Space::frame: {
     const auto &copies = frames[static_cast<size_t>(slot.frame())];
     return copies[static_cast<size_t>(micro_batch) % copies.size()] +
            slot.offset();
   }
   case abi::Space::constant:
-    return constants.data() + slot.offset();
+    if (uint8_t *place = constant_places[static_cast<size_t>(index)])
+      return place;
+    return constants->data() + slot.offset();
   case abi::Space::weight:
     break;
   }
@@ -409,7 +430,8 @@ CpuDevice::prepare(const abi::Instruction &instruction, bool pack) {
 /// What depends on weights only, and was reordered for the only call that reads
 /// it: at once, or loading would hold it twice.
 void CpuDevice::releasePacked(const abi::LibraryCall &call, Task &task) {
-  if (length(call.operands()) < 2)
+  // Other plans may pack it in another order.
+  if (length(call.operands()) < 2 || share->isShared)
     return;
   const abi::View &view = *call.operands()->Get(1);
   const abi::Slot &packed = *program.slots()->Get(view.slot());
@@ -477,6 +499,57 @@ Status CpuDevice::runLoadProgram() {
                            ": the load program failed in '" +
                            text(program.load()->Get(i)->label()) + "'");
   return Status();
+}
+
+/// The bytes of all slots in a kind of space.
+ByteRanges CpuDevice::rangesOf(bool (*wanted)(abi::Space)) const {
+  ByteRanges ranges;
+  for (int64_t i = 0; i < length(program.slots()); ++i) {
+    const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(i));
+    if (!wanted(found.space()) || found.bytes() == 0)
+      continue;
+    auto begin = reinterpret_cast<uintptr_t>(slot(static_cast<int>(i), 0));
+    uintptr_t end = begin + static_cast<uintptr_t>(found.bytes());
+    auto next = ranges.lower_bound(begin);
+    if (next != ranges.begin() && std::prev(next)->second > begin)
+      --next;
+    for (; next != ranges.end() && next->first < end;
+         next = ranges.erase(next)) {
+      begin = std::min(begin, next->first);
+      end = std::max(end, next->second);
+    }
+    ranges.emplace(begin, end);
+  }
+  return ranges;
+}
+
+/// Constants that another plan has computed, too, lie where that has them.
+void CpuDevice::shareConstants() {
+  constexpr uintptr_t kLeast = 4096; // less gives no page back
+  std::map<uintptr_t, uint8_t *> moved;
+  const ByteRanges ranges =
+      rangesOf([](abi::Space space) { return space == abi::Space::constant; });
+  for (auto [begin, end] : ranges) {
+    if (end - begin < kLeast)
+      continue;
+    auto *bytes = reinterpret_cast<uint8_t *>(begin);
+    uint8_t *place = share->place(bytes, end - begin, constants);
+    if (place == bytes)
+      continue;
+    moved.emplace(begin, place);
+    releasePages(bytes, end - begin);
+  }
+  for (int64_t i = 0; i < length(program.slots()); ++i) {
+    const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(i));
+    if (found.space() != abi::Space::constant || found.bytes() == 0)
+      continue;
+    const auto begin =
+        reinterpret_cast<uintptr_t>(constants->data() + found.offset());
+    const auto range = std::prev(ranges.upper_bound(begin));
+    if (auto to = moved.find(range->first); to != moved.end())
+      constant_places[static_cast<size_t>(i)] =
+          to->second + (begin - range->first);
+  }
 }
 
 Status CpuDevice::reserveScratch(const std::vector<CpuInstance *> &used) {
@@ -594,7 +667,7 @@ Status CpuDevice::run(Instance &prepared, int micro_batch,
 
 DeviceMemory CpuDevice::memory() const {
   DeviceMemory memory;
-  memory.arena = static_cast<int64_t>(arena_bytes.size());
+  memory.arena = program.arena_bytes();
   memory.parameters = static_cast<int64_t>(parameters);
   memory.packed = static_cast<int64_t>(context->packedBytes());
   memory.workspace = static_cast<int64_t>(scratch.size());
@@ -611,25 +684,11 @@ void CpuDevice::releaseUnread() {
     uintptr_t end;
     bool read = false;
   };
-  std::map<uintptr_t, Range> ranges; // by first byte; none overlaps another
-  for (int64_t i = 0; i < length(program.slots()); ++i) {
-    const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(i));
-    if ((found.space() != abi::Space::weight &&
-         found.space() != abi::Space::constant) ||
-        found.bytes() == 0)
-      continue;
-    auto begin = reinterpret_cast<uintptr_t>(slot(static_cast<int>(i), 0));
-    uintptr_t end = begin + static_cast<uintptr_t>(found.bytes());
-    auto next = ranges.lower_bound(begin);
-    if (next != ranges.begin() && std::prev(next)->second.end > begin)
-      --next;
-    for (; next != ranges.end() && next->first < end;
-         next = ranges.erase(next)) {
-      begin = std::min(begin, next->first);
-      end = std::max(end, next->second.end);
-    }
+  std::map<uintptr_t, Range> ranges;
+  for (auto [begin, end] : rangesOf([](abi::Space space) {
+         return space == abi::Space::weight || space == abi::Space::constant;
+       }))
     ranges.emplace(begin, Range{end});
-  }
   auto read = [&](const uint8_t *data) {
     const auto address = reinterpret_cast<uintptr_t>(data);
     auto found = ranges.upper_bound(address);
@@ -662,10 +721,12 @@ void CpuDevice::releaseUnread() {
     if (const int index = stepOf(program, i).slot; index >= 0)
       read(slot(index, 0));
   for (const auto &[begin, range] : ranges)
-    if (range.read)
+    if (range.read) {
       parameters += range.end - begin;
-    else
+      share->markRead(reinterpret_cast<const uint8_t *>(begin));
+    } else if (!share->holds(reinterpret_cast<const uint8_t *>(begin))) {
       releasePages(reinterpret_cast<const void *>(begin), range.end - begin);
+    }
 }
 
 namespace {

@@ -16,6 +16,7 @@
 
 #include "runtime/base/Arena.h"
 #include "runtime/device/Driver.h"
+#include "runtime/device/cpu/CpuShare.h"
 #include "runtime/device/cpu/KernelLibrary.h"
 #include "runtime/device/cpu/onednn/LibraryCalls.h"
 
@@ -56,6 +57,10 @@ private:
   std::vector<UsedFrame> frames;
 };
 
+/// Ranges of memory that do not overlap: the first byte of each, and the one
+/// behind its last.
+using ByteRanges = std::map<uintptr_t, uintptr_t>;
+
 class CpuDevice final : public Device, private Queue {
 public:
   /// See Driver::create. `weights_are_mapped`: the weights are mapped files, so
@@ -72,7 +77,7 @@ public:
   Expected<uint8_t *> allocate(size_t bytes, const char *what) override;
   Status upload(uint8_t *to, const void *from, size_t bytes) override;
   Status download(void *to, const uint8_t *from, size_t bytes) override;
-  uint8_t *arena() const override { return arena_bytes.data(); }
+  uint8_t *arena() const override { return share->arena.data(); }
   DeviceMemory memory() const override;
 
   Status letMove(const std::vector<int> &slots) override;
@@ -111,7 +116,10 @@ private:
   Operand operand(const abi::View &view) const;
   Expected<std::unique_ptr<Task>> prepare(const abi::Instruction &instruction,
                                           bool pack);
+  Status findShare(SharedDevices *shared);
   Status runLoadProgram();
+  void shareConstants();
+  ByteRanges rangesOf(bool (*wanted)(abi::Space)) const;
   Status standInForFrames();
   static CpuInstance::Addresses findAddresses(CpuInstance &instance,
                                               const Arena &stand_in,
@@ -130,7 +138,10 @@ private:
   const bool weights_are_mapped;
   std::shared_ptr<const KernelLibrary> kernels;
   ThreadTeam team;
-  Arena arena_bytes, constants, scratch;
+  std::shared_ptr<CpuShare> share;
+  std::shared_ptr<const Arena> constants; ///< as the load program wrote them
+  std::vector<uint8_t *> constant_places; ///< by slot; null: in `constants`
+  Arena scratch;
   std::vector<Arena> allocated;
   std::vector<int> readers; ///< by slot: uses by units and steps
   size_t parameters = 0;

@@ -35,9 +35,11 @@ Expected<std::unique_ptr<RemoteCpuDevice>> RemoteCpuDevice::create(
     self->own_weights.push_back(std::move(*made));
   }
   self->commands = std::make_unique<CommandQueue>(options.timeout_s);
+  DeviceOptions own = options;
+  own.shared.reset(); // the weights lie elsewhere for each plan
   Status made = self->commands->call([&] {
     auto cpu = CpuDevice::create(plan, index, self->weights, false, kernels,
-                                 options, cores);
+                                 own, cores);
     if (!cpu)
       return cpu.status();
     self->cpu = std::move(*cpu);

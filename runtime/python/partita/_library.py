@@ -28,7 +28,12 @@ class Options(ctypes.Structure):
 
 class PortStruct(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("type", ctypes.c_int), ("rank", ctypes.c_int),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("batch_axis", ctypes.c_int), ("bytes", ctypes.c_int64)]
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("batch_axis", ctypes.c_int), ("bytes", ctypes.c_int64),
+                ("dimensions", ctypes.POINTER(ctypes.c_int))]
+
+
+class DimensionStruct(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("count", ctypes.c_int), ("sizes", ctypes.POINTER(ctypes.c_int64))]
 
 
 def _open() -> ctypes.CDLL:
@@ -52,7 +57,9 @@ def _open() -> ctypes.CDLL:
         ("input", ctypes.c_int, (pointer, size, ctypes.POINTER(PortStruct))),
         ("output", ctypes.c_int, (pointer, size, ctypes.POINTER(PortStruct))),
         ("step_samples", number, (pointer,)),
-        ("submit", ctypes.c_int, (pointer, addresses, number, addresses, ctypes.POINTER(ctypes.c_uint64))),
+        ("dimension_count", size, (pointer,)),
+        ("get_dimension", ctypes.c_int, (pointer, size, ctypes.POINTER(DimensionStruct))),
+        ("submit_sized", ctypes.c_int, (pointer, ctypes.POINTER(number), addresses, number, addresses, ctypes.POINTER(ctypes.c_uint64))),
         ("wait", ctypes.c_int, (pointer, ctypes.c_uint64)),
     ):
         function = getattr(library, f"partita_{name}")

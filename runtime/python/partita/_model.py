@@ -10,18 +10,18 @@ from typing import Mapping
 
 import numpy as np
 
-from ._library import NAMES, Error, Options, PortStruct, check, dtype_of, library
+from ._library import NAMES, DimensionStruct, Error, Options, PortStruct, check, dtype_of, library
 
 
 @dataclasses.dataclass(frozen=True)
 class Port:
-    """An input or output. `shape` has None where samples follow one another; `type` is the ONNX type's name, and `dtype` what its arrays are of (bytes,
+    """An input or output. `shape` has None where samples follow one another, and the name of a dimension where sizes may differ from call to call; `type` is the ONNX type's name, and `dtype` what its arrays are of (bytes,
     where NumPy has no such type)."""
 
     name: str
     type: str
     dtype: np.dtype
-    shape: tuple[int | None, ...]
+    shape: tuple[int | str | None, ...]
     batch_axis: int | None
     entries: int  # along the batch axis, of one sample
 
@@ -59,6 +59,9 @@ class Model:
     timeout         seconds that devices wait for one another at most
     batch_delay     seconds that a sample may wait for others that share its step
     queued_samples  `submit` blocks while more wait; 0: those of four steps
+
+    An artifact may have plans for several sizes of a dimension (`dimensions`, by name). The arrays say then which size is meant; between two plans' sizes
+    they are padded, if the artifact was compiled with a mask.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int = 0, pin: bool = True, strict_nan: bool = False, trust_weights: bool = False,
@@ -67,9 +70,18 @@ class Model:
         self._under_way: dict[int, list[np.ndarray]] = {}  # what the devices read and write
         options = Options(ctypes.sizeof(Options), threads, pin, strict_nan, trust_weights, timeout, batch_delay, queued_samples)
         check(library.partita_open(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._model)))
+        self.dimensions = self._dimensions()
         self.inputs = self._ports(library.partita_input_count, library.partita_input)
         self.outputs = self._ports(library.partita_output_count, library.partita_output)
         self.step_samples: int = library.partita_step_samples(self._model)
+
+    def _dimensions(self) -> dict[str, tuple[int, ...]]:
+        dimensions = {}
+        for index in range(library.partita_dimension_count(self._model)):
+            found = DimensionStruct(ctypes.sizeof(DimensionStruct))
+            check(library.partita_get_dimension(self._model, index, ctypes.byref(found)))
+            dimensions[found.name.decode()] = tuple(found.sizes[i] for i in range(found.count))
+        return dimensions
 
     def _ports(self, count, describe) -> tuple[Port, ...]:
         ports = []
@@ -77,8 +89,9 @@ class Model:
             port = PortStruct(ctypes.sizeof(PortStruct))
             check(describe(self._model, index, ctypes.byref(port)))
             axis = port.batch_axis if port.batch_axis >= 0 else None
-            shape = [port.shape[d] for d in range(port.rank)]
-            entries = shape[axis] if axis is not None else 1
+            names = list(self.dimensions)
+            entries = port.shape[axis] if axis is not None else 1
+            shape = [names[port.dimensions[d]] if port.dimensions[d] >= 0 else port.shape[d] for d in range(port.rank)]
             ports.append(Port(port.name.decode(), NAMES[port.type], dtype_of(port.type),
                               tuple(None if d == axis else n for d, n in enumerate(shape)), axis, entries))
         return tuple(ports)
@@ -88,14 +101,16 @@ class Model:
             raise Error("the model is closed")
         return self._model
 
-    def _input(self, port: Port, given) -> tuple[np.ndarray, int]:
-        """The array as the library wants it, and the samples in it."""
+    def _input(self, port: Port, given, sizes: dict[str, int]) -> tuple[np.ndarray, int]:
+        """The array as the library wants it, and the samples in it. Adds the sizes of dimensions that it says."""
         array = np.ascontiguousarray(given)
         wanted = ", ".join("N" if n is None else str(n) for n in port.shape)
         fits = array.dtype == port.dtype and array.ndim == len(port.shape)
-        fits = fits and all(n is None or n == array.shape[d] for d, n in enumerate(port.shape))
+        fits = fits and all(n is None or (sizes.setdefault(n, array.shape[d]) if isinstance(n, str) else n) == array.shape[d]
+                            for d, n in enumerate(port.shape))
         if not fits:
-            raise Error(f"the input '{port.name}' is given as {array.dtype} {list(array.shape)}, but {port.dtype} [{wanted}] is needed")
+            known = "".join(f", with {size} {name}" for name, size in sizes.items() if name in port.shape)
+            raise Error(f"the input '{port.name}' is given as {array.dtype} {list(array.shape)}, but {port.dtype} [{wanted}]{known} is needed")
         if port.batch_axis is None:
             return array, 1
         entries = array.shape[port.batch_axis]
@@ -110,22 +125,25 @@ class Model:
         for name in given:
             if name not in names:
                 raise Error(f"the model has no input '{name}'; it has {', '.join(sorted(names)) or 'none'}")
-        arrays, samples = [], 1
+        arrays, samples, sizes = [], 1, {}
         for i, port in enumerate(self.inputs):
             if port.name not in given:
                 raise Error(f"the input '{port.name}' is not given")
-            array, count = self._input(port, given[port.name])
+            array, count = self._input(port, given[port.name], sizes)
             if i and count != samples:
                 raise Error(f"the inputs '{self.inputs[0].name}' and '{port.name}' have {samples} and {count} samples")
             arrays.append(array)
             samples = count
+        for name, known in self.dimensions.items():
+            sizes.setdefault(name, known[-1])
         outputs = {}
         for port in self.outputs:
-            shape = [samples * port.entries if n is None else n for n in port.shape]
+            shape = [samples * port.entries if n is None else sizes[n] if isinstance(n, str) else n for n in port.shape]
             outputs[port.name] = np.empty(shape, port.dtype)
         ticket = ctypes.c_uint64()
         places = list(outputs.values())
-        check(library.partita_submit(self._handle(), _addresses(arrays), samples, _addresses(places), ctypes.byref(ticket)))
+        exact = (ctypes.c_int64 * max(1, len(self.dimensions)))(*(sizes[name] for name in self.dimensions))
+        check(library.partita_submit_sized(self._handle(), exact, _addresses(arrays), samples, _addresses(places), ctypes.byref(ticket)))
         self._under_way[ticket.value] = arrays + places
         return Ticket(self, ticket.value, outputs)
 

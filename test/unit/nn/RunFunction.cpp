@@ -57,7 +57,7 @@ static LogicalResult compile(ModuleOp module, const std::string &path) {
   }
   emit::EmitOptions options;
   options.output = path;
-  return emit::emitArtifact(module, objects, options);
+  return emit::emitArtifact({{module, objects}}, options);
 }
 
 std::optional<std::vector<std::vector<char>>>

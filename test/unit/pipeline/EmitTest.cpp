@@ -81,7 +81,7 @@ protected:
              emit::WeightPlacement weights = emit::WeightPlacement::inside) {
     std::vector<emit::ObjectFile> objects = {
         {abi::CpuLevel::x86_64_v3, {'o', 'b', 'j'}}};
-    return succeeded(emit::emitArtifact(*module, objects,
+    return succeeded(emit::emitArtifact({{*module, objects}},
                                         {(folder / name).string(), weights}));
   }
 

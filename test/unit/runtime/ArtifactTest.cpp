@@ -70,6 +70,28 @@ TEST_F(ArtifactTest, OpensGood) {
   EXPECT_TRUE((*artifact)->verifyWeights({0}, 1).ok());
 }
 
+TEST_F(ArtifactTest, OpensEachOfSeveralPlans) {
+  PlanSpec plan = doublingPipeline(2, 2), larger = doublingPipeline(2, 3);
+  plan.addWeight(0, {4}, {1, 2, 3, 4});
+  larger.addWeight(0, {4}, {1, 2, 3, 4});
+  const std::vector<uint8_t> first = encode(plan), second = encode(larger);
+  const auto file = artifactOfPlans({first, second}, plan.weight_bytes, {});
+  EXPECT_EQ(open(file), "");
+  auto all = Artifact::openAll(path);
+  ASSERT_TRUE(all.ok());
+  ASSERT_EQ(all->size(), 2u);
+  EXPECT_EQ((*all)[0]->plan().micro_batches(), 2);
+  EXPECT_EQ((*all)[1]->plan().micro_batches(), 3);
+  EXPECT_EQ((*all)[0]->weight(0), (*all)[1]->weight(0));
+  // One plan of a file is that of the largest sizes, the last.
+  EXPECT_EQ((*Artifact::open(path))->plan().micro_batches(), 3);
+
+  const std::vector<uint8_t> other = encode(doublingPipeline(1, 2));
+  EXPECT_NE(open(artifactOfPlans({first, other}, plan.weight_bytes, {}))
+                .find("plan 1 is for another number of devices than plan 0"),
+            std::string::npos);
+}
+
 TEST_F(ArtifactTest, EveryByteOfHeaderAndTableCounts) {
   const std::vector<uint8_t> good = goodBytes();
   for (size_t i = 0; i < 64 + 4 * 64; ++i)

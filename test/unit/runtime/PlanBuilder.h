@@ -475,16 +475,17 @@ inline void rehash(std::vector<uint8_t> &file) {
   std::memcpy(file.data(), &header, sizeof(header));
 }
 
-/// The bytes of an artifact.
+/// The bytes of an artifact with several plans. Each has the objects.
 inline std::vector<uint8_t>
-artifactBytes(const std::vector<uint8_t> &plan,
-              const std::vector<uint8_t> &weights,
-              const std::vector<ObjectSpec> &objects) {
+artifactOfPlans(const std::vector<std::vector<uint8_t>> &plans,
+                const std::vector<uint8_t> &weights,
+                const std::vector<ObjectSpec> &objects) {
   std::vector<abi::SectionEntry> table;
   std::vector<const std::vector<uint8_t> *> contents;
-  auto add = [&](abi::SectionKind kind, abi::CpuLevel level,
+  auto add = [&](abi::SectionKind kind, abi::CpuLevel level, size_t plan,
                  const std::vector<uint8_t> &bytes) {
     abi::SectionEntry entry = {};
+    entry.plan = static_cast<uint32_t>(plan);
     entry.kind = kind;
     entry.level = level;
     entry.bytes = bytes.size();
@@ -494,10 +495,12 @@ artifactBytes(const std::vector<uint8_t> &plan,
     table.push_back(entry);
     contents.push_back(&bytes);
   };
-  add(abi::SectionKind::plan, abi::CpuLevel::none, plan);
-  for (const ObjectSpec &object : objects)
-    add(abi::SectionKind::object, object.level, object.bytes);
-  add(abi::SectionKind::weights, abi::CpuLevel::none, weights);
+  for (size_t plan = 0; plan < plans.size(); ++plan) {
+    add(abi::SectionKind::plan, abi::CpuLevel::none, plan, plans[plan]);
+    for (const ObjectSpec &object : objects)
+      add(abi::SectionKind::object, object.level, plan, object.bytes);
+  }
+  add(abi::SectionKind::weights, abi::CpuLevel::none, 0, weights);
 
   std::vector<uint8_t> file(sizeof(abi::FileHeader) +
                             table.size() * sizeof(abi::SectionEntry));
@@ -517,6 +520,13 @@ artifactBytes(const std::vector<uint8_t> &plan,
               table.size() * sizeof(abi::SectionEntry));
   rehash(file);
   return file;
+}
+
+inline std::vector<uint8_t>
+artifactBytes(const std::vector<uint8_t> &plan,
+              const std::vector<uint8_t> &weights,
+              const std::vector<ObjectSpec> &objects) {
+  return artifactOfPlans({plan}, weights, objects);
 }
 
 inline void writeFile(const std::string &path,

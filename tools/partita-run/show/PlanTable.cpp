@@ -80,12 +80,13 @@ std::string predictedFor(const abi::Plan &plan) {
 
 std::string planText(const Model &model) {
   const abi::Plan &plan = *model.plan;
-  std::string result = model.file + ": " + text(plan.model()) + " over " +
-                       std::to_string(model.devices) + " device" +
-                       (model.devices == 1 ? "" : "s") + ", schedule " +
-                       text(plan.schedule()) + ", " +
-                       std::to_string(model.microBatches) + " micro-batch" +
-                       (model.microBatches == 1 ? "" : "es") + " a step\n\n";
+  std::string result =
+      model.file + ": " + text(plan.model()) + " over " +
+      std::to_string(model.devices) + " device" +
+      (model.devices == 1 ? "" : "s") + ", schedule " + text(plan.schedule()) +
+      ", " + std::to_string(model.microBatches) + " micro-batch" +
+      (model.microBatches == 1 ? "" : "es") + " a step" +
+      (model.sizesText().empty() ? "" : ", for ") + model.sizesText() + "\n\n";
   Table stages({"stage", "blocks", "device", "work", "parameters",
                 "activations", "sent", "peak memory", "time"},
                {false, false, false, true, true, true, true, true, true});
@@ -147,6 +148,7 @@ std::string planJson(const Model &model) {
       {"artifact", model.file},
       {"model", text(plan.model())},
       {"schedule", text(plan.schedule())},
+      {"dimensions", Json::object()},
       {"devices", Json::array()},
       {"micro_batches", model.microBatches},
       {"samples_per_step", model.samples() * model.microBatches},
@@ -162,6 +164,9 @@ std::string planJson(const Model &model) {
       {"output_collections", collectionsJson(model.outputCollections)},
       {"channels", Json::array()},
       {"collectives", Json::array()}};
+  for (int64_t i = 0; i < length(plan.dimensions()); ++i)
+    json["dimensions"][text(plan.dimensions()->Get(unsigned(i))->name())] =
+        plan.dimensions()->Get(unsigned(i))->size();
   for (int d = 0; d < model.devices; ++d) {
     const abi::Program &program = runtime::programOf(plan, d);
     json["devices"].push_back({{"name", model.deviceName(d)},

@@ -73,8 +73,8 @@ dnnl_memory_desc_t broadcastDesc(const Operand &operand) {
 }
 
 Expected<std::unique_ptr<OnednnContext>>
-OnednnContext::create(const Room &room) {
-  auto context = std::make_unique<OnednnContext>();
+OnednnContext::create(const Room &room, PackedWeights &packs) {
+  std::unique_ptr<OnednnContext> context(new OnednnContext(packs));
   context->room = room;
   dnnl_status_t status =
       dnnl_engine_create(context->theEngine.out(), dnnl_cpu, 0);

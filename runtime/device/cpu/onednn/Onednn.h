@@ -76,6 +76,10 @@ dnnl_memory_desc_t broadcastDesc(const Operand &operand);
 
 class ThreadTeam;
 
+/// Constants in an order of the library's own, by where their bytes lie and by
+/// the name of the order.
+using PackedWeights = std::map<std::pair<const void *, std::string>, Arena>;
+
 /// Engine and stream of a device, and its packed weights.
 class OnednnContext {
 public:
@@ -86,8 +90,10 @@ public:
     int64_t largest = 0;   ///< of that: what one call has that others do not
   };
 
-  /// Must run on the device's thread, after its team was made.
-  static Expected<std::unique_ptr<OnednnContext>> create(const Room &room);
+  /// Must run on the device's thread, after its team was made. `packs`: where
+  /// packed weights are found, and put; they outlive the context.
+  static Expected<std::unique_ptr<OnednnContext>> create(const Room &room,
+                                                         PackedWeights &packs);
 
   /// The first of the library's implementations of `op` (a pointer to its
   /// descriptor) whose scratch, for as many threads as this thread has now, is
@@ -140,6 +146,7 @@ public:
   };
   Taken taken() const { return {pack_order.size(), call_room, call_packs}; }
   void giveBack(const Taken &before);
+  /// Of those that this context has put there.
   size_t packedBytes() const { return packedTotal; }
   /// Lets calls that are prepared from now on keep NaN where the library's code
   /// would drop it (NanKeeping.h), by loops on this team; null: does not.
@@ -162,13 +169,15 @@ public:
   Status memory(const dnnl_memory_desc_t &desc, void *data, OwnedMemory &out);
 
 private:
+  explicit OnednnContext(PackedWeights &packs) : packs(packs) {}
+
   dnnl_status_t chooseNamed(
       const std::string &name, const_dnnl_op_desc_t op, const OwnedAttr &attr,
       OwnedPrimitiveDesc &desc,
       const std::function<int64_t(const OwnedPrimitiveDesc &)> &getRoom);
+  PackedWeights &packs;
   OwnedEngine theEngine;
   OwnedStream theStream;
-  std::map<std::pair<const void *, std::string>, Arena> packs;
   std::vector<std::pair<const void *, std::string>> pack_order;
   std::set<const void *> in_place;
   Room room;

@@ -1,0 +1,79 @@
+//===- SharedDevices.h - Memory of devices of several plans -----*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An artifact may have several plans: the same model for several sizes of its
+// dimensions. Sessions of such plans that never compute at the same time share
+// memory, device by device: one arena, and each constant and each packed weight
+// once, where the plans have the same bytes.
+//
+//   auto shared = std::make_shared<SharedDevices>(arenaBytes);
+//   options.shared = shared;
+//   auto small = Session::create(artifacts[0], options);
+//   auto large = Session::create(artifacts[1], options);
+//   shared->releaseUnread();
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_SHAREDDEVICES_H
+#define PARTITA_RUNTIME_DEVICE_SHAREDDEVICES_H
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace partita::runtime {
+
+/// What a device of a kind shares with the same device of other plans. Each
+/// kind that shares memory has its own.
+class DeviceShare {
+public:
+  virtual ~DeviceShare() = default;
+  /// Gives back constants that no plan reads. Call when the devices of all
+  /// plans are loaded, while none computes.
+  virtual void releaseUnread() = 0;
+};
+
+class SharedDevices {
+public:
+  /// `arenaBytes`: by device, the most that one of the plans has.
+  explicit SharedDevices(std::vector<size_t> arenaBytes)
+      : sizes(std::move(arenaBytes)) {}
+
+  size_t arenaBytes(int device) const {
+    return sizes[static_cast<size_t>(device)];
+  }
+
+  /// The share of a device; `make` makes it for the first plan. From any
+  /// thread.
+  std::shared_ptr<DeviceShare>
+  of(int device, const std::function<std::shared_ptr<DeviceShare>()> &make) {
+    std::lock_guard<std::mutex> lock(mutex);
+    std::shared_ptr<DeviceShare> &share = shares[device];
+    if (!share)
+      share = make();
+    return share;
+  }
+
+  void releaseUnread() {
+    std::lock_guard<std::mutex> lock(mutex);
+    for (auto &[device, share] : shares)
+      share->releaseUnread();
+  }
+
+private:
+  const std::vector<size_t> sizes;
+  std::mutex mutex;
+  std::map<int, std::shared_ptr<DeviceShare>> shares;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_DEVICE_SHAREDDEVICES_H

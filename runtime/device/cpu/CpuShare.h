@@ -1,0 +1,59 @@
+//===- CpuShare.h - Memory of a CPU device of several plans -----*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CPU_CPUSHARE_H
+#define PARTITA_RUNTIME_DEVICE_CPU_CPUSHARE_H
+
+#include "runtime/base/Arena.h"
+#include "runtime/device/SharedDevices.h"
+#include "runtime/device/cpu/onednn/Onednn.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace partita::runtime {
+
+/// Arena, constants and packed weights. A device of an artifact with one plan
+/// has one of its own.
+class CpuShare final : public DeviceShare {
+public:
+  /// `isShared`: whether there may be devices of other plans.
+  CpuShare(Arena arena, bool isShared)
+      : arena(std::move(arena)), isShared(isShared) {}
+
+  /// Where the bytes are that a plan's load program has computed: the same
+  /// place for equal bytes. `region` holds them.
+  uint8_t *place(uint8_t *bytes, size_t count,
+                 const std::shared_ptr<const Arena> &region);
+
+  /// Whether these are the first bytes of what `place` has given: plans may
+  /// read them that are not loaded yet.
+  bool holds(const uint8_t *bytes) const { return constants.count(bytes) != 0; }
+
+  /// Notes that a device reads what `place` has given.
+  void markRead(const uint8_t *bytes);
+  void releaseUnread() override;
+
+  const Arena arena;
+  const bool isShared;
+  PackedWeights packed;
+
+private:
+  struct Constant {
+    size_t bytes;
+    bool read = false;
+  };
+  std::multimap<uint64_t, uint8_t *> byHash;
+  std::map<const uint8_t *, Constant> constants;
+  std::vector<std::shared_ptr<const Arena>> regions;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_DEVICE_CPU_CPUSHARE_H

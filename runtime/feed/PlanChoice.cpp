@@ -1,0 +1,290 @@
+//===- PlanChoice.cpp - Which plan computes samples of a size -------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/feed/PlanChoice.h"
+
+#include "runtime/base/Programs.h"
+#include "runtime/io/Names.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace partita::feed {
+
+using runtime::Expected;
+using runtime::length;
+using runtime::Status;
+using runtime::Tensor;
+
+namespace {
+
+constexpr int kSame = -1, kOther = -2;
+
+/// "8, 64 and 512"
+std::string listText(const std::vector<int64_t> &values) {
+  std::string text;
+  for (size_t i = 0; i < values.size(); ++i)
+    text += (i == 0                   ? ""
+             : i + 1 == values.size() ? " and "
+                                      : ", ") +
+            std::to_string(values[i]);
+  return text;
+}
+
+/// Copies what two tensors of a type and rank have in common: the elements from
+/// the first on, along each axis as many as the smaller one has.
+void copyCommon(const Tensor &from, Tensor &to) {
+  const size_t rank = from.shape().size();
+  if (rank == 0) {
+    std::memcpy(to.mutableData(), from.data(), size_t(from.bytes()));
+    return;
+  }
+  std::vector<int64_t> common(rank), at(rank, 0);
+  for (size_t d = 0; d < rank; ++d) {
+    common[d] = std::min(from.shape()[d], to.shape()[d]);
+    if (common[d] == 0)
+      return;
+  }
+  const int64_t element = runtime::elementBytes(from.dtype());
+  auto offset = [&](const Tensor &tensor) {
+    int64_t elements = 0;
+    for (size_t d = 0; d < rank; ++d)
+      elements = elements * tensor.shape()[d] + at[d];
+    return elements * element;
+  };
+  while (true) {
+    std::memcpy(to.mutableData() + offset(to), from.data() + offset(from),
+                size_t(common[rank - 1] * element));
+    size_t d = rank - 1;
+    while (d > 0 && ++at[d - 1] == common[d - 1])
+      at[--d] = 0;
+    if (d == 0)
+      return;
+  }
+}
+
+/// The tensor, if it has the shape; else one that has it, with the elements
+/// that both have, and zeros.
+Expected<Tensor> resized(const Tensor &tensor,
+                         const std::vector<int64_t> &shape) {
+  if (tensor.shape() == shape)
+    return tensor;
+  Expected<Tensor> made = Tensor::allocate(tensor.dtype(), shape);
+  if (!made)
+    return made;
+  if (made->bytes())
+    std::memset(made->mutableData(), 0, size_t(made->bytes()));
+  copyCommon(tensor, *made);
+  return made;
+}
+
+} // namespace
+
+PlanChoice::PlanChoice(
+    std::vector<std::shared_ptr<const runtime::Artifact>> artifacts) {
+  for (auto &artifact : artifacts) {
+    models.push_back(std::make_unique<Model>(std::move(artifact)));
+    const abi::Plan &plan = *models.back()->plan;
+    sizes.emplace_back();
+    for (int64_t i = 0; i < length(plan.dimensions()); ++i) {
+      const abi::Dimension &dimension =
+          *plan.dimensions()->Get(flatbuffers::uoffset_t(i));
+      if (models.size() == 1)
+        names.push_back(runtime::text(dimension.name()));
+      sizes.back().push_back(dimension.size());
+    }
+  }
+  axes = {findAxes(&Model::inputs), findAxes(&Model::outputs)};
+}
+
+PlanChoice::Axes
+PlanChoice::findAxes(const std::vector<Port> Model::*ports) const {
+  Axes found;
+  for (size_t p = 0; p < (*models[0].*ports).size(); ++p) {
+    found.emplace_back();
+    for (size_t axis = 0; axis < (*models[0].*ports)[p].shape.size(); ++axis) {
+      auto isAlways = [&](auto expected) {
+        for (size_t i = 0; i < models.size(); ++i)
+          if ((*models[i].*ports)[p].shape[axis] != expected(i))
+            return false;
+        return true;
+      };
+      const int64_t first = (*models[0].*ports)[p].shape[axis];
+      int which = isAlways([&](size_t) { return first; }) ? kSame : kOther;
+      for (size_t d = 0; which == kOther && d < names.size(); ++d)
+        if (isAlways([&](size_t i) { return sizes[i][d]; }))
+          which = int(d);
+      found.back().push_back(which);
+    }
+  }
+  return found;
+}
+
+std::vector<int64_t> PlanChoice::sizesOf(size_t dimension) const {
+  std::vector<int64_t> all;
+  for (const std::vector<int64_t> &plan : sizes)
+    all.push_back(plan[dimension]);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+std::string PlanChoice::text() const {
+  std::string text;
+  for (size_t d = 0; d < names.size(); ++d)
+    text += (d ? "; " : "") + names[d] + " = " + listText(sizesOf(d));
+  return text;
+}
+
+bool PlanChoice::isBatch(size_t dimension) const {
+  for (const auto &[ports, found] :
+       {std::pair(&models[0]->inputs, &axes.first),
+        std::pair(&models[0]->outputs, &axes.second)})
+    for (size_t p = 0; p < ports->size(); ++p)
+      if (const int axis = (*ports)[p].batchAxis;
+          axis >= 0 && (*found)[p][size_t(axis)] == int(dimension))
+        return true;
+  return false;
+}
+
+std::string PlanChoice::findOtherAxis() const {
+  for (const auto &[ports, found] :
+       {std::pair(&models[0]->inputs, &axes.first),
+        std::pair(&models[0]->outputs, &axes.second)})
+    for (size_t p = 0; p < ports->size(); ++p)
+      for (size_t axis = 0; axis < (*found)[p].size(); ++axis)
+        if ((*found)[p][axis] == kOther)
+          return "axis " + std::to_string(axis) + " of '" + (*ports)[p].name +
+                 "'";
+  return "";
+}
+
+Expected<size_t> PlanChoice::find(
+    const std::vector<std::pair<std::string, int64_t>> &wanted) const {
+  std::vector<int64_t> exact = sizes.back();
+  for (const auto &[name, size] : wanted) {
+    const auto known = std::find(names.begin(), names.end(), name);
+    if (known == names.end())
+      return Status::error(
+          names.empty()
+              ? "this artifact has one plan: there is no choice of '" + name +
+                    "'; compile it with --dim " + name + "=8,64,512"
+              : runtime::unknownName("dimension", name, names));
+    exact[size_t(known - names.begin())] = size;
+  }
+  for (size_t plan = 0; plan < models.size(); ++plan)
+    if (sizes[plan] == exact)
+      return plan;
+  return Status::error("there is no plan of these sizes; there are those of " +
+                       text());
+}
+
+Expected<PlanChoice::Choice>
+PlanChoice::choose(const std::vector<int64_t> &wanted) const {
+  Choice best;
+  best.sizes = wanted;
+  double least = 0;
+  for (size_t plan = 0; plan < models.size(); ++plan) {
+    // Entries that are computed, in as few micro-batches as can be.
+    double cost = 1;
+    bool fits = true, padded = false;
+    for (size_t d = 0; d < names.size(); ++d) {
+      const int64_t has = sizes[plan][d];
+      if (isBatch(d)) {
+        const double rounds =
+            has > 0 ? double((std::max<int64_t>(wanted[d], 1) + has - 1) / has)
+                    : 1;
+        cost *= rounds * double(std::max<int64_t>(has, 1)) + 1e-6 * rounds;
+        continue;
+      }
+      fits &= has >= wanted[d];
+      padded |= has != wanted[d];
+      cost *= double(std::max<int64_t>(has, 1));
+    }
+    if (fits && (least == 0 || cost < least)) {
+      least = cost;
+      best.plan = plan;
+      best.padded = padded;
+    }
+  }
+  std::string asked;
+  for (size_t d = 0; d < names.size(); ++d)
+    if (!isBatch(d))
+      asked += (asked.empty() ? "" : ", ") + std::to_string(wanted[d]) + " " +
+               names[d] + " (there are plans for " + listText(sizesOf(d)) + ")";
+  if (least == 0)
+    return Status::error("the samples are too large: they have " + asked +
+                         "; compile the model with larger sizes of --dim");
+  if (!best.padded)
+    return best;
+  if (!length(models[best.plan]->plan->mask()))
+    return Status::error("the samples have " + asked +
+                         "; compile the model with their size too, or with "
+                         "--mask INPUT, so that samples may be padded");
+  if (std::string other = findOtherAxis(); !other.empty())
+    return Status::error(
+        "the samples have " + asked + ", and cannot be padded: " + other +
+        " varies with these sizes in another way, so it is not known how long "
+        "it is for them");
+  return best;
+}
+
+Expected<PlanChoice::Choice>
+PlanChoice::choose(const InputTensors &inputs) const {
+  std::vector<int64_t> wanted(names.size(), -1);
+  std::vector<std::string> saidBy(names.size());
+  for (size_t i = 0; i < inputs.size() && i < axes.first.size(); ++i) {
+    if (!inputs[i] || inputs[i]->shape().size() != axes.first[i].size())
+      continue;
+    for (size_t axis = 0; axis < axes.first[i].size(); ++axis) {
+      const int d = axes.first[i][axis];
+      if (d < 0)
+        continue;
+      const int64_t has = inputs[i]->shape()[axis];
+      int64_t &size = wanted[size_t(d)];
+      std::string &by = saidBy[size_t(d)];
+      if (size >= 0 && size != has && !isBatch(size_t(d)))
+        return Status::error(
+            "the inputs '" + by + "' and '" + models[0]->inputs[i].name +
+            "' do not fit: they have " + std::to_string(size) + " and " +
+            std::to_string(has) + " " + names[size_t(d)]);
+      size = has;
+      by = models[0]->inputs[i].name;
+    }
+  }
+  // Without an input that says it, the largest.
+  for (size_t d = 0; d < wanted.size(); ++d)
+    if (wanted[d] < 0)
+      wanted[d] = sizes.back()[d];
+  return choose(wanted);
+}
+
+Expected<Tensor> PlanChoice::pad(const Choice &choice, size_t input,
+                                 const Tensor &tensor) const {
+  std::vector<int64_t> shape = tensor.shape();
+  const std::vector<int> &found = axes.first[input];
+  if (shape.size() != found.size())
+    return tensor;
+  for (size_t axis = 0; axis < found.size(); ++axis)
+    if (found[axis] >= 0 && !isBatch(size_t(found[axis])))
+      shape[axis] = sizes[choice.plan][size_t(found[axis])];
+  return resized(tensor, shape);
+}
+
+Expected<Tensor> PlanChoice::cut(const Choice &choice, size_t output,
+                                 const Tensor &tensor) const {
+  std::vector<int64_t> shape = tensor.shape();
+  const std::vector<int> &found = axes.second[output];
+  if (shape.size() != found.size())
+    return tensor;
+  for (size_t axis = 0; axis < found.size(); ++axis)
+    if (found[axis] >= 0 && !isBatch(size_t(found[axis])))
+      shape[axis] = choice.sizes[size_t(found[axis])];
+  return resized(tensor, shape);
+}
+
+} // namespace partita::feed

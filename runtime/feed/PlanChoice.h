@@ -1,0 +1,111 @@
+//===- PlanChoice.h - Which plan computes samples of a size -----*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An artifact may have a plan for each of several sizes of the model's
+// dimensions. Samples are computed by the smallest plan that is large enough.
+// They are padded with zeros to its sizes, and the results are cut to theirs.
+//
+//   partita-compile bert.onnx --dim tokens=8,64,512 --mask attention_mask ...
+//
+//   attention_mask [1, 50], 1 everywhere    plan tokens=64: [1, 64], 14 zeros
+//   logits [1, 64, 30522] of that plan      [1, 50, 30522]
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_FEED_PLANCHOICE_H
+#define PARTITA_RUNTIME_FEED_PLANCHOICE_H
+
+#include "runtime/feed/MadeUpInputs.h"
+#include "runtime/feed/Model.h"
+
+#include "runtime/base/Status.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace partita::feed {
+
+class PlanChoice {
+public:
+  /// `artifacts`: all plans of a file, as Artifact::openAll gives them.
+  explicit PlanChoice(
+      std::vector<std::shared_ptr<const runtime::Artifact>> artifacts);
+
+  size_t planCount() const { return models.size(); }
+  const Model &model(size_t plan) const { return *models[plan]; }
+  /// The plan of the largest sizes.
+  size_t largest() const { return models.size() - 1; }
+
+  /// The dimensions of which there are several sizes.
+  const std::vector<std::string> &dimensions() const { return names; }
+  int64_t size(size_t plan, size_t dimension) const {
+    return sizes[plan][dimension];
+  }
+  /// By dimension.
+  const std::vector<int64_t> &sizesOfPlan(size_t plan) const {
+    return sizes[plan];
+  }
+  /// Whether a dimension counts samples: any number of them is cut into
+  /// micro-batches, of whatever size, so they are never padded along it.
+  bool isBatch(size_t dimension) const;
+  /// All sizes of a dimension, in increasing order.
+  std::vector<int64_t> sizesOf(size_t dimension) const;
+  /// The dimension that an axis of a port has, or -1 if its size is the same in
+  /// all plans, or -2 if it varies otherwise.
+  int inputAxis(size_t input, size_t axis) const {
+    return axes.first[input][axis];
+  }
+  int outputAxis(size_t output, size_t axis) const {
+    return axes.second[output][axis];
+  }
+  /// E.g. "tokens = 8, 64 and 512"; "" for an artifact with one plan.
+  std::string text() const;
+
+  /// The plan of exactly these sizes, "name=size" each; dimensions that are not
+  /// named have their largest.
+  runtime::Expected<size_t>
+  find(const std::vector<std::pair<std::string, int64_t>> &wanted) const;
+
+  /// A plan, and the sizes that the samples themselves have.
+  struct Choice {
+    size_t plan = 0;
+    std::vector<int64_t> sizes; ///< by dimension
+    bool padded = false;
+  };
+  /// The plan that computes samples of these sizes, one a dimension. An error
+  /// if none is large enough, or if samples would have to be padded and cannot
+  /// be.
+  runtime::Expected<Choice> choose(const std::vector<int64_t> &wanted) const;
+  /// The same for inputs, of which some may not be given. Those that do not fit
+  /// the model at all are left to later checks.
+  runtime::Expected<Choice> choose(const InputTensors &inputs) const;
+
+  /// Pads an input of the samples' sizes to those of the plan.
+  runtime::Expected<runtime::Tensor> pad(const Choice &choice, size_t input,
+                                         const runtime::Tensor &tensor) const;
+  /// Cuts an output of the plan's sizes to those of the samples.
+  runtime::Expected<runtime::Tensor> cut(const Choice &choice, size_t output,
+                                         const runtime::Tensor &tensor) const;
+
+private:
+  using Axes = std::vector<std::vector<int>>; ///< by port and axis
+
+  Axes findAxes(const std::vector<Port> Model::*ports) const;
+  /// An axis of a port that varies otherwise than a dimension, in words, or "".
+  std::string findOtherAxis() const;
+
+  std::vector<std::unique_ptr<Model>> models;
+  std::vector<std::string> names;
+  std::vector<std::vector<int64_t>> sizes; ///< by plan and dimension
+  std::pair<Axes, Axes> axes;
+};
+
+} // namespace partita::feed
+
+#endif // PARTITA_RUNTIME_FEED_PLANCHOICE_H

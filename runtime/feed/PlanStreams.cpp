@@ -1,0 +1,117 @@
+//===- PlanStreams.cpp - Samples of several sizes -------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/feed/PlanStreams.h"
+
+#include "runtime/base/Programs.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace partita::feed {
+
+using runtime::Expected;
+using runtime::Status;
+using runtime::Tensor;
+
+namespace {
+
+/// By device, the most that the arena of one of the plans has.
+std::vector<size_t> largestArenas(const PlanChoice &plans) {
+  std::vector<size_t> bytes(size_t(plans.model(0).devices), 0);
+  for (size_t plan = 0; plan < plans.planCount(); ++plan)
+    for (size_t device = 0; device < bytes.size(); ++device)
+      bytes[device] = std::max(
+          bytes[device],
+          size_t(runtime::programOf(*plans.model(plan).plan, int(device))
+                     .arena_bytes()));
+  return bytes;
+}
+
+} // namespace
+
+Expected<std::unique_ptr<PlanStreams>> PlanStreams::create(
+    std::vector<std::shared_ptr<const runtime::Artifact>> artifacts,
+    runtime::SessionOptions session, StreamOptions options) {
+  std::unique_ptr<PlanStreams> self(new PlanStreams(std::move(artifacts)));
+  const size_t plans = self->choice.planCount();
+  if (plans > 1) {
+    session.shared =
+        std::make_shared<runtime::SharedDevices>(largestArenas(self->choice));
+    options.turns = std::make_shared<Turns>();
+  }
+  for (size_t plan = 0; plan < plans; ++plan) {
+    Expected<std::unique_ptr<Stream>> stream =
+        Stream::create(self->choice.model(plan), session, options);
+    if (!stream)
+      return stream.status();
+    self->streams.push_back(std::move(*stream));
+  }
+  if (session.shared)
+    session.shared->releaseUnread();
+  return self;
+}
+
+Expected<uint64_t> PlanStreams::submit(const std::vector<int64_t> &sizes,
+                                       const std::vector<Tensor> &inputs,
+                                       const std::vector<uint8_t *> &outputs) {
+  Expected<PlanChoice::Choice> chosen = choice.choose(sizes);
+  if (!chosen)
+    return chosen.status();
+  Stream &stream = *streams[chosen->plan];
+  auto numbered = [&](uint64_t ticket) {
+    return ticket * streams.size() + chosen->plan;
+  };
+  if (!chosen->padded) {
+    Expected<uint64_t> ticket = stream.submit(inputs, outputs);
+    return ticket ? Expected<uint64_t>(numbered(*ticket)) : ticket;
+  }
+  const size_t places = choice.model(chosen->plan).outputs.size();
+  if (outputs.size() != places ||
+      std::count(outputs.begin(), outputs.end(), nullptr) != 0)
+    return Status::error("there is not a place for each of the " +
+                         std::to_string(places) + " outputs");
+  std::vector<Tensor> whole;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Expected<Tensor> input = choice.pad(*chosen, i, inputs[i]);
+    if (!input)
+      return input.status();
+    whole.push_back(std::move(*input));
+  }
+  Expected<uint64_t> ticket = stream.submit(whole);
+  if (!ticket)
+    return ticket;
+  std::lock_guard<std::mutex> lock(mutex);
+  padded.emplace(numbered(*ticket), Padded{*chosen, outputs});
+  return numbered(*ticket);
+}
+
+Status PlanStreams::wait(uint64_t ticket) {
+  Stream &stream = *streams[ticket % streams.size()];
+  Expected<Stream::Answer> answer = stream.wait(ticket / streams.size());
+  Padded mine;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto found = padded.find(ticket);
+    if (found == padded.end())
+      return answer.status();
+    mine = std::move(found->second);
+    padded.erase(found);
+  }
+  if (!answer)
+    return answer.status();
+  for (size_t i = 0; i < mine.outputs.size(); ++i) {
+    Expected<Tensor> output = choice.cut(mine.choice, i, answer->outputs[i]);
+    if (!output)
+      return output.status();
+    if (output->bytes())
+      std::memcpy(mine.outputs[i], output->data(), size_t(output->bytes()));
+  }
+  return Status();
+}
+
+} // namespace partita::feed

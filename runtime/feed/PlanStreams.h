@@ -1,0 +1,70 @@
+//===- PlanStreams.h - Samples of several sizes -----------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A stream for each plan of an artifact (PlanChoice.h). They share the devices'
+// memory and take turns, so that they need little more than the largest of
+// them.
+//
+//   auto streams = PlanStreams::create(*Artifact::openAll(path), session);
+//   auto ticket = (*streams)->submit({50}, {ids, mask}, {logits});  // 50
+//   tokens Status status = (*streams)->wait(*ticket);
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_FEED_PLANSTREAMS_H
+#define PARTITA_RUNTIME_FEED_PLANSTREAMS_H
+
+#include "runtime/feed/PlanChoice.h"
+#include "runtime/feed/Stream.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace partita::feed {
+
+class PlanStreams {
+public:
+  /// Loads a session for each plan; see Stream::create.
+  static runtime::Expected<std::unique_ptr<PlanStreams>>
+  create(std::vector<std::shared_ptr<const runtime::Artifact>> artifacts,
+         runtime::SessionOptions session, StreamOptions options);
+
+  const PlanChoice &plans() const { return choice; }
+  const Stream &stream(size_t plan) const { return *streams[plan]; }
+
+  /// `sizes`: those that the samples have, one for each of
+  /// PlanChoice::dimensions. `inputs` and `outputs` have these sizes; there is
+  /// a place for each output. They must stay as they are until `wait` returns.
+  /// From any thread.
+  runtime::Expected<uint64_t> submit(const std::vector<int64_t> &sizes,
+                                     const std::vector<runtime::Tensor> &inputs,
+                                     const std::vector<uint8_t *> &outputs);
+  /// Once for each ticket. From any thread.
+  runtime::Status wait(uint64_t ticket);
+
+private:
+  explicit PlanStreams(
+      std::vector<std::shared_ptr<const runtime::Artifact>> artifacts)
+      : choice(std::move(artifacts)) {}
+
+  /// Samples that are computed under other sizes than their own.
+  struct Padded {
+    PlanChoice::Choice choice;
+    std::vector<uint8_t *> outputs;
+  };
+
+  PlanChoice choice;
+  std::vector<std::unique_ptr<Stream>> streams; ///< by plan
+  std::mutex mutex;
+  std::map<uint64_t, Padded> padded; ///< by ticket
+};
+
+} // namespace partita::feed
+
+#endif // PARTITA_RUNTIME_FEED_PLANSTREAMS_H
