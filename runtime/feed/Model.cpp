@@ -144,13 +144,16 @@ std::string Model::executorNames(int program) const {
 }
 
 std::string Model::collectiveText(const abi::Collective &collective) const {
-  std::string result = abi::EnumNameCollectiveKind(collective.kind());
-  const char *between = " along ";
-  for (int axis : *collective.axes()) {
-    result += between;
-    result += runtime::text(plan->axes()->Get(unsigned(axis))->name());
-    between = ", ";
-  }
+  return std::string(abi::EnumNameCollectiveKind(collective.kind())) +
+         " along " + axesText(collective);
+}
+
+std::string Model::axesText(const abi::Collective &collective) const {
+  std::string result;
+  for (int axis : *collective.axes())
+    result +=
+        (result.empty() ? "" : ", ") +
+        std::string(runtime::text(plan->axes()->Get(unsigned(axis))->name()));
   return result;
 }
 

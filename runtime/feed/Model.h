@@ -80,6 +80,8 @@ struct Model {
   std::string executorNames(int program) const;
   /// E.g. "all_reduce along tensor".
   std::string collectiveText(const abi::Collective &collective) const;
+  /// Of the axes along which its devices differ, e.g. "tensor".
+  std::string axesText(const abi::Collective &collective) const;
   /// Samples in one micro-batch: those of the first input that has any.
   int64_t samples() const;
   /// Of the inputs and outputs of all micro-batches of a step. They lie with

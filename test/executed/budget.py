@@ -87,7 +87,7 @@ def check(work):
     if check_fits(work, model, feed, expected, peak, "--devices", 2)["stages"] != fastest["stages"]:
         raise Failure("the fastest stages fit, and others were taken")
     within = check_fits(work, model, feed, expected, peak - 512 * KIB, "--devices", 2)
-    if within["step_ns"] < fastest["step_ns"]:
+    if within["predicted_ms"] < fastest["predicted_ms"]:
         raise Failure("stages that fit are faster than the fastest")
     for flags in (("--devices", 4), ("--devices", 3, "--schedule", "looped"), ("--devices", 4, "--schedule", "sequential")):
         check_fits(work, model, feed, expected, peak - 512 * KIB, *flags)

@@ -147,14 +147,14 @@ def check_overlap(folder):
     """With one micro-batch only branches can overlap: then a step is shorter than its stages one after another."""
     model, split, _ = write_model(folder, "branches side by side")
     plan = compile_json(model, folder / "a.partita", "--partition", split, "--micro-batches", 1)
-    apart = sum(stage["duration_ns"] for stage in plan["stages"])
+    apart = sum(stage["predicted_ms"] for stage in plan["stages"])
     transfers = [t for t in plan["transfers"] if t["target"] == "cpu:3"]
     if len(transfers) != 2:
         raise Failure(f"the joining stage gets {len(transfers)} values, not 2")
     sequential = compile_json(model, folder / "a.partita", "--partition", split, "--micro-batches", 1, "--schedule", "sequential")
-    shortest = min(plan["stages"][1]["duration_ns"], plan["stages"][2]["duration_ns"])
-    if plan["step_ns"] > sequential["step_ns"] - shortest // 2 or apart <= shortest:
-        raise Failure(f"branches do not overlap: a step is {plan['step_ns']} ns, {sequential['step_ns']} ns one device at a time")
+    shortest = min(plan["stages"][1]["predicted_ms"], plan["stages"][2]["predicted_ms"])
+    if plan["predicted_ms"] > sequential["predicted_ms"] - shortest / 2 or apart <= shortest:
+        raise Failure(f"branches do not overlap: a step is {plan['predicted_ms']} ms, {sequential['predicted_ms']} ms one device at a time")
 
 
 def check_cut_cluster(folder):

@@ -9,8 +9,6 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/Format.h"
-#include "llvm/Support/raw_ostream.h"
 
 namespace partita::pipeline {
 
@@ -37,27 +35,6 @@ std::optional<int64_t> parseByteSize(llvm::StringRef text) {
   if (!(value >= 1) || value > 9e18)
     return std::nullopt;
   return static_cast<int64_t>(value);
-}
-
-std::string formatByteSize(int64_t bytes) {
-  static const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double scaled = bytes;
-  int unit = 0;
-  while (scaled >= 1024 && unit < 4) {
-    scaled /= 1024;
-    ++unit;
-  }
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  if (unit == 0)
-    os << bytes;
-  else
-    os << llvm::format(scaled < 10    ? "%.2f"
-                       : scaled < 100 ? "%.1f"
-                                      : "%.0f",
-                       scaled);
-  os << ' ' << units[unit];
-  return text;
 }
 
 } // namespace partita::pipeline

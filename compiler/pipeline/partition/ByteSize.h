@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 namespace partita::pipeline {
 
@@ -20,9 +19,6 @@ namespace partita::pipeline {
 /// nothing if the text is not a size of at least one byte. kB, MB, GB and TB
 /// are powers of 1000. KiB, MiB, GiB and TiB are powers of 1024.
 std::optional<int64_t> parseByteSize(llvm::StringRef text);
-
-/// Formats a size as in "512 MiB", with three digits, in powers of 1024.
-std::string formatByteSize(int64_t bytes);
 
 } // namespace partita::pipeline
 

@@ -12,8 +12,8 @@
 
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
-#include "compiler/pipeline/partition/ByteSize.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
+#include "runtime/abi/Text.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -238,13 +238,13 @@ private:
     InFlightDiagnostic error =
         emitError(loc)
         << "device " << (device ? device.getDeviceName() : program.getSymName())
-        << " needs " << formatByteSize(getPlannedPeak(program)) << " ("
+        << " needs " << abi::bytesText(getPlannedPeak(program)) << " ("
         << getPlannedPeak(program) << " bytes), but has room for "
-        << formatByteSize(memory) << ": weights and constants "
-        << formatByteSize(parameters) << ", arena "
-        << formatByteSize(program.getArenaBytes().value_or(0))
+        << abi::bytesText(memory) << ": weights and constants "
+        << abi::bytesText(parameters) << ", arena "
+        << abi::bytesText(program.getArenaBytes().value_or(0))
         << ", the library's scratch "
-        << formatByteSize(program.getWorkspaceBytes().value_or(0));
+        << abi::bytesText(program.getWorkspaceBytes().value_or(0));
     ArenaWalk walk(program);
     Moment peak = walk.findPeak();
     if (peak.bytes > 0) {
@@ -253,7 +253,7 @@ private:
         list.push_back("'" + tensor->name + "' " +
                        std::to_string(tensor->bytes) + " bytes");
       error.attachNote(loc)
-          << "its arena is fullest, with " << formatByteSize(peak.bytes)
+          << "its arena is fullest, with " << abi::bytesText(peak.bytes)
           << " in use, at " << peak.name
           << "; the largest tensors then: " << shorten(list);
     }

@@ -7,13 +7,11 @@
 
 #include "compiler/pipeline/plan/Summary.h"
 
-#include "compiler/pipeline/partition/ByteSize.h"
-
 #include "dialects/dist/DistDialect.h"
 #include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/PlanText.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
 
 #include <map>
 
@@ -51,6 +49,18 @@ static int64_t getSentBytes(plan::CollectiveOp collective) {
              : (devices - 1) * part;
 }
 
+/// Samples in a micro-batch: those of the first input that has any.
+static int64_t countSamples(ModuleOp module) {
+  for (auto port : module.getOps<plan::PortOp>()) {
+    const auto axis = static_cast<int64_t>(port.getBatchAxis());
+    auto type = cast<RankedTensorType>(port.getType());
+    if (port.getKind() == plan::PortKind::input && axis >= 0 &&
+        axis < type.getRank() && type.getDimSize(axis) > 0)
+      return type.getDimSize(axis);
+  }
+  return 1;
+}
+
 std::optional<Summary> summarize(ModuleOp module) {
   auto models = module.getOps<plan::ModelOp>();
   if (models.empty())
@@ -77,6 +87,7 @@ std::optional<Summary> summarize(ModuleOp module) {
   summary.threads = model.getThreads();
   summary.stepNs = model.getStepNs();
   summary.bubble = model.getBubble().convertToDouble();
+  summary.samples = countSamples(module);
   for (auto stage : module.getOps<plan::StageOp>()) {
     StageSummary row;
     row.name = stage.getStageName().str();
@@ -110,67 +121,6 @@ std::optional<Summary> summarize(ModuleOp module) {
   return summary;
 }
 
-/// "1.23 M".
-static std::string formatCount(int64_t value) {
-  static const char *prefixes[] = {"", "k", "M", "G", "T"};
-  double scaled = value;
-  int prefix = 0;
-  while (scaled >= 1000 && prefix < 4) {
-    scaled /= 1000;
-    ++prefix;
-  }
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  if (prefix == 0)
-    os << value;
-  else
-    os << llvm::format(scaled < 10    ? "%.2f"
-                       : scaled < 100 ? "%.1f"
-                                      : "%.0f",
-                       scaled);
-  os << ' ' << prefixes[prefix];
-  return StringRef(text).rtrim().str();
-}
-
-static std::string formatTime(double ns) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  if (ns < 1e6)
-    os << llvm::format("%.1f us", ns / 1e3);
-  else if (ns < 1e9)
-    os << llvm::format("%.2f ms", ns / 1e6);
-  else
-    os << llvm::format("%.2f s", ns / 1e9);
-  return text;
-}
-
-/// " for AMD EPYC with 2 cores a device", or nothing.
-static std::string describeMachine(const Summary &summary) {
-  if (summary.machine.empty())
-    return "";
-  return " for " + summary.machine + " with " +
-         std::to_string(summary.threads) +
-         (summary.threads == 1 ? " core" : " cores") + " a device";
-}
-
-/// Columns from `numbers` on are set right.
-static void printRows(const std::vector<std::vector<std::string>> &rows,
-                      llvm::function_ref<bool(size_t)> isNumber,
-                      llvm::raw_ostream &os) {
-  std::vector<size_t> widths(rows[0].size(), 0);
-  for (const std::vector<std::string> &row : rows)
-    for (size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], row[i].size());
-  for (const std::vector<std::string> &row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      std::string pad(widths[i] - row[i].size(), ' ');
-      line += (i ? "  " : "") + (isNumber(i) ? pad + row[i] : row[i] + pad);
-    }
-    os << StringRef(line).rtrim() << '\n';
-  }
-}
-
 /// A line for each kind of collective.
 static void printCollectives(const Summary &summary, llvm::raw_ostream &os) {
   struct Sum {
@@ -186,74 +136,48 @@ static void printCollectives(const Summary &summary, llvm::raw_ostream &os) {
   }
   for (const auto &[key, sum] : sums)
     os << sum.count << ' ' << key.first << " along " << key.second
-       << ", a micro-batch: each device sends " << formatByteSize(sum.bytes)
-       << ", predicted " << formatTime(sum.ns) << '\n';
+       << ", a micro-batch: each device sends " << abi::bytesText(sum.bytes)
+       << ", predicted " << abi::timeText(sum.ns) << '\n';
 }
 
 void printCommunication(const Summary &summary, llvm::raw_ostream &os) {
-  std::vector<std::vector<std::string>> rows = {
-      {"value", "how", "bytes", "time", "why"}};
+  std::vector<abi::MessageRow> rows;
   for (const TransferSummary &each : summary.transfers)
-    rows.push_back({each.value, each.source + " to " + each.target,
-                    formatByteSize(each.bytes), "", each.reason});
+    rows.push_back({each.value, each.source + " to " + each.target, each.bytes,
+                    -1, each.reason});
   for (const CollectiveSummary &each : summary.collectives)
     rows.push_back({each.value, each.kind + " along " + each.axes,
-                    formatByteSize(each.sentBytes), formatTime(each.durationNs),
-                    each.reason});
-  if (rows.size() == 1) {
-    os << "nothing is sent\n";
-    return;
-  }
-  os << "what each device sends in a micro-batch:\n";
-  printRows(
-      rows, [](size_t column) { return column == 2 || column == 3; }, os);
+                    each.sentBytes, each.durationNs, each.reason});
+  os << abi::messagesText(rows);
 }
 
 void printTable(const Summary &summary, llvm::raw_ostream &os) {
   if (!summary.sizes.empty())
     os << summary.sizes << "\n";
-  std::vector<std::vector<std::string>> rows = {
-      {"stage", "device", "blocks", "flops", "parameters", "activations",
-       "sends", "peak", "time"}};
-  for (const StageSummary &stage : summary.stages) {
-    std::string blocks;
-    for (size_t i = 0; i < stage.blocks.size(); ++i) {
-      if (i == 4) {
-        blocks += ", +" + std::to_string(stage.blocks.size() - i);
-        break;
-      }
-      blocks += (i ? ", " : "") + stage.blocks[i];
-    }
-    rows.push_back(
-        {stage.name, stage.device,
-         blocks.empty() ? std::string("(empty)") : blocks,
-         formatCount(stage.flops), formatByteSize(stage.parameterBytes),
-         formatByteSize(stage.activationBytes), formatByteSize(stage.sentBytes),
-         formatByteSize(stage.peakBytes), formatTime(stage.durationNs)});
-  }
-  printRows(
-      rows, [](size_t column) { return column >= 3; }, os);
+  std::vector<abi::StageRow> rows;
+  for (const StageSummary &stage : summary.stages)
+    rows.push_back({stage.name, stage.device, stage.blocks, stage.flops,
+                    stage.parameterBytes, stage.activationBytes,
+                    stage.sentBytes, stage.peakBytes, stage.durationNs});
+  os << abi::stagesText(rows);
   printCollectives(summary, os);
-  os << summary.schedule << ", " << summary.microBatches
-     << (summary.microBatches == 1 ? " micro-batch" : " micro-batches")
-     << " a step"
-     << (summary.replicas > 1
-             ? " for each of " + std::to_string(summary.replicas) + " replicas"
-             : "")
-     << "; predicted" << describeMachine(summary) << ": step "
-     << formatTime(summary.stepNs) << ", bubble "
-     << llvm::format("%.1f", summary.bubble * 100) << "%\n";
+  os << abi::stepText({summary.schedule, summary.microBatches, summary.samples,
+                       summary.replicas, summary.machine, summary.threads,
+                       summary.stepNs, summary.bubble});
 }
+
+static double toMs(int64_t ns) { return ns / 1e6; }
 
 llvm::json::Value toJson(const Summary &summary) {
   llvm::json::Array stages, transfers, collectives;
   for (const CollectiveSummary &each : summary.collectives)
-    collectives.push_back(llvm::json::Object{{"value", each.value},
-                                             {"kind", each.kind},
-                                             {"axes", each.axes},
-                                             {"reason", each.reason},
-                                             {"sent_bytes", each.sentBytes},
-                                             {"duration_ns", each.durationNs}});
+    collectives.push_back(
+        llvm::json::Object{{"value", each.value},
+                           {"kind", each.kind},
+                           {"axes", each.axes},
+                           {"reason", each.reason},
+                           {"sent_bytes", each.sentBytes},
+                           {"predicted_ms", toMs(each.durationNs)}});
   for (const StageSummary &stage : summary.stages)
     stages.push_back(
         llvm::json::Object{{"name", stage.name},
@@ -264,25 +188,27 @@ llvm::json::Value toJson(const Summary &summary) {
                            {"activation_bytes", stage.activationBytes},
                            {"sent_bytes", stage.sentBytes},
                            {"peak_bytes", stage.peakBytes},
-                           {"duration_ns", stage.durationNs}});
+                           {"predicted_ms", toMs(stage.durationNs)}});
   for (const TransferSummary &transfer : summary.transfers)
     transfers.push_back(llvm::json::Object{{"value", transfer.value},
                                            {"source", transfer.source},
                                            {"target", transfer.target},
                                            {"reason", transfer.reason},
                                            {"bytes", transfer.bytes}});
-  return llvm::json::Object{{"model", summary.model},
-                            {"sizes", summary.sizes},
-                            {"schedule", summary.schedule},
-                            {"replicas", summary.replicas},
-                            {"micro_batches", summary.microBatches},
-                            {"step_ns", summary.stepNs},
-                            {"bubble", summary.bubble},
-                            {"machine", summary.machine},
-                            {"threads", summary.threads},
-                            {"stages", std::move(stages)},
-                            {"transfers", std::move(transfers)},
-                            {"collectives", std::move(collectives)}};
+  return llvm::json::Object{
+      {"model", summary.model},
+      {"sizes", summary.sizes},
+      {"schedule", summary.schedule},
+      {"replicas", summary.replicas},
+      {"micro_batches", summary.microBatches},
+      {"samples_per_micro_batch", summary.samples},
+      {"predicted_ms", toMs(summary.stepNs)},
+      {"bubble_predicted", summary.bubble},
+      {"predicted_for", llvm::json::Object{{"machine", summary.machine},
+                                           {"threads", summary.threads}}},
+      {"stages", std::move(stages)},
+      {"transfers", std::move(transfers)},
+      {"collectives", std::move(collectives)}};
 }
 
 } // namespace partita::pipeline

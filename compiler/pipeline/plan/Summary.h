@@ -48,6 +48,7 @@ struct Summary {
   int64_t threads = 0; ///< cores a device, of that machine
   int64_t replicas = 1;
   int64_t microBatches = 1; ///< of each replica
+  int64_t samples = 1;      ///< of a micro-batch
   int64_t stepNs = 0;       ///< predicted time of a step
   double bubble = 0; ///< predicted idle share of the devices that have work
   std::vector<StageSummary> stages;
@@ -64,7 +65,7 @@ void printTable(const Summary &summary, llvm::raw_ostream &os);
 /// A table of everything that devices send, with the reason for each.
 void printCommunication(const Summary &summary, llvm::raw_ostream &os);
 
-/// The same as one object; keys as in the struct, in snake_case.
+/// The same as one object. partita-run --plan --json has the same keys.
 llvm::json::Value toJson(const Summary &summary);
 
 } // namespace partita::pipeline

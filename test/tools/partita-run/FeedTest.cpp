@@ -12,7 +12,6 @@
 
 #include "runtime/feed/Feed.h"
 #include "tools/partita-run/measure/Benchmark.h"
-#include "tools/partita-run/show/Format.h"
 
 #include "test/unit/runtime/PlanBuilder.h"
 
@@ -227,21 +226,6 @@ TEST(Percentile, betweenNeighbours) {
   EXPECT_EQ(percentile({7}, 0.9), 7);
   EXPECT_EQ(percentile({1, 2}, 0.5), 1.5);
   EXPECT_EQ(percentile({0, 10, 20, 30, 40}, 0.1), 4);
-}
-
-TEST(Format, numbersAndTables) {
-  EXPECT_EQ(bytesText(0), "0 B");
-  EXPECT_EQ(bytesText(1536), "1.50 KiB");
-  EXPECT_EQ(bytesText(int64_t(3) << 40), "3.00 TiB");
-  EXPECT_EQ(flopsText(2500000000), "2.50 GFLOP");
-  EXPECT_EQ(timeText(1.5e6), "1.500 ms");
-  EXPECT_EQ(timeText(2.5e9), "2.500 s");
-  Table table({"name", "size"}, {false, true});
-  table.add({"a", "10"});
-  table.add({"long name"});
-  EXPECT_EQ(table.text(), "name       size\n"
-                          "a            10\n"
-                          "long name\n");
 }
 
 } // namespace

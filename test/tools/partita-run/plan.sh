@@ -7,8 +7,10 @@
 . "$(dirname "$0")/common.sh"
 
 run 0 "$RUN" "$ART/two.partita" --plan
-says stdout "two.partita: test over 2 devices, schedule fill_drain, 3 micro-batches a step"
-says stdout "S1             cpu:1"
+says stdout "two.partita: test over 2 devices"
+says stdout "stage  device  blocks"
+says stdout "S1     cpu:1   (empty)"
+says stdout "fill_drain, 3 micro-batches of 4 samples a step; predicted: step"
 says stdout "input  'x' float32 [N, 64], 4 a micro-batch"
 says stdout "output 'layers/y:0' float32 [N, 64]"
 says stdout "/layer0/MatMul_output"

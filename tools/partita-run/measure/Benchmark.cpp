@@ -157,12 +157,11 @@ void printJson(const Model &model, const Result &result,
 
 void printText(const Model &model, const Result &result,
                const Measurement &measurement, int warmup) {
-  std::printf("%s: %d device%s, %s, %d micro-batch%s of %lld sample%s\n",
-              model.file.c_str(), model.devices, model.devices == 1 ? "" : "s",
-              runtime::text(model.plan->schedule()), model.microBatches,
-              model.microBatches == 1 ? "" : "es",
-              static_cast<long long>(model.samples()),
-              model.samples() == 1 ? "" : "s");
+  std::printf("%s: %s, %s, %s of %s a step\n", model.file.c_str(),
+              countOf(model.devices, "device").c_str(),
+              runtime::text(model.plan->schedule()),
+              countOf(model.microBatches, "micro-batch", "es").c_str(),
+              countOf(model.samples(), "sample").c_str());
   std::printf("%zu steps measured, after %d to warm up\n\n",
               measurement.wall.size(), warmup);
   std::printf("step     median %s   p10 %s   p90 %s   predicted %s%s\n",
@@ -174,8 +173,9 @@ void printText(const Model &model, const Result &result,
               "steps\n",
               numberText(result.samplesPerSecond).c_str(),
               numberText(result.streamedPerSecond).c_str());
-  std::printf("bubble   measured %.3f   predicted %.3f\n", result.bubble,
-              model.plan->bubble());
+  std::printf("bubble   measured %s   predicted %s\n",
+              percentText(result.bubble).c_str(),
+              percentText(model.plan->bubble()).c_str());
   std::printf("heap     %lld allocations in the measured steps\n",
               static_cast<long long>(measurement.heap));
   std::printf("memory   %s resident at the peak, program and libraries "

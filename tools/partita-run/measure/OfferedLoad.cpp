@@ -212,11 +212,10 @@ void printJson(const Options &options, const Model &model, const Load &load,
 
 void printText(const Options &options, const Model &model, const Load &load,
                double seconds) {
-  std::printf("%s: %d device%s, steps of up to %lld sample%s, which wait at "
-              "most %g ms for others\n",
-              model.file.c_str(), model.devices, model.devices == 1 ? "" : "s",
-              static_cast<long long>(model.samples() * model.microBatches),
-              model.samples() * model.microBatches == 1 ? "" : "s",
+  std::printf("%s: %s, steps of up to %s, which wait at most %g ms for "
+              "others\n",
+              model.file.c_str(), countOf(model.devices, "device").c_str(),
+              countOf(model.samples() * model.microBatches, "sample").c_str(),
               options.batchDelay);
   std::printf("offered  %g samples a second at random times, for %g s%s\n",
               options.rate, seconds,

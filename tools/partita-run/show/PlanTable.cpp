@@ -7,8 +7,7 @@
 
 #include "tools/partita-run/show/PlanTable.h"
 
-#include "tools/partita-run/show/Format.h"
-
+#include "runtime/abi/PlanText.h"
 #include "runtime/base/Programs.h"
 #include "runtime/io/DType.h"
 
@@ -22,17 +21,11 @@ using runtime::text;
 
 namespace {
 
-/// Names beyond this many are counted, not printed.
-constexpr int64_t kShownBlocks = 4;
-
-std::string blocksText(const abi::Stage *stage) {
-  std::string result;
-  const int64_t count = length(stage->blocks());
-  for (int64_t i = 0; i < std::min(count, kShownBlocks); ++i)
-    result += (i ? " " : "") + stage->blocks()->Get(unsigned(i))->str();
-  if (count > kShownBlocks)
-    result += " +" + std::to_string(count - kShownBlocks);
-  return result;
+std::vector<std::string> blocksOf(const abi::Stage *stage) {
+  std::vector<std::string> blocks;
+  for (int64_t i = 0; i < length(stage->blocks()); ++i)
+    blocks.push_back(stage->blocks()->Get(unsigned(i))->str());
+  return blocks;
 }
 
 std::string portsText(const char *what, const std::vector<Port> &ports) {
@@ -71,75 +64,54 @@ Json collectionsJson(const std::vector<Collection> &collections) {
 } // namespace
 
 std::string predictedFor(const abi::Plan &plan) {
-  const std::string machine = text(plan.machine());
-  if (machine.empty())
-    return "";
-  return " for " + machine + " with " + std::to_string(plan.threads()) +
-         (plan.threads() == 1 ? " core" : " cores") + " a device";
+  return abi::machineText(text(plan.machine()), plan.threads());
 }
 
 std::string planText(const Model &model) {
   const abi::Plan &plan = *model.plan;
-  std::string result =
-      model.file + ": " + text(plan.model()) + " over " +
-      std::to_string(model.devices) + " device" +
-      (model.devices == 1 ? "" : "s") + ", schedule " + text(plan.schedule()) +
-      ", " + std::to_string(model.microBatches) + " micro-batch" +
-      (model.microBatches == 1 ? "" : "es") + " a step" +
-      (model.sizesText().empty() ? "" : ", for ") + model.sizesText() + "\n\n";
-  Table stages({"stage", "blocks", "device", "work", "parameters",
-                "activations", "sent", "peak memory", "time"},
-               {false, false, false, true, true, true, true, true, true});
+  std::string result = model.file + ": " + text(plan.model()) + " over " +
+                       abi::countOf(model.devices, "device") +
+                       (model.sizesText().empty() ? "" : ", for ") +
+                       model.sizesText() + "\n\n";
+  std::vector<abi::StageRow> stages;
   std::vector<bool> used(size_t(model.devices), false);
   for (int64_t i = 0; i < length(plan.stages()); ++i) {
     const abi::Stage *stage = plan.stages()->Get(unsigned(i));
     for (int p = 0; stage->program() >= 0 && p < model.mesh.size(); ++p)
       used[size_t(model.mesh.device(stage->program(), p))] = true;
-    stages.add({text(stage->name()), blocksText(stage),
-                model.executorNames(stage->program()),
-                flopsText(stage->flops()), bytesText(stage->parameter_bytes()),
-                bytesText(stage->activation_bytes()),
-                bytesText(stage->sent_bytes()), bytesText(stage->peak_bytes()),
-                timeText(double(stage->duration_ns()))});
+    stages.push_back({text(stage->name()),
+                      model.executorNames(stage->program()), blocksOf(stage),
+                      stage->flops(), stage->parameter_bytes(),
+                      stage->activation_bytes(), stage->sent_bytes(),
+                      stage->peak_bytes(), stage->duration_ns()});
   }
-  result += stages.text();
+  result += abi::stagesText(stages);
   for (int device = 0; device < model.devices; ++device)
     if (!used[size_t(device)])
       result += model.deviceName(device) + " has no stage\n";
-  const double seconds = double(plan.step_ns()) / 1e9;
-  const int64_t samples = model.samples() * model.microBatches;
-  result += "\npredicted" + predictedFor(plan) + ": step " +
-            timeText(double(plan.step_ns())) + ", " +
-            (seconds > 0 ? numberText(double(samples) / seconds) : "?") +
-            " samples/s, bubble " + numberText(plan.bubble(), 3) + "\n\n";
+  result += abi::stepText({text(plan.schedule()), plan.micro_batches(),
+                           model.samples(), model.mesh.replicas(),
+                           text(plan.machine()), plan.threads(), plan.step_ns(),
+                           plan.bubble()}) +
+            "\n";
   result += portsText("input ", model.inputs);
   result += portsText("output", model.outputs);
   result += portsText("fixed input", model.boundInputs);
-  if (length(plan.channels()) > 0) {
-    Table channels({"sent value", "from", "to", "bytes", "why"},
-                   {false, false, false, true, false});
-    for (int64_t i = 0; i < length(plan.channels()); ++i) {
-      const abi::Channel *channel = plan.channels()->Get(unsigned(i));
-      channels.add({text(channel->name()),
-                    model.executorNames(channel->source()),
-                    model.executorNames(channel->target()),
-                    bytesText(channel->bytes()), text(channel->reason())});
-    }
-    result += "\n" + channels.text();
+  std::vector<abi::MessageRow> messages;
+  for (int64_t i = 0; i < length(plan.channels()); ++i) {
+    const abi::Channel *channel = plan.channels()->Get(unsigned(i));
+    messages.push_back({text(channel->name()),
+                        model.executorNames(channel->source()) + " to " +
+                            model.executorNames(channel->target()),
+                        channel->bytes(), -1, text(channel->reason())});
   }
-  if (length(plan.collectives()) > 0) {
-    Table collectives({"value", "collective", "devices", "sent by each", "why"},
-                      {false, false, false, true, false});
-    for (int64_t i = 0; i < length(plan.collectives()); ++i) {
-      const abi::Collective &each = *plan.collectives()->Get(unsigned(i));
-      collectives.add({text(each.name()), model.collectiveText(each),
-                       model.executorNames(each.program()),
-                       bytesText(runtime::sentBytes(plan, each)),
-                       text(each.reason())});
-    }
-    result += "\n" + collectives.text();
+  for (int64_t i = 0; i < length(plan.collectives()); ++i) {
+    const abi::Collective &each = *plan.collectives()->Get(unsigned(i));
+    messages.push_back({text(each.name()), model.collectiveText(each),
+                        runtime::sentBytes(plan, each), each.duration_ns(),
+                        text(each.reason())});
   }
-  return result;
+  return result + "\n" + abi::messagesText(messages);
 }
 
 std::string planJson(const Model &model) {
@@ -150,7 +122,9 @@ std::string planJson(const Model &model) {
       {"schedule", text(plan.schedule())},
       {"dimensions", Json::object()},
       {"devices", Json::array()},
-      {"micro_batches", model.microBatches},
+      {"replicas", model.mesh.replicas()},
+      {"micro_batches", plan.micro_batches()},
+      {"samples_per_micro_batch", model.samples()},
       {"samples_per_step", model.samples() * model.microBatches},
       {"predicted_ms", double(plan.step_ns()) / 1e6},
       {"bubble_predicted", plan.bubble()},
@@ -162,7 +136,7 @@ std::string planJson(const Model &model) {
       {"bound_inputs", portsJson(model.boundInputs)},
       {"input_collections", collectionsJson(model.inputCollections)},
       {"output_collections", collectionsJson(model.outputCollections)},
-      {"channels", Json::array()},
+      {"transfers", Json::array()},
       {"collectives", Json::array()}};
   for (int64_t i = 0; i < length(plan.dimensions()); ++i)
     json["dimensions"][text(plan.dimensions()->Get(unsigned(i))->name())] =
@@ -178,13 +152,10 @@ std::string planJson(const Model &model) {
   }
   for (int64_t i = 0; i < length(plan.stages()); ++i) {
     const abi::Stage *stage = plan.stages()->Get(unsigned(i));
-    Json blocks = Json::array();
-    for (int64_t b = 0; b < length(stage->blocks()); ++b)
-      blocks.push_back(stage->blocks()->Get(unsigned(b))->str());
     json["stages"].push_back(
         {{"name", text(stage->name())},
          {"device", model.executorNames(stage->program())},
-         {"blocks", blocks},
+         {"blocks", blocksOf(stage)},
          {"flops", stage->flops()},
          {"parameter_bytes", stage->parameter_bytes()},
          {"activation_bytes", stage->activation_bytes()},
@@ -194,8 +165,8 @@ std::string planJson(const Model &model) {
   }
   for (int64_t i = 0; i < length(plan.channels()); ++i) {
     const abi::Channel *channel = plan.channels()->Get(unsigned(i));
-    json["channels"].push_back(
-        {{"name", text(channel->name())},
+    json["transfers"].push_back(
+        {{"value", text(channel->name())},
          {"source", model.executorNames(channel->source())},
          {"target", model.executorNames(channel->target())},
          {"bytes", channel->bytes()},
@@ -206,10 +177,10 @@ std::string planJson(const Model &model) {
     json["collectives"].push_back(
         {{"value", text(each.name())},
          {"kind", abi::EnumNameCollectiveKind(each.kind())},
-         {"along", model.collectiveText(each)},
+         {"axes", model.axesText(each)},
          {"devices", model.executorNames(each.program())},
          {"sent_bytes", runtime::sentBytes(plan, each)},
-         {"predicted_us", double(each.duration_ns()) / 1e3},
+         {"predicted_ms", double(each.duration_ns()) / 1e6},
          {"reason", text(each.reason())}});
   }
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +

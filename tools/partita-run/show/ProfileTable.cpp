@@ -46,10 +46,6 @@ double least(const Times &times) {
   return result;
 }
 
-std::string percentText(double share) {
-  return numberText(100 * share, 3) + "%";
-}
-
 } // namespace
 
 ProfileTable::ProfileTable(const Model &model,

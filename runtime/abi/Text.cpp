@@ -1,17 +1,17 @@
-//===- Format.cpp - Numbers and tables for people -------------------------===//
+//===- Text.cpp - Numbers and tables for people ---------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/partita-run/show/Format.h"
+#include "runtime/abi/Text.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-namespace partita::run {
+namespace partita::abi {
 
 namespace {
 
@@ -53,15 +53,40 @@ std::string bytesText(int64_t bytes) {
   return scaled(double(bytes), 1024, {"B", "KiB", "MiB", "GiB", "TiB"});
 }
 
-std::string flopsText(int64_t flops) {
-  return scaled(double(flops), 1000,
-                {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"});
+std::string countText(int64_t count) {
+  if (count < 1000)
+    return std::to_string(count);
+  return scaled(double(count), 1000, {"", "k", "M", "G", "T", "P"});
 }
 
 std::string timeText(double nanoseconds) {
-  if (nanoseconds >= 1e9)
-    return numberText(nanoseconds / 1e9) + " s";
-  return numberText(nanoseconds / 1e6) + " ms";
+  if (nanoseconds == 0)
+    return "0 us";
+  if (nanoseconds < 1e6)
+    return numberText(nanoseconds / 1e3) + " us";
+  if (nanoseconds < 1e9)
+    return numberText(nanoseconds / 1e6) + " ms";
+  return numberText(nanoseconds / 1e9) + " s";
+}
+
+std::string percentText(double fraction) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.1f%%", 100 * fraction);
+  return text;
+}
+
+std::string countOf(int64_t count, const std::string &noun,
+                    const std::string &ending) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : ending);
+}
+
+std::string namesText(const std::vector<std::string> &names, size_t shown) {
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), shown); ++i)
+    text += (i ? ", " : "") + names[i];
+  if (names.size() > shown)
+    text += ", +" + std::to_string(names.size() - shown);
+  return text;
 }
 
 Table::Table(std::vector<std::string> header, std::vector<bool> right)
@@ -93,4 +118,4 @@ std::string Table::text() const {
   return result;
 }
 
-} // namespace partita::run
+} // namespace partita::abi

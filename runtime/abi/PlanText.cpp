@@ -1,0 +1,56 @@
+//===- PlanText.cpp - A plan as people read it ----------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/abi/PlanText.h"
+
+namespace partita::abi {
+
+std::string stagesText(const std::vector<StageRow> &stages) {
+  Table table({"stage", "device", "blocks", "flops", "parameters",
+               "activations", "sends", "peak", "time"},
+              {false, false, false, true, true, true, true, true, true});
+  for (const StageRow &stage : stages)
+    table.add({stage.name, stage.device,
+               stage.blocks.empty() ? "(empty)" : namesText(stage.blocks),
+               countText(stage.flops), bytesText(stage.parameter_bytes),
+               bytesText(stage.activation_bytes), bytesText(stage.sent_bytes),
+               bytesText(stage.peak_bytes),
+               timeText(double(stage.duration_ns))});
+  return table.text();
+}
+
+std::string machineText(const std::string &machine, int64_t threads) {
+  if (machine.empty())
+    return "";
+  return " for " + machine + " with " + countOf(threads, "core") + " a device";
+}
+
+std::string stepText(const StepLine &step) {
+  return step.schedule + ", " +
+         countOf(step.micro_batches, "micro-batch", "es") + " of " +
+         countOf(step.samples, "sample") + " a step" +
+         (step.replicas > 1
+              ? " for each of " + std::to_string(step.replicas) + " replicas"
+              : "") +
+         "; predicted" + machineText(step.machine, step.threads) + ": step " +
+         timeText(double(step.step_ns)) + ", bubble " +
+         percentText(step.bubble) + "\n";
+}
+
+std::string messagesText(const std::vector<MessageRow> &messages) {
+  if (messages.empty())
+    return "nothing is sent\n";
+  Table table({"value", "how", "bytes", "time", "why"},
+              {false, false, true, true, false});
+  for (const MessageRow &each : messages)
+    table.add({each.value, each.how, bytesText(each.bytes),
+               each.duration_ns < 0 ? "" : timeText(double(each.duration_ns)),
+               each.why});
+  return "what each device sends in a micro-batch:\n" + table.text();
+}
+
+} // namespace partita::abi

@@ -1,0 +1,55 @@
+//===- PlanText.h - A plan as people read it --------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_ABI_PLANTEXT_H
+#define PARTITA_RUNTIME_ABI_PLANTEXT_H
+
+#include "runtime/abi/Text.h"
+
+namespace partita::abi {
+
+/// What both programs print of a stage.
+struct StageRow {
+  std::string name, device; ///< or devices
+  std::vector<std::string> blocks;
+  int64_t flops = 0;
+  int64_t parameter_bytes = 0;
+  int64_t activation_bytes = 0;
+  int64_t sent_bytes = 0;
+  int64_t peak_bytes = 0;
+  int64_t duration_ns = 0;
+};
+std::string stagesText(const std::vector<StageRow> &stages);
+
+/// What both programs say of a step.
+struct StepLine {
+  std::string schedule;
+  int64_t micro_batches = 1; ///< of each replica
+  int64_t samples = 1;       ///< of a micro-batch
+  int64_t replicas = 1;
+  std::string machine; ///< for which times are predicted; empty: in general
+  int64_t threads = 0; ///< cores a device, of that machine
+  int64_t step_ns = 0;
+  double bubble = 0;
+};
+std::string stepText(const StepLine &step);
+/// " for AMD EPYC with 2 cores a device", or nothing.
+std::string machineText(const std::string &machine, int64_t threads);
+
+/// What both programs print of a message in a micro-batch. `how`: "cpu:0 to
+/// cpu:1", or a collective and its axes.
+struct MessageRow {
+  std::string value, how;
+  int64_t bytes = 0;
+  int64_t duration_ns = -1; ///< predicted; -1: nobody says
+  std::string why;
+};
+std::string messagesText(const std::vector<MessageRow> &messages);
+
+} // namespace partita::abi
+
+#endif // PARTITA_RUNTIME_ABI_PLANTEXT_H

@@ -1,0 +1,55 @@
+//===- Text.h - Numbers and tables for people -------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The compiler and the runtime write what they say of a plan with these
+// functions, so that the same number looks the same in both.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_ABI_TEXT_H
+#define PARTITA_RUNTIME_ABI_TEXT_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace partita::abi {
+
+/// With `digits` significant digits, never with an exponent below 1e9.
+std::string numberText(double value, int digits = 4);
+/// E.g. "640 B", "1.50 MiB": units of 1024.
+std::string bytesText(int64_t bytes);
+/// E.g. "128", "37.1 k", "3.20 G": units of 1000.
+std::string countText(int64_t count);
+/// E.g. "17.93 us", "1.067 s", "0 us".
+std::string timeText(double nanoseconds);
+/// E.g. "19.9%" for 0.199.
+std::string percentText(double fraction);
+
+/// "1 device", "2 devices": with `s`, or another ending, for more than one.
+std::string countOf(int64_t count, const std::string &noun,
+                    const std::string &ending = "s");
+
+/// The names, of which at most `shown` are written: "B0, B1, +3".
+std::string namesText(const std::vector<std::string> &names, size_t shown = 4);
+
+/// Rows of cells under a header, each column as wide as its widest cell. The
+/// columns named in `right` are aligned at the right.
+class Table {
+public:
+  Table(std::vector<std::string> header, std::vector<bool> right);
+  void add(std::vector<std::string> row);
+  std::string text() const;
+
+private:
+  std::vector<std::vector<std::string>> rows;
+  std::vector<bool> right;
+};
+
+} // namespace partita::abi
+
+#endif // PARTITA_RUNTIME_ABI_TEXT_H
