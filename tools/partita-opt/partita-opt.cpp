@@ -20,6 +20,7 @@
 #include "compiler/fuse/Passes.h"
 #endif
 #ifdef PARTITA_HAS_CODEGEN
+#include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/Passes.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
 #include "compiler/codegen/cpu/Passes.h"
@@ -31,18 +32,34 @@
 #include "compiler/shard/Passes.h"
 #endif
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectRegistry.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/CommandLine.h"
+
+/// What LLVM's code generators register is for their developers;
+/// --help-hidden lists it.
+static void hideLlvmOptions() {
+  for (auto &entry : llvm::cl::getRegisteredOptions())
+    if (!entry.first.starts_with("help") && entry.first != "version")
+      entry.second->setHiddenFlag(llvm::cl::Hidden);
+}
+
+static bool asksForHelp(llvm::ArrayRef<char *> words) {
+  return llvm::any_of(words, [](llvm::StringRef word) {
+    return word == "--help" || word == "-help" || word == "-h";
+  });
+}
 
 int main(int argc, char **argv) {
   partita::crash::installCrashReport("partita-opt");
   mlir::DialectRegistry registry;
-  mlir::registerAllDialects(registry);
-  mlir::registerAllExtensions(registry);
-  registry.insert<partita::nn::NNDialect>();
+  registry.insert<partita::nn::NNDialect, mlir::func::FuncDialect,
+                  mlir::arith::ArithDialect, mlir::math::MathDialect>();
   // The context is made inside of MlirOptMain.
   registry.addExtension(
       +[](mlir::MLIRContext *context, partita::nn::NNDialect *) {
@@ -55,7 +72,6 @@ int main(int argc, char **argv) {
   registry.insert<partita::plan::PlanDialect>();
 #endif
 
-  mlir::registerTransformsPasses();
   partita::analysis::registerAnalysisPasses();
   partita::simplify::registerSimplifyPasses();
   partita::simplify::registerSimplifyPipeline();
@@ -64,6 +80,7 @@ int main(int argc, char **argv) {
 #endif
 #ifdef PARTITA_HAS_CODEGEN
   partita::codegen::registerCpuBackend();
+  partita::codegen::registerCodegenDialects(registry);
   partita::codegen::registerCodegenPasses();
   partita::codegen::registerCodegenCpuPasses();
   partita::codegen::registerKernelPipelines();
@@ -75,6 +92,15 @@ int main(int argc, char **argv) {
   partita::shard::registerShardPasses();
 #endif
 
+  if (asksForHelp(llvm::ArrayRef(argv, argc).drop_front())) {
+    llvm::outs()
+        << "Runs passes on the IR in a file, one after another as they "
+           "are named. Partita's:\n\n";
+    mlir::printRegisteredPasses();
+    llvm::outs() << "\n";
+  }
+  mlir::registerTransformsPasses();
+  hideLlvmOptions();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Partita pass driver\n", registry));
 }
