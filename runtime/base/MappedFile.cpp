@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -68,9 +69,15 @@ MappedFile::openContained(const std::string &directory,
       ::close(at);
       if (next < 0 && reason == ELOOP)
         return refuse("is a symbolic link");
-      errno = reason;
-      if (next < 0)
-        return cannotOpen(base + "/" + relative);
+      if (next < 0) {
+        std::error_code error;
+        return Status::error("cannot open the weight file " + quoted(relative) +
+                             " in the folder " +
+                             quoted(std::filesystem::absolute(base, error)
+                                        .lexically_normal()
+                                        .string()) +
+                             ": " + std::strerror(reason));
+      }
       at = next;
     }
     if (last)

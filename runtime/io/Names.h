@@ -1,4 +1,4 @@
-//===- Names.h - Names that people type and files can bear ------*- C++ -*-===//
+//===- Names.h - Names that files can bear ------------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,16 +12,6 @@
 #include <vector>
 
 namespace partita::runtime {
-
-/// The candidate nearest to `word` by edit distance, or empty if none is near
-/// enough to be what was meant. The first of several equally near.
-std::string nearestName(const std::string &word,
-                        const std::vector<std::string> &candidates);
-
-/// "no WHAT 'word'; did you mean 'near'?", or with all candidates listed if
-/// none is near.
-std::string unknownName(const std::string &what, const std::string &word,
-                        const std::vector<std::string> &candidates);
 
 /// File names (without an extension) for `names`, one each, all different:
 /// letters, digits, '.', '_' and '-' stay, everything else becomes '_'.

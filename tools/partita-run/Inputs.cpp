@@ -9,7 +9,7 @@
 
 #include "tools/partita-run/CollectionFile.h"
 
-#include "runtime/io/Names.h"
+#include "runtime/base/NearestName.h"
 #include "runtime/io/TensorFiles.h"
 
 #include <cstring>
@@ -113,8 +113,11 @@ Status readArchive(const Model &model, const Argument &argument,
       runtime::readNpz(argument.path, expected);
   if (!tensors)
     return tensors.status();
-  // With one array and one input there is nothing to be confused.
-  if (tensors->size() == 1 && (argument.input || model.inputs.size() == 1))
+  // numpy.savez(FILE, array) gives it a name that says nothing.
+  const bool isUnnamed = tensors->size() == 1 &&
+                         (*tensors)[0].name == "arr_0" &&
+                         model.inputs.size() == 1;
+  if (tensors->size() == 1 && (argument.input || isUnnamed))
     return give(model, inputs, argument.input.value_or(0),
                 (*tensors)[0].tensor);
   if (argument.input)
@@ -125,8 +128,12 @@ Status readArchive(const Model &model, const Argument &argument,
   for (NamedTensor &item : *tensors) {
     auto input = find(model.inputs, item.name);
     if (!input)
-      return Status::error("in '" + argument.path +
-                           "': " + unknownInput(model, item.name).message());
+      return Status::error(
+          "in '" + argument.path +
+          "': " + unknownInput(model, item.name).message() +
+          (tensors->size() == 1
+               ? "; --input NAME=" + argument.path + " takes it for any input"
+               : ""));
     if (Status status = give(model, inputs, *input, std::move(item.tensor));
         !status.ok())
       return status;

@@ -9,7 +9,7 @@
 
 #include "runtime/abi/artifact.h"
 
-#include <CLI/CLI.hpp>
+#include "tools/cli/CommandLine.h"
 
 #include <charconv>
 #include <iostream>
@@ -65,17 +65,12 @@ std::function<std::string(const std::string &)> positive(bool orZero) {
   };
 }
 
-std::string failureText(const CLI::App *, const CLI::Error &error) {
-  return std::string("partita-run: error: ") + error.what() +
-         " (partita-run --help lists the options)\n";
-}
-
 } // namespace
 
 int parseOptions(int argc, char **argv, Options &options) {
   CLI::App app(kDescription, "partita-run");
   app.footer(kExamples);
-  app.failure_message(failureText);
+  app.failure_message(cli::failureText);
   app.set_version_flag("--version", versionText());
   app.add_option("ART.partita", options.artifact, "The artifact")
       ->type_name("");
@@ -130,10 +125,11 @@ int parseOptions(int argc, char **argv, Options &options) {
 
   const char *devices = "Devices";
   app.add_option("--devices", options.devices,
-                 "cpu:N, N devices in this process; N must be the number the "
-                 "artifact was compiled for, which is the default")
+                 "N or cpu:N: the devices that the artifact was compiled for, "
+                 "which is the default; another number is an error")
       ->group(devices)
-      ->type_name("KIND:N");
+      ->check(cli::checkDevices)
+      ->type_name("N");
   app.add_option("--threads,-t", options.threads,
                  "Cores a device; by default the cores there are, divided by "
                  "the devices")
@@ -302,6 +298,9 @@ int parseOptions(int argc, char **argv, Options &options) {
        !options.output.empty()))
     return refuse("--compare belongs to a plain run; leave out --benchmark, "
                   "--test-data and --output");
+  if (options.output == "-")
+    return refuse("--output -: name an .npz file or a folder; without "
+                  "--output, a summary is printed");
   if (!options.output.empty() &&
       (options.benchmark || !options.testData.empty()))
     return refuse("--output belongs to a plain run; leave out --benchmark and "

@@ -7,6 +7,7 @@
 
 #include "tools/partita-run/Program.h"
 
+#include "tools/cli/CommandLine.h"
 #include "tools/partita-run/Run.h"
 #include "tools/partita-run/TestData.h"
 #include "tools/partita-run/measure/Benchmark.h"
@@ -16,6 +17,7 @@
 #include "tools/partita-run/show/PlanTable.h"
 #include "tools/partita-run/show/ProfileTable.h"
 
+#include "runtime/abi/DeviceKinds.h"
 #include "runtime/io/TensorFiles.h"
 
 #include <cstdio>
@@ -30,28 +32,19 @@ namespace {
 
 /// --devices says again what the plan says; anything else is a mistake.
 Status checkDevices(const Options &options, const Model &model) {
-  if (options.devices.empty())
+  cli::Devices devices;
+  if (options.devices.empty() ||
+      !cli::parseDevices(options.devices, devices).empty())
     return Status();
-  const size_t colon = options.devices.find(':');
-  const std::string kind = options.devices.substr(0, colon);
-  const std::string number =
-      colon == std::string::npos ? "" : options.devices.substr(colon + 1);
-  if (kind != "cpu")
-    return Status::error("--devices " + options.devices +
-                         ": there are no devices of kind '" + kind +
-                         "'; write cpu:" + std::to_string(model.devices));
-  if (number.empty() || number.size() > 6 ||
-      number.find_first_not_of("0123456789") != std::string::npos)
-    return Status::error("--devices " + options.devices +
-                         ": write the number of devices, for example cpu:" +
-                         std::to_string(model.devices));
-  if (std::stoi(number) == model.devices)
+  const std::string kind = abi::getName(model.plan->devices()->Get(0)->kind());
+  if (devices.count == model.devices &&
+      (devices.kind.empty() || devices.kind == kind))
     return Status();
   return Status::error("--devices " + options.devices + ": '" + model.file +
-                       "' was compiled for " + std::to_string(model.devices) +
-                       " device" + (model.devices == 1 ? "" : "s") +
-                       "; compile the model again with --devices " + number +
-                       ", or leave the option out");
+                       "' was compiled for " + kind + ":" +
+                       std::to_string(model.devices) +
+                       "; compile the model again with --devices " +
+                       options.devices + ", or leave the option out");
 }
 
 /// What can be known to fail before anything is loaded.
@@ -89,6 +82,7 @@ int runMode(const Options &options, const PlanChoice &plans,
   }
   if (!team.allWell(status))
     return 1;
+  remarkCores(options, model, team);
   if (options.rate > 0)
     return runOfferedLoad(options, model, team, *inputs);
   Expected<std::unique_ptr<runtime::Session>> session =

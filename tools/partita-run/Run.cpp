@@ -12,6 +12,8 @@
 #include "tools/partita-run/show/Progress.h"
 #include "tools/partita-run/show/Summary.h"
 
+#include "runtime/abi/Text.h"
+#include "runtime/base/Cores.h"
 #include "runtime/io/Names.h"
 #include "runtime/io/TensorFiles.h"
 
@@ -19,7 +21,6 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
-#include <sched.h>
 #include <thread>
 
 namespace partita::run {
@@ -32,14 +33,6 @@ using runtime::StepBinding;
 using runtime::Tensor;
 
 namespace {
-
-int coresOfThisProcess() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    return std::max(1, CPU_COUNT(&set));
-  return std::max(1, int(std::thread::hardware_concurrency()));
-}
 
 /// A model may give two outputs one name; keys of an archive must differ.
 std::vector<NamedTensor> nameOutputs(const Model &model,
@@ -60,17 +53,47 @@ std::vector<NamedTensor> nameOutputs(const Model &model,
 
 } // namespace
 
+namespace {
+
+/// Cores for the devices of this process, and devices that share them.
+struct Share {
+  int cores, devices;
+};
+
 /// mpirun usually binds each process to its own cores; where it does not, they
 /// share the machine's.
+Share shareOf(const Model &model, Team &team) {
+  const int cores = int(runtime::availableCores().size());
+  if (!team.distributed())
+    return {cores, model.devices};
+  const int processes = team.processesHere();
+  const bool bound = cores < int(std::thread::hardware_concurrency());
+  return {cores, bound ? 1 : processes};
+}
+
+} // namespace
+
 int threadsOf(const Options &options, const Model &model, Team &team) {
   if (options.threads > 0)
     return options.threads;
-  const int cores = coresOfThisProcess();
-  if (!team.distributed())
-    return std::max(1, cores / model.devices);
-  const int processes = team.processesHere();
-  const int all = int(std::thread::hardware_concurrency());
-  return std::max(1, cores < all ? cores : cores / processes);
+  const Share share = shareOf(model, team);
+  return std::max(1, share.cores / share.devices);
+}
+
+void remarkCores(const Options &options, const Model &model, Team &team) {
+  const Share share = shareOf(model, team);
+  const int threads = threadsOf(options, model, team);
+  // A program that reads JSON is told nothing else.
+  if (threads * int64_t(share.devices) <= share.cores || !team.root() ||
+      options.json)
+    return;
+  std::fprintf(
+      stderr,
+      "partita-run: remark: %lld threads (%s of %d) share %s, and wait "
+      "for one another\n",
+      static_cast<long long>(threads) * share.devices,
+      abi::countOf(share.devices, "device").c_str(), threads,
+      abi::countOf(share.cores, "core").c_str());
 }
 
 runtime::SessionOptions sessionOptions(const Options &options,

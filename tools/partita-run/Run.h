@@ -39,6 +39,9 @@ runtime::Expected<PlanChoice::Choice> choosePlan(const Options &options,
 /// Cores a device: as asked for, or an equal share.
 int threadsOf(const Options &options, const Model &model, Team &team);
 
+/// Says on stderr if devices have more threads than there are cores.
+void remarkCores(const Options &options, const Model &model, Team &team);
+
 /// As the options say, for this process's devices.
 runtime::SessionOptions sessionOptions(const Options &options,
                                        const Model &model, Team &team);

@@ -28,22 +28,35 @@ refuses "float32 [10, 63], but float32 [N, 64] is needed" \
 refuses "must end in .npy, .npz or .pb" one -i "$ART/one.partita" -o "$o"
 head -c 200 "$ART/x.npy" >"$OUT/cut.npy"
 refuses "cut.npy" one -i "$OUT/cut.npy" -o "$o"
+run 0 "$RUN" "$ART/one.partita" -i "$ART/x.npy" -o "$OUT/y.npz"
+refuses "there is no input 'layers/y:0'; known: 'x'; --input NAME=$OUT/y.npz takes it" \
+  one -i "$OUT/y.npz" -o "$o"
 cp "$OUT/cut.npy" "$OUT/cut.npz"
 refuses "not a .npz file" one -i "$OUT/cut.npz" -o "$o"
 
 x="$ART/x.npy"
 refuses "there is no folder" one -i "$x" -o "$OUT/no/o.npz"
+refuses "--output -: name an .npz file or a folder" one -i "$x" -o -
 refuses "it is a file" one -i "$x" -o "$ART/x.npy"
 refuses "name an .npz file" one -i "$x" -o "$OUT/o.txt"
-refuses "compiled for 1 device" one -i "$x" -o "$o" --devices cpu:2
+refuses "compiled for cpu:1; compile the model again with --devices cpu:2" \
+  one -i "$x" -o "$o" --devices cpu:2
+refuses "compiled for cpu:1; compile the model again with --devices remote-cpu:1" \
+  one -i "$x" -o "$o" --devices remote-cpu:1
 refuses "no devices of kind 'gpu'" one -i "$x" -o "$o" --devices gpu:1
-refuses "write the number of devices" one -i "$x" -o "$o" --devices cpu
+for devices in cpu cpu: cpu:0 0 cpu:-1 cpu:1x; do
+  refuses "'$devices' is no number of devices: write it as 2 or cpu:2" \
+    one -i "$x" -o "$o" --devices $devices
+done
 refuses "--threads" one -i "$x" -o "$o" --threads 0
 refuses "--timeout" one -i "$x" -o "$o" --timeout -1
 refuses "--json belongs to" one -i "$x" -o "$o" --json
 refuses "exclude each other" one --benchmark --test-data "$ART/data1"
 refuses "belongs to a plain run" one --benchmark -o "$o"
-refuses "--nonsense" one --nonsense
+refuses "there is no option '--nonsense' (partita-run --help" one --nonsense
+refuses "there is no option '--thread'; did you mean '--threads'?" \
+  one --thread 2 -i "$x"
+refuses "the argument '3' is one too many" one 3
 refuses "--cpu-level" one -i "$x" -o "$o" --cpu-level v2
 refuses "holds code for x86-64-v4;" \
   "$RUN" "$ART/v4.partita" -i "$x" -o "$o" --cpu-level v3

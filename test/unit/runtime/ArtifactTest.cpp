@@ -255,7 +255,8 @@ TEST_F(ArtifactTest, ContainsExternalWeights) {
   EXPECT_EQ(open(planWithExternal("w.bin", 0, 16)), "");
   EXPECT_EQ(open(planWithExternal("./w.bin", 0, 16)), "");
   expectError(planWithExternal("w.bin", 4, 16), "only 64");
-  expect("none.bin", "No such file");
+  expect("none.bin", "cannot open the weight file 'none.bin' in the folder '" +
+                         directory + "': No such file");
   expect(directory + "/w.bin", "absolute");
   expect("../" + fs::path(directory).filename().string() + "/w.bin", "leaves");
   expect("sub/../w.bin", "");

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Runs every command that the README and docs/ show, in a folder that has the files they speak of. What takes long runs with less of it; what another test
+runs is not run again. A command that is none of these is a failure, so that nobody shows what nobody has tried.
+
+    commands.py BUILD [TEXT]     only commands that hold TEXT; exit status 77 where the package onnx is missing
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Command lines begin with the name of a program, after settings of the environment.
+PROGRAM = r"(?:\w+=\S+ )*(?:partita-[a-z]+|(?:tools|test|runtime|examples|embed|build|build-\w+|\.\.)/\S+|cmake|ctest|cd|cpack|mpirun|ninja|lit|pip|python3)(?= |$)"
+
+# A command, and the test that runs it as it must be run.
+ELSEWHERE = {
+    r"tools/demo\.sh": "docs-commands",  # see check_demo
+    r"tools/test\.sh": "docs-commands",  # which it runs
+    r"tools/build\.sh && cmake --install": "install",
+    r"cmake -S examples/embed": "examples",
+    r"embed/": "examples",
+    r"examples/embed/run_batch\.py": "python-package",
+    r"runtime/python/wheel\.py": "python-package",
+    r"cd build && cpack": "package",
+    r"cd build/test/fuzz|(?:\w+=1 )?\.\./\.\./bin/partita-fuzz": "fuzz.plan",
+    r"build-fuzz/bin/partita-fuzz": "fuzz.plan",
+    r"python3 test/fuzz/make_seeds\.py": "fuzz.seeds",
+}
+
+# What takes hours, needs a build of its own, or changes the sources: its options are looked up in the script.
+ONLY_READ = (
+    r"test/bench/",
+    r"test/random/mutants\.py",
+    r"test/executed/backend\.py --update",
+    r"tools/setup\.sh",
+    r"(?:\w+=\S+ )*tools/build\.sh",
+    r"\w+_OPTIONS=\S+ ctest",
+    r"(?:ninja -C build partita-opt && .*|lit -v build/test --filter )\S*nn-drop-double-neg",
+)
+
+# Commands that are shown because they fail.
+FAILS = {r"PARTITA_CRASH=": 70}
+
+# Less of it.
+SHORTER = (
+    (r"^(partita-run --calibrate .*)", r"\1 --calibrate-seconds 0.5"),
+    (r"^(partita-run .* --calibrate .*)", r"\1 --seconds 0.2"),
+    (r"(--rate \d+)", r"\1 --seconds 1"),
+    (r"--models \d+", "--models 3"),
+    (r"^((?:\w+=\S+ )?test/random/run\.py(?! .*--(?:models|seed)).*)", r"\1 --models 3"),
+)
+
+SEQUENCES = """<ir_version: 10, opset_import: ["" : 21]>
+g (seq(float[2]) x, optional(float[2]) mask, float[2] z) => (float[2] y) { one = Constant<value = int64 {1}>()  t = SequenceAt(x, one)  y = Add(t, z) }
+"""
+FIXED_INPUT = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[2] x, int64 n) => (float[2] y) { f = Cast<to = 1>(n)  y = Mul(x, f) }
+"""
+BERT = """<ir_version: 10, opset_import: ["" : 21]>
+g (int64[batch, tokens] ids) => (float[batch, tokens, 4] y) <float[3, 4] table = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}> {
+  e = Gather(table, ids)  y = Softmax(e)
+}
+"""
+
+
+class Failure(Exception):
+    pass
+
+
+def commands(page):
+    """The command lines of a page, with their number and what is printed below (after `$ COMMAND`)."""
+    lines = page.read_text().splitlines()
+    for i, line in enumerate(lines):
+        found = re.match(rf"    (\$ )?({PROGRAM}.*)", line)
+        if not found:
+            continue
+        shown = []
+        for below in lines[i + 1 :] if found[1] else ():
+            if not below.strip() or below.startswith("    $ "):
+                break
+            shown.append(below[4:])
+        yield i + 1, re.split(r"\s+# ", found[2])[0].strip(), shown
+
+
+class Sandbox:
+    """A folder like the repository, and a model of every kind."""
+
+    def __init__(self, folder, build):
+        self.folder = folder
+        for name in ("examples", "tools", "test", "runtime"):
+            (folder / name).symlink_to(ROOT / name)
+        (folder / "build").symlink_to(build)
+        # mpirun as root, and with more processes than cores: this is a test.
+        self.environment = {**os.environ, "PATH": f"{build / 'bin'}:{os.environ['PATH']}", "PARTITA_BIN": str(build / "bin"), "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+        self.make_models()
+        self.make_data()
+
+    def make_models(self):
+        import onnx
+        import onnx.parser
+
+        self.digits = onnx.load(ROOT / "examples" / "digits" / "digits.onnx")
+        for port in (*self.digits.graph.input, *self.digits.graph.output):
+            port.type.tensor_type.shape.dim[0].dim_value = 2
+        self.models = {"--length": onnx.parser.parse_model(SEQUENCES), "--constant": onnx.parser.parse_model(FIXED_INPUT)}
+        onnx.save(onnx.parser.parse_model(BERT), self.folder / "bert.onnx")
+        self.onnx = onnx
+        self.choose_model("")
+
+    def choose_model(self, command):
+        model = next((m for option, m in self.models.items() if option in command), self.digits)
+        self.onnx.save(model, self.folder / "model.onnx")
+
+    def make_data(self):
+        import numpy
+        from onnx import numpy_helper
+
+        shutil.copy(ROOT / "examples" / "digits" / "digits.npy", self.folder / "x.npy")
+        images = numpy.load(self.folder / "x.npy")
+        numpy.savez(self.folder / "in.npz", image=images)
+        self.run("partita-compile model.onnx -o model.partita")
+        self.run("partita-run model.partita --input x.npy --output expected.npz")
+        data = self.folder / "test_data_set_0"
+        data.mkdir()
+        for name, array in (("input", images), ("output", numpy.load(self.folder / "expected.npz")["probabilities"])):
+            (data / f"{name}_0.pb").write_bytes(numpy_helper.from_array(array).SerializeToString())
+
+    def run(self, command):
+        done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=300)
+        if done.returncode == 77:
+            return None  # it needs data that is not there, and says so
+        if done.returncode != next((status for pattern, status in FAILS.items() if re.match(pattern, command)), 0):
+            raise Failure(f"$ {command}\nends with status {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return done.stdout
+
+
+def words_of(text):
+    """What is the same on every machine."""
+    return re.sub(r"[\d.]+", "N", " ".join(text.split()))
+
+
+def check_shown(shown, printed):
+    for line in shown:
+        if line.strip() != "..." and words_of(line) not in words_of(printed):
+            raise Failure(f"it does not print\n{line}\nbut\n{printed}")
+
+
+def check_demo(known):
+    """The demo shows the commands of the README."""
+    for line in re.findall(r"(?m)^show (partita-.*)$", (ROOT / "tools" / "demo.sh").read_text()):
+        if line.replace('"$work/', "").replace('"', "") not in known:
+            raise Failure(f"tools/demo.sh shows what the README does not: {line}")
+
+
+def check_options(command):
+    """Scripts exist, and know the options that are shown."""
+    words = [word for word in shlex.split(command) if not re.match(r"\w+=", word)]
+    script = ROOT / words[0]
+    if words[0].startswith(("tools/", "test/")):
+        text = script.read_text()
+        for word in words[1:]:
+            if word.startswith("--") and word not in text:
+                raise Failure(f"{words[0]} knows no {word}")
+
+
+def check(command, shown, sandbox, tests):
+    for pattern, test in ELSEWHERE.items():
+        if re.match(pattern, command):
+            if test not in tests:
+                raise Failure(f"the test {test}, which runs it, is not there")
+            return
+    if any(re.match(pattern, command) for pattern in ONLY_READ):
+        check_options(command)
+        return
+    if command.startswith("mpirun"):
+        if not shutil.which("mpirun"):
+            return
+        sandbox.run("partita-compile model.onnx --devices 4 -o model.partita")
+    if command.startswith("partita-compile"):
+        sandbox.choose_model(command)
+    for pattern, replacement in SHORTER:
+        command = re.sub(pattern, replacement, command)
+    printed = sandbox.run(command)
+    if printed is not None:
+        check_shown(shown, printed)
+
+
+def main():
+    build, only = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2] if len(sys.argv) > 2 else ""
+    try:
+        import onnx  # noqa: F401
+    except ImportError:
+        print("skipped: the package onnx is missing (tools/setup.sh installs it)")
+        return 77
+    listed = subprocess.run(["ctest", "--test-dir", build, "-N"], check=True, capture_output=True, text=True).stdout
+    tests = set(re.findall(r"Test +#\d+: (\S+)", listed))
+    wrong, known = [], set()
+    with tempfile.TemporaryDirectory() as folder:
+        sandbox = Sandbox(pathlib.Path(folder), build)
+        for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+            for number, command, shown in commands(page):
+                known.add(command)
+                try:
+                    if only in command:
+                        check(command, shown, sandbox, tests)
+                except (Failure, subprocess.TimeoutExpired) as failure:
+                    wrong.append(f"{page.relative_to(ROOT)}:{number}: {command}\n{failure}")
+    try:
+        check_demo(known)
+    except Failure as failure:
+        wrong.append(str(failure))
+    if len(known) < 50:
+        wrong.append(f"only {len(known)} commands were found")
+    print("\n\n".join(wrong) or f"{len(known)} commands do what the pages say")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

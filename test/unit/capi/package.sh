@@ -1,0 +1,20 @@
+# package.sh - The package for Debian holds what an installed tree holds
+#
+# Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# package.sh BUILD; exit status 77 where packages cannot be made
+set -eu
+for tool in cpack dpkg-shlibdeps dpkg-deb; do
+  command -v $tool >/dev/null || { echo "skipped: there is no $tool"; exit 77; }
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$1"
+cpack -B "$work" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+dpkg-deb --contents "$work"/*.deb >"$work/contents"
+for file in bin/partita-run lib/libpartita.so.1 include/partita.h cmake/Partita/PartitaConfig.cmake \
+  man/man1/partita-run.1 bash-completion/completions/partita-run; do
+  grep -q "$file" "$work/contents" || { echo "the package has no $file"; cat "$work/contents"; exit 1; }
+done
+dpkg-deb --field "$work"/*.deb Depends | grep -q libdnnl || { echo "the package does not depend on oneDNN"; exit 1; }
