@@ -10,6 +10,8 @@
 #include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
 #include "compiler/crash/Place.h"
+#include "compiler/driver/PrintModule.h"
+#include "compiler/driver/ReadModule.h"
 #include "compiler/fuse/Passes.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
@@ -20,6 +22,7 @@
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/Text.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -84,6 +87,7 @@ private:
   LogicalResult partitionToFit();
   std::string findWhatFits(ModuleOp whole, ModuleOp plan,
                            pipeline::PartitionOptions tried);
+  void remarkCores(int64_t cores, const pipeline::Summary &plan);
   LogicalResult compileKernels();
   LogicalResult nameDimensions();
 
@@ -263,19 +267,36 @@ std::string Compilation::findWhatFits(ModuleOp whole, ModuleOp plan,
          "smaller micro-batches (--dim, --shape), or give it more memory";
 }
 
+/// Says if devices want more cores than the machine has for which times are
+/// predicted.
+void Compilation::remarkCores(int64_t cores, const pipeline::Summary &plan) {
+  const int64_t devices = llvm::range_size(module->getOps<plan::DeviceOp>());
+  if (cores > 0 && devices * plan.threads > cores)
+    emitRemark(UnknownLoc::get(&context))
+        << "the machine has " << abi::countOf(cores, "core") << ", and "
+        << abi::countOf(devices, "device") << " of " << plan.threads
+        << " each want " << devices * plan.threads
+        << ": times are predicted as if it had them";
+}
+
 LogicalResult Compilation::run(llvm::raw_ostream &ir,
                                std::vector<pipeline::Summary> &summaries) {
   // A wrong file should not wait for a large model.
-  if (failed(pipeline::MachineModel::load(UnknownLoc::get(&context),
-                                          options.partition.machine, 1, 0)))
+  auto machine = pipeline::MachineModel::load(UnknownLoc::get(&context),
+                                              options.partition.machine, 1, 0);
+  if (failed(machine))
     return failure();
   begin("reading the model");
   import::ImportOptions imports = options.import;
   imports.recordTensors = !options.expose.nodes.empty();
-  auto imported = import::importOnnxModel(context, imports);
+  auto imported = isModuleFile(imports.modelPath)
+                      ? readModule(context, imports)
+                      : import::importOnnxModel(context, imports);
   if (failed(imported))
     return failure();
   module = std::move(*imported);
+  if (options.kind == EmitKind::imported)
+    return printModule(*module, ir), success();
 
   begin("simplifying and fusing");
   if (failed(transform([&](OpPassManager &pm) {
@@ -288,7 +309,7 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
       })))
     return failure();
   if (options.kind == EmitKind::nn)
-    return module->print(ir), success();
+    return printModule(*module, ir), success();
 
   begin("partitioning");
   if (failed(transform([&](OpPassManager &pm) {
@@ -307,13 +328,15 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
       failed(partitionToFit()))
     return failure();
   if (options.kind == EmitKind::stages || options.kind == EmitKind::clusters)
-    return module->print(ir), success();
+    return printModule(*module, ir), success();
   if (failed(nameDimensions()))
     return failure();
-  if (std::optional<pipeline::Summary> summary = pipeline::summarize(*module))
+  if (std::optional<pipeline::Summary> summary = pipeline::summarize(*module)) {
+    remarkCores(machine->getCores(), *summary);
     summaries.push_back(std::move(*summary));
+  }
   if (options.kind == EmitKind::plan)
-    return module->print(ir), success();
+    return printModule(*module, ir), success();
 
   begin("compiling kernels");
   return compileKernels();

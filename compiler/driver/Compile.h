@@ -22,7 +22,8 @@ namespace partita::driver {
 
 /// Where compilation stops: `--emit`. All but `artifact` print the IR.
 enum class EmitKind {
-  nn,       ///< after import and simplification
+  imported, ///< as the importer made it
+  nn,       ///< after simplification
   stages,   ///< stages and transfers (dist)
   clusters, ///< lowered clusters and the kernels' linalg
   plan,     ///< the plan dialect
@@ -68,9 +69,10 @@ struct CompileOptions {
 /// passes need.
 void registerCompilerDialects(mlir::DialectRegistry &registry);
 
-/// Compiles a model. Messages go through the context's diagnostics. On success
-/// the artifact is written, or, for the other kinds, the IR of each plan is
-/// printed to `ir`. `summaries` has the plans if compilation came as far.
+/// Compiles a model, an ONNX file or a module (ReadModule.h). Messages go
+/// through the context's diagnostics. On success the artifact is written, or,
+/// for the other kinds, the IR of each plan is printed to `ir`. `summaries` has
+/// the plans if compilation came as far.
 mlir::LogicalResult compileModel(mlir::MLIRContext &context,
                                  const CompileOptions &options,
                                  llvm::raw_ostream &ir,

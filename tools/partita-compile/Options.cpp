@@ -7,15 +7,15 @@
 
 #include "tools/partita-compile/Options.h"
 
+#include "compiler/driver/ReadModule.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/partition/ByteSize.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
 #include "runtime/abi/DeviceKinds.h"
+#include "tools/cli/CommandLine.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
-
-#include <CLI/CLI.hpp>
 
 #include <charconv>
 
@@ -117,7 +117,8 @@ namespace {
 /// The values of repeatable options, before they are parsed further.
 struct RawOptions {
   std::vector<std::string> shapes, dims, lengths, constants;
-  std::string weights = "inside", kind = "artifact", level, strategy, memory;
+  std::string weights = "inside", kind = "artifact", level, strategy, memory,
+              devices;
 };
 } // namespace
 
@@ -163,9 +164,27 @@ static std::string parsePairs(const RawOptions &raw, CommandLine &result) {
   }
   for (const std::string &pair : raw.constants) {
     if (!splitPair(pair, name, text))
-      return "--constant " + pair + ": write it as input=FILE.pb or FILE.npy";
+      return "--constant " + pair +
+             ": write it as input=8, input=FILE.pb or input=FILE.npy";
     result.compile.import.constants[name] = text;
   }
+  return "";
+}
+
+/// What options say together; returns what is wrong with it, or "".
+static std::string checkTogether(const CommandLine &command) {
+  const driver::CompileOptions &compile = command.compile;
+  const bool emits = compile.kind != driver::EmitKind::artifact;
+  if (!emits && !command.describe && compile.emit.output.empty())
+    return "no output: give -o FILE.partita";
+  if (compile.emit.output == "-")
+    return "--output -: name a file; --emit prints to standard output if "
+           "--output is left out, and an artifact is mapped from its file";
+  if (command.json && emits)
+    return "--json prints the plan of an artifact, and --emit the IR: leave "
+           "out one of the two";
+  if (command.describe && driver::isModuleFile(compile.import.modelPath))
+    return "--describe is for ONNX models; --emit imported prints a module";
   return "";
 }
 
@@ -179,27 +198,25 @@ static std::string schedulesText() {
   return text;
 }
 
-static std::string failureText(const CLI::App *, const CLI::Error &error) {
-  return std::string("partita-compile: error: ") + error.what() +
-         " (partita-compile --help lists the options)\n";
-}
-
 int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   CLI::App app(kDescription, "partita-compile");
   app.set_version_flag("--version", "partita-compile " PARTITA_VERSION);
-  app.failure_message(failureText);
+  app.failure_message(cli::failureText);
   app.get_formatter()->column_width(34);
   RawOptions raw;
   driver::CompileOptions &compile = result.compile;
 
   app.add_option("MODEL", compile.import.modelPath,
-                 "the ONNX model: .onnx, or ONNX's text form as .onnxtxt")
+                 "the ONNX model: .onnx, or ONNX's text form as .onnxtxt; or a "
+                 "function in Partita's nn dialect: .mlir")
       ->required();
   app.add_option("-o,--output", compile.emit.output,
                  "the artifact to write (needed unless --emit or --describe)");
-  app.add_option("--devices", compile.partition.devices,
-                 "how many devices to split the model over, in all")
-      ->check(CLI::Range(1, static_cast<int>(dist::kMostDevices)));
+  app.add_option("--devices", raw.devices,
+                 "how many devices to split the model over, in all: N, or "
+                 "with their kind (see --target) cpu:N")
+      ->check(cli::checkDevices)
+      ->type_name("N");
   app.add_option("--data-parallel", compile.partition.dataParallel,
                  "how many replicas of the model there are; the micro-batches "
                  "of a step are dealt out to them")
@@ -271,7 +288,9 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->type_name("MIB")
       ->check(CLI::Range(1, 65536));
   app.add_option("--shape", raw.shapes,
-                 "bind an input's shape: --shape x=8x3x224x224")
+                 "bind an input's shape: --shape x=8x3x224x224. It is that of "
+                 "a micro-batch: where dimension 0 counts samples, 8 of them; "
+                 "a run takes any number")
       ->type_name("INPUT=SHAPE");
   app.add_option(
          "--dim", raw.dims,
@@ -296,17 +315,19 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--constant", raw.constants,
-                 "fix an input's value at compile time, from a TensorProto "
-                 ".pb or a .npy file")
-      ->type_name("INPUT=FILE");
+                 "fix an input's value at compile time: a number, several with "
+                 "commas between them, or a TensorProto .pb or .npy file")
+      ->type_name("INPUT=VALUE|FILE");
   app.add_option("--weights", raw.weights,
                  "inside: copied into the artifact (default); beside: left in "
                  "the model's files, which must stay beside the artifact")
       ->check(CLI::IsMember({"inside", "beside"}));
-  app.add_option("--target", compile.partition.target,
-                 "what the devices are: cpu (default), or remote-cpu, a CPU "
-                 "behind a queue, with which the runtime tests itself")
-      ->check(CLI::IsMember(abi::getDeviceKindNames()));
+  CLI::Option *target =
+      app.add_option(
+             "--target", compile.partition.target,
+             "what the devices are: cpu (default), or remote-cpu, a CPU "
+             "behind a queue, with which the runtime tests itself")
+          ->check(CLI::IsMember(abi::getDeviceKindNames()));
   app.add_option("--cpu-level", raw.level,
                  "compile for this x86-64 level only (default: for v3 and v4, "
                  "and the run takes the best that its processor has)")
@@ -316,9 +337,10 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                "several times faster and runs several times slower, with the "
                "same results");
   app.add_option("--emit", raw.kind,
-                 "print the IR after a phase instead: nn, stages, clusters, "
-                 "plan")
-      ->check(CLI::IsMember({"nn", "stages", "clusters", "plan", "artifact"}));
+                 "print the IR after a phase instead, to --output if given: "
+                 "imported, nn, stages, clusters, plan")
+      ->check(CLI::IsMember(
+          {"imported", "nn", "stages", "clusters", "plan", "artifact"}));
   app.add_flag("--describe", result.describe,
                "list the model's inputs, outputs and dimensions, and stop");
   app.add_flag("--explain", result.explain,
@@ -342,11 +364,22 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
     compile.codegen.levels = {raw.level == "v3" ? abi::CpuLevel::x86_64_v3
                                                 : abi::CpuLevel::x86_64_v4};
   compile.kind = llvm::StringSwitch<driver::EmitKind>(raw.kind)
+                     .Case("imported", driver::EmitKind::imported)
                      .Case("nn", driver::EmitKind::nn)
                      .Case("stages", driver::EmitKind::stages)
                      .Case("clusters", driver::EmitKind::clusters)
                      .Case("plan", driver::EmitKind::plan)
                      .Default(driver::EmitKind::artifact);
+  if (cli::Devices devices; !raw.devices.empty()) {
+    (void)cli::parseDevices(raw.devices, devices); // which was checked
+    compile.partition.devices = devices.count;
+    if (target->count() > 0 && !devices.kind.empty() &&
+        devices.kind != compile.partition.target)
+      message = "--devices " + raw.devices + " and --target " +
+                compile.partition.target + " contradict each other";
+    else if (!devices.kind.empty())
+      compile.partition.target = devices.kind;
+  }
   if (compile.expose.unfused && compile.expose.nodes.empty())
     compile.expose.nodes = "*";
   if (!raw.memory.empty()) {
@@ -354,9 +387,8 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
     if (!compile.partition.memory)
       message = "--memory " + raw.memory + ": write it as 512MiB or 2GB";
   }
-  if (message.empty() && compile.kind == driver::EmitKind::artifact &&
-      !result.describe && compile.emit.output.empty())
-    message = "no output: give -o FILE.partita";
+  if (message.empty())
+    message = checkTogether(result);
   if (!message.empty()) {
     llvm::errs() << "partita-compile: error: " << message << "\n";
     return 1;

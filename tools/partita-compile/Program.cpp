@@ -13,7 +13,9 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Process.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
 using namespace partita;
@@ -98,12 +100,26 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
   if (!command.quiet)
     command.compile.progress = showProgress;
 
+  std::optional<llvm::ToolOutputFile> file;
+  if (command.compile.kind != driver::EmitKind::artifact &&
+      !command.compile.emit.output.empty()) {
+    std::error_code error;
+    file.emplace(command.compile.emit.output, error, llvm::sys::fs::OF_Text);
+    if (error) {
+      llvm::errs() << "partita-compile: error: cannot write '"
+                   << command.compile.emit.output << "': " << error.message()
+                   << "\n";
+      return 1;
+    }
+  }
   std::vector<pipeline::Summary> summaries;
-  LogicalResult result =
-      driver::compileModel(context, command.compile, llvm::outs(), summaries);
+  LogicalResult result = driver::compileModel(
+      context, command.compile, file ? file->os() : llvm::outs(), summaries);
   wipeProgress();
   if (failed(result))
     return 1;
+  if (file)
+    file->keep();
   if (summaries.empty() || command.quiet ||
       command.compile.kind != driver::EmitKind::artifact)
     return 0;

@@ -51,9 +51,10 @@ struct ImportOptions {
   llvm::StringMap<int64_t> lengths;
   /// Inputs that are optionals without a value: `--absent x`.
   std::vector<std::string> absent;
-  /// Inputs that are fixed when compiling, and the files (.pb or .npy) that
-  /// hold their values: `--constant shape=FILE`. They are not arguments of
-  /// `@main`. The module's `nn.bound_inputs` lists them as {name, port, type}.
+  /// Inputs that are fixed when compiling, and their values (`--constant n=8`)
+  /// or the files (.pb or .npy) that hold them: `--constant shape=FILE`. They
+  /// are not arguments of `@main`. The module's `nn.bound_inputs` lists them as
+  /// {name, port, type}.
   std::map<std::string, std::string> constants;
   /// Whether to write `nn.node_outputs`: for each entry of `nn.nodes` the name
   /// of its output, empty if the node has several.

@@ -63,7 +63,7 @@ public:
     for (auto [slot, input] : zip_equal(slots, inputs)) {
       input.name = slot.name;
       input.port = slot.port;
-      if (failed(readValue(input)) || failed(bindGiven(slot, input)))
+      if (failed(readValue(slot, input)) || failed(bindGiven(slot, input)))
         return failure();
     }
     for (auto [slot, input] : zip_equal(slots, inputs))
@@ -120,12 +120,54 @@ private:
     return success();
   }
 
-  LogicalResult readValue(ModelInput &input) {
+  /// The type of an input whose value is written as `numbers` numbers: what
+  /// --shape or the model says, else a scalar, or a list of them.
+  FailureOr<RankedTensorType> getLiteralType(const InputSlot &slot,
+                                             int64_t numbers) {
+    const onnx::TypeProto::Tensor &declared = *slot.declared;
+    Type element = getElementType(loc.getContext(), declared.elem_type());
+    SmallVector<int64_t> shape;
+    if (auto it = options.shapes.find(slot.name); it != options.shapes.end()) {
+      shape = it->second;
+    } else if (!declared.has_shape()) {
+      if (numbers > 1)
+        shape.push_back(numbers);
+    } else {
+      for (const auto &dim : declared.shape().dim()) {
+        if (dim.has_dim_value() && dim.dim_value() >= 0)
+          shape.push_back(dim.dim_value());
+        else if (auto it = options.dims.find(dim.dim_param());
+                 it != options.dims.end())
+          shape.push_back(it->second);
+        else if (declared.shape().dim_size() == 1)
+          shape.push_back(numbers);
+        else
+          return emitError(loc)
+                 << "--constant " << slot.name
+                 << ": the shape of the input is not known: give it with "
+                    "--shape "
+                 << slot.name << "=AxBx..., or a file";
+      }
+    }
+    if (!countElements(shape))
+      return emitError(loc) << "the input '" << slot.name << "' is too large";
+    return RankedTensorType::get(shape, element);
+  }
+
+  LogicalResult readValue(const InputSlot &slot, ModelInput &input) {
     auto it = options.constants.find(input.name);
     if (it == options.constants.end())
       return success();
-    FailureOr<DenseElementsAttr> value =
-        readInputFile(it->second, input.name, loc);
+    FailureOr<DenseElementsAttr> value;
+    if (isLiteral(it->second)) {
+      FailureOr<RankedTensorType> type =
+          getLiteralType(slot, StringRef(it->second).count(',') + 1);
+      if (failed(type))
+        return failure();
+      value = readLiteral(it->second, *type, input.name, loc);
+    } else {
+      value = readInputFile(it->second, input.name, loc);
+    }
     if (failed(value))
       return failure();
     input.value = *value;
@@ -168,10 +210,16 @@ private:
              << ", and the input has rank " << declared.shape().dim_size();
     for (auto [i, dim] : enumerate(declared.shape().dim())) {
       if (dim.has_dim_value() && dim.dim_value() >= 0 &&
-          dim.dim_value() != given[i])
-        return emitError(loc)
-               << reason << ": dimension " << i << " is " << dim.dim_value()
-               << " in the model and cannot be " << given[i];
+          dim.dim_value() != given[i]) {
+        InFlightDiagnostic error = emitError(loc);
+        error << reason << ": dimension " << i << " is " << dim.dim_value()
+              << " in the model and cannot be " << given[i];
+        if (i == 0 && !input.value)
+          error << "; if it counts samples, leave it at " << dim.dim_value()
+                << ": any number of samples goes through, that many a "
+                   "micro-batch";
+        return error;
+      }
       if (slot.sequence.empty() && !dim.dim_param().empty() &&
           failed(symbols.bind(dim.dim_param(), given[i], reason)))
         return failure();

@@ -69,8 +69,13 @@ FailureOr<TensorBytes> openExternalData(StringRef directory, StringRef location,
     int next = openat(fd, component.str().c_str(), flags);
     if (next < 0 && errno == ELOOP)
       return refuse("'" + component + "' is a symbolic link");
-    if (next < 0)
-      return refuse("'" + component + "': " + std::strerror(errno));
+    if (next < 0) {
+      const char *why = std::strerror(errno);
+      SmallString<128> searched(root);
+      (void)sys::fs::make_absolute(searched);
+      return refuse("'" + component + "' in the folder '" + searched +
+                    "': " + why);
+    }
     close(fd);
     fd = next;
   }

@@ -55,6 +55,17 @@ readElements(const ModelFile &file, const onnx::TensorProto &tensor,
 /// type.
 mlir::DenseElementsAttr makeSplat(mlir::RankedTensorType type, double value);
 
+/// Whether the text is a value and names no file: "8", "-0.5", "true", or
+/// several with commas between them.
+bool isLiteral(llvm::StringRef text);
+
+/// The value that such a text has as a tensor of `type`: one number everywhere,
+/// or a number for each element. Emits an error for a number that the elements
+/// cannot have, and for another count of numbers.
+mlir::FailureOr<mlir::DenseElementsAttr>
+readLiteral(llvm::StringRef text, mlir::RankedTensorType type,
+            llvm::StringRef inputName, mlir::Location loc);
+
 /// Reads the value of an input from a TensorProto (.pb) or .npy file.
 mlir::FailureOr<mlir::DenseElementsAttr>
 readInputFile(llvm::StringRef path, llvm::StringRef inputName,

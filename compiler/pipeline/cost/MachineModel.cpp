@@ -101,6 +101,8 @@ StringRef MachineModel::getCpu() const {
   return file ? StringRef(file->cpu) : StringRef();
 }
 
+int64_t MachineModel::getCores() const { return file ? file->cores : 0; }
+
 StringRef MachineModel::getId() const {
   return file ? StringRef(file->id) : StringRef();
 }

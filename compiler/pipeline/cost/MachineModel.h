@@ -66,6 +66,8 @@ public:
 
   /// The processor; empty: one in general.
   llvm::StringRef getCpu() const;
+  /// The number of cores of the whole machine; 0: any number.
+  int64_t getCores() const;
   /// The id of the measurements; empty: there are none.
   llvm::StringRef getId() const;
   /// The number of cores of a device for which the times hold; 0: any.

@@ -65,6 +65,12 @@ TEST_F(ExternalDataTest, RefusesPathsOutside) {
   EXPECT_TRUE(refuses(std::string("w.bin\0x", 7), "null character"));
 }
 
+TEST_F(ExternalDataTest, SaysWhereItLooked) {
+  const std::string folder =
+      "in the folder '" + (root / "model").string() + "': No such file";
+  EXPECT_TRUE(refuses("none.bin", folder.c_str()));
+}
+
 TEST_F(ExternalDataTest, RefusesLinksAndSpecialFiles) {
   fs::create_symlink(root / "secret", root / "model" / "link");
   fs::create_directory_symlink(root, root / "model" / "out");
