@@ -47,8 +47,24 @@ def main():
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", wheel], check=True)
         # NumPy alone comes from outside: nothing is downloaded.
         numpy_folder = pathlib.Path(numpy.__file__).resolve().parents[1]
-        script = f"import sys; sys.path.append({str(numpy_folder)!r}); sys.argv = ['check.py', {str(artifact)!r}]; exec(open({str(HERE / 'check.py')!r}).read())"
-        subprocess.run([python, "-I", "-c", script], check=True)
+
+        def run(script, *arguments):
+            words = [str(word) for word in (script, *arguments)]
+            code = f"import sys; sys.path.append({str(numpy_folder)!r}); sys.argv = {words!r}; exec(open({words[0]!r}).read())"
+            subprocess.run([python, "-I", "-c", code], check=True)
+
+        run(HERE / "check.py", artifact)
+        check_example(build, folder, run)
+
+
+def check_example(build, folder, run):
+    """The batch job of the examples computes what partita-run computes."""
+    artifact, images, outputs, expected = folder / "digits.partita", ROOT / "examples" / "digits" / "digits.npy", folder / "out.npy", folder / "out.npz"
+    subprocess.run([build / "bin" / "partita-compile", ROOT / "examples" / "digits" / "digits.onnx", "--dim", "batch=1", "--quiet", "-o", artifact], check=True)
+    subprocess.run([build / "bin" / "partita-run", artifact, "--input", images, "--output", expected], check=True)
+    run(ROOT / "examples" / "embed" / "run_batch.py", artifact, images, outputs)
+    if not numpy.array_equal(numpy.load(outputs), numpy.load(expected)["probabilities"]):
+        raise SystemExit("run_batch.py computes other numbers than partita-run")
 
 
 if __name__ == "__main__":

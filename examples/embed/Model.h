@@ -1,0 +1,65 @@
+//===- Model.h - partita.h for C++ ------------------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef EXAMPLES_EMBED_MODEL_H
+#define EXAMPLES_EMBED_MODEL_H
+
+#include <partita.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+/// A loaded model. What fails is thrown, in the library's words. Any thread may
+/// submit and wait.
+class Model {
+public:
+  explicit Model(const std::string &path, double batch_delay_s = 0) {
+    partita_options options;
+    partita_default_options(&options);
+    options.batch_delay_s = batch_delay_s;
+    partita_model *opened = nullptr;
+    check(partita_open(path.c_str(), &options, &opened));
+    model.reset(opened);
+    for (size_t i = 0; i < partita_input_count(opened); ++i) {
+      inputs.push_back({});
+      inputs.back().size = sizeof(partita_port);
+      check(partita_input(opened, i, &inputs.back()));
+    }
+    for (size_t i = 0; i < partita_output_count(opened); ++i) {
+      outputs.push_back({});
+      outputs.back().size = sizeof(partita_port);
+      check(partita_output(opened, i, &outputs.back()));
+    }
+  }
+
+  /// A pointer for each input and output; see partita_submit.
+  uint64_t submit(const std::vector<const void *> &in, int64_t samples,
+                  const std::vector<void *> &out) {
+    uint64_t ticket = 0;
+    check(partita_submit(model.get(), in.data(), samples, out.data(), &ticket));
+    return ticket;
+  }
+  void wait(uint64_t ticket) { check(partita_wait(model.get(), ticket)); }
+
+  int64_t stepSamples() const { return partita_step_samples(model.get()); }
+
+  std::vector<partita_port> inputs, outputs;
+
+private:
+  static void check(partita_status status) {
+    if (status != PARTITA_OK)
+      throw std::runtime_error(partita_last_error());
+  }
+  struct Close {
+    void operator()(partita_model *model) const { partita_close(model); }
+  };
+  std::unique_ptr<partita_model, Close> model;
+};
+
+#endif // EXAMPLES_EMBED_MODEL_H
