@@ -5,7 +5,7 @@
 #   tools/setup.sh --runtime    only what the runtime needs (no MLIR, no ONNX)
 #   tools/setup.sh --fuzz       everything, and what clang needs for libFuzzer (docs/testing.md)
 #
-# Tests that compare with ONNX Runtime find it in a Python environment of their own, where it could be installed; else they say skipped.
+# Tests that compare with ONNX Runtime, and the documentation, have a Python environment of their own; where it cannot be installed they say skipped.
 # The part of ONNX that is used is built once (tools/onnx), from its source archive on PyPI, into $PARTITA_DEPS (default: ~/.cache/partita).
 # Running this again costs a second.
 set -euo pipefail
@@ -31,20 +31,23 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 [ $runtime_only = no ] || exit 0
 
-# Without a network this is tried once a day, not at every build.
-failed=$deps/python-failed
-if [ ! -e "$deps/python/.complete" ] && [ -z "$(find "$failed" -mmin -1440 2>/dev/null)" ]; then
-  say "Installing ONNX Runtime for the tests into $deps/python (about 20 seconds)"
-  python3 -m venv "$deps/python"
-  if "$deps/python/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 20 numpy "onnx==$onnx_version" onnxruntime >/dev/null 2>&1; then
-    touch "$deps/python/.complete"
+# install_python NAME WHAT-FOR PACKAGE...: into a Python environment of Partita's own. Without a network this is tried once a day, not at every build.
+install_python() {
+  local marker=$deps/python/.$1 failed=$deps/python-failed-$1 what=$2; shift 2
+  if [ -e "$marker" ] || [ -n "$(find "$failed" -mmin -1440 2>/dev/null)" ]; then return; fi
+  say "Installing $what into $deps/python (about 20 seconds)"
+  [ -e "$deps/python/bin/pip" ] || python3 -m venv "$deps/python"
+  if "$deps/python/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 20 "$@" >/dev/null 2>&1; then
+    touch "$marker"
     rm -f "$failed"
   else
-    rm -rf "$deps/python"
     touch "$failed"
-    echo "ONNX Runtime could not be installed into $deps/python: tests that compare with it will say skipped. It is tried again tomorrow, or when $failed is gone." >&2
+    echo "$what could not be installed into $deps/python: tests that need it will say skipped. It is tried again tomorrow, or when $failed is gone." >&2
   fi
-fi
+}
+install_python complete "ONNX Runtime for the tests" numpy "onnx==$onnx_version" onnxruntime
+install_python docs "Sphinx for the documentation" "sphinx==9.0.4" "myst-parser==5.2.0" "furo==2025.12.19"
+
 # An older script built messages without reflection, which the tests need.
 if [ -e "$deps/onnx/.version-$onnx_version" ] && ! grep -q 'public ::PROTOBUF_NAMESPACE_ID::MessageLite' "$deps/onnx/include/onnx/onnx-ml.pb.h"; then
   exit 0

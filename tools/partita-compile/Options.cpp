@@ -175,6 +175,10 @@ static std::string parsePairs(const RawOptions &raw, CommandLine &result) {
 static std::string checkTogether(const CommandLine &command) {
   const driver::CompileOptions &compile = command.compile;
   const bool emits = compile.kind != driver::EmitKind::artifact;
+  if (command.listOps)
+    return "";
+  if (compile.import.modelPath.empty())
+    return "no model: give MODEL.onnx";
   if (!emits && !command.describe && compile.emit.output.empty())
     return "no output: give -o FILE.partita";
   if (compile.emit.output == "-")
@@ -208,8 +212,7 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
 
   app.add_option("MODEL", compile.import.modelPath,
                  "the ONNX model: .onnx, or ONNX's text form as .onnxtxt; or a "
-                 "function in Partita's nn dialect: .mlir")
-      ->required();
+                 "function in Partita's nn dialect: .mlir");
   app.add_option("-o,--output", compile.emit.output,
                  "the artifact to write (needed unless --emit or --describe)");
   app.add_option("--devices", raw.devices,
@@ -343,6 +346,10 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
           {"imported", "nn", "stages", "clusters", "plan", "artifact"}));
   app.add_flag("--describe", result.describe,
                "list the model's inputs, outputs and dimensions, and stop");
+  app.add_flag(
+      "--list-ops", result.listOps,
+      "list the ops of ONNX, with the versions that are supported, and "
+      "stop");
   app.add_flag("--explain", result.explain,
                "list everything that devices send, with bytes, predicted time "
                "and the reason");

@@ -18,6 +18,7 @@ struct CommandLine {
   bool explain = false;
   bool quiet = false;    ///< no plan, no remarks
   bool describe = false; ///< list the model's inputs, outputs and dimensions
+  bool listOps = false;  ///< list the ops of ONNX that can be compiled
 };
 
 /// Parses the command line. Returns an exit status if there is nothing more to

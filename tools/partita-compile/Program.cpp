@@ -8,6 +8,7 @@
 #include "tools/partita-compile/Program.h"
 
 #include "compiler/import/graph/Describe.h"
+#include "compiler/import/graph/ListOps.h"
 #include "dialects/nn/NNDialect.h"
 #include "tools/partita-compile/Options.h"
 
@@ -89,6 +90,10 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
   CommandLine command;
   if (int status = parseCommandLine(argc, argv, command); status >= 0)
     return status;
+  if (command.listOps) {
+    import::listOps(llvm::outs(), command.json);
+    return 0;
+  }
   command.compile.codegen.cache = objects;
 
   // A message names the node; its whole operation would bury it.

@@ -36,6 +36,7 @@ class Ticket:
         self._lock = threading.Lock()
 
     def wait(self) -> dict[str, np.ndarray]:
+        """The outputs, by their names, when they have been computed."""
         with self._lock:
             if not self._waited:
                 try:
