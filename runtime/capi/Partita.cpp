@@ -11,6 +11,7 @@
 #include "runtime/feed/PlanStreams.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <limits>
@@ -178,6 +179,11 @@ Status openModel(const char *path, const partita_options *given,
       return Status::error(std::string("partita_options.") + name + " is " +
                            std::to_string(seconds) +
                            ": give seconds from 0 to 1000000");
+  if (options.cpu_level != 0 && options.cpu_level != 3 &&
+      options.cpu_level != 4)
+    return Status::error("partita_options.cpu_level is " +
+                         std::to_string(options.cpu_level) +
+                         ": give 3, 4, or 0 for the best there is");
   auto artifacts = partita::runtime::Artifact::openAll(path);
   if (!artifacts)
     return artifacts.status();
@@ -192,6 +198,8 @@ Status openModel(const char *path, const partita_options *given,
   session.keep_nan = options.strict_nan != 0;
   session.trust_weights = options.trust_weights != 0;
   session.timeout_s = options.timeout_s;
+  if (options.cpu_level != 0)
+    session.max_cpu_level = options.cpu_level;
   auto streams = PlanStreams::create(std::move(*artifacts), session,
                                      {.delay_s = options.batch_delay_s,
                                       .queued_samples = options.queued_samples,
@@ -281,8 +289,15 @@ int partita_api_version(void) { return PARTITA_API_VERSION; }
 
 const char *partita_last_error(void) { return last_error.c_str(); }
 
+void partita_default_options_sized(partita_options *options, size_t size) {
+  partita_options defaults = {size, 0, 1, 0, 0, 60, 0, 0, 0};
+  std::memcpy(options, &defaults, std::min(size, sizeof defaults));
+}
+
+// For programs that were compiled before the options grew.
+#undef partita_default_options
 void partita_default_options(partita_options *options) {
-  *options = {sizeof(partita_options), 0, 1, 0, 0, 60, 0, 0};
+  partita_default_options_sized(options, offsetof(partita_options, cpu_level));
 }
 
 partita_status partita_open(const char *path, const partita_options *options,
@@ -383,5 +398,9 @@ partita_status partita_submit(partita_model *model, const void *const *inputs,
 
 partita_status partita_wait(partita_model *model, uint64_t ticket) {
   return guard([&] { return model->streams->wait(ticket); });
+}
+
+int partita_keeps_nan(const partita_model *model) {
+  return model->streams->keepsNan();
 }
 }

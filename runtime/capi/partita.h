@@ -90,6 +90,7 @@ typedef struct partita_options {
   double timeout_s;       /* deadline of every wait between devices; default 60 */
   double batch_delay_s;   /* how long a sample may wait for others that share its step; default 0 */
   int64_t queued_samples; /* partita_submit blocks while more wait; 0: those of four steps */
+  int cpu_level;          /* use no kernels above this x86-64 level, 3 or 4; 0: the best that the processor has */
 } partita_options;
 
 /* An input or output. The pointers live as long as the model. */
@@ -120,6 +121,10 @@ PARTITA_API const char *partita_last_error(void);
 
 /* Fills in the defaults. */
 PARTITA_API void partita_default_options(partita_options *options);
+/* The same for options of `size` bytes: those that the program knows. A later
+ * library may know more. */
+PARTITA_API void partita_default_options_sized(partita_options *options, size_t size);
+#define partita_default_options(options) partita_default_options_sized((options), sizeof(partita_options))
 
 /* Loads an artifact onto its devices. `options` may be NULL. */
 PARTITA_API partita_status partita_open(const char *path, const partita_options *options, partita_model **model);
@@ -146,6 +151,10 @@ PARTITA_API partita_status partita_run(partita_model *model, const void *const *
 PARTITA_API partita_status partita_submit(partita_model *model, const void *const *inputs, int64_t samples, void *const *outputs,
                                           uint64_t *ticket);
 PARTITA_API partita_status partita_wait(partita_model *model, uint64_t ticket);
+
+/* Whether steps keep NaN now: partita_options.strict_nan, or a step has met NaN
+ * where fast code makes numbers of it, and was computed again. */
+PARTITA_API int partita_keeps_nan(const partita_model *model);
 
 /* Dimensions whose size may differ from call to call. */
 PARTITA_API size_t partita_dimension_count(const partita_model *model);

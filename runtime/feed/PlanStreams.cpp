@@ -56,6 +56,11 @@ Expected<std::unique_ptr<PlanStreams>> PlanStreams::create(
   return self;
 }
 
+bool PlanStreams::keepsNan() const {
+  return std::any_of(streams.begin(), streams.end(),
+                     [](const auto &stream) { return stream->keepsNan(); });
+}
+
 Expected<uint64_t> PlanStreams::submit(const std::vector<int64_t> &sizes,
                                        const std::vector<Tensor> &inputs,
                                        const std::vector<uint8_t *> &outputs) {

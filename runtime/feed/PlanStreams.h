@@ -38,6 +38,9 @@ public:
   const PlanChoice &plans() const { return choice; }
   const Stream &stream(size_t plan) const { return *streams[plan]; }
 
+  /// Whether steps of some plan keep NaN now (Stream::keepsNan).
+  bool keepsNan() const;
+
   /// `sizes`: those that the samples have, one for each of
   /// PlanChoice::dimensions. `inputs` and `outputs` have these sizes; there is
   /// a place for each output. They must stay as they are until `wait` returns.

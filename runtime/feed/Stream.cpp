@@ -15,6 +15,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace partita::feed {
@@ -52,7 +53,8 @@ struct Stream::Impl {
     int64_t begin = 0, count = 0; ///< in the request
     int64_t place = 0;            ///< in the step
   };
-  /// The bytes of a step.
+  /// The bytes of a step, but for ports that are read or written where they
+  /// lie in a request's tensors. Room is made when it is first needed.
   struct Lane {
     std::vector<std::vector<uint8_t>> inputs, outputs; ///< by port
     std::vector<Piece> pieces;
@@ -82,6 +84,8 @@ struct Stream::Impl {
   bool loaded = false, stopping = false;
   bool has_turn = false;
   int64_t turn_steps = 0; ///< that were begun since
+  bool gone = false; ///< the session, after which nobody touches a request
+  bool nanKept = false;
   Status failure;
   Counts done;
   std::thread feeder, finisher;
@@ -100,6 +104,8 @@ struct Stream::Impl {
   bool mayBegin(std::unique_lock<std::mutex> &lock);
   void passTurn();
   void gather(Lane &lane);
+  std::optional<int64_t> placeInRequest(const Lane &lane,
+                                        const StreamPort &port) const;
   void fill(Lane &lane) const;
   void finish(Lane &lane);
   void fail(const Status &status);
@@ -190,12 +196,8 @@ Expected<int64_t> Stream::Impl::check(const std::vector<Tensor> &given) const {
 
 Status Stream::Impl::start() {
   for (Lane &lane : lanes) {
-    for (const StreamPort &port : inputs)
-      lane.inputs.emplace_back(size_t(port.port->bytes()) *
-                               size_t(model.microBatches));
-    for (const StreamPort &port : outputs)
-      lane.outputs.emplace_back(size_t(port.port->bytes()) *
-                                size_t(model.microBatches));
+    lane.inputs.resize(inputs.size());
+    lane.outputs.resize(outputs.size());
     idle.push_back(&lane);
   }
   feeder = std::thread([this] { feed(); });
@@ -257,6 +259,8 @@ void Stream::Impl::feed() {
   // What is under way keeps the session until it is done.
   changed.wait(lock, [&] { return underWay.empty(); });
   session.reset();
+  gone = true;
+  changed.notify_all();
   if (has_turn)
     options.turns->give();
 }
@@ -325,6 +329,16 @@ void Stream::Impl::gather(Lane &lane) {
   }
 }
 
+/// Where the samples of a step lie one after another in a tensor of a request,
+/// bytes from its beginning: if they are whole micro-batches of one request.
+std::optional<int64_t>
+Stream::Impl::placeInRequest(const Lane &lane, const StreamPort &port) const {
+  if (lane.pieces.size() != 1 || lane.samples % perBatch != 0 ||
+      port.layout.outer != 1)
+    return std::nullopt;
+  return lane.pieces[0].begin * port.perSample * port.layout.inner;
+}
+
 /// Brings the samples into the bytes of their micro-batches; the last one is
 /// filled up with its last sample.
 void Stream::Impl::fill(Lane &lane) const {
@@ -332,9 +346,18 @@ void Stream::Impl::fill(Lane &lane) const {
   lane.binding.micro_batches = int(batches);
   lane.binding.inputs.clear();
   lane.binding.outputs.clear();
+  auto makeRoom = [&](std::vector<uint8_t> &bytes, const Port &port) {
+    bytes.resize(size_t(port.bytes()) * size_t(model.microBatches));
+    return bytes.data();
+  };
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto &[port, layout, perSample] = inputs[i];
-    uint8_t *bytes = lane.inputs[i].data();
+    if (auto direct = placeInRequest(lane, inputs[i])) {
+      lane.binding.inputs.push_back(lane.pieces[0].request->inputs[i].data() +
+                                    *direct);
+      continue;
+    }
+    uint8_t *bytes = makeRoom(lane.inputs[i], *port);
     const int64_t entries = perBatch * perSample;
     auto place = [&](int64_t sample) {
       return bytes + sample / perBatch * port->bytes();
@@ -357,8 +380,12 @@ void Stream::Impl::fill(Lane &lane) const {
                   perSample);
     lane.binding.inputs.push_back(bytes);
   }
-  for (std::vector<uint8_t> &bytes : lane.outputs)
-    lane.binding.outputs.push_back(bytes.data());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    auto direct = placeInRequest(lane, outputs[i]);
+    lane.binding.outputs.push_back(
+        direct ? lane.pieces[0].request->places[i] + *direct
+               : makeRoom(lane.outputs[i], *outputs[i].port));
+  }
 }
 
 /// The thread that waits for steps, in their order.
@@ -389,6 +416,8 @@ void Stream::Impl::finish(Lane &lane) {
   if (status.ok())
     for (size_t i = 0; i < outputs.size(); ++i) {
       const auto &[port, layout, perSample] = outputs[i];
+      if (placeInRequest(lane, outputs[i]))
+        continue;
       for (const Piece &piece : lane.pieces)
         for (int64_t at = 0; at < piece.count;) {
           const int64_t sample = piece.place + at, within = sample % perBatch;
@@ -406,6 +435,11 @@ void Stream::Impl::finish(Lane &lane) {
   if (status.ok()) {
     ++done.steps;
     done.samples += lane.samples;
+    done.direct += std::all_of(outputs.begin(), outputs.end(),
+                               [&](const StreamPort &port) {
+                                 return placeInRequest(lane, port).has_value();
+                               });
+    nanKept = session->keepsNan();
   } else {
     fail(status);
   }
@@ -523,11 +557,20 @@ Expected<Stream::Answer> Stream::wait(uint64_t ticket) {
                          " are under way");
   const std::shared_ptr<Impl::Request> request = found->second;
   impl->requests.erase(found);
-  impl->changed.wait(lock,
-                     [&] { return request->left == 0 || !impl->failure.ok(); });
+  // After a failure a device may go on for a while, and touch its bytes.
+  impl->changed.wait(lock, [&] { return request->left == 0 || impl->gone; });
   if (request->left != 0)
     return impl->failure;
   return Answer{std::move(request->outputs), request->finished};
+}
+
+bool Stream::suits(const Model &model) {
+  return Impl(model, {}, {}).describe().ok();
+}
+
+bool Stream::keepsNan() const {
+  std::lock_guard<std::mutex> lock(impl->mutex);
+  return impl->nanKept;
 }
 
 Stream::Counts Stream::counts() const {

@@ -59,6 +59,8 @@ public:
   static runtime::Expected<std::unique_ptr<Stream>>
   create(const Model &model, const runtime::SessionOptions &session,
          const StreamOptions &options = {});
+  /// Whether a model is none of those that `create` refuses for their ports.
+  static bool suits(const Model &model);
   /// Finishes what was submitted.
   ~Stream();
 
@@ -80,12 +82,19 @@ public:
   /// Samples that fill a step.
   int64_t stepSamples() const;
 
-  /// Waits for the results; once for each ticket. From any thread.
+  /// Waits for the results; once for each ticket. From any thread. Nothing of
+  /// the samples is read or written any more when it returns, with an error
+  /// too.
   runtime::Expected<Answer> wait(uint64_t ticket);
 
-  /// Steps that were computed, and samples in them.
+  /// Whether steps keep NaN now: as the options say, or since a step met one
+  /// (SessionOptions.keep_nan).
+  bool keepsNan() const;
+
+  /// Steps that were computed, samples in them, and steps of whole
+  /// micro-batches of one request, whose results were written where they go.
   struct Counts {
-    int64_t steps = 0, samples = 0;
+    int64_t steps = 0, samples = 0, direct = 0;
   };
   Counts counts() const;
 

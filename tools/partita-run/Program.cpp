@@ -85,18 +85,17 @@ int runMode(const Options &options, const PlanChoice &plans,
   remarkCores(options, model, team);
   if (options.rate > 0)
     return runOfferedLoad(options, model, team, *inputs);
-  Expected<std::unique_ptr<runtime::Session>> session =
-      loadSession(options, model, team);
-  if (!team.allWell(session.status()))
-    return 1;
   Profile profile;
   Context context{options,
                   model,
                   team,
-                  std::move(*session),
+                  nullptr,
+                  nullptr,
                   options.wantsProfile() ? &profile : nullptr,
                   plans,
                   choice};
+  if (!team.allWell(load(context)))
+    return 1;
   int result = options.benchmark ? runBenchmark(context, *inputs)
                : !options.calibrate.empty()
                    ? runModelCalibration(context, *inputs)

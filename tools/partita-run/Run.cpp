@@ -14,6 +14,7 @@
 
 #include "runtime/abi/Text.h"
 #include "runtime/base/Cores.h"
+#include "runtime/feed/Stream.h"
 #include "runtime/io/Names.h"
 #include "runtime/io/TensorFiles.h"
 
@@ -124,11 +125,39 @@ Expected<std::unique_ptr<Session>> loadSession(const Options &options,
   return Session::create(model.artifact, session, *communicator);
 }
 
+Status load(Context &context) {
+  const Options &options = context.options;
+  if (context.team.distributed() || options.measures() ||
+      options.wantsProfile() || context.plans.planCount() > 1 ||
+      !Stream::suits(context.model)) {
+    Expected<std::unique_ptr<Session>> session =
+        loadSession(options, context.model, context.team);
+    if (session)
+      context.session = std::move(*session);
+    return session.status();
+  }
+  partita_options given;
+  partita_default_options(&given);
+  given.threads = threadsOf(options, context.model, context.team);
+  given.pin = options.pin;
+  given.strict_nan = options.strictNan;
+  given.trust_weights = options.trustWeights;
+  given.timeout_s = options.timeout;
+  given.cpu_level = options.cpuLevel;
+  Expected<std::unique_ptr<Embedded>> embedded =
+      Embedded::open(context.model, given);
+  if (embedded)
+    context.embedded = std::move(*embedded);
+  return embedded.status();
+}
+
 bool reportNan(Context &context) {
-  double dropped = context.session->mayHaveDroppedNan();
+  double dropped =
+      context.session ? context.session->mayHaveDroppedNan() : false;
   context.team.max({&dropped, 1});
-  const bool changed =
-      context.session->keepsNan() && !context.options.strictNan;
+  const bool keeps = context.session ? context.session->keepsNan()
+                                     : context.embedded->keepsNan();
+  const bool changed = keeps && !context.options.strictNan;
   if ((dropped != 0 || changed) && context.team.root())
     std::fprintf(stderr,
                  "partita-run: remark: a step met NaN where fast code makes "
@@ -195,7 +224,14 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
     return collector.status();
   Progress progress("running", feed->steps(),
                     showProgress && context.team.root());
-  runSteps(context, *feed, *collector, progress);
+  if (context.embedded) {
+    if (Status status = context.embedded->run(inputs, feed->samples(),
+                                              collector->results(), progress);
+        !status.ok())
+      context.team.fail(status);
+  } else {
+    runSteps(context, *feed, *collector, progress);
+  }
   if (reportNan(context)) {
     // A process that runs one device of several cannot do that by itself.
     Options strict = context.options;

@@ -11,6 +11,7 @@
 #include "runtime/feed/Feed.h"
 #include "runtime/feed/Model.h"
 #include "runtime/feed/PlanChoice.h"
+#include "tools/partita-run/Embedded.h"
 #include "tools/partita-run/Options.h"
 #include "tools/partita-run/Team.h"
 #include "tools/partita-run/show/Profile.h"
@@ -26,8 +27,9 @@ struct Context {
   const Options &options;
   const Model &model;
   Team &team;
-  std::unique_ptr<runtime::Session> session;
-  Profile *profile = nullptr; ///< if one is wanted
+  std::unique_ptr<Embedded> embedded;        ///< a plain run of one process
+  std::unique_ptr<runtime::Session> session; ///< every other
+  Profile *profile = nullptr;                ///< if one is wanted
   const PlanChoice &plans;
   const PlanChoice::Choice &choice; ///< `model` is that of the chosen plan
 };
@@ -51,6 +53,13 @@ runtime::SessionOptions sessionOptions(const Options &options,
 runtime::Expected<std::unique_ptr<runtime::Session>>
 loadSession(const Options &options, const Model &model, Team &team,
             bool measure = false);
+
+/// Loads what the options ask for. A plain run goes through partita.h. What
+/// that interface does not show goes through the session behind it: one device
+/// of several (MPI), one plan of several, single steps that are measured or
+/// recorded, and models with ports that hold no samples beside others that do
+/// (partita-compile --expose).
+runtime::Status load(Context &context);
 
 /// Says on stderr what NaN that a step met did to this run. Whether outputs may
 /// lack NaN; the same on all processes, which call it at the same point.

@@ -159,6 +159,45 @@ TEST_F(Capi, SaysWhatIsWrongAndLivesOn) {
   EXPECT_STREQ(partita_last_error(), "");
 }
 
+TEST_F(Capi, OptionsOfOlderProgramsAreSmaller) {
+  // What the first version knew, and something behind it.
+  struct {
+    unsigned char options[offsetof(partita_options, cpu_level)];
+    unsigned char behind[64];
+  } old;
+  std::memset(&old, 7, sizeof old);
+  auto *options = reinterpret_cast<partita_options *>(&old);
+  (partita_default_options)(options); // the function that those programs call
+  EXPECT_EQ(options->size, sizeof old.options);
+  EXPECT_EQ(options->timeout_s, 60);
+  for (unsigned char byte : old.behind)
+    EXPECT_EQ(byte, 7);
+  partita_model *other;
+  ASSERT_EQ(partita_open(path.c_str(), options, &other), PARTITA_OK)
+      << partita_last_error();
+  partita_close(other);
+}
+
+TEST_F(Capi, LevelAndNan) {
+  EXPECT_EQ(partita_keeps_nan(model), 0);
+  partita_options options;
+  partita_default_options(&options);
+  options.cpu_level = 5;
+  partita_model *other;
+  EXPECT_EQ(partita_open(path.c_str(), &options, &other), PARTITA_ERROR);
+  EXPECT_STREQ(partita_last_error(), "partita_options.cpu_level is 5: give 3, "
+                                     "4, or 0 for the best there is");
+  options.cpu_level = 4;
+  options.strict_nan = 1;
+  ASSERT_EQ(partita_open(path.c_str(), &options, &other), PARTITA_OK)
+      << partita_last_error();
+  std::swap(model, other);
+  EXPECT_TRUE(runs(4, 1)) << partita_last_error();
+  EXPECT_EQ(partita_keeps_nan(model), 1);
+  std::swap(model, other);
+  partita_close(other);
+}
+
 TEST_F(Capi, ClosesWithSamplesUnderWay) {
   std::vector<float> x(100), y(100);
   const void *in[] = {x.data()};

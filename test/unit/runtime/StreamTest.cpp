@@ -119,6 +119,25 @@ TEST_P(StreamTest, TogetherInOneStep) {
   EXPECT_EQ(stream->counts().samples, kBatches * kSamples);
 }
 
+TEST_P(StreamTest, WholeStepsOfOneAreNotCopied) {
+  auto stream = openStream();
+  ASSERT_TRUE(stream);
+  const int64_t step = stream->stepSamples();
+  ASSERT_EQ(step, kBatches * kSamples);
+  // Two whole steps, one of whole micro-batches, and one that is filled up.
+  Tensor x = samples(2 * step + kSamples, 1);
+  auto answer = stream->wait(*stream->submit({x}));
+  ASSERT_TRUE(answer.ok());
+  EXPECT_TRUE(isRight(x, *answer));
+  EXPECT_EQ(stream->counts().direct, 3);
+  Tensor y = samples(kSamples + 1, 5);
+  answer = stream->wait(*stream->submit({y}));
+  ASSERT_TRUE(answer.ok());
+  EXPECT_TRUE(isRight(y, *answer));
+  EXPECT_EQ(stream->counts().direct, 3);
+  EXPECT_EQ(stream->counts().steps, 4);
+}
+
 TEST_P(StreamTest, APartialStepBeginsAfterTheDelay) {
   auto stream = openStream({.delay_s = 0.05});
   ASSERT_TRUE(stream);
@@ -176,6 +195,17 @@ TEST_P(StreamTest, RefusesModelsThatKeepNoSamplesApart) {
   open(plan);
   EXPECT_NE(makeStream().status().message().find("no axis for samples"),
             std::string::npos);
+}
+
+TEST_P(StreamTest, SaysWhichModelsSuit) {
+  PipelineSpec spec;
+  spec.devices = GetParam();
+  PlanSpec plan = doublingPipeline(spec);
+  open(plan);
+  EXPECT_TRUE(Stream::suits(*model));
+  plan.outputs[0].batch_axis = -1;
+  open(plan);
+  EXPECT_FALSE(Stream::suits(*model));
 }
 
 TEST_P(StreamTest, WithoutAnAxisAMicroBatchIsASample) {
