@@ -7,6 +7,7 @@
 
 #include "runtime/io/Compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -44,6 +45,54 @@ std::string brief(double value) {
   return text;
 }
 
+/// The median of |x| over the elements that are finite and not 0; of two in the
+/// middle the lesser.
+double medianSize(const Tensor &tensor) {
+  const int64_t bytes = elementBytes(tensor.dtype());
+  std::vector<double> sizes;
+  sizes.reserve(static_cast<size_t>(tensor.elements()));
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    const double size =
+        std::fabs(toDouble(tensor.dtype(), tensor.data() + i * bytes));
+    if (std::isfinite(size) && size > 0)
+      sizes.push_back(size);
+  }
+  if (sizes.empty())
+    return 0;
+  auto middle = sizes.begin() + static_cast<int64_t>((sizes.size() - 1) / 2);
+  std::nth_element(sizes.begin(), middle, sizes.end());
+  return *middle;
+}
+
+/// Sums over pairs of elements. A square of the largest f64 does not fit in a
+/// double.
+class Sums {
+public:
+  void add(double actual, double expected, double difference) {
+    ++count;
+    products += static_cast<long double>(actual) * expected;
+    actuals += static_cast<long double>(actual) * actual;
+    expecteds += static_cast<long double>(expected) * expected;
+    differences += static_cast<long double>(difference) * difference;
+  }
+
+  void into(Comparison &result) const {
+    if (count == 0)
+      return;
+    result.rmsDifference = static_cast<double>(std::sqrt(differences / count));
+    result.rmsExpected = static_cast<double>(std::sqrt(expecteds / count));
+    if (actuals > 0 && expecteds > 0)
+      result.cosine = static_cast<double>(
+          products / (std::sqrt(actuals) * std::sqrt(expecteds)));
+    else
+      result.cosine = actuals == expecteds ? 1 : 0;
+  }
+
+private:
+  int64_t count = 0;
+  long double products = 0, actuals = 0, expecteds = 0, differences = 0;
+};
+
 std::vector<int64_t> indexOf(int64_t element,
                              const std::vector<int64_t> &shape) {
   std::vector<int64_t> index(shape.size());
@@ -68,6 +117,9 @@ Comparison compareTensors(const Tensor &actual, const Tensor &expected,
   const abi::DType dtype = actual.dtype();
   const int64_t size = elementBytes(dtype);
   result.elements = actual.elements();
+  if (isFloat(dtype))
+    result.size = medianSize(expected);
+  Sums sums;
   double worstExcess = -kInfinity;
   int64_t worst = 0;
   for (int64_t i = 0; i < result.elements; ++i) {
@@ -82,9 +134,15 @@ Comparison compareTensors(const Tensor &actual, const Tensor &expected,
       difference = std::fabs(is - wanted);
     else if (!(is == wanted || (std::isnan(is) && std::isnan(wanted))))
       difference = kInfinity;
-    double allowed = dtype == abi::DType::boolean || !std::isfinite(wanted)
-                         ? 0
-                         : tolerance.atol + tolerance.rtol * std::fabs(wanted);
+    const bool exact = dtype == abi::DType::boolean || !std::isfinite(wanted);
+    const double ofElement =
+        exact ? 0 : tolerance.atol + tolerance.rtol * std::fabs(wanted);
+    const double allowed =
+        exact ? 0
+              : std::max(ofElement,
+                         tolerance.atol + tolerance.range * result.size);
+    if (std::isfinite(is) && std::isfinite(wanted))
+      sums.add(is, wanted, difference);
     if (difference > result.maxAbsolute)
       result.maxAbsolute = difference;
     if (difference > 0 && wanted != 0) {
@@ -93,8 +151,10 @@ Comparison compareTensors(const Tensor &actual, const Tensor &expected,
       if (relative > result.maxRelative)
         result.maxRelative = relative;
     }
-    if (difference <= allowed)
+    if (difference <= allowed) {
+      result.byRange += difference > ofElement;
       continue;
+    }
     ++result.mismatches;
     if (difference - allowed > worstExcess) {
       worstExcess = difference - allowed;
@@ -103,6 +163,7 @@ Comparison compareTensors(const Tensor &actual, const Tensor &expected,
       result.worstExpected = wanted;
     }
   }
+  sums.into(result);
   result.equal = result.mismatches == 0;
   if (!result.equal)
     result.worstIndex = indexOf(worst, actual.shape());
@@ -113,7 +174,13 @@ std::string Comparison::text() const {
   if (!obstacle.empty())
     return obstacle;
   std::string differences = "max abs diff " + brief(maxAbsolute) +
-                            ", max rel diff " + brief(maxRelative);
+                            ", max rel diff " + brief(maxRelative) +
+                            ", rms diff " + brief(rmsDifference) + " of " +
+                            brief(rmsExpected) + ", cosine " + number(cosine);
+  if (byRange > 0)
+    differences +=
+        "; " + std::to_string(byRange) + " of " + std::to_string(elements) +
+        " elements agree by the tensor's range (size " + brief(size) + ")";
   if (equal)
     return differences;
   return std::to_string(mismatches) + " of " + std::to_string(elements) +

@@ -7,6 +7,8 @@
 
 #include "tools/partita-run/CompareReference.h"
 
+#include "tools/partita-run/show/ComparisonReport.h"
+
 #include "runtime/io/Compare.h"
 #include "runtime/io/Npz.h"
 
@@ -126,16 +128,26 @@ Expected<bool> compareWithReference(const Options &options, const Model &model,
     for (size_t i = 0; i < outputs.size(); ++i)
       if (model.outputs[i].node.empty() != inner)
         order.push_back(i);
-  int compared = 0;
+  ComparisonReport report(options.tolerance);
+  double leastCosine = 1;
+  std::string leastName;
   for (size_t i : order) {
     const Port &port = model.outputs[i];
     auto found = references.find(port.name);
     if (found == references.end())
       continue;
-    ++compared;
     Match match =
         compareInAnyOrder(outputs[i], *found->second, options.tolerance);
-    if (match.comparison.equal)
+    nlohmann::ordered_json tags = {{"name", port.name},
+                                   {"type", outputs[i].typeText()}};
+    if (!port.node.empty())
+      tags["node"] = port.node;
+    report.add(std::move(tags), match.comparison);
+    if (match.comparison.equal && match.comparison.cosine <= leastCosine) {
+      leastCosine = match.comparison.cosine;
+      leastName = port.name;
+    }
+    if (match.comparison.equal || options.json)
       continue;
     const std::string what =
         port.node.empty() ? "output '" + port.name + "'"
@@ -144,17 +156,21 @@ Expected<bool> compareWithReference(const Options &options, const Model &model,
                 outputs[i].typeText().c_str(), match.order.c_str(),
                 match.comparison.text().c_str());
     std::printf("the first of the model's order; %d before it agree\n",
-                compared - 1);
+                report.compared() - 1);
     return false;
   }
-  if (compared == 0)
+  if (report.compared() == 0)
     return Status::error(
         "'" + options.compare +
         "' names none of the artifact's outputs; its arrays are named after "
         "tensors of the ONNX model, and partita-compile --expose makes inner "
         "tensors outputs");
-  std::printf("PASS: %d tensors agree\n", compared);
-  return true;
+  if (options.json)
+    std::fputs(report.json().c_str(), stdout);
+  else
+    std::printf("PASS: %d tensors agree; least cosine %.9g, of '%s'\n",
+                report.compared(), leastCosine, leastName.c_str());
+  return report.different() == 0;
 }
 
 } // namespace partita::run

@@ -14,7 +14,7 @@ namespace partita::run {
 
 /// Compares outputs with the tensors of the same name in --compare, inner
 /// values in the order of the model and then its own outputs, and prints the
-/// first that differs, with its node. A tensor may lie in another order of
+/// first that differs, with its node; with --json all of them. A tensor may lie in another order of
 /// dimensions than in the model (images channels-last), or in another shape:
 /// then it is compared in whichever order of the reference agrees best. False
 /// if one differs; an error if the file cannot be read or names none of them.

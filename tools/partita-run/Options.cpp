@@ -122,6 +122,15 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->capture_default_str()
       ->check(positive(/*orZero=*/true))
       ->type_name("X");
+  app.add_option("--range-tol", options.tolerance.range,
+                 "Largest difference as a share of the tensor's size, the "
+                 "median of its elements' absolute values, for --test-data and "
+                 "--compare: elements near 0 are sums of larger terms, whose "
+                 "rounding errors they keep. 0: element by element only")
+      ->group(data)
+      ->capture_default_str()
+      ->check(positive(/*orZero=*/true))
+      ->type_name("X");
 
   const char *devices = "Devices";
   app.add_option("--devices", options.devices,
@@ -228,8 +237,8 @@ int parseOptions(int argc, char **argv, Options &options) {
                "by instruction, with GFLOP/s, GB/s and what was predicted")
       ->group(looking);
   app.add_flag("--json", options.json,
-               "Print --plan, --benchmark (with --profile-table) or "
-               "--calibrate as one JSON object")
+               "Print --plan, --benchmark (with --profile-table), "
+               "--calibrate, --test-data or --compare as one JSON object")
       ->group(looking);
 
   try {
@@ -286,9 +295,11 @@ int parseOptions(int argc, char **argv, Options &options) {
                   "--profile-table, --runs and --warmup");
   if (app.count("--batch-delay") && options.rate == 0)
     return refuse("--batch-delay belongs to --benchmark --rate R");
-  if (options.json && !options.plan && !options.measures())
-    return refuse("--json belongs to --plan, --benchmark or --calibrate; "
-                  "outputs are written with --output");
+  if (options.json && !options.plan && !options.measures() &&
+      options.testData.empty() && options.compare.empty())
+    return refuse("--json belongs to --plan, --benchmark, --calibrate, "
+                  "--test-data or --compare; outputs are written with "
+                  "--output");
   if (options.benchmark && !options.testData.empty())
     return refuse("--benchmark and --test-data exclude each other");
   if (!options.testData.empty() && !options.inputs.empty())

@@ -8,6 +8,7 @@
 #include "tools/partita-run/TestData.h"
 
 #include "tools/partita-run/CollectionFile.h"
+#include "tools/partita-run/show/ComparisonReport.h"
 
 #include "runtime/io/TensorProtoFile.h"
 
@@ -119,29 +120,27 @@ Expected<InputTensors> readSet(const Model &model, const fs::path &folder) {
   return inputs;
 }
 
-struct Count {
-  int compared = 0;
-  int different = 0;
-};
-
 void compareOne(const Context &context, const fs::path &folder,
                 const std::string &name, const Tensor &found,
-                const Tensor &expected, Count &count) {
-  Comparison comparison =
+                const Tensor &expected, ComparisonReport &report) {
+  const Comparison comparison =
       runtime::compareTensors(found, expected, context.options.tolerance);
-  std::printf("%s: output '%s' %s: %s%s\n", folder.filename().string().c_str(),
-              name.c_str(), expected.typeText().c_str(),
-              comparison.equal ? "ok, " : "DIFFERENT, ",
-              comparison.text().c_str());
-  ++count.compared;
-  count.different += comparison.equal ? 0 : 1;
+  const std::string set = folder.filename().string();
+  if (!context.options.json)
+    std::printf("%s: output '%s' %s: %s%s\n", set.c_str(), name.c_str(),
+                expected.typeText().c_str(),
+                comparison.equal ? "ok, " : "DIFFERENT, ",
+                comparison.text().c_str());
+  report.add({{"set", set}, {"name", name}, {"type", expected.typeText()}},
+             comparison);
 }
 
 /// A sequence that has another length is one difference; what both have is
 /// compared.
 Status compareParts(const Context &context, const fs::path &folder,
                     const Collection &collection, const std::string &path,
-                    const std::vector<Tensor> &outputs, Count &count) {
+                    const std::vector<Tensor> &outputs,
+                    ComparisonReport &report) {
   Expected<std::optional<std::vector<Tensor>>> expected =
       readCollection(collection, path);
   if (!expected)
@@ -150,25 +149,28 @@ Status compareParts(const Context &context, const fs::path &folder,
   wanted.length = *expected ? int((*expected)->size()) : -1;
   bool same = wanted.length == collection.length;
   if (!same || wanted.length <= 0) {
-    std::printf("%s: output '%s': %s%s%s\n", folder.filename().string().c_str(),
-                collection.name.c_str(), same ? "ok, " : "DIFFERENT, ",
-                collection.text().c_str(),
-                same ? "" : (", not " + wanted.text()).c_str());
-    ++count.compared;
-    count.different += same ? 0 : 1;
+    const std::string set = folder.filename().string();
+    const std::string obstacle =
+        same ? "" : collection.text() + ", not " + wanted.text();
+    if (!context.options.json)
+      std::printf("%s: output '%s': %s%s\n", set.c_str(),
+                  collection.name.c_str(), same ? "ok, " : "DIFFERENT, ",
+                  (same ? collection.text() : obstacle).c_str());
+    report.add({{"set", set}, {"name", collection.name}}, obstacle);
   }
   for (int i = 0; i < std::min(wanted.length, collection.length); ++i)
     if (auto port = findPort(context.model.outputs, collection.portName(i),
                              collection.index))
       compareOne(context, folder, collection.portName(i), outputs[*port],
-                 (**expected)[size_t(i)], count);
+                 (**expected)[size_t(i)], report);
   return Status();
 }
 
 Status compareSet(const Context &context, const fs::path &folder,
-                  const std::vector<Tensor> &outputs, Count &count) {
+                  const std::vector<Tensor> &outputs,
+                  ComparisonReport &report) {
   const Model &model = context.model;
-  Count here;
+  const int before = report.compared();
   std::error_code error;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Port &port = model.outputs[i];
@@ -178,20 +180,19 @@ Status compareSet(const Context &context, const fs::path &folder,
     Expected<NamedTensor> expected = runtime::readTensorProto(path);
     if (!expected)
       return expected.status();
-    compareOne(context, folder, port.name, outputs[i], expected->tensor, here);
+    compareOne(context, folder, port.name, outputs[i], expected->tensor,
+               report);
   }
   for (const Collection &collection : model.outputCollections) {
     const std::string path = vectorPath(folder, "output", collection.index);
     if (!fs::exists(path, error))
       continue;
     if (Status status =
-            compareParts(context, folder, collection, path, outputs, here);
+            compareParts(context, folder, collection, path, outputs, report);
         !status.ok())
       return status;
   }
-  count.compared += here.compared;
-  count.different += here.different;
-  if (here.compared == 0)
+  if (report.compared() == before)
     return Status::error("the folder '" + folder.string() +
                          "' holds no output_K.pb of any output of the model");
   return Status();
@@ -218,7 +219,7 @@ int runTestData(Context &context) {
   Expected<std::vector<fs::path>> sets = findSets(context.options.testData);
   if (!context.team.allWell(sets.status()))
     return 1;
-  Count count;
+  ComparisonReport report(context.options.tolerance);
   for (const fs::path &folder : *sets) {
     Expected<InputTensors> inputs = readSet(context.model, folder);
     if (!context.team.allWell(inputs.status()))
@@ -227,18 +228,20 @@ int runTestData(Context &context) {
         runSamples(context, *inputs, /*showProgress=*/false);
     Status status = outputs.status();
     if (status.ok() && context.team.root())
-      status = compareSet(context, folder, *outputs, count);
+      status = compareSet(context, folder, *outputs, report);
     if (!context.team.allWell(status))
       return 1;
   }
   if (!context.team.root())
     return 0;
-  if (count.different == 0)
+  if (context.options.json)
+    std::fputs(report.json().c_str(), stdout);
+  else if (report.different() == 0)
     std::printf("PASS\n");
   else
-    std::printf("FAIL: %d of %d outputs differ\n", count.different,
-                count.compared);
-  return count.different == 0 ? 0 : 1;
+    std::printf("FAIL: %d of %d outputs differ\n", report.different(),
+                report.compared());
+  return report.different() == 0 ? 0 : 1;
 }
 
 } // namespace partita::run

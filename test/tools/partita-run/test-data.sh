@@ -20,6 +20,17 @@ says stdout test_data_set_1
 run 1 "$RUN" "$ART/one.partita" --test-data "$ART/wrong"
 says stdout "1 of 640 elements differ; worst at [3, 5]: 36 instead of 37"
 says stdout "FAIL: 1 of 1 outputs differ"
+# Far beyond what the range of the tensor explains.
+says stdout "cosine 0.9999"
+run 1 "$RUN" "$ART/one.partita" --test-data "$ART/wrong" --json
+for text in '"pass":false' '"range":1e-05' '"set":"wrong"' '"mismatches":1' \
+  '"worst":{"index":[3,5],"actual":36.0,"expected":37.0}'; do
+  says stdout "$text"
+done
+run 0 "$RUN" "$ART/one.partita" --test-data "$ART/data1" --json
+says stdout '"pass":true'
+run 0 "$RUN" "$ART/one.partita" --test-data "$ART/wrong" --range-tol 1
+says stdout "1 of 640 elements agree by the tensor's range"
 run 0 "$RUN" "$ART/one.partita" --test-data "$ART/wrong" --atol 1
 run 0 "$RUN" "$ART/one.partita" --test-data "$ART/wrong" --rtol 0.03
 

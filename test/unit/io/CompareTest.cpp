@@ -1,4 +1,4 @@
-//===- CompareTest.cpp - numpy.allclose, element by element ---------------===//
+//===- CompareTest.cpp - By element and by the tensor's range -------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,6 +36,104 @@ TEST(Compare, toleranceIsRelativeToTheExpectedValue) {
   EXPECT_TRUE(floats({1e-8f}, {0}).equal);
   EXPECT_FALSE(floats({1e-6f}, {0}).equal);
   EXPECT_TRUE(floats({1e-6f}, {0}, {0, 1e-5}).equal);
+}
+
+TEST(Compare, elementsNearZeroAreJudgedByTheRange) {
+  // The median of 1000, 500 and 0.001 is 500: 500 * 1e-5 = 0.005.
+  const std::vector<float> expected = {1000, 500, 0.001f};
+  Comparison right = floats({1000, 500, 0.0059f}, expected);
+  EXPECT_TRUE(right.equal);
+  EXPECT_EQ(right.size, 500);
+  EXPECT_EQ(right.byRange, 1);
+  EXPECT_FALSE(floats({1000, 500, 0.0062f}, expected).equal);
+  EXPECT_FALSE(floats({1000, 500, 0.0059f}, expected, {1e-3, 1e-7, 0}).equal);
+  // Large elements keep their own tolerance: 1 and 0.5.
+  EXPECT_TRUE(floats({1000.9f, 500.4f, 0.001f}, expected).equal);
+  EXPECT_FALSE(floats({1001.1f, 500, 0.001f}, expected).equal);
+  EXPECT_FALSE(floats({1000, 500.6f, 0.001f}, expected).equal);
+}
+
+TEST(Compare, theSizeIsTheMedianOfWhatIsFiniteAndNotZero) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float nan = std::nanf("");
+  const std::vector<float> zeros = {0, 0, 0, 0, -2};
+  EXPECT_EQ(floats(zeros, zeros).size, 2);
+  const std::vector<float> special = {nan, inf, -inf, 3, -1, 2};
+  EXPECT_EQ(floats(special, special).size, 2);
+  const std::vector<float> even = {4, -3, 2, 1};
+  EXPECT_EQ(floats(even, even).size, 2);
+  EXPECT_EQ(floats({0, 0}, {0, 0}).size, 0);
+}
+
+TEST(Compare, aFewHugeElementsDoNotWidenTheRange) {
+  // As scores have it of which one is masked.
+  const std::vector<float> expected = {1, 2, 3, -3.4e38f};
+  EXPECT_EQ(floats(expected, expected).size, 2);
+  EXPECT_FALSE(floats({1.01f, 2, 3, -3.4e38f}, expected).equal);
+}
+
+/// Wrong results that a range must not let pass. The median of the expected
+/// values is 0.5, so that it allows 5e-6.
+TEST(Compare, wrongResultsDiffer) {
+  const std::vector<float> expected = {-1,   -0.5f, -0.25f, 1e-4f, 0.125f,
+                                       0.5f, 0.75f, 1,      1.5f};
+  auto changed = [&](auto change) {
+    std::vector<float> actual = expected;
+    for (size_t i = 0; i < actual.size(); ++i)
+      actual[i] = change(i, expected[i]);
+    return floats(actual, expected);
+  };
+  EXPECT_TRUE(changed([](size_t, float x) { return x + 4e-6f; }).equal);
+  EXPECT_EQ(changed([](size_t, float x) { return x * 1.002f; }).mismatches, 8);
+  // A bias that was left out, of a thousandth: beyond 1e-3 * |x| but for 1.5.
+  EXPECT_EQ(changed([](size_t, float x) { return x + 1.1e-3f; }).mismatches, 8);
+  // The sign of the smallest, a dropped element, two exchanged, one rounded to
+  // bf16 (0.75 + 2^-8).
+  EXPECT_EQ(
+      changed([](size_t i, float x) { return i == 3 ? -x : x; }).mismatches, 1);
+  EXPECT_EQ(
+      changed([](size_t i, float x) { return i == 3 ? 0 : x; }).mismatches, 1);
+  EXPECT_EQ(changed([&](size_t i, float x) {
+              return i == 4 ? expected[5] : i == 5 ? expected[4] : x;
+            }).mismatches,
+            2);
+  EXPECT_EQ(changed([](size_t i, float x) {
+              return i == 6 ? 0.75390625f : x;
+            }).mismatches,
+            1);
+}
+
+TEST(Compare, integersHaveNoRange) {
+  Tensor actual = makeTensor<int32_t>(DType::i32, {3}, {1000000, 1000000, 1});
+  Tensor expected = makeTensor<int32_t>(DType::i32, {3}, {1000000, 1000000, 0});
+  Comparison comparison = compareTensors(actual, expected);
+  EXPECT_EQ(comparison.mismatches, 1);
+  EXPECT_EQ(comparison.size, 0);
+}
+
+TEST(Compare, rmsAndCosine) {
+  // Differences 1 and -1; 9 + 16 = 25; 12 + 12 = 24.
+  Comparison comparison = floats({4, 3}, {3, 4});
+  EXPECT_DOUBLE_EQ(comparison.rmsDifference, 1);
+  EXPECT_DOUBLE_EQ(comparison.rmsExpected, std::sqrt(12.5));
+  EXPECT_DOUBLE_EQ(comparison.cosine, 24.0 / 25);
+  EXPECT_NE(comparison.text().find("rms diff 1 of 3.54, cosine 0.96"),
+            std::string::npos)
+      << comparison.text();
+  EXPECT_DOUBLE_EQ(floats({-1, -2}, {1, 2}).cosine, -1);
+  EXPECT_EQ(floats({0, 0}, {0, 0}).cosine, 1);
+  EXPECT_EQ(floats({0, 1}, {0, 0}).cosine, 0);
+  EXPECT_EQ(floats({0, 0}, {0, 1}).cosine, 0);
+  // Of the elements that are finite in both.
+  const float inf = std::numeric_limits<float>::infinity();
+  Comparison special = floats({4, inf, 3, 1}, {3, inf, 4, inf});
+  EXPECT_DOUBLE_EQ(special.rmsDifference, 1);
+  EXPECT_DOUBLE_EQ(special.cosine, 24.0 / 25);
+  // Squares that a double does not hold.
+  Tensor large = makeTensor<double>(DType::f64, {2}, {3e300, 4e300});
+  EXPECT_DOUBLE_EQ(compareTensors(large, large).rmsExpected,
+                   std::sqrt(12.5) * 1e300);
+  EXPECT_DOUBLE_EQ(compareTensors(large, large).cosine, 1);
 }
 
 TEST(Compare, specialValues) {

@@ -1,0 +1,55 @@
+//===- ComparisonReport.cpp - What was compared, and how near -------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/partita-run/show/ComparisonReport.h"
+
+namespace partita::run {
+
+using Json = nlohmann::ordered_json;
+using runtime::Comparison;
+
+void ComparisonReport::add(Json tags, const Comparison &comparison) {
+  if (!comparison.obstacle.empty())
+    return add(std::move(tags), comparison.obstacle);
+  tags.update({{"equal", comparison.equal},
+               {"elements", comparison.elements},
+               {"mismatches", comparison.mismatches},
+               {"by_range", comparison.byRange},
+               {"size", comparison.size},
+               {"max_absolute", comparison.maxAbsolute},
+               {"max_relative", comparison.maxRelative},
+               {"rms_difference", comparison.rmsDifference},
+               {"rms_expected", comparison.rmsExpected},
+               {"cosine", comparison.cosine}});
+  if (!comparison.equal)
+    tags["worst"] = {{"index", comparison.worstIndex},
+                     {"actual", comparison.worstActual},
+                     {"expected", comparison.worstExpected}};
+  differing += comparison.equal ? 0 : 1;
+  tensors.push_back(std::move(tags));
+}
+
+void ComparisonReport::add(Json tags, const std::string &obstacle) {
+  tags["equal"] = obstacle.empty();
+  if (!obstacle.empty())
+    tags["obstacle"] = obstacle;
+  differing += obstacle.empty() ? 0 : 1;
+  tensors.push_back(std::move(tags));
+}
+
+std::string ComparisonReport::json() const {
+  const Json result = {{"pass", differing == 0},
+                       {"tolerance",
+                        {{"rtol", tolerance.rtol},
+                         {"atol", tolerance.atol},
+                         {"range", tolerance.range}}},
+                       {"tensors", tensors}};
+  return result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
+}
+
+} // namespace partita::run

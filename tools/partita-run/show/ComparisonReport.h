@@ -1,0 +1,58 @@
+//===- ComparisonReport.h - What was compared, and how near -----*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The object that --test-data and --compare print with --json:
+//
+//   {"pass": false,
+//    "tolerance": {"rtol": 1e-3, "atol": 1e-7, "range": 1e-5},
+//    "tensors": [{"set": "test_data_set_0", "name": "y", "node": "/fc/Gemm",
+//                 "type": "float32 [2, 10]", "equal": false, "elements": 20,
+//                 "mismatches": 1, "by_range": 0, "size": 0.8,
+//                 "max_absolute": 2.0, "max_relative": 0.7,
+//                 "rms_difference": 0.4, "rms_expected": 0.9, "cosine": 0.97,
+//                 "worst": {"index": [0, 7], "actual": 3, "expected": 1}}]}
+//
+// `set` stands in --test-data, `node` with inner tensors, `worst` where an
+// element differs, "obstacle" where shapes or types do. NaN and infinities are
+// null.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_TOOLS_PARTITA_RUN_SHOW_COMPARISONREPORT_H
+#define PARTITA_TOOLS_PARTITA_RUN_SHOW_COMPARISONREPORT_H
+
+#include "runtime/io/Compare.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace partita::run {
+
+class ComparisonReport {
+public:
+  explicit ComparisonReport(const runtime::Tolerance &tolerance)
+      : tolerance(tolerance) {}
+
+  /// `tags` come first in the object of the tensor.
+  void add(nlohmann::ordered_json tags, const runtime::Comparison &comparison);
+  /// Something that is no tensor, or is missing: "obstacle" if it differs.
+  void add(nlohmann::ordered_json tags, const std::string &obstacle);
+
+  int compared() const { return int(tensors.size()); }
+  int different() const { return differing; }
+  /// One line.
+  std::string json() const;
+
+private:
+  const runtime::Tolerance tolerance;
+  nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
+  int differing = 0;
+};
+
+} // namespace partita::run
+
+#endif // PARTITA_TOOLS_PARTITA_RUN_SHOW_COMPARISONREPORT_H
