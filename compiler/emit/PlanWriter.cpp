@@ -9,6 +9,7 @@
 
 #include "compiler/emit/Enums.h"
 
+#include "dialects/nn/NodeScopes.h"
 #include "dialects/plan/PlanDialect.h"
 #include "runtime/abi/DeviceKinds.h"
 #include "runtime/abi/plan_generated.h"
@@ -271,17 +272,17 @@ private:
       auto work = abi::CreateDispatch(
           b, kernelIndex(kernel.getName()), b.CreateVector(operands),
           dispatch.getOutputs().size(), kernel.getExtent(), kernel.getGrain());
-      return instruction(abi::Work::Dispatch, work.Union(), dispatch.getLabel(),
-                         dispatch.getFlops(), dispatch.getBytes(),
-                         dispatch.getPredictedNs(), dispatch.getWorkKey(),
-                         dispatch.getModelledNs());
+      return instruction(op, abi::Work::Dispatch, work.Union(),
+                         dispatch.getLabel(), dispatch.getFlops(),
+                         dispatch.getBytes(), dispatch.getPredictedNs(),
+                         dispatch.getWorkKey(), dispatch.getModelledNs());
     }
     if (auto copy = dyn_cast<plan::CopyOp>(op)) {
       auto work = abi::CreateCopy(b, slotOf.lookup(copy.getSource()),
                                   slotOf.lookup(copy.getDestination()));
       int64_t bytes = plan::getByteSize(
           cast<plan::SlotType>(copy.getSource().getType()).getTensor());
-      return instruction(abi::Work::Copy, work.Union(), copy.getLabel(), 0,
+      return instruction(op, abi::Work::Copy, work.Union(), copy.getLabel(), 0,
                          2 * bytes, copy.getPredictedNs());
     }
     if (auto slice = dyn_cast<plan::SliceOp>(op)) {
@@ -291,22 +292,29 @@ private:
                                    axes(slice.getAxes()));
       int64_t bytes =
           plan::getByteSize(slice.getDestination().getType().getTensor());
-      return instruction(abi::Work::Slice, work.Union(), slice.getLabel(), 0,
-                         2 * bytes, slice.getPredictedNs());
+      return instruction(op, abi::Work::Slice, work.Union(), slice.getLabel(),
+                         0, 2 * bytes, slice.getPredictedNs());
     }
     auto call = cast<plan::CallOp>(op);
-    return instruction(abi::Work::LibraryCall, writeCall(call).Union(),
+    return instruction(op, abi::Work::LibraryCall, writeCall(call).Union(),
                        call.getLabel(), call.getFlops(), call.getBytes(),
                        call.getPredictedNs(), call.getWorkKey(),
                        call.getModelledNs());
   }
 
   flatbuffers::Offset<abi::Instruction>
-  instruction(abi::Work kind, flatbuffers::Offset<void> work, StringRef label,
-              int64_t flops, int64_t bytes, int64_t predictedNs,
-              uint64_t workKey = 0, int64_t modelledNs = 0) {
+  instruction(Operation &op, abi::Work kind, flatbuffers::Offset<void> work,
+              StringRef label, int64_t flops, int64_t bytes,
+              int64_t predictedNs, uint64_t workKey = 0, int64_t modelledNs = 0) {
+    using String = flatbuffers::Offset<flatbuffers::String>;
+    std::vector<String> scopes;
+    for (StringRef scope : nn::getScopes(op.getLoc()))
+      scopes.push_back(b.CreateSharedString(scope.data(), scope.size()));
+    flatbuffers::Offset<flatbuffers::Vector<String>> scopeList;
+    if (!scopes.empty())
+      scopeList = b.CreateVector(scopes);
     return abi::CreateInstruction(b, kind, work, string(label), flops, bytes,
-                                  predictedNs, workKey, modelledNs);
+                                  predictedNs, workKey, modelledNs, scopeList);
   }
 
   int kernelIndex(StringRef name) {

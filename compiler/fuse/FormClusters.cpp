@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Rates.h"
+#include "compiler/fuse/ClusterGraph.h"
 #include "compiler/fuse/Passes.h"
 #include "dialects/nn/NNDialect.h"
 
@@ -87,7 +89,33 @@ Value copyState(nn::ParameterOp state) {
   return copy.getResult(0);
 }
 
-void outline(const FormedCluster &formed) {
+using OpSet = llvm::DenseSet<Operation *>;
+
+/// The ops of a block that are known when loading.
+OpSet findLoadOps(Block &block) {
+  analysis::Rates rates;
+  OpSet known;
+  for (Operation &op : block)
+    if (op.getNumResults() != 0 && rates.isLoad(&op))
+      known.insert(&op);
+  return known;
+}
+
+/// The nodes that a cluster computes, by which people know it. An op that is
+/// free to repeat, or known when loading, may have been made for another node
+/// and be shared by many, so it only counts if there is nothing else.
+Location locate(ArrayRef<Operation *> ops, const OpSet &loadOps) {
+  SmallVector<Location> computed, all;
+  for (Operation *op : ops) {
+    all.push_back(op->getLoc());
+    if (!isFreeToRepeat(op) && !loadOps.contains(op))
+      computed.push_back(op->getLoc());
+  }
+  return FusedLoc::get(ops.front()->getContext(),
+                       computed.empty() ? all : computed);
+}
+
+void outline(const FormedCluster &formed, const OpSet &loadOps) {
   ArrayRef<Operation *> ops = formed.ops;
   llvm::SetVector<Operation *> inside(ops.begin(), ops.end());
   const bool isCall = formed.kind == nn::ClusterKind::call;
@@ -99,9 +127,7 @@ void outline(const FormedCluster &formed) {
           operand.set(copyState(parameter));
   llvm::SetVector<Value> inputs, results;
   llvm::SetVector<Operation *> constants;
-  SmallVector<Location> locations;
   for (Operation *op : ops) {
-    locations.push_back(op->getLoc());
     for (Value operand : op->getOperands()) {
       Operation *producer = operand.getDefiningOp();
       // What a library reads has to be in memory.
@@ -119,10 +145,9 @@ void outline(const FormedCluster &formed) {
   OpBuilder b(ops.back());
   SmallVector<Type> types =
       llvm::map_to_vector(results, [](Value value) { return value.getType(); });
-  auto cluster =
-      nn::ClusterOp::create(b, FusedLoc::get(b.getContext(), locations), types,
-                            inputs.getArrayRef(), formed.kind,
-                            /*lowering=*/nn::LoweringAttrInterface());
+  auto cluster = nn::ClusterOp::create(
+      b, locate(ops, loadOps), types, inputs.getArrayRef(), formed.kind,
+      /*lowering=*/nn::LoweringAttrInterface());
   // What later phases know of one of its ops holds for the cluster.
   for (Operation *op : ops)
     for (NamedAttribute attr : op->getDiscardableAttrs())
@@ -159,7 +184,7 @@ void outlineWantedConstants(Block &block) {
     if (op.use_empty())
       op.erase();
     else
-      outline({{&op}});
+      outline({{&op}}, {});
   }
 }
 
@@ -172,8 +197,9 @@ class FormClustersPass : public impl::FormClustersPassBase<FormClustersPass> {
       blocks.push_back(block);
     });
     for (Block *block : blocks) {
+      const OpSet loadOps = findLoadOps(*block);
       for (const FormedCluster &cluster : collect(*block))
-        outline(cluster);
+        outline(cluster, loadOps);
       outlineWantedConstants(*block);
       // Clusters stand where their last op stood: some users may stand before.
       sortTopologically(block);

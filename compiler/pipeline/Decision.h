@@ -49,9 +49,17 @@ inline constexpr llvm::StringLiteral kWorkKeyAttr = "dist.work_key";
 /// the order in which they are computed, including those that folded away.
 inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
 
+/// On the module, if an exporter has said it: the scopes of those nodes
+/// (dialects/nn/NodeScopes.h), empty where a node has none.
+inline constexpr llvm::StringLiteral kNodeScopesAttr = "nn.node_scopes";
+
 /// On the module, with --expose: for each of those nodes the name of its
 /// output, empty if it has several.
 inline constexpr llvm::StringLiteral kNodeOutputsAttr = "nn.node_outputs";
+
+/// On the module, with --list-nodes: the ops of those nodes, as ONNX calls
+/// them.
+inline constexpr llvm::StringLiteral kNodeOpsAttr = "nn.node_ops";
 
 /// On the function: how weights and inputs are cut, a dictionary of shardings
 /// by their names.

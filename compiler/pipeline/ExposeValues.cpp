@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/ModelNodes.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "dialects/nn/NNDialect.h"
@@ -47,12 +48,16 @@ public:
              << "--expose " << pattern
              << " is no pattern: " << llvm::toString(glob.takeError());
     findTensors();
+    const ModelNodes all(function);
+    llvm::DenseSet<StringRef> named;
+    for (int node : all.match(*glob))
+      named.insert(all.getNames()[node]);
     // A node's tensor is what its last op makes, and others read.
     llvm::MapVector<StringAttr, Value> found;
     llvm::MapVector<StringAttr, bool> nodes;
     for (Operation *op : getActiveOps(function.getBody().front())) {
       StringAttr node = getLastNode(op->getLoc());
-      if (!node || !tensors.count(node) || !glob->match(node.getValue()))
+      if (!node || !tensors.count(node) || !named.contains(node.getValue()))
         continue;
       nodes.insert({node, true});
       if (op->getNumResults() == 1 && isFinal(op, node) && leavesCluster(op))

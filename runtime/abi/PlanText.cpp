@@ -7,19 +7,47 @@
 
 #include "runtime/abi/PlanText.h"
 
+#include <algorithm>
+
 namespace partita::abi {
 
+/// A few, or "embeddings to encoder.layer.3.output".
+static std::string modulesText(const std::vector<std::string> &scopes) {
+  constexpr size_t kMost = 2;
+  return scopes.size() <= kMost ? namesText(scopes)
+                                : scopes.front() + " to " + scopes.back();
+}
+
 std::string stagesText(const std::vector<StageRow> &stages) {
-  Table table({"stage", "device", "blocks", "flops", "parameters",
-               "activations", "sends", "peak", "time"},
-              {false, false, false, true, true, true, true, true, true});
-  for (const StageRow &stage : stages)
-    table.add({stage.name, stage.device,
-               stage.blocks.empty() ? "(empty)" : namesText(stage.blocks),
-               countText(stage.flops), bytesText(stage.parameter_bytes),
-               bytesText(stage.activation_bytes), bytesText(stage.sent_bytes),
-               bytesText(stage.peak_bytes),
-               timeText(double(stage.duration_ns))});
+  const bool hasModules =
+      std::any_of(stages.begin(), stages.end(),
+                  [](const StageRow &stage) { return !stage.scopes.empty(); });
+  std::vector<std::string> header = {"stage", "device",     "blocks",
+                                     "flops", "parameters", "activations",
+                                     "sends", "peak",       "time"};
+  std::vector<bool> right = {false, false, false, true, true,
+                             true,  true,  true,  true};
+  constexpr size_t kModules = 3; // the column, if there is one
+  if (hasModules) {
+    header.insert(header.begin() + kModules, "modules");
+    right.insert(right.begin() + kModules, false);
+  }
+  Table table(header, right);
+  for (const StageRow &stage : stages) {
+    std::vector<std::string> row = {
+        stage.name,
+        stage.device,
+        stage.blocks.empty() ? "(empty)" : namesText(stage.blocks),
+        countText(stage.flops),
+        bytesText(stage.parameter_bytes),
+        bytesText(stage.activation_bytes),
+        bytesText(stage.sent_bytes),
+        bytesText(stage.peak_bytes),
+        timeText(double(stage.duration_ns))};
+    if (hasModules)
+      row.insert(row.begin() + kModules, modulesText(stage.scopes));
+    table.add(row);
+  }
   return table.text();
 }
 

@@ -16,6 +16,9 @@ namespace partita::abi {
 struct StageRow {
   std::string name, device; ///< or devices
   std::vector<std::string> blocks;
+  /// Modules of the model, in the order in which they are computed; empty where
+  /// the model does not say them.
+  std::vector<std::string> scopes;
   int64_t flops = 0;
   int64_t parameter_bytes = 0;
   int64_t activation_bytes = 0;

@@ -10,6 +10,7 @@
 #include "compiler/import/graph/Describe.h"
 #include "compiler/import/graph/ListOps.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/NodeScopes.h"
 #include "tools/partita-compile/Options.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -39,7 +40,7 @@ static void printDiagnostic(const Diagnostic &diagnostic, StringRef severity) {
   Location loc = diagnostic.getLocation();
   std::string node = nn::getNodeName(loc);
   if (!node.empty())
-    out << "node '" << node << "': ";
+    out << "node '" << node << "'" << nn::inScope(loc) << ": ";
   else if (auto place = dyn_cast<FileLineColLoc>(loc))
     out << place.getFilename().getValue() << ":" << place.getLine() << ":"
         << place.getColumn() << ": ";

@@ -9,7 +9,9 @@
 
 #include "compiler/crash/Place.h"
 #include "compiler/import/graph/Import.h"
+#include "compiler/import/graph/ModuleScope.h"
 #include "compiler/import/model/TensorData.h"
+#include "dialects/nn/NodeScopes.h"
 
 #include "onnx/defs/schema.h"
 
@@ -134,13 +136,18 @@ static std::optional<int64_t> getAnnotatedStage(const onnx::NodeProto &node) {
 
 LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
                                       Scope &scope) {
-  Location loc = scope.location
-                     ? *scope.location
-                     : getNodeLoc(module.getContext(),
-                                  scope.prefix + getNodeDisplayName(original));
-  if (!scope.location && nodeNames.insert(cast<NameLoc>(loc).getName()))
+  const std::string own = getModuleScope(original, scope.module);
+  Location loc =
+      scope.location
+          ? *scope.location
+          : nn::makeNodeLoc(module.getContext(),
+                            scope.prefix + getNodeDisplayName(original), own);
+  if (!scope.location && nodeNames.insert(cast<NameLoc>(loc).getName())) {
     nodeOutputs.push_back(b.getStringAttr(
         original.output_size() == 1 ? original.output(0) : std::string()));
+    nodeScopes.push_back(b.getStringAttr(own));
+    nodeOps.push_back(b.getStringAttr(original.op_type()));
+  }
   crash::AtNode at(loc);
   // Functions that call functions can grow without bound.
   if (++numNodes > 4'000'000)
@@ -258,6 +265,7 @@ GraphImport::importBody(const onnx::GraphProto &body,
   scope.opsets = at.scope->opsets;
   scope.attributes = at.scope->attributes;
   scope.location = at.scope->location;
+  scope.module = getModuleScope(*at.node, at.scope->module);
   scope.prefix = at.scope->prefix + getNodeDisplayName(*at.node) + "/";
   if (!part.empty())
     scope.prefix += (part + "/").str();
@@ -350,6 +358,7 @@ LogicalResult GraphImport::expand(const onnx::NodeProto &node,
   // A definition that is silent about a domain means the caller's version.
   for (const auto &opset : outer.opsets)
     scope.opsets.try_emplace(opset.first(), opset.second);
+  scope.module = getModuleScope(node, outer.module);
   if (isLocal && !outer.location)
     scope.prefix = outer.prefix + getNodeDisplayName(node) + "/";
   else

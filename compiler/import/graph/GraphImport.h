@@ -44,6 +44,8 @@ public:
   llvm::LogicalResult run(const ModelInputs &inputs);
   /// Whether to write `nn.node_outputs`.
   bool recordTensors = false;
+  /// Whether to write `nn.node_ops`.
+  bool recordOps = false;
 
 private:
   /// A scope of names: the graph, the body of a function, or a graph in an
@@ -57,6 +59,8 @@ private:
     /// The location of all nodes of the scope; empty: each node has its own.
     std::optional<mlir::Location> location;
     std::string prefix;
+    /// The module of nodes that say none: that of the node around them.
+    std::string module;
     int depth = 0;
   };
 
@@ -135,10 +139,12 @@ private:
   llvm::DenseMap<const onnx::TensorProto *, mlir::Value> bodyWeights;
   llvm::SetVector<mlir::Attribute> nodeNames;
   llvm::SmallVector<mlir::Attribute> nodeOutputs; ///< by node name
+  llvm::SmallVector<mlir::Attribute> nodeScopes;  ///< by node name
+  llvm::SmallVector<mlir::Attribute> nodeOps;     ///< by node name
   int64_t numNodes = 0;
 };
 
-/// The location of a node: its name.
+/// The location of a value that no node makes: its name.
 mlir::Location getNodeLoc(mlir::MLIRContext *context, const llvm::Twine &name);
 
 /// Checks the number and the types of a node's inputs, and its attributes.

@@ -10,8 +10,8 @@
 #include "compiler/import/graph/GraphImport.h"
 #include "compiler/import/graph/GraphPrep.h"
 #include "compiler/import/graph/InputShapes.h"
-#include "compiler/import/model/ModelFile.h"
 #include "compiler/import/graph/RepeatedConstants.h"
+#include "compiler/import/model/ModelFile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -59,6 +59,7 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
       StringAttr::get(&context, sys::path::stem(options.modelPath)));
   GraphImport graph(**file, functions, *module);
   graph.recordTensors = options.recordTensors;
+  graph.recordOps = options.recordOps;
   if (failed(graph.run(*inputs)) || failed(verify(*module)))
     return failure();
   return module;

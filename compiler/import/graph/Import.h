@@ -38,6 +38,8 @@ inline constexpr llvm::StringLiteral kBoundInputsAttr = "nn.bound_inputs";
 inline constexpr llvm::StringLiteral kCollectionsAttr = "nn.collections";
 inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
 inline constexpr llvm::StringLiteral kNodeOutputsAttr = "nn.node_outputs";
+inline constexpr llvm::StringLiteral kNodeOpsAttr = "nn.node_ops";
+inline constexpr llvm::StringLiteral kNodeScopesAttr = "nn.node_scopes";
 inline constexpr llvm::StringLiteral kAnnotatedStageAttr =
     "dist.annotated_stage";
 
@@ -59,6 +61,8 @@ struct ImportOptions {
   /// Whether to write `nn.node_outputs`: for each entry of `nn.nodes` the name
   /// of its output, empty if the node has several.
   bool recordTensors = false;
+  /// Lists their ops in `nn.node_ops`, as ONNX calls them, e.g. "MatMul".
+  bool recordOps = false;
 };
 
 /// Imports a model. All dialects it needs are loaded into the context. On
@@ -75,7 +79,10 @@ struct ImportOptions {
 /// are not initializers, or among its outputs. `nn.batch_axis = 0` stands on
 /// all of them if dimension 0 of every one is the same symbol or has the same
 /// size. The module's `nn.nodes` lists the names of all nodes in the order in
-/// which they are computed, including those that fold away.
+/// which they are computed, including those that fold away. The
+/// module's `nn.node_scopes` lists the modules that made them (ModuleScope.h),
+/// where the model says so. The scope of a node also stands in the locations of
+/// its ops (NodeScopes.h).
 llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 importOnnxModel(mlir::MLIRContext &context, const ImportOptions &options);
 

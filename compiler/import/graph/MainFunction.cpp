@@ -66,6 +66,12 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
   }
   setBatchAxis(inputs.tensors, *outputs);
   module->setAttr(kNodesAttr, b.getArrayAttr(nodeNames.getArrayRef()));
+  if (llvm::any_of(nodeScopes, [](Attribute scope) {
+        return !cast<StringAttr>(scope).empty();
+      }))
+    module->setAttr(kNodeScopesAttr, b.getArrayAttr(nodeScopes));
+  if (recordOps)
+    module->setAttr(kNodeOpsAttr, b.getArrayAttr(nodeOps));
   if (recordTensors)
     module->setAttr(kNodeOutputsAttr, b.getArrayAttr(nodeOutputs));
   if (!collections.empty())

@@ -14,6 +14,7 @@
 #include "compiler/pipeline/partition/StageOrder.h"
 
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/NodeScopes.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -110,7 +111,8 @@ private:
         auto from = stageOfBlock.find(getBlockName(op));
         if (from == stageOfBlock.end())
           continue;
-        std::string name = "'" + nn::getNodeName(op) + "'";
+        std::string name =
+            "'" + nn::getNodeName(op) + "'" + nn::inScope(op->getLoc());
         if (!llvm::is_contained(names[from->second], name))
           names[from->second].push_back(name);
         taken[from->second].insert(to);
@@ -183,8 +185,9 @@ private:
             << "blocks '" << getBlockName(op) << "' and '"
             << getBlockName(node.heaviest)
             << "' cut operations that are computed together; '"
-            << nn::getNodeName(op) << "' goes with '"
-            << nn::getNodeName(node.heaviest) << "' to stage "
+            << nn::getNodeName(op) << "'" << nn::inScope(op->getLoc())
+            << " goes with '" << nn::getNodeName(node.heaviest) << "'"
+            << nn::inScope(node.heaviest->getLoc()) << " to stage "
             << stage(node.heaviest);
         return;
       }

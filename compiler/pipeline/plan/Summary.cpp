@@ -8,9 +8,11 @@
 #include "compiler/pipeline/plan/Summary.h"
 
 #include "dialects/dist/DistDialect.h"
+#include "dialects/nn/NodeScopes.h"
 #include "dialects/plan/PlanDialect.h"
 #include "runtime/abi/PlanText.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <map>
@@ -61,6 +63,18 @@ static int64_t countSamples(ModuleOp module) {
   return 1;
 }
 
+/// The modules of the nodes that each stage computes, by its number.
+static std::map<int64_t, llvm::SetVector<StringRef>>
+collectScopes(ModuleOp module) {
+  std::map<int64_t, llvm::SetVector<StringRef>> scopes;
+  for (auto program : module.getOps<plan::ProgramOp>())
+    for (auto unit : program.getBody().front().getOps<plan::UnitOp>())
+      for (Operation &op : unit.getBody().front())
+        for (StringRef scope : nn::getScopes(op.getLoc()))
+          scopes[unit.getStage()].insert(scope);
+  return scopes;
+}
+
 std::optional<Summary> summarize(ModuleOp module) {
   auto models = module.getOps<plan::ModelOp>();
   if (models.empty())
@@ -88,8 +102,12 @@ std::optional<Summary> summarize(ModuleOp module) {
   summary.stepNs = model.getStepNs();
   summary.bubble = model.getBubble().convertToDouble();
   summary.samples = countSamples(module);
+  const auto scopes = collectScopes(module);
   for (auto stage : module.getOps<plan::StageOp>()) {
     StageSummary row;
+    if (auto it = scopes.find(summary.stages.size()); it != scopes.end())
+      for (StringRef scope : it->second)
+        row.scopes.push_back(scope.str());
     row.name = stage.getStageName().str();
     row.device = deviceOf.lookup(stage.getProgram());
     for (auto block : stage.getBlocks().getAsRange<StringAttr>())
@@ -156,8 +174,8 @@ void printTable(const Summary &summary, llvm::raw_ostream &os) {
     os << summary.sizes << "\n";
   std::vector<abi::StageRow> rows;
   for (const StageSummary &stage : summary.stages)
-    rows.push_back({stage.name, stage.device, stage.blocks, stage.flops,
-                    stage.parameterBytes, stage.activationBytes,
+    rows.push_back({stage.name, stage.device, stage.blocks, stage.scopes,
+                    stage.flops, stage.parameterBytes, stage.activationBytes,
                     stage.sentBytes, stage.peakBytes, stage.durationNs});
   os << abi::stagesText(rows);
   printCollectives(summary, os);
@@ -183,6 +201,7 @@ llvm::json::Value toJson(const Summary &summary) {
         llvm::json::Object{{"name", stage.name},
                            {"device", stage.device},
                            {"blocks", llvm::json::Array(stage.blocks)},
+                           {"scopes", llvm::json::Array(stage.scopes)},
                            {"flops", stage.flops},
                            {"parameter_bytes", stage.parameterBytes},
                            {"activation_bytes", stage.activationBytes},

@@ -22,6 +22,9 @@ struct StageSummary {
   std::string name;
   std::string device; ///< or devices, e.g. "cpu:0, cpu:2"
   std::vector<std::string> blocks;
+  /// Modules of the model, in the order in which they are computed; empty where
+  /// the model does not say them.
+  std::vector<std::string> scopes;
   int64_t flops = 0;
   int64_t parameterBytes = 0;
   int64_t activationBytes = 0; ///< written by one run of the stage

@@ -1,4 +1,5 @@
 // RUN: partita-opt --form-clusters %s | FileCheck %s
+// RUN: partita-opt --form-clusters %s --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s --check-prefix=NAMES
 
 // CHECK-LABEL: func.func @main
 func.func @main(%x: tensor<8xf32>) -> tensor<2x4xf32> {
@@ -26,4 +27,20 @@ func.func @constant() -> tensor<2xf32> {
   // CHECK-NEXT: nn.constant
   %c = nn.constant dense<2.0> : tensor<2xf32>
   return %c : tensor<2xf32>
+}
+
+// A constant that nodes share, and what is made of it, has the name of the first of them; clusters have the names of what they compute.
+// NAMES-LABEL: func.func @shared
+func.func @shared(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  // NAMES: nn.add {{.*}} loc("norm1/add"("layer.0"))
+  // NAMES: } loc("norm1/add"("layer.0"))
+  // NAMES: nn.broadcast {{.*}} loc("norm1/epsilon")
+  // NAMES: } loc(fused["norm2/add"("layer.1"), "norm2/sqrt"("layer.1")])
+  %e = nn.constant dense<1.0> : tensor<1xf32> loc("norm1/epsilon")
+  %b0 = nn.broadcast %e [1] {nn.cluster = #nn.cluster<0, kernel>} : tensor<1xf32> -> tensor<4x8xf32> loc("norm1/epsilon")
+  %0 = nn.add %x, %b0 {nn.cluster = #nn.cluster<0, kernel>} : tensor<4x8xf32> loc("norm1/add"("layer.0"))
+  %b1 = nn.broadcast %e [1] {nn.cluster = #nn.cluster<1, kernel>} : tensor<1xf32> -> tensor<4x8xf32> loc("norm1/epsilon")
+  %1 = nn.add %0, %b1 {nn.cluster = #nn.cluster<1, kernel>} : tensor<4x8xf32> loc("norm2/add"("layer.1"))
+  %2 = nn.sqrt %1 {nn.cluster = #nn.cluster<1, kernel>} : tensor<4x8xf32> loc("norm2/sqrt"("layer.1"))
+  return %0, %2 : tensor<4x8xf32>, tensor<4x8xf32>
 }

@@ -8,9 +8,11 @@
 #include "tools/partita-run/show/PlanTable.h"
 
 #include "runtime/abi/PlanText.h"
+#include "tools/partita-run/show/Stages.h"
 #include "runtime/base/Programs.h"
 #include "runtime/io/DType.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace partita::run {
@@ -20,13 +22,6 @@ using runtime::length;
 using runtime::text;
 
 namespace {
-
-std::vector<std::string> blocksOf(const abi::Stage *stage) {
-  std::vector<std::string> blocks;
-  for (int64_t i = 0; i < length(stage->blocks()); ++i)
-    blocks.push_back(stage->blocks()->Get(unsigned(i))->str());
-  return blocks;
-}
 
 std::string portsText(const char *what, const std::vector<Port> &ports) {
   std::string result;
@@ -73,6 +68,7 @@ std::string planText(const Model &model) {
                        abi::countOf(model.devices, "device") +
                        (model.sizesText().empty() ? "" : ", for ") +
                        model.sizesText() + "\n\n";
+  const std::vector<StageInfo> infos = stagesOf(model);
   std::vector<abi::StageRow> stages;
   std::vector<bool> used(size_t(model.devices), false);
   for (int64_t i = 0; i < length(plan.stages()); ++i) {
@@ -80,7 +76,8 @@ std::string planText(const Model &model) {
     for (int p = 0; stage->program() >= 0 && p < model.mesh.size(); ++p)
       used[size_t(model.mesh.device(stage->program(), p))] = true;
     stages.push_back({text(stage->name()),
-                      model.executorNames(stage->program()), blocksOf(stage),
+                      model.executorNames(stage->program()),
+                      infos[size_t(i)].blocks, infos[size_t(i)].scopes,
                       stage->flops(), stage->parameter_bytes(),
                       stage->activation_bytes(), stage->sent_bytes(),
                       stage->peak_bytes(), stage->duration_ns()});
@@ -150,12 +147,14 @@ std::string planJson(const Model &model) {
                                {"workspace_bytes", program.workspace_bytes()},
                                {"constant_bytes", program.constant_bytes()}});
   }
+  const std::vector<StageInfo> infos = stagesOf(model);
   for (int64_t i = 0; i < length(plan.stages()); ++i) {
     const abi::Stage *stage = plan.stages()->Get(unsigned(i));
     json["stages"].push_back(
         {{"name", text(stage->name())},
          {"device", model.executorNames(stage->program())},
-         {"blocks", blocksOf(stage)},
+         {"blocks", infos[size_t(i)].blocks},
+         {"scopes", infos[size_t(i)].scopes},
          {"flops", stage->flops()},
          {"parameter_bytes", stage->parameter_bytes()},
          {"activation_bytes", stage->activation_bytes()},

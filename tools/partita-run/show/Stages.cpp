@@ -1,0 +1,122 @@
+//===- Stages.cpp - What the stages of a plan are -------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/partita-run/show/Stages.h"
+
+#include "tools/partita-run/show/Format.h"
+
+#include "runtime/base/Programs.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace partita::run {
+
+namespace {
+
+/// Those beyond `most` are counted.
+std::string join(const std::vector<std::string> &parts, size_t most,
+                 const char *between) {
+  std::string text;
+  for (size_t i = 0; i < parts.size() && i < most; ++i)
+    text += (i ? between : "") + parts[i];
+  if (parts.size() > most)
+    text += " +" + std::to_string(parts.size() - most);
+  return text;
+}
+
+} // namespace
+
+std::string StageInfo::blocksText() const {
+  constexpr size_t kMost = 4;
+  return join(blocks, kMost, " ");
+}
+
+std::string StageInfo::scopesText() const {
+  constexpr size_t kMost = 2;
+  return scopes.size() <= kMost ? join(scopes, kMost, ", ")
+                                : scopes.front() + " to " + scopes.back();
+}
+
+std::vector<std::string> scopesOf(const abi::Instruction &instruction) {
+  std::vector<std::string> scopes;
+  for (int64_t i = 0; i < runtime::length(instruction.scopes()); ++i)
+    scopes.push_back(runtime::text(instruction.scopes()->Get(unsigned(i))));
+  return scopes;
+}
+
+std::string joinScopes(const std::vector<std::string> &scopes) {
+  constexpr size_t kMost = 2;
+  return join(scopes, kMost, ", ");
+}
+
+std::vector<StageInfo> stagesOf(const Model &model) {
+  std::vector<StageInfo> stages;
+  for (int64_t i = 0; i < runtime::length(model.plan->stages()); ++i) {
+    const abi::Stage &stage = *model.plan->stages()->Get(unsigned(i));
+    StageInfo &info = stages.emplace_back();
+    info.name = runtime::text(stage.name());
+    info.devices = model.executorNames(stage.program());
+    info.predicted = double(stage.duration_ns());
+    for (int64_t b = 0; b < runtime::length(stage.blocks()); ++b)
+      info.blocks.push_back(runtime::text(stage.blocks()->Get(unsigned(b))));
+    if (stage.program() < 0)
+      continue;
+    const abi::Program &program =
+        *model.plan->programs()->Get(unsigned(stage.program()));
+    for (int64_t u = 0; u < runtime::length(program.units()); ++u) {
+      const abi::Unit &unit = *program.units()->Get(unsigned(u));
+      if (unit.stage() != int(i))
+        continue;
+      for (int64_t k = 0; k < runtime::length(unit.instructions()); ++k)
+        for (std::string &scope :
+             scopesOf(*unit.instructions()->Get(unsigned(k))))
+          if (std::find(info.scopes.begin(), info.scopes.end(), scope) ==
+              info.scopes.end())
+            info.scopes.push_back(std::move(scope));
+    }
+  }
+  return stages;
+}
+
+std::string legendText(const Model &model) {
+  const std::vector<StageInfo> stages = stagesOf(model);
+  const bool hasScopes =
+      std::any_of(stages.begin(), stages.end(),
+                  [](const StageInfo &stage) { return !stage.scopes.empty(); });
+  std::vector<std::string> header = {"stage", "device", "blocks"};
+  std::vector<bool> right = {false, false, false};
+  if (hasScopes) {
+    header.push_back("modules");
+    right.push_back(false);
+  }
+  header.push_back("predicted");
+  right.push_back(true);
+  Table table(header, right);
+  for (const StageInfo &stage : stages) {
+    std::vector<std::string> row = {stage.name, stage.devices,
+                                    stage.blocksText()};
+    if (hasScopes)
+      row.push_back(stage.scopesText());
+    row.push_back(timeText(stage.predicted));
+    table.add(std::move(row));
+  }
+  return table.text();
+}
+
+nlohmann::ordered_json legendJson(const Model &model) {
+  nlohmann::ordered_json result = nlohmann::ordered_json::array();
+  for (const StageInfo &stage : stagesOf(model))
+    result.push_back({{"name", stage.name},
+                      {"device", stage.devices},
+                      {"blocks", stage.blocks},
+                      {"scopes", stage.scopes},
+                      {"predicted_us", stage.predicted / 1e3}});
+  return result;
+}
+
+} // namespace partita::run
