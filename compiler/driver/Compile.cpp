@@ -143,7 +143,15 @@ LogicalResult
 Compilation::partition(const pipeline::PartitionOptions &partitionOptions,
                        EmitKind until) {
   if (failed(transform([&](OpPassManager &pm) {
-        pipeline::addPartitionPasses(pm, partitionOptions);
+        pipeline::addDecisionPasses(pm, partitionOptions);
+      })))
+    return failure();
+  if (options.nodes)
+    options.nodes->readDecision(*module);
+  if (until == EmitKind::decision)
+    return success();
+  if (failed(transform([&](OpPassManager &pm) {
+        pipeline::addCutPasses(pm, partitionOptions);
       })))
     return failure();
   if (until == EmitKind::stages)
@@ -214,8 +222,9 @@ LogicalResult Compilation::partitionToFit() {
     });
   }
   phase += 1; // the tries were one
-  const bool stopsEarly =
-      options.kind == EmitKind::stages || options.kind == EmitKind::clusters;
+  const bool stopsEarly = options.kind == EmitKind::decision ||
+                          options.kind == EmitKind::stages ||
+                          options.kind == EmitKind::clusters;
   if (given.emitFile.empty() && !stopsEarly)
     return success();
   OwningOpRef<ModuleOp> plan = std::move(module);
@@ -289,12 +298,15 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
   begin("reading the model");
   import::ImportOptions imports = options.import;
   imports.recordTensors = !options.expose.nodes.empty();
+  imports.recordOps = options.nodes != nullptr;
   auto imported = isModuleFile(imports.modelPath)
                       ? readModule(context, imports)
                       : import::importOnnxModel(context, imports);
   if (failed(imported))
     return failure();
   module = std::move(*imported);
+  if (options.nodes)
+    options.nodes->readModel(*module);
   if (options.kind == EmitKind::imported)
     return printModule(*module, ir), success();
 
@@ -329,6 +341,8 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
     return failure();
   if (options.kind == EmitKind::stages || options.kind == EmitKind::clusters)
     return printModule(*module, ir), success();
+  if (options.kind == EmitKind::decision)
+    return success();
   if (failed(nameDimensions()))
     return failure();
   if (std::optional<pipeline::Summary> summary = pipeline::summarize(*module)) {
@@ -367,6 +381,8 @@ LogicalResult driver::compileModel(MLIRContext &context,
   std::vector<std::unique_ptr<Compilation>> compilations;
   std::vector<emit::CompiledPlan> compiled;
   for (auto [number, each] : llvm::enumerate(plans)) {
+    if (number + 1 < plans.size())
+      each.nodes = nullptr;
     if (number > 0 && options.kind != EmitKind::artifact)
       ir << "\n// -----\n\n";
     compilations.push_back(std::make_unique<Compilation>(

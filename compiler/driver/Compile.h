@@ -11,6 +11,7 @@
 #include "compiler/codegen/Codegen.h"
 #include "compiler/emit/Emit.h"
 #include "compiler/import/graph/Import.h"
+#include "compiler/pipeline/NodeList.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "compiler/pipeline/plan/Summary.h"
 
@@ -20,13 +21,15 @@
 
 namespace partita::driver {
 
-/// Where compilation stops: `--emit`. All but `artifact` print the IR.
+/// Where compilation stops: `--emit`, or `decision`. All but that and
+/// `artifact` print the IR.
 enum class EmitKind {
   imported, ///< as the importer made it
   nn,       ///< after simplification
   stages,   ///< stages and transfers (dist)
   clusters, ///< lowered clusters and the kernels' linalg
   plan,     ///< the plan dialect
+  decision, ///< nothing; blocks and stages are decided
   artifact
 };
 
@@ -59,6 +62,9 @@ struct CompileOptions {
   /// The input that is 0 where samples are padded to the sizes of a plan. If it
   /// is empty, samples are not padded.
   std::string mask;
+  /// If not null: filled with the model's nodes and what was decided of them.
+  /// Of several plans, those of the last.
+  pipeline::NodeList *nodes = nullptr;
   /// Called as each phase begins, with its name, its number and the number of
   /// phases.
   llvm::function_ref<void(llvm::StringRef name, int phase, int phases)>

@@ -21,7 +21,7 @@ void addMeshPasses(OpPassManager &pm, const PartitionOptions &options) {
                                 options.dataParallel, options.tensorParallel}));
 }
 
-void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {
+void addDecisionPasses(OpPassManager &pm, const PartitionOptions &options) {
   // What a person said becomes attributes before anything is decided.
   DistAssignBlocksPassOptions blocks;
   blocks.file = options.file;
@@ -39,8 +39,15 @@ void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {
   // The decision is complete, and the ops still carry their nodes' names.
   if (!options.emitFile.empty())
     pm.addPass(createDistWritePartitionPass({options.emitFile}));
-  // Now the graph is cut.
+}
+
+void addCutPasses(OpPassManager &pm, const PartitionOptions &options) {
   pm.addPass(createDistFormStagesPass({options.target}));
+}
+
+void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {
+  addDecisionPasses(pm, options);
+  addCutPasses(pm, options);
 }
 
 void addPlanPasses(OpPassManager &pm, const PartitionOptions &options) {

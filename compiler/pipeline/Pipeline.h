@@ -7,7 +7,8 @@
 //
 // Between the two lists stand `--form-clusters` and `--lower-clusters`:
 //
-//   addPartitionPasses   nn with clusters  ->  dist: stages and transfers
+//   addDecisionPasses    nn with clusters  ->  the same, with blocks and stages
+//   addCutPasses         that              ->  dist: stages and transfers
 //   (codegen)            clusters in stages get their lowering
 //   addPlanPasses        dist with lowered clusters  ->  plan
 //
@@ -44,9 +45,15 @@ struct PartitionOptions {
 /// Adds the pass that writes the mesh of all devices, before anything is cut.
 void addMeshPasses(mlir::OpPassManager &pm, const PartitionOptions &options);
 
-/// Adds the passes that assign blocks and stages, and then outline the stages
-/// and their transfers. `options.devices` counts those along the axis "stage"
-/// of the mesh.
+/// Adds the passes that assign blocks and stages, as attributes.
+/// `options.devices` counts those along the axis "stage" of the mesh.
+void addDecisionPasses(mlir::OpPassManager &pm,
+                       const PartitionOptions &options);
+
+/// Adds the passes that outline the stages and their transfers.
+void addCutPasses(mlir::OpPassManager &pm, const PartitionOptions &options);
+
+/// Adds both.
 void addPartitionPasses(mlir::OpPassManager &pm,
                         const PartitionOptions &options);
 

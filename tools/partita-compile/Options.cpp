@@ -350,10 +350,15 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       "--list-ops", result.listOps,
       "list the ops of ONNX, with the versions that are supported, and "
       "stop");
+  app.add_flag("--list-nodes", result.listNodes,
+               "list the model's nodes: op, module (as the exporter has noted "
+               "it), shape, block, operations and predicted time; with -o, "
+               "compile as well");
   app.add_flag("--explain", result.explain,
                "list everything that devices send, with bytes, predicted time "
                "and the reason");
-  app.add_flag("--json", result.json, "print the plan as JSON");
+  app.add_flag("--json", result.json,
+               "print the plan, or what --list-nodes lists, as JSON");
   app.add_flag("--quiet", result.quiet, "print nothing but errors");
 
   try {
@@ -387,6 +392,9 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
     else if (!devices.kind.empty())
       compile.partition.target = devices.kind;
   }
+  if (result.listNodes && compile.kind == driver::EmitKind::artifact &&
+      compile.emit.output.empty())
+    compile.kind = driver::EmitKind::decision;
   if (compile.expose.unfused && compile.expose.nodes.empty())
     compile.expose.nodes = "*";
   if (!raw.memory.empty()) {

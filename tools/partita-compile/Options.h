@@ -16,9 +16,10 @@ struct CommandLine {
   driver::CompileOptions compile;
   bool json = false; ///< the plan as one JSON object on standard output
   bool explain = false;
-  bool quiet = false;    ///< no plan, no remarks
-  bool describe = false; ///< list the model's inputs, outputs and dimensions
-  bool listOps = false;  ///< list the ops of ONNX that can be compiled
+  bool quiet = false;     ///< no plan, no remarks
+  bool describe = false;  ///< list the model's inputs, outputs and dimensions
+  bool listOps = false;   ///< list the ops of ONNX that can be compiled
+  bool listNodes = false; ///< list its nodes, instead of the plan
 };
 
 /// Parses the command line. Returns an exit status if there is nothing more to

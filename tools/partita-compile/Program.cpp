@@ -118,6 +118,9 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
       return 1;
     }
   }
+  pipeline::NodeList nodes;
+  if (command.listNodes)
+    command.compile.nodes = &nodes;
   std::vector<pipeline::Summary> summaries;
   LogicalResult result = driver::compileModel(
       context, command.compile, file ? file->os() : llvm::outs(), summaries);
@@ -126,6 +129,13 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
     return 1;
   if (file)
     file->keep();
+  if (command.listNodes) {
+    if (command.json)
+      llvm::outs() << nodes.toJson() << "\n";
+    else
+      nodes.print(llvm::outs());
+    return 0;
+  }
   if (summaries.empty() || command.quiet ||
       command.compile.kind != driver::EmitKind::artifact)
     return 0;
