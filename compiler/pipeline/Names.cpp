@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
 using namespace mlir;
 
@@ -95,7 +94,7 @@ compactNames(const std::vector<std::vector<std::string>> &lists) {
       }
   std::vector<std::vector<std::string>> result;
   for (auto [index, names] : llvm::enumerate(lists)) {
-    std::set<std::string> patterns;
+    std::vector<std::string> &patterns = result.emplace_back();
     for (const std::string &name : names) {
       std::string pattern = escapeGlob(name);
       for (size_t length : getPrefixes(name)) {
@@ -105,9 +104,8 @@ compactNames(const std::vector<std::vector<std::string>> &lists) {
         pattern = escapeGlob(StringRef(name).take_front(length)) + "*";
         break;
       }
-      patterns.insert(pattern);
+      patterns.push_back(pattern);
     }
-    result.emplace_back(patterns.begin(), patterns.end());
   }
   return result;
 }

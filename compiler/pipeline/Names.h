@@ -34,9 +34,9 @@ std::string escapeGlob(llvm::StringRef name);
 /// Whether the pattern is a plain name, and if so the name without escapes.
 std::optional<std::string> getPlainName(llvm::StringRef pattern);
 
-/// Writes each list of names with globs `prefix*` where such a glob matches
-/// names of its own list only, else as escaped names. The lists must be
-/// disjoint; their names are sorted in the result.
+/// For each name of each list the shortest glob `prefix*` that matches several
+/// names, and of its own list only; else the name, escaped. The lists must be
+/// disjoint.
 std::vector<std::vector<std::string>>
 compactNames(const std::vector<std::vector<std::string>> &lists);
 

@@ -8,14 +8,12 @@
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Names.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/partition/BlockPatterns.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/ToolOutputFile.h"
-
-#include <map>
 
 namespace partita::pipeline {
 #define GEN_PASS_DEF_DISTWRITEPARTITIONPASS
@@ -41,77 +39,20 @@ std::string quote(StringRef text) {
   return quoted + "\"";
 }
 
-/// Names of a block's nodes; `name#k` where another block has ops of the node.
-std::map<std::string, std::vector<std::string>>
-getBlocks(func::FuncOp function, LogicalResult &result) {
-  struct Node {
-    std::vector<std::string> blockOfPart;
-  };
-  llvm::MapVector<StringRef, Node> nodes;
-  for (Operation *op : getActiveOps(function.getBody().front())) {
-    SmallVector<StringRef, 2> names = getNodeNames(op->getLoc());
-    if (names.empty()) {
-      result =
-          op->emitError("has no node name, by which a partition file could "
-                        "name it");
-      return {};
-    }
-    nodes[names[0]].blockOfPart.push_back(getBlockName(op).str());
-  }
-  std::vector<std::string> order;
-  std::vector<std::vector<std::string>> whole;
-  std::map<std::string, std::vector<std::string>> parts;
-  std::map<std::string, size_t> indexOf;
-  for (auto &[name, node] : nodes) {
-    bool isOne = llvm::all_equal(node.blockOfPart);
-    for (auto [index, block] : llvm::enumerate(node.blockOfPart)) {
-      auto [it, isNew] = indexOf.emplace(block, order.size());
-      if (isNew) {
-        order.push_back(block);
-        whole.emplace_back();
-      }
-      if (!isOne)
-        parts[block].push_back(escapeGlob(name) + "#" + std::to_string(index));
-      else if (index == 0)
-        whole[it->second].push_back(name.str());
-    }
-  }
-  // A glob must not take a node of several blocks whole.
-  std::vector<std::vector<std::string>> lists = whole;
-  lists.emplace_back();
-  for (auto &[name, node] : nodes)
-    if (!llvm::all_equal(node.blockOfPart))
-      lists.back().push_back(name.str());
-  // Nor may it take an op by one of its further names.
-  for (Operation *op : getActiveOps(function.getBody().front()))
-    for (StringRef name : ArrayRef(getNodeNames(op->getLoc())).drop_front())
-      if (!nodes.count(name))
-        lists.back().push_back(name.str());
-  std::vector<std::vector<std::string>> compact = compactNames(lists);
-  std::map<std::string, std::vector<std::string>> blocks;
-  for (auto [index, name] : llvm::enumerate(order)) {
-    blocks[name] = compact[index];
-    for (std::string &part : parts[name])
-      blocks[name].push_back(part);
-  }
-  return blocks;
-}
-
 struct DistWritePartitionPass
     : impl::DistWritePartitionPassBase<DistWritePartitionPass> {
   using DistWritePartitionPassBase::DistWritePartitionPassBase;
 
   void runOnOperation() override {
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
-    LogicalResult result = success();
     if (failed(function))
       return signalPassFailure();
-    auto blocks = getBlocks(*function, result);
-    if (failed(result))
+    FailureOr<std::vector<BlockPatterns>> blocks = describeBlocks(*function);
+    if (failed(blocks))
       return signalPassFailure();
     std::string text;
     llvm::raw_string_ostream os(text);
-    write(*function, blocks, os);
+    write(*function, *blocks, os);
     std::error_code error;
     llvm::ToolOutputFile output(file, error, llvm::sys::fs::OF_Text);
     if (!error) {
@@ -130,25 +71,53 @@ struct DistWritePartitionPass
   }
 
 private:
-  void write(func::FuncOp function,
-             const std::map<std::string, std::vector<std::string>> &blocks,
+  /// On one line, if it fits.
+  static void writeGlobs(const std::vector<std::string> &globs,
+                         llvm::raw_ostream &os) {
+    constexpr size_t kWidth = 100;
+    std::vector<std::string> quoted;
+    for (const std::string &glob : globs)
+      quoted.push_back(quote(glob));
+    if (std::string line = llvm::join(quoted, ", "); line.size() <= kWidth) {
+      os << " [" << line << "]\n";
+      return;
+    }
+    os << "\n";
+    for (const std::string &glob : quoted)
+      os << "    - " << glob << "\n";
+  }
+
+  void write(func::FuncOp function, const std::vector<BlockPatterns> &blocks,
              llvm::raw_ostream &os) {
-    auto stages = function->getAttrOfType<ArrayAttr>(kStageBlocksAttr);
+    auto writeKey = [&](StringRef key, auto hasEntry, auto writeEntry) {
+      if (llvm::any_of(blocks, hasEntry))
+        os << key << ":\n";
+      for (const BlockPatterns &block : blocks)
+        if (hasEntry(block)) {
+          os << "  " << quote(block.name) << ":";
+          writeEntry(block);
+        }
+    };
+    writeKey(
+        "blocks",
+        [](const BlockPatterns &block) { return !block.globs.empty(); },
+        [&](const BlockPatterns &block) { writeGlobs(block.globs, os); });
+    writeKey(
+        "begin_blocks",
+        [](const BlockPatterns &block) { return block.begin.has_value(); },
+        [&](const BlockPatterns &block) {
+          os << " " << quote(*block.begin) << "\n";
+        });
     SmallVector<std::string> lists;
-    if (!blocks.empty())
-      os << "blocks:\n";
-    for (auto stage : stages.getAsRange<ArrayAttr>()) {
-      std::string list;
-      for (auto block : stage.getAsRange<StringAttr>()) {
-        auto it = blocks.find(block.str());
-        if (it == blocks.end()) // nothing is left of it
-          continue;
-        os << "  " << quote(block.getValue()) << ":\n";
-        for (const std::string &pattern : it->second)
-          os << "    - " << quote(pattern) << "\n";
-        list += (list.empty() ? "" : ", ") + quote(block.getValue());
-      }
-      lists.push_back("[" + list + "]");
+    for (auto stage : function->getAttrOfType<ArrayAttr>(kStageBlocksAttr)
+                          .getAsRange<ArrayAttr>()) {
+      SmallVector<std::string> names;
+      for (auto block : stage.getAsRange<StringAttr>())
+        if (llvm::any_of(blocks, [&](const BlockPatterns &each) {
+              return each.name == block.getValue();
+            })) // else nothing is left of it
+          names.push_back(quote(block.getValue()));
+      lists.push_back("[" + llvm::join(names, ", ") + "]");
     }
     if (!blocks.empty())
       os << "stages: [" << llvm::join(lists, ", ") << "]\n";

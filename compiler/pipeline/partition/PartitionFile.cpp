@@ -168,11 +168,11 @@ private:
   LogicalResult readKey(const FileText &key, yaml::Node *value) {
     if (key.text == "blocks")
       return eachEntry(value, [&](const FileText &name, yaml::Node *nodes) {
-        return readTexts(nodes, addBlock(name).nodes);
+        return readTexts(nodes, getBlock(name).nodes);
       });
     if (key.text == "begin_blocks")
       return eachEntry(value, [&](const FileText &name, yaml::Node *node) {
-        return readText(node, addBlock(name).begin.emplace());
+        return readText(node, getBlock(name).begin.emplace());
       });
     if (key.text == "auto_stage")
       return readChoice(value, "auto_stage",
@@ -308,7 +308,11 @@ private:
     return success(!failedAlready);
   }
 
-  FileBlock &addBlock(const FileText &name) {
+  /// The block of that name: one may both begin at a node and have globs.
+  FileBlock &getBlock(const FileText &name) {
+    for (FileBlock &block : file.blocks)
+      if (block.name.text == name.text)
+        return block;
     FileBlock &block = file.blocks.emplace_back();
     block.name = name;
     return block;
@@ -316,12 +320,8 @@ private:
 
   LogicalResult checkNames() {
     SmallVector<StringRef> names;
-    for (const FileBlock &block : file.blocks) {
-      if (llvm::is_contained(names, block.name.text))
-        return fail(block.name,
-                    "block '" + block.name.text + "' is defined twice");
+    for (const FileBlock &block : file.blocks)
       names.push_back(block.name.text);
-    }
     if (!file.stages)
       return success();
     llvm::StringMap<int> stageOf;

@@ -10,8 +10,10 @@
 //   blocks:                       # named sets of ONNX nodes, by globs
 //     B1: ["/conv1/*", "/pool1"]
 //     B2: ["/conv2/*"]
+//     B4: "decoder.layer.[0-3]"   # and of modules, with all their nodes
 //   begin_blocks:                 # the node and all after it, to the next one
-//     B3: "/fc1/Gemm"
+//     B3: "/fc1/Gemm"             # that no glob names; or a module, from its
+//                                 # first node on
 //   auto_stage: same_as_device    # or auto_increment: each block a stage
 //   stages: [[B1], [B2, B3]]      # blocks of each stage
 //   devices: [0, 1]               # device of each stage
@@ -64,7 +66,7 @@ struct FileText {
 struct FileBlock {
   FileText name;
   std::vector<FileText> nodes;   ///< globs
-  std::optional<FileText> begin; ///< a node name, instead of globs
+  std::optional<FileText> begin; ///< a node or module, besides the globs
 };
 
 struct FileAxis {

@@ -6,13 +6,9 @@
 // RUN: cmp %t.yaml %t.second.yaml
 
 // CHECK:      blocks:
-// CHECK-NEXT:   "B0":
-// CHECK-NEXT:     - "/a/*"
-// CHECK-NEXT:     - "/b/soft\\[max\\]#0"
-// CHECK-NEXT:   "B1":
-// CHECK-NEXT:     - "/b/soft\\[max\\]#1"
-// CHECK-NEXT:   "B2":
-// CHECK-NEXT:     - "/b/last"
+// CHECK-NEXT:   "B0": ["/a/*", "/b/soft\\[max\\]#0"]
+// CHECK-NEXT:   "B1": ["/b/soft\\[max\\]#1"]
+// CHECK-NEXT:   "B2": ["/b/last"]
 // CHECK-NEXT: stages: {{\[\[}}"B0"], ["B1"], ["B2"]]
 // CHECK-NEXT: devices: [0, 1, 2]
 // CHECK-NEXT: schedule: fill_drain

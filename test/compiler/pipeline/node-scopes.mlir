@@ -1,4 +1,4 @@
-// Nodes are named by their modules.
+// Nodes are named by their modules, and blocks are written so.
 // RUN: split-file %s %t
 // RUN: partita-opt --dist-assign-blocks=file=%t/modules.yaml %t/model.mlir | FileCheck %s --check-prefix=MODULES
 // RUN: partita-opt --dist-assign-blocks=file=%t/begin.yaml %t/model.mlir | FileCheck %s --check-prefix=MODULES
@@ -6,6 +6,16 @@
 // RUN: not partita-opt --dist-assign-blocks=file=%t/none.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not partita-opt --dist-assign-blocks=file=%t/begins.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=BEGINS
 // RUN: not partita-opt --dist-assign-blocks=file=%t/twice.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=TWICE
+
+// Written: a begin for each block where blocks follow one another, modules where they do not.
+// RUN: partita-opt --dist-assign-blocks=file=%t/modules.yaml --dist-assign-stages --dist-choose-schedule --dist-write-partition=file=%t/written.yaml --dist-form-stages %t/model.mlir -o %t/first.mlir
+// RUN: FileCheck %s --check-prefix=WRITTEN < %t/written.yaml
+// RUN: partita-opt --dist-assign-blocks=file=%t/written.yaml --dist-assign-stages --dist-choose-schedule --dist-form-stages %t/model.mlir -o %t/second.mlir
+// RUN: cmp %t/first.mlir %t/second.mlir
+// RUN: partita-opt --dist-assign-blocks=file=%t/turns.yaml --dist-assign-stages --dist-choose-schedule --dist-write-partition=file=%t/turns-written.yaml --dist-form-stages %t/towers.mlir -o %t/first.mlir
+// RUN: FileCheck %s --check-prefix=TURNS < %t/turns-written.yaml
+// RUN: partita-opt --dist-assign-blocks=file=%t/turns-written.yaml --dist-assign-stages --dist-choose-schedule --dist-form-stages %t/towers.mlir -o %t/second.mlir
+// RUN: cmp %t/first.mlir %t/second.mlir
 
 // MODULES: nn.exp {{.*}}dist.block = "A"
 // MODULES: nn.abs {{.*}}dist.block = "A"
@@ -18,6 +28,15 @@
 // NONE: none.yaml:1:14: error: no node or module matches 'encoder.layer.3.*'; did you mean 'encoder.layer.0.node_shape'?
 // BEGINS: begins.yaml:1:28: error: no node or module is called 'encodr.layer.10'; did you mean 'encoder.layer.10'?
 // TWICE: error: node 'node_abs' is in block 'A' already; 'encoder.layer.0' would put it into block 'B' too
+
+// WRITTEN:      begin_blocks:
+// WRITTEN-NEXT:   "A": "node_exp"
+// WRITTEN-NEXT:   "B": "encoder.layer.10"
+// WRITTEN-NEXT: stages: {{\[\[}}"A"], ["B"]]
+
+// TURNS:      blocks:
+// TURNS-NEXT:   "A": ["tower.[0-1]"]
+// TURNS-NEXT:   "B": ["tower.[2-3]", "join"]
 
 //--- model.mlir
 module attributes {nn.nodes = ["node_exp", "node_shape", "node_abs", "node_neg", "node_tanh", "node_relu", "node_sqrt"],
@@ -51,3 +70,17 @@ begin_blocks: {A: head, B: encodr.layer.10}
 
 //--- twice.yaml
 blocks: {A: ["node_abs"], B: ["encoder.layer.0"]}
+
+//--- turns.yaml
+blocks: {A: ["tower.[01].*"], B: ["tower.[23]", join]}
+stages: [[A], [B]]
+
+//--- towers.mlir
+func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %a0 = nn.exp %x {nn.cluster = #nn.cluster<0, kernel>} : tensor<64x64xf32> loc("n0"("tower.0"))
+  %b0 = nn.abs %x {nn.cluster = #nn.cluster<1, kernel>} : tensor<64x64xf32> loc("n1"("tower.2"))
+  %a1 = nn.neg %a0 {nn.cluster = #nn.cluster<2, kernel>} : tensor<64x64xf32> loc("n2"("tower.1"))
+  %b1 = nn.tanh %b0 {nn.cluster = #nn.cluster<3, kernel>} : tensor<64x64xf32> loc("n3"("tower.3"))
+  %j = nn.add %a1, %b1 {nn.cluster = #nn.cluster<4, kernel>} : tensor<64x64xf32> loc("join")
+  return %j : tensor<64x64xf32>
+}

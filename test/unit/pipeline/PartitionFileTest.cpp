@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/pipeline/partition/PartitionFile.h"
-#include "compiler/pipeline/partition/ByteSize.h"
 #include "compiler/pipeline/Names.h"
+#include "compiler/pipeline/partition/BlockPatterns.h"
+#include "compiler/pipeline/partition/ByteSize.h"
 
 #include <gtest/gtest.h>
 
@@ -74,8 +75,9 @@ TEST(PartitionFile, NamesWhatIsWrong) {
             "1:9: expected a size, e.g. 512MiB or 2GB, found 'much'");
   EXPECT_EQ(errorOf("strategy: pipelined\nstrategy: sharded"),
             "2:1: 'strategy' stands here twice");
-  EXPECT_EQ(errorOf("blocks: {A: [x]}\nbegin_blocks: {A: y}"),
-            "2:16: block 'A' is defined twice");
+  EXPECT_EQ(errorOf("blocks: {A: [x], A: [y]}"), "1:18: 'A' stands here twice");
+  EXPECT_EQ(errorOf("blocks: {A: [x]}\nbegin_blocks: {A: y}"), "")
+      << "a block that begins at y, and has x as well";
   EXPECT_EQ(errorOf("devices: [5000]").substr(0, 5), "1:11:");
   EXPECT_NE(errorOf("- a\n- b"), "");
   EXPECT_NE(errorOf("blocks: {A: [x"), "");
@@ -118,11 +120,24 @@ TEST(Names, NearestName) {
 TEST(Names, GlobsOnlyWhereTheyAreUnambiguous) {
   using Lists = std::vector<std::vector<std::string>>;
   EXPECT_EQ(compactNames({{"/a/x", "/a/y"}, {"/b/x"}}),
-            (Lists{{"/a/*"}, {"/b/x"}}));
+            (Lists{{"/a/*", "/a/*"}, {"/b/x"}}));
   EXPECT_EQ(compactNames({{"/a/x", "/a/y"}, {"/a/z", "n[0]"}}),
             (Lists{{"/a/x", "/a/y"}, {"/a/z", "n\\[0\\]"}}));
   EXPECT_EQ(compactNames({{"m/l.0/q", "m/l.0/k", "m/l.1/q"}, {"m/l.1/k"}}),
-            (Lists{{"m/l.0/*", "m/l.1/q"}, {"m/l.1/k"}}));
+            (Lists{{"m/l.0/*", "m/l.0/*", "m/l.1/q"}, {"m/l.1/k"}}));
+}
+
+TEST(Names, NumbersAreJoined) {
+  using List = std::vector<std::string>;
+  EXPECT_EQ(joinNumbered({"embed", "layer.0", "layer.1", "layer.2", "head"}),
+            (List{"embed", "layer.[0-2]", "head"}));
+  EXPECT_EQ(joinNumbered({"layer.9", "layer.10"}), (List{"layer.{9,10}"}));
+  EXPECT_EQ(joinNumbered({"layer.3", "layer.1"}), (List{"layer.{1,3}"}));
+  EXPECT_EQ(joinNumbered({"a.0.b.1.out", "a.0.b.2.out", "a.1.b.1.out"}),
+            (List{"a.0.b.[1-2].out", "a.1.b.1.out"}));
+  EXPECT_EQ(joinNumbered({"layer.01", "layer.7"}),
+            (List{"layer.01", "layer.7"}))
+      << "a number is written as it stands";
 }
 
 } // namespace
