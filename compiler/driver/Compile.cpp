@@ -383,7 +383,8 @@ LogicalResult driver::compileModel(MLIRContext &context,
   for (auto [number, each] : llvm::enumerate(plans)) {
     if (number + 1 < plans.size())
       each.nodes = nullptr;
-    if (number > 0 && options.kind != EmitKind::artifact)
+    if (number > 0 && options.kind != EmitKind::artifact &&
+        options.kind != EmitKind::decision)
       ir << "\n// -----\n\n";
     compilations.push_back(std::make_unique<Compilation>(
         context, std::move(each), static_cast<int>(number),

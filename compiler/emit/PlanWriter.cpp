@@ -461,7 +461,7 @@ private:
       tables.push_back(abi::CreateChannel(
           b, string(channel.getValue()), programs.lookup(channel.getSource()),
           programs.lookup(channel.getTarget()), channel.getBytes(),
-          string(channel.getReason())));
+          string(channel.getReason()), channel.getDurationNs()));
     return b.CreateVector(tables);
   }
 

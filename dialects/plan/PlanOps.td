@@ -212,7 +212,8 @@ def Plan_ChannelOp : Plan_Op<"channel", [Symbol, HasParent<"::mlir::ModuleOp">,
   let description = [{
     The value goes from each device of one program to the device of another
     program with the same coordinate. A channel of 0 bytes carries a token,
-    which only orders steps.
+    which only orders steps. `duration_ns` is the predicted time from sending the
+    value to the point at which the receiver may read it.
 
     Constraints:
     * (C1) `source` and `target` are programs of the module, and not the same.
@@ -223,7 +224,7 @@ def Plan_ChannelOp : Plan_Op<"channel", [Symbol, HasParent<"::mlir::ModuleOp">,
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$value, FlatSymbolRefAttr:$source,
-    FlatSymbolRefAttr:$target, I64Attr:$bytes, StrAttr:$reason);
+    FlatSymbolRefAttr:$target, I64Attr:$bytes, StrAttr:$reason, DefaultValuedAttr<I64Attr, "0">:$duration_ns);
   let assemblyFormat = "$sym_name $value `from` $source `to` $target `bytes` $bytes `reason` $reason attr-dict";
 }
 

@@ -233,8 +233,9 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->group(looking)
       ->type_name("FILE.json");
   app.add_flag("--profile-table", options.profileTable,
-               "Print where the time of a step goes: by device, by unit and "
-               "by instruction, with GFLOP/s, GB/s and what was predicted")
+               "Print where the time of a step goes: by device, kind of work, "
+               "unit, transfer and instruction, waiting apart from moving "
+               "bytes, with GFLOP/s, GB/s and what was predicted")
       ->group(looking);
   app.add_flag("--json", options.json,
                "Print --plan, --benchmark (with --profile-table), "

@@ -352,7 +352,8 @@ private:
           "channel" + std::to_string(index),
           isToken ? std::string("(token)") : valueName(channel.value),
           getProgram(channel.source).getValue(),
-          getProgram(channel.target).getValue(), bytesOf(channel), reason);
+          getProgram(channel.target).getValue(), bytesOf(channel), reason,
+          static_cast<int64_t>(getTransferNs(channel)));
       op->remove();
       symbols.insert(op, Block::iterator(function));
       channels.push_back(op.getSymNameAttr());
@@ -363,6 +364,14 @@ private:
   std::string valueName(int value) {
     std::string name = nn::getNodeName(origins[value].getLoc());
     return name.empty() ? "value " + std::to_string(value) : name;
+  }
+
+  double getTransferNs(const ScheduleChannel &channel) {
+    if (channel.value < 0)
+      return machine.getTransferNs(0);
+    const ScheduleValue &value = problem.values[channel.value];
+    return schedule.transfers.borrowed[channel.value] ? value.borrowNs
+                                                      : value.transferNs;
   }
 
   int64_t bytesOf(const ScheduleChannel &channel) {

@@ -7,10 +7,11 @@
 . "$(dirname "$0")/common.sh"
 
 run 0 "$RUN" "$ART/two.partita" -i "$ART/more.npy" --profile "$OUT/trace.json"
-for text in '"displayTimeUnit":"ms"' '"name":"cpu:1"' '"name":"F0 #2"' \
+for text in '"displayTimeUnit":"ms"' '"name":"cpu:1: S1"' '"stages":[{"name":"S0"' '"name":"F0 #2"' \
   '"name":"/layer1/MatMul"' '"name":"send /layer0/MatMul_output #0 to cpu:1"' \
   '"name":"receive /layer0/MatMul_output #0 from cpu:0"' \
   '"name":"wait for cpu:1 to take /layer0/MatMul_output #0"' \
+  '"cat":"wait"' '"waited_us":' '"predicted_us":' '"step":0,"micro_batch":1' \
   '"GFLOP/s":' '"ph":"s"' '"ph":"f"'; do
   grep -qF "$text" "$OUT/trace.json" || fail "the trace has no $text"
 done
@@ -20,13 +21,14 @@ fi
 run 0 "$RUN" "$ART/two.partita" --benchmark --runs 3 --profile "$OUT/b.json"
 
 run 0 "$RUN" "$ART/two.partita" --benchmark --runs 3 --profile-table
-for text in "medians of 3 steps" "covered" "predicted" "/layer1/MatMul"; do
+for text in "medians of 3 steps" "covered" "predicted" "/layer1/MatMul" \
+  "stage  device" "kind of work" "waiting" "moving bytes"; do
   says stdout "$text"
 done
 run 0 "$RUN" "$ART/two.partita" -i "$ART/more.npy" --profile-table
 says stdout "medians of"
 run 0 "$RUN" "$ART/two.partita" --benchmark --runs 3 --profile-table --json
-for key in covered gflops gbytes predicted_us; do
+for key in covered gflops gbytes predicted_us waiting_us moving_us kinds; do
   says stdout "\"$key\":"
 done
 

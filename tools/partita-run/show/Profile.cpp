@@ -7,9 +7,11 @@
 
 #include "tools/partita-run/show/Profile.h"
 
+#include "tools/partita-run/show/Stages.h"
+#include "tools/partita-run/show/Waiting.h"
+
 #include "runtime/base/Programs.h"
 #include "runtime/io/PendingFile.h"
-#include "runtime/session/Links.h"
 
 #include <algorithm>
 #include <chrono>
@@ -39,38 +41,41 @@ class Writer {
 public:
   Writer(const Model &model, int64_t origin) : model(model), origin(origin) {}
 
-  Json complete(const Profile::Event &item) {
+  /// What an event did, without the first `waited` nanoseconds of it.
+  Json complete(const Profile::Event &item, int64_t waited) {
     const runtime::ProfileEvent &event = item.event;
-    const std::optional<abi::ProgramStep> step = stepOf(event);
-    Json json = {{"ph", "X"},
-                 {"pid", 0},
-                 {"tid", event.device},
-                 {"ts", double(event.begin_ns - origin) / 1e3},
-                 {"dur", double(event.end_ns - event.begin_ns) / 1e3}};
-    Json args = {{"micro_batch", event.micro_batch}, {"step", item.run}};
+    const std::optional<abi::ProgramStep> step = entryOf(model, event);
+    Json json = slice(item, waited, event.end_ns - event.begin_ns);
+    Json &args = json["args"];
     if (step && step->kind == abi::StepKind::run)
       describeRun(event, *step, json, args);
     else if (step)
-      describeTransfer(event, *step, json, args);
-    json["args"] = std::move(args);
+      describeTransfer(event, *step, waited, json, args);
     return json;
   }
 
-  /// The key by which a send and its receive find each other, if `item` is one
-  /// of them.
-  bool transferKey(const Profile::Event &item, bool &isSend,
-                   std::tuple<int, int, int> &key) const {
-    const std::optional<abi::ProgramStep> step = stepOf(item.event);
-    if (!step || item.event.instruction >= 0 ||
-        (step->kind != abi::StepKind::send &&
-         step->kind != abi::StepKind::recv))
-      return false;
-    isSend = step->kind == abi::StepKind::send;
-    key = {item.run,
-           runtime::linkOf(model.mesh, step->subject,
-                           model.mesh.position(item.event.device)),
-           item.event.micro_batch};
-    return true;
+  /// The first `waited` nanoseconds of a receive, or of the end of a
+  /// collective.
+  Json waiting(const Profile::Event &item, int64_t waited) {
+    const abi::ProgramStep step = *entryOf(model, item.event);
+    Json json = slice(item, 0, waited);
+    json["cat"] = "wait";
+    const std::string number = " #" + std::to_string(item.event.micro_batch);
+    if (step.kind == abi::StepKind::finish) {
+      const abi::Collective &collective =
+          *model.plan->collectives()->Get(unsigned(step.subject));
+      json["name"] = "wait for the others, " +
+                     model.collectiveText(collective) + " of " +
+                     runtime::text(collective.name()) + number;
+      return json;
+    }
+    const abi::Channel *channel =
+        model.plan->channels()->Get(unsigned(step.subject));
+    const std::string peer = peerOf(item.event, step);
+    json["name"] = "wait for " + peer + " to send " +
+                   runtime::text(channel->name()) + number;
+    json["args"]["peer"] = peer;
+    return json;
   }
 
   Json arrow(const Profile::Event &item, bool begins, int64_t id) const {
@@ -89,14 +94,27 @@ public:
   }
 
 private:
-  std::optional<abi::ProgramStep>
-  stepOf(const runtime::ProfileEvent &event) const {
-    if (event.device < 0 || event.device >= model.devices)
-      return std::nullopt;
-    const abi::Program &program = runtime::programOf(*model.plan, event.device);
-    if (event.step < 0 || event.step >= runtime::length(program.steps()))
-      return std::nullopt;
-    return runtime::stepOf(program, event.step);
+  /// From one time after the event's begin to another.
+  Json slice(const Profile::Event &item, int64_t from, int64_t to) const {
+    const runtime::ProfileEvent &event = item.event;
+    return {{"ph", "X"},
+            {"pid", 0},
+            {"tid", event.device},
+            {"ts", double(event.begin_ns + from - origin) / 1e3},
+            {"dur", double(to - from) / 1e3},
+            {"args", {{"step", item.run}, {"micro_batch", event.micro_batch}}}};
+  }
+
+  /// The device at the other end of a channel.
+  std::string peerOf(const runtime::ProfileEvent &event,
+                     const abi::ProgramStep &step) const {
+    const abi::Channel *channel =
+        model.plan->channels()->Get(unsigned(step.subject));
+    const bool sends =
+        abi::getInfo(step.kind).subject == abi::StepSubject::sent_channel;
+    return model.deviceName(
+        model.mesh.device(sends ? channel->target() : channel->source(),
+                          model.mesh.position(event.device)));
   }
 
   void describeRun(const runtime::ProfileEvent &event,
@@ -126,6 +144,9 @@ private:
       json["name"] = label;
     const int64_t duration = event.end_ns - event.begin_ns;
     args["unit"] = name;
+    if (std::vector<std::string> scopes = scopesOf(*instruction);
+        !scopes.empty())
+      args["scopes"] = scopes;
     args["kind"] = kindOf(model, *instruction);
     args["predicted_us"] = double(instruction->duration_ns()) / 1e3;
     args["flops"] = instruction->flops();
@@ -135,8 +156,8 @@ private:
   }
 
   void describeTransfer(const runtime::ProfileEvent &event,
-                        const abi::ProgramStep &step, Json &json,
-                        Json &args) const {
+                        const abi::ProgramStep &step, int64_t waited,
+                        Json &json, Json &args) const {
     json["cat"] = abi::getInfo(step.kind).name;
     std::string number = " #" + std::to_string(event.micro_batch);
     if (step.kind == abi::StepKind::load_input ||
@@ -163,11 +184,7 @@ private:
     const std::string value = runtime::text(channel->name());
     args["bytes"] = step.slot < 0 ? 0 : channel->bytes();
     args["reason"] = runtime::text(channel->reason());
-    const bool sends =
-        abi::getInfo(step.kind).subject == abi::StepSubject::sent_channel;
-    const std::string peer = model.deviceName(
-        model.mesh.device(sends ? channel->target() : channel->source(),
-                          model.mesh.position(event.device)));
+    const std::string peer = peerOf(event, step);
     args["peer"] = peer;
     switch (step.kind) {
     case abi::StepKind::send:
@@ -175,6 +192,8 @@ private:
       break;
     case abi::StepKind::recv:
       json["name"] = "receive " + value + number + " from " + peer;
+      args["waited_us"] = double(waited) / 1e3;
+      args["predicted_us"] = double(channel->duration_ns()) / 1e3;
       break;
     case abi::StepKind::release:
       json["name"] = "release " + value + number;
@@ -193,6 +212,20 @@ private:
 constexpr int64_t kSameClock = 1000000000;
 
 } // namespace
+
+/// A device with its stages, e.g. "cpu:0: F0, F2".
+static std::string rowName(const Model &model, int device) {
+  std::string stages;
+  const abi::Program &program = runtime::programOf(*model.plan, device);
+  for (int64_t i = 0; i < runtime::length(model.plan->stages()); ++i) {
+    const abi::Stage &stage = *model.plan->stages()->Get(unsigned(i));
+    if (stage.program() >= 0 &&
+        model.plan->programs()->Get(unsigned(stage.program())) == &program)
+      stages += std::string(stages.empty() ? ": " : ", ") +
+                runtime::text(stage.name());
+  }
+  return model.deviceName(device) + stages;
+}
 
 std::string kindOf(const Model &model, const abi::Instruction &instruction) {
   if (const abi::LibraryCall *call = instruction.work_as_LibraryCall())
@@ -221,8 +254,11 @@ std::string traceText(const Model &model, std::vector<Profile::Event> events) {
                             std::tuple(b.event.begin_ns, -b.event.end_ns,
                                        b.event.instruction);
                    });
+  const std::vector<int64_t> waits = findWaits(model, events);
   Writer writer(model, events.empty() ? 0 : events.front().event.begin_ns);
-  std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+  std::string text =
+      "{\"displayTimeUnit\":\"ms\",\"stages\":" + dump(legendJson(model)) +
+      ",\"traceEvents\":[\n";
   text += dump({{"ph", "M"},
                 {"pid", 0},
                 {"name", "process_name"},
@@ -232,7 +268,7 @@ std::string traceText(const Model &model, std::vector<Profile::Event> events) {
                           {"pid", 0},
                           {"tid", device},
                           {"name", "thread_name"},
-                          {"args", {{"name", model.deviceName(device)}}}});
+                          {"args", {{"name", rowName(model, device)}}}});
     text += ",\n" + dump({{"ph", "M"},
                           {"pid", 0},
                           {"tid", device},
@@ -240,15 +276,21 @@ std::string traceText(const Model &model, std::vector<Profile::Event> events) {
                           {"args", {{"sort_index", device}}}});
   }
   // Sends and receives that have both ends get an arrow.
-  std::map<std::tuple<int, int, int>,
+  std::map<MessageKey,
            std::pair<const Profile::Event *, const Profile::Event *>>
       transfers;
-  for (const Profile::Event &item : events) {
-    text += ",\n" + dump(writer.complete(item));
-    bool isSend = false;
-    std::tuple<int, int, int> key;
-    if (writer.transferKey(item, isSend, key))
-      (isSend ? transfers[key].first : transfers[key].second) = &item;
+  for (size_t i = 0; i < events.size(); ++i) {
+    const Profile::Event &item = events[i];
+    const std::optional<abi::ProgramStep> entry = entryOf(model, item.event);
+    // A wait is one as a whole.
+    const bool isWait = entry && entry->kind == abi::StepKind::wait;
+    const int64_t waited = isWait ? 0 : waits[i];
+    if (waited > 0)
+      text += ",\n" + dump(writer.waiting(item, waited));
+    text += ",\n" + dump(writer.complete(item, waited));
+    if (std::optional<MessageKey> key = messageKeyOf(model, item))
+      (entry->kind == abi::StepKind::send ? transfers[*key].first
+                                          : transfers[*key].second) = &item;
   }
   int64_t id = 0;
   for (const auto &[key, ends] : transfers) {

@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Trace Event Format, complete events ("ph": "X"): a row a device; a unit with
-// its micro-batch, in it its instructions with the ONNX nodes they compute;
-// sends, receives and waits, with an arrow from each send to its receive. Times
-// are microseconds from the first event.
+// Trace Event Format, complete events ("ph": "X"): a row a device, named with
+// its stages, of which "stages" is a legend; a unit with its micro-batch, in it
+// its instructions with the ONNX nodes they compute and the modules of those;
+// sends, receives and waits, with an arrow from each send to its receive. What
+// a device waits for another is a slice of its own ("cat": "wait"). Times are
+// microseconds from the first event.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,21 +8,19 @@
 #include "tools/partita-run/show/ProfileTable.h"
 
 #include "tools/partita-run/measure/Benchmark.h"
-#include "tools/partita-run/show/Format.h"
+#include "tools/partita-run/show/Stages.h"
+#include "tools/partita-run/show/Waiting.h"
 
 #include "runtime/base/Programs.h"
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 namespace partita::run {
 
 namespace {
-
-/// Instructions that the text shows.
-constexpr size_t kShown = 60;
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -46,6 +44,39 @@ double least(const Times &times) {
   return result;
 }
 
+/// What is not computed, by kind.
+const char *const kPorts = "inputs, outputs";
+const char *const kCollectives = "collectives";
+const char *const kWaiting = "waiting";
+const char *const kMoving = "moving bytes";
+
+struct KindSum {
+  Times times;
+  int count = 0; ///< of all steps
+
+  void add(int run, double ns) {
+    times[run] += ns;
+    ++count;
+  }
+};
+
+/// The kind of an instruction: the library call's, or what the kernel does,
+/// which stands in its name after its number ("k5_reduce").
+std::string workKind(const Model &model, const runtime::ProfileEvent &event,
+                     const abi::ProgramStep &entry) {
+  const abi::Instruction &instruction =
+      *runtime::programOf(*model.plan, event.device)
+           .units()
+           ->Get(unsigned(entry.subject))
+           ->instructions()
+           ->Get(unsigned(event.instruction));
+  std::string kind = kindOf(model, instruction);
+  if (!instruction.work_as_Dispatch())
+    return kind;
+  const size_t dash = kind.find('_');
+  return "kernel " + (dash == std::string::npos ? kind : kind.substr(dash + 1));
+}
+
 } // namespace
 
 ProfileTable::ProfileTable(const Model &model,
@@ -55,14 +86,24 @@ ProfileTable::ProfileTable(const Model &model,
   // Instruction -1 is the unit; counts are of all steps.
   std::map<std::tuple<int, int, int>, std::pair<Times, int>> work;
   std::map<std::pair<int, int>, std::pair<Times, int>> together;
-  std::map<int, Times> units, ports, transfer, collective, all;
-  std::map<int, bool> seen;
-  for (const Profile::Event &item : events) {
+  /// Receives and waits by device and channel: the waiting, and the rest.
+  struct Received {
+    Times waiting, moving;
+    int count = 0;
+  };
+  std::map<std::pair<int, int>, Received> received;
+  std::map<int, Times> units, ports, waiting, moving, collective, all;
+  std::map<std::string, KindSum> sums;
+  std::set<int> seen;
+  const std::vector<int64_t> waits = findWaits(model, events);
+  for (size_t at = 0; at < events.size(); ++at) {
+    const Profile::Event &item = events[at];
+    const double waited = double(waits[at]);
     const runtime::ProfileEvent &event = item.event;
     const abi::ProgramStep entry = runtime::stepOf(
         runtime::programOf(*model.plan, event.device), event.step);
     const double ns = double(event.end_ns - event.begin_ns);
-    seen[item.run] = true;
+    seen.insert(item.run);
     if (event.instruction < 0)
       all[event.device][item.run] += ns;
     if (entry.kind == abi::StepKind::run) {
@@ -72,17 +113,32 @@ ProfileTable::ProfileTable(const Model &model,
       ++count;
       if (event.instruction < 0)
         units[event.device][item.run] += ns;
+      else
+        sums[workKind(model, event, entry)].add(item.run, ns);
     } else if (entry.kind == abi::StepKind::load_input ||
                entry.kind == abi::StepKind::store_output) {
       ports[event.device][item.run] += ns;
+      sums[kPorts].add(item.run, ns);
     } else if (abi::getInfo(entry.kind).subject ==
                abi::StepSubject::collective) {
       auto &[times, count] = together[{event.device, entry.subject}];
-      times[item.run] += ns;
+      times[item.run] += ns - waited;
       count += entry.kind == abi::StepKind::finish;
-      collective[event.device][item.run] += ns;
+      collective[event.device][item.run] += ns - waited;
+      waiting[event.device][item.run] += waited;
+      sums[kCollectives].add(item.run, ns - waited);
+      sums[kWaiting].add(item.run, waited);
     } else {
-      transfer[event.device][item.run] += ns;
+      waiting[event.device][item.run] += waited;
+      moving[event.device][item.run] += ns - waited;
+      sums[kWaiting].add(item.run, waited);
+      sums[kMoving].add(item.run, ns - waited);
+      if (entry.kind == abi::StepKind::recv) {
+        Received &sum = received[{event.device, entry.subject}];
+        sum.waiting[item.run] += waited;
+        sum.moving[item.run] += ns - waited;
+        ++sum.count;
+      }
     }
   }
   const int recorded = std::max(1, int(seen.size()));
@@ -90,7 +146,8 @@ ProfileTable::ProfileTable(const Model &model,
     Device row{d,
                median(units[d]),
                median(ports[d]),
-               median(transfer[d]),
+               median(waiting[d]),
+               median(moving[d]),
                median(collective[d]),
                0};
     std::vector<double> shares;
@@ -126,6 +183,7 @@ ProfileTable::ProfileTable(const Model &model,
       add(*instruction);
       row.name = runtime::text(instruction->label());
       row.kind = kindOf(model, *instruction);
+      row.scopes = scopesOf(*instruction);
     }
     row.predicted = double(predicted) * row.runs;
     if (row.ns > 0) {
@@ -133,6 +191,25 @@ ProfileTable::ProfileTable(const Model &model,
       row.gbytes = double(bytes) * row.runs / row.ns;
     }
     (i < 0 ? this->units : instructions).push_back(row);
+  }
+  for (auto &[name, sum] : sums)
+    kinds.push_back({name, sum.count / recorded, median(sum.times)});
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](const Kind &a, const Kind &b) { return a.ns > b.ns; });
+  for (const auto &[key, sum] : received) {
+    const abi::Channel &channel =
+        *model.plan->channels()->Get(unsigned(key.second));
+    Transfer row;
+    row.device = key.first;
+    row.from =
+        model.mesh.device(channel.source(), model.mesh.position(key.first));
+    row.value = runtime::text(channel.name());
+    row.runs = sum.count / recorded;
+    row.bytes = channel.bytes();
+    row.waiting = median(sum.waiting);
+    row.moving = median(sum.moving);
+    row.predicted = double(channel.duration_ns()) * row.runs;
+    transfers.push_back(row);
   }
   for (const auto &[key, value] : together) {
     const abi::Collective &described =
@@ -150,120 +227,6 @@ ProfileTable::ProfileTable(const Model &model,
                    row.runs / row.ns;
     collectives.push_back(row);
   }
-}
-
-std::string ProfileTable::text(const Model &model) const {
-  auto share = [&](double ns) { return percentText(step > 0 ? ns / step : 0); };
-  std::string result = "profile: medians of " + std::to_string(steps) +
-                       " step" + (steps == 1 ? "" : "s") + "; a step takes " +
-                       timeText(step) + "\n\n";
-  Table byDevice({"device", "units", "inputs, outputs", "transfers",
-                  "collectives", "covered"},
-                 {false, true, true, true, true, true});
-  for (const Device &row : devices)
-    byDevice.add({model.deviceName(row.device), share(row.units),
-                  share(row.ports), share(row.transfer), share(row.collective),
-                  percentText(row.covered)});
-  result += byDevice.text() + "\n";
-  const std::vector<bool> right = {false, false, true, true,
-                                   true,  true,  true, true};
-  auto cells = [&](const Work &row) {
-    return std::vector<std::string>{
-        timeText(row.ns), share(row.ns), numberText(row.gflops, 3),
-        numberText(row.gbytes, 3), timeText(row.predicted)};
-  };
-  Table byUnit({"unit", "device", "runs", "time", "of the step", "GFLOP/s",
-                "GB/s", "predicted"},
-               right);
-  for (const Work &row : units) {
-    std::vector<std::string> line = {row.unit, model.deviceName(row.device),
-                                     std::to_string(row.runs)};
-    for (std::string &cell : cells(row))
-      line.push_back(std::move(cell));
-    byUnit.add(std::move(line));
-  }
-  result += byUnit.text() + "\n";
-  if (!collectives.empty()) {
-    Table byCollective({"collective", "value", "device", "runs", "time",
-                        "of the step", "GB/s", "predicted"},
-                       {false, false, false, true, true, true, true, true});
-    for (const Collective &row : collectives)
-      byCollective.add({row.kind, row.value, model.deviceName(row.device),
-                        std::to_string(row.runs), timeText(row.ns),
-                        share(row.ns), numberText(row.gbytes, 3),
-                        timeText(row.predicted)});
-    result += byCollective.text() + "\n";
-  }
-  std::vector<const Work *> sorted;
-  for (const Work &row : instructions)
-    sorted.push_back(&row);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Work *a, const Work *b) { return a->ns > b->ns; });
-  Table byWork({"unit", "work", "node", "time", "of the step", "GFLOP/s",
-                "GB/s", "predicted"},
-               {false, false, false, true, true, true, true, true});
-  double rest = 0;
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    const Work &row = *sorted[i];
-    if (i >= kShown) {
-      rest += row.ns;
-      continue;
-    }
-    std::vector<std::string> line = {row.unit, row.kind, row.name};
-    for (std::string &cell : cells(row))
-      line.push_back(std::move(cell));
-    byWork.add(std::move(line));
-  }
-  result += byWork.text();
-  if (sorted.size() > kShown)
-    result += "and " + std::to_string(sorted.size() - kShown) +
-              " more: " + share(rest) + " (--json lists all)\n";
-  return result;
-}
-
-nlohmann::ordered_json ProfileTable::json(const Model &model) const {
-  using Json = nlohmann::ordered_json;
-  Json result = {{"steps", steps},
-                 {"step_us", step / 1e3},
-                 {"devices", Json::array()},
-                 {"units", Json::array()},
-                 {"instructions", Json::array()},
-                 {"collectives", Json::array()}};
-  for (const Device &row : devices)
-    result["devices"].push_back({{"device", model.deviceName(row.device)},
-                                 {"units_us", row.units / 1e3},
-                                 {"ports_us", row.ports / 1e3},
-                                 {"transfers_us", row.transfer / 1e3},
-                                 {"collectives_us", row.collective / 1e3},
-                                 {"covered", row.covered}});
-  auto add = [&](const char *key, const Work &row) {
-    Json json = {{"unit", row.unit}, {"device", model.deviceName(row.device)}};
-    if (!row.kind.empty()) {
-      json["node"] = row.name;
-      json["kind"] = row.kind;
-    }
-    json.update({{"runs", row.runs},
-                 {"us", row.ns / 1e3},
-                 {"least_us", row.least / 1e3},
-                 {"gflops", row.gflops},
-                 {"gbytes", row.gbytes},
-                 {"predicted_us", row.predicted / 1e3}});
-    result[key].push_back(std::move(json));
-  };
-  for (const Work &row : units)
-    add("units", row);
-  for (const Work &row : instructions)
-    add("instructions", row);
-  for (const Collective &row : collectives)
-    result["collectives"].push_back({{"kind", row.kind},
-                                     {"value", row.value},
-                                     {"device", model.deviceName(row.device)},
-                                     {"runs", row.runs},
-                                     {"us", row.ns / 1e3},
-                                     {"least_us", row.least / 1e3},
-                                     {"gbytes", row.gbytes},
-                                     {"predicted_us", row.predicted / 1e3}});
-  return result;
 }
 
 } // namespace partita::run

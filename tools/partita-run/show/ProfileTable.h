@@ -23,7 +23,8 @@ struct ProfileTable {
     int device = 0;
     double units = 0;      ///< in units
     double ports = 0;      ///< inputs loaded, outputs stored
-    double transfer = 0;   ///< sends and receives, waiting for peers included
+    double waiting = 0;    ///< for other devices (Waiting.h)
+    double moving = 0;     ///< sends and receives, without that
     double collective = 0; ///< the same of collectives
     /// Share of the step that these are.
     double covered = 0;
@@ -32,13 +33,31 @@ struct ProfileTable {
     int device = 0;
     std::string unit, name; ///< `name` empty: the unit as a whole
     std::string kind;
-    int runs = 0;                  ///< a step
-    double ns = 0, least = 0;      ///< median and least of all steps
-    double gflops = 0, gbytes = 0; ///< a second
+    std::vector<std::string> scopes; ///< modules; of an instruction
+    int runs = 0;                    ///< a step
+    double ns = 0, least = 0;        ///< median and least of all steps
+    double gflops = 0, gbytes = 0;   ///< a second
     double predicted = 0;
   };
-  /// A collective on a device: its start and finish, waiting for others
-  /// included.
+  /// All work of a kind, on all devices together: calls of the library,
+  /// kernels by what they do, moving bytes, waiting.
+  struct Kind {
+    std::string name;
+    int runs = 0; ///< a step
+    double ns = 0;
+  };
+  /// What a device receives on a channel.
+  struct Transfer {
+    int device = 0, from = 0;
+    std::string value;
+    int runs = 0;      ///< a step
+    int64_t bytes = 0; ///< a run
+    /// Until it was sent, and then until it was there.
+    double waiting = 0, moving = 0;
+    double predicted = 0; ///< of `moving`
+  };
+  /// A collective on a device: its start and finish, without waiting for
+  /// others.
   struct Collective {
     int device = 0;
     std::string value, kind;
@@ -51,14 +70,16 @@ struct ProfileTable {
   int steps = 0;
   double step = 0; ///< time of a step as its caller sees it
   std::vector<Device> devices;
+  std::vector<Kind> kinds;               ///< the one that takes longest first
   std::vector<Work> units, instructions; ///< in the plan's order
+  std::vector<Transfer> transfers;       ///< likewise, by receiver
   std::vector<Collective> collectives;   ///< likewise
 
   ProfileTable(const Model &model, const std::vector<Profile::Event> &events,
                const std::vector<double> &stepNs);
 
-  /// Three tables or four; instructions by time, no more than fit a few
-  /// screens.
+  /// Several tables, the stages first; instructions by time, no more than fit
+  /// a few screens.
   std::string text(const Model &model) const;
   nlohmann::ordered_json json(const Model &model) const;
 };

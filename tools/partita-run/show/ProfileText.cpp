@@ -1,0 +1,188 @@
+//===- ProfileText.cpp - A profile's tables as text and JSON --------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/partita-run/show/Format.h"
+#include "tools/partita-run/show/ProfileTable.h"
+#include "tools/partita-run/show/Stages.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace partita::run {
+
+namespace {
+
+/// Instructions that the text shows.
+constexpr size_t kShown = 60;
+
+std::string percentText(double share) {
+  return numberText(100 * share, 3) + "%";
+}
+
+} // namespace
+
+std::string ProfileTable::text(const Model &model) const {
+  auto share = [&](double ns) { return percentText(step > 0 ? ns / step : 0); };
+  std::string result = "profile: medians of " + std::to_string(steps) +
+                       " step" + (steps == 1 ? "" : "s") + "; a step takes " +
+                       timeText(step) + "\n\n" + legendText(model) + "\n";
+  Table byDevice({"device", "units", "inputs, outputs", "waiting", "moving",
+                  "collectives", "covered"},
+                 {false, true, true, true, true, true, true});
+  for (const Device &row : devices)
+    byDevice.add({model.deviceName(row.device), share(row.units),
+                  share(row.ports), share(row.waiting), share(row.moving),
+                  share(row.collective), percentText(row.covered)});
+  result += byDevice.text() + "\n";
+  Table byKind({"kind of work", "runs", "time, all devices", "of their time"},
+               {false, true, true, true});
+  for (const Kind &row : kinds)
+    byKind.add({row.name, std::to_string(row.runs), timeText(row.ns),
+                share(row.ns / double(std::max<size_t>(devices.size(), 1)))});
+  result += byKind.text() + "\n";
+  const std::vector<bool> right = {false, false, true, true,
+                                   true,  true,  true, true};
+  auto cells = [&](const Work &row) {
+    return std::vector<std::string>{
+        timeText(row.ns), share(row.ns), numberText(row.gflops, 3),
+        numberText(row.gbytes, 3), timeText(row.predicted)};
+  };
+  Table byUnit({"unit", "device", "runs", "time", "of the step", "GFLOP/s",
+                "GB/s", "predicted"},
+               right);
+  for (const Work &row : units) {
+    std::vector<std::string> line = {row.unit, model.deviceName(row.device),
+                                     std::to_string(row.runs)};
+    for (std::string &cell : cells(row))
+      line.push_back(std::move(cell));
+    byUnit.add(std::move(line));
+  }
+  result += byUnit.text() + "\n";
+  if (!transfers.empty()) {
+    Table byTransfer({"value", "from", "to", "runs", "bytes", "waiting",
+                      "moving", "predicted"},
+                     {false, false, false, true, true, true, true, true});
+    for (const Transfer &row : transfers)
+      byTransfer.add({row.value, model.deviceName(row.from),
+                      model.deviceName(row.device), std::to_string(row.runs),
+                      bytesText(row.bytes), timeText(row.waiting),
+                      timeText(row.moving), timeText(row.predicted)});
+    result += byTransfer.text() + "\n";
+  }
+  if (!collectives.empty()) {
+    Table byCollective({"collective", "value", "device", "runs", "time",
+                        "of the step", "GB/s", "predicted"},
+                       {false, false, false, true, true, true, true, true});
+    for (const Collective &row : collectives)
+      byCollective.add({row.kind, row.value, model.deviceName(row.device),
+                        std::to_string(row.runs), timeText(row.ns),
+                        share(row.ns), numberText(row.gbytes, 3),
+                        timeText(row.predicted)});
+    result += byCollective.text() + "\n";
+  }
+  std::vector<const Work *> sorted;
+  for (const Work &row : instructions)
+    sorted.push_back(&row);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Work *a, const Work *b) { return a->ns > b->ns; });
+  const bool hasScopes =
+      std::any_of(instructions.begin(), instructions.end(),
+                  [](const Work &row) { return !row.scopes.empty(); });
+  std::vector<std::string> header = {"unit", "work", "node"};
+  if (hasScopes)
+    header.push_back("module");
+  std::vector<bool> alignment(header.size(), false);
+  for (const char *title :
+       {"time", "of the step", "GFLOP/s", "GB/s", "predicted"}) {
+    header.push_back(title);
+    alignment.push_back(true);
+  }
+  Table byWork(header, alignment);
+  double rest = 0;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    const Work &row = *sorted[i];
+    if (i >= kShown) {
+      rest += row.ns;
+      continue;
+    }
+    std::vector<std::string> line = {row.unit, row.kind, row.name};
+    if (hasScopes)
+      line.push_back(joinScopes(row.scopes));
+    for (std::string &cell : cells(row))
+      line.push_back(std::move(cell));
+    byWork.add(std::move(line));
+  }
+  result += byWork.text();
+  if (sorted.size() > kShown)
+    result += "and " + std::to_string(sorted.size() - kShown) +
+              " more: " + share(rest) + " (--json lists all)\n";
+  return result;
+}
+
+nlohmann::ordered_json ProfileTable::json(const Model &model) const {
+  using Json = nlohmann::ordered_json;
+  Json result = {{"steps", steps},
+                 {"step_us", step / 1e3},
+                 {"stages", legendJson(model)},
+                 {"devices", Json::array()},
+                 {"kinds", Json::array()},
+                 {"units", Json::array()},
+                 {"instructions", Json::array()},
+                 {"transfers", Json::array()},
+                 {"collectives", Json::array()}};
+  for (const Device &row : devices)
+    result["devices"].push_back({{"device", model.deviceName(row.device)},
+                                 {"units_us", row.units / 1e3},
+                                 {"ports_us", row.ports / 1e3},
+                                 {"waiting_us", row.waiting / 1e3},
+                                 {"moving_us", row.moving / 1e3},
+                                 {"collectives_us", row.collective / 1e3},
+                                 {"covered", row.covered}});
+  for (const Kind &row : kinds)
+    result["kinds"].push_back(
+        {{"kind", row.name}, {"runs", row.runs}, {"us", row.ns / 1e3}});
+  for (const Transfer &row : transfers)
+    result["transfers"].push_back({{"value", row.value},
+                                   {"from", model.deviceName(row.from)},
+                                   {"to", model.deviceName(row.device)},
+                                   {"runs", row.runs},
+                                   {"bytes", row.bytes},
+                                   {"waiting_us", row.waiting / 1e3},
+                                   {"moving_us", row.moving / 1e3},
+                                   {"predicted_us", row.predicted / 1e3}});
+  auto add = [&](const char *key, const Work &row) {
+    Json json = {{"unit", row.unit}, {"device", model.deviceName(row.device)}};
+    if (!row.kind.empty()) {
+      json["node"] = row.name;
+      json["scopes"] = row.scopes;
+      json["kind"] = row.kind;
+    }
+    json.update({{"runs", row.runs},
+                 {"us", row.ns / 1e3},
+                 {"least_us", row.least / 1e3},
+                 {"gflops", row.gflops},
+                 {"gbytes", row.gbytes},
+                 {"predicted_us", row.predicted / 1e3}});
+    result[key].push_back(std::move(json));
+  };
+  for (const Work &row : units)
+    add("units", row);
+  for (const Work &row : instructions)
+    add("instructions", row);
+  for (const Collective &row : collectives)
+    result["collectives"].push_back({{"kind", row.kind},
+                                     {"value", row.value},
+                                     {"device", model.deviceName(row.device)},
+                                     {"runs", row.runs},
+                                     {"us", row.ns / 1e3},
+                                     {"least_us", row.least / 1e3},
+                                     {"gbytes", row.gbytes},
+                                     {"predicted_us", row.predicted / 1e3}});
+  return result;
+}
+
+} // namespace partita::run
