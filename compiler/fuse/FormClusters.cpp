@@ -101,16 +101,23 @@ OpSet findLoadOps(Block &block) {
   return known;
 }
 
-/// The nodes that a cluster computes, by which people know it. An op that is
-/// free to repeat, or known when loading, may have been made for another node
-/// and be shared by many, so it only counts if there is nothing else.
+bool isMovement(Operation *op) {
+  auto costed = dyn_cast<nn::CostOpInterface>(op);
+  return costed && costed.getCost().kind == nn::CostKind::movement;
+}
+
+/// The nodes that a cluster computes, by which people know it; those that only
+/// move elements come after the others. An op that is free to repeat, or known
+/// when loading, may have been made for another node and be shared by many, so
+/// it only counts if there is nothing else.
 Location locate(ArrayRef<Operation *> ops, const OpSet &loadOps) {
-  SmallVector<Location> computed, all;
+  SmallVector<Location> computed, moved, all;
   for (Operation *op : ops) {
     all.push_back(op->getLoc());
     if (!isFreeToRepeat(op) && !loadOps.contains(op))
-      computed.push_back(op->getLoc());
+      (isMovement(op) ? moved : computed).push_back(op->getLoc());
   }
+  computed.append(moved);
   return FusedLoc::get(ops.front()->getContext(),
                        computed.empty() ? all : computed);
 }

@@ -35,12 +35,13 @@ func.func @shared(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   // NAMES: nn.add {{.*}} loc("norm1/add"("layer.0"))
   // NAMES: } loc("norm1/add"("layer.0"))
   // NAMES: nn.broadcast {{.*}} loc("norm1/epsilon")
-  // NAMES: } loc(fused["norm2/add"("layer.1"), "norm2/sqrt"("layer.1")])
+  // NAMES: } loc(fused["norm2/add"("layer.1"), "norm2/sqrt"("layer.1"), "norm2/move"("layer.1")])
   %e = nn.constant dense<1.0> : tensor<1xf32> loc("norm1/epsilon")
   %b0 = nn.broadcast %e [1] {nn.cluster = #nn.cluster<0, kernel>} : tensor<1xf32> -> tensor<4x8xf32> loc("norm1/epsilon")
   %0 = nn.add %x, %b0 {nn.cluster = #nn.cluster<0, kernel>} : tensor<4x8xf32> loc("norm1/add"("layer.0"))
   %b1 = nn.broadcast %e [1] {nn.cluster = #nn.cluster<1, kernel>} : tensor<1xf32> -> tensor<4x8xf32> loc("norm1/epsilon")
-  %1 = nn.add %0, %b1 {nn.cluster = #nn.cluster<1, kernel>} : tensor<4x8xf32> loc("norm2/add"("layer.1"))
+  %m = nn.reverse %0 [1] {nn.cluster = #nn.cluster<1, kernel>} : tensor<4x8xf32> loc("norm2/move"("layer.1"))
+  %1 = nn.add %m, %b1 {nn.cluster = #nn.cluster<1, kernel>} : tensor<4x8xf32> loc("norm2/add"("layer.1"))
   %2 = nn.sqrt %1 {nn.cluster = #nn.cluster<1, kernel>} : tensor<4x8xf32> loc("norm2/sqrt"("layer.1"))
   return %0, %2 : tensor<4x8xf32>, tensor<4x8xf32>
 }
