@@ -45,7 +45,7 @@ static std::vector<int> getDepths(const ScheduleProblem &problem) {
   return depths;
 }
 
-static UnitOrders order(const ScheduleProblem &problem) {
+static UnitOrders orderFillDrain(const ScheduleProblem &problem) {
   const std::vector<int> depths = getDepths(problem);
   std::vector<std::vector<int>> stages(problem.devices); // the deepest first
   int deepest = 0;
@@ -67,12 +67,14 @@ static UnitOrders order(const ScheduleProblem &problem) {
 }
 
 /// Twice the stages keep a pipeline busy for most of a step.
-static int microBatches(int stages, int) { return stages > 1 ? 2 * stages : 1; }
+static int getFillDrainMicroBatches(int stages, int) {
+  return stages > 1 ? 2 * stages : 1;
+}
 
 const ScheduleKind kFillDrain = {
     .name = "fill_drain",
     .summary = "devices work side by side, each on another micro-batch",
-    .microBatches = microBatches,
-    .order = order};
+    .microBatches = getFillDrainMicroBatches,
+    .order = orderFillDrain};
 
 } // namespace partita::schedule

@@ -63,7 +63,7 @@ static std::vector<std::vector<int>> getLaps(const ScheduleProblem &problem) {
   return laps;
 }
 
-static UnitOrders order(const ScheduleProblem &problem) {
+static UnitOrders orderLooped(const ScheduleProblem &problem) {
   std::set<int> devices;
   for (const ScheduleStage &stage : problem.stages)
     devices.insert(stage.device);
@@ -85,7 +85,7 @@ static UnitOrders order(const ScheduleProblem &problem) {
   return orders;
 }
 
-static int microBatches(int, int devices) {
+static int getLoopedMicroBatches(int, int devices) {
   return devices > 1 ? 2 * devices : 1;
 }
 
@@ -94,7 +94,7 @@ const ScheduleKind kLooped = {
     .summary = "two stages a device, in turn: devices wait less where "
                "micro-batches are few",
     .stagesPerDevice = 2,
-    .microBatches = microBatches,
-    .order = order};
+    .microBatches = getLoopedMicroBatches,
+    .order = orderLooped};
 
 } // namespace partita::schedule

@@ -22,7 +22,7 @@
 
 namespace partita::schedule {
 
-static UnitOrders order(const ScheduleProblem &problem) {
+static UnitOrders orderSequential(const ScheduleProblem &problem) {
   UnitOrders orders;
   orders.ofDevice.resize(problem.devices);
   for (int m = 0; m < problem.microBatches; ++m)
@@ -35,11 +35,11 @@ static UnitOrders order(const ScheduleProblem &problem) {
 }
 
 /// Nothing overlaps: more micro-batches gain nothing.
-static int microBatches(int, int) { return 1; }
+static int getSequentialMicroBatches(int, int) { return 1; }
 
 const ScheduleKind kSequential = {.name = "sequential",
                                   .summary = "one device at a time",
-                                  .microBatches = microBatches,
-                                  .order = order};
+                                  .microBatches = getSequentialMicroBatches,
+                                  .order = orderSequential};
 
 } // namespace partita::schedule

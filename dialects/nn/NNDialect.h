@@ -36,6 +36,11 @@ inline constexpr llvm::StringLiteral kClusterAttr = "nn.cluster";
 inline constexpr llvm::StringLiteral kAccumulateAttr = "nn.accumulate";
 inline constexpr llvm::StringLiteral kWinogradAttr = "nn.winograd";
 
+/// The type of a value that is a tensor, as all values of the dialect are.
+inline mlir::RankedTensorType getTensorType(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+
 /// Bytes of a tensor in memory. An element narrower than a byte takes one byte.
 int64_t getByteSize(mlir::Type type);
 

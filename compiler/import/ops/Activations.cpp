@@ -147,7 +147,7 @@ LogicalResult importGelu(NodeImport &n) {
   return finish(n, n.binary<nn::MulOp>(scale(n, x, 0.5), shift(n, inner, 1)));
 }
 
-const OpRow rows[] = {
+const OpRow activationOps[] = {
     {"Celu", 12, 28, importCelu},
     {"Elu", 1, 22, importElu},
     {"Gelu", 20, 20, importGelu},
@@ -167,6 +167,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getActivationOps() { return rows; }
+ArrayRef<OpRow> getActivationOps() { return activationOps; }
 
 } // namespace partita::import

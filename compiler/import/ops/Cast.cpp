@@ -101,7 +101,7 @@ LogicalResult importBitCast(NodeImport &n) {
   return n.result(0, n.make<nn::BitcastOp>(type, x));
 }
 
-const OpRow rows[] = {
+const OpRow castOps[] = {
     {"BitCast", 26, 26, importBitCast},
     {"Cast", 1, 28, importCast},
     {"CastLike", 15, 25, importCastLike},
@@ -109,6 +109,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getCastOps() { return rows; }
+ArrayRef<OpRow> getCastOps() { return castOps; }
 
 } // namespace partita::import

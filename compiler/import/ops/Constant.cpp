@@ -121,7 +121,7 @@ LogicalResult importRange(NodeImport &n) {
                   n.binary<nn::AddOp>(n.broadcastTo(start, {count}), offsets));
 }
 
-const OpRow rows[] = {
+const OpRow constantOps[] = {
     {"Constant", 1, 25, importConstant},
     {"ConstantOfShape", 9, 25, importConstantOfShape},
     {"Range", 11, 27, importRange},
@@ -131,6 +131,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getConstantOps() { return rows; }
+ArrayRef<OpRow> getConstantOps() { return constantOps; }
 
 } // namespace partita::import

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/import/ops/Contraction.h"
-#include "compiler/import/math/IntegerProduct.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IntegerProduct.h"
 #include "compiler/import/math/Window.h"
 
 using namespace llvm;
@@ -193,7 +193,7 @@ LogicalResult importMatMul(NodeImport &n) {
   return n.result(0, *integers ? *integers : multiply(x, y));
 }
 
-const OpRow rows[] = {
+const OpRow contractionOps[] = {
     {"Conv", 1, 22, importConv},
     {"Gemm", 1, 13, importGemm},
     {"MatMul", 1, 13, importMatMul},
@@ -201,6 +201,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getContractionOps() { return rows; }
+ArrayRef<OpRow> getContractionOps() { return contractionOps; }
 
 } // namespace partita::import

@@ -182,13 +182,13 @@ private:
 
 LogicalResult importLoop(NodeImport &n) { return LoopImport(n).run(); }
 
-const OpRow rows[] = {
+const OpRow controlFlowOps[] = {
     {"If", 1, 25, importIf},
     {"Loop", 11, 25, importLoop},
 };
 
 } // namespace
 
-ArrayRef<OpRow> getControlFlowOps() { return rows; }
+ArrayRef<OpRow> getControlFlowOps() { return controlFlowOps; }
 
 } // namespace partita::import

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
 #include "dialects/nn/fold/EmptyTensors.h"
 
 using namespace llvm;
@@ -263,12 +263,12 @@ LogicalResult importConvTranspose(NodeImport &n) {
   return y ? n.result(0, y) : failure();
 }
 
-const OpRow rows[] = {
+const OpRow convTransposeOps[] = {
     {"ConvTranspose", 1, 22, importConvTranspose},
 };
 
 } // namespace
 
-ArrayRef<OpRow> getConvTransposeOps() { return rows; }
+ArrayRef<OpRow> getConvTransposeOps() { return convTransposeOps; }
 
 } // namespace partita::import

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -215,12 +215,12 @@ LogicalResult importEinsum(NodeImport &n) {
   return n.result(0, n.transpose(all, permutation));
 }
 
-const OpRow rows[] = {
+const OpRow einsumOps[] = {
     {"Einsum", 12, 28, importEinsum},
 };
 
 } // namespace
 
-ArrayRef<OpRow> getEinsumOps() { return rows; }
+ArrayRef<OpRow> getEinsumOps() { return einsumOps; }
 
 } // namespace partita::import

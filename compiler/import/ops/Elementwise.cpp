@@ -209,7 +209,7 @@ LogicalResult importIsInf(NodeImport &n) {
                                n.splat(positive ? kInfinity : -kInfinity, x)));
 }
 
-const OpRow rows[] = {
+const OpRow elementwiseOps[] = {
     {"Abs", 1, 13, importUnary<nn::AbsOp>},
     {"Acos", 7, 22, importUnary<nn::AcosOp>},
     {"Acosh", 9, 22, importUnary<nn::AcoshOp>},
@@ -264,6 +264,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getElementwiseOps() { return rows; }
+ArrayRef<OpRow> getElementwiseOps() { return elementwiseOps; }
 
 } // namespace partita::import

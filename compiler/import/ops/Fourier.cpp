@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/ops/Contraction.h"
-#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
+#include "compiler/import/ops/Contraction.h"
 
 #include <cmath>
 
@@ -216,13 +216,13 @@ LogicalResult importSTFT(NodeImport &n) {
   return n.result(0, join(n, y));
 }
 
-const OpRow rows[] = {
+const OpRow fourierOps[] = {
     {"DFT", 17, 20, importDFT},
     {"STFT", 17, 17, importSTFT},
 };
 
 } // namespace
 
-ArrayRef<OpRow> getFourierOps() { return rows; }
+ArrayRef<OpRow> getFourierOps() { return fourierOps; }
 
 } // namespace partita::import

@@ -174,7 +174,7 @@ template <bool log> LogicalResult importSoftmax(NodeImport &n) {
   return n.result(0, n.reshape(softmax(matrix, 1), shape));
 }
 
-const OpRow rows[] = {
+const OpRow normalizationOps[] = {
     {"BatchNormalization", 1, 15, importBatchNormalization},
     {"InstanceNormalization", 1, 22, importInstanceNormalization},
     {"LayerNormalization", 17, 17, importLayerNormalization},
@@ -184,6 +184,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getNormalizationOps() { return rows; }
+ArrayRef<OpRow> getNormalizationOps() { return normalizationOps; }
 
 } // namespace partita::import

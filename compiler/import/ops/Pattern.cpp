@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/model/TensorData.h"
 
 using namespace llvm;
@@ -119,7 +119,7 @@ template <nn::ReduceKind kind> LogicalResult importCumulative(NodeImport &n) {
   return n.result(0, reversed ? n.reverse(all, {*axis}) : all);
 }
 
-const OpRow rows[] = {
+const OpRow patternOps[] = {
     {"CumProd", 26, 26, importCumulative<nn::ReduceKind::prod>},
     {"CumSum", 11, 14, importCumulative<nn::ReduceKind::sum>},
     {"EyeLike", 9, 22, importEyeLike},
@@ -129,6 +129,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getPatternOps() { return rows; }
+ArrayRef<OpRow> getPatternOps() { return patternOps; }
 
 } // namespace partita::import

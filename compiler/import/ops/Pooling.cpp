@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/math/Window.h"
 
 using namespace llvm;
@@ -276,7 +276,7 @@ LogicalResult importLRN(NodeImport &n) {
                                     n.splat(n.floatAttr("beta", 0.75), base))));
 }
 
-const OpRow rows[] = {
+const OpRow poolingOps[] = {
     {"AveragePool", 1, 22, importAveragePool},
     {"GlobalAveragePool", 1, 22, importGlobalAveragePool},
     {"GlobalLpPool", 1, 22, importGlobalLpPool},
@@ -289,6 +289,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getPoolingOps() { return rows; }
+ArrayRef<OpRow> getPoolingOps() { return poolingOps; }
 
 } // namespace partita::import

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/ops/Contraction.h"
+#include "compiler/import/graph/OpTable.h"
 #include "compiler/import/math/IndexMath.h"
 #include "compiler/import/math/IntegerProduct.h"
-#include "compiler/import/graph/OpTable.h"
 #include "compiler/import/model/TensorData.h"
+#include "compiler/import/ops/Contraction.h"
 
 #include <cmath>
 
@@ -319,7 +319,7 @@ LogicalResult importQLinearConv(NodeImport &n) {
   return requantize(n, product, 1, 1);
 }
 
-const OpRow rows[] = {
+const OpRow quantizeOps[] = {
     {"ConvInteger", 10, 10, importConvInteger},
     {"DequantizeLinear", 10, 28, importDequantizeLinear},
     {"MatMulInteger", 10, 10, importMatMulInteger},
@@ -330,6 +330,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getQuantizeOps() { return rows; }
+ArrayRef<OpRow> getQuantizeOps() { return quantizeOps; }
 
 } // namespace partita::import

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -125,7 +125,7 @@ LogicalResult importTopK(NodeImport &n) {
   return n.result(1, n.transpose(indices, fromLast(rank, *axis)));
 }
 
-const OpRow rows[] = {
+const OpRow rankingOps[] = {
     {"ArgMax", 1, 13, importArg<true>},
     {"ArgMin", 1, 13, importArg<false>},
     {"Hardmax", 1, 13, importHardmax},
@@ -134,6 +134,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getRankingOps() { return rows; }
+ArrayRef<OpRow> getRankingOps() { return rankingOps; }
 
 } // namespace partita::import

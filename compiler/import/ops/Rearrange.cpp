@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -188,7 +188,7 @@ LogicalResult importNonZero(NodeImport &n) {
   return n.result(0, n.reshape(n.indices(flat), {rank, count}));
 }
 
-const OpRow rows[] = {
+const OpRow rearrangeOps[] = {
     {"Col2Im", 18, 18, importCol2Im},
     {"Compress", 9, 11, importCompress},
     {"DepthToSpace", 1, 13, importDepthToSpace},
@@ -199,6 +199,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getRearrangeOps() { return rows; }
+ArrayRef<OpRow> getRearrangeOps() { return rearrangeOps; }
 
 } // namespace partita::import

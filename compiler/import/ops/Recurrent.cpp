@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/ops/Contraction.h"
-#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
+#include "compiler/import/ops/Contraction.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -253,7 +253,7 @@ template <Cell cell> LogicalResult importCell(NodeImport &n) {
   return importLayer(n, cell);
 }
 
-const OpRow rows[] = {
+const OpRow recurrentOps[] = {
     {"GRU", 1, 22, importCell<Cell::gru>},
     {"LSTM", 1, 22, importCell<Cell::lstm>},
     {"RNN", 1, 22, importCell<Cell::rnn>},
@@ -261,6 +261,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getRecurrentOps() { return rows; }
+ArrayRef<OpRow> getRecurrentOps() { return recurrentOps; }
 
 } // namespace partita::import

@@ -151,7 +151,7 @@ LogicalResult importReduceLogSumExp(NodeImport &n) {
   return n.result(0, n.cast(result, element));
 }
 
-const OpRow rows[] = {
+const OpRow reductionOps[] = {
     {"ReduceL1", 1, 18, importReduceL1},
     {"ReduceL2", 1, 18, importReduceL2},
     {"ReduceLogSum", 1, 28, importReduceLogSum},
@@ -166,6 +166,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getReductionOps() { return rows; }
+ArrayRef<OpRow> getReductionOps() { return reductionOps; }
 
 } // namespace partita::import

@@ -232,13 +232,13 @@ LogicalResult importAs(NodeImport &n, bool isUpsample) {
 LogicalResult importResize(NodeImport &n) { return importAs(n, false); }
 LogicalResult importUpsample(NodeImport &n) { return importAs(n, true); }
 
-const OpRow rows[] = {
+const OpRow resizeOps[] = {
     {"Resize", 10, 19, importResize},
     {"Upsample", 7, 9, importUpsample},
 };
 
 } // namespace
 
-ArrayRef<OpRow> getResizeOps() { return rows; }
+ArrayRef<OpRow> getResizeOps() { return resizeOps; }
 
 } // namespace partita::import

@@ -58,7 +58,7 @@ LogicalResult importAffine(NodeImport &n) {
                    n.floatAttr("beta", 0)));
 }
 
-const OpRow rows[] = {
+const OpRow retiredOps[] = {
     {"Affine", 1, 1, importAffine},
     {"Crop", 1, 1, importCrop},
     {"ImageScaler", 1, 1, importImageScaler},
@@ -66,6 +66,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getRetiredOps() { return rows; }
+ArrayRef<OpRow> getRetiredOps() { return retiredOps; }
 
 } // namespace partita::import

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -346,15 +346,15 @@ LogicalResult importAffineGrid(NodeImport &n) {
     else
       at = mulNumber(n, addNumber(n, mulNumber(n, at, 2), -last),
                      1 / static_cast<double>(count));
-    Value term =
-        n.binary<nn::MulOp>(factors(column), n.broadcastDims(at, {dim}, result));
+    Value term = n.binary<nn::MulOp>(factors(column),
+                                     n.broadcastDims(at, {dim}, result));
     sum = sum ? n.binary<nn::AddOp>(sum, term) : term;
   }
   sum = n.binary<nn::AddOp>(sum, factors(rank));
   return n.result(0, n.cast(sum, element));
 }
 
-const OpRow rows[] = {
+const OpRow samplingOps[] = {
     {"AffineGrid", 20, 20, importAffineGrid},
     {"GridSample", 16, 22, importGridSample},
     {"RoiAlign", 10, 22, importRoiAlign},
@@ -362,6 +362,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getSamplingOps() { return rows; }
+ArrayRef<OpRow> getSamplingOps() { return samplingOps; }
 
 } // namespace partita::import

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/math/IndexMath.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexMath.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -36,7 +36,7 @@ Value scatterRows(NodeImport &n, Value x, Value places, Value updates,
       n.elementOf(x), compared);
 }
 
-FailureOr<std::string> getReduction(NodeImport &n) {
+FailureOr<std::string> getScatterReduction(NodeImport &n) {
   std::string reduction = n.stringAttr("reduction", "none");
   for (StringRef known : {"none", "add", "mul", "max", "min"})
     if (reduction == known)
@@ -49,7 +49,7 @@ LogicalResult importScatterElements(NodeImport &n) {
   Shape shape(n.shapeOf(x)), given(n.shapeOf(indices));
   int64_t rank = shape.size();
   FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 0), rank);
-  FailureOr<std::string> reduction = getReduction(n);
+  FailureOr<std::string> reduction = getScatterReduction(n);
   if (failed(axis) || failed(reduction))
     return failure();
   bool fits = given.size() == shape.size() &&
@@ -145,7 +145,7 @@ LogicalResult importScatterND(NodeImport &n) {
   Value x = n.input(0), indices = n.input(1), updates = n.input(2);
   ArrayRef<int64_t> shape = n.shapeOf(x), given = n.shapeOf(indices);
   int64_t depth = given.empty() ? 0 : given.back();
-  FailureOr<std::string> reduction = getReduction(n);
+  FailureOr<std::string> reduction = getScatterReduction(n);
   if (failed(reduction))
     return failure();
   if (given.empty() || depth > static_cast<int64_t>(shape.size()))
@@ -213,7 +213,7 @@ LogicalResult importTensorScatter(NodeImport &n) {
   return n.result(0, n.select(isWritten, written, x));
 }
 
-const OpRow rows[] = {
+const OpRow scatterOps[] = {
     {"GatherND", 11, 13, importGatherND},
     {"Scatter", 9, 9, importScatterElements},
     {"ScatterElements", 11, 18, importScatterElements},
@@ -223,6 +223,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getScatterOps() { return rows; }
+ArrayRef<OpRow> getScatterOps() { return scatterOps; }
 
 } // namespace partita::import

@@ -102,7 +102,7 @@ LogicalResult importSequenceInsert(NodeImport &n) {
 
 /// The sizes of the parts along the axis: as listed, or of one size but for the
 /// last.
-FailureOr<Shape> getParts(NodeImport &n, int64_t size) {
+FailureOr<Shape> getSequenceParts(NodeImport &n, int64_t size) {
   int64_t part = 1;
   if (n.input(1)) {
     FailureOr<Shape> split = n.constantInts(1, "split");
@@ -128,7 +128,7 @@ LogicalResult importSplitToSequence(NodeImport &n) {
   if (failed(axis))
     return failure();
   int64_t size = limits[*axis], start = 0;
-  FailureOr<Shape> parts = getParts(n, size);
+  FailureOr<Shape> parts = getSequenceParts(n, size);
   if (failed(parts))
     return failure();
   if (parts->size() > kMostTensors)
@@ -256,7 +256,7 @@ LogicalResult importOptionalGetElement(NodeImport &n) {
                                 true, collection->tensors});
 }
 
-const OpRow rows[] = {
+const OpRow sequenceOps[] = {
     {"ConcatFromSequence", 11, 11, importConcatFromSequence},
     {"Optional", 15, 28, importOptional},
     {"OptionalGetElement", 15, 28, importOptionalGetElement},
@@ -273,6 +273,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getSequenceOps() { return rows; }
+ArrayRef<OpRow> getSequenceOps() { return sequenceOps; }
 
 } // namespace partita::import

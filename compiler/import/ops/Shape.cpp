@@ -238,7 +238,7 @@ LogicalResult importTile(NodeImport &n) {
   return n.result(0, n.reshape(n.broadcastDims(x, dims, wide), result));
 }
 
-const OpRow rows[] = {
+const OpRow shapeOps[] = {
     {"Dropout", 1, 22, importDropout},
     {"Expand", 8, 13, importExpand},
     {"Flatten", 1, 25, importFlatten},
@@ -252,6 +252,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getShapeOps() { return rows; }
+ArrayRef<OpRow> getShapeOps() { return shapeOps; }
 
 } // namespace partita::import

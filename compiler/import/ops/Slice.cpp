@@ -63,7 +63,7 @@ LogicalResult importGatherElements(NodeImport &n) {
 }
 
 /// The sizes of the parts of a Split.
-FailureOr<Shape> getParts(NodeImport &n, int64_t size) {
+FailureOr<Shape> getSplitParts(NodeImport &n, int64_t size) {
   int64_t outputs = n.node.output_size();
   bool byInput = n.input(1) && (n.opset >= 13 || n.opset < 2);
   if (byInput)
@@ -92,7 +92,7 @@ LogicalResult importSplit(NodeImport &n) {
   if (failed(axis))
     return failure();
   int64_t size = limits[*axis], start = 0;
-  FailureOr<Shape> parts = getParts(n, size);
+  FailureOr<Shape> parts = getSplitParts(n, size);
   if (failed(parts))
     return failure();
   if (static_cast<int>(parts->size()) != n.node.output_size())
@@ -299,7 +299,7 @@ LogicalResult importPad(NodeImport &n) {
   return n.result(0, x);
 }
 
-const OpRow rows[] = {
+const OpRow sliceOps[] = {
     {"Concat", 1, 13, importConcat},
     {"Gather", 1, 13, importGather},
     {"GatherElements", 11, 13, importGatherElements},
@@ -310,6 +310,6 @@ const OpRow rows[] = {
 
 } // namespace
 
-ArrayRef<OpRow> getSliceOps() { return rows; }
+ArrayRef<OpRow> getSliceOps() { return sliceOps; }
 
 } // namespace partita::import

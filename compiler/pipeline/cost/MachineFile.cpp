@@ -88,9 +88,9 @@ const std::vector<Expectation> &getExpectations() {
   return all;
 }
 
-class Reader {
+class MachineReader {
 public:
-  explicit Reader(StringRef path) : path(path) {}
+  explicit MachineReader(StringRef path) : path(path) {}
 
   Expected<MachineFile> read() {
     auto buffer = MemoryBuffer::getFile(path);
@@ -221,7 +221,7 @@ private:
 } // namespace
 
 Expected<MachineFile> MachineFile::read(StringRef path) {
-  return Reader(path).read();
+  return MachineReader(path).read();
 }
 
 double MeasuredTeam::getWorkRatio(uint64_t key, int64_t devices) const {

@@ -27,10 +27,6 @@ constexpr double kOperationShare = 0.25;
 // Bytes that a cache holds, and that none does.
 constexpr double kCached = 2 << 20, kUncached = 1e15;
 
-RankedTensorType getType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 bool isReordering(Operation *op) {
   return isa<nn::TransposeOp, nn::GatherOp, nn::GatherElementsOp,
              nn::ReverseOp>(op);
@@ -141,7 +137,7 @@ private:
     for (Operation *op : work.ops) {
       if (op == root || !isa<nn::PointwiseOpInterface>(op))
         continue;
-      double elements = getType(op->getResult(0)).getNumElements();
+      double elements = nn::getTensorType(op->getResult(0)).getNumElements();
       if (isa<nn::ErfOp>(op))
         ns += elements * team.at(key::kEpilogueGelu) * compute;
       else if (nn::isTranscendental(op))
@@ -163,11 +159,12 @@ private:
         continue;
       if (auto costed = dyn_cast<nn::CostOpInterface>(op))
         unfused += costed.getCost().bytes;
-      double elements = getType(op->getResult(0)).getNumElements();
+      double elements = nn::getTensorType(op->getResult(0)).getNumElements();
       if (auto softmax = dyn_cast<nn::SoftmaxOp>(op)) {
         // Rows are computed in whole vectors.
         double row = std::max<double>(
-            getType(softmax.getResult()).getDimSize(softmax.getDim()), 1);
+            nn::getTensorType(softmax.getResult()).getDimSize(softmax.getDim()),
+            1);
         double padded = std::ceil(row / lanes) * lanes;
         arithmetic += elements / row * padded / team.at(key::kExponential);
       } else if (nn::isTranscendental(op))
@@ -178,7 +175,7 @@ private:
         arithmetic += elements / team.at(key::kReordered);
       else if (isa<nn::ReduceOp>(op))
         arithmetic += kOperationShare / simple *
-                      getType(op->getOperand(0)).getNumElements();
+                      nn::getTensorType(op->getOperand(0)).getNumElements();
       else if (auto costed = dyn_cast<nn::CostOpInterface>(op)) {
         // Where each operation waits for the one before, no vector helps.
         nn::Cost cost = costed.getCost();

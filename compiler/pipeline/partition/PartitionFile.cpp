@@ -26,12 +26,12 @@ namespace partita::pipeline {
 
 namespace {
 
-class Reader {
+class PartitionReader {
 public:
-  Reader(StringRef text, FileErrorFn error) : error(error) {
+  PartitionReader(StringRef text, FileErrorFn error) : error(error) {
     sources.setDiagHandler(
         [](const llvm::SMDiagnostic &diagnostic, void *self) {
-          auto *reader = static_cast<Reader *>(self);
+          auto *reader = static_cast<PartitionReader *>(self);
           reader->report(diagnostic.getLineNo(), diagnostic.getColumnNo() + 1,
                          diagnostic.getMessage().str());
         },
@@ -357,7 +357,7 @@ private:
 } // namespace
 
 FailureOr<PartitionFile> parsePartitionFile(StringRef text, FileErrorFn error) {
-  return Reader(text, error).read();
+  return PartitionReader(text, error).read();
 }
 
 FailureOr<PartitionFile> readPartitionFile(Location loc, StringRef path) {

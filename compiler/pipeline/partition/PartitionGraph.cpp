@@ -57,9 +57,9 @@ int64_t getWeightBytes(func::FuncOp function) {
 
 namespace {
 
-class Builder {
+class GraphBuilder {
 public:
-  Builder(func::FuncOp function, const MachineModel &machine)
+  GraphBuilder(func::FuncOp function, const MachineModel &machine)
       : function(function), machine(machine) {}
 
   FailureOr<PartitionGraph> build() {
@@ -285,7 +285,7 @@ void PartitionGraph::writePrices() const {
     Operation *op = *llvm::find_if(node.ops, [&](Operation *op) {
       return llvm::is_contained(node.work, op);
     });
-    mlir::Builder b(op->getContext());
+    Builder b(op->getContext());
     op->setAttr(kPriceAttr,
                 b.getDenseF64ArrayAttr({node.time.ns, node.time.modelledNs}));
     if (node.time.key)
@@ -295,7 +295,7 @@ void PartitionGraph::writePrices() const {
 
 FailureOr<PartitionGraph> PartitionGraph::build(func::FuncOp function,
                                                 const MachineModel &machine) {
-  return Builder(function, machine).build();
+  return GraphBuilder(function, machine).build();
 }
 
 } // namespace partita::pipeline

@@ -18,10 +18,6 @@ using namespace mlir;
 
 namespace partita::nn::scalar {
 
-static bool isUnsigned(Type type) {
-  return type.isUnsignedInteger() || type.isInteger(1);
-}
-
 static Value floatToFloat(OpBuilder &b, Location loc, Value x, Type to) {
   unsigned fromBits = x.getType().getIntOrFloatBitWidth();
   unsigned toBits = to.getIntOrFloatBitWidth();

@@ -17,8 +17,7 @@ namespace partita::nn::scalar {
 
 static bool isFloat(Value x) { return isa<FloatType>(x.getType()); }
 
-/// Booleans count as unsigned.
-static bool isUnsigned(Type type) {
+bool isUnsigned(Type type) {
   return type.isUnsignedInteger() || type.isInteger(1);
 }
 

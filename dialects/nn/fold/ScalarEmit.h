@@ -28,6 +28,9 @@ using mlir::OpBuilder;
 using mlir::Type;
 using mlir::Value;
 
+/// Whether `type` has no sign; booleans have none.
+bool isUnsigned(Type type);
+
 /// A constant of the signless type of `type`; `value` is rounded to it.
 Value constant(OpBuilder &b, Location loc, Type type, double value);
 

@@ -186,8 +186,8 @@ private:
 constexpr double kShares[] = {0.5, 0.9, 0.99, 0.999};
 constexpr const char *kNames[] = {"p50", "p90", "p99", "p99.9"};
 
-void printJson(const Options &options, const Model &model, const Load &load,
-               double seconds) {
+void printLoadAsJson(const Options &options, const Model &model,
+                     const Load &load, double seconds) {
   nlohmann::ordered_json json = {
       {"artifact", model.file},
       {"devices", model.devices},
@@ -210,8 +210,8 @@ void printJson(const Options &options, const Model &model, const Load &load,
                           .c_str());
 }
 
-void printText(const Options &options, const Model &model, const Load &load,
-               double seconds) {
+void printLoadAsText(const Options &options, const Model &model,
+                     const Load &load, double seconds) {
   std::printf("%s: %s, steps of up to %s, which wait at most %g ms for "
               "others\n",
               model.file.c_str(), countOf(model.devices, "device").c_str(),
@@ -251,7 +251,8 @@ int runOfferedLoad(const Options &options, const Model &model, Team &team,
   if (!load)
     team.fail(load.status());
   std::sort(load->latencies.begin(), load->latencies.end());
-  (options.json ? printJson : printText)(options, model, *load, seconds);
+  (options.json ? printLoadAsJson : printLoadAsText)(options, model, *load,
+                                                     seconds);
   return 0;
 }
 

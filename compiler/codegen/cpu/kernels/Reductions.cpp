@@ -17,10 +17,6 @@ using namespace mlir;
 
 namespace partita::codegen {
 
-static RankedTensorType getType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 /// Sums of narrow floats are kept in f32.
 static Type getAccumulator(Type element) {
   if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32)
@@ -111,7 +107,7 @@ Value evaluateReduction(Evaluator &evaluator, OpBuilder &b,
   });
   if (results.empty())
     return {};
-  Type element = getType(reduction.op->getResult(0)).getElementType();
+  Type element = nn::getTensorType(reduction.op->getResult(0)).getElementType();
   return nn::scalar::cast(b, loc, results[0], reduction.accumulator, element,
                           true);
 }
@@ -119,7 +115,7 @@ Value evaluateReduction(Evaluator &evaluator, OpBuilder &b,
 Value evaluateWindowArgMax(Evaluator &evaluator, OpBuilder &b,
                            nn::WindowArgMaxOp op, ArrayRef<Index> position) {
   Location loc = op.getLoc();
-  RankedTensorType type = getType(op.getX());
+  RankedTensorType type = nn::getTensorType(op.getX());
   Type element = type.getElementType();
   TypedAttr lowest = nn::getNeutralElement(nn::ReduceKind::max, element);
   SmallVector<Value> start{

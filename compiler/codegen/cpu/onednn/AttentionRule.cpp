@@ -15,7 +15,7 @@ namespace key = partita::abi::machine;
 namespace partita::codegen::onednn {
 namespace {
 
-bool match(CallMatcher &call, Operation *root) {
+bool matchAttention(CallMatcher &call, Operation *root) {
   auto attention = cast<nn::AttentionOp>(root);
   call.kind = plan::CallKind::attention;
   if (!call.steps.empty())
@@ -26,8 +26,8 @@ bool match(CallMatcher &call, Operation *root) {
       return false;
     call.operands.push_back(*view);
   }
-  SmallVector<int64_t> scores(getType(attention.getQ()).getShape());
-  scores[3] = getType(attention.getK()).getDimSize(2);
+  SmallVector<int64_t> scores(nn::getTensorType(attention.getQ()).getShape());
+  scores[3] = nn::getTensorType(attention.getK()).getDimSize(2);
   auto mask = [&](Value value, std::optional<StridedView> &to) {
     if (!value)
       return true;
@@ -45,11 +45,12 @@ bool match(CallMatcher &call, Operation *root) {
          mask(attention.getMaskAdd(), call.maskAdd);
 }
 
-CallWork getWork(Operation *root, analysis::Rates &, int64_t) {
+CallWork getAttentionWork(Operation *root, analysis::Rates &, int64_t) {
   auto op = cast<nn::AttentionOp>(root);
   CallWork work;
   work.root = root;
-  RankedTensorType q = getType(op.getQ()), v = getType(op.getV());
+  RankedTensorType q = nn::getTensorType(op.getQ()),
+                   v = nn::getTensorType(op.getV());
   work.table = key::kAttention;
   work.point = {double(q.getDimSize(2)), double(v.getDimSize(2)),
                 (q.getDimSize(3) + v.getDimSize(3)) / 2.0};
@@ -59,12 +60,13 @@ CallWork getWork(Operation *root, analysis::Rates &, int64_t) {
   return work;
 }
 
-bool isRoot(Operation *op) { return isa<nn::AttentionOp>(op); }
+bool isAttention(Operation *op) { return isa<nn::AttentionOp>(op); }
 
-bool takes(Operation *, Value value) { return isF32(value); }
+bool takesAttention(Operation *, Value value) { return isF32(value); }
 
 } // namespace
 
-const CallRule kAttentionRule = {isRoot, takes, match, getWork};
+const CallRule kAttentionRule = {isAttention, takesAttention, matchAttention,
+                                 getAttentionWork};
 
 } // namespace partita::codegen::onednn

@@ -40,7 +40,8 @@ bool CallMatcher::findRoot() {
     return false;
   used.insert(root);
   auto isUsable = [&](Value value) {
-    return rule->takes(root, value) && getType(value).getNumElements() != 0;
+    return rule->takes(root, value) &&
+           nn::getTensorType(value).getNumElements() != 0;
   };
   return llvm::all_of(root->getOperands(), isUsable) &&
          isUsable(root->getResult(0));

@@ -25,10 +25,6 @@ namespace partita::codegen::onednn {
 struct CallRule;
 struct KnownFunction;
 
-inline mlir::RankedTensorType getType(mlir::Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType());
-}
-
 /// A post-op whose operand, if any, is still a view by values.
 struct PostOpStep {
   plan::PostOpKind kind;

@@ -13,7 +13,9 @@ using namespace mlir;
 
 namespace partita::codegen::onednn {
 
-bool isF32(Value value) { return getType(value).getElementType().isF32(); }
+bool isF32(Value value) {
+  return nn::getTensorType(value).getElementType().isF32();
+}
 
 const CallRule *getRule(Operation *op) {
   static const CallRule *const rules[] = {

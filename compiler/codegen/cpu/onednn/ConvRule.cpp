@@ -30,7 +30,7 @@ bool repeats(const StridedView &view) {
 /// vector, which it can write with the channels innermost.
 bool readsPlanes(nn::ConvOp conv) {
   constexpr int64_t kMostPlanes = 3, kVector = 16;
-  RankedTensorType weights = getType(conv.getWeights());
+  RankedTensorType weights = nn::getTensorType(conv.getWeights());
   return conv.getLayout() == nn::ImageLayout::channels_last &&
          conv.getGroups() == 1 && weights.getRank() == 4 &&
          weights.getElementType().isF32() && weights.getDimSize(0) == kVector &&
@@ -68,7 +68,7 @@ void takeSum(CallMatcher &call) {
     call.steps[0].kind = plan::PostOpKind::sum;
 }
 
-bool match(CallMatcher &call, Operation *root) {
+bool matchConv(CallMatcher &call, Operation *root) {
   auto conv = cast<nn::ConvOp>(root);
   call.kind = plan::CallKind::conv;
   int64_t rank = conv.getType().getRank();
@@ -96,12 +96,13 @@ bool match(CallMatcher &call, Operation *root) {
   return true;
 }
 
-CallWork getWork(Operation *root, analysis::Rates &, int64_t lanes) {
+CallWork getConvWork(Operation *root, analysis::Rates &, int64_t lanes) {
   auto conv = cast<nn::ConvOp>(root);
   CallWork work;
   work.root = root;
   work.ofIntegers = nn::multipliesIntegers(root);
-  RankedTensorType weights = getType(conv.getWeights()), y = conv.getType();
+  RankedTensorType weights = nn::getTensorType(conv.getWeights()),
+                   y = conv.getType();
   double groups = conv.getGroups();
   double out = weights.getDimSize(0), in = weights.getDimSize(1);
   double taps = product(weights.getShape().drop_front(2));
@@ -136,18 +137,18 @@ CallWork getWork(Operation *root, analysis::Rates &, int64_t lanes) {
   return work;
 }
 
-bool isRoot(Operation *op) { return isa<nn::ConvOp>(op); }
+bool isConv(Operation *op) { return isa<nn::ConvOp>(op); }
 
-bool takes(Operation *root, Value value) {
+bool takesConv(Operation *root, Value value) {
   return nn::multipliesIntegers(root) || isF32(value);
 }
 
 } // namespace
 
-const CallRule kConvRule = {.isRoot = isRoot,
-                            .takes = takes,
-                            .match = match,
-                            .getWork = getWork,
+const CallRule kConvRule = {.isRoot = isConv,
+                            .takes = takesConv,
+                            .match = matchConv,
+                            .getWork = getConvWork,
                             .accumulates = true};
 
 } // namespace partita::codegen::onednn

@@ -25,7 +25,7 @@ bool hasDense(const StridedView &matrix, int64_t dim) {
   return matrix.shape[i] == 1 || matrix.strides[i] == 1;
 }
 
-bool match(CallMatcher &call, Operation *root) {
+bool matchDot(CallMatcher &call, Operation *root) {
   auto dot = cast<nn::DotOp>(root);
   call.kind = plan::CallKind::dot;
   std::optional<StridedView> lhs = call.operand(dot.getLhs()),
@@ -67,8 +67,8 @@ bool match(CallMatcher &call, Operation *root) {
     // Columns side by side: the product of the transposed matrices, the other
     // way round, has rows.
     if (!hasDense(call.output, -2) ||
-        getType(dot.getLhs()).getElementType() !=
-            getType(dot.getRhs()).getElementType())
+        nn::getTensorType(dot.getLhs()).getElementType() !=
+            nn::getTensorType(dot.getRhs()).getElementType())
       return false;
     auto swap = llvm::to_vector(llvm::seq<int64_t>(0, result.size()));
     std::swap(swap[result.size() - 2], swap[result.size() - 1]);
@@ -81,12 +81,13 @@ bool match(CallMatcher &call, Operation *root) {
   return true;
 }
 
-CallWork getWork(Operation *root, analysis::Rates &rates, int64_t lanes) {
+CallWork getDotWork(Operation *root, analysis::Rates &rates, int64_t lanes) {
   auto dot = cast<nn::DotOp>(root);
   CallWork work;
   work.root = root;
   work.ofIntegers = nn::multipliesIntegers(root);
-  RankedTensorType lhs = getType(dot.getLhs()), rhs = getType(dot.getRhs());
+  RankedTensorType lhs = nn::getTensorType(dot.getLhs()),
+                   rhs = nn::getTensorType(dot.getRhs());
   double batch = 1, depth = 1;
   for (int64_t dim : dot.getLhsBatch())
     batch *= lhs.getDimSize(dim);
@@ -104,14 +105,14 @@ CallWork getWork(Operation *root, analysis::Rates &rates, int64_t lanes) {
   return work;
 }
 
-bool isRoot(Operation *op) { return isa<nn::DotOp>(op); }
+bool isDot(Operation *op) { return isa<nn::DotOp>(op); }
 
-bool takes(Operation *root, Value value) {
+bool takesDot(Operation *root, Value value) {
   return nn::multipliesIntegers(root) || isF32(value);
 }
 
 } // namespace
 
-const CallRule kDotRule = {isRoot, takes, match, getWork};
+const CallRule kDotRule = {isDot, takesDot, matchDot, getDotWork};
 
 } // namespace partita::codegen::onednn

@@ -17,7 +17,7 @@ plan::Combine getCombine(nn::ReduceKind kind) {
 }
 
 /// Takes operands as they lie, and gives the result so.
-bool match(CallMatcher &call, Operation *root) {
+bool matchOrdered(CallMatcher &call, Operation *root) {
   if (call.getOpCount() != 1)
     return false;
   for (Value value : root->getOperands()) {
@@ -46,17 +46,17 @@ bool match(CallMatcher &call, Operation *root) {
   return true;
 }
 
-bool isRoot(Operation *op) {
+bool isOrdered(Operation *op) {
   return isa<nn::TopKOp, nn::ScanOp, nn::ScatterOp>(op);
 }
 
-bool takes(Operation *, Value) { return true; }
+bool takesOrdered(Operation *, Value) { return true; }
 
 } // namespace
 
-const CallRule kOrderedRule = {.isRoot = isRoot,
-                               .takes = takes,
-                               .match = match,
+const CallRule kOrderedRule = {.isRoot = isOrdered,
+                               .takes = takesOrdered,
+                               .match = matchOrdered,
                                .onlyByLibrary = true,
                                .counts32 = false};
 

@@ -17,9 +17,9 @@ namespace key = partita::abi::machine;
 namespace partita::codegen::onednn {
 namespace {
 
-bool match(CallMatcher &call, Operation *root) {
+bool matchPool(CallMatcher &call, Operation *root) {
   auto window = cast<nn::WindowReduceOp>(root);
-  int64_t rank = getType(window.getX()).getRank();
+  int64_t rank = nn::getTensorType(window.getX()).getRank();
   if (rank < 3 || rank > 5)
     return false;
   auto isPlain = [&](int64_t dim) {
@@ -72,11 +72,11 @@ bool match(CallMatcher &call, Operation *root) {
   return true;
 }
 
-CallWork getWork(Operation *root, analysis::Rates &, int64_t lanes) {
+CallWork getPoolWork(Operation *root, analysis::Rates &, int64_t lanes) {
   auto op = cast<nn::WindowReduceOp>(root);
   CallWork work;
   work.root = root;
-  RankedTensorType y = getType(op.getResult());
+  RankedTensorType y = nn::getTensorType(op.getResult());
   const int64_t rank = y.getRank();
   double taps = product(op.getWindow());
   const bool last = op.getWindow()[rank - 1] == 1;
@@ -90,12 +90,12 @@ CallWork getWork(Operation *root, analysis::Rates &, int64_t lanes) {
   return work;
 }
 
-bool isRoot(Operation *op) { return isa<nn::WindowReduceOp>(op); }
+bool isPool(Operation *op) { return isa<nn::WindowReduceOp>(op); }
 
-bool takes(Operation *, Value value) { return isF32(value); }
+bool takesPool(Operation *, Value value) { return isF32(value); }
 
 } // namespace
 
-const CallRule kPoolRule = {isRoot, takes, match, getWork};
+const CallRule kPoolRule = {isPool, takesPool, matchPool, getPoolWork};
 
 } // namespace partita::codegen::onednn

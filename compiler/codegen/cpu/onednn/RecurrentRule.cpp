@@ -12,7 +12,7 @@ using namespace mlir;
 namespace partita::codegen::onednn {
 namespace {
 
-bool match(CallMatcher &call, Operation *root) {
+bool matchRecurrent(CallMatcher &call, Operation *root) {
   auto layer = cast<nn::RecurrentOp>(root);
   call.kind = plan::CallKind::recurrent;
   if (!call.steps.empty())
@@ -53,17 +53,17 @@ bool match(CallMatcher &call, Operation *root) {
   return understood;
 }
 
-bool isRoot(Operation *op) { return isa<nn::RecurrentOp>(op); }
+bool isRecurrent(Operation *op) { return isa<nn::RecurrentOp>(op); }
 
-bool takes(Operation *root, Value value) {
+bool takesRecurrent(Operation *root, Value value) {
   return value == cast<nn::RecurrentOp>(root).getLengths() || isF32(value);
 }
 
 } // namespace
 
-const CallRule kRecurrentRule = {.isRoot = isRoot,
-                                 .takes = takes,
-                                 .match = match,
+const CallRule kRecurrentRule = {.isRoot = isRecurrent,
+                                 .takes = takesRecurrent,
+                                 .match = matchRecurrent,
                                  .onlyByLibrary = true,
                                  .counts32 = false};
 
