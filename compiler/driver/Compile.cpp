@@ -52,7 +52,7 @@ public:
 
   /// Up to what `options.kind` says; an artifact is not written yet.
   LogicalResult run(llvm::raw_ostream &ir,
-                    std::vector<pipeline::Summary> &summaries);
+                    std::vector<pipeline::PlanSummary> &summaries);
 
   /// Ends the last phase. The module stays here.
   emit::CompiledPlan take() {
@@ -87,7 +87,7 @@ private:
   LogicalResult partitionToFit();
   std::string findWhatFits(ModuleOp whole, ModuleOp plan,
                            pipeline::PartitionOptions tried);
-  void remarkCores(int64_t cores, const pipeline::Summary &plan);
+  void remarkCores(int64_t cores, const pipeline::PlanSummary &plan);
   LogicalResult compileKernels();
   LogicalResult nameDimensions();
 
@@ -278,7 +278,8 @@ std::string Compilation::findWhatFits(ModuleOp whole, ModuleOp plan,
 
 /// Says if devices want more cores than the machine has for which times are
 /// predicted.
-void Compilation::remarkCores(int64_t cores, const pipeline::Summary &plan) {
+void Compilation::remarkCores(int64_t cores,
+                              const pipeline::PlanSummary &plan) {
   const int64_t devices = llvm::range_size(module->getOps<plan::DeviceOp>());
   if (cores > 0 && devices * plan.threads > cores)
     emitRemark(UnknownLoc::get(&context))
@@ -289,7 +290,7 @@ void Compilation::remarkCores(int64_t cores, const pipeline::Summary &plan) {
 }
 
 LogicalResult Compilation::run(llvm::raw_ostream &ir,
-                               std::vector<pipeline::Summary> &summaries) {
+                               std::vector<pipeline::PlanSummary> &summaries) {
   // A wrong file should not wait for a large model.
   auto machine = pipeline::MachineModel::load(UnknownLoc::get(&context),
                                               options.partition.machine, 1, 0);
@@ -345,7 +346,8 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
     return success();
   if (failed(nameDimensions()))
     return failure();
-  if (std::optional<pipeline::Summary> summary = pipeline::summarize(*module)) {
+  if (std::optional<pipeline::PlanSummary> summary =
+          pipeline::summarize(*module)) {
     remarkCores(machine->getCores(), *summary);
     summaries.push_back(std::move(*summary));
   }
@@ -372,10 +374,10 @@ static std::vector<CompileOptions> getPlans(const CompileOptions &options) {
   return plans;
 }
 
-LogicalResult driver::compileModel(MLIRContext &context,
-                                   const CompileOptions &options,
-                                   llvm::raw_ostream &ir,
-                                   std::vector<pipeline::Summary> &summaries) {
+LogicalResult
+driver::compileModel(MLIRContext &context, const CompileOptions &options,
+                     llvm::raw_ostream &ir,
+                     std::vector<pipeline::PlanSummary> &summaries) {
   context.loadAllAvailableDialects();
   std::vector<CompileOptions> plans = getPlans(options);
   std::vector<std::unique_ptr<Compilation>> compilations;

@@ -13,7 +13,7 @@
 #include "compiler/import/graph/Import.h"
 #include "compiler/pipeline/NodeList.h"
 #include "compiler/pipeline/Pipeline.h"
-#include "compiler/pipeline/plan/Summary.h"
+#include "compiler/pipeline/plan/PlanSummary.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -82,7 +82,7 @@ void registerCompilerDialects(mlir::DialectRegistry &registry);
 mlir::LogicalResult compileModel(mlir::MLIRContext &context,
                                  const CompileOptions &options,
                                  llvm::raw_ostream &ir,
-                                 std::vector<pipeline::Summary> &summaries);
+                                 std::vector<pipeline::PlanSummary> &summaries);
 
 } // namespace partita::driver
 

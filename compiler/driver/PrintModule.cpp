@@ -7,7 +7,7 @@
 
 #include "compiler/driver/PrintModule.h"
 
-#include "compiler/pipeline/Names.h"
+#include "compiler/pipeline/NodeNames.h"
 
 #include "llvm/ADT/StringExtras.h"
 

@@ -7,7 +7,7 @@
 
 #include "compiler/driver/ReadModule.h"
 
-#include "compiler/pipeline/Names.h"
+#include "compiler/pipeline/NodeNames.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "mlir/AsmParser/AsmParser.h"

@@ -8,7 +8,7 @@
 #include "compiler/pipeline/ModelNodes.h"
 
 #include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/Names.h"
+#include "compiler/pipeline/NodeNames.h"
 
 #include "dialects/nn/NodeScopes.h"
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/Names.h"
+#include "compiler/pipeline/NodeNames.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/shard/Cuts.h"

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   options.partition.devices = 2;
   options.partition.microBatches = 3;
   options.kind = driver::EmitKind::plan;
-  std::vector<pipeline::Summary> summary;
+  std::vector<pipeline::PlanSummary> summary;
   input.checkErrors(failed(
       driver::compileModel(input.context(), options, llvm::nulls(), summary)));
   return 0;

@@ -121,7 +121,7 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
   pipeline::NodeList nodes;
   if (command.listNodes)
     command.compile.nodes = &nodes;
-  std::vector<pipeline::Summary> summaries;
+  std::vector<pipeline::PlanSummary> summaries;
   LogicalResult result = driver::compileModel(
       context, command.compile, file ? file->os() : llvm::outs(), summaries);
   wipeProgress();
@@ -142,14 +142,14 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
   if (command.json) {
     // One plan is an object, several are a list of them.
     llvm::json::Array plans;
-    for (const pipeline::Summary &summary : summaries)
+    for (const pipeline::PlanSummary &summary : summaries)
       plans.push_back(pipeline::toJson(summary));
     llvm::outs() << (plans.size() == 1 ? plans[0]
                                        : llvm::json::Value(std::move(plans)))
                  << "\n";
     return 0;
   }
-  for (const pipeline::Summary &summary : summaries) {
+  for (const pipeline::PlanSummary &summary : summaries) {
     if (&summary != &summaries.front())
       llvm::outs() << "\n";
     pipeline::printTable(summary, llvm::outs());

@@ -10,7 +10,7 @@
 #include "tools/partita-run/CompareReference.h"
 #include "tools/partita-run/Inputs.h"
 #include "tools/partita-run/show/Progress.h"
-#include "tools/partita-run/show/Summary.h"
+#include "tools/partita-run/show/TensorSummary.h"
 
 #include "runtime/abi/Text.h"
 #include "runtime/base/Cores.h"

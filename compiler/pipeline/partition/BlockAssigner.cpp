@@ -9,7 +9,7 @@
 #include "compiler/pipeline/partition/BlockAssigner.h"
 
 #include "compiler/pipeline/ModelNodes.h"
-#include "compiler/pipeline/Names.h"
+#include "compiler/pipeline/NodeNames.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 
 #include "dialects/nn/NNDialect.h"

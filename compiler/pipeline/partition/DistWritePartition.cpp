@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/Names.h"
+#include "compiler/pipeline/NodeNames.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/BlockPatterns.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"

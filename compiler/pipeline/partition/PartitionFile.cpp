@@ -8,7 +8,7 @@
 #include "compiler/pipeline/partition/PartitionFile.h"
 
 #include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/Names.h"
+#include "compiler/pipeline/NodeNames.h"
 #include "compiler/pipeline/partition/ByteSize.h"
 
 #include "llvm/ADT/SmallString.h"

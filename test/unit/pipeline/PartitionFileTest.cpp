@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/pipeline/partition/PartitionFile.h"
-#include "compiler/pipeline/Names.h"
+#include "compiler/pipeline/NodeNames.h"
 #include "compiler/pipeline/partition/BlockPatterns.h"
 #include "compiler/pipeline/partition/ByteSize.h"
 

@@ -35,7 +35,8 @@ int64_t getCoefficient(AffineExpr expr, unsigned loop) {
   return 0;
 }
 
-int64_t getAddressStep(const Buffer &buffer, AffineMap map, unsigned loop) {
+int64_t getAddressStep(const KernelBuffer &buffer, AffineMap map,
+                       unsigned loop) {
   int64_t step = 0;
   for (auto [expr, stride] : llvm::zip_equal(map.getResults(), buffer.strides))
     step += getCoefficient(expr, loop) * stride;
@@ -56,7 +57,7 @@ static Value emitSum(OpBuilder &b, Location loc, ArrayRef<Value> indices,
   return sum ? sum : arith::ConstantIndexOp::create(b, loc, 0).getResult();
 }
 
-Value emitAddress(OpBuilder &b, Location loc, const Buffer &buffer,
+Value emitAddress(OpBuilder &b, Location loc, const KernelBuffer &buffer,
                   AffineMap map, const EmitPoint &point) {
   SmallVector<Value> indices;
   for (auto [expr, row] : llvm::zip_equal(map.getResults(), buffer.rows))
@@ -216,7 +217,7 @@ private:
     return VectorType::get({point.width}, type);
   }
 
-  Value load(const Buffer &buffer, AffineMap map) {
+  Value load(const KernelBuffer &buffer, AffineMap map) {
     Location loc = op.getLoc();
     int64_t step = getAddressStep(buffer, map, point.vectorLoop);
     Value address = emitAddress(b, loc, buffer, map, point);
@@ -232,11 +233,11 @@ private:
                   arith::MulIOp::create(b, loc, lanes, factor));
   }
 
-  static Type getElementType(const Buffer &buffer) {
+  static Type getElementType(const KernelBuffer &buffer) {
     return cast<MemRefType>(buffer.memref.getType()).getElementType();
   }
 
-  Value gather(const Buffer &buffer, Value base, Value offsets) {
+  Value gather(const KernelBuffer &buffer, Value base, Value offsets) {
     Location loc = op.getLoc();
     VectorType type = vectorOf(getElementType(buffer));
     auto mask = DenseElementsAttr::get(vectorOf(b.getI1Type()), true);
@@ -370,7 +371,7 @@ private:
 
   Value emitExtract(tensor::ExtractOp extract) {
     Location loc = extract.getLoc();
-    Buffer buffer = context.getBuffer(extract.getTensor());
+    KernelBuffer buffer = context.getBuffer(extract.getTensor());
     SmallVector<Value> indices, firsts;
     bool vector = false, consecutive = true;
     for (auto [i, index] : llvm::enumerate(extract.getIndices())) {
@@ -408,7 +409,7 @@ private:
   void lowerExtracts(Operation *copy) {
     copy->walk([&](tensor::ExtractOp extract) {
       OpBuilder at(extract);
-      Buffer buffer = context.getBuffer(extract.getTensor());
+      KernelBuffer buffer = context.getBuffer(extract.getTensor());
       SmallVector<Value> indices(extract.getIndices());
       Value address = emitSum(at, extract.getLoc(), indices, buffer.strides);
       Value loaded =

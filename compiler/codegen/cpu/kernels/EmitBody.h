@@ -20,7 +20,7 @@ namespace partita::codegen {
 int64_t getCoefficient(mlir::AffineExpr expr, unsigned loop);
 
 /// How an operand's address changes with a loop, in elements.
-int64_t getAddressStep(const Buffer &buffer, mlir::AffineMap map,
+int64_t getAddressStep(const KernelBuffer &buffer, mlir::AffineMap map,
                        unsigned loop);
 
 /// The point at which a stage is computed, or `width` points along the loop
@@ -58,7 +58,7 @@ mlir::Value emitBody(mlir::OpBuilder &b, EmitContext &context,
 
 /// The address of the element that is read or written through `map`.
 mlir::Value emitAddress(mlir::OpBuilder &b, mlir::Location loc,
-                        const Buffer &buffer, mlir::AffineMap map,
+                        const KernelBuffer &buffer, mlir::AffineMap map,
                         const EmitPoint &point);
 
 /// Broadcasts a scalar to a vector. Returns a vector unchanged.

@@ -28,11 +28,11 @@ static MemRefType getFlatType(RankedTensorType type) {
   return MemRefType::get({type.getNumElements()}, type.getElementType());
 }
 
-Buffer EmitContext::getBuffer(Value tensor) {
+KernelBuffer EmitContext::getBuffer(Value tensor) {
   if (auto it = buffers.find(tensor); it != buffers.end())
     return it->second;
   Operation *op = tensor.getDefiningOp();
-  Buffer buffer;
+  KernelBuffer buffer;
   if (auto generic = dyn_cast_or_null<linalg::GenericOp>(op)) {
     buffer = getBuffer(generic.getDpsInits()[0]);
   } else if (auto fill = dyn_cast_or_null<linalg::FillOp>(op)) {

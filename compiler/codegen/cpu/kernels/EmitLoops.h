@@ -32,7 +32,7 @@ mlir::FailureOr<mlir::func::FuncOp> emitLoops(mlir::func::FuncOp kernel,
 /// A tensor of the kernel in memory. The offset of an element is the sum of
 /// position * stride over the dimensions. If `rows` names a row dimension for a
 /// dimension, its positions count from the tile's start.
-struct Buffer {
+struct KernelBuffer {
   mlir::Value memref;
   llvm::SmallVector<int64_t> strides;
   llvm::SmallVector<int> rows;
@@ -43,12 +43,12 @@ struct EmitContext {
   explicit EmitContext(const KernelSchedule &schedule) : schedule(schedule) {}
 
   const KernelSchedule &schedule;
-  llvm::DenseMap<mlir::Value, Buffer> buffers;
+  llvm::DenseMap<mlir::Value, KernelBuffer> buffers;
   llvm::SmallVector<mlir::Value> rowStarts; ///< first position of the tile
   llvm::SmallVector<mlir::Value> rowCounts; ///< null where it is static
 
   /// The buffer of any tensor of the kernel.
-  Buffer getBuffer(mlir::Value tensor);
+  KernelBuffer getBuffer(mlir::Value tensor);
 };
 
 /// Emits the loops of one stage.

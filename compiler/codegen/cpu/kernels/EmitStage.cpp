@@ -536,7 +536,7 @@ private:
   const StageSchedule &stage;
   linalg::GenericOp op;
   Location loc;
-  Buffer target;
+  KernelBuffer target;
   SmallVector<unsigned> parallel, reduction;
   SmallVector<int64_t> widths, breaks;
   Operation *combiner = nullptr;

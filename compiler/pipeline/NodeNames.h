@@ -1,12 +1,12 @@
-//===- Names.h - Globs over node names, and nearest names -------*- C++ -*-===//
+//===- NodeNames.h - Globs over node names, and nearest names ---*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_PIPELINE_NAMES_H
-#define PARTITA_COMPILER_PIPELINE_NAMES_H
+#ifndef PARTITA_COMPILER_PIPELINE_NODENAMES_H
+#define PARTITA_COMPILER_PIPELINE_NODENAMES_H
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
@@ -42,4 +42,4 @@ compactNames(const std::vector<std::vector<std::string>> &lists);
 
 } // namespace partita::pipeline
 
-#endif // PARTITA_COMPILER_PIPELINE_NAMES_H
+#endif // PARTITA_COMPILER_PIPELINE_NODENAMES_H

@@ -1,11 +1,11 @@
-//===- Summary.cpp - A plan for people and for programs -------------------===//
+//===- PlanSummary.cpp - A plan for people and for programs ---------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/plan/Summary.h"
+#include "compiler/pipeline/plan/PlanSummary.h"
 
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NodeScopes.h"
@@ -75,13 +75,13 @@ collectScopes(ModuleOp module) {
   return scopes;
 }
 
-std::optional<Summary> summarize(ModuleOp module) {
+std::optional<PlanSummary> summarize(ModuleOp module) {
   auto models = module.getOps<plan::ModelOp>();
   if (models.empty())
     return std::nullopt;
   plan::ModelOp model = *models.begin();
   const llvm::StringMap<std::string> deviceOf = nameDevices(module);
-  Summary summary;
+  PlanSummary summary;
   SmallVector<StringRef> axes;
   for (auto axis : module.getOps<plan::AxisOp>()) {
     axes.push_back(axis.getAxisName());
@@ -140,7 +140,8 @@ std::optional<Summary> summarize(ModuleOp module) {
 }
 
 /// A line for each kind of collective.
-static void printCollectives(const Summary &summary, llvm::raw_ostream &os) {
+static void printCollectives(const PlanSummary &summary,
+                             llvm::raw_ostream &os) {
   struct Sum {
     int count = 0;
     int64_t bytes = 0, ns = 0;
@@ -158,7 +159,7 @@ static void printCollectives(const Summary &summary, llvm::raw_ostream &os) {
        << ", predicted " << abi::timeText(sum.ns) << '\n';
 }
 
-void printCommunication(const Summary &summary, llvm::raw_ostream &os) {
+void printCommunication(const PlanSummary &summary, llvm::raw_ostream &os) {
   std::vector<abi::MessageRow> rows;
   for (const TransferSummary &each : summary.transfers)
     rows.push_back({each.value, each.source + " to " + each.target, each.bytes,
@@ -169,7 +170,7 @@ void printCommunication(const Summary &summary, llvm::raw_ostream &os) {
   os << abi::messagesText(rows);
 }
 
-void printTable(const Summary &summary, llvm::raw_ostream &os) {
+void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
   if (!summary.sizes.empty())
     os << summary.sizes << "\n";
   std::vector<abi::StageRow> rows;
@@ -186,7 +187,7 @@ void printTable(const Summary &summary, llvm::raw_ostream &os) {
 
 static double toMs(int64_t ns) { return ns / 1e6; }
 
-llvm::json::Value toJson(const Summary &summary) {
+llvm::json::Value toJson(const PlanSummary &summary) {
   llvm::json::Array stages, transfers, collectives;
   for (const CollectiveSummary &each : summary.collectives)
     collectives.push_back(

@@ -1,11 +1,11 @@
-//===- Names.cpp - Globs over node names, and nearest names ---------------===//
+//===- NodeNames.cpp - Globs over node names, and nearest names -----------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/pipeline/Names.h"
+#include "compiler/pipeline/NodeNames.h"
 
 #include <algorithm>
 #include <map>

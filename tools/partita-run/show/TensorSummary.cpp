@@ -1,11 +1,11 @@
-//===- Summary.cpp - Outputs as a person wants to see them ----------------===//
+//===- TensorSummary.cpp - Outputs as a person wants to see them ----------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "tools/partita-run/show/Summary.h"
+#include "tools/partita-run/show/TensorSummary.h"
 
 #include "tools/partita-run/show/Format.h"
 

@@ -1,12 +1,12 @@
-//===- Summary.h - A plan for people and for programs -----------*- C++ -*-===//
+//===- PlanSummary.h - A plan for people and for programs -------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_PIPELINE_PLAN_SUMMARY_H
-#define PARTITA_COMPILER_PIPELINE_PLAN_SUMMARY_H
+#ifndef PARTITA_COMPILER_PIPELINE_PLAN_PLANSUMMARY_H
+#define PARTITA_COMPILER_PIPELINE_PLAN_PLANSUMMARY_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
@@ -44,7 +44,7 @@ struct CollectiveSummary {
   int64_t durationNs = 0; ///< predicted
 };
 
-struct Summary {
+struct PlanSummary {
   std::string model, schedule;
   std::string sizes;   ///< of dimensions, e.g. "tokens = 64"; empty: one plan
   std::string machine; ///< for which times are predicted; empty: in general
@@ -60,17 +60,17 @@ struct Summary {
 };
 
 /// Reads the plan of a module in the plan dialect; none if there is none.
-std::optional<Summary> summarize(mlir::ModuleOp module);
+std::optional<PlanSummary> summarize(mlir::ModuleOp module);
 
 /// A table: a row a stage, then the predicted times.
-void printTable(const Summary &summary, llvm::raw_ostream &os);
+void printTable(const PlanSummary &summary, llvm::raw_ostream &os);
 
 /// A table of everything that devices send, with the reason for each.
-void printCommunication(const Summary &summary, llvm::raw_ostream &os);
+void printCommunication(const PlanSummary &summary, llvm::raw_ostream &os);
 
 /// The same as one object. partita-run --plan --json has the same keys.
-llvm::json::Value toJson(const Summary &summary);
+llvm::json::Value toJson(const PlanSummary &summary);
 
 } // namespace partita::pipeline
 
-#endif // PARTITA_COMPILER_PIPELINE_PLAN_SUMMARY_H
+#endif // PARTITA_COMPILER_PIPELINE_PLAN_PLANSUMMARY_H

@@ -1,12 +1,12 @@
-//===- Summary.h - Outputs as a person wants to see them --------*- C++ -*-===//
+//===- TensorSummary.h - Outputs as a person wants to see them --*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_TOOLS_PARTITA_RUN_SHOW_SUMMARY_H
-#define PARTITA_TOOLS_PARTITA_RUN_SHOW_SUMMARY_H
+#ifndef PARTITA_TOOLS_PARTITA_RUN_SHOW_TENSORSUMMARY_H
+#define PARTITA_TOOLS_PARTITA_RUN_SHOW_TENSORSUMMARY_H
 
 #include "runtime/io/Tensor.h"
 
@@ -21,4 +21,4 @@ std::string summaryText(const std::vector<runtime::NamedTensor> &tensors);
 
 } // namespace partita::run
 
-#endif // PARTITA_TOOLS_PARTITA_RUN_SHOW_SUMMARY_H
+#endif // PARTITA_TOOLS_PARTITA_RUN_SHOW_TENSORSUMMARY_H
