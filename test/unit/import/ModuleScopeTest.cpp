@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/graph/ModuleScope.h"
+#include "compiler/import/model/ModuleScope.h"
 
 #include <gtest/gtest.h>
 

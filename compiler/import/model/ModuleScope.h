@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_IMPORT_GRAPH_MODULESCOPE_H
-#define PARTITA_COMPILER_IMPORT_GRAPH_MODULESCOPE_H
+#ifndef PARTITA_COMPILER_IMPORT_MODEL_MODULESCOPE_H
+#define PARTITA_COMPILER_IMPORT_MODEL_MODULESCOPE_H
 
 #include "onnx/onnx_pb.h"
 
@@ -29,4 +29,4 @@ std::string getModuleScope(const onnx::NodeProto &node, llvm::StringRef around);
 
 } // namespace partita::import
 
-#endif // PARTITA_COMPILER_IMPORT_GRAPH_MODULESCOPE_H
+#endif // PARTITA_COMPILER_IMPORT_MODEL_MODULESCOPE_H
