@@ -7,8 +7,8 @@
 
 #include "runtime/feed/PlanChoice.h"
 
+#include "runtime/base/NearestName.h"
 #include "runtime/base/Programs.h"
-#include "runtime/io/Names.h"
 
 #include <algorithm>
 #include <cstring>

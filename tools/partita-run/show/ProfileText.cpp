@@ -19,10 +19,6 @@ namespace {
 /// Instructions that the text shows.
 constexpr size_t kShown = 60;
 
-std::string percentText(double share) {
-  return numberText(100 * share, 3) + "%";
-}
-
 } // namespace
 
 std::string ProfileTable::text(const Model &model) const {
