@@ -64,6 +64,7 @@ TEST(Text, Plan) {
   EXPECT_EQ(stagesText({{"F0",
                          "cpu:0",
                          {"B0"},
+                         {},
                          934000,
                          28467,
                          23040,
@@ -74,5 +75,12 @@ TEST(Text, Plan) {
             "      peak      time\n"
             "F0     cpu:0   B0      934 k    27.8 KiB     22.5 KiB  4.00 KiB"
             "  1.00 MiB  17.90 us\n");
+  // Modules have a column where the model says them.
+  const std::string modules =
+      stagesText({{"F0", "cpu:0", {"B0"}, {"embeddings", "layer.0"}},
+                  {"F1", "cpu:1", {"B1"}, {"layer.1", "layer.2", "head"}}});
+  EXPECT_NE(modules.find("blocks  modules "), std::string::npos) << modules;
+  EXPECT_NE(modules.find("embeddings, layer.0"), std::string::npos);
+  EXPECT_NE(modules.find("layer.1 to head"), std::string::npos);
   EXPECT_EQ(messagesText({}), "nothing is sent\n");
 }
