@@ -40,13 +40,13 @@ struct CompiledPlan {
   std::vector<ObjectFile> objects;
 };
 
-/// Writes an artifact with plans of one model, in their order, in the layout of
-/// runtime/abi/artifact.h. The same modules, objects and weights give the same
-/// bytes. The file appears whole or not at all: it is written under another
-/// name in the same folder, synchronised and renamed. Only weights that a step
-/// or a load program reads are written, each once. A weight that has no file of
-/// its own is always inside the artifact. Errors go through the modules'
-/// diagnostics.
+/// Writes an artifact with plans of one model, in the given order and in the
+/// layout of runtime/abi/artifact.h. The same modules, objects and weights give
+/// the same bytes. The file appears whole or not at all: it is written under
+/// another name in the same folder, synchronised and renamed. Only weights that
+/// a step or a load program reads are written, each once. A weight that has no
+/// file of its own is always inside the artifact. Errors go through the
+/// modules' diagnostics.
 mlir::LogicalResult emitArtifact(llvm::ArrayRef<CompiledPlan> plans,
                                  const EmitOptions &options);
 

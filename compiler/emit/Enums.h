@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The plan dialect and plan.fbs name the same things with the same numbers,
-// where the dialect has enumerations of its own, for attributes of its ops.
-// What one of them has and the other has not, or has elsewhere, does not
-// compile.
+// For attributes of its ops, the plan dialect has enumerations of its own. Each
+// repeats the members of an enumeration of plan.fbs with the same numbers. A
+// member that only one of them has, or that has different numbers, is a compile
+// error.
 //
 //===----------------------------------------------------------------------===//
 

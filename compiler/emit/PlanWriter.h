@@ -17,7 +17,7 @@ namespace partita::emit {
 
 /// Writes the plan of a module. `weights` lists the weights of all plans, in
 /// the order of `Plan.weights`, with their hashes and places. `plan` is the
-/// number of this one.
+/// index of this plan.
 mlir::FailureOr<flatbuffers::DetachedBuffer>
 writePlan(mlir::ModuleOp module, const WeightTable &weights, size_t plan);
 

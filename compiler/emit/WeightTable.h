@@ -19,7 +19,7 @@
 
 namespace partita::emit {
 
-/// A weight of one plan or several, and where the artifact has its bytes.
+/// A weight that one or several plans use, and the place of its bytes.
 struct WeightEntry {
   nn::WeightOp op;
   std::string file;   ///< empty: inside the artifact
@@ -28,17 +28,18 @@ struct WeightEntry {
   uint64_t hash = 0;
 };
 
-/// The weights that slots of the plans name, in the modules' order, each once.
+/// The weights that slots of the plans refer to, each once, in the order of the
+/// modules.
 struct WeightTable {
   std::vector<WeightEntry> entries;
   std::vector<llvm::StringMap<int>> indexOf; ///< by plan, then by symbol
-  int64_t sectionBytes = 0;                  ///< of the weights section
+  int64_t sectionBytes = 0;                  ///< size of the weights section
 };
 
-/// Collects the weights of plans, whose modules have one context. With
+/// Collects the weights of plans. Their modules have one MLIR context. With
 /// `beside`, a weight of a file stays in that file, and its path is made
 /// relative to the folder of `artifact`. All other weights get a place in the
-/// section. Hashes are not set.
+/// weights section. Hashes are not set.
 mlir::FailureOr<WeightTable>
 collectWeights(llvm::ArrayRef<mlir::ModuleOp> modules, bool beside,
                llvm::StringRef artifact);

@@ -23,8 +23,8 @@ namespace partita::fuse {
 
 using Ops = llvm::SmallVector<mlir::Operation *>;
 
-/// The ops of a block, and the clusters they were put in so far. Clusters never
-/// form a cycle among each other.
+/// The ops of a block, and the clusters that were formed so far. Dependences
+/// between clusters never form a cycle.
 class ClusterGraph {
 public:
   explicit ClusterGraph(mlir::Block &block);
@@ -38,18 +38,19 @@ public:
   analysis::Rate getRate(mlir::Operation *op) { return rates.getRate(op); }
   analysis::Rates &getRates() { return rates; }
 
-  /// In the order of the block.
+  /// Sorts the ops by their order in the block.
   void sort(Ops &ops) const;
-  /// Values from outside the ops, and values that are wanted outside.
+  /// The values from outside that the ops read, and the values of the ops that
+  /// are used outside.
   llvm::SmallVector<mlir::Value> getInputs(const Ops &ops) const;
   llvm::SmallVector<mlir::Value> getResults(const Ops &ops) const;
-  /// Whether no path leaves the ops and comes back, with all clusters so far
-  /// computed whole.
+  /// Whether no path leaves the ops and comes back. A path may enter an
+  /// existing cluster at any of its ops and leave it at any other.
   bool isConvex(const Ops &ops) const;
 
   void addCluster(const Ops &ops, nn::ClusterKind kind);
   const std::vector<Ops> &getClusters() const { return clusters; }
-  /// What computes the cluster.
+  /// Whether a kernel or a library call computes the cluster.
   nn::ClusterKind getKind(int64_t cluster) const { return kinds[cluster]; }
 
 private:
@@ -61,14 +62,16 @@ private:
   std::vector<nn::ClusterKind> kinds;
 };
 
-/// Views, constants and the like: computing them again where they are used
-/// costs nothing.
+/// Whether the op costs nothing if it is computed again at each use: a view, a
+/// constant or the like.
 bool isFreeToRepeat(mlir::Operation *op);
 
-/// What a library computes, with what it can do in the same call.
+/// Forms clusters of the ops that the library computes, each with the ops that
+/// the same call can compute.
 void growLibraryClusters(ClusterGraph &graph, const codegen::Backend &backend);
 
-/// Reductions with what shares their rows, then pointwise ops.
+/// Forms clusters of reductions with the ops that share their rows, then
+/// clusters of pointwise ops.
 void growLoopClusters(ClusterGraph &graph);
 
 } // namespace partita::fuse

@@ -14,13 +14,12 @@ def FuseClustersPass : Pass<"fuse-clusters", "::mlir::ModuleOp"> {
   let summary = "decide which ops of the model are computed together";
   let description = [{
     Gives ops that become one kernel or one library call the same number in
-    `nn.cluster`. Whether it is a call is decided here, and only here, by asking
-    the backend; an op without number becomes a kernel alone. Marks additions that may be made in the bytes of an operand
-    with `nn.accumulate`.
-    Convolutions that are faster by Winograd's method get `nn.winograd`.
-    Decided on the whole model, before it is cut, so that every partition
-    computes with the same kernels. Clusters are convex: no path leaves one and
-    comes back.
+    `nn.cluster`. Only this pass decides whether a cluster is a call; it asks
+    the backend. An op without a number becomes a kernel alone. Additions that
+    may be made in the bytes of an operand get `nn.accumulate`. Convolutions
+    that are faster by Winograd's method get `nn.winograd`. The pass works on
+    the whole model, before it is cut, so that every partition computes with the
+    same kernels. Clusters are convex: no path leaves one and comes back.
 
     ```mlir
     %0 = nn.conv %x, %w ...
@@ -43,13 +42,13 @@ def FuseClustersPass : Pass<"fuse-clusters", "::mlir::ModuleOp"> {
 def FormClustersPass : Pass<"form-clusters", "::mlir::ModuleOp"> {
   let summary = "outline ops with the same cluster number into nn.cluster";
   let description = [{
-    Within each block: ops with the same `nn.cluster` become one `nn.cluster`
-    op of the kind that stands there, and each op that has none becomes a kernel
-    of its own. Constants go
-    inside. Left outside are parameters and reshapes that are nothing but
-    another name for the same bytes. A library call gets copies of the states
-    that it reads, since it may pack weights when the model is loaded. Attributes
-    of other dialects on one of the ops (`dist.price`) go to the cluster.
+    Works on each block by itself. Ops with the same `nn.cluster` attribute
+    become one `nn.cluster` op of the attribute's kind. Each op without the
+    attribute becomes a kernel of its own. Constants go inside. Parameters stay
+    outside, and so do reshapes that only give the same bytes another name. A
+    library call gets copies of the states that it reads, since it may pack
+    weights when the model is loaded. Attributes of other dialects on one of the
+    ops (`dist.price`) go to the cluster.
   }];
   let dependentDialects = ["::partita::nn::NNDialect"];
 }

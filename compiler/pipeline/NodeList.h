@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What `partita-compile --list-nodes` prints: the nodes as the model has them,
-// and what became of each.
+// `partita-compile --list-nodes` prints these rows: the nodes as the model has
+// them, and what became of each.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,15 +30,15 @@ enum class NodeUse {
 
 struct NodeRow {
   std::string name;
-  std::string op;                   ///< of ONNX, e.g. "MatMul"
-  std::string scope;                ///< empty: the model does not say it
+  std::string op;                   ///< ONNX operator, e.g. "MatMul"
+  std::string scope;                ///< module; empty: not recorded
   std::vector<std::string> outputs; ///< e.g. "float32 [1, 128, 768]"
   int64_t flops = 0;                ///< in one micro-batch
   NodeUse use = NodeUse::folded;
-  std::string block, stage; ///< of those of every micro-batch
-  /// Predicted, in ns, in one micro-batch; of all nodes that are computed
-  /// together, at the one with the most operations, which `with` names at the
-  /// others.
+  std::string block, stage; ///< empty unless in every micro-batch
+  /// The predicted time in one micro-batch, in ns. Nodes that are computed
+  /// together share one time. The node with the most operations has it. The
+  /// other nodes name that node in `with`.
   double ns = 0;
   std::string with;
 };
@@ -47,15 +47,15 @@ class NodeList {
 public:
   /// The nodes of a model that was imported with ImportOptions.recordOps.
   void readModel(mlir::ModuleOp imported);
-  /// What was decided of them: of the same model, with blocks, stages and
-  /// prices. The last call counts.
+  /// Reads what was decided about the nodes. `decided` is the same model with
+  /// blocks, stages and prices. Each call replaces what the last one read.
   void readDecision(mlir::ModuleOp decided);
 
   llvm::ArrayRef<NodeRow> getRows() const { return rows; }
 
   /// A table of the nodes that are not folded, in the order of the model.
   void print(llvm::raw_ostream &os) const;
-  /// All of them: {"nodes": [{"name", "op", "scope", "outputs", "flops",
+  /// All nodes: {"nodes": [{"name", "op", "scope", "outputs", "flops",
   /// "computed", "block", "stage", "duration_ns", "with"}]}.
   llvm::json::Value toJson() const;
 

@@ -20,11 +20,12 @@
 
 namespace partita::pipeline {
 
-/// The ONNX nodes that a location names, in order: leaves of a FusedLoc.
+/// The names of the ONNX nodes in a location, in order. A FusedLoc has one for
+/// each of its leaves.
 llvm::SmallVector<llvm::StringRef, 2> getNodeNames(mlir::Location loc);
 
 /// "; did you mean 'x'?" for the known name nearest to `name`, or "" if none is
-/// near. Ties: the first.
+/// near. Of several equally near names the first counts.
 std::string didYouMean(llvm::StringRef name,
                        llvm::ArrayRef<llvm::StringRef> known);
 
@@ -34,9 +35,9 @@ std::string escapeGlob(llvm::StringRef name);
 /// Whether the pattern is a plain name, and if so the name without escapes.
 std::optional<std::string> getPlainName(llvm::StringRef pattern);
 
-/// For each name of each list the shortest glob `prefix*` that matches several
-/// names, and of its own list only; else the name, escaped. The lists must be
-/// disjoint.
+/// Globs for the names of each list. The glob of a name is the shortest
+/// `prefix*` that matches several names and only names of the same list. If
+/// there is none, it is the escaped name. The lists must be disjoint.
 std::vector<std::vector<std::string>>
 compactNames(const std::vector<std::vector<std::string>> &lists);
 

@@ -10,32 +10,32 @@
 //   blocks:                       # named sets of ONNX nodes, by globs
 //     B1: ["/conv1/*", "/pool1"]
 //     B2: ["/conv2/*"]
-//     B4: "decoder.layer.[0-3]"   # and of modules, with all their nodes
-//   begin_blocks:                 # the node and all after it, to the next one
-//     B3: "/fc1/Gemm"             # that no glob names; or a module, from its
-//                                 # first node on
-//   auto_stage: same_as_device    # or auto_increment: each block a stage
+//     B4: "decoder.layer.[0-3]"   # a glob over modules: all of their nodes
+//   begin_blocks:                 # the node and those after it that no glob
+//     B3: "/fc1/Gemm"             # names, up to the next begin; a module
+//                                 # begins at its first node
+//   auto_stage: same_as_device    # or auto_increment: each block is a stage
 //   stages: [[B1], [B2, B3]]      # blocks of each stage
 //   devices: [0, 1]               # device of each stage
 //   schedule: fill_drain          # or sequential, looped
 //   micro_batches: 8
 //   memory: 512MiB                # of each device
-//   mesh: {data: 2, stage: 2, tensor: 2}   # axes of the devices, outermost
-//   first data_parallel: 2              # the same as an axis "data" of 2
+//   mesh: {data: 2, stage: 2, tensor: 2}  # axes of devices, outermost first
+//   data_parallel: 2              # the same as an axis "data" of 2
 //   tensor_parallel: 2            # the same as an axis "tensor" of 2
-//   shard:                        # by dimension: null, an axis, or a list of
-//   axes
-//     "fc*.weight": [tensor, null]         # globs over weights and inputs
-//     "qkv.weight": [null, {tensor: 3}]    # 3 equal parts, each cut along the
-//     axis
+//   shard:                        # for each dimension: null, an axis, or a
+//                                 # list of axes
+//     "fc*.weight": [tensor, null]        # globs over weights and inputs
+//     "qkv.weight": [null, {tensor: 3}]   # 3 equal parts, each cut along the
+//                                         # axis
 //
-// With a mesh, `devices` counts along its axis "stage".
+// With a mesh, `devices` has positions along the axis "stage".
 //
-// Older files say `strategy: sharded` for what is called sequential now, or
-// `strategy: pipelined` for the others.
+// Older files have `strategy: sharded` for the schedule that is now called
+// sequential, and `strategy: pipelined` for the other schedules.
 //
-// `*` in a glob also matches `/`. `name#2` is the third operation of a node
-// that became several.
+// `*` in a glob also matches `/`. If a node became several operations, `name#2`
+// is the third of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,10 +53,10 @@
 
 namespace partita::pipeline {
 
-/// The planner cuts a model into no more stages.
+/// The most stages that the planner cuts a model into.
 inline constexpr int64_t kMostStages = 4096;
 
-/// A scalar of the file with its place (from 1), for messages.
+/// A scalar of the file. Messages name its line and column, which count from 1.
 struct FileText {
   std::string text;
   int line = 0;
@@ -66,7 +66,7 @@ struct FileText {
 struct FileBlock {
   FileText name;
   std::vector<FileText> nodes;   ///< globs
-  std::optional<FileText> begin; ///< a node or module, besides the globs
+  std::optional<FileText> begin; ///< a node or module of `begin_blocks`
 };
 
 struct FileAxis {
@@ -74,9 +74,10 @@ struct FileAxis {
   int64_t size = 1;
 };
 
-/// How a dimension is cut: into `blocks` equal parts, each along the axes.
+/// How a dimension is cut. It has `blocks` equal parts, and each part is cut
+/// along the axes.
 struct FileShardDim {
-  std::vector<FileText> axes; ///< none: it is whole
+  std::vector<FileText> axes; ///< none: the dimension is whole
   int64_t blocks = 1;
 };
 
@@ -103,19 +104,19 @@ struct PartitionFile {
 using FileErrorFn =
     llvm::function_ref<void(int line, int column, const std::string &message)>;
 
-/// Reads the text of a partition file. Checks everything that can be checked
-/// without a model: keys, kinds of values, names of schedules,
-/// that stages name blocks of the file, each once, and that there is a device
-/// for each stage. Calls `error` once and fails otherwise.
+/// Reads the text of a partition file. Checks everything that does not depend
+/// on a model: keys, kinds of values and names of schedules. Stages must name
+/// blocks of the file, each once, and each stage must have a device. On an
+/// error, calls `error` once and fails.
 mlir::FailureOr<PartitionFile> parsePartitionFile(llvm::StringRef text,
                                                   FileErrorFn error);
 
-/// The same of a file; an empty path is a file that says nothing. Errors are
-/// diagnostics that name it.
+/// Reads a partition file. An empty path counts as an empty file. Errors are
+/// diagnostics that name the file.
 mlir::FailureOr<PartitionFile> readPartitionFile(mlir::Location loc,
                                                  llvm::StringRef path);
 
-/// What the schedule `sequential` was called.
+/// The former name of the schedule `sequential`.
 inline constexpr llvm::StringLiteral kFormerSequential = "sharded";
 
 } // namespace partita::pipeline

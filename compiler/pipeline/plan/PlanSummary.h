@@ -17,20 +17,20 @@
 
 namespace partita::pipeline {
 
-/// What was decided about a stage. Sizes in bytes.
+/// The decisions about a stage. Sizes are in bytes.
 struct StageSummary {
   std::string name;
   std::string device; ///< or devices, e.g. "cpu:0, cpu:2"
   std::vector<std::string> blocks;
-  /// Modules of the model, in the order in which they are computed; empty where
-  /// the model does not say them.
+  /// The modules of the model that the stage computes, in the order of
+  /// computation. Empty if the model does not name them.
   std::vector<std::string> scopes;
   int64_t flops = 0;
   int64_t parameterBytes = 0;
   int64_t activationBytes = 0; ///< written by one run of the stage
-  int64_t sentBytes = 0;       ///< to other devices, one micro-batch
+  int64_t sentBytes = 0;       ///< to other devices, per micro-batch
   int64_t peakBytes = 0;       ///< planned peak of its device
-  int64_t durationNs = 0;      ///< predicted, one micro-batch
+  int64_t durationNs = 0;      ///< predicted, per micro-batch
 };
 
 struct TransferSummary {
@@ -40,15 +40,15 @@ struct TransferSummary {
 
 struct CollectiveSummary {
   std::string value, kind, axes, reason;
-  int64_t sentBytes = 0;  ///< by each device, one micro-batch
+  int64_t sentBytes = 0;  ///< by each device, per micro-batch
   int64_t durationNs = 0; ///< predicted
 };
 
 struct PlanSummary {
   std::string model, schedule;
-  std::string sizes;   ///< of dimensions, e.g. "tokens = 64"; empty: one plan
-  std::string machine; ///< for which times are predicted; empty: in general
-  int64_t threads = 0; ///< cores a device, of that machine
+  std::string sizes;   ///< of dimensions: "tokens = 64"; empty: only one plan
+  std::string machine; ///< that times are predicted for; empty: none
+  int64_t threads = 0; ///< cores per device of that machine
   int64_t replicas = 1;
   int64_t microBatches = 1; ///< of each replica
   int64_t samples = 1;      ///< of a micro-batch
@@ -59,16 +59,17 @@ struct PlanSummary {
   std::vector<CollectiveSummary> collectives;
 };
 
-/// Reads the plan of a module in the plan dialect; none if there is none.
+/// Summarizes the plan of a module in the plan dialect. Nothing if the module
+/// has no plan.
 std::optional<PlanSummary> summarize(mlir::ModuleOp module);
 
-/// A table: a row a stage, then the predicted times.
+/// Prints a table with a row for each stage, then the predicted times.
 void printTable(const PlanSummary &summary, llvm::raw_ostream &os);
 
-/// A table of everything that devices send, with the reason for each.
+/// Prints a table of everything that devices send, with the reason for each.
 void printCommunication(const PlanSummary &summary, llvm::raw_ostream &os);
 
-/// The same as one object. partita-run --plan --json has the same keys.
+/// The summary as one object, with the same keys as partita-run --plan --json.
 llvm::json::Value toJson(const PlanSummary &summary);
 
 } // namespace partita::pipeline

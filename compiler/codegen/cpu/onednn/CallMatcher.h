@@ -1,13 +1,13 @@
-//===- CallMatcher.h - A library call put together from ops -----*- C++ -*-===//
+//===- CallMatcher.h - A library call built from ops ------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A call is computed around one op, its root. Views lead from the operands to
-// the root, and views and post-ops from the root to the result; what the root
-// itself means to the library, its rule says (CallRule.h).
+// A call has one op as its root. Views lead from the operands to the root.
+// Views and post-ops lead from the root to the result. The rule of the root
+// (CallRule.h) says how the library computes the root.
 //
 //   %v = nn.reshape %x; %d = nn.dot %v, %w; %s = nn.add %d, %b; %r = nn.relu %s
 //   #plan.call<dot, operands = [x as v, w, r], post_ops = [add b, relu]>
@@ -25,17 +25,18 @@ namespace partita::codegen::onednn {
 struct CallRule;
 struct KnownFunction;
 
-/// A post-op whose operand, if any, is still a view by values.
+/// A post-op. Its operand, if it has one, is still a view of an MLIR value.
 struct PostOpStep {
   plan::PostOpKind kind;
   double alpha = 0, beta = 0;
   std::optional<StridedView> operand;
-  bool mayAccumulate = false; ///< the operand's bytes may become the result's
+  bool mayAccumulate = false; ///< the result may overwrite the operand's bytes
 };
 
 class CallMatcher {
 public:
-  /// `ops` in topological order; views number `inputs`, then `results`.
+  /// `ops` are in topological order. Views refer to `inputs`, then to
+  /// `results`, by their positions.
   CallMatcher(llvm::ArrayRef<mlir::Operation *> ops,
               llvm::ArrayRef<mlir::Value> inputs,
               llvm::ArrayRef<mlir::Value> results)
@@ -49,26 +50,27 @@ public:
   // For rules
   //===--------------------------------------------------------------------===//
 
-  /// How an operand lies in what comes into the call; the views on the way are
-  /// computed by the call. Nothing if strides cannot say it.
+  /// The view through which an operand of the root reads an input of the call.
+  /// The call computes the ops on the way. Nothing if strides cannot express
+  /// the view.
   std::optional<StridedView> operand(mlir::Value value);
 
-  /// Whether the value comes into the call as it is.
+  /// Whether the value itself is an input of the call.
   bool isInput(mlir::Value value) const {
     return llvm::is_contained(inputs, value);
   }
 
   plan::ViewAttr toAttr(const StridedView &view) const;
 
-  /// Brings the result's view and those of the post-ops to another shape; false
-  /// if strides cannot say it.
+  /// Reshapes the views of the result and of the post-ops' operands. Returns
+  /// false if strides cannot express the shape.
   bool reshapeOutput(llvm::ArrayRef<int64_t> shape);
   void permuteOutput(llvm::ArrayRef<int64_t> permutation);
 
   size_t getOpCount() const { return list.size(); }
 
-  // The call so far. A rule fills in what its kind needs; `output` and `steps`
-  // are there when it is asked.
+  // The call so far. A rule fills in what its kind needs. `output` and `steps`
+  // are set before the rule is asked.
   plan::CallKind kind = plan::CallKind::dot;
   llvm::SmallVector<StridedView> operands;
   StridedView output;

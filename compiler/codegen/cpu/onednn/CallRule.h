@@ -1,13 +1,12 @@
-//===- CallRule.h - How an op becomes the root of a library call -*- C++
-//-*-===//
+//===- CallRule.h - How an op becomes a call's root -------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A rule a file in this folder, and a line in
-// runtime/device/cpu/onednn/rules/Calls.def, which names it.
+// Each rule has a file in this folder, and a line in
+// runtime/device/cpu/onednn/rules/Calls.def that names it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +18,7 @@
 
 namespace partita::codegen::onednn {
 
-/// Whether the element type is the one that the library computes most in.
+/// Whether the element type is f32. Most calls of the library compute in it.
 bool isF32(mlir::Value value);
 
 struct CallRule {
@@ -29,16 +28,17 @@ struct CallRule {
   /// Whether the library takes an operand, or the result, of this type.
   bool (*takes)(mlir::Operation *root, mlir::Value value);
 
-  /// Fills in what the call is, its operands and their views; false if the
-  /// library does not compute it.
+  /// Fills in the kind of the call, its operands and their views. Returns false
+  /// if the library cannot compute the op.
   bool (*match)(CallMatcher &call, mlir::Operation *root);
 
-  /// What the call computes in terms of what is measured of a machine; null
-  /// for calls that are not measured. `lanes`: floats in a vector.
+  /// The work of the call, in terms of the tables that are measured on a
+  /// machine. Null for calls that are not measured. `lanes`: floats in a
+  /// vector.
   CallWork (*getWork)(mlir::Operation *root, analysis::Rates &rates,
                       int64_t lanes) = nullptr;
 
-  bool onlyByLibrary = false; ///< loops cannot compute the op
+  bool onlyByLibrary = false; ///< no kernel can compute the op
   bool accumulates = false;   ///< see Backend::accumulates
   bool counts32 = true;       ///< a dimension must fit 32 bits
 };
@@ -46,17 +46,18 @@ struct CallRule {
 /// The rule of the op, or null.
 const CallRule *getRule(mlir::Operation *op);
 
-/// As many as whole vectors hold, at least one vector.
+/// Rounds `count` up to whole vectors, to at least one vector.
 double roundToLanes(double count, int64_t lanes);
 
 double product(llvm::ArrayRef<int64_t> sizes);
 
-/// Logical order [N, C, spatial..] of an image's dimensions, whose channels
-/// come second, or last.
+/// The permutation of an image's dimensions that gives the order [N, C,
+/// spatial..]. `last`: the image has its channels last, not second.
 llvm::SmallVector<int64_t> getChannelsFirst(int64_t rank, bool last);
 
-/// Whether a view is the tensor as the op itself would lay it out. The library
-/// is slow where input and result of an image op lie in different orders.
+/// Whether the view is dense and row-major in the order of its own dimensions.
+/// The library is slow if the input and the result of an image op have
+/// different orders of dimensions in memory.
 bool isDense(const StridedView &view);
 
 #define PARTITA_CALL(kind, name) extern const CallRule k##name##Rule;

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Models write GELU, swish and the like with several ops in many orders. All
-// orders compute the same function, so it is the function that is recognised:
-// the ops are evaluated at sample points and compared with the known ones.
+// Models write GELU, swish and similar functions with several ops, in many
+// orders. All orders compute the same function. So this code recognises the
+// function and not the ops. It evaluates the ops at sample points and compares
+// the values with those of the known functions.
 //
 //   x -> mul(mul(x, 0.5), add(erf(div(x, 1.4142135)), 1))     is gelu_erf
 //
@@ -28,14 +29,14 @@ struct KnownFunction {
   OpSet used; ///< the ops that compute `result` from the argument
 };
 
-/// The post-op that a pointwise op is: the one of the same name, without
-/// parameters. `operands`: how many it must have.
+/// The post-op with the name of a pointwise op, without parameters. Nothing if
+/// there is none, or if the op does not have `operands` operands.
 std::optional<plan::PostOpKind> getPostOpKind(mlir::Operation *op,
                                               unsigned operands);
 
-/// The function that the ops (in topological order) apply to `argument`, up to
-/// the first value through which everything passes and that is a function the
-/// library knows.
+/// The function of `argument` that the ops (in topological order) compute. Its
+/// result is the first value that everything passes through and that is a
+/// function which the library knows.
 std::optional<KnownFunction>
 matchKnownFunction(mlir::Value argument, llvm::ArrayRef<mlir::Operation *> ops);
 

@@ -1,4 +1,4 @@
-//===- Winograd.h - Which convolutions are computed so ----------*- C++ -*-===//
+//===- Winograd.h - Choosing Winograd convolutions --------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,10 +12,10 @@
 
 namespace partita::codegen::onednn {
 
-/// Gives the convolution among the ops of a call `nn.winograd`, if it is worth
-/// computing by Winograd's method (Lavin and Gray 2016, "Fast Algorithms for
-/// Convolutional Neural Networks"): with 2.25 or 4 times fewer multiplications,
-/// but with images and filter in forms of their own.
+/// Sets `nn.winograd` on the convolution among the ops of a call, if Winograd's
+/// method is worth while for it (Lavin and Gray 2016, "Fast Algorithms for
+/// Convolutional Neural Networks"). The method needs 2.25 or 4 times fewer
+/// multiplications, but it must transform the images and the filter.
 void markWinograd(llvm::ArrayRef<mlir::Operation *> ops,
                   analysis::Rates &rates);
 
