@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A pass that names more than two concrete ops is missing an interface: it
+// A pass that names more than two concrete ops lacks an interface, which
 // belongs here.
 //
 //===----------------------------------------------------------------------===//
@@ -18,10 +18,10 @@ include "mlir/IR/OpBase.td"
 def NN_CostOpInterface : OpInterface<"CostOpInterface"> {
   let cppNamespace = "::partita::nn";
   let description = [{
-    What an op costs, from its types alone: floating-point (or integer)
-    operations, bytes read and written if nothing is fused, and the kind of work,
-    by which a machine model chooses a rate. How long a machine takes for it is
-    the machine model's.
+    The cost of an op, from its types alone: floating-point (or integer)
+    operations, bytes read and written if nothing is fused, and the kind of
+    work. A machine model chooses a rate by the kind of work, and computes the
+    time.
   }];
   let methods = [
     InterfaceMethod<"The cost of one execution of the op.", "::partita::nn::Cost", "getCost">
@@ -33,16 +33,16 @@ def NN_PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
   let description = [{
     An op whose element i of the result is a function of elements i of the
     operands. `emitScalar` writes that function with `arith` and `math` ops on
-    signless scalars; code generation, constant folding and documentation of its
-    semantics all come from it.
+    signless scalars. Code generation, constant folding and the documentation of
+    the op's semantics all use it.
   }];
   let methods = [
     InterfaceMethod<
-      "Emits the function of one element. `operands` are signless scalars (`ui8` arrives as `i8`); so must the result be.",
+      "Emits the function of one element. `operands` are signless scalars (`ui8` arrives as `i8`). The result must be signless too.",
       "::mlir::Value", "emitScalar",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::ValueRange":$operands)>,
     InterfaceMethod<
-      "Operations an element of the result takes. A function that is computed by a polynomial counts as its terms.",
+      "The number of operations for one element of the result. A function that is computed by a polynomial counts as the number of its terms.",
       "int64_t", "getFlopsPerElement", (ins), "", "return 1;">
   ];
 }
@@ -50,16 +50,17 @@ def NN_PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
 def NN_IndexedOpInterface : OpInterface<"IndexedOpInterface"> {
   let cppNamespace = "::partita::nn";
   let description = [{
-    An op whose element is an element of an operand, at a position that follows
-    from its own and perhaps from elements of another operand, or is made of the
-    position. Code generation needs no pass over memory for it.
+    An op whose element is an element of an operand, or a function of its own
+    position. The position in the operand depends on the position in the result,
+    and perhaps on elements of another operand. Code generation needs no pass
+    over memory for the op.
   }];
   let methods = [
-    InterfaceMethod<"Emits the element at `position`, one index a dimension. Null, with an error, where an operand is not understood.",
+    InterfaceMethod<"Emits the element at `position`, which has one index per dimension. Null, with an error, if an operand is not understood.",
       "::mlir::Value", "emitElement",
       (ins "::mlir::OpBuilder &":$builder, "::partita::nn::ElementEmitter &":$emitter,
            "::llvm::ArrayRef<::partita::nn::Index>":$position)>,
-    InterfaceMethod<"Whether that is one element of one operand, at a place which other operands say.",
+    InterfaceMethod<"Whether the element is one element of one operand, at a position that other operands give.",
       "bool", "readsComputedPlace", (ins), /*methodBody=*/"", /*defaultImplementation=*/"return false;">
   ];
 }
@@ -67,9 +68,9 @@ def NN_IndexedOpInterface : OpInterface<"IndexedOpInterface"> {
 def NN_RowwiseOpInterface : OpInterface<"RowwiseOpInterface"> {
   let cppNamespace = "::partita::nn";
   let description = [{
-    An op that reads its operand row by row: all elements of some dimensions
-    together, for each position of the others. It gives an element, or a row, for
-    each row.
+    An op that reads its operand row by row. A row is all elements along some
+    dimensions, at one position of the other dimensions. The op gives an
+    element, or a row, for each row.
   }];
   let methods = [
     InterfaceMethod<"The dimensions that make a row.", "::llvm::SmallVector<int64_t>", "getRowDims">
@@ -79,17 +80,18 @@ def NN_RowwiseOpInterface : OpInterface<"RowwiseOpInterface"> {
 def NN_ReductionOpInterface : OpInterface<"ReductionOpInterface"> {
   let cppNamespace = "::partita::nn";
   let description = [{
-    An op whose element combines a term for each position of some further loops:
-    a dot has a loop a contracted dimension, and products as terms.
+    An op whose element combines many terms, one for each iteration of some
+    reduction loops. For example, a dot has one reduction loop per contracted
+    dimension, and its terms are products.
   }];
   let methods = [
-    InterfaceMethod<"The sizes of those loops, the outermost first.",
+    InterfaceMethod<"The sizes of the reduction loops, the outermost first.",
       "::llvm::SmallVector<int64_t>", "getReducedSizes">,
     InterfaceMethod<"How terms are combined.", "::partita::nn::ReduceKind", "getReduceKind">,
     InterfaceMethod<[{
-        Emits the term at `position` of the result and `reduced` of the loops, as
-        an element of type `wide`. It is `neutral`, of the signless type of
-        `wide`, outside of the operands.
+        Emits the term at `position` of the result and iteration `reduced` of
+        the reduction loops, as an element of type `wide`. Outside of the
+        operands the term is `neutral`, which has the signless type of `wide`.
       }], "::mlir::Value", "emitTerm",
       (ins "::mlir::OpBuilder &":$builder, "::partita::nn::ElementEmitter &":$emitter,
            "::llvm::ArrayRef<::partita::nn::Index>":$position, "::llvm::ArrayRef<::partita::nn::Index>":$reduced,
@@ -100,18 +102,18 @@ def NN_ReductionOpInterface : OpInterface<"ReductionOpInterface"> {
 def NN_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
   let cppNamespace = "::partita::nn";
   let description = [{
-    The op's sharding rule in factors, as Shardy writes them: a matmul is
-    `([i,k],[k,j])->([i,j]) reduction={k}`, a reshape `([ij])->([i,j])`; and the
-    op that each shard computes.
+    The op's sharding rule, and the op that each shard computes. A rule consists
+    of factors, as in Shardy. A matmul has
+    `([i,k],[k,j])->([i,j]) reduction={k}`, a reshape has `([ij])->([i,j])`.
   }];
   let methods = [
     InterfaceMethod<"The factors of every dimension of every operand and result.",
       "::partita::nn::ShardingRule", "getShardingRule">,
     InterfaceMethod<[{
-        Builds the op that one shard computes. `rule` is this op's; `shards[f]`
-        says into how many equal parts factor f is cut: 1, or a divisor of its
-        size where the factor can be cut. `operands` are the shard's parts. The
-        op is the same for every shard.
+        Builds the op that one shard computes. `rule` is this op's rule.
+        `shards[f]` is the number of equal parts that factor f is cut into: 1,
+        or a divisor of its size if the factor can be cut. `operands` are the
+        shard's parts. The op is the same for every shard.
       }], "::mlir::Operation *", "buildLocal",
       (ins "::mlir::OpBuilder &":$builder, "const ::partita::nn::ShardingRule &":$rule,
            "::llvm::ArrayRef<int64_t>":$shards, "::mlir::ValueRange":$operands),
@@ -125,15 +127,16 @@ def NN_ViewOpInterface : OpInterface<"ViewOpInterface"> {
   let cppNamespace = "::partita::nn";
   let description = [{
     An op whose result has elements of its one operand, in an order that strides
-    can say: it need not be computed where its reader takes strides.
+    can express. The op need not be computed if its reader takes strides.
   }];
   let methods = [
-    InterfaceMethod<"How the result lies in bytes in which the operand lies so; nothing if strides cannot say it.",
+    InterfaceMethod<"The layout of the result in the bytes of an operand with the given layout. Nothing if strides cannot express it.",
       "::std::optional<::partita::nn::StridedLayout>", "getResultLayout",
       (ins "const ::partita::nn::StridedLayout &":$operand)>,
     InterfaceMethod<[{
-        How the operand lies in bytes in which the result is to lie so; nothing
-        if strides cannot say it, or the result has not each element once.
+        The layout of the operand in the bytes of a result with the given
+        layout. Nothing if strides cannot express it, or if the result does not
+        have each element of the operand exactly once.
       }], "::std::optional<::partita::nn::StridedLayout>", "getOperandLayout",
       (ins "const ::partita::nn::StridedLayout &":$result),
       /*methodBody=*/"", /*defaultImplementation=*/"return ::std::nullopt;">,
@@ -149,12 +152,12 @@ def NN_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<[{
-        Given the cotangents of the results, appends one cotangent an operand to
-        `operandCotangents` (null where an operand has no derivative).
+        Given the cotangents of the results, appends one cotangent per operand
+        to `operandCotangents` (null if an operand has no derivative).
       }], "::llvm::LogicalResult", "buildVjp",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$cotangents,
            "::llvm::SmallVectorImpl<::mlir::Value> &":$operandCotangents)>,
-    InterfaceMethod<"Operands and results that `buildVjp` reads, and that must therefore be kept.",
+    InterfaceMethod<"The operands and results that `buildVjp` reads. They must be kept for it.",
       "::llvm::SmallVector<::mlir::Value>", "getResidualsForVjp">
   ];
 }
@@ -164,20 +167,20 @@ def NN_PermutableOpInterface : OpInterface<"PermutableOpInterface"> {
   let description = [{
     An op f that commutes with a transpose of its tensors:
     `transpose(f(x), perm) = f'(transpose(x, perm))`, where f' is f with its
-    dimension attributes renamed. By it layouts move through a graph.
+    dimension attributes renamed. Passes move layouts through a graph with it.
   }];
   let methods = [
     InterfaceMethod<[{
-        Whether f' exists for this permutation (`perm[i]` is the old dimension at
-        the new position i) and all operands that `isPermuted` names.
+        Whether f' exists if all operands that `isPermuted` names are permuted.
+        `perm[i]` is the old dimension at the new position i.
       }], "bool", "canPermute", (ins "::llvm::ArrayRef<int64_t>":$perm),
       /*methodBody=*/"", /*defaultImplementation=*/"return true;">,
-    InterfaceMethod<"Whether this operand must be transposed too (an index or scalar operand need not).",
+    InterfaceMethod<"Whether this operand must be transposed too. An index or scalar operand need not.",
       "bool", "isPermuted", (ins "unsigned":$operandNumber),
       /*methodBody=*/"", /*defaultImplementation=*/"return true;">,
     InterfaceMethod<[{
-        Builds f' on `operands`, of which those that `isPermuted` names are
-        already transposed.
+        Builds f' on `operands`. Those that `isPermuted` names are already
+        transposed.
       }], "::mlir::Operation *", "buildPermuted",
       (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<int64_t>":$perm,
            "::mlir::ValueRange":$operands)>
@@ -187,15 +190,15 @@ def NN_PermutableOpInterface : OpInterface<"PermutableOpInterface"> {
 def NN_LoweringAttrInterface : AttrInterface<"LoweringAttrInterface"> {
   let cppNamespace = "::partita::nn";
   let description = [{
-    How a cluster is computed. The plan dialect has one for each kind of device
-    code; a phase that places or counts clusters asks here.
+    How a cluster is computed. The plan dialect has one such attribute for each
+    kind of device code. Phases that place or count clusters use this interface.
   }];
   let methods = [
-    InterfaceMethod<"What computes a cluster that is lowered so.",
+    InterfaceMethod<"Whether a kernel or a library call computes the cluster.",
       "::partita::nn::ClusterKind", "getClusterKind">,
     InterfaceMethod<[{
-        Pairs (operand, result) that may share their bytes: an element of the
-        operand is not read any more when that of the result is written.
+        Pairs (operand, result) that may share their bytes. Nothing reads an
+        element of the operand after the same element of the result is written.
       }], "::llvm::SmallVector<std::pair<unsigned, unsigned>>", "getInPlacePairs">
   ];
 }

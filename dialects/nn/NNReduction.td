@@ -12,7 +12,7 @@ include "dialects/nn/NNBase.td"
 
 def NN_ReduceOp : NN_ValueOp<"reduce", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
     DeclareOpInterfaceMethods<NN_RowwiseOpInterface>]> {
-  let summary = "combines the elements along some dimensions, which vanish";
+  let summary = "combines the elements along some dimensions and removes them";
   let description = [{
     An empty reduction gives the neutral element (the lowest value for max, the
     highest for min).
@@ -38,15 +38,15 @@ def NN_WindowReduceOp : NN_ValueOp<"window_reduce", [DeclareOpInterfaceMethods<N
     DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>]> {
   let summary = "combines the elements under a window that slides over a tensor";
   let description = [{
-    Elements of the border of `pads_low` and `pads_high` are neutral. Pooling with
-    averages is a sum and a division.
+    Elements of the border, which `pads_low` and `pads_high` describe, are
+    neutral. Average pooling is a sum and a division.
 
     Constraints:
-    * (C1) `window`, `strides`, `dilations`, `pads_low`, `pads_high` have one entry a dimension of `x`; the first three are at least 1, pads not negative.
+    * (C1) `window`, `strides`, `dilations`, `pads_low`, `pads_high` have one entry per dimension of `x`; the first three are at least 1, pads are not negative.
     * (C2) each size of `result` is floor((low + size + high - ((window - 1) * dilation + 1)) / stride) + 1, of the same element type.
 
-    Sharding: `([i,j,k,..])->([i,j,l,..]) permutation={k,l}`. A dimension of which
-    each window is one element passes through.
+    Sharding: `([i,j,k,..])->([i,j,l,..]) permutation={k,l}`. A dimension passes
+    through if each window is one element along it.
 
     ```mlir
     %r = nn.window_reduce max %x window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 0, 0]
@@ -64,10 +64,11 @@ def NN_WindowReduceOp : NN_ValueOp<"window_reduce", [DeclareOpInterfaceMethods<N
 }
 
 def NN_WindowArgMaxOp : NN_ValueOp<"window_arg_max"> {
-  let summary = "where the largest element under a sliding window lies";
+  let summary = "the index of the largest element under a window that slides over a tensor";
   let description = [{
-    The flat, row-major index into `x` of the first largest element under the
-    window. Dimension order and window are as in `nn.window_reduce`.
+    Each element is the flat, row-major index into `x` of the first largest
+    element under the window. Dimension order and window are as in
+    `nn.window_reduce`.
 
     Constraints:
     * (C1) as (C1) of `nn.window_reduce`.

@@ -64,11 +64,11 @@ def NN_TransposeOp : NN_ShapeOp<"transpose", [DeclareOpInterfaceMethods<NN_ViewO
 def NN_BroadcastOp : NN_ShapeOp<"broadcast", [DeclareOpInterfaceMethods<NN_ViewOpInterface>]> {
   let summary = "repeats elements along new dimensions and dimensions of size 1";
   let description = [{
-    Dimension i of `x` becomes dimension `dims[i]` of `result`; where it has size
-    1 its element is repeated.
+    Dimension i of `x` becomes dimension `dims[i]` of `result`. If it has size 1,
+    its element is repeated.
 
     Constraints:
-    * (C1) `dims` has one entry a dimension of `x`, strictly increasing, each a dimension of `result`.
+    * (C1) `dims` has one entry per dimension of `x`, strictly increasing, each a dimension of `result`.
     * (C2) each dimension of `x` has size 1 or the size of its dimension of `result`.
     * (C3) `x` and `result` have the same element type.
 
@@ -87,12 +87,12 @@ def NN_SliceOp : NN_PermutableShapeOp<"slice", [DeclareOpInterfaceMethods<NN_Vie
   let summary = "every stride-th element from start to limit, by dimension";
   let description = [{
     Constraints:
-    * (C1) `starts`, `limits` and `strides` have one entry a dimension of `x`.
+    * (C1) `starts`, `limits` and `strides` have one entry per dimension of `x`.
     * (C2) 0 <= start <= limit <= size, and stride >= 1.
     * (C3) the size of each dimension of `result` is ceil((limit - start) / stride), of the same element type.
 
-    Sharding: `([i,j])->([i,k]) permutation={j,k}`, where i is taken whole; where
-    one of several equal parts is taken, `([i,jk])->([i,k]) blocked={j}`.
+    Sharding: `([i,j])->([i,k]) permutation={j,k}`, where i is taken whole. If the
+    slice takes one of several equal parts, `([i,jk])->([i,k]) blocked={j}`.
 
     ```mlir
     %r = nn.slice %x [0, 1] to [2, 6] by [1, 2] : tensor<2x8xf32> -> tensor<2x3xf32>
@@ -123,7 +123,7 @@ def NN_PadOp : NN_PermutableShapeOp<"pad", [], ["isPermuted"]> {
   let summary = "a border of one value around a tensor";
   let description = [{
     Constraints:
-    * (C1) `low` and `high` have one entry a dimension of `x`, none negative.
+    * (C1) `low` and `high` have one entry per dimension of `x`, none negative.
     * (C2) the size of each dimension of `result` is low + size + high, of the same element type.
     * (C3) `value` is a scalar of that element type.
 
@@ -145,8 +145,8 @@ def NN_ConcatOp : NN_PermutableShapeOp<"concat"> {
     * (C2) operands and result agree in element type and in every dimension but `dim`.
     * (C3) the sizes of the operands along `dim` add up to that of `result`.
 
-    Sharding: `([i,k],[i,l])->([i,j]) blocked={j,k,l}`, where j is `dim`; of equal
-    sizes `([i,k],[i,k])->([i,jk]) blocked={j}`.
+    Sharding: `([i,k],[i,l])->([i,j]) blocked={j,k,l}`, where j is `dim`. If
+    the operands have equal sizes, `([i,k],[i,k])->([i,jk]) blocked={j}`.
 
     ```mlir
     %r = nn.concat %a, %b dim 1 : (tensor<2x3xf32>, tensor<2x5xf32>) -> tensor<2x8xf32>
@@ -161,7 +161,7 @@ def NN_GatherOp : NN_PermutableShapeOp<"gather", [], ["canPermute", "isPermuted"
   let description = [{
     `result[a.., i.., b..] = x[a.., indices[i..], b..]`, where a.. are the
     dimensions before `dim` and b.. those after. A negative index counts from the
-    end; an index out of range is clamped to it.
+    end. An index out of range is clamped to the range.
 
     Constraints:
     * (C1) `dim` is a dimension of `x`, and of size at least 1 unless `result` is empty.
@@ -181,15 +181,16 @@ def NN_GatherElementsOp : NN_ShapeOp<"gather_elements", [], [], ["readsComputedP
   let summary = "elements of a tensor chosen one by one along a dimension";
   let description = [{
     `result[a.., i, b..] = x[a.., indices[a.., i, b..], b..]`, where i is at `dim`.
-    A negative index counts from the end; an index out of range is clamped to it.
+    A negative index counts from the end. An index out of range is clamped to the
+    range.
 
     Constraints:
     * (C1) `dim` is a dimension of `x`, and of size at least 1 unless `result` is empty.
-    * (C2) `indices` has as many dimensions as `x`, none of them larger than that of `x` but `dim`.
+    * (C2) `indices` has as many dimensions as `x`. Each of them except `dim` is at most as large as in `x`.
     * (C3) `result` has the shape of `indices` and x's element type.
 
-    Sharding: `([i,j],[i,k])->([i,k]) replicated={j}`, where j is `dim`; another
-    dimension passes through where `indices` has the size of `x`.
+    Sharding: `([i,j],[i,k])->([i,k]) replicated={j}`, where j is `dim`. Another
+    dimension passes through if it has the same size in `indices` and in `x`.
 
     ```mlir
     %r = nn.gather_elements %x, %i dim 1 : tensor<4x16xf32>, tensor<4x2xi64> -> tensor<4x2xf32>

@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Exporters know which module of the source program made a node, by its path,
-// e.g. "encoder.layer.0.output". That is its scope. It stands in the node's
-// location, as the child of the NameLoc, so that it goes wherever the name
-// goes:
+// The scope of a node is the path of the module of the source program that made
+// it, e.g. "encoder.layer.0.output". Exporters record it. The scope is the
+// child of the node's NameLoc, so it goes wherever the name goes:
 //
 //   loc("node_MatMul_180"("encoder.layer.0.output.dense"))
 //
@@ -24,18 +23,19 @@
 
 namespace partita::nn {
 
-/// The location of an ONNX node. An empty scope: it has none.
+/// The location of an ONNX node. An empty scope means that the node has none.
 mlir::Location makeNodeLoc(mlir::MLIRContext *context, llvm::StringRef name,
                            llvm::StringRef scope = "");
 
 /// The scopes of the nodes that a location names, each once, in their order.
 llvm::SmallVector<llvm::StringRef, 2> getScopes(mlir::Location loc);
 
-/// The same for people, e.g. "encoder.layer.0.output, pooler": the first few,
-/// then "...".
+/// The scopes as text, e.g. "encoder.layer.0.output, pooler". After the first
+/// few it has "...".
 std::string getScopeText(mlir::Location loc);
 
-/// What follows a node's name in a message: " (encoder.layer.0)", or nothing.
+/// The text that follows a node's name in a message: " (encoder.layer.0)", or
+/// nothing.
 std::string inScope(mlir::Location loc);
 
 } // namespace partita::nn

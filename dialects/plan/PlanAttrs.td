@@ -18,9 +18,9 @@ class Plan_Attr<string name, string attrMnemonic, list<Trait> traits = []> : Att
 def Plan_KernelAttr : Plan_Attr<"Kernel", "kernel", [DeclareAttrInterfaceMethods<NN_LoweringAttrInterface>]> {
   let summary = "a compiled kernel: its symbol in the objects, and its parallel loop";
   let description = [{
-    `in_place` lists pairs (operand, result) that may share their bytes: the
-    kernel reads each element of that operand only before it writes the same
-    element of that result, in the same iteration of the parallel loop.
+    `in_place` lists pairs (operand, result) that may share their bytes. The
+    kernel reads each element of such an operand only before it writes the same
+    element of the result, in the same iteration of the parallel loop.
 
     ```mlir
     #plan.kernel<"k3", extent = 64, grain = 8, in_place = [0, 0]>
@@ -36,8 +36,8 @@ def Plan_KernelAttr : Plan_Attr<"Kernel", "kernel", [DeclareAttrInterfaceMethods
 def Plan_ViewAttr : Plan_Attr<"View", "view"> {
   let summary = "an operand or result of a cluster under a shape and strides";
   let description = [{
-    `value` counts the cluster's operands, then its results. `strides` and
-    `offset` are in elements; a stride of 0 repeats.
+    `value` is a position among the cluster's operands, followed by its results.
+    `strides` and `offset` are in elements. A stride of 0 repeats an element.
 
     ```mlir
     #plan.view<0 shape [4, 16] strides [16, 1] offset 32>
@@ -80,7 +80,7 @@ def Plan_GateFunctionAttr : Plan_Attr<"GateFunction", "gate"> {
 }
 
 def Plan_RecurrentAttr : Plan_Attr<"Recurrent", "recurrent"> {
-  let summary = "what a call of kind recurrent has of its own; its parts are those of `Recurrent` in runtime/abi/plan.fbs";
+  let summary = "the parameters of a call of kind recurrent; they are those of `Recurrent` in runtime/abi/plan.fbs";
   let description = [{
     ```mlir
     #plan.recurrent<lstm, reversed = [0, 1], functions = [#plan.gate<logistic>, ...], initial = #plan.view<2 shape [2, 1, 8] strides [8, 8, 1]>>
@@ -110,10 +110,10 @@ def Plan_RecurrentAttr : Plan_Attr<"Recurrent", "recurrent"> {
 }
 
 def Plan_CallAttr : Plan_Attr<"Call", "call", [DeclareAttrInterfaceMethods<NN_LoweringAttrInterface>]> {
-  let summary = "a library call; its parts are those of `LibraryCall` in runtime/abi/plan.fbs";
+  let summary = "a library call; its parameters are those of `LibraryCall` in runtime/abi/plan.fbs";
   let description = [{
-    Printed as `#plan.call<kind, key = value, ...>`; keys that have their default
-    value are left out.
+    Printed as `#plan.call<kind, key = value, ...>`. Keys that have their
+    default value are left out.
 
     ```mlir
     #plan.call<dot, operands = [#plan.view<0 shape [4, 16] strides [16, 1]>, ...], post_ops = [#plan.post_op<relu>]>
