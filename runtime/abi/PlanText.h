@@ -12,12 +12,12 @@
 
 namespace partita::abi {
 
-/// What both programs print of a stage.
+/// A stage, as both programs print it.
 struct StageRow {
   std::string name, device; ///< or devices
   std::vector<std::string> blocks;
-  /// Modules of the model, in the order in which they are computed; empty where
-  /// the model does not say them.
+  /// The modules of the model that the stage computes, in the order of
+  /// computation. Empty if the model does not name them.
   std::vector<std::string> scopes;
   int64_t flops = 0;
   int64_t parameter_bytes = 0;
@@ -28,14 +28,14 @@ struct StageRow {
 };
 std::string stagesText(const std::vector<StageRow> &stages);
 
-/// What both programs say of a step.
+/// A step, as both programs print it.
 struct StepLine {
   std::string schedule;
   int64_t micro_batches = 1; ///< of each replica
   int64_t samples = 1;       ///< of a micro-batch
   int64_t replicas = 1;
-  std::string machine; ///< for which times are predicted; empty: in general
-  int64_t threads = 0; ///< cores a device, of that machine
+  std::string machine; ///< that times are predicted for; empty: none
+  int64_t threads = 0; ///< cores per device of that machine
   int64_t step_ns = 0;
   double bubble = 0;
 };
@@ -43,12 +43,12 @@ std::string stepText(const StepLine &step);
 /// " for AMD EPYC with 2 cores a device", or nothing.
 std::string machineText(const std::string &machine, int64_t threads);
 
-/// What both programs print of a message in a micro-batch. `how`: "cpu:0 to
+/// A message in a micro-batch, as both programs print it. `how`: "cpu:0 to
 /// cpu:1", or a collective and its axes.
 struct MessageRow {
   std::string value, how;
   int64_t bytes = 0;
-  int64_t duration_ns = -1; ///< predicted; -1: nobody says
+  int64_t duration_ns = -1; ///< predicted; -1: unknown
   std::string why;
 };
 std::string messagesText(const std::vector<MessageRow> &messages);

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The compiler and the runtime write what they say of a plan with these
-// functions, so that the same number looks the same in both.
+// The compiler and the runtime print plans with these functions, so that the
+// same number looks the same in both.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,8 @@
 
 namespace partita::abi {
 
-/// With `digits` significant digits, never with an exponent below 1e9.
+/// The value with `digits` significant digits, never with an exponent below
+/// 1e9.
 std::string numberText(double value, int digits = 4);
 /// E.g. "640 B", "1.50 MiB": units of 1024.
 std::string bytesText(int64_t bytes);
@@ -30,11 +31,11 @@ std::string timeText(double nanoseconds);
 /// E.g. "19.9%" for 0.199.
 std::string percentText(double fraction);
 
-/// "1 device", "2 devices": with `s`, or another ending, for more than one.
+/// E.g. "1 device", "2 devices". The noun gets `ending` unless the count is 1.
 std::string countOf(int64_t count, const std::string &noun,
                     const std::string &ending = "s");
 
-/// The names, of which at most `shown` are written: "B0, B1, +3".
+/// At most `shown` of the names, then the number of the others: "B0, B1, +3".
 std::string namesText(const std::vector<std::string> &names, size_t shown = 4);
 
 /// Rows of cells under a header, each column as wide as its widest cell. The

@@ -5,7 +5,7 @@
  *
  *===----------------------------------------------------------------------===*
  *
- * Opens what partita-compile wrote, and computes samples with it:
+ * Opens an artifact of partita-compile, and computes samples with it:
  *
  *   partita_model *model;
  *   if (partita_open("net.partita", NULL, &model) != PARTITA_OK)
@@ -16,14 +16,14 @@
  *     die(partita_last_error());
  *   partita_close(model);
  *
- * Any thread may call any function with any model, at the same time, but for
+ * Any thread may call any function with any model at any time. The exception is
  * partita_close: nothing else may use the model then. Samples that come from
  * several threads at about the same time share a step (dynamic batching), and
- * steps overlap. Results do not depend on that, to the last bit.
+ * steps overlap. Neither changes a bit of the results.
  *
- * A function that fails returns PARTITA_ERROR; partita_last_error says why, in
- * words. A wrong argument does not harm the model. When a device has failed,
- * every later call with the model fails.
+ * A function that fails returns PARTITA_ERROR. partita_last_error then says
+ * why, in words. A wrong argument does not harm the model. When a device has
+ * failed, every later call with the model fails.
  *
  * This interface is stable: a program keeps working with every later library of
  * the same PARTITA_API_VERSION. Structures begin with their size, so that they
@@ -51,7 +51,7 @@ extern "C" {
 
 typedef enum partita_status { PARTITA_OK = 0, PARTITA_ERROR = 1 } partita_status;
 
-/* Of an element. Those of less than a byte have one byte each. */
+/* The type of an element. An element of less than a byte takes one byte. */
 typedef enum partita_type {
   PARTITA_F32 = 0,
   PARTITA_F64,
@@ -83,14 +83,14 @@ typedef struct partita_model partita_model;
 
 typedef struct partita_options {
   size_t size;            /* sizeof(partita_options) */
-  int threads;            /* cores a device; 0: the cores there are, divided by the devices */
+  int threads;            /* cores per device; 0: the cores of the machine, divided by the devices */
   int pin;                /* keep devices on their cores; default 1 */
   int strict_nan;         /* keep NaN from the first step on; default 0 */
   int trust_weights;      /* do not check the weights; default 0 */
   double timeout_s;       /* deadline of every wait between devices; default 60 */
   double batch_delay_s;   /* how long a sample may wait for others that share its step; default 0 */
-  int64_t queued_samples; /* partita_submit blocks while more wait; 0: those of four steps */
-  int cpu_level;          /* use no kernels above this x86-64 level, 3 or 4; 0: the best that the processor has */
+  int64_t queued_samples; /* partita_submit blocks while more samples wait; 0: as many as fill four steps */
+  int cpu_level;          /* use no kernels above this x86-64 level, 3 or 4; 0: the highest that the processor has */
 } partita_options;
 
 /* An input or output. The pointers live as long as the model. */
@@ -99,36 +99,37 @@ typedef struct partita_port {
   const char *name;     /* as in the ONNX model */
   partita_type type;
   int rank;
-  const int64_t *shape; /* of one sample; the batch axis has its entries of one, a dimension its largest size */
-  int batch_axis;       /* along which samples follow one another; -1: a call has one sample */
+  const int64_t *shape; /* of one sample: the batch axis has the entries of one sample, a dimension its largest size */
+  int batch_axis;       /* the axis along which samples follow one another; -1: a call has one sample */
   int64_t bytes;        /* of one sample */
-  const int *dimensions; /* by axis: the index of its dimension, -1: its size is fixed */
+  const int *dimensions; /* by axis: the index of its dimension; -1: its size is fixed */
 } partita_port;
 
-/* A dimension of the model of which the artifact has a plan for each of several
- * sizes (partita-compile --dim tokens=8,64,512). */
+/* A dimension of the model that has several sizes. The artifact has a plan for
+ * each of them (partita-compile --dim tokens=8,64,512). */
 typedef struct partita_dimension {
   size_t size;          /* sizeof(partita_dimension), set by the caller */
   const char *name;     /* as in the ONNX model */
   int count;
-  const int64_t *sizes; /* those of the plans, in increasing order */
+  const int64_t *sizes; /* the sizes of the plans, in increasing order */
 } partita_dimension;
 
 /* PARTITA_API_VERSION of the library. */
 PARTITA_API int partita_api_version(void);
-/* Why the last call of this thread failed; "" if none did. Until its next call. */
+/* Why the last call of this thread failed; "" if none did. The text is valid
+ * until the thread's next call. */
 PARTITA_API const char *partita_last_error(void);
 
 /* Fills in the defaults. */
 PARTITA_API void partita_default_options(partita_options *options);
-/* The same for options of `size` bytes: those that the program knows. A later
- * library may know more. */
+/* The same for a structure of `size` bytes, which has the options that the
+ * program knows. A later library may know more. */
 PARTITA_API void partita_default_options_sized(partita_options *options, size_t size);
 #define partita_default_options(options) partita_default_options_sized((options), sizeof(partita_options))
 
 /* Loads an artifact onto its devices. `options` may be NULL. */
 PARTITA_API partita_status partita_open(const char *path, const partita_options *options, partita_model **model);
-/* Finishes what was submitted, and frees the model. NULL is left alone. */
+/* Finishes the submitted samples, and frees the model. Does nothing for NULL. */
 PARTITA_API void partita_close(partita_model *model);
 
 PARTITA_API size_t partita_input_count(const partita_model *model);
@@ -138,32 +139,35 @@ PARTITA_API partita_status partita_output(const partita_model *model, size_t ind
 /* The position of an input or output of this name. */
 PARTITA_API partita_status partita_find_input(const partita_model *model, const char *name, size_t *index);
 PARTITA_API partita_status partita_find_output(const partita_model *model, const char *name, size_t *index);
-/* Samples that fill a step: with fewer at a time, devices wait for one another. */
+/* The number of samples that fill a step. With fewer at a time, devices wait
+ * for one another. */
 PARTITA_API int64_t partita_step_samples(const partita_model *model);
 
 /* Computes `samples` samples, and waits for them. There is one pointer for each
- * input and for each output. Samples lie one after another along the batch axis
- * of a row-major tensor; where that is the first axis, one after another in
+ * input and for each output. Tensors are row-major. Samples follow one another
+ * along the batch axis; if that is the first axis, they follow one another in
  * memory. Inputs and outputs must not overlap. */
 PARTITA_API partita_status partita_run(partita_model *model, const void *const *inputs, int64_t samples, void *const *outputs);
 /* The same without waiting. Inputs and outputs must stay until partita_wait has
- * returned for the ticket, which it must be called for exactly once. */
+ * returned for the ticket. Call partita_wait exactly once for each ticket. */
 PARTITA_API partita_status partita_submit(partita_model *model, const void *const *inputs, int64_t samples, void *const *outputs,
                                           uint64_t *ticket);
 PARTITA_API partita_status partita_wait(partita_model *model, uint64_t ticket);
 
-/* Whether steps keep NaN now: partita_options.strict_nan, or a step has met NaN
- * where fast code makes numbers of it, and was computed again. */
+/* Whether steps keep NaN now. They do with partita_options.strict_nan. They also
+ * do after a step has met NaN where fast code turns it into a number. That step
+ * was computed again. */
 PARTITA_API int partita_keeps_nan(const partita_model *model);
 
-/* Dimensions whose size may differ from call to call. */
+/* The number of dimensions whose size may differ from call to call. */
 PARTITA_API size_t partita_dimension_count(const partita_model *model);
 PARTITA_API partita_status partita_get_dimension(const partita_model *model, size_t index, partita_dimension *dimension);
-/* partita_run and partita_submit for samples of these sizes, one for each
- * dimension; those have the largest. The smallest plan that is large enough
- * computes them. If it is larger, they are padded with zeros, and outputs are
- * cut to the sizes: only where the artifact was compiled with --mask. Inputs and
- * outputs have the shapes of their ports, with these sizes. */
+/* partita_run and partita_submit for samples of the given sizes, one for each
+ * dimension. Without sizes, samples have the largest ones. The smallest plan that
+ * is large enough computes the samples. If it is larger, they are padded with
+ * zeros, and outputs are cut to the sizes. This requires an artifact that was
+ * compiled with --mask. Inputs and outputs have the shapes of their ports, with
+ * these sizes. */
 PARTITA_API partita_status partita_run_sized(partita_model *model, const int64_t *sizes, const void *const *inputs, int64_t samples,
                                              void *const *outputs);
 PARTITA_API partita_status partita_submit_sized(partita_model *model, const int64_t *sizes, const void *const *inputs, int64_t samples,

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // An artifact may have several plans: the same model for several sizes of its
-// dimensions. Sessions of such plans that never compute at the same time share
-// memory, device by device: one arena, and each constant and each packed weight
-// once, where the plans have the same bytes.
+// dimensions. Sessions of such plans may share memory if they never compute at
+// the same time. Each device then has one arena for all plans. Each constant
+// and each packed weight exists once if the plans have the same bytes for it.
 //
 //   auto shared = std::make_shared<SharedDevices>(arenaBytes);
 //   options.shared = shared;
@@ -31,19 +31,19 @@
 
 namespace partita::runtime {
 
-/// What a device of a kind shares with the same device of other plans. Each
-/// kind that shares memory has its own.
+/// The memory that a device shares with the same device of other plans. Each
+/// kind of device that shares memory derives its own class.
 class DeviceShare {
 public:
   virtual ~DeviceShare() = default;
-  /// Gives back constants that no plan reads. Call when the devices of all
-  /// plans are loaded, while none computes.
+  /// Frees constants that no plan reads. Call it when the devices of all plans
+  /// are loaded, while none computes.
   virtual void releaseUnread() = 0;
 };
 
 class SharedDevices {
 public:
-  /// `arenaBytes`: by device, the most that one of the plans has.
+  /// `arenaBytes`: for each device, the largest arena of any plan.
   explicit SharedDevices(std::vector<size_t> arenaBytes)
       : sizes(std::move(arenaBytes)) {}
 
@@ -51,8 +51,8 @@ public:
     return sizes[static_cast<size_t>(device)];
   }
 
-  /// The share of a device; `make` makes it for the first plan. From any
-  /// thread.
+  /// The share of a device. `make` makes it when the first plan asks. Any
+  /// thread may call this.
   std::shared_ptr<DeviceShare>
   of(int device, const std::function<std::shared_ptr<DeviceShare>()> &make) {
     std::lock_guard<std::mutex> lock(mutex);

@@ -24,17 +24,18 @@ struct Layout {
 Layout layoutOf(const Port &port);
 
 /// Copies `count` entries along the batch axis from one tensor of a port to
-/// another. Each has its own number of entries, and a place there to begin at.
+/// another. `toEntries` and `fromEntries` are the numbers of entries of the two
+/// tensors. `toBegin` and `fromBegin` are the first entries that are copied.
 void copyEntries(const Layout &layout, uint8_t *to, int64_t toEntries,
                  int64_t toBegin, const uint8_t *from, int64_t fromEntries,
                  int64_t fromBegin, int64_t count);
 
-/// Copies from one tensor of all samples to another the micro-batches that
-/// replica `replica` of `replicas` has computed.
+/// Copies the micro-batches that replica `replica` of `replicas` has computed
+/// from one tensor of all samples to another.
 void takeReplica(const Port &port, runtime::Tensor &to, const uint8_t *from,
                  int replica, int replicas);
 
-/// Type and shape; any number of samples but 0.
+/// Checks type and shape. Any number of samples but 0 is allowed.
 runtime::Status checkInput(const Port &port, const runtime::Tensor &tensor);
 
 } // namespace partita::feed

@@ -1,4 +1,4 @@
-//===- MadeUpInputs.h - Samples for whoever has none ------------*- C++ -*-===//
+//===- MadeUpInputs.h - Samples for runs without data -----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,12 +15,12 @@
 
 namespace partita::feed {
 
-/// One entry for each of Model.inputs; empty: not given.
+/// One entry for each of Model.inputs. An empty one was not given.
 using InputTensors = std::vector<std::optional<runtime::Tensor>>;
 
-/// Fills what is missing with made-up samples, `micro_batches` of them: floats
-/// of moderate size, integers 0 and 1 (which index anything). The same on
-/// every process and every machine.
+/// Fills the missing inputs with `micro_batches` micro-batches of made-up
+/// samples: floats of moderate size, and integers 0 and 1 (which can index
+/// anything). They are the same in every process and on every machine.
 runtime::Status makeUpMissing(const Model &model, int micro_batches,
                               InputTensors &inputs);
 

@@ -19,28 +19,28 @@
 
 namespace partita::feed {
 
-/// An input or output; the shape is that of one micro-batch.
+/// An input or output. The shape is that of one micro-batch.
 struct Port {
   std::string name;
   abi::DType dtype = abi::DType::f32;
   std::vector<int64_t> shape;
   int batchAxis = -1;
   int index = 0;    ///< among the model's own inputs or outputs
-  std::string node; ///< that makes it, of an exposed inner value
+  std::string node; ///< of an exposed inner value: the node that makes it
   /// Devices that load or store it, in increasing order.
   std::vector<int> devices;
 
   int64_t bytes() const;
-  /// Samples in one micro-batch; 1 if the port has no batch axis.
+  /// The number of samples in one micro-batch. 1 if the port has no batch axis.
   int64_t samples() const { return batchAxis < 0 ? 1 : shape[batchAxis]; }
-  /// Whether device `device` (-1: any) touches it.
+  /// Whether device `device` (-1: any) loads or stores it.
   bool usedBy(int device) const;
-  /// E.g. "float32 [N, 3, 224, 224]", N for the batch axis.
+  /// E.g. "float32 [N, 3, 224, 224]", with N for the batch axis.
   std::string typeText() const;
 };
 
-/// An input or output of the model that is a sequence or an optional; its
-/// tensors are ports: `x.0`, `x.1`, ... or `x`.
+/// An input or output of the model that is a sequence or an optional. Its
+/// tensors are ports, named `x.0`, `x.1`, ... or `x`.
 struct Collection {
   std::string name;
   abi::CollectionKind kind = abi::CollectionKind::sequence;
@@ -72,22 +72,25 @@ struct Model {
   std::vector<Collection> inputCollections;
   std::vector<Collection> outputCollections;
 
-  /// For which sizes the plan is, e.g. "tokens = 64"; "" if its file has no
-  /// other plans.
+  /// The sizes that the plan is for, e.g. "tokens = 64". Empty if its file has
+  /// no other plans.
   std::string sizesText() const;
   std::string deviceName(int device) const;
-  /// Of the devices that execute a program, e.g. "cpu:0" or "cpu:0, cpu:2".
+  /// The names of the devices that execute a program, e.g. "cpu:0" or "cpu:0,
+  /// cpu:2".
   std::string executorNames(int program) const;
   /// E.g. "all_reduce along tensor".
   std::string collectiveText(const abi::Collective &collective) const;
-  /// Of the axes along which its devices differ, e.g. "tensor".
+  /// The names of the axes along which its devices differ, e.g. "tensor".
   std::string axesText(const abi::Collective &collective) const;
-  /// Samples in one micro-batch: those of the first input that has any.
+  /// The number of samples in one micro-batch, which is that of the first input
+  /// that has a batch axis.
   int64_t samples() const;
-  /// Of the inputs and outputs of all micro-batches of a step. They lie with
-  /// the caller, outside what is planned for the devices.
+  /// The bytes of the inputs and outputs of all micro-batches of a step. The
+  /// caller holds them. They are not part of the memory that is planned for the
+  /// devices.
   int64_t ioBytes() const;
-  /// Devices whose program runs at least one unit.
+  /// The number of devices whose program runs at least one unit.
   int workingDevices() const;
 };
 

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // An artifact may have a plan for each of several sizes of the model's
-// dimensions. Samples are computed by the smallest plan that is large enough.
-// They are padded with zeros to its sizes, and the results are cut to theirs.
+// dimensions. The smallest plan that is large enough computes the samples. The
+// samples are padded with zeros to the plan's sizes, and the results are cut to
+// the samples' sizes.
 //
 //   partita-compile bert.onnx --dim tokens=8,64,512 --mask attention_mask ...
 //
@@ -42,33 +43,33 @@ public:
   /// The plan of the largest sizes.
   size_t largest() const { return models.size() - 1; }
 
-  /// The dimensions of which there are several sizes.
+  /// The dimensions that have several sizes.
   const std::vector<std::string> &dimensions() const { return names; }
   int64_t size(size_t plan, size_t dimension) const {
     return sizes[plan][dimension];
   }
-  /// By dimension.
+  /// The sizes of a plan, by dimension.
   const std::vector<int64_t> &sizesOfPlan(size_t plan) const {
     return sizes[plan];
   }
-  /// Whether a dimension counts samples: any number of them is cut into
-  /// micro-batches, of whatever size, so they are never padded along it.
+  /// Whether a dimension counts samples. Any number of samples is cut into
+  /// micro-batches of any size, so samples are never padded along it.
   bool isBatch(size_t dimension) const;
   /// All sizes of a dimension, in increasing order.
   std::vector<int64_t> sizesOf(size_t dimension) const;
-  /// The dimension that an axis of a port has, or -1 if its size is the same in
-  /// all plans, or -2 if it varies otherwise.
+  /// The dimension of an axis of a port. It is -1 if the axis has the same size
+  /// in all plans, and -2 if its size varies but is that of no dimension.
   int inputAxis(size_t input, size_t axis) const {
     return axes.first[input][axis];
   }
   int outputAxis(size_t output, size_t axis) const {
     return axes.second[output][axis];
   }
-  /// E.g. "tokens = 8, 64 and 512"; "" for an artifact with one plan.
+  /// E.g. "tokens = 8, 64 and 512". Empty for an artifact with one plan.
   std::string text() const;
 
-  /// The plan of exactly these sizes, "name=size" each; dimensions that are not
-  /// named have their largest.
+  /// The plan of exactly these sizes, given as pairs (name, size). A dimension
+  /// that is not named has its largest size.
   runtime::Expected<size_t>
   find(const std::vector<std::pair<std::string, int64_t>> &wanted) const;
 
@@ -78,18 +79,18 @@ public:
     std::vector<int64_t> sizes; ///< by dimension
     bool padded = false;
   };
-  /// The plan that computes samples of these sizes, one a dimension. An error
-  /// if none is large enough, or if samples would have to be padded and cannot
-  /// be.
+  /// The plan that computes samples of these sizes, one per dimension. Fails if
+  /// no plan is large enough, or if samples would have to be padded and the
+  /// artifact does not allow it.
   runtime::Expected<Choice> choose(const std::vector<int64_t> &wanted) const;
-  /// The same for inputs, of which some may not be given. Those that do not fit
-  /// the model at all are left to later checks.
+  /// The same for inputs, some of which may not be given. Later checks refuse
+  /// those that do not fit the model at all.
   runtime::Expected<Choice> choose(const InputTensors &inputs) const;
 
-  /// Pads an input of the samples' sizes to those of the plan.
+  /// Pads an input from the samples' sizes to the plan's.
   runtime::Expected<runtime::Tensor> pad(const Choice &choice, size_t input,
                                          const runtime::Tensor &tensor) const;
-  /// Cuts an output of the plan's sizes to those of the samples.
+  /// Cuts an output from the plan's sizes to the samples'.
   runtime::Expected<runtime::Tensor> cut(const Choice &choice, size_t output,
                                          const runtime::Tensor &tensor) const;
 
@@ -97,7 +98,8 @@ private:
   using Axes = std::vector<std::vector<int>>; ///< by port and axis
 
   Axes findAxes(const std::vector<Port> Model::*ports) const;
-  /// An axis of a port that varies otherwise than a dimension, in words, or "".
+  /// Describes an axis of a port that varies but has no dimension. Empty if
+  /// there is none.
   std::string findOtherAxis() const;
 
   std::vector<std::unique_ptr<Model>> models;

@@ -5,13 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A stream for each plan of an artifact (PlanChoice.h). They share the devices'
-// memory and take turns, so that they need little more than the largest of
-// them.
+// Each plan of an artifact (PlanChoice.h) has a stream. The streams share the
+// devices' memory and take turns. So together they need little more memory than
+// the largest of them.
 //
 //   auto streams = PlanStreams::create(*Artifact::openAll(path), session);
-//   auto ticket = (*streams)->submit({50}, {ids, mask}, {logits});  // 50
-//   tokens Status status = (*streams)->wait(*ticket);
+//   // 50 tokens
+//   auto ticket = (*streams)->submit({50}, {ids, mask}, {logits});
+//   Status status = (*streams)->wait(*ticket);
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,14 +42,13 @@ public:
   /// Whether steps of some plan keep NaN now (Stream::keepsNan).
   bool keepsNan() const;
 
-  /// `sizes`: those that the samples have, one for each of
-  /// PlanChoice::dimensions. `inputs` and `outputs` have these sizes; there is
-  /// a place for each output. They must stay as they are until `wait` returns.
-  /// From any thread.
+  /// `sizes`: the sizes of the samples, one for each of PlanChoice::dimensions.
+  /// `inputs` and `outputs` have these sizes, and each output has a place. They
+  /// must not change until `wait` returns. Any thread may call this.
   runtime::Expected<uint64_t> submit(const std::vector<int64_t> &sizes,
                                      const std::vector<runtime::Tensor> &inputs,
                                      const std::vector<uint8_t *> &outputs);
-  /// Once for each ticket. From any thread.
+  /// Call it once for each ticket, from any thread.
   runtime::Status wait(uint64_t ticket);
 
 private:
@@ -56,7 +56,7 @@ private:
       std::vector<std::shared_ptr<const runtime::Artifact>> artifacts)
       : choice(std::move(artifacts)) {}
 
-  /// Samples that are computed under other sizes than their own.
+  /// Samples that a plan of larger sizes computes.
   struct Padded {
     PlanChoice::Choice choice;
     std::vector<uint8_t *> outputs;

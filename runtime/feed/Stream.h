@@ -5,17 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Any number of threads submit samples, each as many as it has. They are put
-// together to steps (dynamic batching): a step begins when it is full, or when
-// its first sample has waited for as long as the options say and the devices
-// are about to have nothing to do. Steps overlap.
+// Any number of threads submit samples, each as many as it has. The stream
+// groups them into steps (dynamic batching). A step begins when it is full. It
+// also begins when its first sample has waited for as long as the options say
+// and the devices are about to have nothing to do. Steps overlap.
 //
 //   auto stream = Stream::create(model, session_options, {.delay_s = 0.002});
 //   auto ticket = (*stream)->submit({image});     // [n, 3, 224, 224]
 //   auto answer = (*stream)->wait(*ticket);       // outputs[0]: [n, 1000]
 //
-// The results are those of single steps, bit for bit: which samples share a
-// micro-batch changes none of them, as long as the model keeps samples apart.
+// The results are those of single steps, bit for bit. They do not depend on
+// which samples share a micro-batch, as long as the model computes samples
+// independently.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,10 +38,11 @@ namespace partita::feed {
 struct StreamOptions {
   /// How long a sample may wait for others that fill up its step.
   double delay_s = 0;
-  /// Samples that may wait to be computed; 0: those of four steps. `submit`
-  /// blocks while there are more.
+  /// The number of samples that may wait to be computed; 0: as many as fill
+  /// four steps. `submit` blocks while more samples wait.
   int64_t queued_samples = 0;
-  /// Of streams whose sessions share memory; null: there are no others.
+  /// The turns of streams whose sessions share memory. Null if there are no
+  /// other streams.
   std::shared_ptr<Turns> turns;
 };
 
@@ -53,46 +55,48 @@ public:
     Clock::time_point finished;
   };
 
-  /// Loads a session of all devices, on a thread of the stream's own. An error
-  /// if some port has no axis for samples while others have, or has another
-  /// number of entries than whole ones a sample. `model` outlives the stream.
+  /// Loads a session of all devices, on a thread of the stream's own. Fails if
+  /// some port has no axis for samples while others have one, or if its entries
+  /// are not a whole number per sample. `model` must outlive the stream.
   static runtime::Expected<std::unique_ptr<Stream>>
   create(const Model &model, const runtime::SessionOptions &session,
          const StreamOptions &options = {});
-  /// Whether a model is none of those that `create` refuses for their ports.
+  /// Whether `create` accepts the ports of the model.
   static bool suits(const Model &model);
   /// Finishes what was submitted.
   ~Stream();
 
-  /// One tensor for each of Model.inputs, of the same number of samples. Their
-  /// bytes must stay as they are until `wait` returns. An error says what is
-  /// wrong with them, or why the session has failed. From any thread.
+  /// Takes one tensor for each of Model.inputs, all with the same number of
+  /// samples. Their bytes must not change until `wait` returns. An error says
+  /// what is wrong with them, or why the session has failed. Any thread may
+  /// call this.
   runtime::Expected<uint64_t>
   submit(const std::vector<runtime::Tensor> &inputs);
 
   /// The same with places for the results: one for each of Model.outputs, with
-  /// room for that of all samples. The answer has no tensors then.
+  /// room for all samples. The answer then has no tensors.
   runtime::Expected<uint64_t> submit(const std::vector<runtime::Tensor> &inputs,
                                      const std::vector<uint8_t *> &outputs);
 
-  /// Entries along the batch axis of a port that belong to one sample; 1 if
-  /// it has none.
+  /// The number of entries along the batch axis of a port that belong to one
+  /// sample. 1 if the port has no batch axis.
   int64_t inputEntries(size_t input) const;
   int64_t outputEntries(size_t output) const;
-  /// Samples that fill a step.
+  /// The number of samples that fill a step.
   int64_t stepSamples() const;
 
-  /// Waits for the results; once for each ticket. From any thread. Nothing of
-  /// the samples is read or written any more when it returns, with an error
-  /// too.
+  /// Waits for the results. Call it once for each ticket, from any thread. When
+  /// it returns, even with an error, nothing reads or writes the bytes of the
+  /// samples any more.
   runtime::Expected<Answer> wait(uint64_t ticket);
 
-  /// Whether steps keep NaN now: as the options say, or since a step met one
-  /// (SessionOptions.keep_nan).
+  /// Whether steps keep NaN now: because the options say so, or because a step
+  /// has met one (SessionOptions.keep_nan).
   bool keepsNan() const;
 
-  /// Steps that were computed, samples in them, and steps of whole
-  /// micro-batches of one request, whose results were written where they go.
+  /// The steps that were computed, the samples in them, and the direct steps.
+  /// In a direct step, each micro-batch belongs to one request, and its results
+  /// were written to their final place at once.
   struct Counts {
     int64_t steps = 0, samples = 0, direct = 0;
   };

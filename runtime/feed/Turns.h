@@ -14,8 +14,8 @@
 
 namespace partita::feed {
 
-/// Lets one of several streams compute at a time, in the order in which they
-/// ask.
+/// Lets one of several streams compute at a time, in the order of their
+/// requests.
 class Turns {
 public:
   /// Blocks until it is the caller's turn.
@@ -31,7 +31,7 @@ public:
     }
     changed.notify_all();
   }
-  /// Whether somebody waits for the caller, whose turn it is.
+  /// Whether another stream waits for the caller, whose turn it is.
   bool isWanted() const {
     std::lock_guard<std::mutex> lock(mutex);
     return next - now > 1;
@@ -41,7 +41,8 @@ private:
   mutable std::mutex mutex;
   std::condition_variable changed;
   uint64_t next = 0,
-           now = 0; ///< numbers of those who ask, and whose turn it is
+           now =
+               0; ///< the next number to hand out, and the one whose turn it is
 };
 
 } // namespace partita::feed

@@ -10,17 +10,17 @@
 //   |actual - expected| <= atol + max(rtol * |expected|, range * size),
 //
 // where `size` is the median of |expected| over the elements that are finite
-// and not 0. The first two terms are those of numpy.allclose. The third is
-// there because an element near 0 is often a sum of large terms that cancel:
-// its rounding error is in proportion to those terms, of which the tensor's
-// other elements tell, and not to the little that is left. The median stays
+// and not 0. The first two terms are those of numpy.allclose. The third allows
+// for cancellation: an element near 0 is often a sum of large terms that
+// cancel. Its rounding error is proportional to those terms and not to the sum.
+// The tensor's other elements show how large such terms are. The median stays
 // small if a few elements are very large, such as the -3.4e38 of a mask.
 //
 //   expected   1000   500   0.001     size 500, allowed beside atol:
 //   allowed       1   0.5   0.005     (rtol 1e-3, range 1e-5)
 //
-// NaNs equal each other, infinities equal those of their sign. Integers are
-// subtracted exactly and have no range; bools must be equal.
+// NaNs are equal to each other. Infinities of the same sign are equal. Integers
+// are subtracted exactly and have no range. Bools must be equal.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,9 +35,9 @@
 namespace partita::runtime {
 
 struct Tolerance {
-  double rtol = 1e-3;  ///< of the element
+  double rtol = 1e-3;  ///< relative to the element
   double atol = 1e-7;  ///< absolute
-  double range = 1e-5; ///< of the tensor's size, see above; 0: numpy.allclose
+  double range = 1e-5; ///< relative to `size` above; 0: numpy.allclose
 };
 
 struct Comparison {
@@ -48,23 +48,24 @@ struct Comparison {
   int64_t mismatches = 0;
   /// Elements that would differ if Tolerance.range were 0.
   int64_t byRange = 0;
-  double size = 0; ///< the median that is spoken of above; 0: nothing has one
+  double size = 0;        ///< the median above; 0: no element counts
   double maxAbsolute = 0; ///< infinity if a NaN or an infinity differs
   double maxRelative = 0; ///< over elements whose expected value is not 0
-  /// Over the elements that are finite in both tensors: root of the mean square
-  /// of the differences and of the expected values, and the cosine of the angle
-  /// between the tensors as vectors (1 if both are 0, 0 if one is).
+  /// Statistics over the elements that are finite in both tensors. The first
+  /// two are the root mean squares of the differences and of the expected
+  /// values. The third is the cosine of the angle between the tensors as
+  /// vectors (1 if both are 0, 0 if one is).
   double rmsDifference = 0;
   double rmsExpected = 0;
   double cosine = 1;
-  /// The element that exceeds its tolerance most (if there is a mismatch).
+  /// The element that exceeds its tolerance most, if there is a mismatch.
   std::vector<int64_t> worstIndex;
   double worstActual = 0;
   double worstExpected = 0;
 
-  /// One line for people, e.g. "max abs diff 1.2e-06, max rel diff 3.4e-05, rms
-  /// diff 2e-07 of 0.83, cosine 0.99999987" or, before that, "12 of 1000
-  /// elements differ; worst at [0, 7]: 1.5 instead of 1.25; ".
+  /// One line of text, e.g. "max abs diff 1.2e-06, max rel diff 3.4e-05, rms
+  /// diff 2e-07 of 0.83, cosine 0.99999987". If elements differ, it begins with
+  /// e.g. "12 of 1000 elements differ; worst at [0, 7]: 1.5 instead of 1.25; ".
   std::string text() const;
 };
 

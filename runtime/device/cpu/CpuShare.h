@@ -19,24 +19,25 @@
 
 namespace partita::runtime {
 
-/// Arena, constants and packed weights. A device of an artifact with one plan
-/// has one of its own.
+/// The arena, constants and packed weights of a device. A device of an artifact
+/// with one plan has a share of its own.
 class CpuShare final : public DeviceShare {
 public:
   /// `isShared`: whether there may be devices of other plans.
   CpuShare(Arena arena, bool isShared)
       : arena(std::move(arena)), isShared(isShared) {}
 
-  /// Where the bytes are that a plan's load program has computed: the same
-  /// place for equal bytes. `region` holds them.
+  /// The place of bytes that a plan's load program has computed. Equal bytes
+  /// get the same place. `region` holds the bytes, and stays alive with the
+  /// share.
   uint8_t *place(uint8_t *bytes, size_t count,
                  const std::shared_ptr<const Arena> &region);
 
-  /// Whether these are the first bytes of what `place` has given: plans may
-  /// read them that are not loaded yet.
+  /// Whether a place that `place` has given begins here. Plans that are not
+  /// loaded yet may read it.
   bool holds(const uint8_t *bytes) const { return constants.count(bytes) != 0; }
 
-  /// Notes that a device reads what `place` has given.
+  /// Notes that a device reads a place that `place` has given.
   void markRead(const uint8_t *bytes);
   void releaseUnread() override;
 

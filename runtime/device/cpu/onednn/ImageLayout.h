@@ -12,14 +12,14 @@
 
 namespace partita::runtime {
 
-/// Whether [N, C, spatial..] lies densely with the channels innermost (or, if
-/// not `last`, outside the spatial axes). Axes of extent 1 may have any stride,
-/// so both can be true.
+/// Whether an operand [N, C, spatial..] is dense with the channels innermost.
+/// If not `channels_last`: with the channels outside the spatial axes. Axes of
+/// extent 1 may have any stride, so both can be true.
 bool liesDensely(const Operand &operand, bool channels_last);
 
-/// Description of one operand of a call whose images all lie densely in one
-/// layout: in that layout's strides, so that the library recognises it. Axes
-/// with stride 0 are broadcast. Other operands keep their strides.
+/// The description of one operand of a call whose images are all dense in one
+/// layout. It has the strides of that layout, so that the library recognises
+/// it. Axes with stride 0 are broadcast. Other operands keep their strides.
 dnnl_memory_desc_t imageDesc(const Operand &operand, bool channels_last);
 
 } // namespace partita::runtime

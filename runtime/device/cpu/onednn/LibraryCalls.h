@@ -28,42 +28,43 @@ struct PostOperation {
 };
 
 /// A library call with the addresses of one binding. The plan verifier has
-/// checked shapes and attributes.
+/// checked its shapes and attributes.
 struct ResolvedCall {
   const abi::LibraryCall *call = nullptr;
   std::vector<Operand> operands;
   std::vector<PostOperation> post_ops;
   bool has_bias = false, has_mask_mul = false, has_mask_add = false;
   Operand bias, mask_mul, mask_add;
-  // Of a recurrent layer; the elements of `lengths` are i32.
+  // The views of a recurrent layer. The elements of `lengths` are i32.
   std::optional<Operand> lengths, initial, initial_cell, peepholes, hidden_bias;
 
   Operand &result() { return operands.back(); }
 };
 
-/// Resolves the views of `call`; `resolve(view)` gives address and constness.
+/// Resolves the views of `call`. `resolve(view)` gives the address of a view,
+/// and whether it is constant.
 ResolvedCall
 resolveCall(const abi::LibraryCall &call,
             const std::function<Operand(const abi::View &)> &resolve);
 
-/// Of each operand of a call, and of its result.
+/// The extents of each operand of a call, and of its result.
 using Extents = std::vector<std::vector<int64_t>>;
 
-/// Scratch on each core that the plan has for this call beyond what it has for
-/// every call; the compiler counts by the same rules. The plan
+/// The bytes of scratch on each core that the plan has for this call beyond
+/// what it has for every call. The compiler counts by the same rules. The plan
 /// verifier has checked the call.
 int64_t workspaceRoom(const abi::LibraryCall &call, const Extents &operands,
                       bool constant_weights);
 
-/// Creates primitives and packs constant weights. `pack` false: operands are
-/// used as they lie (the load program, whose operands are used once).
-/// Must run on the device's thread. An error for post-ops that the library is
-/// not known to compute rightly.
+/// Creates primitives and packs constant weights. Without `pack`, operands stay
+/// in their own layout: the load program uses its operands only once. Must run
+/// on the device's thread. Fails for post-ops that the library is not known to
+/// compute correctly.
 Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
                                             OnednnContext &context,
                                             const ThreadTeam &team, bool pack);
 
-/// Those of one kind or another, each in its own file.
+/// `prepareCall` for each kind of call, each in its own file.
 #define PARTITA_CALL(kind, name)                                               \
   Expected<std::unique_ptr<Task>> prepare##name(                               \
       ResolvedCall call, OnednnContext &context, const ThreadTeam &team,       \
@@ -71,9 +72,9 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
 #include "runtime/device/cpu/onednn/rules/Calls.def"
 #undef PARTITA_CALL
 
-/// A product lhs[M, K] rhs[K, N] result[M, N], whose right side is constant and
-/// whose bias, if any, is a dense vector, as a convolution of M pixels. Fails
-/// if the library has no fast code for that.
+/// Computes a product lhs[M, K] rhs[K, N] result[M, N] as a convolution of M
+/// pixels. The right side must be constant, and the bias, if any, a dense
+/// vector. Fails if the library has no fast code for that.
 Expected<std::unique_ptr<Task>> preparePointwise(ResolvedCall call,
                                                  OnednnContext &context);
 

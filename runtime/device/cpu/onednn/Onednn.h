@@ -53,66 +53,69 @@ using OwnedPrimitiveDesc =
 using OwnedAttr = Owned<dnnl_primitive_attr_t, dnnl_primitive_attr_destroy>;
 using OwnedPostOps = Owned<dnnl_post_ops_t, dnnl_post_ops_destroy>;
 
-/// Whether the name that the library gives an implementation begins so.
+/// Whether the library's name for the implementation begins with `prefix`.
 bool isNamed(const OwnedPrimitiveDesc &desc, std::string_view prefix);
 /// Whether the library would use its reference code.
 bool isReference(const OwnedPrimitiveDesc &desc);
 
-/// "word" for a status of the library.
+/// A text for a status of the library, e.g. "out of memory".
 const char *onednnText(dnnl_status_t status);
 
-/// The library's name of f32 or of an integer of 8 or 32 bits.
+/// The library's type for f32, or for an integer of 8 or 32 bits.
 dnnl_data_type_t onednnType(abi::DType type);
 
-/// Elements with these extents and strides (elements).
+/// The description of a tensor with these extents and strides (elements).
 dnnl_memory_desc_t stridedDesc(const std::vector<int64_t> &dims,
                                const std::vector<int64_t> &strides,
                                abi::DType type = abi::DType::f32);
-/// The same extents in the layout that the library likes best.
+/// The same for a tensor whose layout the library may choose.
 dnnl_memory_desc_t anyDesc(const std::vector<int64_t> &dims,
                            abi::DType type = abi::DType::f32);
-/// An operand that is broadcast: extent 1 where its stride is 0.
+/// The description of an operand that is broadcast. It has extent 1 wherever
+/// the operand's stride is 0.
 dnnl_memory_desc_t broadcastDesc(const Operand &operand);
 
 class ThreadTeam;
 
-/// Constants in an order of the library's own, by where their bytes lie and by
-/// the name of the order.
+/// Constants in an order of the library's own. The key is the address of the
+/// plain bytes and the name of the order.
 using PackedWeights = std::map<std::pair<const void *, std::string>, Arena>;
 
-/// Engine and stream of a device, and its packed weights.
+/// The engine and stream of a device, and its packed weights.
 class OnednnContext {
 public:
-  /// What the plan gives the library.
+  /// The memory that the plan gives the library.
   struct Room {
-    int64_t packed = 0;    ///< bytes for constants in an order of its own
+    int64_t packed = 0;    ///< bytes for constants in the library's own order
     int64_t workspace = 0; ///< bytes of scratch on each core
-    int64_t largest = 0;   ///< of that: what one call has that others do not
+    int64_t largest = 0;   ///< the part of `workspace` that not all calls have
   };
 
-  /// Must run on the device's thread, after its team was made. `packs`: where
-  /// packed weights are found, and put; they outlive the context.
+  /// Must run on the device's thread, after its team was made. Packed weights
+  /// are looked up in `packs` and added to it. `packs` must outlive the
+  /// context.
   static Expected<std::unique_ptr<OnednnContext>> create(const Room &room,
                                                          PackedWeights &packs);
 
-  /// The first of the library's implementations of `op` (a pointer to its
-  /// descriptor) whose scratch, for as many threads as this thread has now, is
-  /// within the plan's room.
-  /// `getRoom`, if given, says how much an implementation takes of that room
-  /// besides its scratch, or -1 if it is not wanted.
+  /// Chooses the first of the library's implementations of `op` (a pointer to
+  /// its descriptor) whose scratch fits into the plan's room. The scratch is
+  /// counted for as many threads as this thread has now. `getRoom`, if given,
+  /// returns the bytes that an implementation takes of that room besides its
+  /// scratch, or -1 if the caller does not want the implementation.
   dnnl_status_t choose(const_dnnl_op_desc_t op, const OwnedAttr &attr,
                        OwnedPrimitiveDesc &desc,
                        const std::function<int64_t(const OwnedPrimitiveDesc &)>
                            &getRoom = nullptr);
-  /// The name of what `choose` has chosen last.
+  /// The name of the implementation that `choose` has chosen last.
   const std::string &chosen() const { return chosen_name; }
-  /// From now on `choose` takes an implementation of this name, where there is
-  /// one; empty: no longer.
+  /// From now on `choose` prefers an implementation of this name, if there is
+  /// one. An empty name ends this.
   void prefer(const std::string &name) { preferred = name; }
-  /// Bytes of scratch that the call may take, on all of the cores this thread
-  /// has now.
+  /// The bytes of scratch that the call may take, on all of the cores that this
+  /// thread has now.
   int64_t scratchRoom() const;
-  /// Whether the last `choose` failed for want of room only.
+  /// Whether the last `choose` failed only because an implementation had no
+  /// room.
   bool lacksRoom() const { return refused > 0; }
   /// Why `choose` or another call of the library failed.
   std::string reason(dnnl_status_t status) const;
@@ -120,25 +123,27 @@ public:
   dnnl_engine_t engine() const { return theEngine.get(); }
   dnnl_stream_t stream() const { return theStream.get(); }
 
-  /// Begins a call that may have so many bytes of packed copies, and of scratch
-  /// on each core beyond what every call has, whatever room the plan has for
-  /// others: what a call computes with must not depend on which calls share its
-  /// device.
+  /// Begins a call. It may have this many bytes of packed copies, and of
+  /// scratch on each core beyond what every call has. The room that the plan
+  /// has for other calls does not count: the implementation of a call must not
+  /// depend on which calls share its device.
   void beginCall(int64_t packed_room, int64_t workspace_room);
 
-  /// The operand's constant bytes in layout `wanted`: its own if they are so
-  /// already, else a packed copy, made once for all calls that want the same.
-  /// Fails if the call has no room for it: then use the bytes as they lie.
+  /// The operand's constant bytes in layout `wanted`. They are the operand's
+  /// own bytes if these have that layout already. Otherwise they are a packed
+  /// copy, which is made once for all calls that want the same. Fails if the
+  /// call has no room for the copy. The caller then uses the bytes in their
+  /// plain layout.
   Expected<float *> packed(const Operand &operand,
                            const dnnl_memory_desc_t &plain,
                            const dnnl_memory_desc_t &wanted);
-  /// The same for an order that `make` writes, of so many bytes; `key` names
-  /// it.
+  /// The same for an order that `make` writes, of `bytes` bytes. `key` names
+  /// the order.
   Expected<float *> packedBy(const Operand &operand, const std::string &key,
                              size_t bytes,
                              const std::function<Status(float *)> &make);
-  /// What calls have taken so far, to give back what a try took that is not
-  /// used: nothing of it may be alive any more.
+  /// The memory that calls have taken so far. If a try is not used, giveBack
+  /// returns what it took since. Nothing may refer to that memory any more.
   struct Taken {
     size_t packs = 0;
     int64_t room = 0;
@@ -146,20 +151,22 @@ public:
   };
   Taken taken() const { return {pack_order.size(), call_room, call_packs}; }
   void giveBack(const Taken &before);
-  /// Of those that this context has put there.
+  /// The bytes of packed weights that this context has added.
   size_t packedBytes() const { return packedTotal; }
-  /// Lets calls that are prepared from now on keep NaN where the library's code
-  /// would drop it (NanKeeping.h), by loops on this team; null: does not.
+  /// Calls that are prepared from now on keep NaN where the library's code
+  /// would drop it (NanKeeping.h). They do it by loops on this team. Null ends
+  /// this.
   void keepNan(const ThreadTeam *team) { nan_team = team; }
-  /// Who runs loops of our own in the place of what the library has no code
-  /// for; null (where calls are only measured): nobody.
+  /// Sets the team that runs loops of our own in place of what the library has
+  /// no code for. There is none where calls are only measured.
   void useTeam(const ThreadTeam &team) { loop_team = &team; }
   const ThreadTeam *team() const { return loop_team; }
   const ThreadTeam *nanTeam() const { return nan_team; }
-  /// Notes that a call reads a constant operand as it lies.
+  /// Notes that a call reads a constant operand in its plain layout.
   void readInPlace(const Operand &operand) { in_place.insert(operand.data); }
   bool isReadInPlace(const void *data) const { return in_place.count(data); }
-  /// Whether a constant operand was reordered, and no call reads it as it lies.
+  /// Whether a constant operand was reordered and no call reads its plain
+  /// bytes.
   bool isPacked(const void *data) const {
     auto found = packs.lower_bound({data, std::string()});
     return found != packs.end() && found->first.first == data &&
@@ -182,8 +189,8 @@ private:
   std::set<const void *> in_place;
   Room room;
   size_t packedTotal = 0;
-  /// Of the call that is being prepared: what it may still pack, and the packs
-  /// that it has, no matter which call made them.
+  /// For the call that is being prepared: the bytes that it may still pack, its
+  /// scratch, and the packs that it has, no matter which call made them.
   int64_t call_room = 0, call_workspace = 0;
   std::set<std::pair<const void *, std::string>> call_packs;
   const ThreadTeam *nan_team = nullptr, *loop_team = nullptr;

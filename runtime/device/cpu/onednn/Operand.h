@@ -25,7 +25,7 @@ struct Operand {
   bool constant = false;        ///< the same bytes in every step
   bool mapped = false;          ///< lies in a mapped weight file
 
-  /// Moves the begin by so many elements.
+  /// Moves the begin by this many elements.
   void advance(int64_t elements) {
     data = reinterpret_cast<float *>(reinterpret_cast<uint8_t *>(data) +
                                      elements * elementBytes(type));

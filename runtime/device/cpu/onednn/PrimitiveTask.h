@@ -21,14 +21,15 @@ public:
     float *data;
   };
 
-  /// Takes the primitive of `desc` (made with user scratchpad).
+  /// Makes the primitive of `desc`, which must have user scratchpad mode.
   static Expected<std::unique_ptr<PrimitiveTask>>
   create(OnednnContext &context, const OwnedPrimitiveDesc &desc);
 
   /// Adds a run of the primitive with these arguments.
   Status add(OnednnContext &context, const std::vector<Argument> &arguments);
 
-  /// Where the address of an argument stands, in the order of all `add`s.
+  /// The place that holds the address of an argument. `i` counts the arguments
+  /// of all `add`s, in their order.
   AddressPlace argument(int i) const { return memories[i].get(); }
 
   bool run() override;
@@ -45,34 +46,35 @@ private:
   std::vector<std::vector<dnnl_exec_arg_t>> sets;
 };
 
-/// Attributes of every primitive here: user scratchpad, and the post-ops of the
-/// call with their operands described by `describe`.
+/// Makes the attributes that every primitive here has: user scratchpad, and the
+/// post-ops of the call. `describe` gives the descriptions of their operands.
 Status makeAttributes(
     const std::vector<PostOperation> &post_ops,
     const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
     OwnedAttr &attr);
 
-/// Whether this implementation may have these post-ops. Code without vectors
-/// makes 0 of the logistic function of NaN; convolutions by a matrix product
-/// read wrong elements of an operand if they have groups.
+/// Whether this implementation computes these post-ops correctly. Code without
+/// vectors makes 0 of the logistic function of NaN. Convolutions by a matrix
+/// product read wrong elements of a post-op's operand if they have groups.
 bool computesRightly(const OwnedPrimitiveDesc &desc,
                      const std::vector<PostOperation> &post_ops);
 
-/// Arguments of the binary post-ops; `describe` as above.
+/// Adds the arguments of the binary post-ops. `describe` is as above.
 void addPostOpArguments(
     const std::vector<PostOperation> &post_ops,
     const std::function<dnnl_memory_desc_t(const Operand &)> &describe,
     std::vector<PrimitiveTask::Argument> &arguments);
 
-/// A matrix product without bias or post-ops, for as many threads as this
-/// thread has now.
+/// A matrix product without bias or post-ops, for the number of threads that
+/// this thread has now.
 struct ProductPrimitive {
   OwnedPrimitive primitive;
   dnnl_memory_desc_t rhs; ///< in the library's order, if it may choose it
   dnnl_memory_desc_t scratch;
   size_t scratch_bytes = 0;
 
-  /// `owner` has the product, for messages: "this attention".
+  /// `owner` names the task that has the product, for messages: "this
+  /// attention".
   Status make(OnednnContext &context, const dnnl_memory_desc_t &left,
               const dnnl_memory_desc_t &right, const dnnl_memory_desc_t &result,
               const char *owner);
@@ -81,14 +83,15 @@ struct ProductPrimitive {
 /// How a result is described to the library.
 using DescribeOperand = std::function<dnnl_memory_desc_t(const Operand &)>;
 
-/// Makes a call with these post-ops fused; sets `slow` if the library would
+/// Makes a call with these post-ops fused. Sets `slow` if the library would
 /// compute it with its unoptimised reference code.
 using MakeFused = std::function<Expected<std::unique_ptr<Task>>(
     const std::vector<PostOperation> &fused, bool &slow)>;
 
-/// Fuses all post-ops, or, where the library has no fast code for that, as many
-/// of the first ones as it has, and computes the others in place on `result`.
-/// None that loses NaN is fused where the context keeps it.
+/// Fuses all post-ops if the library has fast code for that. Otherwise fuses as
+/// many of the first ones as it has fast code for, and computes the others in
+/// place on `result`. If the context keeps NaN, no post-op that loses NaN is
+/// fused.
 Expected<std::unique_ptr<Task>>
 fusePostOps(OnednnContext &context, const std::vector<PostOperation> &post_ops,
             const Operand &result, const DescribeOperand &describe,

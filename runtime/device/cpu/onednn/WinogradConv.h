@@ -12,10 +12,10 @@
 
 namespace partita::runtime {
 
-/// A convolution of one group, with constant weights, by Winograd's method. The
-/// library does this on images in blocks of channels only: its input is brought
-/// into that order before, and its result out of it. Fails where the processor
-/// has no such code, or where the plan has no room for it.
+/// A convolution of one group with constant weights, by Winograd's method. The
+/// library does this only on images in blocks of channels. So the input is
+/// reordered into that layout before, and the result out of it after. Fails if
+/// the processor has no such code, or if the plan has no room for it.
 Expected<std::unique_ptr<Task>>
 prepareWinograd(const ResolvedCall &call, const std::vector<int64_t> &pads_high,
                 OnednnContext &context);
