@@ -14,18 +14,18 @@
 
 namespace partita::cli {
 
-/// The one line on stderr that a wrong command line ends in; for
-/// CLI::App::failure_message. An unknown option is answered with the nearest
-/// one there is.
+/// The one line that is printed on stderr for a wrong command line; for
+/// CLI::App::failure_message. For an unknown option it names the nearest
+/// option.
 std::string failureText(const CLI::App *app, const CLI::Error &error);
 
-/// What --devices says: "2", "cpu:2".
+/// The value of --devices, e.g. "2" or "cpu:2".
 struct Devices {
-  std::string kind; ///< as in abi::getDeviceKindNames; empty: nobody says
+  std::string kind; ///< as in abi::getDeviceKindNames; empty: not given
   int count = 0;    ///< at least 1
 };
 
-/// Returns what is wrong, or "".
+/// Parses the value of --devices. Returns an error text, or "".
 std::string parseDevices(const std::string &text, Devices &devices);
 
 /// The same, for CLI::Option::check.

@@ -19,11 +19,11 @@ struct CommandLine {
   bool quiet = false;     ///< no plan, no remarks
   bool describe = false;  ///< list the model's inputs, outputs and dimensions
   bool listOps = false;   ///< list the ops of ONNX that can be compiled
-  bool listNodes = false; ///< list its nodes, instead of the plan
+  bool listNodes = false; ///< list the model's nodes, not the plan
 };
 
-/// Parses the command line. Returns an exit status if there is nothing more to
-/// do (help, version: 0; a wrong flag: 1, after a message), -1 to go on.
+/// Parses the command line. Returns -1 to go on. Otherwise returns the exit
+/// status: 0 after help or version, 1 after a message about a wrong flag.
 int parseCommandLine(int argc, char **argv, CommandLine &result);
 
 } // namespace partita::tools

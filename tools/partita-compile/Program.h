@@ -14,10 +14,10 @@
 
 namespace partita::tools {
 
-/// Does what the command line says and returns the exit status. `context` has
-/// the compiler's dialects registered; one context serves any number of calls,
-/// one after another. `objects`, if there is one, keeps compiled kernels for
-/// later calls.
+/// Does what the command line says and returns the exit status. `context` must
+/// have the compiler's dialects registered. It serves any number of calls, one
+/// after another. `objects`, if not null, keeps compiled kernels for later
+/// calls.
 int runCompiler(int argc, char **argv, mlir::MLIRContext &context,
                 codegen::ObjectCache *objects = nullptr);
 

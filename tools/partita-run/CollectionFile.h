@@ -18,8 +18,8 @@ namespace partita::run {
 
 using namespace feed;
 
-/// Reads the SequenceProto or OptionalProto (.pb) that such an input or output
-/// is; nothing for an optional without a value.
+/// Reads the SequenceProto or OptionalProto (.pb) of a collection. Nothing for
+/// an optional without a value.
 runtime::Expected<std::optional<std::vector<runtime::Tensor>>>
 readCollection(const Collection &collection, const std::string &path);
 

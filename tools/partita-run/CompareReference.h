@@ -12,12 +12,13 @@
 
 namespace partita::run {
 
-/// Compares outputs with the tensors of the same name in --compare, inner
-/// values in the order of the model and then its own outputs, and prints the
-/// first that differs, with its node; with --json all of them. A tensor may lie in another order of
-/// dimensions than in the model (images channels-last), or in another shape:
-/// then it is compared in whichever order of the reference agrees best. False
-/// if one differs; an error if the file cannot be read or names none of them.
+/// Compares outputs with the tensors of the same name in --compare: first inner
+/// values in the order of the model, then the model's own outputs. Prints the
+/// first tensor that differs, with its node; with --json all tensors. A
+/// reference may have another order of dimensions than the model (images
+/// channels-last), or another shape. It is then compared in the order that
+/// agrees best. Returns false if a tensor differs. Fails if the file cannot be
+/// read or names none of the outputs.
 runtime::Expected<bool>
 compareWithReference(const Options &options, const Model &model,
                      const std::vector<runtime::Tensor> &outputs);

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A plain run does what any program does that embeds the runtime: it opens the
-// artifact, submits samples and waits for them, by the C interface alone.
+// A plain run uses only the C interface, like any program that embeds the
+// runtime. It opens the artifact, submits samples and waits for them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ using namespace feed;
 
 class Embedded {
 public:
-  /// `options` say all but the path.
+  /// `options` are all that the run asks for, except the path.
   static runtime::Expected<std::unique_ptr<Embedded>>
   open(const Model &model, const partita_options &options);
 

@@ -17,12 +17,12 @@ namespace partita::run {
 
 using namespace feed;
 
-/// Reads the files of --input ("name=file" or "file"). An unknown name is
-/// answered with the nearest known one.
+/// Reads the files of --input ("name=file" or "file"). The error for an unknown
+/// name suggests the nearest known one.
 runtime::Expected<InputTensors>
 readInputs(const Model &model, const std::vector<std::string> &arguments);
 
-/// An error that lists the inputs for which there is nothing.
+/// Fails, with a list of names, if inputs have no tensor.
 runtime::Status checkComplete(const Model &model, const InputTensors &inputs);
 
 } // namespace partita::run

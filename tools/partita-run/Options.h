@@ -19,19 +19,20 @@ namespace partita::run {
 
 struct Options {
   std::string artifact;
-  /// File to write; with an artifact: to which what it takes is added.
+  /// The file to write. With an artifact, the times of its model are added to
+  /// the file.
   std::string calibrate;
   double calibrateSeconds = 45;
   std::vector<std::string> inputs; ///< "name=file" or "file"
-  /// The plan to take of several: sizes of its dimensions.
+  /// The sizes of dimensions that choose one of several plans.
   std::vector<std::pair<std::string, int64_t>> dimensions;
   std::string output;
   std::string testData;
   std::string compare; ///< .npz with reference tensors
   runtime::Tolerance tolerance;
   std::string devices; ///< as given, e.g. "cpu:2"; empty: the plan's
-  int threads = 0;     ///< cores a device; 0: the cores divided by the devices
-  int cpuLevel = 4;    ///< use no code above this x86-64 level
+  int threads = 0;  ///< cores per device; 0: the cores divided by the devices
+  int cpuLevel = 4; ///< use no code above this x86-64 level
   bool pin = true;
   bool strictNan = false; ///< keep NaN from the first step on
   double timeout = 60;
@@ -39,7 +40,7 @@ struct Options {
   int warmup = 5;
   int runs = 20;
   double seconds = 0;
-  double rate = 0;       ///< samples a second that are offered; 0: steps
+  double rate = 0;       ///< offered samples per second; 0: steps
   double batchDelay = 0; ///< ms that a sample may wait for others
   bool json = false;
   std::string profile;
@@ -47,9 +48,11 @@ struct Options {
   bool plan = false;
   bool trustWeights = false;
 
-  /// Steps are measured, with made-up inputs where none are given.
+  /// Whether steps are measured, with made-up inputs for those that are not
+  /// given.
   bool measures() const { return benchmark || !calibrate.empty(); }
-  /// What was recorded of every step counts, not only of the last one.
+  /// Whether the recorded events of every step count, and not only of the last
+  /// one.
   bool wantsAllSteps() const { return profileTable || !calibrate.empty(); }
   bool wantsProfile() const { return !profile.empty() || wantsAllSteps(); }
 };

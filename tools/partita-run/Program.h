@@ -12,7 +12,7 @@ namespace partita::run {
 
 /// Does what the command line says and returns the exit status. May be called
 /// any number of times, one after another. An error that leaves threads of a
-/// session anywhere ends the process.
+/// session running ends the process.
 int runProgram(int argc, char **argv);
 
 } // namespace partita::run

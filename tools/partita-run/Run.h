@@ -22,63 +22,67 @@ namespace partita::run {
 
 using namespace feed;
 
-/// What every mode of the program works with.
+/// The objects that every mode of the program works with.
 struct Context {
   const Options &options;
   const Model &model;
   Team &team;
-  std::unique_ptr<Embedded> embedded;        ///< a plain run of one process
-  std::unique_ptr<runtime::Session> session; ///< every other
-  Profile *profile = nullptr;                ///< if one is wanted
+  std::unique_ptr<Embedded> embedded;        ///< of a plain run in one process
+  std::unique_ptr<runtime::Session> session; ///< of every other run
+  Profile *profile = nullptr;                ///< null: none is recorded
   const PlanChoice &plans;
   const PlanChoice::Choice &choice; ///< `model` is that of the chosen plan
 };
 
-/// The plan that --dim names, or that computes the tensors of --input.
+/// The plan that --dim names, or that suits the tensors of --input.
 runtime::Expected<PlanChoice::Choice> choosePlan(const Options &options,
                                                  const PlanChoice &plans);
 
-/// Cores a device: as asked for, or an equal share.
+/// The cores per device: as asked for, or an equal share.
 int threadsOf(const Options &options, const Model &model, Team &team);
 
-/// Says on stderr if devices have more threads than there are cores.
+/// Prints a remark on stderr if devices have more threads than there are cores.
 void remarkCores(const Options &options, const Model &model, Team &team);
 
-/// As the options say, for this process's devices.
+/// The session options that the command line asks for, for this process's
+/// devices.
 runtime::SessionOptions sessionOptions(const Options &options,
                                        const Model &model, Team &team);
 
 /// Loads the plan onto the devices of this process. `measure`: the session
-/// finds out how much of its arenas a step writes, which takes time.
+/// measures how much of its arenas a step writes, which takes time.
 runtime::Expected<std::unique_ptr<runtime::Session>>
 loadSession(const Options &options, const Model &model, Team &team,
             bool measure = false);
 
-/// Loads what the options ask for. A plain run goes through partita.h. What
-/// that interface does not show goes through the session behind it: one device
-/// of several (MPI), one plan of several, single steps that are measured or
-/// recorded, and models with ports that hold no samples beside others that do
+/// Loads what the options ask for. A plain run goes through partita.h. Other
+/// runs need more than that interface offers, and use a session directly: one
+/// device of several (MPI), one plan of several, single steps that are measured
+/// or recorded, and models in which only some ports hold samples
 /// (partita-compile --expose).
 runtime::Status load(Context &context);
 
-/// Says on stderr what NaN that a step met did to this run. Whether outputs may
-/// lack NaN; the same on all processes, which call it at the same point.
+/// Prints a remark on stderr if a step met NaN. Returns whether outputs may
+/// lack NaN. The result is the same on all processes, which must call this at
+/// the same point.
 bool reportNan(Context &context);
 
-/// Runs all samples. The result, complete on process 0, has one tensor for each
-/// of Model.outputs. An error that other processes do not share ends the job.
+/// Runs all samples. The result has one tensor for each of Model.outputs and is
+/// complete on process 0. An error that other processes do not share ends the
+/// job.
 runtime::Expected<std::vector<runtime::Tensor>>
 runSamples(Context &context, const InputTensors &inputs, bool showProgress);
 
-/// The tensors of --input, checked, and padded to the sizes of the plan; with
-/// --benchmark the missing ones made up.
-/// Before anything is loaded: a wrong name should not wait for a large model.
+/// Reads and checks the tensors of --input and pads them to the sizes of the
+/// plan. With --benchmark, missing tensors are made up. This is done before
+/// anything is loaded, so that a wrong name does not wait for a large model.
 runtime::Expected<InputTensors> prepareInputs(const Options &options,
                                               const PlanChoice &plans,
                                               const PlanChoice::Choice &choice,
                                               Team &team);
 
-/// The plain run: to --output, or to a summary on stdout.
+/// The plain run. Writes the outputs to --output, or a summary to stdout.
+/// Returns the exit status.
 int runOnce(Context &context, const InputTensors &inputs);
 
 } // namespace partita::run

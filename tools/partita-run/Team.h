@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One process with all devices, or under mpirun one process a device. The rest
-// of partita-run is written once for both: with one process every call here
-// returns at once.
+// The plan runs in one process with all devices, or under mpirun in one process
+// per device. The rest of partita-run is written once for both. With one
+// process every call here returns at once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,19 +35,21 @@ public:
   int rank() const;
   bool root() const { return rank() == 0; }
   bool distributed() const;
-  /// The device this process runs, or -1 for all.
+  /// The device that this process runs, or -1 for all.
   int device() const { return distributed() ? rank() : -1; }
-  /// Processes on this machine.
+  /// The number of processes on this machine.
   int processesHere() const;
 
-  /// Whether there is a process for every device, all with the same artifact.
+  /// Fails unless there is a process for every device and all have the same
+  /// artifact.
   runtime::Status check(const Model &model);
-  /// Null with one process: the session makes its own.
+  /// The communicator of all processes. Null with one process: the session then
+  /// makes its own.
   runtime::Expected<std::shared_ptr<runtime::Communicator>>
   communicator(const Model &model, double timeout_s);
 
   /// Prints the error of the lowest process that has one, and returns whether
-  /// all are well. Every process calls it at the same points.
+  /// no process has one. Every process must call this at the same points.
   bool allWell(const runtime::Status &status);
   /// Prints the error and ends all processes with exit status 1.
   [[noreturn]] void fail(const runtime::Status &status);
@@ -57,7 +59,7 @@ public:
   void sum(std::span<double> values);
   /// Brings each output from the process that stored it to process 0.
   void gatherOutputs(const Model &model, std::vector<runtime::Tensor> &outputs);
-  /// One entry a process, on process 0.
+  /// Gathers one entry per process on process 0.
   std::vector<std::vector<uint8_t>> gather(std::span<const uint8_t> bytes);
 
 private:

@@ -12,13 +12,15 @@
 
 namespace partita::run {
 
-/// Runs --test-data: the folder itself if it holds vectors, else each of its
-/// folders that does. input_K.pb belongs to the model's input number K; those
-/// of inputs fixed at compile time are left out. One line an output, then PASS
-/// or FAIL; the exit status is 1 if something differs.
+/// Runs --test-data. The test vectors are in the folder itself, or else in each
+/// of its folders that has any. input_K.pb is for the model's input number K.
+/// The files of inputs that were fixed at compile time are left out. Prints a
+/// line for each output, then PASS or FAIL. The exit status is 1 if something
+/// differs.
 int runTestData(Context &context);
 
-/// Whether all input vectors are there and fit, before anything is loaded.
+/// Fails unless all input vectors are there and fit. Called before anything is
+/// loaded.
 runtime::Status checkTestData(const Options &options, const Model &model);
 
 } // namespace partita::run

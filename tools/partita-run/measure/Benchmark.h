@@ -14,22 +14,22 @@
 
 namespace partita::run {
 
-/// Value at share `q` of sorted values, between neighbours linearly, as
+/// The value at share `q` of sorted values, with linear interpolation as in
 /// numpy.percentile.
 double percentile(const std::vector<double> &sorted, double q);
 
-/// What steps took that were run again and again.
+/// The measurements of steps that were run again and again.
 struct Measurement {
-  std::vector<double> wall; ///< nanoseconds, by run
-  std::vector<double> busy; ///< of all devices together, by run
+  std::vector<double> wall; ///< nanoseconds of each run
+  std::vector<double> busy; ///< work of all devices in each run
   std::vector<runtime::DeviceMemory> memory;
   double heap = 0;     ///< allocations from the heap in all measured steps
   double resident = 0; ///< the most memory of all processes together, bytes
-  double stream = 0;   ///< nanoseconds a step, where steps overlap
+  double stream = 0;   ///< nanoseconds per step, if steps overlap
 };
 
-/// A step with all its micro-batches, the inputs of `feed` and outputs for
-/// nobody. If there is no memory for them, the run ends.
+/// A step with all its micro-batches, with the inputs of `feed`. Its outputs
+/// are dropped. If there is no memory for them, the run ends.
 class WholeStep {
 public:
   WholeStep(Context &context, Feed &feed);
@@ -39,14 +39,14 @@ private:
   std::vector<runtime::Arena> outputs;
 };
 
-/// Runs the step as often as the options say. Events come into the context's
+/// Runs the step as often as the options say. Events go to the context's
 /// profile, if it has one. `memory` stays empty.
 Measurement measureSteps(Context &context, const runtime::StepBinding &binding);
 
-/// Runs --benchmark: whole steps, first --warmup, then --runs of them, one at a
-/// time; then as many that overlap. Prints times, samples a second, the idle
-/// share (bubble) measured beside the predicted one, and memory; with --json
-/// one object.
+/// Runs --benchmark. It runs whole steps one at a time: first --warmup of them,
+/// then --runs. Then it runs as many steps that overlap. Prints times, samples
+/// per second, the idle share (bubble) measured beside the predicted one, and
+/// memory; with --json one object. Returns the exit status.
 int runBenchmark(Context &context, const InputTensors &inputs);
 
 } // namespace partita::run

@@ -12,8 +12,8 @@
 
 namespace partita::run {
 
-/// Measures this machine, writes the file for `partita-compile --machine`, and
-/// prints what it holds in short (--json: the file's own text). Returns the
+/// Measures this machine and writes the file for `partita-compile --machine`.
+/// Prints a short summary of it; with --json the text of the file. Returns the
 /// exit status.
 int runCalibration(const Options &options);
 

@@ -1,15 +1,15 @@
-//===- ModelTimes.h - What a model's work takes on this machine -*- C++ -*-===//
+//===- ModelTimes.h - The times of a model's work ---------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// `--calibrate FILE ART.partita`: rates by shape class let expect how long work
-// takes that nobody has run; where the model has been compiled, its own work
-// can be timed. The file gets both times of each piece of work, by its key,
-// and the compiler corrects its expectation by their ratio, also where stages
-// are cut elsewhere.
+// `--calibrate FILE ART.partita` times the work of a compiled model. Rates by
+// shape class predict the time of work that nobody has run. The file gets the
+// measured time and the predicted time of each piece of work, by its key. The
+// compiler corrects its predictions by their ratio, even if stages are cut
+// elsewhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,18 +23,17 @@
 namespace partita::run {
 
 /// Reads the file of --calibrate. Fails unless the artifact was compiled with
-/// it, for as many cores a device as the run will have.
+/// that file, for as many cores per device as the run will have.
 runtime::Expected<runtime::MachineRates>
 readMachine(const Options &options, const Model &model, Team &team);
 
-/// Times of the work of a step, by key. Of the steps, those count whose own
-/// time is among the middle half: what all of them together took is then
-/// about the median of a step.
+/// The times of the work of a step, by key. Only steps whose own time is in the
+/// middle half count. So the times add up to about the median of a step.
 std::map<uint64_t, runtime::WorkTime>
 collectWork(const Model &model, const std::vector<Profile::Event> &events,
             const std::vector<double> &stepNs);
 
-/// Measures the model, and writes the file with what it took. The exit status.
+/// Measures the model and adds its times to the file. Returns the exit status.
 int runModelCalibration(Context &context, const InputTensors &inputs);
 
 } // namespace partita::run

@@ -12,11 +12,11 @@
 
 namespace partita::run {
 
-/// Runs --benchmark --rate: samples come one by one at random times, as from
+/// Runs --benchmark --rate. Samples come one by one at random times, as from
 /// many independent users, and go through a feed::Stream. A sample's latency
-/// counts from the time at which it should have come, so a stream that cannot
-/// keep up shows it. Prints latencies and what was served; with --json one
-/// object. Of all devices in this process.
+/// counts from the time at which it should have come. So the latencies show
+/// whether a stream cannot keep up. Prints latencies and the served load; with
+/// --json one object. All devices must be in this process.
 int runOfferedLoad(const Options &options, const Model &model, Team &team,
                    const InputTensors &inputs);
 

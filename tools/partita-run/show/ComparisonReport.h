@@ -1,11 +1,11 @@
-//===- ComparisonReport.h - What was compared, and how near -----*- C++ -*-===//
+//===- ComparisonReport.h - Results of a comparison as JSON -----*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The object that --test-data and --compare print with --json:
+// With --json, --test-data and --compare print this object:
 //
 //   {"pass": false,
 //    "tolerance": {"rtol": 1e-3, "atol": 1e-7, "range": 1e-5},
@@ -16,9 +16,9 @@
 //                 "rms_difference": 0.4, "rms_expected": 0.9, "cosine": 0.97,
 //                 "worst": {"index": [0, 7], "actual": 3, "expected": 1}}]}
 //
-// `set` stands in --test-data, `node` with inner tensors, `worst` where an
-// element differs, "obstacle" where shapes or types do. NaN and infinities are
-// null.
+// `set` is there with --test-data, and `node` for inner tensors. `worst` is
+// there if an element differs, and `obstacle` if shapes or types differ. NaN
+// and infinities are null.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,14 +37,15 @@ public:
   explicit ComparisonReport(const runtime::Tolerance &tolerance)
       : tolerance(tolerance) {}
 
-  /// `tags` come first in the object of the tensor.
+  /// Adds a comparison. `tags` come first in the object of the tensor.
   void add(nlohmann::ordered_json tags, const runtime::Comparison &comparison);
-  /// Something that is no tensor, or is missing: "obstacle" if it differs.
+  /// Adds a value that is no tensor or is missing. It differs if `obstacle` is
+  /// not empty.
   void add(nlohmann::ordered_json tags, const std::string &obstacle);
 
   int compared() const { return int(tensors.size()); }
   int different() const { return differing; }
-  /// One line.
+  /// The report as one line.
   std::string json() const;
 
 private:

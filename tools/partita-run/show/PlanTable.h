@@ -14,12 +14,12 @@ namespace partita::run {
 
 using namespace feed;
 
-/// " for AMD EPYC with 2 cores a device", if times are predicted for a certain
-/// machine.
+/// E.g. " for AMD EPYC with 2 cores a device". Empty unless times are predicted
+/// for a certain machine.
 std::string predictedFor(const abi::Plan &plan);
 
-/// Stages with what the compiler decided and predicts, then inputs, outputs and
-/// the values that cross devices.
+/// A table of the stages, with what the compiler decided and predicts. Then the
+/// inputs, the outputs and the values that cross devices.
 std::string planText(const Model &model);
 
 /// The same as one JSON object.

@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Trace Event Format, complete events ("ph": "X"): a row a device, named with
-// its stages, of which "stages" is a legend; a unit with its micro-batch, in it
-// its instructions with the ONNX nodes they compute and the modules of those;
-// sends, receives and waits, with an arrow from each send to its receive. What
-// a device waits for another is a slice of its own ("cat": "wait"). Times are
-// microseconds from the first event.
+// The trace is in the Trace Event Format, with complete events ("ph": "X"). It
+// has a row for each device, named with its stages. "stages" is a legend of the
+// stages. A unit has its micro-batch, and contains its instructions. An
+// instruction has the ONNX nodes that it computes, and their modules. Sends,
+// receives and waits are there too, with an arrow from each send to its
+// receive. The time that a device waits for another one is a slice of its own
+// ("cat": "wait"). Times are microseconds from the first event.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,15 +32,16 @@ public:
   /// Adds the events of a step of this process.
   void add(const std::vector<runtime::ProfileEvent> &events, int step);
 
-  /// Notes how long that step took for its caller.
+  /// Adds the time that a step took for its caller.
   void addStep(double ns) { steps.push_back(ns); }
 
   struct Event {
     runtime::ProfileEvent event;
-    int run; ///< which step of the samples it belongs to
+    int run; ///< the step that it belongs to
   };
 
-  /// Brings all processes' events to process 0, on its clock; empty elsewhere.
+  /// Brings the events of all processes to process 0, with times of its clock.
+  /// Empty on the other processes.
   std::vector<Event> gather(Team &team) const;
   const std::vector<double> &stepNs() const { return steps; }
 
@@ -48,11 +50,11 @@ private:
   std::vector<double> steps;
 };
 
-/// Writes the trace beside `path`, then renames it.
+/// Writes the trace to a file beside `path`, then renames that file.
 runtime::Status writeTrace(const std::string &path, const Model &model,
                            std::vector<Profile::Event> events);
 
-/// The library call's name, or the kernel's.
+/// The name of the library call, or of the kernel.
 std::string kindOf(const Model &model, const abi::Instruction &instruction);
 
 /// The trace as text.

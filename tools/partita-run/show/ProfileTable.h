@@ -16,7 +16,7 @@
 
 namespace partita::run {
 
-/// Medians over the recorded steps. Times are nanoseconds of one step, all its
+/// Medians over the recorded steps. Times are nanoseconds per step, for all its
 /// micro-batches together, unless said otherwise.
 struct ProfileTable {
   struct Device {
@@ -24,62 +24,62 @@ struct ProfileTable {
     double units = 0;      ///< in units
     double ports = 0;      ///< inputs loaded, outputs stored
     double waiting = 0;    ///< for other devices (Waiting.h)
-    double moving = 0;     ///< sends and receives, without that
-    double collective = 0; ///< the same of collectives
-    /// Share of the step that these are.
+    double moving = 0;     ///< sends and receives, without waiting
+    double collective = 0; ///< collectives, without waiting
+    /// The share of the step that these times cover.
     double covered = 0;
   };
   struct Work {
     int device = 0;
-    std::string unit, name; ///< `name` empty: the unit as a whole
+    std::string unit, name; ///< `name` empty: the whole unit
     std::string kind;
-    std::vector<std::string> scopes; ///< modules; of an instruction
-    int runs = 0;                    ///< a step
-    double ns = 0, least = 0;        ///< median and least of all steps
-    double gflops = 0, gbytes = 0;   ///< a second
+    std::vector<std::string> scopes; ///< modules of an instruction
+    int runs = 0;                    ///< per step
+    double ns = 0, least = 0;        ///< median and minimum of all steps
+    double gflops = 0, gbytes = 0;   ///< per second
     double predicted = 0;
   };
-  /// All work of a kind, on all devices together: calls of the library,
-  /// kernels by what they do, moving bytes, waiting.
+  /// All work of a kind, on all devices together. Kinds are calls of the
+  /// library, kernels by what they do, moving bytes, and waiting.
   struct Kind {
     std::string name;
-    int runs = 0; ///< a step
+    int runs = 0; ///< per step
     double ns = 0;
   };
-  /// What a device receives on a channel.
+  /// The messages that a device receives on a channel.
   struct Transfer {
     int device = 0, from = 0;
     std::string value;
-    int runs = 0;      ///< a step
-    int64_t bytes = 0; ///< a run
-    /// Until it was sent, and then until it was there.
+    int runs = 0;      ///< per step
+    int64_t bytes = 0; ///< per run
+    /// The time until the message was sent, and then until it was there.
     double waiting = 0, moving = 0;
     double predicted = 0; ///< of `moving`
   };
-  /// A collective on a device: its start and finish, without waiting for
-  /// others.
+  /// A collective on a device. Its time is that of its start and finish,
+  /// without waiting for other devices.
   struct Collective {
     int device = 0;
     std::string value, kind;
-    int runs = 0; ///< a step
+    int runs = 0; ///< per step
     double ns = 0, least = 0;
-    double gbytes = 0; ///< sent, a second
+    double gbytes = 0; ///< sent, per second
     double predicted = 0;
   };
 
   int steps = 0;
-  double step = 0; ///< time of a step as its caller sees it
+  double step = 0; ///< time of a step for its caller
   std::vector<Device> devices;
-  std::vector<Kind> kinds;               ///< the one that takes longest first
+  std::vector<Kind> kinds;               ///< the longest first
   std::vector<Work> units, instructions; ///< in the plan's order
-  std::vector<Transfer> transfers;       ///< likewise, by receiver
-  std::vector<Collective> collectives;   ///< likewise
+  std::vector<Transfer> transfers;       ///< by receiver, in the plan's order
+  std::vector<Collective> collectives;   ///< in the plan's order
 
   ProfileTable(const Model &model, const std::vector<Profile::Event> &events,
                const std::vector<double> &stepNs);
 
-  /// Several tables, the stages first; instructions by time, no more than fit
-  /// a few screens.
+  /// Several tables, with the stages first. Instructions are sorted by time;
+  /// only as many are shown as fit a few screens.
   std::string text(const Model &model) const;
   nlohmann::ordered_json json(const Model &model) const;
 };

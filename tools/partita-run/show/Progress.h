@@ -14,14 +14,14 @@
 
 namespace partita::run {
 
-/// Draws on stderr, only if that is a terminal, `enabled`, and the work takes
-/// longer than a moment; wiped out by the destructor.
+/// Draws a progress bar on stderr, if that is a terminal, if `enabled`, and if
+/// the work takes longer than a moment. The destructor wipes it out.
 class Progress {
 public:
   Progress(std::string what, int64_t total, bool enabled);
   ~Progress();
   void update(int64_t done);
-  /// Wipes out what is drawn, so that a message does not stand behind it.
+  /// Wipes out the bar, so that a message does not stand behind it.
   static void wipe();
 
 private:

@@ -16,18 +16,18 @@ namespace partita::run {
 
 using namespace feed;
 
-/// A line of the legend.
+/// A stage, as one line of the legend.
 struct StageInfo {
   std::string name;                ///< e.g. "F0"
   std::string devices;             ///< e.g. "cpu:0, cpu:2"
   std::vector<std::string> blocks; ///< of the partition
-  /// Modules of the model, in the order in which they are computed; empty where
-  /// the model does not say them.
+  /// The modules of the model that the stage computes, in the order of
+  /// computation. Empty if the model does not name them.
   std::vector<std::string> scopes;
-  double predicted = 0; ///< ns, one micro-batch
+  double predicted = 0; ///< ns per micro-batch
 
   std::string blocksText() const;
-  /// A few, or "embeddings to encoder.layer.3.output".
+  /// A few modules, or e.g. "embeddings to encoder.layer.3.output".
   std::string scopesText() const;
 };
 
@@ -37,7 +37,7 @@ std::vector<StageInfo> stagesOf(const Model &model);
 std::vector<std::string> scopesOf(const abi::Instruction &instruction);
 std::string joinScopes(const std::vector<std::string> &scopes);
 
-/// A table with a row a stage.
+/// A table with a row for each stage.
 std::string legendText(const Model &model);
 nlohmann::ordered_json legendJson(const Model &model);
 

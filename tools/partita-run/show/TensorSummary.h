@@ -1,4 +1,4 @@
-//===- TensorSummary.h - Outputs as a person wants to see them --*- C++ -*-===//
+//===- TensorSummary.h - Outputs in a few numbers ---------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@
 
 namespace partita::run {
 
-/// For each tensor its name and type, the first values, and minimum, maximum
+/// For each tensor the name, the type, the first values, and minimum, maximum
 /// and mean.
 std::string summaryText(const std::vector<runtime::NamedTensor> &tensors);
 

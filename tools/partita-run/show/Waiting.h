@@ -1,19 +1,20 @@
-//===- Waiting.h - Waiting and moving, told apart ---------------*- C++ -*-===//
+//===- Waiting.h - Splitting waits from transfers ---------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A receive takes as long as its sender needs to come there, and then as long
-// as its bytes take. The first says nothing of the link. So each entry of a
-// profile is cut where the last of those for whom it waited was there:
+// The time of a receive has two parts. First it waits until its sender gets to
+// the send. Then it takes as long as its bytes need. Only the second part tells
+// about the link. So each entry of a profile is split at the time when the last
+// device that it waited for was there:
 //
 //   cpu:0   |------ F0 ------|send|
 //   cpu:1   |recv  waiting .......|moving|--- F1 ---
 //
-// Clocks of processes on different hosts agree to some microseconds only, and
-// so does the cut.
+// Clocks of processes on different hosts agree only within some microseconds.
+// So the split is no more exact than that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,20 +30,20 @@
 
 namespace partita::run {
 
-/// The entry of its program that an event is of; none if there is no such.
+/// The entry of the program that an event belongs to. Nothing if there is none.
 std::optional<abi::ProgramStep> entryOf(const Model &model,
                                         const runtime::ProfileEvent &event);
 
-/// By what a send and its receive find each other: the step, the link, the
+/// The key that a send and its receive share: the step, the link and the
 /// micro-batch.
 using MessageKey = std::tuple<int, int, int>;
-/// Of a send or receive; none of anything else.
+/// The key of a send or receive. Nothing for any other event.
 std::optional<MessageKey> messageKeyOf(const Model &model,
                                        const Profile::Event &item);
 
-/// For each event, for how many nanoseconds from its begin on it did nothing
-/// but wait for another device: until the message was sent, until the last
-/// device had come to a collective, or until a message was taken.
+/// For each event, how many nanoseconds from its begin it only waited for
+/// another device: until the message was sent, until the last device had come
+/// to a collective, or until a message was taken.
 std::vector<int64_t> findWaits(const Model &model,
                                const std::vector<Profile::Event> &events);
 
