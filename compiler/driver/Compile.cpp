@@ -29,6 +29,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
 using namespace partita;
@@ -75,8 +76,12 @@ private:
     // phase, not after every pass, which partita-opt does.
     pm.enableVerifier(false);
     addPasses(pm);
-    return success(succeeded(pm.run(*module)) &&
-                   succeeded(mlir::verify(*module)));
+    if (failed(pm.run(*module)))
+      return failure();
+    // Passes refuse what a user may not ask for: this is none of his errors.
+    if (failed(mlir::verify(*module)))
+      llvm::report_fatal_error("a phase made a module that is not valid");
+    return success();
   }
 
   LogicalResult partition(const pipeline::PartitionOptions &partitionOptions,

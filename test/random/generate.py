@@ -25,7 +25,7 @@ MAKERS = {
     indexing.compress: 1, indexing.reverse_sequence: 1, indexing.one_nonzero: 1,
     images.resize: 1, images.grid_sample: 1, images.roi_align: 1, images.affine_grid: 1, images.dft: 1, images.stft: 1, images.col2im: 1,
     quantize.fake: 1, quantize.dequantize: 1, quantize.qdq: 2, quantize.integer_product: 2, quantize.dynamic: 1,
-    recurrent.recurrent: 2, structure.branch: 1, structure.loop: 1, structure.sequence: 1, structure.edited_sequence: 1, structure.mapped: 1, structure.optional: 1,
+    recurrent.recurrent: 5, structure.branch: 1, structure.loop: 1, structure.sequence: 1, structure.edited_sequence: 1, structure.mapped: 1, structure.optional: 1,
 }
 
 

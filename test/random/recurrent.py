@@ -5,7 +5,7 @@ from graph import Unsuitable
 
 
 def recurrent(g):
-    op = g.choose("LSTM", "GRU", "RNN")
+    op = g.choose("LSTM", "LSTM", "GRU", "RNN")
     gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[op]
     kind = "f32"
     steps, batch, width, hidden = g.choose(1, 2, 3, 7), g.choose(1, 2, 3, 5), g.choose(1, 3, 8, 17), g.choose(1, 4, 8, 17)
@@ -16,12 +16,17 @@ def recurrent(g):
         steps, batch, width = x.shape
     else:
         x = g.leaf(kind, (steps, batch, width), 1)
-    def parameter(*shape):
-        """A constant, as it lies or through strides."""
-        if g.chance(0.8):
+    def parameter(*shape, strided=0.4):
+        """A parameter, as it lies or through strides: turned round, or every second element."""
+        if not g.chance(strided):
             return g.leaf(kind, shape, 0.5, constant=True)
-        turned = g.leaf(kind, shape[::-1], 0.5, constant=g.chance(0.7))
-        return g.node("Transpose", [turned], dict(dtype=kind, shape=shape, mag=0.5, exact=True), perm=list(range(len(shape)))[::-1], keep=False)
+        result = dict(dtype=kind, shape=shape, mag=0.5, exact=True)
+        constant = g.chance(0.5)
+        if g.chance(0.5):
+            turned = g.leaf(kind, shape[::-1], 0.5, constant=constant)
+            return g.node("Transpose", [turned], result, perm=list(range(len(shape)))[::-1], keep=False)
+        wider = g.leaf(kind, (*shape[:-1], 2 * shape[-1]), 0.5, constant=constant)
+        return g.node("Slice", [wider, g.constant([g.choose(0, 1)]), g.constant([2**31]), g.constant([-1]), g.constant([2])], result, keep=False)
     w = parameter(d, gates * hidden, width)
     r = parameter(d, gates * hidden, hidden)
     optional = [None] * 5
@@ -33,8 +38,8 @@ def recurrent(g):
         optional[2] = g.leaf(kind, (d, batch, hidden), 1)
     if op == "LSTM" and g.chance(0.4):
         optional[3] = g.leaf(kind, (d, batch, hidden), 1)
-    if op == "LSTM" and g.chance(0.3):
-        optional[4] = parameter(d, 3 * hidden)
+    if op == "LSTM" and g.chance(0.6):
+        optional[4] = parameter(d, 3 * hidden, strided=0.7)
     inputs = [x, w, r, *optional]
     while inputs[-1] is None:
         inputs.pop()
