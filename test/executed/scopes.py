@@ -108,6 +108,7 @@ def check(work):
     events = json.loads(trace.read_text())
     expect(events["stages"][1]["scopes"][0] == "features.conv.2", f"the legend of the trace: {events['stages']}")
     expect(any(event.get("args", {}).get("name") == "cpu:1: F1" for event in events["traceEvents"]), "the rows of the trace do not name their stages")
+    expect(any(event.get("args", {}).get("modules") == "features.conv.0, features.conv.1" for event in events["traceEvents"]), "units have no modules")
     expect(any("features.conv.1" in event.get("args", {}).get("scopes", []) for event in events["traceEvents"]), "the trace shows no modules")
 
 

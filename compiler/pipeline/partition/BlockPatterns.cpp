@@ -306,21 +306,31 @@ private:
     return it == owners.end() ? kNone : it->second;
   }
 
-  /// Whether a module has nodes of this block only, and of no part of a node.
-  bool owns(int block, StringRef module) const {
-    return llvm::all_of(nodes.find(module), [&](int node) {
+  /// The block that has all nodes of a module, and no part of one; kNone if
+  /// none is computed, kSeveral if no block does.
+  int getModuleOwner(StringRef module) {
+    auto [it, isNew] = moduleOwners.try_emplace(module, kNone);
+    if (!isNew)
+      return it->second;
+    for (int node : nodes.find(module)) {
       const int owner = getOwner(nodes.getNames()[node]);
-      return owner == block || owner == kNone;
-    });
+      if (owner == kNone)
+        continue;
+      it->second =
+          it->second == kNone || it->second == owner ? owner : kSeveral;
+      if (it->second == kSeveral)
+        break;
+    }
+    return it->second;
   }
 
   /// The outermost module of a node that its block has for itself.
-  std::optional<std::string> getModule(int block, StringRef node) const {
+  std::optional<std::string> getModule(int block, StringRef node) {
     StringRef scope = nodes.getScope(node);
     for (size_t end = scope.find('.'); !scope.empty();
          end = scope.find('.', end + 1)) {
       StringRef module = scope.take_front(end);
-      if (owns(block, module) && escapeGlob(module) == module)
+      if (getModuleOwner(module) == block && escapeGlob(module) == module)
         return module.str();
       if (end == StringRef::npos)
         break;
@@ -382,6 +392,7 @@ private:
   llvm::StringMap<std::vector<int>> opsOf, firstNamed;
   /// By first name: the block of all its ops, or kSeveral.
   llvm::StringMap<int> owners;
+  llvm::StringMap<int> moduleOwners; ///< the same by module
   std::vector<int> beginOf; ///< by node: the op that it, or the next, begins at
 };
 

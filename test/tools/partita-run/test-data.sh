@@ -34,6 +34,18 @@ says stdout "1 of 640 elements agree by the tensor's range"
 run 0 "$RUN" "$ART/one.partita" --test-data "$ART/wrong" --atol 1
 run 0 "$RUN" "$ART/one.partita" --test-data "$ART/wrong" --rtol 0.03
 
+run 0 "$RUN" "$ART/one.partita" -i "$ART/x.npy" -o "$OUT/reference.npz"
+run 0 "$RUN" "$ART/one.partita" -i "$ART/x.npy" --compare "$OUT/reference.npz"
+says stdout "PASS: 1 tensors agree; least cosine 1, of 'layers/y:0'"
+run 1 "$RUN" "$ART/two.partita" -i "$ART/x.npy" --compare "$OUT/reference.npz"
+says stdout "DIFFERENT: output 'layers/y:0'"
+says stdout "cosine"
+run 1 "$RUN" "$ART/two.partita" -i "$ART/x.npy" --compare "$OUT/reference.npz" \
+  --json
+for text in '"pass":false' '"name":"layers/y:0"' '"cosine":' '"worst":'; do
+  says stdout "$text"
+done
+
 refuses "there is no folder" "$RUN" "$ART/one.partita" --test-data "$ART/none"
 mkdir "$OUT/empty"
 refuses "holds no input_0.pb" "$RUN" "$ART/one.partita" --test-data "$OUT/empty"

@@ -39,7 +39,8 @@ double rate(int64_t amount, int64_t nanoseconds) {
 /// Turns events into the objects of the trace.
 class Writer {
 public:
-  Writer(const Model &model, int64_t origin) : model(model), origin(origin) {}
+  Writer(const Model &model, int64_t origin)
+      : model(model), origin(origin), stages(stagesOf(model)) {}
 
   /// What an event did, without the first `waited` nanoseconds of it.
   Json complete(const Profile::Event &item, int64_t waited) {
@@ -126,10 +127,12 @@ private:
     if (event.instruction < 0) {
       json["name"] = name + " #" + std::to_string(event.micro_batch);
       json["cat"] = "unit";
-      if (unit->stage() >= 0 &&
-          unit->stage() < runtime::length(model.plan->stages()))
-        args["stage"] = runtime::text(
-            model.plan->stages()->Get(unsigned(unit->stage()))->name());
+      if (unit->stage() >= 0 && size_t(unit->stage()) < stages.size()) {
+        const StageInfo &stage = stages[size_t(unit->stage())];
+        args["stage"] = stage.name;
+        if (!stage.scopes.empty())
+          args["modules"] = stage.scopesText();
+      }
       args["predicted_us"] = double(unit->duration_ns()) / 1e3;
       return;
     }
@@ -205,6 +208,7 @@ private:
 
   const Model &model;
   const int64_t origin;
+  const std::vector<StageInfo> stages;
 };
 
 /// Clocks of one machine agree; those of several start when they were booted.
