@@ -64,8 +64,9 @@ FIXED_INPUT = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[2] x, int64 n) => (float[2] y) { f = Cast<to = 1>(n)  y = Mul(x, f) }
 """
 BERT = """<ir_version: 10, opset_import: ["" : 21]>
-g (int64[batch, tokens] ids) => (float[batch, tokens, 4] y) <float[3, 4] table = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}> {
-  e = Gather(table, ids)  y = Softmax(e)
+g (int64[batch, tokens] ids, int64[batch, tokens] attention_mask) => (float[batch, tokens, 4] y)
+<float[3, 4] table = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, int64[1] last = {2}> {
+  e = Gather(table, ids)  m = Cast<to = 1>(attention_mask)  m2 = Unsqueeze(m, last)  w = Mul(e, m2)  y = Softmax(w)
 }
 """
 

@@ -184,7 +184,7 @@ static std::string checkTogether(const CommandLine &command) {
   if (compile.emit.output == "-")
     return "--output -: name a file; --emit prints to standard output if "
            "--output is left out, and an artifact is mapped from its file";
-  if (command.json && emits)
+  if (command.json && emits && !command.listNodes)
     return "--json prints the plan of an artifact, and --emit the IR: leave "
            "out one of the two";
   if (command.describe && driver::isModuleFile(compile.import.modelPath))

@@ -219,6 +219,8 @@ Value multiplyExactly(NodeImport &n, const Factor &x, const Factor &y,
 Value matMulIntegers(NodeImport &n, int x, int xZero, int y, int yZero) {
   Value a = n.input(x), b = n.input(y);
   auto multiply = [&](Value p, Value q) { return makeMatMul(n, p, q); };
+  if (n.shapeOf(a).empty() || n.shapeOf(b).empty())
+    return multiply(a, b); // which says that this cannot be
   FailureOr<Value> integers =
       dotIntegers(n, {a, n.input(xZero)}, {b, n.input(yZero)}, columnDim(n, a),
                   rowDim(n, b), multiply);
