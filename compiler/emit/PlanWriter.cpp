@@ -305,7 +305,8 @@ private:
   flatbuffers::Offset<abi::Instruction>
   instruction(Operation &op, abi::Work kind, flatbuffers::Offset<void> work,
               StringRef label, int64_t flops, int64_t bytes,
-              int64_t predictedNs, uint64_t workKey = 0, int64_t modelledNs = 0) {
+              int64_t predictedNs, uint64_t workKey = 0,
+              int64_t modelledNs = 0) {
     using String = flatbuffers::Offset<flatbuffers::String>;
     std::vector<String> scopes;
     for (StringRef scope : nn::getScopes(op.getLoc()))

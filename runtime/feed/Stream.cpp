@@ -84,7 +84,7 @@ struct Stream::Impl {
   bool loaded = false, stopping = false;
   bool has_turn = false;
   int64_t turn_steps = 0; ///< that were begun since
-  bool gone = false; ///< the session, after which nobody touches a request
+  bool gone = false;      ///< the session, after which nobody touches a request
   bool nanKept = false;
   Status failure;
   Counts done;

@@ -86,14 +86,9 @@ int runMode(const Options &options, const PlanChoice &plans,
   if (options.rate > 0)
     return runOfferedLoad(options, model, team, *inputs);
   Profile profile;
-  Context context{options,
-                  model,
-                  team,
-                  nullptr,
-                  nullptr,
-                  options.wantsProfile() ? &profile : nullptr,
-                  plans,
-                  choice};
+  Context context{options, model,   team,
+                  nullptr, nullptr, options.wantsProfile() ? &profile : nullptr,
+                  plans,   choice};
   if (!team.allWell(load(context)))
     return 1;
   int result = options.benchmark ? runBenchmark(context, *inputs)

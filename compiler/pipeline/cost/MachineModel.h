@@ -44,9 +44,9 @@ struct StepFootprint {
 /// Predicted time of a cluster.
 struct ClusterTime {
   double ns = 0;
-  double modelledNs = 0;  ///< by rates alone, without measured work
-  double memoryNs = 0; ///< the part of `modelledNs` that waits for memory
-  uint64_t key = 0;    ///< of the work (WorkKey.h); 0: no machine was measured
+  double modelledNs = 0; ///< by rates alone, without measured work
+  double memoryNs = 0;   ///< the part of `modelledNs` that waits for memory
+  uint64_t key = 0; ///< of the work (WorkKey.h); 0: no machine was measured
 };
 
 /// The rates of one device. Stages are balanced and times are predicted with

@@ -8,9 +8,9 @@
 #include "tools/partita-run/show/PlanTable.h"
 
 #include "runtime/abi/PlanText.h"
-#include "tools/partita-run/show/Stages.h"
 #include "runtime/base/Programs.h"
 #include "runtime/io/DType.h"
+#include "tools/partita-run/show/Stages.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -75,12 +75,11 @@ std::string planText(const Model &model) {
     const abi::Stage *stage = plan.stages()->Get(unsigned(i));
     for (int p = 0; stage->program() >= 0 && p < model.mesh.size(); ++p)
       used[size_t(model.mesh.device(stage->program(), p))] = true;
-    stages.push_back({text(stage->name()),
-                      model.executorNames(stage->program()),
-                      infos[size_t(i)].blocks, infos[size_t(i)].scopes,
-                      stage->flops(), stage->parameter_bytes(),
-                      stage->activation_bytes(), stage->sent_bytes(),
-                      stage->peak_bytes(), stage->duration_ns()});
+    stages.push_back(
+        {text(stage->name()), model.executorNames(stage->program()),
+         infos[size_t(i)].blocks, infos[size_t(i)].scopes, stage->flops(),
+         stage->parameter_bytes(), stage->activation_bytes(),
+         stage->sent_bytes(), stage->peak_bytes(), stage->duration_ns()});
   }
   result += abi::stagesText(stages);
   for (int device = 0; device < model.devices; ++device)
