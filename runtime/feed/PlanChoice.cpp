@@ -263,28 +263,26 @@ PlanChoice::choose(const InputTensors &inputs) const {
   return choose(wanted);
 }
 
+Expected<Tensor> PlanChoice::resize(const Tensor &tensor,
+                                    const std::vector<int> &axisOf,
+                                    const std::vector<int64_t> &to) const {
+  std::vector<int64_t> shape = tensor.shape();
+  if (shape.size() != axisOf.size())
+    return tensor;
+  for (size_t axis = 0; axis < axisOf.size(); ++axis)
+    if (axisOf[axis] >= 0 && !isBatch(size_t(axisOf[axis])))
+      shape[axis] = to[size_t(axisOf[axis])];
+  return resized(tensor, shape);
+}
+
 Expected<Tensor> PlanChoice::pad(const Choice &choice, size_t input,
                                  const Tensor &tensor) const {
-  std::vector<int64_t> shape = tensor.shape();
-  const std::vector<int> &found = axes.first[input];
-  if (shape.size() != found.size())
-    return tensor;
-  for (size_t axis = 0; axis < found.size(); ++axis)
-    if (found[axis] >= 0 && !isBatch(size_t(found[axis])))
-      shape[axis] = sizes[choice.plan][size_t(found[axis])];
-  return resized(tensor, shape);
+  return resize(tensor, axes.first[input], sizes[choice.plan]);
 }
 
 Expected<Tensor> PlanChoice::cut(const Choice &choice, size_t output,
                                  const Tensor &tensor) const {
-  std::vector<int64_t> shape = tensor.shape();
-  const std::vector<int> &found = axes.second[output];
-  if (shape.size() != found.size())
-    return tensor;
-  for (size_t axis = 0; axis < found.size(); ++axis)
-    if (found[axis] >= 0 && !isBatch(size_t(found[axis])))
-      shape[axis] = choice.sizes[size_t(found[axis])];
-  return resized(tensor, shape);
+  return resize(tensor, axes.second[output], choice.sizes);
 }
 
 } // namespace partita::feed

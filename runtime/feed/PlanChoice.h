@@ -97,6 +97,10 @@ public:
 private:
   using Axes = std::vector<std::vector<int>>; ///< by port and axis
 
+  /// Gives the tensor of a port the sizes `to`, one for each dimension.
+  runtime::Expected<runtime::Tensor>
+  resize(const runtime::Tensor &tensor, const std::vector<int> &axisOf,
+         const std::vector<int64_t> &to) const;
   Axes findAxes(const std::vector<Port> Model::*ports) const;
   /// Describes an axis of a port that varies but has no dimension. Empty if
   /// there is none.
