@@ -26,19 +26,14 @@ using runtime::Status;
 using runtime::StepBinding;
 using runtime::Tensor;
 
-namespace {
-
-/// A port as a stream sees it: so many entries along its batch axis belong to
-/// one sample.
-struct StreamPort {
-  const Port *port;
-  Layout layout;
-  int64_t perSample = 1;
-};
-
-} // namespace
-
 struct Stream::Impl {
+  /// A port as a stream sees it: so many entries along its batch axis belong to
+  /// one sample.
+  struct StreamPort {
+    const Port *port;
+    Layout layout;
+    int64_t perSample = 1;
+  };
   struct Request {
     std::vector<Tensor> inputs, outputs;
     std::vector<uint8_t *> places; ///< of the outputs
@@ -490,7 +485,7 @@ Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs) {
   auto request = std::make_shared<Impl::Request>();
   request->inputs = inputs;
   request->samples = *samples;
-  for (const StreamPort &output : impl->outputs) {
+  for (const Impl::StreamPort &output : impl->outputs) {
     std::vector<int64_t> shape = output.port->shape;
     if (output.port->batchAxis >= 0)
       shape[size_t(output.port->batchAxis)] = *samples * output.perSample;

@@ -192,6 +192,8 @@ struct PlanSpec {
   std::vector<CollectiveSpec> collectives;
   std::vector<WeightSpec> weights;
   std::vector<std::string> kernels;
+  std::vector<std::pair<std::string, int64_t>> dimensions;
+  std::string mask;
   std::vector<uint8_t> weight_bytes; ///< the weights section
 
   /// Adds a program, and a device "cpu:<index>" that executes it. Returns the
@@ -331,6 +333,12 @@ public:
           fbb, fbb.CreateString("S" + std::to_string(i)), static_cast<int>(i)));
     auto model = fbb.CreateString("test"),
          schedule = fbb.CreateString("fill_drain");
+    std::vector<flatbuffers::Offset<abi::Dimension>> dimensions;
+    for (const auto &[name, size] : plan.dimensions)
+      dimensions.push_back(
+          abi::CreateDimension(fbb, fbb.CreateString(name), size));
+    auto dimension_vector = fbb.CreateVector(dimensions);
+    auto mask = fbb.CreateString(plan.mask);
     auto stage_vector = fbb.CreateVector(stages);
     auto program_vector = fbb.CreateVector(programs);
     auto device_vector = fbb.CreateVector(devices);
@@ -339,11 +347,11 @@ public:
     auto kernel_vector = fbb.CreateVector(kernels);
     auto collective_vector = fbb.CreateVector(collectives);
     auto axis_vector = fbb.CreateVector(axes);
-    fbb.Finish(abi::CreatePlan(fbb, model, schedule, plan.micro_batches, inputs,
-                               outputs, 0, stage_vector, program_vector,
-                               device_vector, channel_vector, weight_vector,
-                               kernel_vector, 0, 0, 0, 0, 0, 0,
-                               collective_vector, axis_vector),
+    fbb.Finish(abi::CreatePlan(
+                   fbb, model, schedule, plan.micro_batches, inputs, outputs, 0,
+                   stage_vector, program_vector, device_vector, channel_vector,
+                   weight_vector, kernel_vector, 0, 0, 0, 0, 0, 0,
+                   collective_vector, axis_vector, dimension_vector, mask),
                abi::PlanIdentifier());
     return {fbb.GetBufferPointer(), fbb.GetBufferPointer() + fbb.GetSize()};
   }
