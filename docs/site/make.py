@@ -62,6 +62,8 @@ def python_page():
 
 .. autoclass:: partita.Port
 
+.. autoclass:: partita.Profile
+
 .. autoclass:: partita.Ticket
    :members:
 

@@ -99,6 +99,7 @@ struct partita_model {
   std::vector<PortInfo> inputs, outputs; ///< of the largest plan
   std::vector<size_t> dimensions;        ///< of PlanChoice, that callers see
   std::vector<std::vector<int64_t>> dimensionSizes;
+  std::vector<std::string> deviceNames;
 
   const PlanChoice &plans() const { return streams->plans(); }
 
@@ -217,6 +218,8 @@ Status openModel(const char *path, const partita_options *given,
       made->dimensionSizes.push_back(plans.sizesOf(d));
     }
   const Model &model = plans.model(plans.largest());
+  for (int device = 0; device < model.devices; ++device)
+    made->deviceNames.push_back(model.deviceName(device));
   const auto &stream = made->streams->stream(plans.largest());
   auto add = [&](const Port &port, int64_t entries, auto axisOf,
                  std::vector<PortInfo> &infos) {
@@ -398,6 +401,52 @@ partita_status partita_submit(partita_model *model, const void *const *inputs,
 
 partita_status partita_wait(partita_model *model, uint64_t ticket) {
   return guard([&] { return model->streams->wait(ticket); });
+}
+
+partita_status partita_get_profile(const partita_model *model,
+                                   partita_profile *profile) {
+  return guard([&] {
+    if (!profile)
+      return Status::error("there is no place for the profile");
+    partita_profile known;
+    if (Status status = readStruct(profile, known, "partita_profile");
+        !status.ok())
+      return status;
+    known = {profile->size, 0, 0, static_cast<int>(model->deviceNames.size())};
+    for (size_t plan = 0; plan < model->plans().planCount(); ++plan) {
+      const auto counts = model->streams->stream(plan).counts();
+      known.steps += counts.steps;
+      known.samples += counts.samples;
+    }
+    std::memcpy(profile, &known, profile->size);
+    return Status();
+  });
+}
+
+partita_status partita_get_device_profile(const partita_model *model,
+                                          int device,
+                                          partita_device_profile *profile) {
+  return guard([&] {
+    const auto count = static_cast<int>(model->deviceNames.size());
+    if (device < 0 || device >= count)
+      return Status::error("the model has " + std::to_string(count) +
+                           " devices: there is none of index " +
+                           std::to_string(device));
+    if (!profile)
+      return Status::error("there is no place for the profile");
+    partita_device_profile known;
+    if (Status status = readStruct(profile, known, "partita_device_profile");
+        !status.ok())
+      return status;
+    const auto index = static_cast<size_t>(device);
+    known = {profile->size, model->deviceNames[index].c_str(), 0};
+    for (size_t plan = 0; plan < model->plans().planCount(); ++plan)
+      known.busy_s +=
+          static_cast<double>(model->streams->stream(plan).busyNs()[index]) /
+          1e9;
+    std::memcpy(profile, &known, profile->size);
+    return Status();
+  });
 }
 
 int partita_keeps_nan(const partita_model *model) {

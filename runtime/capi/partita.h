@@ -114,6 +114,20 @@ typedef struct partita_dimension {
   const int64_t *sizes; /* the sizes of the plans, in increasing order */
 } partita_dimension;
 
+/* What was computed since the model was opened. */
+typedef struct partita_profile {
+  size_t size;     /* sizeof(partita_profile), set by the caller */
+  int64_t steps;
+  int64_t samples; /* in these steps */
+  int devices;
+} partita_profile;
+
+typedef struct partita_device_profile {
+  size_t size;      /* sizeof(partita_device_profile), set by the caller */
+  const char *name; /* e.g. "cpu:0"; the pointer lives as long as the model */
+  double busy_s;    /* seconds that the device computed, in all steps */
+} partita_device_profile;
+
 /* PARTITA_API_VERSION of the library. */
 PARTITA_API int partita_api_version(void);
 /* Why the last call of this thread failed; "" if none did. The text is valid
@@ -153,6 +167,12 @@ PARTITA_API partita_status partita_run(partita_model *model, const void *const *
 PARTITA_API partita_status partita_submit(partita_model *model, const void *const *inputs, int64_t samples, void *const *outputs,
                                           uint64_t *ticket);
 PARTITA_API partita_status partita_wait(partita_model *model, uint64_t ticket);
+
+/* Steps that are done count, those under way do not. How long a device was
+ * busy, beside the time that has passed, shows how well the devices are used. */
+PARTITA_API partita_status partita_get_profile(const partita_model *model, partita_profile *profile);
+/* `device`: from 0 to partita_profile.devices - 1. */
+PARTITA_API partita_status partita_get_device_profile(const partita_model *model, int device, partita_device_profile *profile);
 
 /* Whether steps keep NaN now. They do with partita_options.strict_nan. They also
  * do after a step has met NaN where fast code turns it into a number. That step

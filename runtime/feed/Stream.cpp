@@ -83,6 +83,7 @@ struct Stream::Impl {
   bool nanKept = false;
   Status failure;
   Counts done;
+  std::vector<int64_t> busy; ///< by device, in the steps that are done
   std::thread feeder, finisher;
 
   Impl(const Model &model, const runtime::SessionOptions &session,
@@ -429,6 +430,9 @@ void Stream::Impl::finish(Lane &lane) {
   std::lock_guard<std::mutex> lock(mutex);
   if (status.ok()) {
     ++done.steps;
+    busy.resize(session->busyNs().size());
+    for (size_t device = 0; device < busy.size(); ++device)
+      busy[device] += session->busyNs()[device];
     done.samples += lane.samples;
     done.direct += std::all_of(outputs.begin(), outputs.end(),
                                [&](const StreamPort &port) {
@@ -566,6 +570,13 @@ bool Stream::suits(const Model &model) {
 bool Stream::keepsNan() const {
   std::lock_guard<std::mutex> lock(impl->mutex);
   return impl->nanKept;
+}
+
+std::vector<int64_t> Stream::busyNs() const {
+  std::lock_guard<std::mutex> lock(impl->mutex);
+  std::vector<int64_t> busy = impl->busy;
+  busy.resize(size_t(impl->model.devices)); // before the first step, too
+  return busy;
 }
 
 Stream::Counts Stream::counts() const {

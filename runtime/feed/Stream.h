@@ -101,6 +101,8 @@ public:
     int64_t steps = 0, samples = 0, direct = 0;
   };
   Counts counts() const;
+  /// Nanoseconds that each device was busy in these steps.
+  std::vector<int64_t> busyNs() const;
 
   struct Impl;
 

@@ -34,6 +34,9 @@ with partita.Model(sys.argv[1], threads=1, pin=False, batch_delay=0.001) as mode
         x, y = data(samples, samples)
         assert is_right(x, y, model.run(x=x, y=y)), samples
         assert is_right(x, y, model.run({"x": x, "y": y}))
+    computed = model.profile()
+    assert computed.samples == 2 * (1 + 2 + 5 + 6 + 7 + 40) and computed.steps >= 2 * (4 + 2 + 7), computed
+    assert all(0 < seconds < 60 for seconds in computed.busy_s.values()), computed
     x, y = data(4, 1)
     # An array that does not lie as the model wants it is copied.
     assert is_right(x, y, model.run(x=np.asfortranarray(x), y=np.repeat(y, 2, axis=1)[:, ::2]))

@@ -10,6 +10,6 @@ come together share a step, and steps overlap. Arrays are not copied if they are
 """
 
 from ._library import API_VERSION, Error
-from ._model import Model, Port, Ticket
+from ._model import Model, Port, Profile, Ticket
 
-__all__ = ["API_VERSION", "Error", "Model", "Port", "Ticket"]
+__all__ = ["API_VERSION", "Error", "Model", "Port", "Profile", "Ticket"]

@@ -36,6 +36,14 @@ class DimensionStruct(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("count", ctypes.c_int), ("sizes", ctypes.POINTER(ctypes.c_int64))]
 
 
+class ProfileStruct(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("steps", ctypes.c_int64), ("samples", ctypes.c_int64), ("devices", ctypes.c_int)]
+
+
+class DeviceProfileStruct(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("busy_s", ctypes.c_double)]
+
+
 def _open() -> ctypes.CDLL:
     beside = pathlib.Path(__file__).resolve().parent / "libpartita.so.1"
     path = os.environ.get("PARTITA_LIBRARY") or (str(beside) if beside.exists() else "libpartita.so.1")
@@ -57,6 +65,8 @@ def _open() -> ctypes.CDLL:
         ("input", ctypes.c_int, (pointer, size, ctypes.POINTER(PortStruct))),
         ("output", ctypes.c_int, (pointer, size, ctypes.POINTER(PortStruct))),
         ("step_samples", number, (pointer,)),
+        ("get_profile", ctypes.c_int, (pointer, ctypes.POINTER(ProfileStruct))),
+        ("get_device_profile", ctypes.c_int, (pointer, ctypes.c_int, ctypes.POINTER(DeviceProfileStruct))),
         ("dimension_count", size, (pointer,)),
         ("get_dimension", ctypes.c_int, (pointer, size, ctypes.POINTER(DimensionStruct))),
         ("submit_sized", ctypes.c_int, (pointer, ctypes.POINTER(number), addresses, number, addresses, ctypes.POINTER(ctypes.c_uint64))),

@@ -10,7 +10,7 @@ from typing import Mapping
 
 import numpy as np
 
-from ._library import NAMES, DimensionStruct, Error, Options, PortStruct, check, dtype_of, library
+from ._library import NAMES, DeviceProfileStruct, DimensionStruct, Error, Options, PortStruct, ProfileStruct, check, dtype_of, library
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +24,15 @@ class Port:
     shape: tuple[int | str | None, ...]
     batch_axis: int | None
     entries: int  # along the batch axis, of one sample
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """Steps, the samples in them, and the seconds that each device computed, by its name."""
+
+    steps: int
+    samples: int
+    busy_s: dict[str, float]
 
 
 class Ticket:
@@ -151,6 +160,17 @@ class Model:
     def run(self, inputs: Mapping[str, np.ndarray] | None = None, /, **named: np.ndarray) -> dict[str, np.ndarray]:
         """Computes samples, by the inputs' names, and returns the outputs by theirs."""
         return self.submit(inputs, **named).wait()
+
+    def profile(self) -> Profile:
+        """What was computed since the model was opened; steps under way do not count."""
+        found = ProfileStruct(ctypes.sizeof(ProfileStruct))
+        check(library.partita_get_profile(self._handle(), ctypes.byref(found)))
+        busy = {}
+        for index in range(found.devices):
+            device = DeviceProfileStruct(ctypes.sizeof(DeviceProfileStruct))
+            check(library.partita_get_device_profile(self._handle(), index, ctypes.byref(device)))
+            busy[device.name.decode()] = device.busy_s
+        return Profile(found.steps, found.samples, busy)
 
     def close(self) -> None:
         """Finishes what is under way, and frees the model."""

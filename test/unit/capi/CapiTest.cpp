@@ -79,6 +79,34 @@ TEST_F(Capi, RunsAnyNumberOfSamples) {
     EXPECT_TRUE(runs(samples, float(samples))) << partita_last_error();
 }
 
+TEST_F(Capi, CountsWhatWasComputed) {
+  partita_profile profile = {};
+  profile.size = sizeof profile;
+  ASSERT_EQ(partita_get_profile(model, &profile), PARTITA_OK);
+  EXPECT_EQ(profile.steps, 0);
+  EXPECT_EQ(profile.samples, 0);
+  EXPECT_EQ(profile.devices, 2);
+  partita_device_profile device = {};
+  device.size = sizeof device;
+  ASSERT_EQ(partita_get_device_profile(model, 1, &device), PARTITA_OK);
+  EXPECT_STREQ(device.name, "cpu:1");
+  EXPECT_EQ(device.busy_s, 0);
+  EXPECT_TRUE(runs(30, 1));
+  EXPECT_TRUE(runs(5, 1));
+  ASSERT_EQ(partita_get_profile(model, &profile), PARTITA_OK);
+  EXPECT_GE(profile.steps, 4); // of 12 samples
+  EXPECT_EQ(profile.samples, 35);
+  for (int i = 0; i < profile.devices; ++i) {
+    ASSERT_EQ(partita_get_device_profile(model, i, &device), PARTITA_OK);
+    EXPECT_GT(device.busy_s, 0);
+    EXPECT_LT(device.busy_s, 20);
+  }
+  EXPECT_EQ(partita_get_device_profile(model, 2, &device), PARTITA_ERROR);
+  EXPECT_STREQ(partita_last_error(),
+               "the model has 2 devices: there is none of index 2");
+  EXPECT_EQ(partita_get_profile(model, nullptr), PARTITA_ERROR);
+}
+
 TEST_F(Capi, SubmitsFromSeveralThreads) {
   std::atomic<int> right = 0;
   std::vector<std::thread> threads;
