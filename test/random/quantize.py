@@ -100,7 +100,10 @@ def integer_product(g):
         stack, m, k, n = g.shape(g.rng.randint(0, 2), 6), g.size(17), g.size(48), g.size(33)
         x, w = leaf(left, (*stack, m, k)), leaf(right, (k, n))
         shape, more = (*stack, m, n), {}
+        # Its sums of nothing are what memory held; ours are 0.
+        doubt = f"{op} over nothing: its result is not written" if k == 0 else ""
     else:
+        doubt = ""
         c, n = g.choose(1, 3, 8, 16), g.choose(1, 4, 16, 17)
         x = leaf(left, (g.size(2), c, g.rng.randint(3, 12), g.rng.randint(3, 12)))
         kernel, sizes, more = windows(g, x.shape[2:])
@@ -108,14 +111,14 @@ def integer_product(g):
         shape = (x.shape[0], n, *sizes)
     if "Integer" in op:
         zeros = g.choose([], [zero(left)], [zero(left), zero(right)])
-        y = g.node(op, [x, w, *zeros], dict(dtype="i32", shape=shape, mag=1e6), **more)
+        y = g.node(op, [x, w, *zeros], dict(dtype="i32", shape=shape, doubt=doubt, mag=1e6), **more)
         if g.chance(0.5):
             return y
         y = g.node("Cast", [y], dict(dtype="f32", shape=shape, mag=1e6), to=1, keep=False)
         return epilogue(g, g.node("Mul", [y, g.constant(1e-5, "f32")], dict(dtype="f32", shape=shape, mag=10)), 3)
     number = lambda value: g.constant(value, "f32")
     out = left
-    result = dict(dtype=out, shape=shape, mag=255, fuzzy=True)
+    result = dict(dtype=out, shape=shape, doubt=doubt, mag=255, fuzzy=True)
     y_scale = 0.02 * w.shape[0] if "MatMul" in op else 0.02 * (w.size // w.shape[0])
     each = op == "QLinearConv" and g.chance(0.4)
     w_scale = g.constant(0.01 * (1 + g.noise.random(w.shape[0])), "f32") if each else number(0.01)
