@@ -16,6 +16,7 @@
 #include <exception>
 #include <limits>
 #include <new>
+#include <type_traits>
 
 using partita::feed::Model;
 using partita::feed::PlanChoice;
@@ -90,6 +91,24 @@ Status readStruct(const T *given, T &known, const char *name) {
                          name + ")");
   std::memcpy(&known, given, given->size);
   return Status();
+}
+
+/// Fills in what the caller knows of a structure, all but its size.
+template <typename T>
+Status fillIn(T *place, std::type_identity_t<T> known, const char *name) {
+  if (!place)
+    return Status::error(std::string("there is no place for a ") + name);
+  T given;
+  if (Status status = readStruct(place, given, name); !status.ok())
+    return status;
+  known.size = given.size;
+  std::memcpy(place, &known, given.size);
+  return Status();
+}
+
+Status noneOf(size_t count, const char *what, int64_t index) {
+  return Status::error("the model has " + std::to_string(count) + " " + what +
+                       ": there is none of index " + std::to_string(index));
 }
 
 } // namespace
@@ -246,25 +265,14 @@ Status openModel(const char *path, const partita_options *given,
 Status describe(const std::vector<PortInfo> &ports, size_t index,
                 const char *what, partita_port *port) {
   if (index >= ports.size())
-    return Status::error(std::string("the model has ") +
-                         std::to_string(ports.size()) + " " + what +
-                         ": there is none of index " + std::to_string(index));
-  if (!port)
-    return Status::error("there is no place for the port");
-  partita_port known;
-  if (Status status = readStruct(port, known, "partita_port"); !status.ok())
-    return status;
+    return noneOf(ports.size(), what, static_cast<int64_t>(index));
   const PortInfo &info = ports[index];
-  known = {port->size,
-           info.port->name.c_str(),
-           static_cast<partita_type>(info.port->dtype),
-           static_cast<int>(info.shape.size()),
-           info.shape.data(),
-           info.port->batchAxis,
-           info.bytes,
-           info.dimensions.data()};
-  std::memcpy(port, &known, port->size);
-  return Status();
+  return fillIn(port,
+                {0, info.port->name.c_str(),
+                 static_cast<partita_type>(info.port->dtype),
+                 static_cast<int>(info.shape.size()), info.shape.data(),
+                 info.port->batchAxis, info.bytes, info.dimensions.data()},
+                "partita_port");
 }
 
 Status find(const std::vector<PortInfo> &ports, const char *name,
@@ -348,21 +356,14 @@ partita_status partita_get_dimension(const partita_model *model, size_t index,
                                      partita_dimension *dimension) {
   return guard([&] {
     if (index >= model->dimensions.size())
-      return Status::error(
-          "the model has " + std::to_string(model->dimensions.size()) +
-          " dimensions: there is none of index " + std::to_string(index));
-    if (!dimension)
-      return Status::error("there is no place for the dimension");
-    partita_dimension known;
-    if (Status status = readStruct(dimension, known, "partita_dimension");
-        !status.ok())
-      return status;
+      return noneOf(model->dimensions.size(), "dimensions",
+                    static_cast<int64_t>(index));
     const std::vector<int64_t> &sizes = model->dimensionSizes[index];
-    known = {dimension->size,
-             model->plans().dimensions()[model->dimensions[index]].c_str(),
-             static_cast<int>(sizes.size()), sizes.data()};
-    std::memcpy(dimension, &known, dimension->size);
-    return Status();
+    return fillIn(
+        dimension,
+        {0, model->plans().dimensions()[model->dimensions[index]].c_str(),
+         static_cast<int>(sizes.size()), sizes.data()},
+        "partita_dimension");
   });
 }
 
@@ -406,20 +407,14 @@ partita_status partita_wait(partita_model *model, uint64_t ticket) {
 partita_status partita_get_profile(const partita_model *model,
                                    partita_profile *profile) {
   return guard([&] {
-    if (!profile)
-      return Status::error("there is no place for the profile");
-    partita_profile known;
-    if (Status status = readStruct(profile, known, "partita_profile");
-        !status.ok())
-      return status;
-    known = {profile->size, 0, 0, static_cast<int>(model->deviceNames.size())};
+    partita_profile all = {0, 0, 0,
+                           static_cast<int>(model->deviceNames.size())};
     for (size_t plan = 0; plan < model->plans().planCount(); ++plan) {
       const auto counts = model->streams->stream(plan).counts();
-      known.steps += counts.steps;
-      known.samples += counts.samples;
+      all.steps += counts.steps;
+      all.samples += counts.samples;
     }
-    std::memcpy(profile, &known, profile->size);
-    return Status();
+    return fillIn(profile, all, "partita_profile");
   });
 }
 
@@ -427,25 +422,17 @@ partita_status partita_get_device_profile(const partita_model *model,
                                           int device,
                                           partita_device_profile *profile) {
   return guard([&] {
-    const auto count = static_cast<int>(model->deviceNames.size());
-    if (device < 0 || device >= count)
-      return Status::error("the model has " + std::to_string(count) +
-                           " devices: there is none of index " +
-                           std::to_string(device));
-    if (!profile)
-      return Status::error("there is no place for the profile");
-    partita_device_profile known;
-    if (Status status = readStruct(profile, known, "partita_device_profile");
-        !status.ok())
-      return status;
-    const auto index = static_cast<size_t>(device);
-    known = {profile->size, model->deviceNames[index].c_str(), 0};
+    const size_t count = model->deviceNames.size(),
+                 index = static_cast<size_t>(device);
+    if (device < 0 || index >= count)
+      return noneOf(count, "devices", device);
+    int64_t busy = 0;
     for (size_t plan = 0; plan < model->plans().planCount(); ++plan)
-      known.busy_s +=
-          static_cast<double>(model->streams->stream(plan).busyNs()[index]) /
-          1e9;
-    std::memcpy(profile, &known, profile->size);
-    return Status();
+      busy += model->streams->stream(plan).busyNs()[index];
+    return fillIn(
+        profile,
+        {0, model->deviceNames[index].c_str(), static_cast<double>(busy) / 1e9},
+        "partita_device_profile");
   });
 }
 

@@ -99,6 +99,9 @@ PlanChoice::PlanChoice(
     }
   }
   axes = {findAxes(&Model::inputs), findAxes(&Model::outputs)};
+  for (size_t d = 0; d < names.size(); ++d)
+    batch.push_back(countsSamples(d));
+  other_axis = findOtherAxis();
 }
 
 PlanChoice::Axes
@@ -140,7 +143,7 @@ std::string PlanChoice::text() const {
   return text;
 }
 
-bool PlanChoice::isBatch(size_t dimension) const {
+bool PlanChoice::countsSamples(size_t dimension) const {
   for (const auto &[ports, found] :
        {std::pair(&models[0]->inputs, &axes.first),
         std::pair(&models[0]->outputs, &axes.second)})
@@ -211,6 +214,9 @@ PlanChoice::choose(const std::vector<int64_t> &wanted) const {
       best.padded = padded;
     }
   }
+  const bool isMasked = length(models[best.plan]->plan->mask()) != 0;
+  if (least != 0 && (!best.padded || (isMasked && other_axis.empty())))
+    return best;
   std::string asked;
   for (size_t d = 0; d < names.size(); ++d)
     if (!isBatch(d))
@@ -219,18 +225,14 @@ PlanChoice::choose(const std::vector<int64_t> &wanted) const {
   if (least == 0)
     return Status::error("the samples are too large: they have " + asked +
                          "; compile the model with larger sizes of --dim");
-  if (!best.padded)
-    return best;
-  if (!length(models[best.plan]->plan->mask()))
+  if (!isMasked)
     return Status::error("the samples have " + asked +
                          "; compile the model with their size too, or with "
                          "--mask INPUT, so that samples may be padded");
-  if (std::string other = findOtherAxis(); !other.empty())
-    return Status::error(
-        "the samples have " + asked + ", and cannot be padded: " + other +
-        " varies with these sizes in another way, so it is not known how long "
-        "it is for them");
-  return best;
+  return Status::error(
+      "the samples have " + asked + ", and cannot be padded: " + other_axis +
+      " varies with these sizes in another way, so it is not known how long "
+      "it is for them");
 }
 
 Expected<PlanChoice::Choice>

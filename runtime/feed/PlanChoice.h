@@ -54,7 +54,7 @@ public:
   }
   /// Whether a dimension counts samples. Any number of samples is cut into
   /// micro-batches of any size, so samples are never padded along it.
-  bool isBatch(size_t dimension) const;
+  bool isBatch(size_t dimension) const { return batch[dimension]; }
   /// All sizes of a dimension, in increasing order.
   std::vector<int64_t> sizesOf(size_t dimension) const;
   /// The dimension of an axis of a port. It is -1 if the axis has the same size
@@ -102,6 +102,7 @@ private:
   resize(const runtime::Tensor &tensor, const std::vector<int> &axisOf,
          const std::vector<int64_t> &to) const;
   Axes findAxes(const std::vector<Port> Model::*ports) const;
+  bool countsSamples(size_t dimension) const;
   /// Describes an axis of a port that varies but has no dimension. Empty if
   /// there is none.
   std::string findOtherAxis() const;
@@ -110,6 +111,8 @@ private:
   std::vector<std::string> names;
   std::vector<std::vector<int64_t>> sizes; ///< by plan and dimension
   std::pair<Axes, Axes> axes;
+  std::vector<bool> batch; ///< by dimension
+  std::string other_axis;  ///< as findOtherAxis says
 };
 
 } // namespace partita::feed

@@ -98,7 +98,7 @@ struct Stream::Impl {
   void feed();
   void finishSteps();
   bool mayBegin(std::unique_lock<std::mutex> &lock);
-  void passTurn();
+  void giveTurn();
   void gather(Lane &lane);
   std::optional<int64_t> placeInRequest(const Lane &lane,
                                         const StreamPort &port) const;
@@ -257,16 +257,13 @@ void Stream::Impl::feed() {
   session.reset();
   gone = true;
   changed.notify_all();
-  if (has_turn)
-    options.turns->give();
+  giveTurn();
 }
 
-/// Lets another stream compute, if one wants to and this one has, or if there
-/// is nothing to compute. Nothing may be under way then.
-void Stream::Impl::passTurn() {
-  if (!has_turn || !underWay.empty())
-    return;
-  if (!queue.empty() && (turn_steps == 0 || !options.turns->isWanted()))
+/// Lets another stream compute, if it is this one's turn. Nothing may be under
+/// way.
+void Stream::Impl::giveTurn() {
+  if (!has_turn)
     return;
   options.turns->give();
   has_turn = false;
@@ -280,8 +277,12 @@ bool Stream::Impl::mayBegin(std::unique_lock<std::mutex> &lock) {
   while (true) {
     if (!failure.ok())
       return false;
-    passTurn();
-    if (has_turn && turn_steps > 0 && options.turns->isWanted()) {
+    // Another stream comes when this one has computed, or has nothing to.
+    const bool isWanted =
+        has_turn && turn_steps > 0 && options.turns->isWanted();
+    if (underWay.empty() && (queue.empty() || isWanted))
+      giveTurn();
+    else if (isWanted) {
       changed.wait(lock); // for the steps under way
       continue;
     }
@@ -302,6 +303,8 @@ bool Stream::Impl::mayBegin(std::unique_lock<std::mutex> &lock) {
                             std::chrono::duration<double>(options.delay_s));
     if (stopping || Clock::now() >= latest)
       return true;
+    if (underWay.empty())
+      giveTurn(); // others need not wait until this step is full
     changed.wait_until(lock, latest);
   }
 }

@@ -70,6 +70,8 @@ Status Embedded::run(const InputTensors &inputs, int64_t samples,
   const bool cut = std::all_of(in->begin(), in->end(), liesInRow) &&
                    std::all_of(out->begin(), out->end(), liesInRow);
   const int64_t piece = cut ? stepSamples() : samples;
+  std::vector<const void *> from(in->size());
+  std::vector<void *> to(out->size());
   std::deque<uint64_t> underWay;
   int64_t done = 0;
   for (int64_t begin = 0; begin < samples || !underWay.empty();) {
@@ -80,12 +82,10 @@ Status Embedded::run(const InputTensors &inputs, int64_t samples,
       progress.update(++done);
       continue;
     }
-    std::vector<const void *> from;
-    std::vector<void *> to;
     for (size_t i = 0; i < in->size(); ++i)
-      from.push_back(inputs[i]->data() + begin * (*in)[i].bytes);
+      from[i] = inputs[i]->data() + begin * (*in)[i].bytes;
     for (size_t i = 0; i < out->size(); ++i)
-      to.push_back(results[i].mutableData() + begin * (*out)[i].bytes);
+      to[i] = results[i].mutableData() + begin * (*out)[i].bytes;
     uint64_t ticket = 0;
     if (partita_submit(model.get(), from.data(),
                        std::min(piece, samples - begin), to.data(),

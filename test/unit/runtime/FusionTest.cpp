@@ -315,9 +315,46 @@ TEST(Fusion, TableOfProducts) {
     expectTable(root);
 }
 
+/// Two functions in one call: the library has code for each, and one may take
+/// the other's parameters.
+void expectPairs(const Root &root, bool between) {
+  const abi::CallKind call = root.call.spec.call;
+  auto isFunction = [&](Kind kind) {
+    return !abi::isBinary(kind) && kind != Kind::sum && kind != Kind::sqrt &&
+           rules::mayFuse(call, kind);
+  };
+  const Tensor operand =
+      Tensor::random(root.call.result.shape, 4, root.order); // of both signs
+  for (Kind first : abi::EnumValuesPostOpKind())
+    for (Kind second : abi::EnumValuesPostOpKind()) {
+      if (!isFunction(first) || !isFunction(second) ||
+          !rules::mayFollow(first, second))
+        continue;
+      std::vector<PostOpSpec> posts = {specOf(first), specOf(second)};
+      posts[1].alpha *= 3; // which tells two of one kind apart
+      posts[1].beta *= 2;
+      if (between)
+        posts.insert(posts.begin() + 1, postOp(Kind::add));
+      expectFused(root, posts, &operand);
+    }
+}
+
+TEST(Fusion, PairsInConvolutions) {
+  for (const Root &root : convolutions())
+    for (bool between : {false, true})
+      expectPairs(root, between);
+}
+
+TEST(Fusion, PairsInProducts) {
+  for (const Root &root : products())
+    for (bool between : {false, true})
+      expectPairs(root, between);
+}
+
 /// The artifact is right, whatever the library computes; the device does not
 /// load the call.
-void expectRefused(const CallCase &call, const std::string &post_op) {
+void expectRefused(const CallCase &call, const std::string &post_op,
+                   int number = 0) {
   std::string path = temporary("refused.partita");
   writeArtifact(path, planOf(call));
   auto artifact = runtime::Artifact::open(path);
@@ -326,7 +363,7 @@ void expectRefused(const CallCase &call, const std::string &post_op) {
   auto session = runtime::Session::create(*artifact, {});
   ASSERT_FALSE(session);
   EXPECT_NE(session.status().message().find(
-                "'node': post-op 0 (" + post_op +
+                "'node': post-op " + std::to_string(number) + " (" + post_op +
                 ") is one that the library is not known to compute rightly"),
             std::string::npos)
       << session.status().message();
@@ -350,6 +387,16 @@ TEST(Fusion, OtherFunctionsAreRefused) {
       makeRoot("conv", convCase(convRows()[0], true), channelsLast(4)).call;
   call.spec.post_ops = {postOp(Kind::exp)};
   expectRefused(call, "exp");
+}
+
+TEST(Fusion, PairsThatAreOneFunctionOfTheLibraryAreRefused) {
+  CallCase call =
+      makeRoot("conv", convCase(convRows()[0], true), channelsLast(4)).call;
+  call.spec.post_ops = {postOp(Kind::relu), specOf(Kind::leaky_relu)};
+  expectRefused(call, "leaky_relu", 1);
+  call.spec.post_ops = {specOf(Kind::leaky_relu), postOp(Kind::tanh),
+                        postOp(Kind::relu)};
+  expectRefused(call, "relu", 2);
 }
 
 TEST(Fusion, PoolsHaveNone) {

@@ -18,9 +18,7 @@ namespace partita::codegen::onednn {
 plan::CallAttr CallMatcher::match() {
   if (results.size() != 1 || !findRoot() || !followEpilogue() ||
       !rule->match(*this, root) ||
-      (nn::multipliesIntegers(root) && !steps.empty()) ||
-      !llvm::all_of(steps,
-                    [&](const PostOpStep &step) { return mayFuse(step); }) ||
+      (nn::multipliesIntegers(root) && !steps.empty()) || !mayFuseSteps() ||
       !llvm::all_of(list, [&](Operation *op) { return used.contains(op); }))
     return {};
   return build();
@@ -173,13 +171,21 @@ void CallMatcher::permuteOutput(ArrayRef<int64_t> permutation) {
       step.operand = step.operand->permute(permutation);
 }
 
-/// Whether the library is known to compute the step rightly.
-bool CallMatcher::mayFuse(const PostOpStep &step) const {
-  auto form = rules::OperandForm::one;
-  if (step.operand)
-    form = rules::getOperandForm(kind, {output.shape, output.strides},
-                                 {step.operand->shape, step.operand->strides});
-  return rules::mayFuse(kind, step.kind, form);
+/// Whether the library is known to compute the steps rightly.
+bool CallMatcher::mayFuseSteps() const {
+  for (auto [i, step] : llvm::enumerate(steps)) {
+    auto form = rules::OperandForm::one;
+    if (step.operand)
+      form =
+          rules::getOperandForm(kind, {output.shape, output.strides},
+                                {step.operand->shape, step.operand->strides});
+    if (!rules::mayFuse(kind, step.kind, form))
+      return false;
+    for (const PostOpStep &before : ArrayRef(steps).take_front(i))
+      if (!rules::mayFollow(before.kind, step.kind))
+        return false;
+  }
+  return true;
 }
 
 plan::CallAttr CallMatcher::build() {

@@ -90,7 +90,7 @@ private:
   std::optional<KnownFunction> matchFunction(mlir::Value current);
   bool addBinary(mlir::Operation *op, mlir::Value current);
   int64_t getNumber(mlir::Value value) const;
-  bool mayFuse(const PostOpStep &step) const;
+  bool mayFuseSteps() const;
   plan::CallAttr build();
 
   llvm::ArrayRef<mlir::Operation *> list;

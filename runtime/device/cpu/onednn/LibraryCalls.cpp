@@ -86,7 +86,10 @@ Status checkPostOps(const abi::LibraryCall &call) {
       form = rules::getOperandForm(call.kind(), stridesOf(result),
                                    stridesOf(*post.view()));
     }
-    if (!rules::mayFuse(call.kind(), post.kind(), form))
+    bool isRight = rules::mayFuse(call.kind(), post.kind(), form);
+    for (int64_t k = 0; k < i; ++k)
+      isRight &= rules::mayFollow(call.post_ops()->Get(k)->kind(), post.kind());
+    if (!isRight)
       return Status::error("post-op " + std::to_string(i) + " (" +
                            abi::EnumNamePostOpKind(post.kind()) +
                            ") is one that the library is not known to compute "

@@ -120,6 +120,13 @@ bool mayFuse(CallKind call, PostOpKind kind, OperandForm form) {
   return false;
 }
 
+bool mayFollow(PostOpKind first, PostOpKind second) {
+  auto isRelu = [](PostOpKind kind) {
+    return kind == PostOpKind::relu || kind == PostOpKind::leaky_relu;
+  };
+  return first == second || !isRelu(first) || !isRelu(second);
+}
+
 bool losesNan(PostOpKind kind) { return getInfo(kind).nan == Nan::lost; }
 
 } // namespace partita::rules

@@ -55,6 +55,11 @@ OperandForm getOperandForm(abi::CallKind call, const Strided &result,
 bool mayFuse(abi::CallKind call, abi::PostOpKind kind,
              OperandForm form = OperandForm::one);
 
+/// Whether a call may have `second` somewhere after `first`. It may not have
+/// relu and leaky_relu: both are oneDNN's eltwise_relu, and its code computes
+/// the second of them with the slope of the first where one slope is 0.
+bool mayFollow(abi::PostOpKind first, abi::PostOpKind second);
+
 /// Whether the library turns NaN into a number in this post-op. Its
 /// instructions for the larger or the smaller of two values give the second one
 /// if either is NaN.
