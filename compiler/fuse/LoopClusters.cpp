@@ -175,7 +175,14 @@ private:
   /// Results must share the loops; views and repeated values are not worth
   /// memory of their own.
   bool hasOnlyWantedResults(const Ops &candidate) const {
-    for (Value result : graph.getResults(candidate)) {
+    const auto results = graph.getResults(candidate);
+    // What is prepared once is computed on each device that reads it. If a
+    // kernel had two results, a device that reads one of them would have
+    // another kernel, which may round otherwise.
+    if (graph.getRate(ops.front()) == analysis::Rate::load &&
+        results.size() > 1)
+      return false;
+    for (Value result : results) {
       Operation *op = result.getDefiningOp();
       if (isFreeToRepeat(op) && op != ops.front())
         return false;
