@@ -18,6 +18,10 @@
 
 #include <stddef.h>
 
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
 namespace partita::runtime {
 namespace {
 
@@ -127,10 +131,47 @@ template <typename T> void copyElements(const T *from, T *to, int count) {
     __builtin_memcpy(to, from, size_t(count) * sizeof(T));
 }
 
+#ifdef __SSE2__
+/// Targets of so many bytes do not fit the caches beside the sources.
+constexpr int64_t kStreamedBytes = 4 << 20;
+
+/// Writes a whole block past the caches. Otherwise each line of the target
+/// would be read from memory, only to be overwritten.
+void streamBlock(const void *from, void *to, size_t bytes) {
+  auto source = static_cast<const __m128i *>(from);
+  auto target = static_cast<__m128i *>(to);
+  for (size_t i = 0; i < bytes / sizeof(__m128i); ++i)
+    _mm_stream_si128(target + i, _mm_loadu_si128(source + i));
+}
+
+/// Whether it is worth writing a target past the caches. A target that is a
+/// source is in them.
+bool isStreamed(const Combination &all, size_t element_bytes, int target) {
+  const uint8_t *to = all.to[target];
+  if (all.count * int64_t(element_bytes) < kStreamedBytes ||
+      reinterpret_cast<uintptr_t>(to) % sizeof(__m128i) != 0)
+    return false;
+  for (int s = 0; s < all.sources; ++s)
+    if (all.from[s] == to)
+      return false;
+  return true;
+}
+
+/// What was written past the caches is there for others from here on.
+void endStream() { _mm_sfence(); }
+#else
+void streamBlock(const void *, void *, size_t) {}
+bool isStreamed(const Combination &, size_t, int) { return false; }
+void endStream() {}
+#endif
+
 template <typename Format, typename Operation>
 void combine(const Combination &all) {
   using Stored = typename Format::Stored;
   using Held = typename Format::Held;
+  bool streamed = all.targets > 0;
+  for (int t = 0; t < all.targets; ++t)
+    streamed &= isStreamed(all, sizeof(Stored), t);
   Stored padded[kBlock] = {}, result[kBlock];
   Held held[kBlock], other[kBlock];
   for (int64_t at = 0; at < all.count; at += kBlock) {
@@ -147,9 +188,16 @@ void combine(const Combination &all) {
           held[i] = Operation::of(held[i], other[i]);
     }
     Format::store(held, result);
-    for (int t = 0; t < all.targets; ++t)
-      copyElements(result, reinterpret_cast<Stored *>(all.to[t]) + at, count);
+    for (int t = 0; t < all.targets; ++t) {
+      Stored *to = reinterpret_cast<Stored *>(all.to[t]) + at;
+      if (streamed && count == kBlock)
+        streamBlock(result, to, sizeof(result));
+      else
+        copyElements(result, to, count);
+    }
   }
+  if (streamed)
+    endStream();
 }
 
 template <typename Format> CombineFunctions functionsOf() {

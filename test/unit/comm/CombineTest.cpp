@@ -95,6 +95,27 @@ TEST(Combine, GivesTheSameBitsAtAllLevels) {
   }
 }
 
+// Large targets are written past the caches, unless they are sources.
+TEST(Combine, GivesTheSameBitsPastTheCaches) {
+  const size_t count = (4 << 20) + 77; // not a whole block at the end
+  std::vector<Bytes> sources(2, Bytes(count * 2));
+  std::mt19937 random(1);
+  for (Bytes &source : sources)
+    for (size_t i = 0; i < source.size(); i += 2)
+      source[i] = uint8_t(random()), source[i + 1] = 0x3c;
+  std::vector<Functions> levels = higherLevels();
+  levels.push_back(combineFunctionsBaseline);
+  for (Functions level : levels) {
+    const CombineFunction sum = level(ElementFormat::f16).sum;
+    const Bytes apart = combined(sum, sources, 2);
+    Bytes inPlace = sources[0];
+    const uint8_t *from[] = {inPlace.data(), sources[1].data()};
+    uint8_t *to[] = {inPlace.data()};
+    sum({from, 2, to, 1, int64_t(count)});
+    EXPECT_EQ(apart, inPlace);
+  }
+}
+
 // A comparison that raises the processor's flag would say that NaN was lost.
 TEST(Combine, LeavesTheFlagForInvalidOperationsAlone) {
   const float values[] = {NAN, 1, -1, NAN};
