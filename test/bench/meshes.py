@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What replicas and shards gain: GPT-2 on one device, on two that share its tensors, and on two that have a replica each, all of one core.
+"""What replicas and shards gain: GPT-2 or BERT on one device, on two that share its tensors, and on two that have a replica each, all of one core.
 
-    meshes.py [--layers 6] [--width 768] [--tokens 128] [--words 50257] [--rounds 5] [--json FILE]
+    meshes.py [--model gpt2] [--layers 12] [--width 768] [--tokens 128] [--words 50257] [--rounds 5] [--json FILE]
 
-The model is GPT-2 as exporters write it, with random weights. The arrangements take turns; a line has the median of the rounds' medians and their
+The model is as exporters write it, with random weights; as it stands, GPT-2 124M (or, with --model bert, BERT-base). The arrangements take turns; a line has the median of the rounds' medians and their
 quartiles, and what that is of one device. Latency is that of a step of one micro-batch; samples a second those of steps that follow one another. Needs
 onnx and numpy.
 """
@@ -15,11 +15,12 @@ import statistics
 import subprocess
 import tempfile
 
-import numpy as np
 import onnx
 
-import scale
+from language_models import Bert, Gpt2
 from scale import BIN
+
+MODELS = {"gpt2": Gpt2, "bert": Bert}
 
 ARRANGEMENTS = {  # flags of partita-compile, threads a device
     "one device": ([], 1),
@@ -27,13 +28,6 @@ ARRANGEMENTS = {  # flags of partita-compile, threads a device
     "two share the tensors": (["--tensor-parallel", "2"], 1),
     "two replicas": (["--data-parallel", "2", "--micro-batches", "1"], 1),
 }
-
-
-def write_model(options, path):
-    noise = np.random.default_rng(1)
-    scale.TOKENS, scale.WORDS = options.tokens, options.words
-    scale.Gpt2.weight = lambda self, *shape: self.constant((noise.standard_normal(shape) * (0.02 if len(shape) > 1 else 1)).astype(np.float32))
-    onnx.save(scale.Gpt2(options.layers, options.width).model, path)
 
 
 def measure(artifact, threads):
@@ -50,14 +44,15 @@ def quartiles(values):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, standard in (("layers", 6), ("width", 768), ("tokens", 128), ("words", 50257), ("rounds", 5)):
+    parser.add_argument("--model", choices=MODELS, default="gpt2")
+    for name, standard in (("layers", 12), ("width", 768), ("tokens", 128), ("words", 50257), ("rounds", 5)):
         parser.add_argument(f"--{name}", type=int, default=standard)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     found = {name: ([], []) for name in ARRANGEMENTS}
     with tempfile.TemporaryDirectory() as folder:
-        model = pathlib.Path(folder) / "gpt2.onnx"
-        write_model(options, model)
+        model = pathlib.Path(folder) / "model.onnx"
+        onnx.save(MODELS[options.model](options.layers, options.width, options.tokens, options.words, seed=1).model, model)
         for number, (flags, _) in enumerate(ARRANGEMENTS.values()):
             subprocess.run([BIN / "partita-compile", model, "--dim", "batch=1", *flags, "--quiet", "-o", f"{folder}/{number}.partita"], check=True)
         for _ in range(options.rounds):

@@ -23,65 +23,12 @@ import tempfile
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+
+from language_models import Gpt2
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("PARTITA_BIN", REPOSITORY / "build" / "bin"))
-TOKENS, WORDS, HEAD = 8, 512, 64
-
-
-class Gpt2:
-    def __init__(self, layers, width):
-        self.width, self.nodes, self.weights, self.count = width, [], [], 0
-        x = self.op("Add", self.op("Gather", self.weight(WORDS, width), "ids"), self.weight(TOKENS, width))
-        mask = self.constant(np.where(np.tril(np.ones((TOKENS, TOKENS))), 0, -1e4).astype(np.float32))
-        for _ in range(layers):
-            x = self.op("Add", x, self.attention(self.norm(x), mask))
-            h = self.linear(self.norm(x), width, 4 * width)
-            x = self.op("Add", x, self.linear(self.gelu(h), 4 * width, width))
-        self.op("MatMul", self.norm(x), self.weight(width, WORDS), result="logits")
-        ids = helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", TOKENS])
-        logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", TOKENS, WORDS])
-        graph = helper.make_graph(self.nodes, "gpt2", [ids], [logits], self.weights)
-        self.model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
-
-    def op(self, kind, *inputs, result=None, outputs=1, **attributes):
-        self.count += 1
-        names = [result or f"{kind}_{self.count}"] + [f"{kind}_{self.count}_{i}" for i in range(1, outputs)]
-        self.nodes.append(helper.make_node(kind, inputs, names, name=f"{kind}_{self.count}", **attributes))
-        return names[0] if outputs == 1 else names
-
-    def constant(self, array):
-        name = f"constant_{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(array, name))
-        return name
-
-    def weight(self, *shape):
-        return self.constant(np.full(shape, 0.01, np.float32))
-
-    def norm(self, x):
-        return self.op("LayerNormalization", x, self.weight(self.width), self.weight(self.width))
-
-    def linear(self, x, rows, columns):
-        return self.op("Add", self.op("MatMul", x, self.weight(rows, columns)), self.weight(columns))
-
-    def gelu(self, x):
-        return self.op("Gelu", x, approximate="tanh")
-
-    def heads(self, x):
-        shape = self.constant(np.array([0, 0, self.width // HEAD, HEAD]))
-        return self.op("Transpose", self.op("Reshape", x, shape), perm=[0, 2, 1, 3])
-
-    def attention(self, x, mask):
-        parts = self.op("Split", self.linear(x, self.width, 3 * self.width), outputs=3, axis=2, num_outputs=3)
-        q, k, v = (self.heads(part) for part in parts)
-        scores = self.op("MatMul", q, self.op("Transpose", k, perm=[0, 1, 3, 2]))
-        scores = self.op("Mul", scores, self.constant(np.array(HEAD**-0.5, np.float32)))
-        weights = self.op("Softmax", self.op("Add", scores, mask), axis=-1)
-        y = self.op("Transpose", self.op("MatMul", weights, v), perm=[0, 2, 1, 3])
-        y = self.op("Reshape", y, self.constant(np.array([0, 0, self.width])))
-        return self.linear(y, self.width, self.width)
-
+TOKENS, WORDS = 8, 512
 
 def seconds(*words):
     """Of the processor, for a command and its children."""
@@ -123,7 +70,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         model = folder / "gpt2.onnx"
-        onnx.save(Gpt2(options.layers, options.width).model, model)
+        onnx.save(Gpt2(options.layers, options.width, TOKENS, WORDS).model, model)
         one = folder / "one.npy"
         np.save(one, np.zeros((1, TOKENS), np.int64))
         flags = {m: ("--devices", options.stages, "--micro-batches", m, "--dim", "batch=1", "--quiet") for m in options.micro_batches}
