@@ -25,6 +25,10 @@ inline std::string getName(DeviceKind kind) {
   return name;
 }
 
+/// Whether devices of a kind start kernels by their Launch, from the PTX
+/// section, rather than from an object for a CPU.
+inline bool launchesGrids(DeviceKind kind) { return kind == DeviceKind::cuda; }
+
 inline std::vector<std::string> getDeviceKindNames() {
   std::vector<std::string> names;
   for (DeviceKind kind : EnumValuesDeviceKind())

@@ -38,6 +38,7 @@ struct Artifact::Impl {
   std::shared_ptr<Files> files;
   const abi::Plan *plan = nullptr;
   std::vector<ObjectSection> objects;
+  PtxSection ptx;
   std::vector<const uint8_t *> weights;
 
   Status readPlan(const Section &section);
@@ -143,6 +144,7 @@ Artifact::openAll(const std::string &path) {
     impl->path = path;
     impl->files = files;
     impl->objects = std::move(sections.objects);
+    impl->ptx = sections.ptx;
     if (Status status = impl->readPlan(sections.plan); !status.ok())
       return status;
     if (Status status = verifyPlan(*impl->plan, path,
@@ -178,6 +180,7 @@ const abi::Plan &Artifact::plan() const { return *impl->plan; }
 const std::vector<ObjectSection> &Artifact::objects() const {
   return impl->objects;
 }
+const PtxSection &Artifact::ptx() const { return impl->ptx; }
 const uint8_t *Artifact::weight(int index) const {
   return impl->weights[index];
 }

@@ -38,6 +38,12 @@ struct ObjectSection {
   size_t bytes = 0;
 };
 
+/// The kernels for GPUs, inside the mapped file.
+struct PtxSection {
+  abi::GpuArchitecture architecture = abi::GpuArchitecture::none;
+  const char *text = nullptr; ///< ends with NUL; null: there is none
+};
+
 class Artifact {
 public:
   /// Maps and verifies `path` and the weight files it names. An error says
@@ -56,6 +62,7 @@ public:
   const std::string &path() const;
   const abi::Plan &plan() const;
   const std::vector<ObjectSection> &objects() const;
+  const PtxSection &ptx() const;
 
   /// The mapped bytes of Plan.weights[index], read only. Weights of the weights
   /// section are aligned to 64 bytes. Weights of another file have any

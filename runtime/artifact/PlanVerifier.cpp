@@ -41,8 +41,8 @@ public:
       if (std::string e = weightError(*plan.weights()->Get(i)); !e.empty())
         return "weight " + quoted(plan.weights()->Get(i)->name()) + " " + e;
     for (int64_t i = 0; i < length(plan.kernels()); ++i)
-      if (!isSymbol(plan.kernels()->Get(i)->name()))
-        return "kernel " + number(i) + " has no usable name";
+      if (std::string e = kernelError(*plan.kernels()->Get(i)); !e.empty())
+        return "kernel " + number(i) + " " + e;
     for (int64_t i = 0; i < length(plan.stages()); ++i)
       if (plan.stages()->Get(i)->program() != -1 &&
           !isProgram(plan.stages()->Get(i)->program()))
@@ -149,6 +149,30 @@ private:
              return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                     (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$';
            });
+  }
+
+  static std::string kernelError(const abi::Kernel &kernel) {
+    if (!isSymbol(kernel.name()))
+      return "has no usable name";
+    const abi::Launch *launch = kernel.launch();
+    if (!launch)
+      return "";
+    // What every GPU allows; a device may have less shared memory.
+    constexpr int64_t kMostBlocks[] = {INT32_MAX, 65535, 65535};
+    constexpr int64_t kMostThreads = 1024, kMostShared = 227 << 10;
+    const int64_t dimensions = length(launch->blocks());
+    if (!inRange(dimensions - 1, 3))
+      return "has a grid of " + number(dimensions) + " dimensions";
+    for (int64_t i = 0; i < dimensions; ++i)
+      if (!inRange(launch->blocks()->Get(i) - int64_t(1), kMostBlocks[i]))
+        return "has a grid of " + number(launch->blocks()->Get(i)) +
+               " blocks in dimension " + number(i);
+    if (!inRange(launch->threads() - int64_t(1), kMostThreads))
+      return "has " + number(launch->threads()) + " threads in a block";
+    if (!inRange(launch->shared_bytes(), kMostShared + 1))
+      return "has " + number(launch->shared_bytes()) +
+             " bytes of shared memory in a block";
+    return "";
   }
 
   std::string portError(const abi::Port &port) const {

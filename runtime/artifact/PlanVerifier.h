@@ -29,7 +29,8 @@ namespace partita::runtime {
 ///   * frames have a copy, and all copies lie in the arena, aligned;
 ///   * only arena and frames are written, and the constant region by the load
 ///     program;
-///   * each program is executed by one device for each coordinate of the mesh.
+///   * each program is executed by one device for each coordinate of the mesh,
+///     and starts only kernels that all its devices can start.
 /// `path` is for messages.
 Status verifyPlan(const abi::Plan &plan, const std::string &path,
                   int64_t weights_bytes);

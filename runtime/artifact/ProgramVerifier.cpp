@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/abi/DeviceKinds.h"
 #include "runtime/artifact/PlanChecks.h"
 #include "runtime/artifact/PlanVerifier.h"
 #include "runtime/base/Programs.h"
@@ -183,6 +184,13 @@ private:
     if (!inRange(dispatch.kernel(), length(plan.kernels())))
       return "names kernel " + number(dispatch.kernel()) + " of " +
              number(length(plan.kernels()));
+    const abi::Kernel &kernel = *plan.kernels()->Get(dispatch.kernel());
+    for (const abi::Device *device : *plan.devices())
+      if (device->program() == index &&
+          abi::launchesGrids(device->kind()) != (kernel.launch() != nullptr))
+        return "starts kernel " + quoted(kernel.name()) + ", which has " +
+               (kernel.launch() ? "a" : "no") + " launch, on device " +
+               quoted(device->name());
     for (int64_t i = 0; i < length(dispatch.operands()); ++i)
       if (!isSlot(dispatch.operands()->Get(i)))
         return noSlot(dispatch.operands()->Get(i));

@@ -116,16 +116,22 @@ private:
 
   Status place(const std::string &name, const abi::SectionEntry &entry,
                const Section &section) {
+    if (entry.kind != abi::SectionKind::object &&
+        entry.level != abi::CpuLevel::none)
+      return damaged(name + " has a CPU level but is no object");
+    if (entry.kind != abi::SectionKind::ptx &&
+        entry.architecture != abi::GpuArchitecture::none)
+      return damaged(name + " has a GPU architecture but is no PTX");
     if (entry.kind == abi::SectionKind::object)
       return placeObject(name, entry, section);
-    if (entry.level != abi::CpuLevel::none)
-      return damaged(name + " has a CPU level but is no object");
+    if (entry.kind == abi::SectionKind::ptx)
+      return placePtx(name, entry, section);
     if (entry.kind == abi::SectionKind::plan) {
       if (entry.plan != table.plans.size())
         return damaged(name + " has plan " + std::to_string(entry.plan) +
                        " where plan " + std::to_string(table.plans.size()) +
                        " should be");
-      table.plans.push_back({section, {}});
+      table.plans.push_back({section, {}, {}});
       return Status();
     }
     if (entry.kind != abi::SectionKind::weights)
@@ -143,7 +149,7 @@ private:
         entry.level != abi::CpuLevel::x86_64_v4)
       return damaged(name + " is for the unknown CPU level " +
                      std::to_string(static_cast<uint32_t>(entry.level)));
-    if (table.plans.empty() || entry.plan != table.plans.size() - 1)
+    if (!standsBehindItsPlan(entry))
       return damaged(name + " does not stand behind its plan");
     std::vector<ObjectSection> &objects = table.plans.back().objects;
     for (const ObjectSection &other : objects)
@@ -151,6 +157,34 @@ private:
         return damaged(name + " is the second for its CPU level");
     objects.push_back({entry.level, section.data, section.bytes});
     return Status();
+  }
+
+  Status placePtx(const std::string &name, const abi::SectionEntry &entry,
+                  const Section &section) {
+    switch (entry.architecture) {
+    case abi::GpuArchitecture::sm_80:
+    case abi::GpuArchitecture::sm_90:
+    case abi::GpuArchitecture::sm_100:
+    case abi::GpuArchitecture::sm_120:
+      break;
+    default:
+      return damaged(name + " is for the unknown GPU architecture " +
+                     std::to_string(static_cast<uint32_t>(entry.architecture)));
+    }
+    if (!standsBehindItsPlan(entry))
+      return damaged(name + " does not stand behind its plan");
+    PtxSection &ptx = table.plans.back().ptx;
+    if (ptx.text)
+      return damaged(name + " is the second with PTX for its plan");
+    if (section.bytes == 0 || std::memchr(section.data, 0, section.bytes) !=
+                                  section.data + section.bytes - 1)
+      return damaged(name + " is no text that ends with NUL");
+    ptx = {entry.architecture, reinterpret_cast<const char *>(section.data)};
+    return Status();
+  }
+
+  bool standsBehindItsPlan(const abi::SectionEntry &entry) const {
+    return !table.plans.empty() && entry.plan == table.plans.size() - 1;
   }
 
   const std::string &path;

@@ -20,6 +20,7 @@ struct Section {
 struct PlanSections {
   Section plan;
   std::vector<ObjectSection> objects;
+  PtxSection ptx;
 };
 
 struct SectionTable {
@@ -31,7 +32,8 @@ struct SectionTable {
 /// `data`. That is magic, version, size and hashes, and for each section its
 /// alignment, order, bounds and hash. Reserved bytes and the bytes between
 /// sections must be zero. Plans must be numbered from 0 in their order, with at
-/// most one object each for a CPU level. There may be one weights section.
+/// most one object each for a CPU level, and at most one PTX module. There may
+/// be one weights section.
 Expected<SectionTable> readSectionTable(const std::string &path,
                                         const uint8_t *data, size_t size);
 

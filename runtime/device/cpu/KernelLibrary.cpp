@@ -87,7 +87,11 @@ KernelLibrary::load(const Artifact &artifact, int max_level) {
   };
   const std::vector<ObjectSection> &objects = artifact.objects();
   const auto *kernels = artifact.plan().kernels();
-  if (length(kernels) == 0)
+  // Those with a launch are for other devices of the plan.
+  int own = 0;
+  for (int64_t i = 0; i < length(kernels); ++i)
+    own += !kernels->Get(static_cast<unsigned>(i))->launch();
+  if (own == 0)
     return std::shared_ptr<const KernelLibrary>(library);
 
   int level = std::min(max_level, processorLevel());
@@ -113,8 +117,12 @@ KernelLibrary::load(const Artifact &artifact, int max_level) {
         std::string("cannot load the artifact's kernels: ") +
         (why ? why : "unknown reason") + ": compile the model again"));
   for (int64_t i = 0; i < length(kernels); ++i) {
-    const std::string name =
-        text(kernels->Get(static_cast<unsigned>(i))->name());
+    const abi::Kernel &kernel = *kernels->Get(static_cast<unsigned>(i));
+    if (kernel.launch()) {
+      library->kernels.push_back(nullptr);
+      continue;
+    }
+    const std::string name = text(kernel.name());
     void *symbol = ::dlsym(library->handle, name.c_str());
     if (!symbol)
       return wrong(Status::error("the artifact's code has no kernel '" + name +

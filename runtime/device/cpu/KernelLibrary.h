@@ -24,12 +24,12 @@ class KernelLibrary {
 public:
   /// Loads the object of the highest level that this processor has, but at most
   /// `max_level`, and looks up the plan's kernels in it. Loads nothing for a
-  /// plan without kernels.
+  /// plan without kernels for CPUs.
   static Expected<std::shared_ptr<const KernelLibrary>>
   load(const Artifact &artifact, int max_level);
   ~KernelLibrary();
 
-  /// The function of Plan.kernels[index].
+  /// The function of Plan.kernels[index], which has no launch.
   partita_kernel_fn kernel(int index) const { return kernels[index]; }
 
 private:

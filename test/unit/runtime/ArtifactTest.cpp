@@ -70,6 +70,40 @@ TEST_F(ArtifactTest, OpensGood) {
   EXPECT_TRUE((*artifact)->verifyWeights({0}, 1).ok());
 }
 
+TEST_F(ArtifactTest, OpensPtx) {
+  using enum abi::GpuArchitecture;
+  const PlanSpec plan = doublingPipeline(1, 1);
+  auto file = [&](const std::vector<ObjectSpec> &sections) {
+    return artifactBytes(encode(plan), {}, sections);
+  };
+  EXPECT_EQ(open(file({ptxSection("// kernels", sm_90)})), "");
+  auto artifact = Artifact::open(path);
+  ASSERT_TRUE(artifact.ok());
+  EXPECT_TRUE((*artifact)->objects().empty());
+  EXPECT_EQ((*artifact)->ptx().architecture, sm_90);
+  EXPECT_STREQ((*artifact)->ptx().text, "// kernels");
+
+  auto expect = [&](const std::vector<ObjectSpec> &sections,
+                    const std::string &part) {
+    const std::string message = open(file(sections));
+    EXPECT_NE(message.find(part), std::string::npos) << "got: " << message;
+  };
+  expect({ptxSection("", sm_80), ptxSection("", sm_90)},
+         "section 2 is the second with PTX for its plan");
+  expect({ptxSection("", abi::GpuArchitecture(81))},
+         "section 1 is for the unknown GPU architecture 81");
+  expect({ptxSection(std::string("a\0b", 3), sm_80)},
+         "section 1 is no text that ends with NUL");
+  ObjectSpec section = ptxSection("a", sm_80);
+  section.level = abi::CpuLevel::x86_64_v3;
+  expect({section}, "section 1 has a CPU level but is no object");
+  section = ptxSection("a", sm_80);
+  section.bytes.pop_back();
+  expect({section}, "section 1 is no text that ends with NUL");
+  section.bytes.clear();
+  expect({section}, "section 1 is no text that ends with NUL");
+}
+
 TEST_F(ArtifactTest, OpensEachOfSeveralPlans) {
   PlanSpec plan = doublingPipeline(2, 2), larger = doublingPipeline(2, 3);
   plan.addWeight(0, {4}, {1, 2, 3, 4});
@@ -300,6 +334,33 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
       {"impossible shape",
        [](PlanSpec &p) { p.outputs[0].shape = {1l << 40, 1l << 40}; }},
       {"no usable name", [](PlanSpec &p) { p.kernels = {"a b"}; }},
+      {"kernel 0 has a grid of 4 dimensions",
+       [](PlanSpec &p) { p.kernels[0].blocks = {1, 1, 1, 1}; }},
+      {"kernel 0 has a grid of 0 blocks in dimension 0",
+       [](PlanSpec &p) { p.kernels[0].blocks = {0}; }},
+      {"kernel 0 has a grid of 65536 blocks in dimension 1",
+       [](PlanSpec &p) { p.kernels[0].blocks = {1, 65536}; }},
+      {"kernel 0 has 0 threads in a block",
+       [](PlanSpec &p) { p.kernels[0].blocks = {1}; }},
+      {"kernel 0 has 1025 threads in a block",
+       [](PlanSpec &p) {
+         p.kernels[0].blocks = {1};
+         p.kernels[0].threads = 1025;
+       }},
+      {"kernel 0 has 232449 bytes of shared memory in a block",
+       [](PlanSpec &p) {
+         p.kernels[0].blocks = {1};
+         p.kernels[0].threads = 1;
+         p.kernels[0].shared_bytes = (227 << 10) + 1;
+       }},
+      {"starts kernel 'twice', which has no launch, on device 'cpu:0'",
+       [](PlanSpec &p) { p.devices[0].kind = abi::DeviceKind::cuda; }},
+      {"starts kernel 'twice', which has a launch, on device 'cpu:1'",
+       [](PlanSpec &p) {
+         p.devices[0].kind = abi::DeviceKind::cuda;
+         p.kernels[0].blocks = {1};
+         p.kernels[0].threads = 1;
+       }},
       {"does not join", [](PlanSpec &p) { p.channels[0].target = 2; }},
       {"does not join two programs",
        [](PlanSpec &p) { p.channels[0].source = 1; }},

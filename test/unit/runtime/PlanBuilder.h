@@ -182,6 +182,14 @@ inline Shape denseStrides(const Shape &shape) {
   return strides;
 }
 
+/// A kernel; with a grid, it has a launch.
+struct KernelSpec {
+  KernelSpec(const char *name) : name(name) {}
+  std::string name;
+  std::vector<int> blocks;
+  int threads = 0, shared_bytes = 0;
+};
+
 struct PlanSpec {
   int micro_batches = 1;
   std::vector<PortSpec> inputs, outputs;
@@ -191,7 +199,7 @@ struct PlanSpec {
   std::vector<ChannelSpec> channels;
   std::vector<CollectiveSpec> collectives;
   std::vector<WeightSpec> weights;
-  std::vector<std::string> kernels;
+  std::vector<KernelSpec> kernels;
   std::vector<std::pair<std::string, int64_t>> dimensions;
   std::string mask;
   std::vector<uint8_t> weight_bytes; ///< the weights section
@@ -324,8 +332,14 @@ public:
           fbb.CreateVector(weight.shape), fbb.CreateString(weight.file),
           weight.offset, weight.bytes, weight.hash));
     std::vector<flatbuffers::Offset<abi::Kernel>> kernels;
-    for (const std::string &kernel : plan.kernels)
-      kernels.push_back(abi::CreateKernel(fbb, fbb.CreateString(kernel)));
+    for (const KernelSpec &kernel : plan.kernels) {
+      flatbuffers::Offset<abi::Launch> launch;
+      if (!kernel.blocks.empty())
+        launch = abi::CreateLaunch(fbb, fbb.CreateVector(kernel.blocks),
+                                   kernel.threads, kernel.shared_bytes);
+      kernels.push_back(
+          abi::CreateKernel(fbb, fbb.CreateString(kernel.name), launch));
+    }
     auto inputs = encode(plan.inputs), outputs = encode(plan.outputs);
     std::vector<flatbuffers::Offset<abi::Stage>> stages;
     for (size_t i = 0; i < plan.programs.size(); ++i)
@@ -465,11 +479,20 @@ inline std::vector<uint8_t> encode(const PlanSpec &plan) {
   return PlanEncoder().encode(plan);
 }
 
-/// A shared object for one CPU level.
+/// A section with code: a shared object for one CPU level, or PTX.
 struct ObjectSpec {
   abi::CpuLevel level = abi::CpuLevel::x86_64_v3;
   std::vector<uint8_t> bytes;
+  abi::GpuArchitecture architecture = abi::GpuArchitecture::none;
 };
+
+/// The PTX section of a text.
+inline ObjectSpec ptxSection(const std::string &text,
+                             abi::GpuArchitecture architecture) {
+  ObjectSpec section{abi::CpuLevel::none, {}, architecture};
+  section.bytes.assign(text.c_str(), text.c_str() + text.size() + 1);
+  return section;
+}
 
 /// Recomputes the hashes of table and header after a test changed the table.
 inline void rehash(std::vector<uint8_t> &file) {
@@ -505,8 +528,12 @@ artifactOfPlans(const std::vector<std::vector<uint8_t>> &plans,
   };
   for (size_t plan = 0; plan < plans.size(); ++plan) {
     add(abi::SectionKind::plan, abi::CpuLevel::none, plan, plans[plan]);
-    for (const ObjectSpec &object : objects)
-      add(abi::SectionKind::object, object.level, plan, object.bytes);
+    for (const ObjectSpec &object : objects) {
+      const bool isPtx = object.architecture != abi::GpuArchitecture::none;
+      add(isPtx ? abi::SectionKind::ptx : abi::SectionKind::object,
+          object.level, plan, object.bytes);
+      table.back().architecture = object.architecture;
+    }
   }
   add(abi::SectionKind::weights, abi::CpuLevel::none, 0, weights);
 
