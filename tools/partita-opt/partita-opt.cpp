@@ -24,6 +24,7 @@
 #include "compiler/codegen/Passes.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
 #include "compiler/codegen/cpu/Passes.h"
+#include "compiler/codegen/kernels/Passes.h"
 #endif
 #ifdef PARTITA_HAS_PIPELINE
 #include "compiler/pipeline/Passes.h"
@@ -83,6 +84,7 @@ int main(int argc, char **argv) {
   partita::codegen::registerCodegenDialects(registry);
   partita::codegen::registerCodegenPasses();
   partita::codegen::registerCodegenCpuPasses();
+  partita::codegen::registerCodegenKernelsPasses();
   partita::codegen::registerKernelPipelines();
 #endif
 #ifdef PARTITA_HAS_PIPELINE

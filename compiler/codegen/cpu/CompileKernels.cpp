@@ -7,7 +7,7 @@
 
 #include "compiler/codegen/cpu/CpuCodegen.h"
 #include "compiler/codegen/cpu/Passes.h"
-#include "compiler/codegen/cpu/kernels/KernelSchedule.h"
+#include "compiler/codegen/kernels/KernelSchedule.h"
 #include "compiler/crash/Place.h"
 #include "dialects/plan/PlanDialect.h"
 

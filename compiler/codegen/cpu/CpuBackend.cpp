@@ -9,10 +9,10 @@
 
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cpu/CpuCodegen.h"
-#include "compiler/codegen/cpu/kernels/KernelSchedule.h"
-#include "compiler/codegen/cpu/kernels/NNToLinalg.h"
 #include "compiler/codegen/cpu/onednn/LibraryCall.h"
 #include "compiler/codegen/cpu/onednn/Winograd.h"
+#include "compiler/codegen/kernels/KernelSchedule.h"
+#include "compiler/codegen/kernels/NNToLinalg.h"
 
 using namespace mlir;
 

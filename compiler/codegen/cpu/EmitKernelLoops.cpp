@@ -9,7 +9,7 @@
 
 #include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/cpu/kernels/EmitLoops.h"
-#include "compiler/codegen/cpu/kernels/KernelSchedule.h"
+#include "compiler/codegen/kernels/KernelSchedule.h"
 #include "compiler/crash/Place.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -6,10 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/cpu/Passes.h"
+#include "compiler/codegen/kernels/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -17,25 +16,6 @@ using namespace mlir;
 
 namespace partita::codegen {
 namespace {
-
-/// Floats of 16 bits are computed in f32.
-void addArithmeticPasses(OpPassManager &pm) {
-  pm.addPass(math::createMathExtendToSupportedTypes());
-  // Before anything folds.
-  pm.addPass(createRoundKernelResultsPass());
-  pm.addPass(createExpandKernelMathPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  arith::ArithEmulateUnsupportedFloatsOptions emulate;
-  emulate.sourceTypeStrs = {"bf16", "f16"};
-  emulate.targetTypeStr = "f32";
-  pm.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
-  // It, too, lets its conversions be left out.
-  pm.addPass(createRoundKernelResultsPass());
-  arith::ArithExpandOpsPassOptions expand;
-  expand.includeBf16 = true;
-  pm.addPass(arith::createArithExpandOpsPass(expand));
-}
 
 void addConversionPasses(OpPassManager &pm) {
   pm.addPass(createSCFToControlFlowPass());

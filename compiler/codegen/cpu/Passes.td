@@ -46,50 +46,6 @@ def EmitKernelLoopsPass : KernelPass<"emit-kernel-loops"> {
   ];
 }
 
-def RoundKernelResultsPass : KernelPass<"round-kernel-results"> {
-  let summary = "keep the rounding of narrow floats between ops";
-  let description = [{
-    Narrow floats are computed in f32, and every op rounds its result. The
-    `fastmath` flag would allow LLVM to drop the conversions between ops of one
-    kernel. Then numbers would depend on which ops are fused, and on which
-    values are read outside. So this pass removes the flag.
-
-    ```mlir
-    %1 = arith.truncf %0 fastmath<contract> : f32 to bf16
-    ```
-    becomes
-    ```mlir
-    %1 = arith.truncf %0 : f32 to bf16
-    ```
-  }];
-}
-
-def ExpandKernelMathPass : KernelPass<"expand-kernel-math"> {
-  let summary = "approximate exp and the like; write 16-bit floats in other types";
-  let description = [{
-    exp, tanh, erf and log become polynomials that are exact up to the last few
-    bits, unless the module has `nn.reference`. All other functions call the
-    mathematics library. A conversion between f64 and a 16-bit float goes
-    through f32, and a select of such floats becomes one of their bits, because
-    processors have no instruction for either.
-
-    ```mlir
-    %1 = arith.select %c, %a, %b : bf16
-    ```
-    becomes
-    ```mlir
-    %0 = arith.bitcast %a : bf16 to i16
-    %1 = arith.bitcast %b : bf16 to i16
-    %2 = arith.select %c, %0, %1 : i16
-    %3 = arith.bitcast %2 : i16 to bf16
-    ```
-  }];
-  let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
-  ];
-}
-
 def AddKernelEntriesPass : KernelPass<"add-kernel-entries"> {
   let summary = "give each kernel the entry point that the runtime calls";
   let description = [{

@@ -7,7 +7,7 @@
 
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
-#include "compiler/codegen/cpu/kernels/KernelSchedule.h"
+#include "compiler/codegen/kernels/KernelSchedule.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"

@@ -18,7 +18,8 @@
 #ifndef PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EMITLOOPS_H
 #define PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EMITLOOPS_H
 
-#include "compiler/codegen/cpu/kernels/KernelSchedule.h"
+#include "compiler/codegen/kernels/KernelBuffer.h"
+#include "compiler/codegen/kernels/KernelSchedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -28,28 +29,6 @@ namespace partita::codegen {
 mlir::FailureOr<mlir::func::FuncOp> emitLoops(mlir::func::FuncOp kernel,
                                               const KernelSchedule &schedule,
                                               mlir::ModuleOp target);
-
-/// A tensor of the kernel in memory. The offset of an element is the sum of
-/// position * stride over the dimensions. If `rows` names a row dimension for a
-/// dimension, its positions count from the tile's start.
-struct KernelBuffer {
-  mlir::Value memref;
-  llvm::SmallVector<int64_t> strides;
-  llvm::SmallVector<int> rows;
-};
-
-/// State that the stages of a kernel share while it is emitted.
-struct EmitContext {
-  explicit EmitContext(const KernelSchedule &schedule) : schedule(schedule) {}
-
-  const KernelSchedule &schedule;
-  llvm::DenseMap<mlir::Value, KernelBuffer> buffers;
-  llvm::SmallVector<mlir::Value> rowStarts; ///< first position of the tile
-  llvm::SmallVector<mlir::Value> rowCounts; ///< null where it is static
-
-  /// The buffer of any tensor of the kernel.
-  KernelBuffer getBuffer(mlir::Value tensor);
-};
 
 /// Emits the loops of one stage.
 mlir::LogicalResult emitStage(mlir::OpBuilder &b, EmitContext &context,

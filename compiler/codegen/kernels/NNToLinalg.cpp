@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/kernels/NNToLinalg.h"
+#include "compiler/codegen/kernels/NNToLinalg.h"
 
-#include "compiler/codegen/cpu/kernels/Evaluate.h"
-#include "compiler/codegen/cpu/kernels/Reductions.h"
-#include "compiler/codegen/cpu/kernels/Storage.h"
+#include "compiler/codegen/kernels/Evaluate.h"
+#include "compiler/codegen/kernels/Reductions.h"
+#include "compiler/codegen/kernels/Storage.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/Codegen.h"
-#include "compiler/codegen/cpu/kernels/KernelSchedule.h"
+#include "compiler/codegen/kernels/KernelSchedule.h"
 
 using namespace mlir;
 

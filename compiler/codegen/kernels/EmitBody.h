@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EMITBODY_H
-#define PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EMITBODY_H
+#ifndef PARTITA_COMPILER_CODEGEN_KERNELS_EMITBODY_H
+#define PARTITA_COMPILER_CODEGEN_KERNELS_EMITBODY_H
 
-#include "compiler/codegen/cpu/kernels/EmitLoops.h"
+#include "compiler/codegen/kernels/KernelBuffer.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -67,4 +67,4 @@ mlir::Value toVector(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EMITBODY_H
+#endif // PARTITA_COMPILER_CODEGEN_KERNELS_EMITBODY_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/Passes.h"
+#include "compiler/codegen/kernels/Passes.h"
 
 #include "compiler/codegen/Codegen.h"
 
@@ -21,7 +21,7 @@ using namespace mlir;
 namespace partita::codegen {
 
 #define GEN_PASS_DEF_EXPANDKERNELMATHPASS
-#include "compiler/codegen/cpu/Passes.h.inc"
+#include "compiler/codegen/kernels/Passes.h.inc"
 
 namespace {
 

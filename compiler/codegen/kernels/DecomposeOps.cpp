@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/kernels/NNToLinalg.h"
-#include "compiler/codegen/cpu/kernels/Reductions.h"
+#include "compiler/codegen/kernels/NNToLinalg.h"
+#include "compiler/codegen/kernels/Reductions.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 

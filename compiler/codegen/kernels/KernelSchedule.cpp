@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/kernels/KernelSchedule.h"
+#include "compiler/codegen/kernels/KernelSchedule.h"
 
 #include "compiler/codegen/Codegen.h"
 

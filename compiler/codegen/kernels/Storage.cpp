@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/kernels/Storage.h"
+#include "compiler/codegen/kernels/Storage.h"
 
 #include "dialects/nn/NNDialect.h"
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/Passes.h"
+#include "compiler/codegen/kernels/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -14,7 +14,7 @@ using namespace mlir;
 namespace partita::codegen {
 
 #define GEN_PASS_DEF_ROUNDKERNELRESULTSPASS
-#include "compiler/codegen/cpu/Passes.h.inc"
+#include "compiler/codegen/kernels/Passes.h.inc"
 
 namespace {
 

@@ -15,8 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CPU_KERNELS_NNTOLINALG_H
-#define PARTITA_COMPILER_CODEGEN_CPU_KERNELS_NNTOLINALG_H
+#ifndef PARTITA_COMPILER_CODEGEN_KERNELS_NNTOLINALG_H
+#define PARTITA_COMPILER_CODEGEN_KERNELS_NNTOLINALG_H
 
 #include "dialects/nn/NNDialect.h"
 
@@ -46,4 +46,4 @@ mlir::FailureOr<mlir::func::FuncOp> buildKernel(mlir::OpBuilder &b,
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CPU_KERNELS_NNTOLINALG_H
+#endif // PARTITA_COMPILER_CODEGEN_KERNELS_NNTOLINALG_H

@@ -20,8 +20,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EVALUATE_H
-#define PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EVALUATE_H
+#ifndef PARTITA_COMPILER_CODEGEN_KERNELS_EVALUATE_H
+#define PARTITA_COMPILER_CODEGEN_KERNELS_EVALUATE_H
 
 #include "dialects/nn/NNDialect.h"
 
@@ -110,4 +110,4 @@ private:
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CPU_KERNELS_EVALUATE_H
+#endif // PARTITA_COMPILER_CODEGEN_KERNELS_EVALUATE_H

@@ -15,10 +15,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CPU_KERNELS_REDUCTIONS_H
-#define PARTITA_COMPILER_CODEGEN_CPU_KERNELS_REDUCTIONS_H
+#ifndef PARTITA_COMPILER_CODEGEN_KERNELS_REDUCTIONS_H
+#define PARTITA_COMPILER_CODEGEN_KERNELS_REDUCTIONS_H
 
-#include "compiler/codegen/cpu/kernels/Evaluate.h"
+#include "compiler/codegen/kernels/Evaluate.h"
 #include "dialects/nn/NNDialect.h"
 
 #include <functional>
@@ -58,4 +58,4 @@ mlir::Value evaluateWindowArgMax(Evaluator &evaluator, mlir::OpBuilder &b,
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CPU_KERNELS_REDUCTIONS_H
+#endif // PARTITA_COMPILER_CODEGEN_KERNELS_REDUCTIONS_H

@@ -18,8 +18,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CPU_KERNELS_STORAGE_H
-#define PARTITA_COMPILER_CODEGEN_CPU_KERNELS_STORAGE_H
+#ifndef PARTITA_COMPILER_CODEGEN_KERNELS_STORAGE_H
+#define PARTITA_COMPILER_CODEGEN_KERNELS_STORAGE_H
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -56,4 +56,4 @@ mlir::Value reshapeTensor(mlir::OpBuilder &b, mlir::Location loc,
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CPU_KERNELS_STORAGE_H
+#endif // PARTITA_COMPILER_CODEGEN_KERNELS_STORAGE_H

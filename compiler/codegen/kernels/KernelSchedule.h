@@ -19,8 +19,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CPU_KERNELS_KERNELSCHEDULE_H
-#define PARTITA_COMPILER_CODEGEN_CPU_KERNELS_KERNELSCHEDULE_H
+#ifndef PARTITA_COMPILER_CODEGEN_KERNELS_KERNELSCHEDULE_H
+#define PARTITA_COMPILER_CODEGEN_KERNELS_KERNELSCHEDULE_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -95,4 +95,4 @@ mlir::Value getStorageRoot(mlir::Value tensor);
 
 } // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CPU_KERNELS_KERNELSCHEDULE_H
+#endif // PARTITA_COMPILER_CODEGEN_KERNELS_KERNELSCHEDULE_H

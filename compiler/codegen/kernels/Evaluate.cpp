@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/kernels/Evaluate.h"
+#include "compiler/codegen/kernels/Evaluate.h"
 
-#include "compiler/codegen/cpu/kernels/Reductions.h"
-#include "compiler/codegen/cpu/kernels/Storage.h"
+#include "compiler/codegen/kernels/Reductions.h"
+#include "compiler/codegen/kernels/Storage.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 

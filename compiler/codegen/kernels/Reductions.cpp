@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/kernels/Reductions.h"
+#include "compiler/codegen/kernels/Reductions.h"
 
-#include "compiler/codegen/cpu/kernels/Storage.h"
+#include "compiler/codegen/kernels/Storage.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
