@@ -36,14 +36,35 @@ void registerBackend(StringRef kind, std::unique_ptr<Backend> backend) {
   registry.backends.try_emplace(kind.str(), std::move(backend));
 }
 
-const Backend &getBackend(StringRef kind) {
+StringRef getTarget(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto target = op->getAttrOfType<StringAttr>(kTargetAttr))
+      return target;
+  return "cpu";
+}
+
+std::vector<const Backend *> getBackends() {
+  Registry &registry = getRegistry();
+  std::lock_guard lock(registry.mutex);
+  std::vector<const Backend *> all;
+  for (const auto &[kind, backend] : registry.backends)
+    all.push_back(backend.get());
+  return all;
+}
+
+const Backend *findBackend(StringRef kind) {
   Registry &registry = getRegistry();
   std::lock_guard lock(registry.mutex);
   auto it = registry.backends.find(std::string_view(kind));
-  if (it == registry.backends.end())
-    llvm::report_fatal_error("there is no backend for devices of kind '" +
-                             kind + "'");
-  return *it->second;
+  return it == registry.backends.end() ? nullptr : it->second.get();
+}
+
+const Backend &getBackend(Operation *op) {
+  StringRef kind = splitTarget(getTarget(op)).first;
+  if (const Backend *backend = findBackend(kind))
+    return *backend;
+  llvm::report_fatal_error("there is no backend for devices of kind '" + kind +
+                           "'");
 }
 
 plan::CallAttr matchCall(const Backend &backend, nn::ClusterOp cluster) {

@@ -25,6 +25,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace partita::codegen {
 
@@ -41,16 +42,30 @@ struct CallWork {
   double parts = 0; ///< each for one thread; 0: threads share the work evenly
 };
 
-/// A kernel in the IR, and how a device starts it.
+/// A kernel in the IR, and how a device starts it: by the extent of its
+/// parallel loop, or by a grid of blocks.
 struct BuiltKernel {
   mlir::func::FuncOp function;
   int64_t extent = 1, grain = 1;
+  llvm::SmallVector<int64_t> launch;  ///< blocks, threads; empty: no grid
   llvm::SmallVector<int64_t> inPlace; ///< pairs (operand, result)
 };
 
 class Backend {
 public:
   virtual ~Backend() = default;
+
+  /// An error text if the kind of device has no such architecture, or "". The
+  /// target of a kind with several is written with a colon: "cuda:sm_90".
+  virtual std::string checkArchitecture(llvm::StringRef architecture) const = 0;
+
+  /// The time in nanoseconds of these ops as one kernel or call on a device,
+  /// where they touch so many bytes. Nothing if the rates of the machine that
+  /// will run the plan say it.
+  virtual std::optional<double>
+  getDeviceTime(llvm::ArrayRef<mlir::Operation *> ops, int64_t bytes) const {
+    return std::nullopt;
+  }
 
   //===--------------------------------------------------------------------===//
   // Calls
@@ -127,7 +142,11 @@ public:
   /// the surrounding plan does not match the kernel's schedule.
   virtual llvm::LogicalResult checkKernels(mlir::ModuleOp kernels) const = 0;
 
-  /// Compiles all functions of a module of kernels, for each of the levels.
+  /// Whether kernels are compiled for each level of CPUs.
+  virtual bool hasCpuLevels() const { return false; }
+
+  /// Compiles all functions of a module of kernels, for each of the levels. A
+  /// backend without levels is asked for `none`.
   virtual mlir::FailureOr<std::vector<CompiledObject>>
   compile(mlir::ModuleOp kernels, llvm::ArrayRef<abi::CpuLevel> levels,
           bool optimize) const = 0;
@@ -137,8 +156,28 @@ public:
 /// kind is dropped.
 void registerBackend(llvm::StringRef kind, std::unique_ptr<Backend> backend);
 
-/// The backend of a kind of device. Ends the process if nobody registered it.
-const Backend &getBackend(llvm::StringRef kind = "cpu");
+/// On a module: the kind of its devices, and the architecture of those, e.g.
+/// "cuda:sm_90". A module without it is for CPUs.
+inline constexpr llvm::StringLiteral kTargetAttr = "plan.target";
+
+/// The kind and the architecture of a target; the latter may be "".
+inline std::pair<llvm::StringRef, llvm::StringRef>
+splitTarget(llvm::StringRef target) {
+  return target.split(':');
+}
+
+/// The target of the modules around an op.
+llvm::StringRef getTarget(mlir::Operation *op);
+
+/// All backends, in the order of their kinds.
+std::vector<const Backend *> getBackends();
+
+/// The backend of a kind of device, or null.
+const Backend *findBackend(llvm::StringRef kind);
+
+/// The backend for the target of an op. Ends the process if nobody registered
+/// it.
+const Backend &getBackend(mlir::Operation *op);
 
 /// The call of the body of a cluster, or null.
 plan::CallAttr matchCall(const Backend &backend, nn::ClusterOp cluster);

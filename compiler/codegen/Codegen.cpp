@@ -27,32 +27,37 @@ void addCodegenPasses(OpPassManager &pm, bool reference) {
 
 void registerCodegenDialects(DialectRegistry &registry) {
   registry.insert<nn::NNDialect, plan::PlanDialect>();
-  getBackend().registerDialects(registry);
+  for (const Backend *backend : getBackends())
+    backend->registerDialects(registry);
 }
 
 FailureOr<std::vector<CompiledObject>>
 compileKernels(ModuleOp kernels, const CodegenOptions &options) {
   if (kernels.getOps<func::FuncOp>().empty())
     return std::vector<CompiledObject>();
-  const Backend &backend = getBackend();
+  const Backend &backend = getBackend(kernels);
   if (failed(backend.checkKernels(kernels)))
     return failure();
+  std::vector<abi::CpuLevel> levels = {abi::CpuLevel::none};
+  if (backend.hasCpuLevels())
+    levels = options.levels;
   if (!options.cache)
-    return backend.compile(kernels, options.levels, options.optimize);
+    return backend.compile(kernels, levels, options.optimize);
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << (options.optimize ? "optimized" : "plain") << "\n";
+  stream << getTarget(kernels) << (options.optimize ? " optimized" : " plain")
+         << "\n";
   kernels.print(stream);
   std::vector<CompiledObject> objects;
-  for (abi::CpuLevel level : options.levels) {
-    if (const std::vector<char> *known = options.cache->find(text, level)) {
-      objects.push_back({level, *known});
+  for (abi::CpuLevel level : levels) {
+    if (const CompiledObject *known = options.cache->find(text, level)) {
+      objects.push_back(*known);
       continue;
     }
     auto compiled = backend.compile(kernels, level, options.optimize);
     if (failed(compiled))
       return failure();
-    options.cache->insert(text, level, compiled->front().bytes);
+    options.cache->insert(text, level, compiled->front());
     objects.push_back(std::move(compiled->front()));
   }
   return objects;

@@ -49,10 +49,12 @@ struct CodegenOptions {
   ObjectCache *cache = nullptr;
 };
 
-/// A shared object with all kernels, for processors of one level.
+/// The code of all kernels: a shared object for processors of one level, or PTX
+/// for GPUs of one architecture.
 struct CompiledObject {
-  abi::CpuLevel level;
+  abi::CpuLevel level = abi::CpuLevel::none;
   std::vector<char> bytes;
+  abi::GpuArchitecture architecture = abi::GpuArchitecture::none;
 };
 
 /// Compiles all functions of a module of kernels. The module does not change. A

@@ -55,7 +55,7 @@ public:
 
 private:
   void runOnOperation() override {
-    backend = &getBackend();
+    backend = &getBackend(getOperation());
     SmallVector<nn::ClusterOp> clusters;
     getOperation()->walk(
         [&](nn::ClusterOp cluster) { clusters.push_back(cluster); });
@@ -103,9 +103,9 @@ private:
     } else {
       kernel.erase();
     }
-    cluster.setLoweringAttr(plan::KernelAttr::get(&getContext(), it->second,
-                                                  built->extent, built->grain,
-                                                  built->inPlace));
+    cluster.setLoweringAttr(
+        plan::KernelAttr::get(&getContext(), it->second, built->extent,
+                              built->grain, built->inPlace, built->launch));
     return success();
   }
 

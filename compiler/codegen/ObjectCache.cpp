@@ -9,16 +9,16 @@
 
 namespace partita::codegen {
 
-const std::vector<char> *ObjectCache::find(llvm::StringRef text,
-                                           abi::CpuLevel level) {
+const CompiledObject *ObjectCache::find(llvm::StringRef text,
+                                        abi::CpuLevel level) {
   auto it = objects.find({level, text.str()});
   ++(it == objects.end() ? misses : hits);
   return it == objects.end() ? nullptr : &it->second;
 }
 
 void ObjectCache::insert(llvm::StringRef text, abi::CpuLevel level,
-                         const std::vector<char> &object) {
-  const size_t size = text.size() + object.size();
+                         const CompiledObject &object) {
+  const size_t size = text.size() + object.bytes.size();
   if (bytes + size > capacity) {
     objects.clear();
     bytes = 0;

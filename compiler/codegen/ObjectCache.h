@@ -14,7 +14,7 @@
 #ifndef PARTITA_COMPILER_CODEGEN_OBJECTCACHE_H
 #define PARTITA_COMPILER_CODEGEN_OBJECTCACHE_H
 
-#include "runtime/abi/artifact.h"
+#include "compiler/codegen/Codegen.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -29,16 +29,16 @@ public:
   explicit ObjectCache(size_t capacity = size_t(64) << 20)
       : capacity(capacity) {}
 
-  /// The shared object that was compiled for this level from a module of
+  /// The code that was compiled for this level from a module of
   /// kernels with this text, or null.
-  const std::vector<char> *find(llvm::StringRef text, abi::CpuLevel level);
+  const CompiledObject *find(llvm::StringRef text, abi::CpuLevel level);
   void insert(llvm::StringRef text, abi::CpuLevel level,
-              const std::vector<char> &object);
+              const CompiledObject &object);
 
   int64_t hits = 0, misses = 0;
 
 private:
-  std::map<std::pair<abi::CpuLevel, std::string>, std::vector<char>> objects;
+  std::map<std::pair<abi::CpuLevel, std::string>, CompiledObject> objects;
   size_t capacity, bytes = 0;
 };
 

@@ -7,8 +7,10 @@
 
 #include "compiler/driver/Compile.h"
 
+#include "compiler/codegen/Backend.h"
 #include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
+#include "compiler/codegen/cuda/CudaBackend.h"
 #include "compiler/crash/Place.h"
 #include "compiler/driver/PrintModule.h"
 #include "compiler/driver/ReadModule.h"
@@ -37,6 +39,7 @@ using namespace partita::driver;
 
 void driver::registerCompilerDialects(DialectRegistry &registry) {
   codegen::registerCpuBackend();
+  codegen::cuda::registerCudaBackend();
   registry.insert<nn::NNDialect, dist::DistDialect, plan::PlanDialect,
                   func::FuncDialect>();
   codegen::registerCodegenDialects(registry);
@@ -93,6 +96,7 @@ private:
   std::string findWhatFits(ModuleOp whole, ModuleOp plan,
                            pipeline::PartitionOptions tried);
   void remarkCores(int64_t cores, const pipeline::PlanSummary &plan);
+  LogicalResult checkTarget();
   LogicalResult compileKernels();
   LogicalResult nameDimensions();
 
@@ -108,13 +112,28 @@ private:
 };
 } // namespace
 
+/// The target must be a backend's, and one of its architectures.
+LogicalResult Compilation::checkTarget() {
+  if (options.target.empty())
+    return success();
+  auto [kind, architecture] = codegen::splitTarget(options.target);
+  const codegen::Backend *backend = codegen::findBackend(kind);
+  std::string error = backend ? backend->checkArchitecture(architecture)
+                              : "there is no such kind of device";
+  if (error.empty())
+    return success();
+  return emitError(UnknownLoc::get(&context))
+         << "--target " << options.target << ": " << error;
+}
+
 LogicalResult Compilation::compileKernels() {
   if (ModuleOp kernels = codegen::getKernelsModule(*module)) {
     auto compiled = codegen::compileKernels(kernels, options.codegen);
     if (failed(compiled))
       return failure();
     for (codegen::CompiledObject &object : *compiled)
-      objects.push_back({object.level, std::move(object.bytes)});
+      objects.push_back(
+          {object.level, std::move(object.bytes), object.architecture});
   }
   return success();
 }
@@ -296,6 +315,8 @@ void Compilation::remarkCores(int64_t cores,
 
 LogicalResult Compilation::run(llvm::raw_ostream &ir,
                                std::vector<pipeline::PlanSummary> &summaries) {
+  if (failed(checkTarget()))
+    return failure();
   // A wrong file should not wait for a large model.
   auto machine = pipeline::MachineModel::load(UnknownLoc::get(&context),
                                               options.partition.machine, 1, 0);
@@ -311,6 +332,9 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
   if (failed(imported))
     return failure();
   module = std::move(*imported);
+  if (!options.target.empty())
+    (*module)->setAttr(codegen::kTargetAttr,
+                       StringAttr::get(&context, options.target));
   if (options.nodes)
     options.nodes->readModel(*module);
   if (options.kind == EmitKind::imported)

@@ -52,6 +52,9 @@ struct CompileOptions {
   codegen::CodegenOptions codegen;
   emit::EmitOptions emit;
   ExposeOptions expose;
+  /// The kind of the devices and their architecture: "cuda:sm_90". Empty: the
+  /// kind of `partition`.
+  std::string target;
   bool winograd = true; ///< for large convolutions of 3x3 windows
   /// Compiles every op as the importer made it, alone, to scalar loops. The
   /// results are the reference with which other compilations are compared.

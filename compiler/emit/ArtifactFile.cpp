@@ -72,17 +72,11 @@ void ArtifactFile::writeZeros(uint64_t count) {
   }
 }
 
-void ArtifactFile::beginSection(abi::SectionKind kind, abi::CpuLevel level,
-                                unsigned plan) {
+void ArtifactFile::beginSection(abi::SectionEntry entry) {
   if (hasError())
     return;
   uint64_t offset = llvm::alignTo(stream->tell(), abi::kSectionAlignment);
   writeZeros(offset - stream->tell());
-  abi::SectionEntry entry;
-  std::memset(&entry, 0, sizeof(entry));
-  entry.kind = kind;
-  entry.level = level;
-  entry.plan = plan;
   entry.offset = offset;
   sections.push_back(entry);
 }

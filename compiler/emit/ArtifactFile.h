@@ -28,7 +28,8 @@ public:
   ArtifactFile(llvm::StringRef path, unsigned sectionCount);
   ~ArtifactFile();
 
-  void beginSection(abi::SectionKind kind, abi::CpuLevel level, unsigned plan);
+  /// Begins a section of that kind, level or architecture, and plan.
+  void beginSection(abi::SectionEntry entry);
   void write(llvm::StringRef bytes);
   void writeZeros(uint64_t count);
   void endSection(uint64_t hash);

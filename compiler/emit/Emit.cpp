@@ -75,7 +75,7 @@ LogicalResult emitArtifact(ArrayRef<CompiledPlan> plans,
   // Weights come first: the plans hold their hashes, which are known only when
   // their bytes have passed by, once.
   if (hasWeights)
-    file.beginSection(abi::SectionKind::weights, abi::CpuLevel::none, 0);
+    file.beginSection({.kind = abi::SectionKind::weights});
   if (failed(writeWeights(*weights, file)))
     return report();
   if (hasWeights)
@@ -86,18 +86,23 @@ LogicalResult emitArtifact(ArrayRef<CompiledPlan> plans,
         writePlan(compiled.module, *weights, number);
     if (failed(plan))
       return failure();
-    auto writeHashed = [&](abi::SectionKind kind, abi::CpuLevel level,
-                           StringRef bytes) {
-      file.beginSection(kind, level, number);
+    auto writeHashed = [&](abi::SectionEntry entry, StringRef bytes) {
+      entry.plan = number;
+      file.beginSection(entry);
       file.write(bytes);
       file.endSection(XXH3_64bits(bytes.data(), bytes.size()));
     };
     writeHashed(
-        abi::SectionKind::plan, abi::CpuLevel::none,
+        {.kind = abi::SectionKind::plan},
         StringRef(reinterpret_cast<const char *>(plan->data()), plan->size()));
-    for (const ObjectFile &object : compiled.objects)
-      writeHashed(abi::SectionKind::object, object.level,
-                  StringRef(object.bytes.data(), object.bytes.size()));
+    for (const ObjectFile &object : compiled.objects) {
+      const bool ptx = object.architecture != abi::GpuArchitecture::none;
+      writeHashed(
+          {.kind = ptx ? abi::SectionKind::ptx : abi::SectionKind::object,
+           .level = object.level,
+           .architecture = object.architecture},
+          StringRef(object.bytes.data(), object.bytes.size()));
+    }
   }
   file.commit();
   return file.hasError() ? report() : success();

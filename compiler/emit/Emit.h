@@ -18,10 +18,12 @@
 
 namespace partita::emit {
 
-/// A shared object with all compiled kernels, for one CPU level.
+/// The code of all compiled kernels: a shared object for one CPU level, or PTX
+/// for one architecture of GPUs.
 struct ObjectFile {
   abi::CpuLevel level = abi::CpuLevel::none;
   std::vector<char> bytes;
+  abi::GpuArchitecture architecture = abi::GpuArchitecture::none;
 };
 
 enum class WeightPlacement {

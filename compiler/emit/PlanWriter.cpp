@@ -115,8 +115,8 @@ public:
     auto collectiveTables = writeCollectives();
     auto weightTables = writeWeights();
     std::vector<flatbuffers::Offset<abi::Kernel>> kernelTables;
-    for (const std::string &name : kernelNames)
-      kernelTables.push_back(abi::CreateKernel(b, b.CreateString(name)));
+    for (plan::KernelAttr kernel : usedKernels)
+      kernelTables.push_back(writeKernel(kernel));
     if (hasFailed)
       return failure();
     std::vector<flatbuffers::Offset<abi::Dimension>> dimensions;
@@ -270,7 +270,7 @@ private:
         operands.push_back(slotOf.lookup(slot));
       plan::KernelAttr kernel = dispatch.getKernel();
       auto work = abi::CreateDispatch(
-          b, kernelIndex(kernel.getName()), b.CreateVector(operands),
+          b, kernelIndex(kernel), b.CreateVector(operands),
           dispatch.getOutputs().size(), kernel.getExtent(), kernel.getGrain());
       return instruction(op, abi::Work::Dispatch, work.Union(),
                          dispatch.getLabel(), dispatch.getFlops(),
@@ -318,12 +318,21 @@ private:
                                   predictedNs, workKey, modelledNs, scopeList);
   }
 
-  int kernelIndex(StringRef name) {
-    auto [it, isNew] =
-        kernels.try_emplace(name, static_cast<int>(kernelNames.size()));
+  int kernelIndex(plan::KernelAttr kernel) {
+    auto [it, isNew] = kernels.try_emplace(
+        kernel.getName(), static_cast<int>(usedKernels.size()));
     if (isNew)
-      kernelNames.push_back(name.str());
+      usedKernels.push_back(kernel);
     return it->second;
+  }
+
+  flatbuffers::Offset<abi::Kernel> writeKernel(plan::KernelAttr kernel) {
+    flatbuffers::Offset<abi::Launch> launch;
+    if (ArrayRef<int64_t> sizes = kernel.getLaunch(); !sizes.empty())
+      launch = abi::CreateLaunch(
+          b, b.CreateVector(std::vector<int>{static_cast<int>(sizes[0])}),
+          static_cast<int>(sizes[1]));
+    return abi::CreateKernel(b, string(kernel.getName()), launch);
   }
 
   flatbuffers::Offset<abi::View> writeView(plan::CallOp call,
@@ -502,7 +511,7 @@ private:
   bool hasFailed = false;
   llvm::StringMap<int> programs, channels, collectives, kernels;
   int64_t stageCount = 0;
-  std::vector<std::string> kernelNames;
+  std::vector<plan::KernelAttr> usedKernels;
   // Of the program being written.
   llvm::DenseMap<Value, int> slotOf, frameOf;
   llvm::DenseMap<Attribute, int> units;

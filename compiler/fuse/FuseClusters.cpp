@@ -64,7 +64,7 @@ public:
 
 private:
   void runOnOperation() override {
-    backend = &codegen::getBackend();
+    backend = &codegen::getBackend(getOperation());
     for (auto func : getOperation().getOps<func::FuncOp>())
       for (Block &block : func.getBody())
         if (reference)

@@ -22,15 +22,20 @@ def Plan_KernelAttr : Plan_Attr<"Kernel", "kernel", [DeclareAttrInterfaceMethods
     kernel reads each element of such an operand only before it writes the same
     element of the result, in the same iteration of the parallel loop.
 
+    A kernel for GPUs has a `launch` in the place of a parallel loop: the blocks
+    of its grid, and the threads of a block. Its extent is 0.
+
     ```mlir
     #plan.kernel<"k3", extent = 64, grain = 8, in_place = [0, 0]>
+    #plan.kernel<"k4", extent = 0, grain = 1, launch = [128, 256]>
     ```
   }];
   let parameters = (ins
     StringRefParameter<"symbol in the objects">:$name,
     "int64_t":$extent, "int64_t":$grain,
-    OptionalArrayRefParameter<"int64_t">:$in_place);
-  let assemblyFormat = "`<` $name `,` `extent` `=` $extent `,` `grain` `=` $grain (`,` `in_place` `=` `[` $in_place^ `]`)? `>`";
+    OptionalArrayRefParameter<"int64_t">:$in_place,
+    OptionalArrayRefParameter<"int64_t">:$launch);
+  let assemblyFormat = "`<` $name `,` `extent` `=` $extent `,` `grain` `=` $grain (`,` `in_place` `=` `[` $in_place^ `]`)? (`,` `launch` `=` `[` $launch^ `]`)? `>`";
 }
 
 def Plan_ViewAttr : Plan_Attr<"View", "view"> {

@@ -193,6 +193,20 @@ static std::string checkTogether(const CommandLine &command) {
 }
 
 /// The schedules, for --help.
+/// The kind of a target, e.g. "cuda" of "cuda:sm_90".
+static std::string getKind(const std::string &target) {
+  return target.substr(0, target.find(':'));
+}
+
+/// An error text if there is no such kind of device. The compiler checks the
+/// architecture.
+static std::string checkKind(const std::string &target) {
+  std::vector<std::string> kinds = abi::getDeviceKindNames();
+  if (llvm::is_contained(kinds, getKind(target)))
+    return "";
+  return target + " is none of " + llvm::join(kinds, ", ");
+}
+
 static std::string schedulesText() {
   std::string text;
   for (const schedule::ScheduleKind *kind : schedule::getScheduleKinds()) {
@@ -327,10 +341,12 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->check(CLI::IsMember({"inside", "beside"}));
   CLI::Option *target =
       app.add_option(
-             "--target", compile.partition.target,
-             "what the devices are: cpu (default), or remote-cpu, a CPU "
-             "behind a queue, with which the runtime tests itself")
-          ->check(CLI::IsMember(abi::getDeviceKindNames()));
+             "--target", compile.target,
+             "what the devices are: cpu (default); cuda:sm_80, cuda:sm_90, "
+             "cuda:sm_100 or cuda:sm_120, GPUs of that architecture or later "
+             "ones; or remote-cpu, a CPU behind a queue, with which the "
+             "runtime tests itself")
+          ->check(checkKind);
   app.add_option("--cpu-level", raw.level,
                  "compile for this x86-64 level only (default: for v3 and v4, "
                  "and the run takes the best that its processor has)")
@@ -386,12 +402,13 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
     (void)cli::parseDevices(raw.devices, devices); // which was checked
     compile.partition.devices = devices.count;
     if (target->count() > 0 && !devices.kind.empty() &&
-        devices.kind != compile.partition.target)
-      message = "--devices " + raw.devices + " and --target " +
-                compile.partition.target + " contradict each other";
-    else if (!devices.kind.empty())
-      compile.partition.target = devices.kind;
+        devices.kind != getKind(compile.target))
+      message = "--devices " + raw.devices + " and --target " + compile.target +
+                " contradict each other";
+    else if (target->count() == 0)
+      compile.target = devices.kind;
   }
+  compile.partition.target = getKind(compile.target);
   if (result.listNodes && compile.kind == driver::EmitKind::artifact &&
       compile.emit.output.empty())
     compile.kind = driver::EmitKind::decision;

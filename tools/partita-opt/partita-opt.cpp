@@ -24,6 +24,8 @@
 #include "compiler/codegen/Passes.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
 #include "compiler/codegen/cpu/Passes.h"
+#include "compiler/codegen/cuda/CudaBackend.h"
+#include "compiler/codegen/cuda/Passes.h"
 #include "compiler/codegen/kernels/Passes.h"
 #endif
 #ifdef PARTITA_HAS_PIPELINE
@@ -81,11 +83,14 @@ int main(int argc, char **argv) {
 #endif
 #ifdef PARTITA_HAS_CODEGEN
   partita::codegen::registerCpuBackend();
+  partita::codegen::cuda::registerCudaBackend();
   partita::codegen::registerCodegenDialects(registry);
   partita::codegen::registerCodegenPasses();
   partita::codegen::registerCodegenCpuPasses();
   partita::codegen::registerCodegenKernelsPasses();
   partita::codegen::registerKernelPipelines();
+  partita::codegen::cuda::registerCodegenCudaPasses();
+  partita::codegen::cuda::registerCudaPipelines();
 #endif
 #ifdef PARTITA_HAS_PIPELINE
   partita::pipeline::registerPipelinePasses();

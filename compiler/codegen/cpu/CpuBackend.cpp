@@ -21,6 +21,12 @@ namespace {
 
 class CpuBackend : public Backend {
 public:
+  std::string checkArchitecture(StringRef architecture) const override {
+    return architecture.empty() ? ""
+                                : "CPUs have levels, not architectures: give "
+                                  "--cpu-level";
+  }
+
   bool isCallRoot(Operation *op) const override {
     return onednn::isCallRoot(op);
   }
@@ -96,6 +102,8 @@ public:
     return built;
   }
 
+  bool hasCpuLevels() const override { return true; }
+
   LogicalResult checkKernels(ModuleOp kernels) const override {
     return checkDispatches(kernels);
   }
@@ -111,6 +119,7 @@ public:
 
 void registerCpuBackend() {
   registerBackend("cpu", std::make_unique<CpuBackend>());
+  registerBackend("remote-cpu", std::make_unique<CpuBackend>());
 }
 
 } // namespace partita::codegen

@@ -10,7 +10,7 @@
 
 namespace partita::codegen {
 
-/// Registers the backend of devices of kind "cpu".
+/// Registers the backend of devices of the kinds "cpu" and "remote-cpu".
 void registerCpuBackend();
 
 } // namespace partita::codegen

@@ -15,11 +15,11 @@ using namespace mlir;
 
 namespace partita::codegen {
 
-void addArithmeticPasses(OpPassManager &pm) {
+void addArithmeticPasses(OpPassManager &pm, bool library) {
   pm.addPass(math::createMathExtendToSupportedTypes());
   // Before anything folds.
   pm.addPass(createRoundKernelResultsPass());
-  pm.addPass(createExpandKernelMathPass());
+  pm.addPass(createExpandKernelMathPass({library}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   arith::ArithEmulateUnsupportedFloatsOptions emulate;

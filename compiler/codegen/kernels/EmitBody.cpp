@@ -63,7 +63,10 @@ Value emitAddress(OpBuilder &b, Location loc, const KernelBuffer &buffer,
   for (auto [expr, row] : llvm::zip_equal(map.getResults(), buffer.rows))
     indices.push_back(affine::expandAffineExpr(
         b, loc, expr, row < 0 ? point.positions : point.inTile, {}));
-  return emitSum(b, loc, indices, buffer.strides);
+  Value sum = emitSum(b, loc, indices, buffer.strides);
+  return buffer.base
+             ? arith::AddIOp::create(b, loc, buffer.base, sum).getResult()
+             : sum;
 }
 
 Value toVector(OpBuilder &b, Location loc, Value x, int64_t width) {

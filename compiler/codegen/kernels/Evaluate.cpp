@@ -47,6 +47,11 @@ static bool hasNegativeFactor(AffineExpr expr) {
   return negative;
 }
 
+bool isEvaluated(Operation *op) {
+  return isa<nn::PointwiseOpInterface, nn::ReductionOpInterface,
+             nn::WindowArgMaxOp, nn::ConstantOp, nn::IndexedOpInterface>(op);
+}
+
 Value Evaluator::evaluate(OpBuilder &b, Value value, ArrayRef<Index> position) {
   Key key{value.getAsOpaquePointer()};
   for (Index index : position)
@@ -89,7 +94,8 @@ Value Evaluator::compute(OpBuilder &b, Value value, ArrayRef<Index> position) {
     return read(b, value, leaves[value], position);
   if (auto indexed = dyn_cast<nn::IndexedOpInterface>(op))
     return indexed.emitElement(b, *this, position);
-  op->emitError() << "'" << op->getName() << "' cannot be compiled for a CPU";
+  op->emitError() << "'" << op->getName()
+                  << "' cannot be computed by a kernel's loops";
   return {};
 }
 

@@ -21,12 +21,13 @@ namespace partita::codegen {
 llvm::SmallVector<int64_t> getDenseStrides(llvm::ArrayRef<int64_t> shape);
 
 /// A tensor of the kernel in memory. The offset of an element is the sum of
-/// position * stride over the dimensions. If `rows` names a row dimension for a
-/// dimension, its positions count from the tile's start.
+/// position * stride over the dimensions, and the base. If `rows` names a row
+/// dimension for a dimension, its positions count from the tile's start.
 struct KernelBuffer {
   mlir::Value memref;
   llvm::SmallVector<int64_t> strides;
   llvm::SmallVector<int> rows;
+  mlir::Value base; ///< offset of the first element; null: 0
 };
 
 /// State that the stages of a kernel share while it is emitted.

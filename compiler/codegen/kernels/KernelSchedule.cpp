@@ -142,7 +142,7 @@ namespace {
 
 class Scheduler {
 public:
-  explicit Scheduler(func::FuncOp func) : func(func) {
+  Scheduler(func::FuncOp func, bool tiled) : func(func), tiled(tiled) {
     schedule.scalar = func->hasAttr(kReferenceAttr);
     for (auto op : func.getOps<linalg::GenericOp>()) {
       StageSchedule stage{op, op.getStaticLoopRanges(), {}};
@@ -317,7 +317,7 @@ private:
 
   void chooseTiles() {
     schedule.tiles.assign(schedule.sizes.size(), 1);
-    if (schedule.sizes.empty() || schedule.scalar)
+    if (schedule.sizes.empty() || schedule.scalar || !tiled)
       return;
     bool single = schedule.stages.size() == 1;
     bool columns = runsAlongColumns();
@@ -458,13 +458,14 @@ private:
   }
 
   func::FuncOp func;
+  const bool tiled;
   KernelSchedule schedule;
 };
 
 } // namespace
 
-KernelSchedule scheduleKernel(func::FuncOp func) {
-  return Scheduler(func).run();
+KernelSchedule scheduleKernel(func::FuncOp func, bool tiled) {
+  return Scheduler(func, tiled).run();
 }
 
 } // namespace partita::codegen

@@ -56,11 +56,12 @@ struct KernelSchedule {
   llvm::SmallVector<int> getRows(const StageSchedule &stage) const;
 };
 
-/// Decides the schedule of a function made by `buildKernel`. With
+/// Decides the schedule of a function made by `buildKernel`. If not `tiled`, a
+/// tile has one element of every row dimension. With
 /// `nn.reference` it is the simplest one: an iteration of the parallel loop
 /// computes one element of every row dimension, and no result shares bytes with
 /// an operand.
-KernelSchedule scheduleKernel(mlir::func::FuncOp func);
+KernelSchedule scheduleKernel(mlir::func::FuncOp func, bool tiled = true);
 
 /// The attribute of a kernel that holds its schedule.
 ///

@@ -7,6 +7,7 @@
 
 #include "compiler/pipeline/cost/MachineModel.h"
 
+#include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/cost/MeasuredCost.h"
 #include "compiler/pipeline/cost/WorkKey.h"
 #include "dialects/nn/NNDialect.h"
@@ -109,6 +110,10 @@ StringRef MachineModel::getId() const {
 
 ClusterTime MachineModel::getClusterTime(const ClusterWork &work,
                                          const StepFootprint &step) const {
+  if (!work.ops.empty())
+    if (std::optional<double> ns = codegen::getBackend(work.ops.front())
+                                       .getDeviceTime(work.ops, work.bytes))
+      return {.ns = *ns, .modelledNs = *ns};
   if (!file) {
     double ns = getDefaultNs(work);
     return {.ns = ns, .modelledNs = ns};

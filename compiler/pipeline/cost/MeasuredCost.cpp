@@ -59,7 +59,8 @@ private:
   std::optional<codegen::CallWork> getCallWork() const {
     if (work.kind == nn::ClusterKind::kernel)
       return std::nullopt;
-    return codegen::getBackend().getCallWork(work.ops, work.rates, lanes);
+    return codegen::getBackend(work.ops.front())
+        .getCallWork(work.ops, work.rates, lanes);
   }
 
   double getCallNs(const codegen::CallWork &call) {

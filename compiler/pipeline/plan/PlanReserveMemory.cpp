@@ -24,7 +24,8 @@ namespace {
 /// Walks the instructions of a program.
 class MemoryPlanner {
 public:
-  explicit MemoryPlanner(int64_t workspace) : perCall(workspace) {}
+  MemoryPlanner(plan::ProgramOp program, int64_t workspace)
+      : backend(codegen::getBackend(program)), perCall(workspace) {}
 
   void visitUnit(Block &body) {
     for (Operation &op : body) {
@@ -107,7 +108,7 @@ private:
         std::max(workspace, perCall + backend.getScratchBytes(attr, isPacked));
   }
 
-  const codegen::Backend &backend = codegen::getBackend();
+  const codegen::Backend &backend;
   const int64_t perCall;
   int64_t workspace = 0; // none without library calls
   llvm::DenseSet<Operation *> read;
@@ -117,7 +118,7 @@ private:
 /// `workspace`: bytes of scratch for any library call on each core; attention
 /// has its scores on top.
 void reserveMemory(plan::ProgramOp program, int64_t workspace) {
-  MemoryPlanner planner(workspace);
+  MemoryPlanner planner(program, workspace);
   for (Operation &op : program.getBody().front()) {
     if (auto unit = dyn_cast<plan::UnitOp>(op))
       planner.visitUnit(unit.getBody().front());

@@ -53,7 +53,7 @@ protected:
   }
 
   LogicalResult check() {
-    return getBackend().checkKernels(getKernelsModule(*module));
+    return getBackend(*module).checkKernels(getKernelsModule(*module));
   }
 
   /// A plan that starts the kernel.

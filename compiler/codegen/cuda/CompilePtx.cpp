@@ -1,0 +1,144 @@
+//===- CompilePtx.cpp - From kernels to PTX -------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cuda/CompilePtx.h"
+
+#include "compiler/codegen/cuda/Passes.h"
+#include "compiler/crash/Place.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <mutex>
+
+using namespace mlir;
+
+namespace partita::codegen::cuda {
+
+static constexpr llvm::StringLiteral kTriple = "nvptx64-nvidia-cuda";
+
+void registerKernelDialects(DialectRegistry &registry) {
+  registry
+      .insert<affine::AffineDialect, arith::ArithDialect,
+              cf::ControlFlowDialect, func::FuncDialect, linalg::LinalgDialect,
+              LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
+              NVVM::NVVMDialect, scf::SCFDialect, tensor::TensorDialect,
+              ub::UBDialect, vector::VectorDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+}
+
+static std::unique_ptr<llvm::TargetMachine>
+createTargetMachine(const Gpu &gpu, bool optimize, std::string &error) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  llvm::Triple triple(kTriple);
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  llvm::TargetOptions options;
+  // What is written as two roundings stays two.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, gpu.name, gpu.features, options, std::nullopt, std::nullopt,
+      optimize ? llvm::CodeGenOptLevel::Aggressive
+               : llvm::CodeGenOptLevel::Less));
+}
+
+static void improve(llvm::Module &module, llvm::TargetMachine &machine,
+                    bool optimize) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  builder
+      .buildPerModuleDefaultPipeline(optimize ? llvm::OptimizationLevel::O3
+                                              : llvm::OptimizationLevel::O1)
+      .run(module, modules);
+}
+
+FailureOr<std::vector<char>> compilePtx(ModuleOp kernels, const Gpu &gpu,
+                                        bool optimize) {
+  MLIRContext *context = kernels.getContext();
+  DialectRegistry registry;
+  registerKernelDialects(registry);
+  context->appendDialectRegistry(registry);
+  context->loadAllAvailableDialects();
+
+  OwningOpRef<ModuleOp> lowered = kernels.clone();
+  PassManager pm(context);
+  pm.enableVerifier(false); // once, behind all passes
+  addCudaPasses(pm, gpu.name);
+  if (failed(pm.run(*lowered)) || failed(verify(*lowered)))
+    return failure();
+
+  crash::AtPass at("generating PTX");
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine =
+      createTargetMachine(gpu, optimize, error);
+  if (!machine)
+    return kernels.emitError() << "cannot compile kernels: " << error;
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> module =
+      translateModuleToLLVMIR(*lowered, llvmContext, "kernels");
+  if (!module)
+    return kernels.emitError("kernels could not be translated to LLVM IR");
+  module->setDataLayout(machine->createDataLayout());
+  module->setTargetTriple(llvm::Triple(kTriple));
+  improve(*module, *machine, optimize);
+  llvm::SmallVector<char, 0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager emit;
+  if (machine->addPassesToEmitFile(emit, stream, nullptr,
+                                   llvm::CodeGenFileType::AssemblyFile))
+    return kernels.emitError("the target cannot emit PTX");
+  emit.run(*module);
+  StringRef written(text.data(), text.size());
+  if (size_t place = written.find(".extern"); place != StringRef::npos)
+    return kernels.emitError() << "kernels need what no device provides: "
+                               << written.substr(place).split(';').first;
+  std::vector<char> bytes(text.begin(), text.end());
+  bytes.push_back('\0');
+  return bytes;
+}
+
+} // namespace partita::codegen::cuda

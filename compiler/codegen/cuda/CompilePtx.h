@@ -1,0 +1,31 @@
+//===- CompilePtx.h - From kernels to PTX -----------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CUDA_COMPILEPTX_H
+#define PARTITA_COMPILER_CODEGEN_CUDA_COMPILEPTX_H
+
+#include "compiler/codegen/cuda/CudaTarget.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectRegistry.h"
+
+#include <vector>
+
+namespace partita::codegen::cuda {
+
+/// The dialects that kernels are written in, and lowered through.
+void registerKernelDialects(mlir::DialectRegistry &registry);
+
+/// Compiles a module of kernels in linalg. The result is text that ends with a
+/// NUL. It declares nothing that another module would have to define. Fails
+/// with a diagnostic.
+mlir::FailureOr<std::vector<char>> compilePtx(mlir::ModuleOp kernels,
+                                              const Gpu &gpu, bool optimize);
+
+} // namespace partita::codegen::cuda
+
+#endif // PARTITA_COMPILER_CODEGEN_CUDA_COMPILEPTX_H

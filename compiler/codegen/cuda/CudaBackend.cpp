@@ -1,0 +1,178 @@
+//===- CudaBackend.cpp - GPUs of NVIDIA's ---------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cuda/CudaBackend.h"
+
+#include "compiler/codegen/Backend.h"
+#include "compiler/codegen/cuda/CompilePtx.h"
+#include "compiler/codegen/cuda/grid/GridSchedule.h"
+#include "compiler/codegen/kernels/Evaluate.h"
+#include "compiler/codegen/kernels/NNToLinalg.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace partita::codegen::cuda {
+namespace {
+
+/// What a kernel costs besides its work.
+constexpr double kLaunchNs = 3000;
+/// Operations of a processor in a clock, and the parts of them that our loops
+/// reach.
+constexpr double kOperations = 256, kLoopShare = 0.25, kProductShare = 0.05;
+
+const Gpu &getGpu(Operation *op) {
+  // The driver has checked the name.
+  return *findGpu(splitTarget(getTarget(op)).second);
+}
+
+/// Whether the value lies where a weight lies: at any multiple of its
+/// element's size.
+bool isUnaligned(Value value) {
+  while (auto view = value.getDefiningOp<nn::ViewOpInterface>()) {
+    if (!view.keepsElements())
+      return false;
+    value = view->getOperand(0);
+  }
+  return value.getDefiningOp<nn::ParameterOp>() != nullptr;
+}
+
+class CudaBackend : public Backend {
+public:
+  std::string checkArchitecture(StringRef architecture) const override {
+    return findGpu(architecture) ? ""
+                                 : "kernels are compiled for " + getGpuNames() +
+                                       ", not for '" + architecture.str() + "'";
+  }
+
+  std::optional<double> getDeviceTime(ArrayRef<Operation *> ops,
+                                      int64_t bytes) const override {
+    const Gpu &gpu = getGpu(ops.front());
+    double compute = 0;
+    for (Operation *op : ops) {
+      auto costed = dyn_cast<nn::CostOpInterface>(op);
+      if (!costed)
+        continue;
+      nn::Cost cost = costed.getCost();
+      const bool product = cost.kind == nn::CostKind::dot ||
+                           cost.kind == nn::CostKind::conv ||
+                           cost.kind == nn::CostKind::attention;
+      compute += cost.flops / (product ? kProductShare : kLoopShare);
+    }
+    compute /= gpu.processors * gpu.clock * kOperations;
+    return kLaunchNs + std::max(compute, bytes / gpu.bytes);
+  }
+
+  // Every cluster is a kernel of ours.
+  bool isCallRoot(Operation *) const override { return false; }
+  bool needsCall(Operation *) const override { return false; }
+  plan::CallAttr matchCall(ArrayRef<Operation *>, ArrayRef<Value>,
+                           ArrayRef<Value>) const override {
+    return {};
+  }
+  void chooseMethod(ArrayRef<Operation *>, analysis::Rates &) const override {}
+  bool accumulates(Operation *) const override { return false; }
+  LogicalResult checkCall(nn::ClusterOp) const override { return success(); }
+  std::optional<int64_t> getPackedBytes(plan::CallAttr, unsigned,
+                                        Type) const override {
+    return std::nullopt;
+  }
+  int64_t getScratchBytes(plan::CallAttr, bool) const override { return 0; }
+  std::optional<CallWork> getCallWork(ArrayRef<Operation *>, analysis::Rates &,
+                                      int64_t) const override {
+    return std::nullopt;
+  }
+
+  void registerDialects(DialectRegistry &registry) const override {
+    registerKernelDialects(registry);
+  }
+
+  FailureOr<BuiltKernel> buildKernel(OpBuilder &b, nn::ClusterOp cluster,
+                                     bool) const override {
+    for (Operation &op : cluster.getBody().front().without_terminator())
+      if (!isEvaluated(&op) && !isa<nn::SoftmaxOp, nn::AttentionOp>(op))
+        return op.emitError()
+               << "'" << op.getName() << "' of node '"
+               << nn::getNodeName(cluster)
+               << "' has no kernel for CUDA devices: its elements depend on "
+                  "those before them; compute it on CPU devices";
+    BuiltKernel built;
+    GridSchedule schedule;
+    // Shared memory is little: rather compute something again.
+    for (StageMode mode :
+         {StageMode::fast, StageMode::lean, StageMode::nothing}) {
+      if (built.function)
+        built.function.erase();
+      FailureOr<func::FuncOp> function =
+          codegen::buildKernel(b, cluster, "kernel", mode);
+      if (failed(function))
+        return failure();
+      built.function = *function;
+      schedule = scheduleGrid(built.function);
+      if (getSharedBytes(schedule) <= kMostSharedBytes)
+        break;
+    }
+    for (auto [number, operand] : llvm::enumerate(cluster.getOperands()))
+      if (isUnaligned(operand))
+        built.function.setArgAttr(number, kUnalignedAttr, b.getUnitAttr());
+    writeGrid(built.function, schedule);
+    built.extent = 0;
+    built.inPlace = schedule.kernel.inPlace;
+    built.launch = {schedule.getBlocks(), schedule.threads};
+    return built;
+  }
+
+  LogicalResult checkKernels(ModuleOp kernels) const override {
+    auto model = kernels->getParentOfType<ModuleOp>();
+    llvm::StringMap<GridSchedule> schedules;
+    for (auto kernel : kernels.getOps<func::FuncOp>()) {
+      FailureOr<GridSchedule> schedule = readGrid(kernel);
+      if (failed(schedule))
+        return failure();
+      schedules[kernel.getName()] = std::move(*schedule);
+    }
+    if (!model)
+      return success();
+    WalkResult result = model->walk([&](plan::DispatchOp op) {
+      plan::KernelAttr kernel = op.getKernel();
+      auto it = schedules.find(kernel.getName());
+      if (it == schedules.end())
+        return op.emitError("starts a kernel that is not compiled"),
+               WalkResult::interrupt();
+      const GridSchedule &schedule = it->second;
+      if (kernel.getLaunch() !=
+              ArrayRef<int64_t>{schedule.getBlocks(), schedule.threads} ||
+          kernel.getInPlace() != ArrayRef(schedule.kernel.inPlace))
+        return op.emitError("starts a kernel otherwise than it is compiled"),
+               WalkResult::interrupt();
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  FailureOr<std::vector<CompiledObject>> compile(ModuleOp kernels,
+                                                 ArrayRef<abi::CpuLevel>,
+                                                 bool optimize) const override {
+    const Gpu *gpu = findGpu(splitTarget(getTarget(kernels)).second);
+    FailureOr<std::vector<char>> text = compilePtx(kernels, *gpu, optimize);
+    if (failed(text))
+      return failure();
+    std::vector<CompiledObject> objects(1);
+    objects.front().bytes = std::move(*text);
+    objects.front().architecture = gpu->architecture;
+    return objects;
+  }
+};
+
+} // namespace
+
+void registerCudaBackend() {
+  registerBackend("cuda", std::make_unique<CudaBackend>());
+}
+
+} // namespace partita::codegen::cuda

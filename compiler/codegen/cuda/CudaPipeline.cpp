@@ -1,0 +1,68 @@
+//===- CudaPipeline.cpp - From kernels in linalg to the LLVM dialect ------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cuda/Passes.h"
+#include "compiler/codegen/kernels/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace partita::codegen::cuda {
+namespace {
+
+void addConversions(OpPassManager &pm) {
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  ConvertFuncToLLVMPassOptions func;
+  func.useBarePtrCallConv = true;
+  pm.addPass(createConvertFuncToLLVMPass(func));
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createCanonicalizerPass());
+}
+
+struct CudaPipelineOptions : PassPipelineOptions<CudaPipelineOptions> {
+  Option<std::string> architecture{
+      *this, "architecture",
+      llvm::cl::desc("GPUs to compile for (sm_80, sm_90, sm_100, sm_120)"),
+      llvm::cl::init("sm_80")};
+};
+
+} // namespace
+
+void addCudaPasses(OpPassManager &pm, StringRef architecture) {
+  pm.addPass(createEmitCudaKernelsPass());
+  // There is no mathematics library.
+  addArithmeticPasses(pm, /*library=*/false);
+  pm.addPass(createCheckCudaFunctionsPass());
+  addConversions(pm);
+  pm.addPass(createSetCudaTargetPass({architecture.str()}));
+}
+
+void registerCudaPipelines() {
+  PassPipelineRegistration<>(
+      "lower-cuda-kernels-to-threads",
+      "the model's kernels as what each thread of a grid does",
+      [](OpPassManager &pm) {
+        pm.nest<ModuleOp>().addPass(createEmitCudaKernelsPass());
+      });
+  PassPipelineRegistration<CudaPipelineOptions>(
+      "lower-cuda-kernels-to-llvm",
+      "the model's kernels for GPUs in the LLVM dialect",
+      [](OpPassManager &pm, const CudaPipelineOptions &options) {
+        addCudaPasses(pm.nest<ModuleOp>(), options.architecture);
+      });
+}
+
+} // namespace partita::codegen::cuda

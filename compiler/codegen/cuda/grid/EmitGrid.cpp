@@ -1,0 +1,234 @@
+//===- EmitGrid.cpp - Kernels as blocks of threads ------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cuda/grid/EmitGrid.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace partita::codegen::cuda {
+namespace {
+
+MemRefType getGlobalType(RankedTensorType type) {
+  Builder b(type.getContext());
+  return MemRefType::get({type.getNumElements()}, type.getElementType(),
+                         MemRefLayoutAttrInterface(),
+                         b.getI64IntegerAttr(kGlobalSpace));
+}
+
+class GridEmitter {
+public:
+  GridEmitter(func::FuncOp kernel, const GridSchedule &schedule,
+              ModuleOp target)
+      : kernel(kernel), target(target), loc(kernel.getLoc()),
+        schedule(schedule), context(schedule, target, kernel.getName()) {}
+
+  func::FuncOp emit() {
+    SmallVector<Type> types;
+    for (Type type : kernel.getArgumentTypes())
+      types.push_back(getGlobalType(cast<RankedTensorType>(type)));
+    OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
+    auto func = func::FuncOp::create(b, loc, kernel.getName(),
+                                     b.getFunctionType(types, {}));
+    func->setAttr(kGridAttr, kernel->getAttr(kGridAttr));
+    b.setInsertionPointToEnd(func.addEntryBlock());
+    describeArguments(func);
+    for (auto [tensor, memref] :
+         llvm::zip(kernel.getArguments(), func.getArguments()))
+      addBuffer(tensor, memref);
+    auto returned = func::ReturnOp::create(b, loc);
+    b.setInsertionPoint(returned);
+    if (schedule.team == 1)
+      openPoints(b);
+    else
+      openRow(b);
+    for (Operation &op : kernel.getBody().front())
+      prepare(b, op);
+    for (auto [number, stage] : llvm::enumerate(schedule.kernel.stages)) {
+      // The last stage writes where earlier ones may still read.
+      if (schedule.team != 1 && number > 0 &&
+          number + 1 == schedule.kernel.stages.size() &&
+          !schedule.kernel.inPlace.empty())
+        context.team.barrier(b, loc);
+      emitStage(b, context, stage);
+    }
+    alignVectors(func);
+    return func;
+  }
+
+private:
+  /// Operands and results do not overlap, but for the pairs that may be in
+  /// place. Slots are aligned.
+  void describeArguments(func::FuncOp func) {
+    SmallVector<int64_t> shared(schedule.kernel.inPlace);
+    int64_t inputs = kernel.getNumArguments() - kernel.getNumResults();
+    for (size_t i = 1; i < shared.size(); i += 2)
+      shared[i] += inputs;
+    Builder b(func.getContext());
+    for (int64_t i = 0; i < kernel.getNumArguments(); ++i) {
+      if (!llvm::is_contained(shared, i))
+        func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                        b.getUnitAttr());
+      if (!kernel.getArgAttr(i, kUnalignedAttr))
+        func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                        b.getI64IntegerAttr(64));
+    }
+  }
+
+  void addBuffer(Value tensor, Value memref) {
+    auto shape = cast<RankedTensorType>(tensor.getType()).getShape();
+    KernelBuffer buffer;
+    buffer.memref = memref;
+    buffer.strides = getDenseStrides(shape);
+    buffer.rows.assign(shape.size(), -1);
+    context.buffers.buffers[tensor] = buffer;
+  }
+
+  /// Makes the tables, and the shared memory of temporaries.
+  void prepare(OpBuilder &b, Operation &op) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+      if (auto type = dyn_cast<RankedTensorType>(constant.getType()))
+        addTable(b, constant, type);
+      return;
+    }
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic || isa<BlockArgument>(getStorageRoot(generic.getResult(0))))
+      return;
+    const StageSchedule *stage = schedule.kernel.find(&op);
+    if (isKept(*stage))
+      return;
+    auto type = cast<RankedTensorType>(generic.getResult(0).getType());
+    KernelBuffer buffer = context.team.allocate(
+        b, op.getLoc(), schedule.kernel.getTileShape(*stage),
+        type.getElementType());
+    buffer.rows = schedule.kernel.getRows(*stage);
+    context.buffers.buffers[generic.getResult(0)] = buffer;
+  }
+
+  void addTable(OpBuilder &b, arith::ConstantOp constant,
+                RankedTensorType type) {
+    MemRefType memory = getGlobalType(type);
+    auto values = cast<DenseElementsAttr>(constant.getValue())
+                      .reshape(RankedTensorType::get({type.getNumElements()},
+                                                     type.getElementType()));
+    OpBuilder top = OpBuilder::atBlockBegin(target.getBody());
+    auto global = memref::GlobalOp::create(
+        top, constant.getLoc(),
+        (kernel.getName() + "_table" + Twine(tables++)).str(),
+        top.getStringAttr("private"), memory, values, /*constant=*/true,
+        top.getI64IntegerAttr(64));
+    addBuffer(constant.getResult(),
+              memref::GetGlobalOp::create(b, constant.getLoc(), memory,
+                                          global.getSymName()));
+  }
+
+  /// Leaves `b` where `row` is below the extent.
+  void guard(OpBuilder &b, Value row, bool always) {
+    if (always)
+      return;
+    Value extent = arith::ConstantOp::create(
+        b, loc, b.getIntegerAttr(row.getType(), schedule.kernel.extent));
+    Value inside =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, row, extent);
+    auto branch = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false);
+    b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  }
+
+  void openPoints(OpBuilder &b) {
+    const int64_t rows = schedule.threads * schedule.width;
+    // Divisions of 64 bits take several times as long.
+    const bool isShort =
+        schedule.getBlocks() * rows <= std::numeric_limits<int32_t>::max();
+    Type type = b.getIntegerType(isShort ? 32 : 64);
+    auto read = [&](Value x) -> Value {
+      return isShort ? x : arith::ExtUIOp::create(b, loc, type, x).getResult();
+    };
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
+    };
+    Type i32 = b.getI32Type();
+    Value thread = read(NVVM::ThreadIdXOp::create(b, loc, i32));
+    Value block = read(NVVM::BlockIdXOp::create(b, loc, i32));
+    Value row = arith::AddIOp::create(
+        b, loc,
+        arith::MulIOp::create(b, loc, block, constant(schedule.threads)),
+        thread);
+    if (schedule.width != 1)
+      row = arith::MulIOp::create(b, loc, row, constant(schedule.width));
+    guard(b, row, schedule.getBlocks() * rows == schedule.kernel.extent);
+    place(b, row);
+  }
+
+  void openRow(OpBuilder &b) {
+    context.team.begin(b, loc);
+    guard(b, context.team.row,
+          schedule.getBlocks() * (schedule.threads / schedule.team) ==
+              schedule.kernel.extent);
+    place(b, context.team.row);
+  }
+
+  /// The place of a row along each row dimension.
+  void place(OpBuilder &b, Value rest) {
+    const SmallVector<int64_t> &sizes = schedule.kernel.sizes;
+    context.buffers.rowStarts.resize(sizes.size());
+    context.buffers.rowCounts.resize(sizes.size());
+    for (size_t row = sizes.size(); row-- > 0;) {
+      Value which = rest;
+      if (row > 0) {
+        Value count = arith::ConstantOp::create(
+            b, loc, b.getIntegerAttr(rest.getType(), sizes[row]));
+        which = arith::RemUIOp::create(b, loc, rest, count);
+        rest = arith::DivUIOp::create(b, loc, rest, count);
+      }
+      context.buffers.rowStarts[row] =
+          arith::IndexCastUIOp::create(b, loc, b.getIndexType(), which);
+    }
+  }
+
+  /// Vectors lie at multiples of their size, if the argument does.
+  void alignVectors(func::FuncOp func) {
+    auto align = [&](auto op, Value memref, VectorType type) {
+      auto argument = dyn_cast<BlockArgument>(memref);
+      if (argument &&
+          kernel.getArgAttr(argument.getArgNumber(), kUnalignedAttr))
+        return;
+      op.setAlignment(type.getNumElements() * type.getElementTypeBitWidth() /
+                      8);
+    };
+    func.walk([&](vector::LoadOp op) {
+      align(op, op.getBase(), op.getVectorType());
+    });
+    func.walk([&](vector::StoreOp op) {
+      align(op, op.getBase(), op.getVectorType());
+    });
+  }
+
+  func::FuncOp kernel;
+  ModuleOp target;
+  Location loc;
+  const GridSchedule &schedule;
+  GridContext context;
+  int tables = 0;
+};
+
+} // namespace
+
+FailureOr<func::FuncOp>
+emitGrid(func::FuncOp kernel, const GridSchedule &schedule, ModuleOp target) {
+  if (schedule.getBlocks() > std::numeric_limits<int32_t>::max())
+    return kernel.emitError("the kernel has more blocks than a grid can have");
+  return GridEmitter(kernel, schedule, target).emit();
+}
+
+} // namespace partita::codegen::cuda

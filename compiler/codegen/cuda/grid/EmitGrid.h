@@ -1,0 +1,48 @@
+//===- EmitGrid.h - Kernels as blocks of threads ----------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Turns a kernel's function on tensors into what each thread of a grid does, on
+// flat buffers in global memory:
+//
+//   func @k(%in0: memref<Nxf32, 1>, ..., %out0: memref<Nxf32, 1>)
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CUDA_GRID_EMITGRID_H
+#define PARTITA_COMPILER_CODEGEN_CUDA_GRID_EMITGRID_H
+
+#include "compiler/codegen/cuda/grid/Team.h"
+
+namespace partita::codegen::cuda {
+
+/// Appends the kernel to `target` under the same name.
+mlir::FailureOr<mlir::func::FuncOp> emitGrid(mlir::func::FuncOp kernel,
+                                             const GridSchedule &schedule,
+                                             mlir::ModuleOp target);
+
+/// State that the stages of a kernel share while it is emitted.
+struct GridContext {
+  GridContext(const GridSchedule &schedule, mlir::ModuleOp target,
+              mlir::StringRef kernel)
+      : schedule(schedule), buffers(schedule.kernel),
+        team(target, kernel, schedule) {}
+
+  const GridSchedule &schedule;
+  EmitContext buffers;
+  Team team;
+  /// By stage: the one element of its row, which every thread of the team has,
+  /// or the elements of the thread's rows.
+  llvm::DenseMap<mlir::Operation *, mlir::Value> elements;
+};
+
+/// Emits one stage.
+void emitStage(mlir::OpBuilder &b, GridContext &context,
+               const StageSchedule &stage);
+
+} // namespace partita::codegen::cuda
+
+#endif // PARTITA_COMPILER_CODEGEN_CUDA_GRID_EMITGRID_H

@@ -1,0 +1,245 @@
+//===- EmitGridStage.cpp - What the threads do for one stage --------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A stage of one element a row:
+//   points   the thread computes it, for each of its rows
+//   teams    each thread combines a part of the elements, then the team
+//            combines what its threads have; all threads keep the result
+// A stage of many elements a row: each thread computes some of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cuda/grid/EmitGrid.h"
+
+#include "compiler/codegen/kernels/EmitBody.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace partita::codegen::cuda {
+
+namespace {
+
+/// The stage that makes a tensor, through views.
+Operation *getMaker(Value tensor) {
+  while (isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
+      tensor.getDefiningOp()))
+    tensor = tensor.getDefiningOp()->getOperand(0);
+  return tensor.getDefiningOp();
+}
+
+class GridStageEmitter {
+public:
+  GridStageEmitter(GridContext &context, const StageSchedule &stage)
+      : context(context), stage(stage), op(stage.op), loc(op.getLoc()),
+        combiner(findCombiner(op)) {
+    for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray())) {
+      if (kind == utils::IteratorType::reduction)
+        reduction.push_back(loop);
+      else if (stage.rows[loop] < 0)
+        inRow.push_back(loop);
+    }
+    point.positions.resize(stage.sizes.size());
+    point.inTile.resize(stage.sizes.size());
+    point.loaded.resize(op.getNumDpsInputs());
+    for (OpOperand *operand : op.getDpsInputOperands())
+      point.loaded[operand->getOperandNumber()] =
+          context.elements.lookup(getMaker(operand->get()));
+  }
+
+  void emit(OpBuilder &b) {
+    for (auto [loop, row] : llvm::enumerate(stage.rows)) {
+      if (row < 0)
+        continue;
+      point.positions[loop] = context.buffers.rowStarts[row];
+      point.inTile[loop] = constant(b, 0);
+    }
+    if (countPoints(stage) == 1) {
+      for (unsigned loop : inRow)
+        place(loop, constant(b, 0));
+      emitElement(b);
+    } else {
+      emitElements(b);
+      if (op != context.schedule.kernel.stages.back().op)
+        context.team.barrier(b, loc);
+    }
+  }
+
+private:
+  bool isResult() {
+    return isa<BlockArgument>(getStorageRoot(op.getResult(0)));
+  }
+
+  Value constant(OpBuilder &b, int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+
+  void place(unsigned loop, Value position) {
+    point.positions[loop] = point.inTile[loop] = position;
+  }
+
+  /// Sets the positions of loops that are run through as one.
+  void placeAll(OpBuilder &b, ArrayRef<unsigned> loops, Value rest) {
+    for (size_t i = loops.size(); i-- > 0;) {
+      Value which = rest;
+      if (i > 0) {
+        Value count = constant(b, stage.sizes[loops[i]]);
+        which = arith::RemUIOp::create(b, loc, rest, count);
+        rest = arith::DivUIOp::create(b, loc, rest, count);
+      }
+      place(loops[i], which);
+    }
+  }
+
+  /// The stage's only element of a row, which the thread keeps.
+  void emitElement(OpBuilder &b) {
+    const bool points = context.schedule.team == 1;
+    if (points) {
+      const int last =
+          static_cast<int>(context.schedule.kernel.sizes.size()) - 1;
+      auto loop = llvm::find(stage.rows, last);
+      point.width = context.schedule.width;
+      if (loop != stage.rows.end())
+        point.vectorLoop = loop - stage.rows.begin();
+    }
+    Value element = !points && combiner && countReduced(stage) > 1
+                        ? emitTeamReduction(b)
+                        : emitReduction(b, 0, emitStart(b));
+    if (isKept(stage))
+      context.elements[op] = element;
+    if (!isResult() && isKept(stage))
+      return;
+    OpBuilder::InsertionGuard guard(b);
+    if (!points) {
+      Value first = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          context.team.lane, constant(b, 0));
+      auto branch = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
+      {
+        OpBuilder inner = branch.getThenBodyBuilder();
+        store(inner, element);
+      }
+      if (!isKept(stage))
+        context.team.barrier(b, loc);
+      return;
+    }
+    store(b, element);
+  }
+
+  /// The elements of a row are dealt out to the threads of the team.
+  void emitElements(OpBuilder &b) {
+    point.vectorLoop = inRow.back();
+    point.width = reduction.empty() ? getVectorWidth(stage, inRow.back()) : 1;
+    auto loop =
+        scf::ForOp::create(b, loc, first(b), constant(b, countPoints(stage)),
+                           constant(b, point.width * context.team.size()));
+    OpBuilder inner(loop.getBody()->getTerminator());
+    placeAll(inner, inRow, loop.getInductionVar());
+    store(inner, emitReduction(inner, 0, emitStart(inner)));
+  }
+
+  /// The first position of the thread.
+  Value first(OpBuilder &b) {
+    if (point.width == 1)
+      return context.team.lane;
+    return arith::MulIOp::create(b, loc, context.team.lane,
+                                 constant(b, point.width));
+  }
+
+  /// The neutral element; null if nothing is reduced.
+  Value emitStart(OpBuilder &b) {
+    if (reduction.empty())
+      return {};
+    Value init = op.getDpsInits()[0];
+    while (!init.getDefiningOp<linalg::FillOp>())
+      init = init.getDefiningOp()->getOperand(0); // a view
+    auto fill = init.getDefiningOp<linalg::FillOp>();
+    Value neutral = b.clone(*fill.getInputs()[0].getDefiningOp())->getResult(0);
+    return toVector(b, loc, neutral, point.width);
+  }
+
+  /// Opens the reduction loops from `depth` on, one element after the other.
+  Value emitReduction(OpBuilder &b, size_t depth, Value all) {
+    if (depth == reduction.size())
+      return toVector(b, loc, emitBody(b, context.buffers, stage, point, all),
+                      point.width);
+    unsigned dim = reduction[depth];
+    auto loop = scf::ForOp::create(b, loc, constant(b, 0),
+                                   constant(b, stage.sizes[dim]),
+                                   constant(b, 1), ValueRange{all});
+    OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+    place(dim, loop.getInductionVar());
+    Value next = emitReduction(inner, depth + 1, loop.getRegionIterArg(0));
+    scf::YieldOp::create(inner, loc, next);
+    return loop.getResult(0);
+  }
+
+  Value emitTeamReduction(OpBuilder &b) {
+    point.vectorLoop = reduction.back();
+    point.width = getVectorWidth(stage, reduction.back());
+    auto loop =
+        scf::ForOp::create(b, loc, first(b), constant(b, countReduced(stage)),
+                           constant(b, point.width * context.team.size()),
+                           ValueRange{emitStart(b)});
+    OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+    placeAll(inner, reduction, loop.getInductionVar());
+    Value next = emitBody(inner, context.buffers, stage, point,
+                          loop.getRegionIterArg(0));
+    scf::YieldOp::create(inner, loc, toVector(inner, loc, next, point.width));
+    Value all = loop.getResult(0);
+    if (point.width != 1) {
+      Value sum;
+      for (int64_t i = 0; i < point.width; ++i) {
+        Value part = vector::ExtractOp::create(b, loc, all, i);
+        sum = sum ? combine(b, sum, part) : part;
+      }
+      all = sum;
+      point.width = 1;
+    }
+    return context.team.reduce(
+        b, loc, all,
+        [&](OpBuilder &at, Value x, Value y) { return combine(at, x, y); });
+  }
+
+  Value combine(OpBuilder &b, Value all, Value x) {
+    OperationState state(loc, combiner->getName());
+    state.addOperands({all, x});
+    state.addTypes(all.getType());
+    state.addAttributes(combiner->getAttrs());
+    return b.create(state)->getResult(0);
+  }
+
+  void store(OpBuilder &b, Value x) {
+    KernelBuffer target = context.buffers.getBuffer(op.getResult(0));
+    AffineMap map = op.getIndexingMapsArray().back();
+    Value address = emitAddress(b, loc, target, map, point);
+    if (isa<VectorType>(x.getType()))
+      vector::StoreOp::create(b, loc, x, target.memref, address);
+    else
+      memref::StoreOp::create(b, loc, x, target.memref, address);
+  }
+
+  GridContext &context;
+  const StageSchedule &stage;
+  linalg::GenericOp op;
+  Location loc;
+  SmallVector<unsigned> reduction, inRow;
+  Operation *combiner;
+  EmitPoint point;
+};
+
+} // namespace
+
+void emitStage(OpBuilder &b, GridContext &context, const StageSchedule &stage) {
+  GridStageEmitter(context, stage).emit(b);
+}
+
+} // namespace partita::codegen::cuda

@@ -1,0 +1,258 @@
+//===- GridSchedule.cpp - Which thread computes what ----------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cuda/grid/GridSchedule.h"
+
+#include "compiler/codegen/kernels/EmitBody.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace partita::codegen::cuda {
+
+/// Elements that a warp combines well; longer rows are for a block.
+static constexpr int64_t kWarpElements = 1024;
+/// Threads that fill a GPU: fewer should not have several points each.
+static constexpr int64_t kFillingThreads = 32 * 1024;
+
+int64_t GridSchedule::getBlocks() const {
+  const int64_t rows = team == 1 ? threads * width : threads / team;
+  return std::max<int64_t>(llvm::divideCeil(kernel.extent, rows), 1);
+}
+
+static bool isReduction(linalg::GenericOp op, unsigned loop) {
+  return op.getIteratorTypesArray()[loop] == utils::IteratorType::reduction;
+}
+
+int64_t countPoints(const StageSchedule &stage) {
+  linalg::GenericOp op = stage.op;
+  int64_t points = 1;
+  for (auto [loop, size] : llvm::enumerate(stage.sizes))
+    if (!isReduction(op, loop) && stage.rows[loop] < 0)
+      points *= size;
+  return points;
+}
+
+int64_t countReduced(const StageSchedule &stage) {
+  linalg::GenericOp op = stage.op;
+  int64_t elements = 1;
+  for (auto [loop, size] : llvm::enumerate(stage.sizes))
+    if (isReduction(op, loop))
+      elements *= size;
+  return elements;
+}
+
+bool isKept(const StageSchedule &stage) {
+  if (countPoints(stage) != 1)
+    return false;
+  linalg::GenericOp op = stage.op;
+  // What is read at computed positions must lie somewhere.
+  SmallVector<Value> names{op.getResult(0)};
+  while (!names.empty())
+    for (Operation *user : names.pop_back_val().getUsers()) {
+      if (isa<tensor::ExtractOp>(user))
+        return false;
+      if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(user))
+        names.push_back(user->getResult(0));
+    }
+  return true;
+}
+
+Operation *findCombiner(linalg::GenericOp op) {
+  Value result = op.getBody()->getTerminator()->getOperand(0);
+  BlockArgument all = op.getRegionOutputArgs()[0];
+  Operation *def = result.getDefiningOp();
+  if (!def || !all.hasOneUse() || *all.user_begin() != def ||
+      def->getNumOperands() != 2)
+    return nullptr;
+  return isa<arith::AddFOp, arith::AddIOp, arith::MulFOp, arith::MulIOp,
+             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
+             arith::MaxSIOp, arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp>(
+             def)
+             ? def
+             : nullptr;
+}
+
+static int64_t getBytes(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType()).getElementTypeBitWidth() / 8;
+}
+
+/// How addresses of a dense tensor change with the loop, or -1 if some other
+/// step is no multiple of `width`.
+static int64_t getAlignedStep(Value tensor, AffineMap map, unsigned loop,
+                              int64_t width) {
+  auto shape = cast<RankedTensorType>(tensor.getType()).getShape();
+  KernelBuffer dense;
+  dense.strides = getDenseStrides(shape);
+  int64_t first = 0, step = getAddressStep(dense, map, loop);
+  for (unsigned other = 0; other < map.getNumDims(); ++other)
+    if (other != loop && getAddressStep(dense, map, other) % width != 0)
+      return step == 0 ? 0 : -1;
+  SmallVector<AffineExpr> origin(map.getNumDims(),
+                                 getAffineConstantExpr(0, map.getContext()));
+  for (auto [expr, stride] : llvm::zip_equal(map.getResults(), dense.strides))
+    first +=
+        cast<AffineConstantExpr>(expr.replaceDims(origin)).getValue() * stride;
+  return step == 0 || first % width == 0 ? step : -1;
+}
+
+int64_t getVectorWidth(const StageSchedule &stage, unsigned loop) {
+  linalg::GenericOp op = stage.op;
+  for (Operation &inner : op.getBody()->without_terminator())
+    if (inner.getNumRegions() != 0 ||
+        !(isa<arith::ConstantOp>(inner) ||
+          OpTrait::hasElementwiseMappableTraits(&inner)))
+      return 1;
+  int64_t bytes = getBytes(op.getResult(0));
+  for (OpOperand *operand : op.getDpsInputOperands())
+    if (!op.getMatchingBlockArgument(operand).use_empty())
+      bytes = std::max(bytes, getBytes(operand->get()));
+  auto fits = [&](int64_t width) {
+    if (stage.sizes[loop] % width != 0)
+      return false;
+    for (OpOperand *operand : op.getDpsInputOperands()) {
+      if (op.getMatchingBlockArgument(operand).use_empty())
+        continue;
+      int64_t step = getAlignedStep(
+          operand->get(), op.getMatchingIndexingMap(operand), loop, width);
+      if (step != 0 && step != 1)
+        return false;
+    }
+    return isReduction(op, loop) ||
+           getAlignedStep(op.getResult(0), op.getIndexingMapsArray().back(),
+                          loop, width) == 1;
+  };
+  int64_t width = kVectorBytes / bytes;
+  while (width > 1 && !fits(width))
+    width /= 2;
+  return std::max<int64_t>(width, 1);
+}
+
+/// Whether the operands of a reduction lie along its last loop: neighbouring
+/// threads should read neighbouring elements of one row.
+static bool runsAlongRows(const StageSchedule &stage) {
+  linalg::GenericOp op = stage.op;
+  SmallVector<unsigned> loops;
+  op.getReductionDims(loops);
+  if (loops.empty() || countReduced(stage) < kWarp || !findCombiner(op))
+    return false;
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    if (op.getMatchingBlockArgument(operand).use_empty())
+      continue;
+    KernelBuffer dense;
+    dense.strides = getDenseStrides(
+        cast<RankedTensorType>(operand->get().getType()).getShape());
+    int64_t step =
+        getAddressStep(dense, op.getMatchingIndexingMap(operand), loops.back());
+    if (step != 0 && step != 1)
+      return false;
+  }
+  return true;
+}
+
+/// The rows of a thread: as many as it loads at once, if there are enough.
+static int64_t getRowsOfThread(const KernelSchedule &schedule) {
+  if (schedule.sizes.empty())
+    return 1;
+  const int last = static_cast<int>(schedule.sizes.size()) - 1;
+  int64_t width = kVectorBytes;
+  for (const StageSchedule &stage : schedule.stages) {
+    auto loop = llvm::find(stage.rows, last);
+    if (loop == stage.rows.end() || countReduced(stage) != 1)
+      return 1;
+    width = std::min(width, getVectorWidth(stage, loop - stage.rows.begin()));
+  }
+  while (width > 1 && schedule.extent / width < kFillingThreads)
+    width /= 2;
+  return width;
+}
+
+GridSchedule scheduleGrid(func::FuncOp func) {
+  GridSchedule schedule;
+  schedule.kernel = scheduleKernel(func, /*tiled=*/false);
+  int64_t longest = 0;
+  bool teams = false;
+  for (const StageSchedule &stage : schedule.kernel.stages) {
+    const int64_t points = countPoints(stage);
+    longest = std::max(longest, points * countReduced(stage));
+    teams |= points != 1 || runsAlongRows(stage) || !isKept(stage);
+  }
+  if (!teams) {
+    schedule.width = getRowsOfThread(schedule.kernel);
+    if (schedule.kernel.extent < kFillingThreads)
+      schedule.threads = 128;
+    return schedule;
+  }
+  schedule.team = longest <= kWarpElements ? kWarp : schedule.threads;
+  if (schedule.team == kWarp) {
+    schedule.threads = 4 * kWarp;
+    if (getSharedBytes(schedule) > kMostSharedBytes)
+      schedule.threads = kWarp;
+  }
+  return schedule;
+}
+
+int64_t getSharedBytes(const GridSchedule &schedule) {
+  // As many partial results as a block has warps, for each stage.
+  const int64_t partials =
+      static_cast<int64_t>(schedule.kernel.stages.size()) * 8 * kWarp;
+  return schedule.team == 1
+             ? 0
+             : schedule.kernel.stackBytes * (schedule.threads / schedule.team) +
+                   partials;
+}
+
+void writeGrid(func::FuncOp func, const GridSchedule &schedule) {
+  writeSchedule(func, schedule.kernel);
+  Builder b(func.getContext());
+  func->setAttr(
+      kGridAttr,
+      b.getDictionaryAttr({
+          b.getNamedAttr("threads", b.getI64IntegerAttr(schedule.threads)),
+          b.getNamedAttr("team", b.getI64IntegerAttr(schedule.team)),
+          b.getNamedAttr("width", b.getI64IntegerAttr(schedule.width)),
+      }));
+}
+
+FailureOr<GridSchedule> readGrid(func::FuncOp func) {
+  FailureOr<KernelSchedule> kernel = readSchedule(func);
+  if (failed(kernel))
+    return failure();
+  GridSchedule schedule;
+  schedule.kernel = std::move(*kernel);
+  auto attr = func->getAttrOfType<DictionaryAttr>(kGridAttr);
+  if (!attr)
+    return func.emitError("the kernel has no grid: run --lower-clusters");
+  bool whole = true;
+  auto read = [&](StringRef name, int64_t &value) {
+    auto number = attr.getAs<IntegerAttr>(name);
+    whole &= number && number.getInt() > 0;
+    value = number ? number.getInt() : 1;
+  };
+  read("threads", schedule.threads);
+  read("team", schedule.team);
+  read("width", schedule.width);
+  for (int64_t tile : schedule.kernel.tiles)
+    whole &= tile == 1;
+  whole &= schedule.team == 1 || schedule.team == kWarp ||
+           schedule.team == schedule.threads;
+  whole &= schedule.threads <= 1024 && schedule.threads % kWarp == 0;
+  if (schedule.team == 1)
+    for (const StageSchedule &stage : schedule.kernel.stages)
+      whole &= countPoints(stage) == 1 && isKept(stage);
+  if (schedule.width != 1)
+    whole &= schedule.team == 1 &&
+             getRowsOfThread(schedule.kernel) % schedule.width == 0;
+  if (!whole)
+    return func.emitError("the kernel's grid is not one of its stages");
+  return schedule;
+}
+
+} // namespace partita::codegen::cuda

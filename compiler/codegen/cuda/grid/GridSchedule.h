@@ -1,0 +1,84 @@
+//===- GridSchedule.h - Which thread computes what --------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The rows of a kernel (KernelSchedule.h) are dealt out to threads in one of
+// two ways:
+//
+//   points   each thread computes a few rows that follow one another. A row has
+//            one element in every stage, so that no thread needs another's.
+//   teams    a warp, or a whole block, computes a row: its threads share the
+//            loops of each stage, one after the other.
+//
+//   relu of 1000000          points: 250000 threads of 4 elements
+//   column sums of 512x4096  points: a thread a column
+//   softmax of 8x16x100      128 warps, each with a row of 100
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CUDA_GRID_GRIDSCHEDULE_H
+#define PARTITA_COMPILER_CODEGEN_CUDA_GRID_GRIDSCHEDULE_H
+
+#include "compiler/codegen/kernels/KernelBuffer.h"
+
+namespace partita::codegen::cuda {
+
+inline constexpr int64_t kWarp = 32;
+/// Bytes of a vector access.
+inline constexpr int64_t kVectorBytes = 16;
+/// Most bytes that a block declares in shared memory, on every GPU.
+inline constexpr int64_t kMostSharedBytes = 48 * 1024;
+
+struct GridSchedule {
+  KernelSchedule kernel; ///< its tiles are single rows
+  int64_t threads = 256; ///< of a block
+  int64_t team = 1;      ///< threads that share a row; 1: points
+  int64_t width = 1;     ///< of points: the rows of a thread
+
+  int64_t getBlocks() const;
+};
+
+/// Decides the schedule of a function made by `buildKernel`.
+GridSchedule scheduleGrid(mlir::func::FuncOp func);
+
+/// The bytes of shared memory that a block needs for temporaries.
+int64_t getSharedBytes(const GridSchedule &schedule);
+
+/// The attribute of a kernel that says how rows are dealt out.
+///
+///   nn.grid = {threads = 256, team = 1, width = 4}
+inline constexpr llvm::StringLiteral kGridAttr = "nn.grid";
+
+/// On an argument of a kernel: its address is a multiple of its element's size
+/// only, not of 64 bytes.
+inline constexpr llvm::StringLiteral kUnalignedAttr = "nn.unaligned";
+
+void writeGrid(mlir::func::FuncOp func, const GridSchedule &schedule);
+
+/// Reads the schedule of the function. Fails with a diagnostic if there is
+/// none, or if it is not one of the function's stages.
+mlir::FailureOr<GridSchedule> readGrid(mlir::func::FuncOp func);
+
+/// Points of the stage in one row, and elements that each of them combines.
+int64_t countPoints(const StageSchedule &stage);
+int64_t countReduced(const StageSchedule &stage);
+
+/// Whether each thread keeps the stage's element in registers: no memory holds
+/// it, unless it is a result.
+bool isKept(const StageSchedule &stage);
+
+/// The elements that a thread loads and stores at once where the stage runs
+/// along the loop, by addresses that are multiples of as many elements. 1 if
+/// there is no such number.
+int64_t getVectorWidth(const StageSchedule &stage, unsigned loop);
+
+/// The op that combines the accumulator with one element, if there is just one
+/// that may do so in any order; else null.
+mlir::Operation *findCombiner(mlir::linalg::GenericOp op);
+
+} // namespace partita::codegen::cuda
+
+#endif // PARTITA_COMPILER_CODEGEN_CUDA_GRID_GRIDSCHEDULE_H

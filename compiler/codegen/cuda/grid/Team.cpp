@@ -1,0 +1,139 @@
+//===- Team.cpp - Threads that compute a row together ---------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cuda/grid/Team.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace partita::codegen::cuda {
+
+static Value number(OpBuilder &b, Location loc, int64_t value) {
+  return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
+}
+
+void Team::begin(OpBuilder &b, Location loc) {
+  Type i32 = b.getI32Type();
+  thread = NVVM::ThreadIdXOp::create(b, loc, i32);
+  row = NVVM::BlockIdXOp::create(b, loc, i32);
+  Value place = thread;
+  if (const int64_t teams = schedule.threads / schedule.team; teams > 1) {
+    Value size = number(b, loc, schedule.team);
+    row = arith::MulIOp::create(b, loc, row, number(b, loc, teams));
+    row = arith::AddIOp::create(b, loc, row,
+                                arith::DivUIOp::create(b, loc, thread, size));
+    place = arith::RemUIOp::create(b, loc, thread, size);
+  }
+  lane = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), place);
+}
+
+KernelBuffer Team::allocate(OpBuilder &b, Location loc, ArrayRef<int64_t> shape,
+                            Type element) {
+  const int64_t teams = schedule.threads / schedule.team;
+  // Each team's part is aligned for vectors.
+  const int64_t size =
+      llvm::alignTo(ShapedType::getNumElements(shape), kVectorBytes);
+  auto type =
+      MemRefType::get({size * teams}, element, MemRefLayoutAttrInterface(),
+                      b.getI64IntegerAttr(kSharedSpace));
+  OpBuilder top = OpBuilder::atBlockBegin(target.getBody());
+  auto global = memref::GlobalOp::create(
+      top, loc, (kernel + "_shared" + Twine(buffers++)).str(),
+      top.getStringAttr("private"), type, /*initial_value=*/top.getUnitAttr(),
+      /*constant=*/false, top.getI64IntegerAttr(kVectorBytes));
+  KernelBuffer buffer;
+  buffer.memref =
+      memref::GetGlobalOp::create(b, loc, type, global.getSymName());
+  buffer.strides = getDenseStrides(shape);
+  buffer.rows.assign(shape.size(), -1);
+  if (teams > 1) {
+    Value which =
+        arith::DivUIOp::create(b, loc, thread, number(b, loc, schedule.team));
+    which = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), which);
+    buffer.base = arith::MulIOp::create(
+        b, loc, which, arith::ConstantIndexOp::create(b, loc, size));
+  }
+  return buffer;
+}
+
+void Team::barrier(OpBuilder &b, Location loc) {
+  if (schedule.team == kWarp)
+    NVVM::SyncWarpOp::create(b, loc, number(b, loc, -1));
+  else
+    NVVM::Barrier0Op::create(b, loc);
+}
+
+/// The value of the thread whose number in the warp differs in the one bit.
+Value Team::exchange(OpBuilder &b, Location loc, Value value, int distance) {
+  Type type = value.getType(), i32 = b.getI32Type();
+  const unsigned bits = type.getIntOrFloatBitWidth();
+  Type plain = b.getIntegerType(bits);
+  if (type != plain)
+    value = arith::BitcastOp::create(b, loc, plain, value);
+  auto shuffle = [&](Value word) -> Value {
+    return NVVM::ShflOp::create(
+        b, loc, i32, number(b, loc, -1), word, number(b, loc, distance),
+        number(b, loc, kWarp - 1), NVVM::ShflKind::bfly, UnitAttr());
+  };
+  if (bits < 32) {
+    Value word = arith::ExtUIOp::create(b, loc, i32, value);
+    value = arith::TruncIOp::create(b, loc, plain, shuffle(word));
+  } else if (bits == 32) {
+    value = shuffle(value);
+  } else {
+    Value half = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(32));
+    Value high = arith::ShRUIOp::create(b, loc, value, half);
+    Value words[] = {arith::TruncIOp::create(b, loc, i32, value),
+                     arith::TruncIOp::create(b, loc, i32, high)};
+    for (Value &word : words)
+      word = arith::ExtUIOp::create(b, loc, plain, shuffle(word));
+    value = arith::OrIOp::create(
+        b, loc, arith::ShLIOp::create(b, loc, words[1], half), words[0]);
+  }
+  if (type != plain)
+    value = arith::BitcastOp::create(b, loc, type, value);
+  return value;
+}
+
+Value Team::reduce(OpBuilder &b, Location loc, Value value, CombineFn combine) {
+  for (int distance = kWarp / 2; distance > 0; distance /= 2)
+    value = combine(b, value, exchange(b, loc, value, distance));
+  const int64_t warps = schedule.team / kWarp;
+  if (warps == 1)
+    return value;
+  // A part of shared memory of its own: no later reduction waits for the
+  // readers of this one.
+  KernelBuffer partials = allocate(b, loc, {warps}, value.getType());
+  Value warp = number(b, loc, kWarp), zero = number(b, loc, 0);
+  Value first =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                            arith::RemUIOp::create(b, loc, thread, warp), zero);
+  auto store = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
+  {
+    OpBuilder inner = store.getThenBodyBuilder();
+    Value place = arith::IndexCastUIOp::create(
+        inner, loc, inner.getIndexType(),
+        arith::DivUIOp::create(inner, loc, thread, warp));
+    memref::StoreOp::create(inner, loc, value, partials.memref, place);
+  }
+  barrier(b, loc);
+  Value all;
+  for (int64_t i = 0; i < warps; ++i) {
+    Value part = memref::LoadOp::create(
+        b, loc, partials.memref,
+        ValueRange{arith::ConstantIndexOp::create(b, loc, i)});
+    all = all ? combine(b, all, part) : part;
+  }
+  return all;
+}
+
+} // namespace partita::codegen::cuda

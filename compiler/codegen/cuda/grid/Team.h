@@ -1,0 +1,65 @@
+//===- Team.h - Threads that compute a row together -------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CUDA_GRID_TEAM_H
+#define PARTITA_COMPILER_CODEGEN_CUDA_GRID_TEAM_H
+
+#include "compiler/codegen/cuda/grid/GridSchedule.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace partita::codegen::cuda {
+
+/// LLVM's numbers of the address spaces.
+inline constexpr int64_t kGlobalSpace = 1, kSharedSpace = 3;
+
+/// The team of a thread, and what its threads do together. A team is a warp or
+/// the whole block. All of its threads must come to the same calls.
+class Team {
+public:
+  /// Shared memory is declared in `target`.
+  Team(mlir::ModuleOp target, mlir::StringRef kernel,
+       const GridSchedule &schedule)
+      : target(target), kernel(kernel), schedule(schedule) {}
+
+  int64_t size() const { return schedule.team; }
+  /// Reads the registers: the row of the team, and this thread's place in it.
+  void begin(mlir::OpBuilder &b, mlir::Location loc);
+
+  mlir::Value row;  ///< of the grid, i32
+  mlir::Value lane; ///< index
+
+  /// Memory of `elements` elements for each team of the block. The buffer's
+  /// base is that of this thread's team.
+  KernelBuffer allocate(mlir::OpBuilder &b, mlir::Location loc,
+                        llvm::ArrayRef<int64_t> shape, mlir::Type element);
+
+  /// What was written before it is seen by the team behind it.
+  void barrier(mlir::OpBuilder &b, mlir::Location loc);
+
+  using CombineFn = llvm::function_ref<mlir::Value(mlir::OpBuilder &,
+                                                   mlir::Value, mlir::Value)>;
+
+  /// Combines a value of each thread. All threads get the same bits, which
+  /// depend on nothing but the values.
+  mlir::Value reduce(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value,
+                     CombineFn combine);
+
+private:
+  mlir::Value exchange(mlir::OpBuilder &b, mlir::Location loc,
+                       mlir::Value value, int distance);
+
+  mlir::ModuleOp target;
+  std::string kernel;
+  const GridSchedule &schedule;
+  mlir::Value thread; ///< in the block, i32
+  int buffers = 0;
+};
+
+} // namespace partita::codegen::cuda
+
+#endif // PARTITA_COMPILER_CODEGEN_CUDA_GRID_TEAM_H

@@ -1,0 +1,139 @@
+// RUN: partita-opt --emit-cuda-kernels --split-input-file -verify-diagnostics %s | FileCheck %s
+
+#id = affine_map<(d0) -> (d0)>
+
+// A thread computes four elements. The last block has threads too many.
+// CHECK: func.func @points(%[[X:.*]]: memref<132000xf32, 1> {llvm.align = 64 : i64, llvm.noalias}, %[[R:.*]]: memref<132000xf32, 1> {llvm.align = 64 : i64, llvm.noalias})
+// CHECK: nvvm.read.ptx.sreg.tid.x
+// CHECK: nvvm.read.ptx.sreg.ctaid.x
+// CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c4_i32
+// CHECK: arith.cmpi ult, %[[FIRST]], %c132000_i32
+// CHECK: vector.load %[[X]]{{.*}} {alignment = 16 : i64}
+// CHECK: vector.store %{{.*}}, %[[R]]{{.*}} {alignment = 16 : i64}
+func.func @points(%x: tensor<132000xf32>, %r: tensor<132000xf32>) -> tensor<132000xf32>
+    attributes {nn.grid = {threads = 128 : i64, team = 1 : i64, width = 4 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<132000xf32>) outs(%r : tensor<132000xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = arith.mulf %in, %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<132000xf32>
+  return %0 : tensor<132000xf32>
+}
+
+// -----
+
+#id = affine_map<(d0) -> (d0)>
+
+// A weight may begin at any element.
+// CHECK: func.func @unaligned(%[[X:.*]]: memref<131072xf32, 1> {llvm.noalias}, %[[R:.*]]: memref<131072xf32, 1> {llvm.align = 64 : i64, llvm.noalias})
+// CHECK-NOT: scf.if
+// CHECK: vector.load %[[X]][%{{.*}}] : memref
+// CHECK: vector.store %{{.*}}, %[[R]]{{.*}} {alignment = 16 : i64}
+func.func @unaligned(%x: tensor<131072xf32> {nn.unaligned}, %r: tensor<131072xf32>) -> tensor<131072xf32>
+    attributes {nn.grid = {threads = 128 : i64, team = 1 : i64, width = 4 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<131072xf32>) outs(%r : tensor<131072xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = arith.mulf %in, %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<131072xf32>
+  return %0 : tensor<131072xf32>
+}
+
+// -----
+
+#matrix = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// A warp a row: temporaries lie in shared memory, and a sum goes from register
+// to register.
+// CHECK: memref.global "private" @rows_shared0 : memref<448xf32, 3>
+// CHECK-LABEL: func.func @rows
+// CHECK: math.exp
+// CHECK: vector.store %{{.*}}, %{{.*}} : memref<448xf32, 3>
+// CHECK: nvvm.bar.warp.sync
+// CHECK-COUNT-5: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.barrier
+// CHECK: arith.divf
+func.func @rows(%x: tensor<8x100xf32>, %r: tensor<8x100xf32>) -> tensor<8x100xf32>
+    attributes {nn.grid = {threads = 128 : i64, team = 32 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0, -1>, array<i64: 0, -1>, array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8x100xf32>
+  %0 = linalg.generic {indexing_maps = [#matrix, #matrix], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x100xf32>) outs(%e0 : tensor<8x100xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %4 = math.exp %in : f32
+    linalg.yield %4 : f32
+  } -> tensor<8x100xf32>
+  %e1 = tensor.empty() : tensor<8xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e1 : tensor<8xf32>) -> tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [#matrix, #row], iterator_types = ["parallel", "reduction"]} ins(%0 : tensor<8x100xf32>) outs(%init : tensor<8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %4 = arith.addf %out, %in : f32
+    linalg.yield %4 : f32
+  } -> tensor<8xf32>
+  %2 = linalg.generic {indexing_maps = [#matrix, #row, #matrix], iterator_types = ["parallel", "parallel"]} ins(%0, %1 : tensor<8x100xf32>, tensor<8xf32>) outs(%r : tensor<8x100xf32>) {
+  ^bb0(%in: f32, %sum: f32, %out: f32):
+    %4 = arith.divf %in, %sum : f32
+    linalg.yield %4 : f32
+  } -> tensor<8x100xf32>
+  return %2 : tensor<8x100xf32>
+}
+
+// -----
+
+#matrix = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// A block a row: the sums of its eight warps meet in shared memory.
+// CHECK: memref.global "private" @rows_shared1 : memref<16xf32, 3>
+// CHECK-LABEL: func.func @rows
+// CHECK: nvvm.barrier0
+// CHECK-COUNT-5: nvvm.shfl.sync bfly
+// CHECK: nvvm.barrier0
+// CHECK-COUNT-8: memref.load
+// CHECK-NOT: nvvm.barrier
+// CHECK: arith.divf
+func.func @rows(%x: tensor<8x4000xf32>, %r: tensor<8x4000xf32>) -> tensor<8x4000xf32>
+    attributes {nn.grid = {threads = 256 : i64, team = 256 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0, -1>, array<i64: 0, -1>, array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8x4000xf32>
+  %0 = linalg.generic {indexing_maps = [#matrix, #matrix], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x4000xf32>) outs(%e0 : tensor<8x4000xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %4 = math.exp %in : f32
+    linalg.yield %4 : f32
+  } -> tensor<8x4000xf32>
+  %e1 = tensor.empty() : tensor<8xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e1 : tensor<8xf32>) -> tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [#matrix, #row], iterator_types = ["parallel", "reduction"]} ins(%0 : tensor<8x4000xf32>) outs(%init : tensor<8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %4 = arith.addf %out, %in : f32
+    linalg.yield %4 : f32
+  } -> tensor<8xf32>
+  %2 = linalg.generic {indexing_maps = [#matrix, #row, #matrix], iterator_types = ["parallel", "parallel"]} ins(%0, %1 : tensor<8x4000xf32>, tensor<8xf32>) outs(%r : tensor<8x4000xf32>) {
+  ^bb0(%in: f32, %sum: f32, %out: f32):
+    %4 = arith.divf %in, %sum : f32
+    linalg.yield %4 : f32
+  } -> tensor<8x4000xf32>
+  return %2 : tensor<8x4000xf32>
+}
+
+// -----
+
+#id = affine_map<(d0) -> (d0)>
+
+// expected-error@+1 {{the kernel's grid is not one of its stages}}
+func.func @too_wide(%x: tensor<1001xf32>, %r: tensor<1001xf32>) -> tensor<1001xf32>
+    attributes {nn.grid = {threads = 128 : i64, team = 1 : i64, width = 4 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<1001xf32>) outs(%r : tensor<1001xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = arith.mulf %in, %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<1001xf32>
+  return %0 : tensor<1001xf32>
+}
+
+// -----
+
+// expected-error@+1 {{the kernel has no schedule}}
+func.func @undecided(%x: tensor<1xf32>, %r: tensor<1xf32>) -> tensor<1xf32> {
+  return %x : tensor<1xf32>
+}
