@@ -202,6 +202,17 @@ private:
             builder.getStringAttr(partial.getAxis()));
     for (auto &[kind, list] : partials)
       value = join(op, value, kind, list, from, to);
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      auto *other = llvm::find_if(to, [&](const DimCut &cut) {
+        return cut.axes == from[dim].axes && from[&cut - to.data()].isWhole();
+      });
+      if (!from[dim].isWhole() && !(from[dim] == to[dim]) &&
+          other != to.end()) {
+        value = exchange(op, value, dim, from[dim], other - to.begin(), *other);
+        from[other - to.begin()] = *other;
+        from[dim] = {};
+      }
+    }
     for (int64_t dim = 0; dim < rank; ++dim)
       if (!from[dim].isWhole() && !(from[dim] == to[dim])) {
         auto type = cast<RankedTensorType>(value.getType());
@@ -217,6 +228,51 @@ private:
       if (from[dim].isWhole() && !to[dim].isWhole())
         value = shard(value, dim, to[dim], loc);
     return value;
+  }
+
+  /// A tensor that is cut in one dimension, cut in another one.
+  Value exchange(dist::ReshardOp op, Value value, int64_t dim,
+                 const DimCut &cut, int64_t newDim, const DimCut &newCut) {
+    const Location loc = op.getLoc();
+    const int64_t devices = axes.getSize(cut.axes);
+    value = addPadding(value, newDim, devices);
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    shape[newDim] /= devices;
+    SmallVector<int64_t> received(shape);
+    received.insert(received.begin(), devices);
+    value = dist::AllToAllOp::create(builder, loc, type.clone(received), value,
+                                     newDim, newCut.blocks, names(cut.axes),
+                                     op.getReasonAttr());
+    // What the devices gave stands beside one another in `dim`.
+    const dist::RowsAndPart rows =
+        dist::getRowsAndPart(type.clone(shape), dim, cut.blocks);
+    if (rows.rows > 1) {
+      value = nn::ReshapeOp::create(
+          builder, loc, type.clone({devices, rows.rows, rows.part}), value);
+      value = nn::TransposeOp::create(builder, loc, value,
+                                      ArrayRef<int64_t>{1, 0, 2});
+    }
+    shape[dim] *= devices;
+    value = nn::ReshapeOp::create(builder, loc, type.clone(shape), value);
+    return dropPadding(value, cast<RankedTensorType>(op.getType()), dim);
+  }
+
+  /// Zeros at the end of a dimension, so that the devices have equal parts.
+  Value addPadding(Value value, int64_t dim, int64_t devices) {
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<int64_t> shape(type.getShape()), low(type.getRank(), 0),
+        high(type.getRank(), 0);
+    shape[dim] = llvm::alignTo(shape[dim], devices);
+    high[dim] = shape[dim] - type.getDimSize(dim);
+    if (high[dim] == 0)
+      return value;
+    const auto scalar = RankedTensorType::get({}, type.getElementType());
+    Value zero =
+        nn::ConstantOp::create(builder, value.getLoc(),
+                               cast<ElementsAttr>(builder.getZeroAttr(scalar)));
+    return nn::PadOp::create(builder, value.getLoc(), type.clone(shape), value,
+                             zero, low, high);
   }
 
   /// Parts that were rounded up are together longer than the whole.

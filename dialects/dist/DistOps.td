@@ -276,6 +276,33 @@ def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
   let hasVerifier = 1;
 }
 
+def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
+  let summary = "each device gives each device a part of its tensor";
+  let description = [{
+    `x` is cut into equal parts along `dim`, one for each device. The result has
+    one dimension more, the first: its element r is what device r gave.
+
+        device 0    a0 a1        a0 b0
+        device 1    b0 b1   ->   a1 b1
+
+    Constraints:
+    * (C1) `dim` is a dimension of `x`, and `result` has one dimension more than `x`. The size of `dim` in `x` is that in `result` times the number of devices, and a multiple of `blocks`; the others are equal.
+
+    ```mlir
+    %1 = dist.all_to_all %0 dim 1 blocks 1 axes ["tensor"] reason "..." : tensor<4x16xf32> -> tensor<2x4x8xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$x, I64Attr:$dim, I64Attr:$blocks, StrArrayAttr:$axes, StrAttr:$reason);
+  let assemblyFormat = [{
+    $x `dim` $dim `blocks` $blocks `axes` $axes `reason` $reason attr-dict `:` type($x) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The type of what one device gives another.
+    ::mlir::RankedTensorType getPartType();
+  }];
+}
+
 def Dist_ShardOp : Dist_Op<"shard", [Pure]> {
   let summary = "a device's own part of a tensor";
   let description = [{

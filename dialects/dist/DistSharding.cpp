@@ -192,6 +192,37 @@ LogicalResult AllGatherOp::verify() {
                     getBlocks());
 }
 
+RankedTensorType AllToAllOp::getPartType() {
+  auto type = cast<RankedTensorType>(getType());
+  return type.clone(type.getShape().drop_front());
+}
+
+RowsAndPart AllToAllOp::getRowsAndPart() {
+  return dist::getRowsAndPart(getPartType(), getDim(), getBlocks());
+}
+
+int64_t AllToAllOp::getSentBytes(int64_t devices) {
+  return (devices - 1) * getBytes(getX()) / devices;
+}
+
+LogicalResult AllToAllOp::verify() {
+  auto whole = cast<RankedTensorType>(getX().getType());
+  auto type = cast<RankedTensorType>(getType());
+  if (type.getRank() != whole.getRank() + 1)
+    return emitOpError("(C1) ")
+           << type << " needs one dimension more than " << whole;
+  const RankedTensorType part = getPartType();
+  if (failed(verifyPart(*this, whole, part, getDim(), getBlocks())))
+    return failure();
+  const int64_t devices =
+      whole.getDimSize(getDim()) / part.getDimSize(getDim());
+  if (type.getDimSize(0) != devices)
+    return emitOpError("(C1) has parts for ")
+           << devices << " devices in " << whole << ", and of "
+           << type.getDimSize(0) << " in " << type;
+  return success();
+}
+
 RowsAndPart ShardOp::getRowsAndPart() {
   return dist::getRowsAndPart(cast<RankedTensorType>(getType()), getDim(),
                               getBlocks());

@@ -83,6 +83,11 @@ CASES = {
          "[t] t = Transpose<perm = [0, 2, 1]>(r)", "[s] y = Slice(t, from, to, axes)", "[u] c = CumSum(p, one)"],
         ["int64[3] shape = {-1, 8, 6}", "int64[1] from = {0}", "int64[1] to = {6}", "int64[1] axes = {1}", "int64 one = {1}"],
         ["{w: [null, tensor], v: [null, tensor]}", "{w: [tensor, null], v: [null, tensor]}"]),
+    "a tensor that is needed cut in another dimension": (
+        {"x": "float[n,6,24]"}, {"y": "float[n,6,4]"},
+        {"w": (24, 4)},
+        ["[r] r = Relu(x)", "[s] s = Softmax<axis = 1>(r)", "[p] y = MatMul(s, w)"],
+        (), ["{x: [null, tensor, null], w: [tensor, null]}", "{x: [null, tensor, null], w: [{tensor: 2}, null]}"]),
     "a recurrent layer": (
         {"x": "float[n,3,12]"}, {"y": "float[n,1,3,4]"},
         {"w": (1, 16, 12), "r": (1, 16, 4)},

@@ -12,6 +12,8 @@
 #include "compiler/pipeline/plan/StageLowering.h"
 #include "compiler/schedule/Schedule.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 #include <map>
 
 namespace partita::pipeline {
@@ -577,10 +579,16 @@ private:
   }
 
   static plan::CollectiveKind getKind(Operation *op) {
-    return isa<dist::AllGatherOp>(op) ? plan::CollectiveKind::all_gather
-           : isa<dist::ReduceScatterOp>(op)
-               ? plan::CollectiveKind::reduce_scatter
-               : plan::CollectiveKind::all_reduce;
+    return llvm::TypeSwitch<Operation *, plan::CollectiveKind>(op)
+        .Case(
+            [](dist::AllReduceOp) { return plan::CollectiveKind::all_reduce; })
+        .Case(
+            [](dist::AllGatherOp) { return plan::CollectiveKind::all_gather; })
+        .Case([](dist::ReduceScatterOp) {
+          return plan::CollectiveKind::reduce_scatter;
+        })
+        .Case(
+            [](dist::AllToAllOp) { return plan::CollectiveKind::all_to_all; });
   }
 
   /// The enums name the same things in the same order.

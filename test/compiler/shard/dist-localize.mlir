@@ -1,4 +1,4 @@
-// RUN: partita-opt --dist-propagate --dist-reshard --dist-localize %s | FileCheck %s
+// RUN: partita-opt -split-input-file --dist-propagate --dist-reshard --dist-localize %s | FileCheck %s
 
 // CHECK-LABEL: func.func @main(%arg0: tensor<4x8xf32> {nn.name = "x"}) -> tensor<4x8xf32>
 // A device reads its part of each weight.
@@ -18,4 +18,22 @@ func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}) -> tensor<4x8xf32> attribut
   %1 = nn.relu %0 : tensor<4x16xf32> loc("relu")
   %2 = nn.dot %1, %w2 batch [] x [] contract [1] x [0] : tensor<4x16xf32>, tensor<16x8xf32> -> tensor<4x8xf32> loc("fc2")
   return %2 : tensor<4x8xf32>
+}
+
+// -----
+
+// A tensor that is cut in one dimension, and needed cut in another one. Parts
+// that were rounded up are padded before, or cut off behind.
+// CHECK-LABEL: func.func @main(%arg0: tensor<2x6x7xf32> {nn.name = "x"})
+// CHECK: %[[X:.*]] = dist.shard %arg0 dim 1 blocks 1 axes ["tensor"] : tensor<2x6x7xf32> -> tensor<2x2x7xf32>
+// CHECK: %[[R:.*]] = nn.relu %[[X]] : tensor<2x2x7xf32>
+// CHECK: %[[P:.*]] = nn.pad %[[R]], %{{.*}} low [0, 0, 0] high [0, 0, 1] : tensor<2x2x7xf32>, tensor<f32> -> tensor<2x2x8xf32>
+// CHECK: %[[A:.*]] = dist.all_to_all %[[P]] dim 2 blocks 1 axes ["tensor"] reason "'turn' reads it cut along tensor in dimension 2" : tensor<2x2x8xf32> -> tensor<4x2x2x2xf32>
+// CHECK: nn.transpose %{{.*}} [1, 0, 2] : tensor<4x2x4xf32> -> tensor<2x4x4xf32>
+// CHECK: nn.reshape %{{.*}} : tensor<2x4x4xf32> -> tensor<2x8x2xf32>
+// CHECK: nn.slice %{{.*}} : tensor<2x8x2xf32> -> tensor<2x6x2xf32>
+func.func @main(%x: tensor<2x6x7xf32> {nn.name = "x", dist.sharding = #dist.sharding<[{}, {"tensor"}, {}]>}) -> tensor<2x6x7xf32> attributes {dist.axes = [#dist.axis<"stage" = 0>, #dist.axis<"tensor" = 4>]} {
+  %0 = nn.relu %x : tensor<2x6x7xf32> loc("relu")
+  %1 = nn.exp %0 {dist.sharding = #dist.sharding<[{}, {}, {"tensor"}]>} : tensor<2x6x7xf32> loc("turn")
+  return %1 : tensor<2x6x7xf32>
 }

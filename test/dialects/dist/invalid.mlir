@@ -122,6 +122,33 @@ func.func @main(%x: tensor<8x16xf32>) {
 // -----
 
 func.func @main(%x: tensor<8x16xf32>) {
+  // all_to_all C1
+  // expected-error @+1 {{(C1) 'tensor<8x8xf32>' needs one dimension more than 'tensor<8x16xf32>'}}
+  %0 = dist.all_to_all %x dim 1 blocks 1 axes ["tensor"] reason "" : tensor<8x16xf32> -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @main(%x: tensor<8x16xf32>) {
+  // all_to_all C1
+  // expected-error @+1 {{(C1) 'tensor<8x8xf32>' is no part of 'tensor<8x16xf32>' along dimension 1 in 3 blocks}}
+  %0 = dist.all_to_all %x dim 1 blocks 3 axes ["tensor"] reason "" : tensor<8x16xf32> -> tensor<2x8x8xf32>
+  return
+}
+
+// -----
+
+func.func @main(%x: tensor<8x16xf32>) {
+  // all_to_all C1
+  // expected-error @+1 {{(C1) has parts for 4 devices in 'tensor<8x16xf32>', and of 2 in 'tensor<2x8x4xf32>'}}
+  %0 = dist.all_to_all %x dim 1 blocks 1 axes ["tensor"] reason "" : tensor<8x16xf32> -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+func.func @main(%x: tensor<8x16xf32>) {
   // shard C1
   // expected-error @+1 {{(C1) 'tensor<8x8xf32>' is no part of 'tensor<8x16xf32>' along dimension 1 in 3 blocks}}
   %0 = dist.shard %x dim 1 blocks 3 axes ["tensor"] : tensor<8x16xf32> -> tensor<8x8xf32>

@@ -35,5 +35,7 @@ func.func @sharded(%x: tensor<8x16xf32>) -> tensor<8x16xf32> attributes {dist.ax
   %4 = dist.all_gather %3 dim 1 blocks 2 axes ["tensor"] reason "why" : tensor<8x8xf32> -> tensor<8x16xf32>
   // CHECK: dist.reduce_scatter sum %{{.*}} dim 0 blocks 1 axes ["tensor"] reason "why" : tensor<8x16xf32> -> tensor<4x16xf32>
   %5 = dist.reduce_scatter sum %4 dim 0 blocks 1 axes ["tensor"] reason "why" : tensor<8x16xf32> -> tensor<4x16xf32>
+  // CHECK: dist.all_to_all %{{.*}} dim 1 blocks 2 axes ["tensor"] reason "why" : tensor<4x16xf32> -> tensor<2x4x8xf32>
+  %6 = dist.all_to_all %5 dim 1 blocks 2 axes ["tensor"] reason "why" : tensor<4x16xf32> -> tensor<2x4x8xf32>
   return %2 : tensor<8x16xf32>
 }
