@@ -6,12 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Rates.h"
-#include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/DeviceMesh.h"
-#include "compiler/pipeline/cost/MachineModel.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Propagation.h"
+#include "compiler/shard/Reshards.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -98,27 +96,22 @@ private:
   double getReshardNs(Value value) const {
     auto type = cast<RankedTensorType>(value.getType());
     const Cuts &wanted = propagation.getCuts(value);
-    double ns = 0;
-    if (Operation *op = value.getDefiningOp()) {
-      Cuts made;
-      int64_t devices = 1;
-      if (const nn::ShardingRule *rule = propagation.getRule(op)) {
-        const FactorCuts factors = propagation.getFactorCuts(op);
-        made = projectCuts(
-            *rule, rule->results[cast<OpResult>(value).getResultNumber()],
-            factors);
-        for (dist::PartialAttr partial : getPartials(*rule, factors))
-          devices *= propagation.getAxes().getSize(
-              StringAttr::get(value.getContext(), partial.getAxis()));
-      }
-      const int64_t bytes = getLocalBytes(type, made);
-      if (devices > 1)
-        // Whoever needs only its part of the sum gets no more.
-        ns += machine.getCollectiveNs((isSame(made, wanted) ? 2 : 1) *
-                                      (devices - 1) * bytes / devices);
-      else
-        ns += getMoveNs(type, made, wanted);
+    // The host feeds whole inputs.
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return 0;
+    auto getMoveNs = [&](const Layout &from, const Cuts &to) {
+      return planReshard(type, from, to, propagation.getAxes(), machine).ns;
+    };
+    Layout made;
+    if (const nn::ShardingRule *rule = propagation.getRule(op)) {
+      const FactorCuts factors = propagation.getFactorCuts(op);
+      made = {projectCuts(
+                  *rule, rule->results[cast<OpResult>(value).getResultNumber()],
+                  factors),
+              getPartials(*rule, factors)};
     }
+    double ns = getMoveNs(made, wanted);
     SmallVector<Cuts> needs;
     for (OpOperand &use : value.getUses()) {
       Cuts need;
@@ -130,31 +123,7 @@ private:
         needs.push_back(need);
     }
     for (const Cuts &need : needs)
-      ns += getMoveNs(type, wanted, need);
-    return ns;
-  }
-
-  int64_t getLocalBytes(RankedTensorType type, const Cuts &cuts) const {
-    int64_t shards = 1;
-    for (const DimCut &cut : cuts)
-      shards *= propagation.getAxes().getSize(cut.axes);
-    return nn::getByteSize(type) / shards;
-  }
-
-  /// All that is cut otherwise is gathered; a part of what is there is free.
-  double getMoveNs(RankedTensorType type, const Cuts &from,
-                   const Cuts &to) const {
-    if (isSame(from, to) || isWhole(from))
-      return 0;
-    double ns = 0;
-    int64_t bytes = getLocalBytes(type, from);
-    for (auto [dim, cut] : llvm::enumerate(from)) {
-      if (cut.isWhole() || (dim < to.size() && cut == to[dim]))
-        continue;
-      const int64_t devices = propagation.getAxes().getSize(cut.axes);
-      ns += machine.getCollectiveNs((devices - 1) * bytes);
-      bytes *= devices;
-    }
+      ns += getMoveNs({wanted, {}}, need);
     return ns;
   }
 
@@ -329,10 +298,7 @@ struct DistChooseShardingsPass
       return signalPassFailure();
     if (Axes(*function).empty())
       return;
-    const int64_t places = getInteger(*function, kDeviceCountAttr, 1);
-    FailureOr<MachineModel> model =
-        MachineModel::load(function->getLoc(), machine,
-                           DeviceMesh(*function, places).getSize(), threads);
+    FailureOr<MachineModel> model = loadMachine(*function, machine, threads);
     if (failed(model))
       return signalPassFailure();
     std::unique_ptr<Chooser> best;

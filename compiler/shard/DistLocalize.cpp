@@ -7,8 +7,8 @@
 
 #include "compiler/analysis/Rates.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
-#include "compiler/shard/Cuts.h"
 #include "compiler/shard/Passes.h"
+#include "compiler/shard/Reshards.h"
 
 #include <map>
 
@@ -24,12 +24,11 @@ namespace {
 
 class Localizer {
 public:
-  explicit Localizer(func::FuncOp function)
-      : function(function), axes(function), builder(function.getContext()) {}
+  Localizer(func::FuncOp function, const pipeline::MachineModel &machine)
+      : function(function), machine(machine), axes(function),
+        builder(function.getContext()) {}
 
   LogicalResult run() {
-    if (axes.empty())
-      return success();
     Block &block = function.getBody().front();
     SmallVector<Operation *> ops;
     for (Operation &op : block.without_terminator())
@@ -183,125 +182,22 @@ private:
   }
 
   Value lower(dist::ReshardOp op) {
-    // An input is there as a whole.
-    if (isa<BlockArgument>(op.getX()))
-      return shardAll(op.getX(), getCuts(op.getResult()), op.getLoc());
-    Value value = getLocal(op.getX());
-    dist::ShardingAttr source = getSharding(op.getX());
-    Cuts from = getCuts(source), to = getCuts(op.getResult());
-    const int64_t rank = cast<RankedTensorType>(op.getType()).getRank();
-    from.resize(rank);
-    to.resize(rank);
-    const Location loc = op.getLoc();
-    // Partial sums, each with its reduction; what is cut along the same axes
-    // afterwards needs only its part.
-    std::map<nn::ReduceKind, AxisList> partials;
+    const dist::ShardingAttr source = getSharding(op.getX());
+    Layout from{getCuts(source), {}};
     if (source)
-      for (dist::PartialAttr partial : source.getPartial())
-        partials[partial.getReduction()].push_back(
-            builder.getStringAttr(partial.getAxis()));
-    for (auto &[kind, list] : partials)
-      value = join(op, value, kind, list, from, to);
-    for (int64_t dim = 0; dim < rank; ++dim) {
-      auto *other = llvm::find_if(to, [&](const DimCut &cut) {
-        return cut.axes == from[dim].axes && from[&cut - to.data()].isWhole();
-      });
-      if (!from[dim].isWhole() && !(from[dim] == to[dim]) &&
-          other != to.end()) {
-        value = exchange(op, value, dim, from[dim], other - to.begin(), *other);
-        from[other - to.begin()] = *other;
-        from[dim] = {};
-      }
+      from.partials.assign(source.getPartial().begin(),
+                           source.getPartial().end());
+    Value value = getLocal(op.getX());
+    // An input is there as a whole.
+    if (isa<BlockArgument>(op.getX())) {
+      from = {};
+      value = op.getX();
     }
-    for (int64_t dim = 0; dim < rank; ++dim)
-      if (!from[dim].isWhole() && !(from[dim] == to[dim])) {
-        auto type = cast<RankedTensorType>(value.getType());
-        SmallVector<int64_t> shape(type.getShape());
-        shape[dim] *= axes.getSize(from[dim].axes);
-        value = dist::AllGatherOp::create(
-            builder, loc, type.clone(shape), value, dim, from[dim].blocks,
-            names(from[dim].axes), op.getReasonAttr());
-        value = dropPadding(value, cast<RankedTensorType>(op.getType()), dim);
-        from[dim] = {};
-      }
-    for (int64_t dim = 0; dim < rank; ++dim)
-      if (from[dim].isWhole() && !to[dim].isWhole())
-        value = shard(value, dim, to[dim], loc);
-    return value;
-  }
-
-  /// A tensor that is cut in one dimension, cut in another one.
-  Value exchange(dist::ReshardOp op, Value value, int64_t dim,
-                 const DimCut &cut, int64_t newDim, const DimCut &newCut) {
-    const Location loc = op.getLoc();
-    const int64_t devices = axes.getSize(cut.axes);
-    value = addPadding(value, newDim, devices);
-    auto type = cast<RankedTensorType>(value.getType());
-    SmallVector<int64_t> shape(type.getShape());
-    shape[newDim] /= devices;
-    SmallVector<int64_t> received(shape);
-    received.insert(received.begin(), devices);
-    value = dist::AllToAllOp::create(builder, loc, type.clone(received), value,
-                                     newDim, newCut.blocks, names(cut.axes),
-                                     op.getReasonAttr());
-    // What the devices gave stands beside one another in `dim`.
-    const dist::RowsAndPart rows =
-        dist::getRowsAndPart(type.clone(shape), dim, cut.blocks);
-    if (rows.rows > 1) {
-      value = nn::ReshapeOp::create(
-          builder, loc, type.clone({devices, rows.rows, rows.part}), value);
-      value = nn::TransposeOp::create(builder, loc, value,
-                                      ArrayRef<int64_t>{1, 0, 2});
-    }
-    shape[dim] *= devices;
-    value = nn::ReshapeOp::create(builder, loc, type.clone(shape), value);
-    return dropPadding(value, cast<RankedTensorType>(op.getType()), dim);
-  }
-
-  /// Zeros at the end of a dimension, so that the devices have equal parts.
-  Value addPadding(Value value, int64_t dim, int64_t devices) {
-    auto type = cast<RankedTensorType>(value.getType());
-    SmallVector<int64_t> shape(type.getShape()), low(type.getRank(), 0),
-        high(type.getRank(), 0);
-    shape[dim] = llvm::alignTo(shape[dim], devices);
-    high[dim] = shape[dim] - type.getDimSize(dim);
-    if (high[dim] == 0)
-      return value;
-    const auto scalar = RankedTensorType::get({}, type.getElementType());
-    Value zero =
-        nn::ConstantOp::create(builder, value.getLoc(),
-                               cast<ElementsAttr>(builder.getZeroAttr(scalar)));
-    return nn::PadOp::create(builder, value.getLoc(), type.clone(shape), value,
-                             zero, low, high);
-  }
-
-  /// Parts that were rounded up are together longer than the whole.
-  Value dropPadding(Value value, RankedTensorType whole, int64_t dim) {
-    auto type = cast<RankedTensorType>(value.getType());
-    if (type.getDimSize(dim) == whole.getDimSize(dim))
-      return value;
-    SmallVector<int64_t> shape(type.getShape()), starts(type.getRank(), 0),
-        strides(type.getRank(), 1);
-    shape[dim] = whole.getDimSize(dim);
-    return nn::SliceOp::create(builder, value.getLoc(), type.clone(shape),
-                               value, starts, shape, strides);
-  }
-
-  Value join(dist::ReshardOp op, Value value, nn::ReduceKind kind,
-             const AxisList &list, Cuts &from, const Cuts &to) {
-    auto type = cast<RankedTensorType>(value.getType());
-    for (auto [dim, cut] : llvm::enumerate(to))
-      if (from[dim].isWhole() && cut.axes == list &&
-          type.getDimSize(dim) % axes.getSize(list) == 0) {
-        SmallVector<int64_t> shape(type.getShape());
-        shape[dim] /= axes.getSize(list);
-        from[dim] = cut;
-        return dist::ReduceScatterOp::create(
-            builder, op.getLoc(), type.clone(shape), kind, value, dim,
-            cut.blocks, names(list), op.getReasonAttr());
-      }
-    return dist::AllReduceOp::create(builder, op.getLoc(), type, kind, value,
-                                     names(list), op.getReasonAttr());
+    const auto type = cast<RankedTensorType>(op.getType());
+    return buildReshard(
+        builder, op.getLoc(),
+        planReshard(type, from, getCuts(op.getResult()), axes, machine), type,
+        value, axes, op.getReasonAttr());
   }
 
   //===--- What depends on weights only -----------------------------------===//
@@ -348,6 +244,7 @@ private:
   }
 
   func::FuncOp function;
+  const pipeline::MachineModel &machine;
   const Axes axes;
   OpBuilder builder;
   analysis::Rates rates;
@@ -356,10 +253,18 @@ private:
 };
 
 struct DistLocalizePass : impl::DistLocalizePassBase<DistLocalizePass> {
+  using DistLocalizePassBase::DistLocalizePassBase;
+
   void runOnOperation() override {
     FailureOr<func::FuncOp> function =
         pipeline::getModelFunction(getOperation());
-    if (failed(function) || failed(Localizer(*function).run()))
+    if (failed(function))
+      return signalPassFailure();
+    if (Axes(*function).empty())
+      return;
+    FailureOr<pipeline::MachineModel> model =
+        loadMachine(*function, machine, threads);
+    if (failed(model) || failed(Localizer(*function, *model).run()))
       signalPassFailure();
   }
 };

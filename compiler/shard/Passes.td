@@ -84,7 +84,8 @@ def DistLocalizePass : ShardPass<"dist-localize"> {
   let summary = "Rewrites the model to the part that one device computes";
   let description = [{
     Replaces each tensor by the part that one device has. `dist.reshard` becomes
-    collectives, and weights are read by coordinate (`dist.shard`). The model's
+    the fastest sequence of collectives, by the rates and latencies of the
+    machine. Weights are read by coordinate (`dist.shard`). The model's
     inputs and outputs stay whole.
 
     ```mlir
@@ -93,6 +94,10 @@ def DistLocalizePass : ShardPass<"dist-localize"> {
     %1 = dist.all_reduce sum %0 axes ["tensor"] reason "..." : tensor<4x16xf32>
     ```
   }];
+  let options = [
+    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
+    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
+  ];
 }
 
 #endif // PARTITA_COMPILER_SHARD_PASSES_TD

@@ -20,7 +20,7 @@ void addShardPasses(OpPassManager &pm, const ShardOptions &options) {
   pm.addPass(createDistChooseShardingsPass({options.machine, options.threads}));
   pm.addPass(createDistPropagatePass());
   pm.addPass(createDistReshardPass());
-  pm.addPass(createDistLocalizePass());
+  pm.addPass(createDistLocalizePass({options.machine, options.threads}));
   // The same part of a weight, for several readers.
   pm.addPass(createCSEPass());
 }

@@ -155,12 +155,16 @@ static int64_t getBytes(Value value) {
   return partita::nn::getByteSize(value.getType());
 }
 
+int64_t partita::dist::getExchangedBytes(int64_t bytes, int64_t devices) {
+  return (devices - 1) * bytes / devices;
+}
+
 RowsAndPart AllReduceOp::getRowsAndPart() {
   return {1, cast<RankedTensorType>(getType()).getNumElements()};
 }
 
 int64_t AllReduceOp::getSentBytes(int64_t devices) {
-  return 2 * (devices - 1) * getBytes(getX()) / devices;
+  return 2 * getExchangedBytes(getBytes(getX()), devices);
 }
 
 RowsAndPart ReduceScatterOp::getRowsAndPart() {
@@ -169,7 +173,7 @@ RowsAndPart ReduceScatterOp::getRowsAndPart() {
 }
 
 int64_t ReduceScatterOp::getSentBytes(int64_t devices) {
-  return (devices - 1) * getBytes(getResult());
+  return getExchangedBytes(getBytes(getX()), devices);
 }
 
 LogicalResult ReduceScatterOp::verify() {
@@ -183,7 +187,7 @@ RowsAndPart AllGatherOp::getRowsAndPart() {
 }
 
 int64_t AllGatherOp::getSentBytes(int64_t devices) {
-  return (devices - 1) * getBytes(getX());
+  return getExchangedBytes(getBytes(getResult()), devices);
 }
 
 LogicalResult AllGatherOp::verify() {
@@ -202,7 +206,7 @@ RowsAndPart AllToAllOp::getRowsAndPart() {
 }
 
 int64_t AllToAllOp::getSentBytes(int64_t devices) {
-  return (devices - 1) * getBytes(getX()) / devices;
+  return getExchangedBytes(getBytes(getX()), devices);
 }
 
 LogicalResult AllToAllOp::verify() {

@@ -1,0 +1,363 @@
+//===- Reshards.cpp - Collectives that cut a tensor in another way --------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/shard/Reshards.h"
+
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/DeviceMesh.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace partita::shard {
+
+FailureOr<pipeline::MachineModel> loadMachine(func::FuncOp function,
+                                              StringRef path, int64_t threads) {
+  const int64_t places =
+      pipeline::getInteger(function, pipeline::kDeviceCountAttr, 1);
+  return pipeline::MachineModel::load(
+      function->getLoc(), path,
+      pipeline::DeviceMesh(function, places).getSize(), threads);
+}
+
+//===----------------------------------------------------------------------===//
+// The fastest sequence
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Tries all sequences of moves. Every move undoes a cut or a partial sum that
+/// is not wanted, or makes a cut that is; so there are few of them, and the
+/// search ends.
+class Search {
+public:
+  Search(RankedTensorType type, const Cuts &to, const Axes &axes,
+         const pipeline::MachineModel &machine)
+      : type(type), to(normalize(to)), axes(axes), machine(machine) {}
+
+  Reshard find(const Layout &from) {
+    visit({normalize(from.cuts), from.partials});
+    return best;
+  }
+
+private:
+  /// With a cut for each dimension; those that are whole have one block.
+  Cuts normalize(Cuts cuts) const {
+    cuts.resize(type.getRank());
+    for (DimCut &cut : cuts)
+      if (cut.isWhole())
+        cut = {};
+    return cuts;
+  }
+
+  void visit(const Layout &now) {
+    if (path.ns >= best.ns)
+      return;
+    if (now.partials.empty() && now.cuts == to) {
+      best = path;
+      return;
+    }
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (AxisList next = getMissing(now, dim); !next.empty())
+        shard(now, dim, next);
+    join(now);
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      for (size_t keep = countKept(now.cuts[dim], dim);
+           keep < now.cuts[dim].axes.size(); ++keep)
+        if (keep == 0 || divides(now.cuts[dim], dim))
+          bring(now, dim, keep);
+  }
+
+  //===--- What is wanted -------------------------------------------------===//
+
+  /// How many of the outer axes of a dimension's cut are wanted.
+  size_t countKept(const DimCut &cut, int64_t dim) const {
+    if (cut == to[dim])
+      return cut.axes.size();
+    if (cut.blocks != to[dim].blocks || !divides(cut, dim) ||
+        !divides(to[dim], dim))
+      return 0;
+    auto [end, other] = std::mismatch(cut.axes.begin(), cut.axes.end(),
+                                      to[dim].axes.begin(), to[dim].axes.end());
+    return end - cut.axes.begin();
+  }
+
+  /// The axes along which a dimension is still to be cut; none if it is cut in
+  /// a way that is not wanted, or if all is done.
+  AxisList getMissing(const Layout &now, int64_t dim) const {
+    const DimCut &cut = now.cuts[dim];
+    if (countKept(cut, dim) != cut.axes.size())
+      return {};
+    return AxisList(ArrayRef(to[dim].axes).drop_front(cut.axes.size()));
+  }
+
+  /// Whether a cut makes parts of equal size, so that axes can be added and
+  /// removed one by one.
+  bool divides(const DimCut &cut, int64_t dim) const {
+    return type.getDimSize(dim) % (cut.blocks * axes.getSize(cut.axes)) == 0;
+  }
+
+  /// The first axes of what is missing that may be added alone.
+  bool canAdd(int64_t dim, ArrayRef<StringAttr> list,
+              ArrayRef<StringAttr> next) const {
+    return next.size() >= list.size() && next.take_front(list.size()) == list &&
+           (next.size() == list.size() || divides(to[dim], dim));
+  }
+
+  //===--- Moves ----------------------------------------------------------===//
+
+  /// Axes that are free cut a dimension without communication.
+  void shard(const Layout &now, int64_t dim, const AxisList &next) {
+    size_t count = 0;
+    while (count < next.size() && isFree(now, next[count]))
+      ++count;
+    if (count == 0 || (count < next.size() && !divides(to[dim], dim)))
+      return;
+    const AxisList list{ArrayRef(next).take_front(count)};
+    Layout then = now;
+    cut(then, dim, list);
+    step({.kind = MoveKind::shard,
+          .axes = list,
+          .to = dim,
+          .toBlocks = to[dim].blocks},
+         0, now, then);
+  }
+
+  bool isFree(const Layout &now, StringAttr axis) const {
+    return llvm::none_of(now.cuts,
+                         [&](const DimCut &cut) {
+                           return llvm::is_contained(cut.axes, axis);
+                         }) &&
+           llvm::none_of(now.partials, [&](dist::PartialAttr partial) {
+             return partial.getAxis() == axis.getValue();
+           });
+  }
+
+  void cut(Layout &layout, int64_t dim, const AxisList &list) const {
+    layout.cuts[dim].axes.append(list.begin(), list.end());
+    layout.cuts[dim].blocks = to[dim].blocks;
+  }
+
+  /// Joins partial sums: those of one kind along all their axes, or along one.
+  void join(const Layout &now) {
+    for (dist::PartialAttr first : now.partials) {
+      AxisList all;
+      for (dist::PartialAttr partial : now.partials)
+        if (partial.getReduction() == first.getReduction())
+          all.push_back(StringAttr::get(first.getContext(), partial.getAxis()));
+      joinAlong(now, first.getReduction(), all);
+      if (all.size() > 1)
+        joinAlong(now, first.getReduction(),
+                  {StringAttr::get(first.getContext(), first.getAxis())});
+    }
+  }
+
+  void joinAlong(const Layout &now, nn::ReduceKind reduction,
+                 const AxisList &list) {
+    Layout joined = now;
+    llvm::erase_if(joined.partials, [&](dist::PartialAttr partial) {
+      return llvm::any_of(list, [&](StringAttr axis) {
+        return axis.getValue() == partial.getAxis();
+      });
+    });
+    const int64_t bytes = getBytes(now.cuts);
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      if (!canAdd(dim, list, getMissing(now, dim)))
+        continue;
+      Layout then = joined;
+      cut(then, dim, list);
+      step({.kind = MoveKind::reduce_scatter,
+            .axes = list,
+            .reduction = reduction,
+            .to = dim,
+            .toBlocks = to[dim].blocks},
+           dist::getExchangedBytes(bytes, axes.getSize(list)), now, then);
+    }
+    step({.kind = MoveKind::all_reduce, .axes = list, .reduction = reduction},
+         2 * dist::getExchangedBytes(bytes, axes.getSize(list)), now, joined);
+  }
+
+  /// Takes all but the first `keep` axes from a dimension: to another one, or
+  /// away.
+  void bring(const Layout &now, int64_t dim, size_t keep) {
+    const DimCut &old = now.cuts[dim];
+    const AxisList list{ArrayRef(old.axes).drop_front(keep)};
+    Layout without = now;
+    without.cuts[dim].axes.truncate(keep);
+    if (keep == 0)
+      without.cuts[dim].blocks = 1;
+    Move move{.axes = list, .from = dim, .fromBlocks = old.blocks};
+    const int64_t devices = axes.getSize(list);
+    for (int64_t other = 0; other < type.getRank(); ++other) {
+      if (other == dim || !canAdd(other, list, getMissing(now, other)))
+        continue;
+      Layout then = without;
+      cut(then, other, list);
+      move.kind = MoveKind::all_to_all;
+      move.to = other;
+      move.toBlocks = to[other].blocks;
+      step(move, dist::getExchangedBytes(getBytes(now.cuts), devices), now,
+           then);
+    }
+    move = {.kind = MoveKind::all_gather,
+            .axes = list,
+            .from = dim,
+            .fromBlocks = old.blocks};
+    step(move, dist::getExchangedBytes(getBytes(now.cuts) * devices, devices),
+         now, without);
+  }
+
+  void step(const Move &move, int64_t sentBytes, const Layout &now,
+            const Layout &then) {
+    const double ns = path.ns;
+    if (move.kind != MoveKind::shard)
+      path.ns += machine.getCollectiveNs(sentBytes);
+    path.moves.push_back(move);
+    visit(then);
+    path.moves.pop_back();
+    path.ns = ns;
+  }
+
+  int64_t getBytes(const Cuts &cuts) const {
+    return nn::getByteSize(getLocalType(type, cuts, axes));
+  }
+
+  const RankedTensorType type;
+  const Cuts to;
+  const Axes &axes;
+  const pipeline::MachineModel &machine;
+  Reshard path, best{{}, std::numeric_limits<double>::infinity()};
+};
+
+} // namespace
+
+Reshard planReshard(RankedTensorType type, const Layout &from, const Cuts &to,
+                    const Axes &axes, const pipeline::MachineModel &machine) {
+  if (from.partials.empty() && isSame(from.cuts, to))
+    return {};
+  return Search(type, to, axes, machine).find(from);
+}
+
+//===----------------------------------------------------------------------===//
+// Its ops
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class ReshardBuilder {
+public:
+  ReshardBuilder(OpBuilder &b, Location loc, RankedTensorType whole,
+                 const Axes &axes, StringAttr reason)
+      : b(b), loc(loc), whole(whole), axes(axes), reason(reason) {}
+
+  Value build(const Move &move, Value value) {
+    const ArrayAttr names = b.getArrayAttr(
+        SmallVector<Attribute>(move.axes.begin(), move.axes.end()));
+    const int64_t devices = axes.getSize(move.axes);
+    switch (move.kind) {
+    case MoveKind::all_reduce:
+      return dist::AllReduceOp::create(b, loc, value.getType(), move.reduction,
+                                       value, names, reason);
+    case MoveKind::reduce_scatter:
+      value = addPadding(value, move.to, devices);
+      return dist::ReduceScatterOp::create(
+          b, loc, scale(value, move.to, 1, devices), move.reduction, value,
+          move.to, move.toBlocks, names, reason);
+    case MoveKind::all_to_all:
+      return exchange(move, addPadding(value, move.to, devices), names,
+                      devices);
+    case MoveKind::all_gather:
+      value = dist::AllGatherOp::create(
+          b, loc, scale(value, move.from, devices, 1), value, move.from,
+          move.fromBlocks, names, reason);
+      return dropPadding(value, move.from);
+    case MoveKind::shard:
+      return dist::ShardOp::create(b, loc, scale(value, move.to, 1, devices),
+                                   value, move.to, move.toBlocks, names);
+    }
+    llvm_unreachable("every kind is listed");
+  }
+
+private:
+  /// The type of a value with another size of a dimension, rounded up.
+  static RankedTensorType scale(Value value, int64_t dim, int64_t by,
+                                int64_t over) {
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dim] = llvm::divideCeil(shape[dim] * by, over);
+    return type.clone(shape);
+  }
+
+  Value exchange(const Move &move, Value value, ArrayAttr names,
+                 int64_t devices) {
+    RankedTensorType part = scale(value, move.to, 1, devices);
+    SmallVector<int64_t> received(part.getShape());
+    received.insert(received.begin(), devices);
+    value = dist::AllToAllOp::create(b, loc, part.clone(received), value,
+                                     move.to, move.toBlocks, names, reason);
+    // What the devices gave stands beside one another in `from`.
+    const dist::RowsAndPart rows =
+        dist::getRowsAndPart(part, move.from, move.fromBlocks);
+    if (rows.rows > 1) {
+      value = nn::ReshapeOp::create(
+          b, loc, part.clone({devices, rows.rows, rows.part}), value);
+      value =
+          nn::TransposeOp::create(b, loc, value, ArrayRef<int64_t>{1, 0, 2});
+    }
+    SmallVector<int64_t> shape(part.getShape());
+    shape[move.from] *= devices;
+    value = nn::ReshapeOp::create(b, loc, part.clone(shape), value);
+    return dropPadding(value, move.from);
+  }
+
+  /// Zeros at the end of a dimension, so that the devices have equal parts.
+  Value addPadding(Value value, int64_t dim, int64_t devices) {
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<int64_t> shape(type.getShape()), low(type.getRank(), 0),
+        high(type.getRank(), 0);
+    shape[dim] = llvm::alignTo(shape[dim], devices);
+    high[dim] = shape[dim] - type.getDimSize(dim);
+    if (high[dim] == 0)
+      return value;
+    const auto scalar = RankedTensorType::get({}, type.getElementType());
+    Value zero = nn::ConstantOp::create(
+        b, loc, cast<ElementsAttr>(b.getZeroAttr(scalar)));
+    return nn::PadOp::create(b, loc, type.clone(shape), value, zero, low, high);
+  }
+
+  /// Parts that were rounded up are together longer than the whole.
+  Value dropPadding(Value value, int64_t dim) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (type.getDimSize(dim) <= whole.getDimSize(dim))
+      return value;
+    SmallVector<int64_t> shape(type.getShape()), starts(type.getRank(), 0),
+        strides(type.getRank(), 1);
+    shape[dim] = whole.getDimSize(dim);
+    return nn::SliceOp::create(b, loc, type.clone(shape), value, starts, shape,
+                               strides);
+  }
+
+  OpBuilder &b;
+  const Location loc;
+  const RankedTensorType whole;
+  const Axes &axes;
+  const StringAttr reason;
+};
+
+} // namespace
+
+Value buildReshard(OpBuilder &builder, Location loc, const Reshard &reshard,
+                   RankedTensorType type, Value local, const Axes &axes,
+                   StringAttr reason) {
+  ReshardBuilder moves(builder, loc, type, axes, reason);
+  for (const Move &move : reshard.moves)
+    local = moves.build(move, local);
+  return local;
+}
+
+} // namespace partita::shard

@@ -1,0 +1,76 @@
+//===- Reshards.h - Collectives that cut a tensor in another way -*- C++
+//-*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_SHARD_RESHARDS_H
+#define PARTITA_COMPILER_SHARD_RESHARDS_H
+
+#include "compiler/pipeline/cost/MachineModel.h"
+#include "compiler/shard/Cuts.h"
+
+namespace partita::shard {
+
+/// The machine of a pass's options, for the devices of a model's function.
+/// Fails with a diagnostic.
+mlir::FailureOr<pipeline::MachineModel>
+loadMachine(mlir::func::FuncOp function, llvm::StringRef path, int64_t threads);
+
+/// How the devices have a tensor: how it is cut, and along which axes they have
+/// parts of a sum.
+struct Layout {
+  Cuts cuts;
+  llvm::SmallVector<dist::PartialAttr> partials;
+};
+
+/// The ops that bring a tensor from one layout to another.
+enum class MoveKind {
+  all_reduce,
+  reduce_scatter,
+  all_to_all,
+  all_gather,
+  shard
+};
+
+/// One op, of the devices along `axes`.
+struct Move {
+  MoveKind kind = MoveKind::shard;
+  AxisList axes;
+  nn::ReduceKind reduction = nn::ReduceKind::sum;
+  int64_t from = -1; ///< the dimension that is cut along `axes` before
+  int64_t to = -1;   ///< the dimension that is cut along `axes` afterwards
+  int64_t fromBlocks = 1, toBlocks = 1; ///< of these dimensions
+};
+
+struct Reshard {
+  llvm::SmallVector<Move> moves;
+  double ns = 0; ///< the time that they take
+};
+
+/// The fastest sequence of moves from a layout to cuts. With an axis "x" of 4
+/// devices, of the same time for each byte, and a latency:
+///
+///   [{x}, {}]          to [{}, {x}]   all_to_all
+///   [{x}, {}]          to [{}, {}]    all_gather
+///   [{}, {}]           to [{}, {x}]   shard, which takes no time
+///   [{}, {}] partial x to [{x}, {}]   reduce_scatter
+///   [{}, {}] partial x to [{}, {}]    all_reduce
+///   [{x}, {}]          to [{}, {y}]   shard, then all_gather of what is left
+Reshard planReshard(mlir::RankedTensorType type, const Layout &from,
+                    const Cuts &to, const Axes &axes,
+                    const pipeline::MachineModel &machine);
+
+/// Builds the ops of a reshard. `type` is the type of the whole tensor, and
+/// `local` is a device's part of it before. Returns its part afterwards.
+/// `reason` says in words why the tensor is needed in another way.
+mlir::Value buildReshard(mlir::OpBuilder &builder, mlir::Location loc,
+                         const Reshard &reshard, mlir::RankedTensorType type,
+                         mlir::Value local, const Axes &axes,
+                         mlir::StringAttr reason);
+
+} // namespace partita::shard
+
+#endif // PARTITA_COMPILER_SHARD_RESHARDS_H
