@@ -115,8 +115,7 @@ bool canCut(const nn::ShardingRule &rule, int64_t factor, int64_t parts) {
       });
     });
   };
-  return rule.can_pad && cut.kind == nn::FactorKind::pass_through &&
-         cut.size > parts && standsAlone(rule.operands) &&
+  return rule.can_pad && cut.size > parts && standsAlone(rule.operands) &&
          standsAlone(rule.results);
 }
 
@@ -130,9 +129,11 @@ bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
     const auto [factor, blocks] = findFactor(rule, dims[dim], cut.blocks);
     bool fits =
         factor >= 0 && canCut(rule, factor, blocks * axes.getSize(cut.axes));
-    // What is rounded up is no block of a larger whole.
+    // What is rounded up, or must know its begin, is no block of a larger
+    // whole.
     if (fits && blocks > 1)
-      fits = rule.factors[factor].size % (blocks * axes.getSize(cut.axes)) == 0;
+      fits = !rule.factors[factor].needs_begin &&
+             rule.factors[factor].size % (blocks * axes.getSize(cut.axes)) == 0;
     const DimCut wanted{cut.axes, blocks};
     // Each factor is cut in one way, and each axis cuts one factor.
     if (fits && factors[factor].isWhole())

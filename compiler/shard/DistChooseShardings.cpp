@@ -240,7 +240,8 @@ private:
           continue;
         for (int64_t blocks = 1; blocks <= kMostBlocks; ++blocks) {
           if (!canCut(rule, factor, blocks * devices) ||
-              (blocks > 1 && (size % (blocks * devices) || list.size() > 1)))
+              (blocks > 1 && (size % (blocks * devices) || list.size() > 1 ||
+                              rule.factors[factor].needs_begin)))
             continue;
           Cuts cuts(dims.size());
           cuts[dim] = {AxisList{axis}, blocks};

@@ -9,6 +9,7 @@
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Reshards.h"
+#include "dialects/nn/fold/EmptyTensors.h"
 
 #include <map>
 
@@ -146,17 +147,118 @@ private:
       local = builder.clone(*op);
       local->setOperands(operands);
     } else {
-      local = cast<nn::ShardableOpInterface>(op).buildLocal(
-          builder, rule, countShards(factors), operands);
-      local->setLoc(op->getLoc());
-      for (NamedAttribute attr : op->getDiscardableAttrs())
-        local->setDiscardableAttr(attr.getName(), attr.getValue());
+      SmallVector<Value> parts(operands);
+      maskOperands(op, rule, factors, parts);
+      local = buildLocal(op, rule, factors, parts);
     }
     local->removeAttr(dist::kShardingAttr);
+    noteZeros(op, operands, local);
     for (auto [result, value] :
          llvm::zip(op->getResults(), local->getResults()))
       locals[result] = value;
     return success();
+  }
+
+  /// What one device computes of an op. All ops of it have the op's
+  /// annotations.
+  Operation *buildLocal(Operation *op, const nn::ShardingRule &rule,
+                        const FactorCuts &factors, ArrayRef<Value> operands) {
+    SmallVector<Value> begins(factors.size());
+    for (auto [factor, cut] : llvm::enumerate(factors))
+      if (rule.factors[factor].needs_begin && !cut.isWhole())
+        begins[factor] = getBegin(rule.factors[factor].size, cut, op->getLoc());
+    Annotations annotations(op);
+    builder.setListener(&annotations);
+    Operation *local = cast<nn::ShardableOpInterface>(op).buildLocal(
+        builder, rule, countShards(factors), operands, begins);
+    builder.setListener(nullptr);
+    return local;
+  }
+
+  struct Annotations : OpBuilder::Listener {
+    explicit Annotations(Operation *of) : of(of) {}
+
+    void notifyOperationInserted(Operation *op,
+                                 OpBuilder::InsertPoint) override {
+      op->setLoc(of->getLoc());
+      for (NamedAttribute attr : of->getDiscardableAttrs())
+        op->setDiscardableAttr(attr.getName(), attr.getValue());
+      op->removeDiscardableAttr(dist::kShardingAttr);
+    }
+
+    Operation *of;
+  };
+
+  /// Where a device's part of a dimension begins, a scalar. It is read by the
+  /// device's coordinate, as its part of the list of all begins.
+  Value getBegin(int64_t size, const DimCut &cut, Location loc) {
+    const int64_t devices = axes.getSize(cut.axes),
+                  part = llvm::divideCeil(size, devices);
+    SmallVector<int64_t> begins;
+    for (int64_t device = 0; device < devices; ++device)
+      begins.push_back(device * part);
+    auto scalar = RankedTensorType::get({}, builder.getI64Type());
+    Value all = nn::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(scalar.clone({devices}),
+                               ArrayRef<int64_t>(begins)));
+    return nn::ReshapeOp::create(builder, loc, scalar, shard(all, 0, cut, loc));
+  }
+
+  //===--- Masks ----------------------------------------------------------===//
+
+  /// What is summed over, and was rounded up, must hold the neutral element
+  /// beyond the end.
+  void maskOperands(Operation *op, const nn::ShardingRule &rule,
+                    const FactorCuts &factors,
+                    MutableArrayRef<Value> operands) {
+    for (auto [factor, cut] : llvm::enumerate(factors)) {
+      const nn::Factor &reduced = rule.factors[factor];
+      if (reduced.kind != nn::FactorKind::reduction ||
+          reduced.size % axes.getSize(cut.axes) == 0)
+        continue;
+      for (auto [operand, dims] : llvm::zip_equal(operands, rule.operands))
+        for (auto [dim, list] : llvm::enumerate(dims))
+          if (llvm::is_contained(list, factor))
+            operand = mask(op, operand, dim, reduced, cut);
+    }
+  }
+
+  Value mask(Operation *op, Value value, int64_t dim, const nn::Factor &reduced,
+             const DimCut &cut) {
+    const Location loc = op->getLoc();
+    auto type = cast<RankedTensorType>(value.getType());
+    const DenseElementsAttr neutral =
+        nn::getNeutralTensor(reduced.combine, type);
+    if (zeros.contains(value) && isZero(neutral))
+      return value;
+    Annotations annotations(op);
+    builder.setListener(&annotations);
+    // A part of a list of "true" that goes beyond the end has "false" there.
+    const auto all = RankedTensorType::get({reduced.size}, builder.getI1Type());
+    Value isInside = shard(
+        nn::ConstantOp::create(builder, loc, DenseElementsAttr::get(all, true)),
+        0, cut, loc);
+    Value keep =
+        nn::BroadcastOp::create(builder, loc, type.clone(builder.getI1Type()),
+                                isInside, ArrayRef<int64_t>(dim));
+    value = nn::SelectOp::create(builder, loc, keep, value,
+                                 nn::ConstantOp::create(builder, loc, neutral));
+    builder.setListener(nullptr);
+    return value;
+  }
+
+  static bool isZero(DenseElementsAttr splat) {
+    if (isa<FloatType>(splat.getElementType()))
+      return splat.getSplatValue<APFloat>().isZero();
+    return splat.getSplatValue<APInt>().isZero();
+  }
+
+  /// What only moves elements keeps zeros beyond the end.
+  void noteZeros(Operation *op, ArrayRef<Value> operands, Operation *local) {
+    auto view = dyn_cast<nn::ViewOpInterface>(op);
+    if (view && view.keepsElements() && zeros.contains(operands[0]))
+      zeros.insert(local->getResult(0));
   }
 
   //===--- Reshards -------------------------------------------------------===//
@@ -169,10 +271,12 @@ private:
                                  cut.blocks, names(cut.axes));
   }
 
+  /// Parts of a tensor that is there as a whole.
   Value shardAll(Value value, const Cuts &cuts, Location loc) {
     for (auto [dim, cut] : llvm::enumerate(cuts))
       if (!cut.isWhole())
         value = shard(value, dim, cut, loc);
+    zeros.insert(value);
     return value;
   }
 
@@ -236,10 +340,8 @@ private:
     for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
       operands.push_back(getLoaded(operand, projectCuts(rule, dims, factors)));
     builder.setInsertionPointAfter(op);
-    Operation *local =
-        shardable.buildLocal(builder, rule, countShards(factors), operands);
-    local->setLoc(op->getLoc());
-    local->removeAttr(dist::kShardingAttr);
+    Operation *local = buildLocal(op, rule, factors, operands);
+    noteZeros(op, operands, local);
     return local->getResult(0);
   }
 
@@ -250,6 +352,7 @@ private:
   analysis::Rates rates;
   llvm::DenseMap<Value, Value> locals; ///< of a micro-batch
   std::map<std::pair<const void *, const void *>, Value> loaded;
+  llvm::DenseSet<Value> zeros; ///< values that hold 0 beyond the end
 };
 
 struct DistLocalizePass : impl::DistLocalizePassBase<DistLocalizePass> {

@@ -112,11 +112,14 @@ def NN_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
     InterfaceMethod<[{
         Builds the op that one shard computes. `rule` is this op's rule.
         `shards[f]` is the number of equal parts that factor f is cut into: 1,
-        or a divisor of its size if the factor can be cut. `operands` are the
-        shard's parts. The op is the same for every shard.
+        or a divisor of its size if the factor can be cut, or less than its size
+        if it can be padded. `operands` are the shard's parts. `begins[f]` is
+        where the shard's part of a factor begins that is cut and has
+        `needs_begin`: a scalar of `i64`. It is null for other factors. The op
+        is the same for every shard.
       }], "::mlir::Operation *", "buildLocal",
       (ins "::mlir::OpBuilder &":$builder, "const ::partita::nn::ShardingRule &":$rule,
-           "::llvm::ArrayRef<int64_t>":$shards, "::mlir::ValueRange":$operands),
+           "::llvm::ArrayRef<int64_t>":$shards, "::mlir::ValueRange":$operands, "::llvm::ArrayRef<::mlir::Value>":$begins),
       /*methodBody=*/"", /*defaultImplementation=*/[{
         return ::partita::nn::buildLocalLike(builder, $_op.getOperation(), rule, shards, operands);
       }]>

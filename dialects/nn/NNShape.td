@@ -156,7 +156,7 @@ def NN_ConcatOp : NN_PermutableShapeOp<"concat"> {
   let assemblyFormat = "$operands `dim` $dim attr-dict `:` functional-type($operands, $result)";
 }
 
-def NN_GatherOp : NN_PermutableShapeOp<"gather", [], ["canPermute", "isPermuted"], [], ["readsComputedPlace"]> {
+def NN_GatherOp : NN_PermutableShapeOp<"gather", [], ["canPermute", "isPermuted"], ["buildLocal"], ["readsComputedPlace"]> {
   let summary = "slices of a tensor chosen by an index tensor";
   let description = [{
     `result[a.., i.., b..] = x[a.., indices[i..], b..]`, where a.. are the
@@ -167,7 +167,9 @@ def NN_GatherOp : NN_PermutableShapeOp<"gather", [], ["canPermute", "isPermuted"
     * (C1) `dim` is a dimension of `x`, and of size at least 1 unless `result` is empty.
     * (C2) the shape of `result` is that of `x` with `dim` replaced by the shape of `indices`, of x's element type.
 
-    Sharding: `([i,j],[k,l])->([k,l,j]) replicated={i}`, where i is `dim`.
+    Sharding: `([i,j],[k,l])->([k,l,j]) reduction={i}`, where i is `dim`. A shard
+    looks up what lies in its part of `x`, and has 0 for the rest. If elements
+    are only stored (8-bit floats), i is replicated.
 
     ```mlir
     %r = nn.gather %table, %ids dim 0 : tensor<100x16xf32>, tensor<2x8xi64> -> tensor<2x8x16xf32>
@@ -177,7 +179,7 @@ def NN_GatherOp : NN_PermutableShapeOp<"gather", [], ["canPermute", "isPermuted"
   let assemblyFormat = "$x `,` $indices `dim` $dim attr-dict `:` type($x) `,` type($indices) `->` type($result)";
 }
 
-def NN_GatherElementsOp : NN_ShapeOp<"gather_elements", [], [], ["readsComputedPlace"]> {
+def NN_GatherElementsOp : NN_ShapeOp<"gather_elements", [], ["buildLocal"], ["readsComputedPlace"]> {
   let summary = "elements of a tensor chosen one by one along a dimension";
   let description = [{
     `result[a.., i, b..] = x[a.., indices[a.., i, b..], b..]`, where i is at `dim`.
@@ -189,8 +191,9 @@ def NN_GatherElementsOp : NN_ShapeOp<"gather_elements", [], [], ["readsComputedP
     * (C2) `indices` has as many dimensions as `x`. Each of them except `dim` is at most as large as in `x`.
     * (C3) `result` has the shape of `indices` and x's element type.
 
-    Sharding: `([i,j],[i,k])->([i,k]) replicated={j}`, where j is `dim`. Another
-    dimension passes through if it has the same size in `indices` and in `x`.
+    Sharding: `([i,j],[i,k])->([i,k]) reduction={j}`, where j is `dim`: as for
+    `nn.gather`. Another dimension passes through if it has the same size in
+    `indices` and in `x`.
 
     ```mlir
     %r = nn.gather_elements %x, %i dim 1 : tensor<4x16xf32>, tensor<4x2xi64> -> tensor<4x2xf32>

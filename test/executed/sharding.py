@@ -1,15 +1,25 @@
 #!/usr/bin/env python3
-"""Tensors that are cut over devices: every case, with weights and inputs cut along each of their dimensions, over 2, 3 and 4 devices, gives the numbers
+"""Tensors that are cut over devices.
+
+    sharding.py [cases] [reshards]
+
+Cases: every case, with weights and inputs cut along each of their dimensions, over 2, 3 and 4 devices, gives the numbers
 of one device; so do replicas and stages together with them, by threads and by processes, with a last step that is not full. Which collectives a cut
-needs, and how many bytes they move, is counted. Wrong shardings are errors."""
+needs, and how many bytes they move, is counted. Wrong shardings are errors.
+
+Reshards: tensors of two and three dimensions go from every way to cut them over the axes of a mesh, partial sums included, to every other one. The
+elements are small integers, so the result must be exact."""
 
 import itertools
-import json
+import math
 import pathlib
 import random
+import struct
+import sys
 import tempfile
+import zipfile
 
-from harness import Failure, compile_model, main, run_artifact, write_npy
+from harness import BIN, Failure, compile_model, main, run, run_artifact, write_npy
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 SAMPLES = 7  # with two samples a micro-batch, the last one is not full
@@ -160,10 +170,110 @@ def check_case(name, work):
     print(f"{name}: {count} shardings give the numbers of one device")
 
 
+# Reshards: the mesh, the shape, the element type, and how a partial result is joined. A dimension of 24 is also cut in blocks; others do not divide.
+RESHARDS = [
+    ({"a": 2}, (24, 7), "f32", "sum"),
+    ({"a": 3}, (7, 24), "f16", "max"),
+    ({"a": 4}, (24, 13), "i64", "sum"),
+    ({"a": 8}, (13, 24), "f32", "prod"),
+    ({"a": 2}, (5, 24, 3), "f16", "sum"),
+    ({"a": 3}, (4, 7, 24), "i32", "min"),
+    ({"a": 4}, (24, 5, 6), "f64", "sum"),
+    ({"a": 8}, (9, 24, 10), "f32", "sum"),
+    ({"a": 2, "b": 2}, (24, 7), "f32", "sum"),
+    ({"a": 2, "b": 3}, (7, 24), "i32", "sum"),
+    ({"b": 4, "a": 2}, (24, 10), "f32", "max"),
+    ({"a": 2, "b": 2}, (5, 24, 3), "f32", "sum"),
+]
+
+
+def blocks_of(size, devices):
+    return 2 if size % (2 * devices) == 0 and size == 24 else 1
+
+
+def cuts_of(shape, mesh, partial):
+    """All ways to cut a tensor: by dimension the axes and the number of blocks; and the axes along which it is partial."""
+    places = [None, *range(len(shape)), *(["partial"] if partial else [])]
+    for where in itertools.product(places, repeat=len(mesh)):
+        of = lambda place: [axis for axis, found in zip(mesh, where) if found == place]
+        orders = [list(itertools.permutations(of(dim))) for dim in range(len(shape))]
+        for axes in itertools.product(*orders):
+            for blocks in {1, *(blocks_of(shape[d], devices_of(mesh, cut)) for d, cut in enumerate(axes) if cut)}:
+                yield [(cut, blocks if blocks_of(shape[d], devices_of(mesh, cut)) == blocks and cut else 1) for d, cut in enumerate(axes)], of("partial")
+
+
+def devices_of(mesh, axes):
+    product = 1
+    for axis in axes:
+        product *= mesh[axis]
+    return product
+
+
+def attribute(dims, partial=(), kind="sum"):
+    text = ", ".join("{" + ", ".join(f'"{axis}"' for axis in axes) + (f" blocks {blocks}" if blocks > 1 else "") + "}" for axes, blocks in dims)
+    joined = ", ".join(f'#dist.partial<"{axis}" {kind}>' for axis in partial)
+    return f"dist.sharding = #dist.sharding<[{text}]{f' partial [{joined}]' if partial else ''}>"
+
+
+def reshard_module(mesh, shape, kind, reduction, pairs):
+    """For each pair of layouts: a reduction of x along the mesh makes the first one, and the sum with z, which is cut so, needs the second one."""
+    tensor = lambda *sizes: f"tensor<{'x'.join(map(str, (*sizes, *shape)))}x{kind}>"
+    whole, terms = tensor(), tensor(*mesh.values())
+    dims = ", ".join(map(str, range(len(mesh))))
+    lines, results = [], []
+    for number, ((cuts, partial), (wanted, _)) in enumerate(pairs):
+        summed = [([axis] if axis in partial else [], 1) for axis in mesh]
+        lines += [
+            f'  %a{number} = dist.reshard %x reason "" {{{attribute(summed + cuts)}}} : {terms}',
+            f"  %b{number} = nn.reduce {reduction} %a{number} [{dims}] {{{attribute(cuts, partial, reduction)}}} : {terms} -> {whole}",
+            f'  %c{number} = dist.reshard %b{number} reason "" {{{attribute(wanted)}}} : {whole}',
+            f'  %d{number} = dist.reshard %z reason "" {{{attribute(wanted)}}} : {whole}',
+            f"  %e{number} = nn.sub %c{number}, %d{number} {{{attribute(wanted)}}} : {whole}",
+            f'  %f{number} = dist.reshard %e{number} reason "" : {whole}']
+        results.append(f"%f{number}")
+    axes = ", ".join(f'#dist.axis<"{axis}" = {size}>' for axis, size in {"stage": 0, **mesh}.items())
+    named = ", ".join(f'{whole} {{nn.name = "y{i}"}}' for i in range(len(results)))
+    return (f'func.func @main(%x: {terms} {{nn.name = "x"}}, %z: {whole} {{nn.name = "z"}}) -> ({named}) attributes {{dist.axes = [{axes}]}} {{\n'
+            + "\n".join(lines) + f"\n  return {', '.join(results)} : {', '.join([whole] * len(results))}\n}}\n")
+
+
+def check_reshards(mesh, shape, kind, reduction, work):
+    pairs = list(itertools.product(cuts_of(shape, mesh, True), cuts_of(shape, mesh, False)))
+    whole, local, cut, split, inputs, expected = (work / file for file in ("whole.mlir", "local.mlir", "cut.partita", "split.yaml", "in.npz", "out.npz"))
+    whole.write_text(reshard_module(mesh, shape, kind, reduction, pairs))
+    run([BIN / "partita-opt", "--dist-localize", whole, "-o", local])
+    split.write_text(f"mesh: {{{', '.join(f'{axis}: {size}' for axis, size in mesh.items())}}}\n")
+    compile_model(local, cut, "--reference", "--no-optimize", "--micro-batches", "1", "--partition", split)
+    # One device would join all terms.
+    noise, count = random.Random(0), devices_of({"": 1, **dict(enumerate(shape))}, ["", *range(len(shape))])
+    terms = [[noise.randrange(1, 4) for _ in range(count)] for _ in range(devices_of(mesh, mesh))]
+    z = [noise.randrange(-9, 9) for _ in range(count)]
+    join = {"sum": sum, "prod": math.prod, "max": max, "min": min}[reduction]
+    y = [join(column) - minus for *column, minus in zip(*terms, z)]
+    write_npz(inputs, kind, {"x": ((*mesh.values(), *shape), sum(terms, [])), "z": (shape, z)})
+    write_npz(expected, kind, {f"y{number}": (shape, y) for number in range(len(pairs))})
+    status, text = run_artifact(cut, "--input", inputs, "--threads", "1", "--compare", expected, "--rtol", "0", "--atol", "0", expect=None)
+    if status != 0:
+        raise Failure(f"{mesh}, {shape}, {kind}: other numbers than one device's\n{text}")
+    print(f"{mesh}, {kind} {shape}, {reduction}: {len(pairs)} reshards give the numbers of one device")
+
+
+def write_npz(path, kind, tensors):
+    code, size, pack = {"f16": ("f2", 2, "e"), "f32": ("f4", 4, "f"), "f64": ("f8", 8, "d"), "i32": ("i4", 4, "i"), "i64": ("i8", 8, "q")}[kind]
+    with zipfile.ZipFile(path, "w") as file:
+        for name, (shape, values) in tensors.items():
+            header = f"{{'descr': '<{code}', 'fortran_order': False, 'shape': ({''.join(f'{s}, ' for s in shape)}), }}"
+            header += " " * (63 - (10 + len(header)) % 64) + "\n"
+            file.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}{pack}", *values))
+
+
 def check():
+    wanted = sys.argv[1:] or ["cases", "reshards"]
     with tempfile.TemporaryDirectory() as folder:
-        for name in CASES:
+        for name in CASES if "cases" in wanted else ():
             check_case(name, pathlib.Path(folder))
+        for case in RESHARDS if "reshards" in wanted else ():
+            check_reshards(*case, pathlib.Path(folder))
 
 
 if __name__ == "__main__":

@@ -72,11 +72,13 @@ ShardingRule ConvOp::getShardingRule() {
   }
   rule.operands = {xDims, weightDims};
   rule.results = {resultDims};
+  rule.can_pad = true;
   return rule;
 }
 
 Operation *ConvOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
-                              ArrayRef<int64_t> shards, ValueRange operands) {
+                              ArrayRef<int64_t> shards, ValueRange operands,
+                              ArrayRef<Value>) {
   auto local = cast<ConvOp>(
       buildLocalLike(builder, getOperation(), rule, shards, operands));
   if (getGroups() > 1)
@@ -108,6 +110,7 @@ ShardingRule AttentionOp::getShardingRule() {
     rule.operands.push_back(dims);
   }
   rule.results = {{{batch}, {heads}, {queries}, {width}}};
+  rule.can_pad = true;
   return rule;
 }
 

@@ -13,9 +13,11 @@ namespace partita::nn {
 
 /// All but one dimension pass through.
 static ShardingRule ruleOfRows(Operation *op, int64_t alongDim) {
-  return sameShapeRule(op, [&](int64_t dim) {
+  ShardingRule rule = sameShapeRule(op, [&](int64_t dim) {
     return dim == alongDim ? FactorKind::replicated : FactorKind::pass_through;
   });
+  rule.can_pad = true;
+  return rule;
 }
 
 ShardingRule SoftmaxOp::getShardingRule() {
@@ -37,6 +39,7 @@ ShardingRule ReduceOp::getShardingRule() {
   }
   rule.operands = {from};
   rule.results = {to};
+  rule.can_pad = true;
   return rule;
 }
 
@@ -117,7 +120,7 @@ ShardingRule RecurrentOp::getShardingRule() {
 
 Operation *RecurrentOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
                                    ArrayRef<int64_t> shards,
-                                   ValueRange operands) {
+                                   ValueRange operands, ArrayRef<Value>) {
   auto local = cast<RecurrentOp>(
       buildLocalLike(builder, getOperation(), rule, shards, operands));
   int64_t directions = local.getNumDirections();

@@ -72,7 +72,8 @@ ShardingRule SliceOp::getShardingRule() {
 }
 
 Operation *SliceOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
-                               ArrayRef<int64_t> shards, ValueRange operands) {
+                               ArrayRef<int64_t> shards, ValueRange operands,
+                               ArrayRef<Value>) {
   auto local = cast<SliceOp>(
       buildLocalLike(builder, getOperation(), rule, shards, operands));
   // What is cut is taken whole, or in blocks of equal size.
@@ -82,6 +83,10 @@ Operation *SliceOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
                   own = local.getX().getType().getDimSize(dim);
     if (own == size || own == 0)
       continue;
+    if (takesWhole(*this, dim)) {
+      limit = own;
+      continue;
+    }
     start /= size / own;
     limit /= size / own;
   }
@@ -91,10 +96,12 @@ Operation *SliceOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
 }
 
 ShardingRule ReverseOp::getShardingRule() {
-  return sameShapeRule(*this, [&](int64_t dim) {
+  ShardingRule rule = sameShapeRule(*this, [&](int64_t dim) {
     return llvm::is_contained(getDims(), dim) ? FactorKind::permutation
                                               : FactorKind::pass_through;
   });
+  rule.can_pad = true;
+  return rule;
 }
 
 ShardingRule PadOp::getShardingRule() {
@@ -108,6 +115,7 @@ ShardingRule ConcatOp::getShardingRule() {
     return dim == static_cast<int64_t>(getDim()) ? FactorKind::blocked
                                                  : FactorKind::pass_through;
   });
+  rule.can_pad = true;
   auto sizeOf = [&](Value operand) {
     return cast<RankedTensorType>(operand.getType()).getDimSize(getDim());
   };
@@ -130,54 +138,6 @@ ShardingRule ConcatOp::getShardingRule() {
 }
 
 //===----------------------------------------------------------------------===//
-// Gather
-//===----------------------------------------------------------------------===//
-
-ShardingRule GatherOp::getShardingRule() {
-  int64_t along = getDim();
-  ShardingRule rule;
-  DimFactors from, indices;
-  for (auto [dim, size] : llvm::enumerate(getX().getType().getShape()))
-    from.push_back({rule.addFactor(size, static_cast<int64_t>(dim) == along
-                                             ? FactorKind::replicated
-                                             : FactorKind::pass_through)});
-  for (int64_t size : getIndices().getType().getShape())
-    indices.push_back({rule.addFactor(size)});
-  DimFactors to;
-  llvm::append_range(to, ArrayRef(from).take_front(along));
-  llvm::append_range(to, indices);
-  llvm::append_range(to, ArrayRef(from).drop_front(along + 1));
-  rule.operands = {from, indices};
-  rule.results = {to};
-  return rule;
-}
-
-/// Where `indices` are fewer than `x` has elements, only the first are read.
-ShardingRule GatherElementsOp::getShardingRule() {
-  RankedTensorType x = getX().getType(), indices = getIndices().getType();
-  int64_t along = getDim();
-  ShardingRule rule;
-  DimFactors from, to;
-  for (int64_t dim = 0; dim < x.getRank(); ++dim) {
-    int64_t size = indices.getDimSize(dim);
-    if (dim != along && size == x.getDimSize(dim)) {
-      from.push_back({rule.addFactor(size)});
-      to.push_back(from.back());
-      continue;
-    }
-    from.push_back({rule.addFactor(x.getDimSize(dim),
-                                   dim == along ? FactorKind::replicated
-                                                : FactorKind::permutation)});
-    to.push_back(
-        {rule.addFactor(size, dim == along ? FactorKind::pass_through
-                                           : FactorKind::permutation)});
-  }
-  rule.operands = {from, to};
-  rule.results = {to};
-  return rule;
-}
-
-//===----------------------------------------------------------------------===//
 // What has no operands
 //===----------------------------------------------------------------------===//
 
@@ -196,14 +156,16 @@ static bool isSplat(ConstantOp op) {
 }
 
 ShardingRule ConstantOp::getShardingRule() {
-  return sameShapeRule(*this, [&](int64_t) {
+  ShardingRule rule = sameShapeRule(*this, [&](int64_t) {
     return isSplat(*this) ? FactorKind::pass_through : FactorKind::replicated;
   });
+  rule.can_pad = true;
+  return rule;
 }
 
 Operation *ConstantOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
-                                  ArrayRef<int64_t> shards,
-                                  ValueRange operands) {
+                                  ArrayRef<int64_t> shards, ValueRange operands,
+                                  ArrayRef<Value>) {
   auto local = cast<ConstantOp>(
       buildLocalLike(builder, getOperation(), rule, shards, operands));
   if (isSplat(*this))

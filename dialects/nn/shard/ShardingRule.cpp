@@ -53,14 +53,7 @@ ShardingRule sameShapeRule(Operation *op,
 
 ShardingRule pointwiseShardingRule(Operation *op) {
   ShardingRule rule = sameShapeRule(op);
-  rule.can_pad =
-      llvm::all_of(llvm::concat<Type>(llvm::to_vector(op->getOperandTypes()),
-                                      llvm::to_vector(op->getResultTypes())),
-                   [](Type type) {
-                     Type element =
-                         cast<RankedTensorType>(type).getElementType();
-                     return isa<FloatType>(element) || element.isInteger(1);
-                   });
+  rule.can_pad = true;
   return rule;
 }
 
@@ -72,6 +65,7 @@ ShardingRule movingRule(Operation *op,
   ShardingRule rule;
   rule.operands.resize(op->getNumOperands());
   rule.results.resize(1);
+  rule.can_pad = true;
   for (int64_t dim = 0; dim < to.getRank(); ++dim) {
     bool alone = leavesAlone(dim);
     int64_t factor = rule.addFactor(from.getDimSize(dim),

@@ -38,6 +38,9 @@ struct Factor {
   int64_t size = 1;
   FactorKind kind = FactorKind::pass_through;
   ReduceKind combine = ReduceKind::sum; ///< of a reduction
+  /// Whether a shard's op depends on where its part begins. Then the factor is
+  /// cut in one block.
+  bool needs_begin = false;
 
   /// Whether the factor may be cut, so that each shard has a part.
   bool canCut() const {
@@ -60,9 +63,11 @@ struct ShardingRule {
   llvm::SmallVector<Factor> factors;
   llvm::SmallVector<DimFactors> operands;
   llvm::SmallVector<DimFactors> results;
-  /// Whether a factor that passes through, and is alone in its dimensions, may
-  /// be padded so that it can be cut into equal parts. Shards compute anything
-  /// beyond the end; it is thrown away, and nothing else depends on it.
+  /// Whether a factor that is alone in its dimensions may be padded so that it
+  /// can be cut into equal parts. If it passes through, shards compute anything
+  /// beyond the end; it is thrown away, and nothing else depends on it. If it
+  /// is a reduction, operands must hold the neutral element of `combine` beyond
+  /// the end.
   bool can_pad = false;
 
   /// Appends a factor; returns its number.
@@ -91,8 +96,7 @@ mlir::Operation *buildLocalLike(mlir::OpBuilder &builder, mlir::Operation *op,
                                 mlir::ValueRange operands);
 
 /// The rule of an op whose result element i depends on the elements i of its
-/// operands. A result of floats or booleans may be padded. One of integers may
-/// not, because a division by 0 beyond the end would end the program.
+/// operands.
 ShardingRule pointwiseShardingRule(mlir::Operation *op);
 
 /// The rule of an op whose operands and results all have the shape of its first

@@ -21,12 +21,12 @@ class PartBuilder {
 public:
   PartBuilder(OpBuilder &b, ShardableOpInterface op)
       : b(b), op(op), rule(op.getShardingRule()),
-        shards(rule.factors.size(), 1) {}
+        shards(rule.factors.size(), 1), begins(rule.factors.size()) {}
 
   SmallVector<Value> build(SmallVector<Value> operands, ArrayRef<Cut> cuts) {
     if (cuts.empty())
       return SmallVector<Value>(
-          op.buildLocal(b, rule, shards, operands)->getResults());
+          op.buildLocal(b, rule, shards, operands, begins)->getResults());
     auto [factor, parts] = cuts.front();
     SmallVector<SmallVector<Value>> partial(op->getNumResults());
     SmallVector<SmallVector<Value>> cut;
@@ -37,6 +37,8 @@ public:
       SmallVector<Value> local;
       for (ArrayRef<Value> ofOperand : cut)
         local.push_back(ofOperand[part]);
+      if (rule.factors[factor].needs_begin)
+        begins[factor] = makeScalar(part * rule.factors[factor].size / parts);
       for (auto [results, result] :
            llvm::zip_equal(partial, build(local, cuts.drop_front())))
         results.push_back(result);
@@ -45,10 +47,18 @@ public:
     for (auto [values, dims] : llvm::zip_equal(partial, rule.results))
       joined.push_back(join(values, dims, factor));
     shards[factor] = 1;
+    begins[factor] = {};
     return joined;
   }
 
 private:
+  Value makeScalar(int64_t number) {
+    auto type = RankedTensorType::get({}, b.getI64Type());
+    return ConstantOp::create(
+        b, op.getLoc(),
+        DenseElementsAttr::get(type, b.getI64IntegerAttr(number)));
+  }
+
   /// The tensor's shape with a dimension that is the factor alone, and which
   /// one; nothing if the tensor has no such factor.
   std::pair<SmallVector<int64_t>, std::optional<int64_t>>
@@ -151,6 +161,7 @@ private:
   ShardableOpInterface op;
   ShardingRule rule;
   SmallVector<int64_t> shards; ///< by factor: parts that are cut already
+  SmallVector<Value> begins;   ///< by factor: where this part begins
 };
 
 } // namespace

@@ -114,13 +114,13 @@ func.func @concat_of_blocks(%x: tensor<6x4xf32>, %y: tensor<6x4xf32>) -> tensor<
 }
 
 func.func @gather(%x: tensor<4x5x6xf32>, %n: tensor<2x3xi64>) -> tensor<4x2x3x6xf32> attributes {
-    rule = "([i,j,k],[l,m])->([i,l,m,k]) replicated={j}"} {
+    rule = "([i,j,k],[l,m])->([i,l,m,k]) reduction={j}"} {
   %r = nn.gather %x, %n dim 1 : tensor<4x5x6xf32>, tensor<2x3xi64> -> tensor<4x2x3x6xf32>
   return %r : tensor<4x2x3x6xf32>
 }
 
 func.func @gather_elements(%x: tensor<4x3x6xf32>, %n: tensor<4x6x4xi64>) -> tensor<4x6x4xf32> attributes {
-    rule = "([i,j,l],[i,k,m])->([i,k,m]) permutation={l,m} replicated={j}"} {
+    rule = "([i,j,l],[i,k,m])->([i,k,m]) permutation={l,m} reduction={j}"} {
   %r = nn.gather_elements %x, %n dim 1 : tensor<4x3x6xf32>, tensor<4x6x4xi64> -> tensor<4x6x4xf32>
   return %r : tensor<4x6x4xf32>
 }
