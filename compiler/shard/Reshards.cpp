@@ -9,6 +9,7 @@
 
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/DeviceMesh.h"
+#include "runtime/abi/Collectives.h"
 
 #include <limits>
 
@@ -165,7 +166,6 @@ private:
         return axis.getValue() == partial.getAxis();
       });
     });
-    const int64_t bytes = getBytes(now.cuts);
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
       if (!canAdd(dim, list, getMissing(now, dim)))
         continue;
@@ -176,10 +176,14 @@ private:
             .reduction = reduction,
             .to = dim,
             .toBlocks = to[dim].blocks},
-           dist::getExchangedBytes(bytes, axes.getSize(list)), now, then);
+           abi::sentBytes(abi::CollectiveKind::reduce_scatter,
+                          getBytes(then.cuts), axes.getSize(list)),
+           now, then);
     }
     step({.kind = MoveKind::all_reduce, .axes = list, .reduction = reduction},
-         2 * dist::getExchangedBytes(bytes, axes.getSize(list)), now, joined);
+         abi::sentBytes(abi::CollectiveKind::all_reduce, getBytes(now.cuts),
+                        axes.getSize(list)),
+         now, joined);
   }
 
   /// Takes all but the first `keep` axes from a dimension: to another one, or
@@ -201,14 +205,18 @@ private:
       move.kind = MoveKind::all_to_all;
       move.to = other;
       move.toBlocks = to[other].blocks;
-      step(move, dist::getExchangedBytes(getBytes(now.cuts), devices), now,
-           then);
+      step(move,
+           abi::sentBytes(abi::CollectiveKind::all_to_all,
+                          getBytes(then.cuts) / devices, devices),
+           now, then);
     }
     move = {.kind = MoveKind::all_gather,
             .axes = list,
             .from = dim,
             .fromBlocks = old.blocks};
-    step(move, dist::getExchangedBytes(getBytes(now.cuts) * devices, devices),
+    step(move,
+         abi::sentBytes(abi::CollectiveKind::all_gather, getBytes(now.cuts),
+                        devices),
          now, without);
   }
 

@@ -32,12 +32,6 @@ struct RowsAndPart {
 RowsAndPart getRowsAndPart(mlir::RankedTensorType part, int64_t dim,
                            int64_t blocks);
 
-/// Bytes that each of `devices` devices sends, so that each gets its part of
-/// what the others have, or they its own part. `bytes` is the size of the parts
-/// of all devices together. A ring and direct messages to all others send the
-/// same number of bytes.
-int64_t getExchangedBytes(int64_t bytes, int64_t devices);
-
 } // namespace partita::dist
 
 #include "dialects/dist/DistDialect.h.inc"

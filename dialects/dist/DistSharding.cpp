@@ -6,11 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/dist/DistDialect.h"
+#include "runtime/abi/Collectives.h"
 
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace partita::dist;
+namespace abi = partita::abi;
+using abi::CollectiveKind;
 
 //===----------------------------------------------------------------------===//
 // Attributes
@@ -155,16 +158,12 @@ static int64_t getBytes(Value value) {
   return partita::nn::getByteSize(value.getType());
 }
 
-int64_t partita::dist::getExchangedBytes(int64_t bytes, int64_t devices) {
-  return (devices - 1) * bytes / devices;
-}
-
 RowsAndPart AllReduceOp::getRowsAndPart() {
   return {1, cast<RankedTensorType>(getType()).getNumElements()};
 }
 
 int64_t AllReduceOp::getSentBytes(int64_t devices) {
-  return 2 * getExchangedBytes(getBytes(getX()), devices);
+  return abi::sentBytes(CollectiveKind::all_reduce, getBytes(getX()), devices);
 }
 
 RowsAndPart ReduceScatterOp::getRowsAndPart() {
@@ -173,7 +172,8 @@ RowsAndPart ReduceScatterOp::getRowsAndPart() {
 }
 
 int64_t ReduceScatterOp::getSentBytes(int64_t devices) {
-  return getExchangedBytes(getBytes(getX()), devices);
+  return abi::sentBytes(CollectiveKind::reduce_scatter, getBytes(getResult()),
+                        devices);
 }
 
 LogicalResult ReduceScatterOp::verify() {
@@ -187,7 +187,7 @@ RowsAndPart AllGatherOp::getRowsAndPart() {
 }
 
 int64_t AllGatherOp::getSentBytes(int64_t devices) {
-  return getExchangedBytes(getBytes(getResult()), devices);
+  return abi::sentBytes(CollectiveKind::all_gather, getBytes(getX()), devices);
 }
 
 LogicalResult AllGatherOp::verify() {
@@ -206,7 +206,8 @@ RowsAndPart AllToAllOp::getRowsAndPart() {
 }
 
 int64_t AllToAllOp::getSentBytes(int64_t devices) {
-  return getExchangedBytes(getBytes(getX()), devices);
+  return abi::sentBytes(CollectiveKind::all_to_all,
+                        partita::nn::getByteSize(getPartType()), devices);
 }
 
 LogicalResult AllToAllOp::verify() {

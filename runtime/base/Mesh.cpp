@@ -7,6 +7,7 @@
 
 #include "runtime/base/Mesh.h"
 
+#include "runtime/abi/Collectives.h"
 #include "runtime/base/Elements.h"
 
 #include <algorithm>
@@ -102,12 +103,10 @@ int placeInGroup(const abi::Plan &plan, int device,
 }
 
 int64_t sentBytes(const abi::Plan &plan, const abi::Collective &collective) {
-  const int64_t devices = groupSize(plan, *collective.axes()),
-                part = collective.rows() * collective.part() *
-                       elementBytes(collective.dtype());
-  return collective.kind() == abi::CollectiveKind::all_reduce
-             ? 2 * (devices - 1) * part / devices
-             : (devices - 1) * part;
+  return abi::sentBytes(collective.kind(),
+                        collective.rows() * collective.part() *
+                            elementBytes(collective.dtype()),
+                        groupSize(plan, *collective.axes()));
 }
 
 int stepMicroBatches(const abi::Plan &plan) {

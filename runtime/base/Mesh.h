@@ -64,8 +64,7 @@ int groupSize(const abi::Plan &plan, const flatbuffers::Vector<int> &axes);
 int placeInGroup(const abi::Plan &plan, int device,
                  const flatbuffers::Vector<int> &axes);
 
-/// Bytes that each device of a collective sends. A ring and direct messages to
-/// all others send the same number of bytes.
+/// Bytes that each device of a collective sends (`abi::sentBytes`).
 int64_t sentBytes(const abi::Plan &plan, const abi::Collective &collective);
 
 /// Micro-batches of one step, over all replicas.

@@ -10,6 +10,7 @@
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NodeScopes.h"
 #include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/Collectives.h"
 #include "runtime/abi/PlanText.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -38,17 +39,13 @@ static llvm::StringMap<std::string> nameDevices(ModuleOp module) {
   return names;
 }
 
-/// Bytes that each device of a collective sends: in a ring, or straight to the
-/// others, which is as much.
 static int64_t getSentBytes(plan::CollectiveOp collective) {
-  const int64_t devices = collective.getGroupSize(),
-                part = plan::getByteSize(RankedTensorType::get(
-                    {static_cast<int64_t>(collective.getRows()),
-                     static_cast<int64_t>(collective.getPart())},
-                    collective.getElement()));
-  return collective.getKind() == plan::CollectiveKind::all_reduce
-             ? 2 * (devices - 1) * part / devices
-             : (devices - 1) * part;
+  const int64_t bytes = plan::getByteSize(
+      RankedTensorType::get({static_cast<int64_t>(collective.getRows()),
+                             static_cast<int64_t>(collective.getPart())},
+                            collective.getElement()));
+  return abi::sentBytes(static_cast<abi::CollectiveKind>(collective.getKind()),
+                        bytes, collective.getGroupSize());
 }
 
 /// Samples in a micro-batch: those of the first input that has any.
