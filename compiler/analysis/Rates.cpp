@@ -43,7 +43,8 @@ Origin getOrigin(OpResult result) {
       return {Rate::load,
               {body.getTerminator()->getOperand(result.getResultNumber())}};
   }
-  if (op->getNumRegions() != 0 || !isMemoryEffectFree(op))
+  if (op->getNumRegions() != 0 || !isMemoryEffectFree(op) ||
+      op->hasTrait<nn::EveryMicroBatch>())
     return {Rate::micro_batch, {}};
   return {Rate::load, SmallVector<Value>(op->getOperands())};
 }

@@ -139,7 +139,8 @@ public:
         channelTables, weightTables, b.CreateVector(kernelTables),
         model.getStepNs(), model.getBubble().convertToDouble(), machine,
         model.getThreads(), collections, machineId, collectiveTables,
-        b.CreateVector(axisTables), b.CreateVector(dimensions), mask);
+        b.CreateVector(axisTables), b.CreateVector(dimensions), mask,
+        model.getFullMicroBatches());
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }
@@ -486,7 +487,8 @@ private:
           toAbi(collective.getReduction()), dtype(collective, element),
           collective.getRows(), collective.getPart(),
           axes(collective.getAxes()), collective.getDurationNs(),
-          string(collective.getReason())));
+          string(collective.getReason()),
+          static_cast<int>(collective.getRoot())));
     }
     return b.CreateVector(tables);
   }

@@ -72,7 +72,9 @@ Axes::Axes(func::FuncOp function) {
   if (!all)
     return;
   for (auto axis : all.getAsRange<dist::AxisAttr>()) {
-    if (axis.getName() == dist::kDataAxis || axis.getName() == dist::kStageAxis)
+    if (axis.getName() == dist::kDataAxis ||
+        axis.getName() == dist::kReplicaAxis ||
+        axis.getName() == dist::kStageAxis)
       continue;
     names.push_back(StringAttr::get(function.getContext(), axis.getName()));
     sizes[names.back()] = axis.getSize();

@@ -46,7 +46,7 @@ dist::ShardingAttr getSharding(mlir::Value value);
 void setCuts(mlir::Value value, const Cuts &cuts);
 
 /// The axes of a model's function along which tensors may be cut: all but
-/// "data" and "stage".
+/// "data", "replica" and "stage".
 class Axes {
 public:
   explicit Axes(mlir::func::FuncOp function);

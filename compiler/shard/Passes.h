@@ -29,8 +29,12 @@ struct ShardOptions {
   int threads = 0;     ///< cores per device; 0: an equal share
 };
 
-/// Adds all passes of this folder, in order. Afterwards the model's function is
-/// what one device of the mesh computes. Without axes to cut along nothing
+/// Adds the passes that make one program of the step of one replica. They come
+/// before anything else is done with the model.
+void addReplicaPasses(mlir::OpPassManager &pm);
+
+/// Adds the passes that cut tensors, in order. Afterwards the model's function
+/// is what one device of the mesh computes. Without axes to cut along nothing
 /// changes.
 void addShardPasses(mlir::OpPassManager &pm, const ShardOptions &options);
 

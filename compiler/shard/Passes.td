@@ -14,6 +14,63 @@ class ShardPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
+def DistFormReplicasPass : ShardPass<"dist-form-replicas"> {
+  let summary = "Takes the model for the step of one replica";
+  let description = [{
+    Moves the body of the model's function into a `dist.replicate`, with as many
+    replicas as the axis "replica" has devices. Inputs and outputs with a batch
+    axis (`nn.batch_axis`) become those of all replicas together. Does nothing
+    if there is no such axis and no placeholder, or if the function already has
+    a `dist.replicate`.
+
+    With an axis "replica" of 2 devices:
+
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32> {nn.batch_axis = 0 : i64}) -> (tensor<4x8xf32> {nn.batch_axis = 0 : i64}) {
+      %0 = nn.relu %x : tensor<4x8xf32>
+      return %0 : tensor<4x8xf32>
+    }
+    // becomes
+    func.func @main(%x: tensor<8x8xf32> {nn.batch_axis = 0 : i64}) -> (tensor<8x8xf32> {nn.batch_axis = 0 : i64}) {
+      %0 = dist.replicate 2 (%x) dims [0] results [0] : (tensor<8x8xf32>) -> tensor<8x8xf32> {
+      ^bb0(%a: tensor<4x8xf32>):
+        %1 = nn.relu %a : tensor<4x8xf32>
+        dist.yield %1 : tensor<4x8xf32>
+      }
+      return %0 : tensor<8x8xf32>
+    }
+    ```
+  }];
+}
+
+def DistConnectReplicasPass : ShardPass<"dist-connect-replicas"> {
+  let summary = "Puts collectives in the place of the placeholders of replicas";
+  let description = [{
+    Compares the placeholders of all replicas of a `dist.replicate`: the first of
+    each, the second, and so on, must be of the same kind and type. Each
+    mismatch is an error that names both nodes. All replicas must compute the
+    same, since one program serves them. An output that is not dealt out must be
+    the same on all.
+
+    Then the function computes what one replica does: it takes its part of the
+    operands, placeholders become collectives along the axis "replica", and
+    results are gathered. The module gets `dist.full_micro_batches` if there
+    were placeholders.
+
+    ```mlir
+    %y = dist.replicate 2 (%x) dims [0] results [0] : (tensor<8x4xf32>) -> tensor<8x4xf32> {
+    ^bb0(%a: tensor<4x4xf32>):
+      %0 = dist.replica.all_reduce sum %a : tensor<4x4xf32>
+      dist.yield %0 : tensor<4x4xf32>
+    }
+    // becomes
+    %a = dist.shard %x dim 0 blocks 1 axes ["replica"] : tensor<8x4xf32> -> tensor<4x4xf32>
+    %0 = dist.all_reduce sum %a axes ["replica"] reason "..." : tensor<4x4xf32>
+    %y = dist.all_gather %0 dim 0 blocks 1 axes ["replica"] reason "..." : tensor<4x4xf32> -> tensor<8x4xf32>
+    ```
+  }];
+}
+
 def DistSeedPass : ShardPass<"dist-seed"> {
   let summary = "Writes the shardings of a partition file on weights and inputs";
   let description = [{

@@ -13,6 +13,11 @@ using namespace mlir;
 
 namespace partita::shard {
 
+void addReplicaPasses(OpPassManager &pm) {
+  pm.addPass(createDistFormReplicasPass());
+  pm.addPass(createDistConnectReplicasPass());
+}
+
 void addShardPasses(OpPassManager &pm, const ShardOptions &options) {
   // What a person said comes first, and stays.
   if (!options.file.empty())

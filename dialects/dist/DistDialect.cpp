@@ -16,6 +16,7 @@ using namespace mlir;
 using namespace partita::dist;
 
 #include "dialects/dist/DistDialect.cpp.inc"
+#include "dialects/dist/DistEnums.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/dist/DistAttrs.cpp.inc"
 #define GET_TYPEDEF_CLASSES

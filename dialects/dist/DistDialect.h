@@ -35,6 +35,7 @@ RowsAndPart getRowsAndPart(mlir::RankedTensorType part, int64_t dim,
 } // namespace partita::dist
 
 #include "dialects/dist/DistDialect.h.inc"
+#include "dialects/dist/DistEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/dist/DistAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
@@ -55,12 +56,15 @@ inline constexpr llvm::StringLiteral kMicroBatchesAttr = "dist.micro_batches";
 inline constexpr llvm::StringLiteral kScheduleAttr = "dist.schedule";
 inline constexpr llvm::StringLiteral kAxesAttr = "dist.axes";
 inline constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";
+inline constexpr llvm::StringLiteral kFullMicroBatchesAttr =
+    "dist.full_micro_batches";
 
 /// The largest number of devices of a plan.
 inline constexpr int64_t kMostDevices = 4096;
 
 /// Names of axes that have a meaning; see Dist_AxisAttr.
 inline constexpr llvm::StringLiteral kDataAxis = "data";
+inline constexpr llvm::StringLiteral kReplicaAxis = "replica";
 inline constexpr llvm::StringLiteral kStageAxis = "stage";
 /// The axis that --tensor-parallel makes.
 inline constexpr llvm::StringLiteral kTensorAxis = "tensor";

@@ -31,4 +31,28 @@ def Dist_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   ];
 }
 
+def Dist_PlaceholderOpInterface : OpInterface<"PlaceholderOpInterface"> {
+  let cppNamespace = "::partita::dist";
+  let description = [{
+    A placeholder in the step of one replica for what crosses replicas. Those of
+    all replicas belong together: the first of each replica, the second, and so
+    on.
+  }];
+  let methods = [
+    InterfaceMethod<"What it does, in words: `all_reduce mean`.", "::std::string", "describe">,
+    InterfaceMethod<"The number of replicas for which its types are made; nothing if they fit any number.",
+      "::std::optional<int64_t>", "getReplicaCount", (ins), "", "return ::std::nullopt;">,
+    InterfaceMethod<"Whether all replicas get the same result.", "bool", "isSameOnAllReplicas", (ins), "",
+      "return true;">,
+    InterfaceMethod<"Whether it takes something of other replicas.", "bool", "communicates", (ins), "", "return true;">,
+    InterfaceMethod<"Whether all replicas must give it the same operand.", "bool", "needsSameOperand", (ins), "",
+      "return false;">,
+    InterfaceMethod<[{
+        Builds what takes its place if there are `replicas` of them, at least
+        two, along `axis`. `reason` says why the collective exists.
+      }], "::mlir::Value", "connect",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::StringAttr":$axis, "int64_t":$replicas, "::mlir::StringAttr":$reason)>
+  ];
+}
+
 #endif // PARTITA_DIALECTS_DIST_DISTINTERFACES_TD

@@ -32,6 +32,7 @@ def Dist_Dialect : Dialect {
     | `dist.micro_batches` | the same | micro-batches of one step |
     | `dist.schedule` | the same | order of units: a name of `compiler/schedule`, e.g. `fill_drain` |
     | `dist.sharding` | an op with one result, an argument of the model's function | a `#dist.sharding`: how the tensor is cut; without it, it is whole |
+    | `dist.full_micro_batches` | the module | samples are combined with each other: no micro-batch may be filled up with copies |
     | `dist.axes` | the model's function | axes of the mesh of all devices, outermost first, with the axis "stage"; without it that is the only one |
   }];
   let useDefaultTypePrinterParser = 1;
@@ -43,9 +44,10 @@ def Dist_AxisAttr : AttrDef<Dist_Dialect, "Axis"> {
   let mnemonic = "axis";
   let summary = "an axis of a mesh";
   let description = [{
-    Two names have a meaning. Devices along "data" are replicas, and
-    micro-batches are dealt out to them. Devices along "stage" have different
-    stages.
+    Three names have a meaning. Devices along "data" are replicas, and
+    micro-batches are dealt out to them. Devices along "replica" are replicas
+    that share each micro-batch (`dist.replicate`). Devices along "stage" have
+    different stages.
 
     ```mlir
     #dist.axis<"data" = 2>
@@ -174,8 +176,8 @@ def Dist_StageOp : Dist_Op<"stage", [IsolatedFromAbove, SingleBlockImplicitTermi
   }];
 }
 
-def Dist_YieldOp : Dist_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"StageOp">]> {
-  let summary = "the results of a stage";
+def Dist_YieldOp : Dist_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["StageOp", "ReplicateOp"]>]> {
+  let summary = "the results of a stage or of a replica";
   let arguments = (ins Variadic<AnyStaticShapeTensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
@@ -223,7 +225,8 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, AllTypesMatch<["x", "result"]>]> 
 
 // Ops on the tensors of one device.
 class Dist_CollectiveOp<string mnemonic, list<Trait> traits = []>
-    : Dist_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<Dist_CollectiveOpInterface>], traits)> {
+    : Dist_Op<mnemonic, !listconcat([Pure, NN_EveryMicroBatch, DeclareOpInterfaceMethods<Dist_CollectiveOpInterface>,
+        DeclareOpInterfaceMethods<NN_ShardableOpInterface>], traits)> {
   let results = (outs AnyStaticShapeTensor:$result);
 }
 
@@ -303,7 +306,26 @@ def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
   }];
 }
 
-def Dist_ShardOp : Dist_Op<"shard", [Pure]> {
+def Dist_BroadcastOp : Dist_CollectiveOp<"broadcast", [AllTypesMatch<["x", "result"]>]> {
+  let summary = "one device's tensor, for all";
+  let description = [{
+    Sharding: all dimensions pass through.
+
+        device 0    a        a
+        device 1    b   ->   a        (root 0)
+
+    `root` is the position of that device in its group.
+
+    ```mlir
+    %1 = dist.broadcast %0 root 0 axes ["replica"] reason "..." : tensor<8x16xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$x, ConfinedAttr<I64Attr, [IntNonNegative]>:$root, StrArrayAttr:$axes,
+    StrAttr:$reason);
+  let assemblyFormat = "$x `root` $root `axes` $axes `reason` $reason attr-dict `:` type($result)";
+}
+
+def Dist_ShardOp : Dist_Op<"shard", [Pure, DeclareOpInterfaceMethods<NN_ShardableOpInterface>]> {
   let summary = "a device's own part of a tensor";
   let description = [{
     This needs no communication.
@@ -326,5 +348,8 @@ def Dist_ShardOp : Dist_Op<"shard", [Pure]> {
     RowsAndPart getRowsAndPart();
   }];
 }
+
+// Their classes are above.
+include "dialects/dist/DistReplicas.td"
 
 #endif // PARTITA_DIALECTS_DIST_DISTOPS_TD

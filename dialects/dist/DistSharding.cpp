@@ -228,6 +228,15 @@ LogicalResult AllToAllOp::verify() {
   return success();
 }
 
+RowsAndPart BroadcastOp::getRowsAndPart() {
+  return {1, cast<RankedTensorType>(getType()).getNumElements()};
+}
+
+/// By the root; the others send nothing.
+int64_t BroadcastOp::getSentBytes(int64_t devices) {
+  return (devices - 1) * getBytes(getX());
+}
+
 RowsAndPart ShardOp::getRowsAndPart() {
   return dist::getRowsAndPart(cast<RankedTensorType>(getType()), getDim(),
                               getBlocks());
@@ -237,4 +246,56 @@ LogicalResult ShardOp::verify() {
   return verifyPart(*this, cast<RankedTensorType>(getX().getType()),
                     cast<RankedTensorType>(getType()), getDim(), getBlocks(),
                     /*rounds=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// How they are cut along further axes
+//===----------------------------------------------------------------------===//
+
+/// Elements move along `dim`; all other dimensions pass through.
+static partita::nn::ShardingRule getRuleAlong(Operation *op, int64_t dim) {
+  return partita::nn::movingRule(
+      op, [&](int64_t other) { return other != dim; },
+      partita::nn::FactorKind::replicated);
+}
+
+partita::nn::ShardingRule AllReduceOp::getShardingRule() {
+  return partita::nn::sameShapeRule(*this);
+}
+
+partita::nn::ShardingRule BroadcastOp::getShardingRule() {
+  return partita::nn::sameShapeRule(*this);
+}
+
+partita::nn::ShardingRule ReduceScatterOp::getShardingRule() {
+  return getRuleAlong(*this, getDim());
+}
+
+partita::nn::ShardingRule AllGatherOp::getShardingRule() {
+  return getRuleAlong(*this, getDim());
+}
+
+partita::nn::ShardingRule ShardOp::getShardingRule() {
+  return getRuleAlong(*this, getDim());
+}
+
+partita::nn::ShardingRule AllToAllOp::getShardingRule() {
+  using namespace partita::nn;
+  auto from = cast<RankedTensorType>(getX().getType());
+  auto to = cast<RankedTensorType>(getType());
+  ShardingRule rule;
+  rule.operands.resize(1);
+  rule.results.resize(1);
+  rule.results[0].push_back(
+      {rule.addFactor(to.getDimSize(0), FactorKind::replicated)});
+  for (int64_t dim = 0; dim < from.getRank(); ++dim) {
+    const bool moves = dim == static_cast<int64_t>(getDim());
+    const FactorKind kind =
+        moves ? FactorKind::replicated : FactorKind::pass_through;
+    const int64_t factor = rule.addFactor(from.getDimSize(dim), kind);
+    rule.operands[0].push_back({factor});
+    rule.results[0].push_back(
+        {moves ? rule.addFactor(to.getDimSize(dim + 1), kind) : factor});
+  }
+  return rule;
 }

@@ -61,6 +61,12 @@ mlir::OpFoldResult foldPointwise(mlir::Operation *op,
                                  llvm::ArrayRef<mlir::Attribute> operands);
 inline constexpr int64_t kMaxFoldedElements = 4096;
 
+/// An op whose results have the rate of a micro-batch, whatever its operands
+/// are computed from: the load program cannot compute it.
+template <typename ConcreteOp>
+class EveryMicroBatch
+    : public mlir::OpTrait::TraitBase<ConcreteOp, EveryMicroBatch> {};
+
 } // namespace partita::nn
 
 #include "dialects/nn/NNAttrInterfaces.h.inc"

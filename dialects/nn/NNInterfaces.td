@@ -15,6 +15,10 @@
 
 include "mlir/IR/OpBase.td"
 
+def NN_EveryMicroBatch : NativeOpTrait<"EveryMicroBatch"> {
+  let cppNamespace = "::partita::nn";
+}
+
 def NN_CostOpInterface : OpInterface<"CostOpInterface"> {
   let cppNamespace = "::partita::nn";
   let description = [{

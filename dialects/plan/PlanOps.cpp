@@ -148,6 +148,11 @@ LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError("(C3) has ")
            << static_cast<int64_t>(getRows()) << " rows of "
            << static_cast<int64_t>(getPart()) << " elements";
+  if (static_cast<int64_t>(getRoot()) < 0 ||
+      static_cast<int64_t>(getRoot()) >= getGroupSize())
+    return emitOpError("(C4) has the root ")
+           << static_cast<int64_t>(getRoot()) << " in a group of "
+           << getGroupSize();
   return success();
 }
 

@@ -85,7 +85,8 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
 
     `dimensions` are those for whose sizes an artifact has several plans, with the
     sizes of this one. Samples may be padded to them if `mask` names an input that
-    is 0 there.
+    is 0 there. With `full_micro_batches` samples of a micro-batch are combined with
+    each other, so none may be filled up with copies of a sample.
 
     ```mlir
     plan.model "mnist" schedule "fill_drain" micro_batches 4 step_ns 81000 bubble 2.5e-01
@@ -94,7 +95,7 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
   let arguments = (ins StrAttr:$model, StrAttr:$schedule,
     I64Attr:$micro_batches, I64Attr:$step_ns, F64Attr:$bubble, OptionalAttr<StrAttr>:$machine,
     DefaultValuedAttr<I64Attr, "0">:$threads, OptionalAttr<StrAttr>:$machine_id,
-    OptionalAttr<DictionaryAttr>:$dimensions, OptionalAttr<StrAttr>:$mask);
+    OptionalAttr<DictionaryAttr>:$dimensions, OptionalAttr<StrAttr>:$mask, UnitAttr:$full_micro_batches);
   let assemblyFormat = [{
     $model `schedule` $schedule `micro_batches` $micro_batches
     `step_ns` $step_ns `bubble` $bubble attr-dict
@@ -243,12 +244,13 @@ def Plan_CollectiveOp : Plan_Op<"collective", [Symbol, HasParent<"::mlir::Module
     | `all_gather` | [rows, part] | [rows, n * part] |
     | `reduce_scatter` | [rows, n * part] | [rows, part], combined |
     | `all_to_all` | [rows, n * part] | [n, rows, part] |
-    | `broadcast` | [rows, part] | [rows, part], of the first device |
+    | `broadcast` | [rows, part] | [rows, part], of device `root` of the group |
 
     Constraints:
     * (C1) `program` is a program of the module.
     * (C2) `axes` are axes of the module, each once, and not "data".
     * (C3) `rows` and `part` are not negative.
+    * (C4) `root` is a position in the group.
 
     ```mlir
     plan.collective @c0 "fc2" all_reduce sum f32 in @program0 rows 1 part 98304 axes [1] ns 20000 reason "fc2.weight is cut along tensor"
@@ -256,7 +258,7 @@ def Plan_CollectiveOp : Plan_Op<"collective", [Symbol, HasParent<"::mlir::Module
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$value, Plan_CollectiveKindAttr:$kind,
     Plan_ReductionAttr:$reduction, TypeAttr:$element, FlatSymbolRefAttr:$program, I64Attr:$rows, I64Attr:$part,
-    DenseI64ArrayAttr:$axes, I64Attr:$duration_ns, StrAttr:$reason);
+    DenseI64ArrayAttr:$axes, I64Attr:$duration_ns, StrAttr:$reason, DefaultValuedAttr<I64Attr, "0">:$root);
   let assemblyFormat = [{
     $sym_name $value $kind $reduction $element `in` $program `rows` $rows `part` $part `axes` $axes
     `ns` $duration_ns `reason` $reason attr-dict

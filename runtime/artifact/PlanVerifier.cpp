@@ -207,6 +207,9 @@ private:
     if (elementsOf(collective.rows(), collective.part(),
                    groupSize(plan, collective.axes())) < 0)
       return "has an impossible size";
+    if (!inRange(collective.root(), groupSize(plan, collective.axes())))
+      return "is from device " + number(collective.root()) + " of " +
+             number(groupSize(plan, collective.axes()));
     const bool combines =
         collective.kind() == abi::CollectiveKind::all_reduce ||
         collective.kind() == abi::CollectiveKind::reduce_scatter;

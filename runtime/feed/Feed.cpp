@@ -68,6 +68,8 @@ Expected<Feed> Feed::create(const Model &model, const InputTensors &inputs,
                      std::to_string(port.samples()) + " a micro-batch"));
     }
   }
+  if (Status status = model.checkSamples(feed.total); first && !status.ok())
+    return status;
   feed.batches = (feed.total + feed.perBatch - 1) / feed.perBatch;
   for (auto &lane : feed.staging)
     lane.resize(model.inputs.size());

@@ -7,7 +7,8 @@
 //
 // A plan computes micro-batches of a fixed shape. Any number of samples is cut
 // along the batch axis. Copies of the last sample fill up the last micro-batch,
-// and the results of the copies are dropped. A step takes up to
+// and the results of the copies are dropped. If samples are combined with each
+// other (Plan.full_micro_batches), that is an error instead. A step takes up to
 // Plan.micro_batches micro-batches. If micro-batches are contiguous in the
 // caller's tensor, a step reads and writes them there. Otherwise they go
 // through a buffer, which is made when it is first needed.

@@ -164,6 +164,16 @@ int64_t Model::samples() const {
   return 1;
 }
 
+runtime::Status Model::checkSamples(int64_t samples) const {
+  const int64_t each = this->samples();
+  if (!plan->full_micro_batches() || samples % each == 0)
+    return runtime::Status();
+  return runtime::Status::error(
+      "the model combines the samples of a micro-batch with each other, so a "
+      "micro-batch cannot be filled up: give a multiple of " +
+      std::to_string(each) + " samples, not " + std::to_string(samples));
+}
+
 int64_t Model::ioBytes() const {
   int64_t bytes = 0;
   for (const std::vector<Port> *ports : {&inputs, &outputs})

@@ -86,6 +86,9 @@ struct Model {
   /// The number of samples in one micro-batch, which is that of the first input
   /// that has a batch axis.
   int64_t samples() const;
+  /// Fails if the plan's micro-batches must be full and `samples` samples do
+  /// not fill theirs.
+  runtime::Status checkSamples(int64_t samples) const;
   /// The bytes of the inputs and outputs of all micro-batches of a step. The
   /// caller holds them. They are not part of the memory that is planned for the
   /// devices.

@@ -183,6 +183,10 @@ Expected<int64_t> Stream::Impl::check(const std::vector<Tensor> &given) const {
                            "' do not have the same number of samples");
     samples = mine;
   }
+  // Requests of whole micro-batches share none.
+  if (Status status = model.checkSamples(samples);
+      perBatch == model.samples() && !status.ok())
+    return status;
   return samples;
 }
 

@@ -16,7 +16,8 @@
 //
 // The results are those of single steps, bit for bit. They do not depend on
 // which samples share a micro-batch, as long as the model computes samples
-// independently.
+// independently. If it does not, and says so (Plan.full_micro_batches), each
+// request must be whole micro-batches, which are then computed as they are.
 //
 //===----------------------------------------------------------------------===//
 

@@ -9,6 +9,8 @@
 
 #include "runtime/base/Elements.h"
 
+#include <algorithm>
+
 namespace partita::runtime {
 
 std::vector<ChannelInfo> linksOf(const abi::Plan &plan, const Mesh &mesh) {
@@ -30,10 +32,14 @@ std::vector<CollectiveInfo> collectivesOf(const abi::Plan &plan,
   for (int64_t i = 0; i < length(plan.collectives()); ++i) {
     const abi::Collective &each =
         *plan.collectives()->Get(static_cast<unsigned>(i));
+    auto groups =
+        mesh.groups(each.program(), {each.axes()->begin(), each.axes()->end()});
+    // Of a broadcast, the first device's tensor is what all get.
+    if (each.kind() == CollectiveKind::broadcast)
+      for (std::vector<int> &group : groups)
+        std::rotate(group.begin(), group.begin() + each.root(), group.end());
     all.push_back({each.kind(), each.reduction(), each.dtype(), each.rows(),
-                   each.part(),
-                   mesh.groups(each.program(),
-                               {each.axes()->begin(), each.axes()->end()})});
+                   each.part(), std::move(groups)});
   }
   return all;
 }

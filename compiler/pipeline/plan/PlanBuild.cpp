@@ -207,7 +207,8 @@ private:
         machine.getThreads(),
         machine.getId().empty() ? StringAttr()
                                 : builder.getStringAttr(machine.getId()),
-        /*dimensions=*/DictionaryAttr(), /*mask=*/StringAttr());
+        /*dimensions=*/DictionaryAttr(), /*mask=*/StringAttr(),
+        module->hasAttr(dist::kFullMicroBatchesAttr));
     if (auto memory = function->getAttr(kMemoryAttr))
       model->setAttr(kMemoryAttr, memory);
   }
@@ -571,7 +572,7 @@ private:
             getProgram(stage.device).getValue(), shape.rows, shape.part,
             getAxisNumbers(collective.getCollectiveAxes()),
             static_cast<int64_t>(work.time.ns),
-            collective.getCollectiveReason());
+            collective.getCollectiveReason(), getInteger(work.op, "root", 0));
         op->remove();
         symbols.insert(op, Block::iterator(function));
         collectives[&work] = op.getSymName().str();
@@ -587,8 +588,9 @@ private:
         .Case([](dist::ReduceScatterOp) {
           return plan::CollectiveKind::reduce_scatter;
         })
+        .Case([](dist::AllToAllOp) { return plan::CollectiveKind::all_to_all; })
         .Case(
-            [](dist::AllToAllOp) { return plan::CollectiveKind::all_to_all; });
+            [](dist::BroadcastOp) { return plan::CollectiveKind::broadcast; });
   }
 
   /// The enums name the same things in the same order.

@@ -75,9 +75,10 @@ static ClusterTime getPrice(Operation *op) {
 
 /// Whether a collective may leave its result in the bytes of its operand, which
 /// nothing else reads.
-static bool isInPlace(Operation *op) {
+bool StageLowering::isInPlace(Operation *op) {
   return isa<dist::AllReduceOp>(op) && op->getOperand(0).hasOneUse() &&
-         op->getOperand(0).getDefiningOp<nn::ClusterOp>();
+         op->getOperand(0).getDefiningOp<nn::ClusterOp>() &&
+         !rates.isLoad(op->getOperand(0));
 }
 
 LogicalResult StageLowering::lowerWork(Operation *op, LoweredDevice &device,

@@ -88,6 +88,7 @@ private:
   int addWeight(LoweredDevice &device, mlir::FlatSymbolRefAttr weight,
                 mlir::Value value);
   mlir::FlatSymbolRefAttr addConstant(nn::ConstantOp constant);
+  bool isInPlace(mlir::Operation *op);
   mlir::LogicalResult lowerWork(mlir::Operation *op, LoweredDevice &device,
                                 LoweredStage &stage,
                                 llvm::DenseMap<mlir::Value, int> &ids);
