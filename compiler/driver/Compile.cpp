@@ -326,6 +326,11 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
   import::ImportOptions imports = options.import;
   imports.recordTensors = !options.expose.nodes.empty();
   imports.recordOps = options.nodes != nullptr;
+  FailureOr<int64_t> replicas =
+      pipeline::readReplicas(UnknownLoc::get(&context), options.partition);
+  if (failed(replicas))
+    return failure();
+  imports.replicas = *replicas;
   auto imported = isModuleFile(imports.modelPath)
                       ? readModule(context, imports)
                       : import::importOnnxModel(context, imports);
@@ -342,6 +347,10 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
 
   begin("simplifying and fusing");
   if (failed(transform([&](OpPassManager &pm) {
+        // What one replica computes of the whole batch comes first: all phases
+        // see one program.
+        pipeline::addMeshPasses(pm, options.partition);
+        shard::addReplicaPasses(pm);
         if (options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));
         if (!options.reference)
@@ -357,7 +366,6 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
   if (failed(transform([&](OpPassManager &pm) {
         // What one device computes, before it is decided what is fused: later
         // phases see the tensors that a device has.
-        pipeline::addMeshPasses(pm, options.partition);
         shard::addShardPasses(pm, {options.partition.file,
                                    options.partition.machine,
                                    options.partition.threads});

@@ -8,6 +8,7 @@
 #include "compiler/driver/ReadModule.h"
 
 #include "compiler/pipeline/NodeNames.h"
+#include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -103,10 +104,12 @@ private:
                << "an input or output of type " << type
                << ": a model takes and gives tensors with static shapes";
     for (Operation &op : main.getBody().front().without_terminator())
-      if (!isa<nn::NNDialect>(op.getDialect()))
+      if (!isa<nn::NNDialect>(op.getDialect()) &&
+          !isa<dist::ReplicateOp, dist::PlaceholderOpInterface>(op))
         return op.emitError()
                << "'" << op.getName()
-               << "': a model's function holds ops of the nn dialect";
+               << "': a model's function holds ops of the nn dialect, and what "
+                  "crosses replicas (dist.replicate, dist.replica)";
     return success();
   }
 

@@ -8,6 +8,8 @@
 #include "compiler/pipeline/Pipeline.h"
 
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/partition/PartitionFile.h"
+#include "dialects/dist/DistDialect.h"
 
 #include "mlir/Pass/PassRegistry.h"
 
@@ -15,10 +17,22 @@ using namespace mlir;
 
 namespace partita::pipeline {
 
+FailureOr<int64_t> readReplicas(Location loc, const PartitionOptions &options) {
+  FailureOr<PartitionFile> file = readPartitionFile(loc, options.file);
+  if (failed(file))
+    return failure();
+  if (options.replicas > 0)
+    return options.replicas;
+  for (const FileAxis &axis : file->mesh)
+    if (axis.name.text == dist::kReplicaAxis)
+      return axis.size;
+  return 1;
+}
+
 void addMeshPasses(OpPassManager &pm, const PartitionOptions &options) {
-  pm.addPass(
-      createDistAssignMeshPass({options.file, options.devices,
-                                options.dataParallel, options.tensorParallel}));
+  pm.addPass(createDistAssignMeshPass({options.file, options.devices,
+                                       options.dataParallel, options.replicas,
+                                       options.tensorParallel}));
 }
 
 void addDecisionPasses(OpPassManager &pm, const PartitionOptions &options) {

@@ -28,6 +28,7 @@ namespace partita::pipeline {
 struct PartitionOptions {
   int devices = 0;      ///< in all; 0: as the file or the model says, or else 1
   int dataParallel = 0; ///< replicas; 0: not given
+  int replicas = 0;     ///< that share a micro-batch; 0: not given
   int tensorParallel = 0;   ///< devices that share tensors; 0: not given
   int stages = 0;           ///< that the planner cuts; 0: the schedule's choice
   int microBatches = 0;     ///< 0: not given
@@ -41,6 +42,11 @@ struct PartitionOptions {
   std::string target;       ///< kind of the devices; empty: CPUs
   std::string emitFile; ///< where to write the whole decision; empty: nowhere
 };
+
+/// The number of replicas that share a micro-batch: along the axis "replica" of
+/// the mesh. 1 without one. Emits errors for a file that cannot be read.
+mlir::FailureOr<int64_t> readReplicas(mlir::Location loc,
+                                      const PartitionOptions &options);
 
 /// Adds the pass that writes the mesh of all devices, before anything is cut.
 void addMeshPasses(mlir::OpPassManager &pm, const PartitionOptions &options);

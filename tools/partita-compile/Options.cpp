@@ -239,6 +239,12 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "of a step are dealt out to them")
       ->type_name("N")
       ->check(CLI::Range(1, static_cast<int>(dist::kMostDevices)));
+  app.add_option("--replicas", compile.partition.replicas,
+                 "how many replicas share each micro-batch: the model is the "
+                 "step of one, and says what crosses them (ops of the domain "
+                 "ai.partita)")
+      ->type_name("N")
+      ->check(CLI::Range(1, static_cast<int>(dist::kMostDevices)));
   app.add_option("--tensor-parallel", compile.partition.tensorParallel,
                  "over how many devices tensors are cut: the compiler chooses "
                  "which, by its cost model")

@@ -46,6 +46,7 @@ public:
   bool recordTensors = false;
   /// Whether to write `nn.node_ops`.
   bool recordOps = false;
+  using ValueSource::replicas;
 
 private:
   /// A scope of names: the graph, the body of a function, or a graph in an
@@ -90,6 +91,9 @@ private:
                         const Collection &collection);
   void setBatchAxis(llvm::ArrayRef<ModelInput> inputs,
                     llvm::ArrayRef<ModelOutput> outputs);
+
+  void setReplicaAxes(llvm::ArrayRef<ModelInput> inputs,
+                      llvm::ArrayRef<ModelOutput> outputs);
 
   /// Looks a name up in the scope and those around it. The pointer is null if
   /// none knows the name. The value is null if the call of a function omits

@@ -7,6 +7,8 @@
 
 #include "compiler/import/graph/GraphPrep.h"
 
+#include "compiler/import/graph/OpTable.h"
+
 #include "onnx/common/version.h"
 #include "onnx/defs/schema.h"
 
@@ -61,6 +63,10 @@ LogicalResult checkVersions(const onnx::ModelProto &model, Location loc) {
         (import.version() < 1 || import.version() > newest))
       return emitError(loc) << "the model uses opset " << import.version()
                             << "; opsets 1 to " << newest << " are known";
+    else if (import.domain() == kReplicaDomain && import.version() != 1)
+      return emitError(loc)
+             << "the model uses version " << import.version()
+             << " of the domain " << kReplicaDomain << "; version 1 is known";
   return success();
 }
 

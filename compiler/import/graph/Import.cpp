@@ -10,8 +10,11 @@
 #include "compiler/import/graph/GraphImport.h"
 #include "compiler/import/graph/GraphPrep.h"
 #include "compiler/import/graph/InputShapes.h"
+#include "compiler/import/graph/OpTable.h"
 #include "compiler/import/graph/RepeatedConstants.h"
 #include "compiler/import/model/ModelFile.h"
+
+#include "dialects/dist/DistDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -45,8 +48,11 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
 
   LocalFunctions functions;
   for (const onnx::FunctionProto &function : model.functions())
-    functions[getFunctionKey(function.domain(), function.name(),
-                             function.overload())] = &function;
+    // What crosses replicas has functions for other runtimes only.
+    if (function.domain() != kReplicaDomain ||
+        !findOp(kReplicaDomain, function.name(), 1).function)
+      functions[getFunctionKey(function.domain(), function.name(),
+                               function.overload())] = &function;
   if (failed(checkSupported(model, functions, loc)))
     return failure();
   FailureOr<ModelInputs> inputs = bindInputs(model.graph(), options, loc);
@@ -60,6 +66,7 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
   GraphImport graph(**file, functions, *module);
   graph.recordTensors = options.recordTensors;
   graph.recordOps = options.recordOps;
+  graph.replicas = options.replicas;
   if (failed(graph.run(*inputs)) || failed(verify(*module)))
     return failure();
   return module;
@@ -67,8 +74,8 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
 
 FailureOr<OwningOpRef<ModuleOp>> importOnnxModel(MLIRContext &context,
                                                  const ImportOptions &options) {
-  context.loadDialect<nn::NNDialect, func::FuncDialect, arith::ArithDialect,
-                      math::MathDialect>();
+  context.loadDialect<nn::NNDialect, dist::DistDialect, func::FuncDialect,
+                      arith::ArithDialect, math::MathDialect>();
   // ONNX's library reports by exceptions.
   try {
     return importChecked(context, options);

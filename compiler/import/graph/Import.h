@@ -58,6 +58,9 @@ struct ImportOptions {
   /// are not arguments of `@main`. The module's `nn.bound_inputs` lists them as
   /// {name, port, type}.
   std::map<std::string, std::string> constants;
+  /// How many replicas there are whose step the model is. It decides the shapes
+  /// of what crosses replicas (the domain ai.partita).
+  int64_t replicas = 1;
   /// Whether to write `nn.node_outputs`: for each entry of `nn.nodes` the name
   /// of its output, empty if the node has several.
   bool recordTensors = false;
@@ -78,7 +81,8 @@ struct ImportOptions {
 /// name in the model. `nn.port` is the position among the model's inputs that
 /// are not initializers, or among its outputs. `nn.batch_axis = 0` stands on
 /// all of them if dimension 0 of every one is the same symbol or has the same
-/// size. The module's `nn.nodes` lists the names of all nodes in the order in
+/// size. With several replicas, each port that has the batch dimension has it.
+/// The module's `nn.nodes` lists the names of all nodes in the order in
 /// which they are computed, including those that fold away. The
 /// module's `nn.node_scopes` lists the modules that made them (ModuleScope.h),
 /// where the model says so. The scope of a node also stands in the locations of

@@ -64,7 +64,10 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
     main.setResultAttr(i, nn::kNameAttr, b.getStringAttr(output.name));
     main.setResultAttr(i, kPortAttr, b.getI64IntegerAttr(output.port));
   }
-  setBatchAxis(inputs.tensors, *outputs);
+  if (replicas > 1)
+    setReplicaAxes(inputs.tensors, *outputs);
+  else
+    setBatchAxis(inputs.tensors, *outputs);
   module->setAttr(kNodesAttr, b.getArrayAttr(nodeNames.getArrayRef()));
   if (llvm::any_of(nodeScopes, [](Attribute scope) {
         return !cast<StringAttr>(scope).empty();
@@ -270,6 +273,50 @@ void GraphImport::setBatchAxis(ArrayRef<ModelInput> inputs,
     main.setArgAttr(i, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
   for (unsigned i = 0; i < main.getNumResults(); ++i)
     main.setResultAttr(i, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
+}
+
+/// Which ports are dealt out to replicas: those whose dimension 0 is the
+/// model's batch dimension. That is the symbol that the first input with a
+/// symbol has there. Without symbols it is what has the size of the first
+/// input's dimension 0.
+void GraphImport::setReplicaAxes(ArrayRef<ModelInput> inputs,
+                                 ArrayRef<ModelOutput> outputs) {
+  const ModelInput *batch = nullptr;
+  llvm::StringSet<> symbols;
+  for (const ModelInput &input : inputs) {
+    if (input.value || input.type.getRank() == 0)
+      continue;
+    symbols.insert(input.batchDim);
+    if (!batch || (batch->batchDim.empty() && !input.batchDim.empty()))
+      batch = &input;
+  }
+  if (!batch)
+    return;
+  const std::string &name = batch->batchDim;
+  const int64_t size = batch->type.getDimSize(0);
+  unsigned argument = 0;
+  for (const ModelInput &input : inputs) {
+    if (input.value)
+      continue;
+    if (input.type.getRank() > 0 && input.batchDim == name &&
+        input.type.getDimSize(0) == size)
+      main.setArgAttr(argument, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
+    ++argument;
+  }
+  for (auto [i, output] : enumerate(outputs)) {
+    RankedTensorType type = NodeImport::typeOf(output.value);
+    if (type.getRank() == 0 || type.getDimSize(0) != size)
+      continue;
+    // An exporter may have called it something else, or nothing.
+    if (!name.empty() && output.declared && output.declared->has_shape() &&
+        output.declared->shape().dim_size() > 0) {
+      const auto &dim = output.declared->shape().dim(0);
+      if (dim.has_dim_value() ||
+          (dim.dim_param() != name && symbols.contains(dim.dim_param())))
+        continue;
+    }
+    main.setResultAttr(i, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
+  }
 }
 
 } // namespace partita::import

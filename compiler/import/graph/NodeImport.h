@@ -51,6 +51,8 @@ struct Dequantized {
 class ValueSource {
 public:
   virtual ~ValueSource() = default;
+  /// The number of replicas whose step the model is.
+  int64_t replicas = 1;
   /// The results of DequantizeLinear. A product of such values can multiply the
   /// integers instead.
   llvm::DenseMap<mlir::Value, Dequantized> dequantized;

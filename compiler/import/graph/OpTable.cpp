@@ -17,8 +17,10 @@ using namespace llvm;
 
 namespace partita::import {
 
-static StringMap<SmallVector<const OpRow *>> buildTable() {
-  StringMap<SmallVector<const OpRow *>> table;
+using Table = StringMap<SmallVector<const OpRow *>>;
+
+static Table buildTable() {
+  Table table;
   for (ArrayRef<OpRow> family :
        {getActivationOps(),    getCastOps(),        getConstantOps(),
         getContractionOps(),   getControlFlowOps(), getConvTransposeOps(),
@@ -33,8 +35,18 @@ static StringMap<SmallVector<const OpRow *>> buildTable() {
   return table;
 }
 
+static Table buildReplicaTable() {
+  registerReplicaSchemas();
+  Table table;
+  for (const OpRow &row : getReplicaOps())
+    table[row.op].push_back(&row);
+  return table;
+}
+
 OpImport findOp(StringRef domain, StringRef opType, int64_t opset) {
-  static const StringMap<SmallVector<const OpRow *>> table = buildTable();
+  static const Table standard = buildTable();
+  static const Table replicas = buildReplicaTable();
+  const Table &table = domain == kReplicaDomain ? replicas : standard;
   OpImport result;
   result.schema = onnx::OpSchemaRegistry::Schema(
       opType.str(), static_cast<int>(opset), domain.str());
@@ -48,7 +60,7 @@ OpImport findOp(StringRef domain, StringRef opType, int64_t opset) {
   result.expandable = result.schema->HasFunction() ||
                       result.schema->HasContextDependentFunction();
   auto rows = table.find(opType);
-  if (!domain.empty() || rows == table.end())
+  if ((!domain.empty() && domain != kReplicaDomain) || rows == table.end())
     return result;
   int version = result.schema->since_version();
   for (const OpRow *row : rows->second)

@@ -29,7 +29,11 @@ class NodeImport;
 
 using ImportFunction = llvm::LogicalResult (*)(NodeImport &);
 
-/// The versions of an op of the standard domain that a function imports. A
+/// The domain of ops that cross replicas. In a model they may have functions as
+/// bodies, for other runtimes; these do not count here.
+inline constexpr llvm::StringLiteral kReplicaDomain = "ai.partita";
+
+/// The versions of an op of its domain that a function imports. A
 /// version is the opset in which the op, or its meaning, last changed. A
 /// version newer than `last` is not imported until somebody has read the
 /// change.
@@ -75,6 +79,11 @@ llvm::ArrayRef<OpRow> getScatterOps();
 llvm::ArrayRef<OpRow> getSequenceOps();
 llvm::ArrayRef<OpRow> getShapeOps();
 llvm::ArrayRef<OpRow> getSliceOps();
+
+/// The ops of `kReplicaDomain`.
+llvm::ArrayRef<OpRow> getReplicaOps();
+/// Lets ONNX's library know their schemas.
+void registerReplicaSchemas();
 
 /// Ops that ONNX no longer defines. They have no schema, so their functions
 /// must expect any attributes. Their versions mean nothing.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/import/graph/GraphPrep.h"
+#include "compiler/import/graph/InputShapes.h"
 #include "compiler/import/graph/OpTable.h"
 
 #include "onnx/defs/schema.h"
@@ -74,7 +75,9 @@ private:
     OpImport op = findOp(domain, node.op_type(), opset);
     if (!op.function && !op.expandable) {
       std::string what = node.op_type();
-      if (!domain.empty())
+      if (domain == kReplicaDomain)
+        what = (domain + "." + what + suggest(what)).str();
+      else if (!domain.empty())
         what = (domain + "." + what).str();
       else if (!op.schema)
         what += " (no op of opset " + std::to_string(opset) + ")";
@@ -87,6 +90,14 @@ private:
       if (body)
         visit(body->node(), getOpsets(body->opset_import()), name + "/");
     }
+  }
+
+  /// Of our own domain we know all ops.
+  static std::string suggest(StringRef op) {
+    llvm::StringSet<> known;
+    for (const OpRow &row : getReplicaOps())
+      known.insert(row.op);
+    return suggestName(op, "its ops are", known);
   }
 
   const LocalFunctions &functions;

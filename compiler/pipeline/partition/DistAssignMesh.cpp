@@ -71,17 +71,19 @@ private:
 
   LogicalResult collectAxes(const PartitionFile &read) {
     Location loc = getOperation().getLoc();
+    const std::optional<FileAxis> none;
     for (const FileAxis &axis : read.mesh)
       if (failed(say(axis.name.text, axis.size, placeOf(axis.name), false)))
         return failure();
     if (!find(dist::kStageAxis))
       axes.push_back({dist::kStageAxis.str(), 0, loc});
     for (auto [name, flag, said] :
-         {std::tuple(StringRef(dist::kDataAxis), int64_t(dataParallel),
+         {std::tuple(StringRef(dist::kReplicaAxis), int64_t(replicas), &none),
+          std::tuple(StringRef(dist::kDataAxis), int64_t(dataParallel),
                      &read.dataParallel),
           std::tuple(StringRef(dist::kTensorAxis), int64_t(tensorParallel),
                      &read.tensorParallel)}) {
-      const bool outermost = name == dist::kDataAxis;
+      const bool outermost = name != dist::kTensorAxis;
       if (flag < 0 || flag > dist::kMostDevices)
         return emitError(loc) << "the axis '" << name << "' must have 1 to "
                               << dist::kMostDevices << " devices, not " << flag;
@@ -123,19 +125,28 @@ private:
     return success();
   }
 
+  /// What lies along an axis that does not cut tensors; empty if it does.
+  static StringRef getOtherUse(StringRef axis) {
+    if (axis == dist::kDataAxis)
+      return "micro-batches are dealt out along it";
+    if (axis == dist::kReplicaAxis)
+      return "samples are dealt out along it; the model says what else is "
+             "(Shard of the domain ai.partita)";
+    if (axis == dist::kStageAxis)
+      return "stages lie along it";
+    return "";
+  }
+
   /// Axes that shardings name exist.
   LogicalResult checkShards(const PartitionFile &read) {
     for (const FileShard &shard : read.shards) {
       SmallVector<StringRef> used;
       for (const FileShardDim &dim : shard.dims)
         for (const FileText &axis : dim.axes) {
-          if (axis.text == dist::kStageAxis || axis.text == dist::kDataAxis)
+          if (StringRef use = getOtherUse(axis.text); !use.empty())
             return emitError(placeOf(axis))
                    << "tensors are not cut along the axis '" << axis.text
-                   << "': "
-                   << (axis.text == dist::kDataAxis
-                           ? "micro-batches are dealt out along it"
-                           : "stages lie along it");
+                   << "': " << use;
           if (!find(axis.text))
             return emitError(placeOf(axis))
                    << "the mesh has no axis '" << axis.text

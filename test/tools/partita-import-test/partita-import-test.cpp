@@ -29,6 +29,7 @@ static cl::opt<std::string> model(cl::Positional, cl::Required,
                                   cl::desc("MODEL"));
 static cl::list<std::string> shapes("shape"), dims("dim"), lengths("length"),
     absent("absent"), constants("constant");
+static cl::opt<int64_t> replicas("replicas", cl::init(1));
 static cl::opt<bool> withLocations("locations");
 
 int main(int argc, char **argv) {
@@ -57,6 +58,7 @@ int main(int argc, char **argv) {
     if (length.getAsInteger(10, options.lengths[name]))
       return 2;
   }
+  options.replicas = replicas;
   options.absent.assign(absent.begin(), absent.end());
   for (StringRef text : constants) {
     auto [name, file] = text.split('=');

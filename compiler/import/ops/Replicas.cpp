@@ -1,0 +1,415 @@
+//===- Replicas.cpp - The domain ai.partita: what crosses replicas --------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// docs/replicas.md describes the ops. With one replica they are identities.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/graph/NodeImport.h"
+#include "compiler/import/graph/OpTable.h"
+#include "dialects/dist/DistDialect.h"
+
+#include "onnx/defs/schema.h"
+
+using namespace llvm;
+using namespace mlir;
+using onnx::AttributeProto;
+using onnx::OpSchema;
+
+namespace partita::import {
+
+//===----------------------------------------------------------------------===//
+// Schemas, by which nodes are checked
+//===----------------------------------------------------------------------===//
+
+static OpSchema makeSchema(const char *op) {
+  OpSchema schema(op, __FILE__, __LINE__);
+  schema.SetDomain(kReplicaDomain.str()).SinceVersion(1);
+  return schema;
+}
+
+static OpSchema makeUnary(const char *op) {
+  return makeSchema(op)
+      .Input(0, "x", "a replica's tensor", "T")
+      .Output(0, "y", "the result", "T")
+      .TypeConstraint("T", OpSchema::all_tensor_types_ir13(), "tensors");
+}
+
+static OpSchema makeMap(const char *op) {
+  return makeSchema(op)
+      .Attr("body", "the function of one element", AttributeProto::GRAPH)
+      .Input(0, "lists", "elements along dimension 0", "V", OpSchema::Variadic,
+             /*is_homogeneous=*/false)
+      .Output(0, "results", "of all elements", "V", OpSchema::Variadic,
+              /*is_homogeneous=*/false)
+      .TypeConstraint("V", OpSchema::all_tensor_types_ir13(), "tensors");
+}
+
+static OpSchema makeNumber(const char *op) {
+  return makeSchema(op)
+      .Output(0, "y", "a scalar", "T")
+      .TypeConstraint("T", {"tensor(int64)"}, "integers");
+}
+
+static bool registerSchemas() {
+  auto &versions = onnx::OpSchemaRegistry::DomainToVersionRange::Instance();
+  versions.AddDomainToVersion(kReplicaDomain.str(), 1, 1);
+  const auto integer = AttributeProto::INT;
+  onnx::RegisterSchema(makeUnary("AllReduce")
+                           .Attr("reduction", "how tensors are combined",
+                                 AttributeProto::STRING, std::string("sum")));
+  onnx::RegisterSchema(makeUnary("AllSum"));
+  onnx::RegisterSchema(
+      makeUnary("AllGather")
+          .Attr("axis", "the dimension that grows", integer, int64_t(0)));
+  onnx::RegisterSchema(
+      makeUnary("AllToAll")
+          .Attr("split_axis", "the dimension that is cut", integer, int64_t(0))
+          .Attr("concat_axis", "the dimension that grows", integer,
+                int64_t(0)));
+  onnx::RegisterSchema(
+      makeUnary("Broadcast")
+          .Attr("root", "the replica that gives", integer, int64_t(0)));
+  onnx::RegisterSchema(makeUnary("Shard").Attr(
+      "axis", "the dimension that is cut", integer, int64_t(0)));
+  onnx::RegisterSchema(makeNumber("ReplicaId"));
+  onnx::RegisterSchema(makeNumber("ReplicaCount"));
+  onnx::RegisterSchema(makeMap("MapGather"));
+  onnx::RegisterSchema(makeMap("MapReduce")
+                           .Attr("reduction", "how results are combined",
+                                 AttributeProto::STRING, std::string("sum")));
+  return true;
+}
+
+void registerReplicaSchemas() {
+  static const bool isDone = registerSchemas();
+  (void)isDone;
+}
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Placeholders
+//===----------------------------------------------------------------------===//
+
+/// Samples of different replicas meet, so none of them may be made up.
+void markCrossing(NodeImport &n) {
+  auto module =
+      n.b.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  module->setAttr(dist::kFullMicroBatchesAttr, n.b.getUnitAttr());
+}
+
+using Combination = dist::PlaceholderReduceKind;
+
+FailureOr<Combination> getReplicaReduction(NodeImport &n) {
+  const std::string name = n.stringAttr("reduction", "sum");
+  if (auto kind = dist::symbolizePlaceholderReduceKind(name))
+    return *kind;
+  return n.error("the reduction '" + name +
+                 "' is not known; there are sum, prod, max, min and mean");
+}
+
+/// Whether tensors of a type have a reduction.
+LogicalResult checkReduction(NodeImport &n, Combination kind, Type element) {
+  if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() == 4 ||
+      element.getIntOrFloatBitWidth() == 2 ||
+      (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 16))
+    return n.error("elements of its type cannot be combined: cast them before");
+  if (kind == Combination::mean && !isa<FloatType>(element))
+    return n.error("a mean is one of floats: cast the integers before");
+  if (element.isInteger(1) && kind != Combination::max &&
+      kind != Combination::min)
+    return n.error("booleans have only the reductions max (or) and min (and)");
+  return success();
+}
+
+Value allReduce(NodeImport &n, Value x, Combination kind) {
+  if (!x || n.source.replicas == 1)
+    return x;
+  return dist::ReplicaAllReduceOp::create(n.b, n.loc, x.getType(), kind, x);
+}
+
+/// The type of `x` with the size of a dimension multiplied or divided.
+RankedTensorType resized(Value x, int64_t dim, int64_t size) {
+  Shape shape(NodeImport::shapeOf(x));
+  shape[dim] = size;
+  return NodeImport::typeOf(x).clone(shape);
+}
+
+Value allGather(NodeImport &n, Value x, int64_t dim) {
+  if (!x || n.source.replicas == 1)
+    return x;
+  Shape shape(n.shapeOf(x));
+  shape[dim] *= n.source.replicas;
+  RankedTensorType type = n.tensor(shape, n.elementOf(x));
+  if (!type)
+    return {};
+  return dist::ReplicaAllGatherOp::create(n.b, n.loc, type, x, dim);
+}
+
+/// `dim` must divide.
+Value shard(NodeImport &n, Value x, int64_t dim) {
+  if (!x || n.source.replicas == 1)
+    return x;
+  return dist::ReplicaShardOp::create(
+      n.b, n.loc, resized(x, dim, n.shapeOf(x)[dim] / n.source.replicas), x,
+      dim);
+}
+
+FailureOr<int64_t> getAxis(NodeImport &n, StringRef name) {
+  return n.axis(n.intAttr(name, 0), n.typeOf(n.input(0)).getRank());
+}
+
+LogicalResult checkDivides(NodeImport &n, int64_t dim) {
+  const int64_t size = n.shapeOf(n.input(0))[dim];
+  if (size % n.source.replicas == 0)
+    return success();
+  return n.error("dimension " + Twine(dim) + " has the size " + Twine(size) +
+                 ", which cannot be dealt out to " + Twine(n.source.replicas) +
+                 " replicas in equal parts");
+}
+
+LogicalResult importAllReduce(NodeImport &n) {
+  FailureOr<Combination> kind = getReplicaReduction(n);
+  if (failed(kind) || failed(checkReduction(n, *kind, n.elementOf(n.input(0)))))
+    return failure();
+  markCrossing(n);
+  return n.result(0, allReduce(n, n.input(0), *kind));
+}
+
+LogicalResult importAllSum(NodeImport &n) {
+  if (failed(checkReduction(n, Combination::sum, n.elementOf(n.input(0)))))
+    return failure();
+  markCrossing(n);
+  return n.result(0, allReduce(n, n.input(0), Combination::sum));
+}
+
+LogicalResult importAllGather(NodeImport &n) {
+  FailureOr<int64_t> dim = getAxis(n, "axis");
+  if (failed(dim))
+    return failure();
+  markCrossing(n);
+  return n.result(0, allGather(n, n.input(0), *dim));
+}
+
+LogicalResult importAllToAll(NodeImport &n) {
+  FailureOr<int64_t> split = getAxis(n, "split_axis"),
+                     concat = getAxis(n, "concat_axis");
+  if (failed(split) || failed(concat) || failed(checkDivides(n, *split)))
+    return failure();
+  markCrossing(n);
+  Value x = n.input(0);
+  const int64_t replicas = n.source.replicas;
+  if (replicas == 1)
+    return n.result(0, x);
+  Shape shape(n.shapeOf(x));
+  shape[*split] /= replicas;
+  shape[*concat] *= replicas;
+  return n.result(0, Value(dist::ReplicaAllToAllOp::create(
+                         n.b, n.loc, n.typeOf(x).clone(shape), x, *split,
+                         *concat, replicas)));
+}
+
+LogicalResult importBroadcast(NodeImport &n) {
+  const int64_t root = n.intAttr("root", 0);
+  if (root < 0 || root >= n.source.replicas)
+    return n.error("root is replica " + Twine(root) + "; there are " +
+                   Twine(n.source.replicas) + ", counted from 0");
+  markCrossing(n);
+  if (n.source.replicas == 1)
+    return n.result(0, n.input(0));
+  return n.result(0, Value(dist::ReplicaBroadcastOp::create(
+                         n.b, n.loc, n.input(0).getType(), n.input(0), root)));
+}
+
+LogicalResult importShard(NodeImport &n) {
+  FailureOr<int64_t> dim = getAxis(n, "axis");
+  if (failed(dim) || failed(checkDivides(n, *dim)))
+    return failure();
+  return n.result(0, shard(n, n.input(0), *dim));
+}
+
+LogicalResult importReplicaId(NodeImport &n) {
+  Shape ids;
+  for (int64_t id = 0; id < n.source.replicas; ++id)
+    ids.push_back(id);
+  return n.result(0, n.reshape(shard(n, n.indices(ids), 0), {}));
+}
+
+LogicalResult importReplicaCount(NodeImport &n) {
+  return n.result(0, n.reshape(n.indices({n.source.replicas}), {}));
+}
+
+//===----------------------------------------------------------------------===//
+// A function of all elements, dealt out to the replicas
+//===----------------------------------------------------------------------===//
+
+/// Each replica computes the same number of elements; the last of them again
+/// where there are not enough.
+class MapImport {
+public:
+  explicit MapImport(NodeImport &n) : n(n), body(n.attr("body")->g()) {}
+
+  LogicalResult gather() {
+    if (failed(computeOwn()))
+      return failure();
+    for (auto [i, value] : enumerate(results)) {
+      Value all = allGather(n, value, 0);
+      if (!all)
+        return failure();
+      Shape limits(n.shapeOf(all)), zeros(limits.size(), 0),
+          ones(limits.size(), 1);
+      limits[0] = elements;
+      if (failed(n.result(i, n.slice(all, zeros, limits, ones))))
+        return failure();
+    }
+    return success();
+  }
+
+  LogicalResult reduce() {
+    FailureOr<Combination> kind = getReplicaReduction(n);
+    if (failed(kind) || failed(computeOwn()))
+      return failure();
+    for (auto [i, value] : enumerate(results)) {
+      if (failed(checkReduction(n, *kind, n.elementOf(value))) ||
+          failed(n.result(i, combine(value, *kind))))
+        return failure();
+    }
+    return success();
+  }
+
+private:
+  /// Computes this replica's elements. The results of each output of the body
+  /// stand in one tensor.
+  LogicalResult computeOwn() {
+    SmallVector<Value> lists;
+    for (auto [i, list] : enumerate(n.inputs)) {
+      if (n.typeOf(list).getRank() == 0 || n.shapeOf(list)[0] == 0)
+        return n.error("input " + Twine(i) +
+                       " has no elements along its "
+                       "dimension 0");
+      if (i > 0 && n.shapeOf(list)[0] != elements)
+        return n.error(
+            "input " + Twine(i) + " has " + Twine(n.shapeOf(list)[0]) +
+            " elements along dimension 0, and input 0 has " + Twine(elements));
+      elements = n.shapeOf(list)[0];
+    }
+    each = divideCeil(elements, n.source.replicas);
+    if (each > kMostElements)
+      return n.error("a replica has " + Twine(each) + " elements; at most " +
+                     Twine(kMostElements) + " are computed one by one");
+    markCrossing(n);
+    for (Value list : n.inputs)
+      lists.push_back(shard(n, fillUp(list), 0));
+    SmallVector<SmallVector<Value>> rows(body.output_size());
+    for (int64_t element = 0; element < each; ++element)
+      if (failed(compute(lists, element, rows)))
+        return failure();
+    for (ArrayRef<Value> values : rows) {
+      results.push_back(n.concat(values, 0));
+      if (!results.back())
+        return failure();
+    }
+    return success();
+  }
+
+  LogicalResult compute(ArrayRef<Value> lists, int64_t element,
+                        MutableArrayRef<SmallVector<Value>> rows) {
+    SmallVector<ModelValue> arguments;
+    for (Value list : lists)
+      arguments.push_back(
+          n.reshape(takeElement(list, element), n.shapeOf(list).drop_front()));
+    auto made = n.source.importBody(body, arguments, std::to_string(element));
+    if (failed(made))
+      return failure();
+    for (auto [k, value] : enumerate(*made)) {
+      if (!value.tensor())
+        return n.error("'" + body.output(static_cast<int>(k)).name() +
+                       "' is no tensor");
+      Shape shape(n.shapeOf(value.tensor()));
+      shape.insert(shape.begin(), 1);
+      rows[k].push_back(n.reshape(value.tensor(), shape));
+    }
+    return success();
+  }
+
+  /// Element `element`, with a dimension of size 1.
+  Value takeElement(Value list, int64_t element) {
+    Shape starts(n.typeOf(list).getRank(), 0), limits(n.shapeOf(list)),
+        strides(starts.size(), 1);
+    starts[0] = element;
+    limits[0] = element + 1;
+    return n.slice(list, starts, limits, strides);
+  }
+
+  Value fillUp(Value list) {
+    SmallVector<Value> parts = {list};
+    parts.append(each * n.source.replicas - elements,
+                 takeElement(list, elements - 1));
+    return parts.size() == 1 ? list : n.concat(parts, 0);
+  }
+
+  /// The results of all elements, combined. Elements that were computed again
+  /// change no maximum; in a sum they do not count.
+  Value combine(Value value, Combination kind) {
+    const bool isMean = kind == Combination::mean;
+    if (kind != Combination::max && kind != Combination::min)
+      value = leaveOutRepeated(value, kind == Combination::prod ? 1 : 0);
+    Value own = n.reduce(isMean ? nn::ReduceKind::sum
+                                : static_cast<nn::ReduceKind>(kind),
+                         value, {0}, /*keep=*/false);
+    Value all = allReduce(n, own, isMean ? Combination::sum : kind);
+    if (!all || !isMean)
+      return all;
+    return n.binary<nn::DivOp>(all,
+                               n.splat(static_cast<double>(elements), all));
+  }
+
+  Value leaveOutRepeated(Value value, double neutral) {
+    const int64_t replicas = n.source.replicas;
+    if (each * replicas == elements)
+      return value;
+    SmallVector<bool> counts(each * replicas, true);
+    std::fill(counts.begin() + elements, counts.end(), false);
+    Value own = shard(
+        n,
+        n.constant(DenseElementsAttr::get(
+            RankedTensorType::get({each * replicas}, n.b.getI1Type()), counts)),
+        0);
+    return n.select(n.broadcastDims(own, {0}, n.shapeOf(value)), value,
+                    n.splat(neutral, value));
+  }
+
+  static constexpr int64_t kMostElements = 4096;
+  NodeImport &n;
+  const onnx::GraphProto &body;
+  int64_t elements = 0, each = 0; ///< of all replicas, of one
+  SmallVector<Value> results;
+};
+
+LogicalResult importMapGather(NodeImport &n) { return MapImport(n).gather(); }
+
+LogicalResult importMapReduce(NodeImport &n) { return MapImport(n).reduce(); }
+
+const OpRow replicaOps[] = {
+    {"AllGather", 1, 1, importAllGather},
+    {"AllReduce", 1, 1, importAllReduce},
+    {"AllSum", 1, 1, importAllSum},
+    {"AllToAll", 1, 1, importAllToAll},
+    {"Broadcast", 1, 1, importBroadcast},
+    {"MapGather", 1, 1, importMapGather},
+    {"MapReduce", 1, 1, importMapReduce},
+    {"ReplicaCount", 1, 1, importReplicaCount},
+    {"ReplicaId", 1, 1, importReplicaId},
+    {"Shard", 1, 1, importShard},
+};
+
+} // namespace
+
+ArrayRef<OpRow> getReplicaOps() { return replicaOps; }
+
+} // namespace partita::import
