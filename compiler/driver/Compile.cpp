@@ -15,15 +15,18 @@
 #include "compiler/driver/PrintModule.h"
 #include "compiler/driver/ReadModule.h"
 #include "compiler/fuse/Passes.h"
+#include "compiler/import/annotations/AnnotatedModel.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/cost/MachineModel.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
+#include "compiler/shard/CollectAnnotations.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/simplify/Passes.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/DeviceKinds.h"
 #include "runtime/abi/Text.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -45,6 +48,16 @@ void driver::registerCompilerDialects(DialectRegistry &registry) {
   codegen::registerCodegenDialects(registry);
 }
 
+std::string
+driver::getAnnotationsOverride(const pipeline::PartitionOptions &options) {
+  return !options.file.empty()        ? "--partition"
+         : options.devices > 0        ? "--devices"
+         : options.tensorParallel > 0 ? "--tensor-parallel"
+         : options.replicas > 0       ? "--replicas"
+         : options.stages > 0         ? "--stages"
+                                      : "";
+}
+
 namespace {
 /// One compilation: the phases in their order.
 class Compilation {
@@ -57,6 +70,9 @@ public:
   /// Up to what `options.kind` says; an artifact is not written yet.
   LogicalResult run(llvm::raw_ostream &ir,
                     std::vector<pipeline::PlanSummary> &summaries);
+
+  /// The decision about the nodes, if `emitOnnx` asks for it.
+  const dist::Annotations &getAnnotations() const { return annotations; }
 
   /// Ends the last phase. The module stays here.
   emit::CompiledPlan take() {
@@ -107,6 +123,7 @@ private:
   const int plan, plans;
   OwningOpRef<ModuleOp> module;
   std::vector<emit::ObjectFile> objects;
+  dist::Annotations annotations;
   int phase = 0;
   std::optional<crash::AtPass> place;
 };
@@ -172,6 +189,8 @@ Compilation::partition(const pipeline::PartitionOptions &partitionOptions,
     return failure();
   if (options.nodes)
     options.nodes->readDecision(*module);
+  if (!options.emitOnnx.empty())
+    annotations = shard::collectAnnotations(*module);
   if (until == EmitKind::decision)
     return success();
   if (failed(transform([&](OpPassManager &pm) {
@@ -331,6 +350,8 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
   if (failed(replicas))
     return failure();
   imports.replicas = *replicas;
+  imports.numberNodes = !options.emitOnnx.empty();
+  imports.annotationsOverride = getAnnotationsOverride(options.partition);
   auto imported = isModuleFile(imports.modelPath)
                       ? readModule(context, imports)
                       : import::importOnnxModel(context, imports);
@@ -346,10 +367,14 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
     return printModule(*module, ir), success();
 
   begin("simplifying and fusing");
+  // Annotations say the mesh of a model that has some. They are read when its
+  // nodes are what will be computed.
+  const bool isAnnotated = (*module)->hasAttr(dist::kAnnotationsAttr);
   if (failed(transform([&](OpPassManager &pm) {
         // What one replica computes of the whole batch comes first: all phases
         // see one program.
-        pipeline::addMeshPasses(pm, options.partition);
+        if (!isAnnotated)
+          pipeline::addMeshPasses(pm, options.partition);
         shard::addReplicaPasses(pm);
         if (options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));
@@ -364,6 +389,11 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
 
   begin("partitioning");
   if (failed(transform([&](OpPassManager &pm) {
+        // What the model says comes first. A person's word may add to it.
+        if (isAnnotated) {
+          pm.addPass(shard::createDistReadAnnotationsPass());
+          pipeline::addMeshPasses(pm, options.partition);
+        }
         // What one device computes, before it is decided what is fused: later
         // phases see the tensors that a device has.
         shard::addShardPasses(pm, {options.partition.file,
@@ -393,6 +423,18 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
 
   begin("compiling kernels");
   return compileKernels();
+}
+
+/// The names of the devices, e.g. "cpu:0".
+static std::vector<std::string> getDeviceNames(const CompileOptions &options,
+                                               int64_t count) {
+  const std::string kind = options.partition.target.empty()
+                               ? abi::getName(abi::DeviceKind::cpu)
+                               : options.partition.target;
+  std::vector<std::string> names;
+  for (int64_t device = 0; device < count; ++device)
+    names.push_back(kind + ":" + std::to_string(device));
+  return names;
 }
 
 /// The options of each plan: one for each combination of sizes, the last
@@ -431,6 +473,15 @@ driver::compileModel(MLIRContext &context, const CompileOptions &options,
     if (failed(compilations.back()->run(ir, summaries)))
       return failure();
     compiled.push_back(compilations.back()->take());
+  }
+  if (!options.emitOnnx.empty()) {
+    const dist::Annotations &annotations =
+        compilations.back()->getAnnotations();
+    if (failed(import::writeAnnotatedModel(
+            options.import.modelPath, options.emitOnnx, annotations,
+            getDeviceNames(options, annotations.devices),
+            UnknownLoc::get(&context))))
+      return failure();
   }
   if (options.kind != EmitKind::artifact)
     return success();

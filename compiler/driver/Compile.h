@@ -65,6 +65,9 @@ struct CompileOptions {
   /// The input that is 0 where samples are padded to the sizes of a plan. If it
   /// is empty, samples are not padded.
   std::string mask;
+  /// Where to write the model with the whole decision as ONNX's annotations of
+  /// devices. Empty: nowhere.
+  std::string emitOnnx;
   /// If not null: filled with the model's nodes and what was decided of them.
   /// Of several plans, those of the last.
   pipeline::NodeList *nodes = nullptr;
@@ -74,6 +77,10 @@ struct CompileOptions {
       progress;
 };
 
+/// The flag that says how the model is split, so that its own annotations are
+/// not read; empty: none does.
+std::string getAnnotationsOverride(const pipeline::PartitionOptions &options);
+
 /// Adds every dialect that compilation uses, with the interfaces that its
 /// passes need.
 void registerCompilerDialects(mlir::DialectRegistry &registry);
@@ -82,6 +89,9 @@ void registerCompilerDialects(mlir::DialectRegistry &registry);
 /// through the context's diagnostics. On success the artifact is written, or,
 /// for the other kinds, the IR of each plan is printed to `ir`. `summaries` has
 /// the plans if compilation came as far.
+///
+/// The model's own annotations are read, unless the options say otherwise how
+/// it is split.
 mlir::LogicalResult compileModel(mlir::MLIRContext &context,
                                  const CompileOptions &options,
                                  llvm::raw_ostream &ir,

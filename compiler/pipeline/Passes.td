@@ -34,9 +34,9 @@ def ExposeValuesPass : Pass<"expose-values", "::mlir::ModuleOp"> {
 def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
   let summary = "Writes the axes of the mesh of all devices into the model";
   let description = [{
-    Sets `dist.axes`, and the number of devices along the axis "stage", from a
-    partition file and the options. `dist.axes` is only set if there are axes
-    other than "stage".
+    Sets `dist.axes`, and the number of devices along the axis "stage", from
+    what is already set, a partition file and the options. `dist.axes` is only
+    set if there are axes other than "stage".
 
     With `data-parallel=2`:
 

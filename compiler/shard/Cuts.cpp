@@ -54,8 +54,11 @@ dist::ShardingAttr getSharding(Value value) {
 Cuts getCuts(Value value) { return getCuts(getSharding(value)); }
 
 void setCuts(Value value, const Cuts &cuts) {
-  if (isWhole(cuts))
-    return;
+  if (!isWhole(cuts))
+    fixCuts(value, cuts);
+}
+
+void fixCuts(Value value, const Cuts &cuts) {
   const Attribute attr =
       getAttr(value.getContext(), cuts,
               cast<RankedTensorType>(value.getType()).getRank());

@@ -44,6 +44,9 @@ Cuts getCuts(mlir::Value value);
 dist::ShardingAttr getSharding(mlir::Value value);
 /// Writes the cuts of a value. Whole tensors have no attribute.
 void setCuts(mlir::Value value, const Cuts &cuts);
+/// The same for a value of which somebody says that it is cut so. A tensor that
+/// is whole by that word has an attribute, and is not cut.
+void fixCuts(mlir::Value value, const Cuts &cuts);
 
 /// The axes of a model's function along which tensors may be cut: all but
 /// "data", "replica" and "stage".

@@ -189,7 +189,7 @@ private:
       const Cuts cuts = getCuts(value);
       for (const DimCut &cut : cuts)
         used.insert_range(cut.axes);
-      propagation.seed(value, cuts);
+      propagation.seedWritten(value);
     };
     for (BlockArgument argument : block.getArguments())
       seed(argument);

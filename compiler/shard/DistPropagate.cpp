@@ -7,6 +7,8 @@
 
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/shard/CollectAnnotations.h"
+#include "compiler/shard/NodeTensors.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Propagation.h"
 
@@ -31,10 +33,10 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
     if (propagation.getAxes().empty())
       return;
     for (BlockArgument argument : block.getArguments())
-      propagation.seed(argument, getCuts(argument));
+      propagation.seedWritten(argument);
     for (Operation &op : block.without_terminator())
       for (Value result : op.getResults())
-        propagation.seed(result, getCuts(result));
+        propagation.seedWritten(result);
     propagation.run();
     for (BlockArgument argument : block.getArguments())
       setCuts(argument, propagation.getCuts(argument));
@@ -59,6 +61,26 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
           shards.set(weight.getOrigin(), sharding);
     function->setAttr(pipeline::kShardsAttr,
                       shards.getDictionary(&getContext()));
+    recordResults(function);
+  }
+
+  /// For annotations: how the results of the model's nodes are cut.
+  void recordResults(func::FuncOp function) {
+    auto numbered = dist::Annotations::fromAttr(
+        getOperation()->getAttr(dist::kNumberedNodesAttr));
+    if (!numbered)
+      return;
+    NamedAttrList shards;
+    const NodeTensors results(function);
+    for (const dist::NodeAnnotation &node : numbered->nodes)
+      for (const dist::TensorAnnotation &tensor : node.tensors)
+        if (tensor.kind == dist::TensorKind::result &&
+            tensor.where == node.node)
+          if (Value value = results.find(node.node, tensor.shape))
+            shards.set(node.node,
+                       getAttr(&getContext(), getCuts(value),
+                               static_cast<int64_t>(tensor.shape.size())));
+    function->setAttr(kResultShardsAttr, shards.getDictionary(&getContext()));
   }
 };
 

@@ -103,7 +103,13 @@ private:
     if (Cuts known = getCuts(value); !isWhole(known) && !isSame(known, cuts))
       return error(shard.tensors)
              << "'" << name << "' is cut by another entry already";
-    setCuts(value, cuts);
+    // A tensor whose dimensions are all null stays whole.
+    if (!axes.empty() && llvm::all_of(shard.dims, [](const FileShardDim &dim) {
+          return dim.axes.empty();
+        }))
+      fixCuts(value, cuts);
+    else
+      setCuts(value, cuts);
     return success();
   }
 

@@ -71,6 +71,32 @@ def DistConnectReplicasPass : ShardPass<"dist-connect-replicas"> {
   }];
 }
 
+def DistReadAnnotationsPass : ShardPass<"dist-read-annotations"> {
+  let summary = "Reads the mesh, stages and shardings that the model itself says";
+  let description = [{
+    `dist.annotations` of the module has ONNX's annotations as they stand at the
+    nodes (dialects/dist/Annotations.h). Devices of a stage, in the order of
+    their numbers, and the parts that each has of the tensors, give the axes.
+    Weights, inputs and results of nodes get `dist.sharding`, also where they
+    are whole; ops get `dist.annotated_stage`. It is an error if the tensors do
+    not fit one mesh. What cannot be taken is a remark at the node.
+
+    ```mlir
+    module attributes {dist.annotations = {configuration = "two", devices = 2 : i64, nodes = [
+        {node = "fc", stage = 0 : i64, tensors = [
+          {name = "w", weight = "w", shape = array<i64: 8, 16>,
+           dims = [{dim = 1 : i64, sizes = array<i64: 16>, parts = array<i64: 2>} ],
+           devices = [array<i64: 0>, array<i64: 1>]} ]} ]}} {
+      func.func @main(...)
+        %w = nn.parameter @w : tensor<8x16xf32>
+    // becomes
+    module {
+      func.func @main(...) attributes {dist.axes = [#dist.axis<"stage" = 1>, #dist.axis<"tensor" = 2>], ...}
+        %w = nn.parameter @w {dist.sharding = #dist.sharding<[{}, {"tensor"} ]>} : tensor<8x16xf32>
+    ```
+  }];
+}
+
 def DistSeedPass : ShardPass<"dist-seed"> {
   let summary = "Writes the shardings of a partition file on weights and inputs";
   let description = [{

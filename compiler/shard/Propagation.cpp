@@ -33,6 +33,11 @@ void Propagation::seed(Value value, const Cuts &cuts) {
     set(value, cuts);
 }
 
+void Propagation::seedWritten(Value value) {
+  if (getSharding(value) && !known.count(value))
+    set(value, shard::getCuts(value));
+}
+
 void Propagation::set(Value value, Cuts cuts) {
   known[value] = std::move(cuts);
   changed.push_back(value);

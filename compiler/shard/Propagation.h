@@ -25,6 +25,8 @@ public:
 
   /// Cuts a value, if it is not cut yet.
   void seed(mlir::Value value, const Cuts &cuts);
+  /// Takes what is written on a value: its cuts, or that it stays whole.
+  void seedWritten(mlir::Value value);
   /// Propagates to a fixed point.
   void run();
 

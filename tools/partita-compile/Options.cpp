@@ -36,6 +36,9 @@ Examples:
       blocks, stages and devices as the file says; the compiler decides the rest
   partita-compile model.onnx --devices 4 --emit-partition split.yaml -o model.partita
       writes the whole decision as such a file, to edit and to load again
+  partita-compile model.onnx --devices 4 --emit-onnx split.onnx -o model.partita
+      writes the model with the whole decision as ONNX's own annotations; loaded
+      again, without flags, it is split in the same way
   partita-compile bert.onnx --dim batch=1 --dim tokens=128 -o bert.partita
       binds the symbolic dimensions of the model
   partita-compile model.onnx --describe
@@ -187,6 +190,25 @@ static std::string checkTogether(const CommandLine &command) {
   if (command.json && emits && !command.listNodes)
     return "--json prints the plan of an artifact, and --emit the IR: leave "
            "out one of the two";
+  const std::string override =
+      driver::getAnnotationsOverride(compile.partition);
+  if (!compile.import.configuration.empty() && !override.empty())
+    return "--configuration and " + override +
+           " contradict each other: both say how the model is split";
+  if (!compile.emitOnnx.empty()) {
+    if (driver::isModuleFile(compile.import.modelPath))
+      return "--emit-onnx writes annotations into an ONNX model, and " +
+             compile.import.modelPath + " is none";
+    if (!compile.dimensions.empty())
+      return "--emit-onnx: a plan for each of several sizes may be split in "
+             "another way; give --dim one size";
+    if (compile.kind == driver::EmitKind::imported ||
+        compile.kind == driver::EmitKind::nn || command.describe)
+      return "--emit-onnx writes the decision, and none is made: leave out "
+             "--describe and --emit imported or nn";
+    if (compile.emitOnnx == compile.emit.output)
+      return "--emit-onnx and --output name the same file";
+  }
   if (command.describe && driver::isModuleFile(compile.import.modelPath))
     return "--describe is for ONNX models; --emit imported prints a module";
   return "";
@@ -254,6 +276,15 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "a partition file (YAML, see above)");
   app.add_option("--emit-partition", compile.partition.emitFile,
                  "write the whole decision as a partition file");
+  app.add_option("--emit-onnx", compile.emitOnnx,
+                 "write the model with the whole decision as ONNX's own "
+                 "annotations of devices: pipeline stages and shardings")
+      ->type_name("FILE");
+  app.add_option("--configuration", compile.import.configuration,
+                 "the device configuration of the model whose annotations are "
+                 "taken (default: the only one); --partition, --devices, "
+                 "--tensor-parallel and --stages come before annotations")
+      ->type_name("NAME");
   app.add_option("--machine", compile.partition.machine,
                  "balance stages and predict times for the machine that "
                  "partita-run --calibrate FILE measured")

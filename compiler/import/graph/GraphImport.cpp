@@ -22,23 +22,15 @@ using namespace mlir;
 
 namespace partita::import {
 
-void StageMarker::notifyOperationInserted(Operation *op,
-                                          OpBuilder::InsertPoint) {
-  // A weight is read where its value is used, by however many stages.
-  if (stage && !isa<nn::ParameterOp>(op))
-    op->setDiscardableAttr(
-        kAnnotatedStageAttr,
-        IntegerAttr::get(IntegerType::get(op->getContext(), 64), *stage));
-}
-
 Location getNodeLoc(MLIRContext *context, const Twine &name) {
   return NameLoc::get(StringAttr::get(context, name));
 }
 
 GraphImport::GraphImport(const ModelFile &file, const LocalFunctions &functions,
-                         ModuleOp module)
-    : file(file), functions(functions), module(module),
-      b(module.getContext(), &marker), weights(file, module) {
+                         const DeviceAnnotations &annotations,
+                         const NodeNumbers *numbers, ModuleOp module)
+    : file(file), functions(functions), module(module), b(module.getContext()),
+      weights(file, module), annotations(annotations), numbers(numbers) {
   for (const onnx::TensorProto &tensor : file.proto.graph().initializer())
     initializers[tensor.name()] = &tensor;
 }
@@ -127,13 +119,6 @@ resolveAttributes(const onnx::NodeProto &node,
   return copy;
 }
 
-static std::optional<int64_t> getAnnotatedStage(const onnx::NodeProto &node) {
-  for (const auto &configuration : node.device_configurations())
-    if (configuration.has_pipeline_stage())
-      return configuration.pipeline_stage();
-  return std::nullopt;
-}
-
 LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
                                       Scope &scope) {
   const std::string own = getModuleScope(original, scope.module);
@@ -158,10 +143,13 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
     resolved = resolveAttributes(original, *scope.attributes);
   const onnx::NodeProto &node = resolved ? *resolved : original;
 
-  std::optional<int64_t> outerStage = marker.stage;
-  if (std::optional<int64_t> stage = getAnnotatedStage(node))
-    marker.stage = stage;
-  llvm::scope_exit restore([&] { marker.stage = outerStage; });
+  FailureOr<std::optional<int64_t>> said = annotations.getStage(node, loc);
+  if (failed(said))
+    return failure();
+  std::optional<int64_t> outerStage = stage;
+  if (*said)
+    stage = *said;
+  llvm::scope_exit restore([&] { stage = outerStage; });
 
   SmallVector<ModelValue> inputs;
   for (const std::string &name : node.input()) {
@@ -174,7 +162,16 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
   }
   while (!inputs.empty() && !inputs.back())
     inputs.pop_back();
+  if (failed(importOp(node, inputs, loc, scope)))
+    return failure();
+  // What is made of the body of a schema's function belongs to the node.
+  return scope.location ? success()
+                        : annotate(original, inputs, cast<NameLoc>(loc), scope);
+}
 
+LogicalResult GraphImport::importOp(const onnx::NodeProto &node,
+                                    ArrayRef<ModelValue> inputs, Location loc,
+                                    Scope &scope) {
   StringRef domain = normalizeDomain(node.domain());
   auto local =
       functions.find(getFunctionKey(domain, node.op_type(), node.overload()));

@@ -8,6 +8,8 @@
 #ifndef PARTITA_COMPILER_IMPORT_GRAPH_GRAPHIMPORT_H
 #define PARTITA_COMPILER_IMPORT_GRAPH_GRAPHIMPORT_H
 
+#include "compiler/import/annotations/DeviceAnnotations.h"
+#include "compiler/import/annotations/NodeNumbers.h"
 #include "compiler/import/graph/GraphPrep.h"
 #include "compiler/import/graph/InputShapes.h"
 #include "compiler/import/graph/NodeImport.h"
@@ -18,13 +20,6 @@
 #include "llvm/ADT/SetVector.h"
 
 namespace partita::import {
-
-/// Writes a node's pipeline stage on the ops that are made for it.
-struct StageMarker : mlir::OpBuilder::Listener {
-  void notifyOperationInserted(mlir::Operation *op,
-                               mlir::OpBuilder::InsertPoint) override;
-  std::optional<int64_t> stage;
-};
 
 /// An output of the model, or an element of one that is a sequence.
 struct ModelOutput {
@@ -38,7 +33,9 @@ struct ModelOutput {
 /// Builds `@main` of a model whose versions and ops have been checked.
 class GraphImport : ValueSource {
 public:
+  /// `numbers` is null if the nodes need none.
   GraphImport(const ModelFile &file, const LocalFunctions &functions,
+              const DeviceAnnotations &annotations, const NodeNumbers *numbers,
               mlir::ModuleOp module);
 
   llvm::LogicalResult run(const ModelInputs &inputs);
@@ -104,6 +101,14 @@ private:
   static Scope &getOutermost(Scope &scope);
   ModelValue lookup(Scope &scope, llvm::StringRef name, mlir::Location loc);
   llvm::LogicalResult importNode(const onnx::NodeProto &node, Scope &scope);
+  llvm::LogicalResult importOp(const onnx::NodeProto &node,
+                               llvm::ArrayRef<ModelValue> inputs,
+                               mlir::Location loc, Scope &scope);
+  /// Notes what a node says of devices, and its number.
+  llvm::LogicalResult annotate(const onnx::NodeProto &node,
+                               llvm::ArrayRef<ModelValue> inputs,
+                               mlir::NameLoc loc, Scope &scope);
+  void writeAnnotations();
   llvm::LogicalResult importByTable(const onnx::NodeProto &node,
                                     const OpImport &op, int64_t opset,
                                     llvm::ArrayRef<ModelValue> inputs,
@@ -125,7 +130,6 @@ private:
   const LocalFunctions &functions;
   mlir::ModuleOp module;
   mlir::OpBuilder b;
-  StageMarker marker;
   Weights weights;
   mlir::func::FuncOp main;
   llvm::StringMap<const onnx::TensorProto *> initializers;
@@ -145,6 +149,11 @@ private:
   llvm::SmallVector<mlir::Attribute> nodeOutputs; ///< by node name
   llvm::SmallVector<mlir::Attribute> nodeScopes;  ///< by node name
   llvm::SmallVector<mlir::Attribute> nodeOps;     ///< by node name
+  const DeviceAnnotations &annotations;
+  const NodeNumbers *numbers;
+  dist::Annotations annotated, numbered; ///< what becomes attributes
+  /// The stage of the node that is being imported, or of one around it.
+  std::optional<int64_t> stage;
   int64_t numNodes = 0;
 };
 

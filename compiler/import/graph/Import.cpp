@@ -43,6 +43,13 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
   if (model.graph().output_size() == 0)
     return emitError(loc) << "the model has no outputs";
 
+  FailureOr<DeviceAnnotations> annotations =
+      DeviceAnnotations::choose(model, options, loc);
+  if (failed(annotations))
+    return failure();
+  NodeNumbers numbers;
+  if (options.numberNodes)
+    numbers = numberNodes(model);
   if (failed(mergeRepeatedConstants(**file, loc)))
     return failure();
 
@@ -63,7 +70,8 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
   (*module)->setAttr(
       kModelAttr,
       StringAttr::get(&context, sys::path::stem(options.modelPath)));
-  GraphImport graph(**file, functions, *module);
+  GraphImport graph(**file, functions, *annotations,
+                    options.numberNodes ? &numbers : nullptr, *module);
   graph.recordTensors = options.recordTensors;
   graph.recordOps = options.recordOps;
   graph.replicas = options.replicas;

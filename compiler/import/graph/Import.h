@@ -40,8 +40,6 @@ inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
 inline constexpr llvm::StringLiteral kNodeOutputsAttr = "nn.node_outputs";
 inline constexpr llvm::StringLiteral kNodeOpsAttr = "nn.node_ops";
 inline constexpr llvm::StringLiteral kNodeScopesAttr = "nn.node_scopes";
-inline constexpr llvm::StringLiteral kAnnotatedStageAttr =
-    "dist.annotated_stage";
 
 struct ImportOptions {
   std::string modelPath;
@@ -66,6 +64,14 @@ struct ImportOptions {
   bool recordTensors = false;
   /// Lists their ops in `nn.node_ops`, as ONNX calls them, e.g. "MatMul".
   bool recordOps = false;
+  /// The device configuration whose annotations are read. Empty: the only one.
+  std::string configuration;
+  /// What says how the model is split, e.g. "--devices": the model's own
+  /// annotations are not read then. Empty: they are.
+  std::string annotationsOverride;
+  /// Lists the nodes in `dist.numbered_nodes`, so that annotations can be
+  /// written into the file (annotations/AnnotatedModel.h).
+  bool numberNodes = false;
 };
 
 /// Imports a model. All dialects it needs are loaded into the context. On
@@ -86,7 +92,8 @@ struct ImportOptions {
 /// which they are computed, including those that fold away. The
 /// module's `nn.node_scopes` lists the modules that made them (ModuleScope.h),
 /// where the model says so. The scope of a node also stands in the locations of
-/// its ops (NodeScopes.h).
+/// its ops (NodeScopes.h). `dist.annotations` has what the model says of
+/// devices (dialects/dist/Annotations.h).
 llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 importOnnxModel(mlir::MLIRContext &context, const ImportOptions &options);
 

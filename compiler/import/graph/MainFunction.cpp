@@ -79,6 +79,7 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
     module->setAttr(kNodeOutputsAttr, b.getArrayAttr(nodeOutputs));
   if (!collections.empty())
     module->setAttr(kCollectionsAttr, b.getArrayAttr(collections));
+  writeAnnotations();
 
   // What only computed shapes is not needed any more.
   for (Operation &op : make_early_inc_range(reverse(main.getBody().front())))

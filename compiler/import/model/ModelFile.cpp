@@ -19,6 +19,10 @@ using namespace mlir;
 
 namespace partita::import {
 
+bool isTextModel(StringRef path) {
+  return path.ends_with(".onnxtxt") || path.ends_with(".txt");
+}
+
 static LogicalResult parseText(StringRef text, onnx::ModelProto &proto,
                                std::string &whyNot) {
   std::string copy = text.str();
@@ -59,7 +63,7 @@ FailureOr<std::unique_ptr<ModelFile>> ModelFile::read(StringRef path,
   StringRef bytes = model->buffer->getBuffer();
 
   std::string whyNot;
-  if (path.ends_with(".onnxtxt") || path.ends_with(".txt")) {
+  if (isTextModel(path)) {
     if (failed(parseText(bytes, model->proto, whyNot)))
       return emitError(loc)
              << "'" << path

@@ -36,6 +36,9 @@ struct TensorBytes {
   std::shared_ptr<llvm::MemoryBuffer> keepAlive;
 };
 
+/// Whether the name of a model's file says that it is in ONNX's textual syntax.
+bool isTextModel(llvm::StringRef path);
+
 /// A model without the bytes of its large tensors, which stay in the mapped
 /// file. Such a tensor has an external-data entry with the key `kSpanKey`
 /// instead of its payload; the entry's value is an index into `spans`.

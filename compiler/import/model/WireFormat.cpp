@@ -13,14 +13,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/import/model/ModelFile.h"
+#include "compiler/import/model/WireReader.h"
 
 using namespace llvm;
 
 namespace partita::import {
-namespace {
-
-/// Messages that can hold tensors, and their fields that do.
-enum class Message { model, graph, node, attribute, function, tensor, other };
 
 Message getFieldMessage(Message parent, uint64_t field) {
   switch (parent) {
@@ -47,10 +44,6 @@ Message getFieldMessage(Message parent, uint64_t field) {
   }
 }
 
-// Fields of TensorProto.
-constexpr uint64_t kDataType = 2, kFloatData = 4, kRawData = 9,
-                   kDoubleData = 10, kExternalData = 13, kDataLocation = 14;
-
 void appendVarint(std::string &out, uint64_t value) {
   while (value >= 0x80) {
     out.push_back(static_cast<char>(value | 0x80));
@@ -65,14 +58,59 @@ void appendBytesField(std::string &out, uint64_t field, StringRef bytes) {
   out.append(bytes.data(), bytes.size());
 }
 
-/// One field as it is encoded.
-struct Field {
-  uint64_t number = 0;
-  unsigned wireType = 0;
-  uint64_t varint = 0; // wire type 0
-  StringRef bytes;     // wire type 2
-  StringRef encoded;   // all of it
-};
+bool WireReader::readVarint(StringRef &in, uint64_t &value) {
+  value = 0;
+  for (unsigned shift = 0; shift < 64 && !in.empty(); shift += 7) {
+    auto byte = static_cast<unsigned char>(in.front());
+    in = in.drop_front();
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if (!(byte & 0x80))
+      return true;
+  }
+  return fail(in.empty() ? "it ends in the middle of a field"
+                         : "a number in it is too long");
+}
+
+bool WireReader::next(StringRef &in, Field &field) {
+  const char *start = in.data();
+  uint64_t key, size = 0;
+  if (!readVarint(in, key))
+    return false;
+  field.number = key >> 3;
+  field.wireType = key & 7;
+  if (field.number == 0)
+    return fail("a field in it has number 0");
+  switch (field.wireType) {
+  case 0:
+    if (!readVarint(in, field.varint))
+      return false;
+    break;
+  case 1:
+    size = 8;
+    break;
+  case 2:
+    if (!readVarint(in, size))
+      return false;
+    break;
+  case 5:
+    size = 4;
+    break;
+  default:
+    return fail("a field in it has an unknown encoding");
+  }
+  if (size > in.size())
+    return fail("it ends in the middle of a field");
+  field.bytes = in.take_front(size);
+  in = in.drop_front(size);
+  field.encoded = StringRef(start, in.data() - start);
+  return true;
+}
+
+namespace {
+
+// Fields of TensorProto.
+constexpr uint64_t kDataType = 2, kFloatData = 4, kRawData = 9,
+                   kDoubleData = 10, kExternalData = 13, kDataLocation = 14;
 
 class Walker {
 public:
@@ -81,12 +119,12 @@ public:
 
   bool copy(Message message, StringRef in, std::string &out, int depth) {
     if (depth > 64)
-      return fail("messages are nested too deeply");
+      return reader.fail("messages are nested too deeply");
     if (message == Message::tensor)
       return copyTensor(in, out);
     Field field;
     while (!in.empty()) {
-      if (!next(in, field))
+      if (!reader.next(in, field))
         return false;
       Message child = getFieldMessage(message, field.number);
       if (child == Message::other || field.wireType != 2) {
@@ -101,62 +139,9 @@ public:
     return true;
   }
 
-  std::string whyNot;
+  WireReader reader;
 
 private:
-  bool fail(const char *why) {
-    whyNot = why;
-    return false;
-  }
-
-  bool readVarint(StringRef &in, uint64_t &value) {
-    value = 0;
-    for (unsigned shift = 0; shift < 64 && !in.empty(); shift += 7) {
-      auto byte = static_cast<unsigned char>(in.front());
-      in = in.drop_front();
-      value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-      if (!(byte & 0x80))
-        return true;
-    }
-    return fail(in.empty() ? "it ends in the middle of a field"
-                           : "a number in it is too long");
-  }
-
-  bool next(StringRef &in, Field &field) {
-    const char *start = in.data();
-    uint64_t key, size = 0;
-    if (!readVarint(in, key))
-      return false;
-    field.number = key >> 3;
-    field.wireType = key & 7;
-    if (field.number == 0)
-      return fail("a field in it has number 0");
-    switch (field.wireType) {
-    case 0:
-      if (!readVarint(in, field.varint))
-        return false;
-      break;
-    case 1:
-      size = 8;
-      break;
-    case 2:
-      if (!readVarint(in, size))
-        return false;
-      break;
-    case 5:
-      size = 4;
-      break;
-    default:
-      return fail("a field in it has an unknown encoding");
-    }
-    if (size > in.size())
-      return fail("it ends in the middle of a field");
-    field.bytes = in.take_front(size);
-    in = in.drop_front(size);
-    field.encoded = StringRef(start, in.data() - start);
-    return true;
-  }
-
   /// Leaves out a payload that is large and usable as it is. A payload in
   /// pieces stays: protobuf puts them together.
   bool copyTensor(StringRef in, std::string &out) {
@@ -164,7 +149,7 @@ private:
     unsigned payloads = 0;
     Field field, payload;
     for (StringRef rest = in; !rest.empty();) {
-      if (!next(rest, field))
+      if (!reader.next(rest, field))
         return false;
       if (field.number == kDataType && field.wireType == 0)
         dataType = field.varint;
@@ -187,7 +172,7 @@ private:
       return true;
     }
     for (StringRef rest = in; !rest.empty();) {
-      if (!next(rest, field))
+      if (!reader.next(rest, field))
         return false;
       if (field.encoded.data() != payload.encoded.data() &&
           field.number != kExternalData && field.number != kDataLocation)
@@ -217,7 +202,7 @@ copyWithoutPayloads(StringRef bytes,
   std::string out;
   if (walker.copy(Message::model, bytes, out, 0))
     return out;
-  whyNot = walker.whyNot;
+  whyNot = walker.reader.whyNot;
   return std::nullopt;
 }
 

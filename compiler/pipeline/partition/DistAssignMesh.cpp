@@ -29,8 +29,9 @@ struct DistAssignMeshPass : impl::DistAssignMeshPassBase<DistAssignMeshPass> {
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     FailureOr<PartitionFile> read =
         readPartitionFile(getOperation().getLoc(), file);
-    if (failed(function) || failed(read) || failed(collectAxes(*read)) ||
-        failed(countPlaces()) || failed(checkShards(*read)))
+    if (failed(function) || failed(read) ||
+        failed(collectAxes(*function, *read)) || failed(countPlaces()) ||
+        failed(checkShards(*read)))
       return signalPassFailure();
     write(*function);
   }
@@ -69,8 +70,19 @@ private:
     return success();
   }
 
-  LogicalResult collectAxes(const PartitionFile &read) {
+  LogicalResult collectAxes(func::FuncOp function, const PartitionFile &read) {
     Location loc = getOperation().getLoc();
+    // The model's own annotations may have said them.
+    const int64_t count = getInteger(function, kDeviceCountAttr, 0);
+    if (auto known = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr))
+      for (auto axis : known.getAsRange<dist::AxisAttr>())
+        if (failed(
+                say(axis.getName(),
+                    axis.getName() == dist::kStageAxis ? count : axis.getSize(),
+                    loc, false)))
+          return failure();
+    if (count && !find(dist::kStageAxis))
+      axes.push_back({dist::kStageAxis.str(), count, loc});
     const std::optional<FileAxis> none;
     for (const FileAxis &axis : read.mesh)
       if (failed(say(axis.name.text, axis.size, placeOf(axis.name), false)))

@@ -231,8 +231,7 @@ private:
               (stageOf[value.producer] < 0 ||
                stageOf[consumer] < stageOf[value.producer]))
             stageOf[value.producer] = stageOf[consumer];
-    for (int64_t s = 0; s <= most; ++s)
-      stages.emplace_back();
+    stages.resize(std::max<size_t>(most + 1, devices.size()));
     nameBlocksByStage("S");
     return success();
   }
