@@ -90,7 +90,7 @@ def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
   let description = [{
     Sets `dist.stage` on all ops that depend on the model's inputs, and
     `dist.block` where there is none. Stages come from blocks and the file's
-    stages, or else from `dist.annotated_stage`. If there are neither, the
+    stages, or else from `dist.annotated_stages`. If there are neither, the
     planner chooses stages so that the slowest one is as fast as possible by the
     cost model. The first op of each cluster gets the cluster's predicted time
     (`dist.price`), which the plan reads. Ops of one cluster get one stage: a

@@ -349,19 +349,14 @@ private:
     function->setAttr(dist::kAxesAttr, builder.getArrayAttr(list));
   }
 
-  /// The last node that an op computes, and that names a stage, decides.
+  /// By node: other passes still make ops of them. Without stages the model is
+  /// one.
   void writeStages() {
-    for (Operation *op : getActiveOps(function.getBody().front())) {
-      std::optional<int64_t> stage;
-      if (stageOf.empty())
-        stage = 0;
-      for (StringRef name : llvm::reverse(getNodeNames(op->getLoc())))
-        if (auto it = stageOf.find(name.str()); !stage && it != stageOf.end())
-          stage = it->second;
-      if (stage)
-        op->setAttr(dist::kAnnotatedStageAttr,
-                    builder.getI64IntegerAttr(*stage));
-    }
+    NamedAttrList list;
+    for (auto &[node, stage] : stageOf)
+      list.set(node, builder.getI64IntegerAttr(stage));
+    function->setAttr(dist::kAnnotatedStagesAttr,
+                      list.getDictionary(builder.getContext()));
   }
 
   //===--- Shardings ------------------------------------------------------===//

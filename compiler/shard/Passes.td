@@ -78,7 +78,7 @@ def DistReadAnnotationsPass : ShardPass<"dist-read-annotations"> {
     nodes (dialects/dist/Annotations.h). Devices of a stage, in the order of
     their numbers, and the parts that each has of the tensors, give the axes.
     Weights, inputs and results of nodes get `dist.sharding`, also where they
-    are whole; ops get `dist.annotated_stage`. It is an error if the tensors do
+    are whole; the function gets `dist.annotated_stages`. It is an error if the tensors do
     not fit one mesh. What cannot be taken is a remark at the node.
 
     ```mlir

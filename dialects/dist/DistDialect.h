@@ -47,8 +47,8 @@ RowsAndPart getRowsAndPart(mlir::RankedTensorType part, int64_t dim,
 namespace partita::dist {
 
 /// Names of the dialect's discardable attributes.
-inline constexpr llvm::StringLiteral kAnnotatedStageAttr =
-    "dist.annotated_stage";
+inline constexpr llvm::StringLiteral kAnnotatedStagesAttr =
+    "dist.annotated_stages";
 inline constexpr llvm::StringLiteral kBlockAttr = "dist.block";
 inline constexpr llvm::StringLiteral kStageAttr = "dist.stage";
 inline constexpr llvm::StringLiteral kDevicesAttr = "dist.devices";

@@ -25,7 +25,7 @@ def Dist_Dialect : Dialect {
 
     | attribute | on | meaning |
     | --- | --- | --- |
-    | `dist.annotated_stage` | any op | stage that the ONNX model itself names |
+    | `dist.annotated_stages` | the model's function | stages that the ONNX model itself names, a dictionary by node |
     | `dist.block` | any op | the user's or the planner's block it belongs to |
     | `dist.stage` | any op | number of the stage that computes it |
     | `dist.devices` | the model's function | device of each stage |

@@ -7,6 +7,7 @@
 
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/DeviceMesh.h"
+#include "compiler/pipeline/NodeNames.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/Balance.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
@@ -38,15 +39,16 @@ public:
       : function(function), graph(graph), machine(machine), kind(kind),
         memoryTry(memoryTry), builder(function.getContext()),
         devices(getDevices(function)),
+        annotatedStages(function->getAttrOfType<DictionaryAttr>(
+            dist::kAnnotatedStagesAttr)),
         deviceCount(getInteger(function, kDeviceCountAttr, 0)) {}
 
   LogicalResult assign() {
-    bool hasBlocks = function->hasAttr(kStageBlocksAttr), hasStages = false;
+    bool hasBlocks = function->hasAttr(kStageBlocksAttr);
+    const bool hasStages = annotatedStages != nullptr;
     for (const ClusterNode &node : graph.nodes)
-      for (Operation *op : node.ops) {
+      for (Operation *op : node.ops)
         hasBlocks |= op->hasAttr(dist::kBlockAttr);
-        hasStages |= op->hasAttr(dist::kAnnotatedStageAttr);
-      }
     const bool isBalanced = !hasBlocks && !hasStages;
     if (hasBlocks) {
       if (failed(fromBlocks()))
@@ -204,13 +206,12 @@ private:
       Operation *decides = nullptr;
       int64_t heaviest = -1;
       for (Operation *op : node.ops)
-        if (op->hasAttr(dist::kAnnotatedStageAttr))
+        if (getAnnotatedStage(op))
           if (int64_t flops = countFlops(op); flops > heaviest) {
             heaviest = flops;
             decides = op;
           }
-      int64_t stage =
-          decides ? getInteger(decides, dist::kAnnotatedStageAttr, 0) : -1;
+      int64_t stage = decides ? *getAnnotatedStage(decides) : -1;
       if (decides && (stage < 0 || stage >= dist::kMostDevices))
         return decides->emitError()
                << "'" << nn::getNodeName(decides) << "' names stage " << stage
@@ -232,14 +233,23 @@ private:
                stageOf[consumer] < stageOf[value.producer]))
             stageOf[value.producer] = stageOf[consumer];
     stages.resize(std::max<size_t>(most + 1, devices.size()));
-    nameBlocksByStage("S");
+    nameBlocksByStage("B");
     return success();
   }
 
   bool isAnnotated(int node) const {
-    return llvm::any_of(graph.nodes[node].ops, [](Operation *op) {
-      return op->hasAttr(dist::kAnnotatedStageAttr);
+    return llvm::any_of(graph.nodes[node].ops, [&](Operation *op) {
+      return getAnnotatedStage(op).has_value();
     });
+  }
+
+  /// The stage of the last of its nodes that names one.
+  std::optional<int64_t> getAnnotatedStage(Operation *op) const {
+    std::optional<int64_t> stage;
+    for (StringRef name : getNodeNames(op->getLoc()))
+      if (auto named = annotatedStages.getAs<IntegerAttr>(name))
+        stage = named.getInt();
+    return stage;
   }
 
   void nameBlocksByStage(StringRef prefix) {
@@ -414,7 +424,8 @@ private:
   const schedule::ScheduleKind &kind;
   const int memoryTry;
   Builder builder;
-  SmallVector<int64_t> devices; // by stage
+  SmallVector<int64_t> devices;         // by stage
+  const DictionaryAttr annotatedStages; // by node; null: the model names none
   int64_t deviceCount;
   SmallVector<SmallVector<std::string>> stages; // blocks, by stage
   std::vector<int64_t> stageOf;                 // by node

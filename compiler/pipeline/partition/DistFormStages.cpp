@@ -192,7 +192,6 @@ private:
     Operation *clone = builder.clone(*op, mapping);
     clone->removeAttr(dist::kStageAttr);
     clone->removeAttr(dist::kBlockAttr);
-    clone->removeAttr(dist::kAnnotatedStageAttr);
   }
 
   /// The stage's own copy of a value; of weights-only ops it makes one.

@@ -69,13 +69,13 @@ func.func @schedule(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.schedul
 
 // Annotations of the model; what has none joins what it reads.
 // CHECK-LABEL: @annotated
-func.func @annotated(%x: tensor<8xf32>) -> tensor<8xf32> {
+func.func @annotated(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.annotated_stages = {a = 0 : i64, c = 1 : i64}} {
   // CHECK: nn.exp {{.*}}dist.stage = 0
-  %0 = nn.exp %x {dist.annotated_stage = 0 : i64} : tensor<8xf32>
+  %0 = nn.exp %x : tensor<8xf32> loc("a")
   // CHECK: nn.tanh {{.*}}dist.stage = 0
-  %1 = nn.tanh %0 : tensor<8xf32>
+  %1 = nn.tanh %0 : tensor<8xf32> loc("b")
   // CHECK: nn.abs {{.*}}dist.stage = 1
-  %2 = nn.abs %1 {dist.annotated_stage = 1 : i64} : tensor<8xf32>
+  %2 = nn.abs %1 : tensor<8xf32> loc("c")
   return %2 : tensor<8xf32>
 }
 
