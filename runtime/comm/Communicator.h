@@ -7,8 +7,9 @@
 //
 // A communicator carries out the transfers and collectives of a plan. There are
 // two implementations. `local` is for threads of one process: the receiver
-// reads or copies the sender's slot itself. `mpi` is for one device per
-// process. Every blocking call has a deadline.
+// reads or copies the sender's slot itself. `mpi` is for devices of different
+// processes; where a process has several devices, it joins both. Every blocking
+// call has a deadline. The calls of one device come from one thread.
 //
 // The constructor makes all buffers and bookkeeping from the plan's channels
 // and collectives. None of the calls below allocates, except to build an error.
@@ -67,10 +68,10 @@ public:
     return data;
   }
 
-  /// Whether the devices at both ends of its channels are in this process. Then
-  /// one device may fetch bytes from the memory of another, with `post` and
+  /// Whether the devices at both ends of a channel are in this process. Then
+  /// one device may fetch bytes from the memory of the other, with `post` and
   /// `take`.
-  virtual bool carriesDevices() const { return false; }
+  virtual bool carriesDevices(int /*channel*/) const { return false; }
 
   /// Like send, but the bytes may be in a device's memory, and are there when
   /// the parcel's event has happened.
@@ -113,8 +114,8 @@ public:
     return Status::error("this communicator has no collectives");
   }
 
-  /// Wakes every waiting device with an error. Safe from any thread (local) or
-  /// from the process's own thread (mpi).
+  /// Wakes every waiting device of this process with an error, and makes their
+  /// later calls fail. Safe from any thread.
   virtual void abort() = 0;
 };
 

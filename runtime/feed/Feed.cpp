@@ -39,7 +39,7 @@ std::optional<int64_t> placeInTensor(const Port &port, const Tensor &tensor,
 } // namespace
 
 Expected<Feed> Feed::create(const Model &model, const InputTensors &inputs,
-                            int device) {
+                            const std::vector<int> &devices) {
   Feed feed;
   feed.ports = &model.inputs;
   feed.stepBatches = model.microBatches;
@@ -49,7 +49,7 @@ Expected<Feed> Feed::create(const Model &model, const InputTensors &inputs,
     if (Status status = checkInput(port, *inputs[i]); !status.ok())
       return status;
     feed.tensors.push_back(*inputs[i]);
-    feed.used.push_back(port.usedBy(device) && port.bytes() > 0);
+    feed.used.push_back(port.usedBy(devices) && port.bytes() > 0);
     if (port.batchAxis < 0)
       continue;
     int64_t given = inputs[i]->shape()[size_t(port.batchAxis)];
@@ -127,7 +127,7 @@ void Feed::fill(int64_t step, StepBinding &binding) {
 void Feed::fillWhole(StepBinding &binding) { bind(0, stepBatches, 0, binding); }
 
 Expected<Collector> Collector::create(const Model &model, const Feed &feed,
-                                      int device) {
+                                      const std::vector<int> &devices) {
   Collector collector;
   collector.ports = &model.outputs;
   collector.stepBatches = model.microBatches;
@@ -153,7 +153,7 @@ Expected<Collector> Collector::create(const Model &model, const Feed &feed,
     if (!tensor)
       return tensor.status();
     collector.tensors.push_back(*tensor);
-    collector.used.push_back(port.usedBy(device) && port.bytes() > 0);
+    collector.used.push_back(port.usedBy(devices) && port.bytes() > 0);
   }
   for (auto &lane : collector.staging)
     lane.resize(model.outputs.size());

@@ -32,11 +32,12 @@ namespace partita::feed {
 
 class Feed {
 public:
-  /// Checks type, shape and number of samples of every input. `device`: the
-  /// only device of this process, or -1 for all. Ports that it does not use
+  /// Checks type, shape and number of samples of every input. `devices`:
+  /// those of this process; none stands for all. Ports that they do not use
   /// stay null.
   static runtime::Expected<Feed> create(const Model &model,
-                                        const InputTensors &inputs, int device);
+                                        const InputTensors &inputs,
+                                        const std::vector<int> &devices);
 
   /// The number of samples of the inputs that have a batch axis. 1 if none has.
   int64_t samples() const { return total; }
@@ -79,8 +80,8 @@ class Collector {
 public:
   /// Fails if an output without a batch axis would have to be joined from
   /// several micro-batches.
-  static runtime::Expected<Collector> create(const Model &model,
-                                             const Feed &feed, int device);
+  static runtime::Expected<Collector>
+  create(const Model &model, const Feed &feed, const std::vector<int> &devices);
 
   /// Binds the outputs of a step of `count` micro-batches to the places where
   /// `take` expects them; see Feed::kLanes.

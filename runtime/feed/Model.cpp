@@ -79,9 +79,10 @@ int64_t Port::bytes() const {
          runtime::elementBytes(dtype);
 }
 
-bool Port::usedBy(int device) const {
-  return device < 0 ||
-         std::find(devices.begin(), devices.end(), device) != devices.end();
+bool Port::usedBy(const std::vector<int> &some) const {
+  return some.empty() ||
+         std::find_first_of(devices.begin(), devices.end(), some.begin(),
+                            some.end()) != devices.end();
 }
 
 std::string Port::typeText() const {
@@ -178,7 +179,7 @@ int64_t Model::ioBytes() const {
   int64_t bytes = 0;
   for (const std::vector<Port> *ports : {&inputs, &outputs})
     for (const Port &port : *ports)
-      bytes += port.usedBy(-1) ? port.bytes() * microBatches : 0;
+      bytes += port.bytes() * microBatches;
   return bytes;
 }
 

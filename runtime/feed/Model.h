@@ -33,8 +33,9 @@ struct Port {
   int64_t bytes() const;
   /// The number of samples in one micro-batch. 1 if the port has no batch axis.
   int64_t samples() const { return batchAxis < 0 ? 1 : shape[batchAxis]; }
-  /// Whether device `device` (-1: any) loads or stores it.
-  bool usedBy(int device) const;
+  /// Whether one of `devices` loads or stores it; none stands for all of the
+  /// plan.
+  bool usedBy(const std::vector<int> &devices) const;
   /// E.g. "float32 [N, 3, 224, 224]", with N for the batch axis.
   std::string typeText() const;
 };

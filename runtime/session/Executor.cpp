@@ -198,7 +198,7 @@ Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
   // Communicators combine bytes of the host.
   if (entry.data && !device->isHost() &&
       (entry.collective >= 0 ||
-       (entry.channel >= 0 && !comm.carriesDevices()))) {
+       (entry.channel >= 0 && !comm.carriesDevices(entry.link)))) {
     entry.staging =
         &staging[{step.slot, step.micro_batch % copiesOf(step.slot)}];
     entry.staging->bytes.resize(static_cast<size_t>(entry.bytes));
@@ -229,7 +229,7 @@ void Executor::matchCollectives() {
 Executor::Arrival Executor::arrivalOf(const Entry &entry) const {
   if (entry.direct)
     return Arrival::borrowed;
-  if (comm.carriesDevices())
+  if (comm.carriesDevices(entry.link))
     return device->isHost() && sendsFromHost(entry.channel) ? Arrival::copied
                                                             : Arrival::taken;
   // A token has no bytes that could lie anywhere.
@@ -563,7 +563,7 @@ Status Executor::send(const Entry &entry) {
   if (device->isHost())
     return comm.send(entry.link, entry.micro_batch, entry.data, entry.bytes);
   Queue &queue = device->queue();
-  if (comm.carriesDevices())
+  if (comm.carriesDevices(entry.link))
     return comm.post(entry.link, entry.micro_batch,
                      {entry.data, entry.bytes, device.get(), queue.record()});
   void *host = entry.staging ? entry.staging->bytes.data() : nullptr;

@@ -99,7 +99,8 @@ struct Session::Impl {
   void runAgain(Step &step);
   void collect(const Step &step);
   Status checkBinding(const StepBinding &binding) const;
-  std::vector<int> coresOf(int device) const;
+  std::vector<int> coresOf(size_t worker) const;
+  Status chooseDevices();
 };
 
 Session::Impl::~Impl() {
@@ -117,13 +118,13 @@ Session::Impl::~Impl() {
       (void)worker.executor->finishSends(); // what failed late, others report
 }
 
-std::vector<int> Session::Impl::coresOf(int device) const {
+std::vector<int> Session::Impl::coresOf(size_t worker) const {
   std::vector<int> chosen;
   if (!options.pin)
     return chosen;
   for (int i = 0; i < options.threads_per_device; ++i)
     chosen.push_back(
-        cores[(static_cast<size_t>(device) * options.threads_per_device + i) %
+        cores[(options.first_core + worker * options.threads_per_device + i) %
               cores.size()]);
   return chosen;
 }
@@ -176,28 +177,41 @@ Status Session::Impl::checkWeights() const {
                                      static_cast<int>(workers.size()));
 }
 
+/// Makes a worker for each device of this process.
+Status Session::Impl::chooseDevices() {
+  const int devices = static_cast<int>(length(plan().devices()));
+  std::vector<int> &chosen = options.devices;
+  if (chosen.empty())
+    for (int i = 0; i < devices; ++i)
+      chosen.push_back(i);
+  int last = -1;
+  for (int device : chosen) {
+    if (device < 0 || device >= devices)
+      return Status::error(
+          "'" + artifact->path() + "' is for " + std::to_string(devices) +
+          " devices and has no device " + std::to_string(device));
+    if (device <= last)
+      return Status::error("the devices of a session are not in increasing "
+                           "order");
+    last = device;
+    workers.emplace_back().device = device;
+  }
+  return Status();
+}
+
 Status Session::Impl::load() {
-  int devices = static_cast<int>(length(plan().devices()));
   if (options.threads_per_device < 1 ||
       options.threads_per_device > kMostThreads)
     return Status::error("a device cannot have " +
                          std::to_string(options.threads_per_device) +
                          " threads: give 1 to " + std::to_string(kMostThreads));
-  if (options.device < -1 || options.device >= devices)
-    return Status::error(
-        "'" + artifact->path() + "' is for " + std::to_string(devices) +
-        " devices and has no device " + std::to_string(options.device) +
-        ": start one process for each of its devices");
+  if (Status status = chooseDevices(); !status.ok())
+    return status;
   for (int64_t i = 0; i < length(plan().weights()); ++i)
     weights.push_back(artifact->weight(static_cast<int>(i)));
   cores = availableCores();
   mesh = std::make_unique<Mesh>(plan());
 
-  for (int i = 0; i < devices; ++i)
-    if (options.device < 0 || options.device == i) {
-      workers.emplace_back();
-      workers.back().device = i;
-    }
   if (Status status = loadDrivers(); !status.ok())
     return status;
   if (Status status = checkWeights(); !status.ok())
@@ -225,9 +239,9 @@ void Session::Impl::loadDevice(Worker &worker) {
       return fail(status);
   worker.executor.reset(); // its memory, before there is more
   Driver &driver = *drivers.at(plan().devices()->Get(worker.device)->kind());
-  auto executor =
-      Executor::create(plan(), worker.device, weights, driver, options,
-                       coresOf(worker.device), *comm, *mesh);
+  auto executor = Executor::create(
+      plan(), worker.device, weights, driver, options,
+      coresOf(static_cast<size_t>(&worker - workers.data())), *comm, *mesh);
   if (!executor)
     return fail(executor.status());
   worker.executor = std::move(*executor);

@@ -21,8 +21,7 @@
 //   Status status = (*session)->wait(*first);
 //
 // A session of one device has no thread of its own. `create`, `run` and
-// `submit` work in the calling thread, and must be called from the same one. So
-// a communicator that is bound to a thread (MPI) is only used from there.
+// `submit` work in the calling thread, and must be called from the same one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,16 +43,20 @@ class Artifact;
 
 struct SessionOptions {
   int threads_per_device = 1; ///< cores per device
-  /// Pin device k to the cores k*T .. k*T+T-1, modulo the number of cores.
+  /// Pin the session's k-th device to T cores: from the core `first_core + k*T`
+  /// on, modulo the number of cores.
   bool pin = true;
+  int first_core = 0;    ///< where another process pins devices to those before
   double timeout_s = 60; ///< deadline of every wait
-  int device = -1;       ///< run only this device of the plan (MPI); -1: all
+  /// Run only these devices of the plan, in increasing order; others run in
+  /// other processes (MPI). Empty: all.
+  std::vector<int> devices;
   bool profile = false; ///< record an event for each instruction and step entry
   /// Keep NaN in all ops, as the model's definition requires. Without this
   /// option a step is computed by faster code, which drops NaN in some ops. If
   /// a step meets NaN there, it is computed again, and the session keeps NaN
-  /// from then on. A session that runs only one device of several cannot do
-  /// that: see `mayHaveDroppedNan`.
+  /// from then on. A session that does not run all devices of the plan cannot
+  /// do that: see `mayHaveDroppedNan`.
   bool keep_nan = false;
   int max_cpu_level = 4; ///< use no object above this x86-64 level
   /// Do not check the hashes of the weights that this session's devices use.

@@ -125,8 +125,8 @@ std::vector<double> byMpi(int64_t bytes, bool in_place) {
 }
 
 std::vector<double> betweenProcesses(int64_t bytes, bool in_place, int rank) {
-  auto comm =
-      MpiCommunicator::create(MPI_COMM_WORLD, {}, 1, 60, {sumOf(bytes)});
+  auto comm = MpiCommunicator::create(
+      MPI_COMM_WORLD, *mpi::Placement::even(2, 2), {}, 1, 60, {sumOf(bytes)});
   require(comm.status());
   Tensors tensors(bytes, in_place);
   return measure(bytes, [&] { once(**comm, rank, tensors); });

@@ -96,10 +96,11 @@ def every_split(model, flags, inputs, reference, work):
     for devices, schedule in itertools.product((2, 4, 8), SCHEDULES):
         artifact = work / f"{devices}-{schedule}.partita"
         compile_model(model, artifact, "--devices", devices, "--schedule", schedule, "--cpu-level", cpu_level(), *flags)
-        for ranks in (0, devices):
+        # As threads, as processes of one device, and of several (8 devices: 3, 3 and 2).
+        for ranks in (0, devices, {2: 1, 4: 2, 8: 3}[devices]):
             out = work / "out.npz"
             run_artifact(artifact, *THREADS, *inputs, "--output", out, ranks=ranks)
-            same_bytes(reference, out, f"{devices} devices, {schedule}, {'MPI' if ranks else 'threads'}")
+            same_bytes(reference, out, f"{devices} devices, {schedule}, {f'{ranks} processes' if ranks else 'threads'}")
             out.unlink()
         artifact.unlink()
         print(f"{devices} devices, {schedule}: threads and MPI give the bytes of one device")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A process of an MPI run that is stopped or killed: the others say which operation waits for whom, and end with an error, in time."""
 
+import itertools
 import os
 import pathlib
 import re
@@ -30,11 +31,11 @@ def rank_processes(parent):
     return ranks
 
 
-def disturbed(artifact, what, rank):
+def disturbed(artifact, what, rank, arranged):
     """Runs an endless benchmark on two processes, sends `what` to one, and returns exit status, seconds until the end, and output."""
     token = str(os.getpid())
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PARTITA_TEST_RUN=token)
-    command = ["mpirun", "--oversubscribe", "-n", "2", str(BIN / "partita-run"), str(artifact), "--benchmark", "--runs", "10000000", "--timeout", "3"]
+    command = ["mpirun", "--oversubscribe", "-n", "2", str(BIN / "partita-run"), str(artifact), "--benchmark", "--runs", "10000000", "--timeout", "3", *arranged]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     deadline = time.monotonic() + 30
     while len(rank_processes(token)) < 2:
@@ -59,27 +60,33 @@ def disturbed(artifact, what, rank):
 
 def blames(text, rank):
     """Whether the other process says what it was waiting for from the process of this rank when its time was over."""
-    other = 1 - rank
-    waits = (
-        f"cpu:{other}: receiving micro-batch .* from cpu:{rank}",
-        f"cpu:{other}: waiting for cpu:{rank} to take micro-batch .*",
-        f"process {other} waits for process {rank} to come as far, between steps",
-    )
-    return re.search(f"error: ({'|'.join(waits)}): nothing happened within 3 s", text)
+    late = "nothing happened within 3 s"
+    operation = r"cpu:\d+: (receiving micro-batch|waiting for cpu:\d+ to take micro-batch|[a-z_]+ of micro-batch) .*"
+    return re.search(f"error: {operation}: {late}, waiting for .*device \\d+ of process {rank}", text) or \
+        re.search(f"error: process {1 - rank} waits for process {rank} to come as far, between steps: {late}", text)
+
+
+# Flags of partita-compile, and of partita-run: one device a process; two, with collectives between processes; three, of which one process has two.
+ARRANGEMENTS = (
+    (("--devices", "2"), ()),
+    (("--devices", "4", "--tensor-parallel", "2"), ("--device-map", "0,3/1,2")),
+    (("--devices", "3"), ()),
+)
 
 
 def check(work):
     artifact = work / "digits.partita"
-    compile_model(MODEL, artifact, "--dim", "batch=1", "--devices", "2")
-    for rank in (0, 1):
-        status, seconds, text = disturbed(artifact, signal.SIGSTOP, rank)
-        if status != 1 or not blames(text, rank):
-            raise Failure(f"process {rank} stopped: status {status} after {seconds:.1f} s:\n{text}")
-        print(f"process {rank} stopped: ended after {seconds:.1f} s")
-        status, seconds, text = disturbed(artifact, signal.SIGKILL, rank)
-        if status == 0:
-            raise Failure(f"process {rank} killed: status {status} after {seconds:.1f} s:\n{text}")
-        print(f"process {rank} killed: ended after {seconds:.1f} s")
+    for number, (flags, arranged) in enumerate(ARRANGEMENTS):
+        compile_model(MODEL, artifact, "--dim", "batch=1", *flags)
+        for rank, what in itertools.product((0, 1), (signal.SIGSTOP, signal.SIGKILL)):
+            # Every other one of the later arrangements: each takes seconds.
+            if number and rank == (number + (what == signal.SIGKILL)) % 2:
+                continue
+            name = f"{' '.join(flags)}: process {rank} {'stopped' if what == signal.SIGSTOP else 'killed'}"
+            status, seconds, text = disturbed(artifact, what, rank, arranged)
+            if status == 0 or (what == signal.SIGSTOP and (status != 1 or not blames(text, rank))):
+                raise Failure(f"{name}: status {status} after {seconds:.1f} s:\n{text}")
+            print(f"{name}: ended after {seconds:.1f} s")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
     sharding.py [cases] [reshards]
 
 Cases: every case, with weights and inputs cut along each of their dimensions, over 2, 3 and 4 devices, gives the numbers
-of one device; so do replicas and stages together with them, by threads and by processes, with a last step that is not full. Which collectives a cut
-needs, and how many bytes they move, is counted. Wrong shardings are errors.
+of one device; so do replicas and stages together with them, with a last step that is not full. Processes with one device each, with several and with
+different numbers of them give the bits of threads. Which collectives a cut needs, and how many bytes they move, is counted. Wrong shardings are errors.
 
 Reshards: tensors of two and three dimensions go from every way to cut them over the axes of a mesh, partial sums included, to every other one. The
 elements are small integers, so the result must be exact."""
@@ -130,10 +130,29 @@ def write_inputs(work, inputs):
     return flags
 
 
-def same_numbers(artifact, flags, reference, what, ranks=0):
-    status, text = run_artifact(artifact, *flags, "--threads", "1", "--compare", reference, "--rtol", "1e-5", "--atol", "2e-6", ranks=ranks, expect=None)
+def same_numbers(artifact, flags, reference, what):
+    status, text = run_artifact(artifact, *flags, "--threads", "1", "--compare", reference, "--rtol", "1e-5", "--atol", "2e-6", expect=None)
     if status != 0:
         raise Failure(f"{what}: other numbers than one device's\n{text}")
+
+
+# How many devices each process has: all in one, one each, and what lies between; a mesh's axes end within a process, between processes, or both.
+ARRANGEMENTS = {
+    3: [(2,), (2, "--device-map", "0,2/1")],
+    4: [(1,), (2,), (3,), (4,), (2, "--device-map", "0,2/1,3"), (2, "--device-map", "0,3/1-2")],
+    8: [(3,), (4, "--device-map", "0,7/1,3,5/2/4,6"), (8,)],
+}
+
+
+def same_bits(artifact, flags, what, work):
+    """Whatever the processes, the bits are those of threads."""
+    threads, processes = work / "threads.npz", work / "processes.npz"
+    run_artifact(artifact, *flags, "--threads", "1", "--output", threads)
+    devices = json.loads(run_artifact(artifact, "--plan", "--json"))["devices"]
+    for ranks, *arranged in ARRANGEMENTS[len(devices)]:
+        run_artifact(artifact, *flags, "--threads", "1", "--output", processes, *arranged, ranks=ranks)
+        if threads.read_bytes() != processes.read_bytes():
+            raise Failure(f"{what}: other bits on {ranks} processes {' '.join(arranged)}")
 
 
 def partition(mesh, shard):
@@ -156,16 +175,13 @@ def check_case(name, work):
         compile_model(model, cut, *dim, "--partition", split)
         same_numbers(cut, flags, reference, f"{name}: {shard} over {devices}")
         count += 1
-    # Together with replicas and stages, in every order of the axes, by threads and by processes.
+    # Together with replicas and stages, in every order of the axes.
     shard = more[0] if more else next(shard for shard, size in shardings(weights, more) if size > 2)
-    for mesh in ({"data": 2, "tensor": 2}, {"stage": 2, "tensor": 2}, {"tensor": 2, "data": 2, "stage": 2}):
+    for mesh in ({"tensor": 3}, {"data": 2, "tensor": 2}, {"stage": 2, "tensor": 2}, {"tensor": 2, "data": 2, "stage": 2}):
         split.write_text(partition(mesh, shard))
         compile_model(model, cut, *dim, "--partition", split)
-        devices = 1
-        for size in mesh.values():
-            devices *= size
-        for ranks in (0, devices):
-            same_numbers(cut, flags, reference, f"{name}: {mesh}, {'MPI' if ranks else 'threads'}", ranks)
+        same_numbers(cut, flags, reference, f"{name}: {mesh}")
+        same_bits(cut, flags, f"{name}: {mesh}", work)
         count += 1
     print(f"{name}: {count} shardings give the numbers of one device")
 

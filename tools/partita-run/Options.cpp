@@ -43,7 +43,7 @@ const char *const kExamples = R"(Examples:
   partita-run bert.partita --calibrate machine.json
       add what this model's work takes here, for compiling it again
   mpirun -n 2 partita-run mnist.partita --input x.npy --output y.npz
-      one process a device; process 0 prints and writes
+      two processes, which share the devices; process 0 prints and writes
 
 Any number of samples may be given along the batch axis: they go through the
 pipeline as micro-batches, in as many steps as needed.)";
@@ -139,6 +139,12 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->group(devices)
       ->check(cli::checkDevices)
       ->type_name("N");
+  app.add_option("--device-map", options.deviceMap,
+                 "With mpirun: the devices of each process, in the order of "
+                 "ranks, e.g. 0,2/1,3 or 0-3/4-7; by default they are dealt "
+                 "out evenly, in their order")
+      ->group(devices)
+      ->type_name("MAP");
   app.add_option("--threads,-t", options.threads,
                  "Cores a device; by default the cores there are, divided by "
                  "the devices")

@@ -30,7 +30,8 @@ struct Options {
   std::string testData;
   std::string compare; ///< .npz with reference tensors
   runtime::Tolerance tolerance;
-  std::string devices; ///< as given, e.g. "cpu:2"; empty: the plan's
+  std::string devices;   ///< as given, e.g. "cpu:2"; empty: the plan's
+  std::string deviceMap; ///< with mpirun: the devices of each process
   int threads = 0;  ///< cores per device; 0: the cores divided by the devices
   int cpuLevel = 4; ///< use no code above this x86-64 level
   bool pin = true;

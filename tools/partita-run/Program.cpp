@@ -82,7 +82,7 @@ int runMode(const Options &options, const PlanChoice &plans,
   }
   if (!team.allWell(status))
     return 1;
-  remarkCores(options, model, team);
+  remarkCores(options, team);
   if (options.rate > 0)
     return runOfferedLoad(options, model, team, *inputs);
   Profile profile;
@@ -125,6 +125,9 @@ int runArtifact(const Options &options) {
   if (!(*team)->allWell(choice.status()))
     return 1;
   const Model &model = plans.model(choice->plan);
+  if (!options.plan &&
+      !(*team)->allWell((*team)->check(model, choice->plan, options.deviceMap)))
+    return 1;
   if (!(*team)->allWell(checkRequest(options, model, **team)))
     return 1;
   if (options.plan) {
@@ -136,8 +139,6 @@ int runArtifact(const Options &options) {
                   plans.text().c_str());
     return 0;
   }
-  if (!(*team)->allWell((*team)->check(model)))
-    return 1;
   return runMode(options, plans, *choice, **team);
 }
 

@@ -13,7 +13,6 @@
 #include "tools/partita-run/show/TensorSummary.h"
 
 #include "runtime/abi/Text.h"
-#include "runtime/base/Cores.h"
 #include "runtime/feed/Stream.h"
 #include "runtime/io/Names.h"
 #include "runtime/io/TensorFiles.h"
@@ -22,7 +21,6 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
-#include <thread>
 
 namespace partita::run {
 
@@ -54,40 +52,24 @@ std::vector<NamedTensor> nameOutputs(const Model &model,
 
 } // namespace
 
-namespace {
-
-/// Cores for the devices of this process, and devices that share them.
-struct Share {
-  int cores, devices;
-};
-
-/// mpirun usually binds each process to its own cores; where it does not, they
-/// share the machine's.
-Share shareOf(const Model &model, Team &team) {
-  const int cores = int(runtime::availableCores().size());
-  if (!team.distributed())
-    return {cores, model.devices};
-  const int processes = team.processesHere();
-  const bool bound = cores < int(std::thread::hardware_concurrency());
-  return {cores, bound ? 1 : processes};
+int threadsOf(const Options &options, const Team &team) {
+  const Team::Share &share = team.share();
+  return options.threads > 0 ? options.threads
+                             : std::max(1, share.cores / share.devices);
 }
 
-} // namespace
-
-int threadsOf(const Options &options, const Model &model, Team &team) {
-  if (options.threads > 0)
-    return options.threads;
-  const Share share = shareOf(model, team);
-  return std::max(1, share.cores / share.devices);
+/// Whether devices of this process have cores of their own.
+static bool haveRoom(const Options &options, const Team &team) {
+  const Team::Share &share = team.share();
+  return threadsOf(options, team) * int64_t(share.devices) <= share.cores;
 }
 
-void remarkCores(const Options &options, const Model &model, Team &team) {
-  const Share share = shareOf(model, team);
-  const int threads = threadsOf(options, model, team);
+void remarkCores(const Options &options, const Team &team) {
   // A program that reads JSON is told nothing else.
-  if (threads * int64_t(share.devices) <= share.cores || !team.root() ||
-      options.json)
+  if (haveRoom(options, team) || !team.root() || options.json)
     return;
+  const Team::Share &share = team.share();
+  const int threads = threadsOf(options, team);
   std::fprintf(
       stderr,
       "partita-run: remark: %lld threads (%s of %d) share %s, and wait "
@@ -98,14 +80,15 @@ void remarkCores(const Options &options, const Model &model, Team &team) {
 }
 
 runtime::SessionOptions sessionOptions(const Options &options,
-                                       const Model &model, Team &team) {
+                                       const Team &team) {
   runtime::SessionOptions session;
-  session.threads_per_device = threadsOf(options, model, team);
+  session.threads_per_device = threadsOf(options, team);
+  session.first_core = team.share().before * session.threads_per_device;
   session.pin = options.pin;
   session.max_cpu_level = options.cpuLevel;
   session.keep_nan = options.strictNan;
   session.timeout_s = options.timeout;
-  session.device = team.device();
+  session.devices = team.devices();
   session.profile = options.wantsProfile();
   session.trust_weights = options.trustWeights;
   return session;
@@ -114,12 +97,12 @@ runtime::SessionOptions sessionOptions(const Options &options,
 Expected<std::unique_ptr<Session>> loadSession(const Options &options,
                                                const Model &model, Team &team,
                                                bool measure) {
-  runtime::SessionOptions session = sessionOptions(options, model, team);
+  runtime::SessionOptions session = sessionOptions(options, team);
   session.measure_arena = measure;
   // Before something is measured a second time, they were checked.
   session.trust_weights |= measure;
   Expected<std::shared_ptr<runtime::Communicator>> communicator =
-      team.communicator(model, options.timeout);
+      team.communicator(model, options.timeout, haveRoom(options, team));
   if (!communicator)
     return communicator.status();
   return Session::create(model.artifact, session, *communicator);
@@ -138,7 +121,7 @@ Status load(Context &context) {
   }
   partita_options given;
   partita_default_options(&given);
-  given.threads = threadsOf(options, context.model, context.team);
+  given.threads = threadsOf(options, context.team);
   given.pin = options.pin;
   given.strict_nan = options.strictNan;
   given.trust_weights = options.trustWeights;
@@ -215,11 +198,11 @@ void runSteps(Context &context, Feed &feed, Collector &collector,
 Expected<std::vector<Tensor>>
 runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
   Expected<Feed> feed =
-      Feed::create(context.model, inputs, context.team.device());
+      Feed::create(context.model, inputs, context.team.devices());
   if (!feed)
     return feed.status();
   Expected<Collector> collector =
-      Collector::create(context.model, *feed, context.team.device());
+      Collector::create(context.model, *feed, context.team.devices());
   if (!collector)
     return collector.status();
   Progress progress("running", feed->steps(),
@@ -233,7 +216,7 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
     runSteps(context, *feed, *collector, progress);
   }
   if (reportNan(context)) {
-    // A process that runs one device of several cannot do that by itself.
+    // A process that does not run all devices cannot do that by itself.
     Options strict = context.options;
     strict.strictNan = true;
     context.session.reset();
@@ -286,11 +269,11 @@ Expected<InputTensors> prepareInputs(const Options &options,
                       : checkComplete(model, *inputs);
   if (!status.ok())
     return status;
-  Expected<Feed> feed = Feed::create(model, *inputs, team.device());
+  Expected<Feed> feed = Feed::create(model, *inputs, team.devices());
   if (!feed)
     return feed.status();
   if (!options.measures())
-    status = Collector::create(model, *feed, team.device()).status();
+    status = Collector::create(model, *feed, team.devices()).status();
   if (!status.ok())
     return status;
   return inputs;

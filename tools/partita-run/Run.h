@@ -39,15 +39,15 @@ runtime::Expected<PlanChoice::Choice> choosePlan(const Options &options,
                                                  const PlanChoice &plans);
 
 /// The cores per device: as asked for, or an equal share.
-int threadsOf(const Options &options, const Model &model, Team &team);
+int threadsOf(const Options &options, const Team &team);
 
 /// Prints a remark on stderr if devices have more threads than there are cores.
-void remarkCores(const Options &options, const Model &model, Team &team);
+void remarkCores(const Options &options, const Team &team);
 
 /// The session options that the command line asks for, for this process's
 /// devices.
 runtime::SessionOptions sessionOptions(const Options &options,
-                                       const Model &model, Team &team);
+                                       const Team &team);
 
 /// Loads the plan onto the devices of this process. `measure`: the session
 /// measures how much of its arenas a step writes, which takes time.
@@ -56,8 +56,8 @@ loadSession(const Options &options, const Model &model, Team &team,
             bool measure = false);
 
 /// Loads what the options ask for. A plain run goes through partita.h. Other
-/// runs need more than that interface offers, and use a session directly: one
-/// device of several (MPI), one plan of several, single steps that are measured
+/// runs need more than that interface offers, and use a session directly: some
+/// of the devices (MPI), one plan of several, single steps that are measured
 /// or recorded, and models in which only some ports hold samples
 /// (partita-compile --expose).
 runtime::Status load(Context &context);

@@ -9,19 +9,22 @@
 
 #include "tools/partita-run/show/Progress.h"
 
+#include "runtime/abi/Text.h"
 #include "runtime/abi/artifact.h"
+#include "runtime/base/Cores.h"
 #include "runtime/feed/Layout.h"
 #include "runtime/session/Links.h"
 
 #ifdef PARTITA_WITH_MPI
 #include "runtime/comm/mpi/Job.h"
-#include "runtime/comm/mpi/MpiCommunicator.h"
+#include "runtime/comm/mpi/MixedCommunicator.h"
 #endif
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 namespace partita::run {
 
@@ -31,12 +34,29 @@ using runtime::Status;
 namespace {
 
 #ifdef PARTITA_WITH_MPI
-/// The hash in the artifact's header covers plan and objects.
-uint64_t identity(const Model &model) {
+uint64_t combine(uint64_t hash, uint64_t more) {
+  return (hash ^ more) * 0x9E3779B97F4A7C15u + (hash >> 32);
+}
+
+/// Equal where processes run the same plan in the same way. The hash in the
+/// artifact's header covers plans and objects.
+uint64_t identity(const Model &model, size_t plan,
+                  const runtime::mpi::Placement &placement) {
   abi::FileHeader header = {};
   std::ifstream file(model.artifact->path(), std::ios::binary);
   file.read(reinterpret_cast<char *>(&header), sizeof header);
-  return header.header_hash;
+  uint64_t hash = combine(header.header_hash, plan);
+  for (int device = 0; device < placement.devices(); ++device)
+    hash = combine(hash, uint64_t(placement.processOf(device)));
+  return hash;
+}
+
+/// Equal where processes may run on the same cores.
+uint64_t hashOfCores() {
+  uint64_t hash = 0;
+  for (int core : runtime::availableCores())
+    hash = combine(hash, uint64_t(core));
+  return hash;
 }
 #else
 /// How many processes a launcher says it started; 1 without a launcher.
@@ -53,6 +73,7 @@ int launchedProcesses() {
 struct Team::Impl {
 #ifdef PARTITA_WITH_MPI
   std::unique_ptr<runtime::mpi::Job> job;
+  std::optional<runtime::mpi::Placement> placement; ///< with a job
 #endif
 };
 
@@ -84,48 +105,60 @@ Expected<std::unique_ptr<Team>> Team::start(double timeout_s) {
 bool Team::distributed() const { return impl->job != nullptr; }
 int Team::rank() const { return impl->job ? impl->job->rank() : 0; }
 
-int Team::processesHere() const {
+Status Team::check(const Model &model, size_t plan, const std::string &map) {
+  shared = {int(runtime::availableCores().size()), model.devices, 0};
   if (!impl->job)
-    return 1;
-  MPI_Comm here;
-  int count = 1;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
-                      &here);
-  MPI_Comm_size(here, &count);
-  MPI_Comm_free(&here);
-  return count;
-}
-
-Status Team::check(const Model &model) {
-  if (!impl->job)
-    return Status();
+    return map.empty() ? Status()
+                       : Status::error("--device-map says which process runs "
+                                       "which devices, but there is one "
+                                       "process: use mpirun, or leave it out");
+  using runtime::mpi::Placement;
   const int size = impl->job->size();
-  if (size != model.devices)
+  if (size > model.devices)
     return Status::error(
         "'" + model.file + "' was compiled for " +
-        std::to_string(model.devices) + " device" +
-        (model.devices == 1 ? "" : "s") + ", but " + std::to_string(size) +
-        (size == 1 ? " process was" : " processes were") +
-        " started: use mpirun -n " + std::to_string(model.devices) +
+        abi::countOf(model.devices, "device") + ", but " +
+        std::to_string(size) + " processes were started: use mpirun -n " +
+        std::to_string(model.devices) + (model.devices > 1 ? " or fewer" : "") +
         ", or compile with --devices " + std::to_string(size));
-  Expected<bool> same = impl->job->allEqual(identity(model));
-  if (!same)
-    return same.status();
-  if (!*same)
-    return Status::error("the processes have different artifacts under the "
-                         "name '" +
-                         model.artifact->path() + "'");
+  Expected<Placement> placement =
+      map.empty() ? Placement::even(model.devices, size)
+                  : Placement::parse(map, model.devices, size);
+  if (!placement)
+    return Status::error("--device-map " + placement.status().message());
+  impl->placement = *placement;
+  mine = placement->devicesOf(rank());
+  Expected<int> other =
+      impl->job->firstOther(identity(model, plan, *placement));
+  if (!other)
+    return other.status();
+  if (*other >= 0)
+    return Status::error(
+        "process " + std::to_string(*other) +
+        " has another artifact than process 0 under the name '" +
+        model.artifact->path() + "', or another plan or --device-map");
+  int place = 0;
+  const std::vector<uint64_t> cores =
+      impl->job->onThisMachine(hashOfCores(), place);
+  const std::vector<uint64_t> counts =
+      impl->job->onThisMachine(mine.size(), place);
+  shared.devices = 0;
+  for (size_t i = 0; i < cores.size(); ++i)
+    if (cores[i] == cores[size_t(place)]) {
+      shared.devices += int(counts[i]);
+      shared.before += int(i) < place ? int(counts[i]) : 0;
+    }
   return Status();
 }
 
 Expected<std::shared_ptr<runtime::Communicator>>
-Team::communicator(const Model &model, double timeout_s) {
+Team::communicator(const Model &model, double timeout_s, bool spin) {
   if (!impl->job)
     return std::shared_ptr<runtime::Communicator>();
-  auto made = runtime::MpiCommunicator::create(
-      impl->job->transfers(), runtime::linksOf(*model.plan, model.mesh),
-      model.plan->micro_batches(), timeout_s,
-      runtime::collectivesOf(*model.plan, model.mesh));
+  auto made = runtime::MixedCommunicator::create(
+      impl->job->transfers(), *impl->placement,
+      runtime::linksOf(*model.plan, model.mesh), model.plan->micro_batches(),
+      timeout_s, spin, runtime::collectivesOf(*model.plan, model.mesh));
   if (!made)
     return made.status();
   return std::shared_ptr<runtime::Communicator>(*made);
@@ -179,17 +212,20 @@ void Team::gatherOutputs(const Model &model,
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Port &port = model.outputs[i];
     const size_t bytes = size_t(outputs[i].bytes());
-    for (int owner : port.devices) {
-      if (owner == 0)
+    for (int from = 1; from < impl->job->size(); ++from) {
+      std::vector<int> owners = impl->placement->devicesOf(from);
+      std::erase_if(owners, [&](int device) { return !port.usedBy({device}); });
+      if (owners.empty())
         continue;
-      if (rank() == owner)
+      if (rank() == from)
         require(impl->job->send(0, {outputs[i].data(), bytes}));
       if (!root())
         continue;
       std::vector<uint8_t> received(bytes);
-      require(impl->job->receive(owner, received));
-      feed::takeReplica(port, outputs[i], received.data(),
-                        model.mesh.replica(owner), model.mesh.replicas());
+      require(impl->job->receive(from, received));
+      for (int owner : owners)
+        feed::takeReplica(port, outputs[i], received.data(),
+                          model.mesh.replica(owner), model.mesh.replicas());
     }
   }
 }
@@ -206,10 +242,14 @@ std::vector<std::vector<uint8_t>> Team::gather(std::span<const uint8_t> bytes) {
 
 bool Team::distributed() const { return false; }
 int Team::rank() const { return 0; }
-int Team::processesHere() const { return 1; }
-Status Team::check(const Model &) { return Status(); }
+Status Team::check(const Model &model, size_t, const std::string &map) {
+  shared = {int(runtime::availableCores().size()), model.devices, 0};
+  return map.empty() ? Status()
+                     : Status::error("--device-map needs MPI, and this "
+                                     "partita-run was built without it");
+}
 Expected<std::shared_ptr<runtime::Communicator>>
-Team::communicator(const Model &, double) {
+Team::communicator(const Model &, double, bool) {
   return std::shared_ptr<runtime::Communicator>();
 }
 bool Team::allWell(const Status &status) {
@@ -232,6 +272,28 @@ std::vector<std::vector<uint8_t>> Team::gather(std::span<const uint8_t> bytes) {
 }
 
 #endif
+
+std::vector<uint8_t> Team::gatherByDevice(std::span<const uint8_t> bytes) {
+  const std::vector<std::vector<uint8_t>> parts = gather(bytes);
+#ifdef PARTITA_WITH_MPI
+  if (impl->job) {
+    std::vector<uint8_t> all;
+    if (!root())
+      return all;
+    const runtime::mpi::Placement &placement = *impl->placement;
+    for (int device = 0; device < placement.devices(); ++device) {
+      const int owner = placement.processOf(device);
+      const std::vector<uint8_t> &part = parts[size_t(owner)];
+      const size_t each = part.size() / placement.devicesOf(owner).size();
+      const auto begin =
+          part.begin() + ptrdiff_t(each) * placement.placeOf(device);
+      all.insert(all.end(), begin, begin + ptrdiff_t(each));
+    }
+    return all;
+  }
+#endif
+  return parts[0];
+}
 
 void Team::require(const Status &status) {
   if (!status.ok())

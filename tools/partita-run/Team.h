@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The plan runs in one process with all devices, or under mpirun in one process
-// per device. The rest of partita-run is written once for both. With one
-// process every call here returns at once.
+// The plan runs in one process with all devices, or under mpirun in several
+// processes, each with some of them. The rest of partita-run is written once
+// for both. With one process every call here returns at once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +21,8 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace partita::run {
 
@@ -35,18 +37,28 @@ public:
   int rank() const;
   bool root() const { return rank() == 0; }
   bool distributed() const;
-  /// The device that this process runs, or -1 for all.
-  int device() const { return distributed() ? rank() : -1; }
-  /// The number of processes on this machine.
-  int processesHere() const;
+  /// The devices that this process runs, or none for all. Known after `check`.
+  const std::vector<int> &devices() const { return mine; }
 
-  /// Fails unless there is a process for every device and all have the same
-  /// artifact.
-  runtime::Status check(const Model &model);
+  /// Decides which process runs which devices, by `map` (--device-map) if it is
+  /// not empty. Fails if that does not fit the plan and the number of
+  /// processes, or unless all processes have the same artifact, map and `plan`
+  /// (which of the artifact's plans is run).
+  runtime::Status check(const Model &model, size_t plan,
+                        const std::string &map);
+
+  /// Cores of this process, and how many devices share them: its own, and those
+  /// of other processes that have the same cores. `before` counts those of
+  /// processes of lower ranks.
+  struct Share {
+    int cores = 1, devices = 1, before = 0;
+  };
+  const Share &share() const { return shared; }
+
   /// The communicator of all processes. Null with one process: the session then
-  /// makes its own.
+  /// makes its own. `spin`: whether devices may spin while they wait.
   runtime::Expected<std::shared_ptr<runtime::Communicator>>
-  communicator(const Model &model, double timeout_s);
+  communicator(const Model &model, double timeout_s, bool spin);
 
   /// Prints the error of the lowest process that has one, and returns whether
   /// no process has one. Every process must call this at the same points.
@@ -61,10 +73,15 @@ public:
   void gatherOutputs(const Model &model, std::vector<runtime::Tensor> &outputs);
   /// Gathers one entry per process on process 0.
   std::vector<std::vector<uint8_t>> gather(std::span<const uint8_t> bytes);
+  /// Gathers `bytes`, which has equally many for each device of this process,
+  /// on process 0, in the order of the devices.
+  std::vector<uint8_t> gatherByDevice(std::span<const uint8_t> bytes);
 
 private:
   Team();
   void require(const runtime::Status &status);
+  std::vector<int> mine;
+  Share shared;
   struct Impl;
   std::unique_ptr<Impl> impl;
 };

@@ -207,7 +207,7 @@ Status checkTestData(const Options &options, const Model &model) {
   for (const fs::path &folder : *sets) {
     Expected<InputTensors> inputs = readSet(model, folder);
     Status status =
-        inputs ? Feed::create(model, *inputs, -1).status() : inputs.status();
+        inputs ? Feed::create(model, *inputs, {}).status() : inputs.status();
     if (!status.ok())
       return Status::error("test data in '" + folder.string() +
                            "': " + status.message());

@@ -38,7 +38,7 @@ public:
   Status recv(int channel, int micro_batch, void *data, int64_t bytes) override;
   Expected<const uint8_t *> borrow(int channel, int micro_batch, uint8_t *data,
                                    int64_t bytes) override;
-  bool carriesDevices() const override { return true; }
+  bool carriesDevices(int) const override { return true; }
   Status post(int channel, int micro_batch, const Parcel &parcel) override;
   Expected<Parcel> take(int channel, int micro_batch, int64_t bytes) override;
   void release(int channel, int micro_batch) override;

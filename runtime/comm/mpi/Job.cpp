@@ -41,15 +41,16 @@ bool launched() {
 
 Expected<std::unique_ptr<Job>> Job::start() {
   int provided = 0;
-  // The device's thread transfers, the main thread does the rest, never both at
-  // once.
   if (int code =
-          MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+          MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
       code != MPI_SUCCESS)
     return failure("MPI_Init_thread", code);
-  if (provided < MPI_THREAD_SERIALIZED)
-    return Status::error("this MPI library does not support calls from more "
-                         "than one thread (MPI_THREAD_SERIALIZED)");
+  if (provided < MPI_THREAD_MULTIPLE) {
+    MPI_Finalize();
+    return Status::error("this MPI library does not support calls from several "
+                         "threads at once (MPI_THREAD_MULTIPLE): use one that "
+                         "was built with it");
+  }
   std::unique_ptr<Job> job(new Job);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &job->myRank);
@@ -88,19 +89,36 @@ Expected<int> Job::firstFailed(bool ok) {
   return lowest == mySize ? -1 : lowest;
 }
 
-Expected<bool> Job::allEqual(uint64_t number) {
+Expected<int> Job::firstOther(uint64_t number) {
   struct {
     uint64_t number;
-    uint64_t equal;
-  } value = {number, 1};
-  Status status = exchange(bytesOf(value), [&](std::span<const uint8_t> from) {
-    uint64_t other;
-    std::memcpy(&other, from.data(), sizeof other);
-    value.equal &= other == number;
+    int64_t other;
+  } value = {number, -1};
+  int64_t from = 0; // the ranks come in their order
+  Status status = exchange(bytesOf(value), [&](std::span<const uint8_t> bytes) {
+    uint64_t theirs;
+    std::memcpy(&theirs, bytes.data(), sizeof theirs);
+    ++from;
+    if (theirs != number && value.other < 0)
+      value.other = from;
   });
   if (!status.ok())
     return status;
-  return value.equal == 1;
+  return int(value.other);
+}
+
+std::vector<uint64_t> Job::onThisMachine(uint64_t number, int &place) {
+  MPI_Comm here;
+  int count = 1;
+  MPI_Comm_split_type(control, MPI_COMM_TYPE_SHARED, myRank, MPI_INFO_NULL,
+                      &here);
+  MPI_Comm_size(here, &count);
+  MPI_Comm_rank(here, &place);
+  std::vector<uint64_t> numbers(static_cast<size_t>(count));
+  MPI_Allgather(&number, 1, MPI_UINT64_T, numbers.data(), 1, MPI_UINT64_T,
+                here);
+  MPI_Comm_free(&here);
+  return numbers;
 }
 
 Status Job::reduce(std::span<double> values,

@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // The MPI functions that partita-run needs besides the transfers of a plan.
-// They tell which device this process is, agree whether all processes can go
-// on, and gather times and outputs on process 0. All use plain messages through
-// process 0 rather than MPI's collectives, so that an error can say which
-// process did not come. Every call that waits has a deadline. Only one thread
-// at a time calls MPI.
+// They tell which process this is, agree whether all processes can go on, and
+// gather times and outputs on process 0. All use plain messages through process
+// 0 rather than MPI's collectives, so that an error can say which process did
+// not come. Every call that waits has a deadline. They are made by one thread
+// at a time, while threads of devices may call MPI, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,9 @@ class Job {
 public:
   /// Initialises MPI. A launcher sends SIGTERM if another process of the job
   /// died. From here on that signal does not kill the process: waits return an
-  /// error, so that the process can say what it was waiting for.
+  /// error, so that the process can say what it was waiting for. Fails if this
+  /// MPI library does not allow calls from several threads at once: devices of
+  /// one process are threads.
   static Expected<std::unique_ptr<Job>> start();
   /// Finalises MPI. All processes must have taken part in the run to its end;
   /// otherwise call `abort`.
@@ -51,8 +53,11 @@ public:
   /// Tells all processes whether one has failed. Returns the lowest rank that
   /// called with false, or -1.
   Expected<int> firstFailed(bool ok);
-  /// Whether all processes passed the same number.
-  Expected<bool> allEqual(uint64_t number);
+  /// The lowest rank that passed another number than process 0, or -1.
+  Expected<int> firstOther(uint64_t number);
+  /// What the processes on this machine passed, in the order of their ranks.
+  /// `place`: where this process is among them.
+  std::vector<uint64_t> onThisMachine(uint64_t number, int &place);
   /// Reduce element by element over all processes. Every process gets the
   /// result.
   Status max(std::span<double> values);

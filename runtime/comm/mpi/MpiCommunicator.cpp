@@ -7,32 +7,31 @@
 
 #include "runtime/comm/mpi/MpiCommunicator.h"
 
+#include "runtime/comm/local/Counter.h"
 #include "runtime/comm/mpi/Wait.h"
 
 #include <string>
 
 namespace partita::runtime {
 
-namespace {
-
-Status abortedError() {
-  return Status::error("this process has failed before");
-}
-
-} // namespace
-
 Expected<std::shared_ptr<MpiCommunicator>>
-MpiCommunicator::create(MPI_Comm comm, std::vector<ChannelInfo> channels,
-                        int micro_batches, double timeout_s,
+MpiCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
+                        std::vector<ChannelInfo> channels, int micro_batches,
+                        double timeout_s,
                         std::vector<CollectiveInfo> collectives) {
   int size = 0;
   MPI_Comm_size(comm, &size);
+  if (size != placement.processes())
+    return Status::error("there are " + std::to_string(size) +
+                         " processes, and devices for " +
+                         std::to_string(placement.processes()));
   void *attribute = nullptr;
   int found = 0;
   MPI_Comm_get_attr(comm, MPI_TAG_UB, &attribute, &found);
   const int64_t largest = found ? *static_cast<int *>(attribute) : 32767;
   const int64_t sends = int64_t(channels.size()) * micro_batches;
-  const int64_t tags = sends + int64_t(collectives.size());
+  const int64_t tags = sends + int64_t(collectives.size()) *
+                                   mpi::Collectives::tagsEach(placement);
   if (tags - 1 > largest)
     return Status::error(
         "the plan has " + std::to_string(channels.size()) + " channels, " +
@@ -41,14 +40,15 @@ MpiCommunicator::create(MPI_Comm comm, std::vector<ChannelInfo> channels,
         " collectives, which needs tags up to " + std::to_string(tags - 1) +
         ", but this MPI library ends at " + std::to_string(largest) +
         "; compile the model with fewer micro-batches or devices");
-  std::shared_ptr<MpiCommunicator> made(new MpiCommunicator);
+  std::shared_ptr<MpiCommunicator> made(new MpiCommunicator(placement));
   for (const ChannelInfo &channel : channels) {
-    if (channel.source < 0 || channel.source >= size || channel.target < 0 ||
-        channel.target >= size)
+    const int devices = placement.devices();
+    if (channel.source < 0 || channel.source >= devices || channel.target < 0 ||
+        channel.target >= devices)
       return Status::error("a channel of the plan joins devices " +
                            std::to_string(channel.source) + " and " +
                            std::to_string(channel.target) + ", but there are " +
-                           std::to_string(size) + " processes");
+                           std::to_string(devices));
     made->layouts.push_back(mpi::Layout::ofBytes(channel.bytes));
   }
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -57,8 +57,9 @@ MpiCommunicator::create(MPI_Comm comm, std::vector<ChannelInfo> channels,
   made->unwaited.assign(size_t(sends), MPI_REQUEST_NULL);
   made->microBatches = micro_batches;
   made->timeout = timeout_s;
-  auto collective = mpi::Collectives::create(comm, std::move(collectives),
-                                             int(sends), timeout_s);
+  auto collective =
+      mpi::Collectives::create(comm, placement, std::move(collectives),
+                               int(sends), timeout_s, made->aborted);
   if (!collective)
     return collective.status();
   made->collectives = std::move(*collective);
@@ -94,7 +95,7 @@ Status MpiCommunicator::send(int channel, int micro_batch, const void *data,
   if (request != MPI_REQUEST_NULL)
     return Status::error("the send before has not been waited for");
   int code = MPI_Issend(data, bytes ? layout.count : 0, layout.type,
-                        channels[size_t(channel)].target,
+                        placement.processOf(channels[size_t(channel)].target),
                         tag(channel, micro_batch), comm, &request);
   return code == MPI_SUCCESS ? Status() : mpi::failure("MPI_Issend", code);
 }
@@ -106,14 +107,20 @@ Status MpiCommunicator::recv(int channel, int micro_batch, void *data,
   const mpi::Layout &layout = layouts[size_t(channel)];
   const int count = bytes ? layout.count : 0;
   MPI_Request request;
-  int code =
-      MPI_Irecv(data, count, layout.type, channels[size_t(channel)].source,
-                tag(channel, micro_batch), comm, &request);
+  const int source = channels[size_t(channel)].source;
+  int code = MPI_Irecv(data, count, layout.type, placement.processOf(source),
+                       tag(channel, micro_batch), comm, &request);
   if (code != MPI_SUCCESS)
     return mpi::failure("MPI_Irecv", code);
   MPI_Status status;
-  if (Status waited = mpi::wait(request, timeout, &status); !waited.ok())
-    return waited;
+  if (Status waited = mpi::wait(request, timeout, &aborted, &status);
+      !waited.ok()) {
+    if (request != MPI_REQUEST_NULL) {
+      MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+    return explain(waited, source);
+  }
   int arrived = 0;
   MPI_Get_count(&status, layout.type, &arrived);
   if (arrived != count)
@@ -125,7 +132,16 @@ Status MpiCommunicator::recv(int channel, int micro_batch, void *data,
 Status MpiCommunicator::waitSent(int channel, int micro_batch) {
   if (Status status = checkKey(channel, micro_batch, 0); !status.ok())
     return status;
-  return mpi::wait(unwaited[size_t(tag(channel, micro_batch))], timeout);
+  Status waited =
+      mpi::wait(unwaited[size_t(tag(channel, micro_batch))], timeout, &aborted);
+  return waited.ok() ? waited
+                     : explain(waited, channels[size_t(channel)].target);
+}
+
+Status MpiCommunicator::explain(const Status &status, int device) const {
+  return aborted ? status
+                 : Status::error(status.message() + ", waiting for " +
+                                 placement.text({device}));
 }
 
 Status MpiCommunicator::start(int collective, int device, int,
@@ -139,6 +155,11 @@ Status MpiCommunicator::finish(int collective, int device, int) {
   if (aborted)
     return abortedError();
   return collectives->finish(collective, device);
+}
+
+void MpiCommunicator::abort() {
+  aborted = true;
+  collectives->wake();
 }
 
 } // namespace partita::runtime

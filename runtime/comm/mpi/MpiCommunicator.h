@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each process has one device: device k of the plan is rank k of the MPI
-// communicator.
+// Carries the messages and collectives of devices that are in different
+// processes. A Placement says which process has which devices. What devices of
+// one process have with each other is not its business; MixedCommunicator joins
+// both.
 //
 // A send is MPI_Issend. The synchronous mode completes only when the receiver
 // has matched the message. That is what waitSent promises, so no
@@ -16,7 +18,8 @@
 // of two steps cannot overtake each other, because MPI keeps the order between
 // two processes. The tags of collectives follow.
 //
-// All calls are made by the device's thread.
+// The calls of a device are made by one thread. Where a process has several
+// devices, their threads call MPI at the same time (MPI_THREAD_MULTIPLE).
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +29,9 @@
 #include "runtime/comm/Communicator.h"
 #include "runtime/comm/mpi/Layout.h"
 #include "runtime/comm/mpi/MpiCollectives.h"
+#include "runtime/comm/mpi/Placement.h"
 
+#include <atomic>
 #include <memory>
 #include <mpi.h>
 #include <vector>
@@ -35,13 +40,15 @@ namespace partita::runtime {
 
 class MpiCommunicator : public Communicator {
 public:
-  /// Nobody else may use `comm`, and it must outlive this object. Fails if the
-  /// channels, micro-batches and collectives need more tags than this MPI
-  /// library has, if a channel or a collective names a device that is not a
-  /// rank, or if a collective cannot be carried out.
+  /// Nobody else may use `comm`, and it must outlive this object. Its processes
+  /// are those of the placement. Fails if the channels, micro-batches and
+  /// collectives need more tags than this MPI library has, if a channel or a
+  /// collective names a device that is in no process, or if a collective cannot
+  /// be carried out.
   static Expected<std::shared_ptr<MpiCommunicator>>
-  create(MPI_Comm comm, std::vector<ChannelInfo> channels, int micro_batches,
-         double timeout_s, std::vector<CollectiveInfo> collectives = {});
+  create(MPI_Comm comm, const mpi::Placement &placement,
+         std::vector<ChannelInfo> channels, int micro_batches, double timeout_s,
+         std::vector<CollectiveInfo> collectives = {});
   ~MpiCommunicator() override;
 
   Status send(int channel, int micro_batch, const void *data,
@@ -58,16 +65,20 @@ public:
   /// Makes every later call return an error. The other processes learn of it
   /// when the program ends the job (mpi::Job::abort), after it has reported the
   /// reason.
-  void abort() override { aborted = true; }
+  void abort() override;
 
 private:
-  MpiCommunicator() = default;
+  explicit MpiCommunicator(const mpi::Placement &placement)
+      : placement(placement) {}
 
   Status checkKey(int channel, int micro_batch, int64_t bytes) const;
+  /// Adds to an error of a wait for which device it waited.
+  Status explain(const Status &status, int device) const;
   int tag(int channel, int micro_batch) const {
     return channel * microBatches + micro_batch;
   }
 
+  const mpi::Placement placement;
   MPI_Comm comm = MPI_COMM_NULL;
   std::vector<ChannelInfo> channels;
   std::vector<mpi::Layout> layouts;  ///< by channel
@@ -75,7 +86,7 @@ private:
   int microBatches = 1;
   std::unique_ptr<mpi::Collectives> collectives;
   double timeout = 60;
-  bool aborted = false;
+  std::atomic<bool> aborted = false;
 };
 
 } // namespace partita::runtime

@@ -7,8 +7,9 @@
 
 #include "runtime/comm/mpi/Wait.h"
 
+#include "runtime/comm/local/Counter.h"
+
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <sched.h>
@@ -39,7 +40,8 @@ Status failure(const char *call, int code) {
   return Status::error(std::string(call) + " failed: " + text);
 }
 
-Status wait(MPI_Request &request, double timeout_s, MPI_Status *status) {
+Status wait(MPI_Request &request, double timeout_s,
+            const std::atomic<bool> *stop, MPI_Status *status) {
   Clock::time_point begin;
   for (int polls = 0;; polls = std::min(polls + 1, kSpins + kYields)) {
     int done = 0;
@@ -50,6 +52,8 @@ Status wait(MPI_Request &request, double timeout_s, MPI_Status *status) {
     if (interrupted.load(std::memory_order_relaxed))
       return Status::error("the launcher is ending the job, because another "
                            "process of it has ended or somebody asked for it");
+    if (stop && stop->load(std::memory_order_relaxed))
+      return abortedError();
     if (polls == 0)
       begin = Clock::now();
     if (polls < kSpins)

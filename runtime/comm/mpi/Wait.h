@@ -10,6 +10,7 @@
 
 #include "runtime/base/Status.h"
 
+#include <atomic>
 #include <mpi.h>
 
 namespace partita::runtime::mpi {
@@ -17,11 +18,17 @@ namespace partita::runtime::mpi {
 /// Waits until `request` is complete. MPI's own wait never ends if a peer is
 /// stuck, and does not leave the core to other threads. So this one polls:
 /// briefly at full speed, then yielding, then sleeping for a fraction of the
-/// time that has passed. Fails past the deadline, if MPI fails, or if the
-/// launcher ends this process (see `interrupt`). Allocates only to build an
-/// error.
+/// time that has passed. Fails past the deadline, if MPI fails, if the launcher
+/// ends this process (see `interrupt`), or when `stop` (which may be null)
+/// becomes true. Allocates only to build an error.
 Status wait(MPI_Request &request, double timeout_s,
+            const std::atomic<bool> *stop = nullptr,
             MPI_Status *status = MPI_STATUS_IGNORE);
+
+/// Seconds that devices of one process wait longer for each other than for
+/// another process. So the error of a run is that of a device that waits for
+/// the other process, and names it.
+inline constexpr double kNeighbourSlack = 1;
 
 /// Makes every present and later `wait` of this process return an error. Safe
 /// in a signal handler.

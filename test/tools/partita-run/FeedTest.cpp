@@ -99,12 +99,12 @@ TEST_F(FeedTest, everySampleComesBack) {
   open(/*withC=*/false);
   for (int64_t count = 1; count <= 19; ++count) {
     InputTensors inputs = samples(count);
-    Expected<Feed> feed = Feed::create(*model, inputs, -1);
+    Expected<Feed> feed = Feed::create(*model, inputs, {});
     ASSERT_TRUE(feed.ok()) << feed.status().message();
     EXPECT_EQ(feed->samples(), count);
     EXPECT_EQ(feed->microBatches(), (count + 3) / 4);
     EXPECT_EQ(feed->steps(), (count + 7) / 8);
-    Expected<Collector> collector = Collector::create(*model, *feed, -1);
+    Expected<Collector> collector = Collector::create(*model, *feed, {});
     ASSERT_TRUE(collector.ok()) << collector.status().message();
     runtime::StepBinding binding;
     for (int64_t step = 0; step < feed->steps(); ++step) {
@@ -123,9 +123,9 @@ TEST_F(FeedTest, everySampleComesBack) {
 TEST_F(FeedTest, wholeMicroBatchesStayWhereTheyAre) {
   open(/*withC=*/false);
   InputTensors inputs = samples(11);
-  Expected<Feed> feed = Feed::create(*model, inputs, -1);
+  Expected<Feed> feed = Feed::create(*model, inputs, {});
   ASSERT_TRUE(feed.ok());
-  Expected<Collector> collector = Collector::create(*model, *feed, -1);
+  Expected<Collector> collector = Collector::create(*model, *feed, {});
   ASSERT_TRUE(collector.ok());
   runtime::StepBinding binding;
   feed->fill(0, binding);
@@ -141,7 +141,7 @@ TEST_F(FeedTest, wholeMicroBatchesStayWhereTheyAre) {
 
 TEST_F(FeedTest, lastSampleFillsUp) {
   open(/*withC=*/false);
-  Expected<Feed> feed = Feed::create(*model, samples(5), -1);
+  Expected<Feed> feed = Feed::create(*model, samples(5), {});
   ASSERT_TRUE(feed.ok());
   EXPECT_TRUE(feed->partial());
   runtime::StepBinding binding;
@@ -163,7 +163,7 @@ TEST_F(FeedTest, lastSampleFillsUp) {
 
 TEST_F(FeedTest, wholeStepRepeatsWhatThereIs) {
   open(/*withC=*/false);
-  Expected<Feed> feed = Feed::create(*model, samples(4), -1);
+  Expected<Feed> feed = Feed::create(*model, samples(4), {});
   ASSERT_TRUE(feed.ok());
   runtime::StepBinding binding;
   feed->fillWhole(binding);
@@ -174,9 +174,9 @@ TEST_F(FeedTest, wholeStepRepeatsWhatThereIs) {
 TEST_F(FeedTest, outputsWithoutBatchAxisCannotBeJoined) {
   open(/*withC=*/true);
   for (auto [count, right] : {std::pair{4, true}, {3, false}, {8, false}}) {
-    Expected<Feed> feed = Feed::create(*model, samples(count), -1);
+    Expected<Feed> feed = Feed::create(*model, samples(count), {});
     ASSERT_TRUE(feed.ok());
-    Expected<Collector> collector = Collector::create(*model, *feed, -1);
+    Expected<Collector> collector = Collector::create(*model, *feed, {});
     EXPECT_EQ(collector.ok(), right);
     if (!right) {
       EXPECT_NE(collector.status().message().find("give exactly 4 samples"),
@@ -189,21 +189,21 @@ TEST_F(FeedTest, refusesWhatDoesNotFit) {
   open(/*withC=*/false);
   InputTensors inputs = samples(4);
   inputs[1] = numbers({2, 5}, 0);
-  EXPECT_NE(errorOf(Feed::create(*model, inputs, -1))
+  EXPECT_NE(errorOf(Feed::create(*model, inputs, {}))
                 .find("do not have the same number of samples: 4 and 5"),
             std::string::npos);
   inputs = samples(4);
   inputs[0] = numbers({0, 3}, 0);
-  EXPECT_NE(errorOf(Feed::create(*model, inputs, -1)).find("has no samples"),
+  EXPECT_NE(errorOf(Feed::create(*model, inputs, {})).find("has no samples"),
             std::string::npos);
   inputs = samples(4);
   inputs[2] = numbers({4}, 0);
-  EXPECT_NE(errorOf(Feed::create(*model, inputs, -1))
+  EXPECT_NE(errorOf(Feed::create(*model, inputs, {}))
                 .find("float32 [4], but float32 [3] is needed"),
             std::string::npos);
   inputs = samples(4);
   inputs[0] = numbers({4, 3, 1}, 0);
-  EXPECT_NE(errorOf(Feed::create(*model, inputs, -1))
+  EXPECT_NE(errorOf(Feed::create(*model, inputs, {}))
                 .find("float32 [4, 3, 1], but float32 [N, 3] is needed"),
             std::string::npos);
 }

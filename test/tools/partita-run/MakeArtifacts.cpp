@@ -14,7 +14,9 @@
 //   one.partita, two.partita, four.partita    1, 2 and 4 devices, 3
 //                                             micro-batches of 4 samples
 //   v4.partita          as one.partita, with a kernel for x86-64-v4 only
-//   slow.partita        2 devices, features enough to be caught in the middle
+//   slow.partita, slow4.partita
+//                       2 and 4 devices, features enough to be caught in the
+//                       middle
 //   x.npy               10 samples: 2 full micro-batches and a half
 //   more.npy            29 samples: 3 steps, the last one partial
 //   double.npy          10 samples as float64
@@ -160,6 +162,7 @@ bool makeAll(const std::string &folder) {
   writeArtifact(at + "v4.partita", withKernel,
                 {{abi::CpuLevel::x86_64_v4, {'c', 'o', 'd', 'e'}}});
   writeArtifact(at + "slow.partita", chain(2, 4, 64, 512));
+  writeArtifact(at + "slow4.partita", chain(4, 4, 64, 512));
   const Tensor x = makeTensor(10, kFeatures, inputValue);
   Tensor wide = *Tensor::allocate(DType::f64, {10, kFeatures});
   std::memset(wide.mutableData(), 0, size_t(wide.bytes()));

@@ -8,16 +8,18 @@
 
 command -v mpirun >/dev/null || { echo "skipped: there is no mpirun"; exit 0; }
 
-# strike SIGNAL RANK: starts a run without end and sends the signal to the
-# process of that rank; the job must end by itself, soon.
+# strike SIGNAL RANK [PROCESSES ARTIFACT]: starts a run without end and sends
+# the signal to the process of that rank; the job must end by itself, soon.
 strike() {
   signal=$1
   rank=$2
+  n=${3:-2}
+  artifact=${4:-slow}
   rm -f "$OUT"/pid.*
   # Every process leaves its number, and then becomes partita-run.
-  mpirun --allow-run-as-root --oversubscribe -n 2 sh -c '
+  mpirun --allow-run-as-root --oversubscribe -n $n sh -c '
     echo $$ >"$0/pid.$OMPI_COMM_WORLD_RANK"
-    exec "$@"' "$OUT" "$RUN" "$ART/slow.partita" --benchmark \
+    exec "$@"' "$OUT" "$RUN" "$ART/$artifact.partita" --benchmark \
     --runs 10000000 --timeout 3 >"$OUT/stdout" 2>"$OUT/stderr" &
   job=$!
   sleep 3
@@ -30,7 +32,7 @@ strike() {
   checks=$((checks + 1))
   [ $status -ne 0 ] || fail "the job ended well after SIG$signal"
   [ $took -le 15 ] || fail "the job took $took s to end"
-  for k in 0 1; do
+  for k in $(seq 0 $((n - 1))); do
     waited=0
     while kill -0 "$(cat "$OUT/pid.$k")" 2>/dev/null; do
       [ $waited -lt 10 ] || fail "process $k is left"
@@ -60,5 +62,24 @@ grep 'process 0' "$OUT/stderr" | grep -qE "cpu:1|process 1" ||
 strike KILL 0
 grep 'process 1' "$OUT/stderr" | grep -qE "cpu:0|process 0" ||
   fail "process 1 does not say what it waited for"
+
+# Two devices a process: the threads of a process end together, and one names
+# the process that stands still.
+strike STOP 1 2 slow4
+[ $status -eq 1 ] || fail "exit status $status, not 1"
+grep 'process 0' "$OUT/stderr" |
+  grep "nothing happened within 3 s" |
+  grep -qE "of process 1|waits for process 1" ||
+  fail "process 0 does not say that it waits for process 1"
+strike KILL 0 2 slow4
+grep 'process 1' "$OUT/stderr" | grep -qE "process 0" ||
+  fail "process 1 does not say what it waited for"
+# Two, one and one.
+strike STOP 2 3 slow4
+[ $status -eq 1 ] || fail "exit status $status, not 1"
+grep -E 'process (0|1)' "$OUT/stderr" | grep 'process 2' |
+  grep -q "nothing happened within 3 s" || fail "nobody names process 2"
+strike KILL 1 3 slow4
+grep -qE "process 1" "$OUT/stderr" || fail "nobody names process 1"
 
 done_with

@@ -179,14 +179,14 @@ TEST(Session, ChecksItsWeights) {
         options.trust_weights = true;
         ASSERT_EQ(create(flipped, options), "");
         options.trust_weights = false;
-        options.device = weight;
+        options.devices = {weight};
         ASSERT_NE(create(flipped, options), "");
       }
   // The other device's weight is not read; alone it has nobody to talk to.
   PlanSpec flipped = plan;
   flipped.weight_bytes[0] ^= 1;
   SessionOptions options;
-  options.device = 1;
+  options.devices = {1};
   ASSERT_EQ(create(flipped, options), "");
 }
 
@@ -194,6 +194,47 @@ TEST(Session, EightDevicesOnFewCores) {
   auto session = makeSession(doublingPipeline(8, 5));
   ASSERT_TRUE(session);
   expectDoubling(*session, 8, 5, 16, 200);
+}
+
+// Two sessions share the devices of a plan, as processes do.
+TEST(Session, SomeOfTheDevices) {
+  constexpr int kDevices = 4, kMicroBatches = 3;
+  auto artifact = openPlan(doublingPipeline(kDevices, kMicroBatches));
+  std::vector<ChannelInfo> links;
+  for (int from = 0; from + 1 < kDevices; ++from)
+    links.push_back({from, from + 1, 64});
+  auto comm =
+      std::make_shared<LocalCommunicator>(links, kMicroBatches, 60, false);
+  const std::vector<std::vector<int>> parts = {{0, 2}, {1, 3}};
+  const Values x = counting(16 * kMicroBatches, 1);
+  Values y(x.size()), nothing(x.size());
+  std::vector<std::thread> threads;
+  for (const std::vector<int> &part : parts)
+    threads.emplace_back([&, part] {
+      SessionOptions options;
+      options.devices = part;
+      options.first_core = part.front() * 2;
+      auto session = Session::create(artifact, options, comm);
+      ASSERT_TRUE(session.ok()) << session.status().message();
+      EXPECT_EQ((*session)->memory().size(), part.size());
+      EXPECT_TRUE(runOnce(**session, kMicroBatches, x,
+                          part.back() + 1 == kDevices ? y : nothing)
+                      .ok());
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (size_t i = 0; i < x.size(); ++i)
+    ASSERT_EQ(y[i], x[i] * 16);
+  EXPECT_EQ(nothing, Values(x.size()));
+
+  auto message = [&](std::vector<int> devices) {
+    SessionOptions options;
+    options.devices = std::move(devices);
+    return Session::create(artifact, options, comm).status().message();
+  };
+  EXPECT_NE(message({0, 4}).find("is for 4 devices and has no device 4"),
+            std::string::npos);
+  EXPECT_NE(message({1, 1}).find("not in increasing order"), std::string::npos);
 }
 
 // Instructions read and write the caller's bytes themselves where these are
@@ -339,7 +380,7 @@ TEST(Session, RefusesWrongBindings) {
 std::string messageOfLonelyDevice(int device) {
   auto artifact = openPlan(doublingPipeline(2, 3));
   SessionOptions options;
-  options.device = device;
+  options.devices = {device};
   auto comm = std::make_shared<LocalCommunicator>(
       std::vector<ChannelInfo>{{0, 1, 64}}, 3, 0.2, false);
   auto session = Session::create(artifact, options, comm);

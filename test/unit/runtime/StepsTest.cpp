@@ -135,7 +135,7 @@ public:
   Status recv(int link, int m, void *data, int64_t bytes) override {
     return local.recv(link, m, data, bytes);
   }
-  bool carriesDevices() const override { return true; }
+  bool carriesDevices(int) const override { return true; }
   Expected<Parcel> take(int link, int m, int64_t bytes) override {
     return local.take(link, m, bytes);
   }
@@ -239,7 +239,7 @@ public:
     hold();
     return local.borrow(channel, m, data, bytes);
   }
-  bool carriesDevices() const override { return true; }
+  bool carriesDevices(int) const override { return true; }
   Expected<Parcel> take(int channel, int m, int64_t bytes) override {
     hold();
     return local.take(channel, m, bytes);
@@ -346,7 +346,7 @@ TEST(Steps, AllUnderWayFailWithOne) {
   ::unlink(path.c_str());
   ASSERT_TRUE(artifact.ok());
   SessionOptions options;
-  options.device = 1;
+  options.devices = {1};
   auto session =
       Session::create(*artifact, options,
                       std::make_shared<LocalCommunicator>(

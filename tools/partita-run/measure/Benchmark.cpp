@@ -66,15 +66,12 @@ std::vector<DeviceMemory> measureMemory(Context &context,
   const std::vector<DeviceMemory> measured = (*session)->memory();
   for (size_t d = 0; d < mine.size(); ++d)
     mine[d].arena_touched = measured[d].arena_touched;
-  std::vector<DeviceMemory> all;
-  for (const std::vector<uint8_t> &part :
-       context.team.gather({reinterpret_cast<const uint8_t *>(mine.data()),
-                            mine.size() * sizeof(DeviceMemory)})) {
-    size_t old = all.size();
-    all.resize(old + part.size() / sizeof(DeviceMemory));
-    if (!part.empty())
-      std::memcpy(all.data() + old, part.data(), part.size());
-  }
+  const std::vector<uint8_t> bytes = context.team.gatherByDevice(
+      {reinterpret_cast<const uint8_t *>(mine.data()),
+       mine.size() * sizeof(DeviceMemory)});
+  std::vector<DeviceMemory> all(bytes.size() / sizeof(DeviceMemory));
+  if (!bytes.empty())
+    std::memcpy(all.data(), bytes.data(), bytes.size());
   return all;
 }
 
@@ -210,7 +207,7 @@ double percentile(const std::vector<double> &sorted, double q) {
 WholeStep::WholeStep(Context &context, Feed &feed) {
   feed.fillWhole(binding);
   for (const Port &port : context.model.outputs) {
-    const bool used = port.usedBy(context.team.device());
+    const bool used = port.usedBy(context.team.devices());
     Expected<runtime::Arena> bytes = runtime::Arena::map(
         used ? size_t(port.bytes()) * size_t(context.model.microBatches) : 0,
         "outputs");
@@ -301,7 +298,7 @@ double measureStream(Context &context, Feed &feed, int64_t steps) {
 
 int runBenchmark(Context &context, const InputTensors &inputs) {
   const Model &model = context.model;
-  Expected<Feed> feed = Feed::create(model, inputs, context.team.device());
+  Expected<Feed> feed = Feed::create(model, inputs, context.team.devices());
   if (!context.team.allWell(feed.status()))
     return 1;
   const WholeStep step(context, *feed);

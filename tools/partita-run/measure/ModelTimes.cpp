@@ -87,7 +87,7 @@ Expected<MachineRates> readMachine(const Options &options, const Model &model,
     return Status::error("'" + model.file +
                          "' was compiled without the measurements of '" +
                          options.calibrate + "'" + again);
-  const int threads = threadsOf(options, model, team);
+  const int threads = threadsOf(options, team);
   if (model.plan->threads() != threads)
     return Status::error("the times of '" + model.file + "' are those of " +
                          coresText(model.plan->threads()) +
@@ -131,7 +131,7 @@ collectWork(const Model &model, const std::vector<Profile::Event> &events,
 int runModelCalibration(Context &context, const InputTensors &inputs) {
   const Model &model = context.model;
   const Options &options = context.options;
-  Expected<Feed> feed = Feed::create(model, inputs, context.team.device());
+  Expected<Feed> feed = Feed::create(model, inputs, context.team.devices());
   if (!context.team.allWell(feed.status()))
     return 1;
   const WholeStep step(context, *feed);
