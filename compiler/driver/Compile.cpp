@@ -23,6 +23,7 @@
 #include "compiler/shard/CollectAnnotations.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/simplify/Passes.h"
+#include "dialects/dist/Annotations.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
