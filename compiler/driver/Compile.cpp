@@ -238,6 +238,7 @@ Compilation::tryPartition(ModuleOp whole,
 LogicalResult Compilation::partitionToFit() {
   pipeline::PartitionOptions given = options.partition;
   given.devices = 0; // the mesh says it
+  given.wholeNodes = !options.emitOnnx.empty();
   // The file may say how much memory there is.
   if (given.memory <= 0 && given.file.empty())
     return partition(given, options.kind);

@@ -95,7 +95,9 @@ def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
     cost model. The first op of each cluster gets the cluster's predicted time
     (`dist.price`), which the plan reads. Ops of one cluster get one stage: a
     cluster that is cut by blocks goes to the stage of its heaviest op, with a
-    remark. It is an error if stages depend on each other in a cycle; the error
+    remark. With `whole-nodes`, a node whose ops are in several stages goes to
+    the stage of its heaviest op too, unless stages would depend on each other
+    then; `dist.annotated_stages` says so. It is an error if stages depend on each other in a cycle; the error
     names the ops.
 
     ```mlir
@@ -110,7 +112,8 @@ def DistAssignStagesPass : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
   let options = [
     Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
     Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">,
-    Option<"memoryTry", "memory-try", "int", "0", "0: the fastest stages; from 1 on: stages that need less memory each time, by estimate (Balance.h)">
+    Option<"memoryTry", "memory-try", "int", "0", "0: the fastest stages; from 1 on: stages that need less memory each time, by estimate (Balance.h)">,
+    Option<"wholeNodes", "whole-nodes", "bool", "false", "move each node to one stage, so that annotations can say it">
   ];
   let dependentDialects = ["::partita::dist::DistDialect"];
 }

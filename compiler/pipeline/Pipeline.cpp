@@ -46,8 +46,9 @@ void addDecisionPasses(OpPassManager &pm, const PartitionOptions &options) {
   blocks.memory = options.memory;
   pm.addPass(createDistAssignBlocksPass(blocks));
   // The rest is decided on the whole graph.
-  pm.addPass(createDistAssignStagesPass(
-      {options.machine, options.threads, options.memoryTry}));
+  pm.addPass(
+      createDistAssignStagesPass({options.machine, options.threads,
+                                  options.memoryTry, options.wholeNodes}));
   // How many micro-batches there are depends on the stages that have work.
   pm.addPass(createDistChooseSchedulePass());
   // The decision is complete, and the ops still carry their nodes' names.

@@ -36,6 +36,7 @@ struct PartitionOptions {
   std::string schedule;     ///< its name (compiler/schedule); empty: not given
   int64_t memory = 0;       ///< bytes that a device has; 0: not given
   int memoryTry = 0;        ///< see --dist-assign-stages
+  bool wholeNodes = false;  ///< the same
   std::string file;         ///< partition file to read; empty: none
   std::string machine;      ///< file that partita-run --calibrate wrote
   int threads = 0;          ///< cores per device; 0: an equal share

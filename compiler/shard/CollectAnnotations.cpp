@@ -91,24 +91,49 @@ private:
       stageStride = stride;
   }
 
-  /// The stage of each node: that of its op with the most operations.
+  /// The stage of each node: what --dist-assign-stages went by, or that of its
+  /// op with the most operations.
   void readStages() {
     std::map<StringRef, int64_t> heaviest;
+    if (auto known =
+            function->getAttrOfType<DictionaryAttr>(dist::kAnnotatedStagesAttr))
+      for (NamedAttribute each : known) {
+        heaviest[each.getName()] = std::numeric_limits<int64_t>::max();
+        stageOf[each.getName()] = cast<IntegerAttr>(each.getValue()).getInt();
+      }
     for (Operation *op : getActiveOps(function.getBody().front())) {
       const int64_t stage = getStage(op), flops = countFlops(op);
       if (stage < 0)
         continue;
       for (StringRef name : getNodeNames(op->getLoc())) {
         auto [it, isNew] = stageOf.try_emplace(name, stage);
+        if (it->second != stage)
+          split.insert(name);
         if (isNew || flops > heaviest[name]) {
           heaviest[name] = flops;
-          if (it->second != stage)
-            split.insert(name);
           it->second = stage;
-        } else if (it->second != stage) {
-          split.insert(name);
         }
       }
+    }
+    if (function->hasAttr(dist::kAnnotatedStagesAttr))
+      split.clear(); // clusters decide for all their nodes, then as now
+    // What depends on weights alone is where it is read first.
+    llvm::DenseMap<Operation *, int64_t> known;
+    for (Operation &op :
+         llvm::reverse(function.getBody().front().without_terminator())) {
+      if (int64_t stage = getStage(&op); stage >= 0) {
+        known[&op] = stage;
+        continue;
+      }
+      for (Operation *user : op.getUsers())
+        if (auto it = known.find(user); it != known.end()) {
+          const int64_t stage = it->second;
+          int64_t &own = known.try_emplace(&op, stage).first->second;
+          own = std::min(own, stage);
+        }
+      if (auto it = known.find(&op); it != known.end())
+        for (StringRef name : getNodeNames(op.getLoc()))
+          stageOf.try_emplace(name, it->second);
     }
   }
 
@@ -169,7 +194,8 @@ private:
     case dist::TensorKind::input:
       return find(shards, tensor.where);
     case dist::TensorKind::result:
-      if (dist::ShardingAttr sharding = find(resultShards, tensor.where))
+      if (dist::ShardingAttr sharding =
+              find(resultShards, getResultKey(tensor.where, tensor.name)))
         return sharding;
       return std::nullopt;
     }
@@ -246,6 +272,10 @@ private:
 };
 
 } // namespace
+
+std::string getResultKey(StringRef node, StringRef tensor) {
+  return (node + "\n" + tensor).str();
+}
 
 dist::Annotations collectAnnotations(ModuleOp decided) {
   FailureOr<func::FuncOp> function = getModelFunction(decided);

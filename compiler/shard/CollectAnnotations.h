@@ -15,9 +15,10 @@
 namespace partita::shard {
 
 /// On the function, if the module has `dist.numbered_nodes`: how the results of
-/// nodes are cut, a dictionary of shardings by node. It has only those that
-/// `NodeTensors` finds.
+/// nodes are cut, a dictionary of shardings by `getResultKey`. It has only
+/// those that `NodeTensors` finds.
 inline constexpr llvm::StringLiteral kResultShardsAttr = "dist.result_shards";
+std::string getResultKey(llvm::StringRef node, llvm::StringRef tensor);
 
 /// What was decided about the nodes of `dist.numbered_nodes`: stages, the
 /// devices of stages, and how tensors are cut. `decided` has stages, and

@@ -77,7 +77,7 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
         if (tensor.kind == dist::TensorKind::result &&
             tensor.where == node.node)
           if (Value value = results.find(node.node, tensor.shape))
-            shards.set(node.node,
+            shards.set(getResultKey(node.node, tensor.name),
                        getAttr(&getContext(), getCuts(value),
                                static_cast<int64_t>(tensor.shape.size())));
     function->setAttr(kResultShardsAttr, shards.getDictionary(&getContext()));

@@ -31,8 +31,9 @@ namespace {
 constexpr uint64_t kIrVersion = 11;
 
 // Fields of messages.
-constexpr uint64_t kModelIrVersion = 1, kModelConfiguration = 26,
-                   kFunctionAttribute = 11, kNodeConfigurations = 10,
+constexpr uint64_t kModelIrVersion = 1, kModelOpsetImport = 8,
+                   kModelConfiguration = 26, kFunctionAttribute = 11,
+                   kAttributeType = 20, kNodeConfigurations = 10,
                    kTensorExternalData = 13, kEntryKey = 1, kEntryValue = 2;
 
 /// Bytes in pieces: of the mapped file, and new ones.
@@ -85,6 +86,30 @@ onnx::ShardingSpecProto getSpec(const dist::TensorAnnotation &tensor) {
   return spec;
 }
 
+/// The type of an attribute whose value is in a field.
+std::optional<int> getAttributeType(uint64_t field) {
+  switch (field) {
+  case onnx::AttributeProto::kFFieldNumber:
+    return onnx::AttributeProto::FLOAT;
+  case onnx::AttributeProto::kIFieldNumber:
+    return onnx::AttributeProto::INT;
+  case onnx::AttributeProto::kSFieldNumber:
+    return onnx::AttributeProto::STRING;
+  case onnx::AttributeProto::kTFieldNumber:
+    return onnx::AttributeProto::TENSOR;
+  case onnx::AttributeProto::kGFieldNumber:
+    return onnx::AttributeProto::GRAPH;
+  case onnx::AttributeProto::kFloatsFieldNumber:
+    return onnx::AttributeProto::FLOATS;
+  case onnx::AttributeProto::kIntsFieldNumber:
+    return onnx::AttributeProto::INTS;
+  case onnx::AttributeProto::kStringsFieldNumber:
+    return onnx::AttributeProto::STRINGS;
+  default:
+    return std::nullopt;
+  }
+}
+
 class Writer {
 public:
   /// `folder` leads from the copy to the model's folder, e.g. "models/"; it is
@@ -98,16 +123,27 @@ public:
   }
 
   bool run(StringRef model, Pieces &out) {
-    StringRef rest = model;
     Field field;
-    bool hasVersion = false;
-    while (!rest.empty()) {
+    bool hasOpsets = false;
+    for (StringRef rest = model; !rest.empty();) {
       if (!reader.next(rest, field))
         return false;
-      if (field.number == kModelIrVersion && field.wireType == 0) {
-        hasVersion = true;
-        appendVersion(std::max(field.varint, kIrVersion), out);
-      } else if (field.number != kModelConfiguration) {
+      if (field.number == kModelIrVersion && field.wireType == 0)
+        irVersion = field.varint;
+      hasOpsets |= field.number == kModelOpsetImport;
+    }
+    appendNumber(kModelIrVersion, std::max(irVersion, kIrVersion), out);
+    if (!hasOpsets) { // what the first versions had
+      onnx::OperatorSetIdProto opset;
+      opset.set_version(1);
+      appendMessage(kModelOpsetImport, opset.SerializeAsString(), out);
+    }
+    for (StringRef rest = model; !rest.empty();) {
+      if (!reader.next(rest, field))
+        return false;
+      if (field.number == kModelIrVersion)
+        continue;
+      if (field.number != kModelConfiguration) {
         step =
             getFieldMessage(Message::model, field.number) == Message::function
                 ? -1
@@ -116,8 +152,6 @@ public:
           return false;
       }
     }
-    if (!hasVersion)
-      appendVersion(kIrVersion, out);
     onnx::DeviceConfigurationProto configuration;
     configuration.set_name(annotations.configuration);
     configuration.set_num_devices(static_cast<int32_t>(annotations.devices));
@@ -135,10 +169,10 @@ private:
     return owned.emplace_back(std::move(bytes));
   }
 
-  void appendVersion(uint64_t version, Pieces &out) {
+  void appendNumber(uint64_t number, uint64_t value, Pieces &out) {
     std::string bytes;
-    appendVarint(bytes, kModelIrVersion << 3);
-    appendVarint(bytes, version);
+    appendVarint(bytes, number << 3);
+    appendVarint(bytes, value);
     out.append(keep(std::move(bytes)));
   }
 
@@ -185,15 +219,25 @@ private:
       }
       number += step;
     }
+    // IR version 1 had attributes without a type.
+    std::optional<int> type;
+    bool hasType = irVersion > 1;
     Field field;
     while (!in.empty()) {
       if (!reader.next(in, field))
         return false;
+      if (message == Message::attribute && !hasType) {
+        hasType = field.number == kAttributeType;
+        if (std::optional<int> known = getAttributeType(field.number))
+          type = known;
+      }
       if (message == Message::node && field.number == kNodeConfigurations)
         continue;
       if (!copyField(message, field, out, depth))
         return false;
     }
+    if (message == Message::attribute && !hasType && type)
+      appendNumber(kAttributeType, *type, out);
     if (node)
       appendMessage(kNodeConfigurations, getConfiguration(*node), out);
     return true;
@@ -247,6 +291,7 @@ private:
   const std::optional<std::string> folder;
   llvm::DenseMap<int64_t, const dist::NodeAnnotation *> byNumber;
   std::deque<std::string> owned;
+  uint64_t irVersion = 0;
   int64_t nextInGraph = 0, nextInFunctions = -1, step = 1;
   bool counts = true; ///< whether nodes have numbers here
 };

@@ -16,10 +16,13 @@
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/NodeScopes.h"
+#include "runtime/abi/Text.h"
 
 #include "llvm/ADT/StringMap.h"
 
+#include <map>
 #include <set>
+#include <tuple>
 
 namespace partita::pipeline {
 #define GEN_PASS_DEF_DISTASSIGNSTAGESPASS
@@ -35,10 +38,10 @@ class StageAssigner {
 public:
   StageAssigner(func::FuncOp function, PartitionGraph &graph,
                 const MachineModel &machine, const schedule::ScheduleKind &kind,
-                int memoryTry)
+                int memoryTry, bool wholeNodes)
       : function(function), graph(graph), machine(machine), kind(kind),
-        memoryTry(memoryTry), builder(function.getContext()),
-        devices(getDevices(function)),
+        memoryTry(memoryTry), wholeNodes(wholeNodes),
+        builder(function.getContext()), devices(getDevices(function)),
         annotatedStages(function->getAttrOfType<DictionaryAttr>(
             dist::kAnnotatedStagesAttr)),
         deviceCount(getInteger(function, kDeviceCountAttr, 0)) {}
@@ -62,6 +65,8 @@ public:
     if (!isBalanced && function->hasAttr(kStageCountAttr))
       function.emitRemark("the number of stages that was asked for is not "
                           "taken: the partition file or the model names them");
+    if (wholeNodes && !hasStages)
+      keepNodesWhole();
     if (failed(chooseDevices()))
       return failure();
     write();
@@ -252,6 +257,54 @@ private:
     return stage;
   }
 
+  /// Moves each node that is cut to the stage of its op with the most work, as
+  /// if the model had named these stages. Where stages would depend on each
+  /// other in a cycle then, nothing changes.
+  void keepNodesWhole() {
+    std::map<StringRef, std::pair<int64_t, int64_t>> heaviest; // stage, flops
+    std::set<StringRef> cut;
+    for (auto [node, stage] : llvm::zip_equal(graph.nodes, stageOf))
+      for (Operation *op : node.ops)
+        for (StringRef name : getNodeNames(op->getLoc())) {
+          const std::pair<int64_t, int64_t> own = {stage, countFlops(op)};
+          auto [it, isNew] = heaviest.try_emplace(name, own);
+          if (it->second.first != stage)
+            cut.insert(name);
+          if (own.second > it->second.second)
+            it->second = own;
+        }
+    if (cut.empty())
+      return;
+    NamedAttrList list;
+    for (auto &[name, best] : heaviest)
+      list.set(name, builder.getI64IntegerAttr(best.first));
+    auto before =
+        std::tuple(std::exchange(stageOf, {}), std::exchange(blockOf, {}),
+                   std::exchange(stages, {}));
+    annotatedStages = list.getDictionary(builder.getContext());
+    bool isGood = succeeded(fromAnnotations());
+    writeStages();
+    {
+      ScopedDiagnosticHandler quiet(builder.getContext(),
+                                    [](Diagnostic &) { return success(); });
+      isGood = isGood && succeeded(getStageOrder(function));
+    }
+    if (!isGood) {
+      std::tie(stageOf, blockOf, stages) = std::move(before);
+      annotatedStages = {};
+      return;
+    }
+    function->setAttr(dist::kAnnotatedStagesAttr, annotatedStages);
+    std::vector<std::string> names;
+    for (StringRef name : cut)
+      names.push_back("'" + name.str() + "'");
+    function.emitRemark()
+        << abi::countOf(static_cast<int64_t>(names.size()), "node")
+        << " of several operations would be cut by stages ("
+        << abi::namesText(names)
+        << "), which annotations cannot say: each is in one stage now";
+  }
+
   void nameBlocksByStage(StringRef prefix) {
     for (int64_t &stage : stageOf) {
       stage = std::max<int64_t>(stage, 0);
@@ -395,13 +448,17 @@ private:
     return success();
   }
 
-  void write() {
+  void writeStages() {
     for (auto [index, node] : llvm::enumerate(graph.nodes))
       for (Operation *op : node.ops) {
         op->setAttr(dist::kStageAttr,
                     builder.getI64IntegerAttr(stageOf[index]));
         op->setAttr(dist::kBlockAttr, builder.getStringAttr(blockOf[index]));
       }
+  }
+
+  void write() {
+    writeStages();
     function->setAttr(dist::kDevicesAttr,
                       builder.getDenseI64ArrayAttr(devices));
     function->setAttr(kDeviceCountAttr, builder.getI64IntegerAttr(deviceCount));
@@ -423,9 +480,10 @@ private:
   const MachineModel &machine;
   const schedule::ScheduleKind &kind;
   const int memoryTry;
+  const bool wholeNodes;
   Builder builder;
-  SmallVector<int64_t> devices;         // by stage
-  const DictionaryAttr annotatedStages; // by node; null: the model names none
+  SmallVector<int64_t> devices;   // by stage
+  DictionaryAttr annotatedStages; // by node; null: the model names none
   int64_t deviceCount;
   SmallVector<SmallVector<std::string>> stages; // blocks, by stage
   std::vector<int64_t> stageOf;                 // by node
@@ -449,7 +507,8 @@ struct DistAssignStagesPass
     FailureOr<PartitionGraph> graph = PartitionGraph::build(*function, *model);
     const schedule::ScheduleKind *kind = getScheduleKind(*function);
     if (failed(graph) || !kind ||
-        failed(StageAssigner(*function, *graph, *model, *kind, memoryTry)
+        failed(StageAssigner(*function, *graph, *model, *kind, memoryTry,
+                             wholeNodes)
                    .assign()))
       return signalPassFailure();
     graph->writePrices();
