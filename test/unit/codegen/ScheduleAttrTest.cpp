@@ -111,13 +111,13 @@ TEST_F(ScheduleAttr, PlanStartsItOtherwise) {
   EXPECT_TRUE(succeeded(check()));
   addDispatch(plan::KernelAttr::get(
       &context, lowering.getName(), lowering.getExtent() + 1,
-      lowering.getGrain(), lowering.getInPlace()));
+      lowering.getGrain(), lowering.getInPlace(), lowering.getLaunch()));
   EXPECT_TRUE(failed(check()));
   EXPECT_EQ(error, "starts a kernel otherwise than it is compiled");
 }
 
 TEST_F(ScheduleAttr, PlanStartsAnother) {
-  addDispatch(plan::KernelAttr::get(&context, "other", 1, 1, {}));
+  addDispatch(plan::KernelAttr::get(&context, "other", 1, 1, {}, {}));
   EXPECT_TRUE(failed(check()));
   EXPECT_EQ(error, "starts a kernel that is not compiled");
 }
