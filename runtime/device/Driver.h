@@ -24,6 +24,10 @@ struct DeviceOptions {
   double timeout_s = 60; ///< deadline of every wait
   /// What to share with devices of other plans; null: nothing.
   std::shared_ptr<SharedDevices> shared;
+  /// By device of the plan: the number of the hardware that it uses, e.g. a
+  /// GPU. Several devices may use the same. Empty: each its own, in their
+  /// order. CPU devices do not read it.
+  std::vector<int> places = {};
 };
 
 /// State that the devices of one kind share in a process: code that is loaded

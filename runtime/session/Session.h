@@ -68,9 +68,12 @@ struct SessionOptions {
   /// Memory for sessions of an artifact's other plans, too (SharedDevices.h);
   /// null: the session has its own.
   std::shared_ptr<SharedDevices> shared;
+  /// The hardware of each device of the plan (DeviceOptions.places).
+  std::vector<int> places = {};
 
   DeviceOptions deviceOptions() const {
-    return {threads_per_device, keep_nan, max_cpu_level, timeout_s, shared};
+    return {threads_per_device, keep_nan, max_cpu_level,
+            timeout_s,          shared,   places};
   }
 };
 

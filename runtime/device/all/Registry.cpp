@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cpu/CpuDevice.h"
+#include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/remote_cpu/RemoteCpuDevice.h"
 
 namespace partita::runtime {
@@ -14,6 +15,7 @@ namespace {
 const DeviceType types[] = {
     {abi::DeviceKind::cpu, true, loadCpuDriver},
     {abi::DeviceKind::remote_cpu, false, loadRemoteCpuDriver},
+    {abi::DeviceKind::cuda, false, loadCudaDriver},
 };
 
 } // namespace

@@ -128,7 +128,7 @@ TEST_F(ArtifactTest, OpensEachOfSeveralPlans) {
 
 TEST_F(ArtifactTest, EveryByteOfHeaderAndTableCounts) {
   const std::vector<uint8_t> good = goodBytes();
-  for (size_t i = 0; i < 64 + 4 * 64; ++i)
+  for (size_t i = 0; i < 64 + 5 * 64; ++i)
     for (uint8_t change : {0x01, 0x80, 0xff}) {
       std::vector<uint8_t> bytes = good;
       bytes[i] ^= change;
@@ -138,7 +138,7 @@ TEST_F(ArtifactTest, EveryByteOfHeaderAndTableCounts) {
 
 TEST_F(ArtifactTest, EveryByteOfTheTableCountsEvenWithItsHash) {
   const std::vector<uint8_t> good = goodBytes();
-  for (size_t i = 64; i < 64 + 4 * 64; ++i) {
+  for (size_t i = 64; i < 64 + 5 * 64; ++i) {
     std::vector<uint8_t> bytes = good;
     bytes[i] ^= 1;
     rehash(bytes);
@@ -152,7 +152,7 @@ TEST_F(ArtifactTest, EveryTruncationIsRefused) {
        size += size < 4500 || size + 200 > good.size() ? 1 : 97) {
     EXPECT_NE(open({good.begin(), good.begin() + size}), "") << size;
     // With a header that says so, the sections are still wrong.
-    if (size > sizeof(abi::FileHeader) + 4 * sizeof(abi::SectionEntry)) {
+    if (size > sizeof(abi::FileHeader) + 5 * sizeof(abi::SectionEntry)) {
       std::vector<uint8_t> bytes(good.begin(), good.begin() + size);
       uint64_t shorter = size;
       std::memcpy(bytes.data() + offsetof(abi::FileHeader, file_bytes),

@@ -14,10 +14,13 @@
 
 namespace partita::test {
 
-/// The object of Kernels.c, for both CPU levels.
+/// The object of Kernels.c, for both CPU levels, and the same kernels as PTX.
 inline std::vector<ObjectSpec> testObjects() {
-  std::vector<uint8_t> bytes = readFile(PARTITA_TEST_KERNELS);
-  return {{abi::CpuLevel::x86_64_v3, bytes}, {abi::CpuLevel::x86_64_v4, bytes}};
+  const std::vector<uint8_t> bytes = readFile(PARTITA_TEST_KERNELS),
+                             ptx = readFile(PARTITA_TEST_PTX);
+  return {{abi::CpuLevel::x86_64_v3, bytes},
+          {abi::CpuLevel::x86_64_v4, bytes},
+          ptxSection({ptx.begin(), ptx.end()}, abi::GpuArchitecture::sm_80)};
 }
 
 /// The parameters of a doubling pipeline.

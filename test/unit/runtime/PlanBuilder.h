@@ -576,10 +576,40 @@ inline std::vector<uint8_t> readFile(const std::string &path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// The same plan, whose GPUs start kernels that have no launch with a thread
+/// for each iteration.
+inline PlanSpec withLaunches(PlanSpec plan) {
+  auto launch = [&](InstructionSpec &instruction) {
+    if (instruction.type != abi::Work::Dispatch ||
+        !plan.kernels[instruction.kernel].blocks.empty())
+      return;
+    int threads = 128;
+    while (instruction.extent % threads)
+      --threads;
+    KernelSpec kernel = plan.kernels[instruction.kernel];
+    kernel.blocks = {static_cast<int>(instruction.extent / threads)};
+    kernel.threads = threads;
+    instruction.kernel = static_cast<int>(plan.kernels.size());
+    plan.kernels.push_back(kernel);
+  };
+  for (const DeviceSpec &device : plan.devices) {
+    if (!abi::launchesGrids(device.kind))
+      continue;
+    ProgramSpec &program = plan.programs[device.program];
+    for (InstructionSpec &instruction : program.load)
+      launch(instruction);
+    for (UnitSpec &unit : program.units)
+      for (InstructionSpec &instruction : unit.instructions)
+        launch(instruction);
+  }
+  return plan;
+}
+
 /// Writes `plan` with its weights to `path`.
 inline void writeArtifact(const std::string &path, const PlanSpec &plan,
                           const std::vector<ObjectSpec> &objects = {}) {
-  writeFile(path, artifactBytes(encode(plan), plan.weight_bytes, objects));
+  writeFile(path, artifactBytes(encode(withLaunches(plan)), plan.weight_bytes,
+                                objects));
 }
 
 /// A path for a temporary file with this name.

@@ -38,7 +38,7 @@ protected:
         port->batch_axis = -1;
       plan.dimensions = {{"n", size}};
       plan.mask = padded ? "x" : "";
-      plans.push_back(encode(plan));
+      plans.push_back(encode(withLaunches(plan)));
       weights = plan.weight_bytes;
     }
     const std::string path = temporary("sizes.partita");

@@ -1,0 +1,425 @@
+//===- CudaDevice.cpp - A GPU of NVIDIA's as a device ---------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cuda/CudaDevice.h"
+
+#include "runtime/abi/Text.h"
+#include "runtime/base/Mesh.h"
+#include "runtime/base/Programs.h"
+#include "runtime/base/Slots.h"
+
+#include <algorithm>
+
+namespace partita::runtime::cuda {
+namespace {
+
+/// Of each weight on the device: what cuMemAlloc gives.
+constexpr size_t kWeightAlignment = 256;
+
+size_t aligned(size_t bytes) {
+  return (bytes + kWeightAlignment - 1) / kWeightAlignment * kWeightAlignment;
+}
+
+DeviceAddress addressOf(const uint8_t *data) {
+  return reinterpret_cast<DeviceAddress>(data);
+}
+uint8_t *pointerTo(DeviceAddress address) {
+  return reinterpret_cast<uint8_t *>(address);
+}
+
+/// What a device shares with the same device of other plans: its arena.
+class CudaShare final : public DeviceShare {
+public:
+  explicit CudaShare(DeviceBuffer buffer)
+      : arena(std::make_shared<const DeviceBuffer>(std::move(buffer))) {}
+  void releaseUnread() override {} // each plan has its own constants
+
+  const std::shared_ptr<const DeviceBuffer> arena;
+};
+
+} // namespace
+
+CudaDevice::CudaDevice(const abi::Plan &plan, int index,
+                       const WeightPointers &weights,
+                       std::shared_ptr<const Gpu> gpu,
+                       std::shared_ptr<const KernelModule> kernels)
+    : plan(plan), index(index),
+      described(*plan.devices()->Get(static_cast<unsigned>(index))),
+      program(programOf(plan, index)), weights(weights),
+      used_gpu(std::move(gpu)), kernels(std::move(kernels)),
+      weight_offsets(static_cast<size_t>(length(plan.weights())), -1),
+      only_loads(weight_offsets.size()),
+      instances(static_cast<size_t>(length(program.units()))) {}
+
+Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(
+    const abi::Plan &plan, int index, const WeightPointers &weights,
+    std::shared_ptr<const Gpu> gpu, std::shared_ptr<const KernelModule> kernels,
+    const DeviceOptions &options) {
+  std::unique_ptr<CudaDevice> self(
+      new CudaDevice(plan, index, weights, std::move(gpu), std::move(kernels)));
+  if (Status status = self->make(options); !status.ok())
+    return Status::error(std::string(text(self->described.name())) + ": " +
+                         status.message());
+  return self;
+}
+
+Status CudaDevice::make(const DeviceOptions &options) {
+  if (Status status = used_gpu->use(); !status.ok())
+    return status;
+  placeWeights();
+  if (Status status = allocateAll(options); !status.ok())
+    return status;
+  for (int64_t i = 0; i < length(program.frames()); ++i) {
+    frames.emplace_back();
+    for (int64_t copy :
+         *program.frames()->Get(static_cast<unsigned>(i))->copies())
+      frames.back().push_back(arena_buffer->get() +
+                              static_cast<DeviceAddress>(copy));
+  }
+  auto queue = CudaQueue::create(used_gpu, options.timeout_s);
+  if (!queue)
+    return queue.status();
+  work = std::move(*queue);
+  auto copies = Transfers::create(used_gpu, options.timeout_s);
+  if (!copies)
+    return copies.status();
+  transfers = std::move(*copies);
+  if (Status status = loadWeights(); !status.ok())
+    return status;
+  return runLoadProgram();
+}
+
+CudaDevice::~CudaDevice() {
+  const bool queue_is_idle = !work || work->drain();
+  const bool copies_are_idle = !transfers || transfers->drain();
+  if (queue_is_idle && copies_are_idle)
+    return;
+  // A GPU that does not answer may still use all of it.
+  (void)work.release();
+  (void)transfers.release();
+  constants.abandon();
+  load_weights.abandon();
+  for (DeviceBuffer &buffer : allocated)
+    buffer.abandon();
+  (void)new std::shared_ptr<const DeviceBuffer>(arena_buffer);
+  (void)new std::shared_ptr<const KernelModule>(kernels);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// Weights that units and steps read stay on the device. Those that only the
+/// load program reads are there while it runs; of those that it only cuts, the
+/// parts are brought directly.
+void CudaDevice::placeWeights() {
+  std::vector<bool> kept(weight_offsets.size()), loaded(kept);
+  auto use = [&](int slot, std::vector<bool> &users) {
+    if (isWeight(slot))
+      users[static_cast<size_t>(
+          program.slots()->Get(static_cast<unsigned>(slot))->offset())] = true;
+  };
+  for (int64_t i = 0; i < length(program.units()); ++i)
+    for (const abi::Instruction *instruction :
+         *program.units()->Get(static_cast<unsigned>(i))->instructions())
+      forEachSlot(*instruction,
+                  [&](const SlotUse &used) { use(used.slot, kept); });
+  for (int64_t i = 0; i < length(program.steps()); ++i)
+    if (const int slot = stepOf(program, i).slot; slot >= 0)
+      use(slot, kept);
+  for (int64_t i = 0; i < length(program.load()); ++i) {
+    const abi::Instruction &instruction =
+        *program.load()->Get(static_cast<unsigned>(i));
+    if (!instruction.work_as_Slice())
+      forEachSlot(instruction,
+                  [&](const SlotUse &used) { use(used.slot, loaded); });
+  }
+  const auto begin = aligned(static_cast<size_t>(program.constant_bytes()));
+  for (size_t i = 0; i < weight_offsets.size(); ++i) {
+    if (!kept[i] && !loaded[i])
+      continue;
+    only_loads[i] = !kept[i];
+    size_t &total = only_loads[i] ? load_bytes : kept_bytes;
+    weight_offsets[i] =
+        static_cast<int64_t>(total + (only_loads[i] ? 0 : begin));
+    total += aligned(static_cast<size_t>(
+        plan.weights()->Get(static_cast<unsigned>(i))->bytes()));
+  }
+}
+
+bool CudaDevice::isWeight(int slot) const {
+  return program.slots()->Get(static_cast<unsigned>(slot))->space() ==
+         abi::Space::weight;
+}
+
+Status CudaDevice::checkMemory(size_t arena_bytes) const {
+  size_t free = 0, total = 0;
+  if (Status status =
+          used_gpu->api.check(used_gpu->api.memGetInfo(&free, &total),
+                              "cannot read how much memory a GPU has");
+      !status.ok())
+    return status;
+  const size_t constant = static_cast<size_t>(program.constant_bytes());
+  const size_t needed = arena_bytes + constant + kept_bytes + load_bytes;
+  if (needed <= free)
+    return Status();
+  auto size = [](size_t bytes) {
+    return abi::bytesText(static_cast<int64_t>(bytes));
+  };
+  return Status::error(
+      "the plan needs " + size(needed) + " on " + used_gpu->name() +
+      " (arena " + size(arena_bytes) + ", constants " + size(constant) +
+      ", weights " + size(kept_bytes + load_bytes) + "), and " + size(free) +
+      " of its " + size(total) +
+      " are free: compile the model for more devices or with --memory");
+}
+
+Status CudaDevice::allocateAll(const DeviceOptions &options) {
+  Status status;
+  auto make = [&]() -> std::shared_ptr<DeviceShare> {
+    const size_t bytes = options.shared
+                             ? options.shared->arenaBytes(index)
+                             : static_cast<size_t>(program.arena_bytes());
+    status = checkMemory(bytes);
+    if (!status.ok())
+      return nullptr;
+    auto buffer = allocateDevice(used_gpu, bytes, "the arena");
+    status = buffer.status();
+    return buffer ? std::make_shared<CudaShare>(std::move(*buffer)) : nullptr;
+  };
+  const std::shared_ptr<DeviceShare> share =
+      options.shared ? options.shared->of(index, make) : make();
+  if (!share)
+    return status;
+  arena_buffer = static_cast<const CudaShare &>(*share).arena;
+  if (Status enough = checkMemory(0); !enough.ok())
+    return enough;
+  auto kept = allocateDevice(
+      used_gpu,
+      aligned(static_cast<size_t>(program.constant_bytes())) + kept_bytes,
+      "constants and weights");
+  if (!kept)
+    return kept.status();
+  constants = std::move(*kept);
+  auto loaded = allocateDevice(used_gpu, load_bytes,
+                               "weights that the load program reads");
+  if (!loaded)
+    return loaded.status();
+  load_weights = std::move(*loaded);
+  return Status();
+}
+
+uint8_t *CudaDevice::arena() const { return pointerTo(arena_buffer->get()); }
+
+CudaInstance::Operand CudaDevice::operand(int index) const {
+  const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(index));
+  const auto offset = static_cast<DeviceAddress>(slot.offset());
+  switch (slot.space()) {
+  case abi::Space::arena:
+    return {arena_buffer->get() + offset, nullptr};
+  case abi::Space::frame:
+    return {offset, &frames[static_cast<size_t>(slot.frame())]};
+  case abi::Space::constant:
+    return {constants.get() + offset, nullptr};
+  case abi::Space::weight:
+    break;
+  }
+  const auto weight = static_cast<size_t>(slot.offset());
+  if (weight_offsets[weight] < 0)
+    return {};
+  return {(only_loads[weight] ? load_weights : constants).get() +
+              static_cast<DeviceAddress>(weight_offsets[weight]),
+          nullptr};
+}
+
+uint8_t *CudaDevice::slot(int index, int micro_batch) const {
+  const CudaInstance::Operand found = operand(index);
+  return pointerTo(found.copies
+                       ? found.address +
+                             (*found.copies)[static_cast<size_t>(micro_batch) %
+                                             found.copies->size()]
+                       : found.address);
+}
+
+Expected<uint8_t *> CudaDevice::allocate(size_t bytes, const char *what) {
+  if (Status status = used_gpu->use(); !status.ok())
+    return status;
+  auto made = allocateDevice(used_gpu, bytes, what);
+  if (!made)
+    return made.status();
+  allocated.push_back(std::move(*made));
+  const DeviceAddress address = allocated.back().get();
+  if (Status status = transfers->clear(address, bytes); !status.ok())
+    return status;
+  return pointerTo(address);
+}
+
+Status CudaDevice::upload(uint8_t *to, const void *from, size_t bytes) {
+  return transfers->upload(addressOf(to), from, bytes);
+}
+
+Status CudaDevice::download(void *to, const uint8_t *from, size_t bytes) {
+  return transfers->download(to, addressOf(from), bytes);
+}
+
+DeviceMemory CudaDevice::memory() const {
+  DeviceMemory memory;
+  memory.arena = program.arena_bytes();
+  memory.parameters =
+      program.constant_bytes() + static_cast<int64_t>(kept_bytes);
+  memory.planned = program.arena_bytes() + program.parameter_bytes() +
+                   program.packed_bytes() + program.workspace_bytes();
+  return memory;
+}
+
+//===----------------------------------------------------------------------===//
+// Load
+//===----------------------------------------------------------------------===//
+
+Status CudaDevice::letMove(const std::vector<int> &slots) {
+  return slots.empty()
+             ? Status()
+             : Status::error("the slots of a GPU lie in its own memory");
+}
+
+std::string CudaDevice::called(const abi::Instruction &instruction) const {
+  return std::string("'") + text(instruction.label()) + "': ";
+}
+
+RowPart CudaDevice::rowPart(const abi::Slice &slice) const {
+  const abi::Slot &from =
+      *program.slots()->Get(static_cast<unsigned>(slice.source()));
+  RowPart part;
+  part.rows = slice.rows();
+  part.bytes = slice.part() * elementBytes(from.dtype());
+  part.pitch = part.rows ? from.bytes() / part.rows : 0;
+  part.first = std::min(placeInGroup(plan, index, *slice.axes()) * part.bytes,
+                        part.pitch);
+  part.there = std::min(part.bytes, part.pitch - part.first);
+  return part;
+}
+
+Status CudaDevice::add(CudaInstance &instance,
+                       const abi::Instruction &instruction) {
+  const char *label = text(instruction.label());
+  if (const abi::Dispatch *dispatch = instruction.work_as_Dispatch()) {
+    std::vector<CudaInstance::Operand> operands;
+    for (int slot : *dispatch->operands())
+      operands.push_back(operand(slot));
+    instance.addKernel(kernels->kernel(dispatch->kernel()), operands, label);
+    return Status();
+  }
+  if (const abi::Copy *copy = instruction.work_as_Copy()) {
+    instance.addCopy(
+        operand(copy->destination()), operand(copy->source()),
+        program.slots()->Get(static_cast<unsigned>(copy->source()))->bytes(),
+        label);
+    return Status();
+  }
+  if (const abi::Slice *slice = instruction.work_as_Slice()) {
+    instance.addSlice(operand(slice->destination()), operand(slice->source()),
+                      rowPart(*slice), label);
+    return Status();
+  }
+  return Status::error(
+      called(instruction) + "GPUs have no library call '" +
+      abi::EnumNameCallKind(instruction.work_as_LibraryCall()->kind()) +
+      "' yet: compile the model for another --target");
+}
+
+Expected<Instance *> CudaDevice::prepare(int unit) {
+  std::unique_ptr<CudaInstance> &instance =
+      instances[static_cast<size_t>(unit)];
+  if (instance)
+    return static_cast<Instance *>(instance.get());
+  auto made = std::make_unique<CudaInstance>();
+  const abi::Unit &described_unit =
+      *program.units()->Get(static_cast<unsigned>(unit));
+  made->name = text(described_unit.name());
+  for (int64_t i = 0; i < length(described_unit.instructions()); ++i)
+    if (Status status = add(*made, *described_unit.instructions()->Get(
+                                       static_cast<unsigned>(i)));
+        !status.ok())
+      return Status::error(std::string(text(described.name())) + ": " +
+                           status.message());
+  made->finish();
+  instance = std::move(made);
+  return static_cast<Instance *>(instance.get());
+}
+
+/// Unless what it brings is not needed, or will be cut.
+Status CudaDevice::loadWeights() {
+  for (size_t i = 0; i < weight_offsets.size(); ++i) {
+    if (weight_offsets[i] < 0)
+      continue;
+    const abi::Weight &weight = *plan.weights()->Get(static_cast<unsigned>(i));
+    const DeviceAddress to = (only_loads[i] ? load_weights : constants).get() +
+                             static_cast<DeviceAddress>(weight_offsets[i]);
+    if (Status status = transfers->upload(to, weights[i],
+                                          static_cast<size_t>(weight.bytes()));
+        !status.ok())
+      return Status::error(std::string("weight '") + text(weight.name()) +
+                           "': " + status.message());
+  }
+  return Status();
+}
+
+/// Brings a device's part of a weight.
+Status CudaDevice::cutWeight(const abi::Slice &slice) {
+  const auto weight = static_cast<size_t>(
+      program.slots()->Get(static_cast<unsigned>(slice.source()))->offset());
+  const RowPart part = rowPart(slice);
+  if (part.rows == 0 || part.bytes == 0)
+    return Status();
+  return transfers->uploadRows(operand(slice.destination()).address,
+                               weights[weight], part);
+}
+
+Status CudaDevice::runLoadProgram() {
+  std::vector<std::unique_ptr<CudaInstance>> enqueued;
+  auto await = [&](const char *label) {
+    Status status = work->synchronize(work->record());
+    return status.ok()
+               ? status
+               : Status::error("the load program failed in '" +
+                               std::string(label) + "': " + status.message());
+  };
+  for (int64_t i = 0; i < length(program.load()); ++i) {
+    const abi::Instruction &instruction =
+        *program.load()->Get(static_cast<unsigned>(i));
+    const char *label = text(instruction.label());
+    const abi::Slice *slice = instruction.work_as_Slice();
+    Status status;
+    if (slice && isWeight(slice->source())) {
+      // What was enqueued may use the same bytes of the arena.
+      status = await(label);
+      if (status.ok())
+        status = cutWeight(*slice);
+    } else {
+      enqueued.push_back(std::make_unique<CudaInstance>());
+      enqueued.back()->name = "load";
+      status = add(*enqueued.back(), instruction);
+      if (status.ok()) {
+        enqueued.back()->finish();
+        status = work->run(*enqueued.back(), 0, nullptr);
+      }
+    }
+    if (!status.ok())
+      return status;
+  }
+  if (Status status = await("its last instruction"); !status.ok())
+    return status;
+  load_weights = DeviceBuffer();
+  return Status();
+}
+
+Status CudaDevice::beginStep() {
+  work->beginStep();
+  return Status();
+}
+
+} // namespace partita::runtime::cuda

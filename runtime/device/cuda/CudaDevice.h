@@ -1,0 +1,108 @@
+//===- CudaDevice.h - A GPU of NVIDIA's as a device -------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Several devices of a plan may use one GPU. Each has streams and an arena of
+// its own there. They share the GPU's context and the plan's kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
+#define PARTITA_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
+
+#include "runtime/device/Driver.h"
+#include "runtime/device/cuda/CudaQueue.h"
+#include "runtime/device/cuda/KernelModule.h"
+#include "runtime/device/cuda/Transfers.h"
+
+namespace partita::runtime::cuda {
+
+class CudaDevice final : public Device {
+public:
+  /// See Driver::create.
+  static Expected<std::unique_ptr<CudaDevice>>
+  create(const abi::Plan &plan, int index, const WeightPointers &weights,
+         std::shared_ptr<const Gpu> gpu,
+         std::shared_ptr<const KernelModule> kernels,
+         const DeviceOptions &options);
+  ~CudaDevice() override;
+
+  const Gpu &gpu() const { return *used_gpu; }
+
+  bool isHost() const override { return false; }
+
+  uint8_t *slot(int index, int micro_batch) const override;
+  Expected<uint8_t *> allocate(size_t bytes, const char *what) override;
+  Status upload(uint8_t *to, const void *from, size_t bytes) override;
+  Status download(void *to, const uint8_t *from, size_t bytes) override;
+  uint8_t *arena() const override;
+  DeviceMemory memory() const override;
+
+  Status letMove(const std::vector<int> &slots) override;
+  Expected<Instance *> prepare(int unit) override;
+  Status finish() override { return Status(); }
+
+  Queue &queue() override { return *work; }
+  Status beginStep() override;
+  Status endStep() override { return work->endStep(); }
+  bool metNan() const override { return false; } // its kernels keep NaN
+  int64_t busyNs() const override { return work->busyNs(); }
+
+private:
+  CudaDevice(const abi::Plan &plan, int index, const WeightPointers &weights,
+             std::shared_ptr<const Gpu> gpu,
+             std::shared_ptr<const KernelModule> kernels);
+  Status make(const DeviceOptions &options);
+  void placeWeights();
+  Status checkMemory(size_t arena_bytes) const;
+  Status allocateAll(const DeviceOptions &options);
+  Status loadWeights();
+  Status runLoadProgram();
+  Status cutWeight(const abi::Slice &slice);
+  bool isWeight(int slot) const;
+  CudaInstance::Operand operand(int slot) const;
+  RowPart rowPart(const abi::Slice &slice) const;
+  Status add(CudaInstance &instance, const abi::Instruction &instruction);
+  std::string called(const abi::Instruction &instruction) const;
+
+  const abi::Plan &plan;
+  const int index;
+  const abi::Device &described;
+  const abi::Program &program;
+  const WeightPointers &weights;
+  const std::shared_ptr<const Gpu> used_gpu;
+  const std::shared_ptr<const KernelModule> kernels;
+
+  std::shared_ptr<const DeviceBuffer> arena_buffer; ///< maybe of several plans
+  DeviceBuffer constants;    ///< and weights that steps read
+  DeviceBuffer load_weights; ///< until they are loaded
+  std::vector<DeviceBuffer> allocated;
+  std::vector<int64_t> weight_offsets;   ///< by weight; -1: not on the device
+  std::vector<bool> only_loads;          ///< by weight: in `load_weights`
+  size_t kept_bytes = 0, load_bytes = 0; ///< of weights
+  std::vector<CudaInstance::Copies> frames;
+
+  std::unique_ptr<CudaQueue> work;
+  std::unique_ptr<Transfers> transfers;
+  std::vector<std::unique_ptr<CudaInstance>> instances; ///< by unit; or null
+};
+
+/// Loads the artifact's kernels through a driver. Tests give their own `api`.
+Expected<std::unique_ptr<Driver>> makeCudaDriver(const Artifact &artifact,
+                                                 const DeviceOptions &options,
+                                                 const Api &api);
+
+} // namespace partita::runtime::cuda
+
+namespace partita::runtime {
+
+/// Loads NVIDIA's driver, and the artifact's kernels.
+Expected<std::unique_ptr<Driver>> loadCudaDriver(const Artifact &artifact,
+                                                 const DeviceOptions &options);
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_DEVICE_CUDA_CUDADEVICE_H

@@ -1,0 +1,107 @@
+//===- CudaDriver.cpp - The GPUs that the devices of a plan use -----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/base/Elements.h"
+#include "runtime/device/cuda/CudaDevice.h"
+
+#include <map>
+#include <mutex>
+
+namespace partita::runtime::cuda {
+namespace {
+
+class CudaDriver final : public Driver {
+public:
+  CudaDriver(const Artifact &artifact, const Api &api)
+      : artifact(artifact), api(api) {}
+
+  Expected<std::unique_ptr<Device>> create(const abi::Plan &plan, int index,
+                                           const WeightPointers &weights,
+                                           const DeviceOptions &options,
+                                           const std::vector<int> &) override {
+    auto used = load(gpuOf(plan, index, options));
+    if (!used)
+      return Status::error(
+          std::string(
+              text(plan.devices()->Get(static_cast<unsigned>(index))->name())) +
+          ": " + used.status().message());
+    auto made = CudaDevice::create(plan, index, weights, used->gpu,
+                                   used->kernels, options);
+    if (!made)
+      return made.status();
+    return std::unique_ptr<Device>(std::move(*made));
+  }
+
+private:
+  struct Used {
+    std::shared_ptr<const Gpu> gpu;
+    std::shared_ptr<const KernelModule> kernels;
+  };
+
+  /// The GPU that was asked for, or one of its own for each device of this
+  /// kind.
+  static int gpuOf(const abi::Plan &plan, int index,
+                   const DeviceOptions &options) {
+    const auto place = static_cast<size_t>(index);
+    if (place < options.places.size())
+      return options.places[place];
+    int number = 0;
+    for (int i = 0; i < index; ++i)
+      number += plan.devices()->Get(static_cast<unsigned>(i))->kind() ==
+                abi::DeviceKind::cuda;
+    return number;
+  }
+
+  /// Devices are made by several threads.
+  Expected<Used> load(int number) {
+    std::lock_guard<std::mutex> lock(mutex);
+    Used &used = gpus[number];
+    if (!used.gpu) {
+      auto gpu = Gpu::open(api, number);
+      if (!gpu)
+        return gpu.status();
+      used.gpu = *gpu;
+    }
+    if (Status status = used.gpu->use(); !status.ok())
+      return status;
+    if (!used.kernels) {
+      auto kernels = KernelModule::load(artifact, used.gpu);
+      if (!kernels)
+        return kernels.status();
+      used.kernels = *kernels;
+    }
+    return used;
+  }
+
+  const Artifact &artifact;
+  const Api &api;
+  std::mutex mutex;
+  std::map<int, Used> gpus;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Driver>> makeCudaDriver(const Artifact &artifact,
+                                                 const DeviceOptions &,
+                                                 const Api &api) {
+  return std::unique_ptr<Driver>(new CudaDriver(artifact, api));
+}
+
+} // namespace partita::runtime::cuda
+
+namespace partita::runtime {
+
+Expected<std::unique_ptr<Driver>> loadCudaDriver(const Artifact &artifact,
+                                                 const DeviceOptions &options) {
+  auto api = cuda::loadApi();
+  if (!api)
+    return Status::error("'" + artifact.path() +
+                         "': " + api.status().message());
+  return cuda::makeCudaDriver(artifact, options, **api);
+}
+
+} // namespace partita::runtime

@@ -1,0 +1,94 @@
+//===- CudaInstance.h - A unit that is ready for launch ---------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CUDA_CUDAINSTANCE_H
+#define PARTITA_RUNTIME_DEVICE_CUDA_CUDAINSTANCE_H
+
+#include "runtime/device/Device.h"
+#include "runtime/device/cuda/Gpu.h"
+
+#include <array>
+
+namespace partita::runtime::cuda {
+
+/// What a kernel of the plan needs to be launched.
+struct KernelLaunch {
+  FunctionHandle function = nullptr;
+  std::array<unsigned, 3> blocks = {1, 1, 1};
+  unsigned threads = 1, shared_bytes = 0;
+};
+
+/// A device's part of rows: see abi::Slice.
+struct RowPart {
+  int64_t rows = 0;
+  int64_t bytes = 0; ///< of a row of the destination
+  int64_t pitch = 0; ///< bytes of a row of the source
+  int64_t first = 0; ///< where the part begins in a row of the source
+  int64_t there = 0; ///< bytes that the source has; what is missing is 0
+};
+
+/// The work of a unit, as calls of the driver whose arguments are ready. Only
+/// addresses in frames change from one micro-batch to another.
+class CudaInstance final : public Instance {
+public:
+  void move(size_t, uint8_t *) override {} // nothing is movable
+
+  /// The copies of a frame that the unit uses.
+  using Copies = std::vector<DeviceAddress>;
+
+  /// An address: of a frame, if `copies` is given, else fixed.
+  struct Operand {
+    DeviceAddress address = 0;      ///< in the frame, or the whole address
+    const Copies *copies = nullptr; ///< of the frame; null: it is fixed
+  };
+
+  void addKernel(const KernelLaunch &launch,
+                 const std::vector<Operand> &operands, const char *label);
+  void addCopy(Operand to, Operand from, int64_t bytes, const char *label);
+  void addSlice(Operand to, Operand from, const RowPart &part,
+                const char *label);
+  /// Call once, after the last `add...`.
+  void finish();
+
+  size_t size() const { return pieces.size(); }
+  const char *label(size_t piece) const { return pieces[piece].label; }
+
+  /// Moves addresses in frames to the copies of a micro-batch. What was
+  /// enqueued before keeps its own.
+  void useMicroBatch(int micro_batch);
+  /// Enqueues a piece of work.
+  Result enqueue(const Gpu &gpu, size_t piece, StreamHandle stream);
+
+  std::string name; ///< of the unit, for messages
+
+private:
+  enum class Kind { kernel, copy, slice };
+  struct Piece {
+    Kind kind;
+    const char *label;
+    size_t first; ///< of its operands; for others than kernels: to, from
+    KernelLaunch launch;
+    RowPart part; ///< copy: `bytes` of one row
+  };
+  struct FrameOperand {
+    size_t operand;
+    DeviceAddress offset;
+    const Copies *copies;
+  };
+
+  void add(const std::vector<Operand> &operands);
+  Result enqueueSlice(const Gpu &gpu, const Piece &piece, StreamHandle stream);
+
+  std::vector<Piece> pieces;
+  std::vector<DeviceAddress> addresses;
+  std::vector<void *> parameters; ///< of kernels: pointers to `addresses`
+  std::vector<FrameOperand> in_frames;
+};
+
+} // namespace partita::runtime::cuda
+
+#endif // PARTITA_RUNTIME_DEVICE_CUDA_CUDAINSTANCE_H

@@ -1,0 +1,128 @@
+//===- Gpu.cpp - A GPU's context, and what must be given back -------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cuda/Gpu.h"
+
+#include "runtime/abi/Text.h"
+
+namespace partita::runtime::cuda {
+
+Expected<std::shared_ptr<const Gpu>> Gpu::open(const Api &api, int number) {
+  std::shared_ptr<Gpu> gpu(new Gpu(api, number));
+  if (Status status = gpu->retain(); !status.ok())
+    return status;
+  return std::shared_ptr<const Gpu>(std::move(gpu));
+}
+
+Status Gpu::retain() {
+  int count = 0;
+  if (Status status = api.check(api.deviceGetCount(&count),
+                                "cannot count the GPUs of this machine");
+      !status.ok())
+    return status;
+  if (number < 0 || number >= count)
+    return Status::error(
+        "there is no GPU " + std::to_string(number) + ": this machine has " +
+        abi::countOf(count, "GPU") +
+        " that it may use; --devices cuda:0*4 puts four devices on GPU 0");
+  const std::string what =
+      "cannot read the properties of GPU " + std::to_string(number);
+  char text[256] = "";
+  int major = 0, minor = 0;
+  for (Result result :
+       {api.deviceGet(&ordinal, number),
+        api.deviceGetName(text, sizeof(text), ordinal),
+        api.deviceGetAttribute(
+            &major, DeviceAttribute::compute_capability_major, ordinal),
+        api.deviceGetAttribute(
+            &minor, DeviceAttribute::compute_capability_minor, ordinal),
+        api.deviceGetAttribute(
+            &most_shared, DeviceAttribute::max_shared_memory_per_block_optin,
+            ordinal),
+        api.deviceGetAttribute(&most_pitch, DeviceAttribute::max_pitch,
+                               ordinal)})
+    if (Status status = api.check(result, what.c_str()); !status.ok())
+      return status;
+  model = text;
+  capability = major * 10 + minor;
+  if (Status status = api.check(api.primaryCtxRetain(&handle, ordinal),
+                                ("cannot make a context on " + name()).c_str());
+      !status.ok()) {
+    handle = nullptr;
+    return status;
+  }
+  return use();
+}
+
+Gpu::~Gpu() {
+  if (handle)
+    (void)api.primaryCtxRelease(ordinal);
+}
+
+Status Gpu::use() const {
+  return api.check(api.ctxSetCurrent(handle),
+                   "a thread cannot use the context of a GPU");
+}
+
+std::string Gpu::name() const {
+  return "GPU " + std::to_string(number) + " (" + model + ", sm_" +
+         std::to_string(capability) + ")";
+}
+
+Expected<DeviceBuffer> allocateDevice(const std::shared_ptr<const Gpu> &gpu,
+                                      size_t bytes, const std::string &what) {
+  if (bytes == 0)
+    return DeviceBuffer();
+  DeviceAddress address = 0;
+  const Result result = gpu->api.memAlloc(&address, bytes);
+  if (result == Result::success)
+    return DeviceBuffer(gpu, address);
+  const std::string wanted = gpu->name() + " has no " +
+                             abi::bytesText(static_cast<int64_t>(bytes)) +
+                             " for " + what;
+  size_t free = 0, total = 0;
+  if (result != Result::out_of_memory ||
+      gpu->api.memGetInfo(&free, &total) != Result::success)
+    return gpu->api.error(result, wanted);
+  return Status::error(
+      wanted + ": " + abi::bytesText(static_cast<int64_t>(free)) + " of its " +
+      abi::bytesText(static_cast<int64_t>(total)) + " are free");
+}
+
+Expected<PinnedBuffer> allocatePinned(const std::shared_ptr<const Gpu> &gpu,
+                                      size_t bytes) {
+  void *address = nullptr;
+  if (Status status = gpu->api.check(
+          gpu->api.memHostAlloc(&address, bytes, kHostAllocPortable),
+          "cannot allocate memory of the host that a GPU can read");
+      !status.ok())
+    return status;
+  return PinnedBuffer(gpu, address);
+}
+
+Expected<Stream> createStream(const std::shared_ptr<const Gpu> &gpu) {
+  StreamHandle stream = nullptr;
+  if (Status status =
+          gpu->api.check(gpu->api.streamCreate(&stream, kStreamNonBlocking),
+                         "cannot make a stream of a GPU");
+      !status.ok())
+    return status;
+  return Stream(gpu, stream);
+}
+
+Expected<GpuEvent> createEvent(const std::shared_ptr<const Gpu> &gpu,
+                               bool timed) {
+  EventHandle event = nullptr;
+  if (Status status = gpu->api.check(
+          gpu->api.eventCreate(&event, timed ? 0 : kEventDisableTiming),
+          "cannot make an event of a GPU");
+      !status.ok())
+    return status;
+  return GpuEvent(gpu, event);
+}
+
+} // namespace partita::runtime::cuda
