@@ -26,7 +26,7 @@ module attributes {plan.target = "cuda:sm_90"} {
       nn.yield %s : tensor<64x5000xf32>
     }
     %2 = nn.cluster kernel (%a = %z) : (tensor<64x1000xf32>) -> tensor<1000xf32> {
-      %s = nn.reduce sum %a dims [0] : tensor<64x1000xf32> -> tensor<1000xf32>
+      %s = nn.reduce sum %a [0] : tensor<64x1000xf32> -> tensor<1000xf32>
       nn.yield %s : tensor<1000xf32>
     }
     return %0, %1, %2 : tensor<64x100xf32>, tensor<64x5000xf32>, tensor<1000xf32>
