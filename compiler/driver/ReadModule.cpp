@@ -105,11 +105,13 @@ private:
                << ": a model takes and gives tensors with static shapes";
     for (Operation &op : main.getBody().front().without_terminator())
       if (!isa<nn::NNDialect>(op.getDialect()) &&
-          !isa<dist::ReplicateOp, dist::PlaceholderOpInterface>(op))
+          !isa<dist::ReplicateOp, dist::PlaceholderOpInterface,
+               dist::CollectiveOpInterface, dist::ShardOp>(op))
         return op.emitError()
                << "'" << op.getName()
-               << "': a model's function holds ops of the nn dialect, and what "
-                  "crosses replicas (dist.replicate, dist.replica)";
+               << "': a model's function holds ops of the nn dialect, what "
+                  "crosses replicas (dist.replicate, dist.replica), and "
+                  "collectives";
     return success();
   }
 

@@ -20,11 +20,12 @@ bool isModuleFile(llvm::StringRef path);
 
 /// Reads a model that a person wrote, or that --emit imported or nn printed: a
 /// function `@main` of nn ops on tensors with static shapes, and `nn.weight`
-/// symbols beside it. What the importer would say in attributes (Import.h) is
-/// added where it is missing: a node, an input and an output is called what its
-/// SSA value is called (`%hidden = nn.dot ...` is the node "hidden"), or by its
-/// place. Only `nn.batch_axis` is left as it is: without it the model computes
-/// one sample a micro-batch.
+/// symbols beside it. It may hold collectives (`dist`): then it is what one
+/// device of a mesh computes. What the importer would say in attributes
+/// (Import.h) is added where it is missing: a node, an input and an output is
+/// called what its SSA value is called (`%hidden = nn.dot ...` is the node
+/// "hidden"), or by its place. Only `nn.batch_axis` is left as it is: without
+/// it the model computes one sample a micro-batch.
 ///
 ///   func.func @main(%x: tensor<4x8xf32> {nn.batch_axis = 0 : i64})
 ///       -> (tensor<4x8xf32> {nn.batch_axis = 0 : i64}) {

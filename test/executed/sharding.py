@@ -93,6 +93,24 @@ CASES = {
          "[t] t = Transpose<perm = [0, 2, 1]>(r)", "[s] y = Slice(t, from, to, axes)", "[u] c = CumSum(p, one)"],
         ["int64[3] shape = {-1, 8, 6}", "int64[1] from = {0}", "int64[1] to = {6}", "int64[1] axes = {1}", "int64 one = {1}"],
         ["{w: [null, tensor], v: [null, tensor]}", "{w: [tensor, null], v: [null, tensor]}"]),
+    "rows of a table, with infinities and negative zeros": (
+        {"ids": "int64[n,5]", "places": "int64[n,6]"}, {"y": "float[n,5,6]", "z": "float[n,6]"},
+        {"table": (11, 6), "column": (8, 6)},
+        ["[t] t = Neg(table)", "[i] i = Reciprocal(t)", "[a] a = Gather(t, ids)", "[b] b = Reciprocal(a)", "[c] c = Gather(i, ids)", "[y] y = Add(b, c)",
+         "[z] z = GatherElements(column, places)"],
+        (), []),
+    "sums of what is infinite beyond the end": (
+        {"x": "float[n,7]"}, {"y": "float[n,5]", "s": "float[n,1]", "h": "float[n,1]", "l": "float[n,1]", "p": "float[n,1]", "i": "int32[n,1]", "q": "float[n]"},
+        {"w": (7, 11), "v": (11, 5)},
+        ["[z] z = MatMul(x, w)", "[a] a = Abs(z)", "[g] g = Log(a)", "[y] y = MatMul(g, v)", "[s] s = ReduceMean(g, one)", "[h] h = ReduceMax(g, one)",
+         "[l] l = ReduceMin(g, one)", "[p] p = ReduceProd(g, one)", "[c] c = Cast<to = 6>(z)", "[d] d = Add(c, seven)", "[i] i = ReduceMin(d, one)",
+         "[m] m = ReduceL2<keepdims = 0>(g, one)", "[q] q = Neg(m)"],
+        ["int64[1] one = {1}", "int32 seven = {7}"], []),
+    "a convolution of channels that do not divide": (
+        {"x": "float[n,3,5,5]"}, {"y": "float[n,7,3,3]"},
+        {"w": (5, 3, 3, 3), "b": (5,), "v": (7, 5, 3, 3)},
+        ["[a] a = Conv<pads = [1, 1, 1, 1]>(x, w, b)", "[e] e = Exp(a)", "[c] c = Conv<pads = [1, 1, 1, 1]>(e, v)", "[y] y = MaxPool<kernel_shape = [3, 3], strides = [1, 1]>(c)"],
+        (), []),
     "a tensor that is needed cut in another dimension": (
         {"x": "float[n,6,24]"}, {"y": "float[n,6,4]"},
         {"w": (24, 4)},
@@ -125,7 +143,7 @@ def write_inputs(work, inputs):
     for seed, (name, type_) in enumerate(inputs.items()):
         kind, dims = type_[:-1].split("[")
         shape = [SAMPLES if size == "n" else int(size) for size in dims.split(",")]
-        write_npy(work / f"{name}.npy", shape, "f4" if kind == "float" else "i8", seed=seed, high=7 if kind == "int64" else None)
+        write_npy(work / f"{name}.npy", shape, "f4" if kind == "float" else "i8", seed=seed, low=-9 if kind == "int64" else None, high=9 if kind == "int64" else None)
         flags += ["--input", f"{name}={work / name}.npy"]
     return flags
 
@@ -186,25 +204,26 @@ def check_case(name, work):
     print(f"{name}: {count} shardings give the numbers of one device")
 
 
-# Reshards: the mesh, the shape, the element type, and how a partial result is joined. A dimension of 24 is also cut in blocks; others do not divide.
+# Reshards: the mesh, the shape, the element type, and how a partial result is joined. Dimensions of 24 and 48 are also cut in blocks; others do not divide.
 RESHARDS = [
     ({"a": 2}, (24, 7), "f32", "sum"),
     ({"a": 3}, (7, 24), "f16", "max"),
     ({"a": 4}, (24, 13), "i64", "sum"),
-    ({"a": 8}, (13, 24), "f32", "prod"),
+    ({"a": 8}, (13, 48), "f32", "prod"),
     ({"a": 2}, (5, 24, 3), "f16", "sum"),
     ({"a": 3}, (4, 7, 24), "i32", "min"),
     ({"a": 4}, (24, 5, 6), "f64", "sum"),
-    ({"a": 8}, (9, 24, 10), "f32", "sum"),
+    ({"a": 8}, (9, 48, 10), "f32", "sum"),
     ({"a": 2, "b": 2}, (24, 7), "f32", "sum"),
     ({"a": 2, "b": 3}, (7, 24), "i32", "sum"),
     ({"b": 4, "a": 2}, (24, 10), "f32", "max"),
-    ({"a": 2, "b": 2}, (5, 24, 3), "f32", "sum"),
+    ({"a": 2, "b": 2}, (5, 24, 6), "f32", "sum"),
+    ({"a": 2, "b": 4}, (9, 48, 10), "f64", "sum"),
 ]
 
 
 def blocks_of(size, devices):
-    return 2 if size % (2 * devices) == 0 and size == 24 else 1
+    return 2 if size in (24, 48) and size % (2 * devices) == 0 else 1
 
 
 def cuts_of(shape, mesh, partial):
@@ -259,7 +278,7 @@ def check_reshards(mesh, shape, kind, reduction, work):
     whole.write_text(reshard_module(mesh, shape, kind, reduction, pairs))
     run([BIN / "partita-opt", "--dist-localize", whole, "-o", local])
     split.write_text(f"mesh: {{{', '.join(f'{axis}: {size}' for axis, size in mesh.items())}}}\n")
-    compile_model(local, cut, "--reference", "--no-optimize", "--micro-batches", "1", "--partition", split)
+    table = compile_model(local, cut, "--reference", "--no-optimize", "--micro-batches", "1", "--partition", split)
     # One device would join all terms.
     noise, count = random.Random(0), devices_of({"": 1, **dict(enumerate(shape))}, ["", *range(len(shape))])
     terms = [[noise.randrange(1, 4) for _ in range(count)] for _ in range(devices_of(mesh, mesh))]
@@ -272,6 +291,7 @@ def check_reshards(mesh, shape, kind, reduction, work):
     if status != 0:
         raise Failure(f"{mesh}, {shape}, {kind}: other numbers than one device's\n{text}")
     print(f"{mesh}, {kind} {shape}, {reduction}: {len(pairs)} reshards give the numbers of one device")
+    return {kind for kind in ("all_reduce", "reduce_scatter", "all_to_all", "all_gather") if f" {kind} along" in table}
 
 
 def write_npz(path, kind, tensors):
@@ -289,7 +309,8 @@ def check():
         for name in CASES if "cases" in wanted else ():
             check_case(name, pathlib.Path(folder))
         for case in RESHARDS if "reshards" in wanted else ():
-            check_reshards(*case, pathlib.Path(folder))
+            if len(kinds := check_reshards(*case, pathlib.Path(folder))) != 4:
+                raise Failure(f"{case}: of the collectives there are only {kinds}")
 
 
 if __name__ == "__main__":
