@@ -24,9 +24,6 @@ size_t aligned(size_t bytes) {
   return (bytes + kWeightAlignment - 1) / kWeightAlignment * kWeightAlignment;
 }
 
-DeviceAddress addressOf(const uint8_t *data) {
-  return reinterpret_cast<DeviceAddress>(data);
-}
 uint8_t *pointerTo(DeviceAddress address) {
   return reinterpret_cast<uint8_t *>(address);
 }

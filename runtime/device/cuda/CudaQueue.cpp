@@ -26,10 +26,6 @@ int64_t now() {
   return int64_t(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
-DeviceAddress addressOf(const uint8_t *data) {
-  return reinterpret_cast<DeviceAddress>(data);
-}
-
 /// Calls of the driver, of which the first that fails is remembered.
 struct Calls {
   Result result = Result::success;

@@ -15,6 +15,11 @@
 
 namespace partita::runtime::cuda {
 
+/// An address of the plan, as the driver takes it.
+inline DeviceAddress addressOf(const uint8_t *data) {
+  return reinterpret_cast<DeviceAddress>(data);
+}
+
 /// A GPU with its primary context, which all devices that use the GPU share.
 class Gpu {
 public:
