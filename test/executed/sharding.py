@@ -11,6 +11,7 @@ Reshards: tensors of two and three dimensions go from every way to cut them over
 elements are small integers, so the result must be exact."""
 
 import itertools
+import json
 import math
 import pathlib
 import random
