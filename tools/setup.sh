@@ -47,6 +47,7 @@ install_python() {
 }
 install_python complete "ONNX Runtime for the tests" numpy "onnx==$onnx_version" onnxruntime
 install_python ptxas "ptxas for the tests of kernels for GPUs" "nvidia-cuda-nvcc==13.0.88"
+install_python ir "onnx_ir for the tests" "onnx_ir==1.1.0"
 install_python docs "Sphinx for the documentation" "sphinx==9.0.4" "myst-parser==5.2.0" "furo==2025.12.19"
 
 # An older script built messages without reflection, which the tests need.

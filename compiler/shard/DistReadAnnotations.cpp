@@ -10,9 +10,9 @@
 #include "compiler/pipeline/NodeNames.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/shard/AnnotatedMesh.h"
-#include "compiler/shard/Cuts.h"
 #include "compiler/shard/NodeTensors.h"
 #include "compiler/shard/Passes.h"
+#include "compiler/shard/Propagation.h"
 #include "dialects/dist/Annotations.h"
 #include "dialects/nn/NodeScopes.h"
 #include "runtime/abi/Text.h"
@@ -163,8 +163,10 @@ private:
     for (const Spec &spec : specs)
       if (spec.tensor->countParts() > 1)
         cut = &spec;
-    if (!cut)
+    if (!cut) {
+      llvm::erase_if(specs, [](const Spec &spec) { return spec.stage < 0; });
       return success();
+    }
     const auto count = static_cast<int64_t>(stages.size());
     if (annotations.devices % count)
       return error(*cut) << "it names no devices, and "
@@ -187,16 +189,19 @@ private:
     const Devices own = getDevices(spec);
     if (spec.stage < 0) {
       // A node without a stage is in that which has its devices.
+      SmallVector<int64_t> found;
       for (auto &[stage, devices] : stages)
-        if (devices == own) {
-          spec.stage = stage;
-          stageOf.try_emplace(spec.node->node, stage);
-          return success();
-        }
-      return error(spec) << "the node names no pipeline_stage"
-                         << (own.empty()
-                                 ? std::string()
-                                 : ", and no stage is on " + describe(own));
+        if (own.empty() ? spec.tensor->countParts() == 1 : devices == own)
+          found.push_back(stage);
+      if (found.empty())
+        return error(spec) << "the node names no pipeline_stage"
+                           << (own.empty()
+                                   ? std::string()
+                                   : ", and no stage is on " + describe(own));
+      spec.stage = found[0];
+      if (found.size() == 1 && !own.empty())
+        stageOf.try_emplace(spec.node->node, found[0]);
+      return success();
     }
     const Devices &all = stages[spec.stage];
     if (own.empty()) {
@@ -395,11 +400,33 @@ private:
         break;
       }
     }
+    dropWhatFollows();
     if (numRemarks > kMostRemarks)
       emitRemark(function->getParentOp()->getLoc())
           << "the shardings of " << numRemarks - kMostRemarks
           << " more tensors are not taken";
     return success();
+  }
+
+  /// Where all that is said of results follows from weights and inputs, those
+  /// alone say it. So what --emit-onnx writes is cut as it was before.
+  void dropWhatFollows() {
+    Propagation propagation(function);
+    SmallVector<Value> results;
+    for (BlockArgument argument : function.getArguments())
+      propagation.seedWritten(argument);
+    for (Operation &op : function.getBody().front().without_terminator())
+      for (Value result : op.getResults())
+        if (isa<nn::ParameterOp>(op))
+          propagation.seedWritten(result);
+        else if (getSharding(result))
+          results.push_back(result);
+    propagation.run();
+    if (llvm::all_of(results, [&](Value result) {
+          return isSame(getCuts(result), propagation.getCuts(result));
+        }))
+      for (Value result : results)
+        result.getDefiningOp()->removeAttr(dist::kShardingAttr);
   }
 
   FailureOr<Cuts> getCutsOf(const Spec &spec) {

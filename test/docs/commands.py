@@ -113,6 +113,13 @@ class Sandbox:
             port.type.tensor_type.shape.dim[0].dim_value = 2
         self.models = {"--length": onnx.parser.parse_model(SEQUENCES), "--constant": onnx.parser.parse_model(FIXED_INPUT)}
         onnx.save(onnx.parser.parse_model(BERT), self.folder / "bert.onnx")
+        annotated = onnx.ModelProto()
+        annotated.CopyFrom(self.digits)
+        annotated.ir_version = 11
+        annotated.configuration.add(name="four", num_devices=4)
+        for stage, node in enumerate((annotated.graph.node[0], annotated.graph.node[-1])):
+            node.device_configurations.add(configuration_id="four", pipeline_stage=stage)
+        onnx.save(annotated, self.folder / "annotated.onnx")
         self.onnx = onnx
         self.choose_model("")
 

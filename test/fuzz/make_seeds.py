@@ -3,7 +3,7 @@
 
 Makes the corpora of the fuzz targets in OUT/<target>, all small, of the repository's own examples and tests:
 
-  import, compile  the example's model, and every model in ONNX's text form that the lit tests of the importer hold
+  import, compile  the example's model, without and with annotations of devices, and every model in ONNX's text form that the lit tests of the importer hold
   artifact, plan   what partita-compile (in BIN) makes of those that compile; plans get kernels named k00, k01, ...
   partition        partition files: those that partita-compile writes, and the features of the README
   npy, npz, tensor-proto   every element type, both byte orders, compressed and not
@@ -67,6 +67,11 @@ def make_models(bin, flatc, source, out):
     models = [("digits", digits, ["--dim", "batch=2"])]
     for folder in ("import", "compile"):
         write(out / folder, "digits.onnx", digits.read_bytes())
+        # With annotations of devices.
+        command = [str(bin / "partita-compile"), str(digits), "--dim", "batch=2", "--devices", "4", "--tensor-parallel", "2", "--quiet",
+                   "--emit-onnx", str(work / "annotated.onnx"), "-o", str(work / "x.partita")]
+        subprocess.run(command, check=True)
+        write(out / folder, "annotated.onnx", (work / "annotated.onnx").read_bytes())
     for name, text in text_models(source):
         for folder in ("import", "compile"):
             write(out / folder, name, text)
