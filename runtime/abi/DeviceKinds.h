@@ -29,6 +29,10 @@ inline std::string getName(DeviceKind kind) {
 /// section, rather than from an object for a CPU.
 inline bool launchesGrids(DeviceKind kind) { return kind == DeviceKind::cuda; }
 
+/// Whether a machine counts its devices of a kind from 0, and several devices
+/// of a plan may use the same one.
+inline bool isNumbered(DeviceKind kind) { return kind == DeviceKind::cuda; }
+
 inline std::vector<std::string> getDeviceKindNames() {
   std::vector<std::string> names;
   for (DeviceKind kind : EnumValuesDeviceKind())

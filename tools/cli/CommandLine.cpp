@@ -11,6 +11,7 @@
 #include "runtime/base/NearestName.h"
 
 #include <charconv>
+#include <string_view>
 
 namespace partita::cli {
 
@@ -52,19 +53,60 @@ std::string failureText(const CLI::App *app, const CLI::Error &error) {
          " (" + app->get_name() + " --help lists the options)\n";
 }
 
+namespace {
+
+constexpr int kMostPlaces = 4096;
+
+/// The whole text as a number.
+bool parseNumber(std::string_view text, int least, int &number) {
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() &&
+         number >= least;
+}
+
+/// E.g. "0*4" or "0,1*2".
+bool parsePlaces(std::string_view text, std::vector<int> &places) {
+  while (true) {
+    const size_t comma = text.find(',');
+    const std::string_view item = text.substr(0, comma);
+    const size_t star = item.find('*');
+    int place = 0, times = 1;
+    if (!parseNumber(item.substr(0, star), 0, place) ||
+        (star != std::string_view::npos &&
+         !parseNumber(item.substr(star + 1), 1, times)) ||
+        times > kMostPlaces - static_cast<int>(places.size()))
+      return false;
+    places.insert(places.end(), static_cast<size_t>(times), place);
+    if (comma == std::string_view::npos)
+      return true;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+} // namespace
+
 std::string parseDevices(const std::string &text, Devices &devices) {
+  devices = {};
   const size_t colon = text.find(':');
   const std::string number =
       colon == std::string::npos ? text : text.substr(colon + 1);
   devices.kind = colon == std::string::npos ? "" : text.substr(0, colon);
-  if (colon != std::string::npos && !abi::findDeviceKind(devices.kind))
+  const auto kind = abi::findDeviceKind(devices.kind);
+  if (colon != std::string::npos && !kind)
     return "there are no devices of kind '" + devices.kind + "'";
-  auto [end, error] = std::from_chars(
-      number.data(), number.data() + number.size(), devices.count);
-  if (error != std::errc() || end != number.data() + number.size() ||
-      devices.count < 1)
-    return "'" + text + "' is no number of devices: write it as 2 or cpu:2";
-  return "";
+  if (parseNumber(number, 1, devices.count))
+    return "";
+  if (kind && abi::isNumbered(*kind)) {
+    const bool isList = number.find_first_of(",*") != std::string::npos;
+    if (isList && parsePlaces(number, devices.places)) {
+      devices.count = static_cast<int>(devices.places.size());
+      return "";
+    }
+    return "'" + text + "' is no number of devices, and no list of GPUs: " +
+           "write it as cuda:2, or as cuda:0,1 or cuda:0*4";
+  }
+  return "'" + text + "' is no number of devices: write it as 2 or cpu:2";
 }
 
 std::string checkDevices(const std::string &text) {

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include <string>
+#include <vector>
 
 namespace partita::cli {
 
@@ -19,10 +20,13 @@ namespace partita::cli {
 /// option.
 std::string failureText(const CLI::App *app, const CLI::Error &error);
 
-/// The value of --devices, e.g. "2" or "cpu:2".
+/// The value of --devices: a number of devices, e.g. "2" or "cpu:2", or which
+/// ones a machine's GPUs are, e.g. "cuda:0,1" or "cuda:0*4" (four devices on
+/// GPU 0).
 struct Devices {
-  std::string kind; ///< as in abi::getDeviceKindNames; empty: not given
-  int count = 0;    ///< at least 1
+  std::string kind;        ///< as in abi::getDeviceKindNames; empty: not given
+  int count = 0;           ///< at least 1
+  std::vector<int> places; ///< by device: its GPU; empty: not given
 };
 
 /// Parses the value of --devices. Returns an error text, or "".

@@ -135,7 +135,9 @@ int parseOptions(int argc, char **argv, Options &options) {
   const char *devices = "Devices";
   app.add_option("--devices", options.devices,
                  "N or cpu:N: the devices that the artifact was compiled for, "
-                 "which is the default; another number is an error")
+                 "which is the default; another number is an error. "
+                 "cuda:0,1 says which GPUs they are, and cuda:0*4 puts four "
+                 "of them on GPU 0")
       ->group(devices)
       ->check(cli::checkDevices)
       ->type_name("N");

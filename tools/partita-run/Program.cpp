@@ -37,8 +37,12 @@ Status checkDevices(const Options &options, const Model &model) {
       !cli::parseDevices(options.devices, devices).empty())
     return Status();
   const std::string kind = abi::getName(model.plan->devices()->Get(0)->kind());
-  if (devices.count == model.devices &&
-      (devices.kind.empty() || devices.kind == kind))
+  // Of a plan with several kinds, those of the kind that is named.
+  int count = 0;
+  for (const abi::Device *device : *model.plan->devices())
+    count +=
+        devices.kind.empty() || devices.kind == abi::getName(device->kind());
+  if (devices.count == count)
     return Status();
   return Status::error("--devices " + options.devices + ": '" + model.file +
                        "' was compiled for " + kind + ":" +

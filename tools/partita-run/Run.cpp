@@ -7,11 +7,13 @@
 
 #include "tools/partita-run/Run.h"
 
+#include "tools/cli/CommandLine.h"
 #include "tools/partita-run/CompareReference.h"
 #include "tools/partita-run/Inputs.h"
 #include "tools/partita-run/show/Progress.h"
 #include "tools/partita-run/show/TensorSummary.h"
 
+#include "runtime/abi/DeviceKinds.h"
 #include "runtime/abi/Text.h"
 #include "runtime/feed/Stream.h"
 #include "runtime/io/Names.h"
@@ -79,6 +81,22 @@ void remarkCores(const Options &options, const Team &team) {
       abi::countOf(share.cores, "core").c_str());
 }
 
+/// By device of the plan: the GPU that --devices says; empty if it says none.
+static std::vector<int> placesOf(const Options &options, const Model &model) {
+  cli::Devices given;
+  if (options.devices.empty() ||
+      !cli::parseDevices(options.devices, given).empty() ||
+      given.places.empty())
+    return {};
+  std::vector<int> places;
+  size_t next = 0;
+  for (const abi::Device *device : *model.plan->devices()) {
+    const bool isMeant = abi::getName(device->kind()) == given.kind;
+    places.push_back(isMeant ? given.places.at(next++) : 0);
+  }
+  return places;
+}
+
 runtime::SessionOptions sessionOptions(const Options &options,
                                        const Team &team) {
   runtime::SessionOptions session;
@@ -91,6 +109,7 @@ runtime::SessionOptions sessionOptions(const Options &options,
   session.devices = team.devices();
   session.profile = options.wantsProfile();
   session.trust_weights = options.trustWeights;
+  session.places = placesOf(options, model);
   return session;
 }
 

@@ -48,6 +48,12 @@ for devices in cpu cpu: cpu:0 0 cpu:-1 cpu:1x; do
   refuses "'$devices' is no number of devices: write it as 2 or cpu:2" \
     one -i "$x" -o "$o" --devices $devices
 done
+for devices in cuda:x cuda:0* cuda:0,,1 cuda:*2 cuda:0*0 cuda:0*5000 cuda:-1; do
+  refuses "'$devices' is no number of devices, and no list of GPUs: write it as cuda:2, or as cuda:0,1 or cuda:0*4" \
+    one -i "$x" -o "$o" --devices "$devices"
+done
+refuses "compiled for cpu:1; compile the model again with --devices cuda:0*1" \
+  one -i "$x" -o "$o" --devices 'cuda:0*1'
 refuses "--threads" one -i "$x" -o "$o" --threads 0
 refuses "--timeout" one -i "$x" -o "$o" --timeout -1
 refuses "--json belongs to" one -i "$x" -o "$o" --json
