@@ -20,7 +20,7 @@
 
 // A result that does not follow from weights is cut by its own word.
 // ACTIVATION: nn.dot {{.*}} {dist.sharding = #dist.sharding<[{"tensor"}, {}]>}
-// INNER: remark: the sharding of tensor 'h' is not taken: the compiler does not compute it as a value of its own
+// INNER: remark: loc("gone"): the sharding of tensor 'h' is not taken: the compiler does not compute it as a value of its own
 // FORM: error: 'dist.annotations' has another form than annotations have
 // APART: error: the device configuration 'c' has 4 devices, and its stages are on devices 0, 3; devices 1, 2: they are no mesh
 
