@@ -98,7 +98,7 @@ static std::vector<int> placesOf(const Options &options, const Model &model) {
 }
 
 runtime::SessionOptions sessionOptions(const Options &options,
-                                       const Team &team) {
+                                       const Model &model, const Team &team) {
   runtime::SessionOptions session;
   session.threads_per_device = threadsOf(options, team);
   session.first_core = team.share().before * session.threads_per_device;
@@ -116,7 +116,7 @@ runtime::SessionOptions sessionOptions(const Options &options,
 Expected<std::unique_ptr<Session>> loadSession(const Options &options,
                                                const Model &model, Team &team,
                                                bool measure) {
-  runtime::SessionOptions session = sessionOptions(options, team);
+  runtime::SessionOptions session = sessionOptions(options, model, team);
   session.measure_arena = measure;
   // Before something is measured a second time, they were checked.
   session.trust_weights |= measure;
@@ -131,6 +131,7 @@ Status load(Context &context) {
   const Options &options = context.options;
   if (context.team.distributed() || options.measures() ||
       options.wantsProfile() || context.plans.planCount() > 1 ||
+      !placesOf(options, context.model).empty() ||
       !Stream::suits(context.model)) {
     Expected<std::unique_ptr<Session>> session =
         loadSession(options, context.model, context.team);

@@ -47,7 +47,7 @@ void remarkCores(const Options &options, const Team &team);
 /// The session options that the command line asks for, for this process's
 /// devices.
 runtime::SessionOptions sessionOptions(const Options &options,
-                                       const Team &team);
+                                       const Model &model, const Team &team);
 
 /// Loads the plan onto the devices of this process. `measure`: the session
 /// measures how much of its arenas a step writes, which takes time.

@@ -243,7 +243,7 @@ int runOfferedLoad(const Options &options, const Model &model, Team &team,
   if (samples.empty())
     team.fail(Status::error("there is no memory for samples"));
   Expected<std::unique_ptr<Stream>> stream =
-      Stream::create(model, sessionOptions(options, team),
+      Stream::create(model, sessionOptions(options, model, team),
                      {.delay_s = options.batchDelay / 1e3});
   if (!stream)
     team.fail(stream.status());
