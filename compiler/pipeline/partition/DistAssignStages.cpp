@@ -441,9 +441,9 @@ private:
         stages.emplace_back();
       }
     if (stages.size() > before)
-      function.emitRemark()
-          << stages.size() - before << " of " << count
-          << " devices stay empty: there are only " << before << " stages";
+      function.emitRemark() << stages.size() - before << " of " << count
+                            << " devices stay empty: the model has only "
+                            << abi::countOf(before, "stage");
     deviceCount = count;
     return success();
   }

@@ -23,7 +23,7 @@ func.func @balance(%x: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {dist.
 // CHECK-LABEL: @more_devices_than_work
 // CHECK-SAME: dist.devices = array<i64: 0, 1, 2>
 // CHECK-SAME: dist.stage_blocks = {{\[\[}}"B0"], [], []]
-// expected-remark @+1 {{2 of 3 devices stay empty: there are only 1 stages}}
+// expected-remark @+1 {{2 of 3 devices stay empty: the model has only 1 stage}}
 func.func @more_devices_than_work(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.device_count = 3 : i64} {
   %0 = nn.exp %x : tensor<8xf32>
   return %0 : tensor<8xf32>
