@@ -293,7 +293,9 @@ private:
     if (annotations.devices % each == 0)
       position = findStageAxis(sizes, places, lists);
     if (!position)
-      return emitError(function->getParentOp()->getLoc())
+      return error(*llvm::find_if(
+                 specs,
+                 [&](const Spec &spec) { return !stages[spec.stage].empty(); }))
              << "the device configuration '" << annotations.configuration
              << "' has " << abi::countOf(annotations.devices, "device")
              << ", and its stages are on "

@@ -195,6 +195,10 @@ static std::string checkTogether(const CommandLine &command) {
   if (!compile.import.configuration.empty() && !override.empty())
     return "--configuration and " + override +
            " contradict each other: both say how the model is split";
+  if (!compile.import.configuration.empty() &&
+      driver::isModuleFile(compile.import.modelPath))
+    return "--configuration is for ONNX models, and " +
+           compile.import.modelPath + " is none";
   if (!compile.emitOnnx.empty()) {
     if (driver::isModuleFile(compile.import.modelPath))
       return "--emit-onnx writes annotations into an ONNX model, and " +
