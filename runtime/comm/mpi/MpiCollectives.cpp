@@ -67,8 +67,10 @@ struct Collectives::Collective {
 };
 
 Collectives::Collectives(MPI_Comm comm, const Placement &placement,
-                         double timeout_s, const std::atomic<bool> &stopped)
-    : comm(comm), placement(placement), stopped(stopped), timeout(timeout_s) {
+                         double timeout_s, const std::atomic<bool> &stopped,
+                         Progress &progress)
+    : comm(comm), placement(placement), stopped(stopped), progress(progress),
+      timeout(timeout_s) {
   MPI_Comm_rank(comm, &rank);
   pieces.resize(placement.devicesOf(rank).size());
 }
@@ -81,9 +83,10 @@ int64_t Collectives::tagsEach(const Placement &placement) {
 Expected<std::unique_ptr<Collectives>>
 Collectives::create(MPI_Comm comm, const Placement &placement,
                     const std::vector<CollectiveInfo> &infos, int first_tag,
-                    double timeout_s, const std::atomic<bool> &stopped) {
+                    double timeout_s, const std::atomic<bool> &stopped,
+                    Progress &progress) {
   std::unique_ptr<Collectives> made(
-      new Collectives(comm, placement, timeout_s, stopped));
+      new Collectives(comm, placement, timeout_s, stopped, progress));
   made->first_tag = first_tag;
   for (size_t i = 0; i < infos.size(); ++i)
     if (Status status = made->prepare(infos[i]); !status.ok())
@@ -281,6 +284,7 @@ Status Collectives::start(int collective, int device, const void *source,
   seat.source = static_cast<const uint8_t *>(source);
   seat.target = static_cast<uint8_t *>(target);
   seat.started = true;
+  progress.posted();
   seat.came.advance();
   if (Status status = receive(seat, seat.receives, seat.target); !status.ok())
     return status;
@@ -327,10 +331,12 @@ Status Collectives::finish(int collective, int device) {
       !status.ok())
     return status;
   seat.started = false;
+  progress.waited();
   return Status();
 }
 
 Status Collectives::wait(Seat &seat) {
+  Progress::Polling polling(progress);
   for (MPI_Request &request : seat.requests)
     if (Status status = mpi::wait(request, timeout, &stopped); !status.ok()) {
       if (stopped)

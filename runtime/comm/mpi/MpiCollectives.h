@@ -40,6 +40,7 @@
 #include "runtime/comm/Collective.h"
 #include "runtime/comm/local/Counter.h"
 #include "runtime/comm/mpi/Placement.h"
+#include "runtime/comm/mpi/Progress.h"
 
 #include <atomic>
 #include <memory>
@@ -57,7 +58,8 @@ public:
   static Expected<std::unique_ptr<Collectives>>
   create(MPI_Comm comm, const Placement &placement,
          const std::vector<CollectiveInfo> &infos, int first_tag,
-         double timeout_s, const std::atomic<bool> &stopped);
+         double timeout_s, const std::atomic<bool> &stopped,
+         Progress &progress);
   ~Collectives();
 
   /// The number of tags of a collective: one for each place of the device that
@@ -78,7 +80,7 @@ private:
   struct Seat;
 
   Collectives(MPI_Comm comm, const Placement &placement, double timeout_s,
-              const std::atomic<bool> &stopped);
+              const std::atomic<bool> &stopped, Progress &progress);
   Status prepare(const CollectiveInfo &info);
   void prepareMessages(const Collective &of, Seat &seat);
   Expected<Seat *> find(int collective, int device);
@@ -97,6 +99,7 @@ private:
   const MPI_Comm comm;
   const Placement placement;
   const std::atomic<bool> &stopped;
+  Progress &progress;
   const double timeout;
   int rank = 0;
   int first_tag = 0;

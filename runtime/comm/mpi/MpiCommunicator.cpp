@@ -57,9 +57,13 @@ MpiCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
   made->unwaited.assign(size_t(sends), MPI_REQUEST_NULL);
   made->microBatches = micro_batches;
   made->timeout = timeout_s;
-  auto collective =
-      mpi::Collectives::create(comm, placement, std::move(collectives),
-                               int(sends), timeout_s, made->aborted);
+  auto progress = mpi::Progress::start(size);
+  if (!progress)
+    return progress.status();
+  made->progress = std::move(*progress);
+  auto collective = mpi::Collectives::create(
+      comm, placement, std::move(collectives), int(sends), timeout_s,
+      made->aborted, *made->progress);
   if (!collective)
     return collective.status();
   made->collectives = std::move(*collective);
@@ -97,7 +101,10 @@ Status MpiCommunicator::send(int channel, int micro_batch, const void *data,
   int code = MPI_Issend(data, bytes ? layout.count : 0, layout.type,
                         placement.processOf(channels[size_t(channel)].target),
                         tag(channel, micro_batch), comm, &request);
-  return code == MPI_SUCCESS ? Status() : mpi::failure("MPI_Issend", code);
+  if (code != MPI_SUCCESS)
+    return mpi::failure("MPI_Issend", code);
+  progress->posted();
+  return Status();
 }
 
 Status MpiCommunicator::recv(int channel, int micro_batch, void *data,
@@ -113,6 +120,7 @@ Status MpiCommunicator::recv(int channel, int micro_batch, void *data,
   if (code != MPI_SUCCESS)
     return mpi::failure("MPI_Irecv", code);
   MPI_Status status;
+  mpi::Progress::Polling polling(*progress);
   if (Status waited = mpi::wait(request, timeout, &aborted, &status);
       !waited.ok()) {
     if (request != MPI_REQUEST_NULL) {
@@ -132,10 +140,14 @@ Status MpiCommunicator::recv(int channel, int micro_batch, void *data,
 Status MpiCommunicator::waitSent(int channel, int micro_batch) {
   if (Status status = checkKey(channel, micro_batch, 0); !status.ok())
     return status;
-  Status waited =
-      mpi::wait(unwaited[size_t(tag(channel, micro_batch))], timeout, &aborted);
-  return waited.ok() ? waited
-                     : explain(waited, channels[size_t(channel)].target);
+  MPI_Request &request = unwaited[size_t(tag(channel, micro_batch))];
+  if (request == MPI_REQUEST_NULL)
+    return Status();
+  mpi::Progress::Polling polling(*progress);
+  if (Status waited = mpi::wait(request, timeout, &aborted); !waited.ok())
+    return explain(waited, channels[size_t(channel)].target);
+  progress->waited();
+  return Status();
 }
 
 Status MpiCommunicator::explain(const Status &status, int device) const {

@@ -18,6 +18,8 @@
 // of two steps cannot overtake each other, because MPI keeps the order between
 // two processes. The tags of collectives follow.
 //
+// What was posted goes on while devices compute: see Progress.
+//
 // The calls of a device are made by one thread. Where a process has several
 // devices, their threads call MPI at the same time (MPI_THREAD_MULTIPLE).
 //
@@ -30,6 +32,7 @@
 #include "runtime/comm/mpi/Layout.h"
 #include "runtime/comm/mpi/MpiCollectives.h"
 #include "runtime/comm/mpi/Placement.h"
+#include "runtime/comm/mpi/Progress.h"
 
 #include <atomic>
 #include <memory>
@@ -84,6 +87,7 @@ private:
   std::vector<mpi::Layout> layouts;  ///< by channel
   std::vector<MPI_Request> unwaited; ///< sends, by tag
   int microBatches = 1;
+  std::unique_ptr<mpi::Progress> progress;
   std::unique_ptr<mpi::Collectives> collectives;
   double timeout = 60;
   std::atomic<bool> aborted = false;

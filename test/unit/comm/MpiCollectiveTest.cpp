@@ -19,12 +19,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <optional>
 #include <random>
 #include <thread>
+#include <unistd.h>
 
 namespace partita::test {
 namespace {
@@ -227,6 +229,73 @@ TEST(MpiCollective, CopiesOnlyBetweenProcesses) {
     comm->release(before, 0);
     ASSERT_TRUE(comm->waitSent(device, 0).ok());
   });
+}
+
+/// Computes, without a call of MPI, until `done` or for ten seconds.
+bool computeUntil(const std::function<bool()> &done) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (!done())
+    if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(10))
+      return false;
+  return true;
+}
+
+// The bytes of others arrive while all devices compute.
+TEST(MpiCollective, AdvanceWhileDevicesCompute) {
+  if (placement->processes() < 2)
+    GTEST_SKIP() << "for two processes and more";
+  CollectiveCase of = sumOf(int64_t(1) << 20);
+  of.info.kind = CollectiveKind::all_gather;
+  auto comm = make({of});
+  ASSERT_TRUE(comm);
+  const std::vector<Bytes> sources = sourcesOf(of, 0, 0);
+  const Bytes expected = expectedOf(of, sources, 0);
+  std::vector<Buffers> buffers;
+  for (int device : devicesHere())
+    buffers.emplace_back(of, sources, device);
+  onEachDevice([&](int device) {
+    Buffers &mine = buffers[size_t(placement->placeOf(device))];
+    ASSERT_TRUE(comm->start(0, device, 0, mine.source(), mine.target()).ok());
+    const auto *target = static_cast<volatile uint8_t *>(mine.target());
+    const size_t part = expected.size() / size_t(devices);
+    EXPECT_TRUE(computeUntil([&] {
+      for (int other = 0; other < devices; ++other)
+        if (placement->processOf(other) != process)
+          for (size_t i = 0; i < part; i += part / 1024)
+            if (target[size_t(other) * part + i] !=
+                expected[size_t(other) * part + i])
+              return false;
+      return true;
+    })) << "device "
+        << device;
+    ASSERT_TRUE(comm->finish(0, device, 0).ok());
+    EXPECT_EQ(mine.results(), expected);
+  });
+}
+
+// A large message is there before the unit of its sender ends.
+TEST(MpiCollective, SendsAdvanceWhileTheSenderComputes) {
+  const int last = devices - 1;
+  if (placement->processOf(last) == placement->processOf(0))
+    GTEST_SKIP() << "for two processes and more";
+  constexpr int64_t kBytes = 32 << 20;
+  auto comm = make({}, {{0, last, kBytes}});
+  ASSERT_TRUE(comm);
+  // The processes have the same parent, and tell each other without MPI.
+  const std::string said =
+      testing::TempDir() + "/partita-received-" + std::to_string(getppid());
+  Bytes bytes(kBytes, 1);
+  if (placement->processOf(0) == process) {
+    ASSERT_TRUE(comm->send(0, 0, bytes.data(), kBytes).ok());
+    EXPECT_TRUE(computeUntil([&] { return access(said.c_str(), F_OK) == 0; }));
+    ASSERT_TRUE(comm->waitSent(0, 0).ok());
+    unlink(said.c_str());
+  } else if (placement->processOf(last) == process) {
+    Bytes received(kBytes);
+    ASSERT_TRUE(comm->recv(0, 0, received.data(), kBytes).ok());
+    std::fclose(std::fopen(said.c_str(), "w"));
+    EXPECT_EQ(received, bytes);
+  }
 }
 
 // Devices of one process send each other nothing.
