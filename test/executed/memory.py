@@ -3,15 +3,20 @@
 
 Real models, one device and two, one core a device and two, and with the library told that the processor has no AVX-512, where it chooses other
 algorithms and other orders of the weights. A step writes its arena to the last planned byte and not beyond, and takes nothing from the heap.
+
+Ranks that share a model's weights have their part of them in memory, and no more: as the system measures it, when they are loaded and at the peak,
+although the hashes of whole weights are checked.
 """
 
 import itertools
 import json
+import os
 import pathlib
 import re
 import tempfile
 
 from harness import Failure, compile_model, data_folder, main, run_artifact
+from weight_files import external, model, node, value_info
 
 MODELS = {
     "cnn/mnist-burn": (),
@@ -22,6 +27,11 @@ MODELS = {
 }
 # Padding to whole blocks, and the workspace that a small model does not need.
 SLACK = 1.15, 2 << 20
+
+MIB = 1 << 20
+LARGE, SMALL = (4096, 8448), (64, 96)  # two weights of 132 MiB; what is left without them
+# What is read in windows: while hashes are checked, and while parts are cut out of weights.
+WINDOWS = 24 * MIB
 
 
 def has_avx512():
@@ -59,7 +69,56 @@ def check_refusal(work):
     print("what has no room is refused")
 
 
+def write_layers(path, width, inner):
+    """Two layers: x W1, relu, W2. The weights' file has a block of numbers at each end, and a hole between."""
+    size = width * inner * 4
+    with open(path.with_suffix(".bin"), "wb") as data:
+        for block in range(2):
+            for at in (0, size - 4096):
+                data.seek(block * size + at)
+                data.write(os.urandom(1024) * 4)
+    weights = [external("w1", (width, inner), path.with_suffix(".bin").name, 0, size),
+               external("w2", (inner, width), path.with_suffix(".bin").name, size, size)]
+    nodes = [node("MatMul", ["x", "w1"], "a"), node("Relu", ["a"], "b"), node("MatMul", ["b", "w2"], "y")]
+    path.write_bytes(model(nodes, weights, [value_info("x", (4, width))], [value_info("y", (4, width))]))
+    return 2 * size
+
+
+def measure_ranks(artifact, ranks):
+    """(devices, loaded, peak) of each process."""
+    text = run_artifact(artifact, "--benchmark", "--runs", 2, "--warmup", 1, "--threads", 1, "--json", ranks=ranks, alone=True)
+    found = json.loads(text[text.index("{"):])["processes"]
+    if len(found) != max(ranks, 1):
+        raise Failure(f"{len(found)} processes are described, and {ranks} ran")
+    return [(len(each["devices"]), each["loaded_resident_bytes"], each["peak_resident_bytes"]) for each in found]
+
+
+def check_ranks(work):
+    files = {}
+    for name, (width, inner) in (("large", LARGE), ("small", SMALL)):
+        files[name] = work / f"{name}.onnx"
+        weights = write_layers(files[name], width, inner)
+        total = weights if name == "large" else total
+    for devices, ranks in ((1, 0), (4, 4), (4, 2), (4, 1), (3, 2)):
+        flags = ("--tensor-parallel", devices, "--weights", "beside") if devices > 1 else ("--weights", "beside")
+        measured = {}
+        for name, file in files.items():
+            compile_model(file, work / f"{name}.partita", *flags)
+            measured[name] = measure_ranks(work / f"{name}.partita", ranks)
+        for (mine, loaded, peak), (_, base, base_peak) in zip(measured["large"], measured["small"]):
+            part = total * mine / devices
+            what = f"{mine} of {devices} devices, {ranks or 1} processes"
+            print(f"{what}: a part of {part / MIB:.1f} MiB; {(loaded - base) / MIB:.1f} MiB more are resident when loaded, "
+                  f"{(peak - base_peak) / MIB:.1f} MiB at the peak")
+            if not 0.95 * part < loaded - base < 1.05 * part + 2 * MIB:
+                raise Failure(f"{what}: a part of {part} bytes of the weights, but {loaded - base} are resident when loaded")
+            # One weight after the other is cut out, or put into the library's order.
+            if peak - base_peak > 1.5 * part + WINDOWS:
+                raise Failure(f"{what}: a part of {part} bytes of the weights, but {peak - base_peak} were resident at the peak")
+
+
 def check(work):
+    check_ranks(work)
     check_refusal(work)
     models, artifact = data_folder() / "models", work / "model.partita"
     for (name, flags), devices in itertools.product(MODELS.items(), (1, 2)):

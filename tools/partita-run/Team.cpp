@@ -24,6 +24,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <numeric>
 #include <optional>
 
 namespace partita::run {
@@ -272,6 +273,17 @@ std::vector<std::vector<uint8_t>> Team::gather(std::span<const uint8_t> bytes) {
 }
 
 #endif
+
+std::vector<int> Team::devicesOf([[maybe_unused]] int process,
+                                 const Model &model) const {
+#ifdef PARTITA_WITH_MPI
+  if (impl->job)
+    return impl->placement->devicesOf(process);
+#endif
+  std::vector<int> all(size_t(model.devices));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
 
 std::vector<uint8_t> Team::gatherByDevice(std::span<const uint8_t> bytes) {
   const std::vector<std::vector<uint8_t>> parts = gather(bytes);

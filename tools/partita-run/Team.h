@@ -40,6 +40,9 @@ public:
   /// The devices that this process runs, or none for all. Known after `check`.
   const std::vector<int> &devices() const { return mine; }
 
+  /// Those of another process; `model` is the one that was checked.
+  std::vector<int> devicesOf(int process, const Model &model) const;
+
   /// Decides which process runs which devices, by `map` (--device-map) if it is
   /// not empty. Fails if that does not fit the plan and the number of
   /// processes, or unless all processes have the same artifact, map and `plan`

@@ -23,6 +23,8 @@ namespace {
 
 /// A copy shorter than this is not worth waking another thread.
 constexpr int64_t kCopyGrain = 256 << 10;
+/// Bytes of a mapped weight that are resident while a part of it is copied.
+constexpr int64_t kSliceWindow = 4 << 20;
 
 class KernelTask final : public Task {
 public:
@@ -93,6 +95,7 @@ public:
     const int64_t grain =
         std::max<int64_t>(kCopyGrain / std::max<int64_t>(shape.bytes, 1), 1);
     team.split(shape.rows, grain, runRange, this);
+    // What lies between the windows.
     if (shape.is_mapped)
       releasePages(from, static_cast<size_t>(shape.rows * shape.row));
     return true;
@@ -108,10 +111,21 @@ private:
     const Shape &shape = task->shape;
     const int64_t first = std::min(shape.place * shape.bytes, shape.row),
                   there = std::min(shape.bytes, shape.row - first);
+    // Pages of the file are given back on the way, so that the device holds
+    // little more than its own part of a large weight at any time.
+    const uint8_t *held = task->from + begin * shape.row;
+    auto copy = [&](uint8_t *to, const uint8_t *from, int64_t bytes) {
+      std::memcpy(to, from, static_cast<size_t>(bytes));
+      if (!shape.is_mapped || from + bytes - held < kSliceWindow)
+        return;
+      releasePages(held, static_cast<size_t>(from + bytes - held));
+      held = from + bytes;
+    };
     for (int64_t row = begin; row < end; ++row) {
       uint8_t *to = task->to + row * shape.bytes;
-      std::memcpy(to, task->from + row * shape.row + first,
-                  static_cast<size_t>(there));
+      const uint8_t *from = task->from + row * shape.row + first;
+      for (int64_t at = 0; at < there; at += kSliceWindow)
+        copy(to + at, from + at, std::min(kSliceWindow, there - at));
       std::memset(to + there, 0, static_cast<size_t>(shape.bytes - there));
     }
   }

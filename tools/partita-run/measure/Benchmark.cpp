@@ -42,14 +42,22 @@ struct Result {
   double bubble = 0;
 };
 
-/// Of this process, programs and libraries included; 0 where the system does
-/// not say. Unlike getrusage's figure it begins with the program.
-double peakResidentBytes() {
+/// A line of what the system says of this process, in bytes. Unlike getrusage's
+/// figure the peak begins with the program.
+double statusBytes(const std::string &name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmHWM:"))
-      return std::strtod(line.c_str() + 6, nullptr) * 1024;
+    if (line.starts_with(name + ":"))
+      return std::strtod(line.c_str() + name.size() + 1, nullptr) * 1024;
   return 0;
+}
+
+/// Of all processes together.
+double peakOfAll(const Measurement &measurement) {
+  double bytes = 0;
+  for (const ResidentMemory &each : measurement.resident)
+    bytes += each.peak;
+  return bytes;
 }
 
 /// The memory of all devices, on process 0. How much of an arena a step writes
@@ -111,7 +119,7 @@ Result evaluate(const Model &model, const Measurement &measurement) {
   return result;
 }
 
-void printJson(const Model &model, const Result &result,
+void printJson(const Model &model, const Team &team, const Result &result,
                const Measurement &measurement, const ProfileTable *profile) {
   nlohmann::ordered_json json = {
       {"artifact", model.file},
@@ -131,9 +139,20 @@ void printJson(const Model &model, const Result &result,
        {{"machine", runtime::text(model.plan->machine())},
         {"threads", model.plan->threads()}}},
       {"heap_allocations", int64_t(measurement.heap)},
-      {"peak_resident_bytes", int64_t(measurement.resident)},
+      {"peak_resident_bytes", int64_t(peakOfAll(measurement))},
       {"io_bytes", model.ioBytes()},
+      {"processes", nlohmann::ordered_json::array()},
       {"memory", nlohmann::ordered_json::array()}};
+  for (size_t i = 0; i < measurement.resident.size(); ++i) {
+    const ResidentMemory &memory = measurement.resident[i];
+    std::vector<std::string> names;
+    for (int device : team.devicesOf(int(i), model))
+      names.push_back(model.deviceName(device));
+    json["processes"].push_back(
+        {{"devices", names},
+         {"loaded_resident_bytes", int64_t(memory.loaded)},
+         {"peak_resident_bytes", int64_t(memory.peak)}});
+  }
   for (size_t d = 0; d < measurement.memory.size(); ++d) {
     const DeviceMemory &memory = measurement.memory[d];
     json["memory"].push_back({{"device", model.deviceName(int(d))},
@@ -177,7 +196,7 @@ void printText(const Model &model, const Result &result,
               static_cast<long long>(measurement.heap));
   std::printf("memory   %s resident at the peak, program and libraries "
               "included; %s of it inputs and outputs of a step\n\n",
-              bytesText(int64_t(measurement.resident)).c_str(),
+              bytesText(int64_t(peakOfAll(measurement))).c_str(),
               bytesText(model.ioBytes()).c_str());
   Table table({"device", "planned", "used", "arena", "parameters", "packed",
                "workspace"},
@@ -222,6 +241,7 @@ Measurement measureSteps(Context &context, const StepBinding &binding) {
   const Options &options = context.options;
   Measurement result;
   Progress progress("measuring", kWhole, context.team.root() && !options.json);
+  ResidentMemory resident = {statusBytes("VmRSS"), 0};
   double elapsed = 0; // ns of measured steps
   bool last = false;
   for (int i = 0; !last; ++i) {
@@ -258,8 +278,10 @@ Measurement measureSteps(Context &context, const StepBinding &binding) {
       context.profile->addStep(wall);
   context.team.sum(result.busy);
   context.team.sum({&result.heap, 1});
-  result.resident = peakResidentBytes();
-  context.team.sum({&result.resident, 1});
+  resident.peak = statusBytes("VmHWM");
+  for (const std::vector<uint8_t> &part : context.team.gather(
+           {reinterpret_cast<const uint8_t *>(&resident), sizeof resident}))
+    std::memcpy(&result.resident.emplace_back(), part.data(), sizeof resident);
   return result;
 }
 
@@ -316,7 +338,8 @@ int runBenchmark(Context &context, const InputTensors &inputs) {
     return 0;
   Result result = evaluate(model, measurement);
   if (context.options.json)
-    printJson(model, result, measurement, profile ? &*profile : nullptr);
+    printJson(model, context.team, result, measurement,
+              profile ? &*profile : nullptr);
   else
     printText(model, result, measurement, context.options.warmup);
   if (!context.options.json && profile)

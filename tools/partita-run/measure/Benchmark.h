@@ -18,14 +18,21 @@ namespace partita::run {
 /// numpy.percentile.
 double percentile(const std::vector<double> &sorted, double q);
 
+/// What the system says of a process, programs and libraries included; bytes, 0
+/// where it does not say.
+struct ResidentMemory {
+  double loaded = 0; ///< before the first step
+  double peak = 0;   ///< from the beginning of the program on
+};
+
 /// The measurements of steps that were run again and again.
 struct Measurement {
   std::vector<double> wall; ///< nanoseconds of each run
   std::vector<double> busy; ///< work of all devices in each run
   std::vector<runtime::DeviceMemory> memory;
-  double heap = 0;     ///< allocations from the heap in all measured steps
-  double resident = 0; ///< the most memory of all processes together, bytes
-  double stream = 0;   ///< nanoseconds per step, if steps overlap
+  double heap = 0; ///< allocations from the heap in all measured steps
+  std::vector<ResidentMemory> resident; ///< by process, on process 0
+  double stream = 0; ///< nanoseconds per step, if steps overlap
 };
 
 /// A step with all its micro-batches, with the inputs of `feed`. Its outputs
