@@ -22,7 +22,7 @@
 // ACTIVATION: nn.dot {{.*}} {dist.sharding = #dist.sharding<[{"tensor"}, {}]>}
 // INNER: remark: loc("gone"): the sharding of tensor 'h' is not taken: the compiler does not compute it as a value of its own
 // FORM: error: 'dist.annotations' has another form than annotations have
-// APART: error: the sharding of tensor 'h': the device configuration 'c' has 4 devices, and its stages are on devices 0, 3; devices 1, 2: they are no mesh
+// APART: error: loc("e"): the sharding of tensor 'h': the device configuration 'c' has 4 devices, and its stages are on devices 0, 3; devices 1, 2: they are no mesh
 
 //--- model.mlir
 module attributes {dist.annotations = {configuration = "c", devices = 4 : i64, nodes = [
