@@ -131,7 +131,12 @@ private:
           int64_t &own = known.try_emplace(&op, stage).first->second;
           own = std::min(own, stage);
         }
-      if (auto it = known.find(&op); it != known.end())
+      auto it = known.find(&op);
+      if (it == known.end())
+        continue;
+      if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+        stageOfWeight[parameter.getWeight()] = it->second;
+      else
         for (StringRef name : getNodeNames(op.getLoc()))
           stageOf.try_emplace(name, it->second);
     }
@@ -151,6 +156,12 @@ private:
       else
         annotation.stage = it->second;
     }
+    // A node that was folded into others may be the only one that has a weight.
+    for (const dist::TensorAnnotation &tensor : nodes.front()->tensors)
+      if (auto it = stageOfWeight.find(tensor.where);
+          !annotation.stage && tensor.kind == dist::TensorKind::weight &&
+          it != stageOfWeight.end())
+        annotation.stage = it->second;
     if (!annotation.stage)
       return std::nullopt;
     for (size_t i = 0; i < nodes.front()->tensors.size(); ++i) {
@@ -267,7 +278,8 @@ private:
   const DictionaryAttr shards, resultShards;
   SmallVector<Axis> axes; ///< outermost first
   int64_t stageStride = 1, perStage = 1;
-  std::map<StringRef, int64_t> stageOf; ///< by node
+  std::map<StringRef, int64_t> stageOf;       ///< by node
+  std::map<StringRef, int64_t> stageOfWeight; ///< by symbol
   std::set<StringRef> split;
 };
 
