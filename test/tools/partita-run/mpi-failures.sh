@@ -22,7 +22,13 @@ strike() {
     exec "$@"' "$OUT" "$RUN" "$ART/$artifact.partita" --benchmark \
     --runs 10000000 --timeout 3 >"$OUT/stdout" 2>"$OUT/stderr" &
   job=$!
-  sleep 3
+  waited=0
+  while [ "$(ls "$OUT" | grep -c '^pid')" -lt $n ]; do
+    [ $waited -lt 60 ] || fail "the processes did not start"
+    sleep 1
+    waited=$((waited + 1))
+  done
+  sleep 3 # until they are in the middle of their steps
   kill -0 $job || fail "the job ended before it was struck"
   kill -"$signal" "$(cat "$OUT/pid.$rank")"
   begin=$(date +%s)
