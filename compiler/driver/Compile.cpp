@@ -375,7 +375,9 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
   if (failed(transform([&](OpPassManager &pm) {
         // What one replica computes of the whole batch comes first: all phases
         // see one program.
-        if (!isAnnotated)
+        // A module that is printed says nothing of devices, if it need not.
+        if (!isAnnotated &&
+            (options.kind != EmitKind::nn || imports.replicas > 1))
           pipeline::addMeshPasses(pm, options.partition);
         shard::addReplicaPasses(pm);
         if (options.expose.unfused)

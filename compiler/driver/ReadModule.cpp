@@ -103,16 +103,29 @@ private:
         return main.emitError()
                << "an input or output of type " << type
                << ": a model takes and gives tensors with static shapes";
-    for (Operation &op : main.getBody().front().without_terminator())
-      if (!isa<nn::NNDialect>(op.getDialect()) &&
+    for (Operation *op : collectNodes())
+      if (!isa<nn::NNDialect>(op->getDialect()) &&
           !isa<dist::ReplicateOp, dist::PlaceholderOpInterface,
                dist::CollectiveOpInterface, dist::ShardOp>(op))
-        return op.emitError()
-               << "'" << op.getName()
+        return op->emitError()
+               << "'" << op->getName()
                << "': a model's function holds ops of the nn dialect, what "
                   "crosses replicas (dist.replicate, dist.replica), and "
                   "collectives";
     return success();
+  }
+
+  /// The ops of the function, and of the replicas in it.
+  SmallVector<Operation *> collectNodes() {
+    SmallVector<Operation *> nodes;
+    for (Operation &op : main.getBody().front().without_terminator()) {
+      if (auto replicate = dyn_cast<dist::ReplicateOp>(op))
+        for (Region &body : replicate.getBodies())
+          for (Operation &inner : body.front().without_terminator())
+            nodes.push_back(&inner);
+      nodes.push_back(&op);
+    }
+    return nodes;
   }
 
   /// A node is called what its first value is called, unless its location has a
@@ -123,13 +136,13 @@ private:
       if (!op.resultGroups.empty())
         names[op.op] = getSsaName(op.resultGroups.front().definition.loc);
     llvm::StringMap<int> counts;
-    for (Operation &op : main.getBody().front().without_terminator()) {
-      StringRef kind = op.getName().stripDialect();
+    for (Operation *op : collectNodes()) {
+      StringRef kind = op->getName().stripDialect();
       const int number = counts[kind]++;
-      if (!pipeline::getNodeNames(op.getLoc()).empty())
+      if (!pipeline::getNodeNames(op->getLoc()).empty())
         continue;
-      StringRef name = names.lookup(&op);
-      op.setLoc(getNamedLoc(
+      StringRef name = names.lookup(op);
+      op->setLoc(getNamedLoc(
           &context, name.empty() ? (kind + "_" + Twine(number)).str() : name));
     }
     const AsmParserState::BlockDefinition *block =
@@ -175,11 +188,14 @@ private:
           import::kModelAttr,
           builder.getStringAttr(llvm::sys::path::stem(options.modelPath)));
     SmallVector<Attribute> nodes, outputs;
-    for (Operation &node : main.getBody().front().without_terminator()) {
-      StringRef name = pipeline::getNodeNames(node.getLoc()).front();
+    llvm::SmallDenseSet<StringRef> seen; // replicas have the same nodes
+    for (Operation *node : collectNodes()) {
+      StringRef name = pipeline::getNodeNames(node->getLoc()).front();
+      if (!seen.insert(name).second)
+        continue;
       nodes.push_back(builder.getStringAttr(name));
       outputs.push_back(
-          builder.getStringAttr(node.getNumResults() == 1 ? name : ""));
+          builder.getStringAttr(node->getNumResults() == 1 ? name : ""));
     }
     op->setAttr(import::kNodesAttr, builder.getArrayAttr(nodes));
     if (options.recordTensors)

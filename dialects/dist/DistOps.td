@@ -223,7 +223,8 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, AllTypesMatch<["x", "result"]>]> 
   let assemblyFormat = "$x `reason` $reason attr-dict `:` type($result)";
 }
 
-// Ops on the tensors of one device.
+// Ops on the tensors of one device. Along further axes dimensions pass through,
+// but for `dim`, along which elements go to other devices.
 class Dist_CollectiveOp<string mnemonic, list<Trait> traits = []>
     : Dist_Op<mnemonic, !listconcat([Pure, NN_EveryMicroBatch, DeclareOpInterfaceMethods<Dist_CollectiveOpInterface>,
         DeclareOpInterfaceMethods<NN_ShardableOpInterface>], traits)> {
@@ -309,8 +310,6 @@ def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
 def Dist_BroadcastOp : Dist_CollectiveOp<"broadcast", [AllTypesMatch<["x", "result"]>]> {
   let summary = "one device's tensor, for all";
   let description = [{
-    Sharding: all dimensions pass through.
-
         device 0    a        a
         device 1    b   ->   a        (root 0)
 

@@ -184,8 +184,7 @@ Expected<int64_t> Stream::Impl::check(const std::vector<Tensor> &given) const {
     samples = mine;
   }
   // Requests of whole micro-batches share none.
-  if (Status status = model.checkSamples(samples);
-      perBatch == model.samples() && !status.ok())
+  if (Status status = model.checkSamples(samples); !status.ok())
     return status;
   return samples;
 }

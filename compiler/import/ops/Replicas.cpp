@@ -127,37 +127,47 @@ LogicalResult checkReduction(NodeImport &n, Combination kind, Type element) {
   return success();
 }
 
+/// Whether a tensor crosses nothing: there is one replica, or there are no
+/// elements.
+bool staysHere(NodeImport &n, Value x) {
+  return n.source.replicas == 1 || n.typeOf(x).getNumElements() == 0;
+}
+
+/// What takes the place of a tensor that crosses nothing. It has the same
+/// elements.
+Value keep(NodeImport &n, Value x, RankedTensorType type) {
+  if (x.getType() == type)
+    return x;
+  return n.splat(0, type.getShape(), type.getElementType());
+}
+
 Value allReduce(NodeImport &n, Value x, Combination kind) {
-  if (!x || n.source.replicas == 1)
+  if (!x || staysHere(n, x))
     return x;
   return dist::ReplicaAllReduceOp::create(n.b, n.loc, x.getType(), kind, x);
 }
 
-/// The type of `x` with the size of a dimension multiplied or divided.
-RankedTensorType resized(Value x, int64_t dim, int64_t size) {
-  Shape shape(NodeImport::shapeOf(x));
-  shape[dim] = size;
-  return NodeImport::typeOf(x).clone(shape);
-}
-
 Value allGather(NodeImport &n, Value x, int64_t dim) {
-  if (!x || n.source.replicas == 1)
-    return x;
+  if (!x)
+    return {};
   Shape shape(n.shapeOf(x));
   shape[dim] *= n.source.replicas;
   RankedTensorType type = n.tensor(shape, n.elementOf(x));
-  if (!type)
-    return {};
+  if (!type || staysHere(n, x))
+    return type ? keep(n, x, type) : Value();
   return dist::ReplicaAllGatherOp::create(n.b, n.loc, type, x, dim);
 }
 
 /// `dim` must divide.
 Value shard(NodeImport &n, Value x, int64_t dim) {
-  if (!x || n.source.replicas == 1)
-    return x;
-  return dist::ReplicaShardOp::create(
-      n.b, n.loc, resized(x, dim, n.shapeOf(x)[dim] / n.source.replicas), x,
-      dim);
+  if (!x)
+    return {};
+  Shape shape(n.shapeOf(x));
+  shape[dim] /= n.source.replicas;
+  RankedTensorType type = n.typeOf(x).clone(shape);
+  if (staysHere(n, x))
+    return keep(n, x, type);
+  return dist::ReplicaShardOp::create(n.b, n.loc, type, x, dim);
 }
 
 FailureOr<int64_t> getAxis(NodeImport &n, StringRef name) {
@@ -204,14 +214,16 @@ LogicalResult importAllToAll(NodeImport &n) {
   markCrossing(n);
   Value x = n.input(0);
   const int64_t replicas = n.source.replicas;
-  if (replicas == 1)
-    return n.result(0, x);
   Shape shape(n.shapeOf(x));
   shape[*split] /= replicas;
   shape[*concat] *= replicas;
+  RankedTensorType type = n.tensor(shape, n.elementOf(x));
+  if (!type)
+    return failure();
+  if (staysHere(n, x))
+    return n.result(0, keep(n, x, type));
   return n.result(0, Value(dist::ReplicaAllToAllOp::create(
-                         n.b, n.loc, n.typeOf(x).clone(shape), x, *split,
-                         *concat, replicas)));
+                         n.b, n.loc, type, x, *split, *concat, replicas)));
 }
 
 LogicalResult importBroadcast(NodeImport &n) {
@@ -220,7 +232,7 @@ LogicalResult importBroadcast(NodeImport &n) {
     return n.error("root is replica " + Twine(root) + "; there are " +
                    Twine(n.source.replicas) + ", counted from 0");
   markCrossing(n);
-  if (n.source.replicas == 1)
+  if (staysHere(n, n.input(0)))
     return n.result(0, n.input(0));
   return n.result(0, Value(dist::ReplicaBroadcastOp::create(
                          n.b, n.loc, n.input(0).getType(), n.input(0), root)));

@@ -29,7 +29,8 @@
 //     "qkv.weight": [null, {tensor: 3}]   # 3 equal parts, each cut along the
 //                                         # axis
 //
-// With a mesh, `devices` has positions along the axis "stage".
+// Along an axis "replica" are replicas that share each micro-batch
+// (docs/replicas.md). With a mesh, `devices` has positions along the axis "stage".
 //
 // Older files have `strategy: sharded` for the schedule that is now called
 // sequential, and `strategy: pipelined` for the other schedules.

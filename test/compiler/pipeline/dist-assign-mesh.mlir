@@ -3,6 +3,9 @@
 // RUN: partita-opt --dist-assign-mesh=file=%t/mesh.yaml %t/model.mlir | FileCheck %s --check-prefix=MESH
 // RUN: partita-opt --dist-assign-mesh="file=%t/keys.yaml devices=8" %t/model.mlir | FileCheck %s --check-prefix=KEYS
 // RUN: partita-opt --dist-assign-mesh="data-parallel=1 devices=3" %t/model.mlir | FileCheck %s --check-prefix=NONE
+// RUN: partita-opt --dist-assign-mesh="data-parallel=2 replicas=3" %t/model.mlir | FileCheck %s --check-prefix=REPLICAS
+// RUN: not partita-opt --dist-assign-mesh="file=%t/replica.yaml replicas=3" %t/model.mlir 2>&1 | FileCheck %s --check-prefix=OTHERS
+// RUN: not partita-opt --dist-assign-mesh=file=%t/replica.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=REPLICA
 // RUN: not partita-opt --dist-assign-mesh="data-parallel=2 devices=3" %t/model.mlir 2>&1 | FileCheck %s --check-prefix=DIVIDE
 // RUN: not partita-opt --dist-assign-mesh="file=%t/mesh.yaml data-parallel=3" %t/model.mlir 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not partita-opt --dist-assign-mesh="file=%t/mesh.yaml devices=12" %t/model.mlir 2>&1 | FileCheck %s --check-prefix=OTHER
@@ -18,6 +21,9 @@
 // NONE: func.func @main
 // NONE-NOT: dist.axes
 // NONE-SAME: dist.device_count = 3
+// REPLICAS: dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"replica" = 3>, #dist.axis<"stage" = 0>]
+// OTHERS: error: the axis 'replica' has the size 3 here and 2 elsewhere: say it once
+// REPLICA: replica.yaml:2:15: error: tensors are not cut along the axis 'replica': samples are dealt out along it
 // DIVIDE: error: 3 devices cannot be dealt out to a mesh with 2 at each place of a stage: give a multiple of 2
 // TWICE: error: the axis 'data' has the size 3 here and 2 elsewhere: say it once
 // OTHER: mesh.yaml:1:19: error: the mesh has 8 devices, not 12
@@ -46,6 +52,10 @@ shard: {"w": [tensro, null]}
 //--- data.yaml
 mesh: {data: 2}
 shard: {"w": [data, null]}
+
+//--- replica.yaml
+mesh: {replica: 2}
+shard: {"w": [replica, null]}
 
 //--- twice.yaml
 mesh: {tensor: 2}

@@ -368,6 +368,15 @@ plan.collective @a0 "a" all_reduce sum f32 in @p0 rows -1 part 8 axes [0] ns 0 r
 // -----
 
 plan.axis "tensor" size 2
+plan.program @p0 arena 0 constant 0 {
+}
+// collective C4
+// expected-error @+1 {{(C4) has the root 2 in a group of 2}}
+plan.collective @a0 "a" broadcast sum f32 in @p0 rows 1 part 8 axes [0] ns 0 reason "" {root = 2 : i64}
+
+// -----
+
+plan.axis "tensor" size 2
 plan.program @p0 arena 128 constant 0 {
   %a = plan.slot arena at 0 : !plan.slot<tensor<8xf32>>
   %b = plan.slot arena at 64 : !plan.slot<tensor<8xf32>>

@@ -54,9 +54,11 @@ PlanSpec passOn(bool withC) {
 
 class FeedTest : public ::testing::Test {
 protected:
-  void open(bool withC) {
+  void open(bool withC, bool full = false) {
     path = temporary("feed.partita");
-    writeArtifact(path, passOn(withC));
+    PlanSpec plan = passOn(withC);
+    plan.full_micro_batches = full;
+    writeArtifact(path, plan);
     auto artifact = runtime::Artifact::open(path);
     ASSERT_TRUE(artifact.ok()) << artifact.status().message();
     model.emplace(*artifact);
@@ -159,6 +161,15 @@ TEST_F(FeedTest, lastSampleFillsUp) {
   const auto *c = reinterpret_cast<const float *>(binding.inputs[2]);
   EXPECT_EQ(c[0], 2000);
   EXPECT_EQ(c[3], 2000);
+}
+
+TEST_F(FeedTest, combinedSamplesAreNotFilledUp) {
+  open(/*withC=*/false, /*full=*/true);
+  EXPECT_EQ(errorOf(Feed::create(*model, samples(6), -1)),
+            "the model combines the samples of a micro-batch with each other, "
+            "so a micro-batch cannot be filled up: give a multiple of 4 "
+            "samples, not 6");
+  EXPECT_TRUE(Feed::create(*model, samples(12), -1).ok());
 }
 
 TEST_F(FeedTest, wholeStepRepeatsWhatThereIs) {

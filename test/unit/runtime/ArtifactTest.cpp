@@ -425,6 +425,11 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
          p.addAxes({{"tensor", 2}});
          p.collectives.emplace_back().kind = abi::CollectiveKind(9);
        }},
+      {"collective 0 is from device 2 of 2",
+       [](PlanSpec &p) {
+         p.addAxes({{"tensor", 2}});
+         p.collectives.emplace_back().root = 2;
+       }},
       {"collective 0 combines elements of a type that nothing computes with",
        [](PlanSpec &p) {
          p.addAxes({{"tensor", 2}});

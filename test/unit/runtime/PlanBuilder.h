@@ -144,6 +144,7 @@ struct CollectiveSpec {
   abi::DType dtype = abi::DType::f32;
   int64_t rows = 1, part = 1;
   std::vector<int> axes = {0};
+  int root = 0;
 };
 
 struct ChannelSpec {
@@ -192,6 +193,7 @@ struct KernelSpec {
 
 struct PlanSpec {
   int micro_batches = 1;
+  bool full_micro_batches = false;
   std::vector<PortSpec> inputs, outputs;
   std::vector<ProgramSpec> programs;
   std::vector<DeviceSpec> devices;
@@ -324,7 +326,7 @@ public:
       collectives.push_back(abi::CreateCollective(
           fbb, fbb.CreateString("v" + std::to_string(collectives.size())),
           each.program, each.kind, each.reduction, each.dtype, each.rows,
-          each.part, fbb.CreateVector(each.axes)));
+          each.part, fbb.CreateVector(each.axes), 0, 0, each.root));
     std::vector<flatbuffers::Offset<abi::Weight>> weights;
     for (const WeightSpec &weight : plan.weights)
       weights.push_back(abi::CreateWeight(
@@ -361,11 +363,12 @@ public:
     auto kernel_vector = fbb.CreateVector(kernels);
     auto collective_vector = fbb.CreateVector(collectives);
     auto axis_vector = fbb.CreateVector(axes);
-    fbb.Finish(abi::CreatePlan(
-                   fbb, model, schedule, plan.micro_batches, inputs, outputs, 0,
-                   stage_vector, program_vector, device_vector, channel_vector,
-                   weight_vector, kernel_vector, 0, 0, 0, 0, 0, 0,
-                   collective_vector, axis_vector, dimension_vector, mask),
+    fbb.Finish(abi::CreatePlan(fbb, model, schedule, plan.micro_batches, inputs,
+                               outputs, 0, stage_vector, program_vector,
+                               device_vector, channel_vector, weight_vector,
+                               kernel_vector, 0, 0, 0, 0, 0, 0,
+                               collective_vector, axis_vector, dimension_vector,
+                               mask, plan.full_micro_batches),
                abi::PlanIdentifier());
     return {fbb.GetBufferPointer(), fbb.GetBufferPointer() + fbb.GetSize()};
   }

@@ -208,6 +208,25 @@ TEST_P(StreamTest, SaysWhichModelsSuit) {
   EXPECT_FALSE(Stream::suits(*model));
 }
 
+TEST_P(StreamTest, FillsUpNoMicroBatchWhoseSamplesAreCombined) {
+  PipelineSpec spec;
+  spec.devices = GetParam();
+  spec.micro_batches = kBatches;
+  spec.count = kSamples;
+  PlanSpec plan = doublingPipeline(spec);
+  plan.full_micro_batches = true;
+  open(plan);
+  auto stream = makeStream();
+  ASSERT_TRUE(stream.ok()) << stream.status().message();
+  Tensor part = samples(kSamples + 1, 0), whole = samples(2 * kSamples, 0);
+  EXPECT_NE((*stream)->submit({part}).status().message().find(
+                "give a multiple of 4 samples, not 5"),
+            std::string::npos);
+  auto answer = (*stream)->wait(*(*stream)->submit({whole}));
+  ASSERT_TRUE(answer.ok()) << answer.status().message();
+  EXPECT_TRUE(isRight(whole, *answer));
+}
+
 TEST_P(StreamTest, WithoutAnAxisAMicroBatchIsASample) {
   PipelineSpec spec;
   spec.devices = GetParam();
