@@ -30,7 +30,8 @@
 //                                         # axis
 //
 // Along an axis "replica" are replicas that share each micro-batch
-// (docs/replicas.md). With a mesh, `devices` has positions along the axis "stage".
+// (docs/replicas.md). With a mesh, `devices` has positions along the axis
+// "stage".
 //
 // Older files have `strategy: sharded` for the schedule that is now called
 // sequential, and `strategy: pipelined` for the other schedules.
