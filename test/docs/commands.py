@@ -26,6 +26,7 @@ ELSEWHERE = {
     r"tools/build\.sh && cmake --install": "install",
     r"cmake -S examples/embed": "examples",
     r"embed/": "examples",
+    r"cmake -S test/gpu-emulator": "gpu-emulator",
     r"examples/embed/run_batch\.py": "python-package",
     r"runtime/python/wheel\.py": "python-package",
     r"cd build && cpack": "package",

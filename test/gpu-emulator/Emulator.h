@@ -34,6 +34,9 @@ uint64_t cuEmuCount(const char *name);
 /// something is created, else a failed launch.
 void cuEmuFail(uint64_t calls, int error);
 
+/// Draws orders from another seed than CUDA_EMU_SEED from now on.
+void cuEmuSeed(uint64_t seed);
+
 /// What the last error was, in words; empty if there was none.
 const char *cuEmuLastError();
 

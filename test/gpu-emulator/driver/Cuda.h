@@ -17,7 +17,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#ifndef GPUEMU_API
 #define GPUEMU_API extern "C" __attribute__((visibility("default")))
+#endif
 
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;

@@ -231,6 +231,13 @@ void cuEmuFail(uint64_t calls, int error) {
   state.failWith = error;
 }
 
+void cuEmuSeed(uint64_t seed) {
+  State &state = State::get();
+  std::lock_guard guard(state.mutex);
+  state.config.seed = state.config.run.seed = seed;
+  state.scheduler->reseed(seed);
+}
+
 const char *cuEmuLastError() {
   static thread_local std::string text;
   text = State::get().lastError();

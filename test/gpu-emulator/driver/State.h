@@ -54,7 +54,7 @@ namespace gpuemu {
 struct State {
   static State &get();
 
-  const Config config;
+  Config config;
   std::mutex mutex;
   Memory memory;
   Counts counts;

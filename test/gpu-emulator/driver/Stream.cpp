@@ -135,6 +135,7 @@ void Scheduler::runUntil(Lock &lock, int device,
                          const std::function<bool()> &done) {
   using Clock = std::chrono::steady_clock;
   Policy policy = state.config.seed ? Policy(draw(4)) : Policy::Oldest;
+  favourite = nullptr;
   auto limit = std::chrono::seconds(state.config.timeoutSeconds);
   auto lastChange = Clock::now();
   uint64_t seen = completed;

@@ -113,6 +113,8 @@ public:
     return stream.queue.empty() && !stream.running;
   }
   bool isIdle(int device) const;
+  /// Draws in another way from now on.
+  void reseed(uint64_t seed) { random.seed(seed); }
   /// A number below `bound`, from the seed.
   size_t draw(size_t bound);
 

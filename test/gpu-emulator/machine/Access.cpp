@@ -65,6 +65,34 @@ Reached reachOwn(std::vector<uint8_t> &data, std::vector<uint8_t> &written,
 
 Reached gpuemu::reachGlobal(Warp &warp, const Instruction &x, unsigned lane,
                             uint64_t address, uint64_t bytes, AccessKind kind) {
+  if (Reached found = tryGlobal(warp, x, address, bytes, kind); found.data)
+    return found;
+  Block &block = *warp.block;
+  const Allocation *found = block.memory->find(address, bytes);
+  if (!found)
+    failAt(IllegalAddress,
+           std::string(verb(kind)) + " of " + std::to_string(bytes) +
+               " bytes: " + block.memory->describe(address),
+           warp, x, lane);
+  if (!found->isHost && !(block.launch->reachable >> found->device & 1))
+    failAt(IllegalAddress,
+           std::string(verb(kind)) + " of memory of device " +
+               std::to_string(found->device) +
+               ", to which peer access is not enabled",
+           warp, x, lane);
+  if (kind != AccessKind::Read && found->isReadOnly)
+    failAt(IllegalAddress, std::string(verb(kind)) + " of constant memory",
+           warp, x, lane);
+  uint64_t offset = address - found->address;
+  Reached result{found->data + offset,
+                 found->written ? found->written + offset : nullptr,
+                 Space::Global};
+  checkWritten(result, bytes, "global", address, warp, x, lane);
+  return result;
+}
+
+Reached gpuemu::tryGlobal(Warp &warp, const Instruction &x, uint64_t address,
+                          uint64_t bytes, AccessKind kind) {
   Block &block = *warp.block;
   AccessCache &cache = block.caches[x.index];
   uint64_t generation = block.memory->generation();
@@ -73,28 +101,20 @@ Reached gpuemu::reachGlobal(Warp &warp, const Instruction &x, unsigned lane,
       address - found->address > found->bytes ||
       bytes > found->bytes - (address - found->address)) {
     found = block.memory->find(address, bytes);
-    if (!found)
-      failAt(IllegalAddress,
-             std::string(verb(kind)) + " of " + std::to_string(bytes) +
-                 " bytes: " + block.memory->describe(address),
-             warp, x, lane);
-    if (!found->isHost && !(block.launch->reachable >> found->device & 1))
-      failAt(IllegalAddress,
-             std::string(verb(kind)) + " of memory of device " +
-                 std::to_string(found->device) +
-                 ", to which peer access is not enabled",
-             warp, x, lane);
+    if (!found ||
+        (!found->isHost && !(block.launch->reachable >> found->device & 1)))
+      return {};
     cache = {found, generation};
   }
   if (kind != AccessKind::Read && found->isReadOnly)
-    failAt(IllegalAddress, std::string(verb(kind)) + " of constant memory",
-           warp, x, lane);
+    return {};
   uint64_t offset = address - found->address;
   Reached result{found->data + offset,
                  found->written ? found->written + offset : nullptr,
                  Space::Global};
-  if (kind != AccessKind::Write && result.written)
-    checkWritten(result, bytes, "global", address, warp, x, lane);
+  if (kind != AccessKind::Write && block.checkWritten &&
+      firstUnwritten(result.written, bytes) != bytes)
+    return {};
   return result;
 }
 

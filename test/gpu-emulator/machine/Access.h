@@ -28,9 +28,14 @@ struct Reached {
 Reached reach(Warp &warp, const Instruction &x, unsigned lane, Space space,
               uint64_t address, unsigned bytes, AccessKind kind);
 
-/// The same for the global memory of consecutive lanes at once.
+/// The same for global memory.
 Reached reachGlobal(Warp &warp, const Instruction &x, unsigned lane,
                     uint64_t address, uint64_t bytes, AccessKind kind);
+
+/// The bytes of several lanes at once; `data` is null where one of them makes
+/// an error, which an access of each lane by itself then finds.
+Reached tryGlobal(Warp &warp, const Instruction &x, uint64_t address,
+                  uint64_t bytes, AccessKind kind);
 
 /// Notes an access to shared memory where races are looked for.
 void noteShared(Warp &warp, const Instruction &x, unsigned lane,

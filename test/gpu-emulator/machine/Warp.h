@@ -25,8 +25,9 @@
 #endif
 /// The lanes of a mask, in order.
 #define GPUEMU_ACTIVE(mask)                                                    \
-  for (uint32_t left = (mask), n = 0;                                          \
-       left && (n = uint32_t(__builtin_ctz(left)), true); left &= left - 1)
+  for (uint32_t lanesLeft = (mask), n = 0;                                     \
+       lanesLeft && (n = uint32_t(__builtin_ctz(lanesLeft)), true);            \
+       lanesLeft &= lanesLeft - 1)
 
 namespace gpuemu {
 

@@ -239,7 +239,8 @@ void integerToFloat(Warp &w, const Instruction &x) {
 }
 
 // Handlers of what kernels do often.
-constexpr auto halfToFloat = [](Half a) { return toFloat(a); };
+constexpr auto halfToFloat = [](Half a) { return canonical(toFloat(a)); };
+/// The upper half of a float: also of a NaN.
 constexpr auto bfloatToFloat = [](BFloat a) { return toFloat(a); };
 constexpr auto floatToHalf = [](float a) { return toHalf(a); };
 constexpr auto floatToBFloat = [](float a) { return toBFloat(a); };

@@ -88,6 +88,46 @@ void choose(const Match &m, Instruction &x) {
   }
 }
 
+/// f32x2: two numbers in 64 bits, each computed by itself.
+template <FloatOperation operation, auto nearest>
+void pairs(Warp &w, const Instruction &x) {
+  const uint64_t *a = w.row<uint64_t>(x.a), *b = w.row<uint64_t>(x.b),
+                 *c = w.row<uint64_t>(x.c);
+  auto rounding = Rounding(x.mode & 3);
+  bool flushes = x.mode & flushBit;
+  eachLane<uint64_t>(w, x.d, [=](int n) {
+    uint64_t result = 0;
+    for (int half = 0; half < 64; half += 32) {
+      float p = bitsToFloat(uint32_t(a[n] >> half)),
+            q = bitsToFloat(uint32_t(b[n] >> half)),
+            r = bitsToFloat(uint32_t(c[n] >> half));
+      if (flushes) {
+        p = flush(p);
+        q = flush(q);
+        r = flush(r);
+      }
+      float value = rounding == Rounding::Nearest
+                        ? nearest(p, q, r)
+                        : compute(operation, rounding, p, q, r);
+      value = canonical(flushes ? flush(value) : value);
+      result |= uint64_t(floatToBits(value)) << half;
+    }
+    return result;
+  });
+}
+template <FloatOperation operation, auto nearest> Build pairsOf(size_t count) {
+  return [count](const Match &m, Operands &o) {
+    o.expect(count + 1);
+    o.x.d = o.result(0, 8);
+    o.x.a = o.source(1, Type::B64);
+    o.x.b = o.source(2, Type::B64);
+    o.x.c = count > 2 ? o.source(3, Type::B64) : o.x.a;
+    o.x.mode =
+        uint8_t(uint8_t(roundingNamed(m[0])) | (m.has("ftz") ? flushBit : 0));
+    o.x.run = pairs<operation, nearest>;
+  };
+}
+
 /// An operation with `count` operands, in both precisions.
 template <auto operation, FloatOperation slow> Build roundedOf(size_t count) {
   return [count](const Match &m, Operands &o) {
@@ -230,6 +270,10 @@ void gpuemu::addFloatForms(FormTable &t) {
     t.add("fma.(rn|rz|rm|rp)." + type, roundedOf<fusedMultiplyAdd, Op::Fma>(3));
     t.add("mad.(rn|rz|rm|rp)." + type, roundedOf<fusedMultiplyAdd, Op::Fma>(3));
   }
+  t.add("add.[rn|rz|rm|rp].[ftz].f32x2", pairsOf<Op::Add, add>(2));
+  t.add("sub.[rn|rz|rm|rp].[ftz].f32x2", pairsOf<Op::Subtract, subtract>(2));
+  t.add("mul.[rn|rz|rm|rp].[ftz].f32x2", pairsOf<Op::Multiply, multiply>(2));
+  t.add("fma.(rn|rz|rm|rp).[ftz].f32x2", pairsOf<Op::Fma, fusedMultiplyAdd>(3));
   for (std::string type : {"[ftz].f32", "f64"}) {
     t.add("div.(rn|rz|rm|rp)." + type, roundedOf<divide, Op::Divide>(2));
     t.add("sqrt.(rn|rz|rm|rp)." + type, roundedOf<squareRoot, Op::Sqrt>(1));

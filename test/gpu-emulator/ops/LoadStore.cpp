@@ -40,10 +40,10 @@ template <typename T, typename R> void load(Warp &w, const Instruction &x) {
   const uint32_t *rows = &w.block->program->lists[x.list];
   unsigned count = x.count, bytes = count * sizeof(T);
   uint64_t first = 0;
-  if (isContiguous(w, x, bytes, first)) {
-    const uint8_t *data =
-        reachGlobal(w, x, 0, first, 32 * uint64_t(bytes), AccessKind::Read)
-            .data;
+  Reached all;
+  if (isContiguous(w, x, bytes, first))
+    all = tryGlobal(w, x, first, 32 * uint64_t(bytes), AccessKind::Read);
+  if (const uint8_t *data = all.data) {
     for (unsigned i = 0; i < count; ++i) {
       R *d = w.row<R>(rows[i]);
       GPUEMU_LANES {
@@ -69,19 +69,20 @@ template <typename T, typename R> void store(Warp &w, const Instruction &x) {
   const uint32_t *rows = &w.block->program->lists[x.list];
   unsigned count = x.count, bytes = count * sizeof(T);
   uint64_t first = 0;
-  if (isContiguous(w, x, bytes, first)) {
-    Reached found =
-        reachGlobal(w, x, 0, first, 32 * uint64_t(bytes), AccessKind::Write);
+  Reached all;
+  if (isContiguous(w, x, bytes, first))
+    all = tryGlobal(w, x, first, 32 * uint64_t(bytes), AccessKind::Write);
+  if (all.data) {
     for (unsigned i = 0; i < count; ++i) {
       const R *s = w.row<R>(rows[i]);
       GPUEMU_LANES {
         T value = T(s[n]);
-        memcpy(found.data + (unsigned(n) * count + i) * sizeof(T), &value,
+        memcpy(all.data + (unsigned(n) * count + i) * sizeof(T), &value,
                sizeof(T));
       }
     }
-    if (found.written)
-      memset(found.written, 1, 32 * size_t(bytes));
+    if (all.written)
+      memset(all.written, 1, 32 * size_t(bytes));
     return;
   }
   GPUEMU_ACTIVE(w.active) {

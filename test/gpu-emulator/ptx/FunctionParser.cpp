@@ -165,10 +165,7 @@ private:
   }
 
   void label(const std::string &name) {
-    if (lexer.peek() == '.') {
-      std::string word = lexer.word();
-      if (word != ".branchtargets")
-        lexer.fail("the directive " + word + " is not known to the emulator");
+    if (lexer.take(".branchtargets")) {
       do
         function.branchTargets[name].push_back(lexer.word());
       while (lexer.take(","));
