@@ -482,7 +482,10 @@ Status Executor::runSteps(const StepBinding &binding) {
       recorded.push_back(
           {index, entry.fed, static_cast<int>(i), -1, begin, now()});
   }
-  return releasePending();
+  Status status = releasePending();
+  return status.ok() ? status
+                     : Status::error(std::string(text(described.name())) +
+                                     ": " + status.message());
 }
 
 Status Executor::execute(const Entry &entry, const StepBinding &binding) {

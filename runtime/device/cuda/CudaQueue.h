@@ -54,7 +54,7 @@ public:
 
 private:
   static constexpr size_t kChunks = 2, kChunkBytes = 1 << 20;
-  static constexpr size_t kEvents = 1024, kHostCopies = 1024, kRuns = 1024;
+  static constexpr size_t kEvents = 256, kHostCopies = 1024, kRuns = 1024;
 
   /// Pinned memory on the way from or to the host.
   struct Chunk {

@@ -23,13 +23,10 @@ enum class Result : int {
   invalid_value = 1,
   out_of_memory = 2,
   no_device = 100,
-  no_binary_for_gpu = 209,
-  invalid_ptx = 218,
-  jit_compiler_not_found = 221,
   unsupported_ptx_version = 222,
   not_found = 500,
   not_ready = 600,
-  illegal_address = 700,
+  launch_failed = 719,
 };
 
 using Ordinal = int;                      ///< CUdevice

@@ -1,0 +1,215 @@
+//===- DeviceTest.cpp - What GPUs do beside what all devices do -----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/session/Session.h"
+#include "test/unit/cuda/Loaded.h"
+#include "test/unit/cuda/WrappedApi.h"
+
+namespace partita::test {
+namespace {
+
+using namespace runtime;
+using Values = std::vector<float>;
+
+Values counting(size_t count) {
+  Values values(count);
+  for (size_t i = 0; i < count; ++i)
+    values[i] = static_cast<float>(i + 1);
+  return values;
+}
+
+Values read(Device &device, int slot, size_t count) {
+  Values values(count);
+  Status status = device.download(values.data(), device.slot(slot, 0),
+                                  count * sizeof(float));
+  EXPECT_TRUE(status.ok()) << status.message();
+  return values;
+}
+
+/// Two devices, each with its half of the rows of a weight.
+struct Cut {
+  Cut() {
+    const int d = plan.addDevice();
+    plan.kernels = {"twice"};
+    plan.inputs = {{"x", abi::DType::f32, {2, 5}}};
+    plan.outputs = {{"y", abi::DType::f32, {2, 3}}};
+    weight = plan.addWeight(d, {2, 5}, counting(10));
+    whole = plan.addWeight(d, {6}, counting(6));
+    only_loaded = plan.addWeight(d, {6}, counting(6));
+    part = plan.addSlot(d, {2, 3}, abi::Space::constant);
+    doubled = plan.addSlot(d, {2, 3}, abi::Space::constant);
+    other = plan.addSlot(d, {6}, abi::Space::constant);
+    x = plan.addSlot(d, {2, 5});
+    y = plan.addSlot(d, {2, 3});
+    z = plan.addSlot(d, {6});
+    InstructionSpec slice, twice, copy;
+    slice.type = abi::Work::Slice;
+    slice.operands = {weight, part};
+    slice.rows = 2;
+    slice.part = 3;
+    slice.axes = {0};
+    twice.type = abi::Work::Dispatch;
+    twice.operands = {part, doubled};
+    twice.extent = 6;
+    copy.type = abi::Work::Copy;
+    copy.operands = {only_loaded, other};
+    plan.programs[d].load = {slice, twice, copy};
+    slice.operands = {x, y};
+    copy.operands = {whole, z};
+    plan.programs[d].units.push_back({"F0", 0, {slice, copy}});
+    plan.programs[d].steps = {{abi::StepKind::load_input, 0, 0, x},
+                              {abi::StepKind::run, 0, 0},
+                              {abi::StepKind::store_output, 0, 0, y}};
+    plan.addAxes({{"tensor", 2}});
+    plan = onGpus(plan);
+  }
+  PlanSpec plan;
+  int weight, whole, only_loaded, part, doubled, other, x, y, z;
+};
+
+TEST(CudaDevice, HasItsPartOfWeightsAndWhatIsComputedOfThem) {
+  SKIP_WITHOUT_GPU();
+  const Cut cut;
+  const auto artifact = openPlan(cut.plan);
+  ASSERT_TRUE(artifact);
+  const Values parts[] = {{1, 2, 3, 6, 7, 8}, {4, 5, 0, 9, 10, 0}};
+  for (int index : {0, 1}) {
+    LoadedDevice loaded(artifact, **cuda::loadApi(), index);
+    ASSERT_TRUE(loaded.device) << loaded.status.message();
+    Device &device = *loaded.device;
+    Values twice = parts[index];
+    for (float &value : twice)
+      value *= 2;
+    EXPECT_EQ(read(device, cut.part, 6), parts[index]);
+    EXPECT_EQ(read(device, cut.doubled, 6), twice);
+    EXPECT_EQ(read(device, cut.other, 6), counting(6));
+    // What is cut, or only loaded, does not stay on the device.
+    EXPECT_EQ(device.slot(cut.weight, 0), nullptr);
+    EXPECT_EQ(device.memory().parameters, 3 * 64 + 256);
+
+    auto instance = device.prepare(0);
+    ASSERT_TRUE(instance.ok()) << instance.status().message();
+    ASSERT_TRUE(device.finish().ok());
+    const Values x = counting(10);
+    Values y(6);
+    ASSERT_TRUE(device.beginStep().ok());
+    Queue &queue = device.queue();
+    ASSERT_TRUE(queue.copyIn(device.slot(cut.x, 0), x.data(), 40).ok());
+    ASSERT_TRUE(queue.run(**instance, 0, nullptr).ok());
+    ASSERT_TRUE(queue.copyOut(y.data(), device.slot(cut.y, 0), 24).ok());
+    const Status status = device.endStep();
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(y, parts[index]);
+    EXPECT_EQ(read(device, cut.z, 6), counting(6));
+  }
+}
+
+struct Stepper {
+  std::unique_ptr<Session> session;
+  Values x, y;
+  Status status;
+
+  Stepper(const PlanSpec &plan, const SessionOptions &options)
+      : x(static_cast<size_t>(product(plan.inputs[0].shape) *
+                              plan.micro_batches)),
+        y(x.size()), micro_batches(plan.micro_batches) {
+    auto made = Session::create(openPlan(plan), options);
+    status = made.status();
+    if (made)
+      session = std::move(*made);
+  }
+  bool step(float value) {
+    x.assign(x.size(), value);
+    StepBinding binding;
+    binding.micro_batches = micro_batches;
+    binding.inputs = {reinterpret_cast<const uint8_t *>(x.data())};
+    binding.outputs = {reinterpret_cast<uint8_t *>(y.data())};
+    status = session->run(binding);
+    return status.ok();
+  }
+
+private:
+  int micro_batches;
+};
+
+TEST(CudaDevice, SeveralUseOneGpu) {
+  SKIP_WITHOUT_GPU();
+  for (bool release : {false, true}) {
+    SessionOptions options;
+    options.places = {0, 0, 0, 0};
+    Stepper run(onGpus(doublingPipeline(4, 6, 3000, release)), options);
+    ASSERT_TRUE(run.session) << run.status.message();
+    for (float value : {1.0f, 2.0f, 3.0f}) {
+      ASSERT_TRUE(run.step(value)) << run.status.message();
+      EXPECT_EQ(run.y, Values(run.y.size(), 16 * value));
+    }
+  }
+}
+
+// One of several chunks of pinned memory in each direction, and what was copied
+// to the host is copied back.
+TEST(CudaDevice, CopiesMoreThanPinnedMemoryHolds) {
+  SKIP_WITHOUT_GPU();
+  LoadedDevice loaded(openPlan(onGpus(doublingPipeline(1, 1))),
+                      **cuda::loadApi());
+  ASSERT_TRUE(loaded.device) << loaded.status.message();
+  const size_t bytes = (9 << 20) + 5;
+  auto here = loaded.device->allocate(bytes, "bytes"),
+       there = loaded.device->allocate(bytes, "bytes");
+  ASSERT_TRUE(here.ok() && there.ok());
+  std::vector<uint8_t> sent(bytes), middle(bytes), got(bytes);
+  for (size_t i = 0; i < bytes; ++i)
+    sent[i] = static_cast<uint8_t>(i * 31 >> 3);
+  Queue &queue = loaded.device->queue();
+  ASSERT_TRUE(queue.copyIn(*here, sent.data(), bytes).ok());
+  ASSERT_TRUE(queue.copyOut(middle.data(), *here, bytes).ok());
+  ASSERT_TRUE(queue.copyIn(*there, middle.data(), bytes).ok());
+  ASSERT_TRUE(queue.copyOut(got.data(), *there, bytes).ok());
+  ASSERT_TRUE(queue.synchronize(queue.record()).ok());
+  EXPECT_TRUE(got == sent);
+  ASSERT_TRUE(loaded.device->download(middle.data(), *there, bytes).ok());
+  EXPECT_TRUE(middle == sent);
+}
+
+// There are far more steps than events.
+TEST(CudaDevice, AStepAllocatesNothing) {
+  SKIP_WITHOUT_GPU();
+  WrappedApi wrapped(**cuda::loadApi());
+  LoadedDevice loaded(openPlan(onGpus(doublingPipeline(1, 1))), wrapped.api);
+  ASSERT_TRUE(loaded.device) << loaded.status.message();
+  Device &device = *loaded.device;
+  auto instance = device.prepare(0);
+  ASSERT_TRUE(instance.ok() && device.finish().ok());
+  auto step = [&](float value) {
+    const Values x(16, value);
+    Values y(16);
+    EXPECT_TRUE(device.beginStep().ok());
+    Queue &queue = device.queue();
+    EXPECT_TRUE(queue.copyIn(device.slot(0, 0), x.data(), 64).ok());
+    EXPECT_TRUE(queue.run(**instance, 0, nullptr).ok());
+    EXPECT_TRUE(queue.copyOut(y.data(), device.slot(1, 0), 64).ok());
+    EXPECT_TRUE(device.endStep().ok());
+    EXPECT_EQ(y, Values(16, 2 * value));
+  };
+  step(1);
+  const auto before = wrapped.allCalls();
+  for (int i = 0; i < 3000; ++i)
+    step(static_cast<float>(i));
+  // Nothing is made, given back or looked up; and no call waits for the GPU.
+  for (const auto &[name, count] : wrapped.allCalls())
+    if (auto known = before.find(name);
+        known == before.end() || known->second != count)
+      EXPECT_TRUE(name == "ctxSetCurrent" || name == "eventQuery" ||
+                  name == "streamQuery" || name == "eventRecord" ||
+                  name == "streamWaitEvent" || name == "launchHostFunc" ||
+                  name == "launchKernel" || name == "memcpyHtoDAsync" ||
+                  name == "memcpyDtoHAsync")
+          << name;
+}
+
+} // namespace
+} // namespace partita::test
