@@ -165,11 +165,11 @@ TEST_F(FeedTest, lastSampleFillsUp) {
 
 TEST_F(FeedTest, combinedSamplesAreNotFilledUp) {
   open(/*withC=*/false, /*full=*/true);
-  EXPECT_EQ(errorOf(Feed::create(*model, samples(6), -1)),
+  EXPECT_EQ(errorOf(Feed::create(*model, samples(6), {})),
             "the model combines the samples of a micro-batch with each other, "
             "so a micro-batch cannot be filled up: give a multiple of 4 "
             "samples, not 6");
-  EXPECT_TRUE(Feed::create(*model, samples(12), -1).ok());
+  EXPECT_TRUE(Feed::create(*model, samples(12), {}).ok());
 }
 
 TEST_F(FeedTest, wholeStepRepeatsWhatThereIs) {
