@@ -86,11 +86,10 @@ Expected<std::unique_ptr<Team>> Team::start(double timeout_s) {
 #ifdef PARTITA_WITH_MPI
   if (runtime::mpi::launched()) {
     Expected<std::unique_ptr<runtime::mpi::Job>> job =
-        runtime::mpi::Job::start();
+        runtime::mpi::Job::start(timeout_s);
     if (!job)
       return job.status();
     team->impl->job = std::move(*job);
-    team->impl->job->setTimeout(timeout_s);
   }
 #else
   if (launchedProcesses() > 1)

@@ -10,10 +10,14 @@
 #include "runtime/comm/mpi/Wait.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <thread>
 
 namespace partita::runtime::mpi {
 
@@ -28,6 +32,37 @@ template <typename T> std::span<uint8_t> bytesOf(T &value) {
 
 void onTerminate(int) { interrupt(); }
 
+/// Ends the process if it lives longer than a deadline.
+class Watchdog {
+public:
+  explicit Watchdog(double timeout_s)
+      : thread([this, timeout_s] {
+          std::unique_lock<std::mutex> lock(mutex);
+          if (changed.wait_for(lock, std::chrono::duration<double>(timeout_s),
+                               [this] { return over; }))
+            return;
+          std::fprintf(stderr,
+                       "partita-run: error: not all processes of the job came "
+                       "within %g s: one has not started, or stands still\n",
+                       timeout_s);
+          std::_Exit(1);
+        }) {}
+  ~Watchdog() {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      over = true;
+    }
+    changed.notify_one();
+    thread.join();
+  }
+
+private:
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool over = false;
+  std::thread thread; ///< the last: it uses the others
+};
+
 } // namespace
 
 bool launched() {
@@ -39,7 +74,8 @@ bool launched() {
   return std::getenv("SLURM_PROCID") && tasks && std::atoi(tasks) > 1;
 }
 
-Expected<std::unique_ptr<Job>> Job::start() {
+Expected<std::unique_ptr<Job>> Job::start(double timeout_s) {
+  const Watchdog watchdog(timeout_s);
   int provided = 0;
   if (int code =
           MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
@@ -52,6 +88,7 @@ Expected<std::unique_ptr<Job>> Job::start() {
                          "was built with it");
   }
   std::unique_ptr<Job> job(new Job);
+  job->timeout = timeout_s;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &job->myRank);
   MPI_Comm_size(MPI_COMM_WORLD, &job->mySize);

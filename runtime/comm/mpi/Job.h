@@ -39,7 +39,10 @@ public:
   /// error, so that the process can say what it was waiting for. Fails if this
   /// MPI library does not allow calls from several threads at once: devices of
   /// one process are threads.
-  static Expected<std::unique_ptr<Job>> start();
+  /// MPI waits without a deadline for all processes to join the job. If that
+  /// takes longer than `timeout_s`, this process says so and ends with exit
+  /// status 1, and with it the job.
+  static Expected<std::unique_ptr<Job>> start(double timeout_s = 60);
   /// Finalises MPI. All processes must have taken part in the run to its end;
   /// otherwise call `abort`.
   ~Job();
@@ -47,7 +50,6 @@ public:
   int rank() const { return myRank; }
   int size() const { return mySize; }
   MPI_Comm transfers() const { return transferComm; }
-  void setTimeout(double seconds) { timeout = seconds; }
 
   Status barrier();
   /// Tells all processes whether one has failed. Returns the lowest rank that

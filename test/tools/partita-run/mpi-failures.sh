@@ -69,6 +69,16 @@ strike KILL 0
 grep 'process 1' "$OUT/stderr" | grep -qE "cpu:0|process 0" ||
   fail "process 1 does not say what it waited for"
 
+# Stopped before it has joined the job, where MPI itself would wait for ever.
+mpirun --allow-run-as-root --oversubscribe -n 2 sh -c '
+  [ "$OMPI_COMM_WORLD_RANK" -eq 0 ] || exec sleep 60
+  exec "$@"' "$OUT" "$RUN" "$ART/slow.partita" --benchmark \
+  --timeout 3 >"$OUT/stdout" 2>"$OUT/stderr"
+status=$?
+checks=$((checks + 1))
+[ $status -ne 0 ] || fail "the job ended well without one of its processes"
+says stderr "not all processes of the job came within 3 s"
+
 # Two devices a process: the threads of a process end together, and one names
 # the process that stands still.
 strike STOP 1 2 slow4
