@@ -27,7 +27,7 @@ dist::ShardingAttr getAttr(MLIRContext *context, const Cuts &cuts,
   for (int64_t i = 0; i < rank; ++i) {
     const DimCut cut =
         i < static_cast<int64_t>(cuts.size()) ? cuts[i] : DimCut();
-    dims.push_back(dist::DimAttr::get(context, cut.axes, cut.blocks));
+    dims.push_back(dist::DimAttr::get(context, cut.axes, cut.blocks, cut.unit));
   }
   return dist::ShardingAttr::get(context, dims, {});
 }
@@ -36,7 +36,7 @@ Cuts getCuts(dist::ShardingAttr sharding) {
   Cuts cuts;
   if (sharding)
     for (dist::DimAttr dim : sharding.getDims())
-      cuts.push_back({AxisList(dim.getAxes()), dim.getBlocks()});
+      cuts.push_back({AxisList(dim.getAxes()), dim.getBlocks(), dim.getUnit()});
   return cuts;
 }
 
@@ -91,37 +91,86 @@ int64_t Axes::getSize(ArrayRef<StringAttr> axes) const {
   return size;
 }
 
-/// The factor of a dimension that is cut if the dimension is, in `blocks` equal
-/// parts, and how many parts of it that are; -1 if it is none.
-static std::pair<int64_t, int64_t> findFactor(const nn::ShardingRule &rule,
-                                              ArrayRef<int64_t> factors,
-                                              int64_t blocks) {
-  int64_t outer = 1;
-  for (int64_t factor : factors) {
-    const int64_t size = rule.factors[factor].size;
-    if (blocks < outer * size)
-      return blocks % outer == 0 ? std::pair(factor, blocks / outer)
-                                 : std::pair<int64_t, int64_t>(-1, 1);
-    outer *= size;
-  }
-  return {-1, 1};
+int64_t getPartSize(int64_t size, const DimCut &cut, const Axes &axes) {
+  const int64_t units = size / cut.blocks / cut.unit;
+  return cut.isWhole() || isEven(size, cut, axes)
+             ? size / axes.getSize(cut.axes)
+             : cut.blocks * cut.unit *
+                   llvm::divideCeil(units, axes.getSize(cut.axes));
 }
 
-bool canCut(const nn::ShardingRule &rule, int64_t factor, int64_t parts) {
-  const nn::Factor &cut = rule.factors[factor];
-  if (!cut.canCut())
+bool isEven(int64_t size, const DimCut &cut, const Axes &axes) {
+  return size % (cut.blocks * axes.getSize(cut.axes)) == 0 && cut.unit == 1;
+}
+
+namespace {
+/// One of the factors of a dimension, and what is before and behind it.
+struct FactorPlace {
+  int64_t factor = -1; ///< -1: none
+  int64_t outer = 1, inner = 1;
+};
+} // namespace
+
+/// The factor of a dimension that is cut if the dimension is, in `blocks` equal
+/// parts.
+static FactorPlace findFactor(const nn::ShardingRule &rule,
+                              ArrayRef<int64_t> factors, int64_t blocks) {
+  FactorPlace place;
+  for (auto [index, factor] : llvm::enumerate(factors)) {
+    const int64_t size = rule.factors[factor].size;
+    if (blocks < place.outer * size) {
+      if (blocks % place.outer == 0)
+        place.factor = factor;
+      for (int64_t behind : factors.drop_front(index + 1))
+        place.inner *= rule.factors[behind].size;
+      return place;
+    }
+    place.outer *= size;
+  }
+  return place;
+}
+
+bool canCut(const nn::ShardingRule &rule, int64_t factor, const DimCut &cut,
+            const Axes &axes) {
+  const nn::Factor &of = rule.factors[factor];
+  if (!of.canCut() || of.size % (cut.blocks * cut.unit) != 0 ||
+      (of.needs_begin && cut.blocks > 1))
     return false;
-  if (cut.size % parts == 0)
-    return true;
-  auto standsAlone = [&](ArrayRef<nn::DimFactors> tensors) {
-    return llvm::all_of(tensors, [&](const nn::DimFactors &dims) {
-      return llvm::all_of(dims, [&](ArrayRef<int64_t> list) {
-        return list.size() == 1 || !llvm::is_contained(list, factor);
-      });
-    });
-  };
-  return rule.can_pad && cut.size > parts && standsAlone(rule.operands) &&
-         standsAlone(rule.results);
+  return isEven(of.size, cut, axes) ||
+         (rule.can_pad &&
+          of.size / (cut.blocks * cut.unit) > axes.getSize(cut.axes));
+}
+
+int64_t getNeededUnit(const nn::ShardingRule &rule, ArrayRef<int64_t> factors,
+                      const DimCut &cut, const Axes &axes) {
+  const FactorPlace place = findFactor(rule, factors, cut.blocks);
+  if (cut.isWhole() || place.factor < 0 || place.inner == 1)
+    return 0;
+  DimCut wanted{cut.axes, cut.blocks / place.outer, 1};
+  return cut.unit % place.inner != 0 &&
+                 !isEven(rule.factors[place.factor].size, wanted, axes) &&
+                 canCut(rule, place.factor, wanted, axes)
+             ? place.inner
+             : 0;
+}
+
+/// How a factor is cut if a dimension is; nothing if it cannot be cut so.
+static std::optional<DimCut> getFactorCut(const nn::ShardingRule &rule,
+                                          const FactorPlace &place,
+                                          const DimCut &cut, const Axes &axes) {
+  if (place.factor < 0)
+    return std::nullopt;
+  const int64_t size = rule.factors[place.factor].size;
+  DimCut wanted{cut.axes, cut.blocks / place.outer, 1};
+  // Parts that were rounded up consist of whole units of the factor.
+  if (cut.unit != 1 || !isEven(size, wanted, axes)) {
+    if (cut.unit % place.inner != 0)
+      return std::nullopt;
+    wanted.unit = cut.unit / place.inner;
+  }
+  if (!canCut(rule, place.factor, wanted, axes))
+    return std::nullopt;
+  return wanted;
 }
 
 bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
@@ -131,15 +180,11 @@ bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
   for (auto [dim, cut] : llvm::enumerate(cuts)) {
     if (cut.isWhole())
       continue;
-    const auto [factor, blocks] = findFactor(rule, dims[dim], cut.blocks);
-    bool fits =
-        factor >= 0 && canCut(rule, factor, blocks * axes.getSize(cut.axes));
-    // What is rounded up, or must know its begin, is no block of a larger
-    // whole.
-    if (fits && blocks > 1)
-      fits = !rule.factors[factor].needs_begin &&
-             rule.factors[factor].size % (blocks * axes.getSize(cut.axes)) == 0;
-    const DimCut wanted{cut.axes, blocks};
+    const FactorPlace place = findFactor(rule, dims[dim], cut.blocks);
+    const int64_t factor = place.factor;
+    const std::optional<DimCut> found = getFactorCut(rule, place, cut, axes);
+    bool fits = found.has_value();
+    const DimCut wanted = found.value_or(DimCut());
     // Each factor is cut in one way, and each axis cuts one factor.
     if (fits && factors[factor].isWhole())
       fits = llvm::none_of(factors, [&](const DimCut &other) {
@@ -150,10 +195,9 @@ bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
     else if (fits)
       fits = factors[factor] == wanted;
     // A dimension is cut in one of its factors.
-    fits =
-        fits && llvm::none_of(dims[dim], [&, chosen = factor](int64_t other) {
-          return other != chosen && !factors[other].isWhole();
-        });
+    fits = fits && llvm::none_of(dims[dim], [&](int64_t other) {
+             return other != factor && !factors[other].isWhole();
+           });
     if (fits)
       factors[factor] = wanted;
     isAll &= fits;
@@ -162,16 +206,24 @@ bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
 }
 
 Cuts projectCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
-                 const FactorCuts &factors) {
+                 const FactorCuts &factors, const Axes &axes) {
   Cuts cuts(dims.size());
   if (factors.empty())
     return cuts;
   for (auto [dim, list] : llvm::enumerate(dims)) {
-    int64_t outer = 1;
+    int64_t outer = 1, inner = 1;
+    for (int64_t factor : list)
+      inner *= rule.factors[factor].size;
     for (int64_t factor : list) {
-      if (!factors[factor].isWhole() && cuts[dim].isWhole())
-        cuts[dim] = {factors[factor].axes, outer * factors[factor].blocks};
-      outer *= rule.factors[factor].size;
+      const int64_t size = rule.factors[factor].size;
+      const DimCut &cut = factors[factor];
+      // A factor without elements is not cut.
+      if (size > 0)
+        inner /= size;
+      if (!cut.isWhole() && cuts[dim].isWhole())
+        cuts[dim] = {cut.axes, outer * cut.blocks,
+                     isEven(size, cut, axes) ? 1 : inner * cut.unit};
+      outer *= size;
     }
   }
   return cuts;
@@ -192,7 +244,7 @@ RankedTensorType getLocalType(RankedTensorType type, const Cuts &cuts,
                               const Axes &axes) {
   SmallVector<int64_t> shape(type.getShape());
   for (auto [size, cut] : llvm::zip(shape, cuts))
-    size = llvm::divideCeil(size, axes.getSize(cut.axes));
+    size = getPartSize(size, cut, axes);
   return type.clone(shape);
 }
 

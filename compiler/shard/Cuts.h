@@ -19,10 +19,12 @@ namespace partita::shard {
 using AxisList = llvm::SmallVector<mlir::StringAttr, 1>;
 
 /// The cut of a dimension. It consists of `blocks` equal parts, each of which
-/// is cut along the axes.
+/// is cut along the axes. A block that does not divide is cut into parts that
+/// are rounded up to multiples of `unit` elements; otherwise `unit` is 1.
 struct DimCut {
   AxisList axes; ///< none: it is whole
   int64_t blocks = 1;
+  int64_t unit = 1;
 
   bool isWhole() const { return axes.empty(); }
   bool operator==(const DimCut &) const = default;
@@ -66,6 +68,11 @@ private:
   llvm::DenseMap<mlir::StringAttr, int64_t> sizes;
 };
 
+/// The size of the part that one device has of a dimension, or of a factor.
+int64_t getPartSize(int64_t size, const DimCut &cut, const Axes &axes);
+/// Whether all devices have parts of the same size, without padding.
+bool isEven(int64_t size, const DimCut &cut, const Axes &axes);
+
 /// How an op cuts its factors.
 using FactorCuts = llvm::SmallVector<DimCut>;
 
@@ -77,15 +84,23 @@ bool addCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
 
 /// How a tensor of an op is cut if the op's factors are cut as `factors` says.
 Cuts projectCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
-                 const FactorCuts &factors);
+                 const FactorCuts &factors, const Axes &axes);
+
+/// The unit to which the parts of a dimension would have to be rounded up, so
+/// that an op could take it cut along these axes: the size of the factors
+/// behind the one that is cut. 0 if that is not what is missing.
+int64_t getNeededUnit(const nn::ShardingRule &rule,
+                      llvm::ArrayRef<int64_t> factors, const DimCut &cut,
+                      const Axes &axes);
 
 /// The axes along which results are partial: those that cut a factor that is
 /// summed over.
 llvm::SmallVector<dist::PartialAttr> getPartials(const nn::ShardingRule &rule,
                                                  const FactorCuts &factors);
 
-/// Whether a factor may be cut into `parts` parts.
-bool canCut(const nn::ShardingRule &rule, int64_t factor, int64_t parts);
+/// Whether a factor may be cut in some way.
+bool canCut(const nn::ShardingRule &rule, int64_t factor, const DimCut &cut,
+            const Axes &axes);
 
 /// The type of the part that one device has.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType type,

@@ -108,7 +108,7 @@ private:
       const FactorCuts factors = propagation.getFactorCuts(op);
       made = {projectCuts(
                   *rule, rule->results[cast<OpResult>(value).getResultNumber()],
-                  factors),
+                  factors, propagation.getAxes()),
               getPartials(*rule, factors)};
     }
     double ns = getMoveNs(made, wanted);
@@ -117,7 +117,8 @@ private:
       Cuts need;
       if (const nn::ShardingRule *rule = propagation.getRule(use.getOwner()))
         need = projectCuts(*rule, rule->operands[use.getOperandNumber()],
-                           propagation.getFactorCuts(use.getOwner()));
+                           propagation.getFactorCuts(use.getOwner()),
+                           propagation.getAxes());
       if (llvm::none_of(needs,
                         [&](const Cuts &other) { return isSame(need, other); }))
         needs.push_back(need);
@@ -221,7 +222,6 @@ private:
   void cutWeight(OpOperand &operand, const nn::ShardingRule &rule,
                  StringAttr axis) {
     const nn::DimFactors &dims = rule.operands[operand.getOperandNumber()];
-    const int64_t devices = propagation.getAxes().getSize(axis);
     Cuts best;
     double gain = 0;
     // Weights that are summed over are those worth cutting.
@@ -233,18 +233,17 @@ private:
       return;
     for (auto [dim, list] : llvm::enumerate(dims))
       for (int64_t factor : list) {
-        const int64_t size = rule.factors[factor].size;
         const nn::FactorKind kind = rule.factors[factor].kind;
         if (kind != nn::FactorKind::pass_through &&
             (strategy == Strategy::result || kind != nn::FactorKind::reduction))
           continue;
         for (int64_t blocks = 1; blocks <= kMostBlocks; ++blocks) {
-          if (!canCut(rule, factor, blocks * devices) ||
-              (blocks > 1 && (size % (blocks * devices) || list.size() > 1 ||
-                              rule.factors[factor].needs_begin)))
+          const DimCut cut{AxisList{axis}, blocks};
+          if (!canCut(rule, factor, cut, propagation.getAxes()) ||
+              (blocks > 1 && list.size() > 1))
             continue;
           Cuts cuts(dims.size());
-          cuts[dim] = {AxisList{axis}, blocks};
+          cuts[dim] = cut;
           if (double saved = tryCut(operand.get(), cuts); saved > gain) {
             gain = saved;
             best = cuts;
@@ -261,8 +260,35 @@ private:
   }
 
   /// What the graph takes less with a cut, in nanoseconds; 0 if that is not
-  /// worth it.
-  double tryCut(Value value, const Cuts &cuts) {
+  /// worth it. Rounds the parts up where heads and the like need that.
+  double tryCut(Value value, Cuts &cuts) {
+    llvm::SetVector<Operation *> touched = spread(value, cuts);
+    const SmallVector<NeededUnit> units =
+        propagation.getNeededUnits(touched.getArrayRef());
+    if (!units.empty()) {
+      Cuts rounded = propagation.withUnits(value, cuts, units);
+      if (rounded != cuts) {
+        propagation.undo();
+        llvm::SetVector<Operation *> others = spread(value, rounded);
+        if (propagation.getNeededUnits(others.getArrayRef()).size() <
+            units.size()) {
+          cuts = rounded;
+          touched = others;
+        } else {
+          propagation.undo();
+          spread(value, cuts);
+        }
+      }
+    }
+    const double after = costs.getNs(touched);
+    propagation.undo();
+    const double before = costs.getNs(touched);
+    const double saved = before - after;
+    return saved > kLeastGain * before ? saved : 0;
+  }
+
+  /// Propagates a cut. Returns the ops that it concerns.
+  llvm::SetVector<Operation *> spread(Value value, const Cuts &cuts) {
     propagation.seed(value, cuts);
     propagation.run();
     llvm::SetVector<Operation *> touched;
@@ -273,11 +299,7 @@ private:
         if (!user->hasTrait<OpTrait::IsTerminator>())
           touched.insert(user);
     }
-    const double after = costs.getNs(touched);
-    propagation.undo();
-    const double before = costs.getNs(touched);
-    const double saved = before - after;
-    return saved > kLeastGain * before ? saved : 0;
+    return touched;
   }
 
   Block &block;

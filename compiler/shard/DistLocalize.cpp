@@ -86,7 +86,7 @@ private:
     for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
       Cuts needed;
       if (shardable)
-        needed = projectCuts(rule, rule.operands[index], factors);
+        needed = projectCuts(rule, rule.operands[index], factors, axes);
       operands.push_back(rates.isLoad(operand) ? getLoaded(operand, needed)
                                                : getLocal(operand));
     }
@@ -135,9 +135,13 @@ private:
     });
   }
 
-  SmallVector<int64_t> countShards(const FactorCuts &factors) {
-    return llvm::map_to_vector(
-        factors, [&](const DimCut &cut) { return axes.getSize(cut.axes); });
+  /// The sizes of one device's parts of the factors.
+  SmallVector<int64_t> getPartSizes(const nn::ShardingRule &rule,
+                                    const FactorCuts &factors) {
+    SmallVector<int64_t> sizes;
+    for (auto [factor, cut] : llvm::zip_equal(rule.factors, factors))
+      sizes.push_back(getPartSize(factor.size, cut, axes));
+    return sizes;
   }
 
   LogicalResult make(Operation *op, const nn::ShardingRule &rule,
@@ -170,7 +174,7 @@ private:
     Annotations annotations(op);
     builder.setListener(&annotations);
     Operation *local = cast<nn::ShardableOpInterface>(op).buildLocal(
-        builder, rule, countShards(factors), operands, begins);
+        builder, rule, getPartSizes(rule, factors), operands, begins);
     builder.setListener(nullptr);
     return local;
   }
@@ -193,7 +197,7 @@ private:
   /// device's coordinate, as its part of the list of all begins.
   Value getBegin(int64_t size, const DimCut &cut, Location loc) {
     const int64_t devices = axes.getSize(cut.axes),
-                  part = llvm::divideCeil(size, devices);
+                  part = getPartSize(size, cut, axes);
     SmallVector<int64_t> begins;
     for (int64_t device = 0; device < devices; ++device)
       begins.push_back(device * part);
@@ -202,7 +206,8 @@ private:
         builder, loc,
         DenseElementsAttr::get(scalar.clone({devices}),
                                ArrayRef<int64_t>(begins)));
-    return nn::ReshapeOp::create(builder, loc, scalar, shard(all, 0, cut, loc));
+    return nn::ReshapeOp::create(builder, loc, scalar,
+                                 shard(all, 0, {cut.axes}, loc));
   }
 
   //===--- Masks ----------------------------------------------------------===//
@@ -214,28 +219,35 @@ private:
                     MutableArrayRef<Value> operands) {
     for (auto [factor, cut] : llvm::enumerate(factors)) {
       const nn::Factor &reduced = rule.factors[factor];
-      if (reduced.kind != nn::FactorKind::reduction ||
-          reduced.size % axes.getSize(cut.axes) == 0)
+      if (reduced.kind != nn::FactorKind::reduction || cut.isWhole() ||
+          isEven(reduced.size, cut, axes))
         continue;
-      for (auto [operand, dims] : llvm::zip_equal(operands, rule.operands))
+      for (auto [index, operand] : llvm::enumerate(operands)) {
+        const nn::DimFactors &dims = rule.operands[index];
+        const Cuts cuts = projectCuts(rule, dims, factors, axes);
         for (auto [dim, list] : llvm::enumerate(dims))
           if (llvm::is_contained(list, factor))
-            operand = mask(op, operand, dim, reduced, cut);
+            operand =
+                mask(op, operand, dim,
+                     cast<RankedTensorType>(op->getOperand(index).getType())
+                         .getDimSize(dim),
+                     cuts[dim], reduced.combine);
+      }
     }
   }
 
-  Value mask(Operation *op, Value value, int64_t dim, const nn::Factor &reduced,
-             const DimCut &cut) {
+  /// `size` is that of the whole dimension.
+  Value mask(Operation *op, Value value, int64_t dim, int64_t size,
+             const DimCut &cut, nn::ReduceKind combine) {
     const Location loc = op->getLoc();
     auto type = cast<RankedTensorType>(value.getType());
-    const DenseElementsAttr neutral =
-        nn::getNeutralTensor(reduced.combine, type);
+    const DenseElementsAttr neutral = nn::getNeutralTensor(combine, type);
     if (zeros.contains(value) && isZero(neutral))
       return value;
     Annotations annotations(op);
     builder.setListener(&annotations);
     // A part of a list of "true" that goes beyond the end has "false" there.
-    const auto all = RankedTensorType::get({reduced.size}, builder.getI1Type());
+    const auto all = RankedTensorType::get({size}, builder.getI1Type());
     Value isInside = shard(
         nn::ConstantOp::create(builder, loc, DenseElementsAttr::get(all, true)),
         0, cut, loc);
@@ -266,7 +278,7 @@ private:
   Value shard(Value value, int64_t dim, const DimCut &cut, Location loc) {
     auto type = cast<RankedTensorType>(value.getType());
     SmallVector<int64_t> shape(type.getShape());
-    shape[dim] = llvm::divideCeil(shape[dim], axes.getSize(cut.axes));
+    shape[dim] = getPartSize(shape[dim], cut, axes);
     return dist::ShardOp::create(builder, loc, type.clone(shape), value, dim,
                                  cut.blocks, names(cut.axes));
   }
@@ -300,8 +312,8 @@ private:
     const auto type = cast<RankedTensorType>(op.getType());
     return buildReshard(
         builder, op.getLoc(),
-        planReshard(type, from, getCuts(op.getResult()), axes, machine), type,
-        value, axes, op.getReasonAttr());
+        planReshard(type, from, getCuts(op.getResult()), axes, machine), value,
+        axes, op.getReasonAttr());
   }
 
   //===--- What depends on weights only -----------------------------------===//
@@ -334,11 +346,12 @@ private:
     const nn::ShardingRule rule = shardable.getShardingRule();
     FactorCuts factors;
     if (!addCuts(rule, rule.results[0], cuts, axes, factors) ||
-        !isSame(projectCuts(rule, rule.results[0], factors), cuts))
+        !isSame(projectCuts(rule, rule.results[0], factors, axes), cuts))
       return {};
     SmallVector<Value> operands;
     for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
-      operands.push_back(getLoaded(operand, projectCuts(rule, dims, factors)));
+      operands.push_back(
+          getLoaded(operand, projectCuts(rule, dims, factors, axes)));
     builder.setInsertionPointAfter(op);
     Operation *local = buildLocal(op, rule, factors, operands);
     noteZeros(op, operands, local);

@@ -68,7 +68,7 @@ private:
       Cuts needed;
       if (rule)
         needed = projectCuts(*rule, rule->operands[operand.getOperandNumber()],
-                             factors);
+                             factors, propagation.getAxes());
       bring(operand, needed, name + " reads it " + describeNeed(needed));
     }
     if (op->getNumResults() != 1)
@@ -77,7 +77,8 @@ private:
     Cuts made;
     if (rule) {
       partials = getPartials(*rule, factors);
-      made = projectCuts(*rule, rule->results[0], factors);
+      made =
+          projectCuts(*rule, rule->results[0], factors, propagation.getAxes());
     }
     const Cuts wanted = propagation.getCuts(op->getResult(0));
     if (partials.empty() && isSame(made, wanted))

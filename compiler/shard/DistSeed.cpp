@@ -94,7 +94,7 @@ private:
       const int64_t parts = axes.getSize(cut.axes) * said.blocks,
                     size = type.getDimSize(dim);
       // One that does not divide is cut where the ops that read it allow it.
-      if (size == 0 || (size % parts != 0 && (said.blocks > 1 || size < parts)))
+      if (size < parts || size % said.blocks != 0)
         return error(said.axes[0])
                << "dimension " << dim << " of '" << name << "' has the size "
                << size << ", which cannot be cut into " << parts

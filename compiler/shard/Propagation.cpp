@@ -33,9 +33,14 @@ void Propagation::seed(Value value, const Cuts &cuts) {
     set(value, cuts);
 }
 
+void Propagation::fix(Value value, const Cuts &cuts) {
+  if (!known.count(value))
+    set(value, cuts);
+}
+
 void Propagation::seedWritten(Value value) {
-  if (getSharding(value) && !known.count(value))
-    set(value, shard::getCuts(value));
+  if (getSharding(value))
+    fix(value, shard::getCuts(value));
 }
 
 void Propagation::set(Value value, Cuts cuts) {
@@ -76,13 +81,49 @@ void Propagation::visit(Operation *op) {
   auto spread = [&](Value value, const nn::DimFactors &dims) {
     if (known.count(value))
       return;
-    if (Cuts cuts = projectCuts(*rule, dims, factors); !isWhole(cuts))
+    if (Cuts cuts = projectCuts(*rule, dims, factors, axes); !isWhole(cuts))
       set(value, std::move(cuts));
   };
   for (auto [result, dims] : llvm::zip(op->getResults(), rule->results))
     spread(result, dims);
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule->operands))
     spread(operand, dims);
+}
+
+SmallVector<NeededUnit>
+Propagation::getNeededUnits(ArrayRef<Operation *> ops) const {
+  SmallVector<NeededUnit> units;
+  auto add = [&](const nn::ShardingRule &rule, Value value,
+                 const nn::DimFactors &dims) {
+    for (auto [list, cut] : llvm::zip(dims, getCuts(value)))
+      if (int64_t unit = getNeededUnit(rule, list, cut, axes))
+        units.push_back({cut.axes, unit});
+  };
+  for (Operation *op : ops) {
+    const nn::ShardingRule *rule = getRule(op);
+    if (!rule)
+      continue;
+    for (auto [operand, dims] : llvm::zip(op->getOperands(), rule->operands))
+      add(*rule, operand, dims);
+    for (auto [result, dims] : llvm::zip(op->getResults(), rule->results))
+      add(*rule, result, dims);
+  }
+  return units;
+}
+
+Cuts Propagation::withUnits(Value value, Cuts cuts,
+                            ArrayRef<NeededUnit> units) const {
+  auto type = cast<RankedTensorType>(value.getType());
+  for (auto [size, cut] : llvm::zip(type.getShape(), cuts))
+    for (const NeededUnit &needed : units) {
+      // Parts that consist of whole units anyway stay as they are.
+      const int64_t devices = axes.getSize(cut.axes),
+                    block = cut.blocks * needed.unit;
+      if (cut.axes == needed.axes && cut.unit == 1 && size % block == 0 &&
+          size / block % devices != 0 && size / block > devices)
+        cut.unit = needed.unit;
+    }
+  return cuts;
 }
 
 void Propagation::run() {

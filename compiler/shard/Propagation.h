@@ -16,6 +16,14 @@
 
 namespace partita::shard {
 
+/// What is cut along some axes must be cut in units of so many elements. Three
+/// heads of four elements need a unit of 4, where the op that splits them meets
+/// two parts of 6.
+struct NeededUnit {
+  AxisList axes;
+  int64_t unit = 1;
+};
+
 /// How the values of a model are cut. A cut value decides, through the factors
 /// of the ops around it, how its uncut neighbours are cut. This goes on until
 /// nothing changes. A value that is cut is never cut in another way.
@@ -25,6 +33,8 @@ public:
 
   /// Cuts a value, if it is not cut yet.
   void seed(mlir::Value value, const Cuts &cuts);
+  /// Says how a value is cut, or that it stays whole, if nobody did yet.
+  void fix(mlir::Value value, const Cuts &cuts);
   /// Takes what is written on a value: its cuts, or that it stays whole.
   void seedWritten(mlir::Value value);
   /// Propagates to a fixed point.
@@ -37,6 +47,14 @@ public:
   /// The rule of an op. Null for an op that every device computes whole.
   const nn::ShardingRule *getRule(mlir::Operation *op) const;
   const Axes &getAxes() const { return axes; }
+
+  /// Units to which parts of tensors would have to be rounded up, so that
+  /// `ops` could take them cut; one for each tensor.
+  llvm::SmallVector<NeededUnit>
+  getNeededUnits(llvm::ArrayRef<mlir::Operation *> ops) const;
+  /// The cuts of a value, with its parts rounded up to these units.
+  Cuts withUnits(mlir::Value value, Cuts cuts,
+                 llvm::ArrayRef<NeededUnit> units) const;
 
   /// Values that were cut since the last `keep`. `undo` makes them whole again.
   llvm::ArrayRef<mlir::Value> getChanged() const { return changed; }

@@ -80,6 +80,8 @@ private:
   size_t countKept(const DimCut &cut, int64_t dim) const {
     if (cut == to[dim])
       return cut.axes.size();
+    if (cut.isWhole())
+      return 0;
     if (cut.blocks != to[dim].blocks || !divides(cut, dim) ||
         !divides(to[dim], dim))
       return 0;
@@ -100,7 +102,7 @@ private:
   /// Whether a cut makes parts of equal size, so that axes can be added and
   /// removed one by one.
   bool divides(const DimCut &cut, int64_t dim) const {
-    return type.getDimSize(dim) % (cut.blocks * axes.getSize(cut.axes)) == 0;
+    return isEven(type.getDimSize(dim), cut, axes);
   }
 
   /// The first axes of what is missing that may be added alone.
@@ -142,6 +144,7 @@ private:
   void cut(Layout &layout, int64_t dim, const AxisList &list) const {
     layout.cuts[dim].axes.append(list.begin(), list.end());
     layout.cuts[dim].blocks = to[dim].blocks;
+    layout.cuts[dim].unit = to[dim].unit;
   }
 
   /// Joins partial sums: those of one kind along all their axes, or along one.
@@ -194,7 +197,7 @@ private:
     Layout without = now;
     without.cuts[dim].axes.truncate(keep);
     if (keep == 0)
-      without.cuts[dim].blocks = 1;
+      without.cuts[dim] = {};
     Move move{.axes = list, .from = dim, .fromBlocks = old.blocks};
     const int64_t devices = axes.getSize(list);
     for (int64_t other = 0; other < type.getRank(); ++other) {
@@ -226,6 +229,12 @@ private:
     if (move.kind != MoveKind::shard)
       path.ns += machine.getCollectiveNs(sentBytes);
     path.moves.push_back(move);
+    auto getSize = [&](int64_t dim) {
+      return dim < 0 ? 0
+                     : getPartSize(type.getDimSize(dim), then.cuts[dim], axes);
+    };
+    path.moves.back().fromSize = getSize(move.from);
+    path.moves.back().toSize = getSize(move.to);
     visit(then);
     path.moves.pop_back();
     path.ns = ns;
@@ -259,9 +268,9 @@ namespace {
 
 class ReshardBuilder {
 public:
-  ReshardBuilder(OpBuilder &b, Location loc, RankedTensorType whole,
-                 const Axes &axes, StringAttr reason)
-      : b(b), loc(loc), whole(whole), axes(axes), reason(reason) {}
+  ReshardBuilder(OpBuilder &b, Location loc, const Axes &axes,
+                 StringAttr reason)
+      : b(b), loc(loc), axes(axes), reason(reason) {}
 
   Value build(const Move &move, Value value) {
     const ArrayAttr names = b.getArrayAttr(
@@ -272,38 +281,43 @@ public:
       return dist::AllReduceOp::create(b, loc, value.getType(), move.reduction,
                                        value, names, reason);
     case MoveKind::reduce_scatter:
-      value = addPadding(value, move.to, devices);
+      value = resize(value, move.to, move.toBlocks, move.toSize * devices);
       return dist::ReduceScatterOp::create(
-          b, loc, scale(value, move.to, 1, devices), move.reduction, value,
+          b, loc, withSize(value, move.to, move.toSize), move.reduction, value,
           move.to, move.toBlocks, names, reason);
     case MoveKind::all_to_all:
-      return exchange(move, addPadding(value, move.to, devices), names,
-                      devices);
+      value = resize(value, move.to, move.toBlocks, move.toSize * devices);
+      return exchange(move, value, names, devices);
     case MoveKind::all_gather:
       value = dist::AllGatherOp::create(
-          b, loc, scale(value, move.from, devices, 1), value, move.from,
-          move.fromBlocks, names, reason);
-      return dropPadding(value, move.from);
+          b, loc,
+          withSize(value, move.from, getSize(value, move.from) * devices),
+          value, move.from, move.fromBlocks, names, reason);
+      return resize(value, move.from, move.fromBlocks, move.fromSize);
     case MoveKind::shard:
-      return dist::ShardOp::create(b, loc, scale(value, move.to, 1, devices),
-                                   value, move.to, move.toBlocks, names);
+      return dist::ShardOp::create(b, loc,
+                                   withSize(value, move.to, move.toSize), value,
+                                   move.to, move.toBlocks, names);
     }
     llvm_unreachable("every kind is listed");
   }
 
 private:
-  /// The type of a value with another size of a dimension, rounded up.
-  static RankedTensorType scale(Value value, int64_t dim, int64_t by,
-                                int64_t over) {
+  static int64_t getSize(Value value, int64_t dim) {
+    return cast<RankedTensorType>(value.getType()).getDimSize(dim);
+  }
+
+  /// The type of a value with another size of a dimension.
+  static RankedTensorType withSize(Value value, int64_t dim, int64_t size) {
     auto type = cast<RankedTensorType>(value.getType());
     SmallVector<int64_t> shape(type.getShape());
-    shape[dim] = llvm::divideCeil(shape[dim] * by, over);
+    shape[dim] = size;
     return type.clone(shape);
   }
 
   Value exchange(const Move &move, Value value, ArrayAttr names,
                  int64_t devices) {
-    RankedTensorType part = scale(value, move.to, 1, devices);
+    RankedTensorType part = withSize(value, move.to, move.toSize);
     SmallVector<int64_t> received(part.getShape());
     received.insert(received.begin(), devices);
     value = dist::AllToAllOp::create(b, loc, part.clone(received), value,
@@ -320,39 +334,45 @@ private:
     SmallVector<int64_t> shape(part.getShape());
     shape[move.from] *= devices;
     value = nn::ReshapeOp::create(b, loc, part.clone(shape), value);
-    return dropPadding(value, move.from);
+    return resize(value, move.from, move.fromBlocks, move.fromSize);
   }
 
-  /// Zeros at the end of a dimension, so that the devices have equal parts.
-  Value addPadding(Value value, int64_t dim, int64_t devices) {
+  /// Parts that were rounded up are together longer than the whole: adds zeros
+  /// at the end of each block of a dimension, or drops what is beyond it.
+  Value resize(Value value, int64_t dim, int64_t blocks, int64_t size) {
     auto type = cast<RankedTensorType>(value.getType());
-    SmallVector<int64_t> shape(type.getShape()), low(type.getRank(), 0),
-        high(type.getRank(), 0);
-    shape[dim] = llvm::alignTo(shape[dim], devices);
-    high[dim] = shape[dim] - type.getDimSize(dim);
-    if (high[dim] == 0)
+    const int64_t before = type.getDimSize(dim);
+    if (before == size)
       return value;
+    if (blocks == 1)
+      return resizeDim(value, dim, size);
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dim] = before / blocks;
+    shape.insert(shape.begin() + dim, blocks);
+    value = nn::ReshapeOp::create(b, loc, type.clone(shape), value);
+    value = resizeDim(value, dim + 1, size / blocks);
+    shape.assign(type.getShape().begin(), type.getShape().end());
+    shape[dim] = size;
+    return nn::ReshapeOp::create(b, loc, type.clone(shape), value);
+  }
+
+  Value resizeDim(Value value, int64_t dim, int64_t size) {
+    const RankedTensorType type = withSize(value, dim, size);
+    const int64_t more = size - getSize(value, dim);
+    SmallVector<int64_t> none(type.getRank(), 0), high(type.getRank(), 0),
+        strides(type.getRank(), 1);
+    if (more < 0)
+      return nn::SliceOp::create(b, loc, type, value, none, type.getShape(),
+                                 strides);
+    high[dim] = more;
     const auto scalar = RankedTensorType::get({}, type.getElementType());
     Value zero = nn::ConstantOp::create(
         b, loc, cast<ElementsAttr>(b.getZeroAttr(scalar)));
-    return nn::PadOp::create(b, loc, type.clone(shape), value, zero, low, high);
-  }
-
-  /// Parts that were rounded up are together longer than the whole.
-  Value dropPadding(Value value, int64_t dim) {
-    auto type = cast<RankedTensorType>(value.getType());
-    if (type.getDimSize(dim) <= whole.getDimSize(dim))
-      return value;
-    SmallVector<int64_t> shape(type.getShape()), starts(type.getRank(), 0),
-        strides(type.getRank(), 1);
-    shape[dim] = whole.getDimSize(dim);
-    return nn::SliceOp::create(b, loc, type.clone(shape), value, starts, shape,
-                               strides);
+    return nn::PadOp::create(b, loc, type, value, zero, none, high);
   }
 
   OpBuilder &b;
   const Location loc;
-  const RankedTensorType whole;
   const Axes &axes;
   const StringAttr reason;
 };
@@ -360,9 +380,8 @@ private:
 } // namespace
 
 Value buildReshard(OpBuilder &builder, Location loc, const Reshard &reshard,
-                   RankedTensorType type, Value local, const Axes &axes,
-                   StringAttr reason) {
-  ReshardBuilder moves(builder, loc, type, axes, reason);
+                   Value local, const Axes &axes, StringAttr reason) {
+  ReshardBuilder moves(builder, loc, axes, reason);
   for (const Move &move : reshard.moves)
     local = moves.build(move, local);
   return local;

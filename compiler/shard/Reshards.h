@@ -43,6 +43,7 @@ struct Move {
   int64_t from = -1; ///< the dimension that is cut along `axes` before
   int64_t to = -1;   ///< the dimension that is cut along `axes` afterwards
   int64_t fromBlocks = 1, toBlocks = 1; ///< of these dimensions
+  int64_t fromSize = 0, toSize = 0; ///< of a device's part of them, afterwards
 };
 
 struct Reshard {
@@ -63,13 +64,12 @@ Reshard planReshard(mlir::RankedTensorType type, const Layout &from,
                     const Cuts &to, const Axes &axes,
                     const pipeline::MachineModel &machine);
 
-/// Builds the ops of a reshard. `type` is the type of the whole tensor, and
-/// `local` is a device's part of it before. Returns its part afterwards.
-/// `reason` says in words why the tensor is needed in another way.
+/// Builds the ops of a reshard. `local` is a device's part of the tensor
+/// before. Returns its part afterwards. `reason` says in words why the tensor
+/// is needed in another way.
 mlir::Value buildReshard(mlir::OpBuilder &builder, mlir::Location loc,
-                         const Reshard &reshard, mlir::RankedTensorType type,
-                         mlir::Value local, const Axes &axes,
-                         mlir::StringAttr reason);
+                         const Reshard &reshard, mlir::Value local,
+                         const Axes &axes, mlir::StringAttr reason);
 
 } // namespace partita::shard
 

@@ -62,10 +62,12 @@ def Dist_DimAttr : AttrDef<Dist_Dialect, "Dim"> {
   let summary = "how a dimension of a tensor is cut";
   let description = [{
     The dimension consists of `blocks` equal blocks. Each is cut along the axes,
-    the first one outermost. Without axes the dimension is whole.
+    the first one outermost. Without axes the dimension is whole. A block that
+    does not divide is cut into parts that are rounded up to multiples of `unit`
+    elements: 3 heads of 4 elements are cut into 2 parts of 8.
   }];
   let parameters = (ins OptionalArrayRefParameter<"::mlir::StringAttr">:$axes,
-    DefaultValuedParameter<"int64_t", "1">:$blocks);
+    DefaultValuedParameter<"int64_t", "1">:$blocks, DefaultValuedParameter<"int64_t", "1">:$unit);
   let hasCustomAssemblyFormat = 1;
 }
 
@@ -89,6 +91,7 @@ def Dist_ShardingAttr : AttrDef<Dist_Dialect, "Sharding"> {
     ```mlir
     #dist.sharding<[{"tensor"}, {} ]>
     #dist.sharding<[{}, {"tensor" blocks 3} ]>
+    #dist.sharding<[{}, {"tensor" blocks 3 unit 4} ]>
     #dist.sharding<[{}, {} ] partial [#dist.partial<"tensor" sum>]>
     ```
   }];
@@ -332,8 +335,8 @@ def Dist_ShardOp : Dist_Op<"shard", [Pure, DeclareOpInterfaceMethods<NN_Shardabl
     Constraints:
     * (C1) `dim` is a dimension; its size in `x` is that in `result` times the number of devices, and a multiple of `blocks`; the others are equal.
 
-    With one block, a size that the number of devices does not divide is rounded
-    up. Elements beyond the end are 0.
+    The parts of a block may be longer than it together. Elements beyond its end
+    are 0.
 
     ```mlir
     %1 = dist.shard %0 dim 1 blocks 1 axes ["tensor"] : tensor<8x16xf32> -> tensor<8x8xf32>

@@ -19,36 +19,44 @@ using abi::CollectiveKind;
 // Attributes
 //===----------------------------------------------------------------------===//
 
-/// {"tensor" blocks 3}
+/// {"tensor" blocks 3 unit 4}
 static void printDim(DimAttr dim, AsmPrinter &printer) {
   printer << '{';
   llvm::interleaveComma(dim.getAxes(), printer,
                         [&](StringAttr axis) { printer.printAttribute(axis); });
   if (dim.getBlocks() != 1)
     printer << " blocks " << dim.getBlocks();
+  if (dim.getUnit() != 1)
+    printer << " unit " << dim.getUnit();
   printer << '}';
 }
 
 static ParseResult parseDim(AsmParser &parser, DimAttr &dim) {
   SmallVector<StringAttr> axes;
-  int64_t blocks = 1;
+  int64_t blocks = 1, unit = 1;
   if (parser.parseLBrace())
     return failure();
   while (failed(parser.parseOptionalRBrace())) {
     StringAttr axis;
     if (succeeded(parser.parseOptionalKeyword("blocks"))) {
-      if (parser.parseInteger(blocks) || parser.parseRBrace())
+      if (parser.parseInteger(blocks))
         return failure();
-      break;
+      continue;
+    }
+    if (succeeded(parser.parseOptionalKeyword("unit"))) {
+      if (parser.parseInteger(unit))
+        return failure();
+      continue;
     }
     if (parser.parseAttribute(axis))
       return failure();
     axes.push_back(axis);
     (void)parser.parseOptionalComma();
   }
-  if (blocks < 1)
-    return parser.emitError(parser.getNameLoc(), "blocks must be at least 1");
-  dim = DimAttr::get(parser.getContext(), axes, blocks);
+  if (blocks < 1 || unit < 1)
+    return parser.emitError(parser.getNameLoc(),
+                            "blocks and unit must be at least 1");
+  dim = DimAttr::get(parser.getContext(), axes, blocks, unit);
   return success();
 }
 
@@ -143,9 +151,10 @@ static LogicalResult verifyPart(Operation *op, RankedTensorType whole,
   for (int64_t i = 0; i < whole.getRank(); ++i) {
     const int64_t all = whole.getDimSize(i), own = part.getDimSize(i);
     const bool divides = own > 0 && all % own == 0 && own % blocks == 0;
-    const bool fits =
-        i != dim ? own == all
-                 : divides || (rounds && blocks == 1 && own > 0 && own <= all);
+    const bool fits = i != dim
+                          ? own == all
+                          : divides || (rounds && own > 0 && own <= all &&
+                                        own % blocks == 0 && all % blocks == 0);
     if (!fits)
       return op->emitOpError("(C1) ")
              << part << " is no part of " << whole << " along dimension " << dim

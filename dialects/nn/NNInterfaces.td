@@ -115,17 +115,17 @@ def NN_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
       "::partita::nn::ShardingRule", "getShardingRule">,
     InterfaceMethod<[{
         Builds the op that one shard computes. `rule` is this op's rule.
-        `shards[f]` is the number of equal parts that factor f is cut into: 1,
-        or a divisor of its size if the factor can be cut, or less than its size
-        if it can be padded. `operands` are the shard's parts. `begins[f]` is
+        `sizes[f]` is the size of the shard's part of factor f: all of it, or a
+        divisor if the factor can be cut, or any part of it if it can be padded.
+        `operands` are the shard's parts. `begins[f]` is
         where the shard's part of a factor begins that is cut and has
         `needs_begin`: a scalar of `i64`. It is null for other factors. The op
         is the same for every shard.
       }], "::mlir::Operation *", "buildLocal",
       (ins "::mlir::OpBuilder &":$builder, "const ::partita::nn::ShardingRule &":$rule,
-           "::llvm::ArrayRef<int64_t>":$shards, "::mlir::ValueRange":$operands, "::llvm::ArrayRef<::mlir::Value>":$begins),
+           "::llvm::ArrayRef<int64_t>":$sizes, "::mlir::ValueRange":$operands, "::llvm::ArrayRef<::mlir::Value>":$begins),
       /*methodBody=*/"", /*defaultImplementation=*/[{
-        return ::partita::nn::buildLocalLike(builder, $_op.getOperation(), rule, shards, operands);
+        return ::partita::nn::buildLocalLike(builder, $_op.getOperation(), rule, sizes, operands);
       }]>
   ];
 }

@@ -3,11 +3,13 @@
 
     sharded_models.py [NAME...] [--seeds N]        e.g. encoder/bert-tiny-mlm-vespa
 
-For each model, N times: some of its weights are cut along a dimension that divides, over 2, 3 or 4 devices, alone and with replicas and stages. Outputs
-must be those of one device, within 1e-4 of the output's range. Needs numpy and onnx, and says skipped without them.
+The models take turns at all meshes of up to 8 devices along data, stage and tensor, N each; some run as processes. Along tensor some weights are cut along
+some dimension, whether it divides or not. Outputs must be those of one device, within 1e-4 of the output's range; and bit for bit, if nothing is cut along
+tensor. Needs numpy and onnx, and says skipped without them.
 """
 
 import argparse
+import itertools
 import pathlib
 import random
 import re
@@ -26,6 +28,16 @@ except ImportError:
 
 LEAST_ELEMENTS = 8
 TOLERANCE = 1e-4
+MOST_DEVICES = 8
+EVERY_RANKS = 5  # one of so many runs is of processes
+
+
+def all_meshes():
+    """Every number of devices along the three axes, in an order that mixes them."""
+    sizes = range(1, MOST_DEVICES + 1)
+    meshes = [dict(zip(("data", "stage", "tensor"), mesh)) for mesh in itertools.product(sizes, repeat=3) if 1 < numpy.prod(mesh) <= MOST_DEVICES]
+    random.Random(0).shuffle(meshes)
+    return meshes
 
 
 def weights_of(path):
@@ -42,8 +54,8 @@ def draw(weights, noise, devices):
     """Some weights, each with the dimension along which it is cut."""
     shards = {}
     for name, dims in weights.items():
-        fitting = [d for d, size in enumerate(dims) if size and size % devices == 0]
-        if fitting and noise.random() < 0.4:
+        fitting = [d for d, size in enumerate(dims) if size >= devices]
+        if devices > 1 and fitting and noise.random() < 0.4:
             shards[name] = noise.choice(fitting)
     return shards
 
@@ -78,10 +90,12 @@ def compile_sharded(model, artifact, flags, split, mesh, shards, weights):
         del shards[name]
 
 
-def same(expected, found, what):
+def same(expected, found, what, bits):
     a, b = numpy.load(expected), numpy.load(found)
     for name in a:
         x, y = a[name], b[name]
+        if bits and x.tobytes() != y.tobytes():
+            raise Failure(f"{what}: output {name} has other bits")
         if x.dtype.kind != "f":
             if x.dtype == y.dtype and x.shape == y.shape and (x == y).mean() > 0.99:
                 continue
@@ -95,7 +109,7 @@ def same(expected, found, what):
             raise Failure(f"{what}: output {name} is {worst} off, of a range of {spread}")
 
 
-def check_model(name, seeds, work):
+def check_model(name, meshes, work):
     folder = data_folder() / "models" / name
     model = folder / "model.onnx"
     flags = MODELS[name][0] if name in MODELS else ()
@@ -118,18 +132,17 @@ def check_model(name, seeds, work):
     compile_model(model, one, *flags, "--quiet")
     run_artifact(one, "--threads", "1", *inputs, "--output", expected)
     weights, noise, count = weights_of(model), random.Random(name), 0
-    for seed in range(seeds):
-        devices = noise.choice((2, 2, 3, 4))
-        mesh = noise.choice(({"tensor": devices}, {"tensor": devices}, {"stage": 2, "tensor": devices}, {"data": 2, "tensor": devices}))
-        shards = compile_sharded(model, cut, flags, split, mesh, draw(weights, noise, devices), weights)
-        what = f"{name}: {mesh}, {len(shards)} weights cut (seed {seed})"
-        run_artifact(cut, "--threads", "1", *inputs, "--output", found)
+    for number, mesh in meshes:
+        shards = compile_sharded(model, cut, flags, split, mesh, draw(weights, noise, mesh["tensor"]), weights)
+        ranks = int(numpy.prod(list(mesh.values()))) if number % EVERY_RANKS == 0 else 0
+        what = f"{name}: {mesh}, {len(shards)} weights cut, {'processes' if ranks else 'threads'}"
+        run_artifact(cut, "--threads", "1", *inputs, "--output", found, ranks=ranks)
         try:
-            same(expected, found, what)
+            same(expected, found, what, bits=mesh["tensor"] == 1)
         except Failure as failure:
             raise Failure(f"{failure}\n{split.read_text()}") from None
         count += len(shards)
-    print(f"{name}: {seeds} times other weights cut, {count} in all")
+    print(f"{name}: {', '.join('x'.join(map(str, mesh.values())) for _, mesh in meshes)} devices, {count} weights cut")
 
 
 def check():
@@ -138,8 +151,12 @@ def check():
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for name in options.names or [*MODELS, *WIDE]:
-            check_model(name, options.seeds, pathlib.Path(folder))
+        meshes = itertools.cycle(enumerate(all_meshes()))
+        names = options.names or [*MODELS, *WIDE]
+        if not options.names and len(names) * options.seeds < len(all_meshes()):
+            raise Failure(f"{len(names)} models leave some of {len(all_meshes())} meshes out: give more --seeds")
+        for name in names:
+            check_model(name, list(itertools.islice(meshes, options.seeds)), pathlib.Path(folder))
 
 
 if __name__ == "__main__":

@@ -61,6 +61,17 @@ CASES = {
          "[o1] o1 = Transpose<perm = [0, 2, 1, 3]>(o)", "[o2] o2 = Reshape(o1, rows)", "[y] y = MatMul(o2, out)"],
         ["int64[4] heads = {0, 4, 12, 2}", "int64[3] rows = {0, 4, 24}"],
         ["{qkv: [null, {tensor: 3}]}", "{qkv: [null, {tensor: 3}], out: [tensor, null]}"]),
+    "attention over heads, three of them": (
+        {"x": "float[n,4,24]"}, {"y": "float[n,4,24]"},
+        {"qkv": (24, 72), "out": (24, 24)},
+        ["[p] p = MatMul(x, qkv)", "[s] q, k, v = Split<axis = 2, num_outputs = 3>(p)",
+         "[q1] q1 = Reshape(q, heads)", "[q2] q2 = Transpose<perm = [0, 2, 1, 3]>(q1)",
+         "[k1] k1 = Reshape(k, heads)", "[k2] k2 = Transpose<perm = [0, 2, 3, 1]>(k1)",
+         "[v1] v1 = Reshape(v, heads)", "[v2] v2 = Transpose<perm = [0, 2, 1, 3]>(v1)",
+         "[m] m = MatMul(q2, k2)", "[r] r = Softmax<axis = -1>(m)", "[o] o = MatMul(r, v2)",
+         "[o1] o1 = Transpose<perm = [0, 2, 1, 3]>(o)", "[o2] o2 = Reshape(o1, rows)", "[y] y = MatMul(o2, out)"],
+        ["int64[4] heads = {0, 4, 3, 8}", "int64[3] rows = {0, 4, 24}"],
+        ["{qkv: [null, {tensor: 3}]}", "{qkv: [null, {tensor: 3}], out: [tensor, null]}"]),
     "sizes that do not divide": (
         {"x": "float[n,7]"}, {"y": "float[n,5]", "z": "float[n,11]"},
         {"w1": (7, 11), "b1": (11,), "w2": (11, 5)},

@@ -77,13 +77,12 @@ ShardingRule ConvOp::getShardingRule() {
 }
 
 Operation *ConvOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
-                              ArrayRef<int64_t> shards, ValueRange operands,
+                              ArrayRef<int64_t> sizes, ValueRange operands,
                               ArrayRef<Value>) {
   auto local = cast<ConvOp>(
-      buildLocalLike(builder, getOperation(), rule, shards, operands));
+      buildLocalLike(builder, getOperation(), rule, sizes, operands));
   if (getGroups() > 1)
-    local.setGroups(getGroups() /
-                    shards[rule.operands[0][getChannelDim()].front()]);
+    local.setGroups(sizes[rule.operands[0][getChannelDim()].front()]);
   return local;
 }
 

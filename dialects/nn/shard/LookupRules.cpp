@@ -36,17 +36,17 @@ namespace {
 class LocalLookup {
 public:
   LocalLookup(OpBuilder &builder, Operation *op, const ShardingRule &rule,
-              ArrayRef<int64_t> shards, ValueRange operands,
+              ArrayRef<int64_t> sizes, ValueRange operands,
               ArrayRef<Value> begins)
-      : b(builder), op(op), loc(op->getLoc()), rule(rule), shards(shards),
+      : b(builder), op(op), loc(op->getLoc()), rule(rule), sizes(sizes),
         operands(operands), begins(begins) {}
 
   /// `dim` is the dimension of `x`. Each index gives the elements of the result
   /// with the same coordinates from dimension `indexDim` on.
   Operation *build(int64_t dim, int64_t indexDim) {
     const int64_t factor = rule.operands[0][dim][0];
-    if (shards[factor] == 1)
-      return buildLocalLike(b, op, rule, shards, operands);
+    if (!begins[factor])
+      return buildLocalLike(b, op, rule, sizes, operands);
     const int64_t part =
         cast<RankedTensorType>(operands[0].getType()).getDimSize(dim);
     Value place = getPlace(rule.factors[factor].size, begins[factor]);
@@ -54,8 +54,8 @@ public:
         AndOp::create(b, loc, compare(ComparePredicate::ge, place, fill(0)),
                       compare(ComparePredicate::lt, place, fill(part)));
     Value inside = SelectOp::create(b, loc, isInside, place, fill(0));
-    Value found = buildLocalLike(b, op, rule, shards, {operands[0], inside})
-                      ->getResult(0);
+    Value found =
+        buildLocalLike(b, op, rule, sizes, {operands[0], inside})->getResult(0);
     auto type = cast<RankedTensorType>(found.getType());
     SmallVector<int64_t> dims;
     for (int64_t i = 0; i < indices.getRank(); ++i)
@@ -108,7 +108,7 @@ private:
   Operation *op;
   const Location loc;
   const ShardingRule &rule;
-  const ArrayRef<int64_t> shards;
+  const ArrayRef<int64_t> sizes;
   const ValueRange operands;
   const ArrayRef<Value> begins;
   RankedTensorType indices; ///< of i64
@@ -135,9 +135,9 @@ ShardingRule GatherOp::getShardingRule() {
 }
 
 Operation *GatherOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
-                                ArrayRef<int64_t> shards, ValueRange operands,
+                                ArrayRef<int64_t> sizes, ValueRange operands,
                                 ArrayRef<Value> begins) {
-  return LocalLookup(builder, getOperation(), rule, shards, operands, begins)
+  return LocalLookup(builder, getOperation(), rule, sizes, operands, begins)
       .build(getDim(), getDim());
 }
 
@@ -168,10 +168,10 @@ ShardingRule GatherElementsOp::getShardingRule() {
 
 Operation *GatherElementsOp::buildLocal(OpBuilder &builder,
                                         const ShardingRule &rule,
-                                        ArrayRef<int64_t> shards,
+                                        ArrayRef<int64_t> sizes,
                                         ValueRange operands,
                                         ArrayRef<Value> begins) {
-  return LocalLookup(builder, getOperation(), rule, shards, operands, begins)
+  return LocalLookup(builder, getOperation(), rule, sizes, operands, begins)
       .build(getDim(), 0);
 }
 

@@ -119,10 +119,10 @@ ShardingRule RecurrentOp::getShardingRule() {
 }
 
 Operation *RecurrentOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
-                                   ArrayRef<int64_t> shards,
-                                   ValueRange operands, ArrayRef<Value>) {
+                                   ArrayRef<int64_t> sizes, ValueRange operands,
+                                   ArrayRef<Value>) {
   auto local = cast<RecurrentOp>(
-      buildLocalLike(builder, getOperation(), rule, shards, operands));
+      buildLocalLike(builder, getOperation(), rule, sizes, operands));
   int64_t directions = local.getNumDirections();
   local.setReversed(getReversed().take_front(directions));
   local.setFunctionsAttr(

@@ -37,6 +37,7 @@ public:
     splitOff(from.rbegin(), from.rend(), to.rbegin(), to.rend(), &Rest::inner);
     rule.operands = {getFactors(from)};
     rule.results = {getFactors(to)};
+    rule.can_pad = true;
     return std::move(rule);
   }
 

@@ -72,23 +72,19 @@ ShardingRule SliceOp::getShardingRule() {
 }
 
 Operation *SliceOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
-                               ArrayRef<int64_t> shards, ValueRange operands,
+                               ArrayRef<int64_t> sizes, ValueRange operands,
                                ArrayRef<Value>) {
   auto local = cast<SliceOp>(
-      buildLocalLike(builder, getOperation(), rule, shards, operands));
-  // What is cut is taken whole, or in blocks of equal size.
+      buildLocalLike(builder, getOperation(), rule, sizes, operands));
+  // What is cut is taken whole, or is one of several equal blocks.
   SmallVector<int64_t> starts(getStarts()), limits(getLimits());
   for (auto [dim, start, limit] : llvm::enumerate(starts, limits)) {
-    const int64_t size = getX().getType().getDimSize(dim),
-                  own = local.getX().getType().getDimSize(dim);
-    if (own == size || own == 0)
+    const int64_t taken = getType().getDimSize(dim),
+                  own = local.getType().getDimSize(dim);
+    if (own == taken)
       continue;
-    if (takesWhole(*this, dim)) {
-      limit = own;
-      continue;
-    }
-    start /= size / own;
-    limit /= size / own;
+    start = start / taken * own;
+    limit = start + own;
   }
   local.setStarts(starts);
   local.setLimits(limits);
@@ -164,10 +160,10 @@ ShardingRule ConstantOp::getShardingRule() {
 }
 
 Operation *ConstantOp::buildLocal(OpBuilder &builder, const ShardingRule &rule,
-                                  ArrayRef<int64_t> shards, ValueRange operands,
+                                  ArrayRef<int64_t> sizes, ValueRange operands,
                                   ArrayRef<Value>) {
   auto local = cast<ConstantOp>(
-      buildLocalLike(builder, getOperation(), rule, shards, operands));
+      buildLocalLike(builder, getOperation(), rule, sizes, operands));
   if (isSplat(*this))
     local.setValueAttr(
         cast<DenseElementsAttr>(getValue()).resizeSplat(local.getType()));

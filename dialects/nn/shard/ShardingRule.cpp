@@ -20,22 +20,25 @@ int64_t ShardingRule::addFactor(int64_t size, FactorKind kind,
 }
 
 RankedTensorType getLocalType(RankedTensorType type, const DimFactors &dims,
-                              ArrayRef<int64_t> shards) {
+                              ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> shape(type.getShape());
   for (auto [size, factors] : llvm::zip_equal(shape, dims))
-    for (int64_t factor : factors)
-      size = llvm::divideCeil(size, shards[factor]);
+    if (!factors.empty()) {
+      size = 1;
+      for (int64_t factor : factors)
+        size *= sizes[factor];
+    }
   return type.clone(shape);
 }
 
 Operation *buildLocalLike(OpBuilder &builder, Operation *op,
-                          const ShardingRule &rule, ArrayRef<int64_t> shards,
+                          const ShardingRule &rule, ArrayRef<int64_t> sizes,
                           ValueRange operands) {
   Operation *local = builder.clone(*op);
   local->setOperands(operands);
   for (auto [result, dims] : llvm::zip_equal(local->getResults(), rule.results))
     result.setType(
-        getLocalType(cast<RankedTensorType>(result.getType()), dims, shards));
+        getLocalType(cast<RankedTensorType>(result.getType()), dims, sizes));
   return local;
 }
 

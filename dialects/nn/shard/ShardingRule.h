@@ -63,11 +63,10 @@ struct ShardingRule {
   llvm::SmallVector<Factor> factors;
   llvm::SmallVector<DimFactors> operands;
   llvm::SmallVector<DimFactors> results;
-  /// Whether a factor that is alone in its dimensions may be padded so that it
-  /// can be cut into equal parts. If it passes through, shards compute anything
-  /// beyond the end; it is thrown away, and nothing else depends on it. If it
-  /// is a reduction, operands must hold the neutral element of `combine` beyond
-  /// the end.
+  /// Whether factors may be padded so that they can be cut into equal parts. If
+  /// it passes through, shards compute anything beyond the end; it is thrown
+  /// away, and nothing else depends on it. If it is a reduction, operands must
+  /// hold the neutral element of `combine` beyond the end.
   bool can_pad = false;
 
   /// Appends a factor; returns its number.
@@ -81,18 +80,17 @@ struct ShardingRule {
 /// and `blocked`.
 llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const ShardingRule &rule);
 
-/// The type of a shard's part of a tensor. Factor f is cut into `shards[f]`
-/// equal parts. If the division has a remainder (`can_pad`), the size is
-/// rounded up.
+/// The type of a shard's part of a tensor. `sizes[f]` is the size of its part
+/// of factor f.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType type,
                                     const DimFactors &dims,
-                                    llvm::ArrayRef<int64_t> shards);
+                                    llvm::ArrayRef<int64_t> sizes);
 
 /// Builds a copy of the op on local operands. Its results have their local
 /// types, and its attributes are the same.
 mlir::Operation *buildLocalLike(mlir::OpBuilder &builder, mlir::Operation *op,
                                 const ShardingRule &rule,
-                                llvm::ArrayRef<int64_t> shards,
+                                llvm::ArrayRef<int64_t> sizes,
                                 mlir::ValueRange operands);
 
 /// The rule of an op whose result element i depends on the elements i of its

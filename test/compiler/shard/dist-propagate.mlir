@@ -1,5 +1,6 @@
 // From one weight: through the factors of the ops, forwards and backwards.
-// RUN: partita-opt --dist-propagate %s | FileCheck %s
+// RUN: partita-opt -split-input-file --dist-propagate %s | FileCheck %s
+// RUN: partita-opt -split-input-file --dist-propagate %s 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // CHECK: func.func @main(%{{.*}}: tensor<4x8xf32> {nn.name = "x"})
 // CHECK: nn.parameter @w1 {dist.sharding = #dist.sharding<[{}, {"tensor"}]>}
@@ -18,4 +19,23 @@ func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}) -> tensor<4x8xf32> attribut
   %1 = nn.relu %0 : tensor<4x16xf32> loc("relu")
   %2 = nn.dot %1, %w2 batch [] x [] contract [1] x [0] : tensor<4x16xf32>, tensor<16x8xf32> -> tensor<4x8xf32> loc("fc2")
   return %2 : tensor<4x8xf32>
+}
+
+// -----
+
+// Three heads over two devices: parts are rounded up to whole heads, from the
+// weight on.
+// CHECK-LABEL: func.func @main(%{{.*}}: tensor<4x5xf32> {nn.name = "x"})
+// CHECK: nn.parameter @q {dist.sharding = #dist.sharding<[{}, {"tensor" unit 4}]>}
+// CHECK: nn.dot {{.*}} {dist.sharding = #dist.sharding<[{}, {"tensor" unit 4}]>}
+// CHECK: nn.reshape {{.*}} {dist.sharding = #dist.sharding<[{}, {"tensor"}, {}]>} : tensor<4x12xf32> -> tensor<4x3x4xf32>
+// CHECK: nn.transpose {{.*}} {dist.sharding = #dist.sharding<[{"tensor"}, {}, {}]>} : tensor<4x3x4xf32> -> tensor<3x4x4xf32>
+// REMARK: 'heads' splits a dimension into 3 parts, which 2 devices do not divide: it is computed as if there were 4
+nn.weight @q "q" : tensor<5x12xf32> = dense<1.0> : tensor<5x12xf32>
+func.func @main(%x: tensor<4x5xf32> {nn.name = "x"}) -> tensor<3x4x4xf32> attributes {dist.axes = [#dist.axis<"stage" = 0>, #dist.axis<"tensor" = 2>]} {
+  %q = nn.parameter @q {dist.sharding = #dist.sharding<[{}, {"tensor"}]>} : tensor<5x12xf32>
+  %0 = nn.dot %x, %q batch [] x [] contract [1] x [0] : tensor<4x5xf32>, tensor<5x12xf32> -> tensor<4x12xf32> loc("dot")
+  %1 = nn.reshape %0 : tensor<4x12xf32> -> tensor<4x3x4xf32> loc("heads")
+  %2 = nn.transpose %1 [1, 0, 2] : tensor<4x3x4xf32> -> tensor<3x4x4xf32> loc("turn")
+  return %2 : tensor<3x4x4xf32>
 }

@@ -26,7 +26,8 @@ public:
   SmallVector<Value> build(SmallVector<Value> operands, ArrayRef<Cut> cuts) {
     if (cuts.empty())
       return SmallVector<Value>(
-          op.buildLocal(b, rule, shards, operands, begins)->getResults());
+          op.buildLocal(b, rule, getLocalSizes(), operands, begins)
+              ->getResults());
     auto [factor, parts] = cuts.front();
     SmallVector<SmallVector<Value>> partial(op->getNumResults());
     SmallVector<SmallVector<Value>> cut;
@@ -82,6 +83,13 @@ private:
       shape.push_back(inner);
     }
     return {shape, place};
+  }
+
+  SmallVector<int64_t> getLocalSizes() const {
+    SmallVector<int64_t> sizes;
+    for (auto [factor, parts] : llvm::zip_equal(rule.factors, shards))
+      sizes.push_back(factor.size / parts);
+    return sizes;
   }
 
   int64_t getLocalSize(int64_t factor) const {
