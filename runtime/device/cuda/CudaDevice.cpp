@@ -24,10 +24,6 @@ size_t aligned(size_t bytes) {
   return (bytes + kWeightAlignment - 1) / kWeightAlignment * kWeightAlignment;
 }
 
-uint8_t *pointerTo(DeviceAddress address) {
-  return reinterpret_cast<uint8_t *>(address);
-}
-
 /// What a device shares with the same device of other plans: its arena.
 class CudaShare final : public DeviceShare {
 public:

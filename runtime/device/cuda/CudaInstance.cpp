@@ -7,6 +7,8 @@
 
 #include "runtime/device/cuda/CudaInstance.h"
 
+#include <algorithm>
+
 namespace partita::runtime::cuda {
 
 void CudaInstance::add(const std::vector<Operand> &operands) {

@@ -10,14 +10,18 @@
 
 #include "runtime/device/cuda/driver/Api.h"
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 namespace partita::runtime::cuda {
 
-/// An address of the plan, as the driver takes it.
+/// Addresses of a GPU, as Device.h has them and as the driver has them.
 inline DeviceAddress addressOf(const uint8_t *data) {
   return reinterpret_cast<DeviceAddress>(data);
+}
+inline uint8_t *pointerTo(DeviceAddress address) {
+  return reinterpret_cast<uint8_t *>(address);
 }
 
 /// A GPU with its primary context, which all devices that use the GPU share.

@@ -9,6 +9,8 @@
 #include "test/unit/cuda/Loaded.h"
 #include "test/unit/cuda/WrappedApi.h"
 
+#include <cstdlib>
+
 namespace partita::test {
 namespace {
 
@@ -209,6 +211,105 @@ TEST(CudaDevice, AStepAllocatesNothing) {
                   name == "launchKernel" || name == "memcpyHtoDAsync" ||
                   name == "memcpyDtoHAsync")
           << name;
+}
+
+/// Two devices on one GPU that give each other values, copied in many pieces.
+class Exchange {
+public:
+  explicit Exchange(const Api &api)
+      : artifact(openPlan(onGpus(doublingPipeline(1, 1)))),
+        first(artifact, api), second(artifact, api) {
+    for (LoadedDevice *each : {&first, &second}) {
+      EXPECT_TRUE(each->device) << each->status.message();
+      instances.push_back(*each->device->prepare(0));
+      for (int i = 0; i < kPieces; ++i)
+        places.push_back(*each->device->allocate(64, "a piece"));
+    }
+  }
+
+  /// Whether all values are right.
+  bool step() {
+    ++value;
+    std::vector<Values> sent, got(kPieces, Values(16)), back(got);
+    for (int i = 0; i < kPieces; ++i)
+      sent.emplace_back(16, value * 10 + static_cast<float>(i));
+    Queue &one = first.device->queue(), &two = second.device->queue();
+    uint8_t *const in = first.device->slot(0, 0), *const out =
+                                                      first.device->slot(1, 0);
+    bool ok = first.device->beginStep().ok() && second.device->beginStep().ok();
+    for (int i = 0; i < kPieces; ++i)
+      ok &= one.copyIn(places[i], sent[i].data(), 64).ok();
+    for (int i = 0; i < kPieces; ++i)
+      ok &= one.copyOut(got[i].data(), places[i], 64).ok();
+    // The second device has what the first one computes.
+    ok &= one.copyFrom(*first.device, in, places[kPieces - 1], 64).ok();
+    ok &= one.run(*instances[0], 0, nullptr).ok();
+    ok &= two.wait(one.record()).ok();
+    for (int i = 0; i < kPieces; ++i)
+      ok &= two.copyFrom(*first.device, places[kPieces + i],
+                         i ? places[i] : out, 64)
+                .ok();
+    for (int i = 0; i < kPieces; ++i)
+      ok &= two.copyOut(back[i].data(), places[kPieces + i], 64).ok();
+    ok &= first.device->endStep().ok();
+    const Values state = read(*first.device, 1, 16);
+    ok &= second.device->endStep().ok();
+    sent[kPieces - 1].assign(16, sent[kPieces - 1][0]);
+    Values doubled(16, 2 * sent[kPieces - 1][0]);
+    bool right = got == sent && state == doubled && back[0] == doubled;
+    for (int i = 1; i < kPieces; ++i)
+      right &= back[i] == sent[i];
+    EXPECT_TRUE(ok);
+    return right;
+  }
+
+  static constexpr int kPieces = 5;
+
+private:
+  std::shared_ptr<const Artifact> artifact;
+  LoadedDevice first, second;
+  std::vector<Instance *> instances;
+  std::vector<uint8_t *> places;
+  float value = 0;
+};
+
+// What each wait of a stream is for: without it a step goes wrong sooner or
+// later, where streams run in any order.
+TEST(CudaDevice, EveryWaitIsNeeded) {
+  SKIP_WITHOUT_GPU();
+  const char *seed = std::getenv("CUDA_EMU_SEED");
+  if (!seed || std::string(seed) != "1")
+    GTEST_SKIP() << "takes long: only on the emulator, with seed 1";
+  WrappedApi wrapped(**cuda::loadApi());
+  Exchange exchange(wrapped.api);
+  constexpr int kSteps = 400;
+  for (int i = 0; i < kSteps; ++i)
+    ASSERT_TRUE(exchange.step());
+  int before = wrapped.calls("streamWaitEvent");
+  ASSERT_TRUE(exchange.step());
+  const int waits = wrapped.calls("streamWaitEvent") - before;
+  int harmless = 0;
+  for (int dropped = 1; dropped <= waits; ++dropped) {
+    bool right = true;
+    for (int i = 0; i < kSteps && right; ++i) {
+      const int begin = wrapped.calls("streamWaitEvent");
+      wrapped.answer = [=](const std::string &name, int number) {
+        return name == "streamWaitEvent" && number == begin + dropped
+                   ? std::optional(Result::success)
+                   : std::nullopt;
+      };
+      right = exchange.step();
+      wrapped.answer = nullptr;
+    }
+    // What came too late does not remain.
+    EXPECT_TRUE(exchange.step());
+    harmless += right;
+  }
+  // The first pieces of a step find their chunks of pinned memory empty: two on
+  // the way into the first device, and two each on the way out. The second
+  // device brings nothing of the host that it could bring too early. At the end
+  // of a step nothing comes behind the copies to the host.
+  EXPECT_EQ(harmless, 2 + 2 * 2 + 1 + 2) << "of " << waits;
 }
 
 } // namespace
