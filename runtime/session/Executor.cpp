@@ -422,10 +422,10 @@ void Executor::carryWaits() {
 Status Executor::finish(CarriedWait &wait) {
   if (!wait.pending)
     return Status();
+  const Entry &entry = entries[wait.entry];
   // Whoever waits gives back first what others may be waiting for.
   if (Status status = releasePending(); !status.ok())
-    return status;
-  const Entry &entry = entries[wait.entry];
+    return explain(entry, status);
   if (Status status = comm.waitSent(entry.link, entry.micro_batch);
       !status.ok())
     return explain(entry, status);

@@ -285,6 +285,43 @@ TEST(CudaFailure, AWaitHasADeadline) {
   EXPECT_EQ(wrapped.calls("memFree"), 0);
 }
 
+// Whichever device a call fails on: the step fails, and all devices end.
+TEST(CudaFailure, ACallThatFailsInAStepEndsAllDevices) {
+  SKIP_WITHOUT_GPU();
+  void *driver = ::dlopen("libcuda.so.1", RTLD_NOW);
+  auto *fail =
+      reinterpret_cast<void (*)(uint64_t, int)>(::dlsym(driver, "cuEmuFail"));
+  if (!fail)
+    GTEST_SKIP() << "needs the emulator";
+  const auto artifact = openPlan(onGpus(doublingPipeline(3, 4, 16, true)));
+  SessionOptions options;
+  options.places = {0, 0, 0};
+  options.timeout_s = 20;
+  Values x(64, 1), y(64);
+  StepBinding binding;
+  binding.micro_batches = 4;
+  binding.inputs = {reinterpret_cast<const uint8_t *>(x.data())};
+  binding.outputs = {reinterpret_cast<uint8_t *>(y.data())};
+  int failures = 0;
+  for (uint64_t call = 1; call < 400; call += 3) {
+    auto session = Session::create(artifact, options);
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    ASSERT_TRUE((*session)->run(binding).ok());
+    fail(call, 1); // an error after which the GPU can go on
+    const Status status = (*session)->run(binding);
+    fail(0, 0);
+    if (status.ok()) {
+      EXPECT_EQ(y, Values(64, 8)) << "call " << call;
+      continue;
+    }
+    ++failures;
+    expectSays(status, {"cuda:"});
+    EXPECT_NE((*session)->run(binding).message().find("failed before"),
+              std::string::npos);
+  }
+  EXPECT_GT(failures, 20);
+}
+
 /// Exits with 0 if a session ends with the right words.
 [[noreturn]] void runAstray() {
   PlanSpec plan = onGpus(doublingPipeline(3, 2));
