@@ -100,6 +100,9 @@ State &State::get() {
 
 void State::report(const Fault &fault) {
   std::lock_guard guard(errorMutex);
+  // The error of a broken context comes back with every call.
+  if (lastErrorText == fault.what())
+    return;
   lastErrorText = fault.what();
   if (!config.isQuiet)
     fprintf(stderr, "CUDA emulator: error %d: %s\n", fault.code, fault.what());

@@ -292,6 +292,16 @@ void conversion(const Match &m, Operands &o, size_t toPart) {
     o.fail("a register of the result's size is expected");
   if (isFloat(way.from) && sourceBytes != bytesOf(way.from))
     o.fail("a register of the operand's size is expected");
+  // As ptxas: where nothing can be out of range, there is no .sat; and there are
+  // no conversions between bf16 and 8 bits.
+  if (way.saturates && !isFloat(way.from) && !isFloat(way.to)) {
+    Limits from = limitsOf(way.from), to = limitsOf(way.to);
+    if (to.least <= from.least && from.most <= to.most)
+      o.fail(".sat of a conversion to a type that has all values");
+  }
+  if ((way.from == Type::BF16 && bytesOf(way.to) == 1) ||
+      (way.to == Type::BF16 && bytesOf(way.from) == 1))
+    o.fail("PTX does not convert between bf16 and integers of 8 bits");
   o.x.value = std::bit_cast<int64_t>(way);
   o.x.run = usualHandler(way);
   if (o.x.run)

@@ -68,6 +68,10 @@ TEST_F(ConvertTest, IntegersToIntegers) {
   for (const Integer &from : integers)
     for (const Integer &to : integers)
       for (std::string sat : {"", ".sat"}) {
+        // Where nothing can be out of range, PTX has no .sat.
+        if (!sat.empty() && to.least() <= from.least() &&
+            from.most() <= to.most())
+          continue;
         std::vector<std::vector<uint64_t>> operands;
         for (uint64_t value : valuesOf(from))
           operands.push_back({value});
@@ -89,6 +93,8 @@ TEST_F(ConvertTest, IntegersToFloats) {
   for (const Integer &from : integers)
     for (std::string to : floats)
       for (std::string rounding : {"rn", "rz", "rm", "rp"}) {
+        if (to == "bf16" && from.bits == 8)
+          continue;
         std::vector<std::vector<uint64_t>> operands;
         for (uint64_t value : valuesOf(from))
           operands.push_back({value});
@@ -110,6 +116,8 @@ TEST_F(ConvertTest, FloatsToIntegers) {
   for (std::string from : floats)
     for (const Integer &to : integers)
       for (std::string rounding : {"rni", "rzi", "rmi", "rpi"}) {
+        if (from == "bf16" && to.bits == 8)
+          continue;
         std::vector<std::vector<uint64_t>> operands;
         for (uint64_t value : interesting(formatNamed(from), 60))
           operands.push_back({value});

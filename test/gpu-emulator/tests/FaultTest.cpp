@@ -270,6 +270,7 @@ TEST_F(FaultTest, RefusesWhatItDoesNotKnow) {
       {"mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32 %r0, %r0, %r0, %r0;",
        "with these modifiers"},
       {"add.s32 %r0, %r1, %d2;", "the operand has 4 bytes and %d2 8"},
+      {"cvt.sat.s64.s32 %d0, %r1;", "has all values"},
       {"add.s32 %r0, %r1;", "expected 3 operands"},
       {"add.s32 %r0, %r1, nothing;", "of another kind"},
       {"add.s32 %r99, %r1, %r2;", "the register %r99 is not known"},
