@@ -28,6 +28,17 @@ std::optional<std::string> SharedRaces::access(uint32_t address, unsigned bytes,
   for (uint32_t i = address; i < address + bytes; ++i) {
     Stamp &wrote = writes[i], &read = reads[i];
     bool isWrite = kind != Access::Read;
+    // The same thread again, and nobody since.
+    auto isMine = [&](const Stamp &stamp) {
+      return stamp.blockEpoch == time.block && stamp.warpEpoch == time.warp &&
+             stamp.thread == thread && !stamp.severalThreads &&
+             !stamp.severalWarps && stamp.atomic == (kind == Access::Atomic);
+    };
+    bool known = isMine(isWrite ? wrote : read) &&
+                 (isWrite ? read.blockEpoch != time.block || isMine(read)
+                          : wrote.blockEpoch != time.block || isMine(wrote));
+    if (known && kind != Access::Atomic)
+      continue;
     const Stamp *other = nullptr;
     if (clashes(wrote, kind, thread, time))
       other = &wrote;

@@ -292,8 +292,8 @@ void conversion(const Match &m, Operands &o, size_t toPart) {
     o.fail("a register of the result's size is expected");
   if (isFloat(way.from) && sourceBytes != bytesOf(way.from))
     o.fail("a register of the operand's size is expected");
-  // As ptxas: where nothing can be out of range, there is no .sat; and there are
-  // no conversions between bf16 and 8 bits.
+  // As ptxas: where nothing can be out of range, there is no .sat; and there
+  // are no conversions between bf16 and 8 bits.
   if (way.saturates && !isFloat(way.from) && !isFloat(way.to)) {
     Limits from = limitsOf(way.from), to = limitsOf(way.to);
     if (to.least <= from.least && from.most <= to.most)

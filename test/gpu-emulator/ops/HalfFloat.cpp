@@ -22,8 +22,6 @@ namespace {
 
 Half fromFloat(float value, Half) { return toHalf(value); }
 BFloat fromFloat(float value, BFloat) { return toBFloat(value); }
-Half fromDouble(double value, Half) { return {roundHalf(value)}; }
-BFloat fromDouble(double value, BFloat) { return {roundBFloat(value)}; }
 
 constexpr auto add = [](float a, float b) { return a + b; };
 constexpr auto subtract = [](float a, float b) { return a - b; };
@@ -57,14 +55,48 @@ T two(T a, T b, uint8_t mode) {
   T result = fromFloat(operation(toFloat(a), toFloat(b)), T());
   return modified ? finish(result, mode) : result;
 }
+/// The last bit is set where a value is not exact ("round to odd"): a second
+/// rounding, to half as many bits, is then as good as the only one. `error` has
+/// the sign of what `value` lacks. No branches, so that lanes become vectors.
+float toOdd(float value, float error) {
+  uint32_t bits = floatToBits(value);
+  uint32_t step = (error > 0) == (value > 0) ? 1 : ~uint32_t(0);
+  bool adjusts =
+      (error != 0) & ((bits & 1) == 0) & ((bits & 0x7f800000) != 0x7f800000);
+  return bitsToFloat(adjusts ? bits + step : bits);
+}
+double toOdd(double value, double error) {
+  auto bits = std::bit_cast<uint64_t>(value);
+  uint64_t step = (error > 0) == (value > 0) ? 1 : ~uint64_t(0);
+  bool adjusts =
+      (error != 0) & ((bits & 1) == 0) & ((bits >> 52 & 0x7ff) != 0x7ff);
+  return std::bit_cast<double>(adjusts ? bits + step : bits);
+}
+/// a + b, to odd.
+template <typename F> F sumToOdd(F a, F b) {
+  F sum = a + b, part = sum - a;
+  return toOdd(sum, (a - (sum - part)) + (b - part));
+}
+
+/// The product of two halves is exact in single precision.
+Half fused(Half a, Half b, Half c) {
+  return toHalf(sumToOdd(toFloat(a) * toFloat(b), toFloat(c)));
+}
+/// That of two bf16 may be too small for it.
+BFloat fused(BFloat a, BFloat b, BFloat c) {
+  double sum =
+      sumToOdd(double(toFloat(a)) * double(toFloat(b)), double(toFloat(c)));
+  auto narrow = float(sum);
+  return toBFloat(toOdd(narrow, float(sum - double(narrow))));
+}
+
 template <typename T, bool modified> T three(T a, T b, T c, uint8_t mode) {
   if (modified && (mode & Flush)) {
     a = flushed(a);
     b = flushed(b);
     c = flushed(c);
   }
-  double product = double(toFloat(a)) * double(toFloat(b));
-  T result = fromDouble(addToOdd(product, double(toFloat(c))), T());
+  T result = fused(a, b, c);
   return modified ? finish(result, mode) : result;
 }
 
@@ -89,23 +121,39 @@ void pair(Warp &w, const Instruction &x) {
     return uint32_t(low.bits) | uint32_t(high.bits) << 16;
   });
 }
-template <typename T> void singleFma(Warp &w, const Instruction &x) {
+template <typename T, bool modified>
+void singleFma(Warp &w, const Instruction &x) {
   const T *a = w.row<T>(x.a), *b = w.row<T>(x.b), *c = w.row<T>(x.c);
   uint8_t mode = x.mode;
-  eachLane<T>(w, x.d,
-              [=](int n) { return three<T, true>(a[n], b[n], c[n], mode); });
+  eachLane<T>(w, x.d, [=](int n) {
+    return three<T, modified>(a[n], b[n], c[n], mode);
+  });
 }
-template <typename T> void pairFma(Warp &w, const Instruction &x) {
+template <typename T, bool modified>
+void pairFma(Warp &w, const Instruction &x) {
   const uint32_t *a = w.row<uint32_t>(x.a), *b = w.row<uint32_t>(x.b),
                  *c = w.row<uint32_t>(x.c);
   uint8_t mode = x.mode;
   eachLane<uint32_t>(w, x.d, [=](int n) {
-    T low = three<T, true>(T{uint16_t(a[n])}, T{uint16_t(b[n])},
-                           T{uint16_t(c[n])}, mode);
-    T high = three<T, true>(T{uint16_t(a[n] >> 16)}, T{uint16_t(b[n] >> 16)},
-                            T{uint16_t(c[n] >> 16)}, mode);
+    T low = three<T, modified>(T{uint16_t(a[n])}, T{uint16_t(b[n])},
+                               T{uint16_t(c[n])}, mode);
+    T high =
+        three<T, modified>(T{uint16_t(a[n] >> 16)}, T{uint16_t(b[n] >> 16)},
+                           T{uint16_t(c[n] >> 16)}, mode);
     return uint32_t(low.bits) | uint32_t(high.bits) << 16;
   });
+}
+template <bool modified> Handler fmaFor(Type type) {
+  switch (type) {
+  case Type::F16:
+    return singleFma<Half, modified>;
+  case Type::BF16:
+    return singleFma<BFloat, modified>;
+  case Type::F16x2:
+    return pairFma<Half, modified>;
+  default:
+    return pairFma<BFloat, modified>;
+  }
 }
 
 template <bool isMaximum, bool keepsNan, typename T> T extreme(T a, T b) {
@@ -236,11 +284,7 @@ template <auto operation> void arithmetic(const Match &m, Operands &o) {
 }
 void fusedForm(const Match &m, Operands &o) {
   operands(o, m, 3);
-  Type type = typeOf(m);
-  o.x.run = type == Type::F16     ? singleFma<Half>
-            : type == Type::BF16  ? singleFma<BFloat>
-            : type == Type::F16x2 ? pairFma<Half>
-                                  : pairFma<BFloat>;
+  o.x.run = o.x.mode ? fmaFor<true>(typeOf(m)) : fmaFor<false>(typeOf(m));
 }
 template <bool isMaximum, bool keepsNan> Handler extremeFor(Type type) {
   switch (type) {

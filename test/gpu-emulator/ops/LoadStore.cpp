@@ -28,6 +28,27 @@ bool isContiguous(Warp &w, const Instruction &x, uint64_t bytes,
   return differences == 0 && (first & ~windowMask) == 0 && first % bytes == 0;
 }
 
+/// Where a lane's bytes in shared memory are, without the checks that need more
+/// than a glance; null where these must be made.
+uint8_t *glanceShared(Warp &w, const Instruction &x, unsigned lane,
+                      unsigned bytes, bool reads) {
+  Block &block = *w.block;
+  if (x.space != Space::Shared || block.races)
+    return nullptr;
+  uint64_t address = addressOf(w, x, lane);
+  if (address % bytes || address >= block.shared.size() ||
+      bytes > block.shared.size() - address)
+    return nullptr;
+  if (block.checkWritten) {
+    uint8_t *written = &block.sharedWritten[address];
+    if (!reads)
+      memset(written, 1, bytes);
+    else if (firstUnwritten(written, bytes) != bytes)
+      return nullptr;
+  }
+  return &block.shared[address];
+}
+
 /// A value of type T in a register of type R: extended as T is signed or not.
 template <typename T, typename R> R extended(T value) {
   if constexpr (std::is_signed_v<T>)
@@ -55,9 +76,11 @@ template <typename T, typename R> void load(Warp &w, const Instruction &x) {
     return;
   }
   GPUEMU_ACTIVE(w.active) {
-    const uint8_t *data =
-        reach(w, x, n, x.space, addressOf(w, x, n), bytes, AccessKind::Read)
-            .data;
+    const uint8_t *data = glanceShared(w, x, n, bytes, true);
+    if (!data)
+      data =
+          reach(w, x, n, x.space, addressOf(w, x, n), bytes, AccessKind::Read)
+              .data;
     T values[8];
     memcpy(values, data, bytes);
     for (unsigned i = 0; i < count; ++i)
@@ -86,21 +109,20 @@ template <typename T, typename R> void store(Warp &w, const Instruction &x) {
     return;
   }
   GPUEMU_ACTIVE(w.active) {
-    Reached found =
-        reach(w, x, n, x.space, addressOf(w, x, n), bytes, AccessKind::Write);
     T values[8];
     for (unsigned i = 0; i < count; ++i)
       values[i] = T(w.row<R>(rows[i])[n]);
+    if (uint8_t *data = glanceShared(w, x, n, bytes, false)) {
+      memcpy(data, values, bytes);
+      continue;
+    }
+    Reached found =
+        reach(w, x, n, x.space, addressOf(w, x, n), bytes, AccessKind::Write);
     memcpy(found.data, values, bytes);
     if (found.written)
       memset(found.written, 1, bytes);
   }
 }
-
-struct Wide {
-  uint64_t low, high;
-};
-static_assert(sizeof(Wide) == 16);
 
 template <typename T> Handler accessFor(unsigned registerBytes, bool isStore) {
   switch (registerBytes) {
