@@ -30,7 +30,6 @@ MOST_SPILLED = 0  # bytes of a kernel
 BATCH = 40  # modules that are assembled as one
 TABLE = REPOSITORY / "docs" / "cuda-ops.md"
 REFUSED = re.compile(r"'nn\.(\w+)' of node '[^']*' has no kernel for CUDA devices|'(\w+)' of '\w+' has no code for CUDA devices")
-LARGE = {"cnn/fns-candy"}
 
 
 class Modules:
@@ -115,7 +114,7 @@ def check_suite(modules, folder):
 
     def compile_case(name):
         case, artifact = suite / name, folder / f"{name}.partita"
-        flags = backend.binding_flags(backend.input_ports(case / "model.onnx"), case / "test_data_set_0") if "optional" in name else []
+        flags = backend.binding_flags(backend.input_ports(case / "model.onnx"), case / "test_data_set_0")
         text = backend.compiled(case, artifact, 1, [*flags, "--target", "cuda:sm_90", "--no-optimize"], False)
         return name, artifact, text
 
@@ -147,13 +146,14 @@ def check_examples(modules, folder, update):
         ops[op][status != 0] += 1
     lines = ["# Ops on CUDA devices", "",
              "Which ops of the `nn` dialect have kernels for GPUs, by an example of each. `test/cuda/kernels.py examples --update` writes this page, and a",
-             "test holds it against what the compiler does. An op without a kernel is an error that names it and its node. Functions of f64 (exp, log, sin and",
-             "the like) have no code on GPUs, whatever the op.", "", "| family | compiled to kernels | not compiled |", "| --- | --- | --- |"]
+             "test holds it against what the compiler does. An op without a kernel is an error that names it and its node. `erf` of f64 has",
+             "no code on GPUs.", "", "| family | compiled to kernels | not compiled |", "| --- | --- | --- |"]
     for family in dict.fromkeys(families.values()):
         mine = sorted(op for op in ops if families[op] == family)
         yes, no = (", ".join(f"`{op}`" for op in mine if bool(ops[op][1]) == wanted) for wanted in (False, True))
         lines.append(f"| {family} | {yes} | {no} |")
-    lines += ["", "Ops that are not compiled compute an element from those before it, in the order of the definition. The CPU's runtime computes them whole.", ""]
+    lines += ["", "`scan`, `top_k` and `scatter` are computed by as many operations for each element as there are elements in a row, or updates. `recurrent` is",
+              "computed by a block for each sequence and direction, of f32, and of states that fit shared memory.", ""]
     if update:
         TABLE.write_text("\n".join(lines))
     elif not TABLE.exists() or TABLE.read_text() != "\n".join(lines):

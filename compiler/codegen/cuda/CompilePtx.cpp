@@ -32,6 +32,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -55,6 +56,16 @@ void registerKernelDialects(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
+/// The target's pass that joins loads also reads bytes between and behind those
+/// that are asked for. Nothing says that there are any: a slot may be the last
+/// of its arena. Kernels have the vectors that they want without it.
+static void leaveLoadsAlone() {
+  auto &options = llvm::cl::getRegisteredOptions();
+  auto it = options.find("disable-nvptx-load-store-vectorizer");
+  if (it != options.end())
+    it->second->addOccurrence(0, it->second->ArgStr, "true");
+}
+
 static std::unique_ptr<llvm::TargetMachine>
 createTargetMachine(const Gpu &gpu, bool optimize, std::string &error) {
   static std::once_flag once;
@@ -63,6 +74,7 @@ createTargetMachine(const Gpu &gpu, bool optimize, std::string &error) {
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
+    leaveLoadsAlone();
   });
   llvm::Triple triple(kTriple);
   const llvm::Target *target =

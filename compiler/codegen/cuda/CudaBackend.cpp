@@ -10,7 +10,7 @@
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cuda/CompilePtx.h"
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
-#include "compiler/codegen/kernels/Evaluate.h"
+#include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 #include "compiler/codegen/kernels/NNToLinalg.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -94,14 +94,17 @@ public:
 
   FailureOr<BuiltKernel> buildKernel(OpBuilder &b, nn::ClusterOp cluster,
                                      bool) const override {
-    for (Operation &op : cluster.getBody().front().without_terminator())
-      if (!isEvaluated(&op) && !isa<nn::SoftmaxOp, nn::AttentionOp>(op))
-        return op.emitError()
-               << "'" << op.getName() << "' of node '"
-               << nn::getNodeName(cluster)
-               << "' has no kernel for CUDA devices: its elements depend on "
-                  "those before them; compute it on CPU devices";
     BuiltKernel built;
+    if (nn::RecurrentOp layer = getRecurrentLayer(cluster)) {
+      FailureOr<func::FuncOp> function =
+          buildRecurrentKernel(b, cluster, layer);
+      if (failed(function))
+        return failure();
+      built.function = *function;
+      built.extent = 0;
+      built.launch = {countBlocks(layer), kRecurrentThreads};
+      return built;
+    }
     GridSchedule schedule;
     // Shared memory is little: rather compute something again.
     for (StageMode mode :
@@ -109,7 +112,7 @@ public:
       if (built.function)
         built.function.erase();
       FailureOr<func::FuncOp> function =
-          codegen::buildKernel(b, cluster, "kernel", mode);
+          codegen::buildKernel(b, cluster, "kernel", mode, /*ordered=*/true);
       if (failed(function))
         return failure();
       built.function = *function;
@@ -129,25 +132,29 @@ public:
 
   LogicalResult checkKernels(ModuleOp kernels) const override {
     auto model = kernels->getParentOfType<ModuleOp>();
-    llvm::StringMap<GridSchedule> schedules;
+    llvm::StringMap<BuiltKernel> known;
     for (auto kernel : kernels.getOps<func::FuncOp>()) {
+      BuiltKernel &built = known[kernel.getName()];
+      if (nn::RecurrentOp layer = getRecurrentLayer(kernel)) {
+        built.launch = {countBlocks(layer), kRecurrentThreads};
+        continue;
+      }
       FailureOr<GridSchedule> schedule = readGrid(kernel);
       if (failed(schedule))
         return failure();
-      schedules[kernel.getName()] = std::move(*schedule);
+      built.launch = {schedule->getBlocks(), schedule->threads};
+      built.inPlace = schedule->kernel.inPlace;
     }
     if (!model)
       return success();
     WalkResult result = model->walk([&](plan::DispatchOp op) {
       plan::KernelAttr kernel = op.getKernel();
-      auto it = schedules.find(kernel.getName());
-      if (it == schedules.end())
+      auto it = known.find(kernel.getName());
+      if (it == known.end())
         return op.emitError("starts a kernel that is not compiled"),
                WalkResult::interrupt();
-      const GridSchedule &schedule = it->second;
-      if (kernel.getLaunch() !=
-              ArrayRef<int64_t>{schedule.getBlocks(), schedule.threads} ||
-          kernel.getInPlace() != ArrayRef(schedule.kernel.inPlace))
+      if (kernel.getLaunch() != ArrayRef(it->second.launch) ||
+          kernel.getInPlace() != ArrayRef(it->second.inPlace))
         return op.emitError("starts a kernel otherwise than it is compiled"),
                WalkResult::interrupt();
       return WalkResult::advance();

@@ -43,8 +43,9 @@ struct CudaPipelineOptions : PassPipelineOptions<CudaPipelineOptions> {
 
 void addCudaPasses(OpPassManager &pm, StringRef architecture) {
   pm.addPass(createEmitCudaKernelsPass());
-  // There is no mathematics library.
-  addArithmeticPasses(pm, /*library=*/false);
+  addArithmeticPasses(pm);
+  // There is no mathematics library for what is left.
+  pm.addPass(createExpandCudaFunctionsPass());
   pm.addPass(createCheckCudaFunctionsPass());
   addConversions(pm);
   pm.addPass(createSetCudaTargetPass({architecture.str()}));

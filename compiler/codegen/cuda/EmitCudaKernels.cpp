@@ -8,6 +8,7 @@
 #include "compiler/codegen/cuda/Passes.h"
 
 #include "compiler/codegen/cuda/grid/EmitGrid.h"
+#include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -34,6 +35,11 @@ private:
   void runOnOperation() override {
     ModuleOp module = getOperation();
     for (auto kernel : llvm::to_vector(module.getOps<func::FuncOp>())) {
+      if (nn::RecurrentOp layer = getRecurrentLayer(kernel)) {
+        emitRecurrent(kernel, layer, module);
+        kernel.erase();
+        continue;
+      }
       FailureOr<GridSchedule> schedule = readGrid(kernel);
       if (failed(schedule) || failed(emitGrid(kernel, *schedule, module)))
         return signalPassFailure();

@@ -45,10 +45,30 @@ def EmitCudaKernelsPass : CudaPass<"emit-cuda-kernels"> {
   ];
 }
 
+def ExpandCudaFunctionsPass : CudaPass<"expand-cuda-functions"> {
+  let summary = "compute functions without a mathematics library";
+  let description = [{
+    Behind `--expand-kernel-math`, every function that is left of the `math`
+    dialect becomes arithmetic of f64 (math/DoubleMath.h), and so does the
+    remainder of floats.
+
+    ```mlir
+    %1 = math.sin %0 : f32
+    ```
+    becomes
+    ```mlir
+    %1 = arith.extf %0 : f32 to f64
+    ...
+    %n = arith.truncf %m : f64 to f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 def CheckCudaFunctionsPass : CudaPass<"check-cuda-functions"> {
   let summary = "refuse functions that GPUs have no code for";
   let description = [{
-    Behind `--expand-kernel-math`, what is left of the `math` dialect must be an
+    Behind `--expand-cuda-functions`, what is left of the `math` dialect must be an
     instruction of PTX. There is no mathematics library to call. The error names
     the node.
   }];

@@ -15,11 +15,11 @@ using namespace mlir;
 
 namespace partita::codegen {
 
-void addArithmeticPasses(OpPassManager &pm, bool library) {
+void addArithmeticPasses(OpPassManager &pm) {
   pm.addPass(math::createMathExtendToSupportedTypes());
   // Before anything folds.
   pm.addPass(createRoundKernelResultsPass());
-  pm.addPass(createExpandKernelMathPass({library}));
+  pm.addPass(createExpandKernelMathPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   arith::ArithEmulateUnsupportedFloatsOptions emulate;

@@ -47,11 +47,6 @@ static bool hasNegativeFactor(AffineExpr expr) {
   return negative;
 }
 
-bool isEvaluated(Operation *op) {
-  return isa<nn::PointwiseOpInterface, nn::ReductionOpInterface,
-             nn::WindowArgMaxOp, nn::ConstantOp, nn::IndexedOpInterface>(op);
-}
-
 Value Evaluator::evaluate(OpBuilder &b, Value value, ArrayRef<Index> position) {
   Key key{value.getAsOpaquePointer()};
   for (Index index : position)

@@ -46,10 +46,6 @@ struct Leaf {
 
 using Leaves = llvm::DenseMap<mlir::Value, Leaf>;
 
-/// Whether an evaluator can emit an element of the op: it does not need the
-/// elements before it.
-bool isEvaluated(mlir::Operation *op);
-
 class Evaluator : public nn::ElementEmitter {
 public:
   /// An operand of the linalg.generic and the block argument that is its

@@ -111,14 +111,6 @@ struct BranchBits : OpRewritePattern<scf::IfOp> {
   }
 };
 
-/// Every function by a polynomial, or by functions that have one.
-void addWithoutLibrary(RewritePatternSet &patterns) {
-  populateMathPolynomialApproximationPatterns(patterns,
-                                              [](StringRef) { return true; });
-  math::populateExpansionPatterns(
-      patterns, {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "powf"});
-}
-
 class ExpandKernelMathPass
     : public impl::ExpandKernelMathPassBase<ExpandKernelMathPass> {
 public:
@@ -132,9 +124,7 @@ private:
                  SplitConversion<arith::TruncFOp>, SelectBits, BranchBits>(
         module.getContext());
     populateMathF32ExpansionPatterns(patterns, [](StringRef) { return true; });
-    if (!library)
-      addWithoutLibrary(patterns);
-    else if (!module->hasAttr(kReferenceAttr))
+    if (!module->hasAttr(kReferenceAttr))
       populateMathPolynomialApproximationPatterns(patterns, isApproximated);
     if (failed(applyPatternsGreedily(module, std::move(patterns)))) {
       module.emitError("mathematical functions could not be expanded");

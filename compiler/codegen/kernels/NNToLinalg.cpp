@@ -221,11 +221,14 @@ void collapseLoops(func::FuncOp func) {
 } // namespace
 
 FailureOr<func::FuncOp> buildKernel(OpBuilder &b, nn::ClusterOp cluster,
-                                    StringRef name, StageMode mode) {
+                                    StringRef name, StageMode mode,
+                                    bool ordered) {
   auto copy = cast<nn::ClusterOp>(cluster->clone());
   llvm::scope_exit release([&] { copy->erase(); });
   Block &body = copy.getBody().front();
   decomposeOps(body);
+  if (ordered)
+    decomposeOrderedOps(body);
 
   SmallVector<Type> inputs, results;
   auto stored = [](Value value) {

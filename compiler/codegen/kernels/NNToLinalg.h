@@ -35,14 +35,18 @@ enum class StageMode {
 /// simpler ones.
 void decomposeOps(mlir::Block &body);
 
+/// Replaces ops whose elements depend on those before them (scan, top_k,
+/// scatter) by reductions, which many threads compute at once.
+void decomposeOrderedOps(mlir::Block &body);
+
 /// The values to store in memory, in an order in which they can be computed.
 llvm::SmallVector<mlir::Value> chooseStages(mlir::Block &body, StageMode mode);
 
-/// Appends the function of a cluster to the block of `b`.
-mlir::FailureOr<mlir::func::FuncOp> buildKernel(mlir::OpBuilder &b,
-                                                nn::ClusterOp cluster,
-                                                llvm::StringRef name,
-                                                StageMode mode);
+/// Appends the function of a cluster to the block of `b`. `ordered`: also of
+/// ops whose elements depend on those before them.
+mlir::FailureOr<mlir::func::FuncOp>
+buildKernel(mlir::OpBuilder &b, nn::ClusterOp cluster, llvm::StringRef name,
+            StageMode mode, bool ordered = false);
 
 } // namespace partita::codegen
 

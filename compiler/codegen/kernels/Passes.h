@@ -20,8 +20,8 @@ namespace partita::codegen {
 
 /// Adds the passes that make the arithmetic of kernels what LLVM has
 /// instructions for: functions are expanded, and floats of 16 bits are computed
-/// in f32. `library`: what has no polynomial may call the mathematics library.
-void addArithmeticPasses(mlir::OpPassManager &pm, bool library = true);
+/// in f32.
+void addArithmeticPasses(mlir::OpPassManager &pm);
 
 } // namespace partita::codegen
 

@@ -40,7 +40,7 @@ def ExpandKernelMathPass : KernelPass<"expand-kernel-math"> {
   let description = [{
     exp, tanh, erf and log become polynomials that are exact up to the last few
     bits, unless the module has `nn.reference`. All other functions call the
-    mathematics library. Without `library`, all functions of f32 are expanded. A conversion between f64 and a 16-bit float goes
+    mathematics library. A conversion between f64 and a 16-bit float goes
     through f32, and a select of such floats becomes one of their bits, because
     processors have no instruction for either.
 
@@ -55,8 +55,6 @@ def ExpandKernelMathPass : KernelPass<"expand-kernel-math"> {
     %3 = arith.bitcast %2 : i16 to bf16
     ```
   }];
-  let options = [Option<"library", "library", "bool", /*default=*/"true",
-    "there is a mathematics library to call">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"

@@ -11,7 +11,6 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -39,9 +38,9 @@ void Team::begin(OpBuilder &b, Location loc) {
 KernelBuffer Team::allocate(OpBuilder &b, Location loc, ArrayRef<int64_t> shape,
                             Type element) {
   const int64_t teams = schedule.threads / schedule.team;
-  // Each team's part is aligned for vectors.
-  const int64_t size =
-      llvm::alignTo(ShapedType::getNumElements(shape), kVectorBytes);
+  // Without bytes between the teams' parts, which LLVM might read along.
+  // Vectors are as long as divides a part's length.
+  const int64_t size = ShapedType::getNumElements(shape);
   auto type =
       MemRefType::get({size * teams}, element, MemRefLayoutAttrInterface(),
                       b.getI64IntegerAttr(kSharedSpace));
@@ -73,7 +72,7 @@ void Team::barrier(OpBuilder &b, Location loc) {
 }
 
 /// The value of the thread whose number in the warp differs in the one bit.
-Value Team::exchange(OpBuilder &b, Location loc, Value value, int distance) {
+static Value exchange(OpBuilder &b, Location loc, Value value, int distance) {
   Type type = value.getType(), i32 = b.getI32Type();
   const unsigned bits = type.getIntOrFloatBitWidth();
   Type plain = b.getIntegerType(bits);
@@ -104,9 +103,14 @@ Value Team::exchange(OpBuilder &b, Location loc, Value value, int distance) {
   return value;
 }
 
-Value Team::reduce(OpBuilder &b, Location loc, Value value, CombineFn combine) {
+Value reduceWarp(OpBuilder &b, Location loc, Value value, CombineFn combine) {
   for (int distance = kWarp / 2; distance > 0; distance /= 2)
     value = combine(b, value, exchange(b, loc, value, distance));
+  return value;
+}
+
+Value Team::reduce(OpBuilder &b, Location loc, Value value, CombineFn combine) {
+  value = reduceWarp(b, loc, value, combine);
   const int64_t warps = schedule.team / kWarp;
   if (warps == 1)
     return value;

@@ -17,6 +17,13 @@ namespace partita::codegen::cuda {
 /// LLVM's numbers of the address spaces.
 inline constexpr int64_t kGlobalSpace = 1, kSharedSpace = 3;
 
+using CombineFn = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value,
+                                                 mlir::Value)>;
+
+/// Combines a value of each thread of a warp. All threads get the same bits.
+mlir::Value reduceWarp(mlir::OpBuilder &b, mlir::Location loc,
+                       mlir::Value value, CombineFn combine);
+
 /// The team of a thread, and what its threads do together. A team is a warp or
 /// the whole block. All of its threads must come to the same calls.
 class Team {
@@ -41,18 +48,12 @@ public:
   /// What was written before it is seen by the team behind it.
   void barrier(mlir::OpBuilder &b, mlir::Location loc);
 
-  using CombineFn = llvm::function_ref<mlir::Value(mlir::OpBuilder &,
-                                                   mlir::Value, mlir::Value)>;
-
   /// Combines a value of each thread. All threads get the same bits, which
   /// depend on nothing but the values.
   mlir::Value reduce(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value,
                      CombineFn combine);
 
 private:
-  mlir::Value exchange(mlir::OpBuilder &b, mlir::Location loc,
-                       mlir::Value value, int distance);
-
   mlir::ModuleOp target;
   std::string kernel;
   const GridSchedule &schedule;

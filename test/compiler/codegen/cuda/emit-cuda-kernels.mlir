@@ -46,10 +46,10 @@ func.func @unaligned(%x: tensor<131072xf32> {nn.unaligned}, %r: tensor<131072xf3
 
 // A warp a row: temporaries lie in shared memory, and a sum goes from register
 // to register.
-// CHECK: memref.global "private" @rows_shared0 : memref<448xf32, 3>
+// CHECK: memref.global "private" @rows_shared0 : memref<400xf32, 3>
 // CHECK-LABEL: func.func @rows
 // CHECK: math.exp
-// CHECK: vector.store %{{.*}}, %{{.*}} : memref<448xf32, 3>
+// CHECK: vector.store %{{.*}}, %{{.*}} : memref<400xf32, 3>
 // CHECK: nvvm.bar.warp.sync
 // CHECK-COUNT-5: nvvm.shfl.sync bfly
 // CHECK-NOT: nvvm.barrier
@@ -84,7 +84,7 @@ func.func @rows(%x: tensor<8x100xf32>, %r: tensor<8x100xf32>) -> tensor<8x100xf3
 #row = affine_map<(d0, d1) -> (d0)>
 
 // A block a row: the sums of its eight warps meet in shared memory.
-// CHECK: memref.global "private" @rows_shared1 : memref<16xf32, 3>
+// CHECK: memref.global "private" @rows_shared1 : memref<8xf32, 3>
 // CHECK-LABEL: func.func @rows
 // CHECK: nvvm.barrier0
 // CHECK-COUNT-5: nvvm.shfl.sync bfly
@@ -114,6 +114,24 @@ func.func @rows(%x: tensor<8x4000xf32>, %r: tensor<8x4000xf32>) -> tensor<8x4000
     linalg.yield %4 : f32
   } -> tensor<8x4000xf32>
   return %2 : tensor<8x4000xf32>
+}
+
+// -----
+
+// A block a sequence: products by warps, gates by threads, states in shared
+// memory.
+// CHECK: memref.global "private" @layer_sums : memref<4xf32, 3>
+// CHECK: memref.global "private" @layer_state : memref<4xf32, 3>
+// CHECK-LABEL: func.func @layer
+// CHECK: nvvm.barrier0
+// CHECK: scf.for
+// CHECK-COUNT-5: nvvm.shfl.sync bfly
+// CHECK: nvvm.barrier0
+// CHECK: math.tanh
+// CHECK: nvvm.barrier0
+func.func @layer(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>, %out: tensor<8x1x2x4xf32>) -> tensor<8x1x2x4xf32> {
+  %r = nn.recurrent rnn %x, %w reversed [false] functions [#nn.gate<tanh>] : tensor<7x2x1x4xf32>, tensor<1x4x4xf32> -> tensor<8x1x2x4xf32>
+  return %r : tensor<8x1x2x4xf32>
 }
 
 // -----

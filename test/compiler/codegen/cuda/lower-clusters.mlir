@@ -38,12 +38,35 @@ module attributes {plan.target = "cuda:sm_90"} {
 // -----
 
 module attributes {plan.target = "cuda:sm_90"} {
+  // The rank of each element, then the element of each rank: a row is a warp's.
+  // CHECK: #plan.kernel<"k0_top_k", extent = 0, grain = 1, launch = [1, 128]>
   func.func @ordered(%x: tensor<2x5xf32>) -> tensor<2x3xi64> {
     %0 = nn.cluster kernel (%only = %x) : (tensor<2x5xf32>) -> tensor<2x3xi64> {
-      // expected-error@+1 {{'nn.top_k' of node}}
       %i = nn.top_k largest %only : tensor<2x5xf32> -> tensor<2x3xi64>
       nn.yield %i : tensor<2x3xi64>
     }
     return %0 : tensor<2x3xi64>
+  }
+  // A block for each of two sequences.
+  // CHECK: #plan.kernel<"k1_recurrent", extent = 0, grain = 1, launch = [2, 256]>
+  func.func @recurrent(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>) -> tensor<8x1x2x4xf32> {
+    %0 = nn.cluster kernel (%a = %x, %b = %w) : (tensor<7x2x1x4xf32>, tensor<1x4x4xf32>) -> tensor<8x1x2x4xf32> {
+      %r = nn.recurrent rnn %a, %b reversed [false] functions [#nn.gate<tanh>] : tensor<7x2x1x4xf32>, tensor<1x4x4xf32> -> tensor<8x1x2x4xf32>
+      nn.yield %r : tensor<8x1x2x4xf32>
+    }
+    return %0 : tensor<8x1x2x4xf32>
+  }
+}
+
+// -----
+
+module attributes {plan.target = "cuda:sm_90"} {
+  func.func @recurrent(%x: tensor<7x2x1x4096xf32>, %w: tensor<1x4096x4096xf32>) -> tensor<8x1x2x4096xf32> {
+    %0 = nn.cluster kernel (%a = %x, %b = %w) : (tensor<7x2x1x4096xf32>, tensor<1x4096x4096xf32>) -> tensor<8x1x2x4096xf32> {
+      // expected-error@+1 {{has no kernel for CUDA devices: its states are 65536 bytes, and shared memory has 49152}}
+      %r = nn.recurrent rnn %a, %b reversed [false] functions [#nn.gate<tanh>] : tensor<7x2x1x4096xf32>, tensor<1x4096x4096xf32> -> tensor<8x1x2x4096xf32>
+      nn.yield %r : tensor<8x1x2x4096xf32>
+    }
+    return %0 : tensor<8x1x2x4096xf32>
   }
 }

@@ -1,0 +1,68 @@
+//===- RecurrentKernel.cpp - Recurrent layers on GPUs ---------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
+
+#include "compiler/codegen/cuda/grid/GridSchedule.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace partita::codegen::cuda {
+
+static nn::RecurrentOp getOnlyLayer(Block &body) {
+  auto ops = body.without_terminator();
+  return llvm::hasSingleElement(ops) ? dyn_cast<nn::RecurrentOp>(*ops.begin())
+                                     : nn::RecurrentOp();
+}
+
+nn::RecurrentOp getRecurrentLayer(nn::ClusterOp cluster) {
+  return getOnlyLayer(cluster.getBody().front());
+}
+
+nn::RecurrentOp getRecurrentLayer(func::FuncOp kernel) {
+  return getOnlyLayer(kernel.getBody().front());
+}
+
+int64_t countBlocks(nn::RecurrentOp layer) {
+  return layer.getNumDirections() * layer.getX().getType().getDimSize(1);
+}
+
+FailureOr<func::FuncOp> buildRecurrentKernel(OpBuilder &b,
+                                             nn::ClusterOp cluster,
+                                             nn::RecurrentOp layer) {
+  auto refuse = [&](const Twine &why) {
+    return layer.emitError()
+           << "'nn.recurrent' of node '" << nn::getNodeName(cluster)
+           << "' has no kernel for CUDA devices: " << why.str()
+           << "; compute it on CPU devices";
+  };
+  if (!layer.getX().getType().getElementType().isF32())
+    return refuse("its elements are no f32");
+  // The hidden state, that after a reset, the cell's, and the gates' sums.
+  const int64_t bytes = (3 + nn::RecurrentOp::getNumGates(layer.getCell())) *
+                        layer.getHiddenSize() * 4;
+  if (bytes > kMostSharedBytes)
+    return refuse("its states are " + Twine(bytes) +
+                  " bytes, and shared memory has " + Twine(kMostSharedBytes));
+  SmallVector<Type> types(cluster.getOperandTypes());
+  llvm::append_range(types, cluster.getResultTypes());
+  auto func =
+      func::FuncOp::create(b, cluster.getLoc(), "kernel",
+                           b.getFunctionType(types, cluster.getResultTypes()));
+  Block *body = func.addEntryBlock();
+  OpBuilder inner = OpBuilder::atBlockEnd(body);
+  IRMapping values;
+  values.map(cluster.getBody().getArguments(),
+             body->getArguments().drop_back(cluster.getNumResults()));
+  Operation *copy = inner.clone(*layer, values);
+  func::ReturnOp::create(inner, cluster.getLoc(), copy->getResults());
+  return func;
+}
+
+} // namespace partita::codegen::cuda

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Runs kernels for GPUs on test/gpu-emulator, and compares what they compute with the CPU.
+
+    execute.py examples             an example of every op: bit by bit what the CPU computes, except where LOOSE says otherwise
+    execute.py suite [--every N]    each Nth case of the ONNX backend suite that passes on the CPU and compiles for GPUs, against its test data
+    execute.py models               small models, against their reference vectors
+
+PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped where it is missing.
+"""
+
+import argparse
+import array
+import concurrent.futures
+import os
+import pathlib
+import random
+import re
+import struct
+import sys
+import tempfile
+
+from examples import examples
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "executed"))
+from harness import BIN, REPOSITORY, SKIPPED, Failure, data_folder, input_names, main, run
+from vectors import shape_text
+import backend
+import models as executed
+
+EMULATOR = pathlib.Path(os.environ.get("PARTITA_GPU_EMULATOR", REPOSITORY / "build" / "test" / "gpu-emulator" / "lib"))
+TARGET = ("--target", "cuda:sm_90")
+# On CPUs these call the C library; on GPUs they are arithmetic of f64.
+LIBRARY = {"acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "pow", "rem", "sin", "sinh", "tan"}
+# Sums are added in another order.
+REDUCING = {"attention", "conv", "dot", "recurrent", "reduce", "scan", "scatter", "softmax", "window_reduce"}
+LOOSE = LIBRARY | REDUCING
+TOLERANCE = ("--rtol", "1e-5", "--atol", "1e-6")
+MODELS = ("cnn/mnist-burn", "cnn/mnist-cntk-8", "cnn/mnist-pytorch-java", "cnn/conv-bn-fusion", "encoder/bert-tiny-mlm-vespa", "encoder/bert-toy-ort",
+          "encoder/bert-dummy-vespa", "decoder/gpt2-nopast-pt1.3", "encdec/t5-random-encoder-vespa", "encdec/t5-random-decoder-vespa")
+NO_KERNEL = re.compile(r"has no kernel for CUDA devices|has no code for CUDA devices")
+LETTERS = {"f32": ("f", "<f4"), "f64": ("d", "<f8"), "i32": ("i", "<i4"), "i64": ("q", "<i8"), "i8": ("b", "|i1"), "ui8": ("B", "|u1"), "i1": ("B", "|b1")}
+
+
+def emulated(*command, **options):
+    return run(list(command), env={"LD_LIBRARY_PATH": str(EMULATOR)}, **options)
+
+
+def write_input(path, shape, kind, noise):
+    """Floats in [-2, 2), integers in [-3, 4), and numbers that are not negative where there is no sign."""
+    count = 1
+    for size in shape:
+        count *= size
+    letter, name = LETTERS[kind]
+    if letter in "fd":
+        values = [noise.randrange(-512, 512) / 256 for _ in range(count)]
+    else:
+        low, high = {"i1": (0, 2), "ui8": (0, 8)}.get(kind, (-3, 4))
+        values = [noise.randrange(low, high) for _ in range(count)]
+    header = f"{{'descr': '{name}', 'fortran_order': False, 'shape': ({''.join(f'{s}, ' for s in shape)}), }}"
+    header += " " * (63 - (10 + len(header)) % 64) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + array.array(letter, values).tobytes())
+
+
+def run_example(folder, name, op, text):
+    """None, or why an example is not computed as on the CPU."""
+    source, reference = folder / f"{name}.mlir", folder / f"{name}.npz"
+    source.write_text(text)
+    feeds, noise = [], random.Random(name)
+    for number, (port, dims, kind) in enumerate(re.findall(r"%(\w+): tensor<((?:\d+x)*)(\w+)>", text[text.index("@main") : text.index("->")])):
+        path = folder / f"{name}.{number}.npy"
+        write_input(path, [int(size) for size in dims.split("x")[:-1]], kind, noise)
+        feeds += ["--input", f"{port}={path}"]
+    cpu, gpu = folder / f"{name}.cpu", folder / f"{name}.gpu"
+    run([BIN / "partita-compile", source, "--quiet", "-o", cpu])
+    status, said = run([BIN / "partita-compile", source, "--quiet", "-o", gpu, *TARGET], expect=None)
+    if status:
+        if NO_KERNEL.search(said):
+            return "no kernel"
+        raise Failure(said)
+    run([BIN / "partita-run", cpu, *feeds, "--output", reference])
+    tolerance = TOLERANCE if op in LOOSE else ("--rtol", "0", "--atol", "0")
+    status, said = emulated(BIN / "partita-run", gpu, *feeds, "--compare", reference, *tolerance, expect=None)
+    return f"{name}: {said.strip()}" if status else None
+
+
+def in_threads(function, items):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(function, items))
+
+
+def summarise(results, what):
+    wrong = [text for text in results if text not in (None, "no kernel")]
+    print(f"{results.count(None)} of {len(results)} {what} agree, {results.count('no kernel')} have no kernel")
+    if wrong:
+        raise Failure("\n".join(wrong))
+
+
+def check_examples(folder):
+    summarise(in_threads(lambda each: run_example(folder, *each[1:]), list(examples())), "examples")
+
+
+def run_case(folder, name):
+    case, artifact = data_folder() / "onnx-backend" / "node" / name, folder / f"{name}.partita"
+    flags = backend.binding_flags(backend.input_ports(case / "model.onnx"), case / "test_data_set_0")
+    text = backend.compiled(case, artifact, 1, [*flags, *TARGET, "--no-optimize"], False)
+    if text is not None:
+        return "no kernel" if NO_KERNEL.search(text) else f"{name}: {text}"
+    for data in sorted(case.glob("test_data_set_*")):
+        status, said = emulated(BIN / "partita-run", artifact, "--test-data", data, *backend.TOLERANCE, expect=None)
+        if status:
+            return f"{name}: {backend.reason_of(said)}"
+    artifact.unlink()
+    return None
+
+
+def check_suite(folder, every):
+    names = [name for name, result in backend.read_list().items() if result == "pass"][::every]
+    summarise(in_threads(lambda name: run_case(folder, name), names), "cases")
+
+
+def run_model(folder, name):
+    case, artifact = data_folder() / "models" / name, folder / (name.replace("/", "-") + ".partita")
+    vectors = case / "refeval_data_set_0"
+    names = input_names(case / "model.onnx")
+    flags = [word for k, port in enumerate(names) for word in ("--shape", f"{port}={shape_text((vectors / f'input_{k}.pb').read_bytes())}")]
+    run([BIN / "partita-compile", case / "model.onnx", "--quiet", "-o", artifact, *TARGET, *flags])
+    status, said = emulated(BIN / "partita-run", artifact, "--test-data", vectors, *executed.TOLERANCES.get(name, executed.TOLERANCE), expect=None, timeout=900)
+    print(f"{name}: {said.strip().splitlines()[-1] if said.strip() else status}", flush=True)
+    return f"{name}: {said.strip()}" if status else None
+
+
+def check_models(folder):
+    summarise(in_threads(lambda name: run_model(folder, name), MODELS), "models")
+
+
+def check():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=("examples", "suite", "models"))
+    parser.add_argument("--every", type=int, default=1)
+    options = parser.parse_args()
+    if not (EMULATOR / "libcuda.so.1").exists():
+        print(f"skipped: no emulator at {EMULATOR} (set PARTITA_GPU_EMULATOR)")
+        sys.exit(SKIPPED)
+    with tempfile.TemporaryDirectory() as work:
+        folder = pathlib.Path(work)
+        if options.what == "examples":
+            check_examples(folder)
+        elif options.what == "suite":
+            check_suite(folder, options.every)
+        else:
+            check_models(folder)
+
+
+if __name__ == "__main__":
+    main(check, use_workers=True)
