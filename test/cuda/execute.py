@@ -36,7 +36,7 @@ REDUCING = {"attention", "conv", "dot", "recurrent", "reduce", "scan", "scatter"
 LOOSE = LIBRARY | REDUCING
 TOLERANCE = ("--rtol", "1e-5", "--atol", "1e-6")
 MODELS = ("cnn/mnist-burn", "cnn/mnist-cntk-8", "cnn/mnist-pytorch-java", "cnn/conv-bn-fusion", "encoder/bert-tiny-mlm-vespa", "encoder/bert-toy-ort",
-          "encoder/bert-dummy-vespa", "decoder/gpt2-nopast-pt1.3", "encdec/t5-random-encoder-vespa", "encdec/t5-random-decoder-vespa")
+          "encoder/bert-dummy-vespa", "decoder/gpt2-nopast-pt1.3", "encdec/t5-random-encoder-vespa", "encdec/t5-random-decoder-vespa", "rnn/byte-bilstm-tract", "rnn/dtln-1", "rnn/gtcrn-stream-simple")
 NO_KERNEL = re.compile(r"has no kernel for CUDA devices|has no code for CUDA devices")
 LETTERS = {"f32": ("f", "<f4"), "f64": ("d", "<f8"), "i32": ("i", "<i4"), "i64": ("q", "<i8"), "i8": ("b", "|i1"), "ui8": ("B", "|u1"), "i1": ("B", "|b1")}
 

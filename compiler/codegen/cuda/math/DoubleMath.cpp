@@ -189,6 +189,9 @@ Value DoubleMath::sine(Value x, int64_t quarters) {
   };
   Value value = select(hasBit(1), cosR, sinR);
   value = select(hasBit(2), neg(value), value);
+  // Of too large a number the rest is wrong, and may be large itself.
+  value = select(compare(Compare::OGT, value, number(1)), number(1), value);
+  value = select(compare(Compare::OLT, value, number(-1)), number(-1), value);
   // Infinity and NaN.
   Value isFinite = compare(Compare::OLT, abs(x), number(kInfinity));
   return select(isFinite, value, sub(x, x));
@@ -269,7 +272,9 @@ Value DoubleMath::acosh(Value x) {
   Value root = sqrt(mul(t, add(t, number(2))));
   Value isLarge = compare(Compare::OGT, x, number(0x1p500));
   Value large = add(log(x), number(0x1.62e42fefa39efp-1));
-  return select(isLarge, large, log1p(add(t, root)));
+  Value value = select(isLarge, large, log1p(add(t, root)));
+  Value isBad = compare(Compare::OLT, x, number(1));
+  return select(isBad, number(std::numeric_limits<double>::quiet_NaN()), value);
 }
 
 Value DoubleMath::atanh(Value x) {

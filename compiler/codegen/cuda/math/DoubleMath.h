@@ -32,7 +32,7 @@ public:
   Value log(Value x);
   Value log1p(Value x);
   /// Sine and cosine are accurate up to about 1e9: beyond, the multiple of pi/2
-  /// that is taken off is not.
+  /// that is taken off is not, and the result is only between -1 and 1.
   Value sin(Value x);
   Value cos(Value x);
   Value tan(Value x);

@@ -98,6 +98,26 @@ private:
     b.setInsertionPointToEnd(entry);
     auto returned = func::ReturnOp::create(b);
     b.setInsertionPoint(returned);
+    for (auto constant : kernel.getOps<nn::ConstantOp>())
+      addTable(constant);
+  }
+
+  void addTable(nn::ConstantOp constant) {
+    auto values = cast<DenseElementsAttr>(constant.getValue());
+    auto flat = RankedTensorType::get({values.getNumElements()},
+                                      values.getElementType());
+    auto type = MemRefType::get(flat.getShape(), flat.getElementType(),
+                                MemRefLayoutAttrInterface(),
+                                b.getI64IntegerAttr(kGlobalSpace));
+    OpBuilder top = OpBuilder::atBlockBegin(target.getBody());
+    auto global = memref::GlobalOp::create(
+        top, kernel.getLoc(),
+        (kernel.getName() + "_table" + Twine(tables++)).str(),
+        top.getStringAttr("private"), type, values.reshape(flat),
+        /*constant=*/true, top.getI64IntegerAttr(64));
+    arrays[constant.getResult()] = {
+        memref::GetGlobalOp::create(b, type, global.getSymName()),
+        getDenseStrides(values.getType().getShape())};
   }
 
   Value index(int64_t value) {
@@ -317,6 +337,7 @@ private:
   llvm::DenseMap<Value, Array> arrays;
   Array out, state, sums, reset, cell;
   Value direction, sample, thread;
+  int tables = 0;
 };
 
 } // namespace

@@ -15,10 +15,16 @@ using namespace mlir;
 
 namespace partita::codegen::cuda {
 
+/// The layer, if there are only constants beside it.
 static nn::RecurrentOp getOnlyLayer(Block &body) {
-  auto ops = body.without_terminator();
-  return llvm::hasSingleElement(ops) ? dyn_cast<nn::RecurrentOp>(*ops.begin())
-                                     : nn::RecurrentOp();
+  nn::RecurrentOp layer;
+  for (Operation &op : body.without_terminator()) {
+    auto found = dyn_cast<nn::RecurrentOp>(op);
+    if ((!found && !isa<nn::ConstantOp>(op)) || (found && layer))
+      return {};
+    layer = found ? found : layer;
+  }
+  return layer;
 }
 
 nn::RecurrentOp getRecurrentLayer(nn::ClusterOp cluster) {
@@ -60,8 +66,10 @@ FailureOr<func::FuncOp> buildRecurrentKernel(OpBuilder &b,
   IRMapping values;
   values.map(cluster.getBody().getArguments(),
              body->getArguments().drop_back(cluster.getNumResults()));
-  Operation *copy = inner.clone(*layer, values);
-  func::ReturnOp::create(inner, cluster.getLoc(), copy->getResults());
+  for (Operation &op : cluster.getBody().front().without_terminator())
+    inner.clone(op, values);
+  func::ReturnOp::create(inner, cluster.getLoc(),
+                         values.lookup(layer.getResult()));
   return func;
 }
 

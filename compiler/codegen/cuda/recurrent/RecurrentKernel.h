@@ -32,7 +32,7 @@ namespace partita::codegen::cuda {
 /// Threads of a block.
 inline constexpr int64_t kRecurrentThreads = 256;
 
-/// The layer of a cluster that has nothing else, or null.
+/// The layer of a cluster that has nothing else but constants, or null.
 nn::RecurrentOp getRecurrentLayer(nn::ClusterOp cluster);
 
 /// The layer of a kernel's function, or null.
