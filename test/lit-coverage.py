@@ -25,12 +25,15 @@ def missing_op_tests(dialect):
     invalid = "\n".join(text for path, text in files.items() if "invalid" in path.name)
     count = 0
     for table in sorted((ROOT / "dialects" / dialect).glob("*.td")):
+        text = table.read_text()
+        # A class may put a word before the names of its ops.
+        prefixes = dict(re.findall(r'^class (\w+)<string name\b[^:]*:\s*\w+<"([\w.]+)" # name', text, re.M))
         # Each definition goes to the next one; an op's first string is its name.
-        for body in re.split(r"^(?=def |class )", table.read_text(), flags=re.M):
-            op = re.match(r'def \w+Op\s*:\s*\w+<"([\w.]+)"', body)
+        for body in re.split(r"^(?=def |class )", text, flags=re.M):
+            op = re.match(r'def \w+Op\s*:\s*(\w+)<"([\w.]+)"', body)
             if not op:
                 continue
-            name, count = op.group(1), count + 1
+            name, count = prefixes.get(op.group(1), "") + op.group(2), count + 1
             if not re.search(rf"\b{dialect}\.{name}\b", valid):
                 yield f"{dialect}.{name}: in no round-trip test of {folder.relative_to(ROOT)}"
             for number in re.findall(r"^\s*\* \(C(\d+)\)", body, re.M):
