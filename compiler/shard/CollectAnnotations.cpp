@@ -231,15 +231,20 @@ private:
               axes, [&](const Axis &axis) { return axis.name == name; }));
           parts *= cut.back()->size;
         }
-        const int64_t size = tensor.shape[index], blocks = dim.getBlocks();
+        const int64_t size = tensor.shape[index], blocks = dim.getBlocks(),
+                      unit = dim.getUnit();
         dist::DimAnnotation &annotation = tensor.dims.emplace_back();
         annotation.dim = static_cast<int64_t>(index);
         if (blocks > 1) {
           annotation.sizes.push_back(blocks);
           annotation.parts.push_back(1);
         }
-        annotation.sizes.push_back(size / blocks);
+        annotation.sizes.push_back(size / blocks / unit);
         annotation.parts.push_back(parts);
+        if (unit > 1) {
+          annotation.sizes.push_back(unit);
+          annotation.parts.push_back(1);
+        }
       }
     tensor.devices.resize(tensor.countParts());
     for (int64_t position = 0; position < perStage; ++position) {

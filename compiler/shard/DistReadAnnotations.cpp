@@ -439,6 +439,8 @@ private:
     for (const dist::DimAnnotation &dim : tensor.dims) {
       DimCut &cut = cuts[dim.dim];
       int64_t parts = 1, below = 1; // elements of a part below what is cut
+      int64_t numCut = 0;
+      std::optional<std::pair<int64_t, int64_t>> uneven; // what does not divide
       for (auto [size, count] : llvm::zip(dim.sizes, dim.parts)) {
         if (count == 1 && cut.isWhole()) {
           cut.blocks *= size;
@@ -454,21 +456,27 @@ private:
           for (int64_t axis : axes->getAxes(*next++))
             cut.axes.push_back(axisNames[axis]);
           parts *= count;
+          ++numCut;
+          if (size % count)
+            uneven = {size, count};
         }
-        if (size % count && (dim.sizes.size() > 1))
-          return error(spec)
-                 << "axis " << dim.dim
-                 << " consists of several dimensions, one of the "
-                    "size "
-                 << size << ", which does not divide into " << count;
-        below *= size / count;
+        // The part of a size that does not divide is rounded up.
+        if (uneven)
+          cut.unit *= count > 1 ? 1 : size;
+        below *= llvm::divideCeil(size, count);
       }
       if (cut.isWhole()) {
         cut.blocks = 1;
         continue;
       }
+      if (uneven && numCut > 1)
+        return error(spec) << "axis " << dim.dim
+                           << " is cut in several of the dimensions that it "
+                              "consists of, one of the size "
+                           << uneven->first << ", which does not divide into "
+                           << uneven->second;
       const int64_t size = tensor.shape[dim.dim], all = parts * cut.blocks;
-      if (size == 0 || (size % all && (cut.blocks > 1 || size < all)))
+      if (size == 0 || (size % all && size / (cut.blocks * cut.unit) < parts))
         return error(spec) << "axis " << dim.dim << " has the size " << size
                            << ", which cannot be cut into " << all
                            << " equal parts";

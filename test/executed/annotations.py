@@ -160,7 +160,9 @@ WRONG = {
     "a device": ({}, {"dot1": [("u", {1: 2}, [0, 2])]}, (("two", 2),), "device 2 does not exist: the configuration 'two' has 2"),
     "a device twice": ({}, {"dot1": [("u", {1: 2}, [1, 1])]}, (("two", 2),), "device 1 is there twice"),
     "a size": ({}, {"dot1": [("u", {1: [(9, 2)]}, [0, 1])]}, (("two", 2),), "axis 1 has the size 8, not 9"),
-    "too many parts": ({}, {"dot1": [("u", {1: [(2, 1), (4, 3)]}, [0, 1, 2])]}, (("two", 3),), "which does not divide into 3"),
+    "too many parts": ({}, {"dot1": [("u", {1: [(4, 1), (2, 3)]}, [0, 1, 2])]}, (("two", 3),), "has the size 8, which cannot be cut into 12 equal parts"),
+    "parts of several sizes in two dimensions": (
+        {}, {"dot1": [("u", {1: [(2, 2), (4, 3)]}, [0, 1, 2, 3, 4, 5])]}, (("two", 6),), "one of the size 4, which does not divide into 3"),
     "a part of a stage's devices": (
         {}, {"dot1": [("u", {1: 2}, [0, 1])], "dot2": [("v", {1: 2}, [2, 3])]}, FOUR, "it is on devices 0, 1, and stage 0 on devices 0, 1, 2, 3"),
     "stages of several sizes": (
