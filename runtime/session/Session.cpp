@@ -114,7 +114,9 @@ Session::Impl::~Impl() {
   for (Worker &worker : workers)
     if (worker.thread.joinable())
       worker.thread.join();
-    else if (worker.executor && !failed)
+  // Devices of other sessions may still read what these have sent.
+  for (Worker &worker : workers)
+    if (worker.executor && !failed)
       (void)worker.executor->finishSends(); // what failed late, others report
 }
 

@@ -239,6 +239,32 @@ TEST(Session, SomeOfTheDevices) {
 
 // Instructions read and write the caller's bytes themselves where these are
 // aligned; other bytes are copied. Either way callers may change their mind.
+// What a session has sent, others may take when its last step is over.
+TEST(Session, EndsWhenOthersHaveTakenWhatItSent) {
+  constexpr int kMicroBatches = 2;
+  auto artifact = openPlan(doublingPipeline(4, kMicroBatches));
+  const std::vector<ChannelInfo> links = {{0, 1, 64}, {1, 2, 64}, {2, 3, 64}};
+  auto comm =
+      std::make_shared<LocalCommunicator>(links, kMicroBatches, 60, false);
+  const Values x = counting(16 * kMicroBatches, 1);
+  Values y(x.size());
+  auto runSome = [&](std::vector<int> devices, Values &out) {
+    SessionOptions options;
+    options.devices = std::move(devices);
+    auto session = Session::create(artifact, options, comm);
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    const Status status = runOnce(**session, kMicroBatches, x, out);
+    EXPECT_TRUE(status.ok()) << status.message();
+  };
+  Values nothing(x.size());
+  std::thread senders([&] { runSome({0, 1}, nothing); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  runSome({2, 3}, y);
+  senders.join();
+  for (size_t i = 0; i < x.size(); ++i)
+    ASSERT_EQ(y[i], x[i] * 16);
+}
+
 TEST(Session, BuffersOfTheCallerMayMoveAndNeedNoAlignment) {
   constexpr int64_t kCount = 16, kMicroBatches = 3;
   for (int devices : {1, 2}) {
