@@ -66,6 +66,7 @@ class Runner:
         """The text of what differs for a seed; "" if nothing does."""
         begin = time.monotonic()
         self.checker.optimize = seed % OPTIMIZED == 0
+        self.checker.cut = seed // OPTIMIZED % self.options.cut_every == 0
         model = generate(seed, self.options.values, self.options.zero, self.options.only)
         self.checker.times["generate"] += (time.monotonic() - begin) * 1000
         found = self.checker.check(model)
@@ -138,6 +139,7 @@ def parse():
     parser.add_argument("--seconds", type=float, help="begin no more models after this time")
     parser.add_argument("--jobs", type=int, default=1, help="processes; each keeps one core busy")
     parser.add_argument("--values", choices=("finite", "special"), default="finite")
+    parser.add_argument("--cut-every", type=int, default=1, metavar="N", help="tensors are cut over devices in one model of N (default: 1)")
     parser.add_argument("--zero", action=argparse.BooleanOptionalAction, default=False, help="dimensions of 0 as well")
     parser.add_argument("--only", type=lambda text: text.split(","), help="makers, comma-separated")
     parser.add_argument("--keep", help="folder for the smallest models")
