@@ -6,18 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/cpu/CpuCodegen.h"
+#include "compiler/codegen/kernels/CompileModule.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 #include <mutex>
@@ -41,39 +38,25 @@ createTargetMachine(abi::CpuLevel level, bool optimize, std::string &error) {
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
   });
-  llvm::Triple triple(kTriple);
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!target)
-    return nullptr;
-  llvm::TargetOptions options;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, getCpuName(level), "", options, llvm::Reloc::PIC_, std::nullopt,
-      optimize ? llvm::CodeGenOptLevel::Aggressive
-               : llvm::CodeGenOptLevel::None));
+  return codegen::createTargetMachine(
+      {.triple = kTriple,
+       .cpu = getCpuName(level),
+       .relocation = llvm::Reloc::PIC_,
+       .level = optimize ? llvm::CodeGenOptLevel::Aggressive
+                         : llvm::CodeGenOptLevel::None},
+      error);
 }
 
 /// `scalar`: loops stay as they are.
 static void improve(llvm::Module &module, llvm::TargetMachine &machine,
                     bool scalar) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager callGraph;
-  llvm::ModuleAnalysisManager modules;
   llvm::PipelineTuningOptions tuning;
   if (scalar)
     tuning.LoopVectorization = tuning.SLPVectorization =
         tuning.LoopInterleaving = tuning.LoopUnrolling = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(callGraph);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  builder
-      .buildPerModuleDefaultPipeline(scalar ? llvm::OptimizationLevel::O1
-                                            : llvm::OptimizationLevel::O3)
-      .run(module, modules);
+  improve(module, machine,
+          scalar ? llvm::OptimizationLevel::O1 : llvm::OptimizationLevel::O3,
+          tuning);
 }
 
 /// Defines what the target calls to round f32 to bf16 where it has no
@@ -136,16 +119,13 @@ FailureOr<std::vector<char>> compileObject(ModuleOp module, abi::CpuLevel level,
   defineRoundingToBf16(*translated, machine->getTargetCPU());
   if (optimize)
     improve(*translated, *machine, module->hasAttr(kReferenceAttr));
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager emit;
-  if (machine->addPassesToEmitFile(emit, stream, nullptr,
-                                   llvm::CodeGenFileType::ObjectFile)) {
+  std::optional<std::vector<char>> object =
+      emitFile(*translated, *machine, llvm::CodeGenFileType::ObjectFile);
+  if (!object) {
     error = "the target cannot emit objects";
     return failure();
   }
-  emit.run(*translated);
-  return std::vector<char>(bytes.begin(), bytes.end());
+  return std::move(*object);
 }
 
 } // namespace partita::codegen

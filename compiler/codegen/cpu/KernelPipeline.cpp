@@ -8,31 +8,12 @@
 #include "compiler/codegen/cpu/Passes.h"
 #include "compiler/codegen/kernels/Passes.h"
 
-#include "mlir/Conversion/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
 namespace partita::codegen {
 namespace {
-
-void addConversionPasses(OpPassManager &pm) {
-  pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createConvertMathToLLVMPass());
-  // What LLVM has no intrinsic for; takes vectors apart.
-  pm.addPass(createConvertMathToLibmPass());
-  pm.addPass(createConvertVectorToLLVMPass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  ConvertFuncToLLVMPassOptions func;
-  func.useBarePtrCallConv = true;
-  pm.addPass(createConvertFuncToLLVMPass(func));
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  pm.addPass(createUBToLLVMConversionPass());
-  pm.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(createCanonicalizerPass());
-}
 
 struct KernelPipelineOptions : PassPipelineOptions<KernelPipelineOptions> {
   Option<std::string> level{
@@ -45,7 +26,7 @@ struct KernelPipelineOptions : PassPipelineOptions<KernelPipelineOptions> {
 void addKernelPasses(OpPassManager &pm) {
   pm.addPass(createEmitKernelLoopsPass());
   addArithmeticPasses(pm);
-  addConversionPasses(pm);
+  addConversionPasses(pm, /*hasLibm=*/true);
   // Last: a body is an ordinary function of pointers until here.
   pm.addPass(createAddKernelEntriesPass());
 }

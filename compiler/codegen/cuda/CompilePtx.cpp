@@ -8,6 +8,7 @@
 #include "compiler/codegen/cuda/CompilePtx.h"
 
 #include "compiler/codegen/cuda/Passes.h"
+#include "compiler/codegen/kernels/CompileModule.h"
 #include "compiler/crash/Place.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -28,13 +29,9 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Target/TargetMachine.h"
 
 #include <mutex>
 
@@ -76,36 +73,14 @@ createTargetMachine(const Gpu &gpu, bool optimize, std::string &error) {
     LLVMInitializeNVPTXAsmPrinter();
     leaveLoadsAlone();
   });
-  llvm::Triple triple(kTriple);
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!target)
-    return nullptr;
-  llvm::TargetOptions options;
+  MachineOptions options{.triple = kTriple,
+                         .cpu = gpu.name,
+                         .features = gpu.features,
+                         .level = optimize ? llvm::CodeGenOptLevel::Aggressive
+                                           : llvm::CodeGenOptLevel::Less};
   // What is written as two roundings stays two.
-  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, gpu.name, gpu.features, options, std::nullopt, std::nullopt,
-      optimize ? llvm::CodeGenOptLevel::Aggressive
-               : llvm::CodeGenOptLevel::Less));
-}
-
-static void improve(llvm::Module &module, llvm::TargetMachine &machine,
-                    bool optimize) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager callGraph;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(callGraph);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  builder
-      .buildPerModuleDefaultPipeline(optimize ? llvm::OptimizationLevel::O3
-                                              : llvm::OptimizationLevel::O1)
-      .run(module, modules);
+  options.target.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return codegen::createTargetMachine(options, error);
 }
 
 FailureOr<std::vector<char>> compilePtx(ModuleOp kernels, const Gpu &gpu,
@@ -136,21 +111,18 @@ FailureOr<std::vector<char>> compilePtx(ModuleOp kernels, const Gpu &gpu,
     return kernels.emitError("kernels could not be translated to LLVM IR");
   module->setDataLayout(machine->createDataLayout());
   module->setTargetTriple(llvm::Triple(kTriple));
-  improve(*module, *machine, optimize);
-  llvm::SmallVector<char, 0> text;
-  llvm::raw_svector_ostream stream(text);
-  llvm::legacy::PassManager emit;
-  if (machine->addPassesToEmitFile(emit, stream, nullptr,
-                                   llvm::CodeGenFileType::AssemblyFile))
+  improve(*module, *machine,
+          optimize ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1);
+  std::optional<std::vector<char>> text =
+      emitFile(*module, *machine, llvm::CodeGenFileType::AssemblyFile);
+  if (!text)
     return kernels.emitError("the target cannot emit PTX");
-  emit.run(*module);
-  StringRef written(text.data(), text.size());
+  StringRef written(text->data(), text->size());
   if (size_t place = written.find(".extern"); place != StringRef::npos)
     return kernels.emitError() << "kernels need what no device provides: "
                                << written.substr(place).split(';').first;
-  std::vector<char> bytes(text.begin(), text.end());
-  bytes.push_back('\0');
-  return bytes;
+  text->push_back('\0');
+  return std::move(*text);
 }
 
 } // namespace partita::codegen::cuda

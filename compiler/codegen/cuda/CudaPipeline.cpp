@@ -8,29 +8,12 @@
 #include "compiler/codegen/cuda/Passes.h"
 #include "compiler/codegen/kernels/Passes.h"
 
-#include "mlir/Conversion/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
 namespace partita::codegen::cuda {
 namespace {
-
-void addConversions(OpPassManager &pm) {
-  pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createConvertMathToLLVMPass());
-  pm.addPass(createConvertVectorToLLVMPass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  ConvertFuncToLLVMPassOptions func;
-  func.useBarePtrCallConv = true;
-  pm.addPass(createConvertFuncToLLVMPass(func));
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  pm.addPass(createUBToLLVMConversionPass());
-  pm.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(createCanonicalizerPass());
-}
 
 struct CudaPipelineOptions : PassPipelineOptions<CudaPipelineOptions> {
   Option<std::string> architecture{
@@ -47,7 +30,7 @@ void addCudaPasses(OpPassManager &pm, StringRef architecture) {
   // There is no mathematics library for what is left.
   pm.addPass(createExpandCudaFunctionsPass());
   pm.addPass(createCheckCudaFunctionsPass());
-  addConversions(pm);
+  addConversionPasses(pm, /*hasLibm=*/false);
   pm.addPass(createSetCudaTargetPass({architecture.str()}));
 }
 

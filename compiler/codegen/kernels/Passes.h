@@ -23,6 +23,11 @@ namespace partita::codegen {
 /// in f32.
 void addArithmeticPasses(mlir::OpPassManager &pm);
 
+/// Adds the conversions to the LLVM dialect. `hasLibm`: functions that LLVM has
+/// no intrinsic for become calls of the C library, for which vectors are taken
+/// apart.
+void addConversionPasses(mlir::OpPassManager &pm, bool hasLibm);
+
 } // namespace partita::codegen
 
 #endif // PARTITA_COMPILER_CODEGEN_KERNELS_PASSES_H
