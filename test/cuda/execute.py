@@ -4,6 +4,7 @@
     execute.py examples             an example of every op: bit by bit what the CPU computes, except where LOOSE says otherwise
     execute.py suite [--every N]    each Nth case of the ONNX backend suite that passes on the CPU and compiles for GPUs, against its test data
     execute.py models               small models, against their reference vectors
+    execute.py cuts                 the same on 2 and 4 devices of one GPU, as pipelines and with tensors cut, with streams in four orders
 
 PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped where it is missing.
 """
@@ -37,12 +38,15 @@ LOOSE = LIBRARY | REDUCING
 TOLERANCE = ("--rtol", "1e-5", "--atol", "1e-6")
 MODELS = ("cnn/mnist-burn", "cnn/mnist-cntk-8", "cnn/mnist-pytorch-java", "cnn/conv-bn-fusion", "encoder/bert-tiny-mlm-vespa", "encoder/bert-toy-ort",
           "encoder/bert-dummy-vespa", "decoder/gpt2-nopast-pt1.3", "encdec/t5-random-encoder-vespa", "encdec/t5-random-decoder-vespa", "rnn/byte-bilstm-tract", "rnn/dtln-1", "rnn/gtcrn-stream-simple")
+SPLITS = (("--devices", "2"), ("--tensor-parallel", "2"), ("--devices", "4", "--tensor-parallel", "2"))
+LONG = {"cnn/conv-bn-fusion", "rnn/gtcrn-stream-simple"}  # seconds a run: one split, one order of the streams
 NO_KERNEL = re.compile(r"has no kernel for CUDA devices|has no code for CUDA devices")
 LETTERS = {"f32": ("f", "<f4"), "f64": ("d", "<f8"), "i32": ("i", "<i4"), "i64": ("q", "<i8"), "i8": ("b", "|i1"), "ui8": ("B", "|u1"), "i1": ("B", "|b1")}
 
 
-def emulated(*command, **options):
-    return run(list(command), env={"LD_LIBRARY_PATH": str(EMULATOR)}, **options)
+def emulated(*command, seed=1, **options):
+    """`seed`: which order of the streams."""
+    return run(list(command), env={"LD_LIBRARY_PATH": str(EMULATOR), "CUDA_EMU_SEED": str(seed)}, **options)
 
 
 def write_input(path, shape, kind, noise):
@@ -118,24 +122,55 @@ def check_suite(folder, every):
     summarise(in_threads(lambda name: run_case(folder, name), names), "cases")
 
 
-def run_model(folder, name):
-    case, artifact = data_folder() / "models" / name, folder / (name.replace("/", "-") + ".partita")
+def compile_for_gpus(folder, name, *split):
+    """The artifact of a shared model, and the folder with its reference vectors."""
+    case, artifact = data_folder() / "models" / name, folder / (name.replace("/", "-") + "".join(split) + ".partita")
     vectors = case / "refeval_data_set_0"
     names = input_names(case / "model.onnx")
     flags = [word for k, port in enumerate(names) for word in ("--shape", f"{port}={shape_text((vectors / f'input_{k}.pb').read_bytes())}")]
-    run([BIN / "partita-compile", case / "model.onnx", "--quiet", "-o", artifact, *TARGET, *flags])
-    status, said = emulated(BIN / "partita-run", artifact, "--test-data", vectors, *executed.TOLERANCES.get(name, executed.TOLERANCE), expect=None, timeout=900)
-    print(f"{name}: {said.strip().splitlines()[-1] if said.strip() else status}", flush=True)
+    run([BIN / "partita-compile", case / "model.onnx", "--quiet", "-o", artifact, *TARGET, *flags, *split])
+    return artifact, vectors
+
+
+def run_on_gpus(name, artifact, vectors, *flags, seed=1):
+    status, said = emulated(
+        BIN / "partita-run", artifact, "--test-data", vectors, *executed.TOLERANCES.get(name, executed.TOLERANCE), *flags, seed=seed, expect=None, timeout=900)
     return f"{name}: {said.strip()}" if status else None
+
+
+def run_model(folder, name):
+    return run_on_gpus(name, *compile_for_gpus(folder, name))
+
+
+def run_cut(folder, name, split):
+    """A pipeline must also have the bits of one device, whatever the order of the streams."""
+    devices = split[1] if split[0] == "--devices" else "2"
+    artifact, vectors = compile_for_gpus(folder, name, *split)
+    for seed in (1,) if name in LONG else (1, 2, 3, 4):
+        if wrong := run_on_gpus(name, artifact, vectors, "--devices", f"cuda:0*{devices}", seed=seed):
+            return f"{' '.join(split)}, seed {seed}: {wrong}"
+    if "--tensor-parallel" in split:
+        return None
+    inputs = [word for k, port in enumerate(input_names(data_folder() / "models" / name / "model.onnx")) for word in ("--input", f"{port}={vectors / f'input_{k}.pb'}")]
+    one, outputs = compile_for_gpus(folder, name)[0], folder / (artifact.name + ".npz")
+    emulated(BIN / "partita-run", one, *inputs, "--output", outputs)
+    status, said = emulated(
+        BIN / "partita-run", artifact, *inputs, "--devices", f"cuda:0*{devices}", "--compare", outputs, "--rtol", "0", "--atol", "0", expect=None)
+    return f"{name}: {' '.join(split)}: other bits than on one device: {said.strip()}" if status else None
 
 
 def check_models(folder):
     summarise(in_threads(lambda name: run_model(folder, name), MODELS), "models")
 
 
+def check_cuts(folder):
+    cuts = [(name, split) for name in MODELS for split in SPLITS if name not in LONG or split == SPLITS[-1]]
+    summarise(in_threads(lambda each: run_cut(folder, *each), cuts), "models on several devices")
+
+
 def check():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("examples", "suite", "models"))
+    parser.add_argument("what", choices=("examples", "suite", "models", "cuts"))
     parser.add_argument("--every", type=int, default=1)
     options = parser.parse_args()
     if not (EMULATOR / "libcuda.so.1").exists():
@@ -147,8 +182,10 @@ def check():
             check_examples(folder)
         elif options.what == "suite":
             check_suite(folder, options.every)
-        else:
+        elif options.what == "models":
             check_models(folder)
+        else:
+            check_cuts(folder)
 
 
 if __name__ == "__main__":
