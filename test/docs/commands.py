@@ -32,6 +32,7 @@ ELSEWHERE = {
     r"cd build && cpack": "package",
     r"cd build/test/fuzz|(?:\w+=1 )?\.\./\.\./bin/partita-fuzz": "fuzz.plan",
     r"build-fuzz/bin/partita-fuzz": "fuzz.plan",
+    r"test/gpu/|FOLDER/run\.sh": "gpu-run",
     r"python3 test/fuzz/make_seeds\.py": "fuzz.seeds",
 }
 

@@ -11,13 +11,21 @@
 #include "test/unit/runtime/PlanBuilder.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace partita::test {
 
+/// Where a file that was made with the tests is now: in the folder
+/// PARTITA_TEST_FILES if that is set, for tests that run on another machine.
+inline std::string testFile(const std::string &built) {
+  const char *folder = std::getenv("PARTITA_TEST_FILES");
+  return folder ? folder + built.substr(built.rfind('/')) : built;
+}
+
 /// The object of Kernels.c, for both CPU levels, and the same kernels as PTX.
 inline std::vector<ObjectSpec> testObjects() {
-  const std::vector<uint8_t> bytes = readFile(PARTITA_TEST_KERNELS),
-                             ptx = readFile(PARTITA_TEST_PTX);
+  const std::vector<uint8_t> bytes = readFile(testFile(PARTITA_TEST_KERNELS)),
+                             ptx = readFile(testFile(PARTITA_TEST_PTX));
   return {{abi::CpuLevel::x86_64_v3, bytes},
           {abi::CpuLevel::x86_64_v4, bytes},
           ptxSection({ptx.begin(), ptx.end()}, abi::GpuArchitecture::sm_80)};

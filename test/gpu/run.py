@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Runs the tests and benchmarks of a packed folder on this machine's GPUs. Needs the driver and Python 3.
+
+    run.py FOLDER [--seconds S] [--emulator LIB]
+
+Prints a line for each thing done, and for each that could not be done why not; exit status 1 if something failed. --emulator runs on the libcuda.so.1 of
+that folder in place of the driver, with streams in one order; its times mean nothing. PyTorch and TensorRT (trtexec) are measured where they are installed.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+# As test/unit/cuda/CMakeLists.txt has it.
+CONFORMANCE = (
+    "*DeviceKinds*:Devices*:Session.*:LocalCommunicator.*:Steps.*:*StreamTest*:*PlanStreams*"
+    "-Session.CallsArePreparedOnce:Session.LoadProgram:Session.PacksOnly*:Session.WeightsOfAnotherFile*:Session.SaysWhichLevelsThereAre")
+SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
+
+
+class Report:
+    def __init__(self):
+        self.failed, self.left = [], []
+
+    def done(self, what, text):
+        print(f"ok      {what}: {text}", flush=True)
+
+    def wrong(self, what, text):
+        self.failed.append(what)
+        print(f"FAILED  {what}\n{text.rstrip()[-4000:]}", flush=True)
+
+    def missing(self, what, why):
+        self.left.append(what)
+        print(f"not done: {what}: {why}", flush=True)
+
+
+class Machine:
+    def __init__(self, options):
+        self.folder = options.folder.resolve()
+        libraries = [str(options.emulator.resolve())] if options.emulator else []
+        libraries += [str(self.folder / "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+        self.env = dict(os.environ, LD_LIBRARY_PATH=":".join(libraries), PARTITA_TEST_FILES=str(self.folder / "files"))
+        if options.emulator:
+            self.env.update(CUDA_EMU_QUIET="1", CUDA_EMU_SEED="1", CUDA_EMU_DEVICES="32")
+
+    def run(self, *command, timeout=1800, **env):
+        try:
+            done = subprocess.run(
+                [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout,
+                env=dict(self.env, **env), stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired as late:
+            return 124, f"ran past {timeout} s\n{(late.output or b'')[-2000:]}"
+        return done.returncode, done.stdout
+
+    def program(self, name):
+        return self.folder / "bin" / name
+
+
+def run_suite(machine, report, name, *flags, **env):
+    status, text = machine.run(machine.program(name), *flags, **env)
+    passed = re.search(r"\[  PASSED  \] (\d+) test", text)
+    if status != 0 or not passed or passed[1] == "0":
+        return report.wrong(name, text)
+    skipped = re.search(r"\[  SKIPPED \] (\d+) test", text)
+    report.done(name, f"{passed[1]} tests" + (f", {skipped[1]} skipped" if skipped else ""))
+
+
+def run_models(machine, report, models):
+    for model in models:
+        for devices in model["devices"]:
+            what = f"{model['name']} on {devices} device{'s' * (devices > 1)} of GPU 0"
+            status, text = machine.run(
+                machine.program("partita-run"), machine.folder / model["folder"] / f"{devices}.partita", "--test-data",
+                machine.folder / model["folder"] / "vectors", "--devices", f"cuda:0*{devices}", *model["tolerance"])
+            if status:
+                report.wrong(what, text)
+            else:
+                report.done(what, "as its reference vectors")
+
+
+def run_sanitizers(machine, report, models):
+    tool = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
+    if not tool:
+        return report.missing("compute-sanitizer", "it is not installed (it comes with the CUDA toolkit)")
+    for check in SANITIZERS:
+        for model in models:
+            status, text = machine.run(
+                tool, "--tool", check, "--error-exitcode", "9", machine.program("partita-run"), machine.folder / model["folder"] / "1.partita", "--test-data",
+                machine.folder / model["folder"] / "vectors", "--devices", "cuda:1", *model["tolerance"])
+            if status:
+                report.wrong(f"compute-sanitizer {check}: {model['name']}", text)
+        report.done(f"compute-sanitizer {check}", f"{len(models)} models")
+
+
+def run_benchmark(machine, report, models, seconds, emulated):
+    if not models:
+        return report.missing("benchmark", "no models were packed for it")
+    for model in models:
+        folder = machine.folder / model["folder"]
+        runs = ("--runs", "2", "--warmup", "1") if emulated else ("--seconds", seconds, "--warmup", "10")
+        status, text = machine.run(machine.program("partita-run"), folder / "model.partita", "--benchmark", "--json", "--devices", "cuda:1", *runs)
+        if status:
+            report.wrong(f"benchmark {model['name']}", text)
+            continue
+        times = json.loads(text[text.index("{"):])
+        report.done(f"benchmark {model['name']}", f"{times['median_ms']:.3f} ms a step, {times['stream_samples_per_s']:.1f} samples/s of a stream")
+    if emulated:
+        return report.missing("PyTorch and TensorRT", "they need a GPU")
+    status, text = machine.run(sys.executable, machine.folder / "peer.py", "--seconds", seconds, *(m["name"] for m in models))
+    if status == 77:
+        report.missing("PyTorch", text.strip())
+    elif status:
+        report.wrong("PyTorch", text)
+    else:
+        print(text, end="")
+    tool = shutil.which("trtexec")
+    if not tool:
+        return report.missing("TensorRT", "trtexec is not on the PATH")
+    for model in models:
+        status, text = machine.run(tool, f"--onnx={machine.folder / model['folder'] / 'model.onnx'}", "--noTF32", f"--duration={seconds}")
+        median = re.search(r"GPU Compute Time:.*median = ([\d.]+) ms", text)
+        if status or not median:
+            report.missing(f"TensorRT {model['name']}", text.strip().splitlines()[-1] if text.strip() else f"exit status {status}")
+        else:
+            report.done(f"TensorRT {model['name']}", f"{median[1]} ms")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--seconds", type=float, default=5, help="how long each model is measured (default: 5)")
+    parser.add_argument("--emulator", type=pathlib.Path, metavar="LIB")
+    options = parser.parse_args()
+    packed = json.loads((options.folder / "models.json").read_text())
+    machine, report = Machine(options), Report()
+    if options.emulator:
+        print(f"on the emulator of {options.emulator}: numbers are checked, times mean nothing")
+    elif tool := shutil.which("nvidia-smi"):
+        print(machine.run(tool, "--query-gpu=name,driver_version,memory.total,clocks.max.sm", "--format=csv,noheader")[1].strip())
+    else:
+        report.missing("the GPU's name", "nvidia-smi is not on the PATH")
+    if not options.emulator:
+        try:
+            ctypes.CDLL("libcuda.so.1")
+        except OSError as missing:
+            sys.exit(f"no driver for NVIDIA's GPUs ({missing}): install it, or say --emulator LIB")
+    run_suite(machine, report, "partita_cuda_tests")
+    run_suite(machine, report, "partita_runtime_tests", f"--gtest_filter={CONFORMANCE}", PARTITA_TEST_DEVICE="cuda")
+    run_models(machine, report, packed["models"])
+    run_sanitizers(machine, report, packed["models"])
+    run_benchmark(machine, report, packed["benchmark"], options.seconds, options.emulator is not None)
+    print(f"{len(report.failed)} failed, {len(report.left)} not done")
+    sys.exit(bool(report.failed))
+
+
+if __name__ == "__main__":
+    main()
