@@ -105,7 +105,12 @@ Status CommandQueue::carryOut(const Command &command) {
 Status CommandQueue::call(const std::function<Status()> &function) {
   if (Status status = enqueueCall(&function); !status.ok())
     return status;
-  return synchronize(record());
+  const Event event = record();
+  Status status = synchronize(event);
+  // Also past the deadline: the function refers to what the caller has.
+  std::unique_lock<std::mutex> lock(mutex);
+  done.wait(lock, [&] { return completed >= event.number; });
+  return status;
 }
 
 Status CommandQueue::enqueueCall(const std::function<Status()> *function) {

