@@ -13,35 +13,12 @@
 #ifndef PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_CALLRULE_H
 #define PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_CALLRULE_H
 
-#include "compiler/codegen/Backend.h"
-#include "compiler/codegen/cpu/onednn/CallMatcher.h"
+#include "compiler/codegen/calls/CallMatcher.h"
 
 namespace partita::codegen::onednn {
 
 /// Whether the element type is f32. Most calls of the library compute in it.
 bool isF32(mlir::Value value);
-
-struct CallRule {
-  /// Whether the op may be the root of such a call.
-  bool (*isRoot)(mlir::Operation *op);
-
-  /// Whether the library takes an operand, or the result, of this type.
-  bool (*takes)(mlir::Operation *root, mlir::Value value);
-
-  /// Fills in the kind of the call, its operands and their views. Returns false
-  /// if the library cannot compute the op.
-  bool (*match)(CallMatcher &call, mlir::Operation *root);
-
-  /// The work of the call, in terms of the tables that are measured on a
-  /// machine. Null for calls that are not measured. `lanes`: floats in a
-  /// vector.
-  CallWork (*getWork)(mlir::Operation *root, analysis::Rates &rates,
-                      int64_t lanes) = nullptr;
-
-  bool onlyByLibrary = false; ///< no kernel can compute the op
-  bool accumulates = false;   ///< see Backend::accumulates
-  bool counts32 = true;       ///< a dimension must fit 32 bits
-};
 
 /// The rule of the op, or null.
 const CallRule *getRule(mlir::Operation *op);

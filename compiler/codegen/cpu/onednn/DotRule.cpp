@@ -5,81 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/codegen/calls/DotViews.h"
 #include "compiler/codegen/cpu/onednn/CallRule.h"
 
 #include "runtime/abi/machine.h"
-
-#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 namespace key = partita::abi::machine;
 
 namespace partita::codegen::onednn {
 namespace {
-
-/// Whether the elements along a dimension, counted from the end, lie side by
-/// side. A matrix with gaps in both dimensions is computed by the library's
-/// reference code, thousands of times slower.
-bool hasDense(const StridedView &matrix, int64_t dim) {
-  const size_t i = matrix.shape.size() + dim;
-  return matrix.shape[i] == 1 || matrix.strides[i] == 1;
-}
-
-bool matchDot(CallMatcher &call, Operation *root) {
-  auto dot = cast<nn::DotOp>(root);
-  call.kind = plan::CallKind::dot;
-  std::optional<StridedView> lhs = call.operand(dot.getLhs()),
-                             rhs = call.operand(dot.getRhs());
-  if (!lhs || !rhs)
-    return false;
-  SmallVector<int64_t> result;
-  for (int64_t dim : dot.getLhsBatch())
-    result.push_back(lhs->shape[dim]);
-  int64_t m = 1, n = 1, k = 1;
-  SmallVector<int64_t> left(dot.getLhsBatch()), right(dot.getRhsBatch());
-  for (int64_t dim = 0; dim < int64_t(lhs->shape.size()); ++dim)
-    if (!llvm::is_contained(dot.getLhsBatch(), dim) &&
-        !llvm::is_contained(dot.getLhsContract(), dim)) {
-      left.push_back(dim);
-      m *= lhs->shape[dim];
-    }
-  llvm::append_range(left, dot.getLhsContract());
-  llvm::append_range(right, dot.getRhsContract());
-  for (int64_t dim : dot.getLhsContract())
-    k *= lhs->shape[dim];
-  for (int64_t dim = 0; dim < int64_t(rhs->shape.size()); ++dim)
-    if (!llvm::is_contained(dot.getRhsBatch(), dim) &&
-        !llvm::is_contained(dot.getRhsContract(), dim)) {
-      right.push_back(dim);
-      n *= rhs->shape[dim];
-    }
-  SmallVector<int64_t> leftShape(result), rightShape(result);
-  leftShape.append({m, k});
-  rightShape.append({k, n});
-  result.append({m, n});
-  lhs = lhs->permute(left).reshape(leftShape);
-  rhs = rhs->permute(right).reshape(rightShape);
-  if (!lhs || !rhs || !call.reshapeOutput(result) ||
-      !(hasDense(*lhs, -1) || hasDense(*lhs, -2)) ||
-      !(hasDense(*rhs, -1) || hasDense(*rhs, -2)))
-    return false;
-  if (!hasDense(call.output, -1)) {
-    // Columns side by side: the product of the transposed matrices, the other
-    // way round, has rows.
-    if (!hasDense(call.output, -2) ||
-        nn::getTensorType(dot.getLhs()).getElementType() !=
-            nn::getTensorType(dot.getRhs()).getElementType())
-      return false;
-    auto swap = llvm::to_vector(llvm::seq<int64_t>(0, result.size()));
-    std::swap(swap[result.size() - 2], swap[result.size() - 1]);
-    std::swap(lhs, rhs);
-    lhs = lhs->permute(swap);
-    rhs = rhs->permute(swap);
-    call.permuteOutput(swap);
-  }
-  call.operands = {*lhs, *rhs};
-  return true;
-}
 
 CallWork getDotWork(Operation *root, analysis::Rates &rates, int64_t lanes) {
   auto dot = cast<nn::DotOp>(root);
@@ -113,6 +48,6 @@ bool takesDot(Operation *root, Value value) {
 
 } // namespace
 
-const CallRule kDotRule = {isDot, takesDot, matchDot, getDotWork};
+const CallRule kDotRule = {isDot, takesDot, matchDotViews, getDotWork};
 
 } // namespace partita::codegen::onednn

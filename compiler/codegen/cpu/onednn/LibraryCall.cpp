@@ -8,6 +8,7 @@
 #include "compiler/codegen/cpu/onednn/LibraryCall.h"
 
 #include "compiler/codegen/cpu/onednn/CallRule.h"
+#include "runtime/device/cpu/onednn/rules/Fusion.h"
 #include "runtime/device/cpu/onednn/rules/LibraryMemory.h"
 
 #include <limits>
@@ -28,10 +29,28 @@ bool accumulates(Operation *root) {
   return rule && rule->accumulates;
 }
 
+/// Whether the library is known to compute the steps rightly.
+static bool computesSteps(const CallMatcher &call) {
+  for (auto [i, step] : llvm::enumerate(call.steps)) {
+    auto form = rules::OperandForm::one;
+    if (step.operand)
+      form = rules::getOperandForm(
+          call.kind, {call.output.shape, call.output.strides},
+          {step.operand->shape, step.operand->strides});
+    if (!rules::mayFuse(call.kind, step.kind, form))
+      return false;
+    for (const PostOpStep &before : ArrayRef(call.steps).take_front(i))
+      if (!rules::mayFollow(before.kind, step.kind))
+        return false;
+  }
+  return true;
+}
+
 plan::CallAttr matchLibraryCall(ArrayRef<Operation *> ops,
                                 ArrayRef<Value> inputs,
                                 ArrayRef<Value> results) {
-  return CallMatcher(ops, inputs, results).match();
+  static constexpr CallLibrary library = {getRule, computesSteps};
+  return CallMatcher(library, ops, inputs, results).match();
 }
 
 /// The library counts rows, columns and positions in 32 bits; a call beyond

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/onednn/KnownFunction.h"
+#include "compiler/codegen/calls/KnownFunction.h"
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/fold/ConstantElements.h"
@@ -19,7 +19,7 @@
 
 using namespace mlir;
 
-namespace partita::codegen::onednn {
+namespace partita::codegen {
 namespace {
 
 constexpr std::array<double, 18> kSamples = {
@@ -209,4 +209,4 @@ std::optional<KnownFunction> matchKnownFunction(Value argument,
   return std::nullopt;
 }
 
-} // namespace partita::codegen::onednn
+} // namespace partita::codegen

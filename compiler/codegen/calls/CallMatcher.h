@@ -14,15 +14,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_CALLMATCHER_H
-#define PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_CALLMATCHER_H
+#ifndef PARTITA_COMPILER_CODEGEN_CALLS_CALLMATCHER_H
+#define PARTITA_COMPILER_CODEGEN_CALLS_CALLMATCHER_H
 
 #include "compiler/codegen/StridedView.h"
+#include "compiler/codegen/calls/CallRule.h"
 #include "dialects/plan/PlanDialect.h"
 
-namespace partita::codegen::onednn {
+namespace partita::codegen {
 
-struct CallRule;
 struct KnownFunction;
 
 /// A post-op. Its operand, if it has one, is still a view of an MLIR value.
@@ -37,11 +37,11 @@ class CallMatcher {
 public:
   /// `ops` are in topological order. Views refer to `inputs`, then to
   /// `results`, by their positions.
-  CallMatcher(llvm::ArrayRef<mlir::Operation *> ops,
+  CallMatcher(const CallLibrary &library, llvm::ArrayRef<mlir::Operation *> ops,
               llvm::ArrayRef<mlir::Value> inputs,
               llvm::ArrayRef<mlir::Value> results)
-      : list(ops), set(ops.begin(), ops.end()), inputs(inputs),
-        results(results) {}
+      : library(library), list(ops), set(ops.begin(), ops.end()),
+        inputs(inputs), results(results) {}
 
   /// The call that computes all of the ops, or null.
   plan::CallAttr match();
@@ -90,9 +90,9 @@ private:
   std::optional<KnownFunction> matchFunction(mlir::Value current);
   bool addBinary(mlir::Operation *op, mlir::Value current);
   int64_t getNumber(mlir::Value value) const;
-  bool mayFuseSteps() const;
   plan::CallAttr build();
 
+  const CallLibrary &library;
   llvm::ArrayRef<mlir::Operation *> list;
   OpSet set, used;
   llvm::ArrayRef<mlir::Value> inputs, results;
@@ -100,6 +100,6 @@ private:
   const CallRule *rule = nullptr;
 };
 
-} // namespace partita::codegen::onednn
+} // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_CALLMATCHER_H
+#endif // PARTITA_COMPILER_CODEGEN_CALLS_CALLMATCHER_H

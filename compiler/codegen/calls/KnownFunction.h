@@ -14,13 +14,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_KNOWNFUNCTION_H
-#define PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_KNOWNFUNCTION_H
+#ifndef PARTITA_COMPILER_CODEGEN_CALLS_KNOWNFUNCTION_H
+#define PARTITA_COMPILER_CODEGEN_CALLS_KNOWNFUNCTION_H
 
 #include "compiler/codegen/StridedView.h"
 #include "dialects/plan/PlanDialect.h"
 
-namespace partita::codegen::onednn {
+namespace partita::codegen {
 
 struct KnownFunction {
   plan::PostOpKind kind;
@@ -40,6 +40,6 @@ std::optional<plan::PostOpKind> getPostOpKind(mlir::Operation *op,
 std::optional<KnownFunction>
 matchKnownFunction(mlir::Value argument, llvm::ArrayRef<mlir::Operation *> ops);
 
-} // namespace partita::codegen::onednn
+} // namespace partita::codegen
 
-#endif // PARTITA_COMPILER_CODEGEN_CPU_ONEDNN_KNOWNFUNCTION_H
+#endif // PARTITA_COMPILER_CODEGEN_CALLS_KNOWNFUNCTION_H

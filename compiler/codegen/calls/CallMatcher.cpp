@@ -5,20 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cpu/onednn/CallMatcher.h"
+#include "compiler/codegen/calls/CallMatcher.h"
 
-#include "compiler/codegen/cpu/onednn/CallRule.h"
-#include "compiler/codegen/cpu/onednn/KnownFunction.h"
-#include "runtime/device/cpu/onednn/rules/Fusion.h"
+#include "compiler/codegen/calls/KnownFunction.h"
 
 using namespace mlir;
 
-namespace partita::codegen::onednn {
+namespace partita::codegen {
 
 plan::CallAttr CallMatcher::match() {
   if (results.size() != 1 || !findRoot() || !followEpilogue() ||
       !rule->match(*this, root) ||
-      (nn::multipliesIntegers(root) && !steps.empty()) || !mayFuseSteps() ||
+      (nn::multipliesIntegers(root) && !steps.empty()) ||
+      !library.computes(*this) ||
       !llvm::all_of(list, [&](Operation *op) { return used.contains(op); }))
     return {};
   return build();
@@ -26,7 +25,7 @@ plan::CallAttr CallMatcher::match() {
 
 bool CallMatcher::findRoot() {
   for (Operation *op : list) {
-    const CallRule *found = getRule(op);
+    const CallRule *found = library.getRule(op);
     if (!found)
       continue;
     if (root)
@@ -171,23 +170,6 @@ void CallMatcher::permuteOutput(ArrayRef<int64_t> permutation) {
       step.operand = step.operand->permute(permutation);
 }
 
-/// Whether the library is known to compute the steps rightly.
-bool CallMatcher::mayFuseSteps() const {
-  for (auto [i, step] : llvm::enumerate(steps)) {
-    auto form = rules::OperandForm::one;
-    if (step.operand)
-      form =
-          rules::getOperandForm(kind, {output.shape, output.strides},
-                                {step.operand->shape, step.operand->strides});
-    if (!rules::mayFuse(kind, step.kind, form))
-      return false;
-    for (const PostOpStep &before : ArrayRef(steps).take_front(i))
-      if (!rules::mayFollow(before.kind, step.kind))
-        return false;
-  }
-  return true;
-}
-
 plan::CallAttr CallMatcher::build() {
   MLIRContext *context = root->getContext();
   SmallVector<plan::ViewAttr> views;
@@ -209,4 +191,4 @@ plan::CallAttr CallMatcher::build() {
       includePad, scale, postOps, recurrent, winograd, combine, largest);
 }
 
-} // namespace partita::codegen::onednn
+} // namespace partita::codegen
