@@ -167,11 +167,21 @@ private:
            dtype(operand(2)) == abi::DType::i32;
   }
 
+  /// What a call of floats computes with: f32, or the type of a product.
+  abi::DType floatType() const {
+    const abi::View *lhs = operand(0);
+    if (call.kind() == abi::CallKind::dot && viewError(program, lhs).empty())
+      for (abi::DType type : {abi::DType::f16, abi::DType::bf16})
+        if (dtype(lhs) == type)
+          return type;
+    return abi::DType::f32;
+  }
+
   std::string floats(const abi::View *view) const {
     if (std::string error = viewError(program, view); !error.empty())
       return error;
-    if (dtype(view) != abi::DType::f32)
-      return "is not f32";
+    if (const abi::DType wanted = floatType(); dtype(view) != wanted)
+      return std::string("is not ") + abi::EnumNameDType(wanted);
     return strided(view);
   }
 

@@ -13,6 +13,7 @@
 #include "runtime/base/Slots.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace partita::runtime::cuda {
 namespace {
@@ -39,11 +40,13 @@ public:
 CudaDevice::CudaDevice(const abi::Plan &plan, int index,
                        const WeightPointers &weights,
                        std::shared_ptr<const Gpu> gpu,
-                       std::shared_ptr<const KernelModule> kernels)
+                       std::shared_ptr<const KernelModule> kernels,
+                       const DeviceOptions &options, const cublaslt::Api *blas)
     : plan(plan), index(index),
       described(*plan.devices()->Get(static_cast<unsigned>(index))),
       program(programOf(plan, index)), weights(weights),
-      used_gpu(std::move(gpu)), kernels(std::move(kernels)),
+      used_gpu(std::move(gpu)), kernels(std::move(kernels)), blas_api(blas),
+      keep_nan(options.keep_nan),
       weight_offsets(static_cast<size_t>(length(plan.weights())), -1),
       only_loads(weight_offsets.size()),
       instances(static_cast<size_t>(length(program.units()))) {}
@@ -51,9 +54,9 @@ CudaDevice::CudaDevice(const abi::Plan &plan, int index,
 Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(
     const abi::Plan &plan, int index, const WeightPointers &weights,
     std::shared_ptr<const Gpu> gpu, std::shared_ptr<const KernelModule> kernels,
-    const DeviceOptions &options) {
-  std::unique_ptr<CudaDevice> self(
-      new CudaDevice(plan, index, weights, std::move(gpu), std::move(kernels)));
+    const DeviceOptions &options, const cublaslt::Api *blas) {
+  std::unique_ptr<CudaDevice> self(new CudaDevice(
+      plan, index, weights, std::move(gpu), std::move(kernels), options, blas));
   if (Status status = self->make(options); !status.ok())
     return Status::error(std::string(text(self->described.name())) + ": " +
                          status.message());
@@ -95,11 +98,13 @@ CudaDevice::~CudaDevice() {
   (void)work.release();
   (void)transfers.release();
   constants.abandon();
+  workspace.abandon();
   load_weights.abandon();
   for (DeviceBuffer &buffer : allocated)
     buffer.abandon();
   (void)new std::shared_ptr<const DeviceBuffer>(arena_buffer);
   (void)new std::shared_ptr<const KernelModule>(kernels);
+  (void)new std::shared_ptr<cublaslt::Library>(blas);
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,6 +154,21 @@ bool CudaDevice::isWeight(int slot) const {
          abi::Space::weight;
 }
 
+/// A plan has it also where it has no calls on GPUs.
+size_t CudaDevice::workspaceBytes() const {
+  bool any = false;
+  auto visit = [&](const auto *instructions) {
+    for (int64_t i = 0; i < length(instructions); ++i)
+      any |=
+          instructions->Get(static_cast<unsigned>(i))->work_as_LibraryCall() !=
+          nullptr;
+  };
+  visit(program.load());
+  for (int64_t i = 0; i < length(program.units()); ++i)
+    visit(program.units()->Get(static_cast<unsigned>(i))->instructions());
+  return any ? static_cast<size_t>(program.workspace_bytes()) : 0;
+}
+
 Status CudaDevice::checkMemory(size_t arena_bytes) const {
   size_t free = 0, total = 0;
   if (Status status =
@@ -156,8 +176,10 @@ Status CudaDevice::checkMemory(size_t arena_bytes) const {
                               "cannot read how much memory a GPU has");
       !status.ok())
     return status;
-  const size_t constant = static_cast<size_t>(program.constant_bytes());
-  const size_t needed = arena_bytes + constant + kept_bytes + load_bytes;
+  const size_t constant = static_cast<size_t>(program.constant_bytes()),
+               scratch = workspaceBytes();
+  const size_t needed =
+      arena_bytes + constant + kept_bytes + load_bytes + scratch;
   if (needed <= free)
     return Status();
   auto size = [](size_t bytes) {
@@ -166,7 +188,8 @@ Status CudaDevice::checkMemory(size_t arena_bytes) const {
   return Status::error(
       "the plan needs " + size(needed) + " on " + used_gpu->name() +
       " (arena " + size(arena_bytes) + ", constants " + size(constant) +
-      ", weights " + size(kept_bytes + load_bytes) + "), and " + size(free) +
+      ", weights " + size(kept_bytes + load_bytes) +
+      (scratch ? ", workspace " + size(scratch) : "") + "), and " + size(free) +
       " of its " + size(total) +
       " are free: compile the model for more devices or with --memory");
 }
@@ -203,6 +226,11 @@ Status CudaDevice::allocateAll(const DeviceOptions &options) {
   if (!loaded)
     return loaded.status();
   load_weights = std::move(*loaded);
+  auto scratch = allocateDevice(used_gpu, workspaceBytes(),
+                                "the workspace of library calls");
+  if (!scratch)
+    return scratch.status();
+  workspace = std::move(*scratch);
   return Status();
 }
 
@@ -264,6 +292,7 @@ DeviceMemory CudaDevice::memory() const {
   memory.arena = program.arena_bytes();
   memory.parameters =
       program.constant_bytes() + static_cast<int64_t>(kept_bytes);
+  memory.workspace = static_cast<int64_t>(workspaceBytes());
   memory.planned = program.arena_bytes() + program.parameter_bytes() +
                    program.packed_bytes() + program.workspace_bytes();
   return memory;
@@ -277,10 +306,6 @@ Status CudaDevice::letMove(const std::vector<int> &slots) {
   return slots.empty()
              ? Status()
              : Status::error("the slots of a GPU lie in its own memory");
-}
-
-std::string CudaDevice::called(const abi::Instruction &instruction) const {
-  return std::string("'") + text(instruction.label()) + "': ";
 }
 
 RowPart CudaDevice::rowPart(const abi::Slice &slice) const {
@@ -318,10 +343,106 @@ Status CudaDevice::add(CudaInstance &instance,
                       rowPart(*slice), label);
     return Status();
   }
-  return Status::error(
-      called(instruction) + "GPUs have no library call '" +
-      abi::EnumNameCallKind(instruction.work_as_LibraryCall()->kind()) +
-      "' yet: compile the model for another --target");
+  Status status = addCall(instance, *instruction.work_as_LibraryCall(), label);
+  return status.ok() ? status
+                     : Status::error(std::string("'") + label +
+                                     "': " + status.message());
+}
+
+CudaInstance::Operand CudaDevice::operand(const abi::View &view) const {
+  CudaInstance::Operand place = operand(view.slot());
+  const abi::DType type =
+      program.slots()->Get(static_cast<unsigned>(view.slot()))->dtype();
+  place.address +=
+      static_cast<DeviceAddress>(view.offset() * elementBytes(type));
+  return place;
+}
+
+rules::Tensor CudaDevice::tensorOf(const abi::View &view) const {
+  rules::Tensor tensor;
+  tensor.type =
+      program.slots()->Get(static_cast<unsigned>(view.slot()))->dtype();
+  tensor.shape = {view.shape()->data(), view.shape()->size()};
+  tensor.strides = {view.strides()->data(), view.strides()->size()};
+  tensor.offset = view.offset();
+  return tensor;
+}
+
+/// Of all addresses that the operand may have.
+uint32_t CudaDevice::alignmentOf(const CudaInstance::Operand &operand) {
+  DeviceAddress bits = 256;
+  if (!operand.copies)
+    bits |= operand.address;
+  else
+    for (const DeviceAddress copy : *operand.copies)
+      bits |= copy + operand.address;
+  return uint32_t(1) << std::countr_zero(bits);
+}
+
+Status CudaDevice::openLibrary() {
+  if (blas)
+    return Status();
+  auto opened = cublaslt::Library::open(blas_api, used_gpu);
+  if (!opened)
+    return opened.status();
+  blas = std::move(*opened);
+  return Status();
+}
+
+Status CudaDevice::addCall(CudaInstance &instance, const abi::LibraryCall &call,
+                           const char *label) {
+  constexpr char kAdvice[] = ": compile the model for this kind of device";
+  if (call.kind() != abi::CallKind::dot)
+    return Status::error(std::string("GPUs have no library call '") +
+                         abi::EnumNameCallKind(call.kind()) + "'" + kAdvice);
+  const abi::View &lhs = *call.operands()->Get(0),
+                  &rhs = *call.operands()->Get(1),
+                  &result = *call.operands()->Get(2);
+  rules::Product wanted{tensorOf(lhs), tensorOf(rhs), tensorOf(result), {}};
+  for (int64_t i = 0; i < length(call.post_ops()); ++i) {
+    const abi::PostOp &post = *call.post_ops()->Get(static_cast<unsigned>(i));
+    wanted.steps.push_back({post.kind(), post.alpha(), post.beta(), {}});
+    if (post.view())
+      wanted.steps.back().operand = tensorOf(*post.view());
+  }
+  rules::Matmul matmul;
+  const char *why = call.bias() ? "its bias is no post-op"
+                                : rules::describeMatmul(wanted, matmul);
+  if (why)
+    return Status::error("cuBLASLt does not compute the product, because " +
+                         std::string(why) + kAdvice);
+  if (keep_nan && matmul.activation == rules::Activation::relu)
+    return Status::error("the ReLU of cuBLASLt may make a number of NaN: for "
+                         "--strict-nan compile the model with "
+                         "--no-library-calls");
+  if (Status status = openLibrary(); !status.ok())
+    return status;
+
+  auto step = [&](int number) -> const abi::View & {
+    return *call.post_ops()->Get(static_cast<unsigned>(number))->view();
+  };
+  std::vector<CudaInstance::Operand> operands = {operand(lhs), operand(rhs),
+                                                 operand(result)};
+  cublaslt::Alignments alignments{alignmentOf(operands[1]),
+                                  alignmentOf(operands[0]), 256,
+                                  alignmentOf(operands[2])};
+  if (matmul.addend >= 0) {
+    operands.push_back(operand(step(matmul.addend)));
+    alignments.c = alignmentOf(operands.back());
+  }
+  DeviceAddress bias = 0;
+  if (matmul.bias >= 0) {
+    operands.push_back(operand(step(matmul.bias)));
+    const CudaInstance::Operand &place = operands.back();
+    bias = place.address + (place.copies ? place.copies->front() : 0);
+  }
+  auto task = cublaslt::MatmulTask::prepare(
+      blas, matmul, alignments, bias,
+      {workspace.get(), static_cast<size_t>(program.workspace_bytes())});
+  if (!task)
+    return task.status();
+  instance.addCall(std::move(*task), operands, label);
+  return Status();
 }
 
 Expected<Instance *> CudaDevice::prepare(int unit) {

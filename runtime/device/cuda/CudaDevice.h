@@ -17,17 +17,18 @@
 #include "runtime/device/cuda/CudaQueue.h"
 #include "runtime/device/cuda/KernelModule.h"
 #include "runtime/device/cuda/Transfers.h"
+#include "runtime/device/cuda/cublaslt/MatmulTask.h"
 
 namespace partita::runtime::cuda {
 
 class CudaDevice final : public Device {
 public:
-  /// See Driver::create.
+  /// See Driver::create. `blas`: as makeCudaDriver has it.
   static Expected<std::unique_ptr<CudaDevice>>
   create(const abi::Plan &plan, int index, const WeightPointers &weights,
          std::shared_ptr<const Gpu> gpu,
          std::shared_ptr<const KernelModule> kernels,
-         const DeviceOptions &options);
+         const DeviceOptions &options, const cublaslt::Api *blas);
   ~CudaDevice() override;
 
   const Gpu &gpu() const { return *used_gpu; }
@@ -54,9 +55,11 @@ public:
 private:
   CudaDevice(const abi::Plan &plan, int index, const WeightPointers &weights,
              std::shared_ptr<const Gpu> gpu,
-             std::shared_ptr<const KernelModule> kernels);
+             std::shared_ptr<const KernelModule> kernels,
+             const DeviceOptions &options, const cublaslt::Api *blas);
   Status make(const DeviceOptions &options);
   void placeWeights();
+  size_t workspaceBytes() const;
   Status checkMemory(size_t arena_bytes) const;
   Status allocateAll(const DeviceOptions &options);
   Status loadWeights();
@@ -66,7 +69,12 @@ private:
   CudaInstance::Operand operand(int slot) const;
   RowPart rowPart(const abi::Slice &slice) const;
   Status add(CudaInstance &instance, const abi::Instruction &instruction);
-  std::string called(const abi::Instruction &instruction) const;
+  Status addCall(CudaInstance &instance, const abi::LibraryCall &call,
+                 const char *label);
+  CudaInstance::Operand operand(const abi::View &view) const;
+  rules::Tensor tensorOf(const abi::View &view) const;
+  static uint32_t alignmentOf(const CudaInstance::Operand &operand);
+  Status openLibrary();
 
   const abi::Plan &plan;
   const int index;
@@ -75,6 +83,8 @@ private:
   const WeightPointers &weights;
   const std::shared_ptr<const Gpu> used_gpu;
   const std::shared_ptr<const KernelModule> kernels;
+  const cublaslt::Api *const blas_api;
+  const bool keep_nan;
 
   std::shared_ptr<const DeviceBuffer> arena_buffer; ///< maybe of several plans
   DeviceBuffer constants;    ///< and weights that steps read
@@ -84,16 +94,20 @@ private:
   std::vector<bool> only_loads;          ///< by weight: in `load_weights`
   size_t kept_bytes = 0, load_bytes = 0; ///< of weights
   std::vector<CudaInstance::Copies> frames;
+  DeviceBuffer workspace;                  ///< of library calls
+  std::shared_ptr<cublaslt::Library> blas; ///< since the first call
 
   std::unique_ptr<CudaQueue> work;
   std::unique_ptr<Transfers> transfers;
   std::vector<std::unique_ptr<CudaInstance>> instances; ///< by unit; or null
 };
 
-/// Loads the artifact's kernels through a driver. Tests give their own `api`.
-Expected<std::unique_ptr<Driver>> makeCudaDriver(const Artifact &artifact,
-                                                 const DeviceOptions &options,
-                                                 const Api &api);
+/// Loads the artifact's kernels through a driver. Tests give their own `api`,
+/// and `blas`. Without the latter, the one that is installed is looked for when
+/// a plan has calls of it.
+Expected<std::unique_ptr<Driver>>
+makeCudaDriver(const Artifact &artifact, const DeviceOptions &options,
+               const Api &api, const cublaslt::Api *blas = nullptr);
 
 } // namespace partita::runtime::cuda
 

@@ -16,8 +16,9 @@ namespace {
 
 class CudaDriver final : public Driver {
 public:
-  CudaDriver(const Artifact &artifact, const Api &api)
-      : artifact(artifact), api(api) {}
+  CudaDriver(const Artifact &artifact, const Api &api,
+             const cublaslt::Api *blas)
+      : artifact(artifact), api(api), blas(blas) {}
 
   Expected<std::unique_ptr<Device>> create(const abi::Plan &plan, int index,
                                            const WeightPointers &weights,
@@ -30,7 +31,7 @@ public:
               text(plan.devices()->Get(static_cast<unsigned>(index))->name())) +
           ": " + used.status().message());
     auto made = CudaDevice::create(plan, index, weights, used->gpu,
-                                   used->kernels, options);
+                                   used->kernels, options, blas);
     if (!made)
       return made.status();
     return std::unique_ptr<Device>(std::move(*made));
@@ -79,6 +80,7 @@ private:
 
   const Artifact &artifact;
   const Api &api;
+  const cublaslt::Api *const blas;
   std::mutex mutex;
   std::map<int, Used> gpus;
 };
@@ -87,8 +89,9 @@ private:
 
 Expected<std::unique_ptr<Driver>> makeCudaDriver(const Artifact &artifact,
                                                  const DeviceOptions &,
-                                                 const Api &api) {
-  return std::unique_ptr<Driver>(new CudaDriver(artifact, api));
+                                                 const Api &api,
+                                                 const cublaslt::Api *blas) {
+  return std::unique_ptr<Driver>(new CudaDriver(artifact, api, blas));
 }
 
 } // namespace partita::runtime::cuda

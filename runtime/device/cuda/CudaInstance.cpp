@@ -22,7 +22,8 @@ void CudaInstance::add(const std::vector<Operand> &operands) {
 void CudaInstance::addKernel(const KernelLaunch &launch,
                              const std::vector<Operand> &operands,
                              const char *label) {
-  pieces.push_back({Kind::kernel, label, addresses.size(), launch, {}});
+  pieces.push_back(
+      {Kind::kernel, label, addresses.size(), launch, {}, nullptr});
   add(operands);
 }
 
@@ -30,14 +31,22 @@ void CudaInstance::addCopy(Operand to, Operand from, int64_t bytes,
                            const char *label) {
   RowPart part;
   part.bytes = bytes;
-  pieces.push_back({Kind::copy, label, addresses.size(), {}, part});
+  pieces.push_back({Kind::copy, label, addresses.size(), {}, part, nullptr});
   add({to, from});
 }
 
 void CudaInstance::addSlice(Operand to, Operand from, const RowPart &part,
                             const char *label) {
-  pieces.push_back({Kind::slice, label, addresses.size(), {}, part});
+  pieces.push_back({Kind::slice, label, addresses.size(), {}, part, nullptr});
   add({to, from});
+}
+
+void CudaInstance::addCall(std::unique_ptr<LibraryTask> task,
+                           const std::vector<Operand> &operands,
+                           const char *label) {
+  pieces.push_back(
+      {Kind::call, label, addresses.size(), {}, {}, std::move(task)});
+  add(operands);
 }
 
 void CudaInstance::finish() {
@@ -53,9 +62,23 @@ void CudaInstance::useMicroBatch(int micro_batch) {
         (*each.copies)[static_cast<size_t>(micro_batch) % each.copies->size()];
 }
 
-Result CudaInstance::enqueue(const Gpu &gpu, size_t number,
+Status CudaInstance::enqueue(const Gpu &gpu, size_t number,
                              StreamHandle stream) {
   const Piece &piece = pieces[number];
+  if (piece.kind == Kind::call) {
+    Status status = piece.task->enqueue(&addresses[piece.first], stream);
+    return status.ok() ? status
+                       : Status::error(std::string("'") + piece.label +
+                                       "': " + status.message());
+  }
+  const Result result = launch(gpu, piece, stream);
+  return result == Result::success
+             ? Status()
+             : gpu.api.error(result, std::string("'") + piece.label + "'");
+}
+
+Result CudaInstance::launch(const Gpu &gpu, const Piece &piece,
+                            StreamHandle stream) {
   switch (piece.kind) {
   case Kind::kernel: {
     const KernelLaunch &launch = piece.launch;
@@ -74,6 +97,8 @@ Result CudaInstance::enqueue(const Gpu &gpu, size_t number,
   }
   case Kind::slice:
     return enqueueSlice(gpu, piece, stream);
+  case Kind::call:
+    break;
   }
   return Result::success;
 }

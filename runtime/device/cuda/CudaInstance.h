@@ -10,6 +10,7 @@
 
 #include "runtime/device/Device.h"
 #include "runtime/device/cuda/Gpu.h"
+#include "runtime/device/cuda/LibraryTask.h"
 
 #include <array>
 
@@ -51,6 +52,8 @@ public:
   void addCopy(Operand to, Operand from, int64_t bytes, const char *label);
   void addSlice(Operand to, Operand from, const RowPart &part,
                 const char *label);
+  void addCall(std::unique_ptr<LibraryTask> task,
+               const std::vector<Operand> &operands, const char *label);
   /// Call once, after the last `add...`.
   void finish();
 
@@ -60,19 +63,20 @@ public:
   /// Moves addresses in frames to the copies of a micro-batch. What was
   /// enqueued before keeps its own.
   void useMicroBatch(int micro_batch);
-  /// Enqueues a piece of work.
-  Result enqueue(const Gpu &gpu, size_t piece, StreamHandle stream);
+  /// Enqueues a piece of work. An error names it.
+  Status enqueue(const Gpu &gpu, size_t piece, StreamHandle stream);
 
   std::string name; ///< of the unit, for messages
 
 private:
-  enum class Kind { kernel, copy, slice };
+  enum class Kind { kernel, copy, slice, call };
   struct Piece {
     Kind kind;
     const char *label;
     size_t first; ///< of its operands; for others than kernels: to, from
     KernelLaunch launch;
-    RowPart part; ///< copy: `bytes` of one row
+    RowPart part;                      ///< copy: `bytes` of one row
+    std::unique_ptr<LibraryTask> task; ///< call
   };
   struct FrameOperand {
     size_t operand;
@@ -81,6 +85,7 @@ private:
   };
 
   void add(const std::vector<Operand> &operands);
+  Result launch(const Gpu &gpu, const Piece &piece, StreamHandle stream);
   Result enqueueSlice(const Gpu &gpu, const Piece &piece, StreamHandle stream);
 
   std::vector<Piece> pieces;

@@ -368,9 +368,8 @@ Status CudaQueue::run(Instance &prepared, int micro_batch,
   if (Status status = mark(); !status.ok())
     return fail(status);
   for (size_t i = 0; i < instance.size(); ++i) {
-    if (Result result = instance.enqueue(*gpu, i, compute.get());
-        result != Result::success)
-      return broken(result, std::string("'") + instance.label(i) + "'");
+    if (Status status = instance.enqueue(*gpu, i, compute.get()); !status.ok())
+      return fail(status);
     if (Status status = mark(); !status.ok())
       return fail(status);
   }

@@ -69,8 +69,11 @@ Status Gpu::use() const {
 }
 
 std::string Gpu::name() const {
-  return "GPU " + std::to_string(number) + " (" + model + ", sm_" +
-         std::to_string(capability) + ")";
+  return "GPU " + std::to_string(number) + " (" + kind() + ")";
+}
+
+std::string Gpu::kind() const {
+  return model + ", sm_" + std::to_string(capability);
 }
 
 Expected<DeviceBuffer> allocateDevice(const std::shared_ptr<const Gpu> &gpu,

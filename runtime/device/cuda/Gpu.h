@@ -39,6 +39,8 @@ public:
 
   /// For messages, e.g. "GPU 0 (NVIDIA H100, sm_90)".
   std::string name() const;
+  /// The same without its number: what is measured for one holds for all.
+  std::string kind() const;
 
   const Api &api;
   const int number;

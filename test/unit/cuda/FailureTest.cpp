@@ -139,19 +139,6 @@ TEST(CudaFailure, LessMemoryThanThePlanNeeds) {
   EXPECT_EQ(wrapped.live(), 0);
 }
 
-TEST(CudaFailure, LibraryCallsAreRefused) {
-  SKIP_WITHOUT_GPU();
-  PlanSpec plan = onGpus(doublingPipeline(1, 1));
-  InstructionSpec dot;
-  dot.label = "fc1";
-  dot.views = {{0, {4, 4}, {4, 1}}, {0, {4, 4}, {4, 1}}, {1, {4, 4}, {4, 1}}};
-  plan.programs[0].units[0].instructions.push_back(dot);
-  auto session = Session::create(openPlan(plan), {});
-  ASSERT_FALSE(session.ok());
-  expectSays(session.status(),
-             {"cuda:0: 'fc1': GPUs have no library call 'dot' yet"});
-}
-
 /// Everything that a device does: load, a step with a unit, and state.
 Status useDevice(const std::shared_ptr<const Artifact> &artifact,
                  const Api &api, bool &ended) {

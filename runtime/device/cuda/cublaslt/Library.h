@@ -1,0 +1,69 @@
+//===- Library.h - cuBLASLt on a GPU ----------------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CUDA_CUBLASLT_LIBRARY_H
+#define PARTITA_RUNTIME_DEVICE_CUDA_CUBLASLT_LIBRARY_H
+
+#include "runtime/device/cuda/Gpu.h"
+#include "runtime/device/cuda/cublaslt/AlgorithmCache.h"
+#include "runtime/device/cuda/cublaslt/Api.h"
+
+#include <memory>
+
+namespace partita::runtime::cuda::cublaslt {
+
+/// The library's handle for one device, and what was chosen for it. One thread
+/// uses it at a time.
+class Library {
+public:
+  /// The calling thread must use the GPU. `api` null: the library that is
+  /// installed for the GPU's driver.
+  static Expected<std::shared_ptr<Library>>
+  open(const Api *api, std::shared_ptr<const Gpu> gpu);
+  ~Library();
+  Library(const Library &) = delete;
+  Library &operator=(const Library &) = delete;
+
+  const Api &api;
+  const std::shared_ptr<const Gpu> gpu;
+  Handle handle() const { return object; }
+  AlgorithmCache cache;
+
+private:
+  Library(const Api &api, std::shared_ptr<const Gpu> gpu);
+
+  Handle object = nullptr;
+};
+
+/// A descriptor of the library, which is given back at the end.
+template <typename Object, Result (*Api::*Release)(Object)> class Descriptor {
+public:
+  explicit Descriptor(std::shared_ptr<const Library> library)
+      : library(std::move(library)) {}
+  Descriptor(const Descriptor &) = delete;
+  Descriptor &operator=(const Descriptor &) = delete;
+  ~Descriptor() {
+    if (object)
+      (void)(library->api.*Release)(object);
+  }
+
+  Object get() const { return object; }
+  /// For functions that make it.
+  Object *place() { return &object; }
+
+private:
+  std::shared_ptr<const Library> library;
+  Object object = nullptr;
+};
+
+using ProductDescriptor = Descriptor<ProductHandle, &Api::productDestroy>;
+using LayoutDescriptor = Descriptor<LayoutHandle, &Api::layoutDestroy>;
+using Preference = Descriptor<PreferenceHandle, &Api::preferenceDestroy>;
+
+} // namespace partita::runtime::cuda::cublaslt
+
+#endif // PARTITA_RUNTIME_DEVICE_CUDA_CUBLASLT_LIBRARY_H

@@ -1,0 +1,130 @@
+//===- BlasHeaderTest.cpp - Our declarations are NVIDIA's -----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cuda/cublaslt/Api.h"
+
+#include <gtest/gtest.h>
+
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace partita::test {
+namespace {
+
+namespace ours = runtime::cuda::cublaslt;
+
+/// Whether two parameters are passed alike.
+template <typename Ours, typename Theirs> constexpr bool isAlike() {
+  if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>)
+    return std::is_const_v<std::remove_pointer_t<Ours>> ==
+           std::is_const_v<std::remove_pointer_t<Theirs>>;
+  else
+    return std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
+           std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs> &&
+           sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs);
+}
+
+template <typename Ours, typename Theirs> struct SameCall {
+  static constexpr bool value = false;
+};
+template <typename... Ours, typename... Theirs>
+struct SameCall<ours::Result (*)(Ours...), cublasStatus_t (*)(Theirs...)> {
+  static constexpr bool value = [] {
+    if constexpr (sizeof...(Ours) == sizeof...(Theirs))
+      return (isAlike<Ours, Theirs>() && ...);
+    else
+      return false;
+  }();
+};
+
+TEST(CublasLtHeader, FunctionsAreDeclaredAlike) {
+#define PARTITA_CUBLASLT(MEMBER, NAME, TYPES)                                  \
+  static_assert(SameCall<decltype(ours::Api::MEMBER), decltype(&NAME)>::value, \
+                #NAME);
+#include "runtime/device/cuda/cublaslt/Functions.def"
+  static_assert(std::is_same_v<decltype(ours::Api::getVersion),
+                               decltype(&cublasLtGetVersion)>);
+  static_assert(
+      std::is_same_v<decltype(&cublasLtGetStatusName),
+                     std::remove_pointer_t<const char *(*)(cublasStatus_t)> *>);
+}
+
+TEST(CublasLtHeader, ConstantsAreTheSame) {
+#define SAME(OURS, THEIRS)                                                     \
+  EXPECT_EQ(static_cast<long>(ours::OURS), static_cast<long>(THEIRS)) << #THEIRS
+  SAME(Result::success, CUBLAS_STATUS_SUCCESS);
+  SAME(Result::not_initialized, CUBLAS_STATUS_NOT_INITIALIZED);
+  SAME(Result::alloc_failed, CUBLAS_STATUS_ALLOC_FAILED);
+  SAME(Result::invalid_value, CUBLAS_STATUS_INVALID_VALUE);
+  SAME(Result::arch_mismatch, CUBLAS_STATUS_ARCH_MISMATCH);
+  SAME(Result::execution_failed, CUBLAS_STATUS_EXECUTION_FAILED);
+  SAME(Result::not_supported, CUBLAS_STATUS_NOT_SUPPORTED);
+  SAME(DataType::f32, CUDA_R_32F);
+  SAME(DataType::f16, CUDA_R_16F);
+  SAME(DataType::bf16, CUDA_R_16BF);
+  SAME(DataType::i8, CUDA_R_8I);
+  SAME(DataType::i32, CUDA_R_32I);
+  SAME(ComputeType::f32, CUBLAS_COMPUTE_32F);
+  SAME(ComputeType::i32, CUBLAS_COMPUTE_32I);
+  SAME(Operation::none, CUBLAS_OP_N);
+  SAME(Operation::transpose, CUBLAS_OP_T);
+  SAME(Epilogue::none, CUBLASLT_EPILOGUE_DEFAULT);
+  SAME(Epilogue::relu, CUBLASLT_EPILOGUE_RELU);
+  SAME(Epilogue::bias, CUBLASLT_EPILOGUE_BIAS);
+  SAME(Epilogue::relu_bias, CUBLASLT_EPILOGUE_RELU_BIAS);
+  SAME(Epilogue::gelu, CUBLASLT_EPILOGUE_GELU);
+  SAME(Epilogue::gelu_bias, CUBLASLT_EPILOGUE_GELU_BIAS);
+  SAME(ProductAttribute::transpose_a, CUBLASLT_MATMUL_DESC_TRANSA);
+  SAME(ProductAttribute::transpose_b, CUBLASLT_MATMUL_DESC_TRANSB);
+  SAME(ProductAttribute::epilogue, CUBLASLT_MATMUL_DESC_EPILOGUE);
+  SAME(ProductAttribute::bias_pointer, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+  SAME(LayoutAttribute::batch_count, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+  SAME(LayoutAttribute::batch_offset,
+       CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+  SAME(PreferenceAttribute::max_workspace_bytes,
+       CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+  SAME(PreferenceAttribute::reduction_scheme_mask,
+       CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);
+  SAME(PreferenceAttribute::min_alignment_a_bytes,
+       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+  SAME(PreferenceAttribute::min_alignment_b_bytes,
+       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
+  SAME(PreferenceAttribute::min_alignment_c_bytes,
+       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
+  SAME(PreferenceAttribute::min_alignment_d_bytes,
+       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+  SAME(kReduceInComputeType, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+#undef SAME
+}
+
+TEST(CublasLtHeader, StructuresAreTheSame) {
+  static_assert(sizeof(ours::Algorithm) == sizeof(cublasLtMatmulAlgo_t));
+  static_assert(sizeof(ours::Choice) ==
+                sizeof(cublasLtMatmulHeuristicResult_t));
+#define SAME(OURS, THEIRS)                                                     \
+  EXPECT_EQ(offsetof(ours::Choice, OURS),                                      \
+            offsetof(cublasLtMatmulHeuristicResult_t, THEIRS))
+  SAME(algorithm, algo);
+  SAME(workspace, workspaceSize);
+  SAME(state, state);
+  SAME(waves, wavesCount);
+#undef SAME
+}
+
+} // namespace
+} // namespace partita::test
+
+#else
+
+TEST(CublasLtHeader, IsInstalled) {
+  GTEST_SKIP() << "no cublasLt.h of NVIDIA's is installed";
+}
+
+#endif
