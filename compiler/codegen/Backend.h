@@ -87,6 +87,10 @@ public:
             llvm::ArrayRef<mlir::Value> inputs,
             llvm::ArrayRef<mlir::Value> results) const = 0;
 
+  /// Whether attention is best kept whole, for a call or a kernel, where calls
+  /// are used. If not, its products are calls.
+  virtual bool keepsAttention() const { return true; }
+
   /// Writes the method of computation on the ops of a call, if the method
   /// changes how results round (`nn.winograd`). This is called before the model
   /// is cut, so that every cut gives the same bits.

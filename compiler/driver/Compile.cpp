@@ -383,7 +383,9 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
         if (options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));
         if (!options.reference)
-          simplify::addSimplifyPasses(pm);
+          simplify::addSimplifyPasses(
+              pm, !options.libraryCalls ||
+                      codegen::getBackend(*module).keepsAttention());
         else
           pm.addPass(createCSEPass()); // for what nobody reads
       })))
@@ -404,7 +406,7 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
                                    options.partition.machine,
                                    options.partition.threads});
         pm.addPass(fuse::createFuseClustersPass(
-            {options.winograd, options.reference}));
+            {options.winograd, options.libraryCalls, options.reference}));
         // What is computed together is decided: nothing changes any more.
         if (!options.expose.nodes.empty() && !options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));

@@ -56,6 +56,8 @@ struct CompileOptions {
   /// kind of `partition`.
   std::string target;
   bool winograd = true; ///< for large convolutions of 3x3 windows
+  /// Lets libraries compute what our own kernels can compute, too.
+  bool libraryCalls = true;
   /// Compiles every op as the importer made it, alone, to scalar loops. The
   /// results are the reference with which other compilations are compared.
   bool reference = false;

@@ -67,8 +67,10 @@ private:
 bool isFreeToRepeat(mlir::Operation *op);
 
 /// Forms clusters of the ops that the library computes, each with the ops that
-/// the same call can compute.
-void growLibraryClusters(ClusterGraph &graph, const codegen::Backend &backend);
+/// the same call can compute. `onlyNeeded`: only of those that nothing else
+/// computes.
+void growLibraryClusters(ClusterGraph &graph, const codegen::Backend &backend,
+                         bool onlyNeeded);
 
 /// Forms clusters of reductions with the ops that share their rows, then
 /// clusters of pointwise ops.

@@ -86,7 +86,7 @@ private:
   void fuse(Block &block) {
     repeatFreeOps(block);
     ClusterGraph graph(block);
-    growLibraryClusters(graph, *backend);
+    growLibraryClusters(graph, *backend, /*onlyNeeded=*/!libraryCalls);
     growLoopClusters(graph);
     mergeRepeatedOps(graph);
 

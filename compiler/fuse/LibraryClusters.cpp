@@ -120,10 +120,12 @@ private:
 
 } // namespace
 
-void growLibraryClusters(ClusterGraph &graph, const codegen::Backend &backend) {
+void growLibraryClusters(ClusterGraph &graph, const codegen::Backend &backend,
+                         bool onlyNeeded) {
   Ops roots;
   for (Operation &op : graph.getBlock())
-    if (backend.isCallRoot(&op) && graph.isFree(&op))
+    if (graph.isFree(&op) &&
+        (onlyNeeded ? backend.needsCall(&op) : backend.isCallRoot(&op)))
       roots.push_back(&op);
   for (Operation *root : roots)
     if (graph.isFree(root))

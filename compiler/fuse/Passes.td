@@ -35,6 +35,8 @@ def FuseClustersPass : Pass<"fuse-clusters", "::mlir::ModuleOp"> {
   let options = [
     Option<"winograd", "winograd", "bool", /*default=*/"true",
       "compute large convolutions of 3x3 windows by Winograd's method">,
+    Option<"libraryCalls", "library-calls", "bool", /*default=*/"true",
+      "let a library compute what loops can compute, too">,
     Option<"reference", "reference", "bool", /*default=*/"false",
       "compute each op by itself, and by no library call where loops can">];
 }

@@ -23,7 +23,8 @@ namespace partita::simplify {
 /// Adds all passes of this folder, in order, for a module as the importer makes
 /// it. Afterwards every weight has a use, images are channels-last, and ops
 /// that depend on weights only are separate from those that depend on inputs.
-void addSimplifyPasses(mlir::OpPassManager &pm);
+/// `keepAttention`: attention becomes one op.
+void addSimplifyPasses(mlir::OpPassManager &pm, bool keepAttention = true);
 
 /// Registers the list as `--nn-simplify`.
 void registerSimplifyPipeline();

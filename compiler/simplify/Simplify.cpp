@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace partita::simplify {
 
-void addSimplifyPasses(OpPassManager &pm) {
+void addSimplifyPasses(OpPassManager &pm, bool keepAttention) {
   // Brings broadcasts, reshapes and transposes to the one form that the passes
   // below look for.
   pm.addPass(createCanonicalizerPass());
@@ -30,7 +30,8 @@ void addSimplifyPasses(OpPassManager &pm) {
   // What the scaling left behind: constants that fold, factors of one.
   pm.addPass(createCanonicalizerPass());
   // Before layouts change, while dots have the form of the model.
-  pm.addNestedPass<func::FuncOp>(createRaiseAttentionPass());
+  if (keepAttention)
+    pm.addNestedPass<func::FuncOp>(createRaiseAttentionPass());
   // Transposes that attention made meet those of the model.
   pm.addPass(createCanonicalizerPass());
   // Last of the rewrites: what follows sees the layout that is computed with.
@@ -48,7 +49,7 @@ void addSimplifyPasses(OpPassManager &pm) {
 void registerSimplifyPipeline() {
   PassPipelineRegistration<>("nn-simplify",
                              "all passes that simplify a model, in order",
-                             addSimplifyPasses);
+                             [](OpPassManager &pm) { addSimplifyPasses(pm); });
 }
 
 } // namespace partita::simplify

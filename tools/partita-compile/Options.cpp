@@ -340,6 +340,9 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                "compute every convolution directly; by default large ones of "
                "3x3 windows are computed by Winograd's method, with fewer "
                "multiplications, more memory and another rounding");
+  app.add_flag("!--no-library-calls", compile.libraryCalls,
+               "compute everything by kernels of our own, except what only a "
+               "library computes: GPUs then need no cuBLASLt");
   app.add_option("--workspace", compile.partition.workspaceMiB,
                  "room for the library's scratch, MiB on each core (default: "
                  "1); part of the planned peak, which a run never passes")

@@ -9,9 +9,11 @@
 
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cuda/CompilePtx.h"
+#include "compiler/codegen/cuda/cublaslt/ProductCall.h"
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 #include "compiler/codegen/kernels/NNToLinalg.h"
+#include "runtime/device/cuda/cublaslt/rules/Matmul.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -23,8 +25,13 @@ namespace {
 /// What a kernel costs besides its work.
 constexpr double kLaunchNs = 3000;
 /// Operations of a processor in a clock, and the parts of them that our loops
-/// reach.
-constexpr double kOperations = 256, kLoopShare = 0.25, kProductShare = 0.05;
+/// and cuBLASLt reach.
+constexpr double kOperations = 256, kLoopShare = 0.25, kProductShare = 0.05,
+                 kCallShare = 0.6;
+/// How many times faster tensor cores multiply numbers of 16 and of 8 bits.
+constexpr double kHalfSpeedup = 8, kIntegerSpeedup = 16;
+/// Every plan with calls has so much scratch, besides what a call is given.
+constexpr int64_t kCommonWorkspace = int64_t(1) << 20;
 
 const Gpu &getGpu(Operation *op) {
   // The driver has checked the name.
@@ -40,6 +47,22 @@ bool isUnaligned(Value value) {
     value = view->getOperand(0);
   }
   return value.getDefiningOp<nn::ParameterOp>() != nullptr;
+}
+
+bool isInCall(Operation *op) {
+  if (auto cluster = dyn_cast<nn::ClusterOp>(op->getParentOp()))
+    return cluster.getKind() == nn::ClusterKind::call;
+  auto cluster = op->getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr);
+  return cluster && cluster.getKind() == nn::ClusterKind::call;
+}
+
+/// The part of f32's operations a second that ops of a call reach.
+double getCallShare(Operation *op) {
+  Type type = getElementTypeOrSelf(op->getOperand(0).getType());
+  const unsigned bits = type.getIntOrFloatBitWidth();
+  return kCallShare * (bits == 8    ? kIntegerSpeedup
+                       : bits == 16 ? kHalfSpeedup
+                                    : 1);
 }
 
 class CudaBackend : public Backend {
@@ -62,19 +85,22 @@ public:
       const bool product = cost.kind == nn::CostKind::dot ||
                            cost.kind == nn::CostKind::conv ||
                            cost.kind == nn::CostKind::attention;
-      compute += cost.flops / (product ? kProductShare : kLoopShare);
+      compute += cost.flops / (!product       ? kLoopShare
+                               : isInCall(op) ? getCallShare(op)
+                                              : kProductShare);
     }
     compute /= gpu.processors * gpu.clock * kOperations;
     return kLaunchNs + std::max(compute, bytes / gpu.bytes);
   }
 
-  // Every cluster is a kernel of ours.
-  bool isCallRoot(Operation *) const override { return false; }
+  // Products are calls of cuBLASLt; there is a kernel for everything.
+  bool isCallRoot(Operation *op) const override { return isProduct(op); }
   bool needsCall(Operation *) const override { return false; }
-  plan::CallAttr matchCall(ArrayRef<Operation *>, ArrayRef<Value>,
-                           ArrayRef<Value>) const override {
-    return {};
+  plan::CallAttr matchCall(ArrayRef<Operation *> ops, ArrayRef<Value> inputs,
+                           ArrayRef<Value> results) const override {
+    return matchProduct(ops, inputs, results);
   }
+  bool keepsAttention() const override { return false; }
   void chooseMethod(ArrayRef<Operation *>, analysis::Rates &) const override {}
   bool accumulates(Operation *) const override { return false; }
   LogicalResult checkCall(nn::ClusterOp) const override { return success(); }
@@ -82,7 +108,9 @@ public:
                                         Type) const override {
     return std::nullopt;
   }
-  int64_t getScratchBytes(plan::CallAttr, bool) const override { return 0; }
+  int64_t getScratchBytes(plan::CallAttr, bool) const override {
+    return rules::kGpuWorkspace - kCommonWorkspace;
+  }
   std::optional<CallWork> getCallWork(ArrayRef<Operation *>, analysis::Rates &,
                                       int64_t) const override {
     return std::nullopt;

@@ -1,0 +1,67 @@
+// RUN: partita-opt --fuse-clusters --form-clusters --lower-clusters %s | FileCheck %s
+// RUN: partita-opt --fuse-clusters=library-calls=false --form-clusters --lower-clusters %s | FileCheck %s --check-prefix=NONE --implicit-check-not="plan.call"
+
+module attributes {plan.target = "cuda:sm_90"} {
+// A scale, a bias, a residual, and an activation.
+// CHECK-LABEL: @epilogue
+// CHECK: #plan.call<dot, operands = [#plan.view<0 shape [5, 16] strides [16, 1]>, #plan.view<1 shape [16, 8] strides [8, 1]>, #plan.view<4 shape [5, 8] strides [8, 1]>]
+// CHECK-SAME: post_ops = [#plan.post_op<linear, alpha = 5.000000e-01>, #plan.post_op<add, view = #plan.view<2 shape [5, 8] strides [0, 1]>>, #plan.post_op<add, view = #plan.view<3 shape [5, 8] strides [8, 1]>>, #plan.post_op<relu>]
+// NONE-LABEL: @epilogue
+// NONE: #plan.kernel
+func.func @epilogue(%x: tensor<5x16xf32>, %w: tensor<16x8xf32>, %b: tensor<8xf32>, %r: tensor<5x8xf32>) -> tensor<5x8xf32> {
+  %0 = nn.dot %x, %w batch [] x [] contract [1] x [0] : tensor<5x16xf32>, tensor<16x8xf32> -> tensor<5x8xf32>
+  %h = nn.constant dense<0.5> : tensor<5x8xf32>
+  %1 = nn.mul %0, %h : tensor<5x8xf32>
+  %2 = nn.broadcast %b [1] : tensor<8xf32> -> tensor<5x8xf32>
+  %3 = nn.add %1, %2 : tensor<5x8xf32>
+  %4 = nn.add %3, %r : tensor<5x8xf32>
+  %5 = nn.relu %4 : tensor<5x8xf32>
+  return %5 : tensor<5x8xf32>
+}
+
+// Heads inside rows are products of a batch; halves are multiplied as they are.
+// CHECK-LABEL: @heads
+// CHECK: #plan.call<dot, operands = [#plan.view<0 shape [4, 6, 8] strides [8, 32, 1]>, #plan.view<1 shape [4, 8, 6] strides [8, 1, 32]>, #plan.view<2 shape [4, 6, 6] strides [36, 6, 1]>]
+func.func @heads(%q: tensor<6x4x8xf16>, %k: tensor<6x4x8xf16>) -> tensor<4x6x6xf16> {
+  %0 = nn.dot %q, %k batch [1] x [1] contract [2] x [2] : tensor<6x4x8xf16>, tensor<6x4x8xf16> -> tensor<4x6x6xf16>
+  return %0 : tensor<4x6x6xf16>
+}
+
+// Two batch dimensions that are no one number of products: the transpose stays.
+// CHECK-LABEL: @batches
+// CHECK: #plan.kernel<"k{{[0-9]+}}_transpose"
+// CHECK: #plan.call<dot, operands = [#plan.view<0 shape [2, 4, 6, 8] strides [192, 48, 8, 1]>
+func.func @batches(%q: tensor<2x6x4x8xf32>, %k: tensor<2x4x8x5xf32>) -> tensor<2x4x6x5xf32> {
+  %t = nn.transpose %q [0, 2, 1, 3] : tensor<2x6x4x8xf32> -> tensor<2x4x6x8xf32>
+  %0 = nn.dot %t, %k batch [0, 1] x [0, 1] contract [3] x [2] : tensor<2x4x6x8xf32>, tensor<2x4x8x5xf32> -> tensor<2x4x6x5xf32>
+  return %0 : tensor<2x4x6x5xf32>
+}
+
+// GELU by erf is another function than the library's, and an exponential none.
+// CHECK-LABEL: @others
+// CHECK: #plan.call<dot, operands = [{{.*}}post_ops = [#plan.post_op<add
+// CHECK-NOT: post_op
+// CHECK: #plan.kernel<"k{{[0-9]+}}_exp"
+func.func @others(%x: tensor<5x16xf32>, %w: tensor<16x8xf32>, %r: tensor<5x8xf32>) -> tensor<5x8xf32> {
+  %0 = nn.dot %x, %w batch [] x [] contract [1] x [0] : tensor<5x16xf32>, tensor<16x8xf32> -> tensor<5x8xf32>
+  %1 = nn.add %0, %r : tensor<5x8xf32>
+  %2 = nn.exp %1 : tensor<5x8xf32>
+  return %2 : tensor<5x8xf32>
+}
+
+// Integers lie side by side along the sum on both sides, or a kernel multiplies
+// them; so it does numbers of 64 bits.
+// CHECK-LABEL: @integers
+// CHECK: #plan.call<dot, operands = [#plan.view<0 shape [3, 8] strides [8, 1]>, #plan.view<1 shape [8, 4] strides [1, 8]>
+// CHECK: #plan.kernel<"k{{[0-9]+}}_dot"
+// CHECK: #plan.kernel<"k{{[0-9]+}}_dot"
+// CHECK: #plan.kernel<"k{{[0-9]+}}_dot"
+func.func @integers(%x: tensor<3x8xi8>, %u: tensor<3x8xui8>, %w: tensor<4x8xi8>, %v: tensor<8x4xi8>, %y: tensor<3x8xf64>, %z: tensor<8x4xf64>)
+    -> (tensor<3x4xi32>, tensor<3x4xi32>, tensor<3x4xi32>, tensor<3x4xf64>) {
+  %0 = nn.dot %x, %w batch [] x [] contract [1] x [1] : tensor<3x8xi8>, tensor<4x8xi8> -> tensor<3x4xi32>
+  %1 = nn.dot %x, %v batch [] x [] contract [1] x [0] : tensor<3x8xi8>, tensor<8x4xi8> -> tensor<3x4xi32>
+  %2 = nn.dot %u, %w batch [] x [] contract [1] x [1] : tensor<3x8xui8>, tensor<4x8xi8> -> tensor<3x4xi32>
+  %3 = nn.dot %y, %z batch [] x [] contract [1] x [0] : tensor<3x8xf64>, tensor<8x4xf64> -> tensor<3x4xf64>
+  return %0, %1, %2, %3 : tensor<3x4xi32>, tensor<3x4xi32>, tensor<3x4xi32>, tensor<3x4xf64>
+}
+}
