@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Library calls of GPUs, compiled and run on test/gpu-emulator: each type, layout and epilogue of a product becomes the call that is expected, or
+none, and gives the CPU's numbers by the library and by our own kernel. Then small models, by kernels alone, and by calls on one and two devices.
+
+PARTITA_GPU_EMULATOR is the folder with the emulator's libraries. Skipped where it is missing.
+"""
+
+import pathlib
+import random
+import re
+import sys
+import tempfile
+
+from execute import EMULATOR, TARGET, in_threads, summarise, write_input
+
+from harness import BIN, SKIPPED, Failure, data_folder, input_names, main, run
+from vectors import shape_text
+import models as executed
+
+B, M, N, K = 3, 5, 12, 16
+# dims of lhs, batch, contracted; dims of rhs, batch, contracted; "?": what reads lhs and rhs in another order, by views or a kernel.
+LAYOUTS = {
+    "rows": ((M, K), [], [1], (K, N), [], [0]),
+    "rows-columns": ((M, K), [], [1], (N, K), [], [1]),
+    "columns-rows": ((K, M), [], [0], (K, N), [], [0]),
+    "columns": ((K, M), [], [0], (N, K), [], [1]),
+    "batch": ((B, M, K), [0], [2], (B, K, N), [0], [1]),
+    "batch-columns": ((B, K, M), [0], [1], (B, N, K), [0], [2]),
+    "heads": ((M, B, K), [1], [2], (N, B, K), [1], [2]),  # of attention: a batch inside rows
+    "images": ((2, M, K), [], [2], (K, N), [], [0]),  # several dimensions are rows
+    "two-sums": ((M, 4, 4), [], [1, 2], (4, 4, N), [], [0, 1]),
+    "vector": ((K,), [], [0], (K, N), [], [0]),
+}
+# The steps of an epilogue, and the post-ops of the call. What follows a "|" is a kernel.
+EPILOGUES = {
+    "": "",
+    "bias": "add",
+    "bias relu": "add relu",
+    "bias gelu": "add gelu_tanh",
+    "relu": "relu",
+    "gelu": "gelu_tanh",
+    "addend": "add",
+    "bias addend": "add add",
+    "addend bias relu": "add add relu",
+    "scale": "linear",
+    "scale bias": "linear add",
+    "scale addend gelu": "linear add gelu_tanh",
+    "relu scale": "relu |",
+    "relu bias": "relu |",
+    "addend addend": "add |",
+    "erf": "|",
+    "exp": "|",
+    "per-row": "|",
+}
+# In halves a function of several ops rounds after each of them, so the library's is another one.
+NOT_OF_HALVES = ("gelu", "scale")
+TOLERANCES = {"f32": ("1e-5", "1e-5"), "f16": ("2e-3", "2e-3"), "bf16": ("2e-2", "2e-2"), "i8": ("0", "0")}
+GELU = (("h", 0.5), ("c", 0.044715), ("r", 0.7978845608028654), ("o", 1.0))
+
+
+def emulated(*command, seed=1, **options):
+    """`seed`: which order of the streams."""
+    return run(list(command), env={"LD_LIBRARY_PATH": str(EMULATOR), "CUDA_EMU_SEED": str(seed)}, **options)
+
+
+class Module:
+    """The text of a module; values of `kind` come from arguments of f32, or of i8."""
+
+    def __init__(self, kind):
+        self.kind, self.lines, self.arguments, self.count = kind, [], [], 0
+
+    def emit(self, text):
+        self.count += 1
+        self.lines.append(f"  %{self.count} = {text}")
+        return f"%{self.count}"
+
+    def tensor(self, dims, kind=None):
+        return "tensor<" + "".join(f"{size}x" for size in dims) + (kind or self.kind) + ">"
+
+    def argument(self, dims):
+        fed = "i8" if self.kind == "i8" else "f32"
+        name = f"%x{len(self.arguments)}"
+        self.arguments.append((name, dims, fed))
+        if fed == self.kind:
+            return name
+        return self.emit(f"nn.cast {name} : {self.tensor(dims, fed)} -> {self.tensor(dims)}")
+
+    def splat(self, dims, number):
+        return self.emit(f"nn.constant dense<{number!r}> : {self.tensor(dims)}")
+
+    def op(self, name, dims, *operands):
+        return self.emit(f"nn.{name} {', '.join(operands)} : {self.tensor(dims)}")
+
+    def broadcast(self, value, size, place, dims):
+        return self.emit(f"nn.broadcast {value} [{place}] : {self.tensor((size,))} -> {self.tensor(dims)}")
+
+    def step(self, step, value, dims):
+        if step == "bias":
+            return self.op("add", dims, value, self.broadcast(self.argument(dims[-1:]), dims[-1], len(dims) - 1, dims))
+        if step == "per-row":
+            return self.op("add", dims, value, self.broadcast(self.argument(dims[:1]), dims[0], 0, dims))
+        if step == "addend":
+            return self.op("add", dims, value, self.argument(dims))
+        if step == "scale":
+            return self.op("mul", dims, value, self.splat(dims, 0.375))
+        if step in ("gelu", "erf"):
+            h, c, r, o = (self.splat(dims, number) for _, number in GELU)
+            if step == "erf":
+                inner = self.op("erf", dims, self.op("mul", dims, value, r))
+            else:
+                cube = self.op("mul", dims, self.op("mul", dims, value, value), value)
+                inner = self.op("tanh", dims, self.op("mul", dims, self.op("add", dims, value, self.op("mul", dims, cube, c)), r))
+            return self.op("mul", dims, self.op("mul", dims, value, h), self.op("add", dims, inner, o))
+        return self.op(step, dims, value)
+
+    def text(self, value, dims, kind):
+        arguments = ", ".join(f"{name}: {self.tensor(shape, fed)}" for name, shape, fed in self.arguments)
+        result = self.tensor(dims, "i32" if self.kind == "i8" else "f32")
+        if kind != result[-4:-1]:
+            value = self.emit(f"nn.cast {value} : {self.tensor(dims, kind)} -> {result}") if self.kind != "i8" else value
+        body = "\n".join(self.lines)
+        return f"func.func @main({arguments}) -> {result} {{\n{body}\n  return {value} : {result}\n}}\n"
+
+
+def product(kind, layout, epilogue):
+    """A module of a product, and the tensors that it reads."""
+    left, left_batch, left_sum, right, right_batch, right_sum = LAYOUTS[layout]
+    module = Module(kind)
+    lhs, rhs = module.argument(left), module.argument(right)
+    dims = tuple(left[d] for d in left_batch)
+    dims += tuple(size for d, size in enumerate(left) if d not in left_batch + left_sum)
+    dims += tuple(size for d, size in enumerate(right) if d not in right_batch + right_sum)
+    result = "i32" if kind == "i8" else kind
+    value = module.emit(f"nn.dot {lhs}, {rhs} batch {left_batch} x {right_batch} contract {left_sum} x {right_sum} : "
+                        f"{module.tensor(left)}, {module.tensor(right)} -> {module.tensor(dims, result)}")
+    for step in epilogue.split():
+        value = module.step(step, value, dims)
+    return module.text(value, dims, result), module.arguments
+
+
+def cases():
+    """(type, layout, epilogue, the post-ops of the call that computes it or None)."""
+    for kind in ("f32", "f16", "bf16"):
+        for layout in LAYOUTS:
+            yield kind, layout, "", ""
+        for epilogue, steps in EPILOGUES.items():
+            if epilogue and (kind == "f32" or not any(word in epilogue.split() for word in NOT_OF_HALVES)):
+                yield kind, "rows", epilogue, steps.partition("|")[0]
+        for layout in ("batch", "images", "columns"):
+            yield kind, layout, "addend bias relu", "add add relu"
+    for layout in LAYOUTS:
+        # Signed integers that lie side by side along the sum, on both sides.
+        yield "i8", layout, "", "" if layout in ("rows-columns", "heads") else None
+
+
+def run_case(folder, case):
+    kind, layout, epilogue, steps = case
+    name = "-".join((kind, layout, *epilogue.split()))
+    text, arguments = product(kind, layout, epilogue)
+    source = folder / f"{name}.mlir"
+    source.write_text(text)
+    calls = re.findall(r"plan\.call <dot.*", run([BIN / "partita-compile", source, "--emit", "plan", *TARGET]))
+    expected = [] if steps is None else [steps.split()]
+    if [re.findall(r"post_op<(\w+)", call) for call in calls] != expected:
+        return f"{name}: expected {'no call' if steps is None else f'one call with the post-ops [{steps.strip()}]'}, and got {calls}"
+    noise, feeds = random.Random(name), []
+    for number, (port, dims, fed) in enumerate(arguments):
+        path = folder / f"{name}.{number}.npy"
+        write_input(path, dims, fed, noise)
+        feeds += ["--input", f"{port[1:]}={path}"]
+    artifact, reference = folder / f"{name}.partita", folder / f"{name}.npz"
+    run([BIN / "partita-compile", source, "--quiet", "-o", artifact])
+    run([BIN / "partita-run", artifact, *feeds, "--output", reference])
+    relative, absolute = TOLERANCES[kind]
+    for flags in ((), ("--no-library-calls",)):
+        run([BIN / "partita-compile", source, "--quiet", "-o", artifact, *TARGET, *flags])
+        status, said = emulated(BIN / "partita-run", artifact, *feeds, "--compare", reference, "--rtol", relative, "--atol", absolute, expect=None)
+        if status:
+            return f"{name}{' by a kernel' if flags else ''}: {said.strip()}"
+    return None
+
+
+MODELS = ("decoder/gpt2-nopast-pt1.3", "encoder/bert-tiny-mlm-vespa")
+
+
+def run_model(folder, name):
+    case = data_folder() / "models" / name
+    vectors = case / "refeval_data_set_0"
+    names = input_names(case / "model.onnx")
+    shapes = [word for k, port in enumerate(names) for word in ("--shape", f"{port}={shape_text((vectors / f'input_{k}.pb').read_bytes())}")]
+    for number, (flags, places) in enumerate(((("--no-library-calls",), ()), ((), ()), (("--devices", "2"), ("--devices", "cuda:0*2")))):
+        artifact = folder / f"{name.replace('/', '-')}.{number}.partita"
+        run([BIN / "partita-compile", case / "model.onnx", "--quiet", "-o", artifact, *TARGET, *shapes, *flags])
+        for seed in (1,) if number < 2 else (1, 2, 3, 4):
+            status, said = emulated(BIN / "partita-run", artifact, "--test-data", vectors, *places, *executed.TOLERANCES.get(name, executed.TOLERANCE),
+                                    seed=seed, expect=None, timeout=900)
+            if status:
+                return f"{name} {' '.join(flags)}, seed {seed}: {said.strip()}"
+    return None
+
+
+def check():
+    if not (EMULATOR / "libcublasLt.so.13").exists():
+        print(f"skipped: no emulator at {EMULATOR} (set PARTITA_GPU_EMULATOR)")
+        sys.exit(SKIPPED)
+    with tempfile.TemporaryDirectory() as work:
+        folder = pathlib.Path(work)
+        summarise(in_threads(lambda case: run_case(folder, case), list(cases())), "products")
+        summarise(in_threads(lambda name: run_model(folder, name), MODELS), "models")
+
+
+if __name__ == "__main__":
+    main(check, use_workers=True)
