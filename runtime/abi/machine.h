@@ -43,13 +43,16 @@ inline constexpr char kWorkKey[] = "work";
 ///   spill      bytes                         ns per KiB of result, added to
 ///                                            dot, if a step touches `bytes`
 ///   transfer   bytes                         ns, from another device
+///   collective bytes                         ns, an all_reduce of f32 between
+///                                            two devices that each send
+///                                            `bytes`
 // clang-format on
 inline constexpr char kDot[] = "dot", kDotPlain[] = "dot_plain",
                       kConv[] = "conv", kWinograd[] = "winograd",
                       kDepthwise[] = "depthwise", kPool[] = "pool",
                       kAttention[] = "attention", kCold[] = "cold",
                       kRead[] = "read", kEviction[] = "spill",
-                      kTransfer[] = "transfer";
+                      kTransfer[] = "transfer", kCollective[] = "collective";
 
 // clang-format off
 /// Tables without axes.

@@ -482,24 +482,30 @@ private:
   double warm = 0;
 };
 
-/// How long values take from one device to another.
-class TransferCalibration {
+/// How long values take from one device to another, and how long devices take
+/// to add up theirs.
+class CommCalibration {
 public:
-  void measure(TeamRates &rates, const std::vector<int> &cores) {
-    RateTable table(key::kTransfer, "ns");
+  explicit CommCalibration(const std::vector<int> &cores) : cores(cores) {}
+
+  void measure(TeamRates &rates) {
     std::vector<double> sizes;
     for (int64_t bytes = 64; bytes <= (int64_t(16) << 20); bytes *= 16)
       sizes.push_back(double(bytes));
-    table = RateTable(key::kTransfer, "ns", {{"bytes", sizes}});
-    for (size_t i = 0; i < sizes.size(); ++i)
-      table.values[i] = transferTime(int64_t(sizes[i]), cores);
-    rates.tables.push_back(std::move(table));
+    RateTable transfer(key::kTransfer, "ns", {{"bytes", sizes}}),
+        collective(key::kCollective, "ns", {{"bytes", sizes}});
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      transfer.values[i] = transferTime(int64_t(sizes[i]));
+      collective.values[i] = collectiveTime(int64_t(sizes[i]));
+    }
+    rates.tables.push_back(std::move(transfer));
+    rates.tables.push_back(std::move(collective));
   }
 
 private:
   /// From a device's `send` to the end of the other's `recv`, which waits for
   /// it; the sender has just written the bytes.
-  double transferTime(int64_t bytes, const std::vector<int> &cores) {
+  double transferTime(int64_t bytes) {
     constexpr int kRounds = 24;
     LocalCommunicator comm({{0, 1, bytes}, {1, 0, 0}}, 1, 10, true);
     std::vector<char> from(size_t(bytes), 1), to(size_t(bytes), 2);
@@ -527,9 +533,46 @@ private:
     });
     receiver.join();
     sender.join();
+    return lowerQuartile(times);
+  }
+
+  /// From the `start` of an all_reduce to the end of its `finish`, on devices
+  /// that come to it together. Each of the two sends as many bytes as a tensor
+  /// has.
+  double collectiveTime(int64_t bytes) {
+    constexpr int kRounds = 48;
+    LocalCommunicator comm({}, 1, 10, true,
+                           {{CollectiveKind::all_reduce,
+                             Reduction::sum,
+                             abi::DType::f32,
+                             1,
+                             bytes / int64_t(sizeof(float)),
+                             {{0, 1}}}});
+    std::vector<double> times;
+    auto work = [&](int device) {
+      ThreadTeam team(1, {cores[size_t(device) % cores.size()]});
+      std::vector<float> tensor(size_t(bytes) / sizeof(float));
+      for (int round = 0; round < kRounds; ++round) {
+        const double begin = nowNs();
+        if (!comm.start(0, device, 0, tensor.data(), tensor.data()).ok() ||
+            !comm.finish(0, device, 0).ok())
+          return;
+        if (device == 0)
+          times.push_back(nowNs() - begin);
+      }
+    };
+    std::thread other(work, 1), one(work, 0);
+    other.join();
+    one.join();
+    return lowerQuartile(times);
+  }
+
+  static double lowerQuartile(std::vector<double> &times) {
     std::sort(times.begin(), times.end());
     return times.empty() ? 0 : times[times.size() / 4];
   }
+
+  const std::vector<int> &cores;
 };
 
 /// What teams that work at the same time do to each other.
@@ -708,7 +751,7 @@ Expected<MachineRates> calibrate(const CalibrateOptions &options) {
       compute.values[0] = contention.compute;
       memory.values[0] = contention.memory;
       cache.values[0] = contention.cache;
-      TransferCalibration().measure(rates, cores);
+      CommCalibration(cores).measure(rates);
     }
     rates.tables.push_back(std::move(compute));
     rates.tables.push_back(std::move(memory));

@@ -73,6 +73,7 @@ const std::vector<Expectation> &getExpectations() {
       {key::kRead, {"bytes"}},
       {key::kEviction, {"bytes"}},
       {key::kTransfer, {"bytes"}, true},
+      {key::kCollective, {"bytes"}, true},
       {key::kSimple, {}},
       {key::kExponential, {}},
       {key::kDivide, {}},

@@ -30,10 +30,13 @@ constexpr double kAttentionFlops = 90e9;
 constexpr double kPointwiseFlops = 8e9;
 constexpr double kBytes = 12e9; // read and written, a second
 constexpr double kTransferLatencyNs = 2000;
-constexpr double kTransferBytes = 8e9;  // a second
-constexpr double kInstructionNs = 1500; // to start one kernel or library call
-constexpr double kUnitNs = 2000;        // to start one unit
-constexpr double kMeasuredUnitNs = 200; // what a unit costs besides its work
+constexpr double kTransferBytes = 8e9; // a second
+// Devices of a collective spin until the last one comes, and share the work.
+constexpr double kCollectiveLatencyNs = 700;
+constexpr double kCollectiveBytes = 24e9; // sent by each device, a second
+constexpr double kInstructionNs = 1500;   // to start one kernel or library call
+constexpr double kUnitNs = 2000;          // to start one unit
+constexpr double kMeasuredUnitNs = 200;   // what a unit costs besides its work
 
 double getDefaultNs(const nn::Cost &cost, nn::ClusterKind kind) {
   // Where each operation waits for the one before, no vector helps.
@@ -135,17 +138,31 @@ ClusterTime MachineModel::getClusterTime(const ClusterWork &work,
   return time;
 }
 
-double MachineModel::getTransferNs(int64_t bytes) const {
-  if (!file || !file->getTeam(threads).tables.count(key::kTransfer))
-    return kTransferLatencyNs + bytes / kTransferBytes * 1e9;
-  const MeasuredTable &table = file->getTeam(threads).tables.at(key::kTransfer);
-  double most = table.axes[0].back();
+/// The table of a team, or null if it was not measured.
+const MeasuredTable *MachineModel::findTable(StringRef name) const {
+  if (!file)
+    return nullptr;
+  const auto &tables = file->getTeam(threads).tables;
+  auto it = tables.find(name.str());
+  return it == tables.end() ? nullptr : &it->second;
+}
+
+static double getNsOfBytes(const MeasuredTable &table, int64_t bytes) {
+  const double most = table.axes[0].back();
   // Beyond what was measured the rate stays.
   return table.at(std::max<double>(bytes, 1)) * std::max(bytes / most, 1.0);
 }
 
+double MachineModel::getTransferNs(int64_t bytes) const {
+  if (const MeasuredTable *table = findTable(key::kTransfer))
+    return getNsOfBytes(*table, bytes);
+  return kTransferLatencyNs + bytes / kTransferBytes * 1e9;
+}
+
 double MachineModel::getCollectiveNs(int64_t sentBytes) const {
-  return getTransferNs(sentBytes);
+  if (const MeasuredTable *table = findTable(key::kCollective))
+    return getNsOfBytes(*table, sentBytes);
+  return kCollectiveLatencyNs + sentBytes / kCollectiveBytes * 1e9;
 }
 
 double MachineModel::getUnitNs() const {

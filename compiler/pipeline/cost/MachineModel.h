@@ -82,6 +82,8 @@ public:
   double getUnitNs() const;
 
 private:
+  const MeasuredTable *findTable(llvm::StringRef name) const;
+
   std::shared_ptr<const MachineFile> file;
   int64_t threads = 0, devices = 1;
 };
