@@ -156,6 +156,13 @@ LogicalResult Compilation::compileKernels() {
   return success();
 }
 
+/// Whether no number may depend on how tensors are cut.
+static bool isReproducible(ModuleOp module) {
+  return llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
+    return function->hasAttr(dist::kReproducibleAttr);
+  });
+}
+
 /// Writes into the plan for which sizes it is.
 LogicalResult Compilation::nameDimensions() {
   auto models = module->getOps<plan::ModelOp>();
@@ -394,19 +401,28 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
     return printModule(*module, ir), success();
 
   begin("partitioning");
+  // What the model says comes first. A person's word may add to it.
+  if (isAnnotated && failed(transform([&](OpPassManager &pm) {
+        pm.addPass(shard::createDistReadAnnotationsPass());
+        pipeline::addMeshPasses(pm, options.partition);
+      })))
+    return failure();
+  const bool reproducible = isReproducible(*module);
+  auto addFusePass = [&](OpPassManager &pm, bool winograd) {
+    pm.addPass(fuse::createFuseClustersPass(
+        {winograd, options.libraryCalls, options.reference}));
+  };
   if (failed(transform([&](OpPassManager &pm) {
-        // What the model says comes first. A person's word may add to it.
-        if (isAnnotated) {
-          pm.addPass(shard::createDistReadAnnotationsPass());
-          pipeline::addMeshPasses(pm, options.partition);
-        }
         // What one device computes, before it is decided what is fused: later
-        // phases see the tensors that a device has.
+        // phases see the tensors that a device has. What is fused depends on
+        // their sizes, and changes how results round.
+        if (reproducible)
+          addFusePass(pm, /*winograd=*/false);
         shard::addShardPasses(pm, {options.partition.file,
                                    options.partition.machine,
-                                   options.partition.threads});
-        pm.addPass(fuse::createFuseClustersPass(
-            {options.winograd, options.libraryCalls, options.reference}));
+                                   options.partition.threads, options.explain});
+        if (!reproducible)
+          addFusePass(pm, options.winograd);
         // What is computed together is decided: nothing changes any more.
         if (!options.expose.nodes.empty() && !options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));

@@ -61,6 +61,8 @@ struct CompileOptions {
   /// Compiles every op as the importer made it, alone, to scalar loops. The
   /// results are the reference with which other compilations are compared.
   bool reference = false;
+  /// Remarks say what would spare each collective.
+  bool explain = false;
   EmitKind kind = EmitKind::artifact;
   /// The artifact has a plan for each combination of their sizes.
   std::vector<DimensionSizes> dimensions;

@@ -36,7 +36,8 @@ def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
   let description = [{
     Sets `dist.axes`, and the number of devices along the axis "stage", from
     what is already set, a partition file and the options. `dist.axes` is only
-    set if there are axes other than "stage".
+    set if there are axes other than "stage". `reproducible` of the file sets
+    `dist.reproducible`.
 
     With `data-parallel=2`:
 
@@ -51,7 +52,8 @@ def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
     Option<"devices", "devices", "int", "0", "number of devices in all; 0: what the file says">,
     Option<"dataParallel", "data-parallel", "int", "0", "replicas; 0: what the file says">,
     Option<"replicas", "replicas", "int", "0", "replicas that share a micro-batch; 0: what the file says">,
-    Option<"tensorParallel", "tensor-parallel", "int", "0", "devices over which tensors are cut; 0: what the file says">
+    Option<"tensorParallel", "tensor-parallel", "int", "0", "devices over which tensors are cut; 0: what the file says">,
+    Option<"reproducible", "reproducible", "bool", "false", "no number may depend on how tensors are cut; false: what the file says">
   ];
   let dependentDialects = ["::partita::dist::DistDialect"];
 }

@@ -30,9 +30,9 @@ FailureOr<int64_t> readReplicas(Location loc, const PartitionOptions &options) {
 }
 
 void addMeshPasses(OpPassManager &pm, const PartitionOptions &options) {
-  pm.addPass(createDistAssignMeshPass({options.file, options.devices,
-                                       options.dataParallel, options.replicas,
-                                       options.tensorParallel}));
+  pm.addPass(createDistAssignMeshPass(
+      {options.file, options.devices, options.dataParallel, options.replicas,
+       options.tensorParallel, options.reproducible}));
 }
 
 void addDecisionPasses(OpPassManager &pm, const PartitionOptions &options) {

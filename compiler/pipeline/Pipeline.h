@@ -29,7 +29,8 @@ struct PartitionOptions {
   int devices = 0;      ///< in all; 0: as the file or the model says, or else 1
   int dataParallel = 0; ///< replicas; 0: not given
   int replicas = 0;     ///< that share a micro-batch; 0: not given
-  int tensorParallel = 0;   ///< devices that share tensors; 0: not given
+  int tensorParallel = 0;    ///< devices that share tensors; 0: not given
+  bool reproducible = false; ///< no number depends on how tensors are cut
   int stages = 0;           ///< that the planner cuts; 0: the schedule's choice
   int microBatches = 0;     ///< 0: not given
   int64_t workspaceMiB = 0; ///< scratch of a library call; 0: not given

@@ -134,7 +134,8 @@ bool canCut(const nn::ShardingRule &rule, int64_t factor, const DimCut &cut,
             const Axes &axes) {
   const nn::Factor &of = rule.factors[factor];
   if (!of.canCut() || of.size % (cut.blocks * cut.unit) != 0 ||
-      (of.needs_begin && cut.blocks > 1))
+      (of.needs_begin && cut.blocks > 1) ||
+      getPartSize(of.size, cut, axes) < of.least_part)
     return false;
   return isEven(of.size, cut, axes) ||
          (rule.can_pad &&
@@ -238,6 +239,15 @@ SmallVector<dist::PartialAttr> getPartials(const nn::ShardingRule &rule,
         partials.push_back(dist::PartialAttr::get(
             axis.getContext(), axis.getValue(), rule.factors[factor].combine));
   return partials;
+}
+
+bool isRoundingSum(Operation *op, const nn::Factor &factor) {
+  return factor.kind == nn::FactorKind::reduction &&
+         (factor.combine == nn::ReduceKind::sum ||
+          factor.combine == nn::ReduceKind::prod) &&
+         llvm::any_of(op->getResultTypes(), [](Type type) {
+           return isa<FloatType>(getElementTypeOrSelf(type));
+         });
 }
 
 RankedTensorType getLocalType(RankedTensorType type, const Cuts &cuts,

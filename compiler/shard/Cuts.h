@@ -102,6 +102,11 @@ llvm::SmallVector<dist::PartialAttr> getPartials(const nn::ShardingRule &rule,
 bool canCut(const nn::ShardingRule &rule, int64_t factor, const DimCut &cut,
             const Axes &axes);
 
+/// Whether partial results of an op along a factor, joined, may round
+/// differently than the whole: sums and products of floats. Largest and
+/// smallest elements are exact, and integers wrap around.
+bool isRoundingSum(mlir::Operation *op, const nn::Factor &factor);
+
 /// The type of the part that one device has.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType type,
                                     const Cuts &cuts, const Axes &axes);

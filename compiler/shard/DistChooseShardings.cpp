@@ -7,9 +7,8 @@
 
 #include "compiler/analysis/Rates.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/shard/CutCosts.h"
 #include "compiler/shard/Passes.h"
-#include "compiler/shard/Propagation.h"
-#include "compiler/shard/Reshards.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -28,112 +27,8 @@ namespace {
 constexpr int64_t kLeastBytes = 4096;
 /// Weights of several layers of the same inputs, one after another.
 constexpr int64_t kMostBlocks = 3;
-/// Pointwise ops are fused with others, which spares most of their traffic.
-constexpr double kFusedShare = 0.25;
 /// A cut must save so much of the time of what it changes.
 constexpr double kLeastGain = 0.02;
-
-/// Time of a graph whose values are cut in some way.
-class CostOfCuts {
-public:
-  CostOfCuts(Block &block, const Propagation &propagation,
-             const MachineModel &machine)
-      : block(block), propagation(propagation), machine(machine) {
-    for (Operation &op : block.without_terminator())
-      if (!rates.isLoad(&op))
-        wholeNs[&op] = getWholeNs(&op);
-  }
-
-  /// Of some ops, and of what brings their operands and results.
-  double getNs(const llvm::SetVector<Operation *> &ops) {
-    double ns = 0;
-    llvm::SetVector<Value> values;
-    for (Operation *op : ops) {
-      if (rates.isLoad(op))
-        continue;
-      ns += getOpNs(op);
-      for (Value operand : op->getOperands())
-        if (!rates.isLoad(operand))
-          values.insert(operand);
-      for (Value result : op->getResults())
-        values.insert(result);
-    }
-    for (Value value : values)
-      ns += getReshardNs(value);
-    return ns;
-  }
-
-private:
-  double getWholeNs(Operation *op) {
-    auto costed = dyn_cast<nn::CostOpInterface>(op);
-    if (!costed)
-      return 0;
-    const nn::Cost cost = costed.getCost();
-    if (cost.free)
-      return 0;
-    const bool isCall = cost.kind == nn::CostKind::dot ||
-                        cost.kind == nn::CostKind::conv ||
-                        cost.kind == nn::CostKind::attention;
-    const double ns =
-        machine
-            .getClusterTime(
-                {op, isCall ? nn::ClusterKind::call : nn::ClusterKind::kernel,
-                 cost.bytes, 0, rates},
-                {})
-            .modelledNs;
-    return isCall ? ns : ns * kFusedShare;
-  }
-
-  double getOpNs(Operation *op) const {
-    int64_t shards = 1;
-    for (const DimCut &cut : propagation.getFactorCuts(op))
-      shards *= propagation.getAxes().getSize(cut.axes);
-    return wholeNs.lookup(op) / shards;
-  }
-
-  /// What its op makes of a value, what it should be, and what its readers
-  /// need.
-  double getReshardNs(Value value) const {
-    auto type = cast<RankedTensorType>(value.getType());
-    const Cuts &wanted = propagation.getCuts(value);
-    // The host feeds whole inputs.
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      return 0;
-    auto getMoveNs = [&](const Layout &from, const Cuts &to) {
-      return planReshard(type, from, to, propagation.getAxes(), machine).ns;
-    };
-    Layout made;
-    if (const nn::ShardingRule *rule = propagation.getRule(op)) {
-      const FactorCuts factors = propagation.getFactorCuts(op);
-      made = {projectCuts(
-                  *rule, rule->results[cast<OpResult>(value).getResultNumber()],
-                  factors, propagation.getAxes()),
-              getPartials(*rule, factors)};
-    }
-    double ns = getMoveNs(made, wanted);
-    SmallVector<Cuts> needs;
-    for (OpOperand &use : value.getUses()) {
-      Cuts need;
-      if (const nn::ShardingRule *rule = propagation.getRule(use.getOwner()))
-        need = projectCuts(*rule, rule->operands[use.getOperandNumber()],
-                           propagation.getFactorCuts(use.getOwner()),
-                           propagation.getAxes());
-      if (llvm::none_of(needs,
-                        [&](const Cuts &other) { return isSame(need, other); }))
-        needs.push_back(need);
-    }
-    for (const Cuts &need : needs)
-      ns += getMoveNs({wanted, {}}, need);
-    return ns;
-  }
-
-  Block &block;
-  const Propagation &propagation;
-  const MachineModel &machine;
-  analysis::Rates rates;
-  llvm::DenseMap<Operation *, double> wholeNs;
-};
 
 /// Which factors of a weight may be cut.
 enum class Strategy {
@@ -148,7 +43,7 @@ class Chooser {
 public:
   Chooser(func::FuncOp function, const MachineModel &machine, Strategy strategy)
       : block(function.getBody().front()), strategy(strategy),
-        propagation(function), costs(block, propagation, machine) {}
+        propagation(function), costs(propagation, machine) {}
 
   /// The time of the model, as it is cut then.
   double choose() {
@@ -305,7 +200,7 @@ private:
   Block &block;
   const Strategy strategy;
   Propagation propagation;
-  CostOfCuts costs;
+  CutCosts costs;
   analysis::Rates rates;
   llvm::DenseSet<StringAttr> used; ///< axes along which something is cut
   llvm::SetVector<Operation *> seeded;

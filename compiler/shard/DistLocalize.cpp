@@ -48,7 +48,7 @@ public:
       if (op->use_empty() && isMemoryEffectFree(op))
         op->erase();
       else
-        op->removeAttr(dist::kShardingAttr);
+        removeNotes(op);
     return success();
   }
 
@@ -155,7 +155,7 @@ private:
       maskOperands(op, rule, factors, parts);
       local = buildLocal(op, rule, factors, parts);
     }
-    local->removeAttr(dist::kShardingAttr);
+    removeNotes(local);
     noteZeros(op, operands, local);
     for (auto [result, value] :
          llvm::zip(op->getResults(), local->getResults()))
@@ -179,6 +179,12 @@ private:
     return local;
   }
 
+  /// How an op was cut is said by its types then.
+  static void removeNotes(Operation *op) {
+    op->removeAttr(dist::kShardingAttr);
+    op->removeAttr(dist::kWholeAttr);
+  }
+
   struct Annotations : OpBuilder::Listener {
     explicit Annotations(Operation *of) : of(of) {}
 
@@ -187,7 +193,7 @@ private:
       op->setLoc(of->getLoc());
       for (NamedAttribute attr : of->getDiscardableAttrs())
         op->setDiscardableAttr(attr.getName(), attr.getValue());
-      op->removeDiscardableAttr(dist::kShardingAttr);
+      removeNotes(op);
     }
 
     Operation *of;

@@ -5,12 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Rates.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/shard/CollectAnnotations.h"
 #include "compiler/shard/NodeTensors.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Propagation.h"
+
+#include "llvm/ADT/SetVector.h"
 
 namespace partita::shard {
 #define GEN_PASS_DEF_DISTPROPAGATEPASS
@@ -29,24 +32,14 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
     if (failed(function))
       return signalPassFailure();
     Block &block = function->getBody().front();
-    Propagation propagation(*function);
-    if (propagation.getAxes().empty())
+    if (Axes(*function).empty())
       return;
-    Seeds seeds;
-    auto add = [&](Value value) {
-      if (getSharding(value))
-        seeds.push_back({value, getCuts(value)});
-    };
-    for (BlockArgument argument : block.getArguments())
-      add(argument);
     SmallVector<Operation *> ops;
-    for (Operation &op : block.without_terminator()) {
+    for (Operation &op : block.without_terminator())
       ops.push_back(&op);
-      for (Value result : op.getResults())
-        add(result);
-    }
-    roundUp(propagation, ops, seeds);
-    spread(propagation, seeds);
+    Propagation propagation = propagate(*function, ops);
+    if ((*function)->hasAttr(dist::kReproducibleAttr))
+      makeReproducible(*function, ops, propagation);
     remarkPadding(propagation, ops);
     for (BlockArgument argument : block.getArguments())
       setCuts(argument, propagation.getCuts(argument));
@@ -57,6 +50,30 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
   }
 
   using Seeds = SmallVector<std::pair<Value, Cuts>>;
+
+  /// From what is written on the values of a function. Ops that every device
+  /// computes whole have whole results.
+  static Propagation propagate(func::FuncOp function,
+                               ArrayRef<Operation *> ops) {
+    Seeds seeds;
+    auto add = [&](Value value) {
+      if (getSharding(value))
+        seeds.push_back({value, getCuts(value)});
+    };
+    for (Operation *op : ops)
+      if (op->hasAttr(dist::kWholeAttr))
+        for (Value result : op->getResults())
+          seeds.push_back({result, {}});
+    for (BlockArgument argument : function.getArguments())
+      add(argument);
+    for (Operation *op : ops)
+      for (Value result : op->getResults())
+        add(result);
+    Propagation propagation(function);
+    roundUp(propagation, ops, seeds);
+    spread(propagation, seeds);
+    return propagation;
+  }
 
   static void spread(Propagation &propagation, const Seeds &seeds) {
     for (auto &[value, cuts] : seeds)
@@ -116,6 +133,104 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
                 << getPartSize(size, cut, axes) * devices;
           }
     }
+  }
+
+  //===--- Reproducible results -------------------------------------------===//
+
+  static void makeReproducible(func::FuncOp function, ArrayRef<Operation *> ops,
+                               Propagation &propagation) {
+    // What is computed together rounds together: it is cut together, or not.
+    llvm::SetVector<Operation *> separated;
+    while (keepTogether(ops, propagation, separated))
+      propagation = propagate(function, ops);
+    if (!separated.empty())
+      emitRemark(separated[0]->getLoc())
+          << describe(separated.getArrayRef())
+          << (separated.size() == 1 ? " is" : " are")
+          << " computed whole by every device: the cut would separate it "
+             "from what is computed together with it, and so change how it "
+             "rounds, which `reproducible` forbids";
+    SmallVector<Operation *> calls;
+    for (Operation *op : ops)
+      if (isCutCall(op, propagation))
+        calls.push_back(op);
+    if (!calls.empty())
+      emitRemark(calls[0]->getLoc())
+          << describe(calls) << (calls.size() == 1 ? " is" : " are")
+          << " cut, and computed by a library whose rounding may depend on the "
+             "size of a part: another cut may give other bits, although "
+             "`reproducible` is set";
+  }
+
+  /// The first node, and how many others there are.
+  static std::string describe(ArrayRef<Operation *> ops) {
+    std::string text = "'" + nn::getNodeName(ops[0]) + "'";
+    if (ops.size() > 1)
+      text += " and " + std::to_string(ops.size() - 1) +
+              (ops.size() == 2 ? " other" : " others");
+    return text;
+  }
+
+  /// Whether a library sums floats in an op that is cut. Libraries choose their
+  /// code, and with it the order of a sum, also by the sizes that are not
+  /// summed over.
+  static bool isCutCall(Operation *op, const Propagation &propagation) {
+    auto cluster = op->getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr);
+    auto costed = dyn_cast<nn::CostOpInterface>(op);
+    if (!cluster || cluster.getKind() != nn::ClusterKind::call || !costed ||
+        isWhole(propagation.getFactorCuts(op)) ||
+        !isa<FloatType>(getElementTypeOrSelf(op->getResult(0))))
+      return false;
+    switch (costed.getCost().kind) {
+    case nn::CostKind::dot:
+    case nn::CostKind::conv:
+    case nn::CostKind::attention:
+    case nn::CostKind::recurrent:
+      return true;
+    default:
+      return false;
+    }
+  }
+
+  /// Marks the clusters in which a value would have to be cut in another way
+  /// than it is made, to be computed whole. `separated` gets the ops that read
+  /// such values. Returns whether there are more of them.
+  static bool keepTogether(ArrayRef<Operation *> ops,
+                           const Propagation &propagation,
+                           llvm::SetVector<Operation *> &separated) {
+    analysis::Rates rates;
+    llvm::DenseSet<Attribute> clusters;
+    for (Operation *op : ops) {
+      const Attribute cluster = op->getAttr(nn::kClusterAttr);
+      if (!cluster || rates.isLoad(op))
+        continue;
+      for (OpOperand &operand : op->getOpOperands()) {
+        Operation *producer = operand.get().getDefiningOp();
+        if (!producer || rates.isLoad(producer) ||
+            producer->getAttr(nn::kClusterAttr) != cluster ||
+            isRead(propagation, operand))
+          continue;
+        clusters.insert(cluster);
+        separated.insert(op);
+      }
+    }
+    for (Operation *op : ops)
+      if (clusters.contains(op->getAttr(nn::kClusterAttr))) {
+        op->setAttr(dist::kWholeAttr, UnitAttr::get(op->getContext()));
+        op->removeAttr(dist::kShardingAttr);
+      }
+    return !clusters.empty();
+  }
+
+  /// Whether an op reads an operand as the op before it makes it.
+  static bool isRead(const Propagation &propagation, OpOperand &operand) {
+    const Cuts made = propagation.getMadeCuts(operand.get());
+    Operation *producer = operand.get().getDefiningOp();
+    const nn::ShardingRule *rule = propagation.getRule(producer);
+    return isSame(made, propagation.getCuts(operand.get())) &&
+           isSame(made, propagation.getNeededCuts(operand)) &&
+           (!rule ||
+            getPartials(*rule, propagation.getFactorCuts(producer)).empty());
   }
 
   /// For a partition file: how the model's own tensors are cut.

@@ -5,12 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Rates.h"
 #include "compiler/pipeline/NodeNames.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
-#include "compiler/shard/Cuts.h"
 #include "compiler/shard/Passes.h"
+#include "compiler/shard/Propagation.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/GlobPattern.h"
 
 namespace partita::shard {
@@ -120,6 +122,78 @@ private:
   SmallVector<StringRef> names;
 };
 
+/// Finds what a person cut and an op must have whole, because it sums over it.
+class SumChecker {
+public:
+  explicit SumChecker(func::FuncOp function)
+      : block(function.getBody().front()), propagation(function) {}
+
+  LogicalResult check() {
+    for (BlockArgument argument : block.getArguments())
+      propagation.seedWritten(argument);
+    for (auto parameter : block.getOps<nn::ParameterOp>())
+      propagation.seedWritten(parameter);
+    propagation.run();
+    for (Operation &op : block.without_terminator())
+      if (!rates.isLoad(&op) && failed(check(&op)))
+        return failure();
+    return success();
+  }
+
+private:
+  LogicalResult check(Operation *op) {
+    auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
+    if (!shardable)
+      return success();
+    const nn::ShardingRule rule = shardable.getShardingRule();
+    for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands)) {
+      // What a micro-batch brings is gathered first, which is exact.
+      nn::ParameterOp cut =
+          rates.isLoad(operand) ? findCut(operand) : nn::ParameterOp();
+      if (!cut)
+        continue;
+      FactorCuts factors;
+      (void)addCuts(rule, dims, propagation.getCuts(operand),
+                    propagation.getAxes(), factors);
+      for (auto [factor, how] : llvm::zip(rule.factors, factors))
+        if (!how.isWhole() && isRoundingSum(op, factor))
+          return op->emitError("'")
+                 << nn::getNodeName(op) << "' sums over a dimension of '"
+                 << getName(cut) << "' that is cut along '"
+                 << how.axes[0].getValue()
+                 << "': joined sums round differently, so the result is not "
+                    "reproducible; cut another dimension of it, or leave out "
+                    "`reproducible`";
+    }
+    return success();
+  }
+
+  /// A weight that a person cut, on which a value depends.
+  static nn::ParameterOp findCut(Value value) {
+    llvm::SetVector<Value> values;
+    values.insert(value);
+    for (size_t i = 0; i < values.size(); ++i) {
+      Operation *op = values[i].getDefiningOp();
+      if (auto parameter = dyn_cast_or_null<nn::ParameterOp>(op);
+          parameter && !isWhole(getCuts(parameter)))
+        return parameter;
+      if (op)
+        values.insert(op->operand_begin(), op->operand_end());
+    }
+    return {};
+  }
+
+  static StringRef getName(nn::ParameterOp parameter) {
+    auto weight = SymbolTable::lookupNearestSymbolFrom<nn::WeightOp>(
+        parameter, parameter.getWeightAttr());
+    return weight ? weight.getOrigin() : parameter.getWeight();
+  }
+
+  Block &block;
+  Propagation propagation;
+  analysis::Rates rates;
+};
+
 struct DistSeedPass : impl::DistSeedPassBase<DistSeedPass> {
   using DistSeedPassBase::DistSeedPassBase;
 
@@ -135,6 +209,9 @@ struct DistSeedPass : impl::DistSeedPassBase<DistSeedPass> {
     for (const FileShard &shard : read->shards)
       if (failed(seeder.seed(shard)))
         return signalPassFailure();
+    if ((*function)->hasAttr(dist::kReproducibleAttr) &&
+        failed(SumChecker(*function).check()))
+      signalPassFailure();
   }
 };
 

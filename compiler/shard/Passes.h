@@ -24,9 +24,10 @@ namespace partita::shard {
 #include "compiler/shard/Passes.h.inc"
 
 struct ShardOptions {
-  std::string file;    ///< partition file; empty: none
-  std::string machine; ///< file that partita-run --calibrate wrote
-  int threads = 0;     ///< cores per device; 0: an equal share
+  std::string file;     ///< partition file; empty: none
+  std::string machine;  ///< file that partita-run --calibrate wrote
+  int threads = 0;      ///< cores per device; 0: an equal share
+  bool explain = false; ///< remarks about collectives, and what spares them
 };
 
 /// Adds the passes that make one program of the step of one replica. They come

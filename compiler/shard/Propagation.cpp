@@ -11,10 +11,32 @@ using namespace mlir;
 
 namespace partita::shard {
 
+/// Allows only cuts with which each element is computed as on one device.
+static void makeReproducible(Operation *op, nn::ShardingRule &rule) {
+  const bool isSum = llvm::any_of(rule.factors, [&](const nn::Factor &factor) {
+    return isRoundingSum(op, factor);
+  });
+  if (!isSum)
+    return;
+  for (nn::Factor &factor : rule.factors)
+    // Every device computes all of a sum, in the same order.
+    if (isRoundingSum(op, factor))
+      factor.least_part = factor.size;
+    else if (factor.kind == nn::FactorKind::pass_through)
+      // Libraries add up a single column in another order than several.
+      factor.least_part = 2;
+}
+
 Propagation::Propagation(func::FuncOp function) : axes(function) {
-  for (Operation &op : function.getBody().front().without_terminator())
-    if (auto shardable = dyn_cast<nn::ShardableOpInterface>(op))
-      rules[&op] = shardable.getShardingRule();
+  const bool reproducible = function->hasAttr(dist::kReproducibleAttr);
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
+    if (!shardable || op.hasAttr(dist::kWholeAttr))
+      continue;
+    nn::ShardingRule &rule = rules[&op] = shardable.getShardingRule();
+    if (reproducible)
+      makeReproducible(&op, rule);
+  }
 }
 
 const nn::ShardingRule *Propagation::getRule(Operation *op) const {
@@ -71,6 +93,24 @@ FactorCuts Propagation::getFactorCuts(Operation *op) const {
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule->operands))
     addCuts(*rule, dims, getCuts(operand), axes, factors);
   return factors;
+}
+
+Cuts Propagation::getMadeCuts(Value value) const {
+  Operation *op = value.getDefiningOp();
+  const nn::ShardingRule *rule = op ? getRule(op) : nullptr;
+  if (!rule)
+    return {};
+  return projectCuts(*rule,
+                     rule->results[cast<OpResult>(value).getResultNumber()],
+                     getFactorCuts(op), axes);
+}
+
+Cuts Propagation::getNeededCuts(OpOperand &operand) const {
+  const nn::ShardingRule *rule = getRule(operand.getOwner());
+  if (!rule)
+    return {};
+  return projectCuts(*rule, rule->operands[operand.getOperandNumber()],
+                     getFactorCuts(operand.getOwner()), axes);
 }
 
 void Propagation::visit(Operation *op) {

@@ -44,6 +44,10 @@ public:
   const Cuts &getCuts(mlir::Value value) const;
   /// How an op cuts its factors.
   FactorCuts getFactorCuts(mlir::Operation *op) const;
+  /// How an op makes a value, and how an op needs an operand. Either may differ
+  /// from how the value is cut.
+  Cuts getMadeCuts(mlir::Value value) const;
+  Cuts getNeededCuts(mlir::OpOperand &operand) const;
   /// The rule of an op. Null for an op that every device computes whole.
   const nn::ShardingRule *getRule(mlir::Operation *op) const;
   const Axes &getAxes() const { return axes; }
@@ -60,12 +64,17 @@ public:
   llvm::ArrayRef<mlir::Value> getChanged() const { return changed; }
   void keep() { changed.clear(); }
   void undo();
+  /// Makes all values whole.
+  void clear() {
+    known.clear();
+    changed.clear();
+  }
 
 private:
   void set(mlir::Value value, Cuts cuts);
   void visit(mlir::Operation *op);
 
-  const Axes axes;
+  Axes axes;
   llvm::DenseMap<mlir::Operation *, nn::ShardingRule> rules;
   llvm::DenseMap<mlir::Value, Cuts> known;
   std::deque<mlir::Operation *> worklist;

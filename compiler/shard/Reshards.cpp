@@ -226,6 +226,7 @@ private:
   void step(const Move &move, int64_t sentBytes, const Layout &now,
             const Layout &then) {
     const double ns = path.ns;
+    path.sentBytes += sentBytes;
     if (move.kind != MoveKind::shard)
       path.ns += machine.getCollectiveNs(sentBytes);
     path.moves.push_back(move);
@@ -238,6 +239,7 @@ private:
     visit(then);
     path.moves.pop_back();
     path.ns = ns;
+    path.sentBytes -= sentBytes;
   }
 
   int64_t getBytes(const Cuts &cuts) const {

@@ -48,7 +48,8 @@ struct Move {
 
 struct Reshard {
   llvm::SmallVector<Move> moves;
-  double ns = 0; ///< the time that they take
+  double ns = 0;         ///< the time that they take
+  int64_t sentBytes = 0; ///< by each device
 };
 
 /// The fastest sequence of moves from a layout to cuts. With an axis "x" of 4

@@ -24,10 +24,17 @@ void addShardPasses(OpPassManager &pm, const ShardOptions &options) {
     pm.addPass(createDistSeedPass({options.file}));
   pm.addPass(createDistChooseShardingsPass({options.machine, options.threads}));
   pm.addPass(createDistPropagatePass());
+  // Other cuts are tried while weights and inputs can still be cut otherwise.
+  if (options.explain)
+    pm.addPass(
+        createDistExplainCollectivesPass({options.machine, options.threads}));
   pm.addPass(createDistReshardPass());
   pm.addPass(createDistLocalizePass({options.machine, options.threads}));
   // The same part of a weight, for several readers.
   pm.addPass(createCSEPass());
+  // Which ones are left is known then.
+  pm.addPass(
+      createDistCombineCollectivesPass({options.machine, options.threads}));
 }
 
 } // namespace partita::shard

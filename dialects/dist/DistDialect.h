@@ -58,6 +58,8 @@ inline constexpr llvm::StringLiteral kAxesAttr = "dist.axes";
 inline constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";
 inline constexpr llvm::StringLiteral kFullMicroBatchesAttr =
     "dist.full_micro_batches";
+inline constexpr llvm::StringLiteral kWholeAttr = "dist.whole";
+inline constexpr llvm::StringLiteral kReproducibleAttr = "dist.reproducible";
 
 /// The largest number of devices of a plan.
 inline constexpr int64_t kMostDevices = 4096;

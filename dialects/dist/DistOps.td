@@ -33,6 +33,8 @@ def Dist_Dialect : Dialect {
     | `dist.schedule` | the same | order of units: a name of `compiler/schedule`, e.g. `fill_drain` |
     | `dist.sharding` | an op with one result, an argument of the model's function | a `#dist.sharding`: how the tensor is cut; without it, it is whole |
     | `dist.full_micro_batches` | the module | samples are combined with each other: no micro-batch may be filled up with copies |
+    | `dist.whole` | any op | every device computes all of it |
+    | `dist.reproducible` | the model's function | no number depends on how tensors are cut |
     | `dist.axes` | the model's function | axes of the mesh of all devices, outermost first, with the axis "stage"; without it that is the only one |
   }];
   let useDefaultTypePrinterParser = 1;

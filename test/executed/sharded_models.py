@@ -109,7 +109,8 @@ def same(expected, found, what, bits):
             raise Failure(f"{what}: output {name} is {worst} off, of a range of {spread}")
 
 
-def check_model(name, meshes, work):
+def inputs_of(name, work):
+    """Flags that bind a model's shapes, and those that feed it."""
     folder = data_folder() / "models" / name
     model = folder / "model.onnx"
     flags = MODELS[name][0] if name in MODELS else ()
@@ -128,6 +129,12 @@ def check_model(name, meshes, work):
             described = next(p for p in input_ports(model) if p["name"] == port)
             if any(not isinstance(size, int) for size in described["shape"]):
                 flags += ("--shape", f"{port}={'x'.join(map(str, shape))}")
+    return flags, inputs
+
+
+def check_model(name, meshes, work):
+    model = data_folder() / "models" / name / "model.onnx"
+    flags, inputs = inputs_of(name, work)
     one, cut, split, expected, found = (work / f for f in ("one.partita", "cut.partita", "split.yaml", "one.npz", "cut.npz"))
     compile_model(model, one, *flags, "--quiet")
     run_artifact(one, "--threads", "1", *inputs, "--output", expected)

@@ -276,6 +276,9 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "which, by its cost model")
       ->type_name("N")
       ->check(CLI::Range(1, static_cast<int>(dist::kMostDevices)));
+  app.add_flag("--reproducible", compile.partition.reproducible,
+               "cut tensors only where every number stays that of one device "
+               "with this flag: no sum is split over devices");
   app.add_option("--partition", compile.partition.file,
                  "a partition file (YAML, see above)");
   app.add_option("--emit-partition", compile.partition.emitFile,
@@ -414,9 +417,10 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                "list the model's nodes: op, module (as the exporter has noted "
                "it), shape, block, operations and predicted time; with -o, "
                "compile as well");
-  app.add_flag("--explain", result.explain,
+  app.add_flag("--explain", compile.explain,
                "list everything that devices send, with bytes, predicted time "
-               "and the reason");
+               "and the reason; say of each collective which other cut of a "
+               "weight or input would spare it");
   app.add_flag("--json", result.json,
                "print the plan, or what --list-nodes lists, as JSON");
   app.add_flag("--quiet", result.quiet, "print nothing but errors");

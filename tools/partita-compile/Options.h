@@ -14,8 +14,7 @@ namespace partita::tools {
 
 struct CommandLine {
   driver::CompileOptions compile;
-  bool json = false; ///< the plan as one JSON object on standard output
-  bool explain = false;
+  bool json = false;      ///< the plan as one JSON object on standard output
   bool quiet = false;     ///< no plan, no remarks
   bool describe = false;  ///< list the model's inputs, outputs and dimensions
   bool listOps = false;   ///< list the ops of ONNX that can be compiled

@@ -153,7 +153,7 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
     if (&summary != &summaries.front())
       llvm::outs() << "\n";
     pipeline::printTable(summary, llvm::outs());
-    if (command.explain)
+    if (command.compile.explain)
       pipeline::printCommunication(summary, llvm::outs());
   }
   return 0;

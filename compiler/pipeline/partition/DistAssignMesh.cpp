@@ -33,6 +33,9 @@ struct DistAssignMeshPass : impl::DistAssignMeshPassBase<DistAssignMeshPass> {
         failed(collectAxes(*function, *read)) || failed(countPlaces()) ||
         failed(checkShards(*read)))
       return signalPassFailure();
+    if (reproducible || read->reproducible)
+      (*function)->setAttr(dist::kReproducibleAttr,
+                           UnitAttr::get(&getContext()));
     write(*function);
   }
 

@@ -128,6 +128,8 @@ private:
        << getInteger(function, dist::kMicroBatchesAttr, 1) << "\n";
     if (int64_t bytes = getInteger(function, kMemoryAttr, 0))
       os << "memory: " << bytes << "B\n";
+    if (function->hasAttr(dist::kReproducibleAttr))
+      os << "reproducible: true\n";
     writeMesh(function, os);
   }
 

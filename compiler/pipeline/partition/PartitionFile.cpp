@@ -117,6 +117,16 @@ private:
     return success();
   }
 
+  LogicalResult readBool(yaml::Node *node, bool &value) {
+    FileText text;
+    if (failed(readText(node, text)))
+      return failure();
+    if (text.text != "true" && text.text != "false")
+      return fail(text, "expected true or false, found '" + text.text + "'");
+    value = text.text == "true";
+    return success();
+  }
+
   LogicalResult readTexts(yaml::Node *node, std::vector<FileText> &texts) {
     if (isa<yaml::ScalarNode>(node))
       return readText(node, texts.emplace_back());
@@ -202,6 +212,8 @@ private:
       return eachEntry(value, [&](const FileText &name, yaml::Node *dims) {
         return readShard(name, dims);
       });
+    if (key.text == "reproducible")
+      return readBool(value, file.reproducible);
     if (key.text == "devices") {
       file.devicesAt = place(value);
       auto *list = dyn_cast<yaml::SequenceNode>(value);
@@ -217,10 +229,10 @@ private:
       return success(!failedAlready);
     }
     static const SmallVector<StringRef> keys = {
-        "blocks",  "begin_blocks",  "auto_stage",      "stages",
-        "devices", "schedule",      "micro_batches",   "memory",
-        "mesh",    "data_parallel", "tensor_parallel", "shard",
-        "strategy"};
+        "blocks",       "begin_blocks",  "auto_stage",      "stages",
+        "devices",      "schedule",      "micro_batches",   "memory",
+        "mesh",         "data_parallel", "tensor_parallel", "shard",
+        "reproducible", "strategy"};
     return fail(key, "unknown key '" + key.text + "' (" +
                          llvm::join(keys, ", ") + ")" +
                          didYouMean(key.text, keys));

@@ -28,6 +28,7 @@
 //     "fc*.weight": [tensor, null]        # globs over weights and inputs
 //     "qkv.weight": [null, {tensor: 3}]   # 3 equal parts, each cut along the
 //                                         # axis
+//   reproducible: true            # no number depends on how tensors are cut
 //
 // Along an axis "replica" are replicas that share each micro-batch
 // (docs/replicas.md). With a mesh, `devices` has positions along the axis
@@ -101,6 +102,7 @@ struct PartitionFile {
   std::vector<FileAxis> mesh;    ///< outermost first
   std::optional<FileAxis> dataParallel, tensorParallel;
   std::vector<FileShard> shards;
+  bool reproducible = false;
 };
 
 using FileErrorFn =

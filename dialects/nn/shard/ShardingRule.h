@@ -38,6 +38,7 @@ struct Factor {
   int64_t size = 1;
   FactorKind kind = FactorKind::pass_through;
   ReduceKind combine = ReduceKind::sum; ///< of a reduction
+  int64_t least_part = 1;               ///< elements that each part must have
   /// Whether a shard's op depends on where its part begins. Then the factor is
   /// cut in one block.
   bool needs_begin = false;

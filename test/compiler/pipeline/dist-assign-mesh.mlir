@@ -14,7 +14,12 @@
 // RUN: not partita-opt --dist-assign-mesh=file=%t/data.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=DATA
 // RUN: not partita-opt --dist-assign-mesh=file=%t/twice.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=SAME
 // RUN: not partita-opt --dist-assign-mesh=file=%t/size.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=SIZE
+// RUN: partita-opt --dist-assign-mesh=file=%t/same.yaml %t/model.mlir | FileCheck %s --check-prefix=SAMEBITS
+// RUN: partita-opt --dist-assign-mesh=reproducible %t/model.mlir | FileCheck %s --check-prefix=SAMEBITS
+// RUN: not partita-opt --dist-assign-mesh=file=%t/maybe.yaml %t/model.mlir 2>&1 | FileCheck %s --check-prefix=MAYBE
 
+// SAMEBITS: func.func @main{{.*}}dist.reproducible
+// MAYBE: maybe.yaml:1:15: error: expected true or false, found 'maybe'
 // FLAGS: dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>, #dist.axis<"tensor" = 4>], dist.device_count = 3
 // MESH: dist.axes = [#dist.axis<"tensor" = 2>, #dist.axis<"stage" = 2>, #dist.axis<"data" = 2>], dist.device_count = 2
 // KEYS: dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>, #dist.axis<"tensor" = 2>], dist.device_count = 2
@@ -32,6 +37,12 @@
 // DATA: data.yaml:2:15: error: tensors are not cut along the axis 'data': micro-batches are dealt out along it
 // SAME: twice.yaml:2:23: error: 'w' is cut along the axis 'tensor' twice
 // SIZE: size.yaml:1:16: error: expected a whole number of at least 1, found '0'
+
+//--- same.yaml
+reproducible: true
+
+//--- maybe.yaml
+reproducible: maybe
 
 //--- model.mlir
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {

@@ -14,8 +14,9 @@
 // CHECK-NEXT: schedule: fill_drain
 // CHECK-NEXT: micro_batches: 6
 // CHECK-NEXT: memory: 4096B
+// CHECK-NEXT: reproducible: true
 
-func.func @main(%x: tensor<1024x64xf32>) -> tensor<1024x64xf32> {
+func.func @main(%x: tensor<1024x64xf32>) -> tensor<1024x64xf32> attributes {dist.reproducible} {
   %0 = nn.relu %x {nn.cluster = #nn.cluster<0, kernel>} : tensor<1024x64xf32> loc("/a/one")
   %1 = nn.abs %0 {nn.cluster = #nn.cluster<0, kernel>} : tensor<1024x64xf32> loc("/a/two")
   // One node that became two operations, in two clusters.

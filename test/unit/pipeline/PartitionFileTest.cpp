@@ -73,6 +73,8 @@ TEST(PartitionFile, NamesWhatIsWrong) {
   EXPECT_EQ(errorOf("schedule: sharded"), "") << "what sequential was called";
   EXPECT_EQ(errorOf("memory: much"),
             "1:9: expected a size, e.g. 512MiB or 2GB, found 'much'");
+  EXPECT_EQ(errorOf("reproducible: maybe"),
+            "1:15: expected true or false, found 'maybe'");
   EXPECT_EQ(errorOf("strategy: pipelined\nstrategy: sharded"),
             "2:1: 'strategy' stands here twice");
   EXPECT_EQ(errorOf("blocks: {A: [x], A: [y]}"), "1:18: 'A' stands here twice");

@@ -1,0 +1,199 @@
+//===- DistCombineCollectives.cpp - Small sums that travel together -------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/shard/CutCosts.h"
+#include "compiler/shard/Passes.h"
+#include "runtime/abi/Collectives.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace partita::shard {
+#define GEN_PASS_DEF_DISTCOMBINECOLLECTIVESPASS
+#include "compiler/shard/Passes.h.inc"
+} // namespace partita::shard
+
+using namespace mlir;
+using namespace partita::pipeline;
+
+namespace partita::shard {
+namespace {
+
+class Combiner {
+public:
+  Combiner(func::FuncOp function, const MachineModel &machine)
+      : function(function), machine(machine) {}
+
+  void run() {
+    SmallVector<dist::CollectiveOpInterface> collectives;
+    for (auto op : function.getOps<dist::CollectiveOpInterface>())
+      collectives.push_back(op);
+    SmallVector<dist::AllReduceOp> group;
+    for (dist::CollectiveOpInterface collective : collectives) {
+      auto next = dyn_cast<dist::AllReduceOp>(collective.getOperation());
+      if (next && !group.empty() && joins(group, next)) {
+        group.push_back(next);
+        continue;
+      }
+      finish(group);
+      group.clear();
+      if (next)
+        group.push_back(next);
+    }
+    finish(group);
+  }
+
+private:
+  static RankedTensorType getType(dist::AllReduceOp op) {
+    return cast<RankedTensorType>(op.getType());
+  }
+
+  /// The tensors of a group, one after another.
+  static RankedTensorType getJoinedType(ArrayRef<dist::AllReduceOp> group) {
+    int64_t elements = 0;
+    for (dist::AllReduceOp op : group)
+      elements += getType(op).getNumElements();
+    return RankedTensorType::get({elements},
+                                 getType(group[0]).getElementType());
+  }
+
+  /// Whether one more is of the same kind, depends on none of the others, and
+  /// is worth being copied.
+  bool joins(ArrayRef<dist::AllReduceOp> group, dist::AllReduceOp next) {
+    dist::AllReduceOp first = group[0];
+    if (next.getKind() != first.getKind() ||
+        next.getAxes() != first.getAxes() ||
+        getType(next).getElementType() != getType(first).getElementType())
+      return false;
+    for (Operation *op : getOpsAfter(first, next))
+      if (op == next.getOperation())
+        return false;
+    const ArrayAttr axes = first.getAxes();
+    SmallVector<dist::AllReduceOp> more(group);
+    more.push_back(next);
+    const double spared = getNs(getJoinedType(group), axes) +
+                          getNs(getType(next), axes) -
+                          getNs(getJoinedType(more), axes);
+    return spared >
+           getCopyNs(getJoinedType(more)) - getCopyNs(getJoinedType(group));
+  }
+
+  /// The ops up to `last` that depend on `first`, or on an all_reduce between
+  /// them, in order.
+  static SmallVector<Operation *> getOpsAfter(dist::AllReduceOp first,
+                                              dist::AllReduceOp last) {
+    llvm::SetVector<Operation *> late;
+    for (Operation *op = first;; op = op->getNextNode()) {
+      if (op != first.getOperation() &&
+          llvm::any_of(op->getOperands(), [&](Value operand) {
+            Operation *producer = operand.getDefiningOp();
+            return producer && (late.contains(producer) ||
+                                (isa<dist::AllReduceOp>(producer) &&
+                                 producer->getBlock() == first->getBlock() &&
+                                 !producer->isBeforeInBlock(first)));
+          }))
+        late.insert(op);
+      if (op == last.getOperation())
+        return late.takeVector();
+    }
+  }
+
+  /// Of one all_reduce; `axes` has all that are combined.
+  double getNs(RankedTensorType type, ArrayAttr axes) {
+    return machine.getCollectiveNs(
+        abi::sentBytes(abi::CollectiveKind::all_reduce, nn::getByteSize(type),
+                       dist::getGroupSize(function, axes)));
+  }
+
+  /// The time to put tensors one after another.
+  double getCopyNs(RankedTensorType type) {
+    OwningOpRef<ModuleOp> scratch = makeScratch(function);
+    OpBuilder builder = OpBuilder::atBlockEnd(scratch->getBody());
+    Value whole = scratch->getBody()->addArgument(type, function.getLoc());
+    Operation *copy =
+        nn::ConcatOp::create(builder, function.getLoc(), type, whole, 0);
+    analysis::Rates rates;
+    return machine
+        .getClusterTime({copy, nn::ClusterKind::kernel,
+                         2 * nn::getByteSize(type), 0, rates},
+                        {})
+        .modelledNs;
+  }
+
+  void finish(ArrayRef<dist::AllReduceOp> group) {
+    if (group.size() < 2)
+      return;
+    const ArrayAttr axes = dist::AllReduceOp(group[0]).getAxes();
+    double apart = 0;
+    for (dist::AllReduceOp op : group)
+      apart += getNs(getType(op), axes);
+    const RankedTensorType type = getJoinedType(group);
+    if (apart > getNs(type, axes) + getCopyNs(type))
+      combine(group, type);
+  }
+
+  void combine(ArrayRef<dist::AllReduceOp> group, RankedTensorType type) {
+    dist::AllReduceOp last = group.back();
+    // Who reads one of them waits for all.
+    Operation *end = last;
+    for (Operation *op : getOpsAfter(group.front(), last)) {
+      op->moveAfter(end);
+      end = op;
+    }
+    OpBuilder builder(last);
+    SmallVector<Value> parts;
+    SmallVector<Location> locs;
+    SmallVector<std::string> reasons;
+    for (dist::AllReduceOp op : group) {
+      const int64_t elements = getType(op).getNumElements();
+      parts.push_back(nn::ReshapeOp::create(
+          builder, op.getLoc(), type.clone(ArrayRef(elements)), op.getX()));
+      locs.push_back(op.getLoc());
+      reasons.push_back(op.getReason().str());
+    }
+    const Location loc = FusedLoc::get(builder.getContext(), locs);
+    Value joined = nn::ConcatOp::create(builder, loc, type, parts, 0);
+    joined = dist::AllReduceOp::create(
+        builder, loc, type, last.getKind(), joined, last.getAxes(),
+        builder.getStringAttr(llvm::join(reasons, "; ")));
+    int64_t begin = 0;
+    for (dist::AllReduceOp op : group) {
+      const int64_t limit = begin + getType(op).getNumElements();
+      Value part = nn::SliceOp::create(
+          builder, op.getLoc(), type.clone(ArrayRef(limit - begin)), joined,
+          ArrayRef(begin), ArrayRef(limit), ArrayRef<int64_t>(1));
+      part = nn::ReshapeOp::create(builder, op.getLoc(), getType(op), part);
+      op.replaceAllUsesWith(part);
+      op.erase();
+      begin = limit;
+    }
+  }
+
+  func::FuncOp function;
+  const MachineModel &machine;
+};
+
+struct DistCombineCollectivesPass
+    : impl::DistCombineCollectivesPassBase<DistCombineCollectivesPass> {
+  using DistCombineCollectivesPassBase::DistCombineCollectivesPassBase;
+
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> function = getModelFunction(getOperation());
+    if (failed(function))
+      return signalPassFailure();
+    if (function->getOps<dist::CollectiveOpInterface>().empty())
+      return;
+    FailureOr<MachineModel> model = loadMachine(*function, machine, threads);
+    if (failed(model))
+      return signalPassFailure();
+    Combiner(*function, *model).run();
+  }
+};
+
+} // namespace
+} // namespace partita::shard
