@@ -9,6 +9,78 @@
 
 #include <gtest/gtest.h>
 
+namespace partita::test {
+namespace {
+
+// NVIDIA's own library describes products without a GPU. It refuses attributes
+// that it does not know, or of another size.
+TEST(CublasLtLibrary, TakesOurDescriptions) {
+#ifndef PARTITA_CUBLASLT_LIBRARY
+  GTEST_SKIP() << "no library of NVIDIA's is installed";
+#else
+  using namespace runtime::cuda::cublaslt;
+  // Other tests ask for it by its name alone, and get the first that was
+  // loaded.
+  (void)openApi(libraryNames(13000));
+  auto opened = openApi({PARTITA_CUBLASLT_LIBRARY});
+  if (!opened)
+    GTEST_SKIP() << opened.status().message();
+  const Api &api = *opened;
+  ProductHandle product = nullptr;
+  LayoutHandle layout = nullptr;
+  PreferenceHandle preference = nullptr;
+  ASSERT_EQ(api.productCreate(&product, ComputeType::f32, DataType::f32),
+            Result::success);
+  ASSERT_EQ(api.layoutCreate(&layout, DataType::bf16, 8, 5, 8),
+            Result::success);
+  ASSERT_EQ(api.preferenceCreate(&preference), Result::success);
+  auto describe = [&](ProductAttribute attribute, auto value) {
+    EXPECT_EQ(
+        api.productSetAttribute(product, attribute, &value, sizeof(value)),
+        Result::success)
+        << static_cast<int>(attribute);
+  };
+  describe(ProductAttribute::transpose_a, Operation::transpose);
+  describe(ProductAttribute::transpose_b, Operation::none);
+  for (Epilogue epilogue :
+       {Epilogue::none, Epilogue::relu, Epilogue::bias, Epilogue::relu_bias,
+        Epilogue::gelu, Epilogue::gelu_bias})
+    describe(ProductAttribute::epilogue, epilogue);
+  describe(ProductAttribute::bias_pointer, static_cast<const void *>(&api));
+  const uint64_t wrong = 1;
+  EXPECT_EQ(api.productSetAttribute(product, ProductAttribute::epilogue, &wrong,
+                                    sizeof(wrong)),
+            Result::invalid_value);
+  auto lay = [&](LayoutAttribute attribute, auto value) {
+    EXPECT_EQ(api.layoutSetAttribute(layout, attribute, &value, sizeof(value)),
+              Result::success)
+        << static_cast<int>(attribute);
+  };
+  lay(LayoutAttribute::batch_count, int32_t(3));
+  lay(LayoutAttribute::batch_offset, int64_t(40));
+  auto prefer = [&](PreferenceAttribute attribute, auto value) {
+    EXPECT_EQ(api.preferenceSetAttribute(preference, attribute, &value,
+                                         sizeof(value)),
+              Result::success)
+        << static_cast<int>(attribute);
+  };
+  prefer(PreferenceAttribute::max_workspace_bytes, uint64_t(1) << 25);
+  prefer(PreferenceAttribute::reduction_scheme_mask, kReduceInComputeType);
+  for (PreferenceAttribute attribute :
+       {PreferenceAttribute::min_alignment_a_bytes,
+        PreferenceAttribute::min_alignment_b_bytes,
+        PreferenceAttribute::min_alignment_c_bytes,
+        PreferenceAttribute::min_alignment_d_bytes})
+    prefer(attribute, uint32_t(64));
+  EXPECT_EQ(api.productDestroy(product), Result::success);
+  EXPECT_EQ(api.layoutDestroy(layout), Result::success);
+  EXPECT_EQ(api.preferenceDestroy(preference), Result::success);
+#endif
+}
+
+} // namespace
+} // namespace partita::test
+
 #if __has_include(<cublasLt.h>)
 #include <cublasLt.h>
 
