@@ -49,6 +49,21 @@ func.func @others(%x: tensor<5x16xf32>, %w: tensor<16x8xf32>, %r: tensor<5x8xf32
   return %2 : tensor<5x8xf32>
 }
 
+// A convolution of single pixels is a product; others are kernels.
+// CHECK-LABEL: @pixels
+// CHECK: #plan.call<dot, operands = [#plan.view<0 shape [32, 8] strides [8, 1]>, #plan.view<1 shape [8, 12] strides [1, 8]>, #plan.view<3 shape [32, 12] strides [12, 1]>], post_ops = [#plan.post_op<add, view = #plan.view<2 shape [32, 12] strides [0, 1]>>, #plan.post_op<relu>]
+// CHECK: #plan.kernel<"k{{[0-9]+}}_conv"
+func.func @pixels(%x: tensor<2x4x4x8xf32>, %w: tensor<12x8x1x1xf32>, %b: tensor<12xf32>) -> (tensor<2x4x4x12xf32>, tensor<2x2x2x12xf32>) {
+  %0 = nn.conv %x, %w channels_last strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
+    : tensor<2x4x4x8xf32>, tensor<12x8x1x1xf32> -> tensor<2x4x4x12xf32>
+  %1 = nn.broadcast %b [3] : tensor<12xf32> -> tensor<2x4x4x12xf32>
+  %2 = nn.add %0, %1 : tensor<2x4x4x12xf32>
+  %3 = nn.relu %2 : tensor<2x4x4x12xf32>
+  %4 = nn.conv %x, %w channels_last strides [2, 2] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
+    : tensor<2x4x4x8xf32>, tensor<12x8x1x1xf32> -> tensor<2x2x2x12xf32>
+  return %3, %4 : tensor<2x4x4x12xf32>, tensor<2x2x2x12xf32>
+}
+
 // Integers lie side by side along the sum on both sides, or a kernel multiplies
 // them; so it does numbers of 64 bits.
 // CHECK-LABEL: @integers
