@@ -12,8 +12,9 @@ using namespace mlir;
 namespace partita::fuse {
 namespace {
 
-/// Longest run of ops that only together are a step of the library's (GELU).
-constexpr unsigned kMostLookahead = 12;
+/// Longest run of ops that only together are a step of the library's: GELU,
+/// with a view for each use of its argument.
+constexpr unsigned kMostLookahead = 16;
 
 class LibraryCluster {
 public:

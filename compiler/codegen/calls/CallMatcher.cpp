@@ -47,14 +47,24 @@ bool CallMatcher::findRoot() {
 /// Walks from the root to the result; leaves post-ops in `steps` and the view
 /// of the root's value in the result in `output`.
 bool CallMatcher::followEpilogue() {
-  Value current = root->getResult(0);
+  // Equal values: a view is there once for each use of it.
+  SmallVector<Value> current{root->getResult(0)};
   // And steps before.
   SmallVector<std::pair<nn::ViewOpInterface, size_t>> views;
-  while (current != results[0]) {
+  while (!llvm::is_contained(current, results[0])) {
     if (std::optional<KnownFunction> function = matchFunction(current)) {
       steps.push_back({function->kind, function->alpha, function->beta, {}});
       used.insert(function->used.begin(), function->used.end());
-      current = function->result;
+      current = {function->result};
+      continue;
+    }
+    if (SmallVector<Value> repeated = getRepeatedViews(current);
+        !repeated.empty()) {
+      views.push_back({repeated.front().getDefiningOp<nn::ViewOpInterface>(),
+                       steps.size()});
+      for (Value value : repeated)
+        used.insert(value.getDefiningOp());
+      current = repeated;
       continue;
     }
     Operation *user = getOnlyUser(current);
@@ -63,13 +73,13 @@ bool CallMatcher::followEpilogue() {
     auto other = dyn_cast<nn::ViewOpInterface>(user);
     if (other && other.keepsElements())
       views.push_back({other, steps.size()});
-    else if (!addBinary(user, current))
+    else if (!addBinary(user, current.front()))
       return false;
     used.insert(user);
-    current = user->getResult(0);
+    current = {user->getResult(0)};
   }
   // Back from the result, so that each view is undone for what came after it.
-  std::optional<StridedView> view = StridedView::dense(current);
+  std::optional<StridedView> view = StridedView::dense(results[0]);
   for (auto [op, before] : llvm::reverse(views)) {
     view = viewBefore(op, *view);
     if (!view)
@@ -86,16 +96,39 @@ bool CallMatcher::followEpilogue() {
 }
 
 /// The one op that uses the value, if it is in the cluster.
-Operation *CallMatcher::getOnlyUser(Value value) {
-  if (!value.hasOneUse() || !set.contains(*value.user_begin()))
+Operation *CallMatcher::getOnlyUser(ArrayRef<Value> values) {
+  Value value = values.front();
+  if (values.size() != 1 || !value.hasOneUse() ||
+      !set.contains(*value.user_begin()))
     return nullptr;
   return *value.user_begin();
 }
 
-std::optional<KnownFunction> CallMatcher::matchFunction(Value current) {
+/// The results of all users of the value, if they are one and the same view and
+/// in the cluster; else nothing.
+SmallVector<Value> CallMatcher::getRepeatedViews(ArrayRef<Value> values) {
+  SmallVector<Value> seen;
+  if (values.size() != 1 || values.front().hasOneUse())
+    return seen;
+  for (Operation *user : values.front().getUsers()) {
+    auto view = dyn_cast<nn::ViewOpInterface>(user);
+    if (!view || !view.keepsElements() || !set.contains(user) ||
+        (!seen.empty() && !OperationEquivalence::isEquivalentTo(
+                              seen.front().getDefiningOp(), user,
+                              OperationEquivalence::IgnoreLocations)))
+      return {};
+    seen.push_back(user->getResult(0));
+  }
+  return seen;
+}
+
+std::optional<KnownFunction>
+CallMatcher::matchFunction(ArrayRef<Value> current) {
   ArrayRef<Operation *> rest = list;
-  while (!rest.empty() &&
-         !llvm::is_contained(rest.front()->getOperands(), current))
+  auto isCurrent = [&](Value value) {
+    return llvm::is_contained(current, value);
+  };
+  while (!rest.empty() && llvm::none_of(rest.front()->getOperands(), isCurrent))
     rest = rest.drop_front();
   std::optional<KnownFunction> function = matchKnownFunction(current, rest);
   if (!function)
@@ -105,7 +138,7 @@ std::optional<KnownFunction> CallMatcher::matchFunction(Value current) {
     if (op->getResult(0) != function->result &&
         llvm::is_contained(results, op->getResult(0)))
       return std::nullopt;
-  if (llvm::is_contained(results, current))
+  if (llvm::any_of(results, isCurrent))
     return std::nullopt;
   return function;
 }

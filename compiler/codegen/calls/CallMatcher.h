@@ -86,8 +86,11 @@ public:
 private:
   bool findRoot();
   bool followEpilogue();
-  mlir::Operation *getOnlyUser(mlir::Value value);
-  std::optional<KnownFunction> matchFunction(mlir::Value current);
+  mlir::Operation *getOnlyUser(llvm::ArrayRef<mlir::Value> values);
+  llvm::SmallVector<mlir::Value>
+  getRepeatedViews(llvm::ArrayRef<mlir::Value> values);
+  std::optional<KnownFunction>
+  matchFunction(llvm::ArrayRef<mlir::Value> current);
   bool addBinary(mlir::Operation *op, mlir::Value current);
   int64_t getNumber(mlir::Value value) const;
   plan::CallAttr build();

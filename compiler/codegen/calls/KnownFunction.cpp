@@ -154,11 +154,12 @@ std::optional<plan::PostOpKind> getPostOpKind(Operation *op,
   return plan::symbolizePostOpKind(op->getName().stripDialect());
 }
 
-std::optional<KnownFunction> matchKnownFunction(Value argument,
+std::optional<KnownFunction> matchKnownFunction(ArrayRef<Value> arguments,
                                                 ArrayRef<Operation *> ops) {
   constexpr unsigned kMostOps = 16;
   llvm::DenseMap<Value, Values> values;
-  values[argument] = map([](size_t i) { return kSamples[i]; });
+  for (Value argument : arguments)
+    values[argument] = map([](size_t i) { return kSamples[i]; });
   KnownFunction function{};
   OpSet derived;
   unsigned count = 0;
@@ -190,7 +191,7 @@ std::optional<KnownFunction> matchKnownFunction(Value argument,
                return derived.contains(user);
              });
     };
-    bool passes = staysInside(argument);
+    bool passes = llvm::all_of(arguments, staysInside);
     for (Operation *inner : derived)
       passes &= staysInside(inner->getResult(0));
     // Some are not defined, or overflow, at some samples.

@@ -34,11 +34,13 @@ struct KnownFunction {
 std::optional<plan::PostOpKind> getPostOpKind(mlir::Operation *op,
                                               unsigned operands);
 
-/// The function of `argument` that the ops (in topological order) compute. Its
-/// result is the first value that everything passes through and that is a
-/// function which the library knows.
+/// The function of one argument that the ops (in topological order) compute;
+/// `arguments` are equal values of the same type. Its result is the first value
+/// that everything passes through and that is a function which the library
+/// knows.
 std::optional<KnownFunction>
-matchKnownFunction(mlir::Value argument, llvm::ArrayRef<mlir::Operation *> ops);
+matchKnownFunction(llvm::ArrayRef<mlir::Value> arguments,
+                   llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace partita::codegen
 

@@ -22,6 +22,32 @@ func.func @conv_epilogue(%x: tensor<1x3x8x8xf32>, %r: tensor<1x4x8x8xf32>) -> te
 nn.weight @w "w" : tensor<4x3x3x3xf32> = dense<0.0> : tensor<4x3x3x3xf32>
 nn.weight @b "b" : tensor<4xf32> = dense<0.0> : tensor<4xf32>
 
+// GELU is one step, also where its argument has another shape at each use.
+// CHECK-LABEL: @gelu_of_a_view
+// CHECK: nn.dot {{.*}} {nn.cluster = [[C:.*]]}
+// CHECK: nn.tanh {{.*}} {nn.cluster = [[C]]}
+// CHECK: nn.mul %{{.*}}, %{{.*}} {nn.cluster = [[C]]}
+// CHECK: nn.mul %{{.*}}, %{{.*}} {nn.cluster = [[C]]}
+// CHECK-NEXT: return
+func.func @gelu_of_a_view(%x: tensor<10x16xf32>, %y: tensor<16x8xf32>) -> tensor<2x5x8xf32> {
+  %0 = nn.dot %x, %y batch [] x [] contract [1] x [0] : tensor<10x16xf32>, tensor<16x8xf32> -> tensor<10x8xf32>
+  %1 = nn.reshape %0 : tensor<10x8xf32> -> tensor<2x5x8xf32>
+  %h = nn.constant dense<0.5> : tensor<2x5x8xf32>
+  %c = nn.constant dense<0.044715> : tensor<2x5x8xf32>
+  %s = nn.constant dense<0.797884583> : tensor<2x5x8xf32>
+  %o = nn.constant dense<1.0> : tensor<2x5x8xf32>
+  %2 = nn.mul %1, %1 : tensor<2x5x8xf32>
+  %3 = nn.mul %2, %1 : tensor<2x5x8xf32>
+  %4 = nn.mul %3, %c : tensor<2x5x8xf32>
+  %5 = nn.add %1, %4 : tensor<2x5x8xf32>
+  %6 = nn.mul %5, %s : tensor<2x5x8xf32>
+  %7 = nn.tanh %6 : tensor<2x5x8xf32>
+  %8 = nn.add %7, %o : tensor<2x5x8xf32>
+  %9 = nn.mul %1, %h : tensor<2x5x8xf32>
+  %10 = nn.mul %9, %8 : tensor<2x5x8xf32>
+  return %10 : tensor<2x5x8xf32>
+}
+
 // What the convolution adds is not needed after it: it may add in its bytes.
 // CHECK-LABEL: @accumulates
 func.func @accumulates(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
