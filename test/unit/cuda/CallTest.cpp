@@ -422,6 +422,46 @@ TEST(CudaCall, EachCallOfTheLibraryThatFailsIsToldAndNothingLeaks) {
   ::unsetenv("PARTITA_CACHE");
 }
 
+TEST(CudaCall, AnAlgorithmThatDoesNotWorkOrWantsTooMuchIsPassedOver) {
+  SKIP_WITHOUT_CUBLASLT();
+  ::setenv("PARTITA_CACHE", "", 1);
+  static decltype(cuda::cublaslt::Api::choose) real;
+  static size_t workspace;
+  static int working;
+  cuda::cublaslt::Api api = **installedBlas();
+  real = api.choose;
+  // The third of what is asked for works, or none.
+  api.choose = [](auto handle, auto product, auto a, auto b, auto c, auto d,
+                  auto preference, int wanted, cuda::cublaslt::Choice *choices,
+                  int *count) {
+    EXPECT_GE(wanted, 3);
+    const Result result =
+        real(handle, product, a, b, c, d, preference, 1, choices, count);
+    choices[2] = choices[1] = choices[0];
+    choices[0].state = Result::not_supported;
+    choices[1].workspace = workspace + 1;
+    *count = working;
+    return result;
+  };
+  auto load = [&] {
+    CallPlan plan;
+    plan.add(smallDot(plan), DType::f32, {4, 4});
+    workspace = static_cast<size_t>(plan.spec.programs[0].workspace_bytes);
+    LoadedDevice loaded(plan.open(), **cuda::loadApi(), 0, {}, &api);
+    return loaded.device->prepare(0).status().message();
+  };
+  working = 3;
+  EXPECT_EQ(load(), "");
+  working = 2;
+  const std::string said = load();
+  for (const char *part :
+       {"'fc1': the library has no algorithm for the product f32 f32 a 4x8 ",
+        " on GPU 0 (", "compile the model with --no-library-calls",
+        "CUBLAS_STATUS_NOT_SUPPORTED (15) of cuBLASLt "})
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+  ::unsetenv("PARTITA_CACHE");
+}
+
 TEST(CudaCall, AlgorithmsAreChosenOnceForAllProcesses) {
   SKIP_WITHOUT_CUBLASLT();
   const std::string folder = temporary("cache");

@@ -107,6 +107,47 @@ TEST(Dot, PostOpsOfOneKind) {
   });
 }
 
+// Plans may have products of halves. No library for CPUs computes them here.
+TEST(Dot, OfHalves) {
+  auto load = [](abi::DType left, abi::DType right) {
+    PlanSpec plan;
+    const int device = plan.addDevice();
+    InstructionSpec dot;
+    dot.label = "fc1";
+    for (abi::DType type : {left, right, left}) {
+      dot.views.push_back({plan.addSlot(device, {4, 4}), {4, 4}, {4, 1}, 0});
+      SlotSpec &slot = plan.programs[device].slots.back();
+      slot.dtype = type;
+      slot.bytes = 16 * 2;
+    }
+    plan.inputs = {{"x", left, {4, 4}}, {"y", right, {4, 4}}};
+    plan.outputs = {{"z", left, {4, 4}}};
+    plan.programs[device].units.push_back({"F0", 0, {dot}});
+    plan.programs[device].steps = {{abi::StepKind::load_input, 0, 0, 0},
+                                   {abi::StepKind::load_input, 0, 1, 1},
+                                   {abi::StepKind::run, 0, 0},
+                                   {abi::StepKind::store_output, 0, 0, 2}};
+    const std::string path = temporary("halves.partita");
+    writeArtifact(path, plan);
+    auto artifact = runtime::Artifact::open(path);
+    ::unlink(path.c_str());
+    if (!artifact)
+      return artifact.status().message();
+    return runtime::Session::create(*artifact, {}).status().message();
+  };
+  EXPECT_NE(
+      load(abi::DType::f16, abi::DType::bf16).find("operand 1 is not f16"),
+      std::string::npos)
+      << load(abi::DType::f16, abi::DType::bf16);
+  for (abi::DType type : {abi::DType::f16, abi::DType::bf16})
+    EXPECT_NE(load(type, type)
+                  .find(std::string("'fc1': the library multiplies "
+                                    "no ") +
+                        abi::EnumNameDType(type)),
+              std::string::npos)
+        << load(type, type);
+}
+
 TEST(Conv, AllForms) {
   for (const ConvRow &row : convRows())
     for (bool last : {false, true}) {

@@ -7,6 +7,8 @@
 
 #include "runtime/device/cuda/cublaslt/MatmulTask.h"
 
+#include <array>
+#include <span>
 #include <sstream>
 
 namespace partita::runtime::cuda::cublaslt {
@@ -16,6 +18,9 @@ using rules::Matmul;
 using rules::Matrix;
 
 namespace {
+
+/// How many algorithms the library is asked for.
+constexpr size_t kChoices = 8;
 
 DataType typeOf(abi::DType type) {
   switch (type) {
@@ -177,15 +182,23 @@ Status MatmulTask::ask(const Alignments &alignments, Choice &choice) {
         set(PreferenceAttribute::min_alignment_d_bytes, alignments.d)})
     if (!status.ok())
       return status;
+  // The fastest first, by the library's estimate; some may not work.
+  std::array<Choice, kChoices> choices;
   int count = 0;
-  const Result result =
+  Result state =
       api.choose(library->handle(), product.get(), a.get(), b.get(),
-                 addendLayout(), d.get(), preference.get(), 1, &choice, &count);
-  const Result state = result != Result::success ? result
-                       : count == 0              ? Result::not_supported
-                                                 : choice.state;
-  if (state == Result::success)
-    return Status();
+                 addendLayout(), d.get(), preference.get(),
+                 static_cast<int>(choices.size()), choices.data(), &count);
+  if (state != Result::success)
+    count = 0;
+  else
+    state = Result::not_supported;
+  for (const Choice &each :
+       std::span(choices).first(static_cast<size_t>(count)))
+    if (each.state == Result::success && each.workspace <= workspace.bytes) {
+      choice = each;
+      return Status();
+    }
   return api.error(state, "the library has no algorithm for the product " +
                               problem(alignments) + " on " +
                               library->gpu->name() +
@@ -206,11 +219,6 @@ Status MatmulTask::choose(const Alignments &alignments) {
   choice = {};
   if (Status status = ask(alignments, choice); !status.ok())
     return status;
-  if (choice.workspace > workspace.bytes)
-    return Status::error(
-        "the library wants " + std::to_string(choice.workspace) +
-        " bytes of workspace, and the plan has " +
-        std::to_string(workspace.bytes) + ": compile the model again");
   algorithm = choice.algorithm;
   library->cache.add(name, algorithm);
   return Status();
