@@ -6,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // A communicator carries out the transfers and collectives of a plan. There are
-// two implementations. `local` is for threads of one process: the receiver
+// three implementations. `local` is for threads of one process: the receiver
 // reads or copies the sender's slot itself. `mpi` is for devices of different
-// processes; where a process has several devices, it joins both. Every blocking
-// call has a deadline. The calls of one device come from one thread.
+// processes; where a process has several devices, it joins both. `nccl` is for
+// GPUs, and leaves to one of these what is not for it. Every blocking call has
+// a deadline. The calls of one device come from one thread.
 //
 // The constructor makes all buffers and bookkeeping from the plan's channels
 // and collectives. None of the calls below allocates, except to build an error.
@@ -45,6 +46,28 @@ struct Parcel {
 class Communicator {
 public:
   virtual ~Communicator() = default;
+
+  //===--- Load -----------------------------------------------------------===//
+
+  /// Tells that a device of this process is there, and that it goes. `detach`
+  /// is false if something may still use the device's memory: then the memory
+  /// may not be given back. `device` is its index in the plan.
+  virtual void attach(int /*device*/, Device &) {}
+  virtual bool detach(int /*device*/) { return true; }
+  /// Makes connections. Call it before the first step, when the devices of all
+  /// processes are attached, in every process. Later calls do nothing.
+  virtual Status connect() { return Status(); }
+
+  /// Whether a channel, or a device's part of a collective, is carried in the
+  /// order of the devices' queues. Its calls below then take addresses of the
+  /// devices, and only enqueue: what they wait for, the queue waits for, and
+  /// what fails later, the queue tells.
+  virtual bool usesQueues(int /*channel*/) const { return false; }
+  virtual bool usesQueue(int /*collective*/, int /*device*/) const {
+    return false;
+  }
+
+  //===--- A step ---------------------------------------------------------===//
 
   /// Posts `bytes` bytes at `data` (null with 0 bytes: a token) for the
   /// receiver of (channel, micro_batch). Does not block. The bytes must stay

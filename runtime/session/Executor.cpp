@@ -73,7 +73,10 @@ Executor::Executor(const abi::Plan &plan, int index,
       inputs_used(length(plan.inputs())), outputs_used(length(plan.outputs())) {
 }
 
-Executor::~Executor() = default;
+Executor::~Executor() {
+  if (device && !comm.detach(index))
+    (void)device.release(); // something may still use its memory
+}
 
 Expected<std::unique_ptr<Executor>>
 Executor::create(const abi::Plan &plan, int index,
@@ -87,6 +90,7 @@ Executor::create(const abi::Plan &plan, int index,
   if (!device)
     return device.status();
   self->device = std::move(*device);
+  comm.attach(index, *self->device);
   if (Status status = self->prepare(); !status.ok())
     return status;
   return self;
@@ -195,10 +199,11 @@ Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
     entry.arrival = arrivalOf(entry);
   if (abi::getInfo(step.kind).subject == abi::StepSubject::collective)
     entry.collective = step.subject;
-  // Communicators combine bytes of the host.
+  // Else communicators carry and combine bytes of the host.
   if (entry.data && !device->isHost() &&
-      (entry.collective >= 0 ||
-       (entry.channel >= 0 && !comm.carriesDevices(entry.link)))) {
+      ((entry.collective >= 0 && !comm.usesQueue(entry.collective, index)) ||
+       (entry.channel >= 0 && !comm.carriesDevices(entry.link) &&
+        !comm.usesQueues(entry.link)))) {
     entry.staging =
         &staging[{step.slot, step.micro_batch % copiesOf(step.slot)}];
     entry.staging->bytes.resize(static_cast<size_t>(entry.bytes));
@@ -233,7 +238,9 @@ Executor::Arrival Executor::arrivalOf(const Entry &entry) const {
     return device->isHost() && sendsFromHost(entry.channel) ? Arrival::copied
                                                             : Arrival::taken;
   // A token has no bytes that could lie anywhere.
-  return device->isHost() || !entry.data ? Arrival::copied : Arrival::staged;
+  return device->isHost() || !entry.data || comm.usesQueues(entry.link)
+             ? Arrival::copied
+             : Arrival::staged;
 }
 
 /// What is borrowed is given back as soon as nobody reads it: within the last
@@ -563,7 +570,7 @@ Status Executor::finish(const Entry &entry) {
 }
 
 Status Executor::send(const Entry &entry) {
-  if (device->isHost())
+  if (device->isHost() || comm.usesQueues(entry.link))
     return comm.send(entry.link, entry.micro_batch, entry.data, entry.bytes);
   Queue &queue = device->queue();
   if (comm.carriesDevices(entry.link))

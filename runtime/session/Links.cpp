@@ -7,7 +7,9 @@
 
 #include "runtime/session/Links.h"
 
+#include "runtime/abi/Steps.h"
 #include "runtime/base/Elements.h"
+#include "runtime/base/Programs.h"
 
 #include <algorithm>
 
@@ -42,6 +44,39 @@ std::vector<CollectiveInfo> collectivesOf(const abi::Plan &plan,
                    each.part(), std::move(groups)});
   }
   return all;
+}
+
+nccl::Traffic trafficOf(const abi::Plan &plan, const Mesh &mesh) {
+  nccl::Traffic traffic;
+  traffic.channels = linksOf(plan, mesh);
+  traffic.collectives = collectivesOf(plan, mesh);
+  traffic.micro_batches = plan.micro_batches();
+  for (int device = 0; device < length(plan.devices()); ++device) {
+    const abi::Program &program = programOf(plan, device);
+    std::vector<nccl::Message> &messages = traffic.messages.emplace_back();
+    for (int64_t i = 0; i < length(program.steps()); ++i) {
+      const abi::ProgramStep step = stepOf(program, i);
+      if (step.kind == abi::StepKind::send || step.kind == abi::StepKind::recv)
+        messages.push_back({linkOf(mesh, step.subject, mesh.position(device)),
+                            step.micro_batch, step.kind == abi::StepKind::send,
+                            static_cast<size_t>(i)});
+    }
+  }
+  return traffic;
+}
+
+nccl::Gpus gpusOf(const abi::Plan &plan, const std::vector<int> &places) {
+  nccl::Gpus gpus;
+  int next = 0;
+  for (int64_t i = 0; i < length(plan.devices()); ++i) {
+    const bool is_gpu = plan.devices()->Get(static_cast<unsigned>(i))->kind() ==
+                        abi::DeviceKind::cuda;
+    gpus.push_back(!is_gpu          ? -1
+                   : places.empty() ? next
+                                    : places[static_cast<size_t>(i)]);
+    next += is_gpu;
+  }
+  return gpus;
 }
 
 } // namespace partita::runtime

@@ -11,6 +11,7 @@
 #include "runtime/base/Mesh.h"
 #include "runtime/comm/Collective.h"
 #include "runtime/comm/Communicator.h"
+#include "runtime/comm/nccl/NcclCommunicator.h"
 
 #include <vector>
 
@@ -28,6 +29,14 @@ std::vector<ChannelInfo> linksOf(const abi::Plan &plan, const Mesh &mesh);
 /// The communicator's collectives, by their index in Plan.collectives.
 std::vector<CollectiveInfo> collectivesOf(const abi::Plan &plan,
                                           const Mesh &mesh);
+
+/// All that devices do together, with the messages of each in the order of its
+/// program.
+nccl::Traffic trafficOf(const abi::Plan &plan, const Mesh &mesh);
+
+/// The numbers of GPUs, by device of the plan. `places` is as in
+/// SessionOptions; empty: GPUs are counted in the plan's order.
+nccl::Gpus gpusOf(const abi::Plan &plan, const std::vector<int> &places);
 
 } // namespace partita::runtime
 

@@ -69,6 +69,8 @@ struct Session::Impl {
   std::atomic<bool> stopping = false;
   uint64_t tickets = 0;
   bool dropped_nan = false;
+  bool connects = false; ///< once loaded; false: whoever gave `comm` does
+  std::string remark;
 
   std::mutex order; ///< of those who submit and who wait
   std::mutex mutex;
@@ -223,6 +225,16 @@ Status Session::Impl::load() {
     comm = std::make_shared<LocalCommunicator>(
         linksOf(plan(), *mesh), plan().micro_batches(), options.timeout_s, room,
         collectivesOf(plan(), *mesh));
+    if (isWhole()) {
+      auto made = nccl::withNccl(comm, trafficOf(plan(), *mesh),
+                                 gpusOf(plan(), options.places), {},
+                                 options.timeout_s, nccl::loadLibrary());
+      if (!made)
+        return made.status();
+      comm = made->communicator;
+      remark = made->remark;
+    }
+    connects = true;
   }
   busy.assign(workers.size(), 0);
   loading.loads = true;
@@ -266,6 +278,9 @@ Status Session::Impl::start() {
   loadAll();
   if (failed)
     return failure;
+  if (connects)
+    if (Status status = comm->connect(); !status.ok())
+      return status;
   size_t most = 0;
   for (size_t i = 0; i < workers.size(); ++i) {
     const size_t mine = workers[i].executor->mostEvents();
@@ -469,6 +484,7 @@ Status Session::wait(uint64_t ticket) {
 
 bool Session::keepsNan() const { return impl->options.keep_nan; }
 bool Session::mayHaveDroppedNan() const { return impl->dropped_nan; }
+const std::string &Session::remark() const { return impl->remark; }
 
 const std::vector<ProfileEvent> &Session::profile() const {
   return impl->events;

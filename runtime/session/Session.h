@@ -103,7 +103,9 @@ struct ProfileEvent {
 class Session {
 public:
   /// Maps the weights, runs the load programs, prepares library calls and
-  /// starts the device threads. `comm` null: the local communicator.
+  /// starts the device threads. `comm` null: the local communicator, with NCCL
+  /// where devices are GPUs. One that is given must be connected before the
+  /// first step (Communicator::connect).
   static Expected<std::unique_ptr<Session>>
   create(std::shared_ptr<const Artifact> artifact,
          const SessionOptions &options,
@@ -132,6 +134,9 @@ public:
   /// Whether a step met NaN where it may have become a number, and could not be
   /// computed again. Its outputs may be wrong.
   bool mayHaveDroppedNan() const;
+
+  /// What the user should know of how it was loaded; empty: nothing.
+  const std::string &remark() const;
 
   /// Events of the step that was last waited for (with
   /// SessionOptions::profile).

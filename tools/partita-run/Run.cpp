@@ -18,6 +18,7 @@
 #include "runtime/feed/Stream.h"
 #include "runtime/io/Names.h"
 #include "runtime/io/TensorFiles.h"
+#include "runtime/session/Links.h"
 
 #include <algorithm>
 #include <chrono>
@@ -110,7 +111,14 @@ runtime::SessionOptions sessionOptions(const Options &options,
   session.profile = options.wantsProfile();
   session.trust_weights = options.trustWeights;
   session.places = placesOf(options, model);
+  if (session.places.empty())
+    session.places = team.gpus();
   return session;
+}
+
+static void remark(const std::string &text) {
+  if (!text.empty())
+    std::fprintf(stderr, "partita-run: remark: %s\n", text.c_str());
 }
 
 Expected<std::unique_ptr<Session>> loadSession(const Options &options,
@@ -121,10 +129,19 @@ Expected<std::unique_ptr<Session>> loadSession(const Options &options,
   // Before something is measured a second time, they were checked.
   session.trust_weights |= measure;
   Expected<std::shared_ptr<runtime::Communicator>> communicator =
-      team.communicator(model, options.timeout, haveRoom(options, team));
-  if (!communicator)
-    return communicator.status();
-  return Session::create(model.artifact, session, *communicator);
+      team.communicator(model, session.places, options.timeout,
+                        haveRoom(options, team));
+  Expected<std::unique_ptr<Session>> made =
+      communicator ? Session::create(model.artifact, session, *communicator)
+                   : Expected<std::unique_ptr<Session>>(communicator.status());
+  if (made)
+    remark((*made)->remark());
+  // GPUs are connected when all processes are loaded: one that has failed says
+  // so before the others wait for it.
+  if (team.distributed() && team.allLoaded(made.ok()) && made)
+    if (Status status = (*communicator)->connect(); !status.ok())
+      return status;
+  return made;
 }
 
 Status load(Context &context) {
@@ -147,6 +164,17 @@ Status load(Context &context) {
   given.trust_weights = options.trustWeights;
   given.timeout_s = options.timeout;
   given.cpu_level = options.cpuLevel;
+  // Its session says nothing.
+  const runtime::nccl::Gpus gpus = runtime::gpusOf(*context.model.plan, {});
+  if (std::count_if(gpus.begin(), gpus.end(),
+                    [](int gpu) { return gpu >= 0; }) > 1 &&
+      !runtime::nccl::loadLibrary().api) {
+    auto without = runtime::nccl::withNccl(
+        nullptr, runtime::trafficOf(*context.model.plan, context.model.mesh),
+        gpus, {}, options.timeout, runtime::nccl::loadLibrary());
+    if (without)
+      remark(without->remark);
+  }
   Expected<std::unique_ptr<Embedded>> embedded =
       Embedded::open(context.model, given);
   if (embedded)

@@ -18,8 +18,10 @@
 #ifdef PARTITA_WITH_MPI
 #include "runtime/comm/mpi/Job.h"
 #include "runtime/comm/mpi/MixedCommunicator.h"
+#include "runtime/comm/mpi/Wait.h"
 #endif
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -58,6 +60,12 @@ uint64_t hashOfCores() {
   for (int core : runtime::availableCores())
     hash = combine(hash, uint64_t(core));
   return hash;
+}
+
+/// Equal where processes number the same GPUs alike.
+uint64_t hashOfGpus() {
+  const char *visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return std::hash<std::string>()(visible ? visible : "");
 }
 #else
 /// How many processes a launcher says it started; 1 without a launcher.
@@ -148,11 +156,34 @@ Status Team::check(const Model &model, size_t plan, const std::string &map) {
       shared.devices += int(counts[i]);
       shared.before += int(i) < place ? int(counts[i]) : 0;
     }
+  countGpus(model);
   return Status();
 }
 
+/// GPUs of a machine are dealt out in the order of its processes' devices.
+void Team::countGpus(const Model &model) {
+  auto isGpu = [&](int device) {
+    return model.plan->devices()->Get(unsigned(device))->kind() ==
+           abi::DeviceKind::cuda;
+  };
+  int place = 0;
+  const std::vector<uint64_t> visible =
+      impl->job->onThisMachine(hashOfGpus(), place);
+  const std::vector<uint64_t> counts = impl->job->onThisMachine(
+      uint64_t(std::count_if(mine.begin(), mine.end(), isGpu)), place);
+  int next = 0;
+  for (int i = 0; i < place; ++i)
+    if (visible[size_t(i)] == visible[size_t(place)])
+      next += int(counts[size_t(i)]);
+  gpuPlaces.assign(size_t(model.devices), 0);
+  for (int device : mine)
+    if (isGpu(device))
+      gpuPlaces[size_t(device)] = next++;
+}
+
 Expected<std::shared_ptr<runtime::Communicator>>
-Team::communicator(const Model &model, double timeout_s, bool spin) {
+Team::communicator(const Model &model, const std::vector<int> &places,
+                   double timeout_s, bool spin) {
   if (!impl->job)
     return std::shared_ptr<runtime::Communicator>();
   auto made = runtime::MixedCommunicator::create(
@@ -161,7 +192,26 @@ Team::communicator(const Model &model, double timeout_s, bool spin) {
       timeout_s, spin, runtime::collectivesOf(*model.plan, model.mesh));
   if (!made)
     return made.status();
-  return std::shared_ptr<runtime::Communicator>(*made);
+  runtime::nccl::Processes processes;
+  processes.rank = rank();
+  for (int device = 0; device < model.devices; ++device)
+    processes.process_of.push_back(impl->placement->processOf(device));
+  processes.gather_all = [this](std::span<const uint8_t> bytes) {
+    return impl->job->gatherAll(bytes);
+  };
+  processes.interrupted = [] {
+    return runtime::mpi::isInterrupted() ? runtime::mpi::interruptedError()
+                                         : Status();
+  };
+  auto with = runtime::nccl::withNccl(
+      *made, runtime::trafficOf(*model.plan, model.mesh),
+      runtime::gpusOf(*model.plan, places), processes, timeout_s,
+      runtime::nccl::loadLibrary());
+  if (!with)
+    return with.status();
+  if (root() && !with->remark.empty())
+    std::fprintf(stderr, "partita-run: remark: %s\n", with->remark.c_str());
+  return with->communicator;
 }
 
 bool Team::allWell(const Status &status) {
@@ -175,6 +225,14 @@ bool Team::allWell(const Status &status) {
   if (lowest == rank())
     std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
   return lowest < 0;
+}
+
+bool Team::allLoaded(bool ok) {
+  if (!impl->job)
+    return ok;
+  Expected<int> failed = impl->job->firstFailed(ok);
+  require(failed.status());
+  return *failed < 0;
 }
 
 void Team::fail(const Status &status) {
@@ -249,7 +307,7 @@ Status Team::check(const Model &model, size_t, const std::string &map) {
                                      "partita-run was built without it");
 }
 Expected<std::shared_ptr<runtime::Communicator>>
-Team::communicator(const Model &, double, bool) {
+Team::communicator(const Model &, const std::vector<int> &, double, bool) {
   return std::shared_ptr<runtime::Communicator>();
 }
 bool Team::allWell(const Status &status) {
@@ -257,6 +315,7 @@ bool Team::allWell(const Status &status) {
     std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
   return status.ok();
 }
+bool Team::allLoaded(bool ok) { return ok; }
 void Team::fail(const Status &status) {
   Progress::wipe();
   std::fflush(stdout);

@@ -58,14 +58,23 @@ public:
   };
   const Share &share() const { return shared; }
 
+  /// The GPU of each device of this process, if nobody says another; others 0.
+  /// Empty with one process.
+  const std::vector<int> &gpus() const { return gpuPlaces; }
+
   /// The communicator of all processes. Null with one process: the session then
-  /// makes its own. `spin`: whether devices may spin while they wait.
+  /// makes its own. `places`: the GPU of each device (SessionOptions). `spin`:
+  /// whether devices may spin while they wait. It must be connected before the
+  /// first step.
   runtime::Expected<std::shared_ptr<runtime::Communicator>>
-  communicator(const Model &model, double timeout_s, bool spin);
+  communicator(const Model &model, const std::vector<int> &places,
+               double timeout_s, bool spin);
 
   /// Prints the error of the lowest process that has one, and returns whether
   /// no process has one. Every process must call this at the same points.
   bool allWell(const runtime::Status &status);
+  /// Whether all processes have passed true. Prints nothing.
+  bool allLoaded(bool ok);
   /// Prints the error and ends all processes with exit status 1.
   [[noreturn]] void fail(const runtime::Status &status);
 
@@ -83,7 +92,9 @@ public:
 private:
   Team();
   void require(const runtime::Status &status);
+  void countGpus(const Model &model);
   std::vector<int> mine;
+  std::vector<int> gpuPlaces;
   Share shared;
   struct Impl;
   std::unique_ptr<Impl> impl;

@@ -237,6 +237,20 @@ Status Job::receive(int from, std::span<uint8_t> bytes) {
   return Status();
 }
 
+Expected<std::vector<uint8_t>> Job::gatherAll(std::span<const uint8_t> bytes) {
+  std::vector<uint8_t> all(bytes.size() * static_cast<size_t>(mySize));
+  std::copy(bytes.begin(), bytes.end(),
+            all.begin() + static_cast<ptrdiff_t>(bytes.size()) * myRank);
+  // The places of others are 0.
+  Status status = exchange(all, [&](std::span<const uint8_t> theirs) {
+    for (size_t i = 0; i < all.size(); ++i)
+      all[i] |= theirs[i];
+  });
+  if (!status.ok())
+    return status;
+  return all;
+}
+
 Expected<std::vector<std::vector<uint8_t>>>
 Job::gather(std::span<const uint8_t> bytes) {
   std::vector<std::vector<uint8_t>> parts;

@@ -69,6 +69,10 @@ public:
   Status send(int to, std::span<const uint8_t> bytes);
   Status receive(int from, std::span<uint8_t> bytes);
 
+  /// Gives every process what each has passed, in the order of their ranks. All
+  /// pass equally many bytes.
+  Expected<std::vector<uint8_t>> gatherAll(std::span<const uint8_t> bytes);
+
   /// Gathers bytes on process 0. The length may differ between processes. On
   /// process 0 the result has an entry per process; elsewhere it is empty.
   Expected<std::vector<std::vector<uint8_t>>>

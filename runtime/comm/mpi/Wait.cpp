@@ -33,6 +33,13 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 
 void interrupt() { interrupted.store(true, std::memory_order_relaxed); }
 
+bool isInterrupted() { return interrupted.load(std::memory_order_relaxed); }
+
+Status interruptedError() {
+  return Status::error("the launcher is ending the job, because another "
+                       "process of it has ended or somebody asked for it");
+}
+
 Status failure(const char *call, int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
@@ -49,9 +56,8 @@ Status wait(MPI_Request &request, double timeout_s,
       return failure("the transfer", code);
     if (done)
       return Status();
-    if (interrupted.load(std::memory_order_relaxed))
-      return Status::error("the launcher is ending the job, because another "
-                           "process of it has ended or somebody asked for it");
+    if (isInterrupted())
+      return interruptedError();
     if (stop && stop->load(std::memory_order_relaxed))
       return abortedError();
     if (polls == 0)

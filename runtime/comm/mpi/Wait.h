@@ -33,6 +33,9 @@ inline constexpr double kNeighbourSlack = 1;
 /// Makes every present and later `wait` of this process return an error. Safe
 /// in a signal handler.
 void interrupt();
+bool isInterrupted();
+/// What a wait that was interrupted says.
+Status interruptedError();
 
 /// An error with MPI's text for `code`.
 Status failure(const char *call, int code);

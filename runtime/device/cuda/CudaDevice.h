@@ -32,6 +32,8 @@ public:
   ~CudaDevice() override;
 
   const Gpu &gpu() const { return *used_gpu; }
+  const std::shared_ptr<const Gpu> &sharedGpu() const { return used_gpu; }
+  CudaQueue &cudaQueue() { return *work; }
 
   bool isHost() const override { return false; }
 

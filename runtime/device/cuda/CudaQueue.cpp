@@ -176,14 +176,21 @@ Status CudaQueue::poll(Query query, const char *what) {
     if (waited > std::chrono::duration<double>(timeout_s)) {
       char text[64];
       std::snprintf(text, sizeof(text), "waited %g s for ", timeout_s);
-      const std::string where = unfinished();
+      Companion *const other = companion;
+      std::string where = other ? other->giveUp() : "";
+      if (where.empty())
+        where = unfinished();
       return fail(
           Status::error(text + (where.empty() ? std::string(what) : where)));
     }
-    if (waited < std::chrono::milliseconds(1))
+    if (waited < std::chrono::milliseconds(1)) {
       std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      continue;
+    }
+    if (Companion *const other = companion)
+      if (Status status = other->check(); !status.ok())
+        return fail(status);
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 

@@ -24,6 +24,18 @@
 
 namespace partita::runtime::cuda {
 
+/// Work of others that a queue may come to wait for: messages between GPUs. It
+/// is asked while the host waits for the queue, by any thread.
+class Companion {
+public:
+  virtual ~Companion() = default;
+  /// An error if its work will not come to an end.
+  virtual Status check() = 0;
+  /// The wait has lasted past the deadline: ends the work. Returns what was not
+  /// done, and who was waited for; empty: all was done.
+  virtual std::string giveUp() = 0;
+};
+
 class CudaQueue final : public Queue {
 public:
   /// The calling thread must use the GPU. `timeout_s`: deadline of every wait.
@@ -47,6 +59,11 @@ public:
   /// Nanoseconds that the units of the last step took; 0 unless they were
   /// observed with times.
   int64_t busyNs() const { return busy_ns; }
+
+  /// The stream that uses the device's memory.
+  StreamHandle stream() const { return compute.get(); }
+  /// Sets whom to ask while the host waits; null: nobody.
+  void accompany(Companion *with) { companion = with; }
 
   /// Waits until nothing is at work any more. False if that takes too long:
   /// then nothing that it uses may be given back.
@@ -109,6 +126,7 @@ private:
 
   const std::shared_ptr<const Gpu> gpu;
   const double timeout_s;
+  std::atomic<Companion *> companion = nullptr;
   Stream compute;
   Stage in, out;
   std::array<HostCopy, kHostCopies> host_copies;

@@ -1,4 +1,4 @@
-//===- Clique.cpp - Where the calls of ranks meet ---------------*- C++ -*-===//
+//===- Clique.cpp - Where the calls of ranks meet -------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,14 @@
 #include "ops/Number.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <unistd.h>
 
 using namespace gpuemu;
 using namespace gpuemu::nccl;
@@ -29,10 +36,11 @@ template <typename T> T combine(ncclRedOp_t operation, T a, T b) {
   switch (operation) {
   case ncclProd:
     return T(a * b);
+  // As fmax and fmin: a number before NaN.
   case ncclMax:
-    return std::max(a, b);
+    return a != a || a < b ? b : a;
   case ncclMin:
-    return std::min(a, b);
+    return a != a || b < a ? b : a;
   default:
     return T(a + b);
   }
@@ -51,15 +59,18 @@ T divided(T value, int by) {
   return {std::is_same_v<T, Half> ? roundHalf(result) : roundBFloat(result)};
 }
 
-/// Rank after rank, each sum in the type itself.
+/// As in a ring: each sum in the type itself, rank after rank, and every few
+/// elements begin with another rank.
 template <typename T>
 void reduceAs(const std::vector<const uint8_t *> &inputs, size_t count,
               ncclRedOp_t operation, uint8_t *out) {
+  const size_t ranks = inputs.size();
   for (size_t i = 0; i < count; ++i) {
+    const size_t first = (i / 16 + 1) % ranks;
     T result, next;
-    memcpy(&result, inputs[0] + i * sizeof(T), sizeof(T));
-    for (size_t rank = 1; rank < inputs.size(); ++rank) {
-      memcpy(&next, inputs[rank] + i * sizeof(T), sizeof(T));
+    memcpy(&result, inputs[first] + i * sizeof(T), sizeof(T));
+    for (size_t step = 1; step < ranks; ++step) {
+      memcpy(&next, inputs[(first + step) % ranks] + i * sizeof(T), sizeof(T));
       result = combine(operation, result, next);
     }
     if (operation == ncclAvg)
@@ -94,9 +105,10 @@ void reduce(const std::vector<const uint8_t *> &inputs, size_t count,
   }
 }
 
-std::string checkAlike(const std::map<int, Call> &calls) {
-  const Call &first = calls.begin()->second;
-  for (const auto &[rank, call] : calls) {
+std::string checkAlike(const std::map<int, Posted> &calls) {
+  const Call &first = calls.begin()->second.call;
+  for (const auto &[place, posted] : calls) {
+    const Call &call = posted.call;
     bool root = first.kind == Kind::Reduce || first.kind == Kind::Broadcast;
     bool alike = isPair(first.kind)
                      ? call.count == first.count && call.type == first.type
@@ -105,7 +117,7 @@ std::string checkAlike(const std::map<int, Call> &calls) {
                            call.operation == first.operation &&
                            (!root || call.peer == first.peer);
     if (!alike)
-      return "rank " + std::to_string(rank) + " and rank " +
+      return "rank " + std::to_string(call.rank) + " and rank " +
              std::to_string(first.rank) + " make different calls (" +
              std::to_string(call.count) + " and " +
              std::to_string(first.count) + " elements)";
@@ -113,103 +125,198 @@ std::string checkAlike(const std::map<int, Call> &calls) {
   return {};
 }
 
-} // namespace
+size_t inputBytes(const Call &call, int size) {
+  const size_t bytes = call.count * bytesOf(call.type);
+  return call.kind == Kind::Receive ||
+                 (call.kind == Kind::Broadcast && call.rank != call.peer)
+             ? 0
+         : call.kind == Kind::ReduceScatter ? bytes * size_t(size)
+                                            : bytes;
+}
 
-std::string gpuemu::nccl::perform(const std::map<int, Call> &calls, int size) {
+/// What rank `mine` of the calls receives. Returns what is wrong, or nothing.
+std::string perform(const std::map<int, Posted> &calls, const Call &mine,
+                    int size) {
   if (std::string wrong = checkAlike(calls); !wrong.empty())
     return wrong;
-  const Call &first = calls.begin()->second;
-  size_t bytes = first.count * bytesOf(first.type);
-  if (bytes == 0)
+  const size_t bytes = mine.count * bytesOf(mine.type);
+  const Kind kind = mine.kind;
+  if (bytes == 0 || kind == Kind::Send ||
+      (kind == Kind::Reduce && mine.rank != mine.peer))
     return {};
-  Kind kind = first.kind;
-  bool scatters = kind == Kind::ReduceScatter,
-       gathers = kind == Kind::AllGather;
-  size_t in = scatters ? bytes * size_t(size) : bytes;
-  size_t out = gathers ? bytes * size_t(size) : bytes;
-  // All inputs first: they may lie where the results go.
-  std::vector<std::vector<uint8_t>> inputs;
-  std::vector<const uint8_t *> pointers;
-  for (const auto &[rank, call] : calls) {
-    bool reads = call.kind != Kind::Receive &&
-                 (kind != Kind::Broadcast || rank == first.peer);
-    inputs.emplace_back();
-    if (reads) {
-      auto *data = static_cast<const uint8_t *>(cuEmuBytes(call.from, in, 1));
-      if (!data)
-        return "what rank " + std::to_string(rank) +
-               " sends: " + cuEmuLastError();
-      inputs.back().assign(data, data + in);
-    }
-  }
-  for (const std::vector<uint8_t> &input : inputs)
-    pointers.push_back(input.data());
+  std::vector<const uint8_t *> inputs;
   std::vector<uint8_t> result;
-  if (gathers) {
-    for (const std::vector<uint8_t> &input : inputs)
-      result.insert(result.end(), input.begin(), input.end());
+  for (const auto &[place, posted] : calls)
+    inputs.push_back(posted.bytes.data());
+  if (kind == Kind::AllGather) {
+    for (const auto &[place, posted] : calls)
+      result.insert(result.end(), posted.bytes.begin(), posted.bytes.end());
   } else if (kind == Kind::Broadcast) {
-    result = inputs[size_t(first.peer)];
-  } else if (isPair(kind)) {
-    size_t at = 0;
-    for (const auto &[rank, call] : calls) {
-      if (call.kind == Kind::Send)
-        result = inputs[at];
-      ++at;
-    }
+    result = calls.at(mine.peer).bytes;
+  } else if (kind == Kind::Receive) {
+    for (const auto &[place, posted] : calls)
+      if (posted.call.kind == Kind::Send)
+        result = posted.bytes;
   } else {
+    const size_t in = inputBytes(mine, size);
     result.resize(in);
-    reduce(pointers, in / bytesOf(first.type), first.type, first.operation,
+    reduce(inputs, in / bytesOf(mine.type), mine.type, mine.operation,
            result.data());
+    if (kind == Kind::ReduceScatter) {
+      const auto begin =
+          result.begin() + std::ptrdiff_t(bytes * size_t(mine.rank));
+      result = std::vector<uint8_t>(begin, begin + std::ptrdiff_t(bytes));
+    }
   }
-  for (const auto &[rank, call] : calls) {
-    bool writes =
-        call.kind != Kind::Send && (kind != Kind::Reduce || rank == first.peer);
-    if (!writes)
-      continue;
-    auto *data = static_cast<uint8_t *>(cuEmuBytes(call.to, out, 2));
-    if (!data)
-      return "what rank " + std::to_string(rank) +
-             " receives: " + cuEmuLastError();
-    memcpy(data, result.data() + (scatters ? bytes * size_t(rank) : 0), out);
-  }
+  auto *data = static_cast<uint8_t *>(cuEmuBytes(mine.to, result.size(), 2));
+  if (!data)
+    return "what rank " + std::to_string(mine.rank) +
+           " receives: " + cuEmuLastError();
+  memcpy(data, result.data(), result.size());
   return {};
 }
 
-Clique::Key Clique::keyOf(const Call &call) const {
-  if (call.kind == Kind::Send)
-    return {{call.rank, call.peer}, {call.number, call.round}};
-  if (call.kind == Kind::Receive)
-    return {{call.peer, call.rank}, {call.number, call.round}};
-  return {{-1, -1}, {call.number, call.round}};
+/// Where cliques have their files.
+std::filesystem::path root() {
+  return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
+}
+constexpr char prefix[] = "gpuemu-nccl-";
+
+} // namespace
+
+std::string gpuemu::nccl::newClique() {
+  static std::atomic<unsigned> number = 0;
+  // Those whose processes were killed are swept away.
+  std::error_code ignored;
+  for (const auto &entry :
+       std::filesystem::directory_iterator(root(), ignored)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(prefix))
+      continue;
+    const int owner = atoi(name.c_str() + sizeof prefix - 1);
+    if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH)
+      std::filesystem::remove_all(entry.path(), ignored);
+  }
+  return (root() /
+          (prefix + std::to_string(getpid()) + "-" + std::to_string(++number)))
+      .string();
 }
 
-size_t Clique::partiesOf(const Call &call) const {
-  return isPair(call.kind) ? 2 : size_t(size);
+Clique::Clique(std::string where, int size) : size(size), where(where) {
+  std::error_code ignored;
+  std::filesystem::create_directories(this->where, ignored);
 }
 
-bool Clique::arrive(const Call &call) {
-  std::lock_guard guard(mutex);
-  Meeting &meeting = meetings[keyOf(call)];
+bool Clique::has(const std::string &name) const {
+  return access((where / name).c_str(), F_OK) == 0;
+}
+
+bool Clique::haveAll(const std::string &name) const {
+  for (int rank = 0; rank < size; ++rank)
+    if (!has(name + std::to_string(rank)))
+      return false;
+  return true;
+}
+
+/// Readers see the whole file or none.
+void Clique::put(const std::string &name, const void *data,
+                 size_t bytes) const {
+  static std::atomic<unsigned> number = 0;
+  const std::filesystem::path made =
+      where /
+      (".made-" + std::to_string(getpid()) + "-" + std::to_string(++number));
+  {
+    std::ofstream file(made, std::ios::binary);
+    file.write(static_cast<const char *>(data), std::streamsize(bytes));
+  }
+  std::error_code ignored;
+  std::filesystem::rename(made, where / name, ignored);
+}
+
+std::string Clique::get(const std::string &name) const {
+  std::ifstream file(where / name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void Clique::leave(int rank) const {
+  put("left-" + std::to_string(rank), "", 0);
+  std::error_code ignored;
+  if (haveAll("left-"))
+    std::filesystem::remove_all(where, ignored);
+}
+
+int Clique::placeOf(const Call &call) const {
   // A send to itself arrives as two.
-  int place = call.kind == Kind::Receive && call.peer == call.rank
-                  ? call.rank + size
-                  : call.rank;
-  meeting.calls[place] = call;
-  return isAborted || meeting.isDone || meeting.calls.size() == partiesOf(call);
+  return call.kind == Kind::Receive && call.peer == call.rank ? call.rank + size
+                                                              : call.rank;
+}
+
+std::string Clique::nameOf(const Call &call) const {
+  const int from = call.kind == Kind::Send      ? call.rank
+                   : call.kind == Kind::Receive ? call.peer
+                                                : -1;
+  const int to = call.kind == Kind::Send      ? call.peer
+                 : call.kind == Kind::Receive ? call.rank
+                                              : -1;
+  return std::to_string(from) + "." + std::to_string(to) + "." +
+         std::to_string(call.number) + "." + std::to_string(call.round) + "-";
+}
+
+std::vector<int> Clique::partiesOf(const Call &call) const {
+  if (isPair(call.kind))
+    return {call.rank, call.peer == call.rank ? call.rank + size : call.peer};
+  std::vector<int> all;
+  for (int rank = 0; rank < size; ++rank)
+    all.push_back(rank);
+  return all;
+}
+
+bool Clique::arrive(const Call &call, std::string &wrong) {
+  if (isAborted())
+    return true;
+  const std::string name = "call-" + nameOf(call);
+  const std::string mine = name + std::to_string(placeOf(call));
+  if (!has(mine)) {
+    std::vector<uint8_t> bytes(sizeof call + inputBytes(call, size));
+    memcpy(bytes.data(), &call, sizeof call);
+    if (const size_t in = bytes.size() - sizeof call) {
+      const void *data = cuEmuBytes(call.from, in, 1);
+      if (!data) {
+        wrong = "what rank " + std::to_string(call.rank) +
+                " sends: " + cuEmuLastError();
+        return true;
+      }
+      memcpy(bytes.data() + sizeof call, data, in);
+    }
+    put(mine, bytes.data(), bytes.size());
+  }
+  for (int place : partiesOf(call))
+    if (!has(name + std::to_string(place)))
+      return false;
+  return true;
 }
 
 std::string Clique::run(const Call &call) {
-  std::lock_guard guard(mutex);
-  if (isAborted)
+  if (isAborted())
     return {};
-  Meeting &meeting = meetings[keyOf(call)];
-  if (!meeting.isDone) {
-    meeting.wrong = perform(meeting.calls, size);
-    meeting.isDone = true;
+  const std::string name = nameOf(call);
+  std::map<int, Posted> calls;
+  for (int place : partiesOf(call)) {
+    const std::string bytes = get("call-" + name + std::to_string(place));
+    Posted &posted = calls[place];
+    if (bytes.size() < sizeof posted.call)
+      return isAborted() ? "" : "a rank has left the communicator";
+    memcpy(&posted.call, bytes.data(), sizeof posted.call);
+    posted.bytes.assign(bytes.begin() + sizeof posted.call, bytes.end());
   }
-  std::string wrong = meeting.wrong;
-  if (++meeting.finished == partiesOf(call))
-    meetings.erase(keyOf(call));
+  std::string wrong = perform(calls, call, size);
+  put("done-" + name + std::to_string(placeOf(call)), "", 0);
+  for (int place : partiesOf(call))
+    if (!has("done-" + name + std::to_string(place)))
+      return wrong;
+  // All have read.
+  for (int place : partiesOf(call))
+    for (const char *what : {"call-", "done-"})
+      unlink((where / (what + name + std::to_string(place))).c_str());
   return wrong;
 }

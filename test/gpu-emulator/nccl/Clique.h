@@ -5,9 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A call is an operation in a stream. It has arrived when the stream gets to
-// it; when those that belong together have all arrived, the first that runs
-// does the work of all, and the others find it done.
+// Ranks are devices of one process or of several on this machine. What they
+// tell each other are files of a folder in shared memory: a rank writes a file,
+// which then does not change, and the others look for it. A process that is
+// killed leaves no lock behind.
+//
+// A call is an operation in a stream. It arrives when the stream gets to it:
+// its rank then writes what it sends. When those that belong together have all
+// arrived, each computes what it receives.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,10 +21,11 @@
 
 #include "nccl/Nccl.h"
 
+#include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -35,6 +41,7 @@ enum class Kind : uint8_t {
   Receive,
 };
 
+/// As it lies in a file, before what is sent.
 struct Call {
   Kind kind = Kind::AllReduce;
   int rank = 0;
@@ -50,41 +57,51 @@ struct Call {
   uint64_t round = 0;
 };
 
-/// The ranks of a communicator.
+/// A call, and what its rank sends.
+struct Posted {
+  Call call;
+  std::vector<uint8_t> bytes;
+};
+
+/// A name for a new clique, which processes tell each other.
+std::string newClique();
+
+/// The ranks of a communicator. Each rank has an object of its own.
 class Clique {
 public:
-  explicit Clique(int size) : size(size) {}
+  Clique(std::string where, int size);
   const int size;
-  std::mutex mutex;
-  int joined = 0, left = 0;
-  bool isAborted = false;
-  /// Ranks that ask for a split: color and key of each, by the split's number.
-  std::map<uint64_t, std::map<int, std::pair<int, int>>> splits;
-  std::map<std::pair<uint64_t, int>, std::shared_ptr<Clique>> parts;
+  const std::filesystem::path where;
 
-  /// Notes that a call has arrived, and tells whether it can run.
-  bool arrive(const Call &call);
-  /// Does the work if nobody has. Returns what is wrong, or nothing.
+  bool has(const std::string &name) const;
+  /// Whether there is a file of each rank, whose number is the end of its name.
+  bool haveAll(const std::string &name) const;
+  void put(const std::string &name, const void *data, size_t bytes) const;
+  std::string get(const std::string &name) const;
+  bool isAborted() const { return wasAborted || has("aborted"); }
+  /// Also what this rank has in streams ends, when all have left.
+  void abort() {
+    wasAborted = true;
+    put("aborted", "", 0);
+  }
+  /// The last rank removes the folder.
+  void leave(int rank) const;
+
+  /// Notes that a call has arrived, and tells whether it can run. `wrong`: why
+  /// it cannot.
+  bool arrive(const Call &call, std::string &wrong);
+  /// Receives. Returns what is wrong, or nothing.
   std::string run(const Call &call);
 
 private:
-  struct Meeting {
-    std::map<int, Call> calls;
-    unsigned finished = 0;
-    bool isDone = false;
-    std::string wrong;
-  };
   /// Calls between two ranks meet apart from those of all; a call that a graph
   /// repeats meets its peers' repetition.
-  using Key = std::pair<std::pair<int, int>, std::pair<uint64_t, uint64_t>>;
-  Key keyOf(const Call &call) const;
-  size_t partiesOf(const Call &call) const;
-  std::map<Key, Meeting> meetings;
-};
+  std::string nameOf(const Call &call) const;
+  int placeOf(const Call &call) const;
+  std::vector<int> partiesOf(const Call &call) const;
 
-/// The numbers of a meeting's calls, in the ranks' order. Returns what is
-/// wrong.
-std::string perform(const std::map<int, Call> &calls, int size);
+  std::atomic<bool> wasAborted = false;
+};
 
 } // namespace gpuemu::nccl
 

@@ -1,4 +1,4 @@
-//===- Nccl.cpp - NCCL between the devices of a process ---------*- C++ -*-===//
+//===- Nccl.cpp - NCCL between devices of processes on a machine ----------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,29 +12,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <set>
+#include <sstream>
 #include <thread>
 
 using namespace gpuemu::nccl;
 
-struct ncclComm {
-  std::shared_ptr<Clique> clique;
-  int rank = 0, device = 0;
-  /// How many calls there were: of all ranks, and with each rank.
-  uint64_t collectives = 0, splits = 0;
-  std::map<int, uint64_t> sent, received;
-};
-
 namespace {
-
-std::mutex registry;
-std::map<std::string, std::shared_ptr<Clique>> cliques;
-thread_local std::string lastError;
-
-ncclResult_t fail(ncclResult_t result, const std::string &what) {
-  lastError = what;
-  return result;
-}
 
 /// The calls of one group for one stream: one operation, since sends and
 /// receives of a group go on together.
@@ -47,10 +35,53 @@ struct Batch {
   std::string wrong;
 };
 
+} // namespace
+
+struct ncclComm {
+  std::shared_ptr<Clique> clique;
+  int rank = 0, device = 0;
+  bool isBlocking = true;
+  /// How many calls there were: of all ranks, and with each rank.
+  uint64_t collectives = 0, splits = 0;
+  std::map<int, uint64_t> sent, received;
+
+  /// What goes on in a communicator that does not block. A state is asked for
+  /// until nothing does.
+  bool isJoined = false, isConnected = false, isFinalizing = false;
+  std::vector<std::pair<ncclStream_t, Batch>> deferred;
+  unsigned polls = 0; ///< how often it says so before calls are in the stream
+  struct {
+    bool isAsked = false;
+    uint64_t number = 0;
+    int color = 0, key = 0;
+    ncclComm **result = nullptr;
+    bool isBlocking = true;
+  } split;
+  ncclResult_t error = ncclSuccess;
+};
+
+namespace {
+
+/// Of everything below. What waits for other threads waits without it.
+std::recursive_mutex mutex;
+std::set<ncclComm *> living;
+std::string lastError;
+
+ncclResult_t fail(ncclResult_t result, const std::string &what) {
+  std::lock_guard guard(mutex);
+  lastError = what;
+  return result;
+}
+
 struct Group {
   int depth = 0;
-  std::vector<std::pair<ncclStream_t, Batch>> batches;
-  std::vector<std::shared_ptr<Clique>> joining;
+  struct Part {
+    ncclComm *comm;
+    ncclStream_t stream;
+    Batch batch;
+  };
+  std::vector<Part> parts;
+  std::vector<ncclComm *> joining;
 };
 thread_local Group group;
 
@@ -59,19 +90,19 @@ ncclResult_t enqueue(ncclStream_t stream, Batch batch) {
   operation.name = "calls of NCCL";
   operation.ready = [](void *data) -> int {
     // All arrive, also behind one that still waits.
+    auto &batch = *static_cast<Batch *>(data);
     bool ready = true;
-    for (Batch::Entry &entry : static_cast<Batch *>(data)->entries)
-      ready &= entry.clique->arrive(entry.call);
-    return ready;
+    for (Batch::Entry &entry : batch.entries)
+      ready &= entry.clique->arrive(entry.call, batch.wrong);
+    return ready || !batch.wrong.empty();
   };
   operation.run = [](void *data) -> const char * {
     auto &batch = *static_cast<Batch *>(data);
-    batch.wrong.clear();
     for (Batch::Entry &entry : batch.entries) {
-      std::string wrong = entry.clique->run(entry.call);
+      if (!batch.wrong.empty())
+        break;
+      batch.wrong = entry.clique->run(entry.call);
       ++entry.call.round;
-      if (!wrong.empty())
-        batch.wrong = wrong;
     }
     return batch.wrong.empty() ? nullptr : batch.wrong.c_str();
   };
@@ -83,12 +114,57 @@ ncclResult_t enqueue(ncclStream_t stream, Batch batch) {
              : ncclSuccess;
 }
 
+ncclResult_t state(ncclComm &comm);
+
+/// All communicators of the process go on, as NCCL's threads let them.
+ncclResult_t advance(ncclComm &comm) {
+  std::lock_guard guard(mutex);
+  const std::vector<ncclComm *> others(living.begin(), living.end());
+  for (ncclComm *other : others)
+    if (other != &comm && !other->isBlocking)
+      (void)state(*other);
+  return state(comm);
+}
+
+/// Asks for the state until nothing goes on.
+ncclResult_t wait(ncclComm &comm) {
+  using Clock = std::chrono::steady_clock;
+  for (auto start = Clock::now();;) {
+    ncclResult_t now = advance(comm);
+    if (now != ncclInProgress)
+      return now;
+    if (Clock::now() - start > std::chrono::seconds(60))
+      return fail(ncclRemoteError, "not all ranks made the call");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+ncclResult_t notReady() {
+  return fail(ncclInvalidArgument,
+              "Attempt to use communicator before the previous operation "
+              "returned ncclSuccess");
+}
+
+/// Puts calls into their stream, or lets a communicator that does not block
+/// do it later.
+ncclResult_t issue(ncclComm &comm, ncclStream_t stream, Batch batch) {
+  if (comm.isBlocking)
+    return enqueue(stream, std::move(batch));
+  std::lock_guard guard(mutex);
+  comm.deferred.emplace_back(stream, std::move(batch));
+  comm.polls = unsigned(comm.collectives + comm.rank) % 3;
+  return ncclInProgress;
+}
+
 ncclResult_t add(ncclComm_t comm, ncclStream_t stream, Call call) {
   if (!comm || call.type < 0 || call.type > ncclBfloat16 ||
       call.operation < 0 || call.operation > ncclAvg || call.peer < 0 ||
       call.peer >= comm->clique->size)
     return fail(ncclInvalidArgument, "a communicator, type, operation or rank "
                                      "that does not exist");
+  std::lock_guard guard(mutex);
+  if (!comm->isBlocking && state(*comm) == ncclInProgress)
+    return notReady();
   if (cuEmuDevice(stream) != comm->device)
     return fail(ncclInvalidUsage, "the stream belongs to another device than "
                                   "the communicator");
@@ -100,16 +176,16 @@ ncclResult_t add(ncclComm_t comm, ncclStream_t stream, Call call) {
   if (group.depth == 0) {
     Batch batch;
     batch.entries.push_back(std::move(entry));
-    return enqueue(stream, std::move(batch));
+    return issue(*comm, stream, std::move(batch));
   }
-  auto found =
-      std::find_if(group.batches.begin(), group.batches.end(),
-                   [&](const auto &batch) { return batch.first == stream; });
-  if (found == group.batches.end()) {
-    group.batches.emplace_back(stream, Batch());
-    found = std::prev(group.batches.end());
+  auto found = std::find_if(
+      group.parts.begin(), group.parts.end(),
+      [&](const Group::Part &part) { return part.stream == stream; });
+  if (found == group.parts.end()) {
+    group.parts.push_back({comm, stream, Batch()});
+    found = std::prev(group.parts.end());
   }
-  found->second.entries.push_back(std::move(entry));
+  found->batch.entries.push_back(std::move(entry));
   return ncclSuccess;
 }
 
@@ -117,60 +193,158 @@ uint64_t address(const void *pointer) {
   return reinterpret_cast<uint64_t>(pointer);
 }
 
-ncclResult_t waitForRanks(const std::shared_ptr<Clique> &clique) {
-  using Clock = std::chrono::steady_clock;
-  for (auto start = Clock::now();;) {
-    {
-      std::lock_guard guard(clique->mutex);
-      if (clique->joined == clique->size)
-        return ncclSuccess;
-      if (clique->isAborted)
-        return fail(ncclRemoteError, "the communicator was aborted");
-    }
-    if (Clock::now() - start > std::chrono::seconds(60))
-      return fail(ncclRemoteError, "not all ranks joined the communicator");
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+int libraryVersion() {
+  const char *text = getenv("CUDA_EMU_NCCL_VERSION");
+  return text && *text ? atoi(text) : 22809;
 }
 
-ncclResult_t join(ncclComm_t *comm, std::shared_ptr<Clique> clique, int rank,
-                  bool isBlocking) {
+/// What a rank says of itself. Two ranks on one device need host names of
+/// their own.
+std::string introduction(const ncclComm &comm) {
+  const char *host = getenv("NCCL_HOSTID");
+  return std::to_string(comm.clique->size) + " " +
+         std::to_string(libraryVersion()) + " " + std::to_string(comm.device) +
+         " host-" + (host ? host : "");
+}
+
+/// When all ranks are there.
+ncclResult_t checkRanks(const Clique &clique) {
+  std::vector<std::string> seen;
+  std::string first;
+  for (int rank = 0; rank < clique.size; ++rank) {
+    std::istringstream text(clique.get("rank-" + std::to_string(rank)));
+    std::string size, version, device, host;
+    text >> size >> version >> device >> host;
+    if (size != std::to_string(clique.size))
+      return fail(ncclInvalidArgument,
+                  "the ranks do not agree on their number");
+    if (rank == 0)
+      first = version;
+    if (version != first)
+      return fail(ncclInvalidUsage, "Mismatched NCCL version detected : rank " +
+                                        std::to_string(rank) + " has " +
+                                        version + ", rank 0 " + first);
+    const std::string place = device + " " + host;
+    if (std::find(seen.begin(), seen.end(), place) != seen.end())
+      return fail(ncclInvalidUsage, "Duplicate GPU detected : rank " +
+                                        std::to_string(rank) +
+                                        " is on device " + device + " too");
+    seen.push_back(place);
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t join(ncclComm_t *comm, const std::string &where, int ranks,
+                  int rank, int device, bool isBlocking) {
   auto *result = new ncclComm;
-  result->clique = clique;
+  result->clique = std::make_shared<Clique>(where, ranks);
   result->rank = rank;
-  result->device = cuEmuDevice(nullptr);
+  result->device = device;
+  result->isBlocking = isBlocking;
+  const std::string text = introduction(*result);
+  result->clique->put("rank-" + std::to_string(rank), text.data(), text.size());
   *comm = result;
   {
-    std::lock_guard guard(clique->mutex);
-    ++clique->joined;
+    std::lock_guard guard(mutex);
+    living.insert(result);
   }
   if (!isBlocking)
     return ncclInProgress;
   if (group.depth) {
-    group.joining.push_back(clique);
+    group.joining.push_back(result);
     return ncclSuccess;
   }
-  return waitForRanks(clique);
+  return wait(*result);
 }
 
-/// NCCL says nothing about `blocking` with its least integer.
-bool blocks(const ncclConfig_t *config) {
-  return !config || config->blocking != 0;
+/// When all ranks have asked for a split.
+ncclResult_t finishSplit(ncclComm &comm) {
+  const std::string name = "split-" + std::to_string(comm.split.number) + "-";
+  if (!comm.clique->haveAll(name))
+    return ncclInProgress;
+  comm.split.isAsked = false;
+  if (comm.split.color < 0)
+    return ncclSuccess;
+  std::vector<std::pair<int, int>> members;
+  for (int rank = 0; rank < comm.clique->size; ++rank) {
+    std::istringstream text(comm.clique->get(name + std::to_string(rank)));
+    int color = -1, key = 0;
+    text >> color >> key;
+    if (color == comm.split.color)
+      members.emplace_back(key, rank);
+  }
+  std::sort(members.begin(), members.end());
+  const auto rank = std::find(members.begin(), members.end(),
+                              std::pair(comm.split.key, comm.rank)) -
+                    members.begin();
+  const ncclResult_t joined =
+      join(comm.split.result,
+           comm.clique->where.string() + ".split" +
+               std::to_string(comm.split.number) + "." +
+               std::to_string(comm.split.color),
+           int(members.size()), int(rank), comm.device, false);
+  (*comm.split.result)->isBlocking = comm.split.isBlocking;
+  return joined == ncclInProgress ? ncclSuccess : joined;
+}
+
+/// Goes on with what a communicator is at.
+ncclResult_t state(ncclComm &comm) {
+  if (comm.error != ncclSuccess)
+    return comm.error;
+  if (comm.clique->isAborted())
+    return fail(ncclRemoteError, "a rank has aborted the communicator");
+  if (!comm.isJoined) {
+    if (!comm.clique->haveAll("rank-"))
+      return ncclInProgress;
+    if (comm.error = checkRanks(*comm.clique); comm.error != ncclSuccess)
+      return comm.error;
+    comm.isJoined = true;
+  }
+  if (comm.split.isAsked)
+    if (ncclResult_t result = finishSplit(comm); result != ncclSuccess)
+      return result;
+  if (!comm.deferred.empty()) {
+    // The first call makes connections, for which it needs all ranks.
+    if (!comm.isConnected) {
+      const std::string mine = "connected-" + std::to_string(comm.rank);
+      if (!comm.clique->has(mine))
+        comm.clique->put(mine, "", 0);
+      if (!comm.clique->haveAll("connected-"))
+        return ncclInProgress;
+      comm.isConnected = true;
+    }
+    if (comm.polls > 0) {
+      --comm.polls;
+      return ncclInProgress;
+    }
+    auto deferred = std::move(comm.deferred);
+    comm.deferred.clear();
+    for (auto &[stream, batch] : deferred)
+      if (comm.error = enqueue(stream, std::move(batch));
+          comm.error != ncclSuccess)
+        return comm.error;
+  }
+  return comm.isFinalizing && !comm.clique->haveAll("final-") ? ncclInProgress
+                                                              : ncclSuccess;
+}
+
+void leave(ncclComm_t comm) {
+  std::lock_guard guard(mutex);
+  living.erase(comm);
+  comm->clique->leave(comm->rank);
+  delete comm;
 }
 
 } // namespace
 
 ncclResult_t ncclGetVersion(int *version) {
-  *version = 22809;
+  *version = libraryVersion();
   return ncclSuccess;
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
-  static uint64_t number = 0;
-  std::lock_guard guard(registry);
   memset(id, 0, sizeof *id);
-  snprintf(id->internal, sizeof id->internal, "emulated %llu",
-           static_cast<unsigned long long>(++number));
+  snprintf(id->internal, sizeof id->internal, "%s", newClique().c_str());
   return ncclSuccess;
 }
 
@@ -179,19 +353,16 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks,
                                     ncclConfig_t *config) {
   if (!comm || ranks < 1 || rank < 0 || rank >= ranks)
     return fail(ncclInvalidArgument, "no such rank");
-  if (cuEmuDevice(nullptr) < 0)
+  if (config && (config->magic != 0xcafebeef || config->size < 32))
+    return fail(ncclInvalidArgument, "ncclConfig_t argument not initialized "
+                                     "via NCCL_CONFIG_INITIALIZER");
+  if (!memchr(id.internal, 0, sizeof id.internal) || id.internal[0] != '/')
+    return fail(ncclInvalidArgument, "that is no unique id");
+  const int device = cuEmuDevice(nullptr);
+  if (device < 0)
     return fail(ncclUnhandledCudaError, "the thread has no context");
-  std::shared_ptr<Clique> clique;
-  {
-    std::lock_guard guard(registry);
-    std::shared_ptr<Clique> &slot = cliques[id.internal];
-    if (!slot)
-      slot = std::make_shared<Clique>(ranks);
-    clique = slot;
-  }
-  if (clique->size != ranks)
-    return fail(ncclInvalidArgument, "the ranks do not agree on their number");
-  return join(comm, clique, rank, blocks(config));
+  return join(comm, id.internal, ranks, rank, device,
+              !config || config->blocking != 0);
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id,
@@ -201,67 +372,59 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id,
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key,
                            ncclComm_t *result, ncclConfig_t *config) {
-  if (!comm || !result)
-    return ncclInvalidArgument;
+  if (!comm || !result || color < -1)
+    return fail(ncclInvalidArgument, "no communicator, or no such color");
+  std::unique_lock guard(mutex);
+  if (!comm->isBlocking && state(*comm) == ncclInProgress)
+    return notReady();
   *result = nullptr;
-  Clique &clique = *comm->clique;
-  uint64_t number = comm->splits++;
-  auto complete = [&] {
-    std::lock_guard guard(clique.mutex);
-    clique.splits[number][comm->rank] = {color, key};
-    return clique.splits[number].size() == size_t(clique.size);
-  };
-  // Every rank asks; what it gets depends on what all asked for.
-  for (int i = 0; !complete(); ++i) {
-    if (i > 60000)
-      return fail(ncclRemoteError, "not all ranks asked for the split");
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  if (color < 0)
-    return ncclSuccess;
-  std::lock_guard guard(clique.mutex);
-  std::vector<std::pair<int, int>> members;
-  for (const auto &[rank, wish] : clique.splits[number])
-    if (wish.first == color)
-      members.emplace_back(wish.second, rank);
-  std::sort(members.begin(), members.end());
-  int rank = int(std::find(members.begin(), members.end(),
-                           std::pair<int, int>(key, comm->rank)) -
-                 members.begin());
-  std::shared_ptr<Clique> &part = clique.parts[{number, color}];
-  if (!part)
-    part = std::make_shared<Clique>(int(members.size()));
-  ncclResult_t joined = join(result, part, rank, false);
-  return joined == ncclInProgress && blocks(config) ? ncclSuccess : joined;
+  comm->split = {true,
+                 comm->splits++,
+                 color,
+                 key,
+                 result,
+                 config && config->blocking != INT_MIN ? config->blocking != 0
+                                                       : comm->isBlocking};
+  const std::string text = std::to_string(color) + " " + std::to_string(key);
+  comm->clique->put("split-" + std::to_string(comm->split.number) + "-" +
+                        std::to_string(comm->rank),
+                    text.data(), text.size());
+  guard.unlock();
+  return comm->isBlocking ? wait(*comm) : ncclInProgress;
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-  return comm ? ncclSuccess : ncclInvalidArgument;
+  if (!comm)
+    return fail(ncclInvalidArgument, "no communicator");
+  if (comm->isBlocking)
+    return ncclSuccess;
+  std::lock_guard guard(mutex);
+  if (state(*comm) == ncclInProgress)
+    return notReady();
+  comm->isFinalizing = true;
+  comm->clique->put("final-" + std::to_string(comm->rank), "", 0);
+  return ncclInProgress;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  delete comm;
+  if (comm)
+    leave(comm);
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   if (!comm)
-    return ncclInvalidArgument;
-  {
-    std::lock_guard guard(comm->clique->mutex);
-    comm->clique->isAborted = true;
-  }
-  delete comm;
+    return fail(ncclInvalidArgument, "no communicator");
+  std::lock_guard guard(mutex);
+  comm->clique->abort();
+  leave(comm);
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
   if (!comm || !error)
-    return ncclInvalidArgument;
-  std::lock_guard guard(comm->clique->mutex);
-  *error = comm->clique->isAborted                      ? ncclRemoteError
-           : comm->clique->joined == comm->clique->size ? ncclSuccess
-                                                        : ncclInProgress;
+    return fail(ncclInvalidArgument, "no communicator");
+  *error = advance(*comm);
   return ncclSuccess;
 }
 
@@ -291,7 +454,12 @@ const char *ncclGetErrorString(ncclResult_t result) {
   return result >= 0 && result <= ncclInProgress ? words[result]
                                                  : "unknown result code";
 }
-const char *ncclGetLastError(ncclComm_t) { return lastError.c_str(); }
+const char *ncclGetLastError(ncclComm_t) {
+  static thread_local std::string copy;
+  std::lock_guard guard(mutex);
+  copy = lastError;
+  return copy.c_str();
+}
 
 ncclResult_t ncclGroupStart() {
   ++group.depth;
@@ -305,14 +473,18 @@ ncclResult_t ncclGroupEnd() {
     return ncclSuccess;
   Group ended = std::move(group);
   group = {};
-  for (const std::shared_ptr<Clique> &clique : ended.joining)
-    if (ncclResult_t result = waitForRanks(clique); result != ncclSuccess)
+  for (ncclComm *comm : ended.joining)
+    if (ncclResult_t result = wait(*comm); result != ncclSuccess)
       return result;
-  for (auto &[stream, batch] : ended.batches)
-    if (ncclResult_t result = enqueue(stream, std::move(batch));
-        result != ncclSuccess)
+  ncclResult_t last = ncclSuccess;
+  for (Group::Part &part : ended.parts) {
+    const ncclResult_t result =
+        issue(*part.comm, part.stream, std::move(part.batch));
+    if (result != ncclSuccess && result != ncclInProgress)
       return result;
-  return ncclSuccess;
+    last = std::max(last, result);
+  }
+  return last;
 }
 
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,

@@ -1,0 +1,346 @@
+//===- NcclCommunicator.cpp - Messages and collectives of GPUs ------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/comm/nccl/NcclCommunicator.h"
+
+#include "runtime/comm/local/Counter.h"
+#include "runtime/comm/reduce/Group.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <set>
+#include <thread>
+#include <tuple>
+
+namespace partita::runtime::nccl {
+namespace {
+
+class NcclCommunicator final : public Communicator {
+public:
+  NcclCommunicator(std::shared_ptr<Communicator> base, const UniqueId &id)
+      : base(std::move(base)), id(id) {}
+  ~NcclCommunicator() override { close(); }
+
+  /// Call it when `network` is complete.
+  void open(const std::vector<int> &process_of, int process) {
+    endpoints.resize(network.traffic.messages.size());
+    for (int device : network.routes.devices)
+      if (process_of[size_t(device)] == process)
+        endpoints[size_t(device)] = std::make_unique<Endpoint>(network, device);
+  }
+
+  void attach(int device, Device &with) override {
+    base->attach(device, with);
+    if (Endpoint *endpoint = find(device))
+      endpoint->attach(dynamic_cast<cuda::CudaDevice &>(with));
+  }
+  bool detach(int device) override {
+    const bool is_idle = base->detach(device);
+    Endpoint *endpoint = find(device);
+    return (!endpoint || endpoint->detach()) && is_idle;
+  }
+  Status connect() override;
+
+  bool usesQueues(int channel) const override {
+    return channel >= 0 && size_t(channel) < network.routes.edge_of.size() &&
+           network.routes.edge_of[size_t(channel)] >= 0;
+  }
+  bool usesQueue(int collective, int device) const override {
+    return collective >= 0 &&
+           size_t(collective) < network.routes.split_of.size() &&
+           network.routes.group(network.routes.split_of[size_t(collective)],
+                                device);
+  }
+
+  Status send(int channel, int micro_batch, const void *data,
+              int64_t bytes) override {
+    return usesQueues(channel) ? endpoints[size_t(ends(channel).source)]->send(
+                                     channel, micro_batch, data)
+                               : base->send(channel, micro_batch, data, bytes);
+  }
+  Status recv(int channel, int micro_batch, void *data,
+              int64_t bytes) override {
+    return usesQueues(channel) ? endpoints[size_t(ends(channel).target)]->recv(
+                                     channel, micro_batch, data)
+                               : base->recv(channel, micro_batch, data, bytes);
+  }
+  Expected<const uint8_t *> borrow(int channel, int micro_batch, uint8_t *data,
+                                   int64_t bytes) override {
+    return base->borrow(channel, micro_batch, data, bytes);
+  }
+  bool carriesDevices(int channel) const override {
+    return base->carriesDevices(channel);
+  }
+  Status post(int channel, int micro_batch, const Parcel &parcel) override {
+    return base->post(channel, micro_batch, parcel);
+  }
+  Expected<Parcel> take(int channel, int micro_batch, int64_t bytes) override {
+    return base->take(channel, micro_batch, bytes);
+  }
+  void release(int channel, int micro_batch) override {
+    if (!usesQueues(channel))
+      base->release(channel, micro_batch);
+  }
+  Status waitSent(int channel, int micro_batch) override {
+    return usesQueues(channel)
+               ? endpoints[size_t(ends(channel).source)]->waitSent(channel,
+                                                                   micro_batch)
+               : base->waitSent(channel, micro_batch);
+  }
+  Status start(int collective, int device, int micro_batch, const void *source,
+               void *target) override {
+    return usesQueue(collective, device)
+               ? endpoints[size_t(device)]->start(collective, micro_batch,
+                                                  source, target)
+               : base->start(collective, device, micro_batch, source, target);
+  }
+  Status finish(int collective, int device, int micro_batch) override {
+    return usesQueue(collective, device)
+               ? endpoints[size_t(device)]->finish(collective)
+               : base->finish(collective, device, micro_batch);
+  }
+  void abort() override {
+    network.aborted = true;
+    base->abort();
+    for (const std::unique_ptr<Endpoint> &endpoint : endpoints)
+      if (endpoint)
+        endpoint->abort();
+  }
+
+  Network network;
+
+private:
+  Endpoint *find(int device) {
+    return size_t(device) < endpoints.size() ? endpoints[size_t(device)].get()
+                                             : nullptr;
+  }
+  const ChannelInfo &ends(int channel) const {
+    return network.traffic.channels[size_t(channel)];
+  }
+  /// Of the endpoints, until one fails.
+  template <typename Call> Status each(const Call &call) {
+    for (const std::unique_ptr<Endpoint> &endpoint : endpoints)
+      if (endpoint)
+        if (Status status = call(*endpoint); !status.ok())
+          return status;
+    return Status();
+  }
+  /// Of all endpoints at the same time: the first call of a communicator ends
+  /// only when all devices have made it.
+  template <typename Call> Status together(const Call &call) {
+    std::vector<Status> statuses(endpoints.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < endpoints.size(); ++i)
+      if (endpoints[i])
+        threads.emplace_back([&, i] { statuses[i] = call(*endpoints[i]); });
+    for (std::thread &thread : threads)
+      thread.join();
+    for (const Status &status : statuses)
+      if (!status.ok())
+        return status;
+    return Status();
+  }
+  Status settle() {
+    return each([](Endpoint &endpoint) { return endpoint.settle(); });
+  }
+  Status makeConnections();
+  void close();
+
+  const std::shared_ptr<Communicator> base;
+  const UniqueId id;
+  std::vector<std::unique_ptr<Endpoint>> endpoints; ///< by device; or null
+  bool connected = false;
+};
+
+/// All processes make the same calls in the same order.
+Status NcclCommunicator::makeConnections() {
+  Status status = each([](Endpoint &endpoint) { return endpoint.open(); });
+  if (status.ok())
+    status = each([&](Endpoint &endpoint) { return endpoint.join(id); });
+  if (status.ok())
+    status = settle();
+  for (size_t i = 0; status.ok() && i < network.routes.splits.size(); ++i) {
+    status = each([&](Endpoint &endpoint) { return endpoint.split(int(i)); });
+    if (status.ok())
+      status = settle();
+  }
+  for (size_t i = 0; status.ok() && i < network.routes.edges.size(); ++i) {
+    status = together(
+        [&](Endpoint &endpoint) { return endpoint.warmUpEdge(int(i)); });
+    if (status.ok())
+      status = settle();
+  }
+  std::set<std::tuple<int, CollectiveKind, abi::DType, abi::Reduction>> known;
+  for (size_t i = 0; status.ok() && i < network.traffic.collectives.size();
+       ++i) {
+    const CollectiveInfo &info = network.traffic.collectives[i];
+    const int split = network.routes.split_of[i];
+    if (split < 0 ||
+        !known.emplace(split, info.kind, info.dtype, info.reduction).second)
+      continue;
+    status =
+        together([&](Endpoint &endpoint) { return endpoint.warmUp(int(i)); });
+    if (status.ok())
+      status = settle();
+  }
+  return status;
+}
+
+Status NcclCommunicator::connect() {
+  if (connected)
+    return Status();
+  Status status = base->connect();
+  if (status.ok())
+    status = makeConnections();
+  connected = status.ok();
+  if (!status.ok())
+    abort();
+  return status;
+}
+
+void NcclCommunicator::close() {
+  if (network.aborted)
+    return;
+  for (auto split = int(network.routes.splits.size()); split-- > -1;) {
+    if (!each([&](Endpoint &endpoint) {
+           return endpoint.finalize(split);
+         }).ok())
+      return;
+    (void)each([&](Endpoint &endpoint) {
+      endpoint.destroy(split);
+      return Status();
+    });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What the processes tell each other
+//===----------------------------------------------------------------------===//
+
+struct Hello {
+  uint64_t machine;
+  int32_t version; ///< 0: there is no NCCL; -1: one that cannot be used
+  UniqueId id;     ///< of process 0
+};
+
+/// Equal where GPUs have the same numbers.
+uint64_t thisMachine() {
+  std::string text;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+  if (const char *visible = std::getenv("CUDA_VISIBLE_DEVICES"))
+    text += std::string("/") + visible;
+  return std::hash<std::string>()(text);
+}
+
+Status checkVersions(const std::vector<Hello> &hellos, const Library &library) {
+  auto said = [&](size_t process) {
+    const int version = hellos[process].version;
+    return "process " + std::to_string(process) + " has " +
+           (version > 0    ? versionText(version)
+            : version == 0 ? std::string("no NCCL")
+                           : std::string("an NCCL that cannot be used"));
+  };
+  for (size_t i = 1; i < hellos.size(); ++i)
+    if (hellos[i].version != hellos[0].version)
+      return Status::error(said(i) + ", but " + said(0) +
+                           ": install the same NCCL for all processes");
+  return library.api || library.is_missing ? Status() : library.status;
+}
+
+} // namespace
+
+Expected<Made> withNccl(std::shared_ptr<Communicator> base,
+                        const Traffic &traffic, const Gpus &gpus,
+                        const Processes &processes, double timeout_s,
+                        const Library &library) {
+  const size_t devices = gpus.size();
+  if (std::count_if(gpus.begin(), gpus.end(),
+                    [](int gpu) { return gpu >= 0; }) < 2)
+    return Made{std::move(base), ""};
+  std::vector<int> process_of = processes.process_of;
+  process_of.resize(devices, processes.rank);
+
+  // One message a process: its hello, and the GPUs of its devices.
+  Hello mine = {};
+  mine.machine = thisMachine();
+  Status made_id;
+  if (library.api) {
+    mine.version = library.api->version;
+    if (processes.rank == 0)
+      if (Result result = library.api->getUniqueId(&mine.id);
+          result != Result::success)
+        made_id = library.api->error(result, "cannot begin with NCCL");
+  } else if (!library.is_missing) {
+    mine.version = -1;
+  }
+  std::vector<uint8_t> bytes(sizeof(Hello) + devices * sizeof(int32_t));
+  std::memcpy(bytes.data(), &mine, sizeof(Hello));
+  for (size_t i = 0; i < devices; ++i)
+    if (process_of[i] == processes.rank) {
+      const int32_t gpu = gpus[i];
+      std::memcpy(bytes.data() + sizeof(Hello) + i * sizeof(int32_t), &gpu,
+                  sizeof(gpu));
+    }
+  std::vector<uint8_t> all = bytes;
+  if (processes.gather_all) {
+    auto gathered = processes.gather_all(bytes);
+    if (!gathered)
+      return gathered.status();
+    all = std::move(*gathered);
+  }
+  std::vector<Hello> hellos(all.size() / bytes.size());
+  for (size_t i = 0; i < hellos.size(); ++i)
+    std::memcpy(&hellos[i], all.data() + i * bytes.size(), sizeof(Hello));
+
+  std::vector<Place> places(devices);
+  for (size_t i = 0; i < devices; ++i) {
+    Place &place = places[i];
+    const auto process =
+        static_cast<size_t>(processes.gather_all ? process_of[i] : 0);
+    int32_t gpu;
+    std::memcpy(&gpu,
+                all.data() + process * bytes.size() + sizeof(Hello) +
+                    i * sizeof(int32_t),
+                sizeof(gpu));
+    place = {gpu >= 0, process_of[i], hellos[process].machine, gpu};
+  }
+  Routes routes = chooseRoutes(places, traffic);
+  if (routes.empty())
+    return Made{std::move(base), ""};
+  if (Status status = checkVersions(hellos, library); !status.ok())
+    return status;
+  if (!library.api)
+    return Made{std::move(base), library.status.message() +
+                                     ": GPUs exchange their bytes through the "
+                                     "host; install libnccl.so.2"};
+  if (!made_id.ok())
+    return made_id;
+
+  auto made = std::make_shared<NcclCommunicator>(std::move(base), hellos[0].id);
+  made->network.api = library.api;
+  made->network.traffic = traffic;
+  made->network.routes = std::move(routes);
+  made->network.timeout_s = timeout_s;
+  made->network.interrupted = processes.interrupted;
+  made->network.text = [process_of, many = processes.gather_all != nullptr](
+                           const std::vector<int> &list) {
+    std::string text;
+    for (int device : list)
+      text +=
+          (text.empty() ? "device " : ", device ") + std::to_string(device) +
+          (many ? " of process " + std::to_string(process_of[size_t(device)])
+                : "");
+    return text;
+  };
+  made->open(process_of, processes.rank);
+  return Made{std::move(made), ""};
+}
+
+} // namespace partita::runtime::nccl

@@ -1,0 +1,115 @@
+//===- HeaderTest.cpp - Our declarations are NVIDIA's ---------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/comm/nccl/library/Api.h"
+
+#include <gtest/gtest.h>
+
+#if __has_include(<nccl.h>) && __has_include(<cuda_runtime.h>)
+#include <nccl.h>
+
+#include <type_traits>
+
+namespace partita::test {
+namespace {
+
+using namespace runtime::nccl;
+
+/// Whether two parameters are passed alike.
+template <typename Ours, typename Theirs> constexpr bool isAlike() {
+  if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>)
+    return std::is_const_v<std::remove_pointer_t<Ours>> ==
+           std::is_const_v<std::remove_pointer_t<Theirs>>;
+  else
+    return std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
+           std::is_class_v<Ours> == std::is_class_v<Theirs> &&
+           sizeof(Ours) == sizeof(Theirs);
+}
+
+template <typename Ours, typename Theirs> struct SameCall {
+  static constexpr bool value = false;
+};
+template <typename... Ours, typename... Theirs>
+struct SameCall<Result (*)(Ours...), ncclResult_t (*)(Theirs...)> {
+  static constexpr bool value = [] {
+    if constexpr (sizeof...(Ours) == sizeof...(Theirs))
+      return (isAlike<Ours, Theirs>() && ...);
+    else
+      return false;
+  }();
+};
+
+TEST(NcclHeader, FunctionsAreDeclaredAlike) {
+#define PARTITA_NCCL(MEMBER, NAME, TYPES)                                      \
+  static_assert(SameCall<decltype(Api::MEMBER), decltype(&NAME)>::value, #NAME);
+#include "runtime/comm/nccl/library/Functions.def"
+  static_assert(std::is_same_v<decltype(&ncclGetErrorString),
+                               const char *(*)(ncclResult_t)>);
+  static_assert(
+      std::is_same_v<decltype(&ncclGetLastError), const char *(*)(ncclComm_t)>);
+}
+
+TEST(NcclHeader, ConstantsAreTheSame) {
+#define SAME(OURS, THEIRS)                                                     \
+  EXPECT_EQ(static_cast<long>(OURS), static_cast<long>(THEIRS)) << #THEIRS
+  SAME(Result::success, ncclSuccess);
+  SAME(Result::unhandled_cuda_error, ncclUnhandledCudaError);
+  SAME(Result::system_error, ncclSystemError);
+  SAME(Result::internal_error, ncclInternalError);
+  SAME(Result::invalid_argument, ncclInvalidArgument);
+  SAME(Result::invalid_usage, ncclInvalidUsage);
+  SAME(Result::remote_error, ncclRemoteError);
+  SAME(Result::in_progress, ncclInProgress);
+  SAME(DataType::int8, ncclInt8);
+  SAME(DataType::uint8, ncclUint8);
+  SAME(DataType::int32, ncclInt32);
+  SAME(DataType::uint32, ncclUint32);
+  SAME(DataType::int64, ncclInt64);
+  SAME(DataType::uint64, ncclUint64);
+  SAME(DataType::float16, ncclFloat16);
+  SAME(DataType::float32, ncclFloat32);
+  SAME(DataType::float64, ncclFloat64);
+  SAME(DataType::bfloat16, ncclBfloat16);
+  SAME(ReduceOp::sum, ncclSum);
+  SAME(ReduceOp::prod, ncclProd);
+  SAME(ReduceOp::max, ncclMax);
+  SAME(ReduceOp::min, ncclMin);
+  SAME(kUndefined, NCCL_CONFIG_UNDEF_INT);
+  SAME(kNoColor, NCCL_SPLIT_NOCOLOR);
+  SAME(versionCode(2, 18, 3), NCCL_VERSION(2, 18, 3));
+#undef SAME
+  const ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;
+  EXPECT_EQ(Config().magic, theirs.magic);
+}
+
+TEST(NcclHeader, StructuresBeginTheSame) {
+  EXPECT_EQ(sizeof(UniqueId), sizeof(ncclUniqueId));
+  EXPECT_LE(sizeof(Config), sizeof(ncclConfig_t));
+#define SAME(OURS, THEIRS)                                                     \
+  EXPECT_EQ(offsetof(Config, OURS), offsetof(ncclConfig_t, THEIRS)) << #THEIRS
+  SAME(size, size);
+  SAME(magic, magic);
+  SAME(version, version);
+  SAME(blocking, blocking);
+  SAME(cga_cluster_size, cgaClusterSize);
+  SAME(min_ctas, minCTAs);
+  SAME(max_ctas, maxCTAs);
+  SAME(net_name, netName);
+  SAME(split_share, splitShare);
+#undef SAME
+}
+
+} // namespace
+} // namespace partita::test
+
+#else
+
+TEST(NcclHeader, IsInstalled) {
+  GTEST_SKIP() << "no nccl.h of NVIDIA's is installed, or no toolkit for it";
+}
+
+#endif
