@@ -41,6 +41,13 @@ bool isEmpty(const CollectiveInfo &info) {
 
 } // namespace
 
+Status Network::note(const Status &status) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (first.ok())
+    return first = status;
+  return Status::error(abortedError().message() + ": " + first.message());
+}
+
 Endpoint::Endpoint(Network &network, int device)
     : network(network), index(device), comms(network.routes.splits.size()),
       way_of(network.routes.edges.size(), -1),
@@ -151,8 +158,8 @@ std::string Endpoint::history() const {
 Status Endpoint::fail(const Status &status) {
   if (failure.ok()) {
     const std::string last = history();
-    failure = Status::error(status.message() +
-                            (last.empty() ? "" : " [" + last + "]"));
+    failure = network.note(Status::error(
+        status.message() + (last.empty() ? "" : " [" + last + "]")));
   }
   abortAll();
   return failure;
@@ -206,9 +213,10 @@ std::string Endpoint::giveUp() {
   const std::string waits = unfinished();
   if (waits.empty())
     return "";
-  const std::string last = history();
+  const std::string said = waits + " [" + history() + "]";
+  failure = network.note(Status::error(said));
   abortAll();
-  return waits + " [" + last + "]";
+  return said;
 }
 
 void Endpoint::abort() {

@@ -42,6 +42,14 @@ struct Network {
   /// "device 1 of process 1, device 2 of process 2"
   std::function<std::string(const std::vector<int> &)> text;
   std::atomic<bool> aborted = false;
+
+  /// Notes a failure. Returns it if it is the first of this process. Others
+  /// come of that one: the error says so.
+  Status note(const Status &status);
+
+private:
+  std::mutex mutex;
+  Status first;
 };
 
 class Endpoint final : public cuda::Companion {

@@ -166,8 +166,12 @@ Status CudaQueue::poll(Query query, const char *what) {
   const auto begin = Clock::now();
   while (true) {
     const Result result = query();
-    if (result == Result::success)
-      return Status();
+    Companion *const other = companion;
+    if (result == Result::success) {
+      // What is stopped comes to its end, too.
+      Status status = other ? other->check() : Status();
+      return status.ok() ? status : fail(status);
+    }
     if (result != Result::not_ready) {
       const std::string where = unfinished();
       return broken(result, where.empty() ? what : where);
@@ -176,7 +180,6 @@ Status CudaQueue::poll(Query query, const char *what) {
     if (waited > std::chrono::duration<double>(timeout_s)) {
       char text[64];
       std::snprintf(text, sizeof(text), "waited %g s for ", timeout_s);
-      Companion *const other = companion;
       std::string where = other ? other->giveUp() : "";
       if (where.empty())
         where = unfinished();
@@ -187,7 +190,7 @@ Status CudaQueue::poll(Query query, const char *what) {
       std::this_thread::yield();
       continue;
     }
-    if (Companion *const other = companion)
+    if (other)
       if (Status status = other->check(); !status.ok())
         return fail(status);
     std::this_thread::sleep_for(std::chrono::microseconds(50));

@@ -272,7 +272,8 @@ std::vector<int> Clique::partiesOf(const Call &call) const {
 }
 
 bool Clique::arrive(const Call &call, std::string &wrong) {
-  if (isAborted())
+  // What another rank aborts, stays in the stream.
+  if (wasAborted)
     return true;
   const std::string name = "call-" + nameOf(call);
   const std::string mine = name + std::to_string(placeOf(call));
@@ -297,7 +298,7 @@ bool Clique::arrive(const Call &call, std::string &wrong) {
 }
 
 std::string Clique::run(const Call &call) {
-  if (isAborted())
+  if (wasAborted)
     return {};
   const std::string name = nameOf(call);
   std::map<int, Posted> calls;
