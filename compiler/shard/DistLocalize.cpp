@@ -186,7 +186,9 @@ private:
   }
 
   struct Annotations : OpBuilder::Listener {
-    explicit Annotations(Operation *of) : of(of) {}
+    /// `together`: with what is computed together with `of`.
+    explicit Annotations(Operation *of, bool together = true)
+        : of(of), together(together) {}
 
     void notifyOperationInserted(Operation *op,
                                  OpBuilder::InsertPoint) override {
@@ -194,9 +196,12 @@ private:
       for (NamedAttribute attr : of->getDiscardableAttrs())
         op->setDiscardableAttr(attr.getName(), attr.getValue());
       removeNotes(op);
+      if (!together)
+        op->removeDiscardableAttr(nn::kClusterAttr);
     }
 
     Operation *of;
+    bool together;
   };
 
   /// Where a device's part of a dimension begins, a scalar. It is read by the
@@ -250,7 +255,8 @@ private:
     const DenseElementsAttr neutral = nn::getNeutralTensor(combine, type);
     if (zeros.contains(value) && isZero(neutral))
       return value;
-    Annotations annotations(op);
+    // A library does not compute it.
+    Annotations annotations(op, /*together=*/false);
     builder.setListener(&annotations);
     // A part of a list of "true" that goes beyond the end has "false" there.
     const auto all = RankedTensorType::get({size}, builder.getI1Type());

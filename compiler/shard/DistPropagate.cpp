@@ -6,13 +6,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Rates.h"
+#include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/shard/CollectAnnotations.h"
+#include "compiler/shard/CutCosts.h"
 #include "compiler/shard/NodeTensors.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Propagation.h"
+#include "dialects/plan/PlanDialect.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace partita::shard {
@@ -141,7 +145,8 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
                                Propagation &propagation) {
     // What is computed together rounds together: it is cut together, or not.
     llvm::SetVector<Operation *> separated;
-    while (keepTogether(ops, propagation, separated))
+    while (keepTogether(ops, propagation, separated) ||
+           keepCalls(ops, propagation))
       propagation = propagate(function, ops);
     if (!separated.empty())
       emitRemark(separated[0]->getLoc())
@@ -215,11 +220,102 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
       }
     }
     for (Operation *op : ops)
-      if (clusters.contains(op->getAttr(nn::kClusterAttr))) {
-        op->setAttr(dist::kWholeAttr, UnitAttr::get(op->getContext()));
-        op->removeAttr(dist::kShardingAttr);
-      }
+      if (clusters.contains(op->getAttr(nn::kClusterAttr)))
+        makeWhole(op);
     return !clusters.empty();
+  }
+
+  /// Marks the calls to be computed whole whose parts the library does not
+  /// compute as one call. Returns whether there are some.
+  static bool keepCalls(ArrayRef<Operation *> ops,
+                        const Propagation &propagation) {
+    llvm::MapVector<Attribute, SmallVector<Operation *>> calls;
+    for (Operation *op : ops)
+      if (auto cluster = op->getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr);
+          cluster && cluster.getKind() == nn::ClusterKind::call &&
+          !op->hasAttr(dist::kWholeAttr))
+        calls[cluster].push_back(op);
+    bool found = false;
+    for (auto &[cluster, members] : calls) {
+      if (isPartCall(members, propagation))
+        continue;
+      found = true;
+      emitRemark(members.back()->getLoc())
+          << "'" << nn::getNodeName(members.back())
+          << "' is computed whole by every device: the library does not "
+             "compute a part of it together with what is computed with it";
+      for (Operation *op : members)
+        makeWhole(op);
+    }
+    return found;
+  }
+
+  /// Builds a device's part of a call, on stand-ins for its inputs.
+  static bool isPartCall(ArrayRef<Operation *> ops,
+                         const Propagation &propagation) {
+    if (llvm::all_of(ops, [&](Operation *op) {
+          return isWhole(propagation.getFactorCuts(op));
+        }))
+      return true;
+    OwningOpRef<ModuleOp> scratch = makeScratch(ops.front());
+    Block &block = *scratch->getBody();
+    OpBuilder builder = OpBuilder::atBlockEnd(&block);
+    llvm::DenseMap<Value, Value> parts;
+    SmallVector<Operation *> locals;
+    SmallVector<Value> inputs, results;
+    for (Operation *op : ops) {
+      SmallVector<Value> operands;
+      for (OpOperand &operand : op->getOpOperands()) {
+        Value &part = parts[operand.get()];
+        if (!part) {
+          part = block.addArgument(
+              getLocalType(cast<RankedTensorType>(operand.get().getType()),
+                           propagation.getNeededCuts(operand),
+                           propagation.getAxes()),
+              op->getLoc());
+          inputs.push_back(part);
+        }
+        operands.push_back(part);
+      }
+      Operation *local = buildPart(builder, op, propagation, operands);
+      locals.push_back(local);
+      for (auto [result, part] :
+           llvm::zip(op->getResults(), local->getResults())) {
+        parts[result] = part;
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) {
+              return !llvm::is_contained(ops, user);
+            }))
+          results.push_back(part);
+      }
+    }
+    return static_cast<bool>(
+        codegen::getBackend(ops.front()).matchCall(locals, inputs, results));
+  }
+
+  static Operation *buildPart(OpBuilder &builder, Operation *op,
+                              const Propagation &propagation,
+                              ArrayRef<Value> operands) {
+    const FactorCuts factors = propagation.getFactorCuts(op);
+    if (isWhole(factors)) {
+      Operation *local = builder.clone(*op);
+      local->setOperands(operands);
+      return local;
+    }
+    const nn::ShardingRule &rule = *propagation.getRule(op);
+    SmallVector<int64_t> sizes;
+    for (auto [factor, cut] : llvm::zip_equal(rule.factors, factors))
+      sizes.push_back(getPartSize(factor.size, cut, propagation.getAxes()));
+    SmallVector<Value> begins(factors.size());
+    Operation *local = cast<nn::ShardableOpInterface>(op).buildLocal(
+        builder, rule, sizes, operands, begins);
+    for (NamedAttribute attr : op->getDiscardableAttrs())
+      local->setDiscardableAttr(attr.getName(), attr.getValue());
+    return local;
+  }
+
+  static void makeWhole(Operation *op) {
+    op->setAttr(dist::kWholeAttr, UnitAttr::get(op->getContext()));
+    op->removeAttr(dist::kShardingAttr);
   }
 
   /// Whether an op reads an operand as the op before it makes it.

@@ -134,7 +134,8 @@ def DistPropagatePass : ShardPass<"dist-propagate"> {
   let summary = "Propagates the cuts of tensors through the graph";
   let description = [{
     Propagates cuts through the factors of each op (`ShardableOpInterface`), to
-    a fixed point. Existing cuts do not change.
+    a fixed point. Existing cuts do not change. With `dist.reproducible`, what
+    is computed together is cut together or gets `dist.whole`.
 
     ```mlir
     %w = nn.parameter @w {dist.sharding = #dist.sharding<[{}, {"tensor"} ]>} : tensor<8x16xf32>
@@ -143,6 +144,7 @@ def DistPropagatePass : ShardPass<"dist-propagate"> {
     %0 = nn.dot %x, %w ... {dist.sharding = #dist.sharding<[{}, {"tensor"} ]>} -> tensor<4x16xf32>
     ```
   }];
+  let dependentDialects = ["::partita::dist::DistDialect", "::partita::nn::NNDialect", "::partita::plan::PlanDialect"];
 }
 
 def DistExplainCollectivesPass : ShardPass<"dist-explain-collectives"> {
