@@ -54,6 +54,10 @@ struct CuEmuOperation {
 };
 int cuEmuEnqueue(struct CUstream_st *stream, const CuEmuOperation *operation);
 
+/// Runs what a stream can run now, as a device does while the host does
+/// something else.
+void cuEmuAdvance(struct CUstream_st *stream);
+
 /// Where the bytes of a device range are for the host, or null where no
 /// allocation holds them all. `access`: 1 to read (null where nothing wrote
 /// some of them), 2 to write (they count as written then), 3 both.

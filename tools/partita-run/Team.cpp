@@ -199,10 +199,12 @@ Team::communicator(const Model &model, const std::vector<int> &places,
   processes.gather_all = [this](std::span<const uint8_t> bytes) {
     return impl->job->gatherAll(bytes);
   };
-  processes.interrupted = [] {
+  processes.interrupted = [this] {
+    impl->job->rollCall().answer();
     return runtime::mpi::isInterrupted() ? runtime::mpi::interruptedError()
                                          : Status();
   };
+  processes.absent = [this] { return impl->job->rollCall().absent(0.5); };
   auto with = runtime::nccl::withNccl(
       *made, runtime::trafficOf(*model.plan, model.mesh),
       runtime::gpusOf(*model.plan, places), processes, timeout_s,

@@ -92,9 +92,10 @@ Expected<std::unique_ptr<Job>> Job::start(double timeout_s) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &job->myRank);
   MPI_Comm_size(MPI_COMM_WORLD, &job->mySize);
-  for (MPI_Comm *comm : {&job->transferComm, &job->control})
+  for (MPI_Comm *comm : {&job->transferComm, &job->control, &job->rollComm})
     if (int code = MPI_Comm_dup(MPI_COMM_WORLD, comm); code != MPI_SUCCESS)
       return failure("MPI_Comm_dup", code);
+  job->roll = std::make_unique<RollCall>(job->rollComm);
   struct sigaction action = {};
   action.sa_handler = onTerminate;
   // A second SIGTERM ends a process that does not come to a wait.
@@ -106,6 +107,7 @@ Expected<std::unique_ptr<Job>> Job::start(double timeout_s) {
 Job::~Job() {
   MPI_Comm_free(&transferComm);
   MPI_Comm_free(&control);
+  MPI_Comm_free(&rollComm);
   MPI_Finalize();
 }
 
@@ -198,7 +200,8 @@ Job::exchange(std::span<uint8_t> bytes,
 }
 
 Status Job::waitFor(int peer, MPI_Request &request) const {
-  Status status = wait(request, timeout);
+  Status status =
+      wait(request, timeout, nullptr, MPI_STATUS_IGNORE, roll.get());
   return status.ok()
              ? status
              : Status::error(

@@ -18,6 +18,7 @@
 #define PARTITA_RUNTIME_COMM_MPI_JOB_H
 
 #include "runtime/base/Status.h"
+#include "runtime/comm/mpi/RollCall.h"
 
 #include <cstdint>
 #include <functional>
@@ -50,6 +51,7 @@ public:
   int rank() const { return myRank; }
   int size() const { return mySize; }
   MPI_Comm transfers() const { return transferComm; }
+  RollCall &rollCall() { return *roll; }
 
   Status barrier();
   /// Tells all processes whether one has failed. Returns the lowest rank that
@@ -96,6 +98,8 @@ private:
   double timeout = 60;
   MPI_Comm transferComm = MPI_COMM_NULL;
   MPI_Comm control = MPI_COMM_NULL;
+  MPI_Comm rollComm = MPI_COMM_NULL;
+  std::unique_ptr<RollCall> roll;
 };
 
 } // namespace partita::runtime::mpi

@@ -8,6 +8,7 @@
 #include "runtime/comm/mpi/Wait.h"
 
 #include "runtime/comm/local/Counter.h"
+#include "runtime/comm/mpi/RollCall.h"
 
 #include <algorithm>
 #include <chrono>
@@ -48,7 +49,7 @@ Status failure(const char *call, int code) {
 }
 
 Status wait(MPI_Request &request, double timeout_s,
-            const std::atomic<bool> *stop, MPI_Status *status) {
+            const std::atomic<bool> *stop, MPI_Status *status, RollCall *roll) {
   Clock::time_point begin;
   for (int polls = 0;; polls = std::min(polls + 1, kSpins + kYields)) {
     int done = 0;
@@ -71,6 +72,8 @@ Status wait(MPI_Request &request, double timeout_s,
                     timeout_s);
       return Status::error(text);
     }
+    if (roll)
+      roll->answer();
     if (polls < kSpins + kYields)
       sched_yield();
     else

@@ -15,15 +15,18 @@
 
 namespace partita::runtime::mpi {
 
+class RollCall;
+
 /// Waits until `request` is complete. MPI's own wait never ends if a peer is
 /// stuck, and does not leave the core to other threads. So this one polls:
 /// briefly at full speed, then yielding, then sleeping for a fraction of the
 /// time that has passed. Fails past the deadline, if MPI fails, if the launcher
 /// ends this process (see `interrupt`), or when `stop` (which may be null)
-/// becomes true. Allocates only to build an error.
+/// becomes true. Allocates only to build an error. `roll`: is answered
+/// meanwhile; may be null.
 Status wait(MPI_Request &request, double timeout_s,
             const std::atomic<bool> *stop = nullptr,
-            MPI_Status *status = MPI_STATUS_IGNORE);
+            MPI_Status *status = MPI_STATUS_IGNORE, RollCall *roll = nullptr);
 
 /// Seconds that devices of one process wait longer for each other than for
 /// another process. So the error of a run is that of a device that waits for

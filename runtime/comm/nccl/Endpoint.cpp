@@ -48,6 +48,15 @@ Status Network::note(const Status &status) {
   return Status::error(abortedError().message() + ": " + first.message());
 }
 
+std::string Network::absentText() const {
+  std::string text;
+  if (absent)
+    for (int process : absent())
+      text += (text.empty() ? "; no answer from process " : ", process ") +
+              std::to_string(process);
+  return text;
+}
+
 Endpoint::Endpoint(Network &network, int device)
     : network(network), index(device), comms(network.routes.splits.size()),
       way_of(network.routes.edges.size(), -1),
@@ -175,9 +184,9 @@ Status Endpoint::stopped() {
   if (network.interrupted)
     if (Status status = network.interrupted(); !status.ok()) {
       const std::string waits = unfinished();
-      return fail(waits.empty()
-                      ? status
-                      : Status::error(status.message() + ": " + waits));
+      return fail(waits.empty() ? status
+                                : Status::error(status.message() + ": " +
+                                                waits + network.absentText()));
     }
   return Status();
 }
@@ -213,7 +222,8 @@ std::string Endpoint::giveUp() {
   const std::string waits = unfinished();
   if (waits.empty())
     return "";
-  const std::string said = waits + " [" + history() + "]";
+  const std::string said =
+      waits + network.absentText() + " [" + history() + "]";
   failure = network.note(Status::error(said));
   abortAll();
   return said;
@@ -265,7 +275,7 @@ Status Endpoint::poll(CommHandle comm, const Record &record) {
       Deadline deadline(network.timeout_s);
       return fail(Status::error(deadline.message() + " for NCCL, " +
                                 text(record) + ", waiting for " +
-                                whoIsMissing(record)));
+                                whoIsMissing(record) + network.absentText()));
     }
     if (waited < std::chrono::milliseconds(1))
       std::this_thread::yield();
@@ -472,7 +482,8 @@ Status Endpoint::settle() {
       if (Clock::now() - begin >
           std::chrono::duration<double>(network.timeout_s)) {
         Deadline deadline(network.timeout_s);
-        return fail(Status::error(deadline.message() + " for " + unfinished()));
+        return fail(Status::error(deadline.message() + " for " + unfinished() +
+                                  network.absentText()));
       }
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }

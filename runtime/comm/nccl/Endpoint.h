@@ -39,6 +39,8 @@ struct Network {
   double timeout_s = 60;
   /// Whether somebody ends this process; null: nobody can.
   std::function<Status()> interrupted;
+  /// The processes that do not answer; null: nobody knows.
+  std::function<std::vector<int>()> absent;
   /// "device 1 of process 1, device 2 of process 2"
   std::function<std::string(const std::vector<int> &)> text;
   std::atomic<bool> aborted = false;
@@ -46,6 +48,8 @@ struct Network {
   /// Notes a failure. Returns it if it is the first of this process. Others
   /// come of that one: the error says so.
   Status note(const Status &status);
+  /// "; process 2 does not answer"
+  std::string absentText() const;
 
 private:
   std::mutex mutex;

@@ -329,6 +329,7 @@ Expected<Made> withNccl(std::shared_ptr<Communicator> base,
   made->network.routes = std::move(routes);
   made->network.timeout_s = timeout_s;
   made->network.interrupted = processes.interrupted;
+  made->network.absent = processes.absent;
   made->network.text = [process_of, many = processes.gather_all != nullptr](
                            const std::vector<int> &list) {
     std::string text;

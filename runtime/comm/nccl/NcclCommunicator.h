@@ -38,8 +38,12 @@ struct Processes {
   /// there is one process.
   std::function<Expected<std::vector<uint8_t>>(std::span<const uint8_t>)>
       gather_all = nullptr;
-  /// An error if somebody ends this process; null: nobody does.
+  /// An error if somebody ends this process; null: nobody does. It is asked
+  /// again and again while the process waits.
   std::function<Status()> interrupted = nullptr;
+  /// The processes that do not answer, after a wait that was too long; null:
+  /// nobody knows.
+  std::function<std::vector<int>()> absent = nullptr;
 };
 
 /// By device of the plan: the number of its GPU among those of its process;

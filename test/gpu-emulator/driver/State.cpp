@@ -247,6 +247,12 @@ const char *cuEmuLastError() {
   return text.c_str();
 }
 
+void cuEmuAdvance(CUstream stream) {
+  State &state = State::get();
+  std::unique_lock lock(state.mutex);
+  state.scheduler->runStream(lock, stream);
+}
+
 int cuEmuDevice(CUstream stream) {
   State &state = State::get();
   std::lock_guard guard(state.mutex);

@@ -98,6 +98,16 @@ bool Scheduler::runOne(Lock &lock, Policy policy) {
   CUstream_st *stream = choose(policy);
   if (!stream)
     return false;
+  runFront(lock, stream);
+  return true;
+}
+
+void Scheduler::runStream(Lock &lock, CUstream_st *stream) {
+  while (streams.count(stream) && canRun(*stream))
+    runFront(lock, stream);
+}
+
+void Scheduler::runFront(Lock &lock, CUstream_st *stream) {
   // The front stays where it is while it runs: deques keep it in place.
   Operation &operation = stream->queue.front();
   CUctx_st &context = *state.contexts[size_t(stream->device)];
@@ -128,7 +138,6 @@ bool Scheduler::runOne(Lock &lock, Policy policy) {
     stream->queue.pop_front();
   ++completed;
   changed.notify_all();
-  return true;
 }
 
 void Scheduler::runUntil(Lock &lock, int device,

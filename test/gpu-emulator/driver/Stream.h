@@ -109,6 +109,8 @@ public:
   void runUntil(Lock &lock, int device, const std::function<bool()> &done);
   /// Runs the few operations that a query lets run.
   void runSome(Lock &lock);
+  /// Runs what one stream can run.
+  void runStream(Lock &lock, CUstream_st *stream);
   bool isIdle(const CUstream_st &stream) const {
     return stream.queue.empty() && !stream.running;
   }
@@ -125,6 +127,8 @@ private:
   CUstream_st *choose(Policy policy);
   /// Runs one operation; false if none can run.
   bool runOne(Lock &lock, Policy policy);
+  /// Runs the operation at the front.
+  void runFront(Lock &lock, CUstream_st *stream);
   bool waitsForNullStream(const CUstream_st &stream, uint64_t number) const;
 
   State &state;

@@ -15,10 +15,12 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <set>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 using namespace gpuemu::nccl;
 
@@ -33,6 +35,9 @@ struct Batch {
   };
   std::vector<Entry> entries;
   std::string wrong;
+  /// Of a communicator that does not block: it goes on by itself.
+  ncclStream_t stream = nullptr;
+  bool isWatched = false;
 };
 
 } // namespace
@@ -85,6 +90,52 @@ struct Group {
 };
 thread_local Group group;
 
+/// Goes on with calls that other processes wait for, while the host does not
+/// ask. It gives the host some time: with it, streams run in a drawn order.
+class Motor {
+public:
+  void add(ncclStream_t stream) {
+    std::lock_guard guard(lock);
+    waiting[stream].push_back(Clock::now());
+    if (!std::exchange(isRunning, true))
+      std::thread([this] { run(); }).detach();
+  }
+  void remove(ncclStream_t stream) {
+    std::lock_guard guard(lock);
+    auto found = waiting.find(stream);
+    if (found == waiting.end())
+      return;
+    found->second.pop_front();
+    if (found->second.empty())
+      waiting.erase(found);
+  }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  void run() {
+    while (true) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      std::vector<ncclStream_t> late;
+      {
+        std::lock_guard guard(lock);
+        for (const auto &[stream, times] : waiting)
+          if (Clock::now() - times.front() > std::chrono::milliseconds(50))
+            late.push_back(stream);
+      }
+      for (ncclStream_t stream : late)
+        cuEmuAdvance(stream);
+    }
+  }
+
+  std::mutex lock;
+  std::map<ncclStream_t, std::deque<Clock::time_point>> waiting;
+  bool isRunning = false;
+};
+Motor &motor() {
+  static auto *the = new Motor; // its thread outlives statics
+  return *the;
+}
+
 ncclResult_t enqueue(ncclStream_t stream, Batch batch) {
   CuEmuOperation operation = {};
   operation.name = "calls of NCCL";
@@ -104,11 +155,23 @@ ncclResult_t enqueue(ncclStream_t stream, Batch batch) {
       batch.wrong = entry.clique->run(entry.call);
       ++entry.call.round;
     }
+    if (batch.isWatched)
+      motor().remove(batch.stream);
+    batch.isWatched = false;
     return batch.wrong.empty() ? nullptr : batch.wrong.c_str();
   };
-  operation.drop = [](void *data) { delete static_cast<Batch *>(data); };
+  operation.drop = [](void *data) {
+    auto *batch = static_cast<Batch *>(data);
+    if (batch->isWatched)
+      motor().remove(batch->stream);
+    delete batch;
+  };
   auto *kept = new Batch(std::move(batch));
   operation.data = kept;
+  if (kept->isWatched) {
+    kept->stream = stream;
+    motor().add(stream);
+  }
   return cuEmuEnqueue(stream, &operation)
              ? fail(ncclUnhandledCudaError, cuEmuLastError())
              : ncclSuccess;
@@ -151,6 +214,7 @@ ncclResult_t issue(ncclComm &comm, ncclStream_t stream, Batch batch) {
   if (comm.isBlocking)
     return enqueue(stream, std::move(batch));
   std::lock_guard guard(mutex);
+  batch.isWatched = true;
   comm.deferred.emplace_back(stream, std::move(batch));
   comm.polls = unsigned(comm.collectives + comm.rank) % 3;
   return ncclInProgress;

@@ -9,6 +9,21 @@
 
 #include <gtest/gtest.h>
 
+namespace partita::test {
+namespace {
+
+// NVIDIA's, where it is installed and no stand-in comes before it.
+TEST(NcclLibrary, HasWhatIsUsed) {
+  const runtime::nccl::Library &library = runtime::nccl::loadLibrary();
+  if (library.is_missing)
+    GTEST_SKIP() << library.status.message();
+  ASSERT_TRUE(library.api) << library.status.message();
+  EXPECT_GE(library.api->version, runtime::nccl::kOldestVersion);
+}
+
+} // namespace
+} // namespace partita::test
+
 #if __has_include(<nccl.h>) && __has_include(<cuda_runtime.h>)
 #include <nccl.h>
 
