@@ -122,7 +122,9 @@ def check_peers(folder):
     # Without it, everything works through the host, and the run says so.
     without = folder / "libraries"
     without.mkdir()
-    shutil.copy(EMULATOR / "libcuda.so.1", without)
+    for library in EMULATOR.iterdir():
+        if not library.name.startswith("libnccl"):
+            shutil.copy(library, without)
     (without / "libnccl.so.2").touch()  # comes before one of the system
     for command in ([BIN / "partita-run", artifact, *feed], processes(4, artifact, *feed)):
         status, said = run(command, env=environment(libraries=without), expect=None, timeout=120)
