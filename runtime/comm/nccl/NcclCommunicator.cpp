@@ -227,7 +227,6 @@ void NcclCommunicator::close() {
 struct Hello {
   uint64_t machine;
   int32_t version; ///< 0: there is no NCCL; -1: one that cannot be used
-  UniqueId id;     ///< of process 0
 };
 
 /// Equal where GPUs have the same numbers.
@@ -270,13 +269,8 @@ Expected<Made> withNccl(std::shared_ptr<Communicator> base,
   // One message a process: its hello, and the GPUs of its devices.
   Hello mine = {};
   mine.machine = thisMachine();
-  Status made_id;
   if (library.api) {
     mine.version = library.api->version;
-    if (processes.rank == 0)
-      if (Result result = library.api->getUniqueId(&mine.id);
-          result != Result::success)
-        made_id = library.api->error(result, "cannot begin with NCCL");
   } else if (!library.is_missing) {
     mine.version = -1;
   }
@@ -320,10 +314,23 @@ Expected<Made> withNccl(std::shared_ptr<Communicator> base,
     return Made{std::move(base), library.status.message() +
                                      ": GPUs exchange their bytes through the "
                                      "host; install libnccl.so.2"};
+  UniqueId id;
+  Status made_id;
+  if (processes.rank == 0)
+    if (Result result = library.api->getUniqueId(&id);
+        result != Result::success)
+      made_id = library.api->error(result, "cannot begin with NCCL");
+  if (processes.gather_all) {
+    auto ids = processes.gather_all(
+        {reinterpret_cast<const uint8_t *>(&id), sizeof(id)});
+    if (!ids)
+      return ids.status();
+    std::memcpy(&id, ids->data(), sizeof(id)); // process 0's
+  }
   if (!made_id.ok())
     return made_id;
 
-  auto made = std::make_shared<NcclCommunicator>(std::move(base), hellos[0].id);
+  auto made = std::make_shared<NcclCommunicator>(std::move(base), id);
   made->network.api = library.api;
   made->network.traffic = traffic;
   made->network.routes = std::move(routes);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/session/Session.h"
+#include "test/unit/cuda/WrappedApi.h"
 #include "test/unit/nccl/Fleet.h"
 #include "test/unit/nccl/WrappedNccl.h"
 
@@ -203,6 +204,78 @@ TEST(NcclFailure, SaysWhoHasNotComeAndWhatCameBefore) {
   EXPECT_FALSE(fleet.await(1).ok());
   fleet.comm->abort();
   EXPECT_FALSE(fleet.await(2).ok());
+}
+
+/// Two sums on four devices, of which device 0 leaves out a wait of a stream
+/// (-1: none). Returns whether all is right, and counts its waits.
+bool isRightWithout(int left_out, int &waits) {
+  WrappedApi wrapped(**cuda::loadApi());
+  bool is_watched = false;
+  waits = 0;
+  wrapped.answer = [&](const std::string &name, int) {
+    return is_watched && name == "streamWaitEvent" && waits++ == left_out
+               ? std::optional(cuda::Result::success)
+               : std::nullopt;
+  };
+  Traffic traffic = oneOfEachKind();
+  traffic.collectives.resize(1);
+  traffic.collectives[0].rows = 16;
+  Fleet fleet(traffic, 20, nccl::loadLibrary(), wrapped.api);
+  if (!fleet.comm->connect().ok())
+    return false;
+  std::vector<uint8_t *> from, to;
+  std::vector<std::vector<float>> sources, targets;
+  for (int device = 0; device < kDevices; ++device) {
+    from.push_back(fleet.allocate(device, 192));
+    to.push_back(fleet.allocate(device, 192));
+    for (int round = 0; round < 2; ++round) {
+      sources.emplace_back(48, float((device + 1) * (round + 1)));
+      targets.emplace_back(48);
+    }
+  }
+  for (int round = 0; round < 2; ++round)
+    for (int device = 0; device < kDevices; ++device) {
+      const auto d = size_t(device), key = d * 2 + size_t(round);
+      Queue &queue = fleet.queue(device);
+      if (!queue.copyIn(from[d], sources[key].data(), 192).ok())
+        return false;
+      is_watched = device == 0;
+      const bool works = fleet.comm->start(0, device, 0, from[d], to[d]).ok() &&
+                         fleet.comm->finish(0, device, 0).ok();
+      is_watched = false;
+      if (!works || !queue.copyOut(targets[key].data(), to[d], 192).ok())
+        return false;
+    }
+  bool is_right = true;
+  for (int device = 0; device < kDevices; ++device)
+    is_right &= fleet.await(device).ok();
+  for (size_t i = 0; i < targets.size(); ++i)
+    is_right &= targets[i] == std::vector<float>(48, i % 2 ? 20 : 10);
+  return is_right;
+}
+
+// Of each collective: what it reads is there, and what it writes is awaited.
+TEST(NcclFailure, AWaitThatIsLeftOutGoesWrong) {
+  SKIP_UNLESS_ALONE();
+  void *driver = ::dlopen("libcuda.so.1", RTLD_NOW);
+  auto *seed =
+      reinterpret_cast<void (*)(uint64_t)>(::dlsym(driver, "cuEmuSeed"));
+  if (!seed)
+    GTEST_SKIP() << "needs the emulator";
+  int waits = 0;
+  for (uint64_t each = 1; each <= 4; ++each) {
+    seed(each);
+    ASSERT_TRUE(isRightWithout(-1, waits));
+  }
+  EXPECT_EQ(waits, 4);
+  for (int left_out = 0; left_out < 4; ++left_out) {
+    bool is_wrong = false;
+    for (uint64_t each = 1; each <= 30 && !is_wrong; ++each) {
+      seed(each);
+      is_wrong = !isRightWithout(left_out, waits);
+    }
+    EXPECT_TRUE(is_wrong) << "wait " << left_out;
+  }
 }
 
 TEST(NcclFailure, AbortWakesThoseWhoWait) {

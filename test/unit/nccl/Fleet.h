@@ -48,7 +48,8 @@ class Fleet {
 public:
   explicit Fleet(
       const runtime::nccl::Traffic &traffic, double timeout_s = 60,
-      const runtime::nccl::Library &library = runtime::nccl::loadLibrary())
+      const runtime::nccl::Library &library = runtime::nccl::loadLibrary(),
+      const runtime::cuda::Api &api = **runtime::cuda::loadApi())
       : artifact(openPlan(onGpus(doublingPipeline(kDevices, 1)))) {
     runtime::nccl::Gpus gpus;
     for (int device = 0; device < kDevices; ++device)
@@ -69,8 +70,7 @@ public:
       loaded.emplace_back();
       if (world().process_of[size_t(device)] != world().rank)
         continue;
-      loaded.back().emplace(artifact, **runtime::cuda::loadApi(), device,
-                            options);
+      loaded.back().emplace(artifact, api, device, options);
       EXPECT_TRUE(loaded.back()->device) << loaded.back()->status.message();
       comm->attach(device, *loaded.back()->device);
       here.push_back(device);
