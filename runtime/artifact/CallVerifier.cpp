@@ -167,10 +167,13 @@ private:
            dtype(operand(2)) == abi::DType::i32;
   }
 
-  /// What a call of floats computes with: f32, or the type of a product.
+  /// What a call of floats computes with: f32, or the type of a product or a
+  /// convolution.
   abi::DType floatType() const {
     const abi::View *lhs = operand(0);
-    if (call.kind() == abi::CallKind::dot && viewError(program, lhs).empty())
+    if ((call.kind() == abi::CallKind::dot ||
+         call.kind() == abi::CallKind::conv) &&
+        viewError(program, lhs).empty())
       for (abi::DType type : {abi::DType::f16, abi::DType::bf16})
         if (dtype(lhs) == type)
           return type;

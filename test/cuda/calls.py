@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Library calls of GPUs, compiled and run on test/gpu-emulator: each type, layout and epilogue of a product becomes the call that is expected, or
-none, and gives the CPU's numbers by the library and by our own kernel. Then small models, by kernels alone, and by calls on one and two devices.
+"""Library calls of GPUs, compiled and run on test/gpu-emulator: each type, layout and epilogue of a product or a convolution becomes the call that is
+expected, or none, and gives the CPU's numbers by the library and by our own kernel. Then small models, by kernels alone, and by calls on one and two
+devices.
 
 PARTITA_GPU_EMULATOR is the folder with the emulator's libraries. Skipped where it is missing.
 """
@@ -52,6 +53,21 @@ EPILOGUES = {
     "exp": "|",
     "per-row": "|",
 }
+# x[N, spatial.., C], outputs, windows, strides, dilations, pads, groups; and which library computes it.
+CONVOLUTIONS = {
+    "3x3": ((2, 6, 5, 8), 12, (3, 3), (1, 1), (1, 1), ((1, 1), (1, 1)), 1, "conv"),
+    "stride": ((1, 9, 9, 4), 8, (3, 3), (2, 2), (1, 1), ((1, 1), (1, 1)), 1, "conv"),
+    "dilated": ((1, 9, 9, 4), 4, (3, 3), (1, 1), (2, 2), ((2, 2), (2, 2)), 1, "conv"),
+    "groups": ((1, 6, 6, 8), 12, (3, 3), (1, 1), (1, 1), ((1, 1), (1, 1)), 4, "conv"),
+    "depthwise": ((1, 6, 6, 8), 8, (3, 3), (1, 1), (1, 1), ((1, 1), (1, 1)), 8, "conv"),
+    "pixels": ((2, 4, 4, 8), 12, (1, 1), (1, 1), (1, 1), ((0, 0), (0, 0)), 1, "dot"),
+    "uneven-pads": ((1, 6, 6, 4), 8, (3, 3), (1, 1), (1, 1), ((2, 1), (0, 1)), 1, None),
+    "one-dimension": ((2, 11, 4), 8, (5,), (2,), (1,), ((2,), (2,)), 1, "conv"),
+    "three-dimensions": ((1, 5, 4, 6, 4), 8, (3, 2, 3), (1, 1, 2), (1, 1, 1), ((1, 0, 1), (1, 0, 1)), 1, "conv"),
+}
+# Of convolutions by cuDNN, which adds and has ReLU only with a bias.
+CONV_EPILOGUES = {"": "", "bias": "add", "bias addend relu": "add add relu", "addend bias": "add add", "relu": "|", "addend": "|",
+                  "bias relu scale": "add relu |", "bias gelu": "add |"}
 # In halves a function of several ops rounds after each of them, so the library's is another one.
 NOT_OF_HALVES = ("gelu", "scale")
 TOLERANCES = {"f32": ("1e-5", "1e-5"), "f16": ("2e-3", "2e-3"), "bf16": ("2e-2", "2e-2"), "i8": ("0", "0")}
@@ -138,7 +154,35 @@ def product(kind, layout, epilogue):
     return module.text(value, dims, result), module.arguments
 
 
+def convolution(kind, form, epilogue):
+    """The same of a convolution."""
+    images, outputs, window, strides, dilations, (low, high), groups, _ = CONVOLUTIONS[form]
+    module = Module(kind)
+    weights = (outputs, images[-1] // groups, *window)
+    x, w = module.argument(images), module.argument(weights)
+    spatial = tuple((size + a + b - (k - 1) * d - 1) // s + 1 for size, k, s, d, a, b in zip(images[1:-1], window, strides, dilations, low, high))
+    dims = (images[0], *spatial, outputs)
+    lists = [f"[{', '.join(map(str, values))}]" for values in (strides, dilations, low, high)]
+    value = module.emit(f"nn.conv {x}, {w} channels_last strides {lists[0]} dilations {lists[1]} pads {lists[2]} x {lists[3]} groups {groups} : "
+                        f"{module.tensor(images)}, {module.tensor(weights)} -> {module.tensor(dims)}")
+    for step in epilogue.split():
+        value = module.step(step, value, dims)
+    return module.text(value, dims, kind), module.arguments
+
+
 def cases():
+    """(type, layout, epilogue, kind of call and its post-ops, or None)."""
+    for case in products():
+        yield (*case[:3], None if case[3] is None else ("dot", case[3]))
+    for kind in ("f32", "f16", "bf16"):
+        for form, described in CONVOLUTIONS.items():
+            yield kind, form, "bias relu", described[-1] and (described[-1], "add relu")
+        for epilogue, steps in CONV_EPILOGUES.items():
+            if kind == "f32" or not any(word in epilogue.split() for word in NOT_OF_HALVES):
+                yield kind, "3x3", epilogue, ("conv", steps.partition("|")[0])
+
+
+def products():
     """(type, layout, epilogue, the post-ops of the call that computes it or None)."""
     for kind in ("f32", "f16", "bf16"):
         for layout in LAYOUTS:
@@ -154,15 +198,15 @@ def cases():
 
 
 def run_case(folder, case):
-    kind, layout, epilogue, steps = case
+    kind, layout, epilogue, call = case
     name = "-".join((kind, layout, *epilogue.split()))
-    text, arguments = product(kind, layout, epilogue)
+    text, arguments = (product if layout in LAYOUTS else convolution)(kind, layout, epilogue)
     source = folder / f"{name}.mlir"
     source.write_text(text)
-    calls = re.findall(r"plan\.call <dot.*", run([BIN / "partita-compile", source, "--emit", "plan", *TARGET]))
-    expected = [] if steps is None else [steps.split()]
-    if [re.findall(r"post_op<(\w+)", call) for call in calls] != expected:
-        return f"{name}: expected {'no call' if steps is None else f'one call with the post-ops [{steps.strip()}]'}, and got {calls}"
+    calls = re.findall(r"plan\.call <(\w+)(.*)", run([BIN / "partita-compile", source, "--emit", "plan", *TARGET]))
+    expected = [] if call is None else [(call[0], call[1].split())]
+    if [(library, re.findall(r"post_op<(\w+)", rest)) for library, rest in calls] != expected:
+        return f"{name}: expected {f'the call {call}' if call else 'no call'}, and got {calls}"
     noise, feeds = random.Random(name), []
     for number, (port, dims, fed) in enumerate(arguments):
         path = folder / f"{name}.{number}.npy"
@@ -180,7 +224,7 @@ def run_case(folder, case):
     return None
 
 
-MODELS = ("decoder/gpt2-nopast-pt1.3", "encoder/bert-tiny-mlm-vespa")
+MODELS = ("decoder/gpt2-nopast-pt1.3", "encoder/bert-tiny-mlm-vespa", "cnn/mnist-pytorch-java")
 
 
 def run_model(folder, name):
@@ -205,7 +249,7 @@ def check():
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work)
-        summarise(in_threads(lambda case: run_case(folder, case), list(cases())), "products")
+        summarise(in_threads(lambda case: run_case(folder, case), list(cases())), "products and convolutions")
         summarise(in_threads(lambda name: run_model(folder, name), MODELS), "models")
 
 

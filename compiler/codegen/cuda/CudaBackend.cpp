@@ -9,11 +9,11 @@
 
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cuda/CompilePtx.h"
-#include "compiler/codegen/cuda/cublaslt/ProductCall.h"
+#include "compiler/codegen/cuda/calls/LibraryCall.h"
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 #include "compiler/codegen/kernels/NNToLinalg.h"
-#include "runtime/device/cuda/cublaslt/rules/Matmul.h"
+#include "runtime/device/cuda/rules/Matmul.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -93,12 +93,12 @@ public:
     return kLaunchNs + std::max(compute, bytes / gpu.bytes);
   }
 
-  // Products are calls of cuBLASLt; there is a kernel for everything.
-  bool isCallRoot(Operation *op) const override { return isProduct(op); }
+  // Products and convolutions are calls; there is a kernel for everything.
+  bool isCallRoot(Operation *op) const override { return cuda::isCallRoot(op); }
   bool needsCall(Operation *) const override { return false; }
   plan::CallAttr matchCall(ArrayRef<Operation *> ops, ArrayRef<Value> inputs,
                            ArrayRef<Value> results) const override {
-    return matchProduct(ops, inputs, results);
+    return matchLibraryCall(ops, inputs, results);
   }
   bool keepsAttention() const override { return false; }
   void chooseMethod(ArrayRef<Operation *>, analysis::Rates &) const override {}

@@ -13,7 +13,6 @@
 #include "runtime/base/Slots.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace partita::runtime::cuda {
 namespace {
@@ -41,12 +40,13 @@ CudaDevice::CudaDevice(const abi::Plan &plan, int index,
                        const WeightPointers &weights,
                        std::shared_ptr<const Gpu> gpu,
                        std::shared_ptr<const KernelModule> kernels,
-                       const DeviceOptions &options, const cublaslt::Api *blas)
+                       const DeviceOptions &options,
+                       const LibraryApis &libraries)
     : plan(plan), index(index),
       described(*plan.devices()->Get(static_cast<unsigned>(index))),
       program(programOf(plan, index)), weights(weights),
-      used_gpu(std::move(gpu)), kernels(std::move(kernels)), blas_api(blas),
-      keep_nan(options.keep_nan),
+      used_gpu(std::move(gpu)), kernels(std::move(kernels)),
+      library_apis(libraries), keep_nan(options.keep_nan),
       weight_offsets(static_cast<size_t>(length(plan.weights())), -1),
       only_loads(weight_offsets.size()),
       instances(static_cast<size_t>(length(program.units()))) {}
@@ -54,9 +54,10 @@ CudaDevice::CudaDevice(const abi::Plan &plan, int index,
 Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(
     const abi::Plan &plan, int index, const WeightPointers &weights,
     std::shared_ptr<const Gpu> gpu, std::shared_ptr<const KernelModule> kernels,
-    const DeviceOptions &options, const cublaslt::Api *blas) {
-  std::unique_ptr<CudaDevice> self(new CudaDevice(
-      plan, index, weights, std::move(gpu), std::move(kernels), options, blas));
+    const DeviceOptions &options, const LibraryApis &libraries) {
+  std::unique_ptr<CudaDevice> self(
+      new CudaDevice(plan, index, weights, std::move(gpu), std::move(kernels),
+                     options, libraries));
   if (Status status = self->make(options); !status.ok())
     return Status::error(std::string(text(self->described.name())) + ": " +
                          status.message());
@@ -105,6 +106,7 @@ CudaDevice::~CudaDevice() {
   (void)new std::shared_ptr<const DeviceBuffer>(arena_buffer);
   (void)new std::shared_ptr<const KernelModule>(kernels);
   (void)new std::shared_ptr<cublaslt::Library>(blas);
+  (void)new std::shared_ptr<cudnn::Library>(dnn);
 }
 
 //===----------------------------------------------------------------------===//
@@ -347,102 +349,6 @@ Status CudaDevice::add(CudaInstance &instance,
   return status.ok() ? status
                      : Status::error(std::string("'") + label +
                                      "': " + status.message());
-}
-
-CudaInstance::Operand CudaDevice::operand(const abi::View &view) const {
-  CudaInstance::Operand place = operand(view.slot());
-  const abi::DType type =
-      program.slots()->Get(static_cast<unsigned>(view.slot()))->dtype();
-  place.address +=
-      static_cast<DeviceAddress>(view.offset() * elementBytes(type));
-  return place;
-}
-
-rules::Tensor CudaDevice::tensorOf(const abi::View &view) const {
-  rules::Tensor tensor;
-  tensor.type =
-      program.slots()->Get(static_cast<unsigned>(view.slot()))->dtype();
-  tensor.shape = {view.shape()->data(), view.shape()->size()};
-  tensor.strides = {view.strides()->data(), view.strides()->size()};
-  tensor.offset = view.offset();
-  return tensor;
-}
-
-/// Of all addresses that the operand may have.
-uint32_t CudaDevice::alignmentOf(const CudaInstance::Operand &operand) {
-  DeviceAddress bits = 256;
-  if (!operand.copies)
-    bits |= operand.address;
-  else
-    for (const DeviceAddress copy : *operand.copies)
-      bits |= copy + operand.address;
-  return uint32_t(1) << std::countr_zero(bits);
-}
-
-Status CudaDevice::openLibrary() {
-  if (blas)
-    return Status();
-  auto opened = cublaslt::Library::open(blas_api, used_gpu);
-  if (!opened)
-    return opened.status();
-  blas = std::move(*opened);
-  return Status();
-}
-
-Status CudaDevice::addCall(CudaInstance &instance, const abi::LibraryCall &call,
-                           const char *label) {
-  constexpr char kAdvice[] = ": compile the model for this kind of device";
-  if (call.kind() != abi::CallKind::dot)
-    return Status::error(std::string("GPUs have no library call '") +
-                         abi::EnumNameCallKind(call.kind()) + "'" + kAdvice);
-  const abi::View &lhs = *call.operands()->Get(0),
-                  &rhs = *call.operands()->Get(1),
-                  &result = *call.operands()->Get(2);
-  rules::Product wanted{tensorOf(lhs), tensorOf(rhs), tensorOf(result), {}};
-  for (int64_t i = 0; i < length(call.post_ops()); ++i) {
-    const abi::PostOp &post = *call.post_ops()->Get(static_cast<unsigned>(i));
-    wanted.steps.push_back({post.kind(), post.alpha(), post.beta(), {}});
-    if (post.view())
-      wanted.steps.back().operand = tensorOf(*post.view());
-  }
-  rules::Matmul matmul;
-  const char *why = call.bias() ? "its bias is no post-op"
-                                : rules::describeMatmul(wanted, matmul);
-  if (why)
-    return Status::error("cuBLASLt does not compute the product, because " +
-                         std::string(why) + kAdvice);
-  if (keep_nan && matmul.activation == rules::Activation::relu)
-    return Status::error("the ReLU of cuBLASLt may make a number of NaN: for "
-                         "--strict-nan compile the model with "
-                         "--no-library-calls");
-  if (Status status = openLibrary(); !status.ok())
-    return status;
-
-  auto step = [&](int number) -> const abi::View & {
-    return *call.post_ops()->Get(static_cast<unsigned>(number))->view();
-  };
-  std::vector<CudaInstance::Operand> operands = {operand(lhs), operand(rhs),
-                                                 operand(result)};
-  cublaslt::Alignments alignments{alignmentOf(operands[1]),
-                                  alignmentOf(operands[0]), 256,
-                                  alignmentOf(operands[2])};
-  if (matmul.addend >= 0) {
-    operands.push_back(operand(step(matmul.addend)));
-    alignments.c = alignmentOf(operands.back());
-  }
-  DeviceAddress bias = 0;
-  if (matmul.bias >= 0) {
-    operands.push_back(operand(step(matmul.bias)));
-    const CudaInstance::Operand &place = operands.back();
-    bias = place.address + (place.copies ? place.copies->front() : 0);
-  }
-  auto task = cublaslt::MatmulTask::prepare(
-      blas, matmul, alignments, bias,
-      {workspace.get(), static_cast<size_t>(program.workspace_bytes())});
-  if (!task)
-    return task.status();
-  instance.addCall(std::move(*task), operands, label);
-  return Status();
 }
 
 Expected<Instance *> CudaDevice::prepare(int unit) {

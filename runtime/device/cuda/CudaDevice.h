@@ -18,17 +18,25 @@
 #include "runtime/device/cuda/KernelModule.h"
 #include "runtime/device/cuda/Transfers.h"
 #include "runtime/device/cuda/cublaslt/MatmulTask.h"
+#include "runtime/device/cuda/cudnn/ConvTask.h"
 
 namespace partita::runtime::cuda {
 
+/// Libraries that tests give. Null: the one that is installed is looked for
+/// when a plan has calls of it.
+struct LibraryApis {
+  const cublaslt::Api *blas = nullptr;
+  const cudnn::Api *dnn = nullptr;
+};
+
 class CudaDevice final : public Device {
 public:
-  /// See Driver::create. `blas`: as makeCudaDriver has it.
+  /// See Driver::create.
   static Expected<std::unique_ptr<CudaDevice>>
   create(const abi::Plan &plan, int index, const WeightPointers &weights,
          std::shared_ptr<const Gpu> gpu,
          std::shared_ptr<const KernelModule> kernels,
-         const DeviceOptions &options, const cublaslt::Api *blas);
+         const DeviceOptions &options, const LibraryApis &libraries);
   ~CudaDevice() override;
 
   const Gpu &gpu() const { return *used_gpu; }
@@ -58,7 +66,7 @@ private:
   CudaDevice(const abi::Plan &plan, int index, const WeightPointers &weights,
              std::shared_ptr<const Gpu> gpu,
              std::shared_ptr<const KernelModule> kernels,
-             const DeviceOptions &options, const cublaslt::Api *blas);
+             const DeviceOptions &options, const LibraryApis &libraries);
   Status make(const DeviceOptions &options);
   void placeWeights();
   size_t workspaceBytes() const;
@@ -75,8 +83,14 @@ private:
                  const char *label);
   CudaInstance::Operand operand(const abi::View &view) const;
   rules::Tensor tensorOf(const abi::View &view) const;
+  std::vector<rules::Step> stepsOf(const abi::LibraryCall &call) const;
+  std::vector<CudaInstance::Operand> operandsOf(const abi::LibraryCall &call,
+                                                int addend, int bias) const;
+  Status addProduct(CudaInstance &instance, const abi::LibraryCall &call,
+                    const char *label);
+  Status addConvolution(CudaInstance &instance, const abi::LibraryCall &call,
+                        const char *label);
   static uint32_t alignmentOf(const CudaInstance::Operand &operand);
-  Status openLibrary();
 
   const abi::Plan &plan;
   const int index;
@@ -85,7 +99,7 @@ private:
   const WeightPointers &weights;
   const std::shared_ptr<const Gpu> used_gpu;
   const std::shared_ptr<const KernelModule> kernels;
-  const cublaslt::Api *const blas_api;
+  const LibraryApis library_apis;
   const bool keep_nan;
 
   std::shared_ptr<const DeviceBuffer> arena_buffer; ///< maybe of several plans
@@ -96,20 +110,20 @@ private:
   std::vector<bool> only_loads;          ///< by weight: in `load_weights`
   size_t kept_bytes = 0, load_bytes = 0; ///< of weights
   std::vector<CudaInstance::Copies> frames;
-  DeviceBuffer workspace;                  ///< of library calls
-  std::shared_ptr<cublaslt::Library> blas; ///< since the first call
+  DeviceBuffer workspace; ///< of library calls
+  // Since the first call.
+  std::shared_ptr<cublaslt::Library> blas;
+  std::shared_ptr<cudnn::Library> dnn;
 
   std::unique_ptr<CudaQueue> work;
   std::unique_ptr<Transfers> transfers;
   std::vector<std::unique_ptr<CudaInstance>> instances; ///< by unit; or null
 };
 
-/// Loads the artifact's kernels through a driver. Tests give their own `api`,
-/// and `blas`. Without the latter, the one that is installed is looked for when
-/// a plan has calls of it.
+/// Loads the artifact's kernels through a driver. Tests give their own `api`.
 Expected<std::unique_ptr<Driver>>
 makeCudaDriver(const Artifact &artifact, const DeviceOptions &options,
-               const Api &api, const cublaslt::Api *blas = nullptr);
+               const Api &api, const LibraryApis &libraries = {});
 
 } // namespace partita::runtime::cuda
 

@@ -17,8 +17,8 @@ namespace {
 class CudaDriver final : public Driver {
 public:
   CudaDriver(const Artifact &artifact, const Api &api,
-             const cublaslt::Api *blas)
-      : artifact(artifact), api(api), blas(blas) {}
+             const LibraryApis &libraries)
+      : artifact(artifact), api(api), libraries(libraries) {}
 
   Expected<std::unique_ptr<Device>> create(const abi::Plan &plan, int index,
                                            const WeightPointers &weights,
@@ -31,7 +31,7 @@ public:
               text(plan.devices()->Get(static_cast<unsigned>(index))->name())) +
           ": " + used.status().message());
     auto made = CudaDevice::create(plan, index, weights, used->gpu,
-                                   used->kernels, options, blas);
+                                   used->kernels, options, libraries);
     if (!made)
       return made.status();
     return std::unique_ptr<Device>(std::move(*made));
@@ -80,7 +80,7 @@ private:
 
   const Artifact &artifact;
   const Api &api;
-  const cublaslt::Api *const blas;
+  const LibraryApis libraries;
   std::mutex mutex;
   std::map<int, Used> gpus;
 };
@@ -90,8 +90,8 @@ private:
 Expected<std::unique_ptr<Driver>> makeCudaDriver(const Artifact &artifact,
                                                  const DeviceOptions &,
                                                  const Api &api,
-                                                 const cublaslt::Api *blas) {
-  return std::unique_ptr<Driver>(new CudaDriver(artifact, api, blas));
+                                                 const LibraryApis &libraries) {
+  return std::unique_ptr<Driver>(new CudaDriver(artifact, api, libraries));
 }
 
 } // namespace partita::runtime::cuda

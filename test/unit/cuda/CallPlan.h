@@ -108,13 +108,16 @@ public:
     return view;
   }
 
-  /// Appends a call; its result is dense.
-  void add(InstructionSpec call, abi::DType type, const Shape &result) {
+  /// Appends a call; its result is dense, in the order of its dimensions if
+  /// `strides` are empty.
+  void add(InstructionSpec call, abi::DType type, const Shape &result,
+           const Shape &strides = {}) {
     const int slot = spec.addSlot(0, result);
     SlotSpec &described = spec.programs[0].slots[static_cast<size_t>(slot)];
     described.dtype = type;
     described.bytes = product(result) * bytesOf(type);
-    call.views.push_back({slot, result, denseStrides(result), 0});
+    call.views.push_back(
+        {slot, result, strides.empty() ? denseStrides(result) : strides, 0});
     spec.programs[0].units[0].instructions.push_back(call);
     spec.outputs.push_back({"y" + std::to_string(calls.size()), type, result});
     calls.push_back({call, slot, type, product(result)});

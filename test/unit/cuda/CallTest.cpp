@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cuda/cublaslt/rules/Matmul.h"
+#include "runtime/device/cuda/rules/Matmul.h"
 #include "test/unit/cuda/CallPlan.h"
 
 #include <cstdlib>
@@ -378,7 +378,7 @@ TEST(CudaCall, EachCallOfTheLibraryThatFailsIsToldAndNothingLeaks) {
     dot.post_ops[0].view = plan.tensor(DType::f32, {1, 1, 4});
     dot.post_ops[1].view = plan.tensor(DType::f32, {2, 4, 4});
     plan.add(dot, DType::f32, {2, 4, 4});
-    LoadedDevice loaded(plan.open(), **cuda::loadApi(), 0, {}, &blas.api);
+    LoadedDevice loaded(plan.open(), **cuda::loadApi(), 0, {}, {&blas.api});
     if (!loaded.device)
       return loaded.status;
     auto unit = loaded.device->prepare(0);
@@ -447,7 +447,7 @@ TEST(CudaCall, AnAlgorithmThatDoesNotWorkOrWantsTooMuchIsPassedOver) {
     CallPlan plan;
     plan.add(smallDot(plan), DType::f32, {4, 4});
     workspace = static_cast<size_t>(plan.spec.programs[0].workspace_bytes);
-    LoadedDevice loaded(plan.open(), **cuda::loadApi(), 0, {}, &api);
+    LoadedDevice loaded(plan.open(), **cuda::loadApi(), 0, {}, {&api});
     return loaded.device->prepare(0).status().message();
   };
   working = 3;
@@ -470,7 +470,7 @@ TEST(CudaCall, AlgorithmsAreChosenOnceForAllProcesses) {
     WrappedBlas blas;
     CallPlan plan;
     plan.add(smallDot(plan), DType::f32, {4, 4});
-    LoadedDevice loaded(plan.open(), **cuda::loadApi(), 0, {}, &blas.api);
+    LoadedDevice loaded(plan.open(), **cuda::loadApi(), 0, {}, {&blas.api});
     EXPECT_TRUE(loaded.device && loaded.device->prepare(0).ok());
     return std::pair(blas.called["choose"], blas.called["check"]);
   };

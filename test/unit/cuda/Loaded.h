@@ -46,13 +46,14 @@ struct LoadedDevice {
   LoadedDevice(std::shared_ptr<const runtime::Artifact> opened,
                const runtime::cuda::Api &api, int index = 0,
                runtime::DeviceOptions options = {},
-               const runtime::cuda::cublaslt::Api *blas = nullptr)
+               const runtime::cuda::LibraryApis &libraries = {})
       : artifact(std::move(opened)) {
     if (options.places.empty())
       options.places.assign(artifact->plan().devices()->size(), 0);
     for (int64_t i = 0; i < runtime::length(artifact->plan().weights()); ++i)
       weights.push_back(artifact->weight(static_cast<int>(i)));
-    auto loaded = runtime::cuda::makeCudaDriver(*artifact, options, api, blas);
+    auto loaded =
+        runtime::cuda::makeCudaDriver(*artifact, options, api, libraries);
     status = loaded.status();
     if (!loaded)
       return;

@@ -110,8 +110,7 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
                                             const ThreadTeam &team, bool pack) {
   if (Status status = checkPostOps(*call.call); !status.ok())
     return status;
-  if (call.call->kind() == abi::CallKind::dot &&
-      elementBytes(call.operands.front().type) == 2)
+  if (elementBytes(call.operands.front().type) == 2)
     return Status::error(std::string("the library multiplies no ") +
                          abi::EnumNameDType(call.operands.front().type) +
                          ": compile the model for this kind of device");

@@ -10,7 +10,7 @@
 
 #include "runtime/device/cuda/LibraryTask.h"
 #include "runtime/device/cuda/cublaslt/Library.h"
-#include "runtime/device/cuda/cublaslt/rules/Matmul.h"
+#include "runtime/device/cuda/rules/Matmul.h"
 
 #include <string>
 

@@ -49,10 +49,10 @@ func.func @others(%x: tensor<5x16xf32>, %w: tensor<16x8xf32>, %r: tensor<5x8xf32
   return %2 : tensor<5x8xf32>
 }
 
-// A convolution of single pixels is a product; others are kernels.
+// A convolution of single pixels is a product, if it takes all of them.
 // CHECK-LABEL: @pixels
 // CHECK: #plan.call<dot, operands = [#plan.view<0 shape [32, 8] strides [8, 1]>, #plan.view<1 shape [8, 12] strides [1, 8]>, #plan.view<3 shape [32, 12] strides [12, 1]>], post_ops = [#plan.post_op<add, view = #plan.view<2 shape [32, 12] strides [0, 1]>>, #plan.post_op<relu>]
-// CHECK: #plan.kernel<"k{{[0-9]+}}_conv"
+// CHECK: #plan.call<conv, operands = [#plan.view<0 shape [2, 8, 4, 4] strides [128, 1, 32, 8]>, #plan.view<1 shape [12, 8, 1, 1] strides [8, 1, 1, 1]>, #plan.view<2 shape [2, 12, 2, 2] strides [48, 1, 24, 12]>], {{.*}}strides = [2, 2]
 func.func @pixels(%x: tensor<2x4x4x8xf32>, %w: tensor<12x8x1x1xf32>, %b: tensor<12xf32>) -> (tensor<2x4x4x12xf32>, tensor<2x2x2x12xf32>) {
   %0 = nn.conv %x, %w channels_last strides [1, 1] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
     : tensor<2x4x4x8xf32>, tensor<12x8x1x1xf32> -> tensor<2x4x4x12xf32>
@@ -62,6 +62,30 @@ func.func @pixels(%x: tensor<2x4x4x8xf32>, %w: tensor<12x8x1x1xf32>, %b: tensor<
   %4 = nn.conv %x, %w channels_last strides [2, 2] dilations [1, 1] pads [0, 0] x [0, 0] groups 1
     : tensor<2x4x4x8xf32>, tensor<12x8x1x1xf32> -> tensor<2x2x2x12xf32>
   return %3, %4 : tensor<2x4x4x12xf32>, tensor<2x2x2x12xf32>
+}
+
+// A convolution adds a tensor and has ReLU where it has a bias.
+// CHECK-LABEL: @convolutions
+// CHECK: #plan.call<conv, {{.*}}post_ops = [#plan.post_op<add, view = #plan.view<2 shape [1, 4, 6, 6] strides [0, 1, 0, 0]>>, #plan.post_op<add, view = #plan.view<3 shape [1, 4, 6, 6] strides [144, 1, 24, 4]>>, #plan.post_op<relu>]
+// CHECK: #plan.call<conv
+// CHECK-NOT: post_op
+// CHECK: #plan.kernel<"k{{[0-9]+}}_relu"
+// CHECK: #plan.kernel<"k{{[0-9]+}}_conv"
+func.func @convolutions(%x: tensor<1x6x6x4xf32>, %w: tensor<4x2x3x3xf32>, %b: tensor<4xf32>, %r: tensor<1x6x6x4xf32>)
+    -> (tensor<1x6x6x4xf32>, tensor<1x6x6x4xf32>, tensor<1x6x6x4xf32>) {
+  %0 = nn.conv %x, %w channels_last strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 2
+    : tensor<1x6x6x4xf32>, tensor<4x2x3x3xf32> -> tensor<1x6x6x4xf32>
+  %1 = nn.broadcast %b [3] : tensor<4xf32> -> tensor<1x6x6x4xf32>
+  %2 = nn.add %0, %1 : tensor<1x6x6x4xf32>
+  %3 = nn.add %2, %r : tensor<1x6x6x4xf32>
+  %4 = nn.relu %3 : tensor<1x6x6x4xf32>
+  %5 = nn.conv %4, %w channels_last strides [1, 1] dilations [1, 1] pads [1, 1] x [1, 1] groups 2
+    : tensor<1x6x6x4xf32>, tensor<4x2x3x3xf32> -> tensor<1x6x6x4xf32>
+  %6 = nn.relu %5 : tensor<1x6x6x4xf32>
+  // Its pads differ at both ends.
+  %7 = nn.conv %6, %w channels_last strides [1, 1] dilations [1, 1] pads [2, 1] x [0, 1] groups 2
+    : tensor<1x6x6x4xf32>, tensor<4x2x3x3xf32> -> tensor<1x6x6x4xf32>
+  return %4, %6, %7 : tensor<1x6x6x4xf32>, tensor<1x6x6x4xf32>, tensor<1x6x6x4xf32>
 }
 
 // Integers lie side by side along the sum on both sides, or a kernel multiplies

@@ -1,14 +1,17 @@
-//===- ProductCall.cpp - Products that cuBLASLt computes ------------------===//
+//===- LibraryCall.cpp - Clusters that libraries of GPUs compute ----------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cuda/cublaslt/ProductCall.h"
+#include "compiler/codegen/cuda/calls/LibraryCall.h"
 
 #include "compiler/codegen/calls/DotViews.h"
-#include "runtime/device/cuda/cublaslt/rules/Matmul.h"
+#include "runtime/device/cuda/rules/Conv.h"
+#include "runtime/device/cuda/rules/Matmul.h"
+
+#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 
@@ -69,12 +72,42 @@ bool matchPixelwise(CallMatcher &call, Operation *root) {
   return true;
 }
 
+bool isConv(Operation *op) {
+  return isa<nn::ConvOp>(op) && !nn::multipliesIntegers(op) &&
+         getType(op->getOperand(0));
+}
+
+/// Images in the order [N, C, spatial..].
+bool matchConv(CallMatcher &call, Operation *root) {
+  auto conv = cast<nn::ConvOp>(root);
+  call.kind = plan::CallKind::conv;
+  std::optional<StridedView> x = call.operand(conv.getX()),
+                             weights = call.operand(conv.getWeights());
+  if (!x || !weights)
+    return false;
+  SmallVector<int64_t> order =
+      llvm::to_vector(llvm::seq<int64_t>(0, x->shape.size()));
+  if (conv.getLayout() == nn::ImageLayout::channels_last)
+    std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  call.permuteOutput(order);
+  call.operands = {x->permute(order), *weights};
+  call.strides.assign(conv.getStrides().begin(), conv.getStrides().end());
+  call.dilations.assign(conv.getDilations().begin(), conv.getDilations().end());
+  call.padsLow.assign(conv.getPadsLow().begin(), conv.getPadsLow().end());
+  call.padsHigh.assign(conv.getPadsHigh().begin(), conv.getPadsHigh().end());
+  call.groups = conv.getGroups();
+  return true;
+}
+
 bool takesType(Operation *, Value value) { return getType(value).has_value(); }
 
 const CallRule *getRule(Operation *op) {
-  static constexpr CallRule dot = {isDot, takesType, matchDotViews},
-                            conv = {isPixelwise, takesType, matchPixelwise};
-  return isDot(op) ? &dot : isPixelwise(op) ? &conv : nullptr;
+  static constexpr CallRule rules[] = {{isDot, takesType, matchDotViews},
+                                       {isPixelwise, takesType, matchPixelwise},
+                                       {isConv, takesType, matchConv}};
+  const CallRule *rule = llvm::find_if(
+      rules, [&](const CallRule &known) { return known.isRoot(op); });
+  return rule == std::end(rules) ? nullptr : rule;
 }
 
 rules::Tensor getTensor(const StridedView &view) {
@@ -82,28 +115,36 @@ rules::Tensor getTensor(const StridedView &view) {
 }
 
 bool computes(const CallMatcher &call) {
-  rules::Product product{getTensor(call.operands[0]),
-                         getTensor(call.operands[1]),
-                         getTensor(call.output),
-                         {}};
+  std::vector<rules::Step> steps;
   for (const PostOpStep &step : call.steps) {
-    product.steps.push_back({step.kind, step.alpha, step.beta, {}});
+    steps.push_back({step.kind, step.alpha, step.beta, {}});
     if (!step.operand)
       continue;
     if (!getType(step.operand->base))
       return false;
-    product.steps.back().operand = getTensor(*step.operand);
+    steps.back().operand = getTensor(*step.operand);
+  }
+  const rules::Tensor left = getTensor(call.operands[0]),
+                      right = getTensor(call.operands[1]),
+                      result = getTensor(call.output);
+  if (call.kind == plan::CallKind::conv) {
+    rules::Conv conv;
+    return !rules::describeConv({left, right, result, call.strides,
+                                 call.dilations, call.padsLow, call.padsHigh,
+                                 call.groups, steps},
+                                conv);
   }
   rules::Matmul matmul;
-  return rules::describeMatmul(product, matmul) == nullptr;
+  return !rules::describeMatmul({left, right, result, steps}, matmul);
 }
 
 } // namespace
 
-bool isProduct(Operation *op) { return getRule(op) != nullptr; }
+bool isCallRoot(Operation *op) { return getRule(op) != nullptr; }
 
-plan::CallAttr matchProduct(ArrayRef<Operation *> ops, ArrayRef<Value> inputs,
-                            ArrayRef<Value> results) {
+plan::CallAttr matchLibraryCall(ArrayRef<Operation *> ops,
+                                ArrayRef<Value> inputs,
+                                ArrayRef<Value> results) {
   static constexpr CallLibrary library = {getRule, computes};
   return CallMatcher(library, ops, inputs, results).match();
 }

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cuda/cublaslt/rules/Matmul.h"
+#include "runtime/device/cuda/rules/Matmul.h"
 
 #include <cmath>
 #include <limits>
@@ -17,17 +17,8 @@ using abi::PostOpKind;
 
 namespace {
 
-/// A vector is read by accesses of so many bytes.
-constexpr int64_t kBiasAlignment = 16;
 /// Rows, columns, steps and offsets of products of integers are multiples.
 constexpr int64_t kIntegerMultiple = 4;
-
-int64_t bytesOf(DType type) { return type == DType::f32 ? 4 : 2; }
-
-/// The step along a dimension; 0 where the operand is broadcast.
-int64_t stepOf(const Tensor &tensor, size_t dim) {
-  return tensor.shape[dim] == 1 ? 0 : tensor.strides[dim];
-}
 
 /// `inner` elements side by side, `outer` times.
 bool isMatrix(int64_t inner, int64_t inner_step, int64_t outer,
@@ -35,9 +26,9 @@ bool isMatrix(int64_t inner, int64_t inner_step, int64_t outer,
   return (inner == 1 || inner_step == 1) && (outer == 1 || outer_step >= inner);
 }
 
-class Describer {
+class ProductDescriber {
 public:
-  Describer(const Product &product, Matmul &matmul)
+  ProductDescriber(const Product &product, Matmul &matmul)
       : product(product), matmul(matmul), rank(product.result.shape.size()) {}
 
   const char *describe() {
@@ -177,7 +168,7 @@ private:
       if (stepOf(tensor, dim) != 0)
         return false;
     return (columns == 1 || stepOf(tensor, rank - 1) == 1) &&
-           tensor.offset * bytesOf(tensor.type) % kBiasAlignment == 0;
+           tensor.offset * floatBytes(tensor.type) % kBiasAlignment == 0;
   }
 
   bool isWhole(const Tensor &tensor) const {
@@ -239,7 +230,7 @@ private:
 
 const char *describeMatmul(const Product &product, Matmul &matmul) {
   matmul = {};
-  return Describer(product, matmul).describe();
+  return ProductDescriber(product, matmul).describe();
 }
 
 } // namespace partita::rules

@@ -19,36 +19,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_DEVICE_CUDA_CUBLASLT_RULES_MATMUL_H
-#define PARTITA_RUNTIME_DEVICE_CUDA_CUBLASLT_RULES_MATMUL_H
+#ifndef PARTITA_RUNTIME_DEVICE_CUDA_RULES_MATMUL_H
+#define PARTITA_RUNTIME_DEVICE_CUDA_RULES_MATMUL_H
 
-#include "runtime/abi/plan_generated.h"
+#include "runtime/device/cuda/rules/Tensor.h"
 
-#include <cstdint>
-#include <optional>
-#include <span>
 #include <vector>
 
 namespace partita::rules {
-
-/// The bytes of workspace that a plan with calls has on each GPU: NVIDIA's
-/// advice for Hopper. No algorithm that needs more is chosen.
-inline constexpr int64_t kGpuWorkspace = int64_t(32) << 20;
-
-/// A strided tensor. `strides` and `offset` are in elements; a stride of 0
-/// repeats an element.
-struct Tensor {
-  abi::DType type = abi::DType::f32;
-  std::span<const int64_t> shape, strides;
-  int64_t offset = 0; ///< from the start of a slot
-};
-
-/// A step of the epilogue.
-struct Step {
-  abi::PostOpKind kind = abi::PostOpKind::relu;
-  double alpha = 0, beta = 0;
-  std::optional<Tensor> operand; ///< of a binary one
-};
 
 /// A call of kind `dot` (plan.fbs): [B.., M, K] * [B.., K, N] = [B.., M, N].
 struct Product {
@@ -81,4 +59,4 @@ const char *describeMatmul(const Product &product, Matmul &matmul);
 
 } // namespace partita::rules
 
-#endif // PARTITA_RUNTIME_DEVICE_CUDA_CUBLASLT_RULES_MATMUL_H
+#endif // PARTITA_RUNTIME_DEVICE_CUDA_RULES_MATMUL_H

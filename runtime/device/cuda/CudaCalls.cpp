@@ -1,0 +1,172 @@
+//===- CudaCalls.cpp - Library calls of a GPU, prepared at load -----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/base/Elements.h"
+#include "runtime/device/cuda/CudaDevice.h"
+
+#include <bit>
+
+namespace partita::runtime::cuda {
+
+static constexpr char kAdvice[] = ": compile the model for this kind of device";
+
+CudaInstance::Operand CudaDevice::operand(const abi::View &view) const {
+  CudaInstance::Operand place = operand(view.slot());
+  const abi::DType type =
+      program.slots()->Get(static_cast<unsigned>(view.slot()))->dtype();
+  place.address +=
+      static_cast<DeviceAddress>(view.offset() * elementBytes(type));
+  return place;
+}
+
+rules::Tensor CudaDevice::tensorOf(const abi::View &view) const {
+  rules::Tensor tensor;
+  tensor.type =
+      program.slots()->Get(static_cast<unsigned>(view.slot()))->dtype();
+  tensor.shape = {view.shape()->data(), view.shape()->size()};
+  tensor.strides = {view.strides()->data(), view.strides()->size()};
+  tensor.offset = view.offset();
+  return tensor;
+}
+
+/// Of all addresses that the operand may have.
+uint32_t CudaDevice::alignmentOf(const CudaInstance::Operand &operand) {
+  DeviceAddress bits = 256;
+  if (!operand.copies)
+    bits |= operand.address;
+  else
+    for (const DeviceAddress copy : *operand.copies)
+      bits |= copy + operand.address;
+  return uint32_t(1) << std::countr_zero(bits);
+}
+
+std::vector<rules::Step>
+CudaDevice::stepsOf(const abi::LibraryCall &call) const {
+  std::vector<rules::Step> steps;
+  for (int64_t i = 0; i < length(call.post_ops()); ++i) {
+    const abi::PostOp &post = *call.post_ops()->Get(static_cast<unsigned>(i));
+    steps.push_back({post.kind(), post.alpha(), post.beta(), {}});
+    if (post.view())
+      steps.back().operand = tensorOf(*post.view());
+  }
+  return steps;
+}
+
+/// The operands of a call, and those of two of its steps, if there are.
+std::vector<CudaInstance::Operand>
+CudaDevice::operandsOf(const abi::LibraryCall &call, int addend,
+                       int bias) const {
+  std::vector<CudaInstance::Operand> operands;
+  for (const abi::View *view : *call.operands())
+    operands.push_back(operand(*view));
+  for (const int step : {addend, bias})
+    if (step >= 0)
+      operands.push_back(
+          operand(*call.post_ops()->Get(static_cast<unsigned>(step))->view()));
+  return operands;
+}
+
+Status CudaDevice::addCall(CudaInstance &instance, const abi::LibraryCall &call,
+                           const char *label) {
+  switch (call.kind()) {
+  case abi::CallKind::dot:
+    return addProduct(instance, call, label);
+  case abi::CallKind::conv:
+    return addConvolution(instance, call, label);
+  default:
+    return Status::error(std::string("GPUs have no library call '") +
+                         abi::EnumNameCallKind(call.kind()) + "'" + kAdvice);
+  }
+}
+
+Status CudaDevice::addProduct(CudaInstance &instance,
+                              const abi::LibraryCall &call, const char *label) {
+  rules::Product wanted{tensorOf(*call.operands()->Get(0)),
+                        tensorOf(*call.operands()->Get(1)),
+                        tensorOf(*call.operands()->Get(2)), stepsOf(call)};
+  rules::Matmul matmul;
+  const char *why = call.bias() ? "its bias is no post-op"
+                                : rules::describeMatmul(wanted, matmul);
+  if (why)
+    return Status::error("cuBLASLt does not compute the product, because " +
+                         std::string(why) + kAdvice);
+  if (keep_nan && matmul.activation == rules::Activation::relu)
+    return Status::error("the ReLU of cuBLASLt may make a number of NaN: for "
+                         "--strict-nan compile the model with "
+                         "--no-library-calls");
+  if (!blas) {
+    auto opened = cublaslt::Library::open(library_apis.blas, used_gpu);
+    if (!opened)
+      return opened.status();
+    blas = std::move(*opened);
+  }
+  const std::vector<CudaInstance::Operand> operands =
+      operandsOf(call, matmul.addend, matmul.bias);
+  cublaslt::Alignments alignments{alignmentOf(operands[1]),
+                                  alignmentOf(operands[0]), 256,
+                                  alignmentOf(operands[2])};
+  if (matmul.addend >= 0)
+    alignments.c = alignmentOf(operands[3]);
+  const CudaInstance::Operand &last = operands.back();
+  const DeviceAddress bias =
+      last.address + (last.copies ? last.copies->front() : 0);
+  auto task = cublaslt::MatmulTask::prepare(
+      blas, matmul, alignments, matmul.bias >= 0 ? bias : 0,
+      {workspace.get(), static_cast<size_t>(program.workspace_bytes())});
+  if (!task)
+    return task.status();
+  instance.addCall(std::move(*task), operands, label);
+  return Status();
+}
+
+Status CudaDevice::addConvolution(CudaInstance &instance,
+                                  const abi::LibraryCall &call,
+                                  const char *label) {
+  auto numbers = [](const auto *values) {
+    return std::span<const int64_t>(values->data(), values->size());
+  };
+  rules::Convolution wanted{tensorOf(*call.operands()->Get(0)),
+                            tensorOf(*call.operands()->Get(1)),
+                            tensorOf(*call.operands()->Get(2)),
+                            numbers(call.strides()),
+                            numbers(call.dilations()),
+                            numbers(call.pads_low()),
+                            numbers(call.pads_high()),
+                            call.groups(),
+                            stepsOf(call)};
+  rules::Conv conv;
+  const char *why = call.bias() ? "its bias is no post-op"
+                                : rules::describeConv(wanted, conv);
+  if (why)
+    return Status::error("cuDNN does not compute the convolution, because " +
+                         std::string(why) + kAdvice);
+  if (!dnn) {
+    auto opened = cudnn::Library::open(library_apis.dnn, used_gpu);
+    if (!opened)
+      return opened.status();
+    dnn = std::move(*opened);
+  }
+  const std::vector<CudaInstance::Operand> operands =
+      operandsOf(call, conv.addend, conv.bias);
+  cudnn::ConvWishes wishes;
+  wishes.workspace = static_cast<size_t>(program.workspace_bytes());
+  wishes.keep_nan = keep_nan;
+  for (size_t i = 0; i < 3; ++i)
+    wishes.alignments[i] = alignmentOf(operands[i]);
+  size_t next = 3;
+  if (conv.addend >= 0)
+    wishes.alignments[3] = alignmentOf(operands[next++]);
+  if (conv.bias >= 0)
+    wishes.alignments[4] = alignmentOf(operands[next]);
+  auto task = cudnn::ConvTask::prepare(dnn, conv, wishes, workspace.get());
+  if (!task)
+    return task.status();
+  instance.addCall(std::move(*task), operands, label);
+  return Status();
+}
+
+} // namespace partita::runtime::cuda

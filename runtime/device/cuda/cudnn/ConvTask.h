@@ -1,0 +1,75 @@
+//===- ConvTask.h - A convolution by cuDNN ----------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CUDA_CUDNN_CONVTASK_H
+#define PARTITA_RUNTIME_DEVICE_CUDA_CUDNN_CONVTASK_H
+
+#include "runtime/device/cuda/Gpu.h"
+#include "runtime/device/cuda/LibraryTask.h"
+#include "runtime/device/cuda/cudnn/ConvPlan.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+namespace partita::runtime::cuda::cudnn {
+
+/// The library's handle for one device. One thread uses it at a time.
+class Library {
+public:
+  /// The calling thread must use the GPU. `api` null: the library that is
+  /// installed.
+  static Expected<std::shared_ptr<Library>>
+  open(const Api *api, std::shared_ptr<const Gpu> gpu);
+  ~Library();
+  Library(const Library &) = delete;
+  Library &operator=(const Library &) = delete;
+
+  const Api &api;
+  const std::shared_ptr<const Gpu> gpu;
+  Handle handle() const { return object; }
+
+private:
+  Library(const Api &api, std::shared_ptr<const Gpu> gpu)
+      : api(api), gpu(std::move(gpu)) {}
+
+  Handle object = nullptr;
+};
+
+/// Operands: x, weights, result, and then the addend and the bias, if there
+/// are.
+class ConvTask final : public LibraryTask {
+public:
+  /// Chooses the engine. `workspace`: where it may be.
+  static Expected<std::unique_ptr<LibraryTask>>
+  prepare(std::shared_ptr<Library> library, const rules::Conv &conv,
+          const ConvWishes &wishes, DeviceAddress workspace);
+  ~ConvTask() override;
+
+  Status enqueue(const DeviceAddress *operands,
+                 StreamHandle stream) const override;
+
+private:
+  ConvTask(std::shared_ptr<Library> library, DeviceAddress workspace)
+      : library(library), workspace(workspace), plan(library->api) {}
+
+  using Addresses = std::array<DeviceAddress, 5>;
+
+  Expected<Descriptor> packOf(const DeviceAddress *operands) const;
+
+  const std::shared_ptr<Library> library;
+  const DeviceAddress workspace;
+  ConvPlan plan;
+  std::vector<int64_t> ids; ///< of the operands
+  /// A variant pack for each place that the operands have had: as many as
+  /// frames have copies.
+  mutable std::vector<std::pair<Addresses, Descriptor>> packs;
+};
+
+} // namespace partita::runtime::cuda::cudnn
+
+#endif // PARTITA_RUNTIME_DEVICE_CUDA_CUDNN_CONVTASK_H

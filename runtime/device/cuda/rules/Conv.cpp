@@ -1,0 +1,166 @@
+//===- Conv.cpp - Convolutions as cuDNN computes them ---------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cuda/rules/Conv.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace partita::rules {
+
+using abi::DType;
+using abi::PostOpKind;
+
+namespace {
+
+constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+
+/// Whether the tensor is dense with its dimensions in this order.
+bool isDense(const Tensor &tensor, std::span<const size_t> order) {
+  int64_t step = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    const int64_t extent = tensor.shape[order[i]];
+    if (extent != 1 && tensor.strides[order[i]] != step)
+      return false;
+    step *= extent;
+  }
+  return true;
+}
+
+class ConvDescriber {
+public:
+  ConvDescriber(const Convolution &wanted, Conv &conv)
+      : wanted(wanted), conv(conv), rank(wanted.x.shape.size()) {
+    for (size_t dim = 0; dim < rank; ++dim)
+      plain.push_back(dim);
+    channels_last = plain;
+    if (rank > 2)
+      std::rotate(channels_last.begin() + 1, channels_last.begin() + 2,
+                  channels_last.end());
+  }
+
+  const char *describe() {
+    conv.type = wanted.x.type;
+    if (conv.type != DType::f32 && conv.type != DType::f16 &&
+        conv.type != DType::bf16)
+      return "it has no code for their type";
+    for (const Tensor *tensor : {&wanted.weights, &wanted.result})
+      if (tensor->type != conv.type || tensor->shape.size() != rank)
+        return "its operands have different types or ranks";
+    if (rank < 3 || rank > 5)
+      return "it has not one to three spatial dimensions";
+    for (const Tensor *tensor : {&wanted.x, &wanted.weights, &wanted.result})
+      if (!isCountable(*tensor))
+        return "an operand is empty, or has more elements than 32 bits count";
+    if (!std::ranges::equal(wanted.pads_low, wanted.pads_high))
+      return "its pads differ at both ends";
+    if (!isDense(wanted.x, channels_last) ||
+        !isDense(wanted.result, channels_last))
+      return "its images do not lie densely with their channels innermost";
+    const bool last = isDense(wanted.weights, channels_last);
+    if (!last && !isDense(wanted.weights, plain))
+      return "its weights do not lie densely";
+    conv.x = imageOf(wanted.x, channels_last);
+    conv.weights = imageOf(wanted.weights, last ? channels_last : plain);
+    conv.result = imageOf(wanted.result, channels_last);
+    conv.strides = spatial(wanted.strides, 1);
+    conv.dilations = spatial(wanted.dilations, 1);
+    conv.pads = spatial(wanted.pads_low, 0);
+    conv.groups = wanted.groups;
+    return describeSteps();
+  }
+
+private:
+  static bool isCountable(const Tensor &tensor) {
+    int64_t count = 1;
+    for (const int64_t extent : tensor.shape)
+      if (extent < 1 || extent > kMost || (count *= extent) > kMost)
+        return false;
+    return true;
+  }
+
+  /// The strides of a dense tensor, also of extents of 1.
+  static Image imageOf(const Tensor &tensor, std::span<const size_t> order) {
+    Image image;
+    image.shape.assign(tensor.shape.begin(), tensor.shape.end());
+    image.strides.resize(image.shape.size());
+    int64_t step = 1;
+    for (size_t i = order.size(); i-- > 0;) {
+      image.strides[order[i]] = step;
+      step *= image.shape[order[i]];
+    }
+    if (image.shape.size() == 3) {
+      // One row.
+      image.shape.insert(image.shape.begin() + 2, 1);
+      image.strides.insert(image.strides.begin() + 2,
+                           image.strides[2] * image.shape[3]);
+    }
+    return image;
+  }
+
+  std::vector<int64_t> spatial(std::span<const int64_t> values,
+                               int64_t neutral) const {
+    std::vector<int64_t> all(values.begin(), values.end());
+    if (rank == 3)
+      all.insert(all.begin(), neutral);
+    return all;
+  }
+
+  const char *describeSteps() {
+    constexpr const char *kOrder =
+        "its epilogue has a step that cuDNN has not, or not in this place";
+    for (size_t i = 0; i < wanted.steps.size(); ++i) {
+      const Step &step = wanted.steps[i];
+      const auto number = static_cast<int>(i);
+      if (conv.relu)
+        return kOrder;
+      if (step.kind == PostOpKind::relu) {
+        conv.relu = true;
+        continue;
+      }
+      if (step.kind != PostOpKind::add || !step.operand ||
+          step.operand->type != conv.type || step.operand->shape.size() != rank)
+        return kOrder;
+      if (conv.bias < 0 && isBias(*step.operand))
+        conv.bias = number;
+      else if (conv.addend < 0 && isLikeResult(*step.operand))
+        conv.addend = number;
+      else
+        return kOrder;
+    }
+    return conv.bias < 0 && (conv.addend >= 0 || conv.relu)
+               ? "it adds and has ReLU only with a bias"
+               : nullptr;
+  }
+
+  bool isBias(const Tensor &tensor) const {
+    for (size_t dim = 0; dim < rank; ++dim)
+      if (dim != 1 && stepOf(tensor, dim) != 0)
+        return false;
+    return (wanted.result.shape[1] == 1 || stepOf(tensor, 1) == 1) &&
+           tensor.offset * floatBytes(tensor.type) % kBiasAlignment == 0;
+  }
+
+  bool isLikeResult(const Tensor &tensor) const {
+    return std::ranges::equal(tensor.shape, wanted.result.shape) &&
+           isDense(tensor, channels_last);
+  }
+
+  const Convolution &wanted;
+  Conv &conv;
+  const size_t rank;
+  std::vector<size_t> plain, channels_last;
+};
+
+} // namespace
+
+const char *describeConv(const Convolution &wanted, Conv &conv) {
+  conv = {};
+  return ConvDescriber(wanted, conv).describe();
+}
+
+} // namespace partita::rules

@@ -1,0 +1,53 @@
+//===- Tensor.h - What library calls of GPUs read and write -----*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CUDA_RULES_TENSOR_H
+#define PARTITA_RUNTIME_DEVICE_CUDA_RULES_TENSOR_H
+
+#include "runtime/abi/plan_generated.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace partita::rules {
+
+/// The bytes of workspace that a plan with calls has on each GPU: NVIDIA's
+/// advice for Hopper. No algorithm that needs more is chosen.
+inline constexpr int64_t kGpuWorkspace = int64_t(32) << 20;
+
+/// A strided tensor. `strides` and `offset` are in elements; a stride of 0
+/// repeats an element.
+struct Tensor {
+  abi::DType type = abi::DType::f32;
+  std::span<const int64_t> shape, strides;
+  int64_t offset = 0; ///< from the start of a slot
+};
+
+/// A step of the epilogue.
+struct Step {
+  abi::PostOpKind kind = abi::PostOpKind::relu;
+  double alpha = 0, beta = 0;
+  std::optional<Tensor> operand; ///< of a binary one
+};
+
+/// The step along a dimension; 0 where the operand is broadcast.
+inline int64_t stepOf(const Tensor &tensor, size_t dim) {
+  return tensor.shape[dim] == 1 ? 0 : tensor.strides[dim];
+}
+
+/// The bytes of an element of a float.
+inline int64_t floatBytes(abi::DType type) {
+  return type == abi::DType::f32 ? 4 : 2;
+}
+
+/// A bias is read by accesses of so many bytes.
+inline constexpr int64_t kBiasAlignment = 16;
+
+} // namespace partita::rules
+
+#endif // PARTITA_RUNTIME_DEVICE_CUDA_RULES_TENSOR_H

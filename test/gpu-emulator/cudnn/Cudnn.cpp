@@ -1,0 +1,583 @@
+//===- Cudnn.cpp - cuDNN on emulated devices ------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The backend API, for graphs of a convolution with what precompiled engines
+// add to it: cuDNN 9.19 proposes engines for these patterns, without a runtime
+// compiler, and for no others.
+//
+//===----------------------------------------------------------------------===//
+
+#include "cudnn/Cudnn.h"
+
+#include "Emulator.h"
+#include "cudnn/Convolve.h"
+
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+
+using namespace gpuemu::cudnn;
+
+struct cudnnContext {
+  int device = 0;
+  cudaStream_t stream = nullptr;
+};
+
+namespace {
+
+constexpr cudnnStatus_t kWell = CUDNN_STATUS_SUCCESS,
+                        kWrong = CUDNN_STATUS_BAD_PARAM;
+
+struct Engine {
+  bool roundsToTf32 = false, keepsNan = false;
+  uint64_t workspace = 0;
+};
+
+struct Value {
+  cudnnBackendAttributeType_t type;
+  int64_t count = 0;
+  std::vector<uint8_t> bytes;
+};
+
+struct Descriptor {
+  cudnnBackendDescriptorType_t type;
+  bool isFinal = false;
+  std::map<int, Value> values;
+  // What finalising makes of them.
+  Tensor tensor;
+  std::shared_ptr<const Convolution> graph;
+  std::vector<Engine> proposals;
+  Engine engine;
+
+  template <typename T>
+  std::vector<T> get(cudnnBackendAttributeName_t name) const {
+    auto it = values.find(name);
+    if (it == values.end() ||
+        it->second.bytes.size() != size_t(it->second.count) * sizeof(T))
+      return {};
+    std::vector<T> all(size_t(it->second.count));
+    if (!all.empty())
+      memcpy(all.data(), it->second.bytes.data(), it->second.bytes.size());
+    return all;
+  }
+  /// A finalised descriptor of this type, or null.
+  const Descriptor *child(cudnnBackendAttributeName_t name,
+                          cudnnBackendDescriptorType_t wanted) const {
+    auto all = get<const Descriptor *>(name);
+    return all.size() == 1 && all[0] && all[0]->isFinal &&
+                   all[0]->type == wanted
+               ? all[0]
+               : nullptr;
+  }
+};
+
+struct Known {
+  cudnnBackendAttributeName_t name;
+  cudnnBackendDescriptorType_t of;
+  cudnnBackendAttributeType_t type;
+};
+constexpr Known known[] = {
+    {CUDNN_ATTR_POINTWISE_MODE, CUDNN_BACKEND_POINTWISE_DESCRIPTOR,
+     CUDNN_TYPE_POINTWISE_MODE},
+    {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_BACKEND_POINTWISE_DESCRIPTOR,
+     CUDNN_TYPE_DATA_TYPE},
+    {CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
+     CUDNN_TYPE_DATA_TYPE},
+    {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
+     CUDNN_TYPE_CONVOLUTION_MODE},
+    {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES,
+     CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR,
+     CUDNN_TYPE_HEUR_MODE},
+    {CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
+     CUDNN_TYPE_HANDLE},
+    {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+     CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+     CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_TYPE_FLOAT},
+    {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+     CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_TYPE_FLOAT},
+    {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+     CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+     CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+     CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+     CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+     CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
+     CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
+     CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
+     CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
+     CUDNN_TYPE_HANDLE},
+    {CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
+     CUDNN_TYPE_DATA_TYPE},
+    {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
+     CUDNN_TYPE_BOOLEAN},
+    {CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+     CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, CUDNN_TYPE_VOID_PTR},
+    {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
+     CUDNN_TYPE_VOID_PTR},
+};
+
+size_t bytesOf(cudnnBackendAttributeType_t type) {
+  switch (type) {
+  case CUDNN_TYPE_BOOLEAN:
+    return 1;
+  case CUDNN_TYPE_HANDLE:
+  case CUDNN_TYPE_INT64:
+  case CUDNN_TYPE_VOID_PTR:
+  case CUDNN_TYPE_BACKEND_DESCRIPTOR:
+    return 8;
+  default:
+    return 4;
+  }
+}
+
+cudnnStatus_t finalizeTensor(Descriptor &self) {
+  Tensor &tensor = self.tensor;
+  auto types = self.get<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
+  auto ids = self.get<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
+  auto alignments = self.get<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
+  auto flags = self.get<uint8_t>(CUDNN_ATTR_TENSOR_IS_VIRTUAL);
+  tensor.shape = self.get<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
+  tensor.strides = self.get<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
+  if (types.size() != 1 || ids.size() != 1 || alignments.size() != 1 ||
+      tensor.shape.size() < 3 || tensor.strides.size() != tensor.shape.size() ||
+      alignments[0] < 1 || !std::has_single_bit(uint64_t(alignments[0])))
+    return kWrong;
+  for (int64_t extent : tensor.shape)
+    if (extent < 1)
+      return kWrong;
+  tensor.type = types[0];
+  tensor.id = ids[0];
+  tensor.alignment = alignments[0];
+  tensor.isVirtual = !flags.empty() && flags[0] != 0;
+  return kWell;
+}
+
+const Tensor *tensorOf(const Descriptor &self,
+                       cudnnBackendAttributeName_t name) {
+  const Descriptor *child = self.child(name, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  return child ? &child->tensor : nullptr;
+}
+
+/// The convolution that begins the graph; false if it is none.
+bool readConvolution(const Descriptor &operation, Convolution &conv) {
+  const Tensor *x = tensorOf(operation,
+                             CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X),
+               *w = tensorOf(operation,
+                             CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W),
+               *y = tensorOf(operation,
+                             CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
+  const Descriptor *how =
+      operation.child(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                      CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  if (!x || !w || !y || !how)
+    return false;
+  conv.x = *x;
+  conv.w = *w;
+  conv.y = *y;
+  conv.strides = how->get<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
+  conv.dilations = how->get<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS);
+  conv.pads = how->get<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
+  const size_t rank = x->shape.size();
+  auto dims = how->get<int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
+  if (rank < 4 || rank > 5 || w->shape.size() != rank ||
+      y->shape.size() != rank || dims.size() != 1 ||
+      dims[0] != int64_t(rank) - 2 || conv.strides.size() != rank - 2 ||
+      conv.dilations.size() != rank - 2 || conv.pads.size() != rank - 2 ||
+      conv.pads != how->get<int64_t>(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS) ||
+      x->shape[1] % w->shape[1] || w->shape[0] != y->shape[1] ||
+      x->shape[0] != y->shape[0] || y->shape[1] % (x->shape[1] / w->shape[1]))
+    return false;
+  for (size_t i = 2; i < rank; ++i) {
+    const int64_t reach = (w->shape[i] - 1) * conv.dilations[i - 2] + 1,
+                  room = x->shape[i] + 2 * conv.pads[i - 2] - reach;
+    if (room < 0 || y->shape[i] != room / conv.strides[i - 2] + 1)
+      return false;
+  }
+  return true;
+}
+
+/// The steps behind it. Sets `supported` if there are engines for the pattern.
+bool readSteps(const std::vector<const Descriptor *> &operations,
+               Convolution &conv, bool &supported) {
+  supported = true;
+  for (size_t i = 1; i < operations.size(); ++i) {
+    const Descriptor &operation = *operations[i];
+    const Descriptor *how =
+        operation.child(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+                        CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    const Tensor *x = tensorOf(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
+                 *b = tensorOf(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC),
+                 *y = tensorOf(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+    if (!how || !x || !y || x->id != conv.y.id || !x->isVirtual ||
+        y->shape != x->shape)
+      return false;
+    const auto mode =
+        how->get<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE).at(0);
+    if (mode == CUDNN_POINTWISE_RELU_FWD) {
+      supported &= conv.hasBias && !conv.hasRelu;
+      conv.hasRelu = true;
+    } else if (!b) {
+      return false;
+    } else if (b->shape == y->shape) {
+      // The addend comes first.
+      supported &= !conv.hasBias && !conv.hasAddend;
+      conv.addend = *b;
+      conv.hasAddend = true;
+    } else {
+      supported &= !conv.hasBias && !conv.hasRelu &&
+                   b->count() == y->shape[1] && b->shape[1] == y->shape[1] &&
+                   b->alignment >= 16;
+      conv.bias = *b;
+      conv.hasBias = true;
+    }
+    conv.y = *y;
+  }
+  supported &= !conv.hasAddend || conv.hasBias;
+  return !conv.y.isVirtual;
+}
+
+cudnnStatus_t finalizeGraph(Descriptor &self) {
+  auto operations = self.get<const Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  if (self.get<cudnnHandle_t>(CUDNN_ATTR_OPERATIONGRAPH_HANDLE).size() != 1 ||
+      operations.empty())
+    return kWrong;
+  for (size_t i = 0; i < operations.size(); ++i)
+    if (!operations[i]->isFinal ||
+        operations[i]->type !=
+            (i ? CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR
+               : CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR))
+      return CUDNN_STATUS_NOT_SUPPORTED;
+  auto conv = std::make_shared<Convolution>();
+  bool supported = false;
+  if (!readConvolution(*operations[0], *conv) ||
+      !readSteps(operations, *conv, supported))
+    return kWrong;
+  for (const Tensor *tensor : {&conv->x, &conv->w, &conv->y})
+    supported &= tensor->type == conv->x.type && tensor->isPacked();
+  if (conv->hasAddend)
+    supported &= conv->addend.type == conv->x.type &&
+                 conv->addend.strides == conv->y.strides;
+  if (conv->hasBias)
+    supported &= conv->bias.type == conv->x.type;
+  self.graph = conv;
+  if (!supported)
+    return kWell;
+  // On tensor cores, which round f32; on others; one that keeps NaN.
+  self.proposals = {{conv->x.type == CUDNN_DATA_FLOAT, false, 131},
+                    {false, false, 0},
+                    {false, true, 0}};
+  return kWell;
+}
+
+cudnnStatus_t finalizeHeuristics(Descriptor &self) {
+  const Descriptor *graph = self.child(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
+                                       CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  auto modes = self.get<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE);
+  if (!graph || modes.size() != 1)
+    return kWrong;
+  self.graph = graph->graph;
+  self.proposals = graph->proposals;
+  if (self.proposals.empty())
+    return kWell;
+  if (modes[0] == CUDNN_HEUR_MODE_A)
+    self.proposals.pop_back();
+  else
+    self.proposals.erase(self.proposals.begin());
+  return kWell;
+}
+
+cudnnStatus_t finalizePlan(Descriptor &self) {
+  auto configs =
+      self.get<const Descriptor *>(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  if (self.get<cudnnHandle_t>(CUDNN_ATTR_EXECUTION_PLAN_HANDLE).size() != 1 ||
+      configs.size() != 1 || !configs[0] || !configs[0]->graph)
+    return kWrong;
+  self.graph = configs[0]->graph;
+  self.engine = configs[0]->engine;
+  return kWell;
+}
+
+cudnnStatus_t finalizePack(Descriptor &self) {
+  const size_t count =
+      self.get<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS).size();
+  return count && self.get<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)
+                          .size() == count
+             ? kWell
+             : kWrong;
+}
+
+cudnnStatus_t fill(int64_t wanted, int64_t *count, void *to,
+                   const std::vector<Engine> &engines,
+                   const std::shared_ptr<const Convolution> &graph) {
+  *count = int64_t(engines.size());
+  if (wanted == 0)
+    return kWell;
+  *count = std::min(*count, wanted);
+  for (int64_t i = 0; i < *count; ++i) {
+    auto *target = static_cast<Descriptor **>(to)[i];
+    if (!target)
+      return kWrong;
+    target->engine = engines[size_t(i)];
+    target->graph = graph;
+    target->isFinal = true;
+  }
+  return kWell;
+}
+
+} // namespace
+
+size_t cudnnGetVersion(void) {
+  const char *version = getenv("CUDNN_EMU_VERSION");
+  return version ? size_t(atoll(version)) : 91900;
+}
+
+const char *cudnnGetErrorString(cudnnStatus_t status) {
+  switch (status) {
+  case CUDNN_STATUS_SUCCESS:
+    return "CUDNN_STATUS_SUCCESS";
+  case CUDNN_STATUS_NOT_INITIALIZED:
+    return "CUDNN_STATUS_NOT_INITIALIZED";
+  case CUDNN_STATUS_BAD_PARAM:
+    return "CUDNN_STATUS_BAD_PARAM";
+  case CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER:
+    return "CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER";
+  case CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED:
+    return "CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED";
+  case CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE:
+    return "CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE";
+  case CUDNN_STATUS_NOT_SUPPORTED:
+    return "CUDNN_STATUS_NOT_SUPPORTED";
+  case CUDNN_STATUS_EXECUTION_FAILED:
+    return "CUDNN_STATUS_EXECUTION_FAILED";
+  }
+  return "";
+}
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
+  if (!handle)
+    return kWrong;
+  const int device = cuEmuDevice(nullptr);
+  if (device < 0)
+    return CUDNN_STATUS_NOT_INITIALIZED;
+  *handle = new cudnnContext{device};
+  return kWell;
+}
+
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  delete handle;
+  return kWell;
+}
+
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
+  if (!handle || cuEmuDevice(stream) != handle->device)
+    return kWrong;
+  handle->stream = stream;
+  return kWell;
+}
+
+cudnnStatus_t
+cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                             cudnnBackendDescriptor_t *descriptor) {
+  if (!descriptor)
+    return kWrong;
+  *descriptor = new Descriptor{type};
+  return kWell;
+}
+
+cudnnStatus_t
+cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor) {
+  delete static_cast<Descriptor *>(descriptor);
+  return kWell;
+}
+
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type,
+                                       int64_t count, const void *values) {
+  auto *self = static_cast<Descriptor *>(descriptor);
+  if (!self || self->isFinal || count < 1 || !values)
+    return kWrong;
+  for (const Known &attribute : known) {
+    if (attribute.name != name || attribute.of != self->type)
+      continue;
+    if (attribute.type != type)
+      return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+    const auto *bytes = static_cast<const uint8_t *>(values);
+    self->values[name] = {
+        type, count, {bytes, bytes + size_t(count) * bytesOf(type)}};
+    return kWell;
+  }
+  return kWrong;
+}
+
+cudnnStatus_t
+cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
+                         cudnnBackendAttributeName_t name,
+                         cudnnBackendAttributeType_t type, int64_t wanted,
+                         int64_t *count, void *to) {
+  const auto *self = static_cast<const Descriptor *>(descriptor);
+  if (!self || !count || wanted < 0 || (wanted && !to))
+    return kWrong;
+  if (!self->isFinal)
+    return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
+  switch (name) {
+  case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+    return fill(wanted, count, to, self->proposals, self->graph);
+  case CUDNN_ATTR_ENGINECFG_ENGINE:
+    return fill(wanted, count, to, {self->engine}, self->graph);
+  case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
+    if (type != CUDNN_TYPE_INT64 || wanted != 1)
+      return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+    *count = 1;
+    memcpy(to, &self->engine.workspace, 8);
+    return kWell;
+  case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: {
+    std::vector<cudnnBackendNumericalNote_t> notes;
+    if (self->engine.roundsToTf32)
+      notes.push_back(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+    if (self->engine.keepsNan)
+      notes.push_back(CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP);
+    *count = std::min(wanted, int64_t(notes.size()));
+    if (*count)
+      memcpy(to, notes.data(), size_t(*count) * sizeof(notes[0]));
+    return kWell;
+  }
+  default:
+    return kWrong;
+  }
+}
+
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
+  auto *self = static_cast<Descriptor *>(descriptor);
+  if (!self || self->isFinal)
+    return kWrong;
+  cudnnStatus_t status = kWell;
+  switch (self->type) {
+  case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
+    status = finalizeTensor(*self);
+    break;
+  case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
+    status = finalizeGraph(*self);
+    break;
+  case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
+    status = finalizeHeuristics(*self);
+    break;
+  case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
+    status = finalizePlan(*self);
+    break;
+  case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
+    status = finalizePack(*self);
+    break;
+  case CUDNN_BACKEND_POINTWISE_DESCRIPTOR:
+    status = self->values.count(CUDNN_ATTR_POINTWISE_MODE) ? kWell : kWrong;
+    break;
+  default: // read with the graph
+    break;
+  }
+  self->isFinal = status == kWell;
+  return status;
+}
+
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
+                                  cudnnBackendDescriptor_t plan,
+                                  cudnnBackendDescriptor_t pack) {
+  const auto *planned = static_cast<const Descriptor *>(plan),
+             *given = static_cast<const Descriptor *>(pack);
+  if (!handle || !planned || !given ||
+      planned->type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR ||
+      given->type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
+    return kWrong;
+  if (!planned->isFinal || !given->isFinal)
+    return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
+  auto job = std::make_unique<Job>();
+  const Convolution &conv = job->convolution = *planned->graph;
+  auto ids = given->get<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+  auto pointers = given->get<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+  cudnnStatus_t status = kWell;
+  auto find = [&](const Tensor &tensor) -> uint64_t {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const auto address = uint64_t(pointers[i]);
+      if (ids[i] != tensor.id)
+        continue;
+      if (address % uint64_t(tensor.alignment))
+        status = CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER;
+      return address;
+    }
+    status = kWrong;
+    return 0;
+  };
+  job->x = find(conv.x);
+  job->w = find(conv.w);
+  job->y = find(conv.y);
+  if (conv.hasAddend)
+    job->addend = find(conv.addend);
+  if (conv.hasBias)
+    job->bias = find(conv.bias);
+  if (status != kWell)
+    return status;
+  job->roundsToTf32 = planned->engine.roundsToTf32;
+  job->keepsNan = planned->engine.keepsNan;
+  job->workspaceBytes = planned->engine.workspace;
+  auto workspace = given->get<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+  if (job->workspaceBytes && (workspace.size() != 1 || !workspace[0]))
+    return kWrong;
+  if (job->workspaceBytes)
+    job->workspace = uint64_t(workspace[0]);
+  CuEmuOperation operation = {};
+  operation.name = "a convolution of cuDNN";
+  operation.run = [](void *data) -> const char * {
+    static thread_local std::string wrong;
+    wrong = convolve(*static_cast<Job *>(data));
+    return wrong.empty() ? nullptr : wrong.c_str();
+  };
+  operation.drop = [](void *data) { delete static_cast<Job *>(data); };
+  operation.data = job.release();
+  return cuEmuEnqueue(handle->stream, &operation)
+             ? CUDNN_STATUS_EXECUTION_FAILED
+             : kWell;
+}

@@ -1,0 +1,259 @@
+//===- DnnHeaderTest.cpp - cuDNN as NVIDIA has it -------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cuda/cudnn/ConvPlan.h"
+#include "test/unit/cuda/ConvCases.h"
+
+#include <gtest/gtest.h>
+
+#if __has_include(<cudnn_graph.h>)
+#include <cudnn_graph.h>
+
+#include <cstring>
+#include <dlfcn.h>
+#include <type_traits>
+
+namespace partita::test {
+namespace {
+
+namespace ours = runtime::cuda::cudnn;
+
+template <typename Ours, typename Theirs> constexpr bool isAlike() {
+  if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>)
+    return std::is_const_v<std::remove_pointer_t<Ours>> ==
+           std::is_const_v<std::remove_pointer_t<Theirs>>;
+  else
+    return std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
+           sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs);
+}
+
+template <typename Ours, typename Theirs> struct SameCall {
+  static constexpr bool value = false;
+};
+template <typename... Ours, typename... Theirs>
+struct SameCall<ours::Result (*)(Ours...), cudnnStatus_t (*)(Theirs...)> {
+  static constexpr bool value = [] {
+    if constexpr (sizeof...(Ours) == sizeof...(Theirs))
+      return (isAlike<Ours, Theirs>() && ...);
+    else
+      return false;
+  }();
+};
+
+TEST(CudnnHeader, FunctionsAreDeclaredAlike) {
+#define PARTITA_CUDNN(MEMBER, NAME, TYPES)                                     \
+  static_assert(SameCall<decltype(ours::Api::MEMBER), decltype(&NAME)>::value, \
+                #NAME);
+#include "runtime/device/cuda/cudnn/Functions.def"
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+TEST(CudnnHeader, ConstantsAreTheSame) {
+#define SAME(OURS, THEIRS)                                                     \
+  EXPECT_EQ(static_cast<long>(ours::OURS), static_cast<long>(THEIRS)) << #THEIRS
+  SAME(Result::success, CUDNN_STATUS_SUCCESS);
+  SAME(Result::not_initialized, CUDNN_STATUS_NOT_INITIALIZED);
+  SAME(Result::bad_param, CUDNN_STATUS_BAD_PARAM);
+  SAME(Result::not_supported, CUDNN_STATUS_NOT_SUPPORTED);
+  SAME(Result::execution_failed, CUDNN_STATUS_EXECUTION_FAILED);
+  SAME(DataType::f32, CUDNN_DATA_FLOAT);
+  SAME(DataType::f16, CUDNN_DATA_HALF);
+  SAME(DataType::bf16, CUDNN_DATA_BFLOAT16);
+  SAME(ConvolutionMode::cross_correlation, CUDNN_CROSS_CORRELATION);
+  SAME(PointwiseMode::add, CUDNN_POINTWISE_ADD);
+  SAME(PointwiseMode::relu, CUDNN_POINTWISE_RELU_FWD);
+  SAME(Heuristic::fallback, CUDNN_HEUR_MODE_FALLBACK);
+  SAME(Heuristic::fast, CUDNN_HEUR_MODE_A);
+#define NOTE(OURS, THEIRS)                                                     \
+  SAME(NumericalNote::OURS, CUDNN_NUMERICAL_NOTE_##THEIRS)
+  NOTE(tensor_core, TENSOR_CORE);
+  NOTE(down_convert_inputs, DOWN_CONVERT_INPUTS);
+  NOTE(reduced_precision_reduction, REDUCED_PRECISION_REDUCTION);
+  NOTE(fft, FFT);
+  NOTE(nondeterministic, NONDETERMINISTIC);
+  NOTE(winograd, WINOGRAD);
+  NOTE(strict_nan_prop, STRICT_NAN_PROP);
+#define DESCRIPTOR(OURS, THEIRS)                                               \
+  SAME(DescriptorType::OURS, CUDNN_BACKEND_##THEIRS##_DESCRIPTOR)
+  DESCRIPTOR(pointwise, POINTWISE);
+  DESCRIPTOR(convolution, CONVOLUTION);
+  DESCRIPTOR(engine, ENGINE);
+  DESCRIPTOR(engine_config, ENGINECFG);
+  DESCRIPTOR(heuristics, ENGINEHEUR);
+  DESCRIPTOR(plan, EXECUTION_PLAN);
+  DESCRIPTOR(operation_convolution, OPERATION_CONVOLUTION_FORWARD);
+  DESCRIPTOR(operation_pointwise, OPERATION_POINTWISE);
+  DESCRIPTOR(graph, OPERATIONGRAPH);
+  DESCRIPTOR(variant_pack, VARIANT_PACK);
+  DESCRIPTOR(tensor, TENSOR);
+#define TYPE(OURS, THEIRS) SAME(AttributeType::OURS, CUDNN_TYPE_##THEIRS)
+  TYPE(handle, HANDLE);
+  TYPE(data_type, DATA_TYPE);
+  TYPE(boolean, BOOLEAN);
+  TYPE(int64, INT64);
+  TYPE(f32, FLOAT);
+  TYPE(void_ptr, VOID_PTR);
+  TYPE(convolution_mode, CONVOLUTION_MODE);
+  TYPE(heuristic, HEUR_MODE);
+  TYPE(numerical_note, NUMERICAL_NOTE);
+  TYPE(pointwise_mode, POINTWISE_MODE);
+  TYPE(descriptor, BACKEND_DESCRIPTOR);
+#define ATTRIBUTE(OURS, THEIRS) SAME(Attribute::OURS, CUDNN_ATTR_##THEIRS)
+  ATTRIBUTE(pointwise_mode, POINTWISE_MODE);
+  ATTRIBUTE(pointwise_type, POINTWISE_MATH_PREC);
+  ATTRIBUTE(convolution_type, CONVOLUTION_COMP_TYPE);
+  ATTRIBUTE(convolution_mode, CONVOLUTION_CONV_MODE);
+  ATTRIBUTE(convolution_dilations, CONVOLUTION_DILATIONS);
+  ATTRIBUTE(convolution_strides, CONVOLUTION_FILTER_STRIDES);
+  ATTRIBUTE(convolution_post_paddings, CONVOLUTION_POST_PADDINGS);
+  ATTRIBUTE(convolution_pre_paddings, CONVOLUTION_PRE_PADDINGS);
+  ATTRIBUTE(convolution_spatial_dims, CONVOLUTION_SPATIAL_DIMS);
+  ATTRIBUTE(heuristics_mode, ENGINEHEUR_MODE);
+  ATTRIBUTE(heuristics_graph, ENGINEHEUR_OPERATION_GRAPH);
+  ATTRIBUTE(heuristics_results, ENGINEHEUR_RESULTS);
+  ATTRIBUTE(config_engine, ENGINECFG_ENGINE);
+  ATTRIBUTE(plan_handle, EXECUTION_PLAN_HANDLE);
+  ATTRIBUTE(plan_config, EXECUTION_PLAN_ENGINE_CONFIG);
+  ATTRIBUTE(plan_workspace, EXECUTION_PLAN_WORKSPACE_SIZE);
+  ATTRIBUTE(operation_convolution_alpha, OPERATION_CONVOLUTION_FORWARD_ALPHA);
+  ATTRIBUTE(operation_convolution_beta, OPERATION_CONVOLUTION_FORWARD_BETA);
+  ATTRIBUTE(operation_convolution_descriptor,
+            OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
+  ATTRIBUTE(operation_convolution_w, OPERATION_CONVOLUTION_FORWARD_W);
+  ATTRIBUTE(operation_convolution_x, OPERATION_CONVOLUTION_FORWARD_X);
+  ATTRIBUTE(operation_convolution_y, OPERATION_CONVOLUTION_FORWARD_Y);
+  ATTRIBUTE(operation_pointwise_descriptor, OPERATION_POINTWISE_PW_DESCRIPTOR);
+  ATTRIBUTE(operation_pointwise_x, OPERATION_POINTWISE_XDESC);
+  ATTRIBUTE(operation_pointwise_b, OPERATION_POINTWISE_BDESC);
+  ATTRIBUTE(operation_pointwise_y, OPERATION_POINTWISE_YDESC);
+  ATTRIBUTE(graph_handle, OPERATIONGRAPH_HANDLE);
+  ATTRIBUTE(graph_operations, OPERATIONGRAPH_OPS);
+  ATTRIBUTE(tensor_alignment, TENSOR_BYTE_ALIGNMENT);
+  ATTRIBUTE(tensor_type, TENSOR_DATA_TYPE);
+  ATTRIBUTE(tensor_dimensions, TENSOR_DIMENSIONS);
+  ATTRIBUTE(tensor_strides, TENSOR_STRIDES);
+  ATTRIBUTE(tensor_id, TENSOR_UNIQUE_ID);
+  ATTRIBUTE(tensor_is_virtual, TENSOR_IS_VIRTUAL);
+  ATTRIBUTE(pack_ids, VARIANT_PACK_UNIQUE_IDS);
+  ATTRIBUTE(pack_pointers, VARIANT_PACK_DATA_POINTERS);
+  ATTRIBUTE(pack_workspace, VARIANT_PACK_WORKSPACE);
+  ATTRIBUTE(engine_numerical_notes, ENGINE_NUMERICAL_NOTE);
+#undef SAME
+}
+#pragma GCC diagnostic pop
+
+#ifdef PARTITA_CUDNN_LIBRARY
+
+/// Properties of GPUs, as cuDNN writes them; by data sheets.
+struct Gpu {
+  const char *name, *properties;
+};
+const Gpu kGpus[] = {
+    {"A100",
+     R"({"deviceName": "NVIDIA A100-SXM4-80GB", "cudaDeviceId": 0, "deviceVer": 800, "multiProcessorCount": 108, "driverVer": 13000, "maxSharedMemoryPerBlockOptin": 166912, "totalGlobalMem": 85029158912, "regsPerBlock": 65536, "smClockRateKHz": 1410000, "memClockRateKHz": 1593000, "l2CacheSize": 41943040, "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536, "pciDeviceId": 0, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "isTccDriver": 0, "supportCoopLaunch": 1, "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64]})"},
+    {"H100",
+     R"({"deviceName": "NVIDIA H100 80GB HBM3", "cudaDeviceId": 0, "deviceVer": 900, "multiProcessorCount": 132, "driverVer": 13000, "maxSharedMemoryPerBlockOptin": 232448, "totalGlobalMem": 85029158912, "regsPerBlock": 65536, "smClockRateKHz": 1980000, "memClockRateKHz": 2619000, "l2CacheSize": 52428800, "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536, "pciDeviceId": 0, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "isTccDriver": 0, "supportCoopLaunch": 1, "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64]})"},
+    {"B200",
+     R"({"deviceName": "NVIDIA B200", "cudaDeviceId": 0, "deviceVer": 1000, "multiProcessorCount": 148, "driverVer": 13000, "maxSharedMemoryPerBlockOptin": 232448, "totalGlobalMem": 85029158912, "regsPerBlock": 65536, "smClockRateKHz": 1980000, "memClockRateKHz": 2619000, "l2CacheSize": 52428800, "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536, "pciDeviceId": 0, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "isTccDriver": 0, "supportCoopLaunch": 1, "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64]})"},
+};
+
+rules::Tensor view(abi::DType type, const Shape &shape, const Shape &strides) {
+  return {type, shape, strides, 0};
+}
+
+// NVIDIA's own library plans each convolution with each epilogue that the table
+// has, in f32 alone where it is of f32, without a GPU.
+TEST(CudnnLibrary, PlansOurConvolutionsForGpusThatAreNotThere) {
+  // Where there is a driver, the library asks it for more than the emulator has.
+  if (::dlopen("libcuda.so.1", RTLD_NOW))
+    GTEST_SKIP() << "this machine has a driver";
+  auto opened = ours::openApi(PARTITA_CUDNN_LIBRARY);
+  if (!opened)
+    GTEST_SKIP() << opened.status().message();
+  const ours::Api &api = *opened;
+  for (const Gpu &gpu : kGpus) {
+    ours::Descriptor properties = nullptr;
+    const auto kind =
+        static_cast<ours::DescriptorType>(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    ASSERT_EQ(api.descriptorCreate(kind, &properties), ours::Result::success);
+    if (api.setAttribute(properties,
+                         static_cast<ours::Attribute>(
+                             CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION),
+                         static_cast<ours::AttributeType>(CUDNN_TYPE_CHAR),
+                         static_cast<int64_t>(std::strlen(gpu.properties)),
+                         gpu.properties) != ours::Result::success ||
+        api.finalize(properties) != ours::Result::success) {
+      (void)api.descriptorDestroy(properties);
+      GTEST_SKIP() << api.name() << " plans nothing for the properties of a "
+                   << gpu.name;
+    }
+    auto for_device = [&](ours::Descriptor descriptor,
+                          ours::DescriptorType type) {
+      if (type == ours::DescriptorType::graph)
+        return ours::Result::success;
+      return api.setAttribute(descriptor,
+                              static_cast<ours::Attribute>(
+                                  type == ours::DescriptorType::plan
+                                      ? CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP
+                                      : CUDNN_ATTR_ENGINEHEUR_DEVICEPROP),
+                              ours::AttributeType::descriptor, 1, &properties);
+    };
+    for (abi::DType type : {abi::DType::f32, abi::DType::f16, abi::DType::bf16})
+      for (const ConvCase &each : convCases())
+        for (int steps = 0; steps < 5; ++steps) {
+          const Shape x = channelsLast(each.x),
+                      weights = denseStrides(each.weights()),
+                      wshape = each.weights(), yshape = each.result(),
+                      y = channelsLast(yshape);
+          Shape bias(yshape.size(), 0);
+          bias[1] = 1;
+          rules::Convolution wanted{view(type, each.x, x),
+                                    view(type, wshape, weights),
+                                    view(type, yshape, y),
+                                    each.strides,
+                                    each.dilations,
+                                    each.pads,
+                                    each.pads,
+                                    each.groups,
+                                    {}};
+          const rules::Step add_bias{abi::PostOpKind::add, 0, 0,
+                                     view(type, yshape, bias)},
+              add{abi::PostOpKind::add, 0, 0, view(type, yshape, y)},
+              relu{abi::PostOpKind::relu, 0, 0, {}};
+          wanted.steps = steps == 0   ? std::vector<rules::Step>{}
+                         : steps == 1 ? std::vector{add_bias}
+                         : steps == 2 ? std::vector{add_bias, relu}
+                         : steps == 3 ? std::vector{add_bias, add}
+                                      : std::vector{add, add_bias, relu};
+          rules::Conv conv;
+          ASSERT_EQ(rules::describeConv(wanted, conv), nullptr);
+          ours::ConvWishes wishes;
+          wishes.workspace = rules::kGpuWorkspace;
+          wishes.alignments.assign(5, 64);
+          ours::ConvPlan plan(api);
+          const runtime::Status status = plan.make(conv, wishes, for_device);
+          EXPECT_TRUE(status.ok())
+              << gpu.name << ", " << abi::EnumNameDType(type) << ", "
+              << each.name << ", " << steps << ": " << status.message();
+        }
+    (void)api.descriptorDestroy(properties);
+  }
+}
+
+#endif
+
+} // namespace
+} // namespace partita::test
+
+#else
+
+TEST(CudnnHeader, IsInstalled) {
+  GTEST_SKIP() << "no cudnn_graph.h of NVIDIA's is installed";
+}
+
+#endif
