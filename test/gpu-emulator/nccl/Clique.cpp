@@ -211,7 +211,27 @@ bool Clique::has(const std::string &name) const {
   return access((where / name).c_str(), F_OK) == 0;
 }
 
+bool Clique::mayLook(const std::string &what) const {
+  const auto now = std::chrono::steady_clock::now();
+  std::lock_guard<std::mutex> lock(mutex);
+  auto [look, isFirst] = looks.try_emplace(what, now);
+  if (!isFirst && now - look->second < std::chrono::microseconds(200))
+    return false;
+  look->second = now;
+  return true;
+}
+
+bool Clique::isAborted() const {
+  if (!wasAborted && !sawAbort && mayLook("aborted") && has("aborted"))
+    sawAbort = true;
+  return wasAborted || sawAbort;
+}
+
 bool Clique::haveAll(const std::string &name) const {
+  return mayLook(name) && areThere(name);
+}
+
+bool Clique::areThere(const std::string &name) const {
   for (int rank = 0; rank < size; ++rank)
     if (!has(name + std::to_string(rank)))
       return false;
@@ -241,7 +261,7 @@ std::string Clique::get(const std::string &name) const {
 void Clique::leave(int rank) const {
   put("left-" + std::to_string(rank), "", 0);
   std::error_code ignored;
-  if (haveAll("left-"))
+  if (areThere("left-"))
     std::filesystem::remove_all(where, ignored);
 }
 
@@ -277,6 +297,8 @@ bool Clique::arrive(const Call &call, std::string &wrong) {
     return true;
   const std::string name = "call-" + nameOf(call);
   const std::string mine = name + std::to_string(placeOf(call));
+  if (!mayLook(mine))
+    return false;
   if (!has(mine)) {
     std::vector<uint8_t> bytes(sizeof call + inputBytes(call, size));
     memcpy(bytes.data(), &call, sizeof call);
@@ -294,6 +316,8 @@ bool Clique::arrive(const Call &call, std::string &wrong) {
   for (int place : partiesOf(call))
     if (!has(name + std::to_string(place)))
       return false;
+  std::lock_guard<std::mutex> lock(mutex);
+  looks.erase(mine);
   return true;
 }
 

@@ -22,10 +22,12 @@
 #include "nccl/Nccl.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -74,11 +76,12 @@ public:
   const std::filesystem::path where;
 
   bool has(const std::string &name) const;
-  /// Whether there is a file of each rank, whose number is the end of its name.
+  /// Whether there is a file of each rank, whose number is the end of its name;
+  /// to be asked again if not.
   bool haveAll(const std::string &name) const;
   void put(const std::string &name, const void *data, size_t bytes) const;
   std::string get(const std::string &name) const;
-  bool isAborted() const { return wasAborted || has("aborted"); }
+  bool isAborted() const;
   /// Also what this rank has in streams ends, when all have left.
   void abort() {
     wasAborted = true;
@@ -100,7 +103,16 @@ private:
   int placeOf(const Call &call) const;
   std::vector<int> partiesOf(const Call &call) const;
 
-  std::atomic<bool> wasAborted = false;
+  /// Whether `what` may be looked for again: hosts ask far more often than
+  /// anything changes, and each look is a call of the system.
+  bool mayLook(const std::string &what) const;
+  bool areThere(const std::string &name) const;
+
+  std::atomic<bool> wasAborted = false;       ///< by this rank
+  mutable std::atomic<bool> sawAbort = false; ///< by another one
+  mutable std::mutex mutex;
+  /// When it was last looked for what is not there yet.
+  mutable std::map<std::string, std::chrono::steady_clock::time_point> looks;
 };
 
 } // namespace gpuemu::nccl
