@@ -96,16 +96,24 @@ private:
     propagation.keep();
   }
 
+  /// What only moves elements comes last: a table's cut spares little, and
+  /// would decide how all is cut that comes behind it.
   void choose(StringAttr axis) {
-    for (Operation &op : block.without_terminator()) {
-      const nn::ShardingRule *rule = propagation.getRule(&op);
-      if (!rule || rates.isLoad(&op))
-        continue;
-      for (OpOperand &operand : op.getOpOperands())
-        if (isWeight(operand.get()) &&
-            isWhole(propagation.getCuts(operand.get())))
-          cutWeight(operand, *rule, axis);
-    }
+    for (const bool moves : {false, true})
+      for (Operation &op : block.without_terminator()) {
+        const nn::ShardingRule *rule = propagation.getRule(&op);
+        if (!rule || rates.isLoad(&op) || onlyMoves(op) != moves)
+          continue;
+        for (OpOperand &operand : op.getOpOperands())
+          if (isWeight(operand.get()) &&
+              isWhole(propagation.getCuts(operand.get())))
+            cutWeight(operand, *rule, axis);
+      }
+  }
+
+  static bool onlyMoves(Operation &op) {
+    auto costed = dyn_cast<nn::CostOpInterface>(op);
+    return costed && costed.getCost().kind == nn::CostKind::movement;
   }
 
   bool isWeight(Value value) {

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """What `--explain` suggests is true: written into the partition file, it spares the collective, and there is no other one instead. Small sums that are combined
-give the bits that they have apart."""
+give the bits that they have apart. --tensor-parallel alone cuts transformers well."""
 
 import json
 import pathlib
 import re
+import sys
 import tempfile
 
 from harness import BIN, REPOSITORY, Failure, compile_model, main, run, run_artifact
 from sharding import CASES, graph, partition, write_inputs
+
+sys.path.append(str(REPOSITORY / "test" / "bench"))
 
 REMARK = re.compile(r"(partial sums|parts) of '(.*?)' are (?:joined|exchanged|gathered)(?: for '.*?')?: each device sends .*?; to spare that, (.*?): by prediction")
 MACHINE = REPOSITORY / "test" / "tools" / "partita-compile" / "Inputs" / "machine.json"
@@ -89,11 +92,31 @@ def check_combined(work):
     print("combined sums have the same bits")
 
 
+def check_transformers(work):
+    """Decoders and encoders that --tensor-parallel alone cuts: two sums a layer, as when somebody who knows them cuts them, and what makes the output whole."""
+    try:
+        import onnx
+        from language_models import Bert, Gpt2
+    except ImportError as missing:
+        print(f"transformers are left out: {missing}")
+        return
+    layers = 2
+    for kind in (Gpt2, Bert):
+        model = work / "t.onnx"
+        onnx.save(kind(layers, 768, 128, 3000, seed=1).model, model)
+        for devices in (2, 3):
+            kinds = [c["kind"] for c in collectives(model, work / "t.partita", "--dim", "batch=1", "--tensor-parallel", devices)]
+            if kinds.count("all_reduce") != 2 * layers or len(kinds) > 2 * layers + 1:
+                raise Failure(f"{kind.__name__} over {devices} devices: {kinds}")
+    print("transformers are cut with two sums a layer")
+
+
 def check():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         check_suggestions(work)
         check_combined(work)
+        check_transformers(work)
 
 
 if __name__ == "__main__":
