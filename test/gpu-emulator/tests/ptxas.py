@@ -7,20 +7,15 @@
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "cuda"))
+from ptx import find_ptxas
+
 # Known to the emulator because the manual has them for another architecture or version of PTX.
 NEWER = (r"\.f32x2", r"(add|sub|fma)\S*\.f32\.b?f16", r"satfinite.*f16x2", r"cvt\.r[mp]\.", r"cvt\.\S*\.tf32")
-
-
-def ptxas():
-    for path in (os.environ.get("PTXAS"), shutil.which("ptxas"), "/usr/local/cuda/bin/ptxas"):
-        if path and pathlib.Path(path).exists():
-            return path
-    return None
 
 
 def kernels(text):
@@ -39,7 +34,7 @@ def assemble(tool, folder, architecture, version, bodies):
 
 
 def main():
-    tool = ptxas()
+    tool = find_ptxas()
     if not tool:
         print("there is no ptxas here: the PTX of the tests was not assembled")
         return 77
