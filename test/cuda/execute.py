@@ -134,7 +134,8 @@ def compile_for_gpus(folder, name, *split):
 
 def run_on_gpus(name, artifact, vectors, *flags, seed=1):
     status, said = emulated(
-        BIN / "partita-run", artifact, "--test-data", vectors, *executed.TOLERANCES.get(name, executed.TOLERANCE), *flags, seed=seed, expect=None, timeout=900)
+        BIN / "partita-run", artifact, "--test-data", vectors, "--timeout", "600", *executed.TOLERANCES.get(name, executed.TOLERANCE), *flags,
+        seed=seed, expect=None, timeout=900)
     return f"{name}: {said.strip()}" if status else None
 
 

@@ -126,7 +126,8 @@ def check(work):
         for threads, isa in itertools.product((1, 2), ("ALL", "AVX2")):
             what = f"{name}, {devices} devices of {threads} cores, {isa}"
             flags_of_run = ("--benchmark", "--runs", 2, "--warmup", 1, "--no-pin", "--threads", threads, "--json")
-            result = json.loads(run_artifact(artifact, *flags_of_run, env={"ONEDNN_MAX_CPU_ISA": isa}, alone=True))
+            text = run_artifact(artifact, *flags_of_run, env={"ONEDNN_MAX_CPU_ISA": isa}, alone=True)
+            result = json.loads(text[text.index("{"):])  # a remark may stand before it
             for device in result["memory"]:
                 # AVX2's algorithms pad less than the plan has room for.
                 check_device(device, what, threads, slack=isa == "ALL" and has_avx512())
