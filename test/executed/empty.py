@@ -266,4 +266,4 @@ def check():
 
 
 if __name__ == "__main__":
-    main(check)
+    main(check, use_workers=True)
