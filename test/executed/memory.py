@@ -127,7 +127,12 @@ def check(work):
             what = f"{name}, {devices} devices of {threads} cores, {isa}"
             flags_of_run = ("--benchmark", "--runs", 2, "--warmup", 1, "--no-pin", "--threads", threads, "--json")
             text = run_artifact(artifact, *flags_of_run, env={"ONEDNN_MAX_CPU_ISA": isa}, alone=True)
-            result = json.loads(text[text.index("{"):])  # a remark may stand before it
+            remarks, brace, rest = text.partition("{")
+            if not brace:
+                raise Failure(f"{what}: no JSON:\n{text}")
+            if remarks:
+                print(f"{what}: {remarks.strip()}")
+            result = json.loads(brace + rest)
             for device in result["memory"]:
                 # AVX2's algorithms pad less than the plan has room for.
                 check_device(device, what, threads, slack=isa == "ALL" and has_avx512())
