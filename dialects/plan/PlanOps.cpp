@@ -49,19 +49,23 @@ LogicalResult CollectionOp::verify() {
 LogicalResult DeviceOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!symbols.lookupNearestSymbolFrom<ProgramOp>(*this, getProgramAttr()))
     return emitOpError("(C1) ") << getProgramAttr() << " is not a program";
-  ArrayRef<int64_t> place = getCoordinate().value_or(ArrayRef<int64_t>());
-  size_t axes = 0;
-  for (auto axis : (*this)->getParentOfType<ModuleOp>().getOps<AxisOp>()) {
-    if (axes < place.size() &&
-        (place[axes] < 0 ||
-         place[axes] >= static_cast<int64_t>(axis.getSize())))
-      return emitOpError("(C2) has the coordinate ")
-             << place[axes] << " on the axis '" << axis.getAxisName() << "'";
-    ++axes;
+  // The first of a row of devices looks at all of them: there may be thousands.
+  if (isa_and_nonnull<DeviceOp>((*this)->getPrevNode()))
+    return success();
+  const SmallVector<AxisOp> axes =
+      llvm::to_vector((*this)->getParentOfType<ModuleOp>().getOps<AxisOp>());
+  for (auto device = *this; device;
+       device = dyn_cast_or_null<DeviceOp>(device->getNextNode())) {
+    ArrayRef<int64_t> place =
+        device.getCoordinate().value_or(ArrayRef<int64_t>());
+    if (axes.size() != place.size())
+      return device.emitOpError("(C2) has ")
+             << place.size() << " coordinates for " << axes.size() << " axes";
+    for (auto [axis, at] : llvm::zip_equal(axes, place))
+      if (at < 0 || at >= static_cast<int64_t>(AxisOp(axis).getSize()))
+        return device.emitOpError("(C2) has the coordinate ")
+               << at << " on the axis '" << AxisOp(axis).getAxisName() << "'";
   }
-  if (axes != place.size())
-    return emitOpError("(C2) has ")
-           << place.size() << " coordinates for " << axes << " axes";
   return success();
 }
 

@@ -31,6 +31,10 @@
 
 namespace partita::runtime::nccl {
 
+/// Whether NCCL wants the devices' parts one after another, where the plan has
+/// them in rows.
+bool isScattered(const CollectiveInfo &info);
+
 /// What all endpoints of a process share.
 struct Network {
   const Api *api = nullptr;
@@ -41,14 +45,15 @@ struct Network {
   std::function<Status()> interrupted;
   /// The processes that do not answer; null: nobody knows.
   std::function<std::vector<int>()> absent;
-  /// "device 1 of process 1, device 2 of process 2"
-  std::function<std::string(const std::vector<int> &)> text;
+  std::vector<int> process_of; ///< by device; empty: there is one process
   std::atomic<bool> aborted = false;
 
   /// Notes a failure. Returns it if it is the first of this process. Others
   /// come of that one: the error says so.
   Status note(const Status &status);
-  /// "; process 2 does not answer"
+  /// "device 1 of process 1, device 2 of process 2"
+  std::string text(const std::vector<int> &devices) const;
+  /// "; no answer from process 2", or nothing.
   std::string absentText() const;
 
 private:

@@ -253,100 +253,112 @@ Status checkVersions(const std::vector<Hello> &hellos, const Library &library) {
   return library.api || library.is_missing ? Status() : library.status;
 }
 
+struct Meeting {
+  std::vector<Hello> hellos; ///< by process
+  std::vector<Place> places; ///< by device
+};
+
+/// Each process tells the others of itself and of the GPUs of its devices.
+Expected<Meeting> meet(const Gpus &gpus, const Processes &processes,
+                       const Library &library) {
+  const size_t devices = gpus.size();
+  std::vector<int> process_of = processes.process_of;
+  process_of.resize(devices, processes.rank);
+  Hello mine = {};
+  mine.machine = thisMachine();
+  mine.version = library.api          ? library.api->version
+                 : library.is_missing ? 0
+                                      : -1;
+  std::vector<int32_t> own(devices);
+  for (size_t i = 0; i < devices; ++i)
+    if (process_of[i] == processes.rank)
+      own[i] = gpus[i];
+  std::vector<uint8_t> said(sizeof(Hello) + devices * sizeof(int32_t));
+  std::memcpy(said.data(), &mine, sizeof(Hello));
+  std::memcpy(said.data() + sizeof(Hello), own.data(),
+              devices * sizeof(int32_t));
+  std::vector<uint8_t> all = said;
+  if (processes.gather_all) {
+    auto gathered = processes.gather_all(said);
+    if (!gathered)
+      return gathered.status();
+    all = std::move(*gathered);
+  }
+  Meeting meeting;
+  meeting.hellos.resize(all.size() / said.size());
+  for (size_t i = 0; i < meeting.hellos.size(); ++i)
+    std::memcpy(&meeting.hellos[i], all.data() + i * said.size(),
+                sizeof(Hello));
+  for (size_t i = 0; i < devices; ++i) {
+    const auto from =
+        static_cast<size_t>(processes.gather_all ? process_of[i] : 0);
+    int32_t gpu;
+    std::memcpy(&gpu,
+                all.data() + from * said.size() + sizeof(Hello) +
+                    i * sizeof(int32_t),
+                sizeof(gpu));
+    meeting.places.push_back(
+        {gpu >= 0, process_of[i], meeting.hellos[from].machine, gpu});
+  }
+  return meeting;
+}
+
+/// Process 0 makes the id by which all join.
+Expected<UniqueId> shareId(const Processes &processes, const Api &api) {
+  UniqueId id;
+  Status status;
+  if (processes.rank == 0)
+    if (Result result = api.getUniqueId(&id); result != Result::success)
+      status = api.error(result, "cannot begin with NCCL");
+  if (processes.gather_all) {
+    auto ids = processes.gather_all(
+        {reinterpret_cast<const uint8_t *>(&id), sizeof(id)});
+    if (!ids)
+      return ids.status();
+    std::memcpy(&id, ids->data(), sizeof(id));
+  }
+  if (!status.ok())
+    return status;
+  return id;
+}
+
 } // namespace
 
 Expected<Made> withNccl(std::shared_ptr<Communicator> base,
                         const Traffic &traffic, const Gpus &gpus,
                         const Processes &processes, double timeout_s,
                         const Library &library) {
-  const size_t devices = gpus.size();
   if (std::count_if(gpus.begin(), gpus.end(),
                     [](int gpu) { return gpu >= 0; }) < 2)
     return Made{std::move(base), ""};
-  std::vector<int> process_of = processes.process_of;
-  process_of.resize(devices, processes.rank);
-
-  // One message a process: its hello, and the GPUs of its devices.
-  Hello mine = {};
-  mine.machine = thisMachine();
-  if (library.api) {
-    mine.version = library.api->version;
-  } else if (!library.is_missing) {
-    mine.version = -1;
-  }
-  std::vector<uint8_t> bytes(sizeof(Hello) + devices * sizeof(int32_t));
-  std::memcpy(bytes.data(), &mine, sizeof(Hello));
-  for (size_t i = 0; i < devices; ++i)
-    if (process_of[i] == processes.rank) {
-      const int32_t gpu = gpus[i];
-      std::memcpy(bytes.data() + sizeof(Hello) + i * sizeof(int32_t), &gpu,
-                  sizeof(gpu));
-    }
-  std::vector<uint8_t> all = bytes;
-  if (processes.gather_all) {
-    auto gathered = processes.gather_all(bytes);
-    if (!gathered)
-      return gathered.status();
-    all = std::move(*gathered);
-  }
-  std::vector<Hello> hellos(all.size() / bytes.size());
-  for (size_t i = 0; i < hellos.size(); ++i)
-    std::memcpy(&hellos[i], all.data() + i * bytes.size(), sizeof(Hello));
-
-  std::vector<Place> places(devices);
-  for (size_t i = 0; i < devices; ++i) {
-    Place &place = places[i];
-    const auto process =
-        static_cast<size_t>(processes.gather_all ? process_of[i] : 0);
-    int32_t gpu;
-    std::memcpy(&gpu,
-                all.data() + process * bytes.size() + sizeof(Hello) +
-                    i * sizeof(int32_t),
-                sizeof(gpu));
-    place = {gpu >= 0, process_of[i], hellos[process].machine, gpu};
-  }
-  Routes routes = chooseRoutes(places, traffic);
+  auto meeting = meet(gpus, processes, library);
+  if (!meeting)
+    return meeting.status();
+  Routes routes = chooseRoutes(meeting->places, traffic);
   if (routes.empty())
     return Made{std::move(base), ""};
-  if (Status status = checkVersions(hellos, library); !status.ok())
+  if (Status status = checkVersions(meeting->hellos, library); !status.ok())
     return status;
   if (!library.api)
     return Made{std::move(base), library.status.message() +
                                      ": GPUs exchange their bytes through the "
                                      "host; install libnccl.so.2"};
-  UniqueId id;
-  Status made_id;
-  if (processes.rank == 0)
-    if (Result result = library.api->getUniqueId(&id);
-        result != Result::success)
-      made_id = library.api->error(result, "cannot begin with NCCL");
-  if (processes.gather_all) {
-    auto ids = processes.gather_all(
-        {reinterpret_cast<const uint8_t *>(&id), sizeof(id)});
-    if (!ids)
-      return ids.status();
-    std::memcpy(&id, ids->data(), sizeof(id)); // process 0's
-  }
-  if (!made_id.ok())
-    return made_id;
+  auto id = shareId(processes, *library.api);
+  if (!id)
+    return id.status();
 
-  auto made = std::make_shared<NcclCommunicator>(std::move(base), id);
+  auto made = std::make_shared<NcclCommunicator>(std::move(base), *id);
+  std::vector<int> process_of;
+  for (const Place &place : meeting->places)
+    process_of.push_back(place.process);
   made->network.api = library.api;
   made->network.traffic = traffic;
   made->network.routes = std::move(routes);
   made->network.timeout_s = timeout_s;
   made->network.interrupted = processes.interrupted;
   made->network.absent = processes.absent;
-  made->network.text = [process_of, many = processes.gather_all != nullptr](
-                           const std::vector<int> &list) {
-    std::string text;
-    for (int device : list)
-      text +=
-          (text.empty() ? "device " : ", device ") + std::to_string(device) +
-          (many ? " of process " + std::to_string(process_of[size_t(device)])
-                : "");
-    return text;
-  };
+  if (processes.gather_all)
+    made->network.process_of = process_of;
   made->open(process_of, processes.rank);
   return Made{std::move(made), ""};
 }

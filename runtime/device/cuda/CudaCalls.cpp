@@ -145,7 +145,7 @@ Status CudaDevice::addConvolution(CudaInstance &instance,
     return Status::error("cuDNN does not compute the convolution, because " +
                          std::string(why) + kAdvice);
   if (!dnn) {
-    auto opened = cudnn::Library::open(library_apis.dnn, used_gpu);
+    auto opened = cudnn::openLibrary(library_apis.dnn, used_gpu);
     if (!opened)
       return opened.status();
     dnn = std::move(*opened);

@@ -360,13 +360,16 @@ Expected<Instance *> CudaDevice::prepare(int unit) {
   const abi::Unit &described_unit =
       *program.units()->Get(static_cast<unsigned>(unit));
   made->name = text(described_unit.name());
+  Status status;
   for (int64_t i = 0; i < length(described_unit.instructions()); ++i)
-    if (Status status = add(*made, *described_unit.instructions()->Get(
-                                       static_cast<unsigned>(i)));
-        !status.ok())
-      return Status::error(std::string(text(described.name())) + ": " +
-                           status.message());
-  made->finish();
+    if (status.ok())
+      status = add(
+          *made, *described_unit.instructions()->Get(static_cast<unsigned>(i)));
+  if (status.ok())
+    status = made->finish();
+  if (!status.ok())
+    return Status::error(std::string(text(described.name())) + ": " +
+                         status.message());
   instance = std::move(made);
   return static_cast<Instance *>(instance.get());
 }
@@ -423,10 +426,10 @@ Status CudaDevice::runLoadProgram() {
       enqueued.push_back(std::make_unique<CudaInstance>());
       enqueued.back()->name = "load";
       status = add(*enqueued.back(), instruction);
-      if (status.ok()) {
-        enqueued.back()->finish();
+      if (status.ok())
+        status = enqueued.back()->finish();
+      if (status.ok())
         status = work->run(*enqueued.back(), 0, nullptr);
-      }
     }
     if (!status.ok())
       return status;

@@ -8,6 +8,7 @@
 #include "runtime/device/cuda/CudaInstance.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace partita::runtime::cuda {
 
@@ -49,10 +50,27 @@ void CudaInstance::addCall(std::unique_ptr<LibraryTask> task,
   add(operands);
 }
 
-void CudaInstance::finish() {
+Status CudaInstance::finish() {
   for (DeviceAddress &address : addresses)
     parameters.push_back(&address);
-  useMicroBatch(0);
+  size_t places = 1;
+  for (const FrameOperand &each : in_frames)
+    places = std::lcm(places, each.copies->size());
+  for (size_t place = places; place-- > 0;) {
+    useMicroBatch(static_cast<int>(place));
+    for (const Piece &piece : pieces)
+      if (piece.task)
+        if (Status status = piece.task->bind(&addresses[piece.first]);
+            !status.ok())
+          return atPiece(piece, status);
+  }
+  return Status();
+}
+
+Status CudaInstance::atPiece(const Piece &piece, const Status &status) const {
+  return status.ok() ? status
+                     : Status::error(std::string("'") + piece.label +
+                                     "': " + status.message());
 }
 
 void CudaInstance::useMicroBatch(int micro_batch) {
@@ -65,12 +83,8 @@ void CudaInstance::useMicroBatch(int micro_batch) {
 Status CudaInstance::enqueue(const Gpu &gpu, size_t number,
                              StreamHandle stream) {
   const Piece &piece = pieces[number];
-  if (piece.kind == Kind::call) {
-    Status status = piece.task->enqueue(&addresses[piece.first], stream);
-    return status.ok() ? status
-                       : Status::error(std::string("'") + piece.label +
-                                       "': " + status.message());
-  }
+  if (piece.kind == Kind::call)
+    return atPiece(piece, piece.task->enqueue(&addresses[piece.first], stream));
   const Result result = launch(gpu, piece, stream);
   return result == Result::success
              ? Status()

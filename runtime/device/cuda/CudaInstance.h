@@ -54,8 +54,9 @@ public:
                 const char *label);
   void addCall(std::unique_ptr<LibraryTask> task,
                const std::vector<Operand> &operands, const char *label);
-  /// Call once, after the last `add...`.
-  void finish();
+  /// Call once, after the last `add...`. Prepares what depends on addresses,
+  /// for all copies of frames.
+  Status finish();
 
   size_t size() const { return pieces.size(); }
   const char *label(size_t piece) const { return pieces[piece].label; }
@@ -85,6 +86,7 @@ private:
   };
 
   void add(const std::vector<Operand> &operands);
+  Status atPiece(const Piece &piece, const Status &status) const;
   Result launch(const Gpu &gpu, const Piece &piece, StreamHandle stream);
   Result enqueueSlice(const Gpu &gpu, const Piece &piece, StreamHandle stream);
 

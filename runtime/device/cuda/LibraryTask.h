@@ -19,8 +19,11 @@ class LibraryTask {
 public:
   virtual ~LibraryTask() = default;
 
-  /// `operands`: the addresses of the call's views, in the order in which the
-  /// task asked for them.
+  /// Prepares a place of the operands, at load. Called for each place that
+  /// frames give them. `operands`: the addresses of the call's views, in the
+  /// order in which the task asked for them.
+  virtual Status bind(const DeviceAddress *) { return Status(); }
+  /// The operands are at a place that was bound.
   virtual Status enqueue(const DeviceAddress *operands,
                          StreamHandle stream) const = 0;
 };

@@ -10,7 +10,7 @@
 namespace partita::runtime::cuda::cublaslt {
 
 Library::Library(const Api &api, std::shared_ptr<const Gpu> gpu)
-    : api(api), gpu(std::move(gpu)),
+    : LibraryHandle(api, std::move(gpu)),
       cache(cacheFolder(), api.name() + "-" + this->gpu->kind()) {}
 
 Expected<std::shared_ptr<Library>>
@@ -28,19 +28,9 @@ Library::open(const Api *api, std::shared_ptr<const Gpu> gpu) {
     api = *loaded;
   }
   std::shared_ptr<Library> library(new Library(*api, std::move(gpu)));
-  const Result result = api->create(&library->object);
-  if (result == Result::success)
-    return library;
-  library->object = nullptr;
-  return api->error(result,
-                    api->name() + " cannot be used on " + library->gpu->name());
-}
-
-Library::~Library() {
-  if (!object)
-    return;
-  (void)gpu->use();
-  (void)api.destroy(object);
+  if (Status status = library->create(); !status.ok())
+    return status;
+  return library;
 }
 
 } // namespace partita::runtime::cuda::cublaslt

@@ -8,7 +8,7 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CUDA_CUBLASLT_LIBRARY_H
 #define PARTITA_RUNTIME_DEVICE_CUDA_CUBLASLT_LIBRARY_H
 
-#include "runtime/device/cuda/Gpu.h"
+#include "runtime/device/cuda/LibraryHandle.h"
 #include "runtime/device/cuda/cublaslt/AlgorithmCache.h"
 #include "runtime/device/cuda/cublaslt/Api.h"
 
@@ -16,27 +16,18 @@
 
 namespace partita::runtime::cuda::cublaslt {
 
-/// The library's handle for one device, and what was chosen for it. One thread
-/// uses it at a time.
-class Library {
+/// The library's handle for one device, and what was chosen for it.
+class Library : public LibraryHandle<Api, Handle> {
 public:
   /// The calling thread must use the GPU. `api` null: the library that is
   /// installed for the GPU's driver.
   static Expected<std::shared_ptr<Library>>
   open(const Api *api, std::shared_ptr<const Gpu> gpu);
-  ~Library();
-  Library(const Library &) = delete;
-  Library &operator=(const Library &) = delete;
 
-  const Api &api;
-  const std::shared_ptr<const Gpu> gpu;
-  Handle handle() const { return object; }
   AlgorithmCache cache;
 
 private:
   Library(const Api &api, std::shared_ptr<const Gpu> gpu);
-
-  Handle object = nullptr;
 };
 
 /// A descriptor of the library, which is given back at the end.

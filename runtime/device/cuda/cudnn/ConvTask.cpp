@@ -12,28 +12,18 @@
 
 namespace partita::runtime::cuda::cudnn {
 
-Expected<std::shared_ptr<Library>>
-Library::open(const Api *api, std::shared_ptr<const Gpu> gpu) {
+Expected<std::shared_ptr<Library>> openLibrary(const Api *api,
+                                               std::shared_ptr<const Gpu> gpu) {
   if (!api) {
     Expected<const Api *> loaded = loadApi();
     if (!loaded)
       return loaded.status();
     api = *loaded;
   }
-  std::shared_ptr<Library> library(new Library(*api, std::move(gpu)));
-  const Result result = api->create(&library->object);
-  if (result == Result::success)
-    return library;
-  library->object = nullptr;
-  return api->error(result,
-                    api->name() + " cannot be used on " + library->gpu->name());
-}
-
-Library::~Library() {
-  if (!object)
-    return;
-  (void)gpu->use();
-  (void)api.destroy(object);
+  auto library = std::make_shared<Library>(*api, std::move(gpu));
+  if (Status status = library->create(); !status.ok())
+    return status;
+  return library;
 }
 
 Expected<std::unique_ptr<LibraryTask>>
@@ -71,12 +61,23 @@ ConvTask::~ConvTask() {
     (void)library->api.descriptorDestroy(pack);
 }
 
-Expected<Descriptor> ConvTask::packOf(const DeviceAddress *operands) const {
+ConvTask::Addresses ConvTask::addressesOf(const DeviceAddress *operands) const {
   Addresses addresses = {};
   std::copy_n(operands, ids.size(), addresses.begin());
+  return addresses;
+}
+
+Descriptor ConvTask::packOf(const DeviceAddress *operands) const {
+  const Addresses addresses = addressesOf(operands);
   for (const auto &[known, pack] : packs)
     if (known == addresses)
       return pack;
+  return nullptr;
+}
+
+Status ConvTask::bind(const DeviceAddress *operands) {
+  if (packOf(operands))
+    return Status();
   const Api &api = library->api;
   std::array<void *, 5> pointers = {};
   for (size_t i = 0; i < ids.size(); ++i)
@@ -87,7 +88,7 @@ Expected<Descriptor> ConvTask::packOf(const DeviceAddress *operands) const {
   Result result = api.descriptorCreate(DescriptorType::variant_pack, &pack);
   if (result != Result::success)
     return api.error(result, "cannot describe operands to the library");
-  packs.emplace_back(addresses, pack);
+  packs.emplace_back(addressesOf(operands), pack);
   for (const auto &[name, type, number, values] :
        {std::tuple(Attribute::pack_ids, AttributeType::int64, count,
                    static_cast<const void *>(ids.data())),
@@ -99,20 +100,17 @@ Expected<Descriptor> ConvTask::packOf(const DeviceAddress *operands) const {
       result = api.setAttribute(pack, name, type, number, values);
   if (result == Result::success)
     result = api.finalize(pack);
-  if (result == Result::success)
-    return pack;
-  return api.error(result, "cannot describe operands to the library");
+  return result == Result::success
+             ? Status()
+             : api.error(result, "cannot describe operands to the library");
 }
 
 Status ConvTask::enqueue(const DeviceAddress *operands,
                          StreamHandle stream) const {
   const Api &api = library->api;
-  const Expected<Descriptor> pack = packOf(operands);
-  if (!pack)
-    return pack.status();
   Result result = api.setStream(library->handle(), stream);
   if (result == Result::success)
-    result = api.execute(library->handle(), plan.plan(), *pack);
+    result = api.execute(library->handle(), plan.plan(), packOf(operands));
   return result == Result::success
              ? Status()
              : api.error(result, "the convolution failed");

@@ -8,7 +8,7 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CUDA_CUDNN_CONVTASK_H
 #define PARTITA_RUNTIME_DEVICE_CUDA_CUDNN_CONVTASK_H
 
-#include "runtime/device/cuda/Gpu.h"
+#include "runtime/device/cuda/LibraryHandle.h"
 #include "runtime/device/cuda/LibraryTask.h"
 #include "runtime/device/cuda/cudnn/ConvPlan.h"
 
@@ -18,27 +18,12 @@
 
 namespace partita::runtime::cuda::cudnn {
 
-/// The library's handle for one device. One thread uses it at a time.
-class Library {
-public:
-  /// The calling thread must use the GPU. `api` null: the library that is
-  /// installed.
-  static Expected<std::shared_ptr<Library>>
-  open(const Api *api, std::shared_ptr<const Gpu> gpu);
-  ~Library();
-  Library(const Library &) = delete;
-  Library &operator=(const Library &) = delete;
+using Library = LibraryHandle<Api, Handle>;
 
-  const Api &api;
-  const std::shared_ptr<const Gpu> gpu;
-  Handle handle() const { return object; }
-
-private:
-  Library(const Api &api, std::shared_ptr<const Gpu> gpu)
-      : api(api), gpu(std::move(gpu)) {}
-
-  Handle object = nullptr;
-};
+/// The library's handle for a device. The calling thread must use the GPU.
+/// `api` null: the library that is installed.
+Expected<std::shared_ptr<Library>> openLibrary(const Api *api,
+                                               std::shared_ptr<const Gpu> gpu);
 
 /// Operands: x, weights, result, and then the addend and the bias, if there
 /// are.
@@ -50,6 +35,7 @@ public:
           const ConvWishes &wishes, DeviceAddress workspace);
   ~ConvTask() override;
 
+  Status bind(const DeviceAddress *operands) override;
   Status enqueue(const DeviceAddress *operands,
                  StreamHandle stream) const override;
 
@@ -59,15 +45,16 @@ private:
 
   using Addresses = std::array<DeviceAddress, 5>;
 
-  Expected<Descriptor> packOf(const DeviceAddress *operands) const;
+  Addresses addressesOf(const DeviceAddress *operands) const;
+  /// Null: the operands have never been bound.
+  Descriptor packOf(const DeviceAddress *operands) const;
 
   const std::shared_ptr<Library> library;
   const DeviceAddress workspace;
   ConvPlan plan;
   std::vector<int64_t> ids; ///< of the operands
-  /// A variant pack for each place that the operands have had: as many as
-  /// frames have copies.
-  mutable std::vector<std::pair<Addresses, Descriptor>> packs;
+  /// A variant pack for each place of the operands.
+  std::vector<std::pair<Addresses, Descriptor>> packs;
 };
 
 } // namespace partita::runtime::cuda::cudnn
