@@ -101,10 +101,11 @@ def einsum(g):
     return epilogue(g, g.node("Einsum", inputs, dict(dtype=inputs[0].dtype, shape=shape, mag=20), equation=equation), 2)
 
 
-def windows(g, space):
-    """kernel, strides, dilations, pads and the result's sizes for some space; attributes as one may write them."""
+def windows(g, space, large=False):
+    """kernel, strides, dilations, pads and the result's sizes for some space; attributes as one may write them. `large`: of more than 25 elements, from
+    which on a library pools them, whichever dimension is innermost."""
     n = len(space)
-    kernel = [g.rng.choices((1, 2, 3, 5), (3, 1, 5, 1))[0] for _ in space]
+    kernel = [g.choose(5, 6, 7) for _ in space] if large else [g.rng.choices((1, 2, 3, 5), (3, 1, 5, 1))[0] for _ in space]
     strides = [g.choose(1, 1, 1, 2, 3)] * n if g.chance(0.7) else [g.choose(1, 2, 3) for _ in space]
     dilations = [g.choose(1, 1, 1, 1, 2)] * n
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]

@@ -137,7 +137,7 @@ def pool(g):
         mag = x.mag * x.size if op == "GlobalLpPool" else x.mag
         y = g.node(op, [x], dict(dtype=x.dtype, shape=shape, mag=mag, exact=x.exact and op == "GlobalMaxPool"), **({"p": g.choose(1, 2, 3)} if op == "GlobalLpPool" else {}))
         return epilogue(g, y, 3)
-    kernel, sizes, more = windows(g, x.shape[2:])
+    kernel, sizes, more = windows(g, x.shape[2:], large=g.chance(0.25))
     since = {"MaxPool": 10, "AveragePool": 19, "LpPool": 18}[op]
     if g.opset < since:
         if more["dilations"]:
@@ -149,7 +149,7 @@ def pool(g):
         raise Unsuitable("a border as wide as the window")
     if op == "LpPool":
         x = limited(g, x, None, 0.1)
-        more["p"] = g.choose(None, 1, 2, 3)
+        more["p"] = g.choose(None, 1, 1, 2, 3)
     if op == "AveragePool":
         more["count_include_pad"] = g.choose(None, 1)
     shape = (x.shape[0], x.shape[1], *sizes)
@@ -158,9 +158,10 @@ def pool(g):
         y, _ = g.node(op, [x], result, dict(dtype="i64", shape=shape, mag=100), kernel_shape=kernel, storage_order=g.choose(None, 1), **more)
     else:
         y = g.node(op, [x], result, kernel_shape=kernel, **more)
-    if op == "AveragePool" and g.chance(0.3):  # exporters write a sum over windows as an average times their size
+    # Exporters write a sum over windows as an average times their size, and an average as a sum of absolute values divided by it.
+    if (op == "AveragePool" and g.chance(0.3)) or (op == "LpPool" and g.chance(0.5)):
         factor = g.choose(float(count(kernel)), 0.5, 3.0)
-        y = g.node("Mul", [y, g.constant(factor, x.dtype)], dict(dtype=x.dtype, shape=shape, mag=x.mag * factor))
+        y = g.node("Mul", [y, g.constant(factor, x.dtype)], dict(dtype=x.dtype, shape=shape, mag=result["mag"] * factor))
     return epilogue(g, y, 3)
 
 
