@@ -154,23 +154,31 @@ def run_references(model, names, inputs):
     return found
 
 
-def references(model, names, inputs):
-    """The same, in a process of its own: they may crash."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(reader)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            with os.fdopen(writer, "wb") as pipe:
-                pickle.dump(run_references(model, names, inputs), pipe)
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        data = pipe.read()
-    os.waitpid(child, 0)
-    return pickle.loads(data) if data else []
+def references(tasks):
+    """The same of several, each a (model, names, inputs), in a process of its own: what crashes it has no reference, and the next ones get another."""
+    found = []
+    while len(found) < len(tasks):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.close(reader)
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+                with os.fdopen(writer, "wb") as pipe:
+                    for task in tasks[len(found):]:
+                        pickle.dump(run_references(*task), pipe)
+                        pipe.flush()
+            finally:
+                os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader, "rb") as pipe:
+            try:
+                while len(found) < len(tasks):
+                    found.append(pickle.load(pipe))
+            except (EOFError, pickle.UnpicklingError):
+                found.append([])
+        os.waitpid(child, 0)
+    return found
 
 
 def write_tensors(folder, kind, arrays):
@@ -179,11 +187,11 @@ def write_tensors(folder, kind, arrays):
 
 
 def write_variant(case, inputs, zero, folder):
-    """Writes model and inputs like a case of the suite. Returns what it should give, by `references`."""
+    """Writes model and inputs like a case of the suite. Returns the model, the inputs' names and the inputs, or None."""
     model = onnx.load(str(case / "model.onnx"))
     names = [value.name for value in model.graph.input]
     if len(names) != len(inputs):
-        return []
+        return None
     changed = list(inputs)
     for i, d in zero:
         changed[i] = np.take(changed[i], [], axis=d)
@@ -198,12 +206,17 @@ def write_variant(case, inputs, zero, folder):
     (folder / "test_data_set_0").mkdir(parents=True)
     onnx.save(model, str(folder / "model.onnx"))
     write_tensors(folder, "input", changed)
-    return references(model, names, changed)
+    return model, names, changed
 
 
-def check_variant(case, inputs, zero, folder, writers):
-    """'pass', 'refused', or what is wrong; None if nobody says what it should give."""
-    found = writers.submit(write_variant, case, inputs, zero, folder).result()
+def write_case(case, inputs, zeros, folders):
+    """Writes the variants of a case. Returns what each should give, by `references`."""
+    tasks = [write_variant(case, inputs, *variant) for variant in zip(zeros, folders)]
+    return references(tasks) if None not in tasks else [[] for _ in tasks]
+
+
+def check_variant(folder, found):
+    """'pass', 'refused', or what is wrong; None if nobody says what it should give. `found`: what it should give, and who says so."""
     for whose, outputs in found:
         write_tensors(folder, "output", outputs)
         result = backend.outcome(folder, devices=(2,))
@@ -216,15 +229,18 @@ def check_variant(case, inputs, zero, folder, writers):
 
 
 def check_case(case, writers):
-    """What each variant that somebody can compute gave. `writers`: processes for `write_variant`."""
+    """What each variant that somebody can compute gave. `writers`: processes for `write_case`."""
     inputs = read_inputs(case)
+    zeros = variants(inputs) if inputs else []
     results = {}
-    for zero in variants(inputs) if inputs else []:
-        with tempfile.TemporaryDirectory() as work:
-            result = check_variant(case, inputs, zero, pathlib.Path(work) / case.name, writers)
-        name = f"{case.name} {' '.join(f'{i}.{d}' for i, d in zero)}"
-        if result:
-            results[name] = "refused" if any(re.match(pattern, f"{name}: {result}") for pattern in OTHERWISE) else result
+    with tempfile.TemporaryDirectory() as work:
+        folders = [pathlib.Path(work) / str(number) / case.name for number in range(len(zeros))]
+        expected = writers.submit(write_case, case, inputs, zeros, folders).result()
+        for zero, folder, found in zip(zeros, folders, expected):
+            result = check_variant(folder, found)
+            name = f"{case.name} {' '.join(f'{i}.{d}' for i, d in zero)}"
+            if result:
+                results[name] = "refused" if any(re.match(pattern, f"{name}: {result}") for pattern in OTHERWISE) else result
     return results
 
 
