@@ -16,25 +16,16 @@ namespace ours {
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include <cudnn_graph.h>
 
-#include <gtest/gtest.h>
+#include "test/unit/cuda/SameCall.h"
 
-#include <type_traits>
+#include <gtest/gtest.h>
 
 namespace {
 
-template <typename T>
-constexpr int kindOf = std::is_pointer_v<T> ? -1 : int(sizeof(T));
-template <typename... A, typename... B>
-constexpr bool functionsAgree(ours::cudnnStatus_t (*)(A...),
-                              ::cudnnStatus_t (*)(B...)) {
-  if constexpr (sizeof...(A) == sizeof...(B))
-    return ((kindOf<A> == kindOf<B>) && ...);
-  else
-    return false;
-}
-
 #define GPUEMU_CUDNN(NAME, ...)                                                \
-  static_assert(functionsAgree(&ours::NAME, &::NAME), #NAME);
+  static_assert(                                                               \
+      partita::test::is_same_call<decltype(&ours::NAME), decltype(&::NAME)>,   \
+      #NAME);
 #include "cudnn/Functions.def"
 #undef GPUEMU_CUDNN
 

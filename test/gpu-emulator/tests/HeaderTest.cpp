@@ -20,32 +20,18 @@ namespace ours {
 
 #include <cuda.h>
 
-#include <gtest/gtest.h>
+#include "test/unit/cuda/SameCall.h"
 
-#include <type_traits>
+#include <gtest/gtest.h>
 
 namespace {
 
 #if CUDA_VERSION >= 13000
 
-/// What a type is to the caller: pointers are one kind, numbers and structures
-/// are told apart by size.
-template <typename T>
-constexpr int kindOf = std::is_pointer_v<T>          ? -1
-                       : std::is_void_v<T>           ? -2
-                       : std::is_floating_point_v<T> ? -3
-                                                     : int(sizeof(T));
-template <typename A, typename B> constexpr bool agree = kindOf<A> == kindOf<B>;
-template <typename... A, typename... B>
-constexpr bool functionsAgree(ours::CUresult (*)(A...), ::CUresult (*)(B...)) {
-  if constexpr (sizeof...(A) == sizeof...(B))
-    return (agree<A, B> && ...);
-  else
-    return false;
-}
-
 #define GPUEMU_FUNCTION(NAME, ...)                                             \
-  static_assert(functionsAgree(&ours::NAME, &::NAME), #NAME);
+  static_assert(                                                               \
+      partita::test::is_same_call<decltype(&ours::NAME), decltype(&::NAME)>,   \
+      #NAME);
 #include "driver/Functions.def"
 #undef GPUEMU_FUNCTION
 

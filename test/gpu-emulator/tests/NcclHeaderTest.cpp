@@ -14,25 +14,16 @@ namespace ours {
 
 #include <nccl.h>
 
-#include <gtest/gtest.h>
+#include "test/unit/cuda/SameCall.h"
 
-#include <type_traits>
+#include <gtest/gtest.h>
 
 namespace {
 
-template <typename T>
-constexpr int kindOf = std::is_pointer_v<T> ? -1 : int(sizeof(T));
-template <typename... A, typename... B>
-constexpr bool functionsAgree(ours::ncclResult_t (*)(A...),
-                              ::ncclResult_t (*)(B...)) {
-  if constexpr (sizeof...(A) == sizeof...(B))
-    return ((kindOf<A> == kindOf<B>) && ...);
-  else
-    return false;
-}
-
 #define GPUEMU_NCCL(NAME, ...)                                                 \
-  static_assert(functionsAgree(&ours::NAME, &::NAME), #NAME);
+  static_assert(                                                               \
+      partita::test::is_same_call<decltype(&ours::NAME), decltype(&::NAME)>,   \
+      #NAME);
 #include "nccl/Functions.def"
 #undef GPUEMU_NCCL
 

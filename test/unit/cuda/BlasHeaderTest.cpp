@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cuda/cublaslt/Api.h"
+#include "test/unit/cuda/SameCall.h"
 
 #include <gtest/gtest.h>
 
@@ -92,33 +93,9 @@ namespace {
 
 namespace ours = runtime::cuda::cublaslt;
 
-/// Whether two parameters are passed alike.
-template <typename Ours, typename Theirs> constexpr bool isAlike() {
-  if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>)
-    return std::is_const_v<std::remove_pointer_t<Ours>> ==
-           std::is_const_v<std::remove_pointer_t<Theirs>>;
-  else
-    return std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
-           std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs> &&
-           sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs);
-}
-
-template <typename Ours, typename Theirs> struct SameCall {
-  static constexpr bool value = false;
-};
-template <typename... Ours, typename... Theirs>
-struct SameCall<ours::Result (*)(Ours...), cublasStatus_t (*)(Theirs...)> {
-  static constexpr bool value = [] {
-    if constexpr (sizeof...(Ours) == sizeof...(Theirs))
-      return (isAlike<Ours, Theirs>() && ...);
-    else
-      return false;
-  }();
-};
-
 TEST(CublasLtHeader, FunctionsAreDeclaredAlike) {
 #define PARTITA_CUBLASLT(MEMBER, NAME, TYPES)                                  \
-  static_assert(SameCall<decltype(ours::Api::MEMBER), decltype(&NAME)>::value, \
+  static_assert(is_same_call<decltype(ours::Api::MEMBER), decltype(&NAME)>,    \
                 #NAME);
 #include "runtime/device/cuda/cublaslt/Functions.def"
   static_assert(std::is_same_v<decltype(ours::Api::getVersion),

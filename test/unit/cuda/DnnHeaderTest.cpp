@@ -7,6 +7,7 @@
 
 #include "runtime/device/cuda/cudnn/ConvPlan.h"
 #include "test/unit/cuda/ConvCases.h"
+#include "test/unit/cuda/SameCall.h"
 
 #include <gtest/gtest.h>
 
@@ -22,31 +23,9 @@ namespace {
 
 namespace ours = runtime::cuda::cudnn;
 
-template <typename Ours, typename Theirs> constexpr bool isAlike() {
-  if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>)
-    return std::is_const_v<std::remove_pointer_t<Ours>> ==
-           std::is_const_v<std::remove_pointer_t<Theirs>>;
-  else
-    return std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
-           sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs);
-}
-
-template <typename Ours, typename Theirs> struct SameCall {
-  static constexpr bool value = false;
-};
-template <typename... Ours, typename... Theirs>
-struct SameCall<ours::Result (*)(Ours...), cudnnStatus_t (*)(Theirs...)> {
-  static constexpr bool value = [] {
-    if constexpr (sizeof...(Ours) == sizeof...(Theirs))
-      return (isAlike<Ours, Theirs>() && ...);
-    else
-      return false;
-  }();
-};
-
 TEST(CudnnHeader, FunctionsAreDeclaredAlike) {
 #define PARTITA_CUDNN(MEMBER, NAME, TYPES)                                     \
-  static_assert(SameCall<decltype(ours::Api::MEMBER), decltype(&NAME)>::value, \
+  static_assert(is_same_call<decltype(ours::Api::MEMBER), decltype(&NAME)>,    \
                 #NAME);
 #include "runtime/device/cuda/cudnn/Functions.def"
 }
@@ -169,7 +148,8 @@ rules::Tensor view(abi::DType type, const Shape &shape, const Shape &strides) {
 // NVIDIA's own library plans each convolution with each epilogue that the table
 // has, in f32 alone where it is of f32, without a GPU.
 TEST(CudnnLibrary, PlansOurConvolutionsForGpusThatAreNotThere) {
-  // Where there is a driver, the library asks it for more than the emulator has.
+  // Where there is a driver, the library asks it for more than the emulator
+  // has.
   if (::dlopen("libcuda.so.1", RTLD_NOW))
     GTEST_SKIP() << "this machine has a driver";
   auto opened = ours::openApi(PARTITA_CUDNN_LIBRARY);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cuda/driver/Api.h"
+#include "test/unit/cuda/SameCall.h"
 
 #include <gtest/gtest.h>
 
@@ -21,39 +22,12 @@ namespace {
 
 using namespace runtime::cuda;
 
-/// Whether two parameters are passed alike.
-template <typename Ours, typename Theirs> constexpr bool isAlike() {
-  if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>)
-    return std::is_function_v<std::remove_pointer_t<Ours>> ==
-               std::is_function_v<std::remove_pointer_t<Theirs>> &&
-           std::is_const_v<std::remove_pointer_t<Ours>> ==
-               std::is_const_v<std::remove_pointer_t<Theirs>>;
-  else
-    return std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
-           std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs> &&
-           sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs);
-}
-
-template <typename Ours, typename Theirs> struct SameCall {
-  static constexpr bool value = false;
-};
-template <typename... Ours, typename... Theirs>
-struct SameCall<Result (*)(Ours...), CUresult (*)(Theirs...)> {
-  static constexpr bool value = [] {
-    if constexpr (sizeof...(Ours) == sizeof...(Theirs))
-      return (isAlike<Ours, Theirs>() && ...);
-    else
-      return false;
-  }();
-};
-
 #define TEXT_OF(NAME) #NAME
 #define TEXT(NAME) TEXT_OF(NAME)
 
 TEST(CudaHeader, FunctionsAreDeclaredAlike) {
 #define PARTITA_CUDA(MEMBER, NAME, SYMBOL, TYPES)                              \
-  static_assert(SameCall<decltype(Api::MEMBER), decltype(&NAME)>::value,       \
-                SYMBOL);                                                       \
+  static_assert(is_same_call<decltype(Api::MEMBER), decltype(&NAME)>, SYMBOL); \
   /* An older version of a function keeps its name beside newer ones. */       \
   EXPECT_TRUE(std::string(SYMBOL) == TEXT(NAME) ||                             \
               std::string(SYMBOL) + "_v2" == TEXT(NAME))                       \

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/comm/nccl/library/Api.h"
+#include "test/unit/cuda/SameCall.h"
 
 #include <gtest/gtest.h>
 
@@ -34,33 +35,9 @@ namespace {
 
 using namespace runtime::nccl;
 
-/// Whether two parameters are passed alike.
-template <typename Ours, typename Theirs> constexpr bool isAlike() {
-  if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>)
-    return std::is_const_v<std::remove_pointer_t<Ours>> ==
-           std::is_const_v<std::remove_pointer_t<Theirs>>;
-  else
-    return std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
-           std::is_class_v<Ours> == std::is_class_v<Theirs> &&
-           sizeof(Ours) == sizeof(Theirs);
-}
-
-template <typename Ours, typename Theirs> struct SameCall {
-  static constexpr bool value = false;
-};
-template <typename... Ours, typename... Theirs>
-struct SameCall<Result (*)(Ours...), ncclResult_t (*)(Theirs...)> {
-  static constexpr bool value = [] {
-    if constexpr (sizeof...(Ours) == sizeof...(Theirs))
-      return (isAlike<Ours, Theirs>() && ...);
-    else
-      return false;
-  }();
-};
-
 TEST(NcclHeader, FunctionsAreDeclaredAlike) {
 #define PARTITA_NCCL(MEMBER, NAME, TYPES)                                      \
-  static_assert(SameCall<decltype(Api::MEMBER), decltype(&NAME)>::value, #NAME);
+  static_assert(is_same_call<decltype(Api::MEMBER), decltype(&NAME)>, #NAME);
 #include "runtime/comm/nccl/library/Functions.def"
   static_assert(std::is_same_v<decltype(&ncclGetErrorString),
                                const char *(*)(ncclResult_t)>);
