@@ -84,6 +84,35 @@ def run_models(machine, report, models):
                 report.done(what, "as its reference vectors")
 
 
+# A process takes the place of a machine, and NCCL none of the ways that GPUs of one machine have.
+RANK = 'NCCL_HOSTID=rank$OMPI_COMM_WORLD_RANK exec "$@"'
+ONE_GPU = {
+    "NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", "NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_CUMEM_ENABLE": "0", "NCCL_ALGO": "Ring",
+    "NCCL_PROTO": "Simple", "NCCL_MAX_CTAS": "2", "CUDA_MODULE_LOADING": "EAGER", "NCCL_DEBUG": "VERSION", "CUDA_EMU_TRACE": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def run_nccl(machine, report, models):
+    """Processes on one GPU, joined by NCCL."""
+    if not shutil.which("mpirun"):
+        return report.missing("NCCL between processes", "there is no mpirun (install Open MPI)")
+    for devices in (2, 4):
+        model = models[0]
+        what = f"{model['name']} in {devices} processes on GPU 0, joined by NCCL"
+        status, text = machine.run(
+            "mpirun", "--oversubscribe", "-n", devices, "sh", "-c", RANK, "sh", machine.program("partita-run"),
+            machine.folder / model["folder"] / f"{devices}.partita", "--test-data", machine.folder / model["folder"] / "vectors", "--devices",
+            f"cuda:0*{devices}", "--timeout", "60", *model["tolerance"], timeout=600, **ONE_GPU)
+        if status == 0 and (remark := re.search(r".*install libnccl.*", text)):
+            report.missing(what, remark[0])
+        elif status:
+            report.wrong(what, text)
+        elif "NCCL version" not in text and "runs: calls of NCCL" not in text:
+            report.wrong(what, f"nothing went through NCCL:\n{text}")
+        else:
+            report.done(what, "as its reference vectors")
+
+
 def run_sanitizers(machine, report, models):
     tool = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
     if not tool:
@@ -154,6 +183,7 @@ def main():
     run_suite(machine, report, "partita_cuda_tests")
     run_suite(machine, report, "partita_runtime_tests", f"--gtest_filter={CONFORMANCE}" + ":Steps.OfReplicasAndShards" * emulated, PARTITA_TEST_DEVICE="cuda")
     run_models(machine, report, packed["models"])
+    run_nccl(machine, report, packed["models"])
     run_sanitizers(machine, report, packed["models"])
     run_benchmark(machine, report, packed["benchmark"], options.seconds, emulated)
     print(f"{len(report.failed)} failed, {len(report.left)} not done")
