@@ -177,6 +177,9 @@ constexpr ErrorWords errors[] = {
                  "capturing stream has unjoined work"),
     GPUEMU_ERROR(ERROR_STREAM_CAPTURE_ISOLATION,
                  "dependency created on uncaptured work in another stream"),
+    GPUEMU_ERROR(ERROR_STREAM_CAPTURE_IMPLICIT,
+                 "operation would make the legacy stream depend on a capturing "
+                 "blocking stream"),
     GPUEMU_ERROR(ERROR_CAPTURED_EVENT,
                  "operation not permitted on an event last recorded in a "
                  "capturing stream"),

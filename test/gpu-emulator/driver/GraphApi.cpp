@@ -17,8 +17,7 @@ struct CUgraph_st {
 };
 struct CUgraphExec_st {
   std::shared_ptr<const Graph> graph;
-  /// While a launch runs; launches of one graph follow one another.
-  std::shared_ptr<bool> isBusy = std::make_shared<bool>(false);
+  std::shared_ptr<GraphTurns> turns = std::make_shared<GraphTurns>();
 };
 
 namespace {
@@ -38,15 +37,6 @@ bool allJoined(const Graph &graph, const std::vector<size_t> &tails) {
         reached[before] = 1;
   return std::all_of(reached.begin(), reached.end(),
                      [](char each) { return each; });
-}
-
-void endCapture(State &state, const std::shared_ptr<Capture> &capture) {
-  capture->isOver = true;
-  for (CUstream_st *stream : state.scheduler->streams)
-    if (stream->capture == capture) {
-      stream->capture.reset();
-      stream->tails.clear();
-    }
 }
 
 } // namespace
@@ -80,7 +70,7 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph) {
         capture->thread != thisThread())
       return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     std::vector<size_t> tails = stream.tails;
-    endCapture(state, capture);
+    endCapture(*state.scheduler, *capture);
     if (capture->isInvalid)
       return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (!allJoined(capture->graph, tails))
@@ -161,7 +151,9 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
 
 CUresult cuGraphUpload(CUgraphExec exec, CUstream stream) {
   return call("cuGraphUpload", [&](State &state, auto &) -> CUresult {
-    streamOf(state, stream);
+    if (streamOf(state, stream).capture)
+      throw Fault(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                  "a graph is not uploaded by a stream that is captured");
     return state.graphExecs.count(exec) ? CUDA_SUCCESS
                                         : CUDA_ERROR_INVALID_VALUE;
   });
@@ -176,7 +168,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle) {
       throw Fault(CUDA_ERROR_NOT_SUPPORTED,
                   "the emulator does not capture launches of graphs");
     state.scheduler->enqueue(
-        stream, graphOperation(*state.scheduler, exec->graph, exec->isBusy));
+        stream, graphOperation(*state.scheduler, exec->graph, exec->turns));
     return CUDA_SUCCESS;
   });
 }

@@ -31,6 +31,7 @@ void Scheduler::enqueue(CUstream_st &stream, Operation operation) {
     stream.tails.assign(1, capture.graph.nodes.size() - 1);
     return;
   }
+  checkNotImplicit(stream);
   operation.number = ++operations;
   if (state.config.trace)
     fprintf(stderr, "CUDA emulator: %llu queued: %s\n",
@@ -38,6 +39,18 @@ void Scheduler::enqueue(CUstream_st &stream, Operation operation) {
             operation.name.c_str());
   stream.queue.push_back(std::move(operation));
   changed.notify_all();
+}
+
+/// The null stream would have to wait for what a blocking stream only notes.
+void Scheduler::checkNotImplicit(const CUstream_st &stream) {
+  for (CUstream_st *other : streams)
+    if (stream.isNull && other->capture && other->device == stream.device &&
+        !(other->flags & CU_STREAM_NON_BLOCKING)) {
+      other->capture->isInvalid = true;
+      throw Fault(
+          CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+          "work of the null stream while a blocking stream is captured");
+    }
 }
 
 bool Scheduler::isIdle(int device) const {
@@ -185,19 +198,19 @@ void Scheduler::runSome(Lock &lock) {
 
 Operation gpuemu::graphOperation(Scheduler &scheduler,
                                  std::shared_ptr<const Graph> graph,
-                                 std::shared_ptr<bool> isBusy) {
+                                 std::shared_ptr<GraphTurns> turns) {
   struct Progress {
     std::vector<char> done;
     size_t left = 0, next = 0;
-    bool started = false;
   };
   auto progress = std::make_shared<Progress>();
   progress->done.resize(graph->nodes.size());
   progress->left = graph->nodes.size();
   Operation result;
   result.name = "a graph of " + std::to_string(graph->nodes.size()) + " nodes";
-  result.ready = [progress, graph, isBusy, &scheduler] {
-    if (!progress->started && *isBusy)
+  const uint64_t turn = turns->launched++;
+  result.ready = [progress, graph, turns, turn, &scheduler] {
+    if (turns->done != turn)
       return false;
     if (progress->left == 0)
       return true;
@@ -214,18 +227,27 @@ Operation gpuemu::graphOperation(Scheduler &scheduler,
     if (able.empty())
       return false;
     progress->next = able[scheduler.draw(able.size())];
-    progress->started = *isBusy = true;
     return true;
   };
-  result.run = [progress, graph, isBusy] {
+  result.run = [progress, graph, turns] {
     if (progress->left != 0) {
       graph->nodes[progress->next].operation.run();
       progress->done[progress->next] = 1;
       --progress->left;
     }
-    if (progress->left == 0)
-      *isBusy = false;
-    return progress->left == 0;
+    if (progress->left != 0)
+      return false;
+    ++turns->done;
+    return true;
   };
   return result;
+}
+
+void gpuemu::endCapture(Scheduler &scheduler, Capture &capture) {
+  capture.isOver = true;
+  for (CUstream_st *stream : scheduler.streams)
+    if (stream->capture.get() == &capture) {
+      stream->tails.clear();
+      stream->capture.reset();
+    }
 }

@@ -15,6 +15,7 @@
 
 #include "driver/Cuda.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -48,6 +49,12 @@ struct Node {
 };
 struct Graph {
   std::vector<Node> nodes;
+};
+/// Launches of one executable graph follow one another, in the order in which
+/// they were asked for.
+struct GraphTurns {
+  uint64_t launched = 0;
+  std::atomic<uint64_t> done = 0; ///< counted without the lock
 };
 
 struct Capture {
@@ -123,6 +130,7 @@ public:
 private:
   enum class Policy : uint8_t { Oldest, Random, Newest, Stubborn };
 
+  void checkNotImplicit(const CUstream_st &stream);
   bool canRun(CUstream_st &stream);
   CUstream_st *choose(Policy policy);
   /// Runs one operation; false if none can run.
@@ -140,10 +148,13 @@ private:
 };
 
 /// The operation that runs a graph, a node at a time, in an order drawn from
-/// the seed. `isBusy` keeps launches of one graph from overlapping.
+/// the seed. It waits for the launches of the graph before it.
 Operation graphOperation(Scheduler &scheduler,
                          std::shared_ptr<const Graph> graph,
-                         std::shared_ptr<bool> isBusy);
+                         std::shared_ptr<GraphTurns> turns);
+
+/// Takes all streams out of a capture.
+void endCapture(Scheduler &scheduler, Capture &capture);
 
 } // namespace gpuemu
 

@@ -110,6 +110,11 @@ CUresult cuStreamDestroy_v2(CUstream handle) {
                 CUstream_st &stream = streamOf(state, handle);
                 if (stream.isNull)
                   return CUDA_ERROR_INVALID_HANDLE;
+                if (std::shared_ptr<Capture> capture = stream.capture) {
+                  capture->isInvalid = true;
+                  if (capture->origin == &stream)
+                    endCapture(*state.scheduler, *capture);
+                }
                 CUresult result = CUDA_SUCCESS;
                 try {
                   // What is queued still runs.

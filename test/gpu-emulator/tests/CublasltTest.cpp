@@ -87,6 +87,34 @@ TEST_F(CublasltTest, MultipliesInTheOrderOfItsStream) {
   EXPECT_EQ(dataB.read<float>(), (std::vector<float>{1, 0, 3, 0, 5, 6, 7, 8}));
 }
 
+TEST_F(CublasltTest, IsCaptured) {
+  Buffer dataA(identity), dataB(std::vector<float>(8)), dataD(32);
+  ASSERT_EQ(choose(), CUBLAS_STATUS_SUCCESS);
+  check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  ASSERT_EQ(multiply(dataA.address, dataB.address, dataD.address),
+            CUBLAS_STATUS_SUCCESS);
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  check(cuStreamEndCapture(stream, &graph));
+  check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  check(cuGraphDestroy(graph));
+  for (float value : {1.0f, 2.0f}) {
+    const std::vector<float> values(8, value);
+    check(cuMemcpyHtoD_v2(dataB.address, values.data(), 32));
+    check(cuGraphLaunch(exec, stream));
+    check(cuStreamSynchronize(stream));
+    EXPECT_EQ(dataD.read<float>(), values);
+  }
+  check(cuGraphExecDestroy(exec));
+  // A capture that is invalid takes no product.
+  check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  EXPECT_EQ(cuStreamQuery(stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(multiply(dataA.address, dataB.address, dataD.address),
+            CUBLAS_STATUS_EXECUTION_FAILED);
+  EXPECT_EQ(cuStreamEndCapture(stream, &graph),
+            CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
 TEST_F(CublasltTest, RefusesWhatTheRealOneRefuses) {
   // Another description than the one that was chosen for.
   ASSERT_EQ(choose(), CUBLAS_STATUS_SUCCESS);

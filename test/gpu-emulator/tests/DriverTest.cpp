@@ -1,5 +1,4 @@
-//===- DriverTest.cpp - Streams, events, graphs, copies ------------ -*- C++
-//-*-===//
+//===- DriverTest.cpp - Streams, events, copies ---------------------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,55 +7,13 @@
 
 #include "tests/Harness.h"
 
-#include <cstring>
 #include <thread>
 
 using namespace gpuemu::test;
 
 namespace {
 
-class DriverTest : public EmulatorTest {
-protected:
-  void SetUp() override {
-    EmulatorTest::SetUp();
-    for (CUstream &stream : streams)
-      check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    check(cuEventCreate(&event, 0));
-  }
-  void TearDown() override {
-    cuEmuSeed(0);
-    for (CUstream stream : streams)
-      cuStreamDestroy_v2(stream);
-    cuEventDestroy_v2(event);
-    EmulatorTest::TearDown();
-  }
-  CUstream streams[2] = {};
-  CUevent event = nullptr;
-};
-
-/// Adds one to each of 32 words.
-const std::string increment = kernelText(
-    1, "  .reg .b64 %d;\n  .reg .b32 %r;\n",
-    "  mad.wide.u32 %d, %thread, 4, %p0;\n  ld.global.b32 %r, [%d];\n"
-    "  add.u32 %r, %r, 1;\n  st.global.b32 [%d], %r;\n");
-/// Copies 32 words.
-const std::string copyWords =
-    kernelText(2, "  .reg .b64 %d<2>;\n  .reg .b32 %r;\n",
-               "  mad.wide.u32 %d0, %thread, 4, %p0;\n  mad.wide.u32 %d1, "
-               "%thread, 4, %p1;\n"
-               "  ld.global.b32 %r, [%d0];\n  st.global.b32 [%d1], %r;\n");
-
-/// Pinned memory that is freed at the end.
-struct Pinned {
-  explicit Pinned(size_t words) {
-    void *pointer = nullptr;
-    check(cuMemHostAlloc(&pointer, 4 * words, 0));
-    data = static_cast<uint32_t *>(pointer);
-    memset(data, 0, 4 * words);
-  }
-  ~Pinned() { cuMemFreeHost(data); }
-  uint32_t *data = nullptr;
-};
+class DriverTest : public StreamsTest {};
 
 TEST_F(DriverTest, NothingRunsBeforeTheHostWaits) {
   Pinned host(32);
@@ -207,69 +164,6 @@ TEST_F(DriverTest, EventsMeasureTime) {
             CUDA_ERROR_INVALID_HANDLE);
   check(cuEventDestroy_v2(end));
   check(cuEventDestroy_v2(silent));
-}
-
-TEST_F(DriverTest, GraphsOfSeveralStreams) {
-  Buffer from(std::vector<uint32_t>(32)), to(std::vector<uint32_t>(32));
-  Kernel write(increment), read(copyWords);
-  CUevent joined = nullptr;
-  check(cuEventCreate(&joined, 0));
-  check(cuStreamBeginCapture_v2(streams[0], CU_STREAM_CAPTURE_MODE_GLOBAL));
-  check(write.launch({&from.address}, 32, 1, 0, streams[0]));
-  check(cuEventRecord(event, streams[0]));
-  check(cuStreamWaitEvent(streams[1], event, 0));
-  check(read.launch({&from.address, &to.address}, 32, 1, 0, streams[1]));
-  check(cuEventRecord(joined, streams[1]));
-  check(cuStreamWaitEvent(streams[0], joined, 0));
-  CUgraph graph = nullptr;
-  check(cuStreamEndCapture(streams[0], &graph));
-  size_t nodes = 0;
-  check(cuGraphGetNodes(graph, nullptr, &nodes));
-  EXPECT_EQ(nodes, 2u);
-  CUgraphExec exec = nullptr;
-  check(cuGraphInstantiateWithFlags(&exec, graph, 0));
-  check(cuGraphDestroy(graph));
-  EXPECT_EQ(from.read<uint32_t>()[0], 0u) << "a capture runs nothing";
-  for (uint64_t seed = 0; seed < 5; ++seed) {
-    cuEmuSeed(seed);
-    check(cuGraphLaunch(exec, streams[0]));
-    check(cuGraphLaunch(exec, streams[1]));
-    check(cuCtxSynchronize());
-    EXPECT_EQ(to.read<uint32_t>()[9], 2 * seed + 2);
-  }
-  check(cuGraphExecDestroy(exec));
-  check(cuEventDestroy_v2(joined));
-}
-
-TEST_F(DriverTest, CapturesThatAreNotAllowed) {
-  CUgraph graph = nullptr;
-  CUdeviceptr address = 0;
-  check(cuStreamBeginCapture_v2(streams[0], CU_STREAM_CAPTURE_MODE_GLOBAL));
-  EXPECT_EQ(cuMemAlloc_v2(&address, 4), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  EXPECT_EQ(cuStreamEndCapture(streams[0], &graph),
-            CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-  check(cuStreamBeginCapture_v2(streams[0], CU_STREAM_CAPTURE_MODE_GLOBAL));
-  EXPECT_EQ(cuStreamSynchronize(streams[0]),
-            CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  EXPECT_EQ(cuStreamEndCapture(streams[0], &graph),
-            CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-  // Work of another stream that nothing joins.
-  check(cuStreamBeginCapture_v2(streams[0], CU_STREAM_CAPTURE_MODE_RELAXED));
-  check(cuEventRecord(event, streams[0]));
-  check(cuStreamWaitEvent(streams[1], event, 0));
-  check(cuLaunchHostFunc(streams[1], [](void *) {}, nullptr));
-  EXPECT_EQ(cuStreamEndCapture(streams[1], &graph),
-            CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
-  EXPECT_EQ(cuStreamEndCapture(streams[0], &graph),
-            CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
-  // An event from before the capture.
-  check(cuEventRecord(event, streams[1]));
-  check(cuStreamBeginCapture_v2(streams[0], CU_STREAM_CAPTURE_MODE_RELAXED));
-  EXPECT_EQ(cuStreamWaitEvent(streams[0], event, 0),
-            CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-  EXPECT_EQ(cuStreamEndCapture(streams[0], &graph),
-            CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-  EXPECT_EQ(graph, nullptr);
 }
 
 TEST_F(DriverTest, CopiesOfRowsAndPlanes) {

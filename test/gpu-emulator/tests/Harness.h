@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,50 @@ struct Case {
 };
 /// Runs a table, all cases of an instruction at once.
 void runCases(const std::vector<Case> &cases);
+
+/// Two streams, and an event.
+class StreamsTest : public EmulatorTest {
+protected:
+  void SetUp() override {
+    EmulatorTest::SetUp();
+    for (CUstream &stream : streams)
+      check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    check(cuEventCreate(&event, 0));
+  }
+  void TearDown() override {
+    cuEmuSeed(0);
+    for (CUstream stream : streams)
+      cuStreamDestroy_v2(stream);
+    cuEventDestroy_v2(event);
+    EmulatorTest::TearDown();
+  }
+  CUstream streams[2] = {};
+  CUevent event = nullptr;
+};
+
+/// Pinned memory that is freed at the end.
+struct Pinned {
+  explicit Pinned(size_t words) {
+    void *pointer = nullptr;
+    check(cuMemHostAlloc(&pointer, 4 * words, 0));
+    data = static_cast<uint32_t *>(pointer);
+    memset(data, 0, 4 * words);
+  }
+  ~Pinned() { cuMemFreeHost(data); }
+  uint32_t *data = nullptr;
+};
+
+/// Adds one to each of 32 words.
+inline const std::string increment = kernelText(
+    1, "  .reg .b64 %d;\n  .reg .b32 %r;\n",
+    "  mad.wide.u32 %d, %thread, 4, %p0;\n  ld.global.b32 %r, [%d];\n"
+    "  add.u32 %r, %r, 1;\n  st.global.b32 [%d], %r;\n");
+/// Copies 32 words.
+inline const std::string copyWords =
+    kernelText(2, "  .reg .b64 %d<2>;\n  .reg .b32 %r;\n",
+               "  mad.wide.u32 %d0, %thread, 4, %p0;\n  mad.wide.u32 %d1, "
+               "%thread, 4, %p1;\n"
+               "  ld.global.b32 %r, [%d0];\n  st.global.b32 [%d1], %r;\n");
 
 } // namespace gpuemu::test
 
