@@ -119,6 +119,7 @@ struct partita_model {
   std::vector<size_t> dimensions;        ///< of PlanChoice, that callers see
   std::vector<std::vector<int64_t>> dimensionSizes;
   std::vector<std::string> deviceNames;
+  std::string remark;
 
   const PlanChoice &plans() const { return streams->plans(); }
 
@@ -228,6 +229,7 @@ Status openModel(const char *path, const partita_options *given,
     return streams.status();
   auto made = std::make_unique<partita_model>();
   made->streams = std::move(*streams);
+  made->remark = made->streams->remark();
   const PlanChoice &plans = made->plans();
   std::vector<int> shown(plans.dimensions().size(), -1);
   for (size_t d = 0; d < shown.size(); ++d)
@@ -438,5 +440,9 @@ partita_status partita_get_device_profile(const partita_model *model,
 
 int partita_keeps_nan(const partita_model *model) {
   return model->streams->keepsNan();
+}
+
+const char *partita_remark(const partita_model *model) {
+  return model->remark.c_str();
 }
 }

@@ -179,6 +179,10 @@ PARTITA_API partita_status partita_get_device_profile(const partita_model *model
  * was computed again. */
 PARTITA_API int partita_keeps_nan(const partita_model *model);
 
+/* What the user should know of how the model was loaded, in lines; "" if
+ * nothing. The text lives as long as the model. */
+PARTITA_API const char *partita_remark(const partita_model *model);
+
 /* The number of dimensions whose size may differ from call to call. */
 PARTITA_API size_t partita_dimension_count(const partita_model *model);
 PARTITA_API partita_status partita_get_dimension(const partita_model *model, size_t index, partita_dimension *dimension);

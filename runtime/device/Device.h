@@ -29,6 +29,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace partita::runtime {
@@ -149,6 +150,8 @@ public:
   virtual Expected<Instance *> prepare(int unit) = 0;
   /// Call once, after the last `prepare` and before anything runs.
   virtual Status finish() = 0;
+  /// What the user should know of how the device was loaded; empty: nothing.
+  virtual std::string remark() const { return {}; }
 
   //===--- A step ---------------------------------------------------------===//
 

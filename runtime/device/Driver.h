@@ -28,6 +28,9 @@ struct DeviceOptions {
   /// GPU. Several devices may use the same. Empty: each its own, in their
   /// order. CPU devices do not read it.
   std::vector<int> places = {};
+  /// Launch a unit as one CUDA graph, where that is possible. CPU devices do
+  /// not read it.
+  bool graphs = true;
 };
 
 /// State that the devices of one kind share in a process: code that is loaded

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <sstream>
 
 namespace partita::feed {
 
@@ -59,6 +60,20 @@ Expected<std::unique_ptr<PlanStreams>> PlanStreams::create(
 bool PlanStreams::keepsNan() const {
   return std::any_of(streams.begin(), streams.end(),
                      [](const auto &stream) { return stream->keepsNan(); });
+}
+
+std::string PlanStreams::remark() const {
+  std::vector<std::string> lines;
+  for (const auto &stream : streams) {
+    std::istringstream text(stream->remark());
+    for (std::string line; std::getline(text, line);)
+      if (std::find(lines.begin(), lines.end(), line) == lines.end())
+        lines.push_back(line);
+  }
+  std::string all;
+  for (const std::string &line : lines)
+    all += (all.empty() ? "" : "\n") + line;
+  return all;
 }
 
 Expected<uint64_t> PlanStreams::submit(const std::vector<int64_t> &sizes,

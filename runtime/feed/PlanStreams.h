@@ -41,6 +41,8 @@ public:
 
   /// Whether steps of some plan keep NaN now (Stream::keepsNan).
   bool keepsNan() const;
+  /// The lines of all plans' remarks (Stream::remark), each once.
+  std::string remark() const;
 
   /// `sizes`: the sizes of the samples, one for each of PlanChoice::dimensions.
   /// `inputs` and `outputs` have these sizes, and each output has a place. They

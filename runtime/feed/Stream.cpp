@@ -66,6 +66,7 @@ struct Stream::Impl {
   int64_t perStep = 1;
 
   std::unique_ptr<Session> session;
+  std::string remark; ///< of the session, once it is loaded
   std::array<Lane, Session::kMostSteps> lanes;
   std::vector<Lane *> idle;
   std::deque<Lane *> underWay;
@@ -215,10 +216,12 @@ void Stream::Impl::feed() {
   Expected<std::unique_ptr<Session>> made =
       Session::create(model.artifact, sessionOptions);
   std::unique_lock<std::mutex> lock(mutex);
-  if (made)
+  if (made) {
     session = std::move(*made);
-  else
+    remark = session->remark();
+  } else {
     failure = made.status();
+  }
   loaded = true;
   changed.notify_all();
   if (!made)
@@ -577,6 +580,8 @@ bool Stream::keepsNan() const {
   std::lock_guard<std::mutex> lock(impl->mutex);
   return impl->nanKept;
 }
+
+const std::string &Stream::remark() const { return impl->remark; }
 
 std::vector<int64_t> Stream::busyNs() const {
   std::lock_guard<std::mutex> lock(impl->mutex);

@@ -95,6 +95,9 @@ public:
   /// has met one (SessionOptions.keep_nan).
   bool keepsNan() const;
 
+  /// What the user should know of how the session was loaded (Session::remark).
+  const std::string &remark() const;
+
   /// The steps that were computed, the samples in them, and the direct steps.
   /// In a direct step, each micro-batch belongs to one request, and its results
   /// were written to their final place at once.

@@ -46,6 +46,8 @@ public:
   /// turned it into a number.
   bool mayHaveDroppedNan() const { return device->metNan(); }
 
+  /// What the user should know of how the device was loaded.
+  std::string remark() const { return device->remark(); }
   int64_t busyNs() const { return device->busyNs(); }
   const std::vector<ProfileEvent> &events() const { return recorded; }
   /// The most events that a step can record.

@@ -283,6 +283,8 @@ Status Session::Impl::start() {
       return status;
   size_t most = 0;
   for (size_t i = 0; i < workers.size(); ++i) {
+    if (const std::string more = workers[i].executor->remark(); !more.empty())
+      remark += (remark.empty() ? "" : "\n") + more;
     const size_t mine = workers[i].executor->mostEvents();
     most += mine;
     if (options.profile)

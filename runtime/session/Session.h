@@ -70,10 +70,16 @@ struct SessionOptions {
   std::shared_ptr<SharedDevices> shared;
   /// The hardware of each device of the plan (DeviceOptions.places).
   std::vector<int> places = {};
+  bool graphs = true; ///< DeviceOptions.graphs
 
   DeviceOptions deviceOptions() const {
-    return {threads_per_device, keep_nan, max_cpu_level,
-            timeout_s,          shared,   places};
+    return {threads_per_device,
+            keep_nan,
+            max_cpu_level,
+            timeout_s,
+            shared,
+            places,
+            graphs};
   }
 };
 
@@ -135,7 +141,7 @@ public:
   /// computed again. Its outputs may be wrong.
   bool mayHaveDroppedNan() const;
 
-  /// What the user should know of how it was loaded; empty: nothing.
+  /// What the user should know of how it was loaded, in lines; empty: nothing.
   const std::string &remark() const;
 
   /// Events of the step that was last waited for (with

@@ -37,6 +37,7 @@ public:
 
   int64_t stepSamples() const { return partita_step_samples(model.get()); }
   bool keepsNan() const { return partita_keeps_nan(model.get()) != 0; }
+  const char *remark() const { return partita_remark(model.get()); }
 
 private:
   struct Close {

@@ -167,6 +167,12 @@ int parseOptions(int argc, char **argv, Options &options) {
                "Do not check that the weights are, bit for bit, those that the "
                "model was compiled with; loading reads them once less")
       ->group(devices);
+  bool noGraphs = false;
+  app.add_flag("--no-graphs", noGraphs,
+               "GPUs: launch kernels and library calls one by one. By default "
+               "all of a unit are launched as one CUDA graph, unless a profile "
+               "needs their times or CUDA_LAUNCH_BLOCKING=1 is set")
+      ->group(devices);
   app.add_option("--timeout", options.timeout,
                  "Seconds any device waits for another before the run is given "
                  "up")
@@ -274,6 +280,7 @@ int parseOptions(int argc, char **argv, Options &options) {
     options.dimensions.emplace_back(pair.substr(0, equals), size);
   }
   options.pin = !noPin;
+  options.graphs = !noGraphs;
   options.cpuLevel = level == "v3" ? 3 : 4;
   auto refuse = [](const char *message) {
     std::cerr << "partita-run: error: " << message << "\n";

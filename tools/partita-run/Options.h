@@ -36,6 +36,7 @@ struct Options {
   int cpuLevel = 4; ///< use no code above this x86-64 level
   bool pin = true;
   bool strictNan = false; ///< keep NaN from the first step on
+  bool graphs = true;     ///< launch units of GPUs as CUDA graphs
   double timeout = 60;
   bool benchmark = false;
   int warmup = 5;

@@ -18,12 +18,12 @@
 #include "runtime/feed/Stream.h"
 #include "runtime/io/Names.h"
 #include "runtime/io/TensorFiles.h"
-#include "runtime/session/Links.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <sstream>
 
 namespace partita::run {
 
@@ -107,6 +107,7 @@ runtime::SessionOptions sessionOptions(const Options &options,
   session.max_cpu_level = options.cpuLevel;
   session.keep_nan = options.strictNan;
   session.timeout_s = options.timeout;
+  session.graphs = options.graphs;
   session.devices = team.devices();
   session.profile = options.wantsProfile();
   session.trust_weights = options.trustWeights;
@@ -116,9 +117,11 @@ runtime::SessionOptions sessionOptions(const Options &options,
   return session;
 }
 
+/// Each line is a remark.
 static void remark(const std::string &text) {
-  if (!text.empty())
-    std::fprintf(stderr, "partita-run: remark: %s\n", text.c_str());
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    std::fprintf(stderr, "partita-run: remark: %s\n", line.c_str());
 }
 
 Expected<std::unique_ptr<Session>> loadSession(const Options &options,
@@ -147,7 +150,8 @@ Expected<std::unique_ptr<Session>> loadSession(const Options &options,
 Status load(Context &context) {
   const Options &options = context.options;
   if (context.team.distributed() || options.measures() ||
-      options.wantsProfile() || context.plans.planCount() > 1 ||
+      options.wantsProfile() || !options.graphs ||
+      context.plans.planCount() > 1 ||
       !placesOf(options, context.model).empty() ||
       !Stream::suits(context.model)) {
     Expected<std::unique_ptr<Session>> session =
@@ -164,21 +168,12 @@ Status load(Context &context) {
   given.trust_weights = options.trustWeights;
   given.timeout_s = options.timeout;
   given.cpu_level = options.cpuLevel;
-  // Its session says nothing.
-  const runtime::nccl::Gpus gpus = runtime::gpusOf(*context.model.plan, {});
-  if (std::count_if(gpus.begin(), gpus.end(),
-                    [](int gpu) { return gpu >= 0; }) > 1 &&
-      !runtime::nccl::loadLibrary().api) {
-    auto without = runtime::nccl::withNccl(
-        nullptr, runtime::trafficOf(*context.model.plan, context.model.mesh),
-        gpus, {}, options.timeout, runtime::nccl::loadLibrary());
-    if (without)
-      remark(without->remark);
-  }
   Expected<std::unique_ptr<Embedded>> embedded =
       Embedded::open(context.model, given);
-  if (embedded)
+  if (embedded) {
+    remark((*embedded)->remark());
     context.embedded = std::move(*embedded);
+  }
   return embedded.status();
 }
 

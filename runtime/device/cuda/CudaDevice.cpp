@@ -11,8 +11,10 @@
 #include "runtime/base/Mesh.h"
 #include "runtime/base/Programs.h"
 #include "runtime/base/Slots.h"
+#include "runtime/device/cuda/UnitCapture.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace partita::runtime::cuda {
 namespace {
@@ -22,6 +24,14 @@ constexpr size_t kWeightAlignment = 256;
 
 size_t aligned(size_t bytes) {
   return (bytes + kWeightAlignment - 1) / kWeightAlignment * kWeightAlignment;
+}
+
+/// Whether the driver tells errors of kernels at their launch: the user looks
+/// for one that goes wrong. The launch of a graph would tell of all its
+/// kernels.
+bool launchesBlock() {
+  const char *given = std::getenv("CUDA_LAUNCH_BLOCKING");
+  return given && std::atoi(given) != 0;
 }
 
 /// What a device shares with the same device of other plans: its arena.
@@ -47,6 +57,7 @@ CudaDevice::CudaDevice(const abi::Plan &plan, int index,
       program(programOf(plan, index)), weights(weights),
       used_gpu(std::move(gpu)), kernels(std::move(kernels)),
       library_apis(libraries), keep_nan(options.keep_nan),
+      use_graphs(options.graphs && !launchesBlock()),
       weight_offsets(static_cast<size_t>(length(plan.weights())), -1),
       only_loads(weight_offsets.size()),
       instances(static_cast<size_t>(length(program.units()))) {}
@@ -103,6 +114,9 @@ CudaDevice::~CudaDevice() {
   load_weights.abandon();
   for (DeviceBuffer &buffer : allocated)
     buffer.abandon();
+  for (const std::unique_ptr<CudaInstance> &instance : instances)
+    if (instance)
+      instance->abandonGraphs();
   (void)new std::shared_ptr<const DeviceBuffer>(arena_buffer);
   (void)new std::shared_ptr<const KernelModule>(kernels);
   (void)new std::shared_ptr<cublaslt::Library>(blas);
@@ -372,6 +386,23 @@ Expected<Instance *> CudaDevice::prepare(int unit) {
                          status.message());
   instance = std::move(made);
   return static_cast<Instance *>(instance.get());
+}
+
+Status CudaDevice::finish() {
+  if (!use_graphs)
+    return Status();
+  const std::string name = text(described.name());
+  Status status = used_gpu->use();
+  UnitCapture capture(used_gpu);
+  for (const std::unique_ptr<CudaInstance> &instance : instances)
+    if (instance && status.ok())
+      status = capture.capture(
+          *instance, static_cast<int>(plan.micro_batches()), work->stream());
+  if (!status.ok())
+    return Status::error(name + ": " + status.message());
+  if (const std::string remark = capture.remark(); !remark.empty())
+    load_remark = name + ": " + remark;
+  return Status();
 }
 
 /// Unless what it brings is not needed, or will be cut.

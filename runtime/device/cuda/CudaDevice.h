@@ -54,7 +54,9 @@ public:
 
   Status letMove(const std::vector<int> &slots) override;
   Expected<Instance *> prepare(int unit) override;
-  Status finish() override { return Status(); }
+  /// Makes graphs of units.
+  Status finish() override;
+  std::string remark() const override { return load_remark; }
 
   Queue &queue() override { return *work; }
   Status beginStep() override;
@@ -100,7 +102,7 @@ private:
   const std::shared_ptr<const Gpu> used_gpu;
   const std::shared_ptr<const KernelModule> kernels;
   const LibraryApis library_apis;
-  const bool keep_nan;
+  const bool keep_nan, use_graphs;
 
   std::shared_ptr<const DeviceBuffer> arena_buffer; ///< maybe of several plans
   DeviceBuffer constants;    ///< and weights that steps read
@@ -118,6 +120,7 @@ private:
   std::unique_ptr<CudaQueue> work;
   std::unique_ptr<Transfers> transfers;
   std::vector<std::unique_ptr<CudaInstance>> instances; ///< by unit; or null
+  std::string load_remark;
 };
 
 /// Loads the artifact's kernels through a driver. Tests give their own `api`.

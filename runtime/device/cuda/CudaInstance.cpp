@@ -53,10 +53,9 @@ void CudaInstance::addCall(std::unique_ptr<LibraryTask> task,
 Status CudaInstance::finish() {
   for (DeviceAddress &address : addresses)
     parameters.push_back(&address);
-  size_t places = 1;
   for (const FrameOperand &each : in_frames)
-    places = std::lcm(places, each.copies->size());
-  for (size_t place = places; place-- > 0;) {
+    place_count = std::lcm(place_count, each.copies->size());
+  for (size_t place = place_count; place-- > 0;) {
     useMicroBatch(static_cast<int>(place));
     for (const Piece &piece : pieces)
       if (piece.task)

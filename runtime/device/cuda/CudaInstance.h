@@ -59,6 +59,8 @@ public:
   Status finish();
 
   size_t size() const { return pieces.size(); }
+  /// Whether a piece is a call of a library.
+  bool isCall(size_t piece) const { return pieces[piece].kind == Kind::call; }
   const char *label(size_t piece) const { return pieces[piece].label; }
 
   /// Moves addresses in frames to the copies of a micro-batch. What was
@@ -66,6 +68,21 @@ public:
   void useMicroBatch(int micro_batch);
   /// Enqueues a piece of work. An error names it.
   Status enqueue(const Gpu &gpu, size_t piece, StreamHandle stream);
+
+  /// How many places its frames have: micro-batches 0 and `places()` share one.
+  size_t places() const { return place_count; }
+  /// Gives the unit graphs that do what all pieces do, by place.
+  void setGraphs(std::vector<GraphExec> made) { graphs = std::move(made); }
+  /// The graph for a micro-batch; null: its pieces are enqueued one by one.
+  GraphExecHandle graph(int micro_batch) const {
+    const size_t place = static_cast<size_t>(micro_batch) % place_count;
+    return place < graphs.size() ? graphs[place].get() : nullptr;
+  }
+  /// Does not give its graphs back: they may still be at work.
+  void abandonGraphs() {
+    for (GraphExec &graph : graphs)
+      graph.abandon();
+  }
 
   std::string name; ///< of the unit, for messages
 
@@ -94,6 +111,8 @@ private:
   std::vector<DeviceAddress> addresses;
   std::vector<void *> parameters; ///< of kernels: pointers to `addresses`
   std::vector<FrameOperand> in_frames;
+  size_t place_count = 1;
+  std::vector<GraphExec> graphs; ///< by place; empty: there are none
 };
 
 } // namespace partita::runtime::cuda

@@ -360,35 +360,48 @@ Status CudaQueue::run(Instance &prepared, int micro_batch,
   if (Status status = ready(); !status.ok())
     return status;
   auto &instance = static_cast<CudaInstance &>(prepared);
-  instance.useMicroBatch(micro_batch);
   runs[++run_count % kRuns] = {&instance, micro_batch};
   const bool timed = observer && observer->timed;
   if (observer)
     observed.push_back({&instance, observer, used_events});
-  const Api &api = gpu->api;
-  auto mark = [&]() -> Status {
-    if (!timed)
-      return Status();
-    auto event = timedEvent();
-    if (!event)
-      return fail(event.status());
-    return api.check(api.eventRecord((*event)->get(), compute.get()),
-                     "cannot time a task");
-  };
-  if (Status status = mark(); !status.ok())
+  // A graph does not tell when its tasks end.
+  if (GraphExecHandle graph = timed ? nullptr : instance.graph(micro_batch)) {
+    if (Result result = gpu->api.graphLaunch(graph, compute.get());
+        result != Result::success)
+      return broken(result, "cannot launch the graph of unit '" +
+                                instance.name + "', micro-batch " +
+                                std::to_string(micro_batch));
+  } else if (Status status = runPieces(instance, micro_batch, timed);
+             !status.ok()) {
     return fail(status);
-  for (size_t i = 0; i < instance.size(); ++i) {
-    if (Status status = instance.enqueue(*gpu, i, compute.get()); !status.ok())
-      return fail(status);
-    if (Status status = mark(); !status.ok())
-      return fail(status);
   }
-  const Result result = api.memcpyDtoHAsync(
+  const Result result = gpu->api.memcpyDtoHAsync(
       last_done.get(), numbers.get() + run_count % kRuns * sizeof(uint32_t),
       sizeof(uint32_t), compute.get());
   return result == Result::success
              ? Status()
              : broken(result, "cannot note that a unit is done");
+}
+
+Status CudaQueue::runPieces(CudaInstance &instance, int micro_batch,
+                            bool timed) {
+  instance.useMicroBatch(micro_batch);
+  auto mark = [&]() -> Status {
+    if (!timed)
+      return Status();
+    auto event = timedEvent();
+    return event ? gpu->api.check(
+                       gpu->api.eventRecord((*event)->get(), compute.get()),
+                       "cannot time a task")
+                 : event.status();
+  };
+  Status status = mark();
+  for (size_t i = 0; i < instance.size() && status.ok(); ++i) {
+    status = instance.enqueue(*gpu, i, compute.get());
+    if (status.ok())
+      status = mark();
+  }
+  return status;
 }
 
 /// Events are made when the first step needs them.

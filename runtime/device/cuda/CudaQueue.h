@@ -121,6 +121,7 @@ private:
   static void carryOut(void *copy);
   Status bring(uint8_t *to, const uint8_t *from, size_t bytes, Device *source);
   Status joinOutput(const uint8_t *from, size_t bytes);
+  Status runPieces(CudaInstance &instance, int micro_batch, bool timed);
   Expected<GpuEvent *> timedEvent();
   Status tell();
 

@@ -94,6 +94,8 @@ using DeviceBuffer = Owned<DeviceAddress, &Api::memFree>;
 using PinnedBuffer = Owned<void *, &Api::memFreeHost>;
 using Stream = Owned<StreamHandle, &Api::streamDestroy>;
 using GpuEvent = Owned<EventHandle, &Api::eventDestroy>;
+using Graph = Owned<GraphHandle, &Api::graphDestroy>;
+using GraphExec = Owned<GraphExecHandle, &Api::graphExecDestroy>;
 using Module = Owned<ModuleHandle, &Api::moduleUnload>;
 
 /// The calling thread must use the GPU. A buffer of 0 bytes has the address 0.

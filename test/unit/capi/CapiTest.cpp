@@ -208,6 +208,7 @@ TEST_F(Capi, OptionsOfOlderProgramsAreSmaller) {
 
 TEST_F(Capi, LevelAndNan) {
   EXPECT_EQ(partita_keeps_nan(model), 0);
+  EXPECT_STREQ(partita_remark(model), "");
   partita_options options;
   partita_default_options(&options);
   options.cpu_level = 5;

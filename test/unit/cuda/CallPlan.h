@@ -132,13 +132,25 @@ public:
     return openPlan(plan);
   }
 
-  /// Runs all calls once.
+  /// Runs all calls once, one by one and as a graph: the same bits come out.
   void run() {
-    LoadedDevice loaded(open(), **runtime::cuda::loadApi());
+    std::vector<std::vector<uint8_t>> one_by_one;
+    ASSERT_NO_FATAL_FAILURE(run(/*graphs=*/false));
+    one_by_one.swap(results);
+    ASSERT_NO_FATAL_FAILURE(run(/*graphs=*/true));
+    EXPECT_TRUE(results == one_by_one);
+  }
+
+  void run(bool graphs) {
+    runtime::DeviceOptions options;
+    options.graphs = graphs;
+    LoadedDevice loaded(open(), **runtime::cuda::loadApi(), 0, options);
     ASSERT_TRUE(loaded.device) << loaded.status.message();
     runtime::Device &device = *loaded.device;
     auto unit = device.prepare(0);
     ASSERT_TRUE(unit.ok()) << unit.status().message();
+    ASSERT_TRUE(device.finish().ok());
+    EXPECT_EQ(device.remark(), "");
     ASSERT_TRUE(device.beginStep().ok());
     ASSERT_TRUE(device.queue().run(**unit, 0, nullptr).ok());
     const runtime::Status status = device.endStep();

@@ -178,10 +178,9 @@ TEST(CudaDevice, CopiesMoreThanPinnedMemoryHolds) {
 }
 
 // There are far more steps than events.
-TEST(CudaDevice, AStepAllocatesNothing) {
-  SKIP_WITHOUT_GPU();
+void expectNothingIsAllocated(const PlanSpec &plan, const char *launch) {
   WrappedApi wrapped(**cuda::loadApi());
-  LoadedDevice loaded(openPlan(onGpus(doublingPipeline(1, 1))), wrapped.api);
+  LoadedDevice loaded(openPlan(plan), wrapped.api);
   ASSERT_TRUE(loaded.device) << loaded.status.message();
   Device &device = *loaded.device;
   auto instance = device.prepare(0);
@@ -208,9 +207,18 @@ TEST(CudaDevice, AStepAllocatesNothing) {
       EXPECT_TRUE(name == "ctxSetCurrent" || name == "eventQuery" ||
                   name == "streamQuery" || name == "eventRecord" ||
                   name == "streamWaitEvent" || name == "launchHostFunc" ||
-                  name == "launchKernel" || name == "memcpyHtoDAsync" ||
+                  name == launch || name == "memcpyHtoDAsync" ||
                   name == "memcpyDtoHAsync")
           << name;
+}
+
+TEST(CudaDevice, AStepAllocatesNothing) {
+  SKIP_WITHOUT_GPU();
+  PlanSpec plan = onGpus(doublingPipeline(1, 1));
+  expectNothingIsAllocated(plan, "launchKernel");
+  std::vector<InstructionSpec> &unit = plan.programs[0].units[0].instructions;
+  unit.push_back(unit[0]);
+  expectNothingIsAllocated(plan, "graphLaunch");
 }
 
 /// Two devices on one GPU that give each other values, copied in many pieces.

@@ -151,6 +151,8 @@ Status useDevice(const std::shared_ptr<const Artifact> &artifact,
   auto instance = device.prepare(0);
   if (!instance)
     return instance.status();
+  if (Status status = device.finish(); !status.ok())
+    return status;
   auto more = device.allocate(64, "more");
   if (!more)
     return more.status();
@@ -164,7 +166,8 @@ Status useDevice(const std::shared_ptr<const Artifact> &artifact,
   for (const auto &call : std::vector<std::function<Status()>>{
            [&] { return device.beginStep(); },
            [&] { return queue.copyIn(device.slot(0, 0), x.data(), 64); },
-           [&] { return queue.run(**instance, 0, &observer); },
+           [&] { return queue.run(**instance, 0, &observer); }, // its pieces
+           [&] { return queue.run(**instance, 0, nullptr); },   // its graph
            [&] { return queue.copyFrom(device, *more, device.slot(1, 0), 64); },
            [&] { return queue.copyOut(y.data(), *more, 64); }})
     if (Status status = call(); first.ok() && !status.ok())
@@ -204,7 +207,7 @@ TEST(CudaFailure, EachCallThatFailsIsToldAndNothingLeaks) {
     EXPECT_EQ(wrapped.live(), 0);
     calls = wrapped.allCalls();
   }
-  EXPECT_GE(calls.size(), 30u);
+  EXPECT_GE(calls.size(), 37u);
   for (const auto &[name, count] : calls)
     for (int at : {1, 2, (count + 1) / 2, count - 1, count}) {
       if (at < 1 || at > count)
@@ -311,13 +314,17 @@ TEST(CudaFailure, ACallThatFailsInAStepEndsAllDevices) {
 }
 
 /// Exits with 0 if a session ends with the right words.
-[[noreturn]] void runAstray() {
+[[noreturn]] void runAstray(bool in_graph) {
   PlanSpec plan = onGpus(doublingPipeline(3, 2));
   InstructionSpec astray = plan.programs[1].units[0].instructions[0];
   plan.kernels.push_back("astray");
   astray.kernel = 1;
   astray.label = "/layer1/Add";
-  plan.programs[1].units[0].instructions = {astray};
+  std::vector<InstructionSpec> &unit = plan.programs[1].units[0].instructions;
+  if (in_graph)
+    unit.push_back(astray);
+  else
+    unit = {astray};
   auto session = Session::create(openPlan(plan), {});
   if (!session) {
     std::fprintf(stderr, "%s\n", session.status().message().c_str());
@@ -339,8 +346,11 @@ TEST(CudaFailure, AKernelThatGoesAstrayIsNamedAndAllDevicesEnd) {
   if (std::getenv("CUDA_EMU_DEVICES") == nullptr)
     GTEST_SKIP() << "needs three GPUs that may fail: the emulator's";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(runAstray(), testing::ExitedWithCode(0),
+  EXPECT_EXIT(runAstray(/*in_graph=*/false), testing::ExitedWithCode(0),
               "cuda:.*(unit 'F1', micro-batch 0, '/layer1/Add'|cuda:1)");
+  EXPECT_EXIT(runAstray(/*in_graph=*/true), testing::ExitedWithCode(0),
+              "cuda:.*(unit 'F1', micro-batch 0, 'double1' to '/layer1/Add' "
+              ".CUDA_LAUNCH_BLOCKING=1 tells which of 2|cuda:1)");
 }
 
 } // namespace

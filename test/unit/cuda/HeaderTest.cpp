@@ -46,6 +46,13 @@ TEST(CudaHeader, ConstantsAreTheSame) {
   SAME(Result::not_found, CUDA_ERROR_NOT_FOUND);
   SAME(Result::not_ready, CUDA_ERROR_NOT_READY);
   SAME(Result::launch_failed, CUDA_ERROR_LAUNCH_FAILED);
+  SAME(Result::stream_capture_unsupported,
+       CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  SAME(Result::stream_capture_invalidated,
+       CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  SAME(Result::stream_capture_wrong_thread,
+       CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+  SAME(CaptureMode::of_thread, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   SAME(DeviceAttribute::max_pitch, CU_DEVICE_ATTRIBUTE_MAX_PITCH);
   SAME(DeviceAttribute::compute_capability_major,
        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);

@@ -49,7 +49,8 @@ public:
     int count = 0;
     for (const char *make :
          {"memAlloc", "memHostAlloc", "streamCreate", "eventCreate",
-          "moduleLoadDataEx", "primaryCtxRetain"})
+          "moduleLoadDataEx", "primaryCtxRetain", "streamEndCapture",
+          "graphInstantiate"})
       count += succeeded[make];
     for (const char *release : kReleases)
       count -= succeeded[release];
@@ -57,8 +58,8 @@ public:
   }
 
   static constexpr const char *kReleases[] = {
-      "memFree",      "memFreeHost",  "streamDestroy",
-      "eventDestroy", "moduleUnload", "primaryCtxRelease"};
+      "memFree",      "memFreeHost",       "streamDestroy", "eventDestroy",
+      "moduleUnload", "primaryCtxRelease", "graphDestroy",  "graphExecDestroy"};
 
 private:
   template <auto Member> struct Wrap;

@@ -27,6 +27,10 @@ enum class Result : int {
   not_found = 500,
   not_ready = 600,
   launch_failed = 719,
+  // What a capture does not allow has the results from here ...
+  stream_capture_unsupported = 900,
+  stream_capture_invalidated = 901,
+  stream_capture_wrong_thread = 908, // ... to here.
 };
 
 using Ordinal = int;                      ///< CUdevice
@@ -36,6 +40,8 @@ using ModuleHandle = struct ModuleObject *;
 using FunctionHandle = struct FunctionObject *;
 using StreamHandle = struct StreamObject *;
 using EventHandle = struct EventObject *;
+using GraphHandle = struct GraphObject *;         ///< CUgraph
+using GraphExecHandle = struct GraphExecObject *; ///< CUgraphExec
 using HostFunction = void (*)(void *);
 
 /// CUdevice_attribute.
@@ -58,6 +64,9 @@ enum class JitOption : int {
   error_log_buffer = 5,
   error_log_buffer_size_bytes = 6,
 };
+
+/// CUstreamCaptureMode: CU_STREAM_CAPTURE_MODE_THREAD_LOCAL.
+enum class CaptureMode : int { of_thread = 1 };
 
 /// CUmemorytype.
 enum class MemoryType : int { host = 1, device = 2 };
