@@ -243,6 +243,23 @@ def run_model(folder, name):
     return None
 
 
+def run_graphs(folder, name):
+    """Units as graphs, piece by piece, and piece by piece because times are asked for: the same bits, by the launches that were asked for."""
+    model, artifact, fed = data_folder() / "models" / name / "model.onnx", folder / "graphs.partita", folder / "graphs.npy"
+    run([BIN / "partita-compile", model, "--quiet", "-o", artifact, *TARGET])
+    write_input(fed, (3, 1, 28, 28), "f32", random.Random(name))
+    outputs = set()
+    for number, (flags, in_graphs) in enumerate((((), True), (("--no-graphs",), False), (("--profile", folder / "trace.json"), False))):
+        output = folder / f"graphs.{number}.npz"
+        said = run([BIN / "partita-run", artifact, "--input", fed, "--output", output, *flags],
+                   env={"LD_LIBRARY_PATH": str(EMULATOR), "CUDA_EMU_SEED": "2", "CUDA_EMU_TRACE": "1"})
+        outputs.add(output.read_bytes())
+        calls = re.findall(r"call \d+: (\w+)", said)
+        if len(outputs) > 1 or "remark" in said or ("cuGraphLaunch" in calls) != in_graphs:
+            return f"{name} {' '.join(map(str, flags))}: {len(outputs)} different results, {len(calls)} calls: {sorted(set(calls))}"
+    return None
+
+
 def check():
     if not (EMULATOR / "libcublasLt.so.13").exists():
         print(f"skipped: no emulator at {EMULATOR} (set PARTITA_GPU_EMULATOR)")
@@ -251,6 +268,7 @@ def check():
         folder = pathlib.Path(work)
         summarise(in_threads(lambda case: run_case(folder, case), list(cases())), "products and convolutions")
         summarise(in_threads(lambda name: run_model(folder, name), MODELS), "models")
+        summarise([run_graphs(folder, "cnn/mnist-pytorch-java")], "model with and without graphs")
 
 
 if __name__ == "__main__":
