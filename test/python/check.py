@@ -29,7 +29,7 @@ def is_right(x, y, outputs):
 with partita.Model(sys.argv[1], threads=1, pin=False, batch_delay=0.001) as model:
     assert [(p.name, p.type, p.shape) for p in model.inputs] == [("x", "float32", (None, 3, 8)), ("y", "float32", (None, 8))], model.inputs
     assert [p.name for p in model.outputs] == ["sum", "half"]
-    assert model.step_samples == 6
+    assert model.step_samples == 6 and model.remark == ""
     for samples in (1, 2, 5, 6, 7, 40):
         x, y = data(samples, samples)
         assert is_right(x, y, model.run(x=x, y=y)), samples

@@ -65,6 +65,7 @@ def _open() -> ctypes.CDLL:
         ("input", ctypes.c_int, (pointer, size, ctypes.POINTER(PortStruct))),
         ("output", ctypes.c_int, (pointer, size, ctypes.POINTER(PortStruct))),
         ("step_samples", number, (pointer,)),
+        ("remark", ctypes.c_char_p, (pointer,)),
         ("get_profile", ctypes.c_int, (pointer, ctypes.POINTER(ProfileStruct))),
         ("get_device_profile", ctypes.c_int, (pointer, ctypes.c_int, ctypes.POINTER(DeviceProfileStruct))),
         ("dimension_count", size, (pointer,)),

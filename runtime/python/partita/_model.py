@@ -84,6 +84,7 @@ class Model:
         self.inputs = self._ports(library.partita_input_count, library.partita_input)
         self.outputs = self._ports(library.partita_output_count, library.partita_output)
         self.step_samples: int = library.partita_step_samples(self._model)
+        self.remark: str = library.partita_remark(self._model).decode()  # what the user should know of how it was loaded, in lines
 
     def _dimensions(self) -> dict[str, tuple[int, ...]]:
         dimensions = {}

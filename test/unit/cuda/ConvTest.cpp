@@ -10,11 +10,6 @@
 
 #include <limits>
 
-#define SKIP_WITHOUT_CUDNN()                                                   \
-  SKIP_WITHOUT_GPU();                                                          \
-  if (auto dnn = runtime::cuda::cudnn::loadApi(); !dnn)                        \
-  GTEST_SKIP() << dnn.status().message()
-
 namespace partita::test {
 namespace {
 

@@ -8,6 +8,7 @@
 #include "runtime/device/cuda/UnitCapture.h"
 #include "runtime/session/Session.h"
 #include "test/unit/cuda/CallPlan.h"
+#include "test/unit/cuda/ConvCases.h"
 #include "test/unit/cuda/WrappedApi.h"
 
 #include <cstdlib>
@@ -63,7 +64,8 @@ Values countingFrom(float first, size_t count) {
   return values;
 }
 
-/// A device with all units prepared, and steps of one unit.
+/// A device with all units prepared, and steps of one unit. Its first two slots
+/// are what comes in and what goes out.
 struct Steps {
   Steps(const PlanSpec &plan, const cuda::Api &api, DeviceOptions options = {},
         const cuda::LibraryApis &libraries = {})
@@ -83,14 +85,18 @@ struct Steps {
   Values run(int micro_batches, TaskObserver *observer = nullptr) {
     Device &device = *loaded.device;
     Queue &queue = device.queue();
+    const auto count = static_cast<size_t>(
+        loaded.artifact->plan().inputs()->Get(0)->shape()->Get(0));
     x = countingFrom(x.empty() ? 1 : x.back(),
-                     16 * static_cast<size_t>(micro_batches));
+                     count * static_cast<size_t>(micro_batches));
     Values y(x.size());
     EXPECT_TRUE(device.beginStep().ok());
     for (int m = 0; m < micro_batches; ++m) {
-      EXPECT_TRUE(queue.copyIn(device.slot(0, m), &x[16 * m], 64).ok());
+      EXPECT_TRUE(
+          queue.copyIn(device.slot(0, m), &x[count * m], count * 4).ok());
       EXPECT_TRUE(queue.run(*instance, m, observer).ok());
-      EXPECT_TRUE(queue.copyOut(&y[16 * m], device.slot(1, m), 64).ok());
+      EXPECT_TRUE(
+          queue.copyOut(&y[count * m], device.slot(1, m), count * 4).ok());
     }
     status = device.endStep();
     EXPECT_TRUE(status.ok()) << status.message();
@@ -136,6 +142,44 @@ TEST(CudaGraph, EachPlaceOfFramesGivesTheBitsOfItsPieces) {
     }
     EXPECT_EQ(wrapped.live(), 0);
   }
+}
+
+// The library keeps something for each place of a convolution's operands.
+TEST(CudaGraph, ConvolutionsInFrames) {
+  SKIP_WITHOUT_CUDNN();
+  PlanSpec plan = doublingPipeline(
+      {.devices = 1, .micro_batches = 7, .count = 64, .copies = 2});
+  const Shape shape = {1, 4, 4, 4}, weights = {4, 4, 3, 3};
+  const int images = plan.addFrameSlot(0, {64}, 3);
+  std::vector<InstructionSpec> &unit = plan.programs[0].units[0].instructions;
+  unit[0].operands[1] = images;
+  InstructionSpec conv;
+  conv.call = abi::CallKind::conv;
+  conv.label = "conv1";
+  conv.views = {{images, shape, channelsLast(shape), 0},
+                {plan.addWeight(0, weights, countingFrom(-72, 144)), weights,
+                 denseStrides(weights), 0},
+                {1, shape, channelsLast(shape), 0}};
+  conv.strides = conv.dilations = conv.pads_low = conv.pads_high = {1, 1};
+  unit.push_back(conv);
+  plan = onGpus(plan);
+  std::vector<Values> results[2];
+  for (bool graphs : {true, false}) {
+    WrappedApi wrapped(**cuda::loadApi());
+    DeviceOptions options;
+    options.graphs = graphs;
+    Steps steps(plan, wrapped.api, options);
+    ASSERT_TRUE(steps.status.ok()) << steps.status.message();
+    EXPECT_EQ(steps.remark(), "");
+    for (int i = 0; i < 2; ++i)
+      results[graphs].push_back(steps.run(7));
+    EXPECT_EQ(wrapped.calls("graphLaunch"), graphs ? 14 : 0);
+  }
+  EXPECT_TRUE(results[true] == results[false]);
+  EXPECT_NE(results[true][0], results[true][1]);
+  EXPECT_NE(
+      Values(results[true][0].begin(), results[true][0].begin() + 64),
+      Values(results[true][0].begin() + 64, results[true][0].begin() + 128));
 }
 
 TEST(CudaGraph, PipelinesOfGraphsHaveMicroBatchesInFlight) {

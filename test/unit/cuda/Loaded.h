@@ -19,6 +19,11 @@
 #define SKIP_WITHOUT_GPU()                                                     \
   if (auto api = runtime::cuda::loadApi(); !api)                               \
   GTEST_SKIP() << api.status().message()
+/// The same where there is no cuDNN.
+#define SKIP_WITHOUT_CUDNN()                                                   \
+  SKIP_WITHOUT_GPU();                                                          \
+  if (auto dnn = runtime::cuda::cudnn::loadApi(); !dnn)                        \
+  GTEST_SKIP() << dnn.status().message()
 
 namespace partita::test {
 
