@@ -360,21 +360,25 @@ Status CudaQueue::run(Instance &prepared, int micro_batch,
   if (Status status = ready(); !status.ok())
     return status;
   auto &instance = static_cast<CudaInstance &>(prepared);
-  runs[++run_count % kRuns] = {&instance, micro_batch};
   const bool timed = observer && observer->timed;
   if (observer)
     observed.push_back({&instance, observer, used_events});
   // A graph does not tell when its tasks end.
   if (GraphExecHandle graph = timed ? nullptr : instance.graph(micro_batch)) {
     if (Result result = gpu->api.graphLaunch(graph, compute.get());
-        result != Result::success)
+        result != Result::success) {
+      // It may be the error of a unit before it.
+      const std::string before = unfinished();
       return broken(result, "cannot launch the graph of unit '" +
                                 instance.name + "', micro-batch " +
-                                std::to_string(micro_batch));
+                                std::to_string(micro_batch) +
+                                (before.empty() ? "" : ", behind " + before));
+    }
   } else if (Status status = runPieces(instance, micro_batch, timed);
              !status.ok()) {
     return fail(status);
   }
+  runs[++run_count % kRuns] = {&instance, micro_batch};
   const Result result = gpu->api.memcpyDtoHAsync(
       last_done.get(), numbers.get() + run_count % kRuns * sizeof(uint32_t),
       sizeof(uint32_t), compute.get());

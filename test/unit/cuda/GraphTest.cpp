@@ -432,5 +432,34 @@ TEST(CudaGraph, ErrorsNameTheUnit) {
   }
 }
 
+// A GPU tells what went wrong at a later launch.
+TEST(CudaGraph, ErrorsOfLaunchesTellWhatIsAtWork) {
+  SKIP_WITHOUT_CUBLASLT();
+  if (!std::getenv("CUDA_EMU_DEVICES"))
+    GTEST_SKIP() << "needs the emulator, on which a unit stays at work";
+  WrappedApi wrapped(**cuda::loadApi());
+  wrapped.answer = [](const std::string &name, int number) {
+    return name == "graphLaunch" && number == 2
+               ? std::optional(Result::launch_failed)
+               : std::nullopt;
+  };
+  Steps steps(longUnits(1, 2, 2, 1), wrapped.api);
+  ASSERT_TRUE(steps.status.ok()) << steps.status.message();
+  Device &device = *steps.loaded.device;
+  const Values x(16, 1);
+  ASSERT_TRUE(device.beginStep().ok());
+  ASSERT_TRUE(device.queue().copyIn(device.slot(0, 0), x.data(), 64).ok());
+  ASSERT_TRUE(device.queue().run(*steps.instance, 0, nullptr).ok());
+  const std::string said =
+      device.queue().run(*steps.instance, 1, nullptr).message();
+  EXPECT_EQ(said.find("cannot launch the graph of unit 'F0', micro-batch 1, "
+                      "behind unit 'F0', micro-batch 0, 'double0' to 'double0' "
+                      "(CUDA_LAUNCH_BLOCKING=1 tells which of 4): "
+                      "CUDA_ERROR_LAUNCH_FAILED"),
+            0u)
+      << said;
+  EXPECT_FALSE(device.endStep().ok());
+}
+
 } // namespace
 } // namespace partita::test
