@@ -11,6 +11,7 @@
 #include "runtime/feed/PlanStreams.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <exception>
@@ -428,13 +429,13 @@ partita_status partita_get_device_profile(const partita_model *model,
                  index = static_cast<size_t>(device);
     if (device < 0 || index >= count)
       return noneOf(count, "devices", device);
-    int64_t busy = 0;
-    for (size_t plan = 0; plan < model->plans().planCount(); ++plan)
-      busy += model->streams->stream(plan).busyNs()[index];
-    return fillIn(
-        profile,
-        {0, model->deviceNames[index].c_str(), static_cast<double>(busy) / 1e9},
-        "partita_device_profile");
+    double busy = 0;
+    for (size_t plan = 0; plan < model->plans().planCount(); ++plan) {
+      const int64_t ns = model->streams->stream(plan).busyNs()[index];
+      busy += ns < 0 ? std::nan("") : static_cast<double>(ns) / 1e9;
+    }
+    return fillIn(profile, {0, model->deviceNames[index].c_str(), busy},
+                  "partita_device_profile");
   });
 }
 

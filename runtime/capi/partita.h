@@ -125,7 +125,8 @@ typedef struct partita_profile {
 typedef struct partita_device_profile {
   size_t size;      /* sizeof(partita_device_profile), set by the caller */
   const char *name; /* e.g. "cpu:0"; the pointer lives as long as the model */
-  double busy_s;    /* seconds that the device computed, in all steps */
+  double busy_s;    /* seconds that the device computed, in all steps; NaN:
+                       not measured, as on GPUs */
 } partita_device_profile;
 
 /* PARTITA_API_VERSION of the library. */

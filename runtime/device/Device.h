@@ -164,7 +164,8 @@ public:
   /// Whether the last step met NaN, and the device has code that may have
   /// turned it into a number (SessionOptions.keep_nan).
   virtual bool metNan() const = 0;
-  /// Nanoseconds that the units of the last step took.
+  /// Nanoseconds that the units of the last step took. Negative: they were not
+  /// measured, for no observer asked a device that works behind a queue.
   virtual int64_t busyNs() const = 0;
 };
 

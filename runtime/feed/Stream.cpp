@@ -439,9 +439,10 @@ void Stream::Impl::finish(Lane &lane) {
   std::lock_guard<std::mutex> lock(mutex);
   if (status.ok()) {
     ++done.steps;
-    busy.resize(session->busyNs().size());
+    const std::vector<int64_t> &took = session->busyNs();
+    busy.resize(took.size());
     for (size_t device = 0; device < busy.size(); ++device)
-      busy[device] += session->busyNs()[device];
+      busy[device] = took[device] < 0 ? -1 : busy[device] + took[device];
     done.samples += lane.samples;
     done.direct += std::all_of(outputs.begin(), outputs.end(),
                                [&](const StreamPort &port) {

@@ -105,7 +105,8 @@ public:
     int64_t steps = 0, samples = 0, direct = 0;
   };
   Counts counts() const;
-  /// Nanoseconds that each device was busy in these steps.
+  /// Nanoseconds that each device was busy in these steps; negative: they were
+  /// not measured (Device::busyNs).
   std::vector<int64_t> busyNs() const;
 
   struct Impl;

@@ -148,7 +148,7 @@ public:
   /// SessionOptions::profile).
   const std::vector<ProfileEvent> &profile() const;
   /// For each device of this process, the nanoseconds that its units took in
-  /// that step.
+  /// that step; negative: they were not measured (Device::busyNs).
   const std::vector<int64_t> &busyNs() const;
   std::vector<DeviceMemory> memory() const;
 

@@ -361,6 +361,8 @@ Status CudaQueue::run(Instance &prepared, int micro_batch,
     return status;
   auto &instance = static_cast<CudaInstance &>(prepared);
   const bool timed = observer && observer->timed;
+  if (!timed)
+    busy_ns = -1;
   if (observer)
     observed.push_back({&instance, observer, used_events});
   // A graph does not tell when its tasks end.
@@ -541,7 +543,8 @@ Status CudaQueue::tell() {
       each.observer->finished(i, begin, end);
       begin = end;
     }
-    busy_ns += begin - first;
+    if (busy_ns >= 0)
+      busy_ns += begin - first;
   }
   return status;
 }

@@ -148,7 +148,7 @@ private:
   std::vector<Observed> observed;
   std::vector<GpuEvent> timed_events;
   size_t used_events = 0;
-  int64_t busy_ns = 0;
+  int64_t busy_ns = 0; ///< negative: a unit was not timed
 
   std::mutex mutex; ///< of the failure
   Status first_failure;

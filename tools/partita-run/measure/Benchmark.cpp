@@ -23,7 +23,6 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 
 namespace partita::run {
@@ -114,6 +113,11 @@ Result evaluate(const Model &model, const Measurement &measurement) {
   for (size_t i = 0; i < measurement.wall.size(); ++i)
     bubbles.push_back(1 -
                       measurement.busy[i] / (working * measurement.wall[i]));
+  if (std::any_of(bubbles.begin(), bubbles.end(),
+                  [](double bubble) { return std::isnan(bubble); })) {
+    result.bubble = std::nan("");
+    return result;
+  }
   std::sort(bubbles.begin(), bubbles.end());
   result.bubble = percentile(bubbles, 0.5);
   return result;
@@ -189,8 +193,10 @@ void printText(const Model &model, const Result &result,
               "steps\n",
               numberText(result.samplesPerSecond).c_str(),
               numberText(result.streamedPerSecond).c_str());
-  std::printf("bubble   measured %s   predicted %s\n",
-              percentText(result.bubble).c_str(),
+  std::printf("bubble   %s   predicted %s\n",
+              std::isnan(result.bubble)
+                  ? "not measured on GPUs (--profile-table does)"
+                  : ("measured " + percentText(result.bubble)).c_str(),
               percentText(model.plan->bubble()).c_str());
   std::printf("heap     %lld allocations in the measured steps\n",
               static_cast<long long>(measurement.heap));
@@ -268,7 +274,9 @@ Measurement measureSteps(Context &context, const StepBinding &binding) {
     if (context.profile && (options.wantsAllSteps() || last))
       context.profile->add(context.session->profile(), i - options.warmup);
     result.wall.push_back(wall.count());
-    result.busy.push_back(std::accumulate(busy.begin(), busy.end(), 0.0));
+    double &all = result.busy.emplace_back(0);
+    for (int64_t ns : busy)
+      all += ns < 0 ? std::nan("") : double(ns);
   }
   result.heap += double(runtime::stepHeapCounts().heap);
   (void)reportNan(context);

@@ -28,7 +28,8 @@ struct ResidentMemory {
 /// The measurements of steps that were run again and again.
 struct Measurement {
   std::vector<double> wall; ///< nanoseconds of each run
-  std::vector<double> busy; ///< work of all devices in each run
+  /// Work of all devices in each run; NaN: not measured, as on GPUs.
+  std::vector<double> busy;
   std::vector<runtime::DeviceMemory> memory;
   double heap = 0; ///< allocations from the heap in all measured steps
   std::vector<ResidentMemory> resident; ///< by process, on process 0
