@@ -118,6 +118,10 @@ public:
                                                 unsigned operand,
                                                 mlir::Type element) const = 0;
 
+  /// Where weights and constants begin in the device's memory: at multiples of
+  /// so many bytes, which count as their own.
+  virtual int64_t getWeightAlignment() const { return 1; }
+
   /// An upper bound on the bytes of scratch per core that the call needs beyond
   /// what every call may use. `packed`: operands that may be packed are known
   /// at load.

@@ -12,6 +12,7 @@ PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped whe
 import argparse
 import array
 import concurrent.futures
+import json
 import os
 import pathlib
 import random
@@ -140,7 +141,16 @@ def run_on_gpus(name, artifact, vectors, *flags, seed=1):
 
 
 def run_model(folder, name):
-    return run_on_gpus(name, *compile_for_gpus(folder, name))
+    artifact, vectors = compile_for_gpus(folder, name)
+    return run_on_gpus(name, artifact, vectors) or (None if name in LONG else check_memory(name, artifact))
+
+
+def check_memory(name, artifact):
+    """None, or why a device has more memory than the plan says."""
+    said = emulated(BIN / "partita-run", artifact, "--benchmark", "--runs", "1", "--warmup", "0", "--json")
+    memory = json.loads(said[said.index("{"):])["memory"]
+    over = [device for device in memory if device["used_bytes"] > device["planned_bytes"]]
+    return f"{name}: more memory than planned: {over}" if over else None
 
 
 def run_cut(folder, name, split):

@@ -108,6 +108,9 @@ public:
                                         Type) const override {
     return std::nullopt;
   }
+  int64_t getWeightAlignment() const override {
+    return rules::kGpuWeightAlignment;
+  }
   int64_t getScratchBytes(plan::CallAttr, bool) const override {
     return rules::kGpuWorkspace - kCommonWorkspace;
   }

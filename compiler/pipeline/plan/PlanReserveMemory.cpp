@@ -67,7 +67,8 @@ public:
   void readAsItLies(Value slot) {
     auto op = slot.getDefiningOp<plan::SlotOp>();
     if (op && !op.isWritable() && read.insert(op).second)
-      parameters += op.getByteSize();
+      parameters +=
+          llvm::alignTo(op.getByteSize(), backend.getWeightAlignment());
   }
 
   int64_t parameters = 0, packed = 0;

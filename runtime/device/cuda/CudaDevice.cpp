@@ -12,6 +12,7 @@
 #include "runtime/base/Programs.h"
 #include "runtime/base/Slots.h"
 #include "runtime/device/cuda/UnitCapture.h"
+#include "runtime/device/cuda/rules/Tensor.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,11 +20,9 @@
 namespace partita::runtime::cuda {
 namespace {
 
-/// Of each weight on the device: what cuMemAlloc gives.
-constexpr size_t kWeightAlignment = 256;
-
 size_t aligned(size_t bytes) {
-  return (bytes + kWeightAlignment - 1) / kWeightAlignment * kWeightAlignment;
+  constexpr size_t to = rules::kGpuWeightAlignment;
+  return (bytes + to - 1) / to * to;
 }
 
 /// Whether the driver tells errors of kernels at their launch: the user looks

@@ -20,6 +20,9 @@ namespace partita::rules {
 /// advice for Hopper. No algorithm that needs more is chosen.
 inline constexpr int64_t kGpuWorkspace = int64_t(32) << 20;
 
+/// Of each weight on a GPU: what cuMemAlloc gives.
+inline constexpr int64_t kGpuWeightAlignment = 256;
+
 /// A strided tensor. `strides` and `offset` are in elements; a stride of 0
 /// repeats an element.
 struct Tensor {
