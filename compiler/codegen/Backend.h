@@ -18,6 +18,7 @@
 
 #include "compiler/analysis/Rates.h"
 #include "compiler/codegen/Codegen.h"
+#include "compiler/codegen/DeviceRates.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
 
@@ -59,12 +60,20 @@ public:
   /// target of a kind with several is written with a colon: "cuda:sm_90".
   virtual std::string checkArchitecture(llvm::StringRef architecture) const = 0;
 
-  /// The time in nanoseconds of these ops as one kernel or call on a device,
-  /// where they touch so many bytes. Nothing if the rates of the machine that
-  /// will run the plan say it.
-  virtual std::optional<double>
-  getDeviceTime(llvm::ArrayRef<mlir::Operation *> ops, int64_t bytes) const {
+  /// The rates of the usual device of an architecture, from published figures.
+  /// Nothing if the device is priced by what was measured of cores.
+  virtual std::optional<DeviceRates>
+  getDeviceRates(llvm::StringRef architecture) const {
     return std::nullopt;
+  }
+
+  /// The time in nanoseconds of these ops as one kernel or call on a device
+  /// with such rates, where they touch so many bytes. It is asked of backends
+  /// that have rates.
+  virtual double getDeviceTime(const DeviceRates &rates,
+                               llvm::ArrayRef<mlir::Operation *> ops,
+                               nn::ClusterKind kind, int64_t bytes) const {
+    return 0;
   }
 
   //===--------------------------------------------------------------------===//

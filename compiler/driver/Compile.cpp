@@ -346,10 +346,18 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
   if (failed(checkTarget()))
     return failure();
   // A wrong file should not wait for a large model.
-  auto machine = pipeline::MachineModel::load(UnknownLoc::get(&context),
-                                              options.partition.machine, 1, 0);
+  auto machine = pipeline::MachineModel::load(
+      UnknownLoc::get(&context), options.partition.machine, 1, 0,
+      options.target.empty() ? "cpu" : StringRef(options.target));
   if (failed(machine))
     return failure();
+  if (machine->lacksDevice())
+    emitRemark(UnknownLoc::get(&context))
+        << "the machine file '" << options.partition.machine
+        << "' says nothing of devices of " << options.target
+        << ": times are predicted for " << machine->getName()
+        << ", by its data sheet; measure them with partita-run --calibrate on "
+           "a machine that has some";
   begin("reading the model");
   import::ImportOptions imports = options.import;
   imports.recordTensors = !options.expose.nodes.empty();

@@ -105,9 +105,11 @@ private:
 
   /// Of one all_reduce; `axes` has all that are combined.
   double getNs(RankedTensorType type, ArrayAttr axes) {
+    const int64_t devices = dist::getGroupSize(function, axes);
     return machine.getCollectiveNs(
         abi::sentBytes(abi::CollectiveKind::all_reduce, nn::getByteSize(type),
-                       dist::getGroupSize(function, axes)));
+                       devices),
+        devices);
   }
 
   /// The time to put tensors one after another.

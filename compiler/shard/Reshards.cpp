@@ -7,6 +7,7 @@
 
 #include "compiler/shard/Reshards.h"
 
+#include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/DeviceMesh.h"
 #include "runtime/abi/Collectives.h"
@@ -23,7 +24,8 @@ FailureOr<pipeline::MachineModel> loadMachine(func::FuncOp function,
       pipeline::getInteger(function, pipeline::kDeviceCountAttr, 1);
   return pipeline::MachineModel::load(
       function->getLoc(), path,
-      pipeline::DeviceMesh(function, places).getSize(), threads);
+      pipeline::DeviceMesh(function, places).getSize(), threads,
+      codegen::getTarget(function));
 }
 
 //===----------------------------------------------------------------------===//
@@ -228,7 +230,7 @@ private:
     const double ns = path.ns;
     path.sentBytes += sentBytes;
     if (move.kind != MoveKind::shard)
-      path.ns += machine.getCollectiveNs(sentBytes);
+      path.ns += machine.getCollectiveNs(sentBytes, axes.getSize(move.axes));
     path.moves.push_back(move);
     auto getSize = [&](int64_t dim) {
       return dim < 0 ? 0

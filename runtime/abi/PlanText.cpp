@@ -54,7 +54,8 @@ std::string stagesText(const std::vector<StageRow> &stages) {
 std::string machineText(const std::string &machine, int64_t threads) {
   if (machine.empty())
     return "";
-  return " for " + machine + " with " + countOf(threads, "core") + " a device";
+  return " for " + machine +
+         (threads > 0 ? " with " + countOf(threads, "core") + " a device" : "");
 }
 
 std::string stepText(const StepLine &step) {

@@ -40,7 +40,7 @@ struct StepLine {
   double bubble = 0;
 };
 std::string stepText(const StepLine &step);
-/// " for AMD EPYC with 2 cores a device", or nothing.
+/// " for AMD EPYC with 2 cores a device", " for an A100 80GB SXM", or nothing.
 std::string machineText(const std::string &machine, int64_t threads);
 
 /// A message in a micro-batch, as both programs print it. `how`: "cpu:0 to

@@ -14,6 +14,15 @@
 // and the time that the tables predict, in ns. Both are sums over all work with
 // this key. "id" identifies the tables: every calibration has another id.
 //
+// A machine with devices that are no part of its processor has an entry for
+// each architecture of them, under "devices":
+//
+//   "devices": [{"kind": "...", "architecture": "...", "name": "...",
+//                "rates": {"processors": 132, "clock": 1.98, ...}}, ...]
+//
+// "kind" is one of abi::getDeviceKindNames, "architecture" what stands behind
+// the colon of --target, and "name" is for people.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PARTITA_RUNTIME_ABI_MACHINE_H
@@ -25,6 +34,7 @@ inline constexpr char kFormatKey[] = "partita_machine";
 inline constexpr int kFormatVersion = 4;
 inline constexpr char kIdKey[] = "id";
 inline constexpr char kWorkKey[] = "work";
+inline constexpr char kDevicesKey[] = "devices";
 
 // clang-format off
 /// Tables of a team of threads, with their axes and units. `side` is that of
@@ -81,6 +91,22 @@ inline constexpr char kSimple[] = "simple", kExponential[] = "exponential",
                       kContentionCompute[] = "crowd_compute",
                       kContentionMemory[] = "crowd_memory",
                       kContentionCache[] = "crowd_cache";
+
+// clang-format off
+/// Rates of a device that is no part of the processor.
+///
+///   processors       that compute side by side
+///   clock            of a processor, GHz
+///   memory           GB/s, read from and written to its memory
+///   launch           ns from the begin of a small kernel to the next one's
+///   copy             ns of a transfer, besides its bytes
+///   host             GB/s between its memory and the host's, one way
+///   peer             GB/s between two such devices, one way; only where there
+///                    are two
+// clang-format on
+inline constexpr char kProcessors[] = "processors", kClock[] = "clock",
+                      kMemory[] = "memory", kLaunch[] = "launch",
+                      kCopy[] = "copy", kHost[] = "host", kPeer[] = "peer";
 
 } // namespace partita::abi::machine
 

@@ -13,12 +13,14 @@
 #include "runtime/calibrate/Loops.h"
 #include "runtime/calibrate/Timing.h"
 #include "runtime/comm/local/LocalCommunicator.h"
+#include "runtime/device/Driver.h"
 #include "runtime/device/cpu/simd/ScoreRows.h"
 
 #include <atomic>
 #include <barrier>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <numeric>
 #include <thread>
 
@@ -756,6 +758,16 @@ Expected<MachineRates> calibrate(const CalibrateOptions &options) {
     rates.tables.push_back(std::move(compute));
     rates.tables.push_back(std::move(memory));
     rates.tables.push_back(std::move(cache));
+  }
+  for (const DeviceType &type : getDeviceTypes()) {
+    if (!type.measure)
+      continue;
+    auto measured = type.measure();
+    if (measured)
+      std::move(measured->begin(), measured->end(),
+                std::back_inserter(machine.devices));
+    else
+      machine.remarks.push_back(measured.status().message());
   }
   return machine;
 }

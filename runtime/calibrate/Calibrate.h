@@ -24,8 +24,9 @@ struct CalibrateOptions {
 /// Measures the machine on the cores that this process may use: library calls
 /// and loops by shape, memory by working set, transfers between devices, and
 /// collectives of two. It does so for devices of one thread, of all cores, and
-/// of powers of two in between. Each pass takes the least time of a
-/// measurement; a value is the median over several passes. So neither an
+/// of powers of two in between; and one of each architecture of other devices
+/// that the machine has (`DeviceType::measure`). Each pass takes the least time
+/// of a measurement; a value is the median over several passes. So neither an
 /// interruption nor a lucky moment decides.
 Expected<MachineRates> calibrate(const CalibrateOptions &options);
 

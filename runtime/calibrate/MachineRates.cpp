@@ -165,7 +165,21 @@ std::string MachineRates::json() const {
       text += ",\n" + workJson(teams[i]);
     text += std::string("}") + (i + 1 < teams.size() ? "," : "") + "\n";
   }
-  return text + "  ]\n}\n";
+  text += "  ]";
+  std::vector<std::string> lines;
+  for (const DeviceFigures &device : devices) {
+    std::vector<std::string> rates;
+    for (const auto &[name, value] : device.rates)
+      rates.push_back("      " + quoted(name) + ": " + number(value));
+    lines.push_back("    {\"kind\": " + quoted(device.kind) +
+                    ", \"architecture\": " + quoted(device.architecture) +
+                    ", \"name\": " + quoted(device.name) +
+                    ",\n     \"rates\": {\n" + joined(rates) + "}}");
+  }
+  if (!lines.empty())
+    text += ",\n  " + quoted(abi::machine::kDevicesKey) + ": [\n" +
+            joined(lines) + "\n  ]";
+  return text + "\n}\n";
 }
 
 namespace {
@@ -187,6 +201,13 @@ public:
     for (const Json &each : *teams)
       if (!readTeam(each, machine.teams.emplace_back()))
         return false;
+    if (const Json *devices = find(json, abi::machine::kDevicesKey)) {
+      if (!devices->is_array())
+        return false;
+      for (const Json &each : *devices)
+        if (!readDevice(each, machine.devices.emplace_back()))
+          return false;
+    }
     return true;
   }
 
@@ -217,6 +238,20 @@ private:
       if (!each.is_number())
         return false;
       to.push_back(each.get<double>());
+    }
+    return true;
+  }
+
+  static bool readDevice(const Json &json, DeviceFigures &device) {
+    const Json *rates = find(json, "rates");
+    if (!text(json, "kind", device.kind) ||
+        !text(json, "architecture", device.architecture) ||
+        !text(json, "name", device.name) || !rates || !rates->is_object())
+      return false;
+    for (const auto &[name, value] : rates->items()) {
+      if (!value.is_number())
+        return false;
+      device.rates.emplace_back(name, value.get<double>());
     }
     return true;
   }

@@ -14,11 +14,13 @@
 //    "teams": [{"threads": 1, "tables": {
 //       "dot": {"unit": "GFLOP/s", "axes": {"rows": [...], ...},
 //               "values": [...]}, ...},
-//       "work": {"1": {"...": [..., ...], ...}}}, ...]}
+//       "work": {"1": {"...": [..., ...], ...}}}, ...],
+//    "devices": [{"kind": "...", "architecture": "...", "name": "...",
+//                 "rates": {"processors": 132, ...}}, ...]}
 //
 // `values` are row-major, the last axis fastest; a table without axes has one
-// value. `runtime/abi/machine.h` defines the names of tables and axes, and `id`
-// and `work`.
+// value. `runtime/abi/machine.h` defines the names of tables, axes and rates,
+// and `id` and `work`. A machine without other devices has no `devices`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +28,7 @@
 #define PARTITA_RUNTIME_CALIBRATE_MACHINERATES_H
 
 #include "runtime/base/Status.h"
+#include "runtime/device/DeviceFigures.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -80,6 +83,9 @@ struct MachineRates {
   std::string cpu, level;
   int cores = 1;
   std::vector<TeamRates> teams;
+  std::vector<DeviceFigures> devices;
+  /// For people: why some devices were not measured. Not in the file.
+  std::vector<std::string> remarks;
 
   /// The file's text.
   std::string json() const;

@@ -9,9 +9,11 @@
 #define PARTITA_RUNTIME_DEVICE_DRIVER_H
 
 #include "runtime/device/Device.h"
+#include "runtime/device/DeviceFigures.h"
 #include "runtime/device/SharedDevices.h"
 
 #include <memory>
+#include <span>
 
 namespace partita::runtime {
 
@@ -52,15 +54,23 @@ public:
 using LoadDriver = Expected<std::unique_ptr<Driver>> (*)(
     const Artifact &artifact, const DeviceOptions &options);
 
+/// Measures one device of each architecture that this machine has. None if it
+/// has no devices of the kind. An error if they cannot be used.
+using MeasureDevices = Expected<std::vector<DeviceFigures>> (*)();
+
 /// A kind of device that this program supports.
 struct DeviceType {
   abi::DeviceKind kind;
   bool is_host; ///< Device::isHost
   LoadDriver load;
+  MeasureDevices measure; ///< null: what is measured of cores says it
 };
 
 /// The type of a kind of device; null if this program does not support it.
 const DeviceType *findDeviceType(abi::DeviceKind kind);
+
+/// All of them.
+std::span<const DeviceType> getDeviceTypes();
 
 } // namespace partita::runtime
 

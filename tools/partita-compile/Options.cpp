@@ -294,7 +294,9 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->type_name("NAME");
   app.add_option("--machine", compile.partition.machine,
                  "balance stages and predict times for the machine that "
-                 "partita-run --calibrate FILE measured")
+                 "partita-run --calibrate FILE measured, its GPUs too "
+                 "(default: a processor in general, or the target's usual GPU "
+                 "by its data sheet)")
       ->type_name("FILE");
   app.add_option("--threads", compile.partition.threads,
                  "cores a device on that machine (default: an equal share)")

@@ -229,7 +229,8 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->type_name("MS");
   app.add_option(
          "--calibrate", options.calibrate,
-         "Measure this machine, for about a minute, and write what it "
+         "Measure this machine and its GPUs, for about a minute, and write "
+         "what it "
          "can do; partita-compile --machine FILE predicts times with it. "
          "With an artifact that was compiled so: measure its work, and add "
          "that to the file; compiled again, stages are balanced by it")

@@ -22,21 +22,11 @@ using namespace mlir;
 namespace partita::codegen::cuda {
 namespace {
 
-/// What a kernel costs besides its work.
-constexpr double kLaunchNs = 3000;
-/// Operations of a processor in a clock, and the parts of them that our loops
-/// and cuBLASLt reach.
-constexpr double kOperations = 256, kLoopShare = 0.25, kProductShare = 0.05,
-                 kCallShare = 0.6;
-/// How many times faster tensor cores multiply numbers of 16 and of 8 bits.
-constexpr double kHalfSpeedup = 8, kIntegerSpeedup = 16;
+/// The parts of a GPU's operations that our loops, our products and library
+/// calls reach.
+constexpr double kLoopShare = 0.25, kProductShare = 0.05, kCallShare = 0.6;
 /// Every plan with calls has so much scratch, besides what a call is given.
 constexpr int64_t kCommonWorkspace = int64_t(1) << 20;
-
-const Gpu &getGpu(Operation *op) {
-  // The driver has checked the name.
-  return *findGpu(splitTarget(getTarget(op)).second);
-}
 
 /// Whether the value lies where a weight lies: at any multiple of its
 /// element's size.
@@ -49,20 +39,13 @@ bool isUnaligned(Value value) {
   return value.getDefiningOp<nn::ParameterOp>() != nullptr;
 }
 
-bool isInCall(Operation *op) {
-  if (auto cluster = dyn_cast<nn::ClusterOp>(op->getParentOp()))
-    return cluster.getKind() == nn::ClusterKind::call;
-  auto cluster = op->getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr);
-  return cluster && cluster.getKind() == nn::ClusterKind::call;
-}
-
-/// The part of f32's operations a second that ops of a call reach.
-double getCallShare(Operation *op) {
+/// The operations of a processor in a clock that ops of a call reach.
+double getCallOperations(const DeviceRates &rates, Operation *op) {
   Type type = getElementTypeOrSelf(op->getOperand(0).getType());
   const unsigned bits = type.getIntOrFloatBitWidth();
-  return kCallShare * (bits == 8    ? kIntegerSpeedup
-                       : bits == 16 ? kHalfSpeedup
-                                    : 1);
+  return kCallShare * (bits == 8    ? rates.byteProducts
+                       : bits == 16 ? rates.halfProducts
+                                    : rates.operations);
 }
 
 class CudaBackend : public Backend {
@@ -73,10 +56,15 @@ public:
                                        ", not for '" + architecture.str() + "'";
   }
 
-  std::optional<double> getDeviceTime(ArrayRef<Operation *> ops,
-                                      int64_t bytes) const override {
-    const Gpu &gpu = getGpu(ops.front());
-    double compute = 0;
+  std::optional<DeviceRates>
+  getDeviceRates(StringRef architecture) const override {
+    const Gpu *gpu = findGpu(architecture);
+    return gpu ? std::optional(getUsualRates(*gpu)) : std::nullopt;
+  }
+
+  double getDeviceTime(const DeviceRates &rates, ArrayRef<Operation *> ops,
+                       nn::ClusterKind kind, int64_t bytes) const override {
+    double clocks = 0;
     for (Operation *op : ops) {
       auto costed = dyn_cast<nn::CostOpInterface>(op);
       if (!costed)
@@ -85,12 +73,13 @@ public:
       const bool product = cost.kind == nn::CostKind::dot ||
                            cost.kind == nn::CostKind::conv ||
                            cost.kind == nn::CostKind::attention;
-      compute += cost.flops / (!product       ? kLoopShare
-                               : isInCall(op) ? getCallShare(op)
-                                              : kProductShare);
+      clocks += cost.flops / (!product ? kLoopShare * rates.operations
+                              : kind == nn::ClusterKind::call
+                                  ? getCallOperations(rates, op)
+                                  : kProductShare * rates.operations);
     }
-    compute /= gpu.processors * gpu.clock * kOperations;
-    return kLaunchNs + std::max(compute, bytes / gpu.bytes);
+    const double compute = clocks / (rates.processors * rates.clock);
+    return rates.launch + std::max(compute, bytes / rates.memory);
   }
 
   // Products and convolutions are calls; there is a kernel for everything.

@@ -10,17 +10,69 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <iterator>
+
 namespace partita::codegen::cuda {
 
 using abi::GpuArchitecture;
 
-// A100, H100, B200 and RTX 5090, by their data sheets.
 static constexpr Gpu kGpus[] = {
-    {"sm_80", GpuArchitecture::sm_80, "+ptx70", 108, 1.41, 2000},
-    {"sm_90", GpuArchitecture::sm_90, "+ptx78", 132, 1.755, 3350},
-    {"sm_100", GpuArchitecture::sm_100, "+ptx86", 148, 1.85, 8000},
-    {"sm_120", GpuArchitecture::sm_120, "+ptx87", 170, 2.4, 1790},
+    {"sm_80", GpuArchitecture::sm_80, "+ptx70"},
+    {"sm_90", GpuArchitecture::sm_90, "+ptx78"},
+    {"sm_100", GpuArchitecture::sm_100, "+ptx86"},
+    {"sm_120", GpuArchitecture::sm_120, "+ptx87"},
 };
+
+namespace {
+
+/// Of a data sheet. `link` and `bus` are GB/s of NVLink and of PCIe, one way.
+struct DataSheet {
+  const char *name;
+  double operations, half, byte; ///< of a processor in a clock, without zeros
+  double processors, clock, memory, link, bus;
+};
+
+// Every product is the published number of operations: 108 processors of an
+// A100 at 1.41 GHz with 2048 operations make 312 TFLOP/s of f16. A RTX 5090
+// has no NVLink, and sums products of f16 in f32 at half of its rate.
+constexpr DataSheet kSheets[] = {
+    {"an A100 80GB SXM", 128, 2048, 4096, 108, 1.41, 2039, 300, 32},
+    {"an H100 80GB SXM", 256, 4096, 8192, 132, 1.83, 3350, 450, 64},
+    {"a B200", 256, 8192, 16384, 148, 1.85, 8000, 900, 64},
+    {"an RTX 5090", 256, 512, 2048, 170, 2.41, 1792, 0, 64},
+};
+static_assert(std::size(kSheets) == std::size(kGpus));
+
+/// The part of a published rate of bytes that large transfers reach.
+constexpr double kReachedShare = 0.8;
+/// From one launch of a stream to the next, what a unit takes to begin behind
+/// an event, and what the driver takes for a copy.
+constexpr double kLaunchNs = 3000, kUnitNs = 5000, kCopyNs = 10000;
+// As NCCL itself predicts its rings (src/graph/tuning.cc, LL): what a call
+// takes, and a hop over NVLink or PCIe.
+constexpr double kCollectiveNs = 6600, kLinkHopNs = 600, kBusHopNs = 1000;
+
+} // namespace
+
+DeviceRates getUsualRates(const Gpu &gpu) {
+  const DataSheet &sheet = kSheets[&gpu - kGpus];
+  DeviceRates rates;
+  rates.name = sheet.name;
+  rates.operations = sheet.operations;
+  rates.halfProducts = sheet.half;
+  rates.byteProducts = sheet.byte;
+  rates.processors = sheet.processors;
+  rates.clock = sheet.clock;
+  rates.memory = kReachedShare * sheet.memory;
+  rates.launch = kLaunchNs;
+  rates.unit = kUnitNs;
+  rates.copy = kCopyNs;
+  rates.host = kReachedShare * sheet.bus;
+  rates.peer = kReachedShare * (sheet.link > 0 ? sheet.link : sheet.bus);
+  rates.collective = kCollectiveNs;
+  rates.hop = sheet.link > 0 ? kLinkHopNs : kBusHopNs;
+  return rates;
+}
 
 llvm::ArrayRef<Gpu> getGpus() { return kGpus; }
 

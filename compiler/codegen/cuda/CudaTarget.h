@@ -8,6 +8,7 @@
 #ifndef PARTITA_COMPILER_CODEGEN_CUDA_CUDATARGET_H
 #define PARTITA_COMPILER_CODEGEN_CUDA_CUDATARGET_H
 
+#include "compiler/codegen/DeviceRates.h"
 #include "runtime/abi/artifact.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -17,14 +18,11 @@
 
 namespace partita::codegen::cuda {
 
-/// An architecture, and what its usual GPU can do: by that clusters are priced.
+/// An architecture.
 struct Gpu {
   llvm::StringLiteral name;
   abi::GpuArchitecture architecture;
   llvm::StringLiteral features; ///< LLVM's: the oldest PTX that knows it
-  int64_t processors;           ///< streaming multiprocessors
-  double clock;                 ///< of a processor, GHz
-  double bytes;                 ///< of memory, a nanosecond
 };
 
 llvm::ArrayRef<Gpu> getGpus();
@@ -32,6 +30,9 @@ llvm::ArrayRef<Gpu> getGpus();
 /// The architecture of that name, e.g. "sm_90", or null. "" is the oldest,
 /// whose kernels run on all later ones.
 const Gpu *findGpu(llvm::StringRef name);
+
+/// What the usual GPU of that architecture can do, by its data sheet.
+DeviceRates getUsualRates(const Gpu &gpu);
 
 /// "sm_80, sm_90, ..."
 std::string getGpuNames();

@@ -121,6 +121,13 @@ public:
     for (const json::Value &value : *teams)
       if (Error error = readTeam(value, file))
         return std::move(error);
+    if (const json::Value *devices = object->get(key::kDevicesKey)) {
+      if (!devices->getAsArray())
+        return fail("has no list of devices");
+      for (const json::Value &value : *devices->getAsArray())
+        if (Error error = readDevice(value, file.devices.emplace_back()))
+          return std::move(error);
+    }
     return file;
   }
 
@@ -156,6 +163,35 @@ private:
       return fail("has wrong times of work for " + Twine(team.threads) +
                   " threads");
     file.teams.push_back(std::move(team));
+    return Error::success();
+  }
+
+  Error readDevice(const json::Value &value, MeasuredDevice &device) {
+    const json::Object *object = value.getAsObject();
+    auto text = [&](const char *name) {
+      return object ? object->getString(name) : std::nullopt;
+    };
+    auto kind = text("kind"), architecture = text("architecture"),
+         name = text("name");
+    const json::Object *rates = object ? object->getObject("rates") : nullptr;
+    if (!kind || !architecture || !name || !rates)
+      return fail("has a device without kind, architecture, name and rates");
+    device.kind = kind->str();
+    device.architecture = architecture->str();
+    device.name = name->str();
+    for (const char *rate :
+         {key::kProcessors, key::kClock, key::kMemory, key::kLaunch, key::kCopy,
+          key::kHost, key::kPeer}) {
+      const json::Value *found = rates->get(rate);
+      // Where there is one device, nothing goes from one to another.
+      if (!found && rate == key::kPeer)
+        continue;
+      auto number = found ? found->getAsNumber() : std::nullopt;
+      if (!number || !std::isfinite(*number) || *number <= 0 || *number > 1e15)
+        return fail((found ? "has a wrong rate '" : "lacks the rate '") +
+                    Twine(rate) + "' of the device " + device.name);
+      device.rates[rate] = *number;
+    }
     return Error::success();
   }
 
@@ -245,6 +281,19 @@ const MeasuredTeam &MachineFile::getTeam(int64_t threads) const {
     if (team.threads <= threads)
       best = &team;
   return *best;
+}
+
+const MeasuredDevice *MachineFile::findDevice(StringRef kind,
+                                              StringRef architecture) const {
+  const MeasuredDevice *found = nullptr;
+  for (const MeasuredDevice &device : devices) {
+    if (device.kind != kind)
+      continue;
+    if (device.architecture == architecture)
+      return &device;
+    found = found ? found : &device;
+  }
+  return found;
 }
 
 } // namespace partita::pipeline

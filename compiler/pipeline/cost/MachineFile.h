@@ -53,12 +53,20 @@ struct MeasuredTeam {
   }
 };
 
+/// A device that is no part of the processor, and what it can do: by the names
+/// of machine.h.
+struct MeasuredDevice {
+  std::string kind, architecture, name;
+  std::map<std::string, double> rates;
+};
+
 struct MachineFile {
   std::string cpu;
   std::string id; ///< of the tables; every calibration has another
   int64_t cores = 1;
   int64_t lanes = 16;              ///< floats in a vector
   std::vector<MeasuredTeam> teams; ///< ascending threads
+  std::vector<MeasuredDevice> devices;
 
   /// Reads and checks a file. On success every table and axis is present. An
   /// error says what is wrong and what to do.
@@ -66,6 +74,12 @@ struct MachineFile {
 
   /// The team with this many threads, or the largest with fewer.
   const MeasuredTeam &getTeam(int64_t threads) const;
+
+  /// The device of that kind and architecture; else the first of that kind,
+  /// since the plan will run on this machine all the same. Null if there is
+  /// none.
+  const MeasuredDevice *findDevice(llvm::StringRef kind,
+                                   llvm::StringRef architecture) const;
 };
 
 } // namespace partita::pipeline

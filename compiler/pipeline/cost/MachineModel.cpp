@@ -85,11 +85,34 @@ double getDefaultNs(const ClusterWork &work) {
 
 } // namespace
 
+/// What was measured takes the place of what is published.
+static codegen::DeviceRates withMeasured(codegen::DeviceRates rates,
+                                         const MeasuredDevice &device) {
+  rates.name = device.name;
+  const std::pair<const char *, double codegen::DeviceRates::*> all[] = {
+      {key::kProcessors, &codegen::DeviceRates::processors},
+      {key::kClock, &codegen::DeviceRates::clock},
+      {key::kMemory, &codegen::DeviceRates::memory},
+      {key::kLaunch, &codegen::DeviceRates::launch},
+      {key::kCopy, &codegen::DeviceRates::copy},
+      {key::kHost, &codegen::DeviceRates::host},
+      {key::kPeer, &codegen::DeviceRates::peer}};
+  for (auto [name, member] : all)
+    if (auto it = device.rates.find(name); it != device.rates.end())
+      rates.*member = it->second;
+  return rates;
+}
+
 FailureOr<MachineModel> MachineModel::load(Location loc, StringRef path,
-                                           int64_t devices, int64_t threads) {
+                                           int64_t devices, int64_t threads,
+                                           StringRef target) {
   MachineModel model;
   model.devices = std::max<int64_t>(devices, 1);
   model.threads = threads;
+  auto [kind, architecture] = codegen::splitTarget(target);
+  model.backend = codegen::findBackend(kind);
+  if (model.backend)
+    model.rates = model.backend->getDeviceRates(architecture);
   if (path.empty())
     return model;
   llvm::Expected<MachineFile> file = MachineFile::read(path);
@@ -98,25 +121,39 @@ FailureOr<MachineModel> MachineModel::load(Location loc, StringRef path,
   if (threads == 0)
     model.threads = std::max<int64_t>(file->cores / model.devices, 1);
   model.file = std::make_shared<const MachineFile>(std::move(*file));
+  const MeasuredDevice *device =
+      model.rates ? model.file->findDevice(kind, architecture) : nullptr;
+  if (device) {
+    // Its processors are those of its own architecture.
+    if (auto own = model.backend->getDeviceRates(device->architecture))
+      model.rates = std::move(own);
+    model.rates = withMeasured(std::move(*model.rates), *device);
+    model.isMeasured = true;
+  }
   return model;
 }
 
-StringRef MachineModel::getCpu() const {
+StringRef MachineModel::getName() const {
+  if (rates)
+    return rates->name;
   return file ? StringRef(file->cpu) : StringRef();
 }
 
-int64_t MachineModel::getCores() const { return file ? file->cores : 0; }
+int64_t MachineModel::getCores() const {
+  return file && !rates ? file->cores : 0;
+}
 
 StringRef MachineModel::getId() const {
-  return file ? StringRef(file->id) : StringRef();
+  return file && !rates ? StringRef(file->id) : StringRef();
 }
 
 ClusterTime MachineModel::getClusterTime(const ClusterWork &work,
                                          const StepFootprint &step) const {
-  if (!work.ops.empty())
-    if (std::optional<double> ns = codegen::getBackend(work.ops.front())
-                                       .getDeviceTime(work.ops, work.bytes))
-      return {.ns = *ns, .modelledNs = *ns};
+  if (rates) {
+    const double ns =
+        backend->getDeviceTime(*rates, work.ops, work.kind, work.bytes);
+    return {.ns = ns, .modelledNs = ns};
+  }
   if (!file) {
     double ns = getDefaultNs(work);
     return {.ns = ns, .modelledNs = ns};
@@ -154,18 +191,25 @@ static double getNsOfBytes(const MeasuredTable &table, int64_t bytes) {
 }
 
 double MachineModel::getTransferNs(int64_t bytes) const {
+  if (rates)
+    return rates->copy + bytes / rates->peer;
   if (const MeasuredTable *table = findTable(key::kTransfer))
     return getNsOfBytes(*table, bytes);
   return kTransferLatencyNs + bytes / kTransferBytes * 1e9;
 }
 
-double MachineModel::getCollectiveNs(int64_t sentBytes) const {
+double MachineModel::getCollectiveNs(int64_t sentBytes, int64_t devices) const {
+  if (rates)
+    return rates->collective + rates->hop * (devices - 1) +
+           sentBytes / rates->peer;
   if (const MeasuredTable *table = findTable(key::kCollective))
     return getNsOfBytes(*table, sentBytes);
   return kCollectiveLatencyNs + sentBytes / kCollectiveBytes * 1e9;
 }
 
 double MachineModel::getUnitNs() const {
+  if (rates)
+    return rates->unit;
   return file ? kMeasuredUnitNs : kUnitNs;
 }
 

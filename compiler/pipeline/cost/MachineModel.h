@@ -9,12 +9,18 @@
 #define PARTITA_COMPILER_PIPELINE_COST_MACHINEMODEL_H
 
 #include "compiler/analysis/Rates.h"
+#include "compiler/codegen/DeviceRates.h"
 #include "compiler/pipeline/cost/MachineFile.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "mlir/IR/Location.h"
 
 #include <memory>
+#include <optional>
+
+namespace partita::codegen {
+class Backend;
+} // namespace partita::codegen
 
 namespace partita::pipeline {
 
@@ -51,40 +57,53 @@ struct ClusterTime {
 
 /// The rates of one device. Stages are balanced and times are predicted with
 /// them. They come from a file that was measured on the machine that will run
-/// the plan. Without a file they are those of one core with AVX-512 at about 3
-/// GHz. The machine that compiles does not matter. The file may also hold the
-/// measured and the predicted time of the same work. Then the prediction is
-/// multiplied by their ratio.
+/// the plan. The machine that compiles does not matter.
+///
+/// Devices that are cores of the processor have tables of rates. Without a file
+/// they are those of one core with AVX-512 at about 3 GHz. The file may also
+/// hold the measured and the predicted time of the same work. Then the
+/// prediction is multiplied by their ratio.
+///
+/// Other devices have a few figures (codegen::DeviceRates), and their backend
+/// says what these make of an op. Without a file, or if it says nothing of
+/// their kind, they are published figures of the target's usual device.
 class MachineModel {
 public:
-  /// Reads `path` (empty: the default rates) for `devices` devices with
-  /// `threads` cores each (0: an equal share of those there are). Fails with a
-  /// diagnostic at `loc`.
+  /// Reads `path` (empty: the default rates) for `devices` devices of a target
+  /// (Backend.h), with `threads` cores each (0: an equal share of those there
+  /// are). Fails with a diagnostic at `loc`.
   static mlir::FailureOr<MachineModel> load(mlir::Location loc,
                                             llvm::StringRef path,
-                                            int64_t devices, int64_t threads);
+                                            int64_t devices, int64_t threads,
+                                            llvm::StringRef target = "cpu");
 
-  /// The processor; empty: one in general.
-  llvm::StringRef getCpu() const;
+  /// The processor or the device; empty: a processor in general.
+  llvm::StringRef getName() const;
   /// The number of cores of the whole machine; 0: any number.
   int64_t getCores() const;
   /// The id of the measurements; empty: there are none.
   llvm::StringRef getId() const;
   /// The number of cores of a device for which the times hold; 0: any.
-  int64_t getThreads() const { return threads; }
+  int64_t getThreads() const { return rates ? 0 : threads; }
+  /// Whether the figures are published ones although there is a file.
+  bool lacksDevice() const { return rates && file && !isMeasured; }
 
   ClusterTime getClusterTime(const ClusterWork &work,
                              const StepFootprint &step) const;
-  /// The time to transfer a value from one device to another.
+  /// The time to transfer a value to another device of the same target.
   double getTransferNs(int64_t bytes) const;
-  /// The time of a collective in which each device sends `sentBytes` bytes.
-  double getCollectiveNs(int64_t sentBytes) const;
+  /// The time of a collective of `devices` devices, each of which sends
+  /// `sentBytes` bytes.
+  double getCollectiveNs(int64_t sentBytes, int64_t devices) const;
   double getUnitNs() const;
 
 private:
   const MeasuredTable *findTable(llvm::StringRef name) const;
 
   std::shared_ptr<const MachineFile> file;
+  const codegen::Backend *backend = nullptr;
+  std::optional<codegen::DeviceRates> rates; ///< none: by the tables of teams
+  bool isMeasured = false;                   ///< the file says `rates`
   int64_t threads = 0, devices = 1;
 };
 

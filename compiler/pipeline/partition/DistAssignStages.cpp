@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/DeviceMesh.h"
 #include "compiler/pipeline/NodeNames.h"
@@ -499,9 +500,9 @@ struct DistAssignStagesPass
     if (failed(function))
       return signalPassFailure();
     const int64_t places = getInteger(*function, kDeviceCountAttr, 1);
-    FailureOr<MachineModel> model =
-        MachineModel::load(function->getLoc(), machine,
-                           DeviceMesh(*function, places).getSize(), threads);
+    FailureOr<MachineModel> model = MachineModel::load(
+        function->getLoc(), machine, DeviceMesh(*function, places).getSize(),
+        threads, codegen::getTarget(*function));
     if (failed(model))
       return signalPassFailure();
     FailureOr<PartitionGraph> graph = PartitionGraph::build(*function, *model);

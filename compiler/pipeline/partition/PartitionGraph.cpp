@@ -239,8 +239,10 @@ private:
     if (node.work.empty()) // another name for the same bytes
       return {};
     if (auto collective = dyn_cast<dist::CollectiveOpInterface>(node.work[0])) {
-      const double ns = machine.getCollectiveNs(collective.getSentBytes(
-          dist::getGroupSize(function, collective.getCollectiveAxes())));
+      const int64_t devices =
+          dist::getGroupSize(function, collective.getCollectiveAxes());
+      const double ns =
+          machine.getCollectiveNs(collective.getSentBytes(devices), devices);
       return {.ns = ns, .modelledNs = ns};
     }
     return machine.getClusterTime(

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/DeviceMesh.h"
 #include "compiler/pipeline/Passes.h"
@@ -202,8 +203,8 @@ private:
     auto model = plan::ModelOp::create(
         builder, module.getLoc(), name, order, problem.microBatches,
         static_cast<int64_t>(schedule.stepNs), APFloat(schedule.bubble),
-        machine.getCpu().empty() ? StringAttr()
-                                 : builder.getStringAttr(machine.getCpu()),
+        machine.getName().empty() ? StringAttr()
+                                  : builder.getStringAttr(machine.getName()),
         machine.getThreads(),
         machine.getId().empty() ? StringAttr()
                                 : builder.getStringAttr(machine.getId()),
@@ -635,9 +636,9 @@ struct PlanBuildPass : impl::PlanBuildPassBase<PlanBuildPass> {
     if (failed(function))
       return signalPassFailure();
     const int64_t places = getInteger(*function, kDeviceCountAttr, 1);
-    FailureOr<MachineModel> model =
-        MachineModel::load(function->getLoc(), machine,
-                           DeviceMesh(*function, places).getSize(), threads);
+    FailureOr<MachineModel> model = MachineModel::load(
+        function->getLoc(), machine, DeviceMesh(*function, places).getSize(),
+        threads, codegen::getTarget(*function));
     if (failed(model) ||
         failed(
             PlanBuilder(getOperation(), *function, std::move(*model)).build()))

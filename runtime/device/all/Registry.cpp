@@ -13,12 +13,14 @@ namespace partita::runtime {
 namespace {
 
 const DeviceType types[] = {
-    {abi::DeviceKind::cpu, true, loadCpuDriver},
-    {abi::DeviceKind::remote_cpu, false, loadRemoteCpuDriver},
-    {abi::DeviceKind::cuda, false, loadCudaDriver},
+    {abi::DeviceKind::cpu, true, loadCpuDriver, nullptr},
+    {abi::DeviceKind::remote_cpu, false, loadRemoteCpuDriver, nullptr},
+    {abi::DeviceKind::cuda, false, loadCudaDriver, measureCudaDevices},
 };
 
 } // namespace
+
+std::span<const DeviceType> getDeviceTypes() { return types; }
 
 const DeviceType *findDeviceType(abi::DeviceKind kind) {
   for (const DeviceType &type : types)

@@ -136,6 +136,9 @@ namespace partita::runtime {
 Expected<std::unique_ptr<Driver>> loadCudaDriver(const Artifact &artifact,
                                                  const DeviceOptions &options);
 
+/// Measures a GPU of each architecture. None without a driver.
+Expected<std::vector<DeviceFigures>> measureCudaDevices();
+
 } // namespace partita::runtime
 
 #endif // PARTITA_RUNTIME_DEVICE_CUDA_CUDADEVICE_H

@@ -76,6 +76,10 @@ std::string Gpu::kind() const {
   return model + ", sm_" + std::to_string(capability);
 }
 
+Result Gpu::attribute(DeviceAttribute which, int &value) const {
+  return api.deviceGetAttribute(&value, which, ordinal);
+}
+
 Expected<DeviceBuffer> allocateDevice(const std::shared_ptr<const Gpu> &gpu,
                                       size_t bytes, const std::string &what) {
   if (bytes == 0)

@@ -42,6 +42,9 @@ public:
   /// The same without its number: what is measured for one holds for all.
   std::string kind() const;
 
+  const std::string &modelName() const { return model; } ///< "NVIDIA H100"
+  Result attribute(DeviceAttribute which, int &value) const;
+
   const Api &api;
   const int number;
   ContextHandle context() const { return handle; }

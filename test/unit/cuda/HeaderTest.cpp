@@ -54,6 +54,9 @@ TEST(CudaHeader, ConstantsAreTheSame) {
        CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
   SAME(CaptureMode::of_thread, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   SAME(DeviceAttribute::max_pitch, CU_DEVICE_ATTRIBUTE_MAX_PITCH);
+  SAME(DeviceAttribute::clock_rate, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+  SAME(DeviceAttribute::multiprocessor_count,
+       CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   SAME(DeviceAttribute::compute_capability_major,
        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   SAME(DeviceAttribute::compute_capability_minor,

@@ -13,6 +13,7 @@
 
 #include "compiler/pipeline/cost/MeasuredCost.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
+#include "compiler/codegen/cuda/CudaBackend.h"
 
 #include "runtime/abi/machine.h"
 
@@ -405,6 +406,44 @@ TEST_F(MeasuredCost, DefaultRates) {
   // A library multiplies at 150 GFLOP/s, loops of ours at 8.
   EXPECT_NEAR(getNs(nn::ClusterKind::call), 1500 + flops / 150, 1e-6);
   EXPECT_NEAR(getNs(nn::ClusterKind::kernel), 1500 + flops / 8, 1e-6);
+}
+
+TEST_F(MeasuredCost, PublishedRatesOfGpus) {
+  codegen::cuda::registerCudaBackend();
+  auto model =
+      MachineModel::load(UnknownLoc::get(&context), "", 1, 1, "cuda:sm_90");
+  ASSERT_TRUE(succeeded(model));
+  EXPECT_EQ(model->getName(), "an H100 80GB SXM");
+  EXPECT_EQ(model->getThreads(), 0);
+  // Four fifths of the 450 GB/s of NVLink, behind a copy's 10 us.
+  EXPECT_DOUBLE_EQ(model->getTransferNs(360000), 10000 + 1000);
+  // A ring of four has three hops.
+  EXPECT_DOUBLE_EQ(model->getCollectiveNs(720000, 4), 6600 + 3 * 600 + 2000);
+  EXPECT_DOUBLE_EQ(model->getUnitNs(), 5000);
+  analysis::Rates rates;
+  auto getNs = [&](const std::string &type, nn::ClusterKind kind,
+                   int64_t bytes) {
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
+        "func.func @f(%x: " + type + ") {\n" +
+            "%0 = nn.dot %x, %x batch [] x [] contract [1] x [0] : " + type +
+            ", " + type + " -> " + type + "\nreturn\n}",
+        &context);
+    Operation *dot = nullptr;
+    module->walk([&](nn::DotOp op) { dot = op; });
+    return model->getClusterTime({dot, kind, bytes, 0, rates}, step).ns;
+  };
+  // 132 processors at 1.83 GHz do 256 operations of f32 in a clock, and 4096
+  // of f16; a library reaches 60 % of that, our loops 5 % of f32's.
+  const double flops = 2.0 * 512 * 512 * 512, clocks = 132 * 1.83;
+  EXPECT_NEAR(getNs("tensor<512x512xf32>", nn::ClusterKind::call, 0),
+              3000 + flops / (0.6 * 256 * clocks), 1e-6);
+  EXPECT_NEAR(getNs("tensor<512x512xf16>", nn::ClusterKind::call, 0),
+              3000 + flops / (0.6 * 4096 * clocks), 1e-6);
+  EXPECT_NEAR(getNs("tensor<512x512xf16>", nn::ClusterKind::kernel, 0),
+              3000 + flops / (0.05 * 256 * clocks), 1e-6);
+  // Or the bytes take longer, at four fifths of 3350 GB/s.
+  EXPECT_NEAR(getNs("tensor<512x512xf16>", nn::ClusterKind::call, 268000000),
+              3000 + 100000, 1e-6);
 }
 
 } // namespace

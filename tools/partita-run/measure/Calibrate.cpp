@@ -67,6 +67,44 @@ std::string ratesText(const MachineRates &machine) {
   return text + table.text();
 }
 
+std::string unitOf(const std::string &rate) {
+  using namespace abi::machine;
+  if (rate == kClock)
+    return " GHz";
+  if (rate == kLaunch || rate == kCopy)
+    return " ns";
+  return rate == kProcessors ? "" : " GB/s";
+}
+
+/// What was measured of other devices, a column a device.
+std::string devicesText(const MachineRates &machine) {
+  if (machine.devices.empty())
+    return "";
+  std::vector<std::string> header = {"measured"}, names;
+  std::vector<bool> right = {false};
+  for (const runtime::DeviceFigures &device : machine.devices) {
+    header.push_back(device.name + " (" + device.architecture + ")");
+    right.push_back(true);
+    for (const auto &[name, value] : device.rates)
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+  }
+  Table table(header, right);
+  for (const std::string &name : names) {
+    std::vector<std::string> row = {name};
+    for (const runtime::DeviceFigures &device : machine.devices) {
+      auto found =
+          std::find_if(device.rates.begin(), device.rates.end(),
+                       [&](const auto &rate) { return rate.first == name; });
+      row.push_back(found == device.rates.end()
+                        ? ""
+                        : numberText(found->second) + unitOf(name));
+    }
+    table.add(std::move(row));
+  }
+  return "\n" + table.text();
+}
+
 double medianOf(const runtime::TeamRates &team, const char *table) {
   for (const RateTable &each : team.tables)
     if (each.name == table && !each.values.empty()) {
@@ -127,7 +165,12 @@ int runCalibration(const Options &options) {
                  "%d: other programs were at work; calibrate again when the "
                  "machine is quiet\n",
                  machine->teams.back().threads, machine->teams.front().threads);
-  std::fputs((options.json ? text : ratesText(*machine)).c_str(), stdout);
+  for (const std::string &remark : machine->remarks)
+    std::fprintf(stderr, "partita-run: remark: not measured: %s\n",
+                 remark.c_str());
+  std::fputs((options.json ? text : ratesText(*machine) + devicesText(*machine))
+                 .c_str(),
+             stdout);
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "tools/partita-run/show/Format.h"
 #include "tools/partita-run/show/ProfileTable.h"
 
+#include "runtime/abi/DeviceKinds.h"
 #include "runtime/base/Programs.h"
 #include "runtime/io/PendingFile.h"
 
@@ -72,6 +73,13 @@ Expected<MachineRates> readMachine(const Options &options, const Model &model,
   auto fail = [&](const std::string &what) {
     return Status::error("'" + options.calibrate + "' " + what);
   };
+  for (const abi::Device *device : *model.plan->devices())
+    if (abi::launchesGrids(device->kind()))
+      return Status::error(
+          "the work of '" + model.file + "' is not measured: times on " +
+          runtime::text(device->name()) +
+          " are predicted by the figures of the device; --calibrate without "
+          "an artifact measures these");
   std::ifstream file(options.calibrate, std::ios::binary);
   std::stringstream text;
   if (!(text << file.rdbuf()))

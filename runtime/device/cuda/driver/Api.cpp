@@ -70,6 +70,10 @@ Status Api::error(Result result, const std::string &what) const {
   return Status::error(message);
 }
 
+bool isInstalled() {
+  return ::dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL) != nullptr;
+}
+
 Status initialise(const Api &api) {
   int version = 0;
   if (Status status = api.check(api.driverGetVersion(&version),

@@ -44,6 +44,9 @@ inline constexpr int kOldestDriver = 12000;
 /// no GPU.
 Expected<const Api *> loadApi();
 
+/// Whether the machine has a driver at all.
+bool isInstalled();
+
 /// Checks the version of a driver, and initialises it.
 Status initialise(const Api &api);
 

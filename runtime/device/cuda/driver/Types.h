@@ -47,6 +47,8 @@ using HostFunction = void (*)(void *);
 /// CUdevice_attribute.
 enum class DeviceAttribute : int {
   max_pitch = 11,
+  clock_rate = 13, ///< kHz
+  multiprocessor_count = 16,
   compute_capability_major = 75,
   compute_capability_minor = 76,
   max_shared_memory_per_block_optin = 97,
