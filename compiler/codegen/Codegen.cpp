@@ -20,6 +20,21 @@ ModuleOp getKernelsModule(ModuleOp module) {
   return {};
 }
 
+SmallVector<ModuleOp> getKernelsModules(ModuleOp module) {
+  SmallVector<ModuleOp> all;
+  for (auto nested : module.getOps<ModuleOp>())
+    if (nested.getName() && nested.getName()->starts_with(kKernelsModule))
+      all.push_back(nested);
+  return all;
+}
+
+bool isKernelElsewhere(ModuleOp kernels, StringRef name) {
+  auto model = kernels->getParentOfType<ModuleOp>();
+  return model && llvm::any_of(getKernelsModules(model), [&](ModuleOp other) {
+           return other != kernels && other.lookupSymbol(name);
+         });
+}
+
 void addCodegenPasses(OpPassManager &pm, bool reference) {
   // Every cluster gets its lowering; those that compute the same share one.
   pm.addPass(createLowerClustersPass({reference}));

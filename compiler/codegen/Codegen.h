@@ -34,6 +34,13 @@ inline constexpr llvm::StringLiteral kKernelsModule = "kernels";
 /// The module of kernels inside `module`; null if no pass made one yet.
 mlir::ModuleOp getKernelsModule(mlir::ModuleOp module);
 
+/// All of them. There is a second one, with a `plan.target` of its own, if some
+/// kernels are for processors and some are started as grids.
+llvm::SmallVector<mlir::ModuleOp> getKernelsModules(mlir::ModuleOp module);
+
+/// Whether another of these modules has a kernel of that name.
+bool isKernelElsewhere(mlir::ModuleOp kernels, llvm::StringRef name);
+
 /// On a kernel, and on a module of kernels: it is compiled to scalar loops, as
 /// the reference for tests.
 inline constexpr llvm::StringLiteral kReferenceAttr = "nn.reference";

@@ -55,7 +55,6 @@ public:
 
 private:
   void runOnOperation() override {
-    backend = &getBackend(getOperation());
     SmallVector<nn::ClusterOp> clusters;
     getOperation()->walk(
         [&](nn::ClusterOp cluster) { clusters.push_back(cluster); });
@@ -63,6 +62,7 @@ private:
       if (cluster.getLowering())
         continue;
       crash::AtNode at(cluster.getLoc());
+      backend = &getBackend(cluster);
       if (failed(cluster.getKind() == nn::ClusterKind::call
                      ? lowerToCall(cluster)
                      : lowerToKernel(cluster)))
@@ -85,13 +85,15 @@ private:
   }
 
   LogicalResult lowerToKernel(nn::ClusterOp cluster) {
-    OpBuilder b = OpBuilder::atBlockEnd(getKernels().getBody());
+    ModuleOp module = getKernels(cluster);
+    OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
     FailureOr<BuiltKernel> built = backend->buildKernel(b, cluster, reference);
     if (failed(built))
       return failure();
     func::FuncOp kernel = built->function;
     std::string text;
     llvm::raw_string_ostream stream(text);
+    stream << *module.getName() << "\n";
     // Not by the names that the whole module would give: that takes as long as
     // there are ops in it.
     kernel.print(stream, OpPrintingFlags().useLocalScope());
@@ -109,11 +111,21 @@ private:
     return success();
   }
 
-  ModuleOp getKernels() {
-    if (ModuleOp known = getKernelsModule(getOperation()))
-      return known;
+  /// Kernels for processors are compiled in one module, and others in another.
+  ModuleOp getKernels(nn::ClusterOp cluster) {
+    const SmallVector<ModuleOp> modules = getKernelsModules(getOperation());
+    for (ModuleOp known : modules)
+      if (getBackend(known).hasCpuLevels() == backend->hasCpuLevels())
+        return known;
     OpBuilder b = OpBuilder::atBlockEnd(getOperation().getBody());
-    return ModuleOp::create(b, getOperation().getLoc(), kKernelsModule);
+    const StringRef target = getTarget(cluster);
+    std::string name = kKernelsModule.str();
+    if (!modules.empty())
+      name += "_" + splitTarget(target).first.str();
+    auto made = ModuleOp::create(b, getOperation().getLoc(), name);
+    if (target != getTarget(getOperation()))
+      made->setAttr(kTargetAttr, b.getStringAttr(target));
+    return made;
   }
 
   const Backend *backend = nullptr;

@@ -16,7 +16,8 @@ def LowerClustersPass : Pass<"lower-clusters", "::mlir::ModuleOp"> {
     Sets `lowering` on every `nn.cluster`: a library call or a kernel, as the
     cluster's kind says. A call that the library does not compute is an error.
     Kernels are functions on tensors in a module `kernels`. Clusters that
-    compute the same share a kernel.
+    compute the same share a kernel. The backend is that of the cluster's
+    target; if some are processors and some are not, there is a second module.
 
     ```mlir
     %r = nn.cluster kernel (%a = %x) : (tensor<8xf32>) -> tensor<8xf32> {

@@ -35,6 +35,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
@@ -63,10 +64,12 @@ namespace {
 /// One compilation: the phases in their order.
 class Compilation {
 public:
-  /// Plan number `plan` of `plans`.
-  Compilation(MLIRContext &context, CompileOptions options, int plan, int plans)
-      : context(context), options(std::move(options)), plan(plan),
-        plans(plans) {}
+  /// Plan number `plan` of `plans`. `targets`: the different ones of the
+  /// devices, if they were said of each; that of `options` is the first.
+  Compilation(MLIRContext &context, CompileOptions options,
+              std::vector<std::string> targets, int plan, int plans)
+      : context(context), options(std::move(options)),
+        targets(std::move(targets)), plan(plan), plans(plans) {}
 
   /// Up to what `options.kind` says; an artifact is not written yet.
   LogicalResult run(llvm::raw_ostream &ir,
@@ -104,6 +107,11 @@ private:
     return success();
   }
 
+  void addFusePass(OpPassManager &pm, bool winograd) const {
+    pm.addPass(fuse::createFuseClustersPass(
+        {winograd, options.libraryCalls, options.reference}));
+  }
+
   LogicalResult partition(const pipeline::PartitionOptions &partitionOptions,
                           EmitKind until);
   LogicalResult tryPartition(ModuleOp whole,
@@ -112,8 +120,10 @@ private:
   LogicalResult partitionToFit();
   std::string findWhatFits(ModuleOp whole, ModuleOp plan,
                            pipeline::PartitionOptions tried);
-  void remarkCores(int64_t cores, const pipeline::PlanSummary &plan);
-  LogicalResult checkTarget();
+  void remarkCores(const pipeline::PlanSummary &plan);
+  std::vector<std::string> getTargets() const;
+  LogicalResult checkTargets();
+  LogicalResult checkMachine();
   LogicalResult compileKernels();
   LogicalResult nameDimensions();
 
@@ -121,7 +131,9 @@ private:
   static constexpr int kMostDevicesTried = 64;
   MLIRContext &context;
   const CompileOptions options;
+  const std::vector<std::string> targets;
   const int plan, plans;
+  int64_t cores = 0; ///< of the machine that was measured; 0: none was
   OwningOpRef<ModuleOp> module;
   std::vector<emit::ObjectFile> objects;
   dist::Annotations annotations;
@@ -130,22 +142,56 @@ private:
 };
 } // namespace
 
-/// The target must be a backend's, and one of its architectures.
-LogicalResult Compilation::checkTarget() {
-  if (options.target.empty())
-    return success();
-  auto [kind, architecture] = codegen::splitTarget(options.target);
-  const codegen::Backend *backend = codegen::findBackend(kind);
-  std::string error = backend ? backend->checkArchitecture(architecture)
-                              : "there is no such kind of device";
-  if (error.empty())
-    return success();
-  return emitError(UnknownLoc::get(&context))
-         << "--target " << options.target << ": " << error;
+std::vector<std::string> Compilation::getTargets() const {
+  if (!targets.empty())
+    return targets;
+  return {options.target.empty() ? "cpu" : options.target};
+}
+
+/// Targets must be backends', and architectures of theirs.
+LogicalResult Compilation::checkTargets() {
+  llvm::StringMap<StringRef> known;
+  for (const std::string &target : targets) {
+    auto [kind, architecture] = codegen::splitTarget(target);
+    auto [it, isNew] = known.try_emplace(kind, target);
+    if (!isNew)
+      return emitError(UnknownLoc::get(&context))
+             << "the devices are of '" << it->second << "' and of '" << target
+             << "': an artifact has code for one architecture of a kind";
+  }
+  for (const std::string &target : getTargets()) {
+    auto [kind, architecture] = codegen::splitTarget(target);
+    const codegen::Backend *backend = codegen::findBackend(kind);
+    std::string error = backend ? backend->checkArchitecture(architecture)
+                                : "there is no such kind of device";
+    if (!error.empty())
+      return emitError(UnknownLoc::get(&context))
+             << (targets.empty() ? "--target " : "") << target << ": " << error;
+  }
+  return success();
+}
+
+/// A wrong file should not wait for a large model.
+LogicalResult Compilation::checkMachine() {
+  for (const std::string &target : getTargets()) {
+    auto machine = pipeline::MachineModel::load(
+        UnknownLoc::get(&context), options.partition.machine, 1, 0, target);
+    if (failed(machine))
+      return failure();
+    cores = std::max(cores, machine->getCores());
+    if (machine->lacksDevice())
+      emitRemark(UnknownLoc::get(&context))
+          << "the machine file '" << options.partition.machine
+          << "' says nothing of devices of " << target
+          << ": times are predicted for " << machine->getName()
+          << ", by its data sheet; measure them with partita-run --calibrate "
+             "on a machine that has some";
+  }
+  return success();
 }
 
 LogicalResult Compilation::compileKernels() {
-  if (ModuleOp kernels = codegen::getKernelsModule(*module)) {
+  for (ModuleOp kernels : codegen::getKernelsModules(*module)) {
     auto compiled = codegen::compileKernels(kernels, options.codegen);
     if (failed(compiled))
       return failure();
@@ -203,6 +249,11 @@ Compilation::partition(const pipeline::PartitionOptions &partitionOptions,
     return success();
   if (failed(transform([&](OpPassManager &pm) {
         pipeline::addCutPasses(pm, partitionOptions);
+        // What another kind of device computes, its own backend fuses.
+        if (targets.size() > 1) {
+          addFusePass(pm, options.winograd && !isReproducible(*module));
+          pipeline::addPricePasses(pm, partitionOptions);
+        }
       })))
     return failure();
   if (until == EmitKind::stages)
@@ -306,8 +357,12 @@ std::string Compilation::findWhatFits(ModuleOp whole, ModuleOp plan,
   SmallVector<std::string> found;
   pipeline::PartitionOptions more = tried;
   int most = places;
-  for (int count :
-       {places + 1, places + 2, 2 * places, 4 * places, 8 * places}) {
+  // Of devices of several kinds nobody knows which there are more of.
+  const SmallVector<int> counts =
+      targets.size() > 1 ? SmallVector<int>{}
+                         : SmallVector<int>{places + 1, places + 2, 2 * places,
+                                            4 * places, 8 * places};
+  for (int count : counts) {
     if (count <= most || count > kMostDevicesTried)
       continue;
     more.devices = most = count;
@@ -330,8 +385,7 @@ std::string Compilation::findWhatFits(ModuleOp whole, ModuleOp plan,
 
 /// Says if devices want more cores than the machine has for which times are
 /// predicted.
-void Compilation::remarkCores(int64_t cores,
-                              const pipeline::PlanSummary &plan) {
+void Compilation::remarkCores(const pipeline::PlanSummary &plan) {
   const int64_t devices = llvm::range_size(module->getOps<plan::DeviceOp>());
   if (cores > 0 && devices * plan.threads > cores)
     emitRemark(UnknownLoc::get(&context))
@@ -343,21 +397,8 @@ void Compilation::remarkCores(int64_t cores,
 
 LogicalResult Compilation::run(llvm::raw_ostream &ir,
                                std::vector<pipeline::PlanSummary> &summaries) {
-  if (failed(checkTarget()))
+  if (failed(checkTargets()) || failed(checkMachine()))
     return failure();
-  // A wrong file should not wait for a large model.
-  auto machine = pipeline::MachineModel::load(
-      UnknownLoc::get(&context), options.partition.machine, 1, 0,
-      options.target.empty() ? "cpu" : StringRef(options.target));
-  if (failed(machine))
-    return failure();
-  if (machine->lacksDevice())
-    emitRemark(UnknownLoc::get(&context))
-        << "the machine file '" << options.partition.machine
-        << "' says nothing of devices of " << options.target
-        << ": times are predicted for " << machine->getName()
-        << ", by its data sheet; measure them with partita-run --calibrate on "
-           "a machine that has some";
   begin("reading the model");
   import::ImportOptions imports = options.import;
   imports.recordTensors = !options.expose.nodes.empty();
@@ -400,7 +441,11 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
         if (!options.reference)
           simplify::addSimplifyPasses(
               pm, !options.libraryCalls ||
-                      codegen::getBackend(*module).keepsAttention());
+                      llvm::all_of(getTargets(), [](StringRef target) {
+                        return codegen::findBackend(
+                                   codegen::splitTarget(target).first)
+                            ->keepsAttention();
+                      }));
         else
           pm.addPass(createCSEPass()); // for what nobody reads
       })))
@@ -416,10 +461,6 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
       })))
     return failure();
   const bool reproducible = isReproducible(*module);
-  auto addFusePass = [&](OpPassManager &pm, bool winograd) {
-    pm.addPass(fuse::createFuseClustersPass(
-        {winograd, options.libraryCalls, options.reference}));
-  };
   if (failed(transform([&](OpPassManager &pm) {
         // What one device computes, before it is decided what is fused: later
         // phases see the tensors that a device has. What is fused depends on
@@ -445,7 +486,7 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
     return failure();
   if (std::optional<pipeline::PlanSummary> summary =
           pipeline::summarize(*module)) {
-    remarkCores(machine->getCores(), *summary);
+    remarkCores(*summary);
     summaries.push_back(std::move(*summary));
   }
   if (options.kind == EmitKind::plan)
@@ -484,10 +525,29 @@ static std::vector<CompileOptions> getPlans(const CompileOptions &options) {
 }
 
 LogicalResult
-driver::compileModel(MLIRContext &context, const CompileOptions &options,
+driver::compileModel(MLIRContext &context, const CompileOptions &given,
                      llvm::raw_ostream &ir,
                      std::vector<pipeline::PlanSummary> &summaries) {
   context.loadAllAvailableDialects();
+  const Location loc = UnknownLoc::get(&context);
+  FailureOr<std::vector<std::string>> targets =
+      pipeline::readTargets(loc, given.partition);
+  if (failed(targets))
+    return failure();
+  CompileOptions options = given;
+  if (!targets->empty()) {
+    if (!options.target.empty() && options.partition.targets.empty() &&
+        ArrayRef(*targets) != ArrayRef(options.target))
+      return emitError(loc) << "--target " << options.target << " and `targets`"
+                            << " of the partition file contradict each other";
+    options.target = targets->front();
+    options.partition.target = codegen::splitTarget(options.target).first.str();
+  }
+  if (targets->size() > 1 && !options.emitOnnx.empty())
+    return emitError(loc) << "--emit-onnx: ONNX's annotations cannot say that "
+                             "devices are of several kinds ("
+                          << abi::namesText(*targets)
+                          << "); --emit-partition can";
   std::vector<CompileOptions> plans = getPlans(options);
   std::vector<std::unique_ptr<Compilation>> compilations;
   std::vector<emit::CompiledPlan> compiled;
@@ -498,7 +558,7 @@ driver::compileModel(MLIRContext &context, const CompileOptions &options,
         options.kind != EmitKind::decision)
       ir << "\n// -----\n\n";
     compilations.push_back(std::make_unique<Compilation>(
-        context, std::move(each), static_cast<int>(number),
+        context, std::move(each), *targets, static_cast<int>(number),
         static_cast<int>(plans.size())));
     if (failed(compilations.back()->run(ir, summaries)))
       return failure();

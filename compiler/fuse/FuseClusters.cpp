@@ -64,13 +64,32 @@ public:
 
 private:
   void runOnOperation() override {
-    backend = &codegen::getBackend(getOperation());
-    for (auto func : getOperation().getOps<func::FuncOp>())
-      for (Block &block : func.getBody())
-        if (reference)
-          keepApart(block);
-        else
-          fuse(block);
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      SmallVector<Operation *> others;
+      func.walk([&](Operation *op) {
+        if (op->hasAttr(codegen::kTargetAttr) && op->getNumRegions() > 0)
+          others.push_back(op);
+      });
+      for (Operation *op : others) {
+        op->walk([](Operation *inner) {
+          for (StringRef name :
+               {nn::kClusterAttr, nn::kAccumulateAttr, nn::kWinogradAttr})
+            inner->removeAttr(name);
+        });
+        decide(op->getRegion(0), codegen::getBackend(op));
+      }
+      if (others.empty())
+        decide(func.getBody(), codegen::getBackend(func));
+    }
+  }
+
+  void decide(Region &region, const codegen::Backend &asked) {
+    backend = &asked;
+    for (Block &block : region)
+      if (reference)
+        keepApart(block);
+      else
+        fuse(block);
   }
 
   /// Every op is computed by itself; calls are those that no loops can.

@@ -21,6 +21,9 @@ def FuseClustersPass : Pass<"fuse-clusters", "::mlir::ModuleOp"> {
     the whole model, before it is cut, so that every partition computes with the
     same kernels. Clusters are convex: no path leaves one and comes back.
 
+    If stages have a target of their own (`plan.target`), the pass decides anew
+    in these only, by the backend of that target.
+
     ```mlir
     %0 = nn.conv %x, %w ...
     %1 = nn.relu %0 : tensor<1x4x8x8xf32>

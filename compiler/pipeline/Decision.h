@@ -28,6 +28,11 @@ inline constexpr llvm::StringLiteral kAutoStageAttr = "dist.auto_stage";
 /// entry per stage.
 inline constexpr llvm::StringLiteral kDeviceCountAttr = "dist.device_count";
 
+/// On the function, if devices are of several kinds: the target of those at
+/// each place along the axis "stage", an array of strings. `plan.target` says
+/// it of stages and programs then, where it is not that of the module.
+inline constexpr llvm::StringLiteral kTargetsAttr = "dist.targets";
+
 /// On the function: the number of stages into which the planner cuts the model.
 inline constexpr llvm::StringLiteral kStageCountAttr = "dist.stage_count";
 

@@ -37,7 +37,9 @@ def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
     Sets `dist.axes`, and the number of devices along the axis "stage", from
     what is already set, a partition file and the options. `dist.axes` is only
     set if there are axes other than "stage". `reproducible` of the file sets
-    `dist.reproducible`.
+    `dist.reproducible`. If devices are of several kinds, `dist.targets` names
+    the target of those at each place along the axis "stage"; devices at one
+    place must have the same.
 
     With `data-parallel=2`:
 
@@ -53,7 +55,8 @@ def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
     Option<"dataParallel", "data-parallel", "int", "0", "replicas; 0: what the file says">,
     Option<"replicas", "replicas", "int", "0", "replicas that share a micro-batch; 0: what the file says">,
     Option<"tensorParallel", "tensor-parallel", "int", "0", "devices over which tensors are cut; 0: what the file says">,
-    Option<"reproducible", "reproducible", "bool", "false", "no number may depend on how tensors are cut; false: what the file says">
+    Option<"reproducible", "reproducible", "bool", "false", "no number may depend on how tensors are cut; false: what the file says">,
+    ListOption<"targets", "targets", "std::string", "the target of each device; none: what the file says, or all have that of the module">
   ];
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
@@ -163,7 +166,22 @@ def DistFormStagesPass : Pass<"dist-form-stages", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"target", "target", "std::string", "", "kind of the devices (default: cpu)">
+    Option<"target", "target", "std::string", "", "kind of the devices (default: cpu); `dist.targets` says it where they are of several">
+  ];
+  let dependentDialects = ["::partita::dist::DistDialect"];
+}
+
+def DistPriceStagesPass : Pass<"dist-price-stages", "::mlir::ModuleOp"> {
+  let summary = "Prices the clusters of stages with targets of their own";
+  let description = [{
+    What is computed together was decided by the backend of the module, and
+    anew, by `--fuse-clusters`, in stages with a `plan.target`. There the
+    predicted times of clusters (`dist.price`) are written anew as well, by the
+    machine model of that target.
+  }];
+  let options = [
+    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
+    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
   ];
   let dependentDialects = ["::partita::dist::DistDialect"];
 }

@@ -29,10 +29,34 @@ FailureOr<int64_t> readReplicas(Location loc, const PartitionOptions &options) {
   return 1;
 }
 
+FailureOr<std::vector<std::string>>
+readTargets(Location loc, const PartitionOptions &options) {
+  FailureOr<PartitionFile> file = readPartitionFile(loc, options.file);
+  if (failed(file))
+    return failure();
+  std::vector<std::string> targets;
+  auto add = [&](const std::string &target) {
+    if (!llvm::is_contained(targets, target))
+      targets.push_back(target);
+  };
+  for (const FileText &target : file->targets)
+    add(target.text);
+  if (targets.empty())
+    for (const std::string &target : options.targets)
+      add(target);
+  return targets;
+}
+
 void addMeshPasses(OpPassManager &pm, const PartitionOptions &options) {
-  pm.addPass(createDistAssignMeshPass(
-      {options.file, options.devices, options.dataParallel, options.replicas,
-       options.tensorParallel, options.reproducible}));
+  DistAssignMeshPassOptions mesh;
+  mesh.file = options.file;
+  mesh.devices = options.devices;
+  mesh.dataParallel = options.dataParallel;
+  mesh.replicas = options.replicas;
+  mesh.tensorParallel = options.tensorParallel;
+  mesh.reproducible = options.reproducible;
+  mesh.targets.assign(options.targets.begin(), options.targets.end());
+  pm.addPass(createDistAssignMeshPass(std::move(mesh)));
 }
 
 void addDecisionPasses(OpPassManager &pm, const PartitionOptions &options) {
@@ -58,6 +82,10 @@ void addDecisionPasses(OpPassManager &pm, const PartitionOptions &options) {
 
 void addCutPasses(OpPassManager &pm, const PartitionOptions &options) {
   pm.addPass(createDistFormStagesPass({options.target}));
+}
+
+void addPricePasses(OpPassManager &pm, const PartitionOptions &options) {
+  pm.addPass(createDistPriceStagesPass({options.machine, options.threads}));
 }
 
 void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {

@@ -20,6 +20,7 @@
 #include "mlir/Pass/PassManager.h"
 
 #include <string>
+#include <vector>
 
 namespace partita::pipeline {
 
@@ -42,6 +43,8 @@ struct PartitionOptions {
   std::string machine;      ///< file that partita-run --calibrate wrote
   int threads = 0;          ///< cores per device; 0: an equal share
   std::string target;       ///< kind of the devices; empty: CPUs
+  /// The target of each device, if they are of several kinds; empty: not given.
+  std::vector<std::string> targets;
   std::string emitFile; ///< where to write the whole decision; empty: nowhere
 };
 
@@ -49,6 +52,12 @@ struct PartitionOptions {
 /// the mesh. 1 without one. Emits errors for a file that cannot be read.
 mlir::FailureOr<int64_t> readReplicas(mlir::Location loc,
                                       const PartitionOptions &options);
+
+/// The different targets of the devices, that of the first device first, as the
+/// partition file says them or else the options. Empty: nobody says them.
+/// Emits errors for a file that cannot be read.
+mlir::FailureOr<std::vector<std::string>>
+readTargets(mlir::Location loc, const PartitionOptions &options);
 
 /// Adds the pass that writes the mesh of all devices, before anything is cut.
 void addMeshPasses(mlir::OpPassManager &pm, const PartitionOptions &options);
@@ -60,6 +69,9 @@ void addDecisionPasses(mlir::OpPassManager &pm,
 
 /// Adds the passes that outline the stages and their transfers.
 void addCutPasses(mlir::OpPassManager &pm, const PartitionOptions &options);
+
+/// Adds the pass that predicts times anew in stages with targets of their own.
+void addPricePasses(mlir::OpPassManager &pm, const PartitionOptions &options);
 
 /// Adds both.
 void addPartitionPasses(mlir::OpPassManager &pm,

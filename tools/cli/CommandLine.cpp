@@ -86,27 +86,77 @@ bool parsePlaces(std::string_view text, std::vector<int> &places) {
 
 } // namespace
 
-std::string parseDevices(const std::string &text, Devices &devices) {
-  devices = {};
+namespace {
+
+/// One kind, e.g. "cuda:0,1".
+std::string parseGroup(const std::string &text, DeviceGroup &group) {
   const size_t colon = text.find(':');
   const std::string number =
       colon == std::string::npos ? text : text.substr(colon + 1);
-  devices.kind = colon == std::string::npos ? "" : text.substr(0, colon);
-  const auto kind = abi::findDeviceKind(devices.kind);
+  group.kind = colon == std::string::npos ? "" : text.substr(0, colon);
+  const auto kind = abi::findDeviceKind(group.kind);
   if (colon != std::string::npos && !kind)
-    return "there are no devices of kind '" + devices.kind + "'";
-  if (parseNumber(number, 1, devices.count))
+    return "there are no devices of kind '" + group.kind + "'";
+  if (parseNumber(number, 1, group.count))
     return "";
   if (kind && abi::isNumbered(*kind)) {
     const bool isList = number.find_first_of(",*") != std::string::npos;
-    if (isList && parsePlaces(number, devices.places)) {
-      devices.count = static_cast<int>(devices.places.size());
+    if (isList && parsePlaces(number, group.places)) {
+      group.count = static_cast<int>(group.places.size());
       return "";
     }
     return "'" + text + "' is no number of devices, and no list of GPUs: " +
            "write it as cuda:2, or as cuda:0,1 or cuda:0*4";
   }
   return "'" + text + "' is no number of devices: write it as 2 or cpu:2";
+}
+
+} // namespace
+
+int Devices::count() const {
+  int sum = 0;
+  for (const DeviceGroup &group : groups)
+    sum += group.count;
+  return sum;
+}
+
+int Devices::count(const std::string &kind) const {
+  int sum = 0;
+  for (const DeviceGroup &group : groups)
+    sum += group.kind == kind ? group.count : 0;
+  return sum;
+}
+
+bool Devices::areMixed() const {
+  return std::any_of(groups.begin(), groups.end(),
+                     [&](const DeviceGroup &group) {
+                       return group.kind != groups.front().kind;
+                     });
+}
+
+std::string parseDevices(const std::string &text, Devices &devices) {
+  devices = {};
+  // A comma begins another kind, if one is named behind it.
+  size_t begin = 0;
+  while (true) {
+    size_t end = text.find(',', begin);
+    while (end != std::string::npos &&
+           text.find(':', end) >= text.find(',', end + 1))
+      end = text.find(',', end + 1);
+    const std::string part = text.substr(
+        begin, end == std::string::npos ? std::string::npos : end - begin);
+    if (std::string error = parseGroup(part, devices.groups.emplace_back());
+        !error.empty())
+      return error;
+    if (end == std::string::npos)
+      break;
+    begin = end + 1;
+  }
+  if (devices.groups.size() > 1 && devices.groups.front().kind.empty())
+    return "'" + text +
+           "' names the kind of some devices only: write it as "
+           "cpu:2,cuda:1";
+  return "";
 }
 
 std::string checkDevices(const std::string &text) {

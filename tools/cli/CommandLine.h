@@ -20,13 +20,23 @@ namespace partita::cli {
 /// option.
 std::string failureText(const CLI::App *app, const CLI::Error &error);
 
-/// The value of --devices: a number of devices, e.g. "2" or "cpu:2", or which
-/// ones a machine's GPUs are, e.g. "cuda:0,1" or "cuda:0*4" (four devices on
-/// GPU 0).
-struct Devices {
+/// Devices of one kind in the value of --devices.
+struct DeviceGroup {
   std::string kind;        ///< as in abi::getDeviceKindNames; empty: not given
   int count = 0;           ///< at least 1
   std::vector<int> places; ///< by device: its GPU; empty: not given
+};
+
+/// The value of --devices: a number of devices, e.g. "2" or "cpu:2", or which
+/// ones a machine's GPUs are, e.g. "cuda:0,1" or "cuda:0*4" (four devices on
+/// GPU 0); or several kinds, in the order of the devices: "cuda:0,1,cpu:2".
+struct Devices {
+  std::vector<DeviceGroup> groups; ///< at least one
+
+  int count() const;                        ///< of all groups
+  int count(const std::string &kind) const; ///< of that kind
+  /// Whether they are of more than one kind.
+  bool areMixed() const;
 };
 
 /// Parses the value of --devices. Returns an error text, or "".

@@ -53,6 +53,7 @@ A partition file:
   blocks: {B1: ["/conv1/*", "/pool1"], B2: ["/conv2/*"]}   # globs over node names
   stages: [[B1], [B2]]          # what runs one after another
   devices: [0, 1]               # device of each stage
+  targets: ["cuda:sm_90", cpu]  # what each device is, where they are of several kinds
   schedule: fill_drain          # see --schedule
   micro_batches: 8
   memory: 512MiB                # of each device
@@ -257,7 +258,8 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "the artifact to write (needed unless --emit or --describe)");
   app.add_option("--devices", raw.devices,
                  "how many devices to split the model over, in all: N, or "
-                 "with their kind (see --target) cpu:N")
+                 "with their kind (see --target) cpu:N; of several kinds, in "
+                 "the order of the stages: cuda:2,cpu:1")
       ->check(cli::checkDevices)
       ->type_name("N");
   app.add_option("--data-parallel", compile.partition.dataParallel,
@@ -394,7 +396,8 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
              "what the devices are: cpu (default); cuda:sm_80, cuda:sm_90, "
              "cuda:sm_100 or cuda:sm_120, GPUs of that architecture or later "
              "ones; or remote-cpu, a CPU behind a queue, with which the "
-             "runtime tests itself")
+             "runtime tests itself; where --devices names several kinds, the "
+             "architecture of one")
           ->check(checkKind);
   app.add_option("--cpu-level", raw.level,
                  "compile for this x86-64 level only (default: for v3 and v4, "
@@ -450,13 +453,23 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                      .Default(driver::EmitKind::artifact);
   if (cli::Devices devices; !raw.devices.empty()) {
     (void)cli::parseDevices(raw.devices, devices); // which was checked
-    compile.partition.devices = devices.count;
-    if (target->count() > 0 && !devices.kind.empty() &&
-        devices.kind != getKind(compile.target))
+    compile.partition.devices = devices.count();
+    const std::string kind = getKind(compile.target),
+                      &first = devices.groups.front().kind;
+    if (target->count() > 0 && !first.empty() && devices.count(kind) == 0)
       message = "--devices " + raw.devices + " and --target " + compile.target +
                 " contradict each other";
+    else if (devices.areMixed())
+      for (const cli::DeviceGroup &group : devices.groups)
+        compile.partition.targets.insert(
+            compile.partition.targets.end(), group.count,
+            group.kind == kind ? compile.target : group.kind);
     else if (target->count() == 0)
-      compile.target = devices.kind;
+      compile.target = first;
+    if (devices.areMixed())
+      compile.target = compile.partition.targets.empty()
+                           ? ""
+                           : compile.partition.targets.front();
   }
   compile.partition.target = getKind(compile.target);
   if (result.listNodes && compile.kind == driver::EmitKind::artifact &&

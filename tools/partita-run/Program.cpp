@@ -22,6 +22,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 namespace partita::run {
 
@@ -36,17 +37,29 @@ Status checkDevices(const Options &options, const Model &model) {
   if (options.devices.empty() ||
       !cli::parseDevices(options.devices, devices).empty())
     return Status();
-  const std::string kind = abi::getName(model.plan->devices()->Get(0)->kind());
-  // Of a plan with several kinds, those of the kind that is named.
-  int count = 0;
-  for (const abi::Device *device : *model.plan->devices())
-    count +=
-        devices.kind.empty() || devices.kind == abi::getName(device->kind());
-  if (devices.count == count)
+  std::map<std::string, int> counts;
+  std::vector<std::pair<std::string, int>> runs; // in the plan's order
+  for (const abi::Device *device : *model.plan->devices()) {
+    const std::string kind = abi::getName(device->kind());
+    ++counts[kind];
+    if (runs.empty() || runs.back().first != kind)
+      runs.emplace_back(kind, 0);
+    ++runs.back().second;
+  }
+  // Of a plan with several kinds, one may be named alone.
+  bool agrees =
+      !devices.groups.front().kind.empty() || devices.count() == model.devices;
+  for (const cli::DeviceGroup &group : devices.groups)
+    if (!group.kind.empty())
+      agrees &= counts[group.kind] == devices.count(group.kind);
+  if (agrees)
     return Status();
+  std::string compiled;
+  for (const auto &[kind, count] : runs)
+    compiled +=
+        (compiled.empty() ? "" : ",") + kind + ":" + std::to_string(count);
   return Status::error("--devices " + options.devices + ": '" + model.file +
-                       "' was compiled for " + kind + ":" +
-                       std::to_string(model.devices) +
+                       "' was compiled for " + compiled +
                        "; compile the model again with --devices " +
                        options.devices + ", or leave the option out");
 }

@@ -23,6 +23,7 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <map>
 #include <sstream>
 
 namespace partita::run {
@@ -86,16 +87,22 @@ void remarkCores(const Options &options, const Team &team) {
 static std::vector<int> placesOf(const Options &options, const Model &model) {
   cli::Devices given;
   if (options.devices.empty() ||
-      !cli::parseDevices(options.devices, given).empty() ||
-      given.places.empty())
+      !cli::parseDevices(options.devices, given).empty())
     return {};
+  std::map<std::string, std::deque<int>> left; // by kind, in their order
+  for (const cli::DeviceGroup &group : given.groups)
+    left[group.kind].insert(left[group.kind].end(), group.places.begin(),
+                            group.places.end());
   std::vector<int> places;
-  size_t next = 0;
+  bool any = false;
   for (const abi::Device *device : *model.plan->devices()) {
-    const bool isMeant = abi::getName(device->kind()) == given.kind;
-    places.push_back(isMeant ? given.places.at(next++) : 0);
+    std::deque<int> &own = left[abi::getName(device->kind())];
+    places.push_back(own.empty() ? 0 : own.front());
+    any |= !own.empty();
+    if (!own.empty())
+      own.pop_front();
   }
-  return places;
+  return any ? places : std::vector<int>();
 }
 
 runtime::SessionOptions sessionOptions(const Options &options,

@@ -58,6 +58,8 @@ LogicalResult checkDispatches(ModuleOp kernels) {
   WalkResult result = model->walk([&](plan::DispatchOp op) {
     plan::KernelAttr kernel = op.getKernel();
     auto it = schedules.find(kernel.getName());
+    if (it == schedules.end() && isKernelElsewhere(kernels, kernel.getName()))
+      return WalkResult::advance();
     if (it == schedules.end())
       return op.emitError("starts a kernel that is not compiled"),
              WalkResult::interrupt();

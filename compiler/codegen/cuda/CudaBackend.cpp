@@ -170,6 +170,8 @@ public:
     WalkResult result = model->walk([&](plan::DispatchOp op) {
       plan::KernelAttr kernel = op.getKernel();
       auto it = known.find(kernel.getName());
+      if (it == known.end() && isKernelElsewhere(kernels, kernel.getName()))
+        return WalkResult::advance();
       if (it == known.end())
         return op.emitError("starts a kernel that is not compiled"),
                WalkResult::interrupt();

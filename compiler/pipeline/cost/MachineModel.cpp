@@ -198,6 +198,18 @@ double MachineModel::getTransferNs(int64_t bytes) const {
   return kTransferLatencyNs + bytes / kTransferBytes * 1e9;
 }
 
+double MachineModel::getTransferNs(int64_t bytes,
+                                   const MachineModel &to) const {
+  if (&to == this || (!rates && !to.rates))
+    return getTransferNs(bytes);
+  // One copy after the other, each on its own way to or from the host.
+  double ns = 0;
+  for (const MachineModel *model : {this, &to})
+    if (model->rates)
+      ns += model->rates->copy + bytes / model->rates->host;
+  return ns;
+}
+
 double MachineModel::getCollectiveNs(int64_t sentBytes, int64_t devices) const {
   if (rates)
     return rates->collective + rates->hop * (devices - 1) +

@@ -92,6 +92,9 @@ public:
                              const StepFootprint &step) const;
   /// The time to transfer a value to another device of the same target.
   double getTransferNs(int64_t bytes) const;
+  /// The same to a device of another model. Between a processor and another
+  /// device bytes go through the host's memory.
+  double getTransferNs(int64_t bytes, const MachineModel &to) const;
   /// The time of a collective of `devices` devices, each of which sends
   /// `sentBytes` bytes.
   double getCollectiveNs(int64_t sentBytes, int64_t devices) const;

@@ -50,17 +50,22 @@ struct Flow {
   }
 };
 
+/// The kind of each stage.
+using StageKinds = std::vector<const BalanceKind *>;
+
 /// Moves clusters between stages.
 class Exchange {
 public:
-  Exchange(const std::vector<double> &clusterNs,
-           const std::vector<BalanceValue> &values, const Flow &flow,
-           std::vector<int> &stageOf, int stages, double unitNs)
-      : clusterNs(clusterNs), values(values), flow(flow), stageOf(stageOf),
-        load(stages, unitNs), members(stages, 0),
-        readers(values.size(), std::vector<int>(stages, 0)) {
+  Exchange(const StageKinds &kinds, const std::vector<BalanceValue> &values,
+           const Flow &flow, std::vector<int> &stageOf)
+      : kinds(kinds), values(values), flow(flow), stageOf(stageOf),
+        members(kinds.size(), 0),
+        readers(values.size(), std::vector<int>(kinds.size(), 0)) {
+    const int stages = static_cast<int>(kinds.size());
+    for (const BalanceKind *kind : kinds)
+      load.push_back(kind->unitNs);
     for (size_t c = 0; c < stageOf.size(); ++c) {
-      load[stageOf[c]] += clusterNs[c];
+      load[stageOf[c]] += kinds[stageOf[c]]->clusterNs[c];
       ++members[stageOf[c]];
       for (int v : flow.read[c])
         ++readers[v][stageOf[c]];
@@ -83,8 +88,9 @@ private:
   }
 
   void arrive(size_t value, int stage, int sign) {
-    load[stage] += sign * values[value].transferNs;
-    transfers += sign * values[value].transferNs;
+    const double ns = sign * kinds[stage]->transferNs[value];
+    load[stage] += ns;
+    transfers += ns;
   }
 
   bool mayMove(int cluster, int to) const {
@@ -115,8 +121,8 @@ private:
       if (readers[v][to])
         arrive(v, to, -1);
     }
-    load[from] -= clusterNs[cluster];
-    load[to] += clusterNs[cluster];
+    load[from] -= kinds[from]->clusterNs[cluster];
+    load[to] += kinds[to]->clusterNs[cluster];
     --members[from];
     ++members[to];
     stageOf[cluster] = to;
@@ -158,7 +164,7 @@ private:
     }
   }
 
-  const std::vector<double> &clusterNs;
+  const StageKinds &kinds;
   const std::vector<BalanceValue> &values;
   const Flow &flow;
   std::vector<int> &stageOf;
@@ -212,11 +218,20 @@ private:
 };
 
 /// The cut of the clusters into runs; empty if none keeps to the limit.
-std::vector<int> cutIntoRuns(const std::vector<double> &clusterNs,
+std::vector<int> cutIntoRuns(const StageKinds &kinds,
                              const std::vector<BalanceValue> &values,
-                             const Flow &flow, int stages, double unitNs,
-                             const BalanceMemory *memory) {
-  int clusters = static_cast<int>(clusterNs.size());
+                             const Flow &flow, const BalanceMemory *memory) {
+  int stages = static_cast<int>(kinds.size());
+  int clusters = static_cast<int>(flow.made.size());
+  // What a run takes is worked out once for each kind.
+  StageKinds all;
+  std::vector<size_t> kindOf;
+  for (const BalanceKind *kind : kinds) {
+    auto found = std::find(all.begin(), all.end(), kind);
+    kindOf.push_back(found - all.begin());
+    if (found == all.end())
+      all.push_back(kind);
+  }
   std::optional<StageMemory> stageMemory;
   if (memory)
     stageMemory.emplace(*memory, values, flow);
@@ -228,31 +243,39 @@ std::vector<int> cutIntoRuns(const std::vector<double> &clusterNs,
   std::vector<int> arrivesFor(values.size(), -1);
   for (int j = 1; j <= clusters; ++j) {
     // Grow the last stage [i, j) towards the front.
-    double work = unitNs, arriving = 0;
+    std::vector<double> work, arriving(all.size(), 0);
+    for (const BalanceKind *kind : all)
+      work.push_back(kind->unitNs);
+    auto arrive = [&](int value, int sign) {
+      for (size_t kind = 0; kind < all.size(); ++kind)
+        arriving[kind] += sign * all[kind]->transferNs[value];
+    };
     if (stageMemory)
       stageMemory->begin(j);
     for (int i = j - 1; i >= 0; --i) {
-      work += clusterNs[i];
+      for (size_t kind = 0; kind < all.size(); ++kind)
+        work[kind] += all[kind]->clusterNs[i];
       for (int v : flow.read[i])
         if (arrivesFor[v] != j) {
           arrivesFor[v] = j;
-          arriving += values[v].transferNs;
+          arrive(v, 1);
         }
       for (int v : flow.made[i])
         if (arrivesFor[v] == j) // made and read inside: nothing arrives
-          arriving -= values[v].transferNs;
-      double price = work + arriving;
+          arrive(v, -1);
       if (stageMemory) {
         stageMemory->add(i);
-        if (memory->limit == 0)
-          price = static_cast<double>(stageMemory->getBytes());
-        else if (stageMemory->getBytes() > memory->limit)
+        if (memory->limit > 0 && stageMemory->getBytes() > memory->limit)
           break; // larger stages need no less
       }
       for (int k = 1; k <= std::min(stages, i + 1); ++k) {
+        const size_t kind = kindOf[k - 1];
+        const double price = memory && memory->limit == 0
+                                 ? static_cast<double>(stageMemory->getBytes())
+                                 : work[kind] + arriving[kind];
         Price total = best[k - 1][i];
         total.slowest = std::max(total.slowest, price);
-        total.transfers += arriving;
+        total.transfers += arriving[kind];
         if (total < best[k][j]) {
           best[k][j] = total;
           cut[k][j] = i;
@@ -299,32 +322,46 @@ std::vector<int64_t> estimateMemory(const std::vector<BalanceValue> &values,
   return bytes;
 }
 
-std::vector<int> balanceStages(const std::vector<double> &clusterNs,
+std::vector<int> balanceStages(const std::vector<BalanceKind> &kinds,
+                               const std::vector<int> &kindOf,
                                const std::vector<BalanceValue> &values,
-                               int stages, double unitNs,
                                const BalanceMemory *memory) {
-  int clusters = static_cast<int>(clusterNs.size());
-  stages = std::min(stages, clusters);
+  int clusters = static_cast<int>(kinds.front().clusterNs.size());
+  int stages = std::min(static_cast<int>(kindOf.size()), clusters);
   if (stages <= 1)
     return std::vector<int>(clusters, 0);
+  StageKinds stageKinds;
+  for (int stage = 0; stage < stages; ++stage)
+    stageKinds.push_back(&kinds[kindOf[stage]]);
 
   const Flow flow(values, clusters);
-  std::vector<int> stageOf =
-      cutIntoRuns(clusterNs, values, flow, stages, unitNs, memory);
+  std::vector<int> stageOf = cutIntoRuns(stageKinds, values, flow, memory);
   if (stageOf.empty()) {
     BalanceMemory least = *memory;
     least.limit = 0;
-    return cutIntoRuns(clusterNs, values, flow, stages, unitNs, &least);
+    return cutIntoRuns(stageKinds, values, flow, &least);
   }
   if (memory && memory->limit == 0)
     return stageOf;
   std::vector<int> exchanged = stageOf;
-  Exchange(clusterNs, values, flow, exchanged, stages, unitNs).run();
+  Exchange(stageKinds, values, flow, exchanged).run();
   if (memory)
     for (int64_t bytes : estimateMemory(values, exchanged, *memory))
       if (bytes > memory->limit)
         return stageOf;
   return exchanged;
+}
+
+std::vector<int> balanceStages(const std::vector<double> &clusterNs,
+                               const std::vector<BalanceValue> &values,
+                               int stages, double unitNs,
+                               const BalanceMemory *memory) {
+  BalanceKind kind{clusterNs, {}, unitNs};
+  for (const BalanceValue &value : values)
+    kind.transferNs.push_back(value.transferNs);
+  return balanceStages({std::move(kind)},
+                       std::vector<int>(std::max(stages, 1), 0), values,
+                       memory);
 }
 
 } // namespace partita::pipeline

@@ -34,13 +34,21 @@ struct BalanceMemory {
   int64_t limit = 0;
 };
 
+/// What a stage on one kind of device takes.
+struct BalanceKind {
+  std::vector<double> clusterNs; ///< by cluster
+  /// By value: the time to bring it there from an earlier stage.
+  std::vector<double> transferNs;
+  double unitNs = 0;
+};
+
 /// The stage of each cluster. The clusters, in a topological order, are cut
 /// into min(stages, clusters) runs that are not empty, so that the slowest
 /// stage is as fast as possible. A stage takes `unitNs`, the time of its
 /// clusters, and, once each, the transfer times of the values that it reads
-/// from earlier stages. The cut is optimal. It is found by dynamic programming:
-/// for k stages over the first j clusters,
-///   best(k, j) = min over i of max(best(k - 1, i), stage(i, j)).
+/// from earlier stages; the times are those of its kind. The cut is optimal. It
+/// is found by dynamic programming: for k stages over the first j clusters,
+///   best(k, j) = min over i of max(best(k - 1, i), stage(k, i, j)).
 /// Among equal cuts the one that transfers least wins. Time: clusters^2 *
 /// stages.
 ///
@@ -53,6 +61,15 @@ struct BalanceMemory {
 /// stage needs its parameters, the most bytes that are alive in it at a time,
 /// and a second buffer for the values that it sends. If there is no such cut,
 /// the one whose largest stage needs the least memory is taken.
+///
+/// `kindOf`: by stage, an index of `kinds`. The stages stay in their order, so
+/// the first run of clusters goes to the first stage, whatever its kind is.
+std::vector<int> balanceStages(const std::vector<BalanceKind> &kinds,
+                               const std::vector<int> &kindOf,
+                               const std::vector<BalanceValue> &values,
+                               const BalanceMemory *memory = nullptr);
+
+/// The same for stages of one kind, with the transfer times of the values.
 std::vector<int> balanceStages(const std::vector<double> &clusterNs,
                                const std::vector<BalanceValue> &values,
                                int stages, double unitNs,

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/DeviceMesh.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
@@ -30,13 +31,15 @@ struct DistAssignMeshPass : impl::DistAssignMeshPassBase<DistAssignMeshPass> {
     FailureOr<PartitionFile> read =
         readPartitionFile(getOperation().getLoc(), file);
     if (failed(function) || failed(read) ||
-        failed(collectAxes(*function, *read)) || failed(countPlaces()) ||
+        failed(collectAxes(*function, *read)) || failed(countPlaces(*read)) ||
         failed(checkShards(*read)))
       return signalPassFailure();
     if (reproducible || read->reproducible)
       (*function)->setAttr(dist::kReproducibleAttr,
                            UnitAttr::get(&getContext()));
     write(*function);
+    if (failed(assignTargets(*function, *read)))
+      signalPassFailure();
   }
 
 private:
@@ -112,7 +115,7 @@ private:
   }
 
   /// Devices along the axis "stage": what is left of all.
-  LogicalResult countPlaces() {
+  LogicalResult countPlaces(const PartitionFile &read) {
     Location loc = getOperation().getLoc();
     int64_t others = 1;
     for (const Axis &axis : axes)
@@ -133,7 +136,15 @@ private:
     if (devices > 0 && stage.size && devices / others != stage.size)
       return emitError(stage.loc) << "the mesh has " << stage.size * others
                                   << " devices, not " << int64_t(devices);
+    if (stage.size == 0 && devices == 0)
+      stage.size = static_cast<int64_t>(read.targets.size());
     places = devices > 0 ? devices / others : stage.size;
+    if (!read.targets.empty() &&
+        places != static_cast<int64_t>(read.targets.size()))
+      return emitError(placeOf(read.targets.front()))
+             << "`targets` has " << read.targets.size()
+             << " entries, and there are " << places
+             << " devices along the axis 'stage': name one for each";
     if (std::max<int64_t>(places, 1) * others > dist::kMostDevices)
       return emitError(loc)
              << "the mesh has more than " << dist::kMostDevices << " devices";
@@ -175,6 +186,58 @@ private:
         }
     }
     return success();
+  }
+
+  /// What the devices at each place are, if they are not all the same.
+  LogicalResult assignTargets(func::FuncOp function,
+                              const PartitionFile &read) {
+    std::vector<std::string> all;
+    for (const FileText &target : read.targets)
+      all.push_back(target.text);
+    if (!targets.empty()) {
+      FailureOr<std::vector<std::string>> said = getTargetsOfPlaces(function);
+      if (failed(said))
+        return failure();
+      for (auto [place, target] : llvm::enumerate(read.targets))
+        if ((*said)[place] != target.text)
+          return emitError(placeOf(target))
+                 << "'" << target.text << "' here, and '" << (*said)[place]
+                 << "' by --devices and --target: say it once";
+      all = std::move(*said);
+    }
+    if (llvm::all_equal(all))
+      return success();
+    Builder builder(&getContext());
+    SmallVector<StringRef> names(all.begin(), all.end());
+    function->setAttr(kTargetsAttr, builder.getStrArrayAttr(names));
+    return success();
+  }
+
+  /// Devices that share tensors or replicas of a stage are of one kind.
+  FailureOr<std::vector<std::string>>
+  getTargetsOfPlaces(func::FuncOp function) {
+    const DeviceMesh mesh(function, places);
+    if (static_cast<int64_t>(targets.size()) != mesh.getSize()) {
+      emitError(getOperation().getLoc())
+          << targets.size() << " targets are given for " << mesh.getSize()
+          << " devices: name one for each";
+      return failure();
+    }
+    std::vector<std::string> all;
+    for (int64_t place = 0; place < places; ++place) {
+      const SmallVector<int64_t> numbers = mesh.getDevices(place);
+      all.push_back(targets[numbers.front()]);
+      for (int64_t number : numbers)
+        if (targets[number] != all.back()) {
+          emitError(getOperation().getLoc())
+              << "devices " << numbers.front() << " ('" << all.back()
+              << "') and " << number << " ('" << targets[number]
+              << "') have the same stages, and must be of one kind: name the "
+                 "kinds in the order of the devices' numbers";
+          return failure();
+        }
+    }
+    return all;
   }
 
   void write(func::FuncOp function) {

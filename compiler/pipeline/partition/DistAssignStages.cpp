@@ -5,11 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/DeviceMesh.h"
 #include "compiler/pipeline/NodeNames.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/Balance.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
@@ -37,11 +36,14 @@ namespace {
 
 class StageAssigner {
 public:
+  /// `times`: of each cluster, by model.
   StageAssigner(func::FuncOp function, PartitionGraph &graph,
-                const MachineModel &machine, const schedule::ScheduleKind &kind,
-                int memoryTry, bool wholeNodes)
-      : function(function), graph(graph), machine(machine), kind(kind),
-        memoryTry(memoryTry), wholeNodes(wholeNodes),
+                const PlaceModels &models,
+                const std::vector<std::vector<ClusterTime>> &times,
+                const schedule::ScheduleKind &kind, int memoryTry,
+                bool wholeNodes)
+      : function(function), graph(graph), models(models), times(times),
+        kind(kind), memoryTry(memoryTry), wholeNodes(wholeNodes),
         builder(function.getContext()), devices(getDevices(function)),
         annotatedStages(function->getAttrOfType<DictionaryAttr>(
             dist::kAnnotatedStagesAttr)),
@@ -387,24 +389,57 @@ private:
     return deviceCount > 1 ? deviceCount * kind.stagesPerDevice : 1;
   }
 
+  /// The place of a stage along the axis "stage".
+  int64_t getPlace(int64_t stage) const {
+    return stage < static_cast<int64_t>(devices.size())
+               ? devices[stage]
+               : stage % std::max<int64_t>(deviceCount, 1);
+  }
+
+  /// What stages take on their devices, and how long it takes to bring values
+  /// there from the device before: by kinds, of which returns that of each
+  /// stage.
+  std::vector<int> makeKinds(int64_t count,
+                             const std::vector<BalanceValue> &values,
+                             std::vector<BalanceKind> &kinds) const {
+    std::map<std::pair<size_t, size_t>, int> known;
+    std::vector<int> kindOf;
+    for (int64_t stage = 0; stage < count; ++stage) {
+      const int64_t place = getPlace(stage),
+                    before = getPlace(std::max<int64_t>(stage - 1, 0));
+      const size_t index = models.getIndex(place);
+      auto [it, isNew] = known.try_emplace({models.getIndex(before), index},
+                                           static_cast<int>(kinds.size()));
+      kindOf.push_back(it->second);
+      if (!isNew)
+        continue;
+      BalanceKind &made = kinds.emplace_back();
+      for (const ClusterTime &time : times[index])
+        made.clusterNs.push_back(time.ns);
+      for (const BalanceValue &value : values)
+        made.transferNs.push_back(
+            models.getTransferNs(before, place, value.bytes));
+      made.unitNs = models.at(place).getUnitNs();
+    }
+    return kindOf;
+  }
+
   void balance() {
     int64_t count = countStages();
-    std::vector<double> ns;
-    for (const ClusterNode &node : graph.nodes)
-      ns.push_back(node.time.ns);
     std::vector<BalanceValue> values;
     for (const ClusterValue &value : graph.values)
       values.push_back(
           {value.producer,
-           std::vector<int>(value.consumers.begin(), value.consumers.end()),
-           machine.getTransferNs(nn::getByteSize(value.value.getType())),
+           std::vector<int>(value.consumers.begin(), value.consumers.end()), 0,
            nn::getByteSize(value.value.getType())});
+    std::vector<BalanceKind> kinds;
+    const std::vector<int> kindOf = makeKinds(count, values, kinds);
     std::optional<BalanceMemory> memory;
     if (int64_t bytes = getInteger(function, kMemoryAttr, 0);
         bytes > 0 && memoryTry > 0)
       memory = getMemory(bytes, count);
-    for (int stage : balanceStages(ns, values, count, machine.getUnitNs(),
-                                   memory ? &*memory : nullptr))
+    for (int stage :
+         balanceStages(kinds, kindOf, values, memory ? &*memory : nullptr))
       stageOf.push_back(stage);
     // A device of the list that gets nothing keeps its empty stage.
     int64_t used = stageOf.empty()
@@ -446,7 +481,19 @@ private:
                             << " devices stay empty: the model has only "
                             << abi::countOf(before, "stage");
     deviceCount = count;
-    return success();
+    // Times are those of the device that a cluster is on.
+    for (auto [index, node] : llvm::enumerate(graph.nodes))
+      node.time = times[models.getIndex(devices[stageOf[index]])][index];
+    return checkTargets();
+  }
+
+  LogicalResult checkTargets() {
+    auto targets = function->getAttrOfType<ArrayAttr>(kTargetsAttr);
+    if (!targets || static_cast<int64_t>(targets.size()) == deviceCount)
+      return success();
+    return function.emitError("there are ")
+           << deviceCount << " devices, and targets of " << targets.size()
+           << ": name one for each device";
   }
 
   void writeStages() {
@@ -478,7 +525,8 @@ private:
 
   func::FuncOp function;
   PartitionGraph &graph;
-  const MachineModel &machine;
+  const PlaceModels &models;
+  const std::vector<std::vector<ClusterTime>> &times;
   const schedule::ScheduleKind &kind;
   const int memoryTry;
   const bool wholeNodes;
@@ -499,18 +547,24 @@ struct DistAssignStagesPass
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
-    const int64_t places = getInteger(*function, kDeviceCountAttr, 1);
-    FailureOr<MachineModel> model = MachineModel::load(
-        function->getLoc(), machine, DeviceMesh(*function, places).getSize(),
-        threads, codegen::getTarget(*function));
-    if (failed(model))
+    FailureOr<PlaceModels> models =
+        PlaceModels::load(*function, machine, threads);
+    if (failed(models))
       return signalPassFailure();
-    FailureOr<PartitionGraph> graph = PartitionGraph::build(*function, *model);
+    FailureOr<PartitionGraph> graph;
+    std::vector<std::vector<ClusterTime>> times;
+    for (const MachineModel &model : models->getAll()) {
+      graph = PartitionGraph::build(*function, model);
+      if (failed(graph))
+        return signalPassFailure();
+      for (auto &of = times.emplace_back();
+           const ClusterNode &node : graph->nodes)
+        of.push_back(node.time);
+    }
     const schedule::ScheduleKind *kind = getScheduleKind(*function);
-    if (failed(graph) || !kind ||
-        failed(StageAssigner(*function, *graph, *model, *kind, memoryTry,
-                             wholeNodes)
-                   .assign()))
+    if (!kind || failed(StageAssigner(*function, *graph, *models, times, *kind,
+                                      memoryTry, wholeNodes)
+                            .assign()))
       return signalPassFailure();
     graph->writePrices();
   }

@@ -5,9 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/DeviceMesh.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/StageOrder.h"
 
@@ -81,14 +83,32 @@ private:
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(function);
     for (int64_t place = 0; place < count; ++place) {
+      const StringRef own = getOwnTarget(place);
+      const StringRef kind = function->hasAttr(kTargetsAttr)
+                                 ? getKind(getTargetAt(function, place))
+                                 : target;
       auto mesh = dist::MeshOp::create(
           builder, function.getLoc(), ("d" + Twine(place)).str(),
           all.getDevices(place), all.getAxes(),
-          target.empty() ? StringAttr() : builder.getStringAttr(target));
+          kind.empty() ? StringAttr() : builder.getStringAttr(kind));
+      if (!own.empty())
+        mesh->setAttr(codegen::kTargetAttr, builder.getStringAttr(own));
       mesh->remove();
       symbols.insert(mesh, Block::iterator(function));
       meshes.push_back(FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
     }
+  }
+
+  /// The target of a place, if it is not that of the module; else "".
+  StringRef getOwnTarget(int64_t place) {
+    const StringRef target = getTargetAt(function, place);
+    return target == codegen::getTarget(function) ? "" : target;
+  }
+
+  /// CPUs need no name.
+  static StringRef getKind(StringRef target) {
+    const StringRef kind = codegen::splitTarget(target).first;
+    return kind == "cpu" ? "" : kind;
   }
 
   /// What each stage computes, reads and makes for others.
@@ -146,6 +166,8 @@ private:
                                     builder.getStringAttr(name),
                                     builder.getI64IntegerAttr(number), mesh,
                                     getBlocks(number), inputs);
+    if (StringRef own = getOwnTarget(devices[number]); !own.empty())
+      op->setAttr(codegen::kTargetAttr, builder.getStringAttr(own));
     Block *body = builder.createBlock(&op.getBody());
     IRMapping mapping;
     for (Value input : stage.inputs)

@@ -123,7 +123,14 @@ private:
       os << "stages: [" << llvm::join(lists, ", ") << "]\n";
     os << "devices: [";
     llvm::interleaveComma(getDevices(function), os);
-    os << "]\nschedule: " << getString(function, dist::kScheduleAttr, "")
+    os << "]\n";
+    if (auto targets = function->getAttrOfType<ArrayAttr>(kTargetsAttr)) {
+      os << "targets: [";
+      llvm::interleaveComma(targets.getAsValueRange<StringAttr>(), os,
+                            [&](StringRef target) { os << quote(target); });
+      os << "]\n";
+    }
+    os << "schedule: " << getString(function, dist::kScheduleAttr, "")
        << "\nmicro_batches: "
        << getInteger(function, dist::kMicroBatchesAttr, 1) << "\n";
     if (int64_t bytes = getInteger(function, kMemoryAttr, 0))

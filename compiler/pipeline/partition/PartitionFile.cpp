@@ -214,6 +214,12 @@ private:
       });
     if (key.text == "reproducible")
       return readBool(value, file.reproducible);
+    if (key.text == "targets") {
+      if (!isa<yaml::SequenceNode>(value))
+        return fail(value, "expected the target of each device, e.g. [cpu, "
+                           "remote-cpu]");
+      return readTexts(value, file.targets);
+    }
     if (key.text == "devices") {
       file.devicesAt = place(value);
       auto *list = dyn_cast<yaml::SequenceNode>(value);
@@ -229,10 +235,10 @@ private:
       return success(!failedAlready);
     }
     static const SmallVector<StringRef> keys = {
-        "blocks",       "begin_blocks",  "auto_stage",      "stages",
-        "devices",      "schedule",      "micro_batches",   "memory",
-        "mesh",         "data_parallel", "tensor_parallel", "shard",
-        "reproducible", "strategy"};
+        "blocks",  "begin_blocks", "auto_stage",    "stages",
+        "devices", "targets",      "schedule",      "micro_batches",
+        "memory",  "mesh",         "data_parallel", "tensor_parallel",
+        "shard",   "reproducible", "strategy"};
     return fail(key, "unknown key '" + key.text + "' (" +
                          llvm::join(keys, ", ") + ")" +
                          didYouMean(key.text, keys));

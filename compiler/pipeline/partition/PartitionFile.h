@@ -17,6 +17,7 @@
 //   auto_stage: same_as_device    # or auto_increment: each block is a stage
 //   stages: [[B1], [B2, B3]]      # blocks of each stage
 //   devices: [0, 1]               # device of each stage
+//   targets: [cpu, remote-cpu]    # what each device is
 //   schedule: fill_drain          # or sequential, looped
 //   micro_batches: 8
 //   memory: 512MiB                # of each device
@@ -32,7 +33,7 @@
 //
 // Along an axis "replica" are replicas that share each micro-batch
 // (docs/replicas.md). With a mesh, `devices` has positions along the axis
-// "stage".
+// "stage", and `targets` an entry for each of them.
 //
 // Older files have `strategy: sharded` for the schedule that is now called
 // sequential, and `strategy: pipelined` for the other schedules.
@@ -95,6 +96,7 @@ struct PartitionFile {
   std::optional<std::vector<std::vector<FileText>>> stages;
   std::vector<int64_t> devices;
   FileText devicesAt;
+  std::vector<FileText> targets; ///< by place along the axis "stage"
   std::optional<FileText> strategy;
   std::optional<FileText> schedule;
   std::optional<int64_t> microBatches;

@@ -59,8 +59,8 @@ namespace {
 
 class GraphBuilder {
 public:
-  GraphBuilder(func::FuncOp function, const MachineModel &machine)
-      : function(function), machine(machine) {}
+  GraphBuilder(func::FuncOp function, Block &block, const MachineModel &machine)
+      : function(function), block(block), machine(machine) {}
 
   FailureOr<PartitionGraph> build() {
     group();
@@ -70,9 +70,9 @@ public:
     for (ClusterNode &node : graph.nodes)
       graph.step.mostBytes = std::max(
           graph.step.mostBytes, countBytes(node) - countOutputBytes(node));
-    for (Value output :
-         function.getBody().front().getTerminator()->getOperands())
-      graph.step.outputBytes += nn::getByteSize(output.getType());
+    for (OpOperand &output : block.getTerminator()->getOpOperands())
+      if (isReturned(output))
+        graph.step.outputBytes += nn::getByteSize(output.get().getType());
     graph.step.outputBytes *= getMicroBatches();
     // How long clusters take depends on how much all of them wait for memory.
     priceAll();
@@ -99,7 +99,7 @@ private:
   /// Puts ops into nodes, numbered in the order of their first op.
   void group() {
     std::map<int64_t, int> nodeOfCluster;
-    for (Operation *op : getActiveOps(function.getBody().front())) {
+    for (Operation *op : getActiveOps(block)) {
       int node = -1;
       if (auto cluster = op->getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr)) {
         auto [it, isNew] = nodeOfCluster.emplace(
@@ -119,7 +119,7 @@ private:
       graph.nodes[node].ops.push_back(op);
       graph.nodeOf[op] = node;
     }
-    for (Operation &op : function.getBody().front().without_terminator()) {
+    for (Operation &op : block.without_terminator()) {
       auto cluster = op.getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr);
       auto it = cluster ? nodeOfCluster.find(cluster.getNumber())
                         : nodeOfCluster.end();
@@ -212,9 +212,19 @@ private:
         total.modelledNs > 0 ? total.memoryNs / total.modelledNs : 0;
   }
 
+  /// Whether the model returns it, out of a stage or not.
+  static bool isReturned(OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (!isa<dist::YieldOp>(user))
+      return isa<func::ReturnOp>(user);
+    Value result = user->getParentOp()->getResult(use.getOperandNumber());
+    return llvm::any_of(result.getUsers(), llvm::IsaPred<func::ReturnOp>);
+  }
+
   static bool isOutput(Value value) {
-    return llvm::any_of(value.getUsers(), [](Operation *user) {
-      return isa<func::ReturnOp>(user) ||
+    return llvm::any_of(value.getUses(), [](OpOperand &use) {
+      Operation *user = use.getOwner();
+      return isReturned(use) ||
              (isa<nn::ReshapeOp>(user) && isOutput(user->getResult(0)));
     });
   }
@@ -264,7 +274,7 @@ private:
       if (!flowing.consumers.empty())
         graph.values.push_back(std::move(flowing));
     };
-    for (BlockArgument argument : function.getArguments())
+    for (BlockArgument argument : block.getArguments())
       add(argument, -1);
     for (auto [index, node] : llvm::enumerate(graph.nodes))
       for (Operation *op : node.ops)
@@ -273,6 +283,7 @@ private:
   }
 
   func::FuncOp function;
+  Block &block;
   const MachineModel &machine;
   analysis::Rates rates;
   PartitionGraph graph;
@@ -296,8 +307,11 @@ void PartitionGraph::writePrices() const {
 }
 
 FailureOr<PartitionGraph> PartitionGraph::build(func::FuncOp function,
-                                                const MachineModel &machine) {
-  return GraphBuilder(function, machine).build();
+                                                const MachineModel &machine,
+                                                Block *block) {
+  return GraphBuilder(function, block ? *block : function.getBody().front(),
+                      machine)
+      .build();
 }
 
 } // namespace partita::pipeline

@@ -44,9 +44,11 @@ struct PartitionGraph {
   llvm::DenseMap<mlir::Operation *, int> nodeOf;
   StepFootprint step;
 
-  /// Fails, with a diagnostic, if clusters depend on each other in a cycle.
+  /// Those of a function's block, or of another `block` of it. Fails, with a
+  /// diagnostic, if clusters depend on each other in a cycle.
   static mlir::FailureOr<PartitionGraph> build(mlir::func::FuncOp function,
-                                               const MachineModel &machine);
+                                               const MachineModel &machine,
+                                               mlir::Block *block = nullptr);
 
   /// Writes the predicted times into the IR (`dist.price` on the first op of
   /// each cluster). The plan reads them, so it predicts with the times by which

@@ -7,8 +7,8 @@
 
 #include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/Decision.h"
-#include "compiler/pipeline/DeviceMesh.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/plan/StageLowering.h"
 #include "compiler/schedule/Schedule.h"
@@ -33,9 +33,9 @@ namespace {
 /// One run of the pass.
 class PlanBuilder {
 public:
-  PlanBuilder(ModuleOp module, func::FuncOp function, MachineModel model)
-      : module(module), function(function), machine(std::move(model)),
-        lowering(module, machine), builder(module.getContext()) {}
+  PlanBuilder(ModuleOp module, func::FuncOp function, PlaceModels all)
+      : module(module), function(function), models(std::move(all)),
+        lowering(module, models), builder(module.getContext()) {}
 
   LogicalResult build() {
     problem.microBatches = getInteger(function, dist::kMicroBatchesAttr, 1);
@@ -150,10 +150,9 @@ private:
         const DeviceValue &held = lowering.devices[stage.device].values[id];
         value.producer = index;
         value.isConstant = held.space != plan::Space::arena;
-        value.transferNs = machine.getTransferNs(nn::getByteSize(held.type));
-        value.borrowNs = machine.getTransferNs(0);
       }
     }
+    priceTransfers();
     for (auto [number, value] : llvm::enumerate(problem.values))
       for (int consumer : value.consumers)
         value.readNs.push_back(getReadNs(origins[number], consumer));
@@ -167,6 +166,26 @@ private:
           operand.getOperandNumber());
     }
     return success();
+  }
+
+  /// The time to bring each value to the furthest of its readers.
+  void priceTransfers() {
+    for (auto [number, value] : llvm::enumerate(problem.values)) {
+      if (value.producer < 0)
+        continue;
+      const int64_t from = lowering.stages[value.producer].device,
+                    bytes = nn::getByteSize(
+                        dist::getTensorType(origins[number].getType()));
+      value.transferNs = models.getTransferNs(from, from, bytes);
+      value.borrowNs = models.getTransferNs(from, from, 0);
+      for (int consumer : value.consumers) {
+        const int64_t to = lowering.stages[consumer].device;
+        value.transferNs =
+            std::max(value.transferNs, models.getTransferNs(from, to, bytes));
+        value.borrowNs =
+            std::max(value.borrowNs, models.getTransferNs(from, to, 0));
+      }
+    }
   }
 
   /// From the begin of a stage's work to the last that reads a value.
@@ -203,11 +222,11 @@ private:
     auto model = plan::ModelOp::create(
         builder, module.getLoc(), name, order, problem.microBatches,
         static_cast<int64_t>(schedule.stepNs), APFloat(schedule.bubble),
-        machine.getName().empty() ? StringAttr()
-                                  : builder.getStringAttr(machine.getName()),
-        machine.getThreads(),
-        machine.getId().empty() ? StringAttr()
-                                : builder.getStringAttr(machine.getId()),
+        models.getName().empty() ? StringAttr()
+                                 : builder.getStringAttr(models.getName()),
+        models.getThreads(),
+        models.getId().empty() ? StringAttr()
+                               : builder.getStringAttr(models.getId()),
         /*dimensions=*/DictionaryAttr(), /*mask=*/StringAttr(),
         module->hasAttr(dist::kFullMicroBatchesAttr));
     if (auto memory = function->getAttr(kMemoryAttr))
@@ -280,6 +299,9 @@ private:
         builder, function.getLoc(), ("program" + Twine(d)).str(), nullptr,
         nullptr, nullptr, nullptr, nullptr);
     program.getBody().emplaceBlock();
+    if (auto mesh = meshes.find(d); mesh != meshes.end())
+      if (Attribute target = mesh->second->getAttr(codegen::kTargetAttr))
+        program->setAttr(codegen::kTargetAttr, target);
     program->remove();
     symbols.insert(program, Block::iterator(function));
     programs.push_back(program);
@@ -372,7 +394,7 @@ private:
 
   double getTransferNs(const ScheduleChannel &channel) {
     if (channel.value < 0)
-      return machine.getTransferNs(0);
+      return models.getTransferNs(channel.source, channel.target, 0);
     const ScheduleValue &value = problem.values[channel.value];
     return schedule.transfers.borrowed[channel.value] ? value.borrowNs
                                                       : value.transferNs;
@@ -466,7 +488,7 @@ private:
         parts.emplace_back();
       }
     }
-    double ns = machine.getUnitNs();
+    double ns = models.at(stage.device).getUnitNs();
     for (auto [index, part] : llvm::enumerate(parts)) {
       // A stage that computes nothing still has a unit.
       if (part.work.empty() && parts.size() > 1)
@@ -610,7 +632,7 @@ private:
 
   ModuleOp module;
   func::FuncOp function;
-  MachineModel machine;
+  PlaceModels models;
   StageLowering lowering;
   OpBuilder builder;
   ScheduleProblem problem;
@@ -635,13 +657,11 @@ struct PlanBuildPass : impl::PlanBuildPassBase<PlanBuildPass> {
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
-    const int64_t places = getInteger(*function, kDeviceCountAttr, 1);
-    FailureOr<MachineModel> model = MachineModel::load(
-        function->getLoc(), machine, DeviceMesh(*function, places).getSize(),
-        threads, codegen::getTarget(*function));
-    if (failed(model) ||
+    FailureOr<PlaceModels> models =
+        PlaceModels::load(*function, machine, threads);
+    if (failed(models) ||
         failed(
-            PlanBuilder(getOperation(), *function, std::move(*model)).build()))
+            PlanBuilder(getOperation(), *function, std::move(*models)).build()))
       signalPassFailure();
   }
 };

@@ -139,7 +139,7 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
   LoweredStage stage;
   stage.op = op;
   stage.device = number;
-  stage.ns = machine.getUnitNs();
+  stage.ns = models.at(number).getUnitNs();
   Block &body = op.getBody().front();
   llvm::DenseMap<Value, int> ids;
   std::map<int, Value> sourceOf; // of what the stage has and others know

@@ -8,7 +8,7 @@
 #ifndef PARTITA_COMPILER_PIPELINE_PLAN_STAGELOWERING_H
 #define PARTITA_COMPILER_PIPELINE_PLAN_STAGELOWERING_H
 
-#include "compiler/pipeline/cost/MachineModel.h"
+#include "compiler/pipeline/cost/PlaceModels.h"
 
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
@@ -66,8 +66,8 @@ struct LoweredDevice {
 /// Lowers dist.stage ops to values and work, device by device.
 class StageLowering {
 public:
-  StageLowering(mlir::ModuleOp module, const MachineModel &machine)
-      : module(module), symbols(module), machine(machine) {}
+  StageLowering(mlir::ModuleOp module, const PlaceModels &models)
+      : module(module), symbols(module), models(models) {}
 
   /// Lowers one stage. Stages must come in a topological order. Fails, with a
   /// diagnostic, if an op is not in a cluster with a lowering.
@@ -95,7 +95,7 @@ private:
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
-  const MachineModel &machine;
+  const PlaceModels &models;
   analysis::Rates rates;
   llvm::DenseMap<mlir::Attribute, mlir::FlatSymbolRefAttr> constants;
   std::map<std::pair<int64_t, std::string>, int> weights;

@@ -54,6 +54,10 @@ for devices in cuda:x cuda:0* cuda:0,,1 cuda:*2 cuda:0*0 cuda:0*5000 cuda:-1; do
 done
 refuses "compiled for cpu:1; compile the model again with --devices cuda:0*1" \
   one -i "$x" -o "$o" --devices 'cuda:0*1'
+refuses "compiled for cpu:1; compile the model again with --devices cpu:1,cuda:1" \
+  one -i "$x" -o "$o" --devices 'cpu:1,cuda:1'
+refuses "'2,cpu:1' names the kind of some devices only" \
+  one -i "$x" -o "$o" --devices 2,cpu:1
 refuses "--threads" one -i "$x" -o "$o" --threads 0
 refuses "--timeout" one -i "$x" -o "$o" --timeout -1
 refuses "--json belongs to" one -i "$x" -o "$o" --json

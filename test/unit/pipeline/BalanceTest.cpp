@@ -177,4 +177,35 @@ TEST(Balance, KeepsToTheMemory) {
   EXPECT_GT(none, 20);
 }
 
+TEST(Balance, KindsOfDevices) {
+  // Six clusters in a chain. The first stage computes five times as fast.
+  BalanceKind fast{std::vector<double>(6, 10), std::vector<double>(5, 1), 0},
+      slow{std::vector<double>(6, 50), std::vector<double>(5, 1), 0};
+  std::vector<BalanceValue> values;
+  for (int i = 0; i < 5; ++i)
+    values.push_back({i, {i + 1}, 0, 0});
+  using Stages = std::vector<int>;
+  EXPECT_EQ(balanceStages({fast, slow}, {0, 1}, values),
+            (Stages{0, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(balanceStages({fast, slow}, {1, 0}, values),
+            (Stages{0, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(balanceStages({fast, slow}, {0, 0}, values),
+            (Stages{0, 0, 0, 1, 1, 1}));
+  // What arrives at the second stage takes long, but for the fourth value.
+  slow.transferNs = {90, 90, 90, 0, 90};
+  EXPECT_EQ(balanceStages({fast, slow}, {0, 1}, values),
+            (Stages{0, 0, 0, 0, 1, 1}));
+}
+
+TEST(Balance, ExchangesBetweenKinds) {
+  // Two chains side by side, one cluster after the other: no run has three of
+  // the dear ones alone, which the second stage computes as fast as the others.
+  BalanceKind first{{10, 90, 10, 90, 10, 90}, std::vector<double>(4, 0), 0},
+      second{std::vector<double>(6, 10), std::vector<double>(4, 0), 0};
+  std::vector<BalanceValue> values = {
+      {0, {2}, 0, 0}, {1, {3}, 0, 0}, {2, {4}, 0, 0}, {3, {5}, 0, 0}};
+  EXPECT_EQ(balanceStages({first, second}, {0, 1}, values),
+            (std::vector<int>{0, 1, 0, 1, 0, 1}));
+}
+
 } // namespace
