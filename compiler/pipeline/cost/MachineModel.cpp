@@ -111,8 +111,9 @@ FailureOr<MachineModel> MachineModel::load(Location loc, StringRef path,
   model.threads = threads;
   auto [kind, architecture] = codegen::splitTarget(target);
   model.backend = codegen::findBackend(kind);
-  if (model.backend)
-    model.rates = model.backend->getDeviceRates(architecture);
+  if (!model.backend)
+    return emitError(loc) << "there are no devices of '" << target << "'";
+  model.rates = model.backend->getDeviceRates(architecture);
   if (path.empty())
     return model;
   llvm::Expected<MachineFile> file = MachineFile::read(path);
@@ -168,7 +169,8 @@ ClusterTime MachineModel::getClusterTime(const ClusterWork &work,
     contention.cache =
         std::min(team.at(key::kContentionCache), double(contention.devices));
   }
-  ClusterTime time = getMeasuredTime(work, step, team, file->lanes, contention);
+  ClusterTime time =
+      getMeasuredTime(work, step, team, file->lanes, contention, *backend);
   time.key = getWorkKey(work);
   if (team.threads == threads)
     time.ns *= team.getWorkRatio(time.key, devices);

@@ -36,9 +36,9 @@ class Estimate {
 public:
   Estimate(const ClusterWork &work, const StepFootprint &step,
            const MeasuredTeam &team, int64_t lanes,
-           const Contention &contention)
+           const Contention &contention, const codegen::Backend &backend)
       : work(work), step(step), team(team), lanes(lanes),
-        contention(contention), compute(contention.compute),
+        contention(contention), backend(backend), compute(contention.compute),
         arena(2.0 * step.mostBytes * contention.cache),
         inside(work.ops.begin(), work.ops.end()) {}
 
@@ -59,8 +59,7 @@ private:
   std::optional<codegen::CallWork> getCallWork() const {
     if (work.kind == nn::ClusterKind::kernel)
       return std::nullopt;
-    return codegen::getBackend(work.ops.front())
-        .getCallWork(work.ops, work.rates, lanes);
+    return backend.getCallWork(work.ops, work.rates, lanes);
   }
 
   double getCallNs(const codegen::CallWork &call) {
@@ -197,6 +196,7 @@ private:
   const MeasuredTeam &team;
   const int64_t lanes;
   const Contention &contention;
+  const codegen::Backend &backend;
   const double compute;
   const double arena; ///< bytes of arenas that a large cache sees
   const llvm::DenseSet<Operation *> inside; ///< the cluster
@@ -207,8 +207,9 @@ private:
 
 ClusterTime getMeasuredTime(const ClusterWork &work, const StepFootprint &step,
                             const MeasuredTeam &team, int64_t lanes,
-                            const Contention &contention) {
-  return Estimate(work, step, team, lanes, contention).get();
+                            const Contention &contention,
+                            const codegen::Backend &backend) {
+  return Estimate(work, step, team, lanes, contention, backend).get();
 }
 
 } // namespace partita::pipeline

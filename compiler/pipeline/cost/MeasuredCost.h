@@ -25,10 +25,12 @@ struct Contention {
 /// has three parts: the time measured for its shape with operands in a cache,
 /// the time of its epilogue, and the time to read operands and write results
 /// that the step has evicted from the caches. A kernel takes the time of its
-/// elementwise work or that of its bytes, whichever is longer.
+/// elementwise work or that of its bytes, whichever is longer. `backend` says
+/// what a call is: that of the device, which may not be the module's.
 ClusterTime getMeasuredTime(const ClusterWork &work, const StepFootprint &step,
                             const MeasuredTeam &team, int64_t lanes,
-                            const Contention &contention);
+                            const Contention &contention,
+                            const codegen::Backend &backend);
 
 } // namespace partita::pipeline
 

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/pipeline/cost/MeasuredCost.h"
+#include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
 #include "compiler/codegen/cuda/CudaBackend.h"
 
@@ -97,7 +98,8 @@ protected:
     });
     analysis::Rates rates;
     return getMeasuredTime({ops, kind, bytes, outputBytes, rates}, step, team,
-                           /*lanes=*/16, contention);
+                           /*lanes=*/16, contention,
+                           *codegen::findBackend("cpu"));
   }
 
   double getCallNs(const std::string &arguments, const std::string &body,
