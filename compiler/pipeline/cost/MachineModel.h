@@ -88,6 +88,9 @@ public:
   /// Whether the figures are published ones although there is a file.
   bool lacksDevice() const { return rates && file && !isMeasured; }
 
+  /// Whether devices of this kind see each other's memory: cores of a machine.
+  bool sharesMemory() const { return !rates; }
+
   ClusterTime getClusterTime(const ClusterWork &work,
                              const StepFootprint &step) const;
   /// The time to transfer a value to another device of the same target.

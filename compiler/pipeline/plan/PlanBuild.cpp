@@ -176,15 +176,21 @@ private:
       const int64_t from = lowering.stages[value.producer].device,
                     bytes = nn::getByteSize(
                         dist::getTensorType(origins[number].getType()));
-      value.transferNs = models.getTransferNs(from, from, bytes);
-      value.borrowNs = models.getTransferNs(from, from, 0);
-      for (int consumer : value.consumers) {
-        const int64_t to = lowering.stages[consumer].device;
-        value.transferNs =
-            std::max(value.transferNs, models.getTransferNs(from, to, bytes));
+      auto add = [&](int64_t to) {
+        const double ns = models.getTransferNs(from, to, bytes);
+        value.transferNs = std::max(value.transferNs, ns);
+        // Only devices that see one memory read a value where it is.
         value.borrowNs =
-            std::max(value.borrowNs, models.getTransferNs(from, to, 0));
-      }
+            std::max(value.borrowNs, models.at(from).sharesMemory() &&
+                                             models.at(to).sharesMemory()
+                                         ? models.getTransferNs(from, to, 0)
+                                         : ns);
+      };
+      for (int consumer : value.consumers)
+        if (const int64_t to = lowering.stages[consumer].device; to != from)
+          add(to);
+      if (value.transferNs == 0) // it stays, unless the schedule says otherwise
+        add(from);
     }
   }
 

@@ -122,7 +122,8 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
       summary.transfers.push_back(
           {channel.getValue().str(), deviceOf.lookup(channel.getSource()),
            deviceOf.lookup(channel.getTarget()), channel.getReason().str(),
-           static_cast<int64_t>(channel.getBytes())});
+           static_cast<int64_t>(channel.getBytes()),
+           static_cast<int64_t>(channel.getDurationNs())});
   for (auto collective : module.getOps<plan::CollectiveOp>()) {
     std::string along;
     for (int64_t axis : collective.getAxes())
@@ -160,7 +161,7 @@ void printCommunication(const PlanSummary &summary, llvm::raw_ostream &os) {
   std::vector<abi::MessageRow> rows;
   for (const TransferSummary &each : summary.transfers)
     rows.push_back({each.value, each.source + " to " + each.target, each.bytes,
-                    -1, each.reason});
+                    each.durationNs, each.reason});
   for (const CollectiveSummary &each : summary.collectives)
     rows.push_back({each.value, each.kind + " along " + each.axes,
                     each.sentBytes, each.durationNs, each.reason});
@@ -207,11 +208,13 @@ llvm::json::Value toJson(const PlanSummary &summary) {
                            {"peak_bytes", stage.peakBytes},
                            {"predicted_ms", toMs(stage.durationNs)}});
   for (const TransferSummary &transfer : summary.transfers)
-    transfers.push_back(llvm::json::Object{{"value", transfer.value},
-                                           {"source", transfer.source},
-                                           {"target", transfer.target},
-                                           {"reason", transfer.reason},
-                                           {"bytes", transfer.bytes}});
+    transfers.push_back(
+        llvm::json::Object{{"value", transfer.value},
+                           {"source", transfer.source},
+                           {"target", transfer.target},
+                           {"reason", transfer.reason},
+                           {"bytes", transfer.bytes},
+                           {"predicted_ms", toMs(transfer.durationNs)}});
   return llvm::json::Object{
       {"model", summary.model},
       {"sizes", summary.sizes},

@@ -36,6 +36,7 @@ struct StageSummary {
 struct TransferSummary {
   std::string value, source, target, reason;
   int64_t bytes = 0;
+  int64_t durationNs = 0; ///< predicted
 };
 
 struct CollectiveSummary {

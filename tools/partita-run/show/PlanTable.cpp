@@ -99,7 +99,8 @@ std::string planText(const Model &model) {
     messages.push_back({text(channel->name()),
                         model.executorNames(channel->source()) + " to " +
                             model.executorNames(channel->target()),
-                        channel->bytes(), -1, text(channel->reason())});
+                        channel->bytes(), channel->duration_ns(),
+                        text(channel->reason())});
   }
   for (int64_t i = 0; i < length(plan.collectives()); ++i) {
     const abi::Collective &each = *plan.collectives()->Get(unsigned(i));
@@ -168,6 +169,7 @@ std::string planJson(const Model &model) {
          {"source", model.executorNames(channel->source())},
          {"target", model.executorNames(channel->target())},
          {"bytes", channel->bytes()},
+         {"predicted_ms", double(channel->duration_ns()) / 1e6},
          {"reason", text(channel->reason())}});
   }
   for (int64_t i = 0; i < length(plan.collectives()); ++i) {
