@@ -166,7 +166,8 @@ LogicalResult Compilation::checkTargets() {
                                 : "there is no such kind of device";
     if (!error.empty())
       return emitError(UnknownLoc::get(&context))
-             << (targets.empty() ? "--target " : "") << target << ": " << error;
+             << (targets.empty() ? "--target " + target : "'" + target + "'")
+             << ": " << error;
   }
   return success();
 }
