@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <sys/wait.h>
 
 namespace partita::test {
 namespace {
@@ -313,7 +314,9 @@ TEST(CudaFailure, ACallThatFailsInAStepEndsAllDevices) {
   EXPECT_GT(failures, 20);
 }
 
-/// Exits with 0 if a session ends with the right words.
+/// Exits with 0 if a session ends with the right words, with kInnocent if it
+/// names another unit.
+constexpr int kInnocent = 4;
 [[noreturn]] void runAstray(bool in_graph) {
   PlanSpec plan = onGpus(doublingPipeline(3, 2));
   InstructionSpec astray = plan.programs[1].units[0].instructions[0];
@@ -338,7 +341,14 @@ TEST(CudaFailure, ACallThatFailsInAStepEndsAllDevices) {
   const std::string message = (*session)->run(binding).message();
   session->reset();
   std::fprintf(stderr, "%s\n", message.c_str());
-  std::exit(message.empty() ? 3 : 0);
+  const bool names =
+      message.find(in_graph
+                       ? "unit 'F1', micro-batch 0, 'double1' to '/layer1/Add' "
+                         "(CUDA_LAUNCH_BLOCKING=1 tells which of 2"
+                       : "unit 'F1', micro-batch 0, '/layer1/Add'") !=
+          std::string::npos ||
+      message.find("cuda:1") != std::string::npos;
+  std::exit(message.empty() ? 3 : names ? 0 : kInnocent);
 }
 
 TEST(CudaFailure, AKernelThatGoesAstrayIsNamedAndAllDevicesEnd) {
@@ -346,11 +356,18 @@ TEST(CudaFailure, AKernelThatGoesAstrayIsNamedAndAllDevicesEnd) {
   if (std::getenv("CUDA_EMU_DEVICES") == nullptr)
     GTEST_SKIP() << "needs three GPUs that may fail: the emulator's";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(runAstray(/*in_graph=*/false), testing::ExitedWithCode(0),
-              "cuda:.*(unit 'F1', micro-batch 0, '/layer1/Add'|cuda:1)");
-  EXPECT_EXIT(runAstray(/*in_graph=*/true), testing::ExitedWithCode(0),
-              "cuda:.*(unit 'F1', micro-batch 0, 'double1' to '/layer1/Add' "
-              ".CUDA_LAUNCH_BLOCKING=1 tells which of 2|cuda:1)");
+  for (bool in_graph : {false, true}) {
+    // A GPU that reads from the one that failed may be the first to tell, of a
+    // unit of its own. That is rare.
+    bool named = false;
+    auto endsInWords = [&](int status) {
+      named = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+      return named || (WIFEXITED(status) && WEXITSTATUS(status) == kInnocent);
+    };
+    for (int i = 0; i < 8 && !named; ++i)
+      EXPECT_EXIT(runAstray(in_graph), endsInWords, "cuda:");
+    EXPECT_TRUE(named);
+  }
 }
 
 } // namespace
