@@ -69,7 +69,7 @@ CONVOLUTIONS = {
 CONV_EPILOGUES = {"": "", "bias": "add", "bias addend relu": "add add relu", "addend bias": "add add", "relu": "|", "addend": "|",
                   "bias relu scale": "add relu |", "bias gelu": "add |"}
 # In halves a function of several ops rounds after each of them, so the library's is another one.
-NOT_OF_HALVES = ("gelu", "scale")
+NOT_OF_HALVES = ("gelu",)
 TOLERANCES = {"f32": ("1e-5", "1e-5"), "f16": ("2e-3", "2e-3"), "bf16": ("2e-2", "2e-2"), "i8": ("0", "0")}
 GELU = (("h", 0.5), ("c", 0.044715), ("r", 0.7978845608028654), ("o", 1.0))
 

@@ -42,12 +42,18 @@ bool isEqual(const Values &a, const Values &b) {
 }
 
 /// The value of a pointwise op of f32, by the function that the op itself
-/// emits, on doubles: samples overflow f32, and errors would add up.
-std::optional<Values> evaluate(Operation *op, ArrayRef<Values> x) {
-  auto isF32 = [](Type type) { return getElementTypeOrSelf(type).isF32(); };
+/// emits, on doubles: samples overflow f32, and errors would add up. Ops of
+/// halves round, each of them, which a library does once: `alone` says that
+/// there is one.
+std::optional<Values> evaluate(Operation *op, ArrayRef<Values> x, bool alone) {
+  auto isKnown = [&](Type type) {
+    type = getElementTypeOrSelf(type);
+    return (type.isF32() || (alone && (type.isF16() || type.isBF16()))) &&
+           type == getElementTypeOrSelf(op->getResult(0).getType());
+  };
   if (!isa<nn::PointwiseOpInterface>(op) ||
-      !llvm::all_of(op->getOperandTypes(), isF32) ||
-      !llvm::all_of(op->getResultTypes(), isF32))
+      !llvm::all_of(op->getOperandTypes(), isKnown) ||
+      !isKnown(op->getResult(0).getType()))
     return std::nullopt;
   Type wide = Float64Type::get(op->getContext());
   auto tensor = RankedTensorType::get({}, wide);
@@ -200,7 +206,7 @@ std::optional<KnownFunction> matchKnownFunction(ArrayRef<Value> arguments,
         function.kind = *kind;
         return function;
       }
-    std::optional<Values> result = evaluate(op, operands);
+    std::optional<Values> result = evaluate(op, operands, count == 1);
     if (!result)
       return std::nullopt;
     values[function.result] = *result;
