@@ -167,12 +167,14 @@ private:
            dtype(operand(2)) == abi::DType::i32;
   }
 
-  /// What a call of floats computes with: f32, or the type of a product or a
-  /// convolution.
+  /// What a call of floats computes with: f32, or the type of a product, a
+  /// convolution or a pool.
   abi::DType floatType() const {
+    using abi::CallKind;
     const abi::View *lhs = operand(0);
-    if ((call.kind() == abi::CallKind::dot ||
-         call.kind() == abi::CallKind::conv) &&
+    constexpr CallKind kinds[] = {CallKind::dot, CallKind::conv,
+                                  CallKind::pool_max, CallKind::pool_avg};
+    if (std::ranges::find(kinds, call.kind()) != std::end(kinds) &&
         viewError(program, lhs).empty())
       for (abi::DType type : {abi::DType::f16, abi::DType::bf16})
         if (dtype(lhs) == type)

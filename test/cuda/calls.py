@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Library calls of GPUs, compiled and run on test/gpu-emulator: each type, layout and epilogue of a product or a convolution becomes the call that is
+"""Library calls of GPUs, compiled and run on test/gpu-emulator: each type, layout and epilogue of a product, a convolution or a pool becomes the call that is
 expected, or none, and gives the CPU's numbers by the library and by our own kernel. Then small models, by kernels alone, and by calls on one and two
 devices.
 
 PARTITA_GPU_EMULATOR is the folder with the emulator's libraries. Skipped where it is missing.
 """
 
+import math
 import pathlib
 import random
 import re
@@ -68,6 +69,23 @@ CONVOLUTIONS = {
 # Of convolutions by cuDNN, which adds and has ReLU only with a bias.
 CONV_EPILOGUES = {"": "", "bias": "add", "bias addend relu": "add add relu", "addend bias": "add add", "relu": "|", "addend": "|",
                   "bias relu scale": "add relu |", "bias gelu": "add |"}
+# x in its order, windows, strides, dilations, pads; and whether cuDNN computes it. Its images lie densely, and have no more than three dimensions with a
+# channel among them where channels lie innermost.
+POOLS = {
+    "pool-2x2": ((2, 6, 6, 8), (1, 2, 2, 1), (1, 2, 2, 1), (1, 1, 1, 1), ((0, 0, 0, 0), (0, 0, 0, 0)), True),
+    "pool-border": ((1, 7, 9, 3), (1, 3, 3, 1), (1, 2, 2, 1), (1, 1, 1, 1), ((0, 1, 1, 0), (0, 1, 1, 0)), True),
+    "pool-rest": ((2, 8, 8, 4), (1, 3, 3, 1), (1, 2, 2, 1), (1, 1, 1, 1), ((0, 0, 0, 0), (0, 0, 0, 0)), True),
+    "pool-channels-outside": ((2, 3, 9, 7), (1, 1, 3, 3), (1, 1, 2, 2), (1, 1, 1, 1), ((0, 0, 1, 1), (0, 0, 1, 1)), True),
+    "pool-one-dimension": ((2, 11, 4), (1, 3, 1), (1, 2, 1), (1, 1, 1), ((0, 1, 0), (0, 1, 0)), True),
+    "pool-three-dimensions-outside": ((1, 4, 5, 4, 6), (1, 1, 3, 2, 3), (1, 1, 1, 1, 2), (1,) * 5, ((0, 0, 1, 0, 1), (0, 0, 1, 0, 1)), True),
+    "pool-three-dimensions": ((1, 5, 4, 6, 4), (1, 3, 2, 3, 1), (1, 1, 1, 2, 1), (1,) * 5, ((0, 1, 0, 1, 0), (0, 1, 0, 1, 0)), False),
+    "pool-uneven-pads": ((1, 8, 8, 4), (1, 3, 3, 1), (1, 2, 2, 1), (1, 1, 1, 1), ((0, 0, 0, 0), (0, 1, 1, 0)), False),
+    "pool-dilated": ((1, 9, 9, 4), (1, 3, 3, 1), (1, 1, 1, 1), (1, 2, 2, 1), ((0, 0, 0, 0), (0, 0, 0, 0)), False),
+    "pool-border-alone": ((1, 6, 6, 4), (1, 2, 2, 1), (1, 1, 1, 1), (1, 1, 1, 1), ((0, 2, 2, 0), (0, 2, 2, 0)), False),
+    "pool-of-channels": ((2, 5, 5, 8), (1, 3, 1, 3), (1, 1, 1, 1), (1, 1, 1, 1), ((0, 1, 0, 1), (0, 1, 0, 1)), False),
+}
+# What a pool combines, and the call. The library has no epilogue, and no sum.
+POOL_EPILOGUES = {"max": "pool_max", "max relu": "pool_max", "average": "pool_avg", "average bias": "pool_avg", "share": "pool_avg", "sum": None}
 # In halves a function of several ops rounds after each of them, so the library's is another one.
 NOT_OF_HALVES = ("gelu",)
 TOLERANCES = {"f32": ("1e-5", "1e-5"), "f16": ("2e-3", "2e-3"), "bf16": ("2e-2", "2e-2"), "i8": ("0", "0")}
@@ -170,8 +188,40 @@ def convolution(kind, form, epilogue):
     return module.text(value, dims, kind), module.arguments
 
 
+def pool(kind, form, epilogue):
+    """The same of a pool."""
+    images, window, strides, dilations, (low, high), _ = POOLS[form]
+    combined, *steps = epilogue.split()
+    module = Module(kind)
+    x = module.argument(images)
+    dims = tuple((size + a + b - (k - 1) * d - 1) // s + 1 for size, k, s, d, a, b in zip(images, window, strides, dilations, low, high))
+    lists = [f"[{', '.join(map(str, values))}]" for values in (window, strides, dilations, low, high)]
+    value = module.emit(f"nn.window_reduce {'max' if combined == 'max' else 'sum'} {x} window {lists[0]} strides {lists[1]} dilations {lists[2]} "
+                        f"pads {lists[3]} x {lists[4]} : {module.tensor(images)} -> {module.tensor(dims)}")
+    elements = math.prod(window)
+    if combined == "average":
+        value = module.op("div", dims, value, module.splat(dims, float(elements)))
+    elif combined == "share":
+        value = module.op("mul", dims, value, module.splat(dims, 1 / elements))
+    for step in steps:
+        value = module.step(step, value, dims)
+    return module.text(value, dims, kind), module.arguments
+
+
+def pools():
+    """(type, form, epilogue, kind of call and its post-ops, or None)."""
+    for kind in ("f32", "f16", "bf16"):
+        for form, described in POOLS.items():
+            for epilogue, call in (("max", "pool_max"), ("average", "pool_avg")):
+                yield kind, form, epilogue, (call, "") if described[-1] else None
+        for epilogue, call in POOL_EPILOGUES.items():
+            if kind == "f32" or epilogue != "share":  # which halves round
+                yield kind, "pool-border", epilogue, call and (call, "")
+
+
 def cases():
     """(type, layout, epilogue, kind of call and its post-ops, or None)."""
+    yield from dict.fromkeys(pools())
     for case in products():
         yield (*case[:3], None if case[3] is None else ("dot", case[3]))
     for kind in ("f32", "f16", "bf16"):
@@ -200,7 +250,8 @@ def products():
 def run_case(folder, case):
     kind, layout, epilogue, call = case
     name = "-".join((kind, layout, *epilogue.split()))
-    text, arguments = (product if layout in LAYOUTS else convolution)(kind, layout, epilogue)
+    make = product if layout in LAYOUTS else convolution if layout in CONVOLUTIONS else pool
+    text, arguments = make(kind, layout, epilogue)
     source = folder / f"{name}.mlir"
     source.write_text(text)
     calls = re.findall(r"plan\.call <(\w+)(.*)", run([BIN / "partita-compile", source, "--emit", "plan", *TARGET]))
@@ -266,7 +317,7 @@ def check():
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work)
-        summarise(in_threads(lambda case: run_case(folder, case), list(cases())), "products and convolutions")
+        summarise(in_threads(lambda case: run_case(folder, case), list(cases())), "products, convolutions and pools")
         summarise(in_threads(lambda name: run_model(folder, name), MODELS), "models")
         summarise([run_graphs(folder, "cnn/mnist-pytorch-java")], "model with and without graphs")
 

@@ -82,7 +82,8 @@ public:
     return rates.launch + std::max(compute, bytes / rates.memory);
   }
 
-  // Products and convolutions are calls; there is a kernel for everything.
+  // Products, convolutions and pools are calls; there is a kernel for
+  // everything.
   bool isCallRoot(Operation *op) const override { return cuda::isCallRoot(op); }
   bool needsCall(Operation *) const override { return false; }
   plan::CallAttr matchCall(ArrayRef<Operation *> ops, ArrayRef<Value> inputs,
@@ -100,8 +101,10 @@ public:
   int64_t getWeightAlignment() const override {
     return rules::kGpuWeightAlignment;
   }
-  int64_t getScratchBytes(plan::CallAttr, bool) const override {
-    return rules::kGpuWorkspace - kCommonWorkspace;
+  int64_t getScratchBytes(plan::CallAttr call, bool) const override {
+    const bool pool = call.getKind() == plan::CallKind::pool_max ||
+                      call.getKind() == plan::CallKind::pool_avg;
+    return pool ? 0 : rules::kGpuWorkspace - kCommonWorkspace;
   }
   std::optional<CallWork> getCallWork(ArrayRef<Operation *>, analysis::Rates &,
                                       int64_t) const override {

@@ -77,6 +77,9 @@ Status CudaDevice::addCall(CudaInstance &instance, const abi::LibraryCall &call,
     return addProduct(instance, call, label);
   case abi::CallKind::conv:
     return addConvolution(instance, call, label);
+  case abi::CallKind::pool_max:
+  case abi::CallKind::pool_avg:
+    return addPool(instance, call, label);
   default:
     return Status::error(std::string("GPUs have no library call '") +
                          abi::EnumNameCallKind(call.kind()) + "'" + kAdvice);
@@ -123,12 +126,25 @@ Status CudaDevice::addProduct(CudaInstance &instance,
   return Status();
 }
 
+/// cuDNN for this device, since the first call.
+Expected<std::shared_ptr<cudnn::Library>> CudaDevice::openDnn() {
+  if (!dnn) {
+    auto opened = cudnn::openLibrary(library_apis.dnn, used_gpu);
+    if (!opened)
+      return opened.status();
+    dnn = std::move(*opened);
+  }
+  return dnn;
+}
+
+static std::span<const int64_t>
+numbers(const flatbuffers::Vector<int64_t> *values) {
+  return {values->data(), values->size()};
+}
+
 Status CudaDevice::addConvolution(CudaInstance &instance,
                                   const abi::LibraryCall &call,
                                   const char *label) {
-  auto numbers = [](const auto *values) {
-    return std::span<const int64_t>(values->data(), values->size());
-  };
   rules::Convolution wanted{tensorOf(*call.operands()->Get(0)),
                             tensorOf(*call.operands()->Get(1)),
                             tensorOf(*call.operands()->Get(2)),
@@ -144,15 +160,12 @@ Status CudaDevice::addConvolution(CudaInstance &instance,
   if (why)
     return Status::error("cuDNN does not compute the convolution, because " +
                          std::string(why) + kAdvice);
-  if (!dnn) {
-    auto opened = cudnn::openLibrary(library_apis.dnn, used_gpu);
-    if (!opened)
-      return opened.status();
-    dnn = std::move(*opened);
-  }
+  auto library = openDnn();
+  if (!library)
+    return library.status();
   const std::vector<CudaInstance::Operand> operands =
       operandsOf(call, conv.addend, conv.bias);
-  cudnn::ConvWishes wishes;
+  cudnn::EngineWishes wishes;
   wishes.workspace = static_cast<size_t>(program.workspace_bytes());
   wishes.keep_nan = keep_nan;
   for (size_t i = 0; i < 3; ++i)
@@ -162,7 +175,37 @@ Status CudaDevice::addConvolution(CudaInstance &instance,
     wishes.alignments[3] = alignmentOf(operands[next++]);
   if (conv.bias >= 0)
     wishes.alignments[4] = alignmentOf(operands[next]);
-  auto task = cudnn::ConvTask::prepare(dnn, conv, wishes, workspace.get());
+  auto task =
+      cudnn::EngineTask::prepare(*library, conv, wishes, workspace.get());
+  if (!task)
+    return task.status();
+  instance.addCall(std::move(*task), operands, label);
+  return Status();
+}
+
+Status CudaDevice::addPool(CudaInstance &instance, const abi::LibraryCall &call,
+                           const char *label) {
+  rules::Pool pool;
+  const char *why = rules::describePool(
+      {tensorOf(*call.operands()->Get(0)), tensorOf(*call.operands()->Get(1)),
+       call.kind() == abi::CallKind::pool_avg, call.include_pad(),
+       numbers(call.window()), numbers(call.strides()),
+       numbers(call.dilations()), numbers(call.pads_low()),
+       numbers(call.pads_high()), length(call.post_ops()) > 0},
+      pool);
+  if (why)
+    return Status::error("cuDNN does not compute the pool, because " +
+                         std::string(why) + kAdvice);
+  auto library = openDnn();
+  if (!library)
+    return library.status();
+  const std::vector<CudaInstance::Operand> operands = operandsOf(call, -1, -1);
+  cudnn::EngineWishes wishes;
+  wishes.workspace = static_cast<size_t>(program.workspace_bytes());
+  wishes.keep_nan = keep_nan;
+  wishes.alignments = {alignmentOf(operands[0]), alignmentOf(operands[1])};
+  auto task =
+      cudnn::EngineTask::prepare(*library, pool, wishes, workspace.get());
   if (!task)
     return task.status();
   instance.addCall(std::move(*task), operands, label);

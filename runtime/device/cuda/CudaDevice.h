@@ -18,7 +18,7 @@
 #include "runtime/device/cuda/KernelModule.h"
 #include "runtime/device/cuda/Transfers.h"
 #include "runtime/device/cuda/cublaslt/MatmulTask.h"
-#include "runtime/device/cuda/cudnn/ConvTask.h"
+#include "runtime/device/cuda/cudnn/EngineTask.h"
 
 namespace partita::runtime::cuda {
 
@@ -92,6 +92,9 @@ private:
                     const char *label);
   Status addConvolution(CudaInstance &instance, const abi::LibraryCall &call,
                         const char *label);
+  Status addPool(CudaInstance &instance, const abi::LibraryCall &call,
+                 const char *label);
+  Expected<std::shared_ptr<cudnn::Library>> openDnn();
   static uint32_t alignmentOf(const CudaInstance::Operand &operand);
 
   const abi::Plan &plan;

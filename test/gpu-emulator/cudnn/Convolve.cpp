@@ -10,69 +10,12 @@
 #include "Emulator.h"
 #include "ops/Number.h"
 
-#include <algorithm>
 #include <cstring>
 
 using namespace gpuemu;
 using namespace gpuemu::cudnn;
 
-int64_t Tensor::count() const {
-  int64_t count = 1;
-  for (int64_t extent : shape)
-    count *= extent;
-  return count;
-}
-
-size_t Tensor::bytes() const {
-  return size_t(count()) * (type == CUDNN_DATA_FLOAT ? 4 : 2);
-}
-
-bool Tensor::isPacked() const {
-  std::vector<std::pair<int64_t, int64_t>> dims;
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] != 1)
-      dims.emplace_back(strides[i], shape[i]);
-  std::sort(dims.begin(), dims.end());
-  int64_t step = 1;
-  for (auto [stride, extent] : dims) {
-    if (stride != step)
-      return false;
-    step *= extent;
-  }
-  return true;
-}
-
 namespace {
-
-struct Wrong {
-  std::string what;
-};
-
-uint8_t *bytesOf(const Tensor &tensor, uint64_t address, int access,
-                 const char *name) {
-  void *data = cuEmuBytes(address, tensor.bytes(), access);
-  if (!data)
-    throw Wrong{std::string("tensor ") + name + ": " + cuEmuLastError()};
-  return static_cast<uint8_t *>(data);
-}
-
-/// All elements, as they lie.
-std::vector<float> read(const Tensor &tensor, uint64_t address,
-                        const char *name) {
-  const uint8_t *data = bytesOf(tensor, address, 1, name);
-  std::vector<float> values(size_t(tensor.count()));
-  for (size_t i = 0; i < values.size(); ++i) {
-    uint16_t half;
-    if (tensor.type == CUDNN_DATA_FLOAT) {
-      memcpy(&values[i], data + 4 * i, 4);
-      continue;
-    }
-    memcpy(&half, data + 2 * i, 2);
-    values[i] = tensor.type == CUDNN_DATA_HALF ? toFloat(Half{half})
-                                               : toFloat(BFloat{half});
-  }
-  return values;
-}
 
 /// To the 10 bits of fraction that tensor cores read of f32.
 void roundToTf32(std::vector<float> &values) {
@@ -82,7 +25,7 @@ void roundToTf32(std::vector<float> &values) {
 
 class Run {
 public:
-  explicit Run(const Job &job)
+  explicit Run(const ConvolutionJob &job)
       : job(job), conv(job.convolution), x(read(conv.x, job.x, "x")),
         w(read(conv.w, job.w, "w")) {
     if (job.roundsToTf32) {
@@ -103,23 +46,10 @@ public:
       for (size_t i = 0; i < index.size(); ++i)
         place += index[i] * conv.y.strides[i];
       results[size_t(place)] = finish(sum(index), index, place);
-      for (size_t i = index.size(); i-- > 0;) {
-        if (++index[i] < conv.y.shape[i])
-          break;
-        index[i] = 0;
-      }
+      advance(index, conv.y.shape);
     }
     // Written last: the addend may lie where the result goes.
-    uint8_t *data = bytesOf(conv.y, job.y, 2, "y");
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (conv.y.type == CUDNN_DATA_FLOAT) {
-        memcpy(data + 4 * i, &results[i], 4);
-        continue;
-      }
-      uint16_t half = conv.y.type == CUDNN_DATA_HALF ? roundHalf(results[i])
-                                                     : roundBFloat(results[i]);
-      memcpy(data + 2 * i, &half, 2);
-    }
+    write(conv.y, job.y, "y", results);
   }
 
 private:
@@ -163,14 +93,14 @@ private:
     }
   }
 
-  const Job &job;
+  const ConvolutionJob &job;
   const Convolution &conv;
   std::vector<float> x, w, addend, bias;
 };
 
 } // namespace
 
-std::string gpuemu::cudnn::convolve(const Job &job) {
+std::string gpuemu::cudnn::convolve(const ConvolutionJob &job) {
   auto overlaps = [&](const Tensor &tensor, uint64_t address) {
     return address < job.y + job.convolution.y.bytes() &&
            job.y < address + tensor.bytes();

@@ -8,25 +8,9 @@
 #ifndef PARTITA_TEST_GPUEMULATOR_CUDNN_CONVOLVE_H
 #define PARTITA_TEST_GPUEMULATOR_CUDNN_CONVOLVE_H
 
-#include "cudnn/Cudnn.h"
-
-#include <string>
-#include <vector>
+#include "cudnn/Tensor.h"
 
 namespace gpuemu::cudnn {
-
-/// Dimensions and strides in elements, [N, C, spatial..].
-struct Tensor {
-  cudnnDataType_t type = CUDNN_DATA_FLOAT;
-  std::vector<int64_t> shape, strides;
-  int64_t id = 0, alignment = 0;
-  bool isVirtual = false;
-
-  int64_t count() const;
-  size_t bytes() const;
-  /// Whether the elements lie without gaps, in some order.
-  bool isPacked() const;
-};
 
 /// y = relu(conv(x, w) + addend + bias).
 struct Convolution {
@@ -35,7 +19,7 @@ struct Convolution {
   std::vector<int64_t> strides, dilations, pads;
 };
 
-struct Job {
+struct ConvolutionJob {
   Convolution convolution;
   uint64_t x = 0, w = 0, y = 0, addend = 0, bias = 0;
   uint64_t workspace = 0, workspaceBytes = 0;
@@ -43,7 +27,7 @@ struct Job {
 };
 
 /// Does the work on the emulator's memory. Returns what is wrong, or nothing.
-std::string convolve(const Job &job);
+std::string convolve(const ConvolutionJob &job);
 
 } // namespace gpuemu::cudnn
 

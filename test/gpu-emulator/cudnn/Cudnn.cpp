@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The backend API, for graphs of a convolution with what precompiled engines
-// add to it: cuDNN 9.19 proposes engines for these patterns, without a runtime
-// compiler, and for no others.
+// add to it, and of a pool: cuDNN 9.19 proposes engines for these patterns,
+// without a runtime compiler, and for no others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,12 +15,14 @@
 
 #include "Emulator.h"
 #include "cudnn/Convolve.h"
+#include "cudnn/Resample.h"
 
 #include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <variant>
 
 using namespace gpuemu::cudnn;
 
@@ -39,6 +41,8 @@ struct Engine {
   uint64_t workspace = 0;
 };
 
+using Graph = std::variant<Convolution, Resampling>;
+
 struct Value {
   cudnnBackendAttributeType_t type;
   int64_t count = 0;
@@ -51,7 +55,7 @@ struct Descriptor {
   std::map<int, Value> values;
   // What finalising makes of them.
   Tensor tensor;
-  std::shared_ptr<const Convolution> graph;
+  std::shared_ptr<const Graph> graph;
   std::vector<Engine> proposals;
   Engine engine;
 
@@ -159,6 +163,33 @@ constexpr Known known[] = {
      CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, CUDNN_TYPE_VOID_PTR},
     {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
      CUDNN_TYPE_VOID_PTR},
+    {CUDNN_ATTR_RESAMPLE_MODE, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
+     CUDNN_TYPE_RESAMPLE_MODE},
+    {CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
+     CUDNN_TYPE_DATA_TYPE},
+    {CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_RESAMPLE_POST_PADDINGS, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_RESAMPLE_STRIDES, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
+     CUDNN_TYPE_NAN_PROPOGATION},
+    {CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
+     CUDNN_TYPE_PADDING_MODE},
+    {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC,
+     CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC,
+     CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
+     CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
 };
 
 size_t bytesOf(cudnnBackendAttributeType_t type) {
@@ -281,11 +312,88 @@ bool readSteps(const std::vector<const Descriptor *> &operations,
   return !conv.y.isVirtual;
 }
 
+cudnnStatus_t finalizeResample(const Descriptor &self) {
+  auto dims = self.get<int64_t>(CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS);
+  if (dims.size() != 1 || dims[0] < 1)
+    return kWrong;
+  for (auto name :
+       {CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, CUDNN_ATTR_RESAMPLE_STRIDES,
+        CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, CUDNN_ATTR_RESAMPLE_POST_PADDINGS})
+    if (self.get<int64_t>(name).size() != size_t(dims[0]))
+      return kWrong;
+  for (auto name :
+       {CUDNN_ATTR_RESAMPLE_MODE, CUDNN_ATTR_RESAMPLE_COMP_TYPE,
+        CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_ATTR_RESAMPLE_PADDING_MODE})
+    if (self.get<int>(name).size() != 1)
+      return kWrong;
+  return kWell;
+}
+
+/// The windows must fit the tensors.
+cudnnStatus_t finalizePool(const Descriptor &operation) {
+  const Tensor *x =
+                   tensorOf(operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC),
+               *y =
+                   tensorOf(operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC);
+  const Descriptor *how =
+      operation.child(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
+                      CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
+  if (!x || !y || !how)
+    return kWrong;
+  auto window = how->get<int64_t>(CUDNN_ATTR_RESAMPLE_WINDOW_DIMS),
+       strides = how->get<int64_t>(CUDNN_ATTR_RESAMPLE_STRIDES),
+       low = how->get<int64_t>(CUDNN_ATTR_RESAMPLE_PRE_PADDINGS),
+       high = how->get<int64_t>(CUDNN_ATTR_RESAMPLE_POST_PADDINGS);
+  if (x->shape.size() != window.size() + 2 ||
+      y->shape.size() != x->shape.size() || x->shape[0] != y->shape[0] ||
+      x->shape[1] != y->shape[1])
+    return kWrong;
+  for (size_t i = 0; i < window.size(); ++i) {
+    const int64_t room = x->shape[i + 2] + low[i] + high[i] - window[i];
+    if (room < 0 || y->shape[i + 2] != room / strides[i] + 1)
+      return kWrong;
+  }
+  return kWell;
+}
+
+/// A pool alone. The precompiled engine reads plain images.
+cudnnStatus_t finalizePoolGraph(Descriptor &self, const Descriptor &operation) {
+  const Descriptor &how =
+      *operation.child(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
+                       CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
+  Resampling pool;
+  pool.x = *tensorOf(operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC);
+  pool.y = *tensorOf(operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC);
+  pool.mode = how.get<cudnnResampleMode_t>(CUDNN_ATTR_RESAMPLE_MODE)[0];
+  pool.propagatesNan =
+      how.get<cudnnNanPropagation_t>(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION)[0] ==
+      CUDNN_PROPAGATE_NAN;
+  pool.window = how.get<int64_t>(CUDNN_ATTR_RESAMPLE_WINDOW_DIMS);
+  pool.strides = how.get<int64_t>(CUDNN_ATTR_RESAMPLE_STRIDES);
+  pool.pads = how.get<int64_t>(CUDNN_ATTR_RESAMPLE_PRE_PADDINGS);
+  const auto wanted =
+      pool.mode == CUDNN_RESAMPLE_MAXPOOL ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD;
+  const bool supported =
+      how.get<cudnnPaddingMode_t>(CUDNN_ATTR_RESAMPLE_PADDING_MODE)[0] ==
+          wanted &&
+      how.get<cudnnDataType_t>(CUDNN_ATTR_RESAMPLE_COMP_TYPE)[0] ==
+          CUDNN_DATA_FLOAT &&
+      pool.x.type == pool.y.type && pool.x.isPlain() && pool.y.isPlain() &&
+      !pool.x.isVirtual && !pool.y.isVirtual;
+  self.graph = std::make_shared<Graph>(pool);
+  if (supported)
+    self.proposals = {{}};
+  return kWell;
+}
+
 cudnnStatus_t finalizeGraph(Descriptor &self) {
   auto operations = self.get<const Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS);
   if (self.get<cudnnHandle_t>(CUDNN_ATTR_OPERATIONGRAPH_HANDLE).size() != 1 ||
       operations.empty())
     return kWrong;
+  if (operations.size() == 1 && operations[0]->isFinal &&
+      operations[0]->type == CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR)
+    return finalizePoolGraph(self, *operations[0]);
   for (size_t i = 0; i < operations.size(); ++i)
     if (!operations[i]->isFinal ||
         operations[i]->type !=
@@ -304,7 +412,7 @@ cudnnStatus_t finalizeGraph(Descriptor &self) {
                  conv->addend.strides == conv->y.strides;
   if (conv->hasBias)
     supported &= conv->bias.type == conv->x.type;
-  self.graph = conv;
+  self.graph = std::make_shared<Graph>(*conv);
   if (!supported)
     return kWell;
   // On tensor cores, which round f32; on others; one that keeps NaN.
@@ -324,9 +432,10 @@ cudnnStatus_t finalizeHeuristics(Descriptor &self) {
   self.proposals = graph->proposals;
   if (self.proposals.empty())
     return kWell;
+  // The first ones are fast, and the last one always works.
   if (modes[0] == CUDNN_HEUR_MODE_A)
     self.proposals.pop_back();
-  else
+  else if (self.proposals.size() > 1)
     self.proposals.erase(self.proposals.begin());
   return kWell;
 }
@@ -353,7 +462,7 @@ cudnnStatus_t finalizePack(Descriptor &self) {
 
 cudnnStatus_t fill(int64_t wanted, int64_t *count, void *to,
                    const std::vector<Engine> &engines,
-                   const std::shared_ptr<const Convolution> &graph) {
+                   const std::shared_ptr<const Graph> &graph) {
   *count = int64_t(engines.size());
   if (wanted == 0)
     return kWell;
@@ -367,6 +476,24 @@ cudnnStatus_t fill(int64_t wanted, int64_t *count, void *to,
     target->isFinal = true;
   }
   return kWell;
+}
+
+/// Appends the work to the handle's stream.
+template <auto Work, typename Job>
+cudnnStatus_t enqueue(cudnnHandle_t handle, const char *name,
+                      std::unique_ptr<Job> job) {
+  CuEmuOperation operation = {};
+  operation.name = name;
+  operation.run = [](void *data) -> const char * {
+    static thread_local std::string wrong;
+    wrong = Work(*static_cast<Job *>(data));
+    return wrong.empty() ? nullptr : wrong.c_str();
+  };
+  operation.drop = [](void *data) { delete static_cast<Job *>(data); };
+  operation.data = job.release();
+  return cuEmuEnqueue(handle->stream, &operation)
+             ? CUDNN_STATUS_EXECUTION_FAILED
+             : kWell;
 }
 
 } // namespace
@@ -513,6 +640,12 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
     status = finalizePack(*self);
     break;
+  case CUDNN_BACKEND_RESAMPLE_DESCRIPTOR:
+    status = finalizeResample(*self);
+    break;
+  case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR:
+    status = finalizePool(*self);
+    break;
   case CUDNN_BACKEND_POINTWISE_DESCRIPTOR:
     status = self->values.count(CUDNN_ATTR_POINTWISE_MODE) ? kWell : kWrong;
     break;
@@ -534,8 +667,6 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
     return kWrong;
   if (!planned->isFinal || !given->isFinal)
     return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
-  auto job = std::make_unique<Job>();
-  const Convolution &conv = job->convolution = *planned->graph;
   auto ids = given->get<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   auto pointers = given->get<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   cudnnStatus_t status = kWell;
@@ -551,6 +682,18 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
     status = kWrong;
     return 0;
   };
+  if (const auto *pool = std::get_if<Resampling>(planned->graph.get())) {
+    auto job = std::make_unique<ResamplingJob>();
+    job->resampling = *pool;
+    job->x = find(pool->x);
+    job->y = find(pool->y);
+    return status != kWell
+               ? status
+               : enqueue<resample>(handle, "a pool of cuDNN", std::move(job));
+  }
+  const auto &conv = std::get<Convolution>(*planned->graph);
+  auto job = std::make_unique<ConvolutionJob>();
+  job->convolution = conv;
   job->x = find(conv.x);
   job->w = find(conv.w);
   job->y = find(conv.y);
@@ -568,16 +711,5 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
     return kWrong;
   if (job->workspaceBytes)
     job->workspace = uint64_t(workspace[0]);
-  CuEmuOperation operation = {};
-  operation.name = "a convolution of cuDNN";
-  operation.run = [](void *data) -> const char * {
-    static thread_local std::string wrong;
-    wrong = convolve(*static_cast<Job *>(data));
-    return wrong.empty() ? nullptr : wrong.c_str();
-  };
-  operation.drop = [](void *data) { delete static_cast<Job *>(data); };
-  operation.data = job.release();
-  return cuEmuEnqueue(handle->stream, &operation)
-             ? CUDNN_STATUS_EXECUTION_FAILED
-             : kWell;
+  return enqueue<convolve>(handle, "a convolution of cuDNN", std::move(job));
 }

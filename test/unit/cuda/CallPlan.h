@@ -108,6 +108,18 @@ public:
     return view;
   }
 
+  /// Puts a number of f32 into an operand.
+  void put(const ViewSpec &view, const Shape &index, float value) {
+    int64_t place = view.offset;
+    for (size_t i = 0; i < index.size(); ++i)
+      place += index[i] * view.strides[i];
+    SlotSpec &slot = spec.programs[0].slots[static_cast<size_t>(view.slot)];
+    WeightSpec &weight = spec.weights[static_cast<size_t>(slot.offset)];
+    uint8_t *data = &spec.weight_bytes[static_cast<size_t>(weight.offset)];
+    std::memcpy(data + place * 4, &value, 4);
+    weight.hash = XXH3_64bits(data, static_cast<size_t>(weight.bytes));
+  }
+
   /// Appends a call; its result is dense, in the order of its dimensions if
   /// `strides` are empty.
   void add(InstructionSpec call, abi::DType type, const Shape &result,
@@ -133,17 +145,17 @@ public:
   }
 
   /// Runs all calls once, one by one and as a graph: the same bits come out.
-  void run() {
+  void run(runtime::DeviceOptions options = {}) {
+    options.graphs = false;
+    ASSERT_NO_FATAL_FAILURE(runOnce(options));
     std::vector<std::vector<uint8_t>> one_by_one;
-    ASSERT_NO_FATAL_FAILURE(run(/*graphs=*/false));
     one_by_one.swap(results);
-    ASSERT_NO_FATAL_FAILURE(run(/*graphs=*/true));
+    options.graphs = true;
+    ASSERT_NO_FATAL_FAILURE(runOnce(options));
     EXPECT_TRUE(results == one_by_one);
   }
 
-  void run(bool graphs) {
-    runtime::DeviceOptions options;
-    options.graphs = graphs;
+  void runOnce(const runtime::DeviceOptions &options) {
     LoadedDevice loaded(open(), **runtime::cuda::loadApi(), 0, options);
     ASSERT_TRUE(loaded.device) << loaded.status.message();
     runtime::Device &device = *loaded.device;

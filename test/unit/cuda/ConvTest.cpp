@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/unit/cuda/CallPlan.h"
 #include "test/unit/cuda/ConvCases.h"
+#include "test/unit/cuda/DnnCalls.h"
 
 #include <limits>
 
@@ -137,14 +137,6 @@ INSTANTIATE_TEST_SUITE_P(Types, CudaConvolutions,
 
 const ConvCase &simple() { return convCases().front(); }
 
-std::string refusal(CallPlan &plan, DeviceOptions options = {},
-                    const cuda::cudnn::Api *api = nullptr) {
-  LoadedDevice loaded(plan.open(), **cuda::loadApi(), 0, options,
-                      {nullptr, api});
-  return loaded.device ? loaded.device->prepare(0).status().message()
-                       : loaded.status.message();
-}
-
 TEST(CudaConvolution, WhatTheLibraryDoesNotComputeIsRefusedAtLoad) {
   SKIP_WITHOUT_CUDNN();
   auto expectRefusal =
@@ -202,7 +194,7 @@ TEST(CudaConvolution, AReluKeepsNanWhereItMust) {
     return result;
   };
   EXPECT_NE(refusal(plan, options, &silent)
-                .find("has no engine for the convolution that computes in f32 "
+                .find("has no engine for a convolution that computes in f32 "
                       "alone, keeps NaN and needs 1048576 bytes of workspace "
                       "at most: compile the model with --no-library-calls"),
             std::string::npos);
@@ -213,7 +205,7 @@ TEST(CudaConvolution, ALibraryThatIsMissingOrOfAnotherVersion) {
   auto missing = openApi("libcudnn.so.99");
   ASSERT_FALSE(missing.ok());
   for (const char *part :
-       {"this plan has convolutions that cuDNN computes, and there is no "
+       {"this plan has calls that cuDNN computes, and there is no "
         "libcudnn.so.99 (",
         "install cuDNN 9", "--no-library-calls"})
     EXPECT_NE(missing.status().message().find(part), std::string::npos)
@@ -235,93 +227,15 @@ TEST(CudaConvolution, ALibraryThatIsMissingOrOfAnotherVersion) {
       << old.status().message();
 }
 
-/// cuDNN, of which one call may fail.
-struct Watched {
-  static inline std::map<std::string, int> called;
-  static inline std::map<std::string, int> succeeded;
-  static inline std::string fail_name;
-  static inline int fail_at = 0;
-  static inline cuda::cudnn::Api real;
-
-  template <auto Member> struct Wrap;
-  static cuda::cudnn::Api api();
-};
-template <typename... Types, Result (*cuda::cudnn::Api::*Member)(Types...)>
-struct Watched::Wrap<Member> {
-  static inline const char *name = nullptr;
-  static Result call(Types... values) {
-    if (++called[name] == fail_at && fail_name == name)
-      return Result::execution_failed;
-    const Result result = (real.*Member)(values...);
-    succeeded[name] += result == Result::success;
-    return result;
-  }
-};
-cuda::cudnn::Api Watched::api() {
-  cuda::cudnn::Api watched = real = **cuda::cudnn::loadApi();
-#define PARTITA_CUDNN(MEMBER, NAME, TYPES)                                     \
-  Wrap<&cuda::cudnn::Api::MEMBER>::name = #MEMBER;                             \
-  watched.MEMBER = Wrap<&cuda::cudnn::Api::MEMBER>::call;
-#include "runtime/device/cuda/cudnn/Functions.def"
-  called.clear();
-  succeeded.clear();
-  return watched;
-}
-
 TEST(CudaConvolution, EachCallOfTheLibraryThatFailsIsToldAndNothingLeaks) {
   SKIP_WITHOUT_CUDNN();
-  auto use = [] {
-    const cuda::cudnn::Api api = Watched::api();
-    CallPlan plan;
-    plan.add(convolution(plan, DType::f32, simple(),
-                         {Extra::addend, Extra::bias, Extra::relu}),
-             DType::f32, simple().result(), channelsLast(simple().result()));
-    LoadedDevice loaded(plan.open(), **cuda::loadApi(), 0, {}, {nullptr, &api});
-    if (!loaded.device)
-      return loaded.status;
-    auto unit = loaded.device->prepare(0);
-    if (!unit)
-      return unit.status();
-    if (Status status = loaded.device->beginStep(); !status.ok())
-      return status;
-    (void)loaded.device->queue().run(**unit, 0, nullptr);
-    return loaded.device->endStep();
-  };
-  auto live = [] {
-    return Watched::succeeded["create"] +
-           Watched::succeeded["descriptorCreate"] -
-           Watched::succeeded["destroy"] -
-           Watched::succeeded["descriptorDestroy"];
-  };
-  Watched::fail_name = "";
-  const Status well = use();
-  ASSERT_TRUE(well.ok()) << well.message();
-  EXPECT_EQ(live(), 0);
-  const std::map<std::string, int> calls = Watched::called;
-  EXPECT_EQ(calls.size(), 9u);
-  int plan_refused = 0;
-  for (const auto &[name, count] : calls)
-    for (int at = 1; at <= count; ++at) {
-      SCOPED_TRACE(name + ", call " + std::to_string(at));
-      Watched::fail_name = name;
-      Watched::fail_at = at;
-      const Status status = use();
-      if (name == "destroy" || name == "descriptorDestroy") {
-        EXPECT_TRUE(status.ok()) << status.message();
-        EXPECT_EQ(live(), 1);
-        continue;
-      }
-      EXPECT_EQ(live(), 0);
-      // Another engine is taken where a plan is refused.
-      if (status.ok() && name == "finalize" && ++plan_refused == 1)
-        continue;
-      EXPECT_NE(status.message().find(
-                    "CUDNN_STATUS_EXECUTION_FAILED (5000) of cuDNN "),
-                std::string::npos)
-          << status.message();
-    }
-  EXPECT_EQ(plan_refused, 1);
-  Watched::fail_name = "";
+  EXPECT_EQ(failEachCall([](CallPlan &plan) {
+              plan.add(convolution(plan, DType::f32, simple(),
+                                   {Extra::addend, Extra::bias, Extra::relu}),
+                       DType::f32, simple().result(),
+                       channelsLast(simple().result()));
+            }),
+            1);
 }
 
 } // namespace

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cuda/cudnn/ConvPlan.h"
+#include "runtime/device/cuda/cudnn/PoolPlan.h"
 #include "test/unit/cuda/ConvCases.h"
+#include "test/unit/cuda/PoolCases.h"
 #include "test/unit/cuda/SameCall.h"
 
 #include <gtest/gtest.h>
@@ -46,6 +48,12 @@ TEST(CudnnHeader, ConstantsAreTheSame) {
   SAME(ConvolutionMode::cross_correlation, CUDNN_CROSS_CORRELATION);
   SAME(PointwiseMode::add, CUDNN_POINTWISE_ADD);
   SAME(PointwiseMode::relu, CUDNN_POINTWISE_RELU_FWD);
+  SAME(ResampleMode::max, CUDNN_RESAMPLE_MAXPOOL);
+  SAME(ResampleMode::average, CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING);
+  SAME(ResampleMode::average_with_pads, CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING);
+  SAME(NanPropagation::propagate, CUDNN_PROPAGATE_NAN);
+  SAME(PaddingMode::zero, CUDNN_ZERO_PAD);
+  SAME(PaddingMode::negative_infinity, CUDNN_NEG_INF_PAD);
   SAME(Heuristic::fallback, CUDNN_HEUR_MODE_FALLBACK);
   SAME(Heuristic::fast, CUDNN_HEUR_MODE_A);
 #define NOTE(OURS, THEIRS)                                                     \
@@ -70,6 +78,8 @@ TEST(CudnnHeader, ConstantsAreTheSame) {
   DESCRIPTOR(graph, OPERATIONGRAPH);
   DESCRIPTOR(variant_pack, VARIANT_PACK);
   DESCRIPTOR(tensor, TENSOR);
+  DESCRIPTOR(resample, RESAMPLE);
+  DESCRIPTOR(operation_resample, OPERATION_RESAMPLE_FWD);
 #define TYPE(OURS, THEIRS) SAME(AttributeType::OURS, CUDNN_TYPE_##THEIRS)
   TYPE(handle, HANDLE);
   TYPE(data_type, DATA_TYPE);
@@ -82,6 +92,9 @@ TEST(CudnnHeader, ConstantsAreTheSame) {
   TYPE(numerical_note, NUMERICAL_NOTE);
   TYPE(pointwise_mode, POINTWISE_MODE);
   TYPE(descriptor, BACKEND_DESCRIPTOR);
+  TYPE(nan_propagation, NAN_PROPOGATION);
+  TYPE(resample_mode, RESAMPLE_MODE);
+  TYPE(padding_mode, PADDING_MODE);
 #define ATTRIBUTE(OURS, THEIRS) SAME(Attribute::OURS, CUDNN_ATTR_##THEIRS)
   ATTRIBUTE(pointwise_mode, POINTWISE_MODE);
   ATTRIBUTE(pointwise_type, POINTWISE_MATH_PREC);
@@ -122,6 +135,18 @@ TEST(CudnnHeader, ConstantsAreTheSame) {
   ATTRIBUTE(pack_pointers, VARIANT_PACK_DATA_POINTERS);
   ATTRIBUTE(pack_workspace, VARIANT_PACK_WORKSPACE);
   ATTRIBUTE(engine_numerical_notes, ENGINE_NUMERICAL_NOTE);
+  ATTRIBUTE(resample_mode, RESAMPLE_MODE);
+  ATTRIBUTE(resample_type, RESAMPLE_COMP_TYPE);
+  ATTRIBUTE(resample_spatial_dims, RESAMPLE_SPATIAL_DIMS);
+  ATTRIBUTE(resample_post_paddings, RESAMPLE_POST_PADDINGS);
+  ATTRIBUTE(resample_pre_paddings, RESAMPLE_PRE_PADDINGS);
+  ATTRIBUTE(resample_strides, RESAMPLE_STRIDES);
+  ATTRIBUTE(resample_window, RESAMPLE_WINDOW_DIMS);
+  ATTRIBUTE(resample_nan_propagation, RESAMPLE_NAN_PROPAGATION);
+  ATTRIBUTE(resample_padding_mode, RESAMPLE_PADDING_MODE);
+  ATTRIBUTE(operation_resample_x, OPERATION_RESAMPLE_FWD_XDESC);
+  ATTRIBUTE(operation_resample_y, OPERATION_RESAMPLE_FWD_YDESC);
+  ATTRIBUTE(operation_resample_descriptor, OPERATION_RESAMPLE_FWD_DESC);
 #undef SAME
 }
 #pragma GCC diagnostic pop
@@ -145,33 +170,35 @@ rules::Tensor view(abi::DType type, const Shape &shape, const Shape &strides) {
   return {type, shape, strides, 0};
 }
 
-// NVIDIA's own library plans each convolution with each epilogue that the table
-// has, in f32 alone where it is of f32, without a GPU.
-TEST(CudnnLibrary, PlansOurConvolutionsForGpusThatAreNotThere) {
+using ForDevice = ours::EnginePlan::ForDevice;
+
+/// Calls a function for each GPU; without any. Returns why that is not
+/// possible, or nothing.
+std::string
+forEachGpu(const std::function<void(const ours::Api &api, const char *gpu,
+                                    const ForDevice &for_device)> &plan) {
   // Where there is a driver, the library asks it for more than the emulator
   // has.
   if (::dlopen("libcuda.so.1", RTLD_NOW))
-    GTEST_SKIP() << "this machine has a driver";
+    return "this machine has a driver";
   auto opened = ours::openApi(PARTITA_CUDNN_LIBRARY);
   if (!opened)
-    GTEST_SKIP() << opened.status().message();
+    return opened.status().message();
   const ours::Api &api = *opened;
   for (const Gpu &gpu : kGpus) {
     ours::Descriptor properties = nullptr;
     const auto kind =
         static_cast<ours::DescriptorType>(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
-    ASSERT_EQ(api.descriptorCreate(kind, &properties), ours::Result::success);
-    if (api.setAttribute(properties,
+    if (api.descriptorCreate(kind, &properties) != ours::Result::success)
+      return api.name() + " has no properties of GPUs";
+    const bool known =
+        api.setAttribute(properties,
                          static_cast<ours::Attribute>(
                              CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION),
                          static_cast<ours::AttributeType>(CUDNN_TYPE_CHAR),
                          static_cast<int64_t>(std::strlen(gpu.properties)),
-                         gpu.properties) != ours::Result::success ||
-        api.finalize(properties) != ours::Result::success) {
-      (void)api.descriptorDestroy(properties);
-      GTEST_SKIP() << api.name() << " plans nothing for the properties of a "
-                   << gpu.name;
-    }
+                         gpu.properties) == ours::Result::success &&
+        api.finalize(properties) == ours::Result::success;
     auto for_device = [&](ours::Descriptor descriptor,
                           ours::DescriptorType type) {
       if (type == ours::DescriptorType::graph)
@@ -183,6 +210,27 @@ TEST(CudnnLibrary, PlansOurConvolutionsForGpusThatAreNotThere) {
                                       : CUDNN_ATTR_ENGINEHEUR_DEVICEPROP),
                               ours::AttributeType::descriptor, 1, &properties);
     };
+    if (known)
+      plan(api, gpu.name, for_device);
+    (void)api.descriptorDestroy(properties);
+    if (!known)
+      return api.name() + " plans nothing for the properties of a " + gpu.name;
+  }
+  return "";
+}
+
+ours::EngineWishes wishes(uint32_t alignment) {
+  ours::EngineWishes all;
+  all.workspace = rules::kGpuWorkspace;
+  all.alignments.assign(5, alignment);
+  return all;
+}
+
+// NVIDIA's own library plans each convolution with each epilogue that the table
+// has, in f32 alone where it is of f32, without a GPU.
+TEST(CudnnLibrary, PlansOurConvolutionsForGpusThatAreNotThere) {
+  const std::string why = forEachGpu([](const ours::Api &api, const char *gpu,
+                                        const ForDevice &for_device) {
     for (abi::DType type : {abi::DType::f32, abi::DType::f16, abi::DType::bf16})
       for (const ConvCase &each : convCases())
         for (int steps = 0; steps < 5; ++steps) {
@@ -212,17 +260,71 @@ TEST(CudnnLibrary, PlansOurConvolutionsForGpusThatAreNotThere) {
                                       : std::vector{add, add_bias, relu};
           rules::Conv conv;
           ASSERT_EQ(rules::describeConv(wanted, conv), nullptr);
-          ours::ConvWishes wishes;
-          wishes.workspace = rules::kGpuWorkspace;
-          wishes.alignments.assign(5, 64);
           ours::ConvPlan plan(api);
-          const runtime::Status status = plan.make(conv, wishes, for_device);
+          const runtime::Status status =
+              plan.make(conv, wishes(64), for_device);
           EXPECT_TRUE(status.ok())
-              << gpu.name << ", " << abi::EnumNameDType(type) << ", "
-              << each.name << ", " << steps << ": " << status.message();
+              << gpu << ", " << abi::EnumNameDType(type) << ", " << each.name
+              << ", " << steps << ": " << status.message();
         }
-    (void)api.descriptorDestroy(properties);
-  }
+  });
+  if (!why.empty())
+    GTEST_SKIP() << why;
+}
+
+// So it does each pool, at the least alignment that a tensor may have.
+TEST(CudnnLibrary, PlansOurPoolsForGpusThatAreNotThere) {
+  const std::string why = forEachGpu([](const ours::Api &api, const char *gpu,
+                                        const ForDevice &for_device) {
+    for (abi::DType type : {abi::DType::f32, abi::DType::f16, abi::DType::bf16})
+      for (const PoolCase &each : poolCases())
+        for (const bool average : {false, true})
+          for (const bool include_pad : {false, true}) {
+            const Shape yshape = each.result(), x = each.stridesOf(each.x),
+                        y = each.stridesOf(yshape), ones(each.window.size(), 1);
+            rules::Pool pool;
+            ASSERT_EQ(rules::describePool(
+                          {view(type, each.x, x), view(type, yshape, y),
+                           average, include_pad, each.window, each.strides,
+                           ones, each.pads, each.pads, false},
+                          pool),
+                      nullptr);
+            ours::PoolPlan plan(api);
+            const runtime::Status status = plan.make(
+                pool, wishes(static_cast<uint32_t>(rules::floatBytes(type))),
+                for_device);
+            EXPECT_TRUE(status.ok())
+                << gpu << ", " << abi::EnumNameDType(type) << ", " << each.name
+                << ", " << average << include_pad << ": " << status.message();
+            EXPECT_EQ(plan.workspace(), 0u);
+          }
+  });
+  if (!why.empty())
+    GTEST_SKIP() << why;
+}
+
+// What the table says of images whose channels lie innermost holds: without a
+// compiler at run time the library has no engine for them as they are.
+TEST(CudnnLibrary, HasNoEngineForChannelsInside) {
+  const std::string why = forEachGpu([](const ours::Api &api, const char *gpu,
+                                        const ForDevice &for_device) {
+    const PoolCase &each = poolCases().front();
+    rules::Pool pool{abi::DType::f32, rules::PoolMode::max, {}, {}, {}, {}, {}};
+    pool.x = {each.x, channelsLast(each.x)};
+    pool.result = {each.result(), channelsLast(each.result())};
+    pool.window = each.window;
+    pool.strides = each.strides;
+    pool.pads = each.pads;
+    ours::PoolPlan plan(api);
+    const runtime::Status status = plan.make(pool, wishes(16), for_device);
+    EXPECT_NE(status.message().find("has no engine for a pool that computes in "
+                                    "f32 alone and needs 33554432 bytes of "
+                                    "workspace at most"),
+              std::string::npos)
+        << gpu << ": " << status.message();
+  });
+  if (!why.empty())
+    GTEST_SKIP() << why;
 }
 
 #endif

@@ -141,7 +141,7 @@ TEST(Dot, OfHalves) {
       << load(abi::DType::f16, abi::DType::bf16);
   for (abi::DType type : {abi::DType::f16, abi::DType::bf16})
     EXPECT_NE(load(type, type)
-                  .find(std::string("'fc1': the library multiplies "
+                  .find(std::string("'fc1': the library computes with "
                                     "no ") +
                         abi::EnumNameDType(type)),
               std::string::npos)

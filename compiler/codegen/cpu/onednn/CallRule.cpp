@@ -40,15 +40,6 @@ double product(ArrayRef<int64_t> sizes) {
   return result;
 }
 
-SmallVector<int64_t> getChannelsFirst(int64_t rank, bool last) {
-  SmallVector<int64_t> order{0};
-  if (last)
-    order.push_back(rank - 1);
-  for (int64_t dim = 1; dim < (last ? rank - 1 : rank); ++dim)
-    order.push_back(dim);
-  return order;
-}
-
 bool isDense(const StridedView &view) {
   int64_t stride = 1;
   for (size_t dim = view.shape.size(); dim-- > 0;) {

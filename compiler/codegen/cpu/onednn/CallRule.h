@@ -28,10 +28,6 @@ double roundToLanes(double count, int64_t lanes);
 
 double product(llvm::ArrayRef<int64_t> sizes);
 
-/// The permutation of an image's dimensions that gives the order [N, C,
-/// spatial..]. `last`: the image has its channels last, not second.
-llvm::SmallVector<int64_t> getChannelsFirst(int64_t rank, bool last);
-
 /// Whether the view is dense and row-major in the order of its own dimensions.
 /// The library is slow if the input and the result of an image op have
 /// different orders of dimensions in memory.

@@ -8,8 +8,10 @@
 #include "compiler/codegen/cuda/calls/LibraryCall.h"
 
 #include "compiler/codegen/calls/DotViews.h"
+#include "compiler/codegen/calls/PoolViews.h"
 #include "runtime/device/cuda/rules/Conv.h"
 #include "runtime/device/cuda/rules/Matmul.h"
+#include "runtime/device/cuda/rules/Pool.h"
 
 #include "llvm/ADT/Sequence.h"
 
@@ -99,12 +101,17 @@ bool matchConv(CallMatcher &call, Operation *root) {
   return true;
 }
 
+bool isPool(Operation *op) {
+  return isa<nn::WindowReduceOp>(op) && getType(op->getOperand(0));
+}
+
 bool takesType(Operation *, Value value) { return getType(value).has_value(); }
 
 const CallRule *getRule(Operation *op) {
   static constexpr CallRule rules[] = {{isDot, takesType, matchDotViews},
                                        {isPixelwise, takesType, matchPixelwise},
-                                       {isConv, takesType, matchConv}};
+                                       {isConv, takesType, matchConv},
+                                       {isPool, takesType, matchPoolViews}};
   const CallRule *rule = llvm::find_if(
       rules, [&](const CallRule &known) { return known.isRoot(op); });
   return rule == std::end(rules) ? nullptr : rule;
@@ -125,8 +132,17 @@ bool computes(const CallMatcher &call) {
     steps.back().operand = getTensor(*step.operand);
   }
   const rules::Tensor left = getTensor(call.operands[0]),
-                      right = getTensor(call.operands[1]),
                       result = getTensor(call.output);
+  if (call.kind == plan::CallKind::pool_max ||
+      call.kind == plan::CallKind::pool_avg) {
+    rules::Pool pool;
+    return !rules::describePool(
+        {left, result, call.kind == plan::CallKind::pool_avg, call.includePad,
+         call.window, call.strides, call.dilations, call.padsLow, call.padsHigh,
+         !steps.empty()},
+        pool);
+  }
+  const rules::Tensor right = getTensor(call.operands[1]);
   if (call.kind == plan::CallKind::conv) {
     rules::Conv conv;
     return !rules::describeConv({left, right, result, call.strides,

@@ -20,7 +20,8 @@
 
 namespace partita::codegen::cuda {
 
-/// Whether a call may have the op as its root: a product or a convolution.
+/// Whether a call may have the op as its root: a product, a convolution or a
+/// pool.
 bool isCallRoot(mlir::Operation *op);
 
 /// The call that computes all of the ops, given in topological order, or null.

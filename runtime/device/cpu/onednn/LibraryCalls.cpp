@@ -111,7 +111,7 @@ Expected<std::unique_ptr<Task>> prepareCall(ResolvedCall call,
   if (Status status = checkPostOps(*call.call); !status.ok())
     return status;
   if (elementBytes(call.operands.front().type) == 2)
-    return Status::error(std::string("the library multiplies no ") +
+    return Status::error(std::string("the library computes with no ") +
                          abi::EnumNameDType(call.operands.front().type) +
                          ": compile the model for this kind of device");
   Extents operands;

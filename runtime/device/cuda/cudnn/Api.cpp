@@ -38,10 +38,10 @@ Expected<Api> openApi(const std::string &name) {
   void *library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char *why = ::dlerror();
-    return Status::error("this plan has convolutions that cuDNN computes, and "
-                         "there is no " +
-                         name + " (" + (why ? why : "not found") + ")" +
-                         kAdvice);
+    return Status::error(
+        "this plan has calls that cuDNN computes, and there is "
+        "no " +
+        name + " (" + (why ? why : "not found") + ")" + kAdvice);
   }
   Api api;
   std::string missing;

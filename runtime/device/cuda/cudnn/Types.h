@@ -38,6 +38,19 @@ enum class ConvolutionMode : int { cross_correlation = 1 };
 /// cudnnPointwiseMode_t.
 enum class PointwiseMode : int { add = 0, relu = 100 };
 
+/// cudnnResampleMode_t: pooling.
+enum class ResampleMode : int {
+  average_with_pads = 2,
+  max = 3,
+  average = 4,
+};
+
+/// cudnnNanPropagation_t.
+enum class NanPropagation : int { propagate = 1 };
+
+/// cudnnPaddingMode_t: what the border holds.
+enum class PaddingMode : int { zero = 0, negative_infinity = 1 };
+
 /// cudnnBackendHeurMode_t: by a model of what is fast; what always works.
 enum class Heuristic : int { fallback = 2, fast = 3 };
 
@@ -65,6 +78,8 @@ enum class DescriptorType : int {
   graph = 15,
   variant_pack = 16,
   tensor = 17,
+  resample = 24,
+  operation_resample = 25,
 };
 
 /// cudnnBackendAttributeType_t.
@@ -77,9 +92,12 @@ enum class AttributeType : int {
   void_ptr = 6,
   convolution_mode = 7,
   heuristic = 8,
+  nan_propagation = 10,
   numerical_note = 11,
   pointwise_mode = 14,
   descriptor = 15,
+  resample_mode = 21,
+  padding_mode = 22,
 };
 
 /// cudnnBackendAttributeName_t.
@@ -122,6 +140,18 @@ enum class Attribute : int {
   pack_pointers = 1001,
   pack_workspace = 1003,
   engine_numerical_notes = 1303,
+  resample_mode = 1700,
+  resample_type = 1701,
+  resample_spatial_dims = 1702,
+  resample_post_paddings = 1703,
+  resample_pre_paddings = 1704,
+  resample_strides = 1705,
+  resample_window = 1706,
+  resample_nan_propagation = 1707,
+  resample_padding_mode = 1708,
+  operation_resample_x = 1710,
+  operation_resample_y = 1711,
+  operation_resample_descriptor = 1716,
 };
 
 using Handle = struct HandleObject *;

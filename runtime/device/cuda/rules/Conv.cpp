@@ -8,7 +8,6 @@
 #include "runtime/device/cuda/rules/Conv.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace partita::rules {
 
@@ -17,31 +16,11 @@ using abi::PostOpKind;
 
 namespace {
 
-constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-
-/// Whether the tensor is dense with its dimensions in this order.
-bool isDense(const Tensor &tensor, std::span<const size_t> order) {
-  int64_t step = 1;
-  for (size_t i = order.size(); i-- > 0;) {
-    const int64_t extent = tensor.shape[order[i]];
-    if (extent != 1 && tensor.strides[order[i]] != step)
-      return false;
-    step *= extent;
-  }
-  return true;
-}
-
 class ConvDescriber {
 public:
   ConvDescriber(const Convolution &wanted, Conv &conv)
-      : wanted(wanted), conv(conv), rank(wanted.x.shape.size()) {
-    for (size_t dim = 0; dim < rank; ++dim)
-      plain.push_back(dim);
-    channels_last = plain;
-    if (rank > 2)
-      std::rotate(channels_last.begin() + 1, channels_last.begin() + 2,
-                  channels_last.end());
-  }
+      : wanted(wanted), conv(conv), rank(wanted.x.shape.size()),
+        plain(imageOrder(rank, false)), channels_last(imageOrder(rank, true)) {}
 
   const char *describe() {
     conv.type = wanted.x.type;
@@ -75,14 +54,6 @@ public:
   }
 
 private:
-  static bool isCountable(const Tensor &tensor) {
-    int64_t count = 1;
-    for (const int64_t extent : tensor.shape)
-      if (extent < 1 || extent > kMost || (count *= extent) > kMost)
-        return false;
-    return true;
-  }
-
   /// The strides of a dense tensor, also of extents of 1.
   static Image imageOf(const Tensor &tensor, std::span<const size_t> order) {
     Image image;
@@ -153,7 +124,7 @@ private:
   const Convolution &wanted;
   Conv &conv;
   const size_t rank;
-  std::vector<size_t> plain, channels_last;
+  const std::vector<size_t> plain, channels_last;
 };
 
 } // namespace

@@ -20,8 +20,6 @@
 
 #include "runtime/device/cuda/rules/Tensor.h"
 
-#include <vector>
-
 namespace partita::rules {
 
 /// A call of kind `conv` (plan.fbs): x[N, C, spatial..], weights[O, C / groups,
@@ -31,12 +29,6 @@ struct Convolution {
   std::span<const int64_t> strides, dilations, pads_low, pads_high;
   int64_t groups = 1;
   std::vector<Step> steps;
-};
-
-/// Dimensions and strides as the library has them: with at least two spatial
-/// dimensions.
-struct Image {
-  std::vector<int64_t> shape, strides;
 };
 
 struct Conv {

@@ -11,8 +11,10 @@
 #include "runtime/abi/plan_generated.h"
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace partita::rules {
 
@@ -42,6 +44,45 @@ struct Step {
 inline int64_t stepOf(const Tensor &tensor, size_t dim) {
   return tensor.shape[dim] == 1 ? 0 : tensor.strides[dim];
 }
+
+/// Whether the tensor is dense with its dimensions in this order.
+inline bool isDense(const Tensor &tensor, std::span<const size_t> order) {
+  int64_t step = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    const int64_t extent = tensor.shape[order[i]];
+    if (extent != 1 && tensor.strides[order[i]] != step)
+      return false;
+    step *= extent;
+  }
+  return true;
+}
+
+/// Whether it has elements, and 32 bits can count them.
+inline bool isCountable(const Tensor &tensor) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  int64_t count = 1;
+  for (const int64_t extent : tensor.shape)
+    if (extent < 1 || extent > kMost || (count *= extent) > kMost)
+      return false;
+  return true;
+}
+
+/// The order of an image's dimensions in memory, of [N, C, spatial..].
+inline std::vector<size_t> imageOrder(size_t rank, bool channels_last) {
+  std::vector<size_t> order;
+  for (size_t dim = 0; dim < rank; ++dim)
+    if (dim != 1 || !channels_last)
+      order.push_back(dim);
+  if (channels_last)
+    order.push_back(1);
+  return order;
+}
+
+/// Dimensions and strides as cuDNN has them: with at least two spatial
+/// dimensions.
+struct Image {
+  std::vector<int64_t> shape, strides;
+};
 
 /// The bytes of an element of a float.
 inline int64_t floatBytes(abi::DType type) {

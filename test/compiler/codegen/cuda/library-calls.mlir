@@ -88,6 +88,30 @@ func.func @convolutions(%x: tensor<1x6x6x4xf32>, %w: tensor<4x2x3x3xf32>, %b: te
   return %4, %6, %7 : tensor<1x6x6x4xf32>, tensor<1x6x6x4xf32>, tensor<1x6x6x4xf32>
 }
 
+// The largest element of a window and the average with the border are calls, of
+// images with their channels innermost or outermost; a sum, other pads and what
+// follows are not.
+// CHECK-LABEL: @pools
+// CHECK: #plan.call<pool_max, operands = [#plan.view<0 shape [1, 4, 8, 8] strides [256, 1, 32, 4]>, #plan.view<1 shape [1, 4, 4, 4] strides [64, 1, 16, 4]>], {{.*}}strides = [2, 2], {{.*}}window = [3, 3]
+// CHECK: #plan.call<pool_avg, operands = [#plan.view<0 shape [1, 4, 4, 4] strides [64, 16, 4, 1]>, #plan.view<1 shape [1, 4, 2, 2] strides [16, 4, 2, 1]>], {{.*}}window = [2, 2], {{.*}}include_pad = true
+// CHECK: #plan.kernel<"k{{[0-9]+}}_window_reduce
+// CHECK: #plan.kernel<"k{{[0-9]+}}_window_reduce
+// NONE-LABEL: @pools
+func.func @pools(%x: tensor<1x8x8x4xf32>, %y: tensor<1x4x4x4xf32>)
+    -> (tensor<1x4x4x4xf32>, tensor<1x4x2x2xf32>, tensor<1x4x2x2xf32>, tensor<1x4x4x4xf32>) {
+  %0 = nn.window_reduce max %x window [1, 3, 3, 1] strides [1, 2, 2, 1] dilations [1, 1, 1, 1] pads [0, 1, 1, 0] x [0, 1, 1, 0]
+    : tensor<1x8x8x4xf32> -> tensor<1x4x4x4xf32>
+  %1 = nn.window_reduce sum %y window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 0, 0]
+    : tensor<1x4x4x4xf32> -> tensor<1x4x2x2xf32>
+  %q = nn.constant dense<0.25> : tensor<1x4x2x2xf32>
+  %2 = nn.mul %1, %q : tensor<1x4x2x2xf32>
+  %3 = nn.window_reduce sum %y window [1, 1, 2, 2] strides [1, 1, 2, 2] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 0, 0, 0]
+    : tensor<1x4x4x4xf32> -> tensor<1x4x2x2xf32>
+  %4 = nn.window_reduce max %x window [1, 3, 3, 1] strides [1, 2, 2, 1] dilations [1, 1, 1, 1] pads [0, 0, 0, 0] x [0, 1, 1, 0]
+    : tensor<1x8x8x4xf32> -> tensor<1x4x4x4xf32>
+  return %0, %2, %3, %4 : tensor<1x4x4x4xf32>, tensor<1x4x2x2xf32>, tensor<1x4x2x2xf32>, tensor<1x4x4x4xf32>
+}
+
 // Integers lie side by side along the sum on both sides, or a kernel multiplies
 // them; so it does numbers of 64 bits.
 // CHECK-LABEL: @integers

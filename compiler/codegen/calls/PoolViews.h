@@ -1,0 +1,30 @@
+//===- PoolViews.h - Pools as images with windows ---------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CALLS_POOLVIEWS_H
+#define PARTITA_COMPILER_CODEGEN_CALLS_POOLVIEWS_H
+
+#include "compiler/codegen/calls/CallMatcher.h"
+
+namespace partita::codegen {
+
+/// The permutation of an image's dimensions that gives the order [N, C,
+/// spatial..]. `last`: the image has its channels last, not second.
+llvm::SmallVector<int64_t> getChannelsFirst(int64_t rank, bool last);
+
+/// Whether the windows of an `nn.window_reduce` are those of an image with its
+/// channels last; else they are second, or the image has none.
+bool hasChannelsLast(mlir::Operation *pool);
+
+/// Makes the `nn.window_reduce` a call of kind `pool_max`, or with the division
+/// that follows a sum one of kind `pool_avg`, on [N, C, spatial..]. Returns
+/// false if it is none. Every window holds an element.
+bool matchPoolViews(CallMatcher &call, mlir::Operation *root);
+
+} // namespace partita::codegen
+
+#endif // PARTITA_COMPILER_CODEGEN_CALLS_POOLVIEWS_H

@@ -1,0 +1,100 @@
+//===- EnginePlan.h - An engine that cuDNN plans with -----------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A plan begins as a graph of operations. The library proposes engines for it;
+// the first that computes as exactly as is wanted, within the workspace,
+// becomes the plan. What the operations are, a class for each kind of call
+// says.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CUDA_CUDNN_ENGINEPLAN_H
+#define PARTITA_RUNTIME_DEVICE_CUDA_CUDNN_ENGINEPLAN_H
+
+#include "runtime/device/cuda/cudnn/Api.h"
+#include "runtime/device/cuda/rules/Tensor.h"
+
+#include <functional>
+#include <vector>
+
+namespace partita::runtime::cuda::cudnn {
+
+/// What is asked of an engine.
+struct EngineWishes {
+  size_t workspace = 0;                ///< bytes, at most
+  bool keep_nan = false;               ///< NaN for NaN
+  std::vector<uint32_t> alignments{5}; ///< bytes, of tensors by number - 1
+};
+
+class EnginePlan {
+public:
+  EnginePlan(const EnginePlan &) = delete;
+  EnginePlan &operator=(const EnginePlan &) = delete;
+  virtual ~EnginePlan();
+
+  /// Tells a descriptor of the graph, of heuristics or of a plan for which
+  /// device it is: by a handle, or by a device's properties.
+  using ForDevice = std::function<Result(Descriptor, DescriptorType)>;
+
+  Descriptor plan() const { return chosen; }
+  size_t workspace() const { return workspace_bytes; }
+  /// The numbers of the tensors, in the order of the call's operands.
+  const std::vector<int64_t> &ids() const { return operand_ids; }
+
+protected:
+  explicit EnginePlan(const Api &api) : api(api) {}
+
+  Descriptor create(DescriptorType type);
+  template <typename T>
+  void set(Descriptor descriptor, Attribute name, AttributeType type,
+           const std::vector<T> &values) {
+    if (failed == Result::success)
+      note(api.setAttribute(descriptor, name, type,
+                            static_cast<int64_t>(values.size()),
+                            values.data()));
+  }
+  void set(Descriptor descriptor, Attribute name,
+           const std::vector<Descriptor> &values) {
+    set<Descriptor>(descriptor, name, AttributeType::descriptor, values);
+  }
+  void setFlag(Descriptor descriptor, Attribute name);
+  void finalize(Descriptor descriptor);
+
+  /// A tensor in memory, or within the graph.
+  Descriptor tensor(abi::DType type, const rules::Image &image, int64_t id,
+                    int64_t alignment, bool in_memory = true);
+
+  /// The notes of an engine, or none where the library fails.
+  std::vector<NumericalNote> notesOf(Descriptor config);
+
+  /// Chooses among the engines for the operations those that suit, and
+  /// finalises a plan. `what`: the call, and `how`: what an engine must be, in
+  /// words.
+  Status choose(const std::vector<Descriptor> &operations,
+                const EngineWishes &wishes, const ForDevice &for_device,
+                const std::function<bool(Descriptor config)> &suits,
+                const std::string &what, const std::string &how);
+
+  std::vector<int64_t> operand_ids;
+
+private:
+  void note(Result result);
+  std::vector<Descriptor> propose(Descriptor graph, Heuristic mode,
+                                  const ForDevice &for_device);
+  bool use(Descriptor config, const EngineWishes &wishes,
+           const ForDevice &for_device);
+
+  const Api &api;
+  std::vector<Descriptor> made;
+  Result failed = Result::success; ///< the first failure
+  Descriptor chosen = nullptr;
+  size_t workspace_bytes = 0;
+};
+
+} // namespace partita::runtime::cuda::cudnn
+
+#endif // PARTITA_RUNTIME_DEVICE_CUDA_CUDNN_ENGINEPLAN_H

@@ -1,0 +1,120 @@
+//===- EngineTask.cpp - A call of cuDNN -----------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cuda/cudnn/EngineTask.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace partita::runtime::cuda::cudnn {
+
+Expected<std::shared_ptr<Library>> openLibrary(const Api *api,
+                                               std::shared_ptr<const Gpu> gpu) {
+  if (!api) {
+    Expected<const Api *> loaded = loadApi();
+    if (!loaded)
+      return loaded.status();
+    api = *loaded;
+  }
+  auto library = std::make_shared<Library>(*api, std::move(gpu));
+  if (Status status = library->create(); !status.ok())
+    return status;
+  return library;
+}
+
+/// Tells descriptors the library's handle for the device.
+static EnginePlan::ForDevice forDeviceOf(const Library &library) {
+  return [&library](Descriptor descriptor, DescriptorType type) {
+    const Handle handle = library.handle();
+    if (type == DescriptorType::heuristics)
+      return Result::success; // it has the graph's
+    return library.api.setAttribute(descriptor,
+                                    type == DescriptorType::graph
+                                        ? Attribute::graph_handle
+                                        : Attribute::plan_handle,
+                                    AttributeType::handle, 1, &handle);
+  };
+}
+
+Expected<std::unique_ptr<LibraryTask>>
+EngineTask::prepare(std::shared_ptr<Library> library, const rules::Conv &conv,
+                    const EngineWishes &wishes, DeviceAddress workspace) {
+  auto plan = std::make_unique<ConvPlan>(library->api);
+  if (Status status = plan->make(conv, wishes, forDeviceOf(*library));
+      !status.ok())
+    return status;
+  return std::unique_ptr<LibraryTask>(new EngineTask(
+      std::move(library), std::move(plan), "the convolution", workspace));
+}
+
+Expected<std::unique_ptr<LibraryTask>>
+EngineTask::prepare(std::shared_ptr<Library> library, const rules::Pool &pool,
+                    const EngineWishes &wishes, DeviceAddress workspace) {
+  auto plan = std::make_unique<PoolPlan>(library->api);
+  if (Status status = plan->make(pool, wishes, forDeviceOf(*library));
+      !status.ok())
+    return status;
+  return std::unique_ptr<LibraryTask>(new EngineTask(
+      std::move(library), std::move(plan), "the pool", workspace));
+}
+
+EngineTask::~EngineTask() {
+  for (const auto &[addresses, pack] : packs)
+    (void)library->api.descriptorDestroy(pack);
+}
+
+Descriptor EngineTask::packOf(const DeviceAddress *operands) const {
+  for (const auto &[known, pack] : packs)
+    if (std::equal(known.begin(), known.end(), operands))
+      return pack;
+  return nullptr;
+}
+
+Status EngineTask::bind(const DeviceAddress *operands) {
+  if (packOf(operands))
+    return Status();
+  const Api &api = library->api;
+  const std::vector<int64_t> &ids = plan->ids();
+  const Addresses addresses(operands, operands + ids.size());
+  std::vector<void *> pointers;
+  for (const DeviceAddress address : addresses)
+    pointers.push_back(reinterpret_cast<void *>(address));
+  void *const scratch = reinterpret_cast<void *>(workspace);
+  const auto count = static_cast<int64_t>(ids.size());
+  Descriptor pack = nullptr;
+  Result result = api.descriptorCreate(DescriptorType::variant_pack, &pack);
+  if (result != Result::success)
+    return api.error(result, "cannot describe operands to the library");
+  packs.emplace_back(addresses, pack);
+  for (const auto &[name, type, number, values] :
+       {std::tuple(Attribute::pack_ids, AttributeType::int64, count,
+                   static_cast<const void *>(ids.data())),
+        std::tuple(Attribute::pack_pointers, AttributeType::void_ptr, count,
+                   static_cast<const void *>(pointers.data())),
+        std::tuple(Attribute::pack_workspace, AttributeType::void_ptr,
+                   int64_t(1), static_cast<const void *>(&scratch))})
+    if (result == Result::success)
+      result = api.setAttribute(pack, name, type, number, values);
+  if (result == Result::success)
+    result = api.finalize(pack);
+  return result == Result::success
+             ? Status()
+             : api.error(result, "cannot describe operands to the library");
+}
+
+Status EngineTask::enqueue(const DeviceAddress *operands,
+                           StreamHandle stream) const {
+  const Api &api = library->api;
+  Result result = api.setStream(library->handle(), stream);
+  if (result == Result::success)
+    result = api.execute(library->handle(), plan->plan(), packOf(operands));
+  return result == Result::success
+             ? Status()
+             : api.error(result, std::string(what) + " failed");
+}
+
+} // namespace partita::runtime::cuda::cudnn
