@@ -288,16 +288,15 @@ TEST(CudaCall, WhatTheLibraryDoesNotComputeIsRefusedAtLoad) {
 TEST(CudaCall, OtherCallsAreRefused) {
   SKIP_WITHOUT_GPU();
   CallPlan plan;
-  InstructionSpec pool;
-  pool.label = "pool1";
-  pool.call = abi::CallKind::pool_max;
-  pool.views = {plan.tensor(DType::f32, {1, 1, 4, 4})};
-  pool.strides = pool.dilations = pool.window = {1, 1};
-  pool.pads_low = pool.pads_high = {0, 0};
-  plan.add(pool, DType::f32, {1, 1, 4, 4});
+  InstructionSpec attention;
+  attention.label = "attention1";
+  attention.call = abi::CallKind::attention;
+  for (int i = 0; i < 3; ++i)
+    attention.views.push_back(plan.tensor(DType::f32, {1, 1, 4, 4}));
+  plan.add(attention, DType::f32, {1, 1, 4, 4});
   EXPECT_EQ(refusal(plan),
-            "cuda:0: 'pool1': GPUs have no library call 'pool_max': compile "
-            "the model for this kind of device");
+            "cuda:0: 'attention1': GPUs have no library call 'attention': "
+            "compile the model for this kind of device");
 }
 
 TEST(CudaCall, AReluThatLosesNanIsNotUsedWhereNanMustStay) {
