@@ -260,9 +260,16 @@ std::string Clique::get(const std::string &name) const {
 
 void Clique::leave(int rank) const {
   put("left-" + std::to_string(rank), "", 0);
+  if (!areThere("left-"))
+    return;
+  // A stream may still be at a call, and adds and removes files:
+  // `remove_all` stops at one that goes away meanwhile. Under another name
+  // none does.
+  const std::filesystem::path gone = where.string() + ".gone";
   std::error_code ignored;
-  if (areThere("left-"))
-    std::filesystem::remove_all(where, ignored);
+  std::filesystem::rename(where, gone, ignored);
+  if (!ignored)
+    std::filesystem::remove_all(gone, ignored);
 }
 
 int Clique::placeOf(const Call &call) const {
