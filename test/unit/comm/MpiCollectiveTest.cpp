@@ -18,6 +18,7 @@
 #include "test/unit/comm/CollectiveCases.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -162,6 +163,22 @@ TEST(MpiCollective, ManyRoundsWithDelays) {
     channels.push_back({from, (from + 1) % devices, 8});
   auto comm = make(cases, channels);
   ASSERT_TRUE(comm);
+  // Numbers of three kinds, in turns: a round meets neither those of the round
+  // before nor those that the slot had before.
+  struct Numbers {
+    std::vector<std::vector<Bytes>> sources;  ///< of a case and a device
+    std::vector<std::vector<Bytes>> expected; ///< likewise
+  };
+  std::array<Numbers, 3> numbers;
+  for (size_t kind = 0; kind < numbers.size(); ++kind)
+    for (const CollectiveCase &of : cases) {
+      Numbers &all = numbers[kind];
+      all.sources.push_back(sourcesOf(of, 0, int(kind)));
+      all.expected.emplace_back(size_t(devices));
+      for (int device : devicesHere())
+        all.expected.back()[size_t(device)] =
+            expectedOf(of, all.sources.back(), device);
+    }
   onEachDevice([&](int device) {
     std::mt19937 random(static_cast<unsigned>(device));
     auto dawdle = [&] {
@@ -169,12 +186,10 @@ TEST(MpiCollective, ManyRoundsWithDelays) {
         std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
     };
     for (int round = 0; round < 100; ++round) {
-      std::vector<std::vector<Bytes>> sources;
+      const Numbers &all = numbers[size_t(round) % numbers.size()];
       std::vector<Buffers> mine;
-      for (const CollectiveCase &of : cases) {
-        sources.push_back(sourcesOf(of, 0, round));
-        mine.emplace_back(of, sources.back(), device);
-      }
+      for (size_t i = 0; i < cases.size(); ++i)
+        mine.emplace_back(cases[i], all.sources[i], device);
       const int64_t sent = 1000 * round + device;
       int64_t received = -1;
       for (int i = 0; i < 4; ++i) {
@@ -191,7 +206,7 @@ TEST(MpiCollective, ManyRoundsWithDelays) {
         Status status = comm->finish(i, device, round % 2);
         ASSERT_TRUE(status.ok()) << status.message();
         EXPECT_TRUE(agree(cases[i].info.dtype,
-                          expectedOf(cases[i], sources[i], device),
+                          all.expected[size_t(i)][size_t(device)],
                           mine[i].results()))
             << nameOf(cases[i]) << ", round " << round;
         if (i == 1 && devices > 1) {
