@@ -90,9 +90,15 @@ public:
   /// The last rank removes the folder.
   void leave(int rank) const;
 
+  /// How far a call's arrival has come; of its rank.
+  struct Arrival {
+    bool isPosted = false;
+    size_t seen = 0; ///< parties, in their order
+    std::chrono::steady_clock::time_point next;
+  };
   /// Notes that a call has arrived, and tells whether it can run. `wrong`: why
   /// it cannot.
-  bool arrive(const Call &call, std::string &wrong);
+  bool arrive(const Call &call, Arrival &arrival, std::string &wrong);
   /// Receives. Returns what is wrong, or nothing.
   std::string run(const Call &call);
 
@@ -103,13 +109,14 @@ private:
   int placeOf(const Call &call) const;
   std::vector<int> partiesOf(const Call &call) const;
 
-  /// Whether `what` may be looked for again: hosts ask far more often than
-  /// anything changes, and each look is a call of the system.
+  /// Whether `what` may be looked for again.
   bool mayLook(const std::string &what) const;
   bool areThere(const std::string &name) const;
 
   std::atomic<bool> wasAborted = false;       ///< by this rank
   mutable std::atomic<bool> sawAbort = false; ///< by another one
+  /// When to look for that again.
+  mutable std::atomic<std::chrono::steady_clock::rep> nextAbortLook = 0;
   mutable std::mutex mutex;
   /// When it was last looked for what is not there yet.
   mutable std::map<std::string, std::chrono::steady_clock::time_point> looks;

@@ -32,6 +32,7 @@ struct Batch {
   struct Entry {
     std::shared_ptr<Clique> clique;
     Call call;
+    Clique::Arrival arrival;
   };
   std::vector<Entry> entries;
   std::string wrong;
@@ -144,7 +145,7 @@ ncclResult_t enqueue(ncclStream_t stream, Batch batch) {
     auto &batch = *static_cast<Batch *>(data);
     bool ready = true;
     for (Batch::Entry &entry : batch.entries)
-      ready &= entry.clique->arrive(entry.call, batch.wrong);
+      ready &= entry.clique->arrive(entry.call, entry.arrival, batch.wrong);
     return ready || !batch.wrong.empty();
   };
   operation.run = [](void *data) -> const char * {
@@ -154,6 +155,7 @@ ncclResult_t enqueue(ncclStream_t stream, Batch batch) {
         break;
       batch.wrong = entry.clique->run(entry.call);
       ++entry.call.round;
+      entry.arrival = {};
     }
     if (batch.isWatched)
       motor().remove(batch.stream);
@@ -236,7 +238,7 @@ ncclResult_t add(ncclComm_t comm, ncclStream_t stream, Call call) {
   call.number = call.kind == Kind::Send      ? comm->sent[call.peer]++
                 : call.kind == Kind::Receive ? comm->received[call.peer]++
                                              : comm->collectives++;
-  Batch::Entry entry{comm->clique, call};
+  Batch::Entry entry{comm->clique, call, {}};
   if (group.depth == 0) {
     Batch batch;
     batch.entries.push_back(std::move(entry));
