@@ -100,7 +100,7 @@ def check_peers(folder):
     for name, rank, what in (("pipelined", 1, signal.SIGSTOP), ("tensor-parallel", 2, signal.SIGSTOP), ("pipelined", 2, signal.SIGKILL), ("tensor-parallel", 3, signal.SIGKILL)):
         status, seconds, text = disturbed(compiled(folder, name), what, rank)
         # It may have been stopped in a step or between two.
-        named = re.search(rf"error: cuda:\d: .*waiting for .*no answer from process {rank}\b|waits for process {rank} to come as far, between steps", text)
+        named = re.search(rf"error: cuda:\d: .*waiting for .*no answer from process {rank}\b|waits for process {rank} to come as far, between steps|nothing happened within .*no answer from process {rank}\b", text)
         # A launcher that ends the others may be faster than their answers.
         killed = what == signal.SIGKILL and re.search(rf"process rank {rank} with PID", text)
         if status == 0 or seconds > 20 or not (named or killed):

@@ -189,7 +189,8 @@ Team::communicator(const Model &model, const std::vector<int> &places,
   auto made = runtime::MixedCommunicator::create(
       impl->job->transfers(), *impl->placement,
       runtime::linksOf(*model.plan, model.mesh), model.plan->micro_batches(),
-      timeout_s, spin, runtime::collectivesOf(*model.plan, model.mesh));
+      {timeout_s, &impl->job->rollCall()}, spin,
+      runtime::collectivesOf(*model.plan, model.mesh));
   if (!made)
     return made.status();
   runtime::nccl::Processes processes;
@@ -204,7 +205,9 @@ Team::communicator(const Model &model, const std::vector<int> &places,
     return runtime::mpi::isInterrupted() ? runtime::mpi::interruptedError()
                                          : Status();
   };
-  processes.absent = [this] { return impl->job->rollCall().absent(0.5); };
+  processes.absent = [this] {
+    return impl->job->rollCall().absent(runtime::mpi::kRollCall);
+  };
   auto with = runtime::nccl::withNccl(
       *made, runtime::trafficOf(*model.plan, model.mesh),
       runtime::gpusOf(*model.plan, places), processes, timeout_s,

@@ -200,8 +200,7 @@ Job::exchange(std::span<uint8_t> bytes,
 }
 
 Status Job::waitFor(int peer, MPI_Request &request) const {
-  Status status =
-      wait(request, timeout, nullptr, MPI_STATUS_IGNORE, roll.get());
+  Status status = wait(request, {timeout, roll.get()});
   return status.ok()
              ? status
              : Status::error(

@@ -16,12 +16,13 @@ namespace partita::runtime {
 Expected<std::shared_ptr<MixedCommunicator>>
 MixedCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
                           const std::vector<ChannelInfo> &channels,
-                          int micro_batches, double timeout_s, bool spin,
+                          int micro_batches, const mpi::Patience &patience,
+                          bool spin,
                           const std::vector<CollectiveInfo> &collectives) {
   std::shared_ptr<MixedCommunicator> made(new MixedCommunicator);
   // It checks all channels and groups, those of one process too.
   auto between = MpiCommunicator::create(comm, placement, channels,
-                                         micro_batches, timeout_s, collectives);
+                                         micro_batches, patience, collectives);
   if (!between)
     return between.status();
   made->between = *between;
@@ -48,7 +49,8 @@ MixedCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
         local[size_t(device)] = true;
   }
   made->within = std::make_unique<LocalCommunicator>(
-      here, micro_batches, timeout_s + mpi::kNeighbourSlack, spin, within);
+      here, micro_batches, patience.timeout_s + mpi::kNeighbourSlack, spin,
+      within);
   return made;
 }
 

@@ -29,7 +29,7 @@ public:
   static Expected<std::shared_ptr<MixedCommunicator>>
   create(MPI_Comm comm, const mpi::Placement &placement,
          const std::vector<ChannelInfo> &channels, int micro_batches,
-         double timeout_s, bool spin,
+         const mpi::Patience &patience, bool spin,
          const std::vector<CollectiveInfo> &collectives = {});
 
   Status send(int channel, int micro_batch, const void *data,

@@ -67,10 +67,10 @@ struct Collectives::Collective {
 };
 
 Collectives::Collectives(MPI_Comm comm, const Placement &placement,
-                         double timeout_s, const std::atomic<bool> &stopped,
-                         Progress &progress)
+                         const Patience &patience,
+                         const std::atomic<bool> &stopped, Progress &progress)
     : comm(comm), placement(placement), stopped(stopped), progress(progress),
-      timeout(timeout_s) {
+      patience(patience) {
   MPI_Comm_rank(comm, &rank);
   pieces.resize(placement.devicesOf(rank).size());
 }
@@ -83,10 +83,10 @@ int64_t Collectives::tagsEach(const Placement &placement) {
 Expected<std::unique_ptr<Collectives>>
 Collectives::create(MPI_Comm comm, const Placement &placement,
                     const std::vector<CollectiveInfo> &infos, int first_tag,
-                    double timeout_s, const std::atomic<bool> &stopped,
+                    const Patience &patience, const std::atomic<bool> &stopped,
                     Progress &progress) {
   std::unique_ptr<Collectives> made(
-      new Collectives(comm, placement, timeout_s, stopped, progress));
+      new Collectives(comm, placement, patience, stopped, progress));
   made->first_tag = first_tag;
   for (size_t i = 0; i < infos.size(); ++i)
     if (Status status = made->prepare(infos[i]); !status.ok())
@@ -338,7 +338,7 @@ Status Collectives::finish(int collective, int device) {
 Status Collectives::wait(Seat &seat) {
   Progress::Polling polling(progress);
   for (MPI_Request &request : seat.requests)
-    if (Status status = mpi::wait(request, timeout, &stopped); !status.ok()) {
+    if (Status status = mpi::wait(request, patience, &stopped); !status.ok()) {
       if (stopped)
         return status;
       std::vector<int> missing;
@@ -362,7 +362,7 @@ Status Collectives::wait(Seat &seat) {
 
 Status Collectives::awaitNeighbours(Seat &seat, Counter Seat::*counter,
                                     const char *what) {
-  Deadline deadline(timeout + kNeighbourSlack);
+  Deadline deadline(patience.timeout_s + kNeighbourSlack);
   const uint32_t round = seat.came.count();
   for (Seat *other : seat.group)
     if (other)

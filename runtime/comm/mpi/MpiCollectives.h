@@ -41,6 +41,7 @@
 #include "runtime/comm/local/Counter.h"
 #include "runtime/comm/mpi/Placement.h"
 #include "runtime/comm/mpi/Progress.h"
+#include "runtime/comm/mpi/Wait.h"
 
 #include <atomic>
 #include <memory>
@@ -58,7 +59,7 @@ public:
   static Expected<std::unique_ptr<Collectives>>
   create(MPI_Comm comm, const Placement &placement,
          const std::vector<CollectiveInfo> &infos, int first_tag,
-         double timeout_s, const std::atomic<bool> &stopped,
+         const Patience &patience, const std::atomic<bool> &stopped,
          Progress &progress);
   ~Collectives();
 
@@ -79,8 +80,9 @@ private:
   struct Message;
   struct Seat;
 
-  Collectives(MPI_Comm comm, const Placement &placement, double timeout_s,
-              const std::atomic<bool> &stopped, Progress &progress);
+  Collectives(MPI_Comm comm, const Placement &placement,
+              const Patience &patience, const std::atomic<bool> &stopped,
+              Progress &progress);
   Status prepare(const CollectiveInfo &info);
   void prepareMessages(const Collective &of, Seat &seat);
   Expected<Seat *> find(int collective, int device);
@@ -100,7 +102,7 @@ private:
   const Placement placement;
   const std::atomic<bool> &stopped;
   Progress &progress;
-  const double timeout;
+  const Patience patience;
   int rank = 0;
   int first_tag = 0;
   std::vector<std::unique_ptr<Collective>> collectives;

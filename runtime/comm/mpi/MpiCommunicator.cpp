@@ -17,7 +17,7 @@ namespace partita::runtime {
 Expected<std::shared_ptr<MpiCommunicator>>
 MpiCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
                         std::vector<ChannelInfo> channels, int micro_batches,
-                        double timeout_s,
+                        mpi::Patience patience,
                         std::vector<CollectiveInfo> collectives) {
   int size = 0;
   MPI_Comm_size(comm, &size);
@@ -56,13 +56,13 @@ MpiCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
   made->channels = std::move(channels);
   made->unwaited.assign(size_t(sends), MPI_REQUEST_NULL);
   made->microBatches = micro_batches;
-  made->timeout = timeout_s;
+  made->patience = patience;
   auto progress = mpi::Progress::start(size);
   if (!progress)
     return progress.status();
   made->progress = std::move(*progress);
   auto collective = mpi::Collectives::create(
-      comm, placement, std::move(collectives), int(sends), timeout_s,
+      comm, placement, std::move(collectives), int(sends), patience,
       made->aborted, *made->progress);
   if (!collective)
     return collective.status();
@@ -121,7 +121,7 @@ Status MpiCommunicator::recv(int channel, int micro_batch, void *data,
     return mpi::failure("MPI_Irecv", code);
   MPI_Status status;
   mpi::Progress::Polling polling(*progress);
-  if (Status waited = mpi::wait(request, timeout, &aborted, &status);
+  if (Status waited = mpi::wait(request, patience, &aborted, &status);
       !waited.ok()) {
     if (request != MPI_REQUEST_NULL) {
       MPI_Cancel(&request);
@@ -144,7 +144,7 @@ Status MpiCommunicator::waitSent(int channel, int micro_batch) {
   if (request == MPI_REQUEST_NULL)
     return Status();
   mpi::Progress::Polling polling(*progress);
-  if (Status waited = mpi::wait(request, timeout, &aborted); !waited.ok())
+  if (Status waited = mpi::wait(request, patience, &aborted); !waited.ok())
     return explain(waited, channels[size_t(channel)].target);
   progress->waited();
   return Status();

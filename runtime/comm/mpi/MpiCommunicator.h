@@ -33,6 +33,7 @@
 #include "runtime/comm/mpi/MpiCollectives.h"
 #include "runtime/comm/mpi/Placement.h"
 #include "runtime/comm/mpi/Progress.h"
+#include "runtime/comm/mpi/Wait.h"
 
 #include <atomic>
 #include <memory>
@@ -50,8 +51,8 @@ public:
   /// be carried out.
   static Expected<std::shared_ptr<MpiCommunicator>>
   create(MPI_Comm comm, const mpi::Placement &placement,
-         std::vector<ChannelInfo> channels, int micro_batches, double timeout_s,
-         std::vector<CollectiveInfo> collectives = {});
+         std::vector<ChannelInfo> channels, int micro_batches,
+         mpi::Patience patience, std::vector<CollectiveInfo> collectives = {});
   ~MpiCommunicator() override;
 
   Status send(int channel, int micro_batch, const void *data,
@@ -89,7 +90,7 @@ private:
   int microBatches = 1;
   std::unique_ptr<mpi::Progress> progress;
   std::unique_ptr<mpi::Collectives> collectives;
-  double timeout = 60;
+  mpi::Patience patience = 60;
   std::atomic<bool> aborted = false;
 };
 

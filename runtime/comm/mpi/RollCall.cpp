@@ -85,4 +85,12 @@ std::vector<int> RollCall::absent(double timeout_s) {
   return absent;
 }
 
+std::string nameAbsent(const std::vector<int> &processes) {
+  std::string text;
+  for (int process : processes)
+    text += (text.empty() ? "no answer from process " : ", process ") +
+            std::to_string(process);
+  return text;
+}
+
 } // namespace partita::runtime::mpi

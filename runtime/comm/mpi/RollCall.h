@@ -16,6 +16,7 @@
 
 #include <mpi.h>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace partita::runtime::mpi {
@@ -37,6 +38,12 @@ private:
   int rank = 0, size = 1;
   std::mutex mutex;
 };
+
+/// Seconds that are enough for all who wait to answer.
+inline constexpr double kRollCall = 0.5;
+
+/// "no answer from process 1, process 3"; empty for none.
+std::string nameAbsent(const std::vector<int> &processes);
 
 } // namespace partita::runtime::mpi
 

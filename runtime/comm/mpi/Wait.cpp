@@ -48,8 +48,26 @@ Status failure(const char *call, int code) {
   return Status::error(std::string(call) + " failed: " + text);
 }
 
-Status wait(MPI_Request &request, double timeout_s,
-            const std::atomic<bool> *stop, MPI_Status *status, RollCall *roll) {
+namespace {
+
+Status late(const Patience &patience) {
+  char text[80];
+  std::snprintf(text, sizeof text, "nothing happened within %g s",
+                patience.timeout_s);
+  std::string said = text;
+  if (patience.roll) {
+    // The others answer as long as their own time is not over.
+    const std::string who = nameAbsent(patience.roll->absent(kRollCall));
+    if (!who.empty())
+      said += " (" + who + ")";
+  }
+  return Status::error(said);
+}
+
+} // namespace
+
+Status wait(MPI_Request &request, const Patience &patience,
+            const std::atomic<bool> *stop, MPI_Status *status) {
   Clock::time_point begin;
   for (int polls = 0;; polls = std::min(polls + 1, kSpins + kYields)) {
     int done = 0;
@@ -66,19 +84,16 @@ Status wait(MPI_Request &request, double timeout_s,
     if (polls < kSpins)
       continue;
     Clock::duration waited = Clock::now() - begin;
-    if (std::chrono::duration<double>(waited).count() > timeout_s) {
-      char text[80];
-      std::snprintf(text, sizeof text, "nothing happened within %g s",
-                    timeout_s);
-      return Status::error(text);
-    }
-    if (roll)
-      roll->answer();
-    if (polls < kSpins + kYields)
+    if (std::chrono::duration<double>(waited).count() > patience.timeout_s)
+      return late(patience);
+    if (polls < kSpins + kYields) {
       sched_yield();
-    else
-      std::this_thread::sleep_for(
-          std::min<Clock::duration>(waited / 16, kLongestSleep));
+      continue;
+    }
+    if (patience.roll)
+      patience.roll->answer();
+    std::this_thread::sleep_for(
+        std::min<Clock::duration>(waited / 16, kLongestSleep));
   }
 }
 

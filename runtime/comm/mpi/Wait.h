@@ -17,16 +17,26 @@ namespace partita::runtime::mpi {
 
 class RollCall;
 
+/// How long to wait, and whom to ask when that was not enough. A number of
+/// seconds alone asks nobody.
+struct Patience {
+  Patience(double timeout_s, RollCall *roll = nullptr)
+      : timeout_s(timeout_s), roll(roll) {}
+  double timeout_s;
+  RollCall *roll; ///< may be null; of all processes; outlives the wait
+};
+
 /// Waits until `request` is complete. MPI's own wait never ends if a peer is
 /// stuck, and does not leave the core to other threads. So this one polls:
 /// briefly at full speed, then yielding, then sleeping for a fraction of the
 /// time that has passed. Fails past the deadline, if MPI fails, if the launcher
 /// ends this process (see `interrupt`), or when `stop` (which may be null)
-/// becomes true. Allocates only to build an error. `roll`: is answered
-/// meanwhile; may be null.
-Status wait(MPI_Request &request, double timeout_s,
+/// becomes true. Allocates only to build an error. Past the deadline the error
+/// names the processes that do not answer: the peer may wait for one of them
+/// itself. Other processes' roll calls are answered meanwhile.
+Status wait(MPI_Request &request, const Patience &patience,
             const std::atomic<bool> *stop = nullptr,
-            MPI_Status *status = MPI_STATUS_IGNORE, RollCall *roll = nullptr);
+            MPI_Status *status = MPI_STATUS_IGNORE);
 
 /// Seconds that devices of one process wait longer for each other than for
 /// another process. So the error of a run is that of a device that waits for
