@@ -1,7 +1,6 @@
 """One model computed in every way, and what differs."""
 
 import collections
-import functools
 import os
 import random
 import re
@@ -52,6 +51,23 @@ def terms_of(value, depth=3):
     """About the largest number that was added or subtracted on the way to a value."""
     inputs = [v for v in value.node.inputs if v is not None and v.is_float] if value.node and depth else []
     return max([value.mag, *(terms_of(v, depth - 1) for v in inputs)])
+
+
+class Moves:
+    """Results of which all numbers are some roundings away from where they were. In a few of them roundings may cancel, so there are `most` where `few` do not
+    explain a difference."""
+
+    def __init__(self, make, few, most):
+        self.make, self.most = make, most
+        self.all = [make() for _ in range(few)]
+
+    def explain(self, name, judge):
+        """What `judge` says of the moved tensors of this name."""
+        text = judge([m[name] for m in self.all if name in m])
+        if text and len(self.all) < self.most:
+            self.all += [self.make() for _ in range(self.most - len(self.all))]
+            text = judge([m[name] for m in self.all if name in m])
+        return text
 
 
 def load(path, outputs):
@@ -197,6 +213,13 @@ class Checker:
                 value.data = leaves[value.name]
             (self.worker.folder / "m.onnx").write_bytes(model.proto().SerializeToString())
 
+    def moves(self, model, peer, feeds, tensors):
+        still, noise = unmoved(model), np.random.default_rng(1)
+        if tensors is None:
+            return Moves(lambda: self.moved_reference(model, still, noise), 1, 1)
+        leaves = [v for v in model.leaves if v.name in feeds]
+        return Moves(lambda: peer.run({**feeds, **moved(leaves, still, noise)}, noise, tensors), 2, 8)
+
     def compare(self, model, peer, feeds, tensors):
         found = []
         self.compile("usual")
@@ -205,24 +228,20 @@ class Checker:
         usual = load(out, model.outputs)
         self.compile("reference", "--reference")
         reference = load(self.run("reference"), model.outputs)
-        still, noise = unmoved(model), np.random.default_rng(1)
-        moves, judges = [], {}
-        if tensors is not None:
-            leaves = [v for v in model.leaves if v.name in feeds]
-            for _ in range(2):
-                moves.append(peer.run({**feeds, **moved(leaves, still, noise)}, noise, tensors))
-        else:
-            moves.append(self.moved_reference(model, still, noise))
+        moves, judges = self.moves(model, peer, feeds, tensors), {}
         eps, loose = roundings(model), loosened(model)
         factor = 1.0 if tensors is not None else 4.0
         for value in model.outputs:
             how = dict(eps=eps[value.name], loose=value.name in loose, factor=factor, terms=0.0 if tensors is not None else terms_of(value))
             name = value.name
-            moves_of = [m[name] for m in moves if name in m]
-            near = [m - tensors[name] + reference[name] if tensors is not None and value.is_float and not value.fuzzy
-                    and m.shape == reference[name].shape else m for m in moves_of]
-            judges[name] = functools.partial(difference, value, expected=reference[name], moves=near, **how)
-            text = judges[name](actual=usual[name])
+
+            def judge(actual, value=value, how=how, name=name):
+                shift = tensors is not None and value.is_float and not value.fuzzy
+                return moves.explain(name, lambda all: difference(value, actual, reference[name], moves=[
+                    m - tensors[name] + reference[name] if shift and m.shape == reference[name].shape else m for m in all], **how))
+
+            judges[name] = judge
+            text = judge(usual[name])
             if text and not self.lax:
                 found.append(Difference("reference", name, text + " (as usual, and by --reference)"))
             if tensors is None:
@@ -231,7 +250,7 @@ class Checker:
                 self.counts["onnxruntime: " + value.doubt] += 1
                 continue
             for word, result in (("as usual", usual), ("by --reference", reference))[self.lax:]:
-                text = difference(value, result[name], tensors[name], moves=moves_of, other=True, **how)
+                text = moves.explain(name, lambda all, result=result: difference(value, result[name], tensors[name], moves=all, other=True, **how))
                 if text:
                     found.append(Difference("onnxruntime", name, f"{text} ({word}, and by ONNX Runtime)"))
                     break
@@ -271,6 +290,6 @@ class Checker:
                 continue
             self.counts["cut over devices"] += 1
             results = load(self.run("sharded"), model.outputs)
-            texts = ((name, judge(actual=results[name])) for name, judge in judges.items())
+            texts = ((name, judge(results[name])) for name, judge in judges.items())
             return [Difference("sharded", name, f"{text} (over {devices} devices, {', '.join(shards)} cut)") for name, text in texts if text][:1]
         return []

@@ -26,6 +26,9 @@ SPREADING = ("MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "MatMulInteger
              "MeanVarianceNormalization", "LRN", "CumSum", "LSTM", "GRU", "RNN", "Attention", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalLpPool",
              "MaxPool", "GlobalMaxPool", "Resize", "GridSample", "RoiAlign", "ScatterElements", "ScatterND", "DynamicQuantizeLinear", "Loop", "STFT", "DFT", "Col2Im", "AffineGrid")
 
+# What moves elements, and may repeat them.
+MOVING = ("Pad", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Tile", "Identity", "Cast")
+
 
 def loosened(model):
     """Names of values in which one flipped element of a fuzzy one may have changed many."""
@@ -46,6 +49,8 @@ def flipped(value, eps, other):
     """One of how many elements of a value that is not continuous may differ. `other`: who computed the second one rounds elsewhere."""
     if other and eps == TYPES["f16"][2]:
         return 2  # ONNX Runtime computes chains of f16 in f32
+    while value.node.op in MOVING and value.node.inputs[0].node:
+        value = value.node.inputs[0]
     if other and value.node.op in ("TopK", "ArgMax", "ArgMin"):
         return 4  # what is next to a tie changes its place, too
     return 16

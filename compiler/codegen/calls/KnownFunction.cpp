@@ -22,9 +22,11 @@ using namespace mlir;
 namespace partita::codegen {
 namespace {
 
-constexpr std::array<double, 18> kSamples = {
-    -FLT_MAX, -60.0, -9.1, -4.3,  -2.9,  -1.7, -0.83, -0.21, -1e-3,
-    1e-3,     0.17,  0.62, 0.995, 1.234, 2.71, 5.3,   11.0,  FLT_MAX};
+constexpr std::array<double, 20> kSamples = {
+    -FLT_MAX, -60.0, -9.1, -4.3, -2.9,  -1.7,  -0.83, -0.21, -1e-3, 0.0,
+    1e-3,     0.17,  0.62, 1.0,  0.995, 1.234, 2.71,  5.3,   11.0,  FLT_MAX};
+constexpr size_t kZero = 9, kOne = 13;
+static_assert(kSamples[kZero] == 0 && kSamples[kOne] == 1);
 using Values = std::array<double, kSamples.size()>;
 
 template <typename Fn> Values map(Fn fn) {
@@ -86,9 +88,9 @@ std::optional<Values> evaluate(Operation *op, ArrayRef<Values> x, bool alone) {
 /// Sets kind and parameters if `values` are those of a function with
 /// parameters.
 bool matchParameters(const Values &y, KnownFunction &function) {
-  // linear: from two points.
-  double alpha = (y[12] - y[10]) / (kSamples[12] - kSamples[10]);
-  double beta = y[10] - alpha * kSamples[10];
+  // linear: from two points at which nothing is rounded that the function does
+  // not round. A scale must give 0 for 0, and no number beside it.
+  double beta = y[kZero], alpha = y[kOne] - beta;
   if (isEqual(map([&](size_t i) { return alpha * kSamples[i] + beta; }), y)) {
     function.kind = plan::PostOpKind::linear;
     function.alpha = alpha;

@@ -61,12 +61,11 @@ bool matchPoolViews(CallMatcher &call, Operation *root) {
     if (!call.steps.empty())
       return false;
   } else if (window.getKind() == nn::ReduceKind::sum) {
-    // The sum divided by the number of elements, border included. What is added
-    // was computed from samples.
+    // The sum divided by the number of elements, border included.
     call.kind = plan::CallKind::pool_avg;
     if (call.steps.size() != 1 ||
         call.steps[0].kind != plan::PostOpKind::linear ||
-        std::abs(call.steps[0].beta) > 1e-12 ||
+        call.steps[0].beta != 0 ||
         std::abs(call.steps[0].alpha * elements - 1) > 1e-6)
       return false;
     call.steps.clear();
