@@ -102,7 +102,7 @@ Status CudaDevice::addProduct(CudaInstance &instance,
                          "--strict-nan compile the model with "
                          "--no-library-calls");
   if (!blas) {
-    auto opened = cublaslt::Library::open(library_apis.blas, used_gpu);
+    auto opened = cublaslt::openLibrary(library_apis.blas, used_gpu);
     if (!opened)
       return opened.status();
     blas = std::move(*opened);
@@ -168,6 +168,7 @@ Status CudaDevice::addConvolution(CudaInstance &instance,
   cudnn::EngineWishes wishes;
   wishes.workspace = static_cast<size_t>(program.workspace_bytes());
   wishes.keep_nan = keep_nan;
+  wishes.cache = &(*library)->cache;
   for (size_t i = 0; i < 3; ++i)
     wishes.alignments[i] = alignmentOf(operands[i]);
   size_t next = 3;
@@ -203,6 +204,7 @@ Status CudaDevice::addPool(CudaInstance &instance, const abi::LibraryCall &call,
   cudnn::EngineWishes wishes;
   wishes.workspace = static_cast<size_t>(program.workspace_bytes());
   wishes.keep_nan = keep_nan;
+  wishes.cache = &(*library)->cache;
   wishes.alignments = {alignmentOf(operands[0]), alignmentOf(operands[1])};
   auto task =
       cudnn::EngineTask::prepare(*library, pool, wishes, workspace.get());

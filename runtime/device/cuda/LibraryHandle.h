@@ -8,6 +8,7 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CUDA_LIBRARYHANDLE_H
 #define PARTITA_RUNTIME_DEVICE_CUDA_LIBRARYHANDLE_H
 
+#include "runtime/device/cuda/ChoiceCache.h"
 #include "runtime/device/cuda/Gpu.h"
 
 #include <memory>
@@ -15,12 +16,13 @@
 
 namespace partita::runtime::cuda {
 
-/// What cuBLASLt or cuDNN has for one device. One thread uses it at a time.
-/// `Api`: the library's functions.
+/// What cuBLASLt or cuDNN has for one device, and what was chosen for it. One
+/// thread uses it at a time. `Api`: the library's functions.
 template <typename Api, typename Handle> class LibraryHandle {
 public:
   LibraryHandle(const Api &api, std::shared_ptr<const Gpu> gpu)
-      : api(api), gpu(std::move(gpu)) {}
+      : api(api), gpu(std::move(gpu)),
+        cache(cacheFolder(), api.name() + "-" + this->gpu->kind()) {}
   LibraryHandle(const LibraryHandle &) = delete;
   LibraryHandle &operator=(const LibraryHandle &) = delete;
   ~LibraryHandle() {
@@ -43,6 +45,7 @@ public:
 
   const Api &api;
   const std::shared_ptr<const Gpu> gpu;
+  ChoiceCache cache;
 
 private:
   Handle object = nullptr;

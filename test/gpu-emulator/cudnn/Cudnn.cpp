@@ -39,7 +39,10 @@ constexpr cudnnStatus_t kWell = CUDNN_STATUS_SUCCESS,
 struct Engine {
   bool roundsToTf32 = false, keepsNan = false;
   uint64_t workspace = 0;
+  /// Among the engines for a graph; it is the value of its only knob, too.
+  int64_t index = 0;
 };
+constexpr int32_t kKnob = 2; // CUDNN_KNOB_TYPE_TILE_SIZE
 
 using Graph = std::variant<Convolution, Resampling>;
 
@@ -109,6 +112,18 @@ constexpr Known known[] = {
      CUDNN_TYPE_HEUR_MODE},
     {CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR,
      CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_BACKEND_ENGINE_DESCRIPTOR,
+     CUDNN_TYPE_BACKEND_DESCRIPTOR},
+    {CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_BACKEND_ENGINE_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
+    {CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
+     CUDNN_TYPE_KNOB_TYPE},
+    {CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
+     CUDNN_TYPE_INT64},
     {CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
      CUDNN_TYPE_HANDLE},
     {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
@@ -416,9 +431,45 @@ cudnnStatus_t finalizeGraph(Descriptor &self) {
   if (!supported)
     return kWell;
   // On tensor cores, which round f32; on others; one that keeps NaN.
-  self.proposals = {{conv->x.type == CUDNN_DATA_FLOAT, false, 131},
-                    {false, false, 0},
-                    {false, true, 0}};
+  self.proposals = {{conv->x.type == CUDNN_DATA_FLOAT, false, 131, 0},
+                    {false, false, 0, 1},
+                    {false, true, 0, 2}};
+  return kWell;
+}
+
+/// An engine by its number.
+cudnnStatus_t finalizeEngine(Descriptor &self) {
+  const Descriptor *graph = self.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
+                                       CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  auto indices = self.get<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+  if (!graph || indices.size() != 1)
+    return kWrong;
+  for (const Engine &engine : graph->proposals)
+    if (engine.index == indices[0]) {
+      self.engine = engine;
+      self.graph = graph->graph;
+      return kWell;
+    }
+  return CUDNN_STATUS_NOT_SUPPORTED;
+}
+
+/// An engine with what its knob is set to.
+cudnnStatus_t finalizeConfig(Descriptor &self) {
+  const Descriptor *engine =
+      self.child(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  if (!engine)
+    return kWrong;
+  self.engine = engine->engine;
+  self.graph = engine->graph;
+  for (const Descriptor *knob :
+       self.get<const Descriptor *>(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES)) {
+    auto knobs = knob->get<int32_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
+    auto values = knob->get<int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
+    if (!knob->isFinal || knobs.size() != 1 || values.size() != 1)
+      return kWrong;
+    if (knobs[0] != kKnob || values[0] != self.engine.index)
+      return CUDNN_STATUS_NOT_SUPPORTED;
+  }
   return kWell;
 }
 
@@ -597,6 +648,21 @@ cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
     return fill(wanted, count, to, self->proposals, self->graph);
   case CUDNN_ATTR_ENGINECFG_ENGINE:
     return fill(wanted, count, to, {self->engine}, self->graph);
+  case CUDNN_ATTR_ENGINECFG_KNOB_CHOICES:
+    return fill(wanted, count, to, {self->engine}, self->graph);
+  case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
+  case CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE:
+    if (type != CUDNN_TYPE_INT64 || wanted != 1)
+      return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+    *count = 1;
+    memcpy(to, &self->engine.index, 8);
+    return kWell;
+  case CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE:
+    if (type != CUDNN_TYPE_KNOB_TYPE || wanted != 1)
+      return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+    *count = 1;
+    memcpy(to, &kKnob, sizeof kKnob);
+    return kWell;
   case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
     if (type != CUDNN_TYPE_INT64 || wanted != 1)
       return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
@@ -630,6 +696,12 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
     break;
   case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
     status = finalizeGraph(*self);
+    break;
+  case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
+    status = finalizeEngine(*self);
+    break;
+  case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:
+    status = finalizeConfig(*self);
     break;
   case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
     status = finalizeHeuristics(*self);

@@ -13,9 +13,12 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
+#include <string>
 
 /// Skips a test where there is no GPU, or no cuBLASLt for its driver.
 #define SKIP_WITHOUT_CUBLASLT()                                                \
@@ -34,6 +37,29 @@ inline runtime::Expected<const runtime::cuda::cublaslt::Api *> installedBlas() {
   (void)(*api)->driverGetVersion(&version);
   return runtime::cuda::cublaslt::loadApi(version);
 }
+
+/// Where choices of libraries are kept, for a test; empty: nowhere.
+class CacheFolder {
+public:
+  explicit CacheFolder(const std::string &folder) { use(folder); }
+  CacheFolder(const CacheFolder &) = delete;
+  ~CacheFolder() {
+    if (before)
+      use(*before);
+    else
+      ::unsetenv("PARTITA_CACHE");
+  }
+  void use(const std::string &folder) {
+    ::setenv("PARTITA_CACHE", folder.c_str(), 1);
+  }
+
+private:
+  static std::optional<std::string> current() {
+    const char *folder = std::getenv("PARTITA_CACHE");
+    return folder ? std::optional<std::string>(folder) : std::nullopt;
+  }
+  const std::optional<std::string> before = current();
+};
 
 inline int64_t bytesOf(abi::DType type) { return runtime::elementBytes(type); }
 

@@ -364,7 +364,7 @@ TEST(CudaCall, ThePlansWorkspaceIsPartOfWhatIsNeeded) {
 
 TEST(CudaCall, EachCallOfTheLibraryThatFailsIsToldAndNothingLeaks) {
   SKIP_WITHOUT_CUBLASLT();
-  ::setenv("PARTITA_CACHE", "", 1);
+  const CacheFolder none("");
   std::map<std::string, int> calls;
   auto use = [&](WrappedBlas &blas) -> Status {
     CallPlan plan;
@@ -418,12 +418,11 @@ TEST(CudaCall, EachCallOfTheLibraryThatFailsIsToldAndNothingLeaks) {
             << status.message();
       }
     }
-  ::unsetenv("PARTITA_CACHE");
 }
 
 TEST(CudaCall, AnAlgorithmThatDoesNotWorkOrWantsTooMuchIsPassedOver) {
   SKIP_WITHOUT_CUBLASLT();
-  ::setenv("PARTITA_CACHE", "", 1);
+  const CacheFolder none("");
   static decltype(cuda::cublaslt::Api::choose) real;
   static size_t workspace;
   static int working;
@@ -458,13 +457,12 @@ TEST(CudaCall, AnAlgorithmThatDoesNotWorkOrWantsTooMuchIsPassedOver) {
         " on GPU 0 (", "compile the model with --no-library-calls",
         "CUBLAS_STATUS_NOT_SUPPORTED (15) of cuBLASLt "})
     EXPECT_NE(said.find(part), std::string::npos) << said;
-  ::unsetenv("PARTITA_CACHE");
 }
 
 TEST(CudaCall, AlgorithmsAreChosenOnceForAllProcesses) {
   SKIP_WITHOUT_CUBLASLT();
   const std::string folder = temporary("cache");
-  ::setenv("PARTITA_CACHE", folder.c_str(), 1);
+  CacheFolder cache(folder);
   auto choices = [&] {
     WrappedBlas blas;
     CallPlan plan;
@@ -489,9 +487,8 @@ TEST(CudaCall, AlgorithmsAreChosenOnceForAllProcesses) {
   EXPECT_EQ(choices(), Counts(0, 1));
   std::filesystem::remove_all(folder);
   // A folder that cannot be made is no error.
-  ::setenv("PARTITA_CACHE", "/proc/nowhere", 1);
+  cache.use("/proc/nowhere");
   EXPECT_EQ(choices(), Counts(1, 0));
-  ::unsetenv("PARTITA_CACHE");
 }
 
 } // namespace

@@ -8,6 +8,8 @@
 #include "test/unit/cuda/ConvCases.h"
 #include "test/unit/cuda/DnnCalls.h"
 
+#include <filesystem>
+#include <fstream>
 #include <limits>
 
 namespace partita::test {
@@ -235,7 +237,50 @@ TEST(CudaConvolution, EachCallOfTheLibraryThatFailsIsToldAndNothingLeaks) {
                        DType::f32, simple().result(),
                        channelsLast(simple().result()));
             }),
-            1);
+            (Harmless{1, 8}));
+}
+
+TEST(CudaConvolution, EnginesAreChosenOnceForAllProcesses) {
+  SKIP_WITHOUT_CUDNN();
+  const std::string folder = temporary("cache");
+  const CacheFolder cache(folder);
+  static int asked; // for proposals
+  static decltype(cuda::cudnn::Api::getAttribute) real;
+  cuda::cudnn::Api api = **cuda::cudnn::loadApi();
+  real = api.getAttribute;
+  api.getAttribute = [](auto descriptor, auto name, auto type, int64_t wanted,
+                        int64_t *count, void *to) {
+    asked += name == cuda::cudnn::Attribute::heuristics_results && wanted == 0;
+    return real(descriptor, name, type, wanted, count, to);
+  };
+  auto asks = [&] {
+    asked = 0;
+    CallPlan plan;
+    plan.add(
+        convolution(plan, DType::f32, simple(), {Extra::bias, Extra::relu}),
+        DType::f32, simple().result(), channelsLast(simple().result()));
+    EXPECT_EQ(refusal(plan, {}, &api), "");
+    return asked;
+  };
+  EXPECT_EQ(asks(), 1);
+  EXPECT_EQ(asks(), 0);
+  ASSERT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  const std::filesystem::path file =
+      std::filesystem::directory_iterator(folder)->path();
+  EXPECT_EQ(file.filename().string().rfind("cuDNN-", 0), 0u) << file;
+  std::string line;
+  std::getline(std::ifstream(file) >> std::ws, line);
+  const std::string problem = line.substr(0, line.find(": "));
+  EXPECT_EQ(line.substr(problem.size()), ": 1 2 1");
+  // What is in the file is not trusted: an engine that rounds, one that does
+  // not exist, a knob that does not exist, half a knob.
+  for (const char *words : {"0 2 0", "7", "1 3 1", "1 2", "1 2 1 2 1 2 9"}) {
+    SCOPED_TRACE(words);
+    std::ofstream(file) << problem << ": " << words << "\n";
+    EXPECT_EQ(asks(), 1);
+    EXPECT_EQ(asks(), 0);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 } // namespace

@@ -73,6 +73,7 @@ TEST(CudnnHeader, ConstantsAreTheSame) {
   DESCRIPTOR(engine_config, ENGINECFG);
   DESCRIPTOR(heuristics, ENGINEHEUR);
   DESCRIPTOR(plan, EXECUTION_PLAN);
+  DESCRIPTOR(knob_choice, KNOB_CHOICE);
   DESCRIPTOR(operation_convolution, OPERATION_CONVOLUTION_FORWARD);
   DESCRIPTOR(operation_pointwise, OPERATION_POINTWISE);
   DESCRIPTOR(graph, OPERATIONGRAPH);
@@ -89,6 +90,7 @@ TEST(CudnnHeader, ConstantsAreTheSame) {
   TYPE(void_ptr, VOID_PTR);
   TYPE(convolution_mode, CONVOLUTION_MODE);
   TYPE(heuristic, HEUR_MODE);
+  TYPE(knob, KNOB_TYPE);
   TYPE(numerical_note, NUMERICAL_NOTE);
   TYPE(pointwise_mode, POINTWISE_MODE);
   TYPE(descriptor, BACKEND_DESCRIPTOR);
@@ -109,6 +111,7 @@ TEST(CudnnHeader, ConstantsAreTheSame) {
   ATTRIBUTE(heuristics_graph, ENGINEHEUR_OPERATION_GRAPH);
   ATTRIBUTE(heuristics_results, ENGINEHEUR_RESULTS);
   ATTRIBUTE(config_engine, ENGINECFG_ENGINE);
+  ATTRIBUTE(config_knobs, ENGINECFG_KNOB_CHOICES);
   ATTRIBUTE(plan_handle, EXECUTION_PLAN_HANDLE);
   ATTRIBUTE(plan_config, EXECUTION_PLAN_ENGINE_CONFIG);
   ATTRIBUTE(plan_workspace, EXECUTION_PLAN_WORKSPACE_SIZE);
@@ -134,6 +137,10 @@ TEST(CudnnHeader, ConstantsAreTheSame) {
   ATTRIBUTE(pack_ids, VARIANT_PACK_UNIQUE_IDS);
   ATTRIBUTE(pack_pointers, VARIANT_PACK_DATA_POINTERS);
   ATTRIBUTE(pack_workspace, VARIANT_PACK_WORKSPACE);
+  ATTRIBUTE(knob_choice_knob, KNOB_CHOICE_KNOB_TYPE);
+  ATTRIBUTE(knob_choice_value, KNOB_CHOICE_KNOB_VALUE);
+  ATTRIBUTE(engine_graph, ENGINE_OPERATION_GRAPH);
+  ATTRIBUTE(engine_index, ENGINE_GLOBAL_INDEX);
   ATTRIBUTE(engine_numerical_notes, ENGINE_NUMERICAL_NOTE);
   ATTRIBUTE(resample_mode, RESAMPLE_MODE);
   ATTRIBUTE(resample_type, RESAMPLE_COMP_TYPE);
@@ -207,6 +214,8 @@ forEachGpu(const std::function<void(const ours::Api &api, const char *gpu,
                               static_cast<ours::Attribute>(
                                   type == ours::DescriptorType::plan
                                       ? CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP
+                                  : type == ours::DescriptorType::engine
+                                      ? CUDNN_ATTR_ENGINE_DEVICEPROP
                                       : CUDNN_ATTR_ENGINEHEUR_DEVICEPROP),
                               ours::AttributeType::descriptor, 1, &properties);
     };
@@ -226,11 +235,27 @@ ours::EngineWishes wishes(uint32_t alignment) {
   return all;
 }
 
+/// How often the library was asked for proposals.
+int asked = 0;
+decltype(ours::Api::getAttribute) real_get;
+ours::Api counting(const ours::Api &api) {
+  ours::Api counted = api;
+  real_get = api.getAttribute;
+  counted.getAttribute = [](auto descriptor, auto name, auto type,
+                            int64_t wanted, int64_t *count, void *to) {
+    asked += name == ours::Attribute::heuristics_results && wanted == 0;
+    return real_get(descriptor, name, type, wanted, count, to);
+  };
+  return counted;
+}
+
 // NVIDIA's own library plans each convolution with each epilogue that the table
-// has, in f32 alone where it is of f32, without a GPU.
+// has, in f32 alone where it is of f32, without a GPU. It takes an engine again
+// by its number and its knobs.
 TEST(CudnnLibrary, PlansOurConvolutionsForGpusThatAreNotThere) {
-  const std::string why = forEachGpu([](const ours::Api &api, const char *gpu,
+  const std::string why = forEachGpu([](const ours::Api &real, const char *gpu,
                                         const ForDevice &for_device) {
+    const ours::Api api = counting(real);
     for (abi::DType type : {abi::DType::f32, abi::DType::f16, abi::DType::bf16})
       for (const ConvCase &each : convCases())
         for (int steps = 0; steps < 5; ++steps) {
@@ -260,12 +285,22 @@ TEST(CudnnLibrary, PlansOurConvolutionsForGpusThatAreNotThere) {
                                       : std::vector{add, add_bias, relu};
           rules::Conv conv;
           ASSERT_EQ(rules::describeConv(wanted, conv), nullptr);
-          ours::ConvPlan plan(api);
-          const runtime::Status status =
-              plan.make(conv, wishes(64), for_device);
-          EXPECT_TRUE(status.ok())
-              << gpu << ", " << abi::EnumNameDType(type) << ", " << each.name
-              << ", " << steps << ": " << status.message();
+          runtime::cuda::ChoiceCache cache("", "");
+          ours::EngineWishes wanted_of = wishes(64);
+          wanted_of.cache = &cache;
+          asked = 0;
+          for (const bool again : {false, true}) {
+            ours::ConvPlan plan(api);
+            const runtime::Status status =
+                plan.make(conv, wanted_of, for_device);
+            EXPECT_TRUE(status.ok())
+                << gpu << ", " << abi::EnumNameDType(type) << ", " << each.name
+                << ", " << steps << ": " << status.message();
+            EXPECT_EQ(asked == 0, again)
+                << gpu << ", " << abi::EnumNameDType(type) << ", " << each.name
+                << ", " << steps;
+            asked = 0;
+          }
         }
   });
   if (!why.empty())

@@ -9,12 +9,8 @@
 
 namespace partita::runtime::cuda::cublaslt {
 
-Library::Library(const Api &api, std::shared_ptr<const Gpu> gpu)
-    : LibraryHandle(api, std::move(gpu)),
-      cache(cacheFolder(), api.name() + "-" + this->gpu->kind()) {}
-
-Expected<std::shared_ptr<Library>>
-Library::open(const Api *api, std::shared_ptr<const Gpu> gpu) {
+Expected<std::shared_ptr<Library>> openLibrary(const Api *api,
+                                               std::shared_ptr<const Gpu> gpu) {
   if (!api) {
     int version = 0;
     if (Status status = gpu->api.check(gpu->api.driverGetVersion(&version),
@@ -27,7 +23,7 @@ Library::open(const Api *api, std::shared_ptr<const Gpu> gpu) {
       return loaded.status();
     api = *loaded;
   }
-  std::shared_ptr<Library> library(new Library(*api, std::move(gpu)));
+  auto library = std::make_shared<Library>(*api, std::move(gpu));
   if (Status status = library->create(); !status.ok())
     return status;
   return library;

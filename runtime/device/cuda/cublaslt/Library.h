@@ -9,26 +9,18 @@
 #define PARTITA_RUNTIME_DEVICE_CUDA_CUBLASLT_LIBRARY_H
 
 #include "runtime/device/cuda/LibraryHandle.h"
-#include "runtime/device/cuda/cublaslt/AlgorithmCache.h"
 #include "runtime/device/cuda/cublaslt/Api.h"
 
 #include <memory>
 
 namespace partita::runtime::cuda::cublaslt {
 
-/// The library's handle for one device, and what was chosen for it.
-class Library : public LibraryHandle<Api, Handle> {
-public:
-  /// The calling thread must use the GPU. `api` null: the library that is
-  /// installed for the GPU's driver.
-  static Expected<std::shared_ptr<Library>>
-  open(const Api *api, std::shared_ptr<const Gpu> gpu);
+using Library = LibraryHandle<Api, Handle>;
 
-  AlgorithmCache cache;
-
-private:
-  Library(const Api &api, std::shared_ptr<const Gpu> gpu);
-};
+/// The library's handle for a device. The calling thread must use the GPU.
+/// `api` null: the library that is installed for the GPU's driver.
+Expected<std::shared_ptr<Library>> openLibrary(const Api *api,
+                                               std::shared_ptr<const Gpu> gpu);
 
 /// A descriptor of the library, which is given back at the end.
 template <typename Object, Result (*Api::*Release)(Object)> class Descriptor {

@@ -7,7 +7,9 @@
 
 #include "runtime/device/cuda/cublaslt/MatmulTask.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
 #include <sstream>
 
@@ -208,19 +210,21 @@ Status MatmulTask::ask(const Alignments &alignments, Choice &choice) {
 Status MatmulTask::choose(const Alignments &alignments) {
   const std::string name = problem(alignments);
   Choice choice;
-  if (std::optional<Algorithm> known = library->cache.find(name))
+  if (const auto known = library->cache.find(name);
+      known && known->size() == std::size(algorithm.data)) {
+    std::ranges::copy(*known, algorithm.data);
     if (library->api.check(library->handle(), product.get(), a.get(), b.get(),
-                           addendLayout(), d.get(), &*known,
+                           addendLayout(), d.get(), &algorithm,
                            &choice) == Result::success &&
-        choice.workspace <= workspace.bytes) {
-      algorithm = *known;
+        choice.workspace <= workspace.bytes)
       return Status();
-    }
+  }
   choice = {};
   if (Status status = ask(alignments, choice); !status.ok())
     return status;
   algorithm = choice.algorithm;
-  library->cache.add(name, algorithm);
+  library->cache.add(name,
+                     {std::begin(algorithm.data), std::end(algorithm.data)});
   return Status();
 }
 

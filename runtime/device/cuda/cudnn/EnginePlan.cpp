@@ -40,6 +40,7 @@ Descriptor EnginePlan::create(DescriptorType type) {
 
 void EnginePlan::setFlag(Descriptor descriptor, Attribute name) {
   const bool yes = true;
+  describe(name, std::vector<int>{yes});
   if (failed == Result::success)
     note(api.setAttribute(descriptor, name, AttributeType::boolean, 1, &yes));
 }
@@ -133,22 +134,96 @@ bool EnginePlan::use(Descriptor config, const EngineWishes &wishes,
   return true;
 }
 
+std::optional<ChoiceCache::Choice> EnginePlan::choiceOf(Descriptor config) {
+  Descriptor engine = create(DescriptorType::engine);
+  int64_t count = 0, index = 0;
+  auto get = [&](Descriptor of, Attribute name, AttributeType type,
+                 int64_t wanted, void *to) {
+    if (failed == Result::success)
+      note(api.getAttribute(of, name, type, wanted, &count, to));
+  };
+  get(config, Attribute::config_engine, AttributeType::descriptor, 1, &engine);
+  get(engine, Attribute::engine_index, AttributeType::int64, 1, &index);
+  count = 0;
+  get(config, Attribute::config_knobs, AttributeType::descriptor, 0, nullptr);
+  std::vector<Descriptor> knobs;
+  for (int64_t i = 0; i < count && failed == Result::success; ++i)
+    knobs.push_back(create(DescriptorType::knob_choice));
+  if (!knobs.empty())
+    get(config, Attribute::config_knobs, AttributeType::descriptor,
+        static_cast<int64_t>(knobs.size()), knobs.data());
+  ChoiceCache::Choice choice = {static_cast<uint64_t>(index)};
+  for (const Descriptor each : knobs) {
+    int32_t knob = 0;
+    int64_t value = 0;
+    get(each, Attribute::knob_choice_knob, AttributeType::knob, 1, &knob);
+    get(each, Attribute::knob_choice_value, AttributeType::int64, 1, &value);
+    choice.push_back(static_cast<uint64_t>(knob));
+    choice.push_back(static_cast<uint64_t>(value));
+  }
+  return failed == Result::success ? std::optional(choice) : std::nullopt;
+}
+
+Descriptor EnginePlan::configOf(Descriptor whole,
+                                const ChoiceCache::Choice &choice,
+                                const ForDevice &for_device) {
+  if (choice.size() % 2 == 0)
+    return nullptr;
+  const Descriptor engine = create(DescriptorType::engine);
+  set(engine, Attribute::engine_graph, {whole});
+  set(engine, Attribute::engine_index, AttributeType::int64,
+      std::vector{static_cast<int64_t>(choice[0])});
+  if (failed == Result::success)
+    note(for_device(engine, DescriptorType::engine));
+  finalize(engine);
+  std::vector<Descriptor> knobs;
+  for (size_t i = 1; i < choice.size() && failed == Result::success; i += 2) {
+    const Descriptor knob = create(DescriptorType::knob_choice);
+    set(knob, Attribute::knob_choice_knob, AttributeType::knob,
+        std::vector{static_cast<int32_t>(choice[i])});
+    set(knob, Attribute::knob_choice_value, AttributeType::int64,
+        std::vector{static_cast<int64_t>(choice[i + 1])});
+    finalize(knob);
+    knobs.push_back(knob);
+  }
+  const Descriptor config = create(DescriptorType::engine_config);
+  set(config, Attribute::config_engine, {engine});
+  if (!knobs.empty())
+    set(config, Attribute::config_knobs, knobs);
+  finalize(config);
+  return failed == Result::success ? config : nullptr;
+}
+
 Status EnginePlan::choose(const std::vector<Descriptor> &operations,
                           const EngineWishes &wishes,
                           const ForDevice &for_device,
                           const std::function<bool(Descriptor)> &suits,
                           const std::string &what, const std::string &how) {
+  const std::string problem = what + text.str() + " workspace " +
+                              std::to_string(wishes.workspace) +
+                              (wishes.keep_nan ? " NaN" : "");
   const Descriptor whole = create(DescriptorType::graph);
   if (failed == Result::success)
     note(for_device(whole, DescriptorType::graph));
   set(whole, Attribute::graph_operations, operations);
   finalize(whole);
+  if (wishes.cache && failed == Result::success)
+    if (const auto known = wishes.cache->find(problem)) {
+      const Descriptor config = configOf(whole, *known, for_device);
+      if (config && suits(config) && use(config, wishes, for_device))
+        return Status();
+      failed = Result::success; // it is chosen again
+    }
   for (const Heuristic mode : {Heuristic::fast, Heuristic::fallback}) {
     if (failed != Result::success)
       break;
     for (const Descriptor config : propose(whole, mode, for_device))
-      if (suits(config) && use(config, wishes, for_device))
+      if (suits(config) && use(config, wishes, for_device)) {
+        if (wishes.cache)
+          if (const auto choice = choiceOf(config))
+            wishes.cache->add(problem, *choice);
         return Status();
+      }
   }
   if (failed != Result::success)
     return api.error(failed, "cannot describe " + what + " to the library");

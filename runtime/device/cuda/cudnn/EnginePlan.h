@@ -7,7 +7,8 @@
 //
 // A plan begins as a graph of operations. The library proposes engines for it;
 // the first that computes as exactly as is wanted, within the workspace,
-// becomes the plan. What the operations are, a class for each kind of call
+// becomes the plan. It is remembered by its number and its knobs, and made from
+// them the next time. What the operations are, a class for each kind of call
 // says.
 //
 //===----------------------------------------------------------------------===//
@@ -15,10 +16,15 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CUDA_CUDNN_ENGINEPLAN_H
 #define PARTITA_RUNTIME_DEVICE_CUDA_CUDNN_ENGINEPLAN_H
 
+#include "runtime/device/cuda/ChoiceCache.h"
 #include "runtime/device/cuda/cudnn/Api.h"
 #include "runtime/device/cuda/rules/Tensor.h"
 
 #include <functional>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 namespace partita::runtime::cuda::cudnn {
@@ -28,6 +34,7 @@ struct EngineWishes {
   size_t workspace = 0;                ///< bytes, at most
   bool keep_nan = false;               ///< NaN for NaN
   std::vector<uint32_t> alignments{5}; ///< bytes, of tensors by number - 1
+  ChoiceCache *cache = nullptr;        ///< may be null
 };
 
 class EnginePlan {
@@ -52,6 +59,7 @@ protected:
   template <typename T>
   void set(Descriptor descriptor, Attribute name, AttributeType type,
            const std::vector<T> &values) {
+    describe(name, values);
     if (failed == Result::success)
       note(api.setAttribute(descriptor, name, type,
                             static_cast<int64_t>(values.size()),
@@ -82,14 +90,35 @@ protected:
   std::vector<int64_t> operand_ids;
 
 private:
+  /// Adds an attribute to the text of the problem.
+  template <typename T>
+  void describe(Attribute name, const std::vector<T> &values) {
+    text << ' ' << static_cast<int>(name);
+    if constexpr (!std::is_pointer_v<T>)
+      for (size_t i = 0; i < values.size(); ++i) {
+        text << (i ? ',' : ':');
+        if constexpr (std::is_enum_v<T>)
+          text << static_cast<int>(values[i]);
+        else
+          text << values[i];
+      }
+  }
   void note(Result result);
   std::vector<Descriptor> propose(Descriptor graph, Heuristic mode,
                                   const ForDevice &for_device);
   bool use(Descriptor config, const EngineWishes &wishes,
            const ForDevice &for_device);
+  /// An engine's number, and each of its knobs with its value; nothing where
+  /// the library does not tell.
+  std::optional<ChoiceCache::Choice> choiceOf(Descriptor config);
+  /// The engine of such a choice with its settings; null if the library refuses
+  /// it.
+  Descriptor configOf(Descriptor whole, const ChoiceCache::Choice &choice,
+                      const ForDevice &for_device);
 
   const Api &api;
   std::vector<Descriptor> made;
+  std::ostringstream text;         ///< all attributes of the operations
   Result failed = Result::success; ///< the first failure
   Descriptor chosen = nullptr;
   size_t workspace_bytes = 0;

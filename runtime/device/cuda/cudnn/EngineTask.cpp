@@ -30,8 +30,8 @@ Expected<std::shared_ptr<Library>> openLibrary(const Api *api,
 static EnginePlan::ForDevice forDeviceOf(const Library &library) {
   return [&library](Descriptor descriptor, DescriptorType type) {
     const Handle handle = library.handle();
-    if (type == DescriptorType::heuristics)
-      return Result::success; // it has the graph's
+    if (type == DescriptorType::heuristics || type == DescriptorType::engine)
+      return Result::success; // they have the graph's
     return library.api.setAttribute(descriptor,
                                     type == DescriptorType::graph
                                         ? Attribute::graph_handle

@@ -1,11 +1,11 @@
-//===- AlgorithmCache.cpp - Algorithms that were chosen before ------------===//
+//===- ChoiceCache.cpp - Algorithms that were chosen before ---------------===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cuda/cublaslt/AlgorithmCache.h"
+#include "runtime/device/cuda/ChoiceCache.h"
 
 #include <cctype>
 #include <cstdio>
@@ -16,7 +16,7 @@
 #include <sstream>
 #include <unistd.h>
 
-namespace partita::runtime::cuda::cublaslt {
+namespace partita::runtime::cuda {
 namespace {
 
 /// A file beyond this is not ours.
@@ -32,18 +32,17 @@ std::string fileName(const std::string &name) {
 }
 
 bool parse(const std::string &line, std::string &problem,
-           Algorithm &algorithm) {
+           ChoiceCache::Choice &choice) {
   const size_t colon = line.find(": ");
   if (colon == std::string::npos)
     return false;
   problem = line.substr(0, colon);
   std::istringstream words(line.substr(colon + 2));
   words >> std::hex;
-  for (uint64_t &word : algorithm.data)
-    if (!(words >> word))
-      return false;
-  std::string more;
-  return !(words >> more);
+  choice.clear();
+  for (uint64_t word; words >> word;)
+    choice.push_back(word);
+  return words.eof() && !choice.empty();
 }
 
 } // namespace
@@ -57,8 +56,7 @@ std::string cacheFolder() {
   return home && *home ? std::string(home) + "/.cache/partita" : "";
 }
 
-AlgorithmCache::AlgorithmCache(const std::string &folder,
-                               const std::string &name) {
+ChoiceCache::ChoiceCache(const std::string &folder, const std::string &name) {
   if (folder.empty())
     return;
   path = folder + "/" + fileName(name);
@@ -67,25 +65,24 @@ AlgorithmCache::AlgorithmCache(const std::string &folder,
     return;
   std::ifstream file(path);
   std::string line, problem;
-  Algorithm algorithm;
+  Choice choice;
   while (std::getline(file, line))
-    if (parse(line, problem, algorithm))
-      known[problem] = algorithm;
+    if (parse(line, problem, choice))
+      known[problem] = choice;
 }
 
-std::optional<Algorithm>
-AlgorithmCache::find(const std::string &problem) const {
+std::optional<ChoiceCache::Choice>
+ChoiceCache::find(const std::string &problem) const {
   const auto it = known.find(problem);
   return it == known.end() ? std::nullopt : std::optional(it->second);
 }
 
-void AlgorithmCache::add(const std::string &problem,
-                         const Algorithm &algorithm) {
-  known[problem] = algorithm;
+void ChoiceCache::add(const std::string &problem, const Choice &choice) {
+  known[problem] = choice;
   if (path.empty())
     return;
   std::string line = problem + ":";
-  for (const uint64_t word : algorithm.data) {
+  for (const uint64_t word : choice) {
     char text[24];
     std::snprintf(text, sizeof(text), " %llx",
                   static_cast<unsigned long long>(word));
@@ -105,4 +102,4 @@ void AlgorithmCache::add(const std::string &problem,
   ::close(file);
 }
 
-} // namespace partita::runtime::cuda::cublaslt
+} // namespace partita::runtime::cuda
