@@ -129,6 +129,18 @@ def run_sanitizers(machine, report, models):
         report.done(f"compute-sanitizer {check}", f"{len(models)} models")
 
 
+def run_calibration(machine, report, emulated):
+    """What partita-compile --machine predicts with; the file stays in the folder, to be taken where models are compiled."""
+    if emulated:
+        return report.missing("calibration", "its times mean nothing here; cuda-executed.calibration tests it")
+    file = machine.folder / "machine.json"
+    status, text = machine.run(machine.program("partita-run"), "--calibrate", file)
+    figures = re.findall(r"^(measured .*|processors .*|clock .*|memory .*|launch .*|copy .*|host .*|peer .*)$", text.partition("\n\nmeasured    ")[2], re.M)
+    if status or not figures:
+        return report.wrong("calibration", text)
+    report.done("calibration", f"{file}: " + ", ".join(" ".join(line.split()) for line in figures))
+
+
 def run_benchmark(machine, report, models, seconds, emulated):
     if not models:
         return report.missing("benchmark", "no models were packed for it")
@@ -188,6 +200,7 @@ def main():
     run_models(machine, report, packed["models"])
     run_nccl(machine, report, packed["models"])
     run_sanitizers(machine, report, packed["models"])
+    run_calibration(machine, report, emulated)
     run_benchmark(machine, report, packed["benchmark"], options.seconds, emulated)
     print(f"{len(report.failed)} failed, {len(report.left)} not done")
     sys.exit(bool(report.failed))
