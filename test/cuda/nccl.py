@@ -21,7 +21,7 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "executed"))
 from harness import BIN, REPOSITORY, SKIPPED, Failure, main, run
-from peers import rank_processes
+from peers import await_mapped, rank_processes
 
 EMULATOR = pathlib.Path(os.environ.get("PARTITA_GPU_EMULATOR", REPOSITORY / "build" / "test" / "gpu-emulator" / "lib"))
 MODEL, INPUT = REPOSITORY / "examples" / "digits" / "digits.onnx", REPOSITORY / "examples" / "digits" / "digits.npy"
@@ -81,8 +81,9 @@ def disturbed(artifact, what, rank):
             process.kill()
             raise Failure("the processes did not start:\n" + process.communicate()[0].decode())
         time.sleep(0.1)
-    time.sleep(3)
     ranks = rank_processes(token)
+    await_mapped(artifact, ranks, process, deadline)
+    time.sleep(3)
     start = time.monotonic()
     try:
         os.kill(ranks[rank], what)

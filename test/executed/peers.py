@@ -32,6 +32,15 @@ def rank_processes(parent):
     return ranks
 
 
+def await_mapped(artifact, ranks, process, deadline):
+    """Waits until the processes have the artifact in their memory: they begin their steps soon."""
+    while any(str(artifact) not in pathlib.Path(f"/proc/{pid}/maps").read_text() for pid in ranks.values()):
+        if time.monotonic() > deadline or process.poll() is not None:
+            process.kill()
+            raise Failure("the processes do not come to their steps:\n" + process.communicate()[0].decode())
+        time.sleep(0.1)
+
+
 TOKENS = itertools.count()
 
 
@@ -47,8 +56,9 @@ def disturbed(artifact, what, rank, arranged):
             process.kill()
             raise Failure("the two processes did not start:\n" + process.communicate()[0].decode())
         time.sleep(0.1)
-    time.sleep(1.5)
     ranks = rank_processes(token)
+    await_mapped(artifact, ranks, process, deadline)
+    time.sleep(1.5)
     start = time.monotonic()
     os.kill(ranks[rank], what)
     try:
@@ -64,7 +74,7 @@ def disturbed(artifact, what, rank, arranged):
 
 def blames(text, rank):
     """Whether the other process says what it was waiting for from the process of this rank when its time was over."""
-    late = "nothing happened within 3 s"
+    late = rf"nothing happened within 3 s \(no answer from process {rank}\)"
     operation = r"cpu:\d+: (receiving micro-batch|waiting for cpu:\d+ to take micro-batch|[a-z_]+ of micro-batch) .*"
     return re.search(f"error: {operation}: {late}, waiting for .*device \\d+ of process {rank}", text) or \
         re.search(f"error: process {1 - rank} waits for process {rank} to come as far, between steps: {late}", text)

@@ -48,6 +48,14 @@ strike() {
     sleep 1
     waited=$((waited + 1))
   done
+  # A process that has mapped the artifact begins its steps soon.
+  for k in $(seq 0 $((n - 1))); do
+    while ! grep -q "$artifact.partita" "/proc/$(cat "$OUT/pid.$k")/maps"; do
+      [ $waited -lt 60 ] || fail "process $k did not come to its steps"
+      sleep 1
+      waited=$((waited + 1))
+    done
+  done
   sleep 3 # until they are in the middle of their steps
   kill -0 $job || fail "the job ended before it was struck"
   kill -"$signal" "$(cat "$OUT/pid.$rank")"
