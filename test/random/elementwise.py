@@ -195,8 +195,7 @@ def clip(g, x=None):
     x = x or g.take()
     low, high = g.constant(g.choose(-1.0, 0.0, -0.5), x.dtype), g.constant(g.choose(1.0, 6.0, 0.75), x.dtype)
     bounds = g.choose([low, high], [low], [None, high], [low, high])
-    doubt = "Clip without a bound: it makes the largest number of infinity" if len([b for b in bounds if b]) < 2 and g.values_kind == "special" else x.doubt
-    return g.node("Clip", [x, *bounds], dict(dtype=x.dtype, shape=x.shape, mag=max(6, x.mag), exact=x.exact, doubt=doubt))
+    return g.node("Clip", [x, *bounds], dict(dtype=x.dtype, shape=x.shape, mag=max(6, x.mag), exact=x.exact))
 
 
 def where(g):
@@ -278,7 +277,7 @@ def epilogue(g, x, most=4):
         if x.mag > 1e3:
             x = calm(g, x, 4)
             continue
-        step = g.rng.choices(("unary", "binary", "clip", "far", "odd", "view", "square", "gelu"), (10, 16, 2, 1, 1, 4, 2, 2))[0]
+        step = g.rng.choices(("unary", "binary", "clip", "far", "near", "odd", "view", "square", "gelu"), (10, 16, 2, 1, 1, 1, 4, 2, 2))[0]
         if step == "unary":
             x = unary(g, x)
         elif step == "binary":
@@ -287,6 +286,8 @@ def epilogue(g, x, most=4):
             x = clip(g, x)
         elif step == "far":
             x = far(g, x)
+        elif step == "near":
+            x = near(g, x)
         elif step == "odd":  # what no library has, and what some have after it
             x = unary(g, unary(g, x, g.choose("Erf", "Sin", "Softsign", "Atan")), g.choose("Exp", "Sqrt", "Log", "Abs"))
         elif step == "square":
@@ -307,6 +308,25 @@ def far(g, x):
     y = g.node("Mul", [x, g.constant(1e5, x.dtype)], same(1e5 * x.mag), keep=False)
     y = g.node("Clip", [y, g.constant(-65504.0, x.dtype), g.constant(65504.0, x.dtype)], same(65504), keep=False)
     return g.node("Mul", [y, g.constant(1e-5, x.dtype)], same(1))
+
+
+def near(g, x):
+    """A bound or an offset near to 0, and what tells it from 0."""
+    if x.dtype not in ("f32", "f64"):
+        return clip(g, x)
+    least = g.choose(1e-5, 1e-6, 1e-7, 1e-10, 1e-12)
+    same = lambda mag, low=None: dict(dtype=x.dtype, shape=x.shape, mag=mag, low=low)
+    number = g.constant(least, x.dtype)
+    how = g.choose("bound", "bound", "offset")
+    if how == "bound":
+        op = g.choose("Max", "Clip") if g.opset >= 11 else "Max"
+        x = g.node(op, [x, number], same(x.mag, least), keep=False)
+    else:
+        op = g.choose("Relu", "Abs", "Mul")
+        x = g.node(op, [x, x] if op == "Mul" else [x], same(x.mag**2 if op == "Mul" else x.mag, 0), keep=False)
+        x = g.node("Add", [x, number], same(x.mag, least), keep=False)
+    op = g.choose("Log", "Log", "Sqrt")
+    return g.node(op, [x], same(28 + x.mag if op == "Log" else 1 + x.mag))
 
 
 def gelu(g, x):

@@ -16,17 +16,23 @@
 #include <array>
 #include <cfloat>
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 
 namespace partita::codegen {
 namespace {
 
-constexpr std::array<double, 20> kSamples = {
-    -FLT_MAX, -60.0, -9.1, -4.3, -2.9,  -1.7,  -0.83, -0.21, -1e-3, 0.0,
-    1e-3,     0.17,  0.62, 1.0,  0.995, 1.234, 2.71,  5.3,   11.0,  FLT_MAX};
-constexpr size_t kZero = 9, kOne = 13;
-static_assert(kSamples[kZero] == 0 && kSamples[kOne] == 1);
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// The first and the last one tell bounds alone: many functions are not defined
+/// there.
+constexpr std::array<double, 22> kSamples = {
+    -kInfinity, -FLT_MAX, -60.0, -9.1, -4.3,    -2.9,     -1.7, -0.83,
+    -0.21,      -1e-3,    0.0,   1e-3, 0.17,    0.62,     1.0,  0.995,
+    1.234,      2.71,     5.3,   11.0, FLT_MAX, kInfinity};
+constexpr size_t kNegative = 6, kZero = 10, kOne = 14;
+static_assert(kSamples[kNegative] < 0 && kSamples[kZero] == 0 &&
+              kSamples[kOne] == 1);
 using Values = std::array<double, kSamples.size()>;
 
 template <typename Fn> Values map(Fn fn) {
@@ -36,11 +42,27 @@ template <typename Fn> Values map(Fn fn) {
   return values;
 }
 
-bool isEqual(const Values &a, const Values &b) {
-  for (size_t i = 0; i < a.size(); ++i)
-    if (!(std::fabs(a[i] - b[i]) <= 2e-6 * std::max(1.0, std::fabs(b[i]))))
+/// Constants of models, a sixth for instance, are rounded to f32.
+constexpr double kRounding = 2e-6;
+
+/// Whether values are the same but for rounding.
+bool isEqual(const Values &a, const Values &b, double near = 0) {
+  for (size_t i = 1; i + 1 < a.size(); ++i)
+    if (!(std::fabs(a[i] - b[i]) <=
+          std::max(near, kRounding * std::fabs(b[i]))))
       return false;
   return true;
+}
+
+/// Likewise, of functions that do not end in a difference of larger numbers: 0
+/// is 0, and no number beside it, since what follows may be a logarithm. They
+/// are what they are at infinity, too.
+bool isExactly(const Values &a, const Values &b, double near = 0) {
+  auto same = [](double x, double y) {
+    return x == y || (std::isnan(x) && std::isnan(y));
+  };
+  return same(a.front(), b.front()) && same(a.back(), b.back()) &&
+         isEqual(a, b, near);
 }
 
 /// The value of a pointwise op of f32, by the function that the op itself
@@ -91,27 +113,33 @@ bool matchParameters(const Values &y, KnownFunction &function) {
   // linear: from two points at which nothing is rounded that the function does
   // not round. A scale must give 0 for 0, and no number beside it.
   double beta = y[kZero], alpha = y[kOne] - beta;
-  if (isEqual(map([&](size_t i) { return alpha * kSamples[i] + beta; }), y)) {
+  // Where the terms cancel, doubles round.
+  double near = 1e-12 * std::max(std::fabs(alpha), std::fabs(beta));
+  if (isExactly(map([&](size_t i) { return alpha * kSamples[i] + beta; }), y,
+                near)) {
     function.kind = plan::PostOpKind::linear;
     function.alpha = alpha;
     function.beta = beta;
     return true;
   }
+  // A bound of infinity is none. FLT_MAX is one, which ONNX's Clip has by
+  // default.
   double low = y.front(), high = y.back();
-  if (low <= high &&
-      isEqual(map([&](size_t i) { return std::clamp(kSamples[i], low, high); }),
-              y)) {
+  if (low <= high && isExactly(map([&](size_t i) {
+                                 return std::clamp(kSamples[i], low, high);
+                               }),
+                               y)) {
     function.kind = plan::PostOpKind::clip;
-    function.alpha = low <= kSamples.front() ? -FLT_MAX : low;
-    function.beta = high >= kSamples.back() ? FLT_MAX : high;
+    function.alpha = low;
+    function.beta = high;
     return true;
   }
-  double slope = y[5] / kSamples[5];
-  if (isEqual(map([&](size_t i) {
-                double x = kSamples[i];
-                return x > 0 ? x : slope * x;
-              }),
-              y)) {
+  double slope = y[kNegative] / kSamples[kNegative];
+  if (isExactly(map([&](size_t i) {
+                  double x = kSamples[i];
+                  return x > 0 ? x : slope * x;
+                }),
+                y)) {
     function.kind = plan::PostOpKind::leaky_relu;
     function.alpha = slope;
     return true;
@@ -123,33 +151,39 @@ bool matchKnown(const Values &y, KnownFunction &function) {
   struct Known {
     plan::PostOpKind kind;
     double (*fn)(double);
+    double near = 0; ///< for values that round; 0: it is exact
     double alpha = 0;
   };
   static const Known known[] = {
       {plan::PostOpKind::relu, [](double x) { return std::max(x, 0.0); }},
-      {plan::PostOpKind::tanh, [](double x) { return std::tanh(x); }},
+      {plan::PostOpKind::tanh, [](double x) { return std::tanh(x); },
+       kRounding},
       {plan::PostOpKind::logistic,
-       [](double x) { return 1 / (1 + std::exp(-x)); }},
+       [](double x) { return 1 / (1 + std::exp(-x)); }, kRounding},
       {plan::PostOpKind::gelu_erf,
-       [](double x) { return 0.5 * x * (1 + std::erf(x * M_SQRT1_2)); }},
+       [](double x) { return 0.5 * x * (1 + std::erf(x * M_SQRT1_2)); },
+       kRounding},
       {plan::PostOpKind::gelu_tanh,
        [](double x) {
          double inner = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
          return 0.5 * x * (1 + std::tanh(inner));
-       }},
+       },
+       kRounding},
       {plan::PostOpKind::swish, [](double x) { return x / (1 + std::exp(-x)); },
-       1.0},
+       kRounding, 1.0},
       {plan::PostOpKind::hardswish,
-       [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }},
+       [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }, 1e-12},
       {plan::PostOpKind::abs, [](double x) { return std::fabs(x); }},
       {plan::PostOpKind::square, [](double x) { return x * x; }},
   };
-  for (const Known &candidate : known)
-    if (isEqual(map([&](size_t i) { return candidate.fn(kSamples[i]); }), y)) {
+  for (const Known &candidate : known) {
+    const Values x = map([&](size_t i) { return candidate.fn(kSamples[i]); });
+    if (candidate.near > 0 ? isEqual(x, y, candidate.near) : isExactly(x, y)) {
       function.kind = candidate.kind;
       function.alpha = candidate.alpha;
       return true;
     }
+  }
   return matchParameters(y, function);
 }
 
@@ -169,6 +203,7 @@ std::optional<KnownFunction> matchKnownFunction(ArrayRef<Value> arguments,
   for (Value argument : arguments)
     values[argument] = map([](size_t i) { return kSamples[i]; });
   KnownFunction function{};
+  std::optional<KnownFunction> bound; // one that another one may follow
   OpSet derived;
   unsigned count = 0;
   for (Operation *op : ops) {
@@ -176,7 +211,7 @@ std::optional<KnownFunction> matchKnownFunction(ArrayRef<Value> arguments,
                       [&](Value x) { return values.contains(x); }))
       continue;
     if (count++ == kMostOps)
-      return std::nullopt;
+      return bound;
     SmallVector<Values> operands;
     for (Value x : op->getOperands()) {
       auto it = values.find(x);
@@ -186,7 +221,7 @@ std::optional<KnownFunction> matchKnownFunction(ArrayRef<Value> arguments,
       }
       std::optional<double> splat = getSplat(x, function.used);
       if (!splat)
-        return std::nullopt;
+        return bound;
       operands.push_back(map([&](size_t) { return *splat; }));
     }
     derived.insert(op);
@@ -210,12 +245,20 @@ std::optional<KnownFunction> matchKnownFunction(ArrayRef<Value> arguments,
       }
     std::optional<Values> result = evaluate(op, operands, count == 1);
     if (!result)
-      return std::nullopt;
+      return bound;
     values[function.result] = *result;
-    if (passes && matchKnown(*result, function))
+    const bool known = passes && matchKnown(*result, function);
+    if (bound && !(known && function.kind == plan::PostOpKind::clip))
+      return bound;
+    if (!known)
+      continue;
+    // The bounds of a Clip are two ops.
+    if (bound || (function.kind != plan::PostOpKind::clip &&
+                  function.kind != plan::PostOpKind::relu))
       return function;
+    bound = function;
   }
-  return std::nullopt;
+  return bound;
 }
 
 } // namespace partita::codegen

@@ -152,12 +152,18 @@ LogicalResult importWhere(NodeImport &n) {
 }
 
 /// A bound of Clip: an attribute before opset 11, then an optional scalar
-/// input.
+/// input. Without one it is the largest number of the type, which infinity
+/// becomes.
 Value getBound(NodeImport &n, unsigned i, StringRef name, Value x) {
   if (Value bound = n.input(i))
     return n.broadcastTo(n.reshape(bound, {}), n.shapeOf(x));
   if (n.attr(name))
     return n.splat(n.floatAttr(name, 0), x);
+  if (auto type = dyn_cast<FloatType>(n.elementOf(x)))
+    return n.splat(llvm::APFloat::getLargest(type.getFloatSemantics(),
+                                             /*Negative=*/i == 1)
+                       .convertToDouble(),
+                   x);
   return {};
 }
 

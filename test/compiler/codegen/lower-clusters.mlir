@@ -54,8 +54,7 @@ func.func @layer(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>, %h: tensor<1x2x
 // Bounds far from zero are bounds all the same.
 func.func @far(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>) -> tensor<4x8xf32> {
   // CHECK: lowering = #plan.call<dot
-  // CHECK-SAME: #plan.post_op<clip, alpha = -6.550400e+04,
-  // CHECK-SAME: #plan.post_op<clip, {{.*}}beta = 6.550400e+04>
+  // CHECK-SAME: post_ops = [#plan.post_op<clip, alpha = -6.550400e+04, beta = 6.550400e+04>]
   %0 = nn.cluster call (%a0 = %x, %a1 = %w) : (tensor<4x16xf32>, tensor<16x8xf32>) -> tensor<4x8xf32> {
     %d = nn.dot %a0, %a1 batch [] x [] contract [1] x [0] : tensor<4x16xf32>, tensor<16x8xf32> -> tensor<4x8xf32>
     %low = nn.constant dense<-65504.0> : tensor<4x8xf32>
@@ -67,11 +66,40 @@ func.func @far(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>) -> tensor<4x8xf32> {
   return %0 : tensor<4x8xf32>
 }
 
+// So are bounds near to zero: a logarithm may follow. Where there is none,
+// infinity passes.
+func.func @near(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>) -> tensor<4x8xf32> {
+  // CHECK: lowering = #plan.call<dot
+  // CHECK-SAME: post_ops = [#plan.post_op<clip, alpha = {{1[.0-9]*[eE]-0?10}}, beta = 0x7FF0000000000000>]
+  %0 = nn.cluster call (%a0 = %x, %a1 = %w) : (tensor<4x16xf32>, tensor<16x8xf32>) -> tensor<4x8xf32> {
+    %d = nn.dot %a0, %a1 batch [] x [] contract [1] x [0] : tensor<4x16xf32>, tensor<16x8xf32> -> tensor<4x8xf32>
+    %low = nn.constant dense<1.0e-10> : tensor<4x8xf32>
+    %s = nn.max %d, %low : tensor<4x8xf32>
+    nn.yield %s : tensor<4x8xf32>
+  }
+  return %0 : tensor<4x8xf32>
+}
+
+// A scale gives 0 for 0: it has no offset that comes of rounding.
+func.func @scale(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>) -> tensor<4x8xf32> {
+  // CHECK: lowering = #plan.call<dot
+  // CHECK-SAME: post_ops = [#plan.post_op<linear, alpha = 0.0050506{{[0-9]*}}>]
+  %0 = nn.cluster call (%a0 = %x, %a1 = %w) : (tensor<4x16xf32>, tensor<16x8xf32>) -> tensor<4x8xf32> {
+    %d = nn.dot %a0, %a1 batch [] x [] contract [1] x [0] : tensor<4x16xf32>, tensor<16x8xf32> -> tensor<4x8xf32>
+    %factor = nn.constant dense<0.005050634> : tensor<4x8xf32>
+    %s = nn.mul %d, %factor : tensor<4x8xf32>
+    nn.yield %s : tensor<4x8xf32>
+  }
+  return %0 : tensor<4x8xf32>
+}
+
 // As a reference: loops that compute one element after the other.
 // PLAIN: lowering = #plan.kernel<"k0_dot", extent = 32
 // PLAIN: lowering = #plan.kernel<"k1_softmax", extent = 4
 // PLAIN: lowering = #plan.kernel<"k2_conv", extent = 256
 // PLAIN: lowering = #plan.kernel<"k3_dot", extent = 32
+// PLAIN: lowering = #plan.kernel<"k4_dot", extent = 32
+// PLAIN: lowering = #plan.kernel<"k5_dot", extent = 32
 // PLAIN: lowering = #plan.call<top_k
 // PLAIN: func.func @k0_dot({{.*}} attributes {nn.reference, nn.schedule = 
 func.func @ordered(%x: tensor<2x5xf32>) -> tensor<2x3xi64> {
