@@ -205,7 +205,11 @@ Value toMask(OpBuilder &b, Location loc, Value mask, ArrayRef<int64_t> scores) {
   auto type = cast<RankedTensorType>(mask.getType());
   int64_t rank = type.getRank();
   SmallVector<int64_t> shape(scores);
-  if (auto broadcast = mask.getDefiningOp<nn::BroadcastOp>()) {
+  // Scores may have been split otherwise where the mask stands: then all of its
+  // elements are there, in the same order.
+  const bool isAlike = rank < 4 || type.getShape() == scores;
+  auto broadcast = mask.getDefiningOp<nn::BroadcastOp>();
+  if (broadcast && isAlike) {
     // With rank 3, batch and heads are one dimension: a mask along it has a
     // place in rank 4 only if one of the two is 1.
     bool isSplit = rank == 3 && scores[0] != 1 && scores[1] != 1;

@@ -231,10 +231,24 @@ def attention(g):
         s = g.node("Add", [s, g.leaf(kind, g.choose((batch, 1, 1, keys), (length, keys), shape), 2)], scores(), keep=False)
     if not before and g.chance(0.9):
         s = g.node("Div" if divide else "Mul", [s, scale], scores(), keep=False)
+    whole, small = shape, [(batch, 1, 1, keys), (1, 1, length, keys), (length, keys), (batch, 1, length, keys), shape, ()]
+    if g.chance(0.2):
+        # Batch and heads lie otherwise where the mask stands.
+        outer = g.choose((batch * heads,), (1, batch, heads), (batch, 1, heads), (batch, heads, 1), (heads, batch), (batch * heads, 1), (1, batch * heads))
+        shape = (*outer, length, keys)
+        small = [tuple(size if g.chance(0.5) else 1 for size in shape), shape, shape[-2:]]
+        s = g.node("Reshape", [s, g.constant(list(shape))], scores(), keep=False)
     if g.chance(0.6):
-        mask = g.leaf(kind, g.choose((batch, 1, 1, keys), (1, 1, length, keys), (length, keys), (batch, 1, length, keys), shape, ()), 2)
+        mask = g.leaf(kind, g.choose(*small), 2)
         s = g.node(g.choose("Add", "Add", "Mul", "Sub"), [s, mask], scores(), keep=False)
-    p = g.node("Softmax", [s], dict(dtype=kind, shape=shape, mag=1, low=0), keep=g.chance(0.1), axis=g.choose(-1, 3, None if g.opset >= 13 else -1))
+    elif g.chance(0.4):
+        kept = g.leaf("bool", g.choose(*small))
+        fill = g.constant(g.choose(-1e4, -1e9 if kind in ("f32", "f64") else -6e4, -3e38 if kind in ("f32", "f64") else -6e4, float("-inf")), kind)
+        s = g.node("Where", [kept, *g.choose([s, fill], [fill, s])], scores(), keep=False)
+    p = g.node("Softmax", [s], dict(dtype=kind, shape=shape, mag=1, low=0), keep=g.chance(0.1), axis=g.choose(-1, len(shape) - 1, None if g.opset >= 13 else -1))
+    if shape != whole:
+        shape = whole
+        p = g.node("Reshape", [p, g.constant(list(shape))], dict(dtype=kind, shape=shape, mag=1, low=0), keep=False)
     y = g.node("MatMul", [p, v], dict(dtype=kind, shape=(batch, heads, length, depth), mag=2))
     if g.chance(0.7):
         y = g.node("Transpose", [y], dict(dtype=kind, shape=(batch, length, heads, depth), mag=2), perm=[0, 2, 1, 3], keep=False)
