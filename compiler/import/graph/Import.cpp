@@ -26,6 +26,31 @@ using namespace mlir;
 
 namespace partita::import {
 
+/// Devices flush denormals, so 0 takes the place of such a constant. Large
+/// tensors stay in their file, and are not looked at.
+static void remarkDenormals(ModuleOp module) {
+  module.walk([](nn::ConstantOp constant) {
+    constexpr int64_t kMostElements = 256;
+    auto elements = dyn_cast<DenseFPElementsAttr>(constant.getValue());
+    // f16 is computed in f32, which has its denormals.
+    if (!elements || elements.getElementType().isF16() ||
+        (!elements.isSplat() && elements.getNumElements() > kMostElements))
+      return;
+    auto splat = elements.isSplat()
+                     ? SmallVector<APFloat>{elements.getSplatValue<APFloat>()}
+                     : llvm::to_vector(elements.getValues<APFloat>());
+    const auto *found =
+        llvm::find_if(splat, [](const APFloat &x) { return x.isDenormal(); });
+    if (found == splat.end())
+      return;
+    const APFloat least = APFloat::getSmallestNormalized(found->getSemantics());
+    emitRemark(constant.getLoc())
+        << "a constant has the denormal number " << found->convertToDouble()
+        << ", which counts as 0, as all numbers below "
+        << least.convertToDouble() << " do";
+  });
+}
+
 static FailureOr<OwningOpRef<ModuleOp>>
 importChecked(MLIRContext &context, const ImportOptions &options) {
   Location loc = UnknownLoc::get(&context);
@@ -77,6 +102,7 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
   graph.replicas = options.replicas;
   if (failed(graph.run(*inputs)) || failed(verify(*module)))
     return failure();
+  remarkDenormals(*module);
   return module;
 }
 
