@@ -122,6 +122,30 @@ LogicalResult importInstanceNormalization(NodeImport &n) {
       0, n.binary<nn::AddOp>(scaled, n.broadcastDims(n.input(2), {1}, shape)));
 }
 
+/// Not as ONNX's function of other ops: its variance is the difference of two
+/// means, of which nothing is left where the mean is large.
+LogicalResult importMeanVarianceNormalization(NodeImport &n) {
+  Value x = n.input(0);
+  const int64_t rank = n.typeOf(x).getRank();
+  SmallVector<int64_t> dims;
+  for (int64_t axis : n.intsAttr("axes").value_or(Shape{0, 2, 3})) {
+    FailureOr<int64_t> dim = n.axis(axis, rank);
+    if (failed(dim))
+      return failure();
+    dims.push_back(*dim);
+  }
+  llvm::sort(dims);
+  if (std::adjacent_find(dims.begin(), dims.end()) != dims.end())
+    return n.error("the attribute axes names a dimension twice");
+  Moments m = makeMoments(n, x, dims);
+  Value deviation = n.unary<nn::SqrtOp>(m.variance);
+  Value divisor = n.binary<nn::AddOp>(deviation, n.splat(1e-9, deviation));
+  if (!divisor)
+    return failure();
+  return n.result(
+      0, n.binary<nn::DivOp>(m.centered, n.broadcastTo(divisor, n.shapeOf(x))));
+}
+
 LogicalResult importLayerNormalization(NodeImport &n) {
   Value x = n.input(0);
   Type element = n.elementOf(x);
@@ -179,6 +203,7 @@ const OpRow normalizationOps[] = {
     {"InstanceNormalization", 1, 22, importInstanceNormalization},
     {"LayerNormalization", 17, 17, importLayerNormalization},
     {"LogSoftmax", 1, 13, importSoftmax<true>},
+    {"MeanVarianceNormalization", 9, 13, importMeanVarianceNormalization},
     {"Softmax", 1, 13, importSoftmax<false>},
 };
 
