@@ -19,8 +19,11 @@ namespace partita::emit {
 
 ArtifactFile::ArtifactFile(llvm::StringRef path, unsigned sectionCount)
     : path(path), sectionCount(sectionCount) {
-  if (llvm::sys::fs::is_directory(path)) {
-    error = "it is a folder";
+  // A rename would put a file in the place of /dev/null.
+  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path)) {
+    error = llvm::sys::fs::is_directory(path)
+                ? "it is a folder"
+                : "something that is not a file has this name";
     return;
   }
   if (std::error_code code = llvm::sys::fs::createUniqueFile(

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Wrong input: each gets one clear error and exit status 1, and leaves no output file behind. Needs only the repository's example model."""
 
+import os
 import pathlib
 import random
 import re
@@ -67,6 +68,14 @@ def compile_errors(work):
     bad(MODEL, "imago", "image", flags=("--shape", "imago=2x1x8x8"))
     bad(MODEL, "--dim", flags=("--dim", "batch=two"))
     expect_error([BIN / "partita-compile", MODEL, *BATCH, "-o", work / "no" / "such" / "folder.partita"], "folder")
+    # What is no file stays what it is, as /dev/null should.
+    pipe = work / "pipe"
+    os.mkfifo(pipe)
+    for flag in ("-o", "--emit-onnx"):
+        expect_error([BIN / "partita-compile", MODEL, *BATCH, "-o", work / "a.partita", flag, pipe] if flag != "-o" else
+                     [BIN / "partita-compile", MODEL, *BATCH, "-o", pipe], "cannot write", str(pipe))
+        if not pipe.is_fifo():
+            raise Failure(f"{flag} put a file in the place of a pipe")
 
 
 SEQUENCES = """<ir_version: 10, opset_import: ["" : 21]>

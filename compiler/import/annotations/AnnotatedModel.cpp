@@ -352,6 +352,10 @@ LogicalResult writeAnnotatedModel(StringRef modelPath, StringRef path,
   };
   if (sys::fs::equivalent(modelPath, path))
     return error() << "it is the model that is compiled; name another file";
+  // A rename would put a file in the place of /dev/null.
+  if (sys::fs::exists(path) && !sys::fs::is_directory(path) &&
+      !sys::fs::is_regular_file(path))
+    return error() << "something that is not a file has this name";
   std::unique_ptr<MemoryBuffer> buffer;
   std::string serialized;
   StringRef bytes;

@@ -46,8 +46,12 @@ Value whereNegative(NodeImport &n, Value x, Value negative) {
 
 LogicalResult importLeakyRelu(NodeImport &n) {
   Value x = n.input(0);
-  return n.result(0,
-                  whereNegative(n, x, scale(n, x, n.floatAttr("alpha", 0.01))));
+  const double slope = n.floatAttr("alpha", 0.01);
+  Value scaled = scale(n, x, slope);
+  // The same number, without a selection. A slope of 0 makes NaN of infinity.
+  if (scaled && slope > 0 && slope <= 1)
+    return n.result(0, n.binary<nn::MaxOp>(x, scaled));
+  return n.result(0, whereNegative(n, x, scaled));
 }
 
 /// The slope broadcasts to x; before opset 7 one of rank 1 is by channel.

@@ -25,9 +25,6 @@ bool matchPool(CallMatcher &call, Operation *root) {
       llvm::product_of(cast<nn::WindowReduceOp>(root).getWindow()) <=
           kMostLooped)
     return false;
-  // Averages over other numbers of elements than powers of two are kernels.
-  if (!call.steps.empty() && call.steps[0].beta != 0)
-    return false;
   if (!isDense(call.output) || !matchPoolViews(call, root))
     return false;
   // In the order of its own dimensions.
