@@ -64,12 +64,17 @@ void Endpoint::abort() {
 }
 
 void Endpoint::abortAll() {
-  // Those that were split off first.
-  for (CommHandle &comm : comms)
-    if (CommHandle handle = std::exchange(comm, nullptr))
-      (void)network.api->commAbort(handle);
-  if (CommHandle handle = std::exchange(world, nullptr))
+  auto abortSplits = [&] {
+    for (CommHandle &comm : comms)
+      if (CommHandle handle = std::exchange(comm, nullptr))
+        (void)network.api->commAbort(handle);
+  };
+  abortSplits();
+  if (CommHandle handle = std::exchange(world, nullptr)) {
     (void)network.api->commAbort(handle);
+    // A split that was going on may have come to its end before the abort.
+    abortSplits();
+  }
 }
 
 Status Endpoint::ready() {

@@ -275,14 +275,18 @@ void Clique::leave(int rank) const {
   put("left-" + std::to_string(rank), "", 0);
   if (!areThere("left-"))
     return;
-  // A stream may still be at a call, and adds and removes files:
-  // `remove_all` stops at one that goes away meanwhile. Under another name
-  // none does.
+  // A stream may still be at a call. Under another name no further file comes
+  // or goes, except by what already looks at the folder: `remove_all` stops
+  // where a file goes away meanwhile, and is to be asked again.
   const std::filesystem::path gone = where.string() + ".gone";
-  std::error_code ignored;
-  std::filesystem::rename(where, gone, ignored);
-  if (!ignored)
-    std::filesystem::remove_all(gone, ignored);
+  std::error_code error;
+  std::filesystem::rename(where, gone, error);
+  for (int tries = 0; !error && tries < 1000; ++tries) {
+    std::error_code stopped;
+    std::filesystem::remove_all(gone, stopped);
+    if (!std::filesystem::exists(gone, error))
+      break;
+  }
 }
 
 int Clique::placeOf(const Call &call) const {
