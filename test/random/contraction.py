@@ -341,6 +341,8 @@ def chain(g):
 def residual(g):
     """Branches from one value that meet again."""
     x = image(g, 2500) if g.chance(0.5) else operand(g, least=2, most=2500)
+    if g.chance(0.4):  # nobody else reads it: what is added to it may take its place
+        x = g.node("Relu", [x], dict(dtype=x.dtype, shape=x.shape, mag=x.mag, low=0), keep=False)
     y = x
     for _ in range(g.rng.randint(1, 2)):
         if x.rank >= 3 and g.chance(0.7):

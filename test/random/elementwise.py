@@ -277,9 +277,11 @@ def epilogue(g, x, most=4):
         if x.mag > 1e3:
             x = calm(g, x, 4)
             continue
-        step = g.rng.choices(("unary", "binary", "clip", "far", "near", "odd", "view", "square", "gelu"), (10, 16, 2, 1, 1, 1, 4, 2, 2))[0]
+        step = g.rng.choices(("unary", "binary", "clip", "far", "near", "odd", "view", "square", "gelu", "library"), (10, 16, 2, 1, 1, 1, 4, 2, 2, 3))[0]
         if step == "unary":
             x = unary(g, x)
+        elif step == "library":  # rare among all functions
+            x = library(g, x)
         elif step == "binary":
             x = binary(g, x)
         elif step == "clip":
@@ -298,6 +300,14 @@ def epilogue(g, x, most=4):
             from shapes import view
             x = view(g, x)
     return x
+
+
+def library(g, x):
+    """A function that libraries have."""
+    op = g.choose("LeakyRelu", "Gelu", "HardSwish", "Swish", "Sqrt", "Max", "Min", "gelu")
+    if op in ("Max", "Min"):
+        return g.node(op, [x, g.constant(g.choose(-0.5, 0.25), x.dtype)], dict(dtype=x.dtype, shape=x.shape, mag=max(1, x.mag), exact=x.exact))
+    return gelu(g, x) if op == "gelu" or SINCE.get(op, 1) > g.opset else unary(g, x, op)
 
 
 def far(g, x):
