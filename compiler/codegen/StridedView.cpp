@@ -46,7 +46,7 @@ bool StridedView::isNested() const {
 
 std::optional<StridedView> viewOf(Value value, const OpSet &ops, OpSet &used) {
   Operation *op = value.getDefiningOp();
-  if (!op || !ops.contains(op))
+  if (!op || !ops.contains(op) || isa<nn::ConstantOp>(op))
     return StridedView::dense(value);
   auto view = dyn_cast<nn::ViewOpInterface>(op);
   if (!view)

@@ -67,15 +67,16 @@ private:
   }
 
   /// What computes an operand of an epilogue and can be said by a view, or is
-  /// one number; the library reads other constants in memory.
-  void addProducers(Operation *op, Ops &candidate) const {
+  /// one number; the library reads other constants in memory. `tables`: those
+  /// too, which the call may know.
+  void addProducers(Operation *op, Ops &candidate, bool tables = false) const {
     for (Value operand : op->getOperands()) {
       Operation *producer = operand.getDefiningOp();
       if (producer && !contains(candidate, producer) &&
           graph.isFree(producer) && producer->hasOneUse() &&
-          isFreeToRepeat(producer) && !isTensor(producer)) {
+          isFreeToRepeat(producer) && (tables || !isTensor(producer))) {
         candidate.push_back(producer);
-        addProducers(producer, candidate);
+        addProducers(producer, candidate, tables);
       }
     }
   }
@@ -104,12 +105,15 @@ private:
       if (!next || !graph.isFree(next) || !mayFollow(next))
         return false;
       candidate.push_back(next);
+      Ops wider(candidate);
       addProducers(next, candidate);
-      if (isCall(candidate) && graph.isConvex(candidate)) {
-        ops = candidate;
-        plain = true;
-        return true;
-      }
+      addProducers(next, wider, /*tables=*/true);
+      for (const Ops &list : {candidate, wider})
+        if (isCall(list) && graph.isConvex(list)) {
+          ops = list;
+          plain = true;
+          return true;
+        }
     }
     return false;
   }

@@ -6,6 +6,7 @@ devices.
 PARTITA_GPU_EMULATOR is the folder with the emulator's libraries. Skipped where it is missing.
 """
 
+import itertools
 import math
 import pathlib
 import random
@@ -84,8 +85,9 @@ POOLS = {
     "pool-border-alone": ((1, 6, 6, 4), (1, 2, 2, 1), (1, 1, 1, 1), (1, 1, 1, 1), ((0, 2, 2, 0), (0, 2, 2, 0)), False),
     "pool-of-channels": ((2, 5, 5, 8), (1, 3, 1, 3), (1, 1, 1, 1), (1, 1, 1, 1), ((0, 1, 0, 1), (0, 1, 0, 1)), False),
 }
-# What a pool combines, and the call. The library has no epilogue, and no sum.
-POOL_EPILOGUES = {"max": "pool_max", "max relu": "pool_max", "average": "pool_avg", "average bias": "pool_avg", "share": "pool_avg", "sum": None}
+# What a pool combines, and the call. The library has no epilogue, and no sum. An average "inside" leaves the border out.
+POOL_EPILOGUES = {"max": "pool_max", "max relu": "pool_max", "average": "pool_avg", "average bias": "pool_avg", "share": "pool_avg", "inside": "pool_avg",
+                  "inside bias": "pool_avg", "sum": None}
 # In halves a function of several ops rounds after each of them, so the library's is another one.
 NOT_OF_HALVES = ("gelu",)
 TOLERANCES = {"f32": ("1e-5", "1e-5"), "f16": ("2e-3", "2e-3"), "bf16": ("2e-2", "2e-2"), "i8": ("0", "0")}
@@ -124,6 +126,12 @@ class Module:
 
     def op(self, name, dims, *operands):
         return self.emit(f"nn.{name} {', '.join(operands)} : {self.tensor(dims)}")
+
+    def table(self, dims, numbers):
+        """A list along each of `dims`: what they make together."""
+        value = ", ".join(repr(math.prod(place)) for place in itertools.product(*numbers))
+        flat = self.emit(f"nn.constant dense<[{value}]> : {self.tensor((math.prod(dims),))}")
+        return self.emit(f"nn.reshape {flat} : {self.tensor((math.prod(dims),))} -> {self.tensor(dims)}")
 
     def broadcast(self, value, size, place, dims):
         return self.emit(f"nn.broadcast {value} [{place}] : {self.tensor((size,))} -> {self.tensor(dims)}")
@@ -201,6 +209,10 @@ def pool(kind, form, epilogue):
     elements = math.prod(window)
     if combined == "average":
         value = module.op("div", dims, value, module.splat(dims, float(elements)))
+    elif combined == "inside":
+        counts = [[float(sum(0 <= i * s - a + d * j < size for j in range(k))) for i in range(places)]
+                  for size, places, k, s, d, a in zip(images, dims, window, strides, dilations, low)]
+        value = module.op("div", dims, value, module.table(dims, counts))
     elif combined == "share":
         value = module.op("mul", dims, value, module.splat(dims, 1 / elements))
     for step in steps:
@@ -212,7 +224,7 @@ def pools():
     """(type, form, epilogue, kind of call and its post-ops, or None)."""
     for kind in ("f32", "f16", "bf16"):
         for form, described in POOLS.items():
-            for epilogue, call in (("max", "pool_max"), ("average", "pool_avg")):
+            for epilogue, call in (("max", "pool_max"), ("average", "pool_avg"), ("inside", "pool_avg")):
                 yield kind, form, epilogue, (call, "") if described[-1] else None
         for epilogue, call in POOL_EPILOGUES.items():
             if kind == "f32" or epilogue != "share":  # which halves round

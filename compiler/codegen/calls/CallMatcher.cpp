@@ -15,12 +15,22 @@ namespace partita::codegen {
 
 plan::CallAttr CallMatcher::match() {
   if (results.size() != 1 || !findRoot() || !followEpilogue() ||
-      !rule->match(*this, root) ||
+      !rule->match(*this, root) || !readsInputs() ||
       (nn::multipliesIntegers(root) && !steps.empty()) ||
       !library.computes(*this) ||
       !llvm::all_of(list, [&](Operation *op) { return used.contains(op); }))
     return {};
   return build();
+}
+
+bool CallMatcher::readsInputs() const {
+  auto reads = [&](const std::optional<StridedView> &view) {
+    return !view || getNumber(view->base) >= 0;
+  };
+  return reads(bias) && reads(maskMul) && reads(maskAdd) &&
+         llvm::all_of(steps, [&](const PostOpStep &step) {
+           return reads(step.operand);
+         });
 }
 
 bool CallMatcher::findRoot() {
@@ -156,7 +166,12 @@ bool CallMatcher::addBinary(Operation *op, Value current) {
   }
   std::optional<StridedView> view =
       viewOf(op->getOperand(isLeft ? 1 : 0), set, used);
-  if (!view || !view->isNested() || getNumber(view->base) < 0)
+  if (!view || !view->isNested())
+    return false;
+  if (Operation *constant = view->base.getDefiningOp<nn::ConstantOp>();
+      constant && set.contains(constant))
+    used.insert(constant);
+  else if (getNumber(view->base) < 0)
     return false;
   steps.push_back({*kind, 0, 0, view, op->hasAttr(nn::kAccumulateAttr)});
   return true;

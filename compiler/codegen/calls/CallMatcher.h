@@ -25,7 +25,9 @@ namespace partita::codegen {
 
 struct KnownFunction;
 
-/// A post-op. Its operand, if it has one, is still a view of an MLIR value.
+/// A post-op. Its operand, if it has one, is still a view of an MLIR value: of
+/// an input of the call, or of a constant among its ops. A plan has no
+/// constants: a rule that knows one removes the step.
 struct PostOpStep {
   plan::PostOpKind kind;
   double alpha = 0, beta = 0;
@@ -93,6 +95,7 @@ private:
   matchFunction(llvm::ArrayRef<mlir::Value> current);
   bool addBinary(mlir::Operation *op, mlir::Value current);
   int64_t getNumber(mlir::Value value) const;
+  bool readsInputs() const;
   plan::CallAttr build();
 
   const CallLibrary &library;

@@ -34,6 +34,54 @@ bool hasChannelsLast(Operation *pool) {
   return rank > 2 && !isPlain(window, 1) && isPlain(window, rank - 1);
 }
 
+/// Whether the step divides each window's sum by the number of its elements
+/// that are no border. `order`: the dimensions of the image as [N, C,
+/// spatial..] in those of the step's operand.
+static bool dividesByElements(const CallMatcher &call, const PostOpStep &step,
+                              nn::WindowReduceOp window,
+                              ArrayRef<int64_t> order) {
+  if (step.kind != plan::PostOpKind::div || !step.operand)
+    return false;
+  auto constant = step.operand->base.getDefiningOp<nn::ConstantOp>();
+  if (!constant || call.isInput(constant))
+    return false;
+  auto dense = dyn_cast<DenseFPElementsAttr>(constant.getValue());
+  if (!dense)
+    return false;
+  const StridedView view = step.operand->permute(order);
+  ArrayRef<int64_t> sizes = nn::getTensorType(window.getX()).getShape();
+  // How many elements windows have along each dimension.
+  SmallVector<SmallVector<int64_t>> counts;
+  for (auto [i, dim] : llvm::enumerate(order)) {
+    counts.emplace_back();
+    for (int64_t place = 0; place < view.shape[i]; ++place) {
+      const int64_t begin =
+          place * window.getStrides()[dim] - window.getPadsLow()[dim];
+      counts[i].push_back(
+          std::min(begin + window.getWindow()[dim], sizes[dim]) -
+          std::max<int64_t>(begin, 0));
+    }
+  }
+  // Each element of the constant that is read, once.
+  auto values = dense.getValues<APFloat>();
+  auto agrees = [&](auto &self, size_t dim, int64_t offset,
+                    int64_t wanted) -> bool {
+    if (dim == order.size())
+      return values[size_t(offset)].convertToDouble() == double(wanted);
+    // Where the constant does not change, neither may the number.
+    const int64_t stride = view.strides[dim];
+    if (stride == 0 && !llvm::all_equal(counts[dim]))
+      return false;
+    const size_t places = stride == 0 ? 1 : counts[dim].size();
+    for (size_t place = 0; place < places; ++place)
+      if (!self(self, dim + 1, offset + int64_t(place) * stride,
+                wanted * counts[dim][place]))
+        return false;
+    return true;
+  };
+  return agrees(agrees, 0, view.offset, 1);
+}
+
 bool matchPoolViews(CallMatcher &call, Operation *root) {
   auto window = cast<nn::WindowReduceOp>(root);
   const int64_t rank = nn::getTensorType(window.getX()).getRank();
@@ -61,15 +109,16 @@ bool matchPoolViews(CallMatcher &call, Operation *root) {
     if (!call.steps.empty())
       return false;
   } else if (window.getKind() == nn::ReduceKind::sum) {
-    // The sum divided by the number of elements, border included.
+    // The sum divided by the number of elements, with or without the border.
     call.kind = plan::CallKind::pool_avg;
-    if (call.steps.size() != 1 ||
-        call.steps[0].kind != plan::PostOpKind::linear ||
-        call.steps[0].beta != 0 ||
-        std::abs(call.steps[0].alpha * elements - 1) > 1e-6)
+    if (call.steps.size() != 1)
+      return false;
+    const PostOpStep &step = call.steps[0];
+    call.includePad = step.kind == plan::PostOpKind::linear && step.beta == 0 &&
+                      std::abs(step.alpha * elements - 1) <= 1e-6;
+    if (!call.includePad && !dividesByElements(call, step, window, order))
       return false;
     call.steps.clear();
-    call.includePad = true;
   } else {
     return false;
   }

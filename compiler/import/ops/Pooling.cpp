@@ -106,6 +106,8 @@ LogicalResult importMaxPool(NodeImport &n) {
 
 /// More positions than this have no table of divisors.
 constexpr int64_t kMaxDivisors = int64_t(1) << 24;
+/// A table of more is not made here, but when the model is loaded.
+constexpr int64_t kMostConstants = int64_t(1) << 16;
 
 /// How many elements an average divides by at each position of a dimension:
 /// those of the input or, with the border, all but what ceil_mode added. One
@@ -145,10 +147,11 @@ LogicalResult importAveragePool(NodeImport &n) {
     return failure();
   Value sum = reduceWindows(n, nn::ReduceKind::sum, x, *full);
   bool withBorder = n.intAttr("count_include_pad", 0) != 0;
-  // The count is a product over dimensions; where it is the same everywhere it
-  // is one number.
+  // The count is a product over dimensions: one number, times a table along
+  // those where it changes.
   double uniform = 1;
-  Value divisor;
+  SmallVector<SmallVector<double>> changing;
+  Shape dims, sizes;
   for (auto [i, size] : enumerate(n.shapeOf(x).drop_front(2))) {
     FailureOr<Shape> counts = countElements(n, *window, i, size, withBorder);
     if (failed(counts))
@@ -157,16 +160,34 @@ LogicalResult importAveragePool(NodeImport &n) {
       uniform *= counts->empty() ? 1 : static_cast<double>(counts->front());
       continue;
     }
-    SmallVector<double> numbers(counts->begin(), counts->end());
-    Value along =
-        n.broadcastDims(n.numbers(numbers, n.elementOf(x)),
-                        {static_cast<int64_t>(i) + 2}, full->type.getShape());
-    divisor = divisor ? n.binary<nn::MulOp>(divisor, along) : along;
+    changing.emplace_back(counts->begin(), counts->end());
+    dims.push_back(static_cast<int64_t>(i) + 2);
+    sizes.push_back(static_cast<int64_t>(counts->size()));
   }
-  if (!divisor)
-    divisor = n.splat(uniform, sum);
-  else if (uniform != 1)
-    divisor = n.binary<nn::MulOp>(divisor, n.splat(uniform, sum));
+  if (changing.empty())
+    return n.result(0, n.binary<nn::DivOp>(sum, n.splat(uniform, sum)));
+  Type element = n.elementOf(x);
+  Value table;
+  if (product(sizes) <= kMostConstants) {
+    SmallVector<double> numbers{uniform};
+    for (ArrayRef<double> counts : changing) {
+      SmallVector<double> more;
+      for (double number : numbers)
+        for (double count : counts)
+          more.push_back(number * count);
+      numbers = std::move(more);
+    }
+    table = n.reshape(n.numbers(numbers, element), sizes);
+  } else {
+    for (auto [i, counts] : enumerate(changing)) {
+      for (double &count : counts)
+        count *= i == 0 ? uniform : 1;
+      Value along = n.broadcastDims(n.numbers(counts, element),
+                                    {static_cast<int64_t>(i)}, sizes);
+      table = table ? n.binary<nn::MulOp>(table, along) : along;
+    }
+  }
+  Value divisor = n.broadcastDims(table, dims, full->type.getShape());
   return n.result(0, n.binary<nn::DivOp>(sum, divisor));
 }
 

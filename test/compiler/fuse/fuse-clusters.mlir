@@ -276,3 +276,26 @@ func.func @kinds(%x: tensor<1x8x6x6xf32>, %y: tensor<1x6x6x8xf32>, %z: tensor<2x
   %2 = nn.top_k largest %z : tensor<2x5xf32> -> tensor<2x3xi64>
   return %0, %1, %2 : tensor<1x8x3x3xf32>, tensor<1x3x3x8xf32>, tensor<2x3xi64>
 }
+
+// A sum over windows is an average, if it is divided by the number of elements
+// that are no border. The call knows that number, and reads none.
+// CHECK-LABEL: @averages
+func.func @averages(%x: tensor<1x3x4x2xf32>) -> (tensor<1x3x4x2xf32>, tensor<1x3x4x2xf32>) {
+  // CHECK: nn.window_reduce {{.*}}nn.cluster = [[A:#nn.cluster<[0-9]+, call>]]}
+  // CHECK: nn.constant dense{{.*}}nn.cluster = [[A]]}
+  // CHECK: nn.broadcast {{.*}}nn.cluster = [[A]]}
+  // CHECK: nn.div {{.*}}nn.cluster = [[A]]}
+  %0 = nn.window_reduce sum %x window [1, 3, 3, 1] strides [1, 1, 1, 1] dilations [1, 1, 1, 1] pads [0, 1, 1, 0] x [0, 1, 1, 0] : tensor<1x3x4x2xf32> -> tensor<1x3x4x2xf32>
+  %c = nn.constant dense<[[4.0, 6.0, 6.0, 4.0], [6.0, 9.0, 9.0, 6.0], [4.0, 6.0, 6.0, 4.0]]> : tensor<3x4xf32>
+  %d = nn.broadcast %c [1, 2] : tensor<3x4xf32> -> tensor<1x3x4x2xf32>
+  %1 = nn.div %0, %d : tensor<1x3x4x2xf32>
+  // One number is another one.
+  // CHECK: nn.window_reduce
+  // CHECK-NOT: call
+  // CHECK: return
+  %2 = nn.window_reduce sum %x window [1, 3, 3, 1] strides [1, 1, 1, 1] dilations [1, 1, 1, 1] pads [0, 1, 1, 0] x [0, 1, 1, 0] : tensor<1x3x4x2xf32> -> tensor<1x3x4x2xf32>
+  %e = nn.constant dense<[[4.0, 6.0, 6.0, 4.0], [6.0, 9.0, 9.0, 6.0], [4.0, 6.0, 6.0, 5.0]]> : tensor<3x4xf32>
+  %f = nn.broadcast %e [1, 2] : tensor<3x4xf32> -> tensor<1x3x4x2xf32>
+  %3 = nn.div %2, %f : tensor<1x3x4x2xf32>
+  return %1, %3 : tensor<1x3x4x2xf32>, tensor<1x3x4x2xf32>
+}
