@@ -14,15 +14,10 @@
 #include "cudnn/Cudnn.h"
 
 #include "Emulator.h"
-#include "cudnn/Convolve.h"
-#include "cudnn/Resample.h"
+#include "cudnn/Descriptor.h"
 
 #include <bit>
 #include <cstdlib>
-#include <cstring>
-#include <map>
-#include <memory>
-#include <variant>
 
 using namespace gpuemu::cudnn;
 
@@ -33,193 +28,7 @@ struct cudnnContext {
 
 namespace {
 
-constexpr cudnnStatus_t kWell = CUDNN_STATUS_SUCCESS,
-                        kWrong = CUDNN_STATUS_BAD_PARAM;
-
-struct Engine {
-  bool roundsToTf32 = false, keepsNan = false;
-  uint64_t workspace = 0;
-  /// Among the engines for a graph; it is the value of its only knob, too.
-  int64_t index = 0;
-};
 constexpr int32_t kKnob = 2; // CUDNN_KNOB_TYPE_TILE_SIZE
-
-using Graph = std::variant<Convolution, Resampling>;
-
-struct Value {
-  cudnnBackendAttributeType_t type;
-  int64_t count = 0;
-  std::vector<uint8_t> bytes;
-};
-
-struct Descriptor {
-  cudnnBackendDescriptorType_t type;
-  bool isFinal = false;
-  std::map<int, Value> values;
-  // What finalising makes of them.
-  Tensor tensor;
-  std::shared_ptr<const Graph> graph;
-  std::vector<Engine> proposals;
-  Engine engine;
-
-  template <typename T>
-  std::vector<T> get(cudnnBackendAttributeName_t name) const {
-    auto it = values.find(name);
-    if (it == values.end() ||
-        it->second.bytes.size() != size_t(it->second.count) * sizeof(T))
-      return {};
-    std::vector<T> all(size_t(it->second.count));
-    if (!all.empty())
-      memcpy(all.data(), it->second.bytes.data(), it->second.bytes.size());
-    return all;
-  }
-  /// A finalised descriptor of this type, or null.
-  const Descriptor *child(cudnnBackendAttributeName_t name,
-                          cudnnBackendDescriptorType_t wanted) const {
-    auto all = get<const Descriptor *>(name);
-    return all.size() == 1 && all[0] && all[0]->isFinal &&
-                   all[0]->type == wanted
-               ? all[0]
-               : nullptr;
-  }
-};
-
-struct Known {
-  cudnnBackendAttributeName_t name;
-  cudnnBackendDescriptorType_t of;
-  cudnnBackendAttributeType_t type;
-};
-constexpr Known known[] = {
-    {CUDNN_ATTR_POINTWISE_MODE, CUDNN_BACKEND_POINTWISE_DESCRIPTOR,
-     CUDNN_TYPE_POINTWISE_MODE},
-    {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_BACKEND_POINTWISE_DESCRIPTOR,
-     CUDNN_TYPE_DATA_TYPE},
-    {CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
-     CUDNN_TYPE_DATA_TYPE},
-    {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
-     CUDNN_TYPE_CONVOLUTION_MODE},
-    {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES,
-     CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR,
-     CUDNN_TYPE_HEUR_MODE},
-    {CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_BACKEND_ENGINE_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_BACKEND_ENGINE_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
-     CUDNN_TYPE_KNOB_TYPE},
-    {CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
-     CUDNN_TYPE_HANDLE},
-    {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-     CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-     CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_TYPE_FLOAT},
-    {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
-     CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_TYPE_FLOAT},
-    {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-     CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-     CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-     CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
-     CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
-     CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
-     CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
-     CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
-     CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
-     CUDNN_TYPE_HANDLE},
-    {CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
-     CUDNN_TYPE_DATA_TYPE},
-    {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_BACKEND_TENSOR_DESCRIPTOR,
-     CUDNN_TYPE_BOOLEAN},
-    {CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-     CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, CUDNN_TYPE_VOID_PTR},
-    {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
-     CUDNN_TYPE_VOID_PTR},
-    {CUDNN_ATTR_RESAMPLE_MODE, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-     CUDNN_TYPE_RESAMPLE_MODE},
-    {CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-     CUDNN_TYPE_DATA_TYPE},
-    {CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_RESAMPLE_POST_PADDINGS, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_RESAMPLE_STRIDES, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-     CUDNN_TYPE_INT64},
-    {CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-     CUDNN_TYPE_NAN_PROPOGATION},
-    {CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-     CUDNN_TYPE_PADDING_MODE},
-    {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC,
-     CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC,
-     CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-    {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
-     CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
-     CUDNN_TYPE_BACKEND_DESCRIPTOR},
-};
-
-size_t bytesOf(cudnnBackendAttributeType_t type) {
-  switch (type) {
-  case CUDNN_TYPE_BOOLEAN:
-    return 1;
-  case CUDNN_TYPE_HANDLE:
-  case CUDNN_TYPE_INT64:
-  case CUDNN_TYPE_VOID_PTR:
-  case CUDNN_TYPE_BACKEND_DESCRIPTOR:
-    return 8;
-  default:
-    return 4;
-  }
-}
 
 cudnnStatus_t finalizeTensor(Descriptor &self) {
   Tensor &tensor = self.tensor;
@@ -243,20 +52,14 @@ cudnnStatus_t finalizeTensor(Descriptor &self) {
   return kWell;
 }
 
-const Tensor *tensorOf(const Descriptor &self,
-                       cudnnBackendAttributeName_t name) {
-  const Descriptor *child = self.child(name, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  return child ? &child->tensor : nullptr;
-}
-
 /// The convolution that begins the graph; false if it is none.
 bool readConvolution(const Descriptor &operation, Convolution &conv) {
-  const Tensor *x = tensorOf(operation,
-                             CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X),
-               *w = tensorOf(operation,
-                             CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W),
-               *y = tensorOf(operation,
-                             CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
+  const Tensor *x = operation.tensorAt(
+                   CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X),
+               *w = operation.tensorAt(
+                   CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W),
+               *y = operation.tensorAt(
+                   CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
   const Descriptor *how =
       operation.child(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
                       CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
@@ -296,9 +99,9 @@ bool readSteps(const std::vector<const Descriptor *> &operations,
     const Descriptor *how =
         operation.child(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
                         CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    const Tensor *x = tensorOf(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
-                 *b = tensorOf(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC),
-                 *y = tensorOf(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+    const Tensor *x = operation.tensorAt(CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
+                 *b = operation.tensorAt(CUDNN_ATTR_OPERATION_POINTWISE_BDESC),
+                 *y = operation.tensorAt(CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
     if (!how || !x || !y || x->id != conv.y.id || !x->isVirtual ||
         y->shape != x->shape)
       return false;
@@ -346,10 +149,8 @@ cudnnStatus_t finalizeResample(const Descriptor &self) {
 
 /// The windows must fit the tensors.
 cudnnStatus_t finalizePool(const Descriptor &operation) {
-  const Tensor *x =
-                   tensorOf(operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC),
-               *y =
-                   tensorOf(operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC);
+  const Tensor *x = operation.tensorAt(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC),
+               *y = operation.tensorAt(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC);
   const Descriptor *how =
       operation.child(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
                       CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
@@ -377,8 +178,8 @@ cudnnStatus_t finalizePoolGraph(Descriptor &self, const Descriptor &operation) {
       *operation.child(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
                        CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
   Resampling pool;
-  pool.x = *tensorOf(operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC);
-  pool.y = *tensorOf(operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC);
+  pool.x = *operation.tensorAt(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC);
+  pool.y = *operation.tensorAt(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC);
   pool.mode = how.get<cudnnResampleMode_t>(CUDNN_ATTR_RESAMPLE_MODE)[0];
   pool.propagatesNan =
       how.get<cudnnNanPropagation_t>(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION)[0] ==
@@ -620,17 +421,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
   auto *self = static_cast<Descriptor *>(descriptor);
   if (!self || self->isFinal || count < 1 || !values)
     return kWrong;
-  for (const Known &attribute : known) {
-    if (attribute.name != name || attribute.of != self->type)
-      continue;
-    if (attribute.type != type)
-      return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
-    const auto *bytes = static_cast<const uint8_t *>(values);
-    self->values[name] = {
-        type, count, {bytes, bytes + size_t(count) * bytesOf(type)}};
-    return kWell;
-  }
-  return kWrong;
+  return self->set(name, type, count, values);
 }
 
 cudnnStatus_t
