@@ -6,15 +6,16 @@
 //===----------------------------------------------------------------------===//
 //
 // The backend API, for graphs of a convolution with what precompiled engines
-// add to it, and of a pool: cuDNN 9.19 proposes engines for these patterns,
-// without a runtime compiler, and for no others.
+// add to it, of a pool, and of attention, whose engines need the runtime
+// compiler. cuDNN 9.19 proposes engines for these patterns; there are none for
+// others here.
 //
 //===----------------------------------------------------------------------===//
 
 #include "cudnn/Cudnn.h"
 
 #include "Emulator.h"
-#include "cudnn/Descriptor.h"
+#include "cudnn/AttentionGraph.h"
 
 #include <bit>
 #include <cstdlib>
@@ -49,7 +50,9 @@ cudnnStatus_t finalizeTensor(Descriptor &self) {
   tensor.id = ids[0];
   tensor.alignment = alignments[0];
   tensor.isVirtual = !flags.empty() && flags[0] != 0;
-  return kWell;
+  flags = self.get<uint8_t>(CUDNN_ATTR_TENSOR_IS_BY_VALUE);
+  tensor.isByValue = !flags.empty() && flags[0] != 0;
+  return tensor.isVirtual && tensor.isByValue ? kWrong : kWell;
 }
 
 /// The convolution that begins the graph; false if it is none.
@@ -130,6 +133,16 @@ bool readSteps(const std::vector<const Descriptor *> &operations,
   return !conv.y.isVirtual;
 }
 
+/// A descriptor of which each of these attributes has one value.
+cudnnStatus_t
+finalizeModes(const Descriptor &self,
+              std::initializer_list<cudnnBackendAttributeName_t> names) {
+  for (auto name : names)
+    if (self.get<int>(name).size() != 1)
+      return kWrong;
+  return kWell;
+}
+
 cudnnStatus_t finalizeResample(const Descriptor &self) {
   auto dims = self.get<int64_t>(CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS);
   if (dims.size() != 1 || dims[0] < 1)
@@ -139,12 +152,10 @@ cudnnStatus_t finalizeResample(const Descriptor &self) {
         CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, CUDNN_ATTR_RESAMPLE_POST_PADDINGS})
     if (self.get<int64_t>(name).size() != size_t(dims[0]))
       return kWrong;
-  for (auto name :
-       {CUDNN_ATTR_RESAMPLE_MODE, CUDNN_ATTR_RESAMPLE_COMP_TYPE,
-        CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_ATTR_RESAMPLE_PADDING_MODE})
-    if (self.get<int>(name).size() != 1)
-      return kWrong;
-  return kWell;
+  return finalizeModes(self,
+                       {CUDNN_ATTR_RESAMPLE_MODE, CUDNN_ATTR_RESAMPLE_COMP_TYPE,
+                        CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION,
+                        CUDNN_ATTR_RESAMPLE_PADDING_MODE});
 }
 
 /// The windows must fit the tensors.
@@ -210,6 +221,8 @@ cudnnStatus_t finalizeGraph(Descriptor &self) {
   if (operations.size() == 1 && operations[0]->isFinal &&
       operations[0]->type == CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR)
     return finalizePoolGraph(self, *operations[0]);
+  if (operations[0]->type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
+    return finalizeAttentionGraph(self, operations);
   for (size_t i = 0; i < operations.size(); ++i)
     if (!operations[i]->isFinal ||
         operations[i]->type !=
@@ -330,6 +343,16 @@ cudnnStatus_t fill(int64_t wanted, int64_t *count, void *to,
   return kWell;
 }
 
+/// Tells the notes of an engine, as many as there is room for.
+template <typename Note>
+cudnnStatus_t tell(const std::vector<Note> &notes, int64_t wanted,
+                   int64_t *count, void *to) {
+  *count = std::min(wanted, int64_t(notes.size()));
+  if (*count)
+    memcpy(to, notes.data(), size_t(*count) * sizeof(Note));
+  return kWell;
+}
+
 /// Appends the work to the handle's stream.
 template <auto Work, typename Job>
 cudnnStatus_t enqueue(cudnnHandle_t handle, const char *name,
@@ -346,6 +369,104 @@ cudnnStatus_t enqueue(cudnnHandle_t handle, const char *name,
   return cuEmuEnqueue(handle->stream, &operation)
              ? CUDNN_STATUS_EXECUTION_FAILED
              : kWell;
+}
+
+/// The pointers of a variant pack. The first that is wrong gives the status.
+class Pack {
+public:
+  explicit Pack(const Descriptor &given)
+      : ids(given.get<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)),
+        pointers(given.get<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)),
+        scratch(given.get<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE)) {}
+
+  uint64_t find(const Tensor &tensor) {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const auto address = uint64_t(pointers[i]);
+      if (ids[i] != tensor.id)
+        continue;
+      if (address % uint64_t(tensor.alignment))
+        note(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
+      return address;
+    }
+    note(kWrong);
+    return 0;
+  }
+  /// What a tensor of one number holds, which the host gives by value.
+  float number(const Tensor &tensor) {
+    const auto *from = reinterpret_cast<const float *>(find(tensor));
+    if (!from)
+      note(kWrong);
+    return status == kWell ? *from : 0;
+  }
+  uint64_t workspace(uint64_t bytes) {
+    if (!bytes)
+      return 0;
+    if (scratch.size() == 1 && scratch[0])
+      return uint64_t(scratch[0]);
+    note(kWrong);
+    return 0;
+  }
+
+  cudnnStatus_t status = kWell;
+
+private:
+  void note(cudnnStatus_t found) {
+    if (status == kWell)
+      status = found;
+  }
+  const std::vector<int64_t> ids;
+  const std::vector<void *> pointers, scratch;
+};
+
+cudnnStatus_t execute(cudnnHandle_t handle, const Resampling &pool,
+                      const Engine &, Pack pack) {
+  auto job = std::make_unique<ResamplingJob>();
+  job->resampling = pool;
+  job->x = pack.find(pool.x);
+  job->y = pack.find(pool.y);
+  return pack.status != kWell
+             ? pack.status
+             : enqueue<resample>(handle, "a pool of cuDNN", std::move(job));
+}
+
+cudnnStatus_t execute(cudnnHandle_t handle, const Convolution &conv,
+                      const Engine &engine, Pack pack) {
+  auto job = std::make_unique<ConvolutionJob>();
+  job->convolution = conv;
+  job->x = pack.find(conv.x);
+  job->w = pack.find(conv.w);
+  job->y = pack.find(conv.y);
+  if (conv.hasAddend)
+    job->addend = pack.find(conv.addend);
+  if (conv.hasBias)
+    job->bias = pack.find(conv.bias);
+  job->roundsToTf32 = engine.roundsToTf32;
+  job->keepsNan = engine.keepsNan;
+  job->workspaceBytes = engine.workspace;
+  job->workspace = pack.workspace(engine.workspace);
+  return pack.status != kWell
+             ? pack.status
+             : enqueue<convolve>(handle, "a convolution of cuDNN",
+                                 std::move(job));
+}
+
+cudnnStatus_t execute(cudnnHandle_t handle, const Attention &how,
+                      const Engine &engine, Pack pack) {
+  auto job = std::make_unique<AttentionJob>();
+  job->attention = how;
+  job->q = pack.find(how.q);
+  job->k = pack.find(how.k);
+  job->v = pack.find(how.v);
+  if (how.hasMask)
+    job->mask = pack.find(how.mask);
+  job->result = pack.find(how.result);
+  job->statistics = pack.find(how.statistics);
+  job->scale = pack.number(how.scale);
+  job->workspaceBytes = engine.workspace;
+  job->workspace = pack.workspace(engine.workspace);
+  return pack.status != kWell
+             ? pack.status
+             : enqueue<attend>(handle, "attention of cuDNN", std::move(job));
 }
 
 } // namespace
@@ -462,14 +583,19 @@ cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
     return kWell;
   case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: {
     std::vector<cudnnBackendNumericalNote_t> notes;
-    if (self->engine.roundsToTf32)
+    if (self->engine.roundsToTf32 || self->engine.multipliesOnTensorCores)
       notes.push_back(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
     if (self->engine.keepsNan)
       notes.push_back(CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP);
-    *count = std::min(wanted, int64_t(notes.size()));
-    if (*count)
-      memcpy(to, notes.data(), size_t(*count) * sizeof(notes[0]));
-    return kWell;
+    return tell(notes, wanted, count, to);
+  }
+  case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE: {
+    if (type != CUDNN_TYPE_BEHAVIOR_NOTE)
+      return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+    std::vector<cudnnBackendBehaviorNote_t> notes;
+    if (self->engine.isCompiledAtRuntime)
+      notes.push_back(CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION);
+    return tell(notes, wanted, count, to);
   }
   default:
     return kWrong;
@@ -510,7 +636,20 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
     status = finalizePool(*self);
     break;
   case CUDNN_BACKEND_POINTWISE_DESCRIPTOR:
-    status = self->values.count(CUDNN_ATTR_POINTWISE_MODE) ? kWell : kWrong;
+    status = finalizeModes(
+        *self, {CUDNN_ATTR_POINTWISE_MODE, CUDNN_ATTR_POINTWISE_MATH_PREC});
+    break;
+  case CUDNN_BACKEND_MATMUL_DESCRIPTOR:
+    status = finalizeModes(*self, {CUDNN_ATTR_MATMUL_COMP_TYPE});
+    break;
+  case CUDNN_BACKEND_REDUCTION_DESCRIPTOR:
+    status = finalizeModes(
+        *self, {CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_ATTR_REDUCTION_COMP_TYPE});
+    break;
+  case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+  case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
+  case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+    status = finalizeStep(*self);
     break;
   default: // read with the graph
     break;
@@ -530,49 +669,9 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
     return kWrong;
   if (!planned->isFinal || !given->isFinal)
     return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
-  auto ids = given->get<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
-  auto pointers = given->get<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
-  cudnnStatus_t status = kWell;
-  auto find = [&](const Tensor &tensor) -> uint64_t {
-    for (size_t i = 0; i < ids.size(); ++i) {
-      const auto address = uint64_t(pointers[i]);
-      if (ids[i] != tensor.id)
-        continue;
-      if (address % uint64_t(tensor.alignment))
-        status = CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER;
-      return address;
-    }
-    status = kWrong;
-    return 0;
-  };
-  if (const auto *pool = std::get_if<Resampling>(planned->graph.get())) {
-    auto job = std::make_unique<ResamplingJob>();
-    job->resampling = *pool;
-    job->x = find(pool->x);
-    job->y = find(pool->y);
-    return status != kWell
-               ? status
-               : enqueue<resample>(handle, "a pool of cuDNN", std::move(job));
-  }
-  const auto &conv = std::get<Convolution>(*planned->graph);
-  auto job = std::make_unique<ConvolutionJob>();
-  job->convolution = conv;
-  job->x = find(conv.x);
-  job->w = find(conv.w);
-  job->y = find(conv.y);
-  if (conv.hasAddend)
-    job->addend = find(conv.addend);
-  if (conv.hasBias)
-    job->bias = find(conv.bias);
-  if (status != kWell)
-    return status;
-  job->roundsToTf32 = planned->engine.roundsToTf32;
-  job->keepsNan = planned->engine.keepsNan;
-  job->workspaceBytes = planned->engine.workspace;
-  auto workspace = given->get<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
-  if (job->workspaceBytes && (workspace.size() != 1 || !workspace[0]))
-    return kWrong;
-  if (job->workspaceBytes)
-    job->workspace = uint64_t(workspace[0]);
-  return enqueue<convolve>(handle, "a convolution of cuDNN", std::move(job));
+  return std::visit(
+      [&](const auto &graph) {
+        return execute(handle, graph, planned->engine, Pack(*given));
+      },
+      *planned->graph);
 }

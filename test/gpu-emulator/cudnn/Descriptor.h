@@ -8,6 +8,7 @@
 #ifndef PARTITA_TEST_GPUEMULATOR_CUDNN_DESCRIPTOR_H
 #define PARTITA_TEST_GPUEMULATOR_CUDNN_DESCRIPTOR_H
 
+#include "cudnn/Attention.h"
 #include "cudnn/Convolve.h"
 #include "cudnn/Resample.h"
 
@@ -26,9 +27,10 @@ struct Engine {
   uint64_t workspace = 0;
   /// Among the engines for a graph; it is the value of its only knob, too.
   int64_t index = 0;
+  bool multipliesOnTensorCores = false, isCompiledAtRuntime = false;
 };
 
-using Graph = std::variant<Convolution, Resampling>;
+using Graph = std::variant<Convolution, Resampling, Attention>;
 
 struct Value {
   cudnnBackendAttributeType_t type;
