@@ -16,7 +16,11 @@
 #include <array>
 #include <cfloat>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
+#include <memory>
+#include <vector>
 
 using namespace mlir;
 
@@ -69,47 +73,210 @@ bool isExactly(const Values &a, const Values &b, double near = 0) {
 /// emits, on doubles: samples overflow f32, and errors would add up. Ops of
 /// halves round, each of them, which a library does once: `alone` says that
 /// there is one.
-std::optional<Values> evaluate(Operation *op, ArrayRef<Values> x, bool alone) {
-  auto isKnown = [&](Type type) {
-    type = getElementTypeOrSelf(type);
-    return (type.isF32() || (alone && (type.isF16() || type.isBF16()))) &&
-           type == getElementTypeOrSelf(op->getResult(0).getType());
-  };
-  if (!isa<nn::PointwiseOpInterface>(op) ||
-      !llvm::all_of(op->getOperandTypes(), isKnown) ||
-      !isKnown(op->getResult(0).getType()))
-    return std::nullopt;
-  Type wide = Float64Type::get(op->getContext());
-  auto tensor = RankedTensorType::get({}, wide);
-  Block arguments;
-  IRMapping widened;
-  for (Value operand : op->getOperands())
-    if (!widened.contains(operand))
-      widened.map(operand, arguments.addArgument(tensor, op->getLoc()));
-  OwningOpRef<Operation *> copy(op->clone(widened));
-  copy->getResult(0).setType(tensor);
-  nn::ScalarFunction function(
-      op->getLoc(), SmallVector<Type>(x.size(), wide),
-      [&](OpBuilder &b, Location loc, ValueRange scalars) {
-        return cast<nn::PointwiseOpInterface>(*copy).emitScalar(b, loc,
-                                                                scalars);
-      });
-  Values values;
-  for (size_t i = 0; i < values.size(); ++i) {
-    SmallVector<Attribute> scalars;
-    for (const Values &of : x)
-      scalars.push_back(FloatAttr::get(wide, of[i]));
-    auto value = dyn_cast_or_null<FloatAttr>(function.evaluate(scalars));
-    if (!value)
-      return std::nullopt;
-    values[i] = value.getValueAsDouble();
+class ScalarStep {
+public:
+  static bool computes(Operation *op, bool alone) {
+    auto isKnown = [&](Type type) {
+      type = getElementTypeOrSelf(type);
+      return (type.isF32() || (alone && (type.isF16() || type.isBF16()))) &&
+             type == getElementTypeOrSelf(op->getResult(0).getType());
+    };
+    return isa<nn::PointwiseOpInterface>(op) &&
+           llvm::all_of(op->getOperandTypes(), isKnown) &&
+           isKnown(op->getResult(0).getType());
   }
-  return values;
-}
+
+  explicit ScalarStep(Operation *op)
+      : wide(Float64Type::get(op->getContext())), copy(widen(op)),
+        function(op->getLoc(),
+                 SmallVector<Type>(op->getNumOperands(), Type(wide)),
+                 [&](OpBuilder &b, Location loc, ValueRange scalars) {
+                   return cast<nn::PointwiseOpInterface>(*copy).emitScalar(
+                       b, loc, scalars);
+                 }) {}
+
+  std::optional<double> at(ArrayRef<double> operands) {
+    SmallVector<Attribute> scalars;
+    for (double operand : operands)
+      scalars.push_back(FloatAttr::get(wide, operand));
+    auto value = dyn_cast_or_null<FloatAttr>(function.evaluate(scalars));
+    return value ? std::optional(value.getValueAsDouble()) : std::nullopt;
+  }
+
+private:
+  OwningOpRef<Operation *> widen(Operation *op) {
+    auto tensor = RankedTensorType::get({}, wide);
+    IRMapping widened;
+    for (Value operand : op->getOperands())
+      if (!widened.contains(operand))
+        widened.map(operand, arguments.addArgument(tensor, op->getLoc()));
+    OwningOpRef<Operation *> made(op->clone(widened));
+    made->getResult(0).setType(tensor);
+    return made;
+  }
+
+  Float64Type wide;
+  Block arguments;
+  OwningOpRef<Operation *> copy;
+  nn::ScalarFunction function;
+};
+
+/// What the ops compute from the argument, at any point.
+class Chain {
+public:
+  explicit Chain(ArrayRef<Value> arguments)
+      : arguments(arguments.begin(), arguments.end()) {}
+
+  /// Whether the op reads the argument, or what was computed from it.
+  bool isReadBy(Operation *op) const {
+    return llvm::any_of(op->getOperands(),
+                        [&](Value x) { return numberOf(x) >= 0; });
+  }
+
+  /// Appends an op; its other operands are numbers. Returns false if it cannot
+  /// be computed.
+  bool append(Operation *op, OpSet &used) {
+    Link link;
+    for (Value x : op->getOperands()) {
+      const int number = numberOf(x);
+      std::optional<double> splat =
+          number < 0 ? getSplat(x, used) : std::optional(0.0);
+      if (!splat)
+        return false;
+      link.operands.push_back({number, *splat});
+    }
+    numbers[op->getResult(0)] = int(links.size()) + 1;
+    link.step = ScalarStep::computes(op, links.empty())
+                    ? std::make_unique<ScalarStep>(op)
+                    : nullptr;
+    links.push_back(std::move(link));
+    return true;
+  }
+
+  /// The last value at the samples; nothing if that is not known.
+  std::optional<Values> samples() {
+    Values values;
+    for (size_t i = 0; i < values.size(); ++i) {
+      std::optional<Point> point = at(kSamples[i]);
+      if (!point)
+        return std::nullopt;
+      values[i] = point->back();
+    }
+    return values;
+  }
+
+  /// Whether it is the function everywhere. Between samples an op may change
+  /// what it does: where an operand is 0, or two operands are equal. So it is
+  /// asked there, too.
+  bool isEverywhere(const std::function<double(double)> &function,
+                    double near) {
+    std::map<double, Point> points;
+    auto add = [&](double x) {
+      std::optional<Point> point = at(x);
+      if (point)
+        points.emplace(x, *point);
+      return point.has_value();
+    };
+    for (size_t i = 1; i + 1 < kSamples.size(); ++i)
+      if (!add(kSamples[i]))
+        return false;
+    for (size_t link = 0; link < links.size(); ++link)
+      for (size_t which = 0; which <= links[link].operands.size(); ++which) {
+        auto gap = [&](const Point &point) {
+          const SmallVector<double> x = operandsOf(link, point);
+          return which < x.size() ? x[which]
+                 : x.size() == 2  ? x[0] - x[1]
+                                  : 1.0;
+        };
+        SmallVector<double> turns;
+        for (auto it = points.begin(); std::next(it) != points.end(); ++it)
+          if (gap(it->second) * gap(std::next(it)->second) < 0)
+            turns.push_back(findRoot(gap, it->first, std::next(it)->first));
+        for (double x : turns)
+          for (double beside : {-1.0, 0.0, 1.0})
+            if (!add(x + beside * kBeside * std::max(1.0, std::fabs(x))))
+              return false;
+      }
+    return llvm::all_of(points, [&](const auto &point) {
+      const double wanted = function(point.first);
+      return std::fabs(point.second.back() - wanted) <=
+             std::max(near * std::max(1.0, std::fabs(point.first)),
+                      kRounding * std::fabs(wanted));
+    });
+  }
+
+private:
+  static constexpr double kBeside = 1e-4;
+
+  /// The argument, then each value.
+  using Point = SmallVector<double, 8>;
+  struct Link {
+    std::unique_ptr<ScalarStep> step; ///< null: it cannot be evaluated
+    /// The number of a value, or -1 and a constant.
+    SmallVector<std::pair<int, double>> operands;
+  };
+
+  int numberOf(Value x) const {
+    if (llvm::is_contained(arguments, x))
+      return 0;
+    auto it = numbers.find(x);
+    return it == numbers.end() ? -1 : it->second;
+  }
+
+  SmallVector<double> operandsOf(size_t link, const Point &point) const {
+    return llvm::map_to_vector(links[link].operands, [&](const auto &operand) {
+      return operand.first < 0 ? operand.second : point[size_t(operand.first)];
+    });
+  }
+
+  std::optional<Point> at(double x) {
+    Point point{x};
+    for (size_t i = 0; i < links.size(); ++i) {
+      if (!links[i].step)
+        return std::nullopt;
+      std::optional<double> value = links[i].step->at(operandsOf(i, point));
+      if (!value)
+        return std::nullopt;
+      point.push_back(*value);
+    }
+    return point;
+  }
+
+  /// Where `gap` changes its sign, nearly: where the line through both ends
+  /// does, and each third time in the middle.
+  double findRoot(function_ref<double(const Point &)> gap, double low,
+                  double high) {
+    double atLow = gap(*at(low)), atHigh = gap(*at(high)), x = low;
+    for (int i = 0; i < 60; ++i) {
+      const double byLine = low - atLow * (high - low) / (atHigh - atLow);
+      x = i % 3 < 2 && byLine > low && byLine < high ? byLine
+                                                     : low / 2 + high / 2;
+      const double here = gap(*at(x));
+      if (here == 0 || high - low <= 1e-9 * std::fabs(x))
+        break;
+      ((here < 0) == (atLow < 0) ? low : high) = x;
+      ((here < 0) == (atLow < 0) ? atLow : atHigh) = here;
+    }
+    return x;
+  }
+
+  SmallVector<Value> arguments;
+  llvm::DenseMap<Value, int> numbers;
+  std::vector<Link> links;
+};
+
+/// A function that the library knows, at any point.
+struct Match {
+  std::function<double(double)> at;
+  double near = 0; ///< at points of 1 at most
+};
+
+/// Where nothing is rounded that the function does not round.
+constexpr double kExact = 1e-12;
 
 /// Sets kind and parameters if `values` are those of a function with
 /// parameters.
-bool matchParameters(const Values &y, KnownFunction &function) {
+std::optional<Match> matchParameters(const Values &y, KnownFunction &function) {
   // linear: from two points at which nothing is rounded that the function does
   // not round. A scale must give 0 for 0, and no number beside it.
   double beta = y[kZero], alpha = y[kOne] - beta;
@@ -120,7 +287,8 @@ bool matchParameters(const Values &y, KnownFunction &function) {
     function.kind = plan::PostOpKind::linear;
     function.alpha = alpha;
     function.beta = beta;
-    return true;
+    return Match{[=](double x) { return alpha * x + beta; },
+                 std::max(near, kExact)};
   }
   // A bound of infinity is none. FLT_MAX is one, which ONNX's Clip has by
   // default.
@@ -132,7 +300,7 @@ bool matchParameters(const Values &y, KnownFunction &function) {
     function.kind = plan::PostOpKind::clip;
     function.alpha = low;
     function.beta = high;
-    return true;
+    return Match{[=](double x) { return std::clamp(x, low, high); }, kExact};
   }
   double slope = y[kNegative] / kSamples[kNegative];
   if (isExactly(map([&](size_t i) {
@@ -142,12 +310,12 @@ bool matchParameters(const Values &y, KnownFunction &function) {
                 y)) {
     function.kind = plan::PostOpKind::leaky_relu;
     function.alpha = slope;
-    return true;
+    return Match{[=](double x) { return x > 0 ? x : slope * x; }, kExact};
   }
-  return false;
+  return std::nullopt;
 }
 
-bool matchKnown(const Values &y, KnownFunction &function) {
+std::optional<Match> matchKnown(const Values &y, KnownFunction &function) {
   struct Known {
     plan::PostOpKind kind;
     double (*fn)(double);
@@ -181,7 +349,8 @@ bool matchKnown(const Values &y, KnownFunction &function) {
     if (candidate.near > 0 ? isEqual(x, y, candidate.near) : isExactly(x, y)) {
       function.kind = candidate.kind;
       function.alpha = candidate.alpha;
-      return true;
+      // A kink moves where constants are rounded.
+      return Match{candidate.fn, candidate.near > 0 ? kRounding : kExact};
     }
   }
   return matchParameters(y, function);
@@ -199,31 +368,16 @@ std::optional<plan::PostOpKind> getPostOpKind(Operation *op,
 std::optional<KnownFunction> matchKnownFunction(ArrayRef<Value> arguments,
                                                 ArrayRef<Operation *> ops) {
   constexpr unsigned kMostOps = 16;
-  llvm::DenseMap<Value, Values> values;
-  for (Value argument : arguments)
-    values[argument] = map([](size_t i) { return kSamples[i]; });
+  Chain chain(arguments);
   KnownFunction function{};
   std::optional<KnownFunction> bound; // one that another one may follow
   OpSet derived;
   unsigned count = 0;
   for (Operation *op : ops) {
-    if (llvm::none_of(op->getOperands(),
-                      [&](Value x) { return values.contains(x); }))
+    if (!chain.isReadBy(op))
       continue;
-    if (count++ == kMostOps)
+    if (count++ == kMostOps || !chain.append(op, function.used))
       return bound;
-    SmallVector<Values> operands;
-    for (Value x : op->getOperands()) {
-      auto it = values.find(x);
-      if (it != values.end()) {
-        operands.push_back(it->second);
-        continue;
-      }
-      std::optional<double> splat = getSplat(x, function.used);
-      if (!splat)
-        return bound;
-      operands.push_back(map([&](size_t) { return *splat; }));
-    }
     derived.insert(op);
     function.used.insert(op);
     function.result = op->getResult(0);
@@ -243,11 +397,13 @@ std::optional<KnownFunction> matchKnownFunction(ArrayRef<Value> arguments,
         function.kind = *kind;
         return function;
       }
-    std::optional<Values> result = evaluate(op, operands, count == 1);
-    if (!result)
+    std::optional<Values> samples = chain.samples();
+    if (!samples)
       return bound;
-    values[function.result] = *result;
-    const bool known = passes && matchKnown(*result, function);
+    std::optional<Match> match =
+        passes ? matchKnown(*samples, function) : std::nullopt;
+    const bool known =
+        match && (count == 1 || chain.isEverywhere(match->at, match->near));
     if (bound && !(known && function.kind == plan::PostOpKind::clip))
       return bound;
     if (!known)
