@@ -38,9 +38,13 @@ void Team::begin(OpBuilder &b, Location loc) {
 KernelBuffer Team::allocate(OpBuilder &b, Location loc, ArrayRef<int64_t> shape,
                             Type element) {
   const int64_t teams = schedule.threads / schedule.team;
-  // Without bytes between the teams' parts, which LLVM might read along.
-  // Vectors are as long as divides a part's length.
+  // Without bytes between the teams' parts or behind them, which LLVM might
+  // read along: it reads a vector of four where three elements are wanted and
+  // its alignment allows that. Vectors are as long as divides a part's length.
   const int64_t size = ShapedType::getNumElements(shape);
+  const int64_t bytes =
+      size * teams * ((element.getIntOrFloatBitWidth() + 7) / 8);
+  const int64_t alignment = std::min<int64_t>(kVectorBytes, bytes & -bytes);
   auto type =
       MemRefType::get({size * teams}, element, MemRefLayoutAttrInterface(),
                       b.getI64IntegerAttr(kSharedSpace));
@@ -48,7 +52,8 @@ KernelBuffer Team::allocate(OpBuilder &b, Location loc, ArrayRef<int64_t> shape,
   auto global = memref::GlobalOp::create(
       top, loc, (kernel + "_shared" + Twine(buffers++)).str(),
       top.getStringAttr("private"), type, /*initial_value=*/top.getUnitAttr(),
-      /*constant=*/false, top.getI64IntegerAttr(kVectorBytes));
+      /*constant=*/false,
+      top.getI64IntegerAttr(std::max<int64_t>(alignment, 1)));
   KernelBuffer buffer;
   buffer.memref =
       memref::GetGlobalOp::create(b, loc, type, global.getSymName());
