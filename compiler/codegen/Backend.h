@@ -96,9 +96,15 @@ public:
             llvm::ArrayRef<mlir::Value> inputs,
             llvm::ArrayRef<mlir::Value> results) const = 0;
 
-  /// Whether attention is best kept whole, for a call or a kernel, where calls
-  /// are used. If not, its products are calls.
-  virtual bool keepsAttention() const { return true; }
+  /// Whether attention of q [B, H, M, D] and v [B, H, L, E] is best kept whole,
+  /// for a call or a kernel, where calls are used. If not, its products are
+  /// calls. `hasFactor`: a mask multiplies the scores. `isAsked`: somebody
+  /// asked for calls of attention.
+  virtual bool keepsAttention(mlir::RankedTensorType q,
+                              mlir::RankedTensorType v, bool hasFactor,
+                              bool isAsked) const {
+    return true;
+  }
 
   /// Writes the method of computation on the ops of a call, if the method
   /// changes how results round (`nn.winograd`). This is called before the model

@@ -440,13 +440,15 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
         if (options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));
         if (!options.reference)
-          simplify::addSimplifyPasses(
-              pm, !options.libraryCalls ||
-                      llvm::all_of(getTargets(), [](StringRef target) {
-                        return codegen::findBackend(
-                                   codegen::splitTarget(target).first)
-                            ->keepsAttention();
-                      }));
+          simplify::addSimplifyPasses(pm, [&](RankedTensorType q,
+                                              RankedTensorType v,
+                                              bool hasFactor) {
+            auto keeps = [&](StringRef target) {
+              return codegen::findBackend(codegen::splitTarget(target).first)
+                  ->keepsAttention(q, v, hasFactor, options.attentionCalls);
+            };
+            return !options.libraryCalls || llvm::all_of(getTargets(), keeps);
+          });
         else
           pm.addPass(createCSEPass()); // for what nobody reads
       })))

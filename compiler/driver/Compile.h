@@ -58,6 +58,8 @@ struct CompileOptions {
   bool winograd = true; ///< for large convolutions of 3x3 windows
   /// Lets libraries compute what our own kernels can compute, too.
   bool libraryCalls = true;
+  /// On GPUs attention is one call of cuDNN, where that has engines for it.
+  bool attentionCalls = false;
   /// Compiles every op as the importer made it, alone, to scalar loops. The
   /// results are the reference with which other compilations are compared.
   bool reference = false;

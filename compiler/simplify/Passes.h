@@ -14,17 +14,28 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 
+#include <functional>
+#include <memory>
+
 namespace partita::simplify {
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "compiler/simplify/Passes.h.inc"
 
+/// Whether attention of q [B, H, M, D] and v [B, H, L, E] becomes one op.
+/// `hasFactor`: a mask multiplies the scores.
+using KeepsAttention = std::function<bool(
+    mlir::RankedTensorType q, mlir::RankedTensorType v, bool hasFactor)>;
+
+std::unique_ptr<mlir::Pass> createRaiseAttentionPass(KeepsAttention keeps);
+
 /// Adds all passes of this folder, in order, for a module as the importer makes
 /// it. Afterwards every weight has a use, images are channels-last, and ops
 /// that depend on weights only are separate from those that depend on inputs.
-/// `keepAttention`: attention becomes one op.
-void addSimplifyPasses(mlir::OpPassManager &pm, bool keepAttention = true);
+/// Without `keepsAttention` all attention becomes one op.
+void addSimplifyPasses(mlir::OpPassManager &pm,
+                       KeepsAttention keepsAttention = nullptr);
 
 /// Registers the list as `--nn-simplify`.
 void registerSimplifyPipeline();

@@ -269,7 +269,8 @@ Value makeMaskAdd(OpBuilder &b, Scores &scores) {
   return nn::NegOp::create(b, loc, scores.maskAdd);
 }
 
-LogicalResult raiseAttention(nn::DotOp op, PatternRewriter &rewriter) {
+LogicalResult raiseAttention(nn::DotOp op, PatternRewriter &rewriter,
+                             const KeepsAttention &keeps) {
   // Probabilities may have been reshaped on their way to the second product.
   Value probabilities = op.getLhs();
   if (auto reshape = probabilities.getDefiningOp<nn::ReshapeOp>();
@@ -318,6 +319,17 @@ LogicalResult raiseAttention(nn::DotOp op, PatternRewriter &rewriter) {
   }
   ArrayRef<int64_t> outer = ArrayRef<int64_t>(full).take_front(2);
 
+  auto ofRank4 = [&](Value value, int64_t rows, int64_t columns) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return RankedTensorType::get(
+        {outer[0], outer[1], rows, type.getDimSize(columns)},
+        type.getElementType());
+  };
+  if (keeps && !keeps(ofRank4(product.getLhs(), full[2], q->contracted),
+                      ofRank4(op.getRhs(), full[3], v->free),
+                      scores->maskMul != nullptr))
+    return failure();
+
   auto order = [](const Operand &operand, int64_t row, int64_t column) {
     SmallVector<int64_t> perm(operand.batch);
     perm.append({row, column});
@@ -351,14 +363,36 @@ LogicalResult raiseAttention(nn::DotOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+struct Raise : OpRewritePattern<nn::DotOp> {
+  Raise(MLIRContext *context, const KeepsAttention &keeps)
+      : OpRewritePattern(context), keeps(keeps) {}
+
+  LogicalResult matchAndRewrite(nn::DotOp op,
+                                PatternRewriter &rewriter) const override {
+    return raiseAttention(op, rewriter, keeps);
+  }
+
+  const KeepsAttention &keeps;
+};
+
 struct RaiseAttentionPass : impl::RaiseAttentionPassBase<RaiseAttentionPass> {
+  RaiseAttentionPass() = default;
+  explicit RaiseAttentionPass(KeepsAttention keeps) : keeps(std::move(keeps)) {}
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add(raiseAttention);
+    patterns.add<Raise>(&getContext(), keeps);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
+
+  KeepsAttention keeps;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createRaiseAttentionPass(KeepsAttention keeps) {
+  return std::make_unique<RaiseAttentionPass>(std::move(keeps));
+}
+
 } // namespace partita::simplify

@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace partita::simplify {
 
-void addSimplifyPasses(OpPassManager &pm, bool keepAttention) {
+void addSimplifyPasses(OpPassManager &pm, KeepsAttention keepsAttention) {
   // Brings broadcasts, reshapes and transposes to the one form that the passes
   // below look for.
   pm.addPass(createCanonicalizerPass());
@@ -30,8 +30,8 @@ void addSimplifyPasses(OpPassManager &pm, bool keepAttention) {
   // What the scaling left behind: constants that fold, factors of one.
   pm.addPass(createCanonicalizerPass());
   // Before layouts change, while dots have the form of the model.
-  if (keepAttention)
-    pm.addNestedPass<func::FuncOp>(createRaiseAttentionPass());
+  pm.addNestedPass<func::FuncOp>(
+      createRaiseAttentionPass(std::move(keepsAttention)));
   // Transposes that attention made meet those of the model.
   pm.addPass(createCanonicalizerPass());
   // Last of the rewrites: what follows sees the layout that is computed with.

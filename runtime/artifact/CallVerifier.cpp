@@ -168,12 +168,13 @@ private:
   }
 
   /// What a call of floats computes with: f32, or the type of a product, a
-  /// convolution or a pool.
+  /// convolution, a pool or attention.
   abi::DType floatType() const {
     using abi::CallKind;
     const abi::View *lhs = operand(0);
     constexpr CallKind kinds[] = {CallKind::dot, CallKind::conv,
-                                  CallKind::pool_max, CallKind::pool_avg};
+                                  CallKind::pool_max, CallKind::pool_avg,
+                                  CallKind::attention};
     if (std::ranges::find(kinds, call.kind()) != std::end(kinds) &&
         viewError(program, lhs).empty())
       for (abi::DType type : {abi::DType::f16, abi::DType::bf16})

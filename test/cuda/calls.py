@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Library calls of GPUs, compiled and run on test/gpu-emulator: each type, layout and epilogue of a product, a convolution or a pool becomes the call that is
+"""Library calls of GPUs, compiled and run on test/gpu-emulator: each type, layout and epilogue of a product, a convolution, a pool or attention becomes the call that is
 expected, or none, and gives the CPU's numbers by the library and by our own kernel. Then small models, by kernels alone, and by calls on one and two
 devices.
 
@@ -88,6 +88,16 @@ POOLS = {
 # What a pool combines, and the call. The library has no epilogue, and no sum. An average "inside" leaves the border out.
 POOL_EPILOGUES = {"max": "pool_max", "max relu": "pool_max", "average": "pool_avg", "average bias": "pool_avg", "share": "pool_avg", "inside": "pool_avg",
                   "inside bias": "pool_avg", "sum": None}
+# q[B, H, M, D], L, E, whether heads lie inside rows; and whether cuDNN computes it. Heads are multiples of 8.
+ATTENTIONS = {
+    "attention": ((2, 3, 5, 16), 7, 24, False, True),
+    "attention-in-rows": ((2, 4, 6, 8), 6, 8, True, True),
+    "attention-one-row": ((1, 2, 1, 64), 19, 64, False, True),
+    "attention-one-key": ((2, 1, 4, 8), 1, 8, False, True),
+    "attention-12": ((1, 2, 5, 12), 5, 12, False, False),
+}
+# Masks with what they stand for: q's B, H and M, or 1. A factor is no call.
+MASKS = {"": None, "mask": (1, 0, 0), "whole mask": (1, 1, 1), "mask of rows": (0, 0, 1), "factor": (1, 1, 1)}
 # In halves a function of several ops rounds after each of them, so the library's is another one.
 NOT_OF_HALVES = ("gelu",)
 TOLERANCES = {"f32": ("1e-5", "1e-5"), "f16": ("2e-3", "2e-3"), "bf16": ("2e-2", "2e-2"), "i8": ("0", "0")}
@@ -220,6 +230,39 @@ def pool(kind, form, epilogue):
     return module.text(value, dims, kind), module.arguments
 
 
+def attention(kind, form, epilogue):
+    (batch, heads, rows, depth), keys, width, in_rows, _ = ATTENTIONS[form]
+    module = Module(kind)
+
+    def side(length, size):
+        if not in_rows:
+            return module.argument((batch, heads, length, size))
+        x = module.argument((batch, length, heads, size))
+        return module.emit(f"nn.transpose {x} [0, 2, 1, 3] : {module.tensor((batch, length, heads, size))} -> {module.tensor((batch, heads, length, size))}")
+
+    q, k, v = side(rows, depth), side(keys, depth), side(keys, width)
+    mask = ""
+    if epilogue:
+        dims = tuple(size if has else 1 for size, has in zip((batch, heads, rows), MASKS[epilogue])) + (keys,)
+        mask = f"{'mask_mul' if epilogue == 'factor' else 'mask_add'} {module.argument(dims)} : {module.tensor(dims)} "
+    dims = (batch, heads, rows, width)
+    value = module.emit(f"nn.attention {q}, {k}, {v} {mask}scale 0.3 : {module.tensor((batch, heads, rows, depth))}, "
+                        f"{module.tensor((batch, heads, keys, depth))}, {module.tensor((batch, heads, keys, width))} -> {module.tensor(dims)}")
+    if in_rows:
+        value = module.emit(f"nn.transpose {value} [0, 2, 1, 3] : {module.tensor(dims)} -> {module.tensor((batch, rows, heads, width))}")
+        dims = (batch, rows, heads, width)
+    return module.text(value, dims, kind), module.arguments
+
+
+def attentions():
+    """(type, form, mask, kind of call and its post-ops, or None)."""
+    for kind in ("f32", "f16", "bf16"):
+        for form, described in ATTENTIONS.items():
+            for mask in MASKS:
+                if mask == "" or form in ("attention", "attention-in-rows"):
+                    yield kind, form, mask, ("attention", "") if kind != "f32" and described[-1] and mask != "factor" else None
+
+
 def pools():
     """(type, form, epilogue, kind of call and its post-ops, or None)."""
     for kind in ("f32", "f16", "bf16"):
@@ -234,6 +277,7 @@ def pools():
 def cases():
     """(type, layout, epilogue, kind of call and its post-ops, or None)."""
     yield from dict.fromkeys(pools())
+    yield from attentions()
     for case in products():
         yield (*case[:3], None if case[3] is None else ("dot", case[3]))
     for kind in ("f32", "f16", "bf16"):
@@ -262,7 +306,7 @@ def products():
 def run_case(folder, case):
     kind, layout, epilogue, call = case
     name = "-".join((kind, layout, *epilogue.split()))
-    make = product if layout in LAYOUTS else convolution if layout in CONVOLUTIONS else pool
+    make = next(make for known, make in ((LAYOUTS, product), (CONVOLUTIONS, convolution), (POOLS, pool), (ATTENTIONS, attention)) if layout in known)
     text, arguments = make(kind, layout, epilogue)
     source = folder / f"{name}.mlir"
     source.write_text(text)

@@ -350,6 +350,12 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   app.add_flag("!--no-library-calls", compile.libraryCalls,
                "compute everything by kernels of our own, except what only a "
                "library computes: GPUs then need no cuBLASLt");
+  app.add_flag(
+      "--attention-calls", compile.attentionCalls,
+      "on GPUs, compute attention of f16 and bf16 by one call of cuDNN "
+      "where it has engines: they are compiled by NVRTC "
+      "(libnvrtc.so), when the artifact is loaded; without the flag "
+      "its products are calls, and its softmax a kernel");
   app.add_option("--workspace", compile.partition.workspaceMiB,
                  "room for the library's scratch, MiB on each core (default: "
                  "1); part of the planned peak, which a run never passes")

@@ -13,6 +13,7 @@
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 #include "compiler/codegen/kernels/NNToLinalg.h"
+#include "runtime/device/cuda/rules/Attention.h"
 #include "runtime/device/cuda/rules/Matmul.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -82,15 +83,22 @@ public:
     return rates.launch + std::max(compute, bytes / rates.memory);
   }
 
-  // Products, convolutions and pools are calls; there is a kernel for
-  // everything.
+  // Products, convolutions and pools are calls, and attention where somebody
+  // asks for it; there is a kernel for everything.
   bool isCallRoot(Operation *op) const override { return cuda::isCallRoot(op); }
   bool needsCall(Operation *) const override { return false; }
   plan::CallAttr matchCall(ArrayRef<Operation *> ops, ArrayRef<Value> inputs,
                            ArrayRef<Value> results) const override {
     return matchLibraryCall(ops, inputs, results);
   }
-  bool keepsAttention() const override { return false; }
+  // What the library has engines for; it compiles them when a plan is loaded.
+  bool keepsAttention(RankedTensorType q, RankedTensorType v, bool hasFactor,
+                      bool isAsked) const override {
+    Type element = q.getElementType();
+    return isAsked && !hasFactor && (element.isF16() || element.isBF16()) &&
+           rules::isHeadSize(q.getDimSize(3)) &&
+           rules::isHeadSize(v.getDimSize(3));
+  }
   void chooseMethod(ArrayRef<Operation *>, analysis::Rates &) const override {}
   bool accumulates(Operation *) const override { return false; }
   LogicalResult checkCall(nn::ClusterOp) const override { return success(); }

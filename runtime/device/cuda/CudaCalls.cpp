@@ -80,6 +80,8 @@ Status CudaDevice::addCall(CudaInstance &instance, const abi::LibraryCall &call,
   case abi::CallKind::pool_max:
   case abi::CallKind::pool_avg:
     return addPool(instance, call, label);
+  case abi::CallKind::attention:
+    return addAttention(instance, call, label);
   default:
     return Status::error(std::string("GPUs have no library call '") +
                          abi::EnumNameCallKind(call.kind()) + "'" + kAdvice);
@@ -208,6 +210,46 @@ Status CudaDevice::addPool(CudaInstance &instance, const abi::LibraryCall &call,
   wishes.alignments = {alignmentOf(operands[0]), alignmentOf(operands[1])};
   auto task =
       cudnn::EngineTask::prepare(*library, pool, wishes, workspace.get());
+  if (!task)
+    return task.status();
+  instance.addCall(std::move(*task), operands, label);
+  return Status();
+}
+
+Status CudaDevice::addAttention(CudaInstance &instance,
+                                const abi::LibraryCall &call,
+                                const char *label) {
+  auto mask = [&](const abi::View *view) {
+    return view ? std::optional(tensorOf(*view)) : std::nullopt;
+  };
+  rules::Attention attention;
+  const char *why = rules::describeAttention(
+      {tensorOf(*call.operands()->Get(0)), tensorOf(*call.operands()->Get(1)),
+       tensorOf(*call.operands()->Get(2)), tensorOf(*call.operands()->Get(3)),
+       mask(call.mask_mul()), mask(call.mask_add()),
+       length(call.post_ops()) > 0},
+      attention);
+  if (why)
+    return Status::error("cuDNN does not compute the attention, because " +
+                         std::string(why) + kAdvice);
+  if (keep_nan)
+    return Status::error("attention of cuDNN may make a number of NaN: for "
+                         "--strict-nan compile the model without "
+                         "--attention-calls");
+  auto library = openDnn();
+  if (!library)
+    return library.status();
+  std::vector<CudaInstance::Operand> operands = operandsOf(call, -1, -1);
+  if (call.mask_add())
+    operands.push_back(operand(*call.mask_add()));
+  cudnn::EngineWishes wishes;
+  wishes.workspace = static_cast<size_t>(program.workspace_bytes());
+  wishes.cache = &(*library)->cache;
+  wishes.alignments.clear();
+  for (const CudaInstance::Operand &each : operands)
+    wishes.alignments.push_back(alignmentOf(each));
+  auto task = cudnn::EngineTask::prepare(*library, attention, call.scale(),
+                                         wishes, workspace.get());
   if (!task)
     return task.status();
   instance.addCall(std::move(*task), operands, label);

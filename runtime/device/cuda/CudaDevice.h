@@ -94,6 +94,8 @@ private:
                         const char *label);
   Status addPool(CudaInstance &instance, const abi::LibraryCall &call,
                  const char *label);
+  Status addAttention(CudaInstance &instance, const abi::LibraryCall &call,
+                      const char *label);
   Expected<std::shared_ptr<cudnn::Library>> openDnn();
   static uint32_t alignmentOf(const CudaInstance::Operand &operand);
 

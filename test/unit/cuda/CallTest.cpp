@@ -288,15 +288,14 @@ TEST(CudaCall, WhatTheLibraryDoesNotComputeIsRefusedAtLoad) {
 TEST(CudaCall, OtherCallsAreRefused) {
   SKIP_WITHOUT_GPU();
   CallPlan plan;
-  InstructionSpec attention;
-  attention.label = "attention1";
-  attention.call = abi::CallKind::attention;
-  for (int i = 0; i < 3; ++i)
-    attention.views.push_back(plan.tensor(DType::f32, {1, 1, 4, 4}));
-  plan.add(attention, DType::f32, {1, 1, 4, 4});
-  EXPECT_EQ(refusal(plan),
-            "cuda:0: 'attention1': GPUs have no library call 'attention': "
-            "compile the model for this kind of device");
+  InstructionSpec scan;
+  scan.label = "scan1";
+  scan.call = abi::CallKind::scan;
+  scan.combine = abi::Combine::sum;
+  scan.views = {plan.tensor(DType::f32, {1, 4, 4})};
+  plan.add(scan, DType::f32, {1, 4, 4});
+  EXPECT_EQ(refusal(plan), "cuda:0: 'scan1': GPUs have no library call 'scan': "
+                           "compile the model for this kind of device");
 }
 
 TEST(CudaCall, AReluThatLosesNanIsNotUsedWhereNanMustStay) {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/device/cuda/cudnn/AttentionPlan.h"
 #include "runtime/device/cuda/cudnn/ConvPlan.h"
 #include "runtime/device/cuda/cudnn/PoolPlan.h"
 #include "test/unit/cuda/ConvCases.h"
@@ -47,7 +48,14 @@ TEST(CudnnHeader, ConstantsAreTheSame) {
   SAME(DataType::bf16, CUDNN_DATA_BFLOAT16);
   SAME(ConvolutionMode::cross_correlation, CUDNN_CROSS_CORRELATION);
   SAME(PointwiseMode::add, CUDNN_POINTWISE_ADD);
+  SAME(PointwiseMode::mul, CUDNN_POINTWISE_MUL);
+  SAME(PointwiseMode::div, CUDNN_POINTWISE_DIV);
+  SAME(PointwiseMode::sub, CUDNN_POINTWISE_SUB);
+  SAME(PointwiseMode::exp, CUDNN_POINTWISE_EXP);
+  SAME(PointwiseMode::log, CUDNN_POINTWISE_LOG);
   SAME(PointwiseMode::relu, CUDNN_POINTWISE_RELU_FWD);
+  SAME(Reduction::add, CUDNN_REDUCE_TENSOR_ADD);
+  SAME(Reduction::max, CUDNN_REDUCE_TENSOR_MAX);
   SAME(ResampleMode::max, CUDNN_RESAMPLE_MAXPOOL);
   SAME(ResampleMode::average, CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING);
   SAME(ResampleMode::average_with_pads, CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING);
@@ -79,6 +87,10 @@ TEST(CudnnHeader, ConstantsAreTheSame) {
   DESCRIPTOR(graph, OPERATIONGRAPH);
   DESCRIPTOR(variant_pack, VARIANT_PACK);
   DESCRIPTOR(tensor, TENSOR);
+  DESCRIPTOR(matmul, MATMUL);
+  DESCRIPTOR(operation_matmul, OPERATION_MATMUL);
+  DESCRIPTOR(reduction, REDUCTION);
+  DESCRIPTOR(operation_reduction, OPERATION_REDUCTION);
   DESCRIPTOR(resample, RESAMPLE);
   DESCRIPTOR(operation_resample, OPERATION_RESAMPLE_FWD);
 #define TYPE(OURS, THEIRS) SAME(AttributeType::OURS, CUDNN_TYPE_##THEIRS)
@@ -95,6 +107,7 @@ TEST(CudnnHeader, ConstantsAreTheSame) {
   TYPE(pointwise_mode, POINTWISE_MODE);
   TYPE(descriptor, BACKEND_DESCRIPTOR);
   TYPE(nan_propagation, NAN_PROPOGATION);
+  TYPE(reduction_operator, REDUCTION_OPERATOR_TYPE);
   TYPE(resample_mode, RESAMPLE_MODE);
   TYPE(padding_mode, PADDING_MODE);
 #define ATTRIBUTE(OURS, THEIRS) SAME(Attribute::OURS, CUDNN_ATTR_##THEIRS)
@@ -142,6 +155,17 @@ TEST(CudnnHeader, ConstantsAreTheSame) {
   ATTRIBUTE(engine_graph, ENGINE_OPERATION_GRAPH);
   ATTRIBUTE(engine_index, ENGINE_GLOBAL_INDEX);
   ATTRIBUTE(engine_numerical_notes, ENGINE_NUMERICAL_NOTE);
+  ATTRIBUTE(tensor_is_by_value, TENSOR_IS_BY_VALUE);
+  ATTRIBUTE(matmul_type, MATMUL_COMP_TYPE);
+  ATTRIBUTE(operation_matmul_a, OPERATION_MATMUL_ADESC);
+  ATTRIBUTE(operation_matmul_b, OPERATION_MATMUL_BDESC);
+  ATTRIBUTE(operation_matmul_c, OPERATION_MATMUL_CDESC);
+  ATTRIBUTE(operation_matmul_descriptor, OPERATION_MATMUL_DESC);
+  ATTRIBUTE(reduction_operator, REDUCTION_OPERATOR);
+  ATTRIBUTE(reduction_type, REDUCTION_COMP_TYPE);
+  ATTRIBUTE(operation_reduction_x, OPERATION_REDUCTION_XDESC);
+  ATTRIBUTE(operation_reduction_y, OPERATION_REDUCTION_YDESC);
+  ATTRIBUTE(operation_reduction_descriptor, OPERATION_REDUCTION_DESC);
   ATTRIBUTE(resample_mode, RESAMPLE_MODE);
   ATTRIBUTE(resample_type, RESAMPLE_COMP_TYPE);
   ATTRIBUTE(resample_spatial_dims, RESAMPLE_SPATIAL_DIMS);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/codegen/calls/AttentionViews.h"
 #include "compiler/codegen/cpu/onednn/CallRule.h"
 
 #include "runtime/abi/machine.h"
@@ -14,36 +15,6 @@ namespace key = partita::abi::machine;
 
 namespace partita::codegen::onednn {
 namespace {
-
-bool matchAttention(CallMatcher &call, Operation *root) {
-  auto attention = cast<nn::AttentionOp>(root);
-  call.kind = plan::CallKind::attention;
-  if (!call.steps.empty())
-    return false;
-  for (Value value : {attention.getQ(), attention.getK(), attention.getV()}) {
-    std::optional<StridedView> view = call.operand(value);
-    if (!view)
-      return false;
-    call.operands.push_back(*view);
-  }
-  SmallVector<int64_t> scores(nn::getTensorType(attention.getQ()).getShape());
-  scores[3] = nn::getTensorType(attention.getK()).getDimSize(2);
-  auto mask = [&](Value value, std::optional<StridedView> &to) {
-    if (!value)
-      return true;
-    to = call.operand(value);
-    if (!to)
-      return false;
-    for (size_t dim = 0; dim < 4; ++dim)
-      if (to->shape[dim] != scores[dim])
-        to->strides[dim] = 0;
-    to->shape = scores;
-    return true;
-  };
-  call.scale = attention.getScale().convertToDouble();
-  return mask(attention.getMaskMul(), call.maskMul) &&
-         mask(attention.getMaskAdd(), call.maskAdd);
-}
 
 CallWork getAttentionWork(Operation *root, analysis::Rates &, int64_t) {
   auto op = cast<nn::AttentionOp>(root);
@@ -66,7 +37,7 @@ bool takesAttention(Operation *, Value value) { return isF32(value); }
 
 } // namespace
 
-const CallRule kAttentionRule = {isAttention, takesAttention, matchAttention,
-                                 getAttentionWork};
+const CallRule kAttentionRule = {isAttention, takesAttention,
+                                 matchAttentionViews, getAttentionWork};
 
 } // namespace partita::codegen::onednn

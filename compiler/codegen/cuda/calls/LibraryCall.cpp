@@ -7,8 +7,10 @@
 
 #include "compiler/codegen/cuda/calls/LibraryCall.h"
 
+#include "compiler/codegen/calls/AttentionViews.h"
 #include "compiler/codegen/calls/DotViews.h"
 #include "compiler/codegen/calls/PoolViews.h"
+#include "runtime/device/cuda/rules/Attention.h"
 #include "runtime/device/cuda/rules/Conv.h"
 #include "runtime/device/cuda/rules/Matmul.h"
 #include "runtime/device/cuda/rules/Pool.h"
@@ -105,13 +107,19 @@ bool isPool(Operation *op) {
   return isa<nn::WindowReduceOp>(op) && getType(op->getOperand(0));
 }
 
+bool isAttention(Operation *op) {
+  return isa<nn::AttentionOp>(op) && getType(op->getOperand(0));
+}
+
 bool takesType(Operation *, Value value) { return getType(value).has_value(); }
 
 const CallRule *getRule(Operation *op) {
-  static constexpr CallRule rules[] = {{isDot, takesType, matchDotViews},
-                                       {isPixelwise, takesType, matchPixelwise},
-                                       {isConv, takesType, matchConv},
-                                       {isPool, takesType, matchPoolViews}};
+  static constexpr CallRule rules[] = {
+      {isDot, takesType, matchDotViews},
+      {isPixelwise, takesType, matchPixelwise},
+      {isConv, takesType, matchConv},
+      {isPool, takesType, matchPoolViews},
+      {isAttention, takesType, matchAttentionViews}};
   const CallRule *rule = llvm::find_if(
       rules, [&](const CallRule &known) { return known.isRoot(op); });
   return rule == std::end(rules) ? nullptr : rule;
@@ -143,6 +151,16 @@ bool computes(const CallMatcher &call) {
         pool);
   }
   const rules::Tensor right = getTensor(call.operands[1]);
+  if (call.kind == plan::CallKind::attention) {
+    auto mask = [](const std::optional<StridedView> &view) {
+      return view ? std::optional(getTensor(*view)) : std::nullopt;
+    };
+    rules::Attention attention;
+    return !rules::describeAttention({left, right, getTensor(call.operands[2]),
+                                      result, mask(call.maskMul),
+                                      mask(call.maskAdd), !steps.empty()},
+                                     attention);
+  }
   if (call.kind == plan::CallKind::conv) {
     rules::Conv conv;
     return !rules::describeConv({left, right, result, call.strides,

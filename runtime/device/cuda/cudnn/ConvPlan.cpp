@@ -37,24 +37,6 @@ Descriptor ConvPlan::operand(const Conv &conv, const Image &image, TensorId id,
                 wishes.alignments[static_cast<size_t>(number - 1)]);
 }
 
-Descriptor ConvPlan::pointwise(PointwiseMode mode, Descriptor x, Descriptor b,
-                               Descriptor y) {
-  const Descriptor described = create(DescriptorType::pointwise);
-  set(described, Attribute::pointwise_mode, AttributeType::pointwise_mode,
-      std::vector{mode});
-  set(described, Attribute::pointwise_type, AttributeType::data_type,
-      std::vector{DataType::f32});
-  finalize(described);
-  const Descriptor operation = create(DescriptorType::operation_pointwise);
-  set(operation, Attribute::operation_pointwise_descriptor, {described});
-  set(operation, Attribute::operation_pointwise_x, {x});
-  if (b)
-    set(operation, Attribute::operation_pointwise_b, {b});
-  set(operation, Attribute::operation_pointwise_y, {y});
-  finalize(operation);
-  return operation;
-}
-
 std::vector<Descriptor> ConvPlan::operations(const Conv &conv,
                                              const EngineWishes &wishes) {
   const Descriptor x = operand(conv, conv.x, TensorId::x, wishes),

@@ -37,8 +37,6 @@ private:
                      TensorId id, const EngineWishes &wishes);
   std::vector<Descriptor> operations(const rules::Conv &conv,
                                      const EngineWishes &wishes);
-  Descriptor pointwise(PointwiseMode mode, Descriptor x, Descriptor b,
-                       Descriptor y);
   bool isExact(Descriptor config, const rules::Conv &conv,
                const EngineWishes &wishes);
 };

@@ -51,7 +51,8 @@ void EnginePlan::finalize(Descriptor descriptor) {
 }
 
 Descriptor EnginePlan::tensor(abi::DType type, const rules::Image &image,
-                              int64_t id, int64_t alignment, bool in_memory) {
+                              int64_t id, int64_t alignment, bool in_memory,
+                              const void *number) {
   const Descriptor made_tensor = create(DescriptorType::tensor);
   set(made_tensor, Attribute::tensor_type, AttributeType::data_type,
       std::vector{typeOf(type)});
@@ -64,8 +65,28 @@ Descriptor EnginePlan::tensor(abi::DType type, const rules::Image &image,
       std::vector{alignment});
   if (!in_memory)
     setFlag(made_tensor, Attribute::tensor_is_virtual);
+  if (number)
+    setFlag(made_tensor, Attribute::tensor_is_by_value);
   finalize(made_tensor);
   return made_tensor;
+}
+
+Descriptor EnginePlan::pointwise(PointwiseMode mode, Descriptor x, Descriptor b,
+                                 Descriptor y) {
+  const Descriptor described = create(DescriptorType::pointwise);
+  set(described, Attribute::pointwise_mode, AttributeType::pointwise_mode,
+      std::vector{mode});
+  set(described, Attribute::pointwise_type, AttributeType::data_type,
+      std::vector{DataType::f32});
+  finalize(described);
+  const Descriptor operation = create(DescriptorType::operation_pointwise);
+  set(operation, Attribute::operation_pointwise_descriptor, {described});
+  set(operation, Attribute::operation_pointwise_x, {x});
+  if (b)
+    set(operation, Attribute::operation_pointwise_b, {b});
+  set(operation, Attribute::operation_pointwise_y, {y});
+  finalize(operation);
+  return operation;
 }
 
 /// Engines with their settings, the fastest first by the library's estimate.
@@ -198,7 +219,8 @@ Status EnginePlan::choose(const std::vector<Descriptor> &operations,
                           const EngineWishes &wishes,
                           const ForDevice &for_device,
                           const std::function<bool(Descriptor)> &suits,
-                          const std::string &what, const std::string &how) {
+                          const std::string &what, const std::string &how,
+                          const std::string &advice) {
   const std::string problem = what + text.str() + " workspace " +
                               std::to_string(wishes.workspace) +
                               (wishes.keep_nan ? " NaN" : "");
@@ -229,8 +251,7 @@ Status EnginePlan::choose(const std::vector<Descriptor> &operations,
     return api.error(failed, "cannot describe " + what + " to the library");
   return Status::error(api.name() + " has no engine for " + what + " that " +
                        how + " and needs " + std::to_string(wishes.workspace) +
-                       " bytes of workspace at most: compile the model with "
-                       "--no-library-calls");
+                       " bytes of workspace at most: " + advice);
 }
 
 } // namespace partita::runtime::cuda::cudnn

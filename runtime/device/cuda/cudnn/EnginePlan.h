@@ -52,6 +52,18 @@ public:
   /// The numbers of the tensors, in the order of the call's operands.
   const std::vector<int64_t> &ids() const { return operand_ids; }
 
+  /// A tensor that is no operand: a number of the host, which the library reads
+  /// whenever the call is started; or, if that is null, a place in the
+  /// workspace, before the engine's.
+  struct Extra {
+    int64_t id = 0;
+    const void *number = nullptr;
+    size_t place = 0; ///< bytes from the workspace's start
+  };
+  const std::vector<Extra> &extras() const { return extra_tensors; }
+  /// Where the engine's own workspace starts.
+  size_t enginePlace() const { return extra_bytes; }
+
 protected:
   explicit EnginePlan(const Api &api) : api(api) {}
 
@@ -72,22 +84,30 @@ protected:
   void setFlag(Descriptor descriptor, Attribute name);
   void finalize(Descriptor descriptor);
 
-  /// A tensor in memory, or within the graph.
+  Descriptor pointwise(PointwiseMode mode, Descriptor x, Descriptor b,
+                       Descriptor y);
+
+  /// A tensor in memory, or within the graph; a `number` is read on the host.
   Descriptor tensor(abi::DType type, const rules::Image &image, int64_t id,
-                    int64_t alignment, bool in_memory = true);
+                    int64_t alignment, bool in_memory = true,
+                    const void *number = nullptr);
 
   /// The notes of an engine, or none where the library fails.
   std::vector<NumericalNote> notesOf(Descriptor config);
 
   /// Chooses among the engines for the operations those that suit, and
-  /// finalises a plan. `what`: the call, and `how`: what an engine must be, in
-  /// words.
-  Status choose(const std::vector<Descriptor> &operations,
-                const EngineWishes &wishes, const ForDevice &for_device,
-                const std::function<bool(Descriptor config)> &suits,
-                const std::string &what, const std::string &how);
+  /// finalises a plan. `what`: the call, `how`: what an engine must be, and
+  /// `advice`: what to do where there is none, in words.
+  Status choose(
+      const std::vector<Descriptor> &operations, const EngineWishes &wishes,
+      const ForDevice &for_device,
+      const std::function<bool(Descriptor config)> &suits,
+      const std::string &what, const std::string &how,
+      const std::string &advice = "compile the model with --no-library-calls");
 
   std::vector<int64_t> operand_ids;
+  std::vector<Extra> extra_tensors;
+  size_t extra_bytes = 0; ///< of the workspace
 
 private:
   /// Adds an attribute to the text of the problem.

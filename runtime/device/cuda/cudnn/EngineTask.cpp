@@ -62,6 +62,18 @@ EngineTask::prepare(std::shared_ptr<Library> library, const rules::Pool &pool,
       std::move(library), std::move(plan), "the pool", workspace));
 }
 
+Expected<std::unique_ptr<LibraryTask>>
+EngineTask::prepare(std::shared_ptr<Library> library,
+                    const rules::Attention &attention, float scale,
+                    const EngineWishes &wishes, DeviceAddress workspace) {
+  auto plan = std::make_unique<AttentionPlan>(library->api, scale);
+  if (Status status = plan->make(attention, wishes, forDeviceOf(*library));
+      !status.ok())
+    return status;
+  return std::unique_ptr<LibraryTask>(new EngineTask(
+      std::move(library), std::move(plan), "attention", workspace));
+}
+
 EngineTask::~EngineTask() {
   for (const auto &[addresses, pack] : packs)
     (void)library->api.descriptorDestroy(pack);
@@ -78,12 +90,19 @@ Status EngineTask::bind(const DeviceAddress *operands) {
   if (packOf(operands))
     return Status();
   const Api &api = library->api;
-  const std::vector<int64_t> &ids = plan->ids();
+  std::vector<int64_t> ids = plan->ids();
   const Addresses addresses(operands, operands + ids.size());
-  std::vector<void *> pointers;
+  std::vector<const void *> pointers;
   for (const DeviceAddress address : addresses)
-    pointers.push_back(reinterpret_cast<void *>(address));
-  void *const scratch = reinterpret_cast<void *>(workspace);
+    pointers.push_back(reinterpret_cast<const void *>(address));
+  for (const EnginePlan::Extra &extra : plan->extras()) {
+    ids.push_back(extra.id);
+    pointers.push_back(
+        extra.number ? extra.number
+                     : reinterpret_cast<const void *>(workspace + extra.place));
+  }
+  const void *const scratch =
+      reinterpret_cast<const void *>(workspace + plan->enginePlace());
   const auto count = static_cast<int64_t>(ids.size());
   Descriptor pack = nullptr;
   Result result = api.descriptorCreate(DescriptorType::variant_pack, &pack);

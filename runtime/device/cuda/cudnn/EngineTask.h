@@ -10,6 +10,7 @@
 
 #include "runtime/device/cuda/LibraryHandle.h"
 #include "runtime/device/cuda/LibraryTask.h"
+#include "runtime/device/cuda/cudnn/AttentionPlan.h"
 #include "runtime/device/cuda/cudnn/ConvPlan.h"
 #include "runtime/device/cuda/cudnn/PoolPlan.h"
 
@@ -36,6 +37,9 @@ public:
   static Expected<std::unique_ptr<LibraryTask>>
   prepare(std::shared_ptr<Library> library, const rules::Pool &pool,
           const EngineWishes &wishes, DeviceAddress workspace);
+  static Expected<std::unique_ptr<LibraryTask>>
+  prepare(std::shared_ptr<Library> library, const rules::Attention &attention,
+          float scale, const EngineWishes &wishes, DeviceAddress workspace);
   ~EngineTask() override;
 
   Status bind(const DeviceAddress *operands) override;

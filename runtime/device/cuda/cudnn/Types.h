@@ -36,7 +36,18 @@ enum class DataType : int { f32 = 0, f16 = 2, bf16 = 9 };
 enum class ConvolutionMode : int { cross_correlation = 1 };
 
 /// cudnnPointwiseMode_t.
-enum class PointwiseMode : int { add = 0, relu = 100 };
+enum class PointwiseMode : int {
+  add = 0,
+  mul = 1,
+  div = 6,
+  sub = 9,
+  exp = 13,
+  log = 15,
+  relu = 100,
+};
+
+/// cudnnReduceTensorOp_t.
+enum class Reduction : int { add = 0, max = 3 };
 
 /// cudnnResampleMode_t: pooling.
 enum class ResampleMode : int {
@@ -79,6 +90,10 @@ enum class DescriptorType : int {
   graph = 15,
   variant_pack = 16,
   tensor = 17,
+  matmul = 18,
+  operation_matmul = 19,
+  reduction = 21,
+  operation_reduction = 22,
   resample = 24,
   operation_resample = 25,
 };
@@ -98,6 +113,7 @@ enum class AttributeType : int {
   numerical_note = 11,
   pointwise_mode = 14,
   descriptor = 15,
+  reduction_operator = 18,
   resample_mode = 21,
   padding_mode = 22,
 };
@@ -141,12 +157,23 @@ enum class Attribute : int {
   tensor_strides = 903,
   tensor_id = 906,
   tensor_is_virtual = 907,
+  tensor_is_by_value = 908,
   pack_ids = 1000,
   pack_pointers = 1001,
   pack_workspace = 1003,
   engine_graph = 1300,
   engine_index = 1301,
   engine_numerical_notes = 1303,
+  matmul_type = 1500,
+  operation_matmul_a = 1520,
+  operation_matmul_b = 1521,
+  operation_matmul_c = 1522,
+  operation_matmul_descriptor = 1523,
+  reduction_operator = 1600,
+  reduction_type = 1601,
+  operation_reduction_x = 1610,
+  operation_reduction_y = 1611,
+  operation_reduction_descriptor = 1612,
   resample_mode = 1700,
   resample_type = 1701,
   resample_spatial_dims = 1702,

@@ -112,6 +112,23 @@ func.func @pools(%x: tensor<1x8x8x4xf32>, %y: tensor<1x4x4x4xf32>)
   return %0, %2, %3, %4 : tensor<1x4x4x4xf32>, tensor<1x4x2x2xf32>, tensor<1x4x2x2xf32>, tensor<1x4x4x4xf32>
 }
 
+// Attention of halves with heads of multiples of 8, with a mask that is added.
+// Its operands lie in rows; a mask has no step along what it is the same for.
+// CHECK-LABEL: @attention
+// CHECK: #plan.call<attention, operands = [#plan.view<0 shape [2, 4, 6, 8] strides [192, 8, 32, 1]>, #plan.view<1 shape [2, 4, 5, 8] strides [160, 40, 8, 1]>, #plan.view<2 shape [2, 4, 5, 16] strides [320, 80, 16, 1]>, #plan.view<4 shape [2, 4, 6, 16] strides [384, 96, 16, 1]>], mask_add = #plan.view<3 shape [2, 4, 6, 5] strides [5, 0, 0, 1]>, {{.*}}scale = 2.500000e-01
+// CHECK: #plan.kernel<"k{{[0-9]+}}_attention
+// CHECK: #plan.kernel<"k{{[0-9]+}}_attention
+// NONE-LABEL: @attention
+func.func @attention(%x: tensor<2x6x4x8xf16>, %k: tensor<2x4x5x8xf16>, %v: tensor<2x4x5x16xf16>, %m: tensor<2x1x1x5xf16>, %y: tensor<2x4x6x8xf32>, %z: tensor<2x4x6x12xf16>)
+    -> (tensor<2x4x6x16xf16>, tensor<2x4x6x8xf32>, tensor<2x4x6x12xf16>) {
+  %q = nn.transpose %x [0, 2, 1, 3] : tensor<2x6x4x8xf16> -> tensor<2x4x6x8xf16>
+  %0 = nn.attention %q, %k, %v mask_add %m : tensor<2x1x1x5xf16> scale 0.25
+    : tensor<2x4x6x8xf16>, tensor<2x4x5x8xf16>, tensor<2x4x5x16xf16> -> tensor<2x4x6x16xf16>
+  %1 = nn.attention %y, %y, %y scale 0.25 : tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32> -> tensor<2x4x6x8xf32>
+  %2 = nn.attention %z, %z, %z scale 0.25 : tensor<2x4x6x12xf16>, tensor<2x4x6x12xf16>, tensor<2x4x6x12xf16> -> tensor<2x4x6x12xf16>
+  return %0, %1, %2 : tensor<2x4x6x16xf16>, tensor<2x4x6x8xf32>, tensor<2x4x6x12xf16>
+}
+
 // Integers lie side by side along the sum on both sides, or a kernel multiplies
 // them; so it does numbers of 64 bits.
 // CHECK-LABEL: @integers
