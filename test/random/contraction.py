@@ -341,7 +341,8 @@ def chain(g):
 def residual(g):
     """Branches from one value that meet again."""
     x = image(g, 2500) if g.chance(0.5) else operand(g, least=2, most=2500)
-    if g.chance(0.4):  # nobody else reads it: what is added to it may take its place
+    alone = g.chance(0.6)
+    if alone:  # nobody else reads it: what is added to it may take its place
         x = g.node("Relu", [x], dict(dtype=x.dtype, shape=x.shape, mag=x.mag, low=0), keep=False)
     y = x
     for _ in range(g.rng.randint(1, 2)):
@@ -359,5 +360,5 @@ def residual(g):
         if g.chance(0.6):
             y = g.node(g.choose("Relu", "Tanh", "Sigmoid"), [y], dict(dtype=x.dtype, shape=x.shape, mag=y.mag))
         y = calm(g, y, 4) if y.mag > 200 else y
-    y = g.node(g.choose("Add", "Add", "Sub", "Mul", "Max"), g.choose([x, y], [y, x]), dict(dtype=x.dtype, shape=x.shape, mag=max(x.mag + y.mag, x.mag * y.mag)))
+    y = g.node(g.choose("Add", "Add", "Add" if alone else "Sub", "Mul", "Max"), g.choose([x, y], [y, x]), dict(dtype=x.dtype, shape=x.shape, mag=max(x.mag + y.mag, x.mag * y.mag)))
     return epilogue(g, y, 2)

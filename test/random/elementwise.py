@@ -233,7 +233,7 @@ def logic(g):
 def integer(g):
     """Arithmetic of integers."""
     x = g.take((g.choose("i32", "i64", "i32", "i64", "u32", "u64", *(("i8", "u8", "i16", "u16") if g.opset >= 14 else ())),))
-    ops = ["Add", "Sub", "Mul", "Div", "Mod", "Max", "Min", "Abs", "BitShift", "Clip"] + (["Pow"] if x.dtype in ("i32", "i64") else [])
+    ops = ["Add", "Sub", "Mul", "Div", "Mod", "Max", "Min", "Abs", "BitShift", "BitShift", "Clip"] + (["Pow"] if x.dtype in ("i32", "i64") else [])
     if g.opset >= 18:
         ops += ["BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"]
     ops += ["Neg", "Sign"] if x.dtype in SIGNED else []

@@ -14,14 +14,14 @@ from graph import Graph, Model, Unsuitable
 
 # What is made, and how often. Library calls with what may be fused to them come first: there most can go wrong.
 MAKERS = {
-    contraction.conv: 14, contraction.matmul: 9, contraction.gemm: 4, contraction.chain: 7, contraction.residual: 5, contraction.attention: 4, contraction.scaled_terms: 2, contraction.between: 4,
+    contraction.conv: 14, contraction.matmul: 9, contraction.gemm: 4, contraction.chain: 7, contraction.residual: 7, contraction.attention: 4, contraction.scaled_terms: 2, contraction.between: 4,
     contraction.attention_op: 1, contraction.einsum: 2, contraction.conv_transpose: 3,
-    reduction.pool: 6, reduction.softmax: 3, reduction.norm: 4, reduction.centred: 2, reduction.across: 2, reduction.reduce: 6, reduction.running: 1, reduction.ranking: 2,
+    reduction.pool: 6, reduction.softmax: 3, reduction.norm: 5, reduction.centred: 2, reduction.across: 2, reduction.reduce: 6, reduction.running: 1, reduction.ranking: 2,
     elementwise.unary: 7, elementwise.binary: 10, elementwise.variadic: 2, elementwise.clip: 1, elementwise.where: 2, elementwise.compare: 1,
     elementwise.rounding: 1, elementwise.classify: 1, elementwise.logic: 1, elementwise.integer: 3, elementwise.cast: 2,
     shapes.transpose: 4, shapes.reshape: 3, shapes.flatten: 1, shapes.squeeze: 1, shapes.unsqueeze: 1, shapes.slice_: 3, shapes.concat: 3, shapes.split: 2,
-    shapes.pad: 4, shapes.tile: 1, shapes.expand: 2, shapes.depth: 1, shapes.trilu: 1, shapes.identity: 1, shapes.made: 1,
-    indexing.gather: 2, indexing.gather_elements: 1, indexing.gather_nd: 1, indexing.scatter_elements: 1, indexing.scatter_nd: 1, indexing.tensor_scatter: 1,
+    shapes.pad: 4, shapes.tile: 1, shapes.expand: 2, shapes.depth: 3, shapes.trilu: 1, shapes.identity: 1, shapes.made: 1,
+    indexing.gather: 2, indexing.gather_elements: 1, indexing.gather_nd: 1, indexing.scatter_elements: 1, indexing.scatter_nd: 1, indexing.tensor_scatter: 2,
     indexing.compress: 1, indexing.reverse_sequence: 1, indexing.one_nonzero: 1,
     images.resize: 1, images.grid_sample: 1, images.roi_align: 1, images.affine_grid: 1, images.dft: 1, images.stft: 1, images.col2im: 1,
     quantize.fake: 1, quantize.dequantize: 1, quantize.qdq: 2, quantize.integer_product: 2, quantize.dynamic: 1,

@@ -94,6 +94,8 @@ def norm(g):
     same = lambda mag: dict(dtype=x.dtype, shape=x.shape, mag=mag)
     op = g.choose("LayerNormalization", "BatchNormalization", "InstanceNormalization", "LpNormalization", "LRN", "GroupNormalization",
                   "MeanVarianceNormalization", "RMSNormalization")
+    if op in ("LRN", "MeanVarianceNormalization"):
+        x = image(g)
     if op in ("LayerNormalization", "RMSNormalization"):
         if g.opset < (17 if op[0] == "L" else 23):
             raise Unsuitable("opset")
