@@ -45,7 +45,8 @@ struct StridedView : nn::StridedLayout {
 using OpSet = llvm::DenseSet<mlir::Operation *>;
 
 /// Describes `value` as a view of a constant, or of a value that no op of `ops`
-/// produces, by looking through ops of `ops`. Adds those that it looked through to `used`.
+/// produces, by looking through ops of `ops`. Adds those that it looked through
+/// to `used`.
 std::optional<StridedView> viewOf(mlir::Value value, const OpSet &ops,
                                   OpSet &used);
 

@@ -108,12 +108,15 @@ private:
       Ops wider(candidate);
       addProducers(next, candidate);
       addProducers(next, wider, /*tables=*/true);
-      for (const Ops &list : {candidate, wider})
-        if (isCall(list) && graph.isConvex(list)) {
-          ops = list;
+      for (const Ops *list : {&candidate, &wider}) {
+        if (list == &wider && wider.size() == candidate.size())
+          break; // there is no table
+        if (isCall(*list) && graph.isConvex(*list)) {
+          ops = *list;
           plain = true;
           return true;
         }
+      }
     }
     return false;
   }

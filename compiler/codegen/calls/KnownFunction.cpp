@@ -189,9 +189,15 @@ public:
                                   : 1.0;
         };
         SmallVector<double> turns;
-        for (auto it = points.begin(); std::next(it) != points.end(); ++it)
-          if (gap(it->second) * gap(std::next(it)->second) < 0)
-            turns.push_back(findRoot(gap, it->first, std::next(it)->first));
+        for (auto it = points.begin(); std::next(it) != points.end(); ++it) {
+          auto next = std::next(it);
+          if (!(gap(it->second) * gap(next->second) < 0))
+            continue;
+          std::optional<double> turn = findRoot(gap, *it, *next);
+          if (!turn)
+            return false;
+          turns.push_back(*turn);
+        }
         for (double x : turns)
           for (double beside : {-1.0, 0.0, 1.0})
             if (!add(x + beside * kBeside * std::max(1.0, std::fabs(x))))
@@ -243,15 +249,21 @@ private:
   }
 
   /// Where `gap` changes its sign, nearly: where the line through both ends
-  /// does, and each third time in the middle.
-  double findRoot(function_ref<double(const Point &)> gap, double low,
-                  double high) {
-    double atLow = gap(*at(low)), atHigh = gap(*at(high)), x = low;
+  /// does, and each third time in the middle. Nothing if the ops are not
+  /// defined on the way.
+  std::optional<double> findRoot(function_ref<double(const Point &)> gap,
+                                 const std::pair<const double, Point> &begin,
+                                 const std::pair<const double, Point> &end) {
+    double low = begin.first, high = end.first, x = low;
+    double atLow = gap(begin.second), atHigh = gap(end.second);
     for (int i = 0; i < 60; ++i) {
       const double byLine = low - atLow * (high - low) / (atHigh - atLow);
       x = i % 3 < 2 && byLine > low && byLine < high ? byLine
                                                      : low / 2 + high / 2;
-      const double here = gap(*at(x));
+      std::optional<Point> point = at(x);
+      if (!point)
+        return std::nullopt;
+      const double here = gap(*point);
       if (here == 0 || high - low <= 1e-9 * std::fabs(x))
         break;
       ((here < 0) == (atLow < 0) ? low : high) = x;
