@@ -23,6 +23,7 @@
 #include "dialects/plan/PlanDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/ErrorHandling.h"
 
 #include <memory>
 #include <optional>
@@ -160,6 +161,21 @@ public:
   virtual mlir::FailureOr<BuiltKernel> buildKernel(mlir::OpBuilder &b,
                                                    nn::ClusterOp cluster,
                                                    bool reference) const = 0;
+
+  /// Whether a cluster's kernel is so small that it should start together with
+  /// others that do not wait for it, nor it for them.
+  virtual bool isGrouped(nn::ClusterOp cluster) const { return false; }
+  /// Whether these kernels can start as one.
+  virtual bool canGroup(llvm::ArrayRef<mlir::func::FuncOp> kernels) const {
+    return false;
+  }
+  /// Appends one kernel that computes what all of these do, to the block of
+  /// `b`. Its operands and results are theirs, one kernel after another.
+  virtual BuiltKernel
+  groupKernels(mlir::OpBuilder &b,
+               llvm::ArrayRef<mlir::func::FuncOp> kernels) const {
+    llvm::report_fatal_error("kernels of this kind of device have no groups");
+  }
 
   /// Fails, with a diagnostic, if a kernel has no schedule, or if a dispatch of
   /// the surrounding plan does not match the kernel's schedule.

@@ -186,6 +186,29 @@ def DistPriceStagesPass : Pass<"dist-price-stages", "::mlir::ModuleOp"> {
   let dependentDialects = ["::partita::dist::DistDialect"];
 }
 
+def PlanGroupKernelsPass : Pass<"plan-group-kernels", "::mlir::ModuleOp"> {
+  let summary = "Starts small kernels together that do not wait for each other";
+  let description = [{
+    Clusters whose kernels the backend wants to start together become one
+    cluster, at the place of the last. Nothing between them needs any of them;
+    what is not a cluster (a collective) stays between those before it and those
+    behind. A group computes what its members do, to the last bit.
+
+    ```mlir
+    %a = nn.cluster kernel (...) {...} {lowering = #plan.kernel<"k0_relu", ..., launch = [2, 128]>}
+    %b = nn.cluster kernel (...) {...} {lowering = #plan.kernel<"k1_tanh", ..., launch = [3, 128]>}
+    ```
+    becomes
+    ```mlir
+    %ab:2 = nn.cluster kernel (...) {...} {lowering = #plan.kernel<"g0_x2_relu", ..., launch = [5, 128]>}
+    ```
+  }];
+  let options = [
+    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
+    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
+  ];
+}
+
 def PlanBuildPass : Pass<"plan-build", "::mlir::ModuleOp"> {
   let summary = "Schedules stages: the plan dialect, without offsets in memory";
   let description = [{

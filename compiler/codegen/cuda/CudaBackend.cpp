@@ -11,6 +11,7 @@
 #include "compiler/codegen/cuda/CompilePtx.h"
 #include "compiler/codegen/cuda/calls/LibraryCall.h"
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
+#include "compiler/codegen/cuda/grid/KernelGroup.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 #include "compiler/codegen/kernels/NNToLinalg.h"
 #include "runtime/device/cuda/rules/Attention.h"
@@ -161,6 +162,34 @@ public:
     return built;
   }
 
+  bool isGrouped(nn::ClusterOp cluster) const override {
+    auto kernel = dyn_cast_or_null<plan::KernelAttr>(cluster.getLoweringAttr());
+    if (!kernel || kernel.getLaunch().empty() || getRecurrentLayer(cluster) ||
+        kernel.getLaunch().front() > kMostMemberBlocks)
+      return false;
+    int64_t bytes = 0;
+    for (Type type : cluster->getOperandTypes())
+      bytes += nn::getByteSize(type);
+    for (Type type : cluster->getResultTypes())
+      bytes += nn::getByteSize(type);
+    return bytes <= kMostMemberBytes;
+  }
+
+  bool canGroup(ArrayRef<func::FuncOp> kernels) const override {
+    return succeeded(formGroup(kernels));
+  }
+
+  BuiltKernel groupKernels(OpBuilder &b,
+                           ArrayRef<func::FuncOp> kernels) const override {
+    FailureOr<KernelGroup> group = formGroup(kernels);
+    BuiltKernel built;
+    built.function = buildGroup(b, *group);
+    built.extent = 0;
+    built.inPlace = group->getInPlace();
+    built.launch = {group->getBlocks(), group->getThreads()};
+    return built;
+  }
+
   LogicalResult checkKernels(ModuleOp kernels) const override {
     auto model = kernels->getParentOfType<ModuleOp>();
     llvm::StringMap<BuiltKernel> known;
@@ -168,6 +197,14 @@ public:
       BuiltKernel &built = known[kernel.getName()];
       if (nn::RecurrentOp layer = getRecurrentLayer(kernel)) {
         built.launch = {countBlocks(layer), kRecurrentThreads};
+        continue;
+      }
+      if (isGroup(kernel)) {
+        FailureOr<KernelGroup> group = readGroup(kernel);
+        if (failed(group))
+          return failure();
+        built.launch = {group->getBlocks(), group->getThreads()};
+        built.inPlace = group->getInPlace();
         continue;
       }
       FailureOr<GridSchedule> schedule = readGrid(kernel);

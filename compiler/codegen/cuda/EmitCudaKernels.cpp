@@ -8,6 +8,7 @@
 #include "compiler/codegen/cuda/Passes.h"
 
 #include "compiler/codegen/cuda/grid/EmitGrid.h"
+#include "compiler/codegen/cuda/grid/KernelGroup.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,17 +35,27 @@ public:
 private:
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    for (auto kernel : llvm::to_vector(module.getOps<func::FuncOp>())) {
+    const SmallVector<func::FuncOp> kernels =
+        llvm::to_vector(module.getOps<func::FuncOp>());
+    for (func::FuncOp kernel : kernels) {
+      if (isGroup(kernel)) {
+        if (failed(emitGroup(kernel, module)))
+          return signalPassFailure();
+        continue;
+      }
+      // Only groups have its code.
+      if (kernel.isPrivate())
+        continue;
       if (nn::RecurrentOp layer = getRecurrentLayer(kernel)) {
         emitRecurrent(kernel, layer, module);
-        kernel.erase();
         continue;
       }
       FailureOr<GridSchedule> schedule = readGrid(kernel);
       if (failed(schedule) || failed(emitGrid(kernel, *schedule, module)))
         return signalPassFailure();
-      kernel.erase();
     }
+    for (func::FuncOp kernel : kernels)
+      kernel.erase();
   }
 };
 

@@ -102,6 +102,9 @@ public:
   /// `sentBytes` bytes.
   double getCollectiveNs(int64_t sentBytes, int64_t devices) const;
   double getUnitNs() const;
+  /// The time that the launch of a kernel adds to each cluster; 0 if it is not
+  /// told apart.
+  double getLaunchNs() const { return rates ? rates->launch : 0; }
 
 private:
   const MeasuredTable *findTable(llvm::StringRef name) const;

@@ -30,29 +30,17 @@ MemRefType getGlobalType(RankedTensorType type) {
 class GridEmitter {
 public:
   GridEmitter(func::FuncOp kernel, const GridSchedule &schedule,
-              ModuleOp target)
-      : kernel(kernel), target(target), loc(kernel.getLoc()),
-        schedule(schedule), context(schedule, target, kernel.getName()) {}
+              ModuleOp target, StringRef name)
+      : kernel(kernel), target(target), name(name), loc(kernel.getLoc()),
+        schedule(schedule), context(schedule, target, name) {}
 
-  func::FuncOp emit() {
-    SmallVector<Type> types;
-    for (Type type : kernel.getArgumentTypes())
-      types.push_back(getGlobalType(cast<RankedTensorType>(type)));
-    OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
-    auto func = func::FuncOp::create(b, loc, kernel.getName(),
-                                     b.getFunctionType(types, {}));
-    func->setAttr(kGridAttr, kernel->getAttr(kGridAttr));
-    b.setInsertionPointToEnd(func.addEntryBlock());
-    describeArguments(func);
-    for (auto [tensor, memref] :
-         llvm::zip(kernel.getArguments(), func.getArguments()))
+  void emit(OpBuilder b, ValueRange memrefs, Value block) {
+    for (auto [tensor, memref] : llvm::zip(kernel.getArguments(), memrefs))
       addBuffer(tensor, memref);
-    auto returned = func::ReturnOp::create(b, loc);
-    b.setInsertionPoint(returned);
     if (schedule.team == 1)
-      openPoints(b);
+      openPoints(b, block);
     else
-      openRow(b);
+      openRow(b, block);
     for (Operation &op : kernel.getBody().front())
       prepare(b, op);
     for (auto [number, stage] : llvm::enumerate(schedule.kernel.stages)) {
@@ -63,29 +51,9 @@ public:
         context.team.barrier(b, loc);
       emitStage(b, context, stage);
     }
-    alignVectors(func);
-    return func;
   }
 
 private:
-  /// Operands and results do not overlap, but for the pairs that may be in
-  /// place. Slots are aligned.
-  void describeArguments(func::FuncOp func) {
-    SmallVector<int64_t> shared(schedule.kernel.inPlace);
-    int64_t inputs = kernel.getNumArguments() - kernel.getNumResults();
-    for (size_t i = 1; i < shared.size(); i += 2)
-      shared[i] += inputs;
-    Builder b(func.getContext());
-    for (int64_t i = 0; i < kernel.getNumArguments(); ++i) {
-      if (!llvm::is_contained(shared, i))
-        func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
-                        b.getUnitAttr());
-      if (!kernel.getArgAttr(i, kUnalignedAttr))
-        func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                        b.getI64IntegerAttr(64));
-    }
-  }
-
   void addBuffer(Value tensor, Value memref) {
     auto shape = cast<RankedTensorType>(tensor.getType()).getShape();
     KernelBuffer buffer;
@@ -124,8 +92,7 @@ private:
                                                      type.getElementType()));
     OpBuilder top = OpBuilder::atBlockBegin(target.getBody());
     auto global = memref::GlobalOp::create(
-        top, constant.getLoc(),
-        (kernel.getName() + "_table" + Twine(tables++)).str(),
+        top, constant.getLoc(), (name + "_table" + Twine(tables++)).str(),
         top.getStringAttr("private"), memory, values, /*constant=*/true,
         top.getI64IntegerAttr(64));
     addBuffer(constant.getResult(),
@@ -145,7 +112,7 @@ private:
     b.setInsertionPoint(branch.thenBlock()->getTerminator());
   }
 
-  void openPoints(OpBuilder &b) {
+  void openPoints(OpBuilder &b, Value block) {
     const int64_t rows = schedule.threads * schedule.width;
     // Divisions of 64 bits take several times as long.
     const bool isShort =
@@ -157,12 +124,10 @@ private:
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
     };
-    Type i32 = b.getI32Type();
-    Value thread = read(NVVM::ThreadIdXOp::create(b, loc, i32));
-    Value block = read(NVVM::BlockIdXOp::create(b, loc, i32));
+    Value thread = read(NVVM::ThreadIdXOp::create(b, loc, b.getI32Type()));
     Value row = arith::AddIOp::create(
         b, loc,
-        arith::MulIOp::create(b, loc, block, constant(schedule.threads)),
+        arith::MulIOp::create(b, loc, read(block), constant(schedule.threads)),
         thread);
     if (schedule.width != 1)
       row = arith::MulIOp::create(b, loc, row, constant(schedule.width));
@@ -170,8 +135,8 @@ private:
     place(b, row);
   }
 
-  void openRow(OpBuilder &b) {
-    context.team.begin(b, loc);
+  void openRow(OpBuilder &b, Value block) {
+    context.team.begin(b, loc, block);
     guard(b, context.team.row,
           schedule.getBlocks() * (schedule.threads / schedule.team) ==
               schedule.kernel.extent);
@@ -196,26 +161,9 @@ private:
     }
   }
 
-  /// Vectors lie at multiples of their size, if the argument does.
-  void alignVectors(func::FuncOp func) {
-    auto align = [&](auto op, Value memref, VectorType type) {
-      auto argument = dyn_cast<BlockArgument>(memref);
-      if (argument &&
-          kernel.getArgAttr(argument.getArgNumber(), kUnalignedAttr))
-        return;
-      op.setAlignment(type.getNumElements() * type.getElementTypeBitWidth() /
-                      8);
-    };
-    func.walk([&](vector::LoadOp op) {
-      align(op, op.getBase(), op.getVectorType());
-    });
-    func.walk([&](vector::StoreOp op) {
-      align(op, op.getBase(), op.getVectorType());
-    });
-  }
-
   func::FuncOp kernel;
   ModuleOp target;
+  const std::string name;
   Location loc;
   const GridSchedule &schedule;
   GridContext context;
@@ -224,11 +172,68 @@ private:
 
 } // namespace
 
+func::FuncOp declareKernel(func::FuncOp kernel, ArrayRef<int64_t> inPlace,
+                           ModuleOp target) {
+  SmallVector<Type> types;
+  for (Type type : kernel.getArgumentTypes())
+    types.push_back(getGlobalType(cast<RankedTensorType>(type)));
+  OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
+  auto func = func::FuncOp::create(b, kernel.getLoc(), kernel.getName(),
+                                   b.getFunctionType(types, {}));
+  func->setAttr(kGridAttr, kernel->getAttr(kGridAttr));
+  // Operands and results do not overlap, but for the pairs that may be in
+  // place. Slots are aligned.
+  SmallVector<int64_t> shared(inPlace);
+  const int64_t inputs = kernel.getNumArguments() - kernel.getNumResults();
+  for (size_t i = 1; i < shared.size(); i += 2)
+    shared[i] += inputs;
+  for (int64_t i = 0; i < kernel.getNumArguments(); ++i) {
+    if (!llvm::is_contained(shared, i))
+      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                      b.getUnitAttr());
+    if (!kernel.getArgAttr(i, kUnalignedAttr))
+      func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                      b.getI64IntegerAttr(64));
+  }
+  b.setInsertionPointToEnd(func.addEntryBlock());
+  func::ReturnOp::create(b, kernel.getLoc());
+  return func;
+}
+
+void emitThread(OpBuilder b, func::FuncOp kernel, const GridSchedule &schedule,
+                ModuleOp target, StringRef name, ValueRange memrefs,
+                Value block) {
+  GridEmitter(kernel, schedule, target, name).emit(b, memrefs, block);
+}
+
+void alignVectors(func::FuncOp func,
+                  const llvm::SmallDenseSet<Value> &unaligned) {
+  auto align = [&](auto op, Value memref, VectorType type) {
+    if (!unaligned.contains(memref))
+      op.setAlignment(type.getNumElements() * type.getElementTypeBitWidth() /
+                      8);
+  };
+  func.walk(
+      [&](vector::LoadOp op) { align(op, op.getBase(), op.getVectorType()); });
+  func.walk(
+      [&](vector::StoreOp op) { align(op, op.getBase(), op.getVectorType()); });
+}
+
 FailureOr<func::FuncOp>
 emitGrid(func::FuncOp kernel, const GridSchedule &schedule, ModuleOp target) {
   if (schedule.getBlocks() > std::numeric_limits<int32_t>::max())
     return kernel.emitError("the kernel has more blocks than a grid can have");
-  return GridEmitter(kernel, schedule, target).emit();
+  func::FuncOp func = declareKernel(kernel, schedule.kernel.inPlace, target);
+  OpBuilder b(func.getBody().front().getTerminator());
+  Value block = NVVM::BlockIdXOp::create(b, kernel.getLoc(), b.getI32Type());
+  emitThread(b, kernel, schedule, target, kernel.getName(), func.getArguments(),
+             block);
+  llvm::SmallDenseSet<Value> unaligned;
+  for (BlockArgument argument : func.getArguments())
+    if (kernel.getArgAttr(argument.getArgNumber(), kUnalignedAttr))
+      unaligned.insert(argument);
+  alignVectors(func, unaligned);
+  return func;
 }
 
 } // namespace partita::codegen::cuda

@@ -24,10 +24,29 @@ mlir::FailureOr<mlir::func::FuncOp> emitGrid(mlir::func::FuncOp kernel,
                                              const GridSchedule &schedule,
                                              mlir::ModuleOp target);
 
+/// Appends a kernel with an empty body to `target`: the arguments of `kernel`,
+/// on flat buffers. `inPlace`: pairs (operand, result) that may overlap.
+mlir::func::FuncOp declareKernel(mlir::func::FuncOp kernel,
+                                 llvm::ArrayRef<int64_t> inPlace,
+                                 mlir::ModuleOp target);
+
+/// Emits what a thread of the kernel does on these buffers, in front of the
+/// place of `b`. `name` begins the names of its tables and shared memory;
+/// `block` is the number of the thread's block (i32).
+void emitThread(mlir::OpBuilder b, mlir::func::FuncOp kernel,
+                const GridSchedule &schedule, mlir::ModuleOp target,
+                llvm::StringRef name, mlir::ValueRange memrefs,
+                mlir::Value block);
+
+/// Says of all vectors that they lie at multiples of their size, but for those
+/// in `unaligned` buffers.
+void alignVectors(mlir::func::FuncOp func,
+                  const llvm::SmallDenseSet<mlir::Value> &unaligned);
+
 /// State that the stages of a kernel share while it is emitted.
 struct GridContext {
   GridContext(const GridSchedule &schedule, mlir::ModuleOp target,
-              mlir::StringRef kernel)
+              llvm::StringRef kernel)
       : schedule(schedule), buffers(schedule.kernel),
         team(target, kernel, schedule) {}
 

@@ -20,10 +20,9 @@ static Value number(OpBuilder &b, Location loc, int64_t value) {
   return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
 }
 
-void Team::begin(OpBuilder &b, Location loc) {
-  Type i32 = b.getI32Type();
-  thread = NVVM::ThreadIdXOp::create(b, loc, i32);
-  row = NVVM::BlockIdXOp::create(b, loc, i32);
+void Team::begin(OpBuilder &b, Location loc, Value block) {
+  thread = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
+  row = block;
   Value place = thread;
   if (const int64_t teams = schedule.threads / schedule.team; teams > 1) {
     Value size = number(b, loc, schedule.team);

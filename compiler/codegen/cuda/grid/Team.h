@@ -34,8 +34,9 @@ public:
       : target(target), kernel(kernel), schedule(schedule) {}
 
   int64_t size() const { return schedule.team; }
-  /// Reads the registers: the row of the team, and this thread's place in it.
-  void begin(mlir::OpBuilder &b, mlir::Location loc);
+  /// Finds the row of the team in the block of this number, and this thread's
+  /// place in it.
+  void begin(mlir::OpBuilder &b, mlir::Location loc, mlir::Value block);
 
   mlir::Value row;  ///< of the grid, i32
   mlir::Value lane; ///< index

@@ -4,8 +4,8 @@
 
 // A thread computes four elements. The last block has threads too many.
 // CHECK: func.func @points(%[[X:.*]]: memref<132000xf32, 1> {llvm.align = 64 : i64, llvm.noalias}, %[[R:.*]]: memref<132000xf32, 1> {llvm.align = 64 : i64, llvm.noalias})
-// CHECK: nvvm.read.ptx.sreg.tid.x
 // CHECK: nvvm.read.ptx.sreg.ctaid.x
+// CHECK: nvvm.read.ptx.sreg.tid.x
 // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c4_i32
 // CHECK: arith.cmpi ult, %[[FIRST]], %c132000_i32
 // CHECK: vector.load %[[X]]{{.*}} {alignment = 16 : i64}
@@ -154,4 +154,75 @@ func.func @too_wide(%x: tensor<1001xf32>, %r: tensor<1001xf32>) -> tensor<1001xf
 // expected-error@+1 {{the kernel has no schedule}}
 func.func @undecided(%x: tensor<1xf32>, %r: tensor<1xf32>) -> tensor<1xf32> {
   return %x : tensor<1xf32>
+}
+
+// -----
+
+#id = affine_map<(d0) -> (d0)>
+
+// Two blocks of the one kernel, twice, and then one of the other. Each member
+// has its own operands; what only groups start is no kernel by itself.
+// CHECK: func.func @group(%[[A:.*]]: memref<200xf32, 1> {llvm.align = 64 : i64, llvm.noalias}, %[[B:.*]]: memref<200xf32, 1> {llvm.align = 64 : i64, llvm.noalias}, %[[C:.*]]: memref<60xf32, 1> {llvm.align = 64 : i64}, %[[RA:.*]]: memref<200xf32, 1> {llvm.align = 64 : i64, llvm.noalias}, %[[RB:.*]]: memref<200xf32, 1> {llvm.align = 64 : i64, llvm.noalias}, %[[RC:.*]]: memref<60xf32, 1> {llvm.align = 64 : i64})
+// CHECK: %[[BLOCK:.*]] = nvvm.read.ptx.sreg.ctaid.x
+// CHECK: %[[OWN:.*]] = arith.subi %[[BLOCK]], %c0_i32
+// CHECK: %[[HERE:.*]] = arith.cmpi ult, %[[OWN]], %c4_i32
+// CHECK: scf.if %[[HERE]]
+// CHECK:   %[[WHICH:.*]] = arith.divui %[[OWN]], %c2_i32
+// CHECK:   arith.remui %[[OWN]], %c2_i32
+// CHECK:   %[[SECOND:.*]] = arith.cmpi eq, %[[WHICH]], %c1_i32
+// CHECK:   arith.select %[[SECOND]], %[[B]], %[[A]]
+// CHECK:   arith.select %[[SECOND]], %[[RB]], %[[RA]]
+// CHECK:   arith.mulf
+// CHECK: %[[OTHER:.*]] = arith.subi %[[BLOCK]], %c4_i32
+// CHECK: arith.cmpi ult, %[[OTHER]], %c1_i32
+// CHECK:   memref.load %[[C]]
+// CHECK:   math.tanh
+// CHECK-NOT: func.func @square
+// CHECK: func.func @tanh
+// CHECK-NOT: func.func
+func.func private @square(%x: tensor<200xf32>, %r: tensor<200xf32>) -> tensor<200xf32>
+    attributes {nn.grid = {threads = 128 : i64, team = 1 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<200xf32>) outs(%r : tensor<200xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = arith.mulf %in, %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<200xf32>
+  return %0 : tensor<200xf32>
+}
+func.func @group(%a: tensor<200xf32>, %b: tensor<200xf32>, %c: tensor<60xf32>, %ra: tensor<200xf32>, %rb: tensor<200xf32>, %rc: tensor<60xf32>) -> (tensor<200xf32>, tensor<200xf32>, tensor<60xf32>)
+    attributes {nn.grid = {threads = 128 : i64}} {
+  %0 = call @square(%a, %ra) : (tensor<200xf32>, tensor<200xf32>) -> tensor<200xf32>
+  %1 = call @square(%b, %rb) : (tensor<200xf32>, tensor<200xf32>) -> tensor<200xf32>
+  %2 = call @tanh(%c, %rc) : (tensor<60xf32>, tensor<60xf32>) -> tensor<60xf32>
+  return %0, %1, %2 : tensor<200xf32>, tensor<200xf32>, tensor<60xf32>
+}
+func.func @tanh(%x: tensor<60xf32>, %r: tensor<60xf32>) -> tensor<60xf32>
+    attributes {nn.grid = {threads = 128 : i64, team = 1 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64: 0, 0>}} {
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<60xf32>) outs(%r : tensor<60xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = math.tanh %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<60xf32>
+  return %0 : tensor<60xf32>
+}
+
+// -----
+
+#id = affine_map<(d0) -> (d0)>
+
+func.func @square(%x: tensor<200xf32>, %r: tensor<200xf32>) -> tensor<200xf32>
+    attributes {nn.grid = {threads = 128 : i64, team = 1 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<200xf32>) outs(%r : tensor<200xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = arith.mulf %in, %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<200xf32>
+  return %0 : tensor<200xf32>
+}
+// expected-error@+1 {{the kernel is no group: its members do not fit one grid, or it passes on their operands and results in another order}}
+func.func @group(%a: tensor<200xf32>, %b: tensor<200xf32>, %ra: tensor<200xf32>, %rb: tensor<200xf32>) -> (tensor<200xf32>, tensor<200xf32>)
+    attributes {nn.grid = {threads = 128 : i64}} {
+  %0 = call @square(%a, %rb) : (tensor<200xf32>, tensor<200xf32>) -> tensor<200xf32>
+  %1 = call @square(%b, %ra) : (tensor<200xf32>, tensor<200xf32>) -> tensor<200xf32>
+  return %0, %1 : tensor<200xf32>, tensor<200xf32>
 }
