@@ -35,18 +35,29 @@ static Table buildTable() {
   return table;
 }
 
-static Table buildReplicaTable() {
-  registerReplicaSchemas();
+static Table buildTable(ArrayRef<OpRow> rows) {
   Table table;
-  for (const OpRow &row : getReplicaOps())
+  for (const OpRow &row : rows)
     table[row.op].push_back(&row);
   return table;
 }
 
-OpImport findOp(StringRef domain, StringRef opType, int64_t opset) {
+/// The ops of a domain that are imported; null: none are.
+static const Table *findTable(StringRef domain) {
   static const Table standard = buildTable();
-  static const Table replicas = buildReplicaTable();
-  const Table &table = domain == kReplicaDomain ? replicas : standard;
+  static const Table optimizers = buildTable(getOptimizerOps());
+  static const Table replicas = [] {
+    registerReplicaSchemas();
+    return buildTable(getReplicaOps());
+  }();
+  return domain.empty()               ? &standard
+         : domain == kReplicaDomain   ? &replicas
+         : domain == kOptimizerDomain ? &optimizers
+                                      : nullptr;
+}
+
+OpImport findOp(StringRef domain, StringRef opType, int64_t opset) {
+  const Table *table = findTable(domain);
   OpImport result;
   result.schema = onnx::OpSchemaRegistry::Schema(
       opType.str(), static_cast<int>(opset), domain.str());
@@ -59,11 +70,10 @@ OpImport findOp(StringRef domain, StringRef opType, int64_t opset) {
   }
   result.expandable = result.schema->HasFunction() ||
                       result.schema->HasContextDependentFunction();
-  auto rows = table.find(opType);
-  if ((!domain.empty() && domain != kReplicaDomain) || rows == table.end())
+  if (!table)
     return result;
   int version = result.schema->since_version();
-  for (const OpRow *row : rows->second)
+  for (const OpRow *row : table->lookup(opType))
     if (row->first <= version && version <= row->last)
       result.function = row->function;
   return result;

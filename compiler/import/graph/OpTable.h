@@ -33,6 +33,10 @@ using ImportFunction = llvm::LogicalResult (*)(NodeImport &);
 /// bodies, for other runtimes; these do not count here.
 inline constexpr llvm::StringLiteral kReplicaDomain = "ai.partita";
 
+/// The domain of ops that update tensors with gradients.
+inline constexpr llvm::StringLiteral kOptimizerDomain =
+    "ai.onnx.preview.training";
+
 /// The versions of an op of its domain that a function imports. A
 /// version is the opset in which the op, or its meaning, last changed. A
 /// version newer than `last` is not imported until somebody has read the
@@ -79,6 +83,9 @@ llvm::ArrayRef<OpRow> getScatterOps();
 llvm::ArrayRef<OpRow> getSequenceOps();
 llvm::ArrayRef<OpRow> getShapeOps();
 llvm::ArrayRef<OpRow> getSliceOps();
+
+/// The ops of `kOptimizerDomain`.
+llvm::ArrayRef<OpRow> getOptimizerOps();
 
 /// The ops of `kReplicaDomain`.
 llvm::ArrayRef<OpRow> getReplicaOps();
