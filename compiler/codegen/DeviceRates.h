@@ -25,7 +25,7 @@ struct DeviceRates {
   double processors = 0; ///< that compute side by side
   double clock = 0;      ///< of a processor, GHz
   double memory = 0;     ///< read from and written to the device's memory
-  double launch = 0;     ///< from the begin of a small kernel to the next one's
+  double launch = 0;     ///< from a small kernel of a unit to the next one
   double unit = 0;       ///< to start a unit of a plan
   double copy = 0;       ///< of a transfer, besides its bytes
   double host = 0;       ///< between its memory and the host's, one way

@@ -98,7 +98,10 @@ inline constexpr char kSimple[] = "simple", kExponential[] = "exponential",
 ///   processors       that compute side by side
 ///   clock            of a processor, GHz
 ///   memory           GB/s, read from and written to its memory
-///   launch           ns from the begin of a small kernel to the next one's
+///   launch           ns from the begin of a small kernel to the next one's, in
+///                    one unit
+///   unit             ns from the end of a unit to the begin of the next one;
+///                    may be missing
 ///   copy             ns of a transfer, besides its bytes
 ///   host             GB/s between its memory and the host's, one way
 ///   peer             GB/s between two such devices, one way; only where there
@@ -106,7 +109,8 @@ inline constexpr char kSimple[] = "simple", kExponential[] = "exponential",
 // clang-format on
 inline constexpr char kProcessors[] = "processors", kClock[] = "clock",
                       kMemory[] = "memory", kLaunch[] = "launch",
-                      kCopy[] = "copy", kHost[] = "host", kPeer[] = "peer";
+                      kUnit[] = "unit", kCopy[] = "copy", kHost[] = "host",
+                      kPeer[] = "peer";
 
 } // namespace partita::abi::machine
 

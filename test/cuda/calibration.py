@@ -15,7 +15,7 @@ from harness import BIN, REPOSITORY, SKIPPED, Failure, compile_model, main, run
 
 EMULATOR = pathlib.Path(os.environ.get("PARTITA_GPU_EMULATOR", REPOSITORY / "build" / "test" / "gpu-emulator" / "lib"))
 MODEL = REPOSITORY / "examples" / "digits" / "digits.onnx"
-ALONE = {"processors", "clock", "memory", "launch", "copy", "host"}
+ALONE = {"processors", "clock", "memory", "launch", "unit", "copy", "host"}
 
 
 def calibrate(machine, **environment):

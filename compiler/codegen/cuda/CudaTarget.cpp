@@ -45,8 +45,8 @@ static_assert(std::size(kSheets) == std::size(kGpus));
 
 /// The part of a published rate of bytes that large transfers reach.
 constexpr double kReachedShare = 0.8;
-/// From one launch of a stream to the next, what a unit takes to begin behind
-/// an event, and what the driver takes for a copy.
+/// From one kernel of a unit to the next, what a unit takes to begin behind an
+/// event, and what the driver takes for a copy.
 constexpr double kLaunchNs = 3000, kUnitNs = 5000, kCopyNs = 10000;
 // As NCCL itself predicts its rings (src/graph/tuning.cc, LL): what a call
 // takes, and a hop over NVLink or PCIe.

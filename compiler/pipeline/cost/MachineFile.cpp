@@ -180,11 +180,12 @@ private:
     device.architecture = architecture->str();
     device.name = name->str();
     for (const char *rate :
-         {key::kProcessors, key::kClock, key::kMemory, key::kLaunch, key::kCopy,
-          key::kHost, key::kPeer}) {
+         {key::kProcessors, key::kClock, key::kMemory, key::kLaunch, key::kUnit,
+          key::kCopy, key::kHost, key::kPeer}) {
       const json::Value *found = rates->get(rate);
-      // Where there is one device, nothing goes from one to another.
-      if (!found && rate == key::kPeer)
+      // Where there is one device, nothing goes from one to another. Older
+      // files do not say what a unit takes.
+      if (!found && (rate == key::kPeer || rate == key::kUnit))
         continue;
       auto number = found ? found->getAsNumber() : std::nullopt;
       if (!number || !std::isfinite(*number) || *number <= 0 || *number > 1e15)

@@ -94,6 +94,7 @@ static codegen::DeviceRates withMeasured(codegen::DeviceRates rates,
       {key::kClock, &codegen::DeviceRates::clock},
       {key::kMemory, &codegen::DeviceRates::memory},
       {key::kLaunch, &codegen::DeviceRates::launch},
+      {key::kUnit, &codegen::DeviceRates::unit},
       {key::kCopy, &codegen::DeviceRates::copy},
       {key::kHost, &codegen::DeviceRates::host},
       {key::kPeer, &codegen::DeviceRates::peer}};

@@ -27,7 +27,7 @@ constexpr size_t kLeastBytes = size_t(1) << 20;
 constexpr size_t kMostBytes = size_t(256) << 20;
 /// A copy that takes so long is large enough.
 constexpr double kLongNs = 2e6;
-constexpr int kRepeats = 7, kLaunches = 500;
+constexpr int kRepeats = 7, kGraphs = 50, kFewKernels = 2, kManyKernels = 50;
 constexpr std::chrono::seconds kDeadline(60);
 
 /// One GPU, alone, but for copies to a second one.
@@ -59,7 +59,9 @@ public:
     return Status();
   }
 
-  Status measureLaunch(double &ns) {
+  /// Units are graphs: what a kernel takes in one, and a graph besides its
+  /// kernels.
+  Status measureLaunch(double &launch, double &unit) {
     ModuleHandle handle = nullptr;
     if (Status status = gpu->api.check(
             gpu->api.moduleLoadDataEx(&handle, kNothing, 0, nullptr, nullptr),
@@ -73,15 +75,19 @@ public:
             "the driver does not find a kernel");
         !status.ok())
       return status;
-    Status status = measure(ns, [&] {
-      Result result = Result::success;
-      for (int i = 0; i < kLaunches && result == Result::success; ++i)
-        result = gpu->api.launchKernel(nothing, 1, 1, 1, 32, 1, 1, 0,
-                                       stream.get(), nullptr, nullptr);
-      return result;
-    });
-    ns /= kLaunches;
-    return status;
+    GraphExec few, many;
+    if (Status status = capture(few, nothing, kFewKernels); !status.ok())
+      return status;
+    if (Status status = capture(many, nothing, kManyKernels); !status.ok())
+      return status;
+    double few_ns = 0, many_ns = 0;
+    if (Status status = measureGraph(few_ns, few.get()); !status.ok())
+      return status;
+    if (Status status = measureGraph(many_ns, many.get()); !status.ok())
+      return status;
+    launch = std::max((many_ns - few_ns) / (kManyKernels - kFewKernels), 1.0);
+    unit = std::max(few_ns - kFewKernels * launch, 1.0);
+    return Status();
   }
 
   /// From the call to the end of a copy of a few bytes to the GPU.
@@ -176,6 +182,43 @@ private:
     return await();
   }
 
+  Status capture(GraphExec &graph, FunctionHandle kernel, int count) {
+    const Api &api = gpu->api;
+    const char *what = "a graph cannot be made";
+    if (Status status = api.check(
+            api.streamBeginCapture(stream.get(), CaptureMode::of_thread), what);
+        !status.ok())
+      return status;
+    Result result = Result::success;
+    for (int i = 0; i < count && result == Result::success; ++i)
+      result = api.launchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream.get(),
+                                nullptr, nullptr);
+    GraphHandle captured = nullptr;
+    const Result ended = api.streamEndCapture(stream.get(), &captured);
+    const Graph owner(gpu, captured);
+    GraphExecHandle handle = nullptr;
+    if (result == Result::success)
+      result = ended;
+    if (result == Result::success)
+      result = api.graphInstantiate(&handle, captured, 0);
+    if (result != Result::success)
+      return api.check(result, what);
+    graph = GraphExec(gpu, handle);
+    return api.check(api.graphUpload(handle, stream.get()), what);
+  }
+
+  /// The time of one of several graphs, one behind another.
+  Status measureGraph(double &ns, GraphExecHandle graph) {
+    Status status = measure(ns, [&] {
+      Result result = Result::success;
+      for (int i = 0; i < kGraphs && result == Result::success; ++i)
+        result = gpu->api.graphLaunch(graph, stream.get());
+      return result;
+    });
+    ns /= kGraphs;
+    return status;
+  }
+
   /// Waits for all work of the stream.
   Status await() {
     const auto begin = Clock::now();
@@ -231,13 +274,13 @@ private:
 Expected<DeviceFigures> measureGpu(const std::shared_ptr<const Gpu> &gpu,
                                    const std::shared_ptr<const Gpu> &other) {
   GpuProbe probe(gpu);
-  double processors = 0, clock = 0, memory = 0, launch = 0, copy = 0, host = 0,
-         peer = 0;
+  double processors = 0, clock = 0, memory = 0, launch = 0, unit = 0, copy = 0,
+         host = 0, peer = 0;
   Status status = probe.prepare();
   for (const std::function<Status()> &step :
        std::vector<std::function<Status()>>{
            [&] { return probe.readAttributes(processors, clock); },
-           [&] { return probe.measureLaunch(launch); },
+           [&] { return probe.measureLaunch(launch, unit); },
            [&] { return probe.measureCopy(copy); },
            [&] { return probe.measureMemory(memory); },
            [&] { return probe.measureHost(host); },
@@ -253,6 +296,7 @@ Expected<DeviceFigures> measureGpu(const std::shared_ptr<const Gpu> &gpu,
                          {key::kClock, clock},
                          {key::kMemory, memory},
                          {key::kLaunch, launch},
+                         {key::kUnit, unit},
                          {key::kCopy, copy},
                          {key::kHost, host}}};
   if (other)

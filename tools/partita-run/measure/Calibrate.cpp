@@ -71,7 +71,7 @@ std::string unitOf(const std::string &rate) {
   using namespace abi::machine;
   if (rate == kClock)
     return " GHz";
-  if (rate == kLaunch || rate == kCopy)
+  if (rate == kLaunch || rate == kUnit || rate == kCopy)
     return " ns";
   return rate == kProcessors ? "" : " GB/s";
 }
