@@ -58,12 +58,17 @@ using LoadDriver = Expected<std::unique_ptr<Driver>> (*)(
 /// has no devices of the kind. An error if they cannot be used.
 using MeasureDevices = Expected<std::vector<DeviceFigures>> (*)();
 
+/// What a machine must have to run an artifact's devices of the kind, for
+/// people: hardware, a driver, libraries.
+using DescribeNeeds = std::vector<std::string> (*)(const Artifact &artifact);
+
 /// A kind of device that this program supports.
 struct DeviceType {
   abi::DeviceKind kind;
   bool is_host; ///< Device::isHost
   LoadDriver load;
   MeasureDevices measure; ///< null: what is measured of cores says it
+  DescribeNeeds needs;
 };
 
 /// The type of a kind of device; null if this program does not support it.
@@ -71,6 +76,9 @@ const DeviceType *findDeviceType(abi::DeviceKind kind);
 
 /// All of them.
 std::span<const DeviceType> getDeviceTypes();
+
+/// What the devices of an artifact need, of all kinds.
+std::vector<std::string> describeNeeds(const Artifact &artifact);
 
 } // namespace partita::runtime
 

@@ -50,7 +50,14 @@ def check(work):
         model=large, CUDA_EMU_MEMORY_MB=1).groups()
     if not bytes_of(needed) > bytes_of(free) or bytes_of(total) != 2**20:
         raise Failure(f"the plan needs {needed}, and {free} of {total} are free?")
-    print("what cannot run on a GPU is refused in words: driver, GPUs, architecture, kind and memory")
+    # What a plan needs is said before anybody tries.
+    plan = run([BIN / "partita-run", artifact, "--plan"])
+    compile_model(EXAMPLE / "digits.onnx", two, "--dim", "batch=2", "--devices", "cuda:1,cpu:1", "--target", "cuda:sm_90")
+    both = run([BIN / "partita-run", two, "--plan"])
+    gpu = "needs  a GPU of NVIDIA's of sm_90 or later, with a driver of CUDA 12.0 or later\n"
+    if gpu not in plan or "needs  cuDNN" in plan or not all(f"needs  {what}" in both for what in ("cuDNN 9", "a processor of x86-64-v3")):
+        raise Failure(f"what the plans need:\n{plan}\n{both}")
+    print("what cannot run on a GPU is refused in words: driver, GPUs, architecture, kind and memory; and --plan says what is needed")
 
 
 if __name__ == "__main__":

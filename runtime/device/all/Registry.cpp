@@ -5,17 +5,22 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/artifact/Artifact.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/remote_cpu/RemoteCpuDevice.h"
+
+#include <set>
 
 namespace partita::runtime {
 namespace {
 
 const DeviceType types[] = {
-    {abi::DeviceKind::cpu, true, loadCpuDriver, nullptr},
-    {abi::DeviceKind::remote_cpu, false, loadRemoteCpuDriver, nullptr},
-    {abi::DeviceKind::cuda, false, loadCudaDriver, measureCudaDevices},
+    {abi::DeviceKind::cpu, true, loadCpuDriver, nullptr, describeCpuNeeds},
+    {abi::DeviceKind::remote_cpu, false, loadRemoteCpuDriver, nullptr,
+     describeCpuNeeds},
+    {abi::DeviceKind::cuda, false, loadCudaDriver, measureCudaDevices,
+     describeCudaNeeds},
 };
 
 } // namespace
@@ -27,6 +32,17 @@ const DeviceType *findDeviceType(abi::DeviceKind kind) {
     if (type.kind == kind)
       return &type;
   return nullptr;
+}
+
+std::vector<std::string> describeNeeds(const Artifact &artifact) {
+  std::vector<std::string> all;
+  std::set<abi::DeviceKind> kinds;
+  for (const abi::Device *device : *artifact.plan().devices())
+    if (const DeviceType *type = findDeviceType(device->kind());
+        type && kinds.insert(device->kind()).second)
+      for (std::string &need : type->needs(artifact))
+        all.push_back(std::move(need));
+  return all;
 }
 
 } // namespace partita::runtime

@@ -773,4 +773,15 @@ Expected<std::unique_ptr<Driver>> loadCpuDriver(const Artifact &artifact,
   return std::unique_ptr<Driver>(new CpuDriver(std::move(*kernels)));
 }
 
+std::vector<std::string> describeCpuNeeds(const Artifact &artifact) {
+  abi::CpuLevel least = abi::CpuLevel::none;
+  for (const ObjectSection &object : artifact.objects())
+    if (least == abi::CpuLevel::none || object.level < least)
+      least = object.level;
+  return {least == abi::CpuLevel::none
+              ? "an x86-64 processor"
+              : "a processor of x86-64-v" +
+                    std::to_string(static_cast<uint32_t>(least)) + " or later"};
+}
+
 } // namespace partita::runtime

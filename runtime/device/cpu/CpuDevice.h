@@ -161,6 +161,9 @@ private:
   std::optional<FlushDenormals> flush; ///< while a step runs
 };
 
+/// See DescribeNeeds.
+std::vector<std::string> describeCpuNeeds(const Artifact &artifact);
+
 /// Loads the kernels of an artifact for this processor.
 Expected<std::unique_ptr<Driver>> loadCpuDriver(const Artifact &artifact,
                                                 const DeviceOptions &options);

@@ -141,6 +141,9 @@ namespace partita::runtime {
 Expected<std::unique_ptr<Driver>> loadCudaDriver(const Artifact &artifact,
                                                  const DeviceOptions &options);
 
+/// See DescribeNeeds.
+std::vector<std::string> describeCudaNeeds(const Artifact &artifact);
+
 /// Measures a GPU of each architecture. None without a driver.
 Expected<std::vector<DeviceFigures>> measureCudaDevices();
 

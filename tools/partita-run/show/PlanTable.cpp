@@ -10,6 +10,7 @@
 #include "runtime/abi/PlanText.h"
 #include "runtime/base/Programs.h"
 #include "runtime/io/DType.h"
+#include "runtime/session/Session.h"
 #include "tools/partita-run/show/Stages.h"
 
 #include <algorithm>
@@ -88,8 +89,10 @@ std::string planText(const Model &model) {
   result += abi::stepText({text(plan.schedule()), plan.micro_batches(),
                            model.samples(), model.mesh.replicas(),
                            text(plan.machine()), plan.threads(), plan.step_ns(),
-                           plan.bubble()}) +
-            "\n";
+                           plan.bubble()});
+  result += "\n";
+  for (const std::string &need : runtime::describeNeeds(*model.artifact))
+    result += "needs  " + need + "\n";
   result += portsText("input ", model.inputs);
   result += portsText("output", model.outputs);
   result += portsText("fixed input", model.boundInputs);
@@ -127,6 +130,7 @@ std::string planJson(const Model &model) {
       {"bubble_predicted", plan.bubble()},
       {"predicted_for",
        {{"machine", text(plan.machine())}, {"threads", plan.threads()}}},
+      {"needs", runtime::describeNeeds(*model.artifact)},
       {"stages", Json::array()},
       {"inputs", portsJson(model.inputs)},
       {"outputs", portsJson(model.outputs)},
