@@ -47,7 +47,7 @@ class Machine:
         libraries += [str(self.folder / "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
         self.env = dict(os.environ, LD_LIBRARY_PATH=":".join(libraries), PARTITA_TEST_FILES=str(self.folder / "files"))
         if options.emulator:
-            self.env.update(CUDA_EMU_QUIET="1", CUDA_EMU_SEED="1", CUDA_EMU_DEVICES="32")
+            self.env.update(CUDA_EMU_QUIET="1", CUDA_EMU_SEED="1", CUDA_EMU_DEVICES="1")
 
     def run(self, *command, timeout=1800, **env):
         try:
@@ -194,9 +194,9 @@ def main():
             ctypes.CDLL("libcuda.so.1")
         except OSError as missing:
             sys.exit(f"no driver for NVIDIA's GPUs ({missing}): install it, or say --emulator LIB")
-    emulated = options.emulator is not None  # joining many GPUs takes its stand-in of NCCL long
+    emulated = options.emulator is not None
     run_suite(machine, report, "partita_cuda_tests")
-    run_suite(machine, report, "partita_runtime_tests", f"--gtest_filter={CONFORMANCE}" + ":Steps.OfReplicasAndShards" * emulated, PARTITA_TEST_DEVICE="cuda")
+    run_suite(machine, report, "partita_runtime_tests", f"--gtest_filter={CONFORMANCE}", PARTITA_TEST_DEVICE="cuda")
     run_models(machine, report, packed["models"])
     run_nccl(machine, report, packed["models"])
     run_sanitizers(machine, report, packed["models"])

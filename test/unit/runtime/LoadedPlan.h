@@ -11,6 +11,7 @@
 #include "runtime/artifact/Artifact.h"
 #include "runtime/session/Session.h"
 #include "test/unit/runtime/Pipelines.h"
+#include "test/unit/runtime/TestedDevices.h"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,7 @@ struct LoadedPlan {
     EXPECT_TRUE(artifact.ok()) << artifact.status().message();
     if (!artifact.ok())
       return;
-    auto made = runtime::Session::create(*artifact, options);
+    auto made = createSession(*artifact, options);
     EXPECT_TRUE(made.ok()) << made.status().message();
     if (!made.ok())
       return;

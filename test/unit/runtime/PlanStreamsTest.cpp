@@ -7,6 +7,7 @@
 
 #include "runtime/feed/PlanStreams.h"
 #include "test/unit/runtime/Pipelines.h"
+#include "test/unit/runtime/TestedDevices.h"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -53,6 +54,7 @@ protected:
     SessionOptions session;
     session.pin = false;
     session.timeout_s = 20;
+    session.places = testedPlaces();
     auto made = PlanStreams::create(open(padded), session, {});
     EXPECT_TRUE(made.ok()) << made.status().message();
     return made ? std::move(*made) : nullptr;

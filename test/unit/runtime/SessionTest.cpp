@@ -9,6 +9,7 @@
 #include "runtime/artifact/Artifact.h"
 #include "runtime/comm/local/LocalCommunicator.h"
 #include "test/unit/runtime/Pipelines.h"
+#include "test/unit/runtime/TestedDevices.h"
 
 #include <atomic>
 #include <cfloat>
@@ -38,7 +39,7 @@ std::unique_ptr<Session> makeSession(const PlanSpec &plan,
   auto artifact = openPlan(plan);
   if (!artifact)
     return nullptr;
-  auto session = Session::create(artifact, options);
+  auto session = createSession(artifact, options);
   EXPECT_TRUE(session.ok()) << session.status().message();
   return session ? std::move(*session) : nullptr;
 }
@@ -159,7 +160,7 @@ TEST(Session, ChecksItsWeights) {
   plan.addWeight(1, {3}, {5, 6, 7});
   const size_t ends[] = {16, 64 + 12};
   auto create = [&](const PlanSpec &plan, const SessionOptions &options) {
-    auto session = Session::create(openPlan(plan), options);
+    auto session = createSession(openPlan(plan), options);
     return session ? std::string() : session.status().message();
   };
   for (int weight : {0, 1})
@@ -214,7 +215,7 @@ TEST(Session, SomeOfTheDevices) {
       SessionOptions options;
       options.devices = part;
       options.first_core = part.front() * 2;
-      auto session = Session::create(artifact, options, comm);
+      auto session = createSession(artifact, options, comm);
       ASSERT_TRUE(session.ok()) << session.status().message();
       EXPECT_EQ((*session)->memory().size(), part.size());
       EXPECT_TRUE(runOnce(**session, kMicroBatches, x,
@@ -230,7 +231,7 @@ TEST(Session, SomeOfTheDevices) {
   auto message = [&](std::vector<int> devices) {
     SessionOptions options;
     options.devices = std::move(devices);
-    return Session::create(artifact, options, comm).status().message();
+    return createSession(artifact, options, comm).status().message();
   };
   EXPECT_NE(message({0, 4}).find("is for 4 devices and has no device 4"),
             std::string::npos);
@@ -251,7 +252,7 @@ TEST(Session, EndsWhenOthersHaveTakenWhatItSent) {
   auto runSome = [&](std::vector<int> devices, Values &out) {
     SessionOptions options;
     options.devices = std::move(devices);
-    auto session = Session::create(artifact, options, comm);
+    auto session = createSession(artifact, options, comm);
     ASSERT_TRUE(session.ok()) << session.status().message();
     const Status status = runOnce(**session, kMicroBatches, x, out);
     EXPECT_TRUE(status.ok()) << status.message();
@@ -340,7 +341,7 @@ TEST(Session, SentBytesOfEachMicroBatchAreKeptUntilTheyAreReceived) {
       const PlanSpec plan = doublingPipeline({3, 7, 40, release, 3, ahead});
       auto comm = std::make_shared<CountingCommunicator>(
           std::vector<ChannelInfo>{{0, 1, 160}, {1, 2, 160}}, 7);
-      auto session = Session::create(openPlan(plan), {}, comm);
+      auto session = createSession(openPlan(plan), {}, comm);
       ASSERT_TRUE(session.ok()) << session.status().message();
       for (int fed : {7, 2, 7})
         expectDoubling(**session, 3, fed, 40, 10);
@@ -368,7 +369,7 @@ TEST(HostSession, CopiesOnlyWhatIsNotReleasedOrNotOnlyRead) {
         std::tuple(unread, 0, 1, 2)}) {
     auto comm = std::make_shared<CountingCommunicator>(
         std::vector<ChannelInfo>{{0, 1, 64}}, 1);
-    auto session = Session::create(openPlan(plan), {}, comm);
+    auto session = createSession(openPlan(plan), {}, comm);
     ASSERT_TRUE(session.ok()) << session.status().message();
     Values x = counting(16, 1), y(16), z(16);
     StepBinding binding;
@@ -403,17 +404,17 @@ TEST(Session, RefusesWrongBindings) {
 }
 
 /// Runs one device of a plan whose others never come.
-std::string messageOfLonelyDevice(int device) {
+void loseTheOthers(int device, std::string &message) {
   auto artifact = openPlan(doublingPipeline(2, 3));
   SessionOptions options;
   options.devices = {device};
   auto comm = std::make_shared<LocalCommunicator>(
       std::vector<ChannelInfo>{{0, 1, 64}}, 3, 0.2, false);
-  auto session = Session::create(artifact, options, comm);
-  EXPECT_TRUE(session.ok()) << session.status().message();
+  auto session = createSession(artifact, options, comm);
+  ASSERT_TRUE(session.ok()) << session.status().message();
   Values x(48), y(48);
   auto begin = std::chrono::steady_clock::now();
-  std::string message = runOnce(**session, 3, x, y).message();
+  message = runOnce(**session, 3, x, y).message();
   std::chrono::duration<double> passed =
       std::chrono::steady_clock::now() - begin;
   EXPECT_GE(passed.count(), 0.19);
@@ -421,6 +422,11 @@ std::string messageOfLonelyDevice(int device) {
   // Afterwards the session is of no more use, and says so.
   EXPECT_NE(runOnce(**session, 3, x, y).message().find("failed before"),
             std::string::npos);
+}
+
+std::string messageOfLonelyDevice(int device) {
+  std::string message;
+  loseTheOthers(device, message);
   return message;
 }
 
@@ -634,7 +640,7 @@ TEST(Session, SaysWhichLevelsThereAre) {
   auto artifact = openPlan(doublingPipeline(1, 1));
   SessionOptions options;
   options.max_cpu_level = 2;
-  auto session = Session::create(artifact, options);
+  auto session = createSession(artifact, options);
   ASSERT_FALSE(session.ok());
   EXPECT_NE(session.status().message().find(
                 "holds code for x86-64-v3 and v4; level 2 is the highest"),
@@ -645,7 +651,7 @@ TEST(Session, SaysWhichLevelsThereAre) {
 TEST(Session, SaysWhichKernelIsMissing) {
   PlanSpec plan = doublingPipeline(1, 1);
   plan.kernels = {"thrice"};
-  auto session = Session::create(openPlan(plan), {});
+  auto session = createSession(openPlan(plan), {});
   ASSERT_FALSE(session.ok());
   EXPECT_NE(session.status().message().find("no kernel 'thrice'"),
             std::string::npos);

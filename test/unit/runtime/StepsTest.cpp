@@ -10,6 +10,7 @@
 #include "runtime/comm/local/LocalCommunicator.h"
 #include "runtime/session/Session.h"
 #include "test/unit/runtime/Pipelines.h"
+#include "test/unit/runtime/TestedDevices.h"
 
 #include <atomic>
 #include <chrono>
@@ -35,7 +36,7 @@ makeSession(const PlanSpec &plan,
   SessionOptions options;
   options.pin = false;
   options.timeout_s = 20;
-  auto session = Session::create(*artifact, options, comm);
+  auto session = createSession(*artifact, options, comm);
   EXPECT_TRUE(session.ok()) << session.status().message();
   return session ? std::move(*session) : nullptr;
 }
@@ -159,8 +160,12 @@ public:
 
 private:
   static CollectiveInfo gather(int64_t count, int device) {
-    return {CollectiveKind::all_gather, Reduction::sum, abi::DType::f32,
-            count / 8, 4,               {{device, device + 1}}};
+    return {CollectiveKind::all_gather,
+            Reduction::sum,
+            abi::DType::f32,
+            count / 8,
+            4,
+            {{device, device + 1}}};
   }
   std::atomic<int> underWay[2] = {}; ///< by link, whose sender has its number
   LocalCommunicator local;
@@ -348,9 +353,9 @@ TEST(Steps, AllUnderWayFailWithOne) {
   SessionOptions options;
   options.devices = {1};
   auto session =
-      Session::create(*artifact, options,
-                      std::make_shared<LocalCommunicator>(
-                          std::vector<ChannelInfo>{{0, 1, 64}}, 3, 0.1, false));
+      createSession(*artifact, options,
+                    std::make_shared<LocalCommunicator>(
+                        std::vector<ChannelInfo>{{0, 1, 64}}, 3, 0.1, false));
   ASSERT_TRUE(session.ok());
   Step step(3, 16, 1);
   auto ticket = (*session)->submit(step.binding);

@@ -7,6 +7,7 @@
 
 #include "runtime/feed/Stream.h"
 #include "test/unit/runtime/Pipelines.h"
+#include "test/unit/runtime/TestedDevices.h"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -38,6 +39,7 @@ protected:
     SessionOptions session;
     session.pin = false;
     session.timeout_s = 20;
+    session.places = testedPlaces();
     return Stream::create(*model, session, options);
   }
 
