@@ -239,8 +239,10 @@ CudaQueue::hostCopy(void *to, const void *from, size_t bytes, Device *source) {
             [&] {
               if (!copy.pending.load(std::memory_order_acquire))
                 return Result::success;
-              // The driver calls no more functions after an error.
-              return gpu->api.streamQuery(compute.get());
+              // The driver calls no more functions after an error. Without
+              // one this stream may be done before the one of the copy.
+              const Result result = gpu->api.streamQuery(compute.get());
+              return result == Result::success ? Result::not_ready : result;
             },
             "copies between host and device");
         !status.ok())

@@ -9,7 +9,10 @@
 #include "test/unit/cuda/Loaded.h"
 #include "test/unit/cuda/WrappedApi.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 namespace partita::test {
 namespace {
@@ -175,6 +178,42 @@ TEST(CudaDevice, CopiesMoreThanPinnedMemoryHolds) {
   EXPECT_TRUE(got == sent);
   ASSERT_TRUE(loaded.device->download(middle.data(), *there, bytes).ok());
   EXPECT_TRUE(middle == sent);
+}
+
+// More copies are under way than there are records of them, and the stream that
+// computes is done before the one that takes a copy from pinned memory.
+TEST(CudaDevice, ACopyKeepsItsRecordUntilItIsDone) {
+  SKIP_WITHOUT_GPU();
+  WrappedApi wrapped(**cuda::loadApi());
+  LoadedDevice loaded(openPlan(onGpus(doublingPipeline(1, 1))), wrapped.api);
+  ASSERT_TRUE(loaded.device) << loaded.status.message();
+  auto &device = static_cast<cuda::CudaDevice &>(*loaded.device);
+  uint8_t *const in = device.slot(0, 0), *const out = device.slot(1, 0);
+  const Values sent(16, 7);
+  Values other(16, 3), got(16);
+  ASSERT_TRUE(device.upload(out, sent.data(), 64).ok());
+  wrapped.answer = [](const std::string &name, int) {
+    return name == "streamQuery" ? std::optional(Result::success)
+                                 : std::nullopt;
+  };
+  Queue &queue = device.queue();
+  ASSERT_TRUE(queue.copyOut(got.data(), out, 64).ok());
+  std::atomic<bool> done = false;
+  std::thread gpu([&] {
+    // Work goes on.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    (void)device.gpu().use();
+    while (!done)
+      (void)(*cuda::loadApi())->streamQuery(device.cudaQueue().stream());
+  });
+  bool ok = true;
+  for (int i = 0; i < 2000; ++i)
+    ok &= queue.copyIn(in, other.data(), 64).ok();
+  done = true;
+  gpu.join();
+  EXPECT_TRUE(ok);
+  EXPECT_TRUE(device.endStep().ok());
+  EXPECT_EQ(got, sent);
 }
 
 // There are far more steps than events.
