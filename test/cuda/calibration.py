@@ -40,7 +40,12 @@ def check(work):
     if not re.search(r"^processors +132", said, re.MULTILINE) or f"{name} (sm_90)" not in said:
         raise Failure("the table does not show the GPU:\n" + said)
     # Two GPUs copy from each other, with streams in another order.
-    other = check_device(calibrate(two, CUDA_EMU_DEVICES=2, CUDA_EMU_SM=80, CUDA_EMU_SEED=3)[0], "sm_80", 108, 1.41, ALONE | {"peer"})
+    counts = work / "counts"
+    settings = {"CUDA_EMU_DEVICES": 2, "CUDA_EMU_SM": 80, "CUDA_EMU_SEED": 3, "CUDA_EMU_COUNTS": counts}
+    other = check_device(calibrate(two, **settings)[0], "sm_80", 108, 1.41, ALONE | {"peer"})
+    counted = dict(line.split() for line in counts.read_text().splitlines())
+    if counted["peer-copies"] == "0" or counted["staged-copies"] != "0":
+        raise Failure(f"the way between two GPUs was not measured: {counted}")
 
     artifact = work / "a.partita"
     flags = ("--dim", "batch=4", "--devices", "2")

@@ -24,6 +24,8 @@ extern "C" {
 ///   launches          of kernels, also by graphs
 ///   allocations       of device and pinned memory so far
 ///   synchronisations  of the host with a stream, an event or a device
+///   peer-copies       from one device to another; staged-copies: those of them
+///                     that go through the host, for lack of peer access
 ///   live-allocations, live-streams, live-events, live-modules, live-graphs
 ///   lane-instructions that kernels have run
 /// ~0 for another name.

@@ -65,6 +65,13 @@ private:
       auto gpu = Gpu::open(api, number);
       if (!gpu)
         return gpu.status();
+      // No step shall do that.
+      for (const auto &[other, known] : gpus)
+        if (known.gpu)
+          for (const auto &[from, to] :
+               {std::pair(*gpu, known.gpu), std::pair(known.gpu, *gpu)})
+            if (Status status = from->reach(*to); !status.ok())
+              return status;
       used.gpu = *gpu;
     }
     if (Status status = used.gpu->use(); !status.ok())

@@ -36,6 +36,7 @@ Status Gpu::retain() {
   for (Result result :
        {api.deviceGet(&ordinal, number),
         api.deviceGetName(text, sizeof(text), ordinal),
+        api.deviceGetUuid(&id, ordinal),
         api.deviceGetAttribute(
             &major, DeviceAttribute::compute_capability_major, ordinal),
         api.deviceGetAttribute(
@@ -66,6 +67,24 @@ Gpu::~Gpu() {
 Status Gpu::use() const {
   return api.check(api.ctxSetCurrent(handle),
                    "a thread cannot use the context of a GPU");
+}
+
+Status Gpu::reach(const Gpu &other) const {
+  if (Status status = use(); !status.ok() || number == other.number)
+    return status;
+  int can = 0;
+  Result result = api.deviceCanAccessPeer(&can, ordinal, other.ordinal);
+  if (result == Result::success && can)
+    result = api.ctxEnablePeerAccess(other.handle, 0);
+  switch (result) {
+  case Result::success:
+  case Result::peer_access_already_enabled:
+  case Result::peer_access_unsupported:
+  case Result::too_many_peers:
+    return Status();
+  default:
+    return api.error(result, name() + " cannot reach " + other.name());
+  }
 }
 
 std::string Gpu::name() const {

@@ -37,12 +37,19 @@ public:
   /// other functions of the driver.
   Status use() const;
 
+  /// Lets copies between this GPU and another one go straight from one to the
+  /// other. Where the machine or the driver has no such way, the driver takes
+  /// them through the host. Call it for both GPUs, before their first copy. The
+  /// calling thread uses this GPU afterwards.
+  Status reach(const Gpu &other) const;
+
   /// For messages, e.g. "GPU 0 (NVIDIA H100, sm_90)".
   std::string name() const;
   /// The same without its number: what is measured for one holds for all.
   std::string kind() const;
 
   const std::string &modelName() const { return model; } ///< "NVIDIA H100"
+  const Uuid &uuid() const { return id; } ///< the same in all processes
   Result attribute(DeviceAttribute which, int &value) const;
 
   const Api &api;
@@ -59,6 +66,7 @@ private:
 
   Ordinal ordinal = 0;
   ContextHandle handle = nullptr;
+  Uuid id;
   std::string model;
   int capability = 0, most_shared = 0, most_pitch = 0;
 };

@@ -151,6 +151,10 @@ public:
 
   /// GB/s to another GPU.
   Status measurePeer(const std::shared_ptr<const Gpu> &other, double &rate) {
+    if (Status status = other->reach(*gpu); !status.ok())
+      return status;
+    if (Status status = gpu->reach(*other); !status.ok())
+      return status;
     return measureRate(rate, [&](size_t bytes, double &ns) {
       if (Status status = other->use(); !status.ok())
         return status;

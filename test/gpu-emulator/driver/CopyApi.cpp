@@ -92,6 +92,24 @@ void checkRange(State &state, const End &end, const Extent &extent,
     throw Fault(InvalidValue, std::string(name) + ": a null pointer");
 }
 
+/// Between two devices that do not both reach the other, the driver takes the
+/// bytes through the host.
+void countPeers(State &state, const End &to, const End &from) {
+  if (!to.isDevice || !from.isDevice)
+    return;
+  const Allocation *target = state.memory.find(to.address, 1),
+                   *source = state.memory.find(from.address, 1);
+  if (!target || !source || target->device == source->device)
+    return;
+  auto reaches = [&](int device, int other) {
+    return state.contexts[size_t(device)]->reachable >> other & 1;
+  };
+  ++state.counts.peerCopies;
+  if (!reaches(target->device, source->device) ||
+      !reaches(source->device, target->device))
+    ++state.counts.stagedCopies;
+}
+
 CUresult copy(const char *name, State &state,
               std::unique_lock<std::mutex> &lock, CUstream handle, bool waits,
               End to, End from, const Extent &extent) {
@@ -100,6 +118,7 @@ CUresult copy(const char *name, State &state,
     return CUDA_SUCCESS;
   checkRange(state, from, extent, name);
   checkRange(state, to, extent, name);
+  countPeers(state, to, from);
   if (waits)
     checkNotCapturing(state);
   bool isPageableSource = !from.isDevice && !isPinned(state, from, extent);

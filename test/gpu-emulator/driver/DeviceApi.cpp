@@ -7,6 +7,7 @@
 
 #include "driver/State.h"
 
+#include <bit>
 #include <cstring>
 #include <dlfcn.h>
 
@@ -155,6 +156,8 @@ constexpr ErrorWords errors[] = {
                  "peer access is already enabled"),
     GPUEMU_ERROR(ERROR_PEER_ACCESS_NOT_ENABLED,
                  "peer access has not been enabled"),
+    GPUEMU_ERROR(ERROR_TOO_MANY_PEERS,
+                 "resources for peer access are exhausted"),
     GPUEMU_ERROR(ERROR_HOST_MEMORY_ALREADY_REGISTERED,
                  "part or all of the requested memory range is already mapped"),
     GPUEMU_ERROR(ERROR_HOST_MEMORY_NOT_REGISTERED,
@@ -283,12 +286,12 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
 }
 
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
-  return call("cuDeviceGetUuid", Needs::Driver, Kind::Other,
-              [&](State &state, auto &) {
-                checkDevice(state, device);
-                memset(uuid, device + 1, sizeof *uuid);
-                return CUDA_SUCCESS;
-              });
+  return call(
+      "cuDeviceGetUuid", Needs::Driver, Kind::Other, [&](State &state, auto &) {
+        checkDevice(state, device);
+        memset(uuid, state.config.gpus[size_t(device)] + 1, sizeof *uuid);
+        return CUDA_SUCCESS;
+      });
 }
 
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
@@ -314,7 +317,8 @@ CUresult cuDeviceGetPCIBusId(char *text, int length, CUdevice device) {
   return call("cuDeviceGetPCIBusId", Needs::Driver, Kind::Other,
               [&](State &state, auto &) {
                 checkDevice(state, device);
-                snprintf(text, size_t(length), "0000:%02x:00.0", device + 1);
+                snprintf(text, size_t(length), "0000:%02x:00.0",
+                         unsigned(state.config.gpus[size_t(device)] + 1));
                 return CUDA_SUCCESS;
               });
 }
@@ -324,7 +328,7 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
               [&](State &state, auto &) {
                 checkDevice(state, device);
                 checkDevice(state, peer);
-                *can = device != peer;
+                *can = device != peer && state.config.mostPeers > 0;
                 return CUDA_SUCCESS;
               });
 }
@@ -346,7 +350,8 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
                 CUctx_st &context = *state.contexts[size_t(device)];
                 if (!context.retained)
                   return CUDA_ERROR_INVALID_CONTEXT;
-                --context.retained;
+                if (--context.retained == 0) // its end
+                  context.reachable = uint64_t(1) << device;
                 return CUDA_SUCCESS;
               });
 }
@@ -433,12 +438,17 @@ CUresult cuCtxSynchronize() {
 }
 
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
-  return call("cuCtxEnablePeerAccess", [&](State &, auto &) -> CUresult {
+  return call("cuCtxEnablePeerAccess", [&](State &state, auto &) -> CUresult {
     if (!peer || flags || peer == currentContext())
       return CUDA_ERROR_INVALID_VALUE;
     uint64_t bit = uint64_t(1) << peer->device;
-    if (currentContext()->reachable & bit)
+    const uint64_t reachable = currentContext()->reachable;
+    if (reachable & bit)
       return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+    if (state.config.mostPeers == 0)
+      return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    if (unsigned(std::popcount(reachable)) > state.config.mostPeers)
+      return CUDA_ERROR_TOO_MANY_PEERS;
     currentContext()->reachable |= bit;
     return CUDA_SUCCESS;
   });

@@ -34,6 +34,27 @@ uint64_t environment(const char *name, uint64_t otherwise, uint64_t most) {
   return value;
 }
 
+/// "2,0": the GPUs of a machine that this process sees, in its order.
+std::vector<int> gpusOf(const char *text, int &devices) {
+  std::vector<int> gpus;
+  while (text && *text) {
+    char *end = nullptr;
+    const long gpu = strtol(text, &end, 10);
+    if (end == text || gpu < 0 || gpu > 63 || (*end && *end != ',')) {
+      fprintf(stderr, "CUDA emulator: CUDA_EMU_GPUS is no list of numbers "
+                      "from 0 to 63\n");
+      abort();
+    }
+    gpus.push_back(int(gpu));
+    text = *end ? end + 1 : end;
+  }
+  if (!gpus.empty())
+    devices = int(gpus.size());
+  for (int gpu = int(gpus.size()); gpu < devices; ++gpu)
+    gpus.push_back(gpu);
+  return gpus;
+}
+
 void writeCounts() {
   const char *path = getenv("CUDA_EMU_COUNTS");
   if (!path)
@@ -44,7 +65,7 @@ void writeCounts() {
   for (const char *name :
        {"calls", "launches", "allocations", "synchronisations",
         "live-allocations", "live-streams", "live-events", "live-modules",
-        "live-graphs", "lane-instructions"})
+        "live-graphs", "lane-instructions", "peer-copies", "staged-copies"})
     fprintf(file, "%s %llu\n", name,
             static_cast<unsigned long long>(cuEmuCount(name)));
   fclose(file);
@@ -55,6 +76,8 @@ void writeCounts() {
 Config::Config() {
   seed = environment("CUDA_EMU_SEED", 0, UINT32_MAX);
   devices = int(environment("CUDA_EMU_DEVICES", 1, 64));
+  gpus = gpusOf(getenv("CUDA_EMU_GPUS"), devices);
+  mostPeers = unsigned(environment("CUDA_EMU_PEERS", 63, 63));
   architecture = unsigned(environment("CUDA_EMU_SM", 90, 129));
   memoryBytes = environment("CUDA_EMU_MEMORY_MB", 4096, 1 << 20) << 20;
   driverVersion = int(environment("CUDA_EMU_DRIVER", 13000, 99999));
@@ -134,6 +157,10 @@ uint64_t State::count(std::string_view name) {
     return counts.synchronisations;
   if (name == "lane-instructions")
     return counts.laneInstructions;
+  if (name == "peer-copies")
+    return counts.peerCopies;
+  if (name == "staged-copies")
+    return counts.stagedCopies;
   if (name == "live-allocations")
     return memory.liveAllocations();
   std::lock_guard guard(mutex);

@@ -15,6 +15,8 @@
 
 #include <atomic>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace gpuemu {
 
@@ -23,6 +25,11 @@ struct Config {
   Config();
   uint64_t seed = 0;
   int devices = 1;
+  /// Which GPUs of the machine they are, as a container or a batch system
+  /// shows them to a process.
+  std::vector<int> gpus;
+  /// How many others a device may reach at the same time; 0: there is no way.
+  unsigned mostPeers = 63;
   unsigned architecture = 90;
   uint64_t memoryBytes = uint64_t(4) << 30;
   int driverVersion = 13000;
@@ -33,7 +40,8 @@ struct Config {
 
 struct Counts {
   std::atomic<uint64_t> calls = 0, launches = 0, allocations = 0,
-                        synchronisations = 0, laneInstructions = 0;
+                        synchronisations = 0, laneInstructions = 0,
+                        peerCopies = 0, stagedCopies = 0;
 };
 
 } // namespace gpuemu

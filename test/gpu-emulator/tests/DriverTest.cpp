@@ -244,7 +244,17 @@ TEST_F(DriverTest, MemoryOfTwoDevices) {
   check(cuMemAlloc_v2(&far, 16));
   CUstream stream = nullptr;
   check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  const uint64_t peers = cuEmuCount("peer-copies"),
+                 staged = cuEmuCount("staged-copies");
   check(cuMemcpyPeerAsync(far, second, near.address, first, 16, stream));
+  EXPECT_EQ(cuEmuCount("staged-copies"), staged + 1);
+  check(cuCtxEnablePeerAccess(first, 0));
+  check(cuCtxSetCurrent(first));
+  check(cuCtxEnablePeerAccess(second, 0));
+  check(cuCtxSetCurrent(second));
+  check(cuMemcpyPeerAsync(far, second, near.address, first, 16, stream));
+  EXPECT_EQ(cuEmuCount("staged-copies"), staged + 1);
+  EXPECT_EQ(cuEmuCount("peer-copies"), peers + 2);
   check(cuStreamSynchronize(stream));
   uint32_t words[4];
   check(cuMemcpyDtoH_v2(words, far, 16));
@@ -258,6 +268,7 @@ TEST_F(DriverTest, MemoryOfTwoDevices) {
   check(cuMemFree_v2(far));
   check(cuDevicePrimaryCtxRelease_v2(1));
   check(cuCtxSetCurrent(first));
+  check(cuCtxDisablePeerAccess(second));
 }
 
 TEST_F(DriverTest, LaunchesThatAreNotPossible) {

@@ -43,6 +43,10 @@ TEST(CudaHeader, ConstantsAreTheSame) {
   SAME(Result::out_of_memory, CUDA_ERROR_OUT_OF_MEMORY);
   SAME(Result::no_device, CUDA_ERROR_NO_DEVICE);
   SAME(Result::unsupported_ptx_version, CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  SAME(Result::peer_access_unsupported, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+  SAME(Result::peer_access_already_enabled,
+       CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+  SAME(Result::too_many_peers, CUDA_ERROR_TOO_MANY_PEERS);
   SAME(Result::not_found, CUDA_ERROR_NOT_FOUND);
   SAME(Result::not_ready, CUDA_ERROR_NOT_READY);
   SAME(Result::launch_failed, CUDA_ERROR_LAUNCH_FAILED);
@@ -81,6 +85,7 @@ TEST(CudaHeader, ConstantsAreTheSame) {
 }
 
 TEST(CudaHeader, StructuresAreTheSame) {
+  EXPECT_EQ(sizeof(Uuid), sizeof(CUuuid));
   EXPECT_EQ(sizeof(Copy2D), sizeof(CUDA_MEMCPY2D));
 #define SAME(OURS, THEIRS)                                                     \
   EXPECT_EQ(offsetof(Copy2D, OURS), offsetof(CUDA_MEMCPY2D, THEIRS)) << #THEIRS

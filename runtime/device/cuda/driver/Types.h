@@ -23,9 +23,12 @@ enum class Result : int {
   invalid_value = 1,
   out_of_memory = 2,
   no_device = 100,
+  peer_access_unsupported = 217,
   unsupported_ptx_version = 222,
   not_found = 500,
   not_ready = 600,
+  peer_access_already_enabled = 704,
+  too_many_peers = 711,
   launch_failed = 719,
   // What a capture does not allow has the results from here ...
   stream_capture_unsupported = 900,
@@ -43,6 +46,11 @@ using EventHandle = struct EventObject *;
 using GraphHandle = struct GraphObject *;         ///< CUgraph
 using GraphExecHandle = struct GraphExecObject *; ///< CUgraphExec
 using HostFunction = void (*)(void *);
+
+/// CUuuid: of a GPU, or of a part of one (MIG).
+struct Uuid {
+  char bytes[16] = {};
+};
 
 /// CUdevice_attribute.
 enum class DeviceAttribute : int {
