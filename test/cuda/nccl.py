@@ -97,6 +97,43 @@ def disturbed(artifact, what, rank):
     return process.returncode, time.monotonic() - start, text
 
 
+def check_gpus(folder):
+    """Processes that see other GPUs, and GPUs by other names."""
+    reference, feed = folder / "reference.npz", ("--input", f"image={INPUT}")
+    run([BIN / "partita-compile", MODEL, "--quiet", "-o", folder / "cpu.partita", "--dim", "batch=1"])
+    run([BIN / "partita-run", folder / "cpu.partita", *feed, "--output", reference])
+    four, two = folder / "four.partita", folder / "two.partita"
+    partition = folder / "four.yaml"
+    for devices, artifact in ((4, four), (2, two)):
+        partition.write_text(PARTITIONS["tensor-parallel"].replace("4", str(devices)))
+        run([BIN / "partita-compile", MODEL, "--quiet", "-o", artifact, "--dim", "batch=1", "--target", "cuda:sm_80", "--partition", partition])
+    right = ("--compare", reference, *TOLERANCE)
+
+    def job(artifact, *ranks, flags=()):
+        """A process for each of `ranks`, its settings."""
+        command = ["mpirun", "--oversubscribe"]
+        for settings in ranks:
+            exports = [word for name, value in settings.items() if name != "flags" for word in ("-x", f"{name}={value}")]
+            command += ["-n", "1", *exports, BIN / "partita-run", artifact, "--timeout", "20", *feed, *flags, *settings.get("flags", ()), ":"]
+        return run(command[:-1], env=environment(CUDA_EMU_TRACE="1"), expect=None, timeout=120)
+
+    def expect(what, result, status, words):
+        if (result[0] != 0) != status or words not in result[1]:
+            raise Failure(f"{what}: status {result[0]}, '{words}' is not said:\n{result[1][-1500:]}")
+
+    joined = "runs: calls of NCCL"
+    # A batch system shows each process one GPU, which is number 0 there.
+    expect("a GPU each", job(four, *({"CUDA_EMU_GPUS": k} for k in (2, 0, 3, 1)), flags=right), 0, joined)
+    # The same GPUs by number and by UUID, and in another order.
+    expect("other names", job(two, {"CUDA_VISIBLE_DEVICES": "0,1", "CUDA_EMU_GPUS": "0,1"}, {"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b", "CUDA_EMU_GPUS": "0,1"}, flags=right), 0, joined)
+    expect("another order", job(two, {"CUDA_EMU_GPUS": "0,1"}, {"CUDA_EMU_GPUS": "1,0"}, flags=right), 0, joined)
+    expect("too few", job(two, {"CUDA_EMU_GPUS": "3"}, {"CUDA_EMU_GPUS": "3"}), 1, "there is no GPU 1: this machine has 1 GPU that it may use")
+    expect("another model", job(two, {"CUDA_EMU_SM": 80}, {"CUDA_EMU_SM": 90}), 1, "error: process 1 has another model of GPU, Emulated H100, sm_90 (sm_90), than process 0, Emulated A100, sm_80 (sm_80)")
+    expect("other --devices", job(four, {"flags": ("--devices", "cuda:0,1,2,3")}, {"flags": ("--devices", "cuda:0,1,2*2")}), 1, "error: process 1 has 2 devices on one GPU, but process 0 has a GPU for each device: say the same --devices for all processes")
+    expect("another driver", job(two, {"CUDA_EMU_DRIVER": 13000}, {"CUDA_EMU_DRIVER": 13010}, flags=right), 0, "remark: process 1 has a driver of CUDA 13.1, but process 0 one of CUDA 13.0")
+    print("other GPUs, names of them, drivers and --devices: said")
+
+
 def check_peers(folder):
     for name, rank, what in (("pipelined", 1, signal.SIGSTOP), ("tensor-parallel", 2, signal.SIGSTOP), ("pipelined", 2, signal.SIGKILL), ("tensor-parallel", 3, signal.SIGKILL)):
         status, seconds, text = disturbed(compiled(folder, name), what, rank)
@@ -119,6 +156,8 @@ def check_peers(folder):
     status, said = run(processes(4, artifact, *feed), env=environment(CUDA_EMU_NCCL_VERSION="21004"), expect=None, timeout=120)
     if status == 0 or "libnccl.so.2 is NCCL 2.10.4; this program needs NCCL 2.18.0 or later" not in said:
         raise Failure(f"an old version: status {status}:\n{said}")
+
+    check_gpus(folder)
 
     # Without it, everything works through the host, and the run says so.
     without = folder / "libraries"

@@ -139,7 +139,7 @@ Expected<std::unique_ptr<Session>> loadSession(const Options &options,
   // Before something is measured a second time, they were checked.
   session.trust_weights |= measure;
   Expected<std::shared_ptr<runtime::Communicator>> communicator =
-      team.communicator(model, session.places, options.timeout,
+      team.communicator(model, session.places, options.devices, options.timeout,
                         haveRoom(options, team));
   Expected<std::unique_ptr<Session>> made =
       communicator ? Session::create(model.artifact, session, *communicator)

@@ -62,11 +62,6 @@ uint64_t hashOfCores() {
   return hash;
 }
 
-/// Equal where processes number the same GPUs alike.
-uint64_t hashOfGpus() {
-  const char *visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  return std::hash<std::string>()(visible ? visible : "");
-}
 #else
 /// How many processes a launcher says it started; 1 without a launcher.
 int launchedProcesses() {
@@ -83,6 +78,17 @@ struct Team::Impl {
 #ifdef PARTITA_WITH_MPI
   std::unique_ptr<runtime::mpi::Job> job;
   std::optional<runtime::mpi::Placement> placement; ///< with a job
+
+  runtime::nccl::Processes processes() const {
+    runtime::nccl::Processes all;
+    all.rank = job->rank();
+    for (int device = 0; device < placement->devices(); ++device)
+      all.process_of.push_back(placement->processOf(device));
+    all.gather_all = [this](std::span<const uint8_t> bytes) {
+      return job->gatherAll(bytes);
+    };
+    return all;
+  }
 #endif
 };
 
@@ -156,34 +162,26 @@ Status Team::check(const Model &model, size_t plan, const std::string &map) {
       shared.devices += int(counts[i]);
       shared.before += int(i) < place ? int(counts[i]) : 0;
     }
-  countGpus(model);
-  return Status();
+  return dealGpus(model);
 }
 
-/// GPUs of a machine are dealt out in the order of its processes' devices.
-void Team::countGpus(const Model &model) {
-  auto isGpu = [&](int device) {
-    return model.plan->devices()->Get(unsigned(device))->kind() ==
-           abi::DeviceKind::cuda;
-  };
-  int place = 0;
-  const std::vector<uint64_t> visible =
-      impl->job->onThisMachine(hashOfGpus(), place);
-  const std::vector<uint64_t> counts = impl->job->onThisMachine(
-      uint64_t(std::count_if(mine.begin(), mine.end(), isGpu)), place);
-  int next = 0;
-  for (int i = 0; i < place; ++i)
-    if (visible[size_t(i)] == visible[size_t(place)])
-      next += int(counts[size_t(i)]);
-  gpuPlaces.assign(size_t(model.devices), 0);
-  for (int device : mine)
-    if (isGpu(device))
-      gpuPlaces[size_t(device)] = next++;
+Status Team::dealGpus(const Model &model) {
+  std::vector<bool> isGpu;
+  for (const abi::Device *device : *model.plan->devices())
+    isGpu.push_back(device->kind() == abi::DeviceKind::cuda);
+  gpuPlaces.assign(isGpu.size(), 0);
+  if (std::find(isGpu.begin(), isGpu.end(), true) == isGpu.end())
+    return Status();
+  Expected<std::vector<int>> places =
+      runtime::nccl::dealGpus(isGpu, impl->processes());
+  if (places)
+    gpuPlaces = std::move(*places);
+  return places.status();
 }
 
 Expected<std::shared_ptr<runtime::Communicator>>
 Team::communicator(const Model &model, const std::vector<int> &places,
-                   double timeout_s, bool spin) {
+                   const std::string &devices, double timeout_s, bool spin) {
   if (!impl->job)
     return std::shared_ptr<runtime::Communicator>();
   auto made = runtime::MixedCommunicator::create(
@@ -193,13 +191,8 @@ Team::communicator(const Model &model, const std::vector<int> &places,
       runtime::collectivesOf(*model.plan, model.mesh));
   if (!made)
     return made.status();
-  runtime::nccl::Processes processes;
-  processes.rank = rank();
-  for (int device = 0; device < model.devices; ++device)
-    processes.process_of.push_back(impl->placement->processOf(device));
-  processes.gather_all = [this](std::span<const uint8_t> bytes) {
-    return impl->job->gatherAll(bytes);
-  };
+  runtime::nccl::Processes processes = impl->processes();
+  processes.request = devices;
   processes.interrupted = [this] {
     impl->job->rollCall().answer();
     return runtime::mpi::isInterrupted() ? runtime::mpi::interruptedError()
@@ -312,7 +305,8 @@ Status Team::check(const Model &model, size_t, const std::string &map) {
                                      "partita-run was built without it");
 }
 Expected<std::shared_ptr<runtime::Communicator>>
-Team::communicator(const Model &, const std::vector<int> &, double, bool) {
+Team::communicator(const Model &, const std::vector<int> &, const std::string &,
+                   double, bool) {
   return std::shared_ptr<runtime::Communicator>();
 }
 bool Team::allWell(const Status &status) {

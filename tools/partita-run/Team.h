@@ -63,12 +63,12 @@ public:
   const std::vector<int> &gpus() const { return gpuPlaces; }
 
   /// The communicator of all processes. Null with one process: the session then
-  /// makes its own. `places`: the GPU of each device (SessionOptions). `spin`:
-  /// whether devices may spin while they wait. It must be connected before the
-  /// first step.
+  /// makes its own. `places`: the GPU of each device (SessionOptions), and
+  /// `devices`: what the user said of that (--devices). `spin`: whether devices
+  /// may spin while they wait. It must be connected before the first step.
   runtime::Expected<std::shared_ptr<runtime::Communicator>>
   communicator(const Model &model, const std::vector<int> &places,
-               double timeout_s, bool spin);
+               const std::string &devices, double timeout_s, bool spin);
 
   /// Prints the error of the lowest process that has one, and returns whether
   /// no process has one. Every process must call this at the same points.
@@ -92,7 +92,7 @@ public:
 private:
   Team();
   void require(const runtime::Status &status);
-  void countGpus(const Model &model);
+  runtime::Status dealGpus(const Model &model);
   std::vector<int> mine;
   std::vector<int> gpuPlaces;
   Share shared;

@@ -11,10 +11,6 @@
 #include "runtime/comm/reduce/Group.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <map>
 #include <set>
 #include <thread>
 #include <tuple>
@@ -220,112 +216,6 @@ void NcclCommunicator::close() {
   }
 }
 
-//===----------------------------------------------------------------------===//
-// What the processes tell each other
-//===----------------------------------------------------------------------===//
-
-struct Hello {
-  uint64_t machine;
-  int32_t version; ///< 0: there is no NCCL; -1: one that cannot be used
-};
-
-/// Equal where GPUs have the same numbers. Where NCCL is told what its machine
-/// is, that is it: NCCL then takes processes on one GPU, too.
-uint64_t thisMachine() {
-  std::string text;
-  if (const char *told = std::getenv("NCCL_HOSTID"))
-    text = told;
-  else
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
-  if (const char *visible = std::getenv("CUDA_VISIBLE_DEVICES"))
-    text += std::string("/") + visible;
-  return std::hash<std::string>()(text);
-}
-
-Status checkVersions(const std::vector<Hello> &hellos, const Library &library) {
-  auto said = [&](size_t process) {
-    const int version = hellos[process].version;
-    return "process " + std::to_string(process) + " has " +
-           (version > 0    ? versionText(version)
-            : version == 0 ? std::string("no NCCL")
-                           : std::string("an NCCL that cannot be used"));
-  };
-  for (size_t i = 1; i < hellos.size(); ++i)
-    if (hellos[i].version != hellos[0].version)
-      return Status::error(said(i) + ", but " + said(0) +
-                           ": install the same NCCL for all processes");
-  return library.api || library.is_missing ? Status() : library.status;
-}
-
-struct Meeting {
-  std::vector<Hello> hellos; ///< by process
-  std::vector<Place> places; ///< by device
-};
-
-/// Each process tells the others of itself and of the GPUs of its devices.
-Expected<Meeting> meet(const Gpus &gpus, const Processes &processes,
-                       const Library &library) {
-  const size_t devices = gpus.size();
-  std::vector<int> process_of = processes.process_of;
-  process_of.resize(devices, processes.rank);
-  Hello mine = {};
-  mine.machine = thisMachine();
-  mine.version = library.api          ? library.api->version
-                 : library.is_missing ? 0
-                                      : -1;
-  std::vector<int32_t> own(devices);
-  for (size_t i = 0; i < devices; ++i)
-    if (process_of[i] == processes.rank)
-      own[i] = gpus[i];
-  std::vector<uint8_t> said(sizeof(Hello) + devices * sizeof(int32_t));
-  std::memcpy(said.data(), &mine, sizeof(Hello));
-  std::memcpy(said.data() + sizeof(Hello), own.data(),
-              devices * sizeof(int32_t));
-  std::vector<uint8_t> all = said;
-  if (processes.gather_all) {
-    auto gathered = processes.gather_all(said);
-    if (!gathered)
-      return gathered.status();
-    all = std::move(*gathered);
-  }
-  Meeting meeting;
-  meeting.hellos.resize(all.size() / said.size());
-  for (size_t i = 0; i < meeting.hellos.size(); ++i)
-    std::memcpy(&meeting.hellos[i], all.data() + i * said.size(),
-                sizeof(Hello));
-  for (size_t i = 0; i < devices; ++i) {
-    const auto from =
-        static_cast<size_t>(processes.gather_all ? process_of[i] : 0);
-    int32_t gpu;
-    std::memcpy(&gpu,
-                all.data() + from * said.size() + sizeof(Hello) +
-                    i * sizeof(int32_t),
-                sizeof(gpu));
-    meeting.places.push_back(
-        {gpu >= 0, process_of[i], meeting.hellos[from].machine, gpu});
-  }
-  return meeting;
-}
-
-/// Process 0 makes the id by which all join.
-Expected<UniqueId> shareId(const Processes &processes, const Api &api) {
-  UniqueId id;
-  Status status;
-  if (processes.rank == 0)
-    if (Result result = api.getUniqueId(&id); result != Result::success)
-      status = api.error(result, "cannot begin with NCCL");
-  if (processes.gather_all) {
-    auto ids = processes.gather_all(
-        {reinterpret_cast<const uint8_t *>(&id), sizeof(id)});
-    if (!ids)
-      return ids.status();
-    std::memcpy(&id, ids->data(), sizeof(id));
-  }
-  if (!status.ok())
-    return status;
-  return id;
-}
-
 } // namespace
 
 Expected<Made> withNccl(std::shared_ptr<Communicator> base,
@@ -338,10 +228,14 @@ Expected<Made> withNccl(std::shared_ptr<Communicator> base,
   auto meeting = meet(gpus, processes, library);
   if (!meeting)
     return meeting.status();
+  if (Status status = meeting->checkSharing(); !status.ok())
+    return status;
   Routes routes = chooseRoutes(meeting->places, traffic);
   if (routes.empty())
     return Made{std::move(base), ""};
-  if (Status status = checkVersions(meeting->hellos, library); !status.ok())
+  if (Status status = meeting->checkVersions(library); !status.ok())
+    return status;
+  if (Status status = meeting->checkModels(routes); !status.ok())
     return status;
   if (!library.api)
     return Made{std::move(base), library.status.message() +
@@ -364,7 +258,7 @@ Expected<Made> withNccl(std::shared_ptr<Communicator> base,
   if (processes.gather_all)
     made->network.process_of = process_of;
   made->open(process_of, processes.rank);
-  return Made{std::move(made), ""};
+  return Made{std::move(made), meeting->remarkDrivers()};
 }
 
 } // namespace partita::runtime::nccl

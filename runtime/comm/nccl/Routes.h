@@ -25,6 +25,7 @@
 #include "runtime/comm/Communicator.h"
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace partita::runtime::nccl {
@@ -33,8 +34,8 @@ namespace partita::runtime::nccl {
 struct Place {
   bool is_gpu = false;
   int process = 0;
-  uint64_t machine = 0; ///< equal where GPUs have the same numbers
-  int gpu = 0;
+  uint64_t machine = 0; ///< the one that NCCL is told (NCCL_HOSTID); or 0
+  std::string gpu;      ///< its UUID
 };
 
 /// A send or a receive in a device's program.

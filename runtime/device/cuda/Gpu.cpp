@@ -29,18 +29,14 @@ Status Gpu::retain() {
         "there is no GPU " + std::to_string(number) + ": this machine has " +
         abi::countOf(count, "GPU") +
         " that it may use; --devices cuda:0*4 puts four devices on GPU 0");
+  auto read = readFacts(api, number);
+  if (!read)
+    return read.status();
+  facts = *read;
   const std::string what =
       "cannot read the properties of GPU " + std::to_string(number);
-  char text[256] = "";
-  int major = 0, minor = 0;
   for (Result result :
        {api.deviceGet(&ordinal, number),
-        api.deviceGetName(text, sizeof(text), ordinal),
-        api.deviceGetUuid(&id, ordinal),
-        api.deviceGetAttribute(
-            &major, DeviceAttribute::compute_capability_major, ordinal),
-        api.deviceGetAttribute(
-            &minor, DeviceAttribute::compute_capability_minor, ordinal),
         api.deviceGetAttribute(
             &most_shared, DeviceAttribute::max_shared_memory_per_block_optin,
             ordinal),
@@ -48,8 +44,6 @@ Status Gpu::retain() {
                                ordinal)})
     if (Status status = api.check(result, what.c_str()); !status.ok())
       return status;
-  model = text;
-  capability = major * 10 + minor;
   if (Status status = api.check(api.primaryCtxRetain(&handle, ordinal),
                                 ("cannot make a context on " + name()).c_str());
       !status.ok()) {
@@ -92,7 +86,7 @@ std::string Gpu::name() const {
 }
 
 std::string Gpu::kind() const {
-  return model + ", sm_" + std::to_string(capability);
+  return modelName() + ", sm_" + std::to_string(architecture());
 }
 
 Result Gpu::attribute(DeviceAttribute which, int &value) const {

@@ -8,7 +8,7 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CUDA_GPU_H
 #define PARTITA_RUNTIME_DEVICE_CUDA_GPU_H
 
-#include "runtime/device/cuda/driver/Api.h"
+#include "runtime/device/cuda/VisibleGpus.h"
 
 #include <cstdint>
 #include <memory>
@@ -48,14 +48,13 @@ public:
   /// The same without its number: what is measured for one holds for all.
   std::string kind() const;
 
-  const std::string &modelName() const { return model; } ///< "NVIDIA H100"
-  const Uuid &uuid() const { return id; } ///< the same in all processes
+  std::string modelName() const { return facts.model; } ///< "NVIDIA H100"
   Result attribute(DeviceAttribute which, int &value) const;
 
   const Api &api;
   const int number;
   ContextHandle context() const { return handle; }
-  int architecture() const { return capability; } ///< e.g. 90 for sm_90
+  int architecture() const { return facts.architecture; } ///< 90 for sm_90
   /// Bytes of shared memory that a block may have.
   int mostShared() const { return most_shared; }
   int64_t mostPitch() const { return most_pitch; }
@@ -66,9 +65,8 @@ private:
 
   Ordinal ordinal = 0;
   ContextHandle handle = nullptr;
-  Uuid id;
-  std::string model;
-  int capability = 0, most_shared = 0, most_pitch = 0;
+  GpuFacts facts;
+  int most_shared = 0, most_pitch = 0;
 };
 
 /// An object of the driver that is given back at the end.

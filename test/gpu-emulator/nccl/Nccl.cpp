@@ -8,6 +8,7 @@
 #include "nccl/Nccl.h"
 
 #include "Emulator.h"
+#include "driver/Cuda.h"
 #include "nccl/Clique.h"
 
 #include <algorithm>
@@ -268,8 +269,10 @@ int libraryVersion() {
 /// their own.
 std::string introduction(const ncclComm &comm) {
   const char *host = getenv("NCCL_HOSTID");
+  CUuuid gpu = {};
+  (void)cuDeviceGetUuid_v2(&gpu, comm.device);
   return std::to_string(comm.clique->size) + " " +
-         std::to_string(libraryVersion()) + " " + std::to_string(comm.device) +
+         std::to_string(libraryVersion()) + " " + std::to_string(gpu.bytes[0]) +
          " host-" + (host ? host : "");
 }
 
@@ -293,8 +296,8 @@ ncclResult_t checkRanks(const Clique &clique) {
     const std::string place = device + " " + host;
     if (std::find(seen.begin(), seen.end(), place) != seen.end())
       return fail(ncclInvalidUsage, "Duplicate GPU detected : rank " +
-                                        std::to_string(rank) +
-                                        " is on device " + device + " too");
+                                        std::to_string(rank) + " is on GPU " +
+                                        device + " too");
     seen.push_back(place);
   }
   return ncclSuccess;

@@ -14,6 +14,9 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
+#include <functional>
+#include <numeric>
+#include <span>
 #include <thread>
 #include <unistd.h>
 
@@ -336,27 +339,43 @@ TEST(NcclFailure, LibrariesThatCannotBeUsed) {
 }
 
 /// Two processes, of which this test plays both.
-std::string errorWith(int mine, int theirs) {
+using Hellos = std::span<nccl::Hello>;
+using DeviceHellos = std::span<nccl::DeviceHello>;
+std::string errorWith(
+    int mine, int theirs, const std::vector<int> &gpus = {0, 1, 2, 3},
+    const std::function<void(nccl::Hello &, DeviceHellos)> &change = nullptr) {
   nccl::Api api = *nccl::loadLibrary().api;
   api.version = mine;
   nccl::Library library{&api, false, {}};
   if (mine <= 0)
     library = {nullptr, mine == 0, Status::error("no library")};
+  nccl::Hello hello;
   nccl::Processes processes;
   processes.process_of = {0, 0, 1, 1};
   processes.gather_all =
       [&](std::span<const uint8_t> bytes) -> Expected<std::vector<uint8_t>> {
     std::vector<uint8_t> all(bytes.begin(), bytes.end());
     all.insert(all.end(), bytes.begin(), bytes.end());
-    const int32_t version = theirs;
-    std::memcpy(all.data() + bytes.size() + 8, &version, 4);
-    for (int32_t i = 2; i < 4; ++i) // their GPUs
-      std::memcpy(all.data() + all.size() - size_t(4 - i) * 4, &i, 4);
+    uint8_t *const others = all.data() + bytes.size();
+    if (bytes.size() == sizeof(nccl::Hello)) {
+      hello.nccl = theirs;
+      hello.driver = reinterpret_cast<nccl::Hello *>(others)->driver;
+      if (change)
+        change(hello, {});
+      std::memcpy(others, &hello, sizeof(hello));
+    }
+    if (bytes.size() == 4 * sizeof(nccl::DeviceHello)) {
+      auto *devices = reinterpret_cast<nccl::DeviceHello *>(others);
+      const cuda::VisibleGpus visible = cuda::readVisibleGpus();
+      for (size_t i = 2; i < 4; ++i)
+        devices[i] = {gpus[i], visible.gpus[size_t(gpus[i])]};
+      if (change)
+        change(hello, {devices, 4});
+    }
     return all;
   };
   Traffic traffic = oneOfEachKind();
-  auto made =
-      nccl::withNccl(nullptr, traffic, {0, 1, 2, 3}, processes, 60, library);
+  auto made = nccl::withNccl(nullptr, traffic, gpus, processes, 60, library);
   return made ? made->remark : made.status().message();
 }
 
@@ -374,28 +393,106 @@ TEST(NcclFailure, ProcessesWithOtherVersions) {
   EXPECT_EQ(errorWith(-1, -1), "no library");
 }
 
+TEST(NcclFailure, ProcessesWithOtherGpus) {
+  SKIP_UNLESS_ALONE();
+  constexpr int kVersion = 22809;
+  const std::vector<int> own = {0, 1, 2, 3};
+  const std::string model =
+      std::string(cuda::readVisibleGpus().gpus[0].model) + " (sm_90)";
+  EXPECT_EQ(errorWith(kVersion, kVersion, own,
+                      [](nccl::Hello &, DeviceHellos devices) {
+                        if (!devices.empty())
+                          std::strcpy(devices[3].facts.model, "A100");
+                      }),
+            "process 1 has another model of GPU, A100 (sm_90), than process "
+            "0, " +
+                model +
+                ": start the processes where GPUs are alike, or choose such "
+                "GPUs by CUDA_VISIBLE_DEVICES or --devices");
+  EXPECT_NE(errorWith(kVersion, kVersion, own,
+                      [](nccl::Hello &, DeviceHellos devices) {
+                        if (!devices.empty())
+                          devices[2].facts.architecture = 80;
+                      })
+                .find("process 1 has another model of GPU, "),
+            std::string::npos);
+  EXPECT_EQ(
+      errorWith(kVersion, kVersion, {0, 1, 2, 2},
+                [](nccl::Hello &hello, DeviceHellos) { hello.request = 1; }),
+      "process 1 has 2 devices on one GPU, but process 0 has a GPU for "
+      "each device: say the same --devices for all processes");
+  // All were told so.
+  EXPECT_EQ(errorWith(kVersion, kVersion, {0, 1, 2, 2}), "");
+  EXPECT_EQ(
+      errorWith(kVersion, kVersion, own,
+                [](nccl::Hello &hello, DeviceHellos) { hello.driver = 12040; }),
+      "process 1 has a driver of CUDA 12.4, but process 0 one of CUDA "
+      "13.0: each compiles the kernels in its own way");
+  // What is not known is told by what needs it.
+  EXPECT_EQ(errorWith(kVersion, kVersion, own,
+                      [](nccl::Hello &, DeviceHellos devices) {
+                        if (!devices.empty())
+                          devices[3].facts = {};
+                      }),
+            "");
+}
+
+/// What each of several processes gets that see GPUs by these UUIDs, and have
+/// one device each.
+std::vector<int> dealt(const std::vector<std::vector<char>> &seen) {
+  std::vector<int> process_of(seen.size()), numbers;
+  std::iota(process_of.begin(), process_of.end(), 0);
+  for (size_t rank = 0; rank < seen.size(); ++rank) {
+    std::vector<nccl::Sees> all;
+    for (const std::vector<char> &ids : seen) {
+      all.emplace_back().wanted = 1;
+      for (char id : ids)
+        all.back().ids[size_t(all.back().count++)].bytes[0] = id;
+    }
+    numbers.push_back(nccl::deal(all, int(rank)).front());
+  }
+  return numbers;
+}
+
+TEST(NcclGpus, EachIsGivenToOneDevice) {
+  using Numbers = std::vector<int>;
+  // All of a machine, seen alike and in another order.
+  EXPECT_EQ(dealt({{1, 2, 3}, {1, 2, 3}, {1, 2, 3}}), (Numbers{0, 1, 2}));
+  EXPECT_EQ(dealt({{1, 2}, {2, 1}}), (Numbers{0, 0}));
+  // One each, as a batch system shows them; two machines.
+  EXPECT_EQ(dealt({{1}, {2}, {3}}), (Numbers{0, 0, 0}));
+  EXPECT_EQ(dealt({{1, 2}, {3, 4}, {1, 2}, {3, 4}}), (Numbers{0, 0, 1, 1}));
+  // Who sees few chooses first.
+  EXPECT_EQ(dealt({{1, 2}, {1}}), (Numbers{1, 0}));
+  // None is left: the number is one too high, which its use tells.
+  EXPECT_EQ(dealt({{1}, {1}}), (Numbers{0, 1}));
+  EXPECT_EQ(dealt({{}, {1}}), (Numbers{0, 0}));
+}
+
 // Two devices on one GPU: as without NCCL.
 TEST(NcclRoutes, OnlyGpusOfTheirOwn) {
-  std::vector<nccl::Place> places = {
-      {true, 0, 1, 0}, {true, 0, 1, 0}, {true, 1, 1, 1}, {false, 1, 1, 0}};
+  std::vector<nccl::Place> places = {{true, 0, 1, "a"},
+                                     {true, 0, 1, "a"},
+                                     {true, 1, 1, "b"},
+                                     {false, 1, 1, ""}};
   Traffic traffic = oneOfEachKind();
   traffic.collectives[1].groups = {{0, 2}, {1, 3}};
   traffic.channels = {{0, 2, 8}, {1, 2, 8}, {2, 3, 8}};
   EXPECT_TRUE(nccl::chooseRoutes(places, traffic).empty());
-  places[1].gpu = 2;
+  places[1].gpu = "c";
   nccl::Routes routes = nccl::chooseRoutes(places, traffic);
   // {1, 3} has a CPU in it.
   EXPECT_EQ(routes.split_of, (std::vector<int>{-1, 0, -1, -1, -1}));
   EXPECT_EQ(routes.splits[0], (std::vector<std::vector<int>>{{0, 2}}));
   EXPECT_EQ(routes.edge_of, (std::vector<int>{0, 1, -1}));
   places[1].machine = 2;
-  places[1].gpu = 0;
+  places[1].gpu = "a";
   EXPECT_EQ(nccl::chooseRoutes(places, traffic).devices,
             (std::vector<int>{0, 1, 2}));
 }
 
 TEST(NcclRoutes, MessagesOfAnEdgeKeepTheirOrder) {
-  std::vector<nccl::Place> places = {{true, 0, 1, 0}, {true, 1, 1, 1}};
+  std::vector<nccl::Place> places = {{true, 0, 1, "a"}, {true, 1, 1, "b"}};
   Traffic traffic;
   traffic.micro_batches = 2;
   traffic.channels = {{0, 1, 8}, {0, 1, 8}, {1, 0, 8}};
