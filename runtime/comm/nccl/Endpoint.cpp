@@ -12,6 +12,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -64,17 +67,68 @@ void Endpoint::abort() {
 }
 
 void Endpoint::abortAll() {
-  auto abortSplits = [&] {
+  while (true) {
+    std::vector<CommHandle> handles;
     for (CommHandle &comm : comms)
       if (CommHandle handle = std::exchange(comm, nullptr))
-        (void)network.api->commAbort(handle);
-  };
-  abortSplits();
-  if (CommHandle handle = std::exchange(world, nullptr)) {
-    (void)network.api->commAbort(handle);
+        handles.push_back(handle);
+    if (CommHandle handle = std::exchange(world, nullptr))
+      handles.push_back(handle);
+    if (handles.empty())
+      return;
+    abortTogether(handles);
     // A split that was going on may have come to its end before the abort.
-    abortSplits();
   }
+}
+
+/// An abort may wait until the GPU is idle, while a kernel of another
+/// communicator waits for devices that do not come. So none may come after
+/// another.
+void Endpoint::abortTogether(const std::vector<CommHandle> &handles) {
+  struct Aborts {
+    std::mutex mutex;
+    std::condition_variable changed;
+    size_t left = 0;
+  };
+  // What does not come back must not use what is gone.
+  auto aborts = std::make_shared<Aborts>();
+  auto start = [&](std::vector<CommHandle> part, bool is_group) {
+    ++aborts->left;
+    return std::thread([aborts, part = std::move(part), is_group, on = gpu,
+                        &api = *network.api] {
+      (void)on->use();
+      const bool in_group = is_group && api.groupStart() == Result::success;
+      for (CommHandle handle : part)
+        (void)api.commAbort(handle);
+      if (in_group)
+        (void)api.groupEnd();
+      std::lock_guard<std::mutex> lock(aborts->mutex);
+      --aborts->left;
+      aborts->changed.notify_all();
+    });
+  };
+  std::vector<std::thread> threads;
+  std::unique_lock<std::mutex> lock(aborts->mutex);
+  if (network.api->version >= kGroupsAbort)
+    threads.push_back(start(handles, true));
+  else
+    for (CommHandle handle : handles)
+      threads.push_back(start({handle}, false));
+  const double longest_s = std::max(network.timeout_s, 5.0);
+  if (!aborts->changed.wait_for(lock, std::chrono::duration<double>(longest_s),
+                                [&] { return aborts->left == 0; })) {
+    // Nothing can be given back, and whoever waits for this device would wait
+    // for ever.
+    std::fprintf(stderr,
+                 "error: NCCL does not abort the connections of device %d "
+                 "within %g s, so this process ends: %s [%s]\n",
+                 index, longest_s, failure.message().c_str(),
+                 history().c_str());
+    std::_Exit(1);
+  }
+  lock.unlock();
+  for (std::thread &thread : threads)
+    thread.join();
 }
 
 Status Endpoint::ready() {

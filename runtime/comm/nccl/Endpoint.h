@@ -162,6 +162,7 @@ private:
   std::string history() const;
   std::string unfinished() const;
   void abortAll();
+  void abortTogether(const std::vector<CommHandle> &handles);
 
   Network &network;
   const int index;

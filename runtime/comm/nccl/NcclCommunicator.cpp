@@ -105,9 +105,10 @@ public:
   void abort() override {
     network.aborted = true;
     base->abort();
-    for (const std::unique_ptr<Endpoint> &endpoint : endpoints)
-      if (endpoint)
-        endpoint->abort();
+    (void)together([](Endpoint &endpoint) {
+      endpoint.abort();
+      return Status();
+    });
   }
 
   Network network;

@@ -338,6 +338,9 @@ bool Clique::arrive(const Call &call, Arrival &arrival, std::string &wrong) {
     }
     put(name + std::to_string(placeOf(call)), bytes.data(), bytes.size());
     arrival.isPosted = true;
+    ++waiting;
+    arrival.wait = {nullptr,
+                    [self = shared_from_this()](void *) { --self->waiting; }};
   }
   const std::vector<int> parties = partiesOf(call);
   while (arrival.seen < parties.size()) {

@@ -69,7 +69,7 @@ struct Posted {
 std::string newClique();
 
 /// The ranks of a communicator. Each rank has an object of its own.
-class Clique {
+class Clique : public std::enable_shared_from_this<Clique> {
 public:
   Clique(std::string where, int size);
   const int size;
@@ -87,13 +87,16 @@ public:
     wasAborted = true;
     put("aborted", "", 0);
   }
+  /// Whether a kernel of this rank waits for other ranks.
+  bool isBusy() const { return waiting > 0 && !wasAborted; }
   /// The last rank removes the folder.
   void leave(int rank) const;
 
   /// How far a call's arrival has come; of its rank.
   struct Arrival {
     bool isPosted = false;
-    size_t seen = 0; ///< parties, in their order
+    std::shared_ptr<void> wait; ///< from then until the call is done
+    size_t seen = 0;            ///< parties, in their order
     std::chrono::steady_clock::time_point next;
   };
   /// Notes that a call has arrived, and tells whether it can run. `wrong`: why
@@ -113,6 +116,7 @@ private:
   bool mayLook(const std::string &what) const;
   bool areThere(const std::string &name) const;
 
+  std::atomic<int> waiting = 0;               ///< calls that have arrived
   std::atomic<bool> wasAborted = false;       ///< by this rank
   mutable std::atomic<bool> sawAbort = false; ///< by another one
   /// When to look for that again.

@@ -88,7 +88,7 @@ struct Group {
     Batch batch;
   };
   std::vector<Part> parts;
-  std::vector<ncclComm *> joining;
+  std::vector<ncclComm *> joining, aborting;
 };
 thread_local Group group;
 
@@ -404,6 +404,23 @@ void leave(ncclComm_t comm) {
   delete comm;
 }
 
+/// An abort gives memory back, for which the device must be idle: it waits for
+/// the kernels of other communicators, too.
+void finishAbort(ncclComm_t comm) {
+  auto othersWait = [comm] {
+    std::lock_guard guard(mutex);
+    return std::any_of(living.begin(), living.end(), [&](ncclComm *other) {
+      return other != comm && other->device == comm->device &&
+             other->clique->isBusy();
+    });
+  };
+  using Clock = std::chrono::steady_clock;
+  const auto hung = Clock::now() + std::chrono::seconds(60);
+  while (othersWait() && Clock::now() < hung)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  leave(comm);
+}
+
 } // namespace
 
 ncclResult_t ncclGetVersion(int *version) {
@@ -484,9 +501,13 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   if (!comm)
     return fail(ncclInvalidArgument, "no communicator");
-  std::lock_guard guard(mutex);
+  if (group.depth > 0 && libraryVersion() < 22200)
+    return fail(ncclInvalidUsage, "aborts in a group need NCCL 2.22");
   comm->clique->abort();
-  leave(comm);
+  if (group.depth > 0)
+    group.aborting.push_back(comm);
+  else
+    finishAbort(comm);
   return ncclSuccess;
 }
 
@@ -545,6 +566,8 @@ ncclResult_t ncclGroupEnd() {
   for (ncclComm *comm : ended.joining)
     if (ncclResult_t result = wait(*comm); result != ncclSuccess)
       return result;
+  for (ncclComm *comm : ended.aborting)
+    finishAbort(comm);
   ncclResult_t last = ncclSuccess;
   for (Group::Part &part : ended.parts) {
     const ncclResult_t result =

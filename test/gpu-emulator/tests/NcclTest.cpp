@@ -8,6 +8,10 @@
 #include "nccl/Nccl.h"
 #include "tests/Harness.h"
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 using namespace gpuemu::test;
 
 namespace {
@@ -172,6 +176,53 @@ TEST_F(NcclTest, GraphsRepeatCollectives) {
   for (int i = 0; i < 2; ++i) {
     check(cuCtxSetCurrent(ranks[i].context));
     check(cuGraphExecDestroy(execs[i]));
+  }
+}
+
+// An abort waits for the kernels of other communicators on its device.
+TEST_F(NcclTest, AbortsWaitForTheDevice) {
+  check(cuCtxSetCurrent(ranks[0].context));
+  for (bool inGroup : {true, false}) {
+    ncclComm_t comms[2];
+    CUstream streams[2];
+    for (int i = 0; i < 2; ++i) {
+      ncclUniqueId id;
+      ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+      ncclComm_t other = nullptr;
+      ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+      ASSERT_EQ(ncclCommInitRank(&comms[i], 2, id, 0), ncclSuccess);
+      check(cuCtxSetCurrent(ranks[1].context));
+      ASSERT_EQ(ncclCommInitRank(&other, 2, id, 1), ncclSuccess);
+      check(cuCtxSetCurrent(ranks[0].context));
+      ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
+      check(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+      // The other rank does not come.
+      ASSERT_EQ(ncclAllReduce(ranks[0].in(), ranks[0].out(), 8, ncclFloat32,
+                              ncclSum, comms[i], streams[i]),
+                ncclSuccess);
+      cuEmuAdvance(streams[i]);
+      ASSERT_EQ(ncclCommDestroy(other), ncclSuccess);
+    }
+    if (inGroup) {
+      ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+      for (ncclComm_t comm : comms)
+        ASSERT_EQ(ncclCommAbort(comm), ncclSuccess);
+      ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
+    } else {
+      std::atomic<bool> isDone = false;
+      std::thread first([&] {
+        EXPECT_EQ(ncclCommAbort(comms[0]), ncclSuccess);
+        isDone = true;
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      EXPECT_FALSE(isDone);
+      EXPECT_EQ(ncclCommAbort(comms[1]), ncclSuccess);
+      first.join();
+    }
+    for (CUstream stream : streams) {
+      check(cuStreamSynchronize(stream));
+      check(cuStreamDestroy_v2(stream));
+    }
   }
 }
 

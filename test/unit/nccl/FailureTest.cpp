@@ -300,6 +300,64 @@ TEST(NcclFailure, AbortWakesThoseWhoWait) {
   EXPECT_FALSE(fleet.comm->start(0, 0, 0, memory, memory + 128).ok());
 }
 
+// Two messages on device 0 do not come. No communicator of the device may wait
+// for the kernel of the other one before that is aborted, too.
+TEST(NcclFailure, CommunicatorsOfADeviceAreAbortedTogether) {
+  SKIP_WITHOUT_GPU();
+  if (!world().processes.gather_all)
+    GTEST_SKIP() << "for several processes";
+  Traffic traffic;
+  traffic.channels = {{1, 0, 64}, {2, 0, 64}};
+  traffic.messages = {{{0, 0, false, 0}, {1, 0, false, 1}},
+                      {{0, 0, true, 0}},
+                      {{1, 0, true, 0}},
+                      {}};
+  Fleet fleet(traffic, 2);
+  ASSERT_TRUE(fleet.status.ok()) << fleet.status.message();
+  const Status status = fleet.comm->connect();
+  ASSERT_TRUE(status.ok()) << status.message();
+  if (world().rank == 0) {
+    uint8_t *memory = fleet.allocate(0, 128);
+    EXPECT_TRUE(fleet.comm->recv(0, 0, memory, 64).ok());
+    EXPECT_TRUE(fleet.comm->recv(1, 0, memory + 64, 64).ok());
+    const auto begin = std::chrono::steady_clock::now();
+    expectSays(fleet.await(0).message(),
+               {"receive (channel 0), micro-batch 0, waiting for device 1",
+                "receive (channel 1), micro-batch 0, waiting for device 2"});
+    EXPECT_LT(std::chrono::steady_clock::now() - begin,
+              std::chrono::seconds(5));
+  }
+  world().barrier();
+  fleet.comm->abort();
+}
+
+TEST(NcclFailure, AnAbortHasADeadline) {
+  SKIP_UNLESS_ALONE();
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto hang = [] {
+    WrappedNccl wrapped(*nccl::loadLibrary().api);
+    Traffic traffic = oneOfEachKind();
+    Fleet fleet(traffic, 0.5, wrapped.library());
+    if (!fleet.comm->connect().ok())
+      std::_Exit(2);
+    uint8_t *memory = fleet.allocate(0, 256);
+    (void)fleet.comm->start(1, 0, 3, memory, memory + 128);
+    (void)fleet.comm->finish(1, 0, 3);
+    wrapped.answer = [](const std::string &name,
+                        int) -> std::optional<nccl::Result> {
+      if (name == "commAbort")
+        std::this_thread::sleep_for(std::chrono::seconds(60));
+      return std::nullopt;
+    };
+    (void)fleet.await(0);
+    std::_Exit(3);
+  };
+  EXPECT_EXIT(hang(), testing::ExitedWithCode(1),
+              "NCCL does not abort the connections of device 0 within 5 s, so "
+              "this process ends: .*last operations of device 0.*all_gather "
+              ".collective 1., micro-batch 3 .not done.");
+}
+
 TEST(NcclFailure, ThereIsNoNccl) {
   SKIP_UNLESS_ALONE();
   nccl::Library missing;

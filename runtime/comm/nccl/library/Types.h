@@ -66,6 +66,8 @@ inline constexpr int versionCode(int major, int minor, int patch) {
 }
 /// The oldest version with all functions that are used: 2.18 has ncclCommSplit.
 inline constexpr int kOldestVersion = versionCode(2, 18, 0);
+/// From this version on, a group may abort communicators together.
+inline constexpr int kGroupsAbort = versionCode(2, 22, 0);
 
 /// ncclConfig_t as it was in the oldest version. It says its size and version,
 /// so later ones read it, too.
