@@ -52,12 +52,13 @@ template <typename Op> struct SplitConversion : OpRewritePattern<Op> {
   }
 };
 
-/// i16, or vectors of it, for f16 and bf16; null for other types.
+/// i16, or vectors of it, for f16 and bf16; null for other types, such as
+/// buffers of them.
 Type getBits(Type type) {
-  Type element = getElementTypeOrSelf(type), bits;
+  auto vector = dyn_cast<VectorType>(type);
+  Type element = vector ? vector.getElementType() : type, bits;
   if (element.isF16() || element.isBF16())
     bits = IntegerType::get(type.getContext(), 16);
-  auto vector = dyn_cast<VectorType>(type);
   return bits && vector ? vector.clone(bits) : bits;
 }
 

@@ -26,6 +26,13 @@ func.func @choice_by_bits(%c: i1, %x: bf16, %y: bf16) -> bf16 {
   return %0 : bf16
 }
 
+// CHECK-LABEL: @choice_of_buffers
+// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : memref<4xf16>
+func.func @choice_of_buffers(%c: i1, %x: memref<4xf16>, %y: memref<4xf16>) -> memref<4xf16> {
+  %0 = arith.select %c, %x, %y : memref<4xf16>
+  return %0 : memref<4xf16>
+}
+
 // CHECK-LABEL: @branch_by_bits
 // CHECK: scf.if %{{.*}} -> (i16)
 func.func @branch_by_bits(%c: i1, %x: f16, %y: f16) -> f16 {
