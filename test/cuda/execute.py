@@ -3,9 +3,7 @@
 
     execute.py examples             an example of every op: bit by bit what the CPU computes, except where LOOSE says otherwise
     execute.py suite [--every N]    each Nth case of the ONNX backend suite that passes on the CPU and compiles for GPUs, against its test data
-    execute.py models               small models, against their reference vectors
-    execute.py cuts                 the same on 2 and 4 devices of one GPU, as pipelines and with tensors cut, with streams in four orders
-    execute.py mixed                the same on GPUs and CPUs together, in four orders; partition files say it again; work goes where it is fast
+    execute.py models               models, against their reference vectors, with streams in four orders
 
 PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped where it is missing.
 """
@@ -25,7 +23,7 @@ import tempfile
 from examples import examples
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "executed"))
-from harness import BIN, REPOSITORY, SKIPPED, Failure, data_folder, input_names, main, run
+from harness import BIN, REPOSITORY, SKIPPED, Failure, data_folder, input_names, main, run, write_npy
 from vectors import shape_text
 import backend
 import models as executed
@@ -39,13 +37,20 @@ REDUCING = {"attention", "conv", "dot", "recurrent", "reduce", "scan", "scatter"
 LOOSE = LIBRARY | REDUCING
 TOLERANCE = ("--rtol", "1e-5", "--atol", "1e-6")
 MODELS = ("cnn/mnist-burn", "cnn/mnist-cntk-8", "cnn/mnist-pytorch-java", "cnn/conv-bn-fusion", "encoder/bert-tiny-mlm-vespa", "encoder/bert-toy-ort",
-          "encoder/bert-dummy-vespa", "decoder/gpt2-nopast-pt1.3", "encdec/t5-random-encoder-vespa", "encdec/t5-random-decoder-vespa", "rnn/byte-bilstm-tract", "rnn/dtln-1", "rnn/gtcrn-stream-simple")
-SPLITS = (("--devices", "2"), ("--tensor-parallel", "2"), ("--devices", "4", "--tensor-parallel", "2"))
-# Stages of both kinds, in either order; with tensors and micro-batches cut, too.
-MIXTURES = (("--devices", "cuda:1,cpu:1"), ("--devices", "cpu:1,cuda:1,cpu:1"), ("--devices", "cpu:2,cuda:2", "--tensor-parallel", "2"))
-LONG = {"cnn/conv-bn-fusion", "rnn/gtcrn-stream-simple"}  # seconds a run: one split, one order of the streams
+          "encoder/bert-dummy-vespa", "encoder/tfbert-qa-keras2onnx", "decoder/gpt2-nopast-pt1.3", "encdec/t5-random-encoder-vespa", "encdec/t5-random-decoder-vespa",
+          "rnn/byte-bilstm-tract", "rnn/dtln-1", "rnn/gtcrn-stream-simple", "training/ort-pipeline-split", "detection/yunet-n-dynamic", "detection/yunet-n-640",
+          "detection/ultraface-slim-320", "audio/dnsmos-model-v8", "cnn/mobilenetv2-qdq-int8")
+LONG = {"rnn/gtcrn-stream-simple", "detection/yunet-n-640", "cnn/mobilenetv2-qdq-int8"}  # seconds a run: one order of the streams
+WITHOUT_VECTORS = "cnn/super-resolution"
 NO_KERNEL = re.compile(r"has no kernel for CUDA devices|has no code for CUDA devices")
 LETTERS = {"f32": ("f", "<f4"), "f64": ("d", "<f8"), "i32": ("i", "<i4"), "i64": ("q", "<i8"), "i8": ("b", "|i1"), "ui8": ("B", "|u1"), "i1": ("B", "|b1")}
+
+
+def need_emulator():
+    """Ends the test as skipped, where there is none."""
+    if not (EMULATOR / "libcuda.so.1").exists():
+        print(f"skipped: no emulator at {EMULATOR} (set PARTITA_GPU_EMULATOR)")
+        sys.exit(SKIPPED)
 
 
 def emulated(*command, seed=1, **options):
@@ -126,14 +131,18 @@ def check_suite(folder, every):
     summarise(in_threads(lambda name: run_case(folder, name), names), "cases")
 
 
+def shape_flags(name):
+    """Flags of the compiler for inputs as large as those of a shared model's reference vectors."""
+    case = data_folder() / "models" / name
+    names = input_names(case / "model.onnx")
+    return [word for k, port in enumerate(names) for word in ("--shape", f"{port}={shape_text((case / 'refeval_data_set_0' / f'input_{k}.pb').read_bytes())}")]
+
+
 def compile_for_gpus(folder, name, *split, more=()):
     """The artifact of a shared model, and the folder with its reference vectors."""
     case, artifact = data_folder() / "models" / name, folder / (name.replace("/", "-") + "".join(split) + ".partita")
-    vectors = case / "refeval_data_set_0"
-    names = input_names(case / "model.onnx")
-    flags = [word for k, port in enumerate(names) for word in ("--shape", f"{port}={shape_text((vectors / f'input_{k}.pb').read_bytes())}")]
-    run([BIN / "partita-compile", case / "model.onnx", "--quiet", "-o", artifact, *TARGET, *flags, *split, *more])
-    return artifact, vectors
+    run([BIN / "partita-compile", case / "model.onnx", "--quiet", "-o", artifact, *TARGET, *shape_flags(name), *split, *more])
+    return artifact, case / "refeval_data_set_0"
 
 
 def run_on_gpus(name, artifact, vectors, *flags, seed=1):
@@ -143,9 +152,34 @@ def run_on_gpus(name, artifact, vectors, *flags, seed=1):
     return f"{name}: {said.strip()}" if status else None
 
 
+def seeds_for(name):
+    """Which orders of the streams."""
+    return (1,) if name in LONG else (1, 2, 3, 4)
+
+
+def longest_first(names):
+    return sorted(names, key=lambda name: name not in LONG)
+
+
 def run_model(folder, name):
     artifact, vectors = compile_for_gpus(folder, name)
-    return run_on_gpus(name, artifact, vectors) or (None if name in LONG else check_memory(name, artifact))
+    for seed in seeds_for(name):
+        if wrong := run_on_gpus(name, artifact, vectors, seed=seed):
+            return f"seed {seed}: {wrong}"
+    return None if name in LONG else check_memory(name, artifact)
+
+
+def run_without_vectors(folder, name):
+    """Against the CPU's output."""
+    case, cpu, gpu = data_folder() / "models" / name / "model.onnx", folder / "cpu.partita", folder / "gpu.partita"
+    (port, shape, kind, low, high), = executed.WIDE[name][0]
+    write_npy(folder / "input.npy", shape, kind, low=low, high=high)
+    feed = ("--input", f"{port}={folder / 'input.npy'}")
+    for artifact, target in ((cpu, ()), (gpu, TARGET)):
+        run([BIN / "partita-compile", case, "--quiet", "-o", artifact, "--shape", f"{port}={'x'.join(map(str, shape))}", *target])
+    run([BIN / "partita-run", cpu, *feed, "--output", folder / "cpu.npz"])
+    status, said = emulated(BIN / "partita-run", gpu, *feed, "--compare", folder / "cpu.npz", *executed.TOLERANCE, expect=None)
+    return f"{name}: {said.strip()}" if status else None
 
 
 def check_memory(name, artifact):
@@ -156,105 +190,25 @@ def check_memory(name, artifact):
     return f"{name}: more memory than planned: {over}" if over else None
 
 
-def run_cut(folder, name, split):
-    """A pipeline must also have the bits of one device, whatever the order of the streams."""
-    devices = split[1] if split[0] == "--devices" else "2"
-    artifact, vectors = compile_for_gpus(folder, name, *split)
-    for seed in (1,) if name in LONG else (1, 2, 3, 4):
-        if wrong := run_on_gpus(name, artifact, vectors, "--devices", f"cuda:0*{devices}", seed=seed):
-            return f"{' '.join(split)}, seed {seed}: {wrong}"
-    if "--tensor-parallel" in split:
-        return None
-    inputs = [word for k, port in enumerate(input_names(data_folder() / "models" / name / "model.onnx")) for word in ("--input", f"{port}={vectors / f'input_{k}.pb'}")]
-    one, outputs = compile_for_gpus(folder, name)[0], folder / (artifact.name + ".npz")
-    emulated(BIN / "partita-run", one, *inputs, "--output", outputs)
-    status, said = emulated(
-        BIN / "partita-run", artifact, *inputs, "--devices", f"cuda:0*{devices}", "--compare", outputs, "--rtol", "0", "--atol", "0", expect=None)
-    return f"{name}: {' '.join(split)}: other bits than on one device: {said.strip()}" if status else None
-
-
-def run_mixture(folder, name, split):
-    """Also, a partition file that says the whole decision makes the same artifact."""
-    if name in LONG and split != MIXTURES[0]:
-        return None
-    case, partition = data_folder() / "models" / name, folder / (name.replace("/", "-") + "".join(split) + ".yaml")
-    artifact, vectors = compile_for_gpus(folder, name, *split, more=("--emit-partition", partition))
-    shapes = [word for k, port in enumerate(input_names(case / "model.onnx")) for word in ("--shape", f"{port}={shape_text((vectors / f'input_{k}.pb').read_bytes())}")]
-    again = artifact.with_suffix(".again")
-    run([BIN / "partita-compile", case / "model.onnx", "--quiet", "-o", again, "--partition", partition, *shapes])
-    if again.read_bytes() != artifact.read_bytes():
-        return f"{name}: {' '.join(split)}: the partition file makes another artifact"
-    again.unlink()
-    gpus = ",".join(f"cuda:0*{kind[5:]}" for kind in split[1].split(",") if kind.startswith("cuda:"))
-    for seed in (1,) if name in LONG else (1, 2, 3, 4):
-        if wrong := run_on_gpus(name, artifact, vectors, "--devices", gpus, "--threads", "1", "--no-pin", seed=seed):
-            return f"{' '.join(split)}, seed {seed}: {wrong}"
-    return None
-
-
-def check_uneven(folder):
-    """The faster device gets most of equal layers, so that both take about as long: the GPU, or, with its figures turned round, the CPU."""
-    layers, model = 16, folder / "layers.mlir"
-    wide = "tensor<512x512xf32>"
-    dots = "".join(f"  %d{i} = nn.dot %r{i}, %w batch [] x [] contract [1] x [0] : {wide}, {wide} -> {wide}\n  %r{i + 1} = nn.relu %d{i} : {wide}\n" for i in range(layers))
-    model.write_text(f"""nn.weight @w "w" : {wide} = dense<0.001> : {wide}
-func.func @main(%r0: {wide}) -> {wide} {{
-  %w = nn.parameter @w : {wide}
-{dots}  return %r{layers} : {wide}
-}}
-""")
-    tools = REPOSITORY / "test" / "tools" / "partita-compile" / "Inputs"
-    # Of a GPU that computes as such; four times as fast as the CPU; a fiftieth as fast.
-    for clock, least, most in ((1.83, 0.9, 1), (2e-4, 0.75, 0.9), (1e-6, 0, 0.1)):
-        machine = folder / f"{clock}.json"
-        machine.write_text(run([sys.executable, tools / "with_device.py", tools / "machine.json", f"clock={clock}"]))
-        for kinds in ("cuda:1,cpu:1", "cpu:1,cuda:1"):
-            plan = json.loads(run([BIN / "partita-compile", model, "--json", "-o", folder / "uneven.partita", *TARGET, "--devices", kinds, "--machine", machine]))
-            stages = {stage["device"].split(":")[0]: stage for stage in plan["stages"]}
-            share = stages["cuda"]["flops"] / sum(stage["flops"] for stage in plan["stages"])
-            ns = {kind: stage["predicted_ms"] for kind, stage in stages.items()}
-            print(f"{kinds}, a GPU at {clock} GHz: it gets {share:.0%} of the work; predicted ms: {ns}")
-            if not least < share < most:
-                raise Failure(f"the GPU gets {share}, not {least} to {most}")
-            if clock == 2e-4 and max(ns.values()) > 1.5 * min(ns.values()):
-                raise Failure("one device waits for the other")
-
-
-def check_mixed(folder):
-    mixtures = [(name, split) for name in MODELS for split in MIXTURES]
-    summarise(in_threads(lambda each: run_mixture(folder, *each), mixtures), "models on GPUs and CPUs")
-    check_uneven(folder)
-
-
 def check_models(folder):
-    summarise(in_threads(lambda name: run_model(folder, name), MODELS), "models")
-
-
-def check_cuts(folder):
-    cuts = [(name, split) for name in MODELS for split in SPLITS if name not in LONG or split == SPLITS[-1]]
-    summarise(in_threads(lambda each: run_cut(folder, *each), cuts), "models on several devices")
+    results = in_threads(lambda name: run_model(folder, name), longest_first(MODELS))
+    summarise([*results, run_without_vectors(folder, WITHOUT_VECTORS)], "models")
 
 
 def check():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("examples", "suite", "models", "cuts", "mixed"))
+    parser.add_argument("what", choices=("examples", "suite", "models"))
     parser.add_argument("--every", type=int, default=1)
     options = parser.parse_args()
-    if not (EMULATOR / "libcuda.so.1").exists():
-        print(f"skipped: no emulator at {EMULATOR} (set PARTITA_GPU_EMULATOR)")
-        sys.exit(SKIPPED)
+    need_emulator()
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work)
         if options.what == "examples":
             check_examples(folder)
         elif options.what == "suite":
             check_suite(folder, options.every)
-        elif options.what == "models":
-            check_models(folder)
-        elif options.what == "mixed":
-            check_mixed(folder)
         else:
-            check_cuts(folder)
+            check_models(folder)
 
 
 if __name__ == "__main__":

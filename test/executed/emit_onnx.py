@@ -16,7 +16,7 @@ import tempfile
 
 from harness import SKIPPED, Failure, compile_model, data_folder, main
 from models import MODELS, WIDE
-from sharded_models import compile_sharded, draw, weights_of
+from shards import compile_sharded, draw, weights_of
 
 try:
     import onnx

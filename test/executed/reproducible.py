@@ -4,7 +4,7 @@ a seed, along every dimension that is not summed over; those that are summed ove
 
     reproducible.py [NAME...] [--seeds N]        e.g. encoder/bert-tiny-mlm-vespa
 
-Needs numpy and onnx, and says skipped without them.
+Needs numpy, and says skipped without it.
 """
 
 import argparse
@@ -22,7 +22,8 @@ except ImportError:
     print("skipped: this Python has no numpy")
     sys.exit(SKIPPED)
 
-from sharded_models import draw, inputs_of, text_of, weights_of
+from sharded_models import inputs_of
+from shards import draw, text_of, weights_of
 from sharding import CASES, graph, write_inputs
 
 MODELS = ("encoder/bert-tiny-mlm-vespa", "encoder/bert-toy-ort", "encoder/bert-dummy-vespa", "decoder/gpt2-nopast-pt1.3", "encdec/t5-random-encoder-vespa",
@@ -43,7 +44,7 @@ def compile_cut(model, artifact, flags, split, mesh, shards, weights):
     """Weights that a sum needs whole, or that have folded away, are left out; returns those that are cut, and how many a sum needs."""
     refused = 0
     while True:
-        split.write_text("reproducible: true\n" + text_of(mesh, shards, weights))
+        split.write_text(text_of(mesh, shards, weights, "reproducible: true\n"))
         status, text = compile_model(model, artifact, "--partition", split, *flags, "--quiet", expect=None)
         if status == 0:
             return shards, refused

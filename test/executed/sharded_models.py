@@ -5,28 +5,26 @@
 
 The models take turns at all meshes of up to 8 devices along data, stage and tensor, N each; some run as processes. Along tensor some weights are cut along
 some dimension, whether it divides or not. Outputs must be those of one device, within 1e-4 of the output's range; and bit for bit, if nothing is cut along
-tensor. Needs numpy and onnx, and says skipped without them.
+tensor. Needs numpy, and says skipped without it.
 """
 
 import argparse
 import itertools
 import pathlib
 import random
-import re
 import sys
 import tempfile
 
 from harness import SKIPPED, Failure, compile_model, data_folder, input_ports, main, run_artifact, write_npy
 from models import MODELS, WIDE
+from shards import compile_sharded, draw, weights_of
 
 try:
     import numpy
-    import onnx
 except ImportError:
-    print("skipped: this Python has no numpy or no onnx")
+    print("skipped: this Python has no numpy")
     sys.exit(SKIPPED)
 
-LEAST_ELEMENTS = 8
 TOLERANCE = 1e-4
 MOST_DEVICES = 8
 EVERY_RANKS = 5  # one of so many runs is of processes
@@ -38,56 +36,6 @@ def all_meshes():
     meshes = [dict(zip(("data", "stage", "tensor"), mesh)) for mesh in itertools.product(sizes, repeat=3) if 1 < numpy.prod(mesh) <= MOST_DEVICES]
     random.Random(0).shuffle(meshes)
     return meshes
-
-
-def weights_of(path):
-    """Names and shapes of the initializers and constants that may be cut."""
-    graph = onnx.load(path, load_external_data=False).graph
-    tensors = {tensor.name: list(tensor.dims) for tensor in graph.initializer}
-    for node in graph.node:
-        if node.op_type == "Constant":
-            tensors.update({node.output[0]: list(a.t.dims) for a in node.attribute if a.name == "value"})
-    return {name: dims for name, dims in tensors.items() if dims and numpy.prod(dims) >= LEAST_ELEMENTS}
-
-
-def draw(weights, noise, devices):
-    """Some weights, each with the dimension along which it is cut."""
-    shards = {}
-    for name, dims in weights.items():
-        fitting = [d for d, size in enumerate(dims) if size >= devices]
-        if devices > 1 and fitting and noise.random() < 0.4:
-            shards[name] = noise.choice(fitting)
-    return shards
-
-
-def text_of(mesh, shards, weights):
-    text = f"mesh: {{{', '.join(f'{axis}: {size}' for axis, size in mesh.items())}}}\nmicro_batches: 2\n"
-    if shards:
-        text += "shard:\n"
-    for name, dim in shards.items():
-        entry = ["null"] * len(weights[name])
-        entry[dim] = "tensor"
-        glob = re.sub(r"([\[\]*?{}\\])", r"\\\1", name)
-        text += f"  {quoted(glob)}: [{', '.join(entry)}]\n"
-    return text
-
-
-def quoted(name):
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def compile_sharded(model, artifact, flags, split, mesh, shards, weights):
-    """Weights that have folded away cannot be named: they are left out."""
-    while True:
-        split.write_text(text_of(mesh, shards, weights))
-        status, text = compile_model(model, artifact, "--partition", split, *flags, "--quiet", expect=None)
-        if status == 0:
-            return shards
-        gone = re.search(r"no weight and no input matches '(.*?)'(?:;|\n|$)", text)
-        name = gone and next((n for n in shards if re.sub(r"([\[\]*?{}\\])", r"\\\1", n) == gone[1]), None)
-        if not name:
-            raise Failure(f"{model}: {mesh} {shards}\n{text}")
-        del shards[name]
 
 
 def same(expected, found, what, bits):

@@ -25,8 +25,8 @@ def fields(data):
         yield tag >> 3, value
 
 
-def shape_text(tensor):
-    """The shape of a TensorProto as --shape takes it."""
+def dims_of(tensor):
+    """The dimensions of a TensorProto."""
     dims = []
     for number, value in fields(tensor):
         if number == 1 and isinstance(value, int):
@@ -36,7 +36,12 @@ def shape_text(tensor):
             while at < len(value):
                 dim, at = varint(value, at)
                 dims.append(dim)
-    return "x".join(map(str, dims)) or "scalar"
+    return dims
+
+
+def shape_text(tensor):
+    """The shape of a TensorProto as --shape takes it."""
+    return "x".join(map(str, dims_of(tensor))) or "scalar"
 
 
 def elements(sequence):

@@ -21,6 +21,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 sys.path += [str(REPOSITORY / "test" / folder) for folder in ("cuda", "executed", "bench")]
+import cuts
 import execute
 import models as executed
 from harness import BIN, data_folder, run
@@ -28,7 +29,8 @@ from harness import BIN, data_folder, run
 PROGRAMS = ("partita-run", "partita_cuda_tests", "partita_runtime_tests")
 # Of the system: other versions than the target's own would not fit its driver.
 SYSTEM = re.compile(r"linux-vdso|ld-linux|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so")
-CUTS = {1: (), 2: ("--devices", "2"), 4: ("--devices", "4", "--tensor-parallel", "2")}
+# By the number of devices: stages, or a mesh with weights cut, which has collectives.
+CUTS = {1: (), 2: ("--devices", "2"), 4: {"stage": 2, "tensor": 2}}
 
 
 def pack_programs(folder):
@@ -53,8 +55,8 @@ def pack_models(folder, names):
     for name in names:
         place = folder / "models" / name.replace("/", "-")
         place.mkdir(parents=True)
-        for devices, split in CUTS.items():
-            artifact, vectors = execute.compile_for_gpus(place, name, *split)
+        for devices, cut in CUTS.items():
+            artifact, vectors = cuts.compile_mesh(place, name, cut) if isinstance(cut, dict) else execute.compile_for_gpus(place, name, *cut)
             artifact.rename(place / f"{devices}.partita")
         shutil.copytree(vectors, place / "vectors")
         packed.append({"name": name, "folder": f"models/{place.name}", "devices": list(CUTS), "tolerance": executed.TOLERANCES.get(name, executed.TOLERANCE)})
