@@ -1,14 +1,15 @@
-"""Models of single ops, for GPUs: the examples of test/unit/nn/examples. Standard library only."""
+"""Small models for GPUs: the examples of ops in test/unit/nn/examples, and those of test/cuda/shapes. Standard library only."""
 
 import pathlib
 import re
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "unit" / "nn" / "examples"
+SHAPES = pathlib.Path(__file__).resolve().parent / "shapes"
 
 
-def examples():
+def examples(folder=FOLDER):
     """The examples: (file, name, op, text of a module that computes it)."""
-    for file in sorted(FOLDER.glob("*.mlir")):
+    for file in sorted(folder.glob("*.mlir")):
         before, *functions = re.split(r"^(?=func\.func )", file.read_text(), flags=re.M)
         weights = "".join(re.findall(r"^nn\.weight .*\n", before + "".join(functions), re.M))
         for text in functions:

@@ -2,6 +2,7 @@
 """Runs kernels for GPUs on test/gpu-emulator, and compares what they compute with the CPU.
 
     execute.py examples             an example of every op: bit by bit what the CPU computes, except where LOOSE says otherwise
+    execute.py shapes               the models of test/cuda/shapes in the same way: of shapes that kernels treat in ways of their own
     execute.py suite [--every N]    each Nth case of the ONNX backend suite that passes on the CPU and compiles for GPUs, against its test data
     execute.py models               models, against their reference vectors, with streams in four orders
 
@@ -20,7 +21,7 @@ import struct
 import sys
 import tempfile
 
-from examples import examples
+from examples import SHAPES, examples
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "executed"))
 from harness import BIN, REPOSITORY, SKIPPED, Failure, data_folder, input_names, main, run, write_npy
@@ -112,6 +113,10 @@ def check_examples(folder):
     summarise(in_threads(lambda each: run_example(folder, *each[1:]), list(examples())), "examples")
 
 
+def check_shapes(folder):
+    summarise(in_threads(lambda each: run_example(folder, *each[1:]), list(examples(SHAPES))), "shapes")
+
+
 def run_case(folder, name):
     case, artifact = data_folder() / "onnx-backend" / "node" / name, folder / f"{name}.partita"
     flags = backend.binding_flags(backend.input_ports(case / "model.onnx"), case / "test_data_set_0")
@@ -197,7 +202,7 @@ def check_models(folder):
 
 def check():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("examples", "suite", "models"))
+    parser.add_argument("what", choices=("examples", "shapes", "suite", "models"))
     parser.add_argument("--every", type=int, default=1)
     options = parser.parse_args()
     need_emulator()
@@ -205,6 +210,8 @@ def check():
         folder = pathlib.Path(work)
         if options.what == "examples":
             check_examples(folder)
+        elif options.what == "shapes":
+            check_shapes(folder)
         elif options.what == "suite":
             check_suite(folder, options.every)
         else:

@@ -22,7 +22,9 @@ def EmitCudaKernelsPass : CudaPass<"emit-cuda-kernels"> {
   let summary = "write kernels as what each thread of a grid does";
   let description = [{
     Reads each kernel's `nn.schedule` and `nn.grid`. With a team of 1, a thread
-    computes `width` neighbouring rows, of one element each. With a larger team,
+    computes `width` neighbouring rows, of one element each; with a `tile`, a
+    block computes the rows of one, and what it transposes goes through shared
+    memory (grid/Tile.h). With a larger team,
     a warp or a block computes a row: its threads share the loops of each stage,
     combine what they have by shuffles, and keep temporaries in shared memory.
 

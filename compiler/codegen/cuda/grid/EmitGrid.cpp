@@ -7,6 +7,8 @@
 
 #include "compiler/codegen/cuda/grid/EmitGrid.h"
 
+#include "compiler/codegen/cuda/grid/Tile.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -37,12 +39,15 @@ public:
   void emit(OpBuilder b, ValueRange memrefs, Value block) {
     for (auto [tensor, memref] : llvm::zip(kernel.getArguments(), memrefs))
       addBuffer(tensor, memref);
+    if (!schedule.tile.empty()) {
+      prepareAll(b);
+      return emitTile(b, context, loc, target, name, block);
+    }
     if (schedule.team == 1)
       openPoints(b, block);
     else
       openRow(b, block);
-    for (Operation &op : kernel.getBody().front())
-      prepare(b, op);
+    prepareAll(b);
     for (auto [number, stage] : llvm::enumerate(schedule.kernel.stages)) {
       // The last stage writes where earlier ones may still read.
       if (schedule.team != 1 && number > 0 &&
@@ -61,6 +66,11 @@ private:
     buffer.strides = getDenseStrides(shape);
     buffer.rows.assign(shape.size(), -1);
     context.buffers.buffers[tensor] = buffer;
+  }
+
+  void prepareAll(OpBuilder &b) {
+    for (Operation &op : kernel.getBody().front())
+      prepare(b, op);
   }
 
   /// Makes the tables, and the shared memory of temporaries.

@@ -56,6 +56,8 @@ struct GridContext {
   /// By stage: the one element of its row, which every thread of the team has,
   /// or the elements of the thread's rows.
   llvm::DenseMap<mlir::Operation *, mlir::Value> elements;
+  /// Of operands of a tile: the element of the thread's row.
+  llvm::DenseMap<mlir::OpOperand *, mlir::Value> staged;
 };
 
 /// Emits one stage.

@@ -51,9 +51,11 @@ public:
     point.positions.resize(stage.sizes.size());
     point.inTile.resize(stage.sizes.size());
     point.loaded.resize(op.getNumDpsInputs());
-    for (OpOperand *operand : op.getDpsInputOperands())
+    for (OpOperand *operand : op.getDpsInputOperands()) {
+      Value staged = context.staged.lookup(operand);
       point.loaded[operand->getOperandNumber()] =
-          context.elements.lookup(getMaker(operand->get()));
+          staged ? staged : context.elements.lookup(getMaker(operand->get()));
+    }
   }
 
   void emit(OpBuilder &b) {

@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
 
+#include "compiler/codegen/cuda/grid/Tile.h"
 #include "compiler/codegen/kernels/EmitBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,6 +24,12 @@ static constexpr int64_t kWarpElements = 1024;
 static constexpr int64_t kFillingThreads = 32 * 1024;
 
 int64_t GridSchedule::getBlocks() const {
+  if (!tile.empty()) {
+    int64_t blocks = 1;
+    for (auto [size, rows] : llvm::zip_equal(kernel.sizes, tile))
+      blocks *= llvm::divideCeil(size, rows);
+    return blocks;
+  }
   const int64_t rows = team == 1 ? threads * width : threads / team;
   return std::max<int64_t>(llvm::divideCeil(kernel.extent, rows), 1);
 }
@@ -188,6 +195,8 @@ GridSchedule scheduleGrid(func::FuncOp func) {
     schedule.width = getRowsOfThread(schedule.kernel);
     if (schedule.kernel.extent < kFillingThreads)
       schedule.threads = 128;
+    else if (auto transposition = findTransposition(schedule.kernel))
+      schedule.tile = chooseTile(schedule.kernel, *transposition);
     return schedule;
   }
   schedule.team = longest <= kWarpElements ? kWarp : schedule.threads;
@@ -200,6 +209,8 @@ GridSchedule scheduleGrid(func::FuncOp func) {
 }
 
 int64_t getSharedBytes(const GridSchedule &schedule) {
+  if (!schedule.tile.empty())
+    return getStagedBytes(schedule, *findTransposition(schedule.kernel));
   // As many partial results as a block has warps, for each stage.
   const int64_t partials =
       static_cast<int64_t>(schedule.kernel.stages.size()) * 8 * kWarp;
@@ -212,13 +223,29 @@ int64_t getSharedBytes(const GridSchedule &schedule) {
 void writeGrid(func::FuncOp func, const GridSchedule &schedule) {
   writeSchedule(func, schedule.kernel);
   Builder b(func.getContext());
-  func->setAttr(
-      kGridAttr,
-      b.getDictionaryAttr({
-          b.getNamedAttr("threads", b.getI64IntegerAttr(schedule.threads)),
-          b.getNamedAttr("team", b.getI64IntegerAttr(schedule.team)),
-          b.getNamedAttr("width", b.getI64IntegerAttr(schedule.width)),
-      }));
+  SmallVector<NamedAttribute> attributes{
+      b.getNamedAttr("threads", b.getI64IntegerAttr(schedule.threads)),
+      b.getNamedAttr("team", b.getI64IntegerAttr(schedule.team)),
+      b.getNamedAttr("width", b.getI64IntegerAttr(schedule.width)),
+  };
+  if (!schedule.tile.empty())
+    attributes.push_back(
+        b.getNamedAttr("tile", b.getDenseI64ArrayAttr(schedule.tile)));
+  func->setAttr(kGridAttr, b.getDictionaryAttr(attributes));
+}
+
+/// Whether the tile is of the two dimensions of a kernel that transposes.
+static bool isTile(const GridSchedule &schedule) {
+  auto transposition = findTransposition(schedule.kernel);
+  if (!transposition || schedule.team != 1 || schedule.width != 1 ||
+      schedule.tile.size() != schedule.kernel.sizes.size())
+    return false;
+  for (auto [row, extent] : llvm::enumerate(schedule.tile))
+    if (extent < 1 || extent > schedule.kernel.sizes[row] ||
+        (extent != 1 && row != transposition->read &&
+         row != transposition->written))
+      return false;
+  return getStagedBytes(schedule, *transposition) <= kMostSharedBytes;
 }
 
 FailureOr<GridSchedule> readGrid(func::FuncOp func) {
@@ -247,6 +274,10 @@ FailureOr<GridSchedule> readGrid(func::FuncOp func) {
   if (schedule.team == 1)
     for (const StageSchedule &stage : schedule.kernel.stages)
       whole &= countPoints(stage) == 1 && isKept(stage);
+  if (auto tile = attr.getAs<DenseI64ArrayAttr>("tile")) {
+    schedule.tile.assign(tile.asArrayRef().begin(), tile.asArrayRef().end());
+    whole &= isTile(schedule);
+  }
   if (schedule.width != 1)
     whole &= schedule.team == 1 &&
              getRowsOfThread(schedule.kernel) % schedule.width == 0;

@@ -6,15 +6,18 @@
 //===----------------------------------------------------------------------===//
 //
 // The rows of a kernel (KernelSchedule.h) are dealt out to threads in one of
-// two ways:
+// three ways:
 //
 //   points   each thread computes a few rows that follow one another. A row has
 //            one element in every stage, so that no thread needs another's.
+//   tiles    the same, for kernels that transpose: a block computes the rows of
+//            a tile, so that it loads and stores whole lines (Tile.h)
 //   teams    a warp, or a whole block, computes a row: its threads share the
 //            loops of each stage, one after the other.
 //
 //   relu of 1000000          points: 250000 threads of 4 elements
 //   column sums of 512x4096  points: a thread a column
+//   transpose of 512x4096    2048 blocks, each with a tile of 32x32
 //   softmax of 8x16x100      128 warps, each with a row of 100
 //
 //===----------------------------------------------------------------------===//
@@ -37,6 +40,8 @@ struct GridSchedule {
   int64_t threads = 256; ///< of a block
   int64_t team = 1;      ///< threads that share a row; 1: points
   int64_t width = 1;     ///< of points: the rows of a thread
+  /// Rows of a block's tile along each row dimension; empty: no tiles.
+  llvm::SmallVector<int64_t> tile;
 
   int64_t getBlocks() const;
 };
@@ -50,6 +55,7 @@ int64_t getSharedBytes(const GridSchedule &schedule);
 /// The attribute of a kernel that says how rows are dealt out.
 ///
 ///   nn.grid = {threads = 256, team = 1, width = 4}
+///   nn.grid = {threads = 256, team = 1, width = 1, tile = [1, 32, 32]}
 inline constexpr llvm::StringLiteral kGridAttr = "nn.grid";
 
 /// On an argument of a kernel: its address is a multiple of its element's size

@@ -34,28 +34,31 @@ void Team::begin(OpBuilder &b, Location loc, Value block) {
   lane = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), place);
 }
 
+Value declareShared(OpBuilder &b, Location loc, ModuleOp target, StringRef name,
+                    int64_t elements, Type element) {
+  // LLVM reads a vector of four where three elements are wanted and its
+  // alignment allows that. Vectors are as long as divides the length.
+  const int64_t bytes = elements * ((element.getIntOrFloatBitWidth() + 7) / 8);
+  const int64_t alignment = std::min<int64_t>(kVectorBytes, bytes & -bytes);
+  auto type = MemRefType::get({elements}, element, MemRefLayoutAttrInterface(),
+                              b.getI64IntegerAttr(kSharedSpace));
+  OpBuilder top = OpBuilder::atBlockBegin(target.getBody());
+  auto global = memref::GlobalOp::create(
+      top, loc, name, top.getStringAttr("private"), type,
+      /*initial_value=*/top.getUnitAttr(), /*constant=*/false,
+      top.getI64IntegerAttr(std::max<int64_t>(alignment, 1)));
+  return memref::GetGlobalOp::create(b, loc, type, global.getSymName());
+}
+
 KernelBuffer Team::allocate(OpBuilder &b, Location loc, ArrayRef<int64_t> shape,
                             Type element) {
   const int64_t teams = schedule.threads / schedule.team;
-  // Without bytes between the teams' parts or behind them, which LLVM might
-  // read along: it reads a vector of four where three elements are wanted and
-  // its alignment allows that. Vectors are as long as divides a part's length.
+  // Without bytes between the teams' parts.
   const int64_t size = ShapedType::getNumElements(shape);
-  const int64_t bytes =
-      size * teams * ((element.getIntOrFloatBitWidth() + 7) / 8);
-  const int64_t alignment = std::min<int64_t>(kVectorBytes, bytes & -bytes);
-  auto type =
-      MemRefType::get({size * teams}, element, MemRefLayoutAttrInterface(),
-                      b.getI64IntegerAttr(kSharedSpace));
-  OpBuilder top = OpBuilder::atBlockBegin(target.getBody());
-  auto global = memref::GlobalOp::create(
-      top, loc, (kernel + "_shared" + Twine(buffers++)).str(),
-      top.getStringAttr("private"), type, /*initial_value=*/top.getUnitAttr(),
-      /*constant=*/false,
-      top.getI64IntegerAttr(std::max<int64_t>(alignment, 1)));
   KernelBuffer buffer;
-  buffer.memref =
-      memref::GetGlobalOp::create(b, loc, type, global.getSymName());
+  buffer.memref = declareShared(b, loc, target,
+                                (kernel + "_shared" + Twine(buffers++)).str(),
+                                size * teams, element);
   buffer.strides = getDenseStrides(shape);
   buffer.rows.assign(shape.size(), -1);
   if (teams > 1) {

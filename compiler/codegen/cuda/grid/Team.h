@@ -24,6 +24,12 @@ using CombineFn = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value,
 mlir::Value reduceWarp(mlir::OpBuilder &b, mlir::Location loc,
                        mlir::Value value, CombineFn combine);
 
+/// Declares shared memory of a block in `target`, and gets it. There are no
+/// bytes behind it that LLVM might read along.
+mlir::Value declareShared(mlir::OpBuilder &b, mlir::Location loc,
+                          mlir::ModuleOp target, llvm::StringRef name,
+                          int64_t elements, mlir::Type element);
+
 /// The team of a thread, and what its threads do together. A team is a warp or
 /// the whole block. All of its threads must come to the same calls.
 class Team {

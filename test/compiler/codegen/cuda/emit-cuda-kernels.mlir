@@ -81,6 +81,53 @@ func.func @rows(%x: tensor<8x100xf32>, %r: tensor<8x100xf32>) -> tensor<8x100xf3
 // -----
 
 #matrix = affine_map<(d0, d1) -> (d0, d1)>
+#crossed = affine_map<(d0, d1) -> (d1, d0)>
+
+// A block loads a tile of 32x32 along the operand's rows. Lines of 33 elements in
+// shared memory keep its threads out of each other's banks. It stores along the
+// result's rows; only there does a thread that has no element do nothing.
+// CHECK: memref.global "private" @tiles_tile0 : memref<1056xf32, 3>
+// CHECK-LABEL: func.func @tiles
+// CHECK-SAME: (%[[X:.*]]: memref<180500xf32, 1> {{.*}}, %[[Y:.*]]: memref<180500xf32, 1> {{.*}}, %[[R:.*]]: memref<180500xf32, 1> {{.*}})
+// CHECK-NOT: scf.if
+// CHECK-COUNT-4: memref.load %[[X]]
+// CHECK-COUNT-4: memref.store %{{.*}}, %{{.*}} : memref<1056xf32, 3>
+// CHECK: nvvm.barrier0
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: arith.muli %{{.*}}, %c33_i32
+// CHECK: memref.load %{{.*}} : memref<1056xf32, 3>
+// CHECK: memref.load %[[Y]]
+// CHECK: arith.addf
+// CHECK: memref.store %{{.*}}, %[[R]]
+func.func @tiles(%x: tensor<361x500xf32>, %y: tensor<500x361xf32>, %r: tensor<500x361xf32>) -> tensor<500x361xf32>
+    attributes {nn.grid = {threads = 256 : i64, team = 1 : i64, width = 1 : i64, tile = array<i64: 32, 32>}, nn.schedule = {rows = [array<i64: 0, 1>], tiles = array<i64: 1, 1>, grain = 1 : i64, in_place = array<i64>}} {
+  %0 = linalg.generic {indexing_maps = [#crossed, #matrix, #matrix], iterator_types = ["parallel", "parallel"]} ins(%x, %y : tensor<361x500xf32>, tensor<500x361xf32>) outs(%r : tensor<500x361xf32>) {
+  ^bb0(%in: f32, %other: f32, %out: f32):
+    %1 = arith.addf %in, %other : f32
+    linalg.yield %1 : f32
+  } -> tensor<500x361xf32>
+  return %0 : tensor<500x361xf32>
+}
+
+// -----
+
+#matrix = affine_map<(d0, d1) -> (d0, d1)>
+
+// Nothing crosses here.
+// expected-error@+1 {{the kernel's grid is not one of its stages}}
+func.func @no_tiles(%x: tensor<361x500xf32>, %r: tensor<361x500xf32>) -> tensor<361x500xf32>
+    attributes {nn.grid = {threads = 256 : i64, team = 1 : i64, width = 1 : i64, tile = array<i64: 32, 32>}, nn.schedule = {rows = [array<i64: 0, 1>], tiles = array<i64: 1, 1>, grain = 1 : i64, in_place = array<i64>}} {
+  %0 = linalg.generic {indexing_maps = [#matrix, #matrix], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<361x500xf32>) outs(%r : tensor<361x500xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<361x500xf32>
+  return %0 : tensor<361x500xf32>
+}
+
+// -----
+
+#matrix = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (d0)>
 
 // A block a row: the sums of its eight warps meet in shared memory.

@@ -31,7 +31,59 @@ module attributes {plan.target = "cuda:sm_90"} {
     }
     return %0, %1, %2 : tensor<64x100xf32>, tensor<64x5000xf32>, tensor<1000xf32>
   }
+  // Transposes: tiles of 32x32, also at edges and where more is computed of
+  // what was transposed; longer ones where one side is short or elements are.
+  // CHECK: #plan.kernel<"k4_relu", extent = 0, grain = 1, in_place = [2, 0], launch = [3072, 256]>
+  // CHECK: #plan.kernel<"k5_transpose", extent = 0, grain = 1, launch = [157, 256]>
+  // CHECK: #plan.kernel<"k6_transpose", extent = 0, grain = 1, launch = [256, 256]>
+  func.func @transposes(%x: tensor<4x1000x768xf32>, %bias: tensor<1000xf32>, %y: tensor<4x768x1000xf32>, %image: tensor<50000x3xf32>, %half: tensor<1000x1000xf16>) -> (tensor<4x768x1000xf32>, tensor<3x50000xf32>, tensor<1000x1000xf16>) {
+    %0 = nn.cluster kernel (%a = %x, %b = %bias, %c = %y) : (tensor<4x1000x768xf32>, tensor<1000xf32>, tensor<4x768x1000xf32>) -> tensor<4x768x1000xf32> {
+      %t = nn.transpose %a [0, 2, 1] : tensor<4x1000x768xf32> -> tensor<4x768x1000xf32>
+      %w = nn.broadcast %b [2] : tensor<1000xf32> -> tensor<4x768x1000xf32>
+      %s = nn.add %t, %w : tensor<4x768x1000xf32>
+      %u = nn.add %s, %c : tensor<4x768x1000xf32>
+      %r = nn.relu %u : tensor<4x768x1000xf32>
+      nn.yield %r : tensor<4x768x1000xf32>
+    }
+    %1 = nn.cluster kernel (%a = %image) : (tensor<50000x3xf32>) -> tensor<3x50000xf32> {
+      %t = nn.transpose %a [1, 0] : tensor<50000x3xf32> -> tensor<3x50000xf32>
+      nn.yield %t : tensor<3x50000xf32>
+    }
+    %2 = nn.cluster kernel (%a = %half) : (tensor<1000x1000xf16>) -> tensor<1000x1000xf16> {
+      %t = nn.transpose %a [1, 0] : tensor<1000x1000xf16> -> tensor<1000x1000xf16>
+      nn.yield %t : tensor<1000x1000xf16>
+    }
+    return %0, %1, %2 : tensor<4x768x1000xf32>, tensor<3x50000xf32>, tensor<1000x1000xf16>
+  }
+  // None: elements that lie side by side stay so, pieces of 32 are whole lines,
+  // and few elements are served by caches.
+  // CHECK: #plan.kernel<"k7_transpose", extent = 0, grain = 1, launch = [1000, 256]>
+  // CHECK: #plan.kernel<"k8_transpose", extent = 0, grain = 1, launch = [586, 256]>
+  // CHECK: #plan.kernel<"k9_transpose", extent = 0, grain = 1, launch = [79, 128]>
+  func.func @neighbours(%heads: tensor<4x250x16x64xf32>, %planes: tensor<3x50000xf32>, %few: tensor<100x100xf32>) -> (tensor<4x16x250x64xf32>, tensor<50000x3xf32>, tensor<100x100xf32>) {
+    %0 = nn.cluster kernel (%a = %heads) : (tensor<4x250x16x64xf32>) -> tensor<4x16x250x64xf32> {
+      %t = nn.transpose %a [0, 2, 1, 3] : tensor<4x250x16x64xf32> -> tensor<4x16x250x64xf32>
+      nn.yield %t : tensor<4x16x250x64xf32>
+    }
+    %1 = nn.cluster kernel (%a = %planes) : (tensor<3x50000xf32>) -> tensor<50000x3xf32> {
+      %t = nn.transpose %a [1, 0] : tensor<3x50000xf32> -> tensor<50000x3xf32>
+      nn.yield %t : tensor<50000x3xf32>
+    }
+    %2 = nn.cluster kernel (%a = %few) : (tensor<100x100xf32>) -> tensor<100x100xf32> {
+      %t = nn.transpose %a [1, 0] : tensor<100x100xf32> -> tensor<100x100xf32>
+      nn.yield %t : tensor<100x100xf32>
+    }
+    return %0, %1, %2 : tensor<4x16x250x64xf32>, tensor<50000x3xf32>, tensor<100x100xf32>
+  }
   // CHECK: func.func @k0_add(%{{.*}}: tensor<1000x1000xf32>, %{{.*}}: tensor<1000x1000xf32> {nn.unaligned}, %{{.*}}: tensor<1000x1000xf32>)
+  // CHECK-SAME: nn.grid = {team = 1 : i64, threads = 256 : i64, width = 4 : i64}
+  // CHECK: func.func @k4_relu
+  // CHECK-SAME: nn.grid = {team = 1 : i64, threads = 256 : i64, tile = array<i64: 1, 32, 32>, width = 1 : i64}
+  // CHECK: func.func @k5_transpose
+  // CHECK-SAME: tile = array<i64: 3, 320>
+  // CHECK: func.func @k6_transpose
+  // CHECK-SAME: tile = array<i64: 64, 64>
+  // CHECK: func.func @k7_transpose
   // CHECK-SAME: nn.grid = {team = 1 : i64, threads = 256 : i64, width = 4 : i64}
 }
 
