@@ -9,7 +9,7 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.partita_binary_dir, "test", "lit")
-config.excludes = ["executed", "bench", "unit"]
+config.excludes = ["executed", "bench", "shapes", "unit"]
 
 # Diagnostics and tables must not depend on the terminal or the language.
 config.environment["LC_ALL"] = "C"

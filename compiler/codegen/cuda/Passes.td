@@ -24,9 +24,10 @@ def EmitCudaKernelsPass : CudaPass<"emit-cuda-kernels"> {
     Reads each kernel's `nn.schedule` and `nn.grid`. With a team of 1, a thread
     computes `width` neighbouring rows, of one element each; with a `tile`, a
     block computes the rows of one, and what it transposes goes through shared
-    memory (grid/Tile.h). With a larger team,
-    a warp or a block computes a row: its threads share the loops of each stage,
-    combine what they have by shuffles, and keep temporaries in shared memory.
+    memory (grid/Tile.h). With a larger team, a warp or a block computes a row:
+    its threads share the loops of each stage, combine what they have by
+    shuffles, and keep temporaries in shared memory. With `columns`, a block has
+    as many rows, and the threads of their teams alternate.
 
     ```mlir
     func.func @k0_relu(%a: tensor<4096xf32>, %out: tensor<4096xf32>) -> tensor<4096xf32>

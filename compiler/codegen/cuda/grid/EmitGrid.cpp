@@ -148,8 +148,9 @@ private:
   void openRow(OpBuilder &b, Value block) {
     context.team.begin(b, loc, block);
     guard(b, context.team.row,
-          schedule.getBlocks() * (schedule.threads / schedule.team) ==
-              schedule.kernel.extent);
+          schedule.columns > 1 ||
+              schedule.getBlocks() * (schedule.threads / schedule.team) ==
+                  schedule.kernel.extent);
     place(b, context.team.row);
   }
 

@@ -122,9 +122,8 @@ private:
       return;
     OpBuilder::InsertionGuard guard(b);
     if (!points) {
-      Value first = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                          context.team.lane, constant(b, 0));
-      auto branch = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
+      auto branch = scf::IfOp::create(b, loc, context.team.stores,
+                                      /*withElseRegion=*/false);
       {
         OpBuilder inner = branch.getThenBodyBuilder();
         store(inner, element);

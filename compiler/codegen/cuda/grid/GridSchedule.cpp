@@ -22,6 +22,10 @@ namespace partita::codegen::cuda {
 static constexpr int64_t kWarpElements = 1024;
 /// Threads that fill a GPU: fewer should not have several points each.
 static constexpr int64_t kFillingThreads = 32 * 1024;
+/// Blocks for most processors of a GPU.
+static constexpr int64_t kManyBlocks = 128;
+/// Elements that are long for a thread to reduce, if most of a GPU is idle.
+static constexpr int64_t kLongColumn = 128;
 
 int64_t GridSchedule::getBlocks() const {
   if (!tile.empty()) {
@@ -181,6 +185,38 @@ static int64_t getRowsOfThread(const KernelSchedule &schedule) {
   return width;
 }
 
+/// The neighbouring rows that a block reduces together, where a thread a row
+/// would be few threads with much to do each; 0: a thread a row is as good.
+static int64_t chooseColumns(const KernelSchedule &schedule, int64_t threads) {
+  if (schedule.sizes.empty() || schedule.extent >= kFillingThreads)
+    return 0;
+  const StageSchedule *longest = nullptr;
+  for (const StageSchedule &stage : schedule.stages) {
+    if (countReduced(stage) < kLongColumn)
+      continue;
+    if (!findCombiner(stage.op))
+      return 0;
+    if (!longest || countReduced(stage) > countReduced(*longest))
+      longest = &stage;
+  }
+  if (!longest)
+    return 0;
+  // What neighbours read at once is a sector of 32 bytes, or more where there
+  // are rows enough for many blocks.
+  linalg::GenericOp op = longest->op;
+  int64_t bytes = 8;
+  for (OpOperand *operand : op.getDpsInputOperands())
+    if (!op.getMatchingBlockArgument(operand).use_empty())
+      bytes = std::min(bytes, std::max<int64_t>(getBytes(operand->get()), 1));
+  int64_t columns =
+      std::min<int64_t>(llvm::PowerOf2Ceil(schedule.sizes.back()), kWarp);
+  while (columns * bytes > 32 && schedule.extent / columns < kManyBlocks)
+    columns /= 2;
+  // Each thread has a few elements at least.
+  return std::max<int64_t>(
+      columns, llvm::PowerOf2Ceil(threads * 4 / countReduced(*longest)));
+}
+
 GridSchedule scheduleGrid(func::FuncOp func) {
   GridSchedule schedule;
   schedule.kernel = scheduleKernel(func, /*tiled=*/false);
@@ -192,6 +228,11 @@ GridSchedule scheduleGrid(func::FuncOp func) {
     teams |= points != 1 || runsAlongRows(stage) || !isKept(stage);
   }
   if (!teams) {
+    if (int64_t columns = chooseColumns(schedule.kernel, schedule.threads)) {
+      schedule.columns = columns;
+      schedule.team = schedule.threads / columns;
+      return schedule;
+    }
     schedule.width = getRowsOfThread(schedule.kernel);
     if (schedule.kernel.extent < kFillingThreads)
       schedule.threads = 128;
@@ -211,9 +252,11 @@ GridSchedule scheduleGrid(func::FuncOp func) {
 int64_t getSharedBytes(const GridSchedule &schedule) {
   if (!schedule.tile.empty())
     return getStagedBytes(schedule, *findTransposition(schedule.kernel));
-  // As many partial results as a block has warps, for each stage.
+  // As many partial results as a block has warps, for each stage; as it has
+  // threads, where these alternate.
   const int64_t partials =
-      static_cast<int64_t>(schedule.kernel.stages.size()) * 8 * kWarp;
+      static_cast<int64_t>(schedule.kernel.stages.size()) *
+      (schedule.columns > 1 ? 8 * schedule.threads : 8 * kWarp);
   return schedule.team == 1
              ? 0
              : schedule.kernel.stackBytes * (schedule.threads / schedule.team) +
@@ -228,6 +271,9 @@ void writeGrid(func::FuncOp func, const GridSchedule &schedule) {
       b.getNamedAttr("team", b.getI64IntegerAttr(schedule.team)),
       b.getNamedAttr("width", b.getI64IntegerAttr(schedule.width)),
   };
+  if (schedule.columns != 1)
+    attributes.push_back(
+        b.getNamedAttr("columns", b.getI64IntegerAttr(schedule.columns)));
   if (!schedule.tile.empty())
     attributes.push_back(
         b.getNamedAttr("tile", b.getDenseI64ArrayAttr(schedule.tile)));
@@ -266,12 +312,18 @@ FailureOr<GridSchedule> readGrid(func::FuncOp func) {
   read("threads", schedule.threads);
   read("team", schedule.team);
   read("width", schedule.width);
+  if (attr.contains("columns"))
+    read("columns", schedule.columns);
   for (int64_t tile : schedule.kernel.tiles)
     whole &= tile == 1;
-  whole &= schedule.team == 1 || schedule.team == kWarp ||
-           schedule.team == schedule.threads;
+  if (schedule.columns == 1)
+    whole &= schedule.team == 1 || schedule.team == kWarp ||
+             schedule.team == schedule.threads;
+  else
+    whole &= schedule.team > 1 && llvm::isPowerOf2_64(schedule.team) &&
+             schedule.team * schedule.columns == schedule.threads;
   whole &= schedule.threads <= 1024 && schedule.threads % kWarp == 0;
-  if (schedule.team == 1)
+  if (schedule.team == 1 || schedule.columns != 1)
     for (const StageSchedule &stage : schedule.kernel.stages)
       whole &= countPoints(stage) == 1 && isKept(stage);
   if (auto tile = attr.getAs<DenseI64ArrayAttr>("tile")) {

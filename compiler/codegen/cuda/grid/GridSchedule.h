@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The rows of a kernel (KernelSchedule.h) are dealt out to threads in one of
-// three ways:
+// four ways:
 //
 //   points   each thread computes a few rows that follow one another. A row has
 //            one element in every stage, so that no thread needs another's.
@@ -14,10 +14,14 @@
 //            a tile, so that it loads and stores whole lines (Tile.h)
 //   teams    a warp, or a whole block, computes a row: its threads share the
 //            loops of each stage, one after the other.
+//   columns  a block computes a few neighbouring rows, each by a team. The
+//            threads of these teams alternate, so that neighbours read along
+//            the rows.
 //
 //   relu of 1000000          points: 250000 threads of 4 elements
-//   column sums of 512x4096  points: a thread a column
-//   transpose of 512x4096    2048 blocks, each with a tile of 32x32
+//   column sums of 64x50000  points: a thread a column
+//   column sums of 512x4096  128 blocks, each with 32 columns, 8 threads a
+//   column transpose of 512x4096    2048 blocks, each with a tile of 32x32
 //   softmax of 8x16x100      128 warps, each with a row of 100
 //
 //===----------------------------------------------------------------------===//
@@ -40,6 +44,7 @@ struct GridSchedule {
   int64_t threads = 256; ///< of a block
   int64_t team = 1;      ///< threads that share a row; 1: points
   int64_t width = 1;     ///< of points: the rows of a thread
+  int64_t columns = 1;   ///< rows of a block whose teams' threads alternate
   /// Rows of a block's tile along each row dimension; empty: no tiles.
   llvm::SmallVector<int64_t> tile;
 
@@ -56,6 +61,7 @@ int64_t getSharedBytes(const GridSchedule &schedule);
 ///
 ///   nn.grid = {threads = 256, team = 1, width = 4}
 ///   nn.grid = {threads = 256, team = 1, width = 1, tile = [1, 32, 32]}
+///   nn.grid = {threads = 256, team = 8, width = 1, columns = 32}
 inline constexpr llvm::StringLiteral kGridAttr = "nn.grid";
 
 /// On an argument of a kernel: its address is a multiple of its element's size

@@ -20,10 +20,33 @@ static Value number(OpBuilder &b, Location loc, int64_t value) {
   return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
 }
 
+/// No thread leaves: those of a column behind the last one compute the last
+/// one again, and do not store it.
+void Team::beginColumns(OpBuilder &b, Location loc) {
+  Value columns = number(b, loc, schedule.columns);
+  lane = arith::IndexCastUIOp::create(
+      b, loc, b.getIndexType(),
+      arith::DivUIOp::create(b, loc, thread, columns));
+  stores = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
+                                 arith::ConstantIndexOp::create(b, loc, 0));
+  row =
+      arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, row, columns),
+                            arith::RemUIOp::create(b, loc, thread, columns));
+  if (schedule.kernel.extent % schedule.columns == 0)
+    return;
+  Value last = number(b, loc, schedule.kernel.extent - 1);
+  Value isInside =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule, row, last);
+  stores = arith::AndIOp::create(b, loc, stores, isInside);
+  row = arith::MinUIOp::create(b, loc, row, last);
+}
+
 void Team::begin(OpBuilder &b, Location loc, Value block) {
   thread = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
   row = block;
   Value place = thread;
+  if (schedule.columns > 1)
+    return beginColumns(b, loc);
   if (const int64_t teams = schedule.threads / schedule.team; teams > 1) {
     Value size = number(b, loc, schedule.team);
     row = arith::MulIOp::create(b, loc, row, number(b, loc, teams));
@@ -32,6 +55,8 @@ void Team::begin(OpBuilder &b, Location loc, Value block) {
     place = arith::RemUIOp::create(b, loc, thread, size);
   }
   lane = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), place);
+  stores = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
+                                 arith::ConstantIndexOp::create(b, loc, 0));
 }
 
 Value declareShared(OpBuilder &b, Location loc, ModuleOp target, StringRef name,
@@ -72,7 +97,7 @@ KernelBuffer Team::allocate(OpBuilder &b, Location loc, ArrayRef<int64_t> shape,
 }
 
 void Team::barrier(OpBuilder &b, Location loc) {
-  if (schedule.team == kWarp)
+  if (schedule.team == kWarp && schedule.columns == 1)
     NVVM::SyncWarpOp::create(b, loc, number(b, loc, -1));
   else
     NVVM::Barrier0Op::create(b, loc);
@@ -116,7 +141,38 @@ Value reduceWarp(OpBuilder &b, Location loc, Value value, CombineFn combine) {
   return value;
 }
 
+/// Halves the partial results until the first thread of each team has all.
+Value Team::reduceColumns(OpBuilder &b, Location loc, Value value,
+                          CombineFn combine) {
+  Value partials = declareShared(b, loc, target,
+                                 (kernel + "_shared" + Twine(buffers++)).str(),
+                                 schedule.threads, value.getType());
+  Value own = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), thread);
+  memref::StoreOp::create(b, loc, value, partials, own);
+  barrier(b, loc);
+  for (int64_t half = schedule.team / 2; half > 0; half /= 2) {
+    Value isFirst =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, lane,
+                              arith::ConstantIndexOp::create(b, loc, half));
+    auto branch = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
+    OpBuilder inner = branch.getThenBodyBuilder();
+    Value other = arith::AddIOp::create(
+        inner, loc, own,
+        arith::ConstantIndexOp::create(inner, loc, half * schedule.columns));
+    Value mine = memref::LoadOp::create(inner, loc, partials, own);
+    Value theirs = memref::LoadOp::create(inner, loc, partials, other);
+    memref::StoreOp::create(inner, loc, combine(inner, mine, theirs), partials,
+                            own);
+    barrier(b, loc);
+  }
+  Value column = arith::RemUIOp::create(
+      b, loc, own, arith::ConstantIndexOp::create(b, loc, schedule.columns));
+  return memref::LoadOp::create(b, loc, partials, column);
+}
+
 Value Team::reduce(OpBuilder &b, Location loc, Value value, CombineFn combine) {
+  if (schedule.columns > 1)
+    return reduceColumns(b, loc, value, combine);
   value = reduceWarp(b, loc, value, combine);
   const int64_t warps = schedule.team / kWarp;
   if (warps == 1)

@@ -30,8 +30,9 @@ mlir::Value declareShared(mlir::OpBuilder &b, mlir::Location loc,
                           mlir::ModuleOp target, llvm::StringRef name,
                           int64_t elements, mlir::Type element);
 
-/// The team of a thread, and what its threads do together. A team is a warp or
-/// the whole block. All of its threads must come to the same calls.
+/// The team of a thread, and what its threads do together. A team is a warp,
+/// the whole block, or one of several whose threads alternate. All threads of a
+/// warp or block must come to the same calls.
 class Team {
 public:
   /// Shared memory is declared in `target`.
@@ -44,8 +45,9 @@ public:
   /// place in it.
   void begin(mlir::OpBuilder &b, mlir::Location loc, mlir::Value block);
 
-  mlir::Value row;  ///< of the grid, i32
-  mlir::Value lane; ///< index
+  mlir::Value row;    ///< of the grid, i32
+  mlir::Value lane;   ///< index
+  mlir::Value stores; ///< i1: whether the thread stores the team's results
 
   /// Memory of `elements` elements for each team of the block. The buffer's
   /// base is that of this thread's team.
@@ -61,6 +63,10 @@ public:
                      CombineFn combine);
 
 private:
+  void beginColumns(mlir::OpBuilder &b, mlir::Location loc);
+  mlir::Value reduceColumns(mlir::OpBuilder &b, mlir::Location loc,
+                            mlir::Value value, CombineFn combine);
+
   mlir::ModuleOp target;
   std::string kernel;
   const GridSchedule &schedule;

@@ -127,6 +127,58 @@ func.func @no_tiles(%x: tensor<361x500xf32>, %r: tensor<361x500xf32>) -> tensor<
 
 // -----
 
+#columns = affine_map<(d0, d1) -> (d1, d0)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// A block has 32 columns, 8 threads a column: neighbours read along a row. Those
+// behind the last column sum the last one up, too, and store nothing. The sums
+// of a column meet in shared memory.
+// CHECK: memref.global "private" @columns_shared0 : memref<256xf32, 3>
+// CHECK-LABEL: func.func @columns
+// CHECK: %[[COLUMN:.*]] = arith.remui %{{.*}}, %c32_i32
+// CHECK: %[[ROW:.*]] = arith.addi %{{.*}}, %[[COLUMN]]
+// CHECK: %[[INSIDE:.*]] = arith.cmpi ule, %[[ROW]], %c1000_i32
+// CHECK: %[[STORES:.*]] = arith.andi %{{.*}}, %[[INSIDE]]
+// CHECK: arith.minui %[[ROW]], %c1000_i32
+// CHECK-NOT: scf.if
+// CHECK: scf.for
+// CHECK: memref.store %{{.*}} : memref<256xf32, 3>
+// CHECK-COUNT-4: nvvm.barrier0
+// CHECK-NOT: nvvm.barrier0
+// CHECK: scf.if %[[STORES]]
+func.func @columns(%x: tensor<500x1001xf32>, %r: tensor<1001xf32>) -> tensor<1001xf32>
+    attributes {nn.grid = {threads = 256 : i64, team = 8 : i64, width = 1 : i64, columns = 32 : i64}, nn.schedule = {rows = [array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+  %zero = arith.constant 0.0 : f32
+  %init = linalg.fill ins(%zero : f32) outs(%r : tensor<1001xf32>) -> tensor<1001xf32>
+  %1 = linalg.generic {indexing_maps = [#columns, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<500x1001xf32>) outs(%init : tensor<1001xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %4 = arith.addf %out, %in : f32
+    linalg.yield %4 : f32
+  } -> tensor<1001xf32>
+  return %1 : tensor<1001xf32>
+}
+
+// -----
+
+#matrix = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// Teams of 6 cannot halve what they have.
+// expected-error@+1 {{the kernel's grid is not one of its stages}}
+func.func @odd_columns(%x: tensor<500x1001xf32>, %r: tensor<500xf32>) -> tensor<500xf32>
+    attributes {nn.grid = {threads = 192 : i64, team = 6 : i64, width = 1 : i64, columns = 32 : i64}, nn.schedule = {rows = [array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64>}} {
+  %zero = arith.constant 0.0 : f32
+  %init = linalg.fill ins(%zero : f32) outs(%r : tensor<500xf32>) -> tensor<500xf32>
+  %1 = linalg.generic {indexing_maps = [#matrix, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<500x1001xf32>) outs(%init : tensor<500xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %4 = arith.addf %out, %in : f32
+    linalg.yield %4 : f32
+  } -> tensor<500xf32>
+  return %1 : tensor<500xf32>
+}
+
+// -----
+
 #matrix = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (d0)>
 

@@ -75,6 +75,26 @@ module attributes {plan.target = "cuda:sm_90"} {
     }
     return %0, %1, %2 : tensor<4x16x250x64xf32>, tensor<50000x3xf32>, tensor<100x100xf32>
   }
+  // Long columns: a block has 8 of 1000, so that there are many blocks, and all
+  // 3 there are. Enough columns need no company.
+  // CHECK: #plan.kernel<"k10_reduce", extent = 0, grain = 1, launch = [125, 256]>
+  // CHECK: #plan.kernel<"k11_reduce", extent = 0, grain = 1, launch = [1, 256]>
+  // CHECK: #plan.kernel<"k12_reduce", extent = 0, grain = 1, launch = [196, 256]>
+  func.func @columns(%x: tensor<500x1000xf32>, %y: tensor<5000x3xf32>, %z: tensor<200x50000xf32>) -> (tensor<1000xf32>, tensor<3xf32>, tensor<50000xf32>) {
+    %0 = nn.cluster kernel (%a = %x) : (tensor<500x1000xf32>) -> tensor<1000xf32> {
+      %s = nn.reduce sum %a [0] : tensor<500x1000xf32> -> tensor<1000xf32>
+      nn.yield %s : tensor<1000xf32>
+    }
+    %1 = nn.cluster kernel (%a = %y) : (tensor<5000x3xf32>) -> tensor<3xf32> {
+      %s = nn.reduce sum %a [0] : tensor<5000x3xf32> -> tensor<3xf32>
+      nn.yield %s : tensor<3xf32>
+    }
+    %2 = nn.cluster kernel (%a = %z) : (tensor<200x50000xf32>) -> tensor<50000xf32> {
+      %s = nn.reduce sum %a [0] : tensor<200x50000xf32> -> tensor<50000xf32>
+      nn.yield %s : tensor<50000xf32>
+    }
+    return %0, %1, %2 : tensor<1000xf32>, tensor<3xf32>, tensor<50000xf32>
+  }
   // CHECK: func.func @k0_add(%{{.*}}: tensor<1000x1000xf32>, %{{.*}}: tensor<1000x1000xf32> {nn.unaligned}, %{{.*}}: tensor<1000x1000xf32>)
   // CHECK-SAME: nn.grid = {team = 1 : i64, threads = 256 : i64, width = 4 : i64}
   // CHECK: func.func @k4_relu
@@ -85,6 +105,10 @@ module attributes {plan.target = "cuda:sm_90"} {
   // CHECK-SAME: tile = array<i64: 64, 64>
   // CHECK: func.func @k7_transpose
   // CHECK-SAME: nn.grid = {team = 1 : i64, threads = 256 : i64, width = 4 : i64}
+  // CHECK: func.func @k10_reduce
+  // CHECK-SAME: nn.grid = {columns = 8 : i64, team = 32 : i64, threads = 256 : i64, width = 1 : i64}
+  // CHECK: func.func @k11_reduce
+  // CHECK-SAME: nn.grid = {columns = 4 : i64, team = 64 : i64, threads = 256 : i64, width = 1 : i64}
 }
 
 // -----
