@@ -105,15 +105,22 @@ def SplitReductionsPass : SimplifyPass<"nn-split-reductions"> {
   let description = [{
     A reduction of many elements to few, along several dimensions, is done along
     the inner dimensions first. The first step then has a result for each
-    position of the outer ones. Whether a reduction is split depends only on the
-    shapes, not on the number of cores, so that all devices compute the same
-    bits.
+    position of the outer ones. Where these are few, or there are none, a
+    dimension is cut into pieces, and the first step has a result for each piece.
+    Whether a reduction is split depends only on the shapes, not on the number
+    of cores, so that all devices compute the same bits.
 
     ```mlir
     %0 = nn.reduce sum %x [1, 2] : tensor<1x800x800x16xf32> -> tensor<1x16xf32>
     // becomes
     %0 = nn.reduce sum %x [2] : tensor<1x800x800x16xf32> -> tensor<1x800x16xf32>
     %1 = nn.reduce sum %0 [1] : tensor<1x800x16xf32> -> tensor<1x16xf32>
+
+    %2 = nn.reduce sum %y [0] : tensor<1000000xf32> -> tensor<f32>
+    // becomes
+    %2 = nn.reshape %y : tensor<1000000xf32> -> tensor<250x4000xf32>
+    %3 = nn.reduce sum %2 [1] : tensor<250x4000xf32> -> tensor<250xf32>
+    %4 = nn.reduce sum %3 [0] : tensor<250xf32> -> tensor<f32>
     ```
   }];
 }

@@ -41,3 +41,27 @@ func.func @product_with_a_long_sum(%x: tensor<20x600xf64>, %y: tensor<600x30xf64
   %0 = nn.dot %x, %y batch [] x [] contract [1] x [0] : tensor<20x600xf64>, tensor<600x30xf64> -> tensor<20x30xf64>
   return %0 : tensor<20x30xf64>
 }
+
+func.func @whole_sum(%x: tensor<300000xf32>) -> tensor<f32> {
+  %0 = nn.reduce sum %x [0] : tensor<300000xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+func.func @long_columns(%x: tensor<40000x3xf32>, %y: tensor<40000x3xf32>) -> tensor<3xf32> {
+  %p = nn.mul %x, %y : tensor<40000x3xf32>
+  %0 = nn.reduce sum %p [0] : tensor<40000x3xf32> -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+func.func @a_prime_of_rows(%x: tensor<30011x3xf32>) -> tensor<3xf32> {
+  %0 = nn.reduce max %x [0] : tensor<30011x3xf32> -> tensor<3xf32>
+  %1 = nn.add %0, %0 : tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+
+func.func @sum_of_squares(%x: tensor<200000xf32>, %y: tensor<200000xf32>) -> tensor<f32> {
+  %d = nn.sub %x, %y : tensor<200000xf32>
+  %s = nn.mul %d, %d : tensor<200000xf32>
+  %0 = nn.reduce sum %s [0] : tensor<200000xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}
