@@ -300,16 +300,17 @@ TEST(NcclFailure, AbortWakesThoseWhoWait) {
   EXPECT_FALSE(fleet.comm->start(0, 0, 0, memory, memory + 128).ok());
 }
 
-// Two messages on device 0 do not come. No communicator of the device may wait
-// for the kernel of the other one before that is aborted, too.
+// Device 0 sends to one device that does not come, and receives from another
+// one. No communicator of it may wait for the kernel of the other one before
+// that is aborted, too.
 TEST(NcclFailure, CommunicatorsOfADeviceAreAbortedTogether) {
   SKIP_WITHOUT_GPU();
   if (!world().processes.gather_all)
     GTEST_SKIP() << "for several processes";
   Traffic traffic;
-  traffic.channels = {{1, 0, 64}, {2, 0, 64}};
-  traffic.messages = {{{0, 0, false, 0}, {1, 0, false, 1}},
-                      {{0, 0, true, 0}},
+  traffic.channels = {{0, 1, 64}, {2, 0, 64}};
+  traffic.messages = {{{0, 0, true, 0}, {1, 0, false, 1}},
+                      {{0, 0, false, 0}},
                       {{1, 0, true, 0}},
                       {}};
   Fleet fleet(traffic, 2);
@@ -318,11 +319,13 @@ TEST(NcclFailure, CommunicatorsOfADeviceAreAbortedTogether) {
   ASSERT_TRUE(status.ok()) << status.message();
   if (world().rank == 0) {
     uint8_t *memory = fleet.allocate(0, 128);
-    EXPECT_TRUE(fleet.comm->recv(0, 0, memory, 64).ok());
+    const std::vector<uint8_t> sent(64, 1);
+    EXPECT_TRUE(fleet.device(0).upload(memory, sent.data(), 64).ok());
+    EXPECT_TRUE(fleet.comm->send(0, 0, memory, 64).ok());
     EXPECT_TRUE(fleet.comm->recv(1, 0, memory + 64, 64).ok());
     const auto begin = std::chrono::steady_clock::now();
     expectSays(fleet.await(0).message(),
-               {"receive (channel 0), micro-batch 0, waiting for device 1",
+               {"send (channel 0), micro-batch 0, waiting for device 1",
                 "receive (channel 1), micro-batch 0, waiting for device 2"});
     EXPECT_LT(std::chrono::steady_clock::now() - begin,
               std::chrono::seconds(5));
