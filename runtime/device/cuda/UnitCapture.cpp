@@ -94,6 +94,26 @@ Expected<UnitCapture::Captured> UnitCapture::make(CudaInstance &unit,
   return Expected<Captured>(std::move(captured));
 }
 
+/// The driver loads a library's kernels when they are first used. In a step
+/// that could wait until the GPU is idle, while a kernel of NCCL waits for a
+/// device that waits for this one. A capture uses them, and runs nothing.
+Status UnitCapture::loadCalls(CudaInstance &unit) {
+  bool calls = false;
+  for (size_t i = 0; i < unit.size(); ++i)
+    calls |= unit.isCall(i);
+  if (!calls)
+    return Status();
+  unit.useMicroBatch(0);
+  Graph graph;
+  std::string obstacle;
+  if (Status status = record(unit, graph, obstacle); !status.ok())
+    return Status::error("unit '" + unit.name +
+                         "' cannot be captured to load what it calls "
+                         "(--no-graphs does without): " +
+                         status.message());
+  return Status();
+}
+
 /// Why a unit may not have so many graphs; empty: it may.
 std::string UnitCapture::limit(size_t pieces, size_t places) const {
   if (places > kMostPlaces)
@@ -109,10 +129,13 @@ std::string UnitCapture::limit(size_t pieces, size_t places) const {
 Status UnitCapture::capture(CudaInstance &unit, int micro_batches,
                             StreamHandle stream) {
   if (unit.size() < 2)
-    return Status();
+    return loadCalls(unit);
   const size_t places =
       std::min(unit.places(), static_cast<size_t>(micro_batches));
   std::string obstacle = limit(unit.size(), places);
+  if (!obstacle.empty())
+    if (Status status = loadCalls(unit); !status.ok())
+      return status;
   std::vector<GraphExec> graphs;
   while (graphs.size() < places && obstacle.empty()) {
     unit.useMicroBatch(static_cast<int>(graphs.size()));

@@ -33,6 +33,7 @@ public:
   /// Makes the graphs of a unit, for steps of `micro_batches`, and brings them
   /// to the GPU in the order of `stream`. A unit of one piece gains nothing and
   /// gets none. A unit that cannot be captured gets none either: see `remark`.
+  /// What libraries call in units without graphs is loaded, too.
   /// The calling thread must use the GPU.
   Status capture(CudaInstance &unit, int micro_batches, StreamHandle stream);
 
@@ -48,6 +49,7 @@ private:
   };
 
   Status begin();
+  Status loadCalls(CudaInstance &unit);
   std::string limit(size_t pieces, size_t places) const;
   Status record(CudaInstance &unit, Graph &graph, std::string &obstacle);
   Expected<Captured> make(CudaInstance &unit, StreamHandle stream);

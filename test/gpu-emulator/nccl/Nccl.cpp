@@ -356,6 +356,22 @@ ncclResult_t finishSplit(ncclComm &comm) {
   return joined == ncclInProgress ? ncclSuccess : joined;
 }
 
+/// Whether the first calls make connections. Those of collectives may have been
+/// made with the communicator.
+bool makesConnections(const ncclComm &comm) {
+  const char *text = getenv("NCCL_RUNTIME_CONNECT");
+  const bool later = !text || std::string(text) != "0";
+  return std::any_of(
+      comm.deferred.begin(), comm.deferred.end(), [&](const auto &part) {
+        const auto &entries = part.second.entries;
+        return later || std::any_of(entries.begin(), entries.end(),
+                                    [](const Batch::Entry &entry) {
+                                      return entry.call.kind == Kind::Send ||
+                                             entry.call.kind == Kind::Receive;
+                                    });
+      });
+}
+
 /// Goes on with what a communicator is at.
 ncclResult_t state(ncclComm &comm) {
   if (comm.error != ncclSuccess)
@@ -374,7 +390,7 @@ ncclResult_t state(ncclComm &comm) {
       return result;
   if (!comm.deferred.empty()) {
     // The first call makes connections, for which it needs all ranks.
-    if (!comm.isConnected) {
+    if (!comm.isConnected && makesConnections(comm)) {
       const std::string mine = "connected-" + std::to_string(comm.rank);
       if (!comm.clique->has(mine))
         comm.clique->put(mine, "", 0);

@@ -268,6 +268,35 @@ TEST(CudaGraph, IsNotMadeWhereItGainsNothingOrIsNotWanted) {
   ::unsetenv("CUDA_LAUNCH_BLOCKING");
 }
 
+// What a library calls is loaded before the first step, and nothing runs.
+TEST(CudaGraph, ACallAloneIsCapturedToBeLoaded) {
+  SKIP_WITHOUT_CUBLASLT();
+  PlanSpec plan = longUnits(1, 1, 1, 1);
+  std::vector<InstructionSpec> &unit = plan.programs[0].units[0].instructions;
+  InstructionSpec dot = unit[2];
+  dot.views[1] = plan.view(0, 0);
+  dot.views[2] = plan.view(0, 1);
+  dot.views[1].shape = dot.views[2].shape = {4, 4};
+  dot.views[1].strides = dot.views[2].strides = {4, 1};
+  unit = {dot};
+  for (bool graphs : {true, false}) {
+    WrappedApi wrapped(**cuda::loadApi());
+    DeviceOptions options;
+    options.graphs = graphs;
+    Steps steps(plan, wrapped.api, options);
+    ASSERT_TRUE(steps.status.ok()) << steps.status.message();
+    EXPECT_EQ(steps.remark(), "");
+    EXPECT_EQ(wrapped.calls("streamEndCapture"), graphs);
+    const Values y = steps.run(1);
+    EXPECT_EQ(wrapped.calls("streamEndCapture"), graphs);
+    EXPECT_EQ(wrapped.calls("graphLaunch"), 0);
+    Values turned = steps.x;
+    for (size_t i = 0; i < turned.size(); ++i)
+      turned[i] = steps.x[4 * (3 - i / 4) + i % 4];
+    EXPECT_EQ(y, turned);
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Units without graphs
 //===----------------------------------------------------------------------===//

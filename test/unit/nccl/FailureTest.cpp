@@ -399,6 +399,16 @@ TEST(NcclFailure, LibrariesThatCannotBeUsed) {
   EXPECT_EQ(api.version, 21800);
 }
 
+// Connections are made with communicators, and not in a step.
+TEST(NcclLibrary, ConnectsBeforeTheFirstStep) {
+  SKIP_WITHOUT_GPU();
+  if (!nccl::loadLibrary().api)
+    GTEST_SKIP() << "there is no NCCL";
+  const char *said = std::getenv("NCCL_RUNTIME_CONNECT");
+  ASSERT_TRUE(said);
+  EXPECT_EQ(std::string(said), "0");
+}
+
 /// Two processes, of which this test plays both.
 using Hellos = std::span<nccl::Hello>;
 using DeviceHellos = std::span<nccl::DeviceHello>;

@@ -7,6 +7,7 @@
 
 #include "runtime/comm/nccl/library/Api.h"
 
+#include <cstdlib>
 #include <dlfcn.h>
 
 namespace partita::runtime::nccl {
@@ -17,6 +18,9 @@ constexpr char kLibrary[] = "libnccl.so.2";
 void *handle = nullptr;
 
 Library open(Api &api) {
+  // NCCL connects all GPUs of a communicator when it is made, unless the user
+  // wants it otherwise: no step shall connect anything.
+  (void)::setenv("NCCL_RUNTIME_CONNECT", "0", 0);
   handle = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (handle)
     return readLibrary(
