@@ -3,12 +3,15 @@
 
     peer.py [--seconds S] NAME...
 
+A step is timed as partita-run times it, from inputs in pinned memory of the host to results there, and by the GPU's clock without these transfers.
+
 Exit status 77, with the reason, where PyTorch or what the models need is not installed, or sees no GPU.
 """
 
 import argparse
 import statistics
 import sys
+import time
 
 
 def median_ms(torch, step, seconds):
@@ -22,6 +25,19 @@ def median_ms(torch, step, seconds):
         end.record()
         end.synchronize()
         times.append(begin.elapsed_time(end))
+    return statistics.median(times)
+
+
+def median_host_ms(torch, step, seconds):
+    """The median time of a step, by the host's clock."""
+    for _ in range(3):
+        step()
+    times = []
+    while len(times) < 10 or sum(times) < seconds * 1000:
+        begin = time.perf_counter()
+        step()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - begin) * 1e3)
     return statistics.median(times)
 
 
@@ -62,9 +78,16 @@ def main():
             print(f"not done: PyTorch {name}: {missing}")
             continue
         compiled = torch.compile(model.eval().cuda(), mode="max-autotune")
-        inputs = [x.cuda() for x in inputs]
+        here = [x.pin_memory() for x in inputs]
+        there = [x.cuda() for x in inputs]
+
+        def step():
+            return compiled(*(x.cuda(non_blocking=True) for x in here)).cpu()
+
         with torch.no_grad():
-            print(f"ok      PyTorch {name}: {median_ms(torch, lambda: compiled(*inputs), options.seconds):.3f} ms", flush=True)
+            alone = median_ms(torch, lambda: compiled(*there), options.seconds)
+            whole = median_host_ms(torch, step, options.seconds)
+        print(f"ok      PyTorch {name}: {whole:.3f} ms a step with transfers from and to the host; {alone:.3f} ms without", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
     run.py FOLDER [--seconds S] [--emulator LIB]
 
-Prints a line for each thing done, and for each that could not be done why not; exit status 1 if something failed. --emulator runs on the libcuda.so.1 of
+Prints a line for each thing done, and for each that could not be done why not (skipped tests by name); exit status 1 if something failed. --emulator runs on the libcuda.so.1 of
 that folder in place of the driver, with streams in one order; its times mean nothing. PyTorch and TensorRT (trtexec) are measured where they are installed.
 """
 
@@ -14,6 +14,7 @@ import os
 import pathlib
 import re
 import shutil
+import site
 import subprocess
 import sys
 
@@ -21,6 +22,29 @@ import sys
 CONFORMANCE = (
     "*DeviceKinds*:Devices*:Session.*:LocalCommunicator.*:Steps.*:*StreamTest*:*PlanStreams*:Dot.WeightsBiasRelu:Dot.BatchFoldsIntoRows:Dot.VectorsAndExtentsOfOne"
     "-Session.WeightsOfAnotherFile*:Session.SaysWhichLevelsThereAre")
+# Which libraries a process of these settings finds.
+VERSIONS = """
+import ctypes
+for names, function in (("libcublasLt.so.13 libcublasLt.so.12", "cublasLtGetVersion"), ("libcudnn.so.9", "cudnnGetVersion"), ("libnccl.so.2", "ncclGetVersion"), ("libnvrtc.so.13 libnvrtc.so.12", "nvrtcVersion")):
+    for name in names.split():
+        try:
+            library = ctypes.CDLL(name)
+        except OSError:
+            continue
+        first, second = ctypes.c_int(), ctypes.c_int()
+        if function == "ncclGetVersion":
+            library.ncclGetVersion(ctypes.byref(first))
+        elif function == "nvrtcVersion":
+            library.nvrtcVersion(ctypes.byref(first), ctypes.byref(second))
+        else:
+            call = getattr(library, function)
+            call.restype = ctypes.c_size_t
+            first.value = call()
+        print(name, f"{first.value}.{second.value}" if function == "nvrtcVersion" else first.value)
+        break
+    else:
+        print(names.split()[0], "none")
+"""
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
@@ -45,6 +69,8 @@ class Machine:
         self.folder = options.folder.resolve()
         libraries = [str(options.emulator.resolve())] if options.emulator else []
         libraries += [str(self.folder / "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+        if not options.emulator:  # those of PyPI's packages
+            libraries += [str(path) for root in (*site.getsitepackages(), site.getusersitepackages()) for path in sorted(pathlib.Path(root).glob("nvidia/*/lib"))]
         self.env = dict(os.environ, LD_LIBRARY_PATH=":".join(libraries), PARTITA_TEST_FILES=str(self.folder / "files"))
         if options.emulator:
             self.env.update(CUDA_EMU_QUIET="1", CUDA_EMU_SEED="1", CUDA_EMU_DEVICES="1")
@@ -67,8 +93,9 @@ def run_suite(machine, report, name, *flags, **env):
     passed = re.search(r"\[  PASSED  \] (\d+) test", text)
     if status != 0 or not passed or passed[1] == "0":
         return report.wrong(name, text)
-    skipped = re.search(r"\[  SKIPPED \] (\d+) test", text)
-    report.done(name, f"{passed[1]} tests" + (f", {skipped[1]} skipped" if skipped else ""))
+    report.done(name, f"{passed[1]} tests")
+    for why, test in re.findall(r": Skipped\n(.*?)\n+\[  SKIPPED \] (\S+) \(", text, re.S):
+        report.missing(f"{name}, {test}", " ".join(why.split()))
 
 
 def run_models(machine, report, models):
@@ -129,6 +156,30 @@ def run_sanitizers(machine, report, models):
         report.done(f"compute-sanitizer {check}", f"{len(models)} models")
 
 
+def say_versions(machine, report):
+    status, text = machine.run(sys.executable, "-c", VERSIONS)
+    if status:
+        return report.wrong("versions of libraries", text)
+    for line in text.splitlines():
+        name, version = line.split()
+        if version == "none":
+            report.missing(name, "the loader does not find it")
+        else:
+            report.done(name, f"version {version}")
+
+
+def run_roofs(machine, report, emulated):
+    """What no model can beat; copies are those of the calibration."""
+    status, text = machine.run(machine.program("partita_cuda_tests"), "--gtest_filter=CudaRoof.*", PARTITA_ROOF_ROWS="64" if emulated else "4096")
+    roofs = re.findall(r"^(roof of products of .*): (.*)$", text, re.M)
+    if status:
+        return report.wrong("roofs", text)
+    if not roofs:
+        return report.missing("roofs of products", " ".join(re.findall(r": Skipped\n(.*)", text)) or "nothing was measured")
+    for what, rate in roofs:
+        report.done(what, rate)
+
+
 def run_calibration(machine, report, emulated):
     """What partita-compile --machine predicts with; the file stays in the folder, to be taken where models are compiled."""
     if emulated:
@@ -139,11 +190,14 @@ def run_calibration(machine, report, emulated):
     if status or not figures:
         return report.wrong("calibration", text)
     report.done("calibration", f"{file}: " + ", ".join(" ".join(line.split()) for line in figures))
+    for line in figures:
+        if line.startswith("memory"):
+            report.done("roof of copies", " ".join(line.split()[1:]))
 
 
 def run_benchmark(machine, report, models, seconds, emulated):
-    if not models:
-        return report.missing("benchmark", "no models were packed for it")
+    """Steps of ours and of others are timed alike: from inputs in the host's memory to results there."""
+    alike = "with transfers from and to the host"
     for model in models:
         folder = machine.folder / model["folder"]
         runs = ("--runs", "2", "--warmup", "1") if emulated else ("--seconds", seconds, "--warmup", "10")
@@ -153,26 +207,30 @@ def run_benchmark(machine, report, models, seconds, emulated):
                 report.wrong(what, text)
                 continue
             times = json.loads(text[text.index("{"):])
-            report.done(what, f"{times['median_ms']:.3f} ms a step, {times['stream_samples_per_s']:.1f} samples/s of a stream")
-    if emulated:
-        return report.missing("PyTorch and TensorRT", "they need a GPU")
-    status, text = machine.run(sys.executable, machine.folder / "peer.py", "--seconds", seconds, *(m["name"] for m in models))
+            report.done(what, f"{times['median_ms']:.3f} ms a step {alike}; {times['stream_samples_per_s']:.1f} samples/s of a stream")
+    names = [model["name"] for model in models]
+    status, text = machine.run(sys.executable, machine.folder / "peer.py", "--seconds", seconds, *names)
     if status == 77:
-        report.missing("PyTorch", text.strip())
+        report.missing(f"PyTorch {', '.join(names)}", text.strip())
     elif status:
         report.wrong("PyTorch", text)
     else:
-        print(text, end="")
+        for line in text.splitlines():
+            what, _, why = line.removeprefix("not done: ").partition(": ")
+            if line.startswith("not done: "):
+                report.missing(what, why)
+            else:
+                print(line)
     tool = shutil.which("trtexec")
     if not tool:
         return report.missing("TensorRT", "trtexec is not on the PATH")
     for model in models:
         status, text = machine.run(tool, f"--onnx={machine.folder / model['folder'] / 'model.onnx'}", "--noTF32", f"--duration={seconds}")
-        median = re.search(r"GPU Compute Time:.*median = ([\d.]+) ms", text)
-        if status or not median:
+        median = {what: re.search(rf"\b{what}:.*median = ([\d.]+) ms", text) for what in ("Latency", "GPU Compute Time")}
+        if status or not all(median.values()):
             report.missing(f"TensorRT {model['name']}", text.strip().splitlines()[-1] if text.strip() else f"exit status {status}")
         else:
-            report.done(f"TensorRT {model['name']}", f"{median[1]} ms")
+            report.done(f"TensorRT {model['name']}", f"{median['Latency'][1]} ms a step {alike}; {median['GPU Compute Time'][1]} ms without")
 
 
 def main():
@@ -195,12 +253,17 @@ def main():
         except OSError as missing:
             sys.exit(f"no driver for NVIDIA's GPUs ({missing}): install it, or say --emulator LIB")
     emulated = options.emulator is not None
+    print(f"packed for {packed['target']}")
+    say_versions(machine, report)
     run_suite(machine, report, "partita_cuda_tests")
     run_suite(machine, report, "partita_runtime_tests", f"--gtest_filter={CONFORMANCE}", PARTITA_TEST_DEVICE="cuda")
     run_models(machine, report, packed["models"])
     run_nccl(machine, report, packed["models"])
     run_sanitizers(machine, report, packed["models"])
     run_calibration(machine, report, emulated)
+    run_roofs(machine, report, emulated)
+    for what, why in packed["left"]:
+        report.missing(what, why)
     run_benchmark(machine, report, packed["benchmark"], options.seconds, emulated)
     print(f"{len(report.failed)} failed, {len(report.left)} not done")
     sys.exit(bool(report.failed))
