@@ -117,7 +117,15 @@ Match compareInAnyOrder(const Tensor &actual, const Tensor &expected,
 
 Expected<bool> compareWithReference(const Options &options, const Model &model,
                                     const std::vector<Tensor> &outputs) {
-  Expected<std::vector<NamedTensor>> file = runtime::readNpz(options.compare);
+  // NumPy's files do not name all types.
+  auto expected = [&](const std::string &name) -> std::optional<abi::DType> {
+    for (const Port &port : model.outputs)
+      if (port.name == name)
+        return port.dtype;
+    return std::nullopt;
+  };
+  Expected<std::vector<NamedTensor>> file =
+      runtime::readNpz(options.compare, expected);
   if (!file)
     return file.status();
   std::map<std::string, const Tensor *> references;
