@@ -2,6 +2,8 @@
 """Runs kernels for GPUs on test/gpu-emulator, and compares what they compute with the CPU.
 
     execute.py examples             an example of every op: bit by bit what the CPU computes, except where LOOSE says otherwise
+    execute.py types                the same with other element types in the place of f32 and i32
+    execute.py sizes                the same of large tensors, for pointwise ops
     execute.py shapes               the models of test/cuda/shapes in the same way: of shapes that kernels treat in ways of their own
     execute.py suite [--every N]    each Nth case of the ONNX backend suite that passes on the CPU and compiles for GPUs, against its test data
     execute.py models               models, against their reference vectors, with streams in four orders
@@ -10,9 +12,10 @@ PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped whe
 """
 
 import argparse
-import array
 import concurrent.futures
+import itertools
 import json
+import math
 import os
 import pathlib
 import random
@@ -37,14 +40,20 @@ LIBRARY = {"acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "po
 REDUCING = {"attention", "conv", "dot", "recurrent", "reduce", "scan", "scatter", "softmax", "window_reduce"}
 LOOSE = LIBRARY | REDUCING
 TOLERANCE = ("--rtol", "1e-5", "--atol", "1e-6")
+TYPES = (("f32", "f16"), ("f32", "bf16"), ("f32", "f64"), ("i32", "i64"), ("i32", "i8"), ("i32", "ui8"))
+TYPE_TOLERANCES = {"f16": ("--rtol", "2e-3", "--atol", "2e-3"), "bf16": ("--rtol", "2e-2", "--atol", "2e-2")}
+SIZES = ("512x512", "513x517")
+PERIOD = 4093  # of inputs; no size of a tensor
 MODELS = ("cnn/mnist-burn", "cnn/mnist-cntk-8", "cnn/mnist-pytorch-java", "cnn/conv-bn-fusion", "encoder/bert-tiny-mlm-vespa", "encoder/bert-toy-ort",
           "encoder/bert-dummy-vespa", "encoder/tfbert-qa-keras2onnx", "decoder/gpt2-nopast-pt1.3", "encdec/t5-random-encoder-vespa", "encdec/t5-random-decoder-vespa",
           "rnn/byte-bilstm-tract", "rnn/dtln-1", "rnn/gtcrn-stream-simple", "training/ort-pipeline-split", "detection/yunet-n-dynamic", "detection/yunet-n-640",
           "detection/ultraface-slim-320", "audio/dnsmos-model-v8", "cnn/mobilenetv2-qdq-int8")
 LONG = {"rnn/gtcrn-stream-simple", "detection/yunet-n-640", "cnn/mobilenetv2-qdq-int8"}  # seconds a run: one order of the streams
 WITHOUT_VECTORS = "cnn/super-resolution"
+NO_SUCH_OP = "no such op"
+WRONG_TYPE = re.compile(r"op operand #\d+ must be|'nn.bitcast' op needs element types of one width|'nn.recurrent' cannot be computed by a kernel's loops")
 NO_KERNEL = re.compile(r"has no kernel for CUDA devices|has no code for CUDA devices")
-LETTERS = {"f32": ("f", "<f4"), "f64": ("d", "<f8"), "i32": ("i", "<i4"), "i64": ("q", "<i8"), "i8": ("b", "|i1"), "ui8": ("B", "|u1"), "i1": ("B", "|b1")}
+LETTERS = {"f32": ("f", "<f4"), "f64": ("d", "<f8"), "f16": ("e", "<f2"), "bf16": ("H", "|V2"), "i32": ("i", "<i4"), "i64": ("q", "<i8"), "i8": ("b", "|i1"), "ui8": ("B", "|u1"), "i1": ("B", "|b1")}
 
 
 def need_emulator():
@@ -59,24 +68,32 @@ def emulated(*command, seed=1, **options):
     return run(list(command), env={"LD_LIBRARY_PATH": str(EMULATOR), "CUDA_EMU_SEED": str(seed)}, **options)
 
 
+def bf16(value):
+    """The bits of a number that bf16 has, or of the next one below."""
+    return struct.unpack("<I", struct.pack("<f", value))[0] >> 16
+
+
 def write_input(path, shape, kind, noise):
-    """Floats in [-2, 2), integers in [-3, 4), and numbers that are not negative where there is no sign."""
-    count = 1
-    for size in shape:
-        count *= size
+    """Floats in [-2, 2), integers in [-3, 4), and numbers that are not negative where there is no sign. Behind the first PERIOD of them they repeat."""
+    count = math.prod(shape)
+    drawn = range(min(count, PERIOD))
     letter, name = LETTERS[kind]
-    if letter in "fd":
-        values = [noise.randrange(-512, 512) / 256 for _ in range(count)]
+    if letter in "fde" or kind == "bf16":
+        values = [noise.randrange(-512, 512) / 256 for _ in drawn]
     else:
         low, high = {"i1": (0, 2), "ui8": (0, 8)}.get(kind, (-3, 4))
-        values = [noise.randrange(low, high) for _ in range(count)]
+        values = [noise.randrange(low, high) for _ in drawn]
+    if kind == "bf16":
+        values = [bf16(value) for value in values]
+    data = struct.pack(f"<{len(values)}{letter}", *values)
+    size = struct.calcsize(letter) * count
     header = f"{{'descr': '{name}', 'fortran_order': False, 'shape': ({''.join(f'{s}, ' for s in shape)}), }}"
     header += " " * (63 - (10 + len(header)) % 64) + "\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + array.array(letter, values).tobytes())
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + (data * (size // max(len(data), 1) + 1))[:size])
 
 
-def run_example(folder, name, op, text):
-    """None, or why an example is not computed as on the CPU."""
+def run_example(folder, name, op, text, tolerance=TOLERANCE):
+    """None, or why an example is not computed as on the CPU. NO_SUCH_OP: there is none of its types."""
     source, reference = folder / f"{name}.mlir", folder / f"{name}.npz"
     source.write_text(text)
     feeds, noise = [], random.Random(name)
@@ -85,15 +102,19 @@ def run_example(folder, name, op, text):
         write_input(path, [int(size) for size in dims.split("x")[:-1]], kind, noise)
         feeds += ["--input", f"{port}={path}"]
     cpu, gpu = folder / f"{name}.cpu", folder / f"{name}.gpu"
-    run([BIN / "partita-compile", source, "--quiet", "-o", cpu])
+    status, said = run([BIN / "partita-compile", source, "--quiet", "-o", cpu], expect=None)
+    if status:
+        return NO_SUCH_OP if WRONG_TYPE.search(said) else said
     status, said = run([BIN / "partita-compile", source, "--quiet", "-o", gpu, *TARGET], expect=None)
     if status:
         if NO_KERNEL.search(said):
             return "no kernel"
         raise Failure(said)
     run([BIN / "partita-run", cpu, *feeds, "--output", reference])
-    tolerance = TOLERANCE if op in LOOSE else ("--rtol", "0", "--atol", "0")
+    tolerance = tolerance if op in LOOSE else ("--rtol", "0", "--atol", "0")
     status, said = emulated(BIN / "partita-run", gpu, *feeds, "--compare", reference, *tolerance, expect=None)
+    for path in folder.glob(f"{name}.*"):
+        path.unlink()
     return f"{name}: {said.strip()}" if status else None
 
 
@@ -103,6 +124,7 @@ def in_threads(function, items):
 
 
 def summarise(results, what):
+    results = [text for text in results if text != NO_SUCH_OP]
     wrong = [text for text in results if text not in (None, "no kernel")]
     print(f"{results.count(None)} of {len(results)} {what} agree, {results.count('no kernel')} have no kernel")
     if wrong:
@@ -115,6 +137,24 @@ def check_examples(folder):
 
 def check_shapes(folder):
     summarise(in_threads(lambda each: run_example(folder, *each[1:]), list(examples(SHAPES))), "shapes")
+
+
+def check_types(folder):
+    """The examples once more, of other types."""
+    cases = []
+    for (file, name, op, text), (old, new) in itertools.product(examples(), TYPES):
+        if old in text and (old == "f32" or file == "pointwise"):
+            cases.append((f"{name}-{new}", op, re.sub(rf"\b{old}\b|(?<=x){old}\b", new, text), TYPE_TOLERANCES.get(new, TOLERANCE)))
+    summarise(in_threads(lambda each: run_example(folder, *each), cases), "examples of other types")
+
+
+def check_sizes(folder):
+    """Those of pointwise ops once more, of as many elements as threads take in vectors of 16 bytes, and of a number that no vector divides."""
+    cases = []
+    for (file, name, op, text), size, kind in itertools.product(examples(), SIZES, ("f32", "f16")):
+        if file == "pointwise" and "f32" in text:
+            cases.append((f"{name}-{kind}-{size}", op, text.replace("2x6x", f"{size}x").replace("f32", kind), TYPE_TOLERANCES.get(kind, TOLERANCE)))
+    summarise(in_threads(lambda each: run_example(folder, *each), cases), "large examples")
 
 
 def run_case(folder, name):
@@ -202,7 +242,7 @@ def check_models(folder):
 
 def check():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("examples", "shapes", "suite", "models"))
+    parser.add_argument("what", choices=("examples", "types", "sizes", "shapes", "suite", "models"))
     parser.add_argument("--every", type=int, default=1)
     options = parser.parse_args()
     need_emulator()
@@ -210,6 +250,10 @@ def check():
         folder = pathlib.Path(work)
         if options.what == "examples":
             check_examples(folder)
+        elif options.what == "types":
+            check_types(folder)
+        elif options.what == "sizes":
+            check_sizes(folder)
         elif options.what == "shapes":
             check_shapes(folder)
         elif options.what == "suite":
