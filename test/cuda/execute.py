@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs kernels for GPUs on test/gpu-emulator, and compares what they compute with the CPU.
 
-    execute.py examples             an example of every op: bit by bit what the CPU computes, except where LOOSE says otherwise
+    execute.py examples             an example of every op: bit by bit what the CPU computes, except where LOOSE says otherwise; on each architecture
     execute.py types                the same with other element types in the place of f32 and i32
     execute.py sizes                the same of large tensors, for pointwise ops
     execute.py shapes               the models of test/cuda/shapes in the same way: of shapes that kernels treat in ways of their own
@@ -34,6 +34,7 @@ import models as executed
 
 EMULATOR = pathlib.Path(os.environ.get("PARTITA_GPU_EMULATOR", REPOSITORY / "build" / "test" / "gpu-emulator" / "lib"))
 TARGET = ("--target", "cuda:sm_90")
+ARCHITECTURES = ("80", "90", "100", "120")
 # On CPUs these call the C library; on GPUs they are arithmetic of f64.
 LIBRARY = {"acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "pow", "rem", "sin", "sinh", "tan"}
 # Sums are added in another order.
@@ -43,6 +44,7 @@ TOLERANCE = ("--rtol", "1e-5", "--atol", "1e-6")
 TYPES = (("f32", "f16"), ("f32", "bf16"), ("f32", "f64"), ("i32", "i64"), ("i32", "i8"), ("i32", "ui8"))
 TYPE_TOLERANCES = {"f16": ("--rtol", "2e-3", "--atol", "2e-3"), "bf16": ("--rtol", "2e-2", "--atol", "2e-2")}
 SIZES = ("512x512", "513x517")
+OPTIMIZED = 5  # each such case of the suite is compiled as a user has it
 PERIOD = 4093  # of inputs; no size of a tensor
 MODELS = ("cnn/mnist-burn", "cnn/mnist-cntk-8", "cnn/mnist-pytorch-java", "cnn/conv-bn-fusion", "encoder/bert-tiny-mlm-vespa", "encoder/bert-toy-ort",
           "encoder/bert-dummy-vespa", "encoder/tfbert-qa-keras2onnx", "decoder/gpt2-nopast-pt1.3", "encdec/t5-random-encoder-vespa", "encdec/t5-random-decoder-vespa",
@@ -63,9 +65,9 @@ def need_emulator():
         sys.exit(SKIPPED)
 
 
-def emulated(*command, seed=1, **options):
+def emulated(*command, seed=1, architecture="90", **options):
     """`seed`: which order of the streams."""
-    return run(list(command), env={"LD_LIBRARY_PATH": str(EMULATOR), "CUDA_EMU_SEED": str(seed)}, **options)
+    return run(list(command), env={"LD_LIBRARY_PATH": str(EMULATOR), "CUDA_EMU_SEED": str(seed), "CUDA_EMU_SM": architecture}, **options)
 
 
 def bf16(value):
@@ -92,7 +94,7 @@ def write_input(path, shape, kind, noise):
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + (data * (size // max(len(data), 1) + 1))[:size])
 
 
-def run_example(folder, name, op, text, tolerance=TOLERANCE):
+def run_example(folder, name, op, text, tolerance=TOLERANCE, architecture="90"):
     """None, or why an example is not computed as on the CPU. NO_SUCH_OP: there is none of its types."""
     source, reference = folder / f"{name}.mlir", folder / f"{name}.npz"
     source.write_text(text)
@@ -105,14 +107,14 @@ def run_example(folder, name, op, text, tolerance=TOLERANCE):
     status, said = run([BIN / "partita-compile", source, "--quiet", "-o", cpu], expect=None)
     if status:
         return NO_SUCH_OP if WRONG_TYPE.search(said) else said
-    status, said = run([BIN / "partita-compile", source, "--quiet", "-o", gpu, *TARGET], expect=None)
+    status, said = run([BIN / "partita-compile", source, "--quiet", "-o", gpu, "--target", f"cuda:sm_{architecture}"], expect=None)
     if status:
         if NO_KERNEL.search(said):
             return "no kernel"
         raise Failure(said)
     run([BIN / "partita-run", cpu, *feeds, "--output", reference])
     tolerance = tolerance if op in LOOSE else ("--rtol", "0", "--atol", "0")
-    status, said = emulated(BIN / "partita-run", gpu, *feeds, "--compare", reference, *tolerance, expect=None)
+    status, said = emulated(BIN / "partita-run", gpu, *feeds, "--compare", reference, *tolerance, architecture=architecture, expect=None)
     for path in folder.glob(f"{name}.*"):
         path.unlink()
     return f"{name}: {said.strip()}" if status else None
@@ -132,7 +134,8 @@ def summarise(results, what):
 
 
 def check_examples(folder):
-    summarise(in_threads(lambda each: run_example(folder, *each[1:]), list(examples())), "examples")
+    for architecture in ARCHITECTURES:
+        summarise(in_threads(lambda each: run_example(folder, *each[1:], architecture=architecture), list(examples())), f"examples on sm_{architecture}")
 
 
 def check_shapes(folder):
@@ -157,10 +160,10 @@ def check_sizes(folder):
     summarise(in_threads(lambda each: run_example(folder, *each), cases), "large examples")
 
 
-def run_case(folder, name):
+def run_case(folder, name, flags_of_code):
     case, artifact = data_folder() / "onnx-backend" / "node" / name, folder / f"{name}.partita"
     flags = backend.binding_flags(backend.input_ports(case / "model.onnx"), case / "test_data_set_0")
-    text = backend.compiled(case, artifact, 1, [*flags, *TARGET, "--no-optimize"], False)
+    text = backend.compiled(case, artifact, 1, [*flags, *TARGET, *flags_of_code], False)
     if text is not None:
         return "no kernel" if NO_KERNEL.search(text) else f"{name}: {text}"
     for data in sorted(case.glob("test_data_set_*")):
@@ -173,7 +176,9 @@ def run_case(folder, name):
 
 def check_suite(folder, every):
     names = [name for name, result in backend.read_list().items() if result == "pass"][::every]
-    summarise(in_threads(lambda name: run_case(folder, name), names), "cases")
+    # Optimized code takes several times as long to compile.
+    cases = [(name, () if number % OPTIMIZED == 0 else ("--no-optimize",)) for number, name in enumerate(names)]
+    summarise(in_threads(lambda case: run_case(folder, *case), cases), "cases")
 
 
 def shape_flags(name):

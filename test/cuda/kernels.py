@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compiles for GPUs, without one: models, the node tests of the ONNX backend suite, and an example of every op. ptxas assembles all kernels.
 
-    kernels.py models               the models of test/executed, for each architecture
+    kernels.py models               the models of test/executed, for each architecture, by kernels alone and with library calls
     kernels.py suite                the cases of the ONNX suite that pass on the CPU, for sm_90
-    kernels.py examples             the examples of all ops, for each architecture; holds docs/cuda-ops.md against what compiles
+    kernels.py examples             the examples of all ops, and attention by calls, for each architecture; holds docs/cuda-ops.md against what compiles
     kernels.py examples --update    the same, and writes docs/cuda-ops.md
 
 What does not compile must say why: an error names the op and the node. Kernels may spill as much as MOST_SPILLED says, and the test prints which do.
@@ -19,6 +19,7 @@ import re
 import sys
 import tempfile
 
+import calls
 from ptx import ARCHITECTURES, assemble, find_ptxas, merge, sections
 from examples import examples
 
@@ -100,8 +101,8 @@ def check_models(modules, folder):
         for architecture in ARCHITECTURES:
             artifact = folder / "model.partita"
             # With library calls other ops stand alone.
-            for calls in ((KERNELS,), ()) if architecture == "sm_90" else ((KERNELS,),):
-                status, text = run([BIN / "partita-compile", case / "model.onnx", "--target", f"cuda:{architecture}", "--quiet", "-o", artifact, *flags, *calls],
+            for flags_of_calls in ((KERNELS,), ()):
+                status, text = run([BIN / "partita-compile", case / "model.onnx", "--target", f"cuda:{architecture}", "--quiet", "-o", artifact, *flags, *flags_of_calls],
                                    expect=None, timeout=600)
                 if status:
                     break
@@ -135,6 +136,16 @@ def check_suite(modules, folder):
     print(f"{len(names) - sum(map(len, refused.values()))} of {len(names)} cases compile")
 
 
+def check_attention(modules, folder):
+    """What is left to kernels where attention is a call."""
+    for number, (kind, form, mask, _) in enumerate(calls.attentions()):
+        source, artifact = folder / f"{number}.mlir", folder / f"{number}.partita"
+        source.write_text(calls.attention(kind, form, mask)[0])
+        for architecture in ARCHITECTURES:
+            run([BIN / "partita-compile", source, "--target", f"cuda:{architecture}", "--quiet", "-o", artifact, "--attention-calls"])
+            modules.add(f"{form} of {kind}", artifact)
+
+
 def check_examples(modules, folder, update):
     ops = collections.defaultdict(lambda: [0, 0])
     families, called = {}, set()
@@ -148,6 +159,8 @@ def check_examples(modules, folder, update):
                 refusal(said, name)
                 break
             modules.add(f"example {name}", artifact)
+            run([BIN / "partita-compile", source, "--target", f"cuda:{architecture}", "--quiet", "-o", artifact])
+            modules.add(f"example {name} with calls", artifact)
         ops[op][status != 0] += 1
         if "plan.call <" in run([BIN / "partita-compile", source, "--target", "cuda:sm_90", "--emit", "plan"], expect=None)[1]:
             called.add(op)
@@ -183,6 +196,7 @@ def check():
             check_suite(modules, folder)
         else:
             check_examples(modules, folder, options.update)
+            check_attention(modules, folder)
         modules.finish()
     if not ptxas:
         print("skipped: nothing was assembled, there is no ptxas (tools/setup.sh installs it, or set PARTITA_PTXAS)")
