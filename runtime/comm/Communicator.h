@@ -112,9 +112,25 @@ public:
   /// for each of them. Does not block.
   virtual void release(int, int) {}
 
+  /// Like release, when `read` has happened: the queue of the receiver still
+  /// copies the bytes. Does not block where the sender's queue can wait for it.
+  virtual Status releaseAfter(int channel, int micro_batch, const Event &read) {
+    if (read.queue)
+      if (Status status = read.queue->synchronize(read); !status.ok())
+        return status;
+    release(channel, micro_batch);
+    return Status();
+  }
+
   /// Blocks until the receiver has taken (or released) the bytes of the send
   /// with that key.
   virtual Status waitSent(int channel, int micro_batch) = 0;
+
+  /// Like waitSent, but what the receiver's queue still does with the bytes,
+  /// `queue` waits for: the sender's.
+  virtual Status waitSentOn(int channel, int micro_batch, Queue & /*queue*/) {
+    return waitSent(channel, micro_batch);
+  }
 
   /// Posts `device`'s part of a collective (an index into those that the
   /// communicator was made with). Does not block. The source must stay

@@ -14,9 +14,17 @@
 //   queue.copyOut(result, device.slot(out, m), bytes);
 //   Status status = queue.synchronize(queue.record());
 //
+// A device with a queue may be given a step while those before it are at work:
+//
+//   device.beginStep();            // copyIn, run, copyOut as above
+//   Event first = device.closeStep();
+//   device.beginStep();            // the next step
+//   Event second = device.closeStep();
+//   Status status = device.awaitStep(first);
+//
 // A kind of device is a folder of `runtime/device` and a line of
 // `all/Registry.cpp`. The thread that made the device must make all calls,
-// except `upload`, `download` and waiting for an event.
+// except `upload`, `download`, `awaitStep` and waiting for an event.
 //
 //===----------------------------------------------------------------------===//
 
@@ -89,7 +97,8 @@ class Queue {
 public:
   virtual ~Queue() = default;
 
-  /// Copies bytes of the host into the device's memory. They must not change
+  /// Copies bytes of the host into the device's memory. They are there when it
+  /// is called, or `copyOut` of this queue brings them. They must not change
   /// before the copy is done.
   virtual Status copyIn(uint8_t *to, const void *from, size_t bytes) = 0;
   /// Copies bytes of the device's memory to the host.
@@ -104,8 +113,8 @@ public:
 
   /// An event that happens when all work that is enqueued so far is done.
   virtual Event record() = 0;
-  /// Makes work that is enqueued from now on begin after an event, which may be
-  /// of another queue.
+  /// Makes work that is enqueued from now on, and uses the device's memory,
+  /// begin after an event, which may be of another queue.
   virtual Status wait(const Event &event) = 0;
 
   /// Blocks until an event of this queue has happened. Fails if something
@@ -156,15 +165,24 @@ public:
   //===--- A step ---------------------------------------------------------===//
 
   virtual Queue &queue() = 0;
-  /// Call before the first work of a step.
+  /// The most steps that may be begun, and not awaited.
+  static constexpr int kMostSteps = 4;
+
+  /// Call before the first work of a step. A device of the host has one step at
+  /// a time.
   virtual Status beginStep() = 0;
-  /// Blocks until all work of the step is done, and returns its error, if any.
-  /// Call after every `beginStep`.
-  virtual Status endStep() = 0;
-  /// Whether the last step met NaN, and the device has code that may have
-  /// turned it into a number (SessionOptions.keep_nan).
+  /// Call behind the last work of every step that was begun. The event happens
+  /// when all of it is done.
+  virtual Event closeStep() = 0;
+  /// Blocks until a step is done, and returns its error, if any. Call it once
+  /// for each step, in their order. Other steps may be begun meanwhile, by
+  /// another thread.
+  virtual Status awaitStep(const Event &end) = 0;
+  Status endStep() { return awaitStep(closeStep()); }
+  /// Whether the step that was last awaited met NaN, and the device has code
+  /// that may have turned it into a number (SessionOptions.keep_nan).
   virtual bool metNan() const = 0;
-  /// Nanoseconds that the units of the last step took. Negative: they were not
+  /// Nanoseconds that the units of that step took. Negative: they were not
   /// measured, for no observer asked a device that works behind a queue.
   virtual int64_t busyNs() const = 0;
 };

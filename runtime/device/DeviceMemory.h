@@ -21,6 +21,8 @@ struct DeviceMemory {
   int64_t parameters = 0; ///< weights and constants in their plain layout
   int64_t packed = 0;     ///< weights in the library's own layout
   int64_t workspace = 0;  ///< the library's scratch
+  /// Beside the plan: bytes on their way between a GPU and the host.
+  int64_t staging = 0;
 
   /// The part of `planned` that a run uses.
   int64_t used() const {

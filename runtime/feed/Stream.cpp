@@ -78,6 +78,7 @@ struct Stream::Impl {
   uint64_t tickets = 0;
   int64_t waiting = 0; ///< samples that are in no step
   bool loaded = false, stopping = false;
+  bool overlaps = false; ///< Session::overlapsSteps
   bool has_turn = false;
   int64_t turn_steps = 0; ///< that were begun since
   bool gone = false;      ///< the session, after which nobody touches a request
@@ -205,8 +206,7 @@ Status Stream::Impl::start() {
   changed.wait(lock, [&] { return loaded; });
   if (!failure.ok())
     return failure;
-  // A session of one device is done with a step when it has been submitted.
-  if (model.devices > 1)
+  if (overlaps)
     finisher = std::thread([this] { finishSteps(); });
   return Status();
 }
@@ -219,6 +219,7 @@ void Stream::Impl::feed() {
   if (made) {
     session = std::move(*made);
     remark = session->remark();
+    overlaps = session->overlapsSteps();
   } else {
     failure = made.status();
   }
@@ -250,7 +251,7 @@ void Stream::Impl::feed() {
     }
     lane.ticket = *ticket;
     underWay.push_back(&lane);
-    if (model.devices > 1) {
+    if (overlaps) {
       changed.notify_all();
       continue;
     }

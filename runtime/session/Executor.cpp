@@ -39,14 +39,15 @@ std::string quoted(const flatbuffers::String *name) {
 /// Records what a run does, and gives back on the way what it borrowed.
 class Executor::EntryObserver final : public TaskObserver {
 public:
-  EntryObserver(Executor &executor, int position, bool profile)
-      : TaskObserver(profile), executor(executor), position(position) {}
+  EntryObserver(Executor &executor, Step &step, int position, bool profile)
+      : TaskObserver(profile), executor(executor), step(step),
+        position(position) {}
 
   void finished(size_t task, int64_t begin, int64_t end) override {
     const Entry &entry = executor.entries[position];
     if (timed) {
-      auto &events = executor.device->isHost() ? executor.recorded
-                                               : executor.recorded_there;
+      auto &events =
+          executor.device->isHost() ? step.recorded : step.recorded_there;
       events.push_back({executor.index, entry.fed, position,
                         static_cast<int>(task), begin, end});
     }
@@ -59,6 +60,7 @@ public:
 
 private:
   Executor &executor;
+  Step &step;
   const int position;
   size_t next = 0; ///< of the entry's releases
 };
@@ -110,7 +112,8 @@ Status Executor::prepare() {
     }
   if (Status status = device->letMove(movable); !status.ok())
     return status;
-  size_t received = 0;
+  steps.resize(device->isHost() ? 1 : Device::kMostSteps);
+  last = steps.data();
   entries.resize(static_cast<size_t>(length(program.steps())));
   for (size_t i = 0; i < entries.size(); ++i) {
     const abi::ProgramStep step = stepOf(program, static_cast<int64_t>(i));
@@ -122,7 +125,6 @@ Status Executor::prepare() {
           length(program.units()
                      ->Get(static_cast<unsigned>(step.subject))
                      ->instructions()));
-    received += step.kind == abi::StepKind::recv;
   }
   matchCollectives();
   placeReleases();
@@ -130,14 +132,15 @@ Status Executor::prepare() {
   for (size_t i = 0; i < entries.size(); ++i)
     if (Entry &entry = entries[i];
         entry.instance && (profile || !entry.releases.empty()))
-      entry.observer =
-          std::make_unique<EntryObserver>(*this, static_cast<int>(i), profile);
-  pending.reserve(received);
-  if (profile) {
-    recorded.reserve(most_events);
-    if (!device->isHost())
-      recorded_there.reserve(most_events);
-  }
+      for (Step &step : steps)
+        entry.observers.push_back(std::make_unique<EntryObserver>(
+            *this, step, static_cast<int>(i), profile));
+  if (profile)
+    for (Step &step : steps) {
+      step.recorded.reserve(most_events);
+      if (!device->isHost())
+        step.recorded_there.reserve(most_events);
+    }
   if (measure)
     image.resize(static_cast<size_t>(program.arena_bytes()));
   return device->finish();
@@ -430,10 +433,8 @@ Status Executor::finish(CarriedWait &wait) {
   if (!wait.pending)
     return Status();
   const Entry &entry = entries[wait.entry];
-  // Whoever waits gives back first what others may be waiting for.
-  if (Status status = releasePending(); !status.ok())
-    return explain(entry, status);
-  if (Status status = comm.waitSent(entry.link, entry.micro_batch);
+  if (Status status =
+          comm.waitSentOn(entry.link, entry.micro_batch, device->queue());
       !status.ok())
     return explain(entry, status);
   wait.pending = false;
@@ -444,22 +445,32 @@ Status Executor::finishSends() {
   for (CarriedWait &wait : carried)
     if (Status status = finish(wait); !status.ok())
       return status;
-  return Status();
+  Queue &queue = device->queue();
+  return queue.synchronize(queue.record());
 }
 
 Status Executor::run(const StepBinding &binding) {
-  recorded.clear();
-  recorded_there.clear();
-  pending.clear();
+  current = &steps[run_count++ % steps.size()];
+  current->recorded.clear();
+  current->recorded_there.clear();
   Status status = device->beginStep();
   if (status.ok())
     status = runSteps(binding);
-  // Whatever failed: nothing may be at work when the step has ended.
-  if (Status end = device->endStep(); status.ok() && !end.ok())
-    status = Status::error(std::string(text(described.name())) + ": " +
-                           end.message());
-  recorded.insert(recorded.end(), recorded_there.begin(), recorded_there.end());
-  if (measure && status.ok())
+  current->ran = status.ok();
+  current->end = device->closeStep();
+  return status;
+}
+
+/// Whatever failed: nothing may be at work when the step has ended.
+Status Executor::awaitStep() {
+  last = &steps[awaited_count++ % steps.size()];
+  const Status status = device->awaitStep(last->end);
+  last->recorded.insert(last->recorded.end(), last->recorded_there.begin(),
+                        last->recorded_there.end());
+  if (!status.ok())
+    return Status::error(std::string(text(described.name())) + ": " +
+                         status.message());
+  if (measure && last->ran)
     measureArena();
   return status;
 }
@@ -486,13 +497,10 @@ Status Executor::runSteps(const StepBinding &binding) {
     if (Status status = execute(entry, binding); !status.ok())
       return explain(entry, status);
     if (profile)
-      recorded.push_back(
+      current->recorded.push_back(
           {index, entry.fed, static_cast<int>(i), -1, begin, now()});
   }
-  Status status = releasePending();
-  return status.ok() ? status
-                     : Status::error(std::string(text(described.name())) +
-                                     ": " + status.message());
+  return Status();
 }
 
 Status Executor::execute(const Entry &entry, const StepBinding &binding) {
@@ -509,9 +517,7 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
       carried[static_cast<size_t>(entry.carried)].pending = true;
       return Status();
     }
-    if (Status status = releasePending(); !status.ok())
-      return status;
-    return comm.waitSent(entry.link, entry.micro_batch);
+    return comm.waitSentOn(entry.link, entry.micro_batch, device->queue());
   case abi::StepKind::release:
     for (const Release &release : entry.releases)
       comm.release(release.link, entry.micro_batch);
@@ -554,9 +560,6 @@ Status Executor::start(const Entry &entry) {
 }
 
 Status Executor::finish(const Entry &entry) {
-  // Whoever waits gives back first what others may be waiting for.
-  if (Status status = releasePending(); !status.ok())
-    return status;
   if (Status status = comm.finish(entry.collective, index, entry.micro_batch);
       !status.ok() || !entry.staging)
     return status;
@@ -589,9 +592,6 @@ Status Executor::send(const Entry &entry) {
 }
 
 Status Executor::receive(const Entry &entry) {
-  // Whoever waits gives back first what others may be waiting for.
-  if (Status status = releasePending(); !status.ok())
-    return status;
   switch (entry.arrival) {
   case Arrival::borrowed:
     return borrow(entry);
@@ -619,7 +619,8 @@ Status Executor::receive(const Entry &entry) {
   return Status();
 }
 
-/// Fetches bytes from the sender, on this device's queue.
+/// Fetches bytes from the sender, on this device's queue. The sender's queue
+/// waits until they are copied.
 Status Executor::take(const Entry &entry) {
   auto parcel = comm.take(entry.link, entry.micro_batch, entry.bytes);
   if (!parcel)
@@ -635,20 +636,7 @@ Status Executor::take(const Entry &entry) {
           : queue.copyIn(entry.data, parcel->data, bytes);
   if (!status.ok())
     return status;
-  pending.push_back({queue.record(), entry.link, entry.micro_batch});
-  return device->isHost() ? releasePending() : Status();
-}
-
-Status Executor::releasePending() {
-  for (const PendingRelease &each : pending) {
-    if (each.copied.queue)
-      if (Status status = device->queue().synchronize(each.copied);
-          !status.ok())
-        return status;
-    comm.release(each.link, each.micro_batch);
-  }
-  pending.clear();
-  return Status();
+  return comm.releaseAfter(entry.link, entry.micro_batch, queue.record());
 }
 
 Status Executor::borrow(const Entry &entry) {
@@ -680,8 +668,9 @@ uint8_t *Executor::DirectSlot::place(const Entry &entry,
 Status Executor::runInstance(const Entry &entry, const StepBinding &binding) {
   for (auto [which, slot] : entry.movable)
     entry.instance->move(which, slot->place(entry, binding));
-  return device->queue().run(*entry.instance, entry.micro_batch,
-                             entry.observer.get());
+  return device->queue().run(
+      *entry.instance, entry.micro_batch,
+      entry.observers.empty() ? nullptr : entry.observers[place()].get());
 }
 
 /// Adds to a communicator's error which operation it was and for whom it waits.

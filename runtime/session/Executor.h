@@ -19,8 +19,8 @@
 namespace partita::runtime {
 
 /// One device of the plan, with its program resolved to addresses. All calls
-/// come from the device's thread. Other threads may only read the results of a
-/// finished step.
+/// but `awaitStep` come from the device's thread. Other threads may read the
+/// results of the step that was last awaited.
 class Executor {
 public:
   ~Executor();
@@ -30,26 +30,32 @@ public:
          Driver &driver, const SessionOptions &options,
          const std::vector<int> &cores, Communicator &comm, const Mesh &mesh);
 
-  /// Runs the entries of the first `binding.micro_batches` micro-batches. Other
-  /// devices may still read sent bytes when this returns. The next step waits
-  /// for them, just before it writes these bytes again. So steps follow one
-  /// another without a pause.
+  /// Runs the entries of the first `binding.micro_batches` micro-batches. A
+  /// device that is not the host's may not be done with them when this returns,
+  /// and other devices may still read sent bytes. The next step waits for them,
+  /// just before it writes these bytes again. So steps follow one another
+  /// without a pause.
   Status run(const StepBinding &binding);
-  /// Waits until no other device reads bytes that the last step sent.
+  /// Blocks until a step is done, and returns what failed on the device. Call
+  /// it once after each `run`, in their order; from any thread, except for
+  /// devices of the host.
+  Status awaitStep();
+  /// Waits until no other device reads bytes that the last step sent. No step
+  /// may be under way.
   Status finishSends();
 
   /// Whether the program reads input (writes output) `port`.
   bool usesInput(int port) const { return inputs_used[port]; }
   bool usesOutput(int port) const { return outputs_used[port]; }
 
-  /// Whether the last step met NaN, and the device has code that may have
-  /// turned it into a number.
+  /// Whether the step that was last awaited met NaN, and the device has code
+  /// that may have turned it into a number.
   bool mayHaveDroppedNan() const { return device->metNan(); }
 
   /// What the user should know of how the device was loaded.
   std::string remark() const { return device->remark(); }
   int64_t busyNs() const { return device->busyNs(); }
-  const std::vector<ProfileEvent> &events() const { return recorded; }
+  const std::vector<ProfileEvent> &events() const { return last->recorded; }
   /// The most events that a step can record.
   size_t mostEvents() const { return most_events; }
   DeviceMemory memory() const;
@@ -79,10 +85,13 @@ private:
     size_t task;
     int link;
   };
-  /// Bytes to release to their sender when a copy is done.
-  struct PendingRelease {
-    Event copied;
-    int link, micro_batch;
+  /// A step that is under way.
+  struct Step {
+    Event end;
+    bool ran = false; ///< without an error
+    std::vector<ProfileEvent> recorded;
+    /// For a device that is not the host: written by the device's thread.
+    std::vector<ProfileEvent> recorded_there;
   };
   /// A buffer on the host between a slot and a communicator that only carries
   /// bytes of the host.
@@ -126,7 +135,8 @@ private:
     std::vector<std::pair<size_t, DirectSlot *>> movable;
     /// run: in the order of their tasks. release: if no run reads the slot.
     std::vector<Release> releases;
-    std::unique_ptr<EntryObserver> observer; ///< run; null: none is needed
+    /// run, by place in Executor::steps; empty: none is needed
+    std::vector<std::unique_ptr<EntryObserver>> observers;
     DirectSlot *direct = nullptr; ///< load_input, store_output, recv; or null
     Arrival arrival = Arrival::copied; ///< recv
     Staging *staging = nullptr; ///< send, recv, start and finish; or null
@@ -147,6 +157,8 @@ private:
   void placeReleases();
   void carryWaits();
   Status finish(CarriedWait &wait);
+  /// The step that is run, in `steps`.
+  size_t place() const { return static_cast<size_t>(current - steps.data()); }
   Status runSteps(const StepBinding &binding);
   Status execute(const Entry &entry, const StepBinding &binding);
   Status runInstance(const Entry &entry, const StepBinding &binding);
@@ -157,7 +169,6 @@ private:
   Status receive(const Entry &entry);
   Status borrow(const Entry &entry);
   Status take(const Entry &entry);
-  Status releasePending();
   Status explain(const Entry &entry, const Status &status) const;
   void measureArena();
 
@@ -177,10 +188,11 @@ private:
   std::map<int, DirectSlot> direct; ///< by slot; fixed once made
   /// By slot and copy; fixed once made.
   std::map<std::pair<int, int>, Staging> staging;
-  std::vector<PendingRelease> pending;
-  std::vector<ProfileEvent> recorded;
-  /// For a device that is not the host: written by the device's thread.
-  std::vector<ProfileEvent> recorded_there;
+  /// By number: as many as may be under way. They are counted by those who run
+  /// and by those who await them.
+  std::vector<Step> steps;
+  size_t run_count = 0, awaited_count = 0;
+  Step *current = nullptr, *last = nullptr; ///< to be run, awaited
   size_t most_events = 0;
   std::vector<uint8_t> image; ///< of the arena, if it is measured
   int64_t touched = 0;

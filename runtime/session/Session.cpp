@@ -17,6 +17,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
@@ -34,8 +35,12 @@ struct Session::Impl {
   /// A device's thread and what it works on.
   struct Worker {
     int device = 0;
+    /// Whether it may be given a step while those before it are at work.
+    bool overlaps = false;
     std::unique_ptr<Executor> executor;
     std::thread thread;
+    std::thread waiter;              ///< for the ends of its steps
+    std::atomic<uint32_t> given = 0; ///< steps that the device was given
   };
   /// A step that is under way, or free.
   struct Step {
@@ -46,6 +51,7 @@ struct Session::Impl {
     uint32_t number = 0; ///< in the order in which devices work on steps
     std::atomic<uint32_t> running = 0; ///< devices that are not done with it
     std::atomic<bool> dropped = false; ///< one of them may have dropped NaN
+    std::atomic<bool> failed = false;  ///< the session, before its end
     std::vector<std::vector<ProfileEvent>> events; ///< by worker
     std::vector<int64_t> busy;                     ///< likewise
   };
@@ -57,7 +63,7 @@ struct Session::Impl {
   WeightPointers weights;
   std::unique_ptr<const Mesh> mesh;
   std::vector<int> cores;
-  std::vector<Worker> workers;
+  std::deque<Worker> workers;
   std::unique_ptr<SavedAffinity> affinity; ///< of a session without threads
 
   std::array<Step, kMostSteps> steps;
@@ -73,6 +79,7 @@ struct Session::Impl {
   std::string remark;
 
   std::mutex order; ///< of those who submit and who wait
+  std::mutex ends;  ///< of those who await the steps of a lone device
   std::mutex mutex;
   Status failure; ///< of the device that failed first
   std::atomic<bool> failed = false;
@@ -90,12 +97,15 @@ struct Session::Impl {
   Status start();
   Status loadDrivers();
   Status checkWeights() const;
-  void loadDevice(Worker &worker);
+  void loadDevice(size_t worker);
   void work(size_t worker);
+  void awaitEnds(size_t worker);
   void fail(const Status &status);
+  bool isAlone() const { return workers.size() == 1; }
   void hand(Step &step);
   void await(const Step &step);
   void carryOut(size_t worker, Step &step);
+  void awaitEnd(size_t worker, Step &step);
   void finish(Step &step);
   void loadAll();
   void runAgain(Step &step);
@@ -113,9 +123,14 @@ Session::Impl::~Impl() {
   stopping = true;
   submitted.fetch_add(1);
   submitted.notify_all();
-  for (Worker &worker : workers)
+  for (Worker &worker : workers) {
     if (worker.thread.joinable())
       worker.thread.join();
+    worker.given.fetch_add(1);
+    worker.given.notify_all();
+    if (worker.waiter.joinable())
+      worker.waiter.join();
+  }
   // Devices of other sessions may still read what these have sent.
   for (Worker &worker : workers)
     if (worker.executor && !failed)
@@ -198,7 +213,12 @@ Status Session::Impl::chooseDevices() {
       return Status::error("the devices of a session are not in increasing "
                            "order");
     last = device;
-    workers.emplace_back().device = device;
+    Worker &worker = workers.emplace_back();
+    worker.device = device;
+    const DeviceType *type =
+        findDeviceType(plan().devices()->Get(device)->kind());
+    // What a step wrote is looked for before the next one begins.
+    worker.overlaps = type && !type->is_host && !options.measure_arena;
   }
   return Status();
 }
@@ -247,27 +267,26 @@ Status Session::Impl::load() {
   return start();
 }
 
-void Session::Impl::loadDevice(Worker &worker) {
-  if (worker.executor)
-    if (Status status = worker.executor->finishSends(); !status.ok())
-      return fail(status);
+void Session::Impl::loadDevice(size_t number) {
+  Worker &worker = workers[number];
   worker.executor.reset(); // its memory, before there is more
   Driver &driver = *drivers.at(plan().devices()->Get(worker.device)->kind());
-  auto executor = Executor::create(
-      plan(), worker.device, weights, driver, options,
-      coresOf(static_cast<size_t>(&worker - workers.data())), *comm, *mesh);
+  auto executor = Executor::create(plan(), worker.device, weights, driver,
+                                   options, coresOf(number), *comm, *mesh);
   if (!executor)
     return fail(executor.status());
   worker.executor = std::move(*executor);
 }
 
 Status Session::Impl::start() {
-  if (workers.size() == 1)
+  if (isAlone())
     affinity = std::make_unique<SavedAffinity>();
   else
     for (size_t i = 0; i < workers.size(); ++i) {
       try {
         workers[i].thread = std::thread([this, i] { work(i); });
+        if (workers[i].overlaps)
+          workers[i].waiter = std::thread([this, i] { awaitEnds(i); });
       } catch (const std::system_error &error) {
         // The others wait for work, and find that there is none.
         return Status::error(std::string("cannot start a thread for device ") +
@@ -301,33 +320,59 @@ void Session::Impl::work(size_t worker) {
     submitted.wait(next);
     if (stopping)
       return;
-    Step &step = *ring[next % kMostSteps];
-    carryOut(worker, step);
-    finish(step);
+    carryOut(worker, *ring[next % kMostSteps]);
   }
 }
 
-/// One device's part of a step.
+/// The ends of the steps that a device was given, in their order.
+void Session::Impl::awaitEnds(size_t number) {
+  Worker &worker = workers[number];
+  for (uint32_t next = 0;; ++next) {
+    worker.given.wait(next);
+    if (stopping)
+      return;
+    awaitEnd(number, *ring[next % kMostSteps]);
+  }
+}
+
+/// One device's part of a step. Somebody else awaits its end if the device may
+/// have more than one.
 void Session::Impl::carryOut(size_t number, Step &step) {
   Worker &worker = workers[number];
-  if (step.loads)
-    return loadDevice(worker);
-  if (!worker.executor)
-    return; // it could not be loaded again
-  StepScope scope;
-  if (Status status = worker.executor->run(step.binding); !status.ok())
-    return fail(status);
-  if (worker.executor->mayHaveDroppedNan())
-    step.dropped = true;
-  step.busy[number] = worker.executor->busyNs();
-  const std::vector<ProfileEvent> &recorded = worker.executor->events();
-  step.events[number].assign(recorded.begin(), recorded.end());
+  if (step.loads) {
+    loadDevice(number);
+  } else if (worker.executor) { // else it could not be loaded again
+    StepScope scope;
+    if (Status status = worker.executor->run(step.binding); !status.ok())
+      fail(status);
+  }
+  if (!worker.overlaps)
+    return awaitEnd(number, step);
+  worker.given.fetch_add(1);
+  worker.given.notify_all();
+}
+
+void Session::Impl::awaitEnd(size_t number, Step &step) {
+  Worker &worker = workers[number];
+  if (!step.loads && worker.executor) {
+    StepScope scope;
+    if (Status status = worker.executor->awaitStep(); !status.ok())
+      fail(status);
+    if (worker.executor->mayHaveDroppedNan())
+      step.dropped = true;
+    step.busy[number] = worker.executor->busyNs();
+    const std::vector<ProfileEvent> &recorded = worker.executor->events();
+    step.events[number].assign(recorded.begin(), recorded.end());
+  }
+  finish(step);
 }
 
 /// Each device calls it when it is done with a step. The last one has then seen
 /// all others be done with it, and with those before.
 void Session::Impl::finish(Step &step) {
   const uint32_t number = step.number;
+  if (failed)
+    step.failed = true;
   if (step.running.fetch_sub(1) != 1)
     return;
   completed.store(number + 1);
@@ -335,34 +380,47 @@ void Session::Impl::finish(Step &step) {
 }
 
 /// Puts a step behind those that devices work on. A session of one device does
-/// it at once.
+/// it at once, or gives it to the device.
 void Session::Impl::hand(Step &step) {
   step.number = submitted.load();
   step.dropped = false;
+  step.failed = false;
   step.running = static_cast<uint32_t>(workers.size());
-  if (workers.size() == 1) {
+  ring[step.number % kMostSteps] = &step;
+  if (isAlone()) {
     carryOut(0, step);
     submitted.store(step.number + 1);
-    finish(step);
     return;
   }
   StepScope::stayOutside();
-  ring[step.number % kMostSteps] = &step;
   submitted.store(step.number + 1);
   submitted.notify_all();
 }
 
 void Session::Impl::await(const Step &step) {
-  if (workers.size() > 1)
-    StepScope::stayOutside();
   const uint32_t wanted = step.number + 1;
-  for (uint32_t seen = completed.load();
-       static_cast<int32_t>(seen - wanted) < 0; seen = completed.load())
+  auto isLeft = [&](uint32_t seen) {
+    return static_cast<int32_t>(seen - wanted) < 0;
+  };
+  if (isAlone() && workers[0].overlaps) {
+    std::lock_guard<std::mutex> lock(ends);
+    for (uint32_t next = completed; isLeft(next); ++next)
+      awaitEnd(0, *ring[next % kMostSteps]);
+    return;
+  }
+  if (!isAlone())
+    StepScope::stayOutside();
+  for (uint32_t seen = completed.load(); isLeft(seen); seen = completed.load())
     completed.wait(seen);
 }
 
-/// While nothing else is under way.
+/// While nothing else is under way. What a device has sent, others have taken
+/// before any of them goes.
 void Session::Impl::loadAll() {
+  for (Worker &worker : workers)
+    if (worker.executor)
+      if (Status status = worker.executor->finishSends(); !status.ok())
+        return fail(status);
   hand(loading);
   await(loading);
 }
@@ -481,7 +539,12 @@ Status Session::wait(uint64_t ticket) {
   }
   impl->collect(*found);
   found->taken = false;
-  return impl->failed ? impl->failure : Status();
+  return found->failed || (found->dropped && impl->failed) ? impl->failure
+                                                           : Status();
+}
+
+bool Session::overlapsSteps() const {
+  return !impl->isAlone() || impl->workers[0].overlaps;
 }
 
 bool Session::keepsNan() const { return impl->options.keep_nan; }

@@ -21,7 +21,8 @@
 //   Status status = (*session)->wait(*first);
 //
 // A session of one device has no thread of its own. `create`, `run` and
-// `submit` work in the calling thread, and must be called from the same one.
+// `submit` work in the calling thread, and must be called from the same one. If
+// that device is a GPU, `submit` gives it the step, and `wait` waits for it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -119,11 +120,13 @@ public:
   ~Session();
 
   /// The most steps that may be in flight: submitted, and not yet waited for.
-  static constexpr int kMostSteps = 4;
+  static constexpr int kMostSteps = Device::kMostSteps;
 
   /// Runs one step. An error names the operation, the device, and the device
   /// that it waited for. After an error the session can only be destroyed.
   Status run(const StepBinding &binding);
+  /// Whether `submit` returns before a step is done. If not, it computes.
+  bool overlapsSteps() const;
 
   /// Submits a step to the devices, behind those that were submitted before,
   /// and returns its ticket. The memory that the binding points to must stay
@@ -132,6 +135,7 @@ public:
   Expected<uint64_t> submit(const StepBinding &binding);
   /// Waits until a step is done. Call it once for each ticket, in any order,
   /// from any thread. Afterwards `profile` and `busyNs` describe this step.
+  /// After an error all steps fail that are not done, with the same message.
   Status wait(uint64_t ticket);
 
   /// Whether steps keep NaN now: with SessionOptions.keep_nan, or after a step

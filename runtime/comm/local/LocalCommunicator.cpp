@@ -14,9 +14,9 @@ namespace partita::runtime {
 LocalCommunicator::LocalCommunicator(
     const std::vector<ChannelInfo> &channels, int micro_batches,
     double timeout_s, bool spin, const std::vector<CollectiveInfo> &collectives)
-    : micro_batches(micro_batches), patience(timeout_s, spin),
-      count(channels.size() * micro_batches), cells(new Cell[count]),
-      collectives(collectives, patience) {}
+    : channels(channels), micro_batches(micro_batches),
+      patience(timeout_s, spin), count(channels.size() * micro_batches),
+      cells(new Cell[count]), collectives(collectives, patience) {}
 
 Status LocalCommunicator::await(Counter &counter, uint32_t count) const {
   Deadline deadline(patience.timeout_s);
@@ -89,9 +89,55 @@ void LocalCommunicator::release(int channel, int micro_batch) {
   cell.taken.advance();
 }
 
-Status LocalCommunicator::waitSent(int channel, int micro_batch) {
+Status LocalCommunicator::releaseAfter(int channel, int micro_batch,
+                                       const Event &read) {
   Cell &cell = this->cell(channel, micro_batch);
-  return await(cell.taken, cell.posted.count());
+  cell.read = read.number;
+  cell.reader.store(read.queue, std::memory_order_relaxed);
+  cell.taken.advance();
+  return Status();
+}
+
+/// `wait` waits for the event of the receiver, which is there meanwhile.
+template <typename Wait>
+Status LocalCommunicator::waitSent(int channel, int micro_batch,
+                                   const Wait &wait) {
+  Cell &cell = this->cell(channel, micro_batch);
+  if (Status status = await(cell.taken, cell.posted.count()); !status.ok())
+    return status;
+  if (!cell.reader.load(std::memory_order_relaxed))
+    return Status();
+  std::shared_lock<std::shared_mutex> lock(readers);
+  Queue *const reader = cell.reader.load(std::memory_order_relaxed);
+  const Status status = reader ? wait({reader, cell.read}) : Status();
+  cell.reader.store(nullptr, std::memory_order_relaxed);
+  return status;
+}
+
+Status LocalCommunicator::waitSent(int channel, int micro_batch) {
+  return waitSent(channel, micro_batch, [](const Event &read) {
+    return read.queue->synchronize(read);
+  });
+}
+
+Status LocalCommunicator::waitSentOn(int channel, int micro_batch,
+                                     Queue &queue) {
+  return waitSent(channel, micro_batch,
+                  [&](const Event &read) { return queue.wait(read); });
+}
+
+/// Senders of other sessions may come when the receiver is gone.
+bool LocalCommunicator::detach(int device) {
+  std::unique_lock<std::shared_mutex> lock(readers);
+  for (size_t i = 0; i < count; ++i) {
+    Queue *const reader = cells[i].reader.load(std::memory_order_relaxed);
+    if (!reader ||
+        channels[i / static_cast<size_t>(micro_batches)].target != device)
+      continue;
+    (void)reader->synchronize({reader, cells[i].read}); // or it has failed
+    cells[i].reader.store(nullptr, std::memory_order_relaxed);
+  }
+  return true;
 }
 
 void LocalCommunicator::abort() {

@@ -20,8 +20,11 @@
 #include "runtime/comm/local/Counter.h"
 #include "runtime/comm/local/LocalCollectives.h"
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 #include <vector>
 
 namespace partita::runtime {
@@ -33,6 +36,7 @@ public:
                     double timeout_s, bool spin,
                     const std::vector<CollectiveInfo> &collectives = {});
 
+  bool detach(int device) override;
   Status send(int channel, int micro_batch, const void *data,
               int64_t bytes) override;
   Status recv(int channel, int micro_batch, void *data, int64_t bytes) override;
@@ -42,7 +46,9 @@ public:
   Status post(int channel, int micro_batch, const Parcel &parcel) override;
   Expected<Parcel> take(int channel, int micro_batch, int64_t bytes) override;
   void release(int channel, int micro_batch) override;
+  Status releaseAfter(int channel, int micro_batch, const Event &read) override;
   Status waitSent(int channel, int micro_batch) override;
+  Status waitSentOn(int channel, int micro_batch, Queue &queue) override;
   Status start(int collective, int device, int micro_batch, const void *source,
                void *target) override {
     return collectives.start(collective, device, micro_batch, source, target);
@@ -56,6 +62,9 @@ private:
   struct alignas(64) Cell {
     Counter posted, taken;
     Parcel parcel;
+    /// What the receiver's queue still does with the bytes that were taken.
+    std::atomic<Queue *> reader = nullptr; ///< null: nothing
+    uint64_t read = 0;                     ///< the number of its event
   };
 
   Cell &cell(int channel, int micro_batch) {
@@ -64,10 +73,15 @@ private:
   Status await(Counter &counter, uint32_t count) const;
   Status awaitPosted(Cell &cell, int64_t bytes) const;
 
+  template <typename Wait>
+  Status waitSent(int channel, int micro_batch, const Wait &wait);
+
+  const std::vector<ChannelInfo> channels;
   const int micro_batches;
   const Patience patience;
   const size_t count;
   std::unique_ptr<Cell[]> cells;
+  std::shared_mutex readers; ///< shared: they stay; alone: one of them goes
   LocalCollectives collectives;
 };
 

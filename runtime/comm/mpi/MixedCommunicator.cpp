@@ -100,6 +100,20 @@ void MixedCommunicator::release(int channel, int micro_batch) {
     within->release(local, micro_batch);
 }
 
+Status MixedCommunicator::releaseAfter(int channel, int micro_batch,
+                                       const Event &read) {
+  const int local = localOf(channel);
+  return local >= 0 ? within->releaseAfter(local, micro_batch, read)
+                    : between->releaseAfter(channel, micro_batch, read);
+}
+
+Status MixedCommunicator::waitSentOn(int channel, int micro_batch,
+                                     Queue &queue) {
+  const int local = localOf(channel);
+  return local >= 0 ? within->waitSentOn(local, micro_batch, queue)
+                    : between->waitSentOn(channel, micro_batch, queue);
+}
+
 Status MixedCommunicator::waitSent(int channel, int micro_batch) {
   const int local = localOf(channel);
   return local >= 0 ? within->waitSent(local, micro_batch)

@@ -40,8 +40,11 @@ public:
   bool carriesDevices(int channel) const override;
   Status post(int channel, int micro_batch, const Parcel &parcel) override;
   Expected<Parcel> take(int channel, int micro_batch, int64_t bytes) override;
+  bool detach(int device) override { return within->detach(device); }
   void release(int channel, int micro_batch) override;
+  Status releaseAfter(int channel, int micro_batch, const Event &read) override;
   Status waitSent(int channel, int micro_batch) override;
+  Status waitSentOn(int channel, int micro_batch, Queue &queue) override;
   Status start(int collective, int device, int micro_batch, const void *source,
                void *target) override;
   Status finish(int collective, int device, int micro_batch) override;

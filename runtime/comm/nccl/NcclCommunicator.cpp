@@ -84,6 +84,15 @@ public:
     if (!usesQueues(channel))
       base->release(channel, micro_batch);
   }
+  Status releaseAfter(int channel, int micro_batch,
+                      const Event &read) override {
+    return usesQueues(channel) ? Status()
+                               : base->releaseAfter(channel, micro_batch, read);
+  }
+  Status waitSentOn(int channel, int micro_batch, Queue &queue) override {
+    return usesQueues(channel) ? waitSent(channel, micro_batch)
+                               : base->waitSentOn(channel, micro_batch, queue);
+  }
   Status waitSent(int channel, int micro_batch) override {
     return usesQueues(channel)
                ? endpoints[size_t(ends(channel).source)]->waitSent(channel,

@@ -640,11 +640,11 @@ Status CpuDevice::beginStep() {
   return Status();
 }
 
-Status CpuDevice::endStep() {
+Event CpuDevice::closeStep() {
   if (drops_nan)
     met_nan |= team.metNan();
   flush.reset();
-  return Status();
+  return {};
 }
 
 Status CpuDevice::run(Instance &prepared, int micro_batch,

@@ -88,7 +88,8 @@ public:
 
   Queue &queue() override { return *this; }
   Status beginStep() override;
-  Status endStep() override;
+  Event closeStep() override;
+  Status awaitStep(const Event &) override { return Status(); }
   bool metNan() const override { return met_nan; }
   int64_t busyNs() const override { return busy_ns; }
 

@@ -87,7 +87,7 @@ Status CudaDevice::make(const DeviceOptions &options) {
       frames.back().push_back(arena_buffer->get() +
                               static_cast<DeviceAddress>(copy));
   }
-  auto queue = CudaQueue::create(used_gpu, options.timeout_s);
+  auto queue = CudaQueue::create(used_gpu, options.timeout_s, stepTraffic());
   if (!queue)
     return queue.status();
   work = std::move(*queue);
@@ -182,6 +182,28 @@ size_t CudaDevice::workspaceBytes() const {
   for (int64_t i = 0; i < length(program.units()); ++i)
     visit(program.units()->Get(static_cast<unsigned>(i))->instructions());
   return any ? static_cast<size_t>(program.workspace_bytes()) : 0;
+}
+
+/// Of all micro-batches.
+StepTraffic CudaDevice::stepTraffic() const {
+  StepTraffic traffic;
+  for (int64_t i = 0; i < length(program.steps()); ++i) {
+    const abi::ProgramStep step = stepOf(program, i);
+    const size_t bytes =
+        step.slot >= 0
+            ? static_cast<size_t>(program.slots()
+                                      ->Get(static_cast<unsigned>(step.slot))
+                                      ->bytes())
+            : 0;
+    traffic.largest = std::max(traffic.largest, bytes);
+    if (step.kind == abi::StepKind::load_input)
+      traffic.in.push_back(bytes);
+    else if (step.kind == abi::StepKind::store_output)
+      traffic.out.push_back(bytes);
+    else if (step.kind != abi::StepKind::run)
+      ++traffic.events;
+  }
+  return traffic;
 }
 
 Status CudaDevice::checkMemory(size_t arena_bytes) const {
@@ -308,6 +330,7 @@ DeviceMemory CudaDevice::memory() const {
   memory.parameters =
       program.constant_bytes() + static_cast<int64_t>(kept_bytes);
   memory.workspace = static_cast<int64_t>(workspaceBytes());
+  memory.staging = static_cast<int64_t>(work->stagingBytes());
   memory.planned = program.arena_bytes() + program.parameter_bytes() +
                    program.packed_bytes() + program.workspace_bytes();
   return memory;

@@ -60,7 +60,8 @@ public:
 
   Queue &queue() override { return *work; }
   Status beginStep() override;
-  Status endStep() override { return work->endStep(); }
+  Event closeStep() override { return work->closeStep(); }
+  Status awaitStep(const Event &end) override { return work->awaitStep(end); }
   bool metNan() const override { return false; } // its kernels keep NaN
   int64_t busyNs() const override { return work->busyNs(); }
 
@@ -72,6 +73,7 @@ private:
   Status make(const DeviceOptions &options);
   void placeWeights();
   size_t workspaceBytes() const;
+  StepTraffic stepTraffic() const;
   Status checkMemory(size_t arena_bytes) const;
   Status allocateAll(const DeviceOptions &options);
   Status loadWeights();

@@ -38,9 +38,10 @@ struct Calls {
 } // namespace
 
 Expected<std::unique_ptr<CudaQueue>>
-CudaQueue::create(std::shared_ptr<const Gpu> gpu, double timeout_s) {
+CudaQueue::create(std::shared_ptr<const Gpu> gpu, double timeout_s,
+                  const StepTraffic &traffic) {
   std::unique_ptr<CudaQueue> self(new CudaQueue(std::move(gpu), timeout_s));
-  if (Status status = self->make(); !status.ok()) {
+  if (Status status = self->make(traffic); !status.ok()) {
     if (!self->drain())
       (void)self.release(); // the GPU may still use it
     return status;
@@ -48,57 +49,68 @@ CudaQueue::create(std::shared_ptr<const Gpu> gpu, double timeout_s) {
   return self;
 }
 
-Status CudaQueue::makeStage(Stage &stage) {
+/// Places in a ring for all steps that may be under way.
+size_t CudaQueue::forAllSteps(size_t of_one) {
+  return static_cast<size_t>(Device::kMostSteps) * of_one;
+}
+
+Status CudaQueue::make(const StepTraffic &traffic) {
   auto stream = createStream(gpu);
   if (!stream)
     return stream.status();
-  stage.stream = std::move(*stream);
-  for (Chunk &chunk : stage.chunks) {
-    auto bytes = allocatePinned(gpu, kChunkBytes);
-    if (!bytes)
-      return bytes.status();
-    chunk.bytes = std::move(*bytes);
-    for (GpuEvent *event : {&chunk.full, &chunk.empty}) {
+  compute = std::move(*stream);
+  size_t pieces = 0;
+  for (auto [stage, copies] :
+       {std::pair(&in, &traffic.in), std::pair(&out, &traffic.out)}) {
+    if (Status status = stage->make(gpu, *copies, traffic.largest);
+        !status.ok())
+      return status;
+    for (size_t bytes : *copies)
+      pieces += bytes / stage->chunkBytes() + 1;
+  }
+  host_copy_count =
+      std::clamp(forAllSteps(pieces), kLeastHostCopies, kMostHostCopies);
+  host_copies = std::make_unique<HostCopy[]>(host_copy_count);
+  for (size_t i = 0; i < host_copy_count; ++i)
+    host_copies[i].queue = this;
+  marks.resize(
+      std::clamp(forAllSteps(traffic.events), kLeastEvents, kMostEvents));
+  for (Mark &mark : marks)
+    for (GpuEvent *event : {&mark.computed, &mark.copied}) {
       auto made = createEvent(gpu);
       if (!made)
         return made.status();
       *event = std::move(*made);
     }
-  }
-  return Status();
-}
-
-Status CudaQueue::make() {
-  auto stream = createStream(gpu);
-  if (!stream)
-    return stream.status();
-  compute = std::move(*stream);
-  for (Stage *stage : {&in, &out})
-    if (Status status = makeStage(*stage); !status.ok())
-      return status;
-  for (GpuEvent &event : events) {
-    auto made = createEvent(gpu);
-    if (!made)
-      return made.status();
-    event = std::move(*made);
-  }
   auto made = createEvent(gpu);
   if (!made)
     return made.status();
   joined = std::move(*made);
-  for (HostCopy &copy : host_copies)
-    copy.queue = this;
+  return makeNumbers();
+}
 
-  auto device =
-      allocateDevice(gpu, kRuns * sizeof(uint32_t), "the numbers of units");
-  if (!device)
-    return device.status();
-  numbers = std::move(*device);
+/// A copy of 4 bytes would keep a copy engine between the graphs of two units.
+Status CudaQueue::makeNumbers() {
   auto pinned = allocatePinned(gpu, sizeof(uint32_t));
   if (!pinned)
     return pinned.status();
   last_done = std::move(*pinned);
   std::memset(last_done.get(), 0, sizeof(uint32_t));
+  int writes = 0;
+  if (Status status = gpu->api.check(
+          gpu->attribute(DeviceAttribute::can_use_64_bit_stream_mem_ops,
+                         writes),
+          "cannot read the properties of a GPU");
+      !status.ok())
+    return status;
+  writes_numbers = writes != 0;
+  if (writes_numbers)
+    return Status();
+  auto device =
+      allocateDevice(gpu, kRuns * sizeof(uint32_t), "the numbers of units");
+  if (!device)
+    return device.status();
+  numbers = std::move(*device);
   static const auto counted = [] {
     std::array<uint32_t, kRuns> all;
     for (uint32_t i = 0; i < kRuns; ++i)
@@ -133,12 +145,13 @@ Status CudaQueue::ready() { return failed ? failure() : gpu->use(); }
 
 /// Of what the first unfinished unit is made, for an error that a GPU tells
 /// later than it happens; empty if all units are done.
-std::string CudaQueue::unfinished() const {
+std::string CudaQueue::unfinished() {
+  std::lock_guard<std::mutex> lock(mutex);
   if (!last_done.get() || run_count == 0)
     return "";
   const uint32_t number =
       *static_cast<const volatile uint32_t *>(last_done.get());
-  const uint64_t behind = (run_count - number) % kRuns;
+  const uint32_t behind = (run_count - number) % kRuns;
   if (behind == 0)
     return "";
   const Run &run = runs[(run_count - behind + 1) % kRuns];
@@ -161,7 +174,8 @@ Status CudaQueue::broken(Result result, const std::string &what) {
 
 /// Asks until the answer is another one than "not ready".
 template <typename Query>
-Status CudaQueue::poll(Query query, const char *what) {
+Status CudaQueue::poll(Query query, const char *what, int64_t expected_ns) {
+  PollPace pace(expected_ns);
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   while (true) {
@@ -186,14 +200,11 @@ Status CudaQueue::poll(Query query, const char *what) {
       return fail(
           Status::error(text + (where.empty() ? std::string(what) : where)));
     }
-    if (waited < std::chrono::milliseconds(1)) {
-      std::this_thread::yield();
-      continue;
-    }
-    if (other)
+    if (other && waited > std::chrono::milliseconds(1))
       if (Status status = other->check(); !status.ok())
         return fail(status);
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    pace.pause(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count());
   }
 }
 
@@ -202,7 +213,8 @@ bool CudaQueue::drain() {
   (void)fail(Status::error("the device is gone"));
   const double longest = std::min(timeout_s, 5.0);
   const int64_t deadline = now() + static_cast<int64_t>(longest * 1e9);
-  for (const Stream *stream : {&compute, &in.stream, &out.stream})
+  for (const Stream *stream :
+       {&compute, &in.host, &in.wire, &out.wire, &out.host, &clock})
     while (stream->get() &&
            gpu->api.streamQuery(stream->get()) == Result::not_ready) {
       if (now() > deadline)
@@ -233,7 +245,7 @@ void CudaQueue::carryOut(void *data) {
 
 Expected<CudaQueue::HostCopy *>
 CudaQueue::hostCopy(void *to, const void *from, size_t bytes, Device *source) {
-  HostCopy &copy = host_copies[next_host_copy++ % kHostCopies];
+  HostCopy &copy = host_copies[next_host_copy++ % host_copy_count];
   if (copy.pending.load(std::memory_order_acquire))
     if (Status status = poll(
             [&] {
@@ -259,8 +271,8 @@ Status CudaQueue::joinOutput(const uint8_t *from, size_t bytes) {
   if (from >= out_end || from + bytes <= out_begin)
     return Status();
   Calls calls;
-  if (calls.ok(gpu->api.eventRecord(joined.get(), out.stream.get())) &&
-      calls.ok(gpu->api.streamWaitEvent(in.stream.get(), joined.get(), 0)))
+  if (calls.ok(gpu->api.eventRecord(joined.get(), out.host.get())) &&
+      calls.ok(gpu->api.streamWaitEvent(in.host.get(), joined.get(), 0)))
     return Status();
   return broken(calls.result, "cannot order copies");
 }
@@ -273,21 +285,24 @@ Status CudaQueue::bring(uint8_t *to, const uint8_t *from, size_t bytes,
     if (Status status = joinOutput(from, bytes); !status.ok())
       return status;
   const Api &api = gpu->api;
-  const StreamHandle stream = in.stream.get();
-  for (size_t done = 0; done < bytes; done += kChunkBytes) {
-    const size_t part = std::min(bytes - done, kChunkBytes);
-    Chunk &chunk = in.take();
-    auto copy = hostCopy(chunk.bytes.get(), from + done, part, source);
+  const StreamHandle host = in.host.get(), wire = in.wire.get();
+  for (size_t done = 0; done < bytes; done += in.chunkBytes()) {
+    const size_t part = std::min(bytes - done, in.chunkBytes());
+    Staging::Chunk &chunk = in.take();
+    auto copy = hostCopy(chunk.pinned, from + done, part, source);
     if (!copy)
       return copy.status();
     (*copy)->pending = true;
     Calls calls;
-    if (calls.ok(api.streamWaitEvent(stream, chunk.empty.get(), 0)) &&
-        calls.ok(api.launchHostFunc(stream, carryOut, *copy)) &&
-        calls.ok(api.eventRecord(chunk.full.get(), stream)) &&
-        calls.ok(api.streamWaitEvent(compute.get(), chunk.full.get(), 0)) &&
-        calls.ok(api.memcpyHtoDAsync(addressOf(to + done), chunk.bytes.get(),
-                                     part, compute.get())) &&
+    if (calls.ok(api.streamWaitEvent(host, chunk.empty.get(), 0)) &&
+        calls.ok(api.launchHostFunc(host, carryOut, *copy)) &&
+        calls.ok(api.eventRecord(chunk.filled.get(), host)) &&
+        calls.ok(api.streamWaitEvent(wire, chunk.filled.get(), 0)) &&
+        calls.ok(api.memcpyHtoDAsync(chunk.there, chunk.pinned, part, wire)) &&
+        calls.ok(api.eventRecord(chunk.sent.get(), wire)) &&
+        calls.ok(api.streamWaitEvent(compute.get(), chunk.sent.get(), 0)) &&
+        calls.ok(api.memcpyDtoDAsync(addressOf(to + done), chunk.there, part,
+                                     compute.get())) &&
         calls.ok(api.eventRecord(chunk.empty.get(), compute.get())))
       continue;
     return broken(calls.result, "cannot copy " + std::to_string(bytes) +
@@ -309,22 +324,25 @@ Status CudaQueue::copyOut(void *to, const uint8_t *from, size_t bytes) {
   auto *target = static_cast<uint8_t *>(to);
   out_begin = out_end ? std::min<const uint8_t *>(out_begin, target) : target;
   out_end = std::max<const uint8_t *>(out_end, target + bytes);
-  const StreamHandle stream = out.stream.get();
-  for (size_t done = 0; done < bytes; done += kChunkBytes) {
-    const size_t part = std::min(bytes - done, kChunkBytes);
-    Chunk &chunk = out.take();
-    auto copy = hostCopy(target + done, chunk.bytes.get(), part, nullptr);
+  const StreamHandle wire = out.wire.get(), host = out.host.get();
+  for (size_t done = 0; done < bytes; done += out.chunkBytes()) {
+    const size_t part = std::min(bytes - done, out.chunkBytes());
+    Staging::Chunk &chunk = out.take();
+    auto copy = hostCopy(target + done, chunk.pinned, part, nullptr);
     if (!copy)
       return copy.status();
     (*copy)->pending = true;
     Calls calls;
     if (calls.ok(api.streamWaitEvent(compute.get(), chunk.empty.get(), 0)) &&
-        calls.ok(api.memcpyDtoHAsync(chunk.bytes.get(), addressOf(from + done),
-                                     part, compute.get())) &&
-        calls.ok(api.eventRecord(chunk.full.get(), compute.get())) &&
-        calls.ok(api.streamWaitEvent(stream, chunk.full.get(), 0)) &&
-        calls.ok(api.launchHostFunc(stream, carryOut, *copy)) &&
-        calls.ok(api.eventRecord(chunk.empty.get(), stream)))
+        calls.ok(api.memcpyDtoDAsync(chunk.there, addressOf(from + done), part,
+                                     compute.get())) &&
+        calls.ok(api.eventRecord(chunk.filled.get(), compute.get())) &&
+        calls.ok(api.streamWaitEvent(wire, chunk.filled.get(), 0)) &&
+        calls.ok(api.memcpyDtoHAsync(chunk.pinned, chunk.there, part, wire)) &&
+        calls.ok(api.eventRecord(chunk.sent.get(), wire)) &&
+        calls.ok(api.streamWaitEvent(host, chunk.sent.get(), 0)) &&
+        calls.ok(api.launchHostFunc(host, carryOut, *copy)) &&
+        calls.ok(api.eventRecord(chunk.empty.get(), host)))
       continue;
     return broken(calls.result, "cannot copy " + std::to_string(bytes) +
                                     " bytes from the device to the host");
@@ -363,10 +381,9 @@ Status CudaQueue::run(Instance &prepared, int micro_batch,
     return status;
   auto &instance = static_cast<CudaInstance &>(prepared);
   const bool timed = observer && observer->timed;
-  if (!timed)
-    busy_ns = -1;
+  current->is_timed &= timed;
   if (observer)
-    observed.push_back({&instance, observer, used_events});
+    current->observed.push_back({&instance, observer, current->used_events});
   // A graph does not tell when its tasks end.
   if (GraphExecHandle graph = timed ? nullptr : instance.graph(micro_batch)) {
     if (Result result = gpu->api.graphLaunch(graph, compute.get());
@@ -382,10 +399,26 @@ Status CudaQueue::run(Instance &prepared, int micro_batch,
              !status.ok()) {
     return fail(status);
   }
-  runs[++run_count % kRuns] = {&instance, micro_batch};
-  const Result result = gpu->api.memcpyDtoHAsync(
-      last_done.get(), numbers.get() + run_count % kRuns * sizeof(uint32_t),
-      sizeof(uint32_t), compute.get());
+  return noteDone(instance, micro_batch);
+}
+
+/// Behind a unit.
+Status CudaQueue::noteDone(CudaInstance &instance, int micro_batch) {
+  uint32_t number;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    number = ++run_count;
+    runs[number % kRuns] = {&instance, micro_batch};
+  }
+  const Result result =
+      writes_numbers
+          ? gpu->api.streamWriteValue32(
+                compute.get(),
+                addressOf(static_cast<uint8_t *>(last_done.get())), number, 0)
+          : gpu->api.memcpyDtoHAsync(last_done.get(),
+                                     numbers.get() +
+                                         number % kRuns * sizeof(uint32_t),
+                                     sizeof(uint32_t), compute.get());
   return result == Result::success
              ? Status()
              : broken(result, "cannot note that a unit is done");
@@ -397,7 +430,7 @@ Status CudaQueue::runPieces(CudaInstance &instance, int micro_batch,
   auto mark = [&]() -> Status {
     if (!timed)
       return Status();
-    auto event = timedEvent();
+    auto event = timedEvent(*current);
     return event ? gpu->api.check(
                        gpu->api.eventRecord((*event)->get(), compute.get()),
                        "cannot time a task")
@@ -413,14 +446,14 @@ Status CudaQueue::runPieces(CudaInstance &instance, int micro_batch,
 }
 
 /// Events are made when the first step needs them.
-Expected<GpuEvent *> CudaQueue::timedEvent() {
-  if (used_events == timed_events.size()) {
+Expected<GpuEvent *> CudaQueue::timedEvent(Step &of) {
+  if (of.used_events == of.timed_events.size()) {
     auto made = createEvent(gpu, true);
     if (!made)
       return made.status();
-    timed_events.push_back(std::move(*made));
+    of.timed_events.push_back(std::move(*made));
   }
-  return &timed_events[used_events++];
+  return &of.timed_events[of.used_events++];
 }
 
 //===----------------------------------------------------------------------===//
@@ -433,18 +466,18 @@ Event CudaQueue::record() {
   if (!ready().ok())
     return event;
   const Api &api = gpu->api;
-  const EventHandle handle = events[number % kEvents].get();
-  // The one that had this place has happened when `synchronize` says so.
-  if (number > kEvents &&
-      !poll([&] { return api.eventQuery(handle); }, "an event").ok())
+  Mark &mark = marks[number % marks.size()];
+  // Who asks for the one that had this place believes that it has happened.
+  if (number > marks.size() + happened &&
+      !poll([&] { return api.eventQuery(mark.last()); }, "an event").ok())
     return event;
   Calls calls;
   // Copies to the host end on a stream of their own.
-  if (out_end ? calls.ok(api.eventRecord(joined.get(), compute.get())) &&
-                    calls.ok(api.streamWaitEvent(out.stream.get(), joined.get(),
-                                                 0)) &&
-                    calls.ok(api.eventRecord(handle, out.stream.get()))
-              : calls.ok(api.eventRecord(handle, compute.get()))) {
+  mark.copies = out_end != nullptr;
+  if (calls.ok(api.eventRecord(mark.computed.get(), compute.get())) &&
+      (!mark.copies ||
+       (calls.ok(api.streamWaitEvent(out.host.get(), mark.computed.get(), 0)) &&
+        calls.ok(api.eventRecord(mark.copied.get(), out.host.get()))))) {
     recorded = number;
     return event;
   }
@@ -465,23 +498,28 @@ Status CudaQueue::wait(const Event &event) {
   }
   if (other->failed)
     return fail(other->failure());
-  if (event.number + kEvents <= other->recorded)
+  const size_t places = other->marks.size();
+  if (event.number + places <= other->recorded)
     return Status();
-  const EventHandle handle = other->events[event.number % kEvents].get();
-  Calls calls;
-  for (StreamHandle stream : {compute.get(), in.stream.get()})
-    if (!calls.ok(gpu->api.streamWaitEvent(stream, handle, 0)))
-      return broken(calls.result, "cannot wait for another device");
-  return Status();
+  const Mark &mark = other->marks[event.number % places];
+  const Result result =
+      gpu->api.streamWaitEvent(compute.get(), mark.computed.get(), 0);
+  return result == Result::success
+             ? Status()
+             : broken(result, "cannot wait for another device");
 }
 
 Status CudaQueue::synchronize(const Event &event) {
+  return awaitEvent(event, 0);
+}
+
+Status CudaQueue::awaitEvent(const Event &event, int64_t expected_ns) {
   if (Status status = ready(); !status.ok())
     return status;
-  if (event.number + kEvents > recorded) {
-    const EventHandle handle = events[event.number % kEvents].get();
+  if (event.number + marks.size() > recorded) {
+    const EventHandle handle = marks[event.number % marks.size()].last();
     if (Status status = poll([&] { return gpu->api.eventQuery(handle); },
-                             "the work of the device");
+                             "the work of the device", expected_ns);
         !status.ok())
       return status;
   }
@@ -494,28 +532,41 @@ Status CudaQueue::synchronize(const Event &event) {
 
 void CudaQueue::beginStep() {
   out_begin = out_end = nullptr;
-  observed.clear();
-  used_events = 0;
-  busy_ns = 0;
+  current = &steps[begun++ % steps.size()];
+  current->observed.clear();
+  current->used_events = 0;
+  current->is_timed = true;
 }
 
-Status CudaQueue::endStep() {
-  if (Status status = synchronize(record()); !status.ok())
+Status CudaQueue::awaitStep(const Event &end) {
+  Step &done = steps[awaited++ % steps.size()];
+  const int64_t begin = now();
+  if (Status status = awaitEvent(end, step_ns); !status.ok())
     return status;
-  return observed.empty() ? Status() : tell();
+  step_ns = now() - begin;
+  // Whatever came before it in the queue has happened, too.
+  happened = end.number;
+  busy_ns = done.is_timed ? 0 : -1;
+  return done.observed.empty() ? Status() : tell(done);
 }
 
-/// The GPU's clock is compared with the host's when all is done.
-Status CudaQueue::tell() {
+/// The GPU's clock is compared with the host's when the step is done.
+Status CudaQueue::tell(Step &done) {
   const Api &api = gpu->api;
   GpuEvent *anchor = nullptr;
   int64_t anchor_ns = 0;
-  if (used_events > 0) {
-    auto made = timedEvent();
+  if (done.used_events > 0) {
+    if (!clock.get()) {
+      auto stream = createStream(gpu);
+      if (!stream)
+        return fail(stream.status());
+      clock = std::move(*stream);
+    }
+    auto made = timedEvent(done);
     if (!made)
       return fail(made.status());
     anchor = *made;
-    if (Status status = api.check(api.eventRecord(anchor->get(), compute.get()),
+    if (Status status = api.check(api.eventRecord(anchor->get(), clock.get()),
                                   "cannot time a step");
         !status.ok())
       return fail(status);
@@ -528,14 +579,15 @@ Status CudaQueue::tell() {
   Status status;
   auto timeOf = [&](size_t event) {
     float ms = 0;
-    if (Status read = api.check(
-            api.eventElapsedTime(&ms, timed_events[event].get(), anchor->get()),
-            "cannot read when a task ended");
+    if (Status read =
+            api.check(api.eventElapsedTime(&ms, done.timed_events[event].get(),
+                                           anchor->get()),
+                      "cannot read when a task ended");
         !read.ok() && status.ok())
       status = fail(read);
     return anchor_ns - static_cast<int64_t>(double(ms) * 1e6);
   };
-  for (const Observed &each : observed) {
+  for (const Observed &each : done.observed) {
     const bool timed = each.observer->timed;
     int64_t begin = timed ? timeOf(each.first_event) : 0;
     const int64_t first = begin;

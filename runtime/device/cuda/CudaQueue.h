@@ -5,11 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Three streams: one computes, and carries everything that touches the memory
-// of the device; one brings bytes of the host into pinned memory before they
-// are needed, and one takes them from there. Host memory is read and written by
-// functions that the driver calls in the order of these streams. So no call
-// waits for the GPU but `synchronize`, and it asks the GPU until a deadline.
+// One stream computes, and carries everything that touches the arena. Others
+// bring bytes of the host to the GPU before they are needed, and take them from
+// it (Staging.h). Host memory is read and written by functions that the driver
+// calls in the order of these streams. So no call waits for the GPU but
+// `synchronize`, and it asks the GPU until a deadline.
+//
+// A step begins behind those before it in the stream that computes. The host
+// gives it to the GPU while they are at work.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,9 +20,12 @@
 #define PARTITA_RUNTIME_DEVICE_CUDA_CUDAQUEUE_H
 
 #include "runtime/device/cuda/CudaInstance.h"
+#include "runtime/device/cuda/PollPace.h"
+#include "runtime/device/cuda/Staging.h"
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <mutex>
 
 namespace partita::runtime::cuda {
@@ -36,11 +42,20 @@ public:
   virtual std::string giveUp() = 0;
 };
 
+/// What a step gives a queue at most. The queue has room for it, so that it
+/// neither allocates nor waits in a step.
+struct StepTraffic {
+  std::vector<size_t> in, out; ///< bytes of each input and output
+  size_t largest = 0;          ///< bytes of a copy between device and host
+  size_t events = 1;           ///< that are recorded
+};
+
 class CudaQueue final : public Queue {
 public:
   /// The calling thread must use the GPU. `timeout_s`: deadline of every wait.
   static Expected<std::unique_ptr<CudaQueue>>
-  create(std::shared_ptr<const Gpu> gpu, double timeout_s);
+  create(std::shared_ptr<const Gpu> gpu, double timeout_s,
+         const StepTraffic &traffic = {});
 
   Status copyIn(uint8_t *to, const void *from, size_t bytes) override;
   Status copyOut(void *to, const uint8_t *from, size_t bytes) override;
@@ -52,16 +67,19 @@ public:
   Status wait(const Event &event) override;
   Status synchronize(const Event &event) override;
 
-  /// Call when a step begins, while nothing is enqueued.
+  /// See Device.
   void beginStep();
-  /// Waits for all work of the step, and tells observers of it.
-  Status endStep();
-  /// Nanoseconds that the units of the last step took; 0 unless they were
-  /// observed with times.
+  Event closeStep() { return record(); }
+  /// Tells observers of the step.
+  Status awaitStep(const Event &end);
+  /// Nanoseconds that the units of the step that was last awaited took; 0 if
+  /// there were none, and negative unless they were observed with times.
   int64_t busyNs() const { return busy_ns; }
 
-  /// The stream that uses the device's memory.
+  /// The stream that uses the arena.
   StreamHandle stream() const { return compute.get(); }
+  /// The bytes of the GPU's memory for copies on their way.
+  size_t stagingBytes() const { return in.bytes() + out.bytes(); }
   /// Sets whom to ask while the host waits; null: nobody.
   void accompany(Companion *with) { companion = with; }
 
@@ -70,20 +88,10 @@ public:
   bool drain();
 
 private:
-  static constexpr size_t kChunks = 2, kChunkBytes = 1 << 20;
-  static constexpr size_t kEvents = 256, kHostCopies = 1024, kRuns = 1024;
+  static constexpr size_t kLeastEvents = 256, kMostEvents = 4096;
+  static constexpr size_t kLeastHostCopies = 1024, kMostHostCopies = 16384;
+  static constexpr size_t kRuns = 1024;
 
-  /// Pinned memory on the way from or to the host.
-  struct Chunk {
-    PinnedBuffer bytes;
-    GpuEvent full, empty;
-  };
-  struct Stage {
-    Stream stream;
-    std::array<Chunk, kChunks> chunks;
-    size_t next = 0;
-    Chunk &take() { return chunks[next++ % kChunks]; }
-  };
   /// A copy between addresses of the host, which the driver calls.
   struct HostCopy {
     std::atomic<bool> pending = false;
@@ -92,6 +100,13 @@ private:
     const void *from = nullptr;
     size_t bytes = 0;
     Device *source = nullptr; ///< the owner of `from`; null: the host
+  };
+  /// A point in the queue's work.
+  struct Mark {
+    GpuEvent computed; ///< what the device's memory holds is there
+    GpuEvent copied;   ///< on the host, too
+    bool copies = false;
+    EventHandle last() const { return (copies ? copied : computed).get(); }
   };
   /// A unit that was enqueued.
   struct Run {
@@ -105,52 +120,68 @@ private:
     TaskObserver *observer;
     size_t first_event;
   };
+  /// What must be told of a step when it is done.
+  struct Step {
+    std::vector<Observed> observed;
+    std::vector<GpuEvent> timed_events;
+    size_t used_events = 0;
+    bool is_timed = true; ///< all of its units
+  };
 
   CudaQueue(std::shared_ptr<const Gpu> gpu, double timeout_s)
       : gpu(std::move(gpu)), timeout_s(timeout_s) {}
-  Status make();
-  Status makeStage(Stage &stage);
+  Status make(const StepTraffic &traffic);
+  Status makeNumbers();
+  static size_t forAllSteps(size_t of_one);
   Status ready();
   Status fail(Status status);
   Status failure();
   Status broken(Result result, const std::string &what);
-  std::string unfinished() const;
-  template <typename Query> Status poll(Query query, const char *what);
+  std::string unfinished();
+  template <typename Query>
+  Status poll(Query query, const char *what, int64_t expected_ns = 0);
+  Status awaitEvent(const Event &event, int64_t expected_ns);
   Expected<HostCopy *> hostCopy(void *to, const void *from, size_t bytes,
                                 Device *source);
   static void carryOut(void *copy);
   Status bring(uint8_t *to, const uint8_t *from, size_t bytes, Device *source);
   Status joinOutput(const uint8_t *from, size_t bytes);
   Status runPieces(CudaInstance &instance, int micro_batch, bool timed);
-  Expected<GpuEvent *> timedEvent();
-  Status tell();
+  Status noteDone(CudaInstance &instance, int micro_batch);
+  Expected<GpuEvent *> timedEvent(Step &of);
+  Status tell(Step &done);
 
   const std::shared_ptr<const Gpu> gpu;
   const double timeout_s;
   std::atomic<Companion *> companion = nullptr;
   Stream compute;
-  Stage in, out;
-  std::array<HostCopy, kHostCopies> host_copies;
+  Staging in, out;
+  size_t host_copy_count = 0;
+  std::unique_ptr<HostCopy[]> host_copies;
   size_t next_host_copy = 0;
 
-  std::array<GpuEvent, kEvents> events; ///< by number
+  std::vector<Mark> marks; ///< by the event's number
   GpuEvent joined;
   std::atomic<uint64_t> recorded = 0;
+  std::atomic<uint64_t> happened = 0; ///< at least, and all before it
   /// Where copies to the host of this step end; empty: there are none.
   const uint8_t *out_begin = nullptr, *out_end = nullptr;
 
-  // Which unit is at work: its number is copied to the host behind it.
+  // Which unit is at work: its number comes to the host behind it.
   std::array<Run, kRuns> runs;
-  uint64_t run_count = 0;
-  DeviceBuffer numbers;
+  uint32_t run_count = 0;
+  bool writes_numbers = false; ///< by the stream; else copies
+  DeviceBuffer numbers;        ///< to be copied: 0 to kRuns - 1
   PinnedBuffer last_done;
 
-  std::vector<Observed> observed;
-  std::vector<GpuEvent> timed_events;
-  size_t used_events = 0;
-  int64_t busy_ns = 0; ///< negative: a unit was not timed
+  std::array<Step, Device::kMostSteps> steps; ///< by number
+  uint64_t begun = 0, awaited = 0;            ///< counted by different threads
+  Step *current = steps.data();               ///< that was begun last
+  int64_t step_ns = 0; ///< how long the last step was waited for
+  int64_t busy_ns = 0;
+  Stream clock; ///< in which nothing waits; since the first step with times
 
-  std::mutex mutex; ///< of the failure
+  std::mutex mutex; ///< of the failure, and of runs
   Status first_failure;
   std::atomic<bool> failed = false;
 };

@@ -13,6 +13,13 @@
 
 namespace partita::runtime {
 
+RemoteCpuDevice::RemoteCpuDevice()
+    : begin([this] { return cpu->beginStep(); }), close([this] {
+        const Status status = cpu->endStep();
+        steps[closed_count++ % kMostSteps] = {cpu->metNan(), cpu->busyNs()};
+        return status;
+      }) {}
+
 Expected<std::unique_ptr<RemoteCpuDevice>> RemoteCpuDevice::create(
     const abi::Plan &plan, int index, const WeightPointers &weights,
     std::shared_ptr<const KernelLibrary> kernels, const DeviceOptions &options,
@@ -100,12 +107,18 @@ Status RemoteCpuDevice::finish() {
   return commands->call([&] { return cpu->finish(); });
 }
 
-Status RemoteCpuDevice::beginStep() {
-  return commands->call([this] { return cpu->beginStep(); });
+Status RemoteCpuDevice::beginStep() { return commands->enqueueCall(&begin); }
+
+Event RemoteCpuDevice::closeStep() {
+  (void)commands->enqueueCall(&close); // an error stays, and is told later
+  return commands->record();
 }
 
-Status RemoteCpuDevice::endStep() {
-  return commands->call([this] { return cpu->endStep(); });
+Status RemoteCpuDevice::awaitStep(const Event &end) {
+  if (Status status = commands->synchronize(end); !status.ok())
+    return status;
+  awaited = steps[awaited_count++ % kMostSteps];
+  return Status();
 }
 
 namespace {

@@ -18,7 +18,7 @@
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/device/remote_cpu/CommandQueue.h"
 
-#include <atomic>
+#include <array>
 
 namespace partita::runtime {
 
@@ -47,17 +47,30 @@ public:
 
   Queue &queue() override { return *commands; }
   Status beginStep() override;
-  Status endStep() override;
-  bool metNan() const override { return cpu->metNan(); }
-  int64_t busyNs() const override { return cpu->busyNs(); }
+  Event closeStep() override;
+  Status awaitStep(const Event &end) override;
+  bool metNan() const override { return awaited.met_nan; }
+  int64_t busyNs() const override { return awaited.busy_ns; }
 
 private:
-  RemoteCpuDevice() = default;
+  /// What a step was like.
+  struct Step {
+    bool met_nan = false;
+    int64_t busy_ns = 0;
+  };
+
+  RemoteCpuDevice();
 
   std::vector<Arena> own_weights;
   WeightPointers weights;
   std::unique_ptr<CommandQueue> commands;
   std::unique_ptr<CpuDevice> cpu; ///< all calls come from the queue's thread
+
+  const std::function<Status()> begin, close; ///< calls of a step
+  std::array<Step, kMostSteps> steps;
+  size_t closed_count = 0;  ///< counted by the queue's thread
+  size_t awaited_count = 0; ///< counted by those who wait
+  Step awaited;
 };
 
 /// Loads the kernels of an artifact for this processor.

@@ -361,6 +361,34 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count,
                           CUstream stream) {
   return fill("cuMemsetD32Async", stream, false, to, 0, value, 4, count, 1);
 }
+CUresult cuStreamWriteValue32_v2(CUstream handle, CUdeviceptr to,
+                                 unsigned value, unsigned flags) {
+  const char *name = "cuStreamWriteValue32";
+  return call(name, [&](State &state, auto &) -> CUresult {
+    CUstream_st &stream = streamOf(state, handle);
+    const bool isDevice = isDeviceAddress(state, to);
+    const End end{isDevice, to, sizeof(value), sizeof(value), {}};
+    const Extent extent{sizeof(value), 1, 1};
+    if (flags || to % sizeof(value))
+      throw Fault(CUDA_ERROR_INVALID_VALUE,
+                  std::string(name) + ": flags, or a misaligned address");
+    if (!isDevice && !isPinned(state, end, extent))
+      throw Fault(CUDA_ERROR_INVALID_VALUE,
+                  std::string(name) + ": host memory that is not pinned");
+    checkRange(state, end, extent, name);
+    Operation operation;
+    operation.name = name;
+    operation.run = [&state, end, extent, value] {
+      Bytes bytes = rowOf(state.memory, end, extent, 0, 0, "a write");
+      memcpy(bytes.data, &value, sizeof(value));
+      if (bytes.written)
+        memset(bytes.written, 1, sizeof(value));
+      return true;
+    };
+    state.scheduler->enqueue(stream, std::move(operation));
+    return CUDA_SUCCESS;
+  });
+}
 CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value,
                            size_t width, size_t height, CUstream stream) {
   return fill("cuMemsetD2D8Async", stream, false, to, pitch, value, 1, width,

@@ -67,6 +67,8 @@ TEST(CudaHeader, ConstantsAreTheSame) {
        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   SAME(DeviceAttribute::max_shared_memory_per_block_optin,
        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  SAME(DeviceAttribute::can_use_64_bit_stream_mem_ops,
+       CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS);
   SAME(FunctionAttribute::max_threads_per_block,
        CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   SAME(FunctionAttribute::shared_size_bytes,

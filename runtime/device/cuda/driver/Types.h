@@ -60,6 +60,7 @@ enum class DeviceAttribute : int {
   compute_capability_major = 75,
   compute_capability_minor = 76,
   max_shared_memory_per_block_optin = 97,
+  can_use_64_bit_stream_mem_ops = 122,
 };
 
 /// CUfunction_attribute.

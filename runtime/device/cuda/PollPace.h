@@ -1,0 +1,85 @@
+//===- PollPace.h - How often a GPU is asked --------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The host asks a GPU until work is done. Asking without a pause takes a core;
+// a pause makes the answer late. Steps take about as long as those before them.
+// So the host pauses until shortly before that time, and then asks without one.
+//
+//   PollPace pace(last_ns);
+//   while (!done())
+//     pace.pause(nanoseconds_since_the_begin);
+//   last_ns = nanoseconds_since_the_begin;
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_DEVICE_CUDA_POLLPACE_H
+#define PARTITA_RUNTIME_DEVICE_CUDA_POLLPACE_H
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <sys/prctl.h>
+#include <thread>
+
+namespace partita::runtime::cuda {
+
+class PollPace {
+public:
+  /// `expected_ns`: how long such work took before; 0: nobody knows.
+  explicit PollPace(int64_t expected_ns = 0)
+      : expected(expected_ns),
+        margin(std::clamp(expected_ns / 10, kShort, kLong)) {}
+
+  /// Nanoseconds to sleep after a wait of `waited_ns`; 0: ask again at once.
+  int64_t pauseNs(int64_t waited_ns) const {
+    if (waited_ns < kShort || std::abs(waited_ns - expected) <= margin)
+      return 0;
+    if (waited_ns < expected)
+      return std::min(kMostNap, expected - margin - waited_ns);
+    // Late by a small part of what was waited, and at first by little.
+    return std::clamp((waited_ns - expected) / 64, kLeastNap, kMostNap);
+  }
+
+  void pause(int64_t waited_ns) {
+    const int64_t nap = pauseNs(waited_ns);
+    if (nap == 0)
+      return std::this_thread::yield();
+    if (!timer)
+      timer.emplace();
+    std::this_thread::sleep_for(std::chrono::nanoseconds(nap));
+  }
+
+private:
+  static constexpr int64_t kShort = 50'000, kLong = 500'000;
+  static constexpr int64_t kLeastNap = 5'000, kMostNap = 50'000;
+
+  /// Lets the calling thread wake up when it asked to. Linux otherwise takes 50
+  /// microseconds more.
+  class FineTimer {
+  public:
+    FineTimer() : slack(::prctl(PR_GET_TIMERSLACK)) {
+      (void)::prctl(PR_SET_TIMERSLACK, 1);
+    }
+    ~FineTimer() {
+      if (slack > 0)
+        (void)::prctl(PR_SET_TIMERSLACK, slack);
+    }
+    FineTimer(const FineTimer &) = delete;
+    FineTimer &operator=(const FineTimer &) = delete;
+
+  private:
+    const int slack;
+  };
+
+  const int64_t expected, margin;
+  std::optional<FineTimer> timer;
+};
+
+} // namespace partita::runtime::cuda
+
+#endif // PARTITA_RUNTIME_DEVICE_CUDA_POLLPACE_H
