@@ -11,9 +11,29 @@
 #include "machine/Error.h"
 
 #include <algorithm>
+#include <cfenv>
 #include <chrono>
 
 using namespace gpuemu;
+
+namespace {
+
+/// What a GPU computes neither depends on the floating-point mode of the thread
+/// that asks it, nor leaves flags there.
+class DefaultFloats {
+public:
+  DefaultFloats() {
+    fegetenv(&before);
+    fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloats() { fesetenv(&before); }
+  DefaultFloats(const DefaultFloats &) = delete;
+
+private:
+  fenv_t before;
+};
+
+} // namespace
 
 Scheduler::Scheduler(State &state) : state(state), random(state.config.seed) {}
 
@@ -136,6 +156,7 @@ void Scheduler::runFront(Lock &lock, CUstream_st *stream) {
     lock.unlock();
     std::unique_ptr<Fault> fault;
     try {
+      DefaultFloats floats;
       finished = operation.run();
     } catch (const Fault &thrown) {
       fault = std::make_unique<Fault>(thrown);

@@ -7,7 +7,11 @@
 
 #include "tests/Harness.h"
 
+#include <cfenv>
+#include <cfloat>
+#include <limits>
 #include <thread>
+#include <xmmintrin.h>
 
 using namespace gpuemu::test;
 
@@ -30,6 +34,52 @@ TEST_F(DriverTest, NothingRunsBeforeTheHostWaits) {
   check(cuStreamSynchronize(streams[0]));
   EXPECT_EQ(host.data[0], 3u);
   EXPECT_EQ(cuEmuCount("launches"), launches + 1);
+}
+
+TEST_F(DriverTest, FloatsOfTheCallingThreadAreItsOwn) {
+  // x / 2 + (x - x)
+  Kernel kernel(kernelText(
+      1, "  .reg .b64 %d;\n  .reg .f32 %f<3>;\n",
+      "  mad.wide.u32 %d, %thread, 4, %p0;\n  ld.global.f32 %f0, [%d];\n"
+      "  mul.f32 %f1, %f0, 0f3F000000;\n  sub.f32 %f2, %f0, %f0;\n"
+      "  add.f32 %f1, %f1, %f2;\n  st.global.f32 [%d], %f1;\n"));
+  std::vector<float> values(32, FLT_MIN);
+  values[1] = std::numeric_limits<float>::infinity();
+  Buffer buffer(values);
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr((before & ~unsigned(_MM_EXCEPT_MASK)) | 0x8040); // FTZ and DAZ
+  const unsigned mine = _mm_getcsr();
+  const CUresult launched =
+      kernel.launch({&buffer.address}, 32, 1, 0, streams[0]);
+  const CUresult done = cuStreamSynchronize(streams[0]);
+  const unsigned after = _mm_getcsr();
+  _mm_setcsr(before);
+  check(launched);
+  check(done);
+  EXPECT_EQ(after, mine);
+  const std::vector<float> got = buffer.read<float>();
+  EXPECT_EQ(got[0], FLT_MIN / 2);
+  EXPECT_NE(got[1], got[1]);
+}
+
+TEST_F(DriverTest, ValuesAreWrittenInTheOrderOfAStream) {
+  Pinned host(2);
+  Buffer there(std::vector<uint32_t>{0});
+  Kernel kernel(increment);
+  Buffer words(std::vector<uint32_t>(32));
+  const auto address = reinterpret_cast<CUdeviceptr>(host.data);
+  check(kernel.launch({&words.address}, 32, 1, 0, streams[0]));
+  check(cuStreamWriteValue32_v2(streams[0], address, 7, 0));
+  check(cuStreamWriteValue32_v2(streams[0], there.address, 9, 0));
+  EXPECT_EQ(host.data[0], 0u);
+  check(cuStreamSynchronize(streams[0]));
+  EXPECT_EQ(host.data[0], 7u);
+  EXPECT_EQ(there.read<uint32_t>()[0], 9u);
+  uint32_t pageable = 0;
+  for (CUdeviceptr wrong :
+       {address + 2, reinterpret_cast<CUdeviceptr>(&pageable)})
+    EXPECT_EQ(cuStreamWriteValue32_v2(streams[0], wrong, 1, 0),
+              CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(DriverTest, PageableMemoryIsReadAtOnce) {
