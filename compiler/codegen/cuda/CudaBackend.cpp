@@ -9,6 +9,7 @@
 
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cuda/CompilePtx.h"
+#include "compiler/codegen/cuda/KernelWork.h"
 #include "compiler/codegen/cuda/calls/LibraryCall.h"
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
 #include "compiler/codegen/cuda/grid/KernelGroup.h"
@@ -27,6 +28,9 @@ namespace {
 /// The parts of a GPU's operations that our loops, our products and library
 /// calls reach.
 constexpr double kLoopShare = 0.25, kProductShare = 0.05, kCallShare = 0.6;
+/// Threads of a processor that hide each other's waits: fewer take longer by
+/// as much as they are fewer.
+constexpr double kBusyThreads = 1024;
 /// Every plan with calls has so much scratch, besides what a call is given.
 constexpr int64_t kCommonWorkspace = int64_t(1) << 20;
 
@@ -75,13 +79,19 @@ public:
       const bool product = cost.kind == nn::CostKind::dot ||
                            cost.kind == nn::CostKind::conv ||
                            cost.kind == nn::CostKind::attention;
-      clocks += cost.flops / (!product ? kLoopShare * rates.operations
-                              : kind == nn::ClusterKind::call
-                                  ? getCallOperations(rates, op)
-                                  : kProductShare * rates.operations);
+      clocks += countOperations(op) / (!product ? kLoopShare * rates.operations
+                                       : kind == nn::ClusterKind::call
+                                           ? getCallOperations(rates, op)
+                                           : kProductShare * rates.operations);
     }
-    const double compute = clocks / (rates.processors * rates.clock);
-    return rates.launch + std::max(compute, bytes / rates.memory);
+    const double compute = clocks / (rates.processors * rates.clock),
+                 work = std::max(compute, bytes / rates.memory);
+    // A library deals out its work by itself.
+    const double share =
+        kind == nn::ClusterKind::call
+            ? 1
+            : countThreads(ops) / (rates.processors * kBusyThreads);
+    return rates.launch + work / std::min(share, 1.0);
   }
 
   // Products, convolutions and pools are calls, and attention where somebody

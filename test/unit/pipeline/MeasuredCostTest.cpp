@@ -448,4 +448,66 @@ TEST_F(MeasuredCost, PublishedRatesOfGpus) {
               3000 + 100000, 1e-6);
 }
 
+TEST_F(MeasuredCost, KernelsOfGpusByTheirThreads) {
+  codegen::cuda::registerCudaBackend();
+  auto model =
+      MachineModel::load(UnknownLoc::get(&context), "", 1, 1, "cuda:sm_90");
+  ASSERT_TRUE(succeeded(model));
+  auto getNs = [&](const std::string &arguments, const std::string &body,
+                   int64_t bytes) {
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
+        "func.func @f(" + arguments + ") {\n" + body + "\nreturn\n}", &context);
+    if (!module) {
+      ADD_FAILURE() << "the ops do not parse";
+      return 0.0;
+    }
+    SmallVector<Operation *> ops;
+    module->walk([&](Operation *op) {
+      if (isa<nn::NNDialect>(op->getDialect()))
+        ops.push_back(op);
+    });
+    analysis::Rates rates;
+    return model
+        ->getClusterTime({ops, nn::ClusterKind::kernel, bytes, 0, rates}, step)
+        .ns;
+  };
+  // 1024 threads of each of 132 processors keep them busy; a quarter of 256
+  // operations in a clock are reached then, and 2680 GB/s.
+  const double filling = 132 * 1024, rate = 132 * 1.83 * 64;
+  EXPECT_NEAR(getNs("%x: tensor<2048x2048xf32>",
+                    "%0 = nn.neg %x : tensor<2048x2048xf32>", 26800000),
+              3000 + 10000, 1e-6);
+  EXPECT_NEAR(
+      getNs("%x: tensor<132xf32>", "%0 = nn.neg %x : tensor<132xf32>", 2680),
+      3000 + 1 * filling / 132, 1e-6);
+  // 256 threads for each of few columns, four elements a thread for shorter
+  // ones. What is computed on the way has the threads of the reduction.
+  EXPECT_NEAR(getNs("%x: tensor<1000000x8xf32>",
+                    "%0 = nn.neg %x : tensor<1000000x8xf32>\n"
+                    "%1 = nn.reduce sum %0 [0] : tensor<1000000x8xf32> -> "
+                    "tensor<8xf32>",
+                    26800000),
+              3000 + 10000 * filling / (8 * 256), 1e-6);
+  EXPECT_NEAR(getNs("%x: tensor<64x100xf32>",
+                    "%0 = nn.softmax %x dim 1 : tensor<64x100xf32>", 268000),
+              3000 + 100 * filling / (64 * 25), 1e-6);
+  // All pairs of a row's elements, and all elements for each rank.
+  EXPECT_NEAR(getNs("%x: tensor<4x1000xf32>",
+                    "%0 = nn.top_k largest %x : tensor<4x1000xf32> -> "
+                    "tensor<4x10xi64>",
+                    0),
+              3000 + (8 * 4e6 + 3 * 4e4) / rate * filling / (4 * 256), 1e-6);
+  // A reduction of a row for each of its elements; enough threads.
+  EXPECT_NEAR(getNs("%x: tensor<10x10000xf32>",
+                    "%0 = nn.scan sum %x dim 1 : tensor<10x10000xf32>", 0),
+              3000 + 3 * 1e9 / rate, 1e-6);
+  // Each element looks at all updates.
+  EXPECT_NEAR(getNs("%x: tensor<500x2xf32>, %p: tensor<100xi64>, "
+                    "%u: tensor<100x2xf32>",
+                    "%0 = nn.scatter %x %p %u : tensor<500x2xf32>, "
+                    "tensor<100xi64>, tensor<100x2xf32>",
+                    0),
+              3000 + 3 * 1e5 / rate * filling / (1000 * 25), 1e-6);
+}
+
 } // namespace
