@@ -14,6 +14,7 @@
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
 #include "compiler/codegen/cuda/grid/KernelGroup.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
+#include "compiler/codegen/cuda/scan/ScanKernel.h"
 #include "compiler/codegen/kernels/NNToLinalg.h"
 #include "runtime/device/cuda/rules/Attention.h"
 #include "runtime/device/cuda/rules/Matmul.h"
@@ -43,6 +44,13 @@ bool isUnaligned(Value value) {
     value = view->getOperand(0);
   }
   return value.getDefiningOp<nn::ParameterOp>() != nullptr;
+}
+
+void markUnaligned(func::FuncOp function, nn::ClusterOp cluster) {
+  for (auto [number, operand] : llvm::enumerate(cluster.getOperands()))
+    if (isUnaligned(operand))
+      function.setArgAttr(number, kUnalignedAttr,
+                          UnitAttr::get(function.getContext()));
 }
 
 /// The operations of a processor in a clock that ops of a call reach.
@@ -147,6 +155,13 @@ public:
       built.launch = {countBlocks(layer), kRecurrentThreads};
       return built;
     }
+    if (nn::ScanOp scan = getLongScan(cluster)) {
+      built.function = buildScanKernel(b, cluster, scan);
+      markUnaligned(built.function, cluster);
+      built.extent = 0;
+      built.launch = {countBlocks(scan), kScanThreads};
+      return built;
+    }
     GridSchedule schedule;
     // Shared memory is little: rather compute something again.
     for (StageMode mode :
@@ -162,9 +177,7 @@ public:
       if (getSharedBytes(schedule) <= kMostSharedBytes)
         break;
     }
-    for (auto [number, operand] : llvm::enumerate(cluster.getOperands()))
-      if (isUnaligned(operand))
-        built.function.setArgAttr(number, kUnalignedAttr, b.getUnitAttr());
+    markUnaligned(built.function, cluster);
     writeGrid(built.function, schedule);
     built.extent = 0;
     built.inPlace = schedule.kernel.inPlace;
@@ -175,7 +188,7 @@ public:
   bool isGrouped(nn::ClusterOp cluster) const override {
     auto kernel = dyn_cast_or_null<plan::KernelAttr>(cluster.getLoweringAttr());
     if (!kernel || kernel.getLaunch().empty() || getRecurrentLayer(cluster) ||
-        kernel.getLaunch().front() > kMostMemberBlocks)
+        getLongScan(cluster) || kernel.getLaunch().front() > kMostMemberBlocks)
       return false;
     int64_t bytes = 0;
     for (Type type : cluster->getOperandTypes())
@@ -207,6 +220,10 @@ public:
       BuiltKernel &built = known[kernel.getName()];
       if (nn::RecurrentOp layer = getRecurrentLayer(kernel)) {
         built.launch = {countBlocks(layer), kRecurrentThreads};
+        continue;
+      }
+      if (nn::ScanOp scan = getLongScan(kernel)) {
+        built.launch = {countBlocks(scan), kScanThreads};
         continue;
       }
       if (isGroup(kernel)) {

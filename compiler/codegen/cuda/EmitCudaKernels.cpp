@@ -10,6 +10,7 @@
 #include "compiler/codegen/cuda/grid/EmitGrid.h"
 #include "compiler/codegen/cuda/grid/KernelGroup.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
+#include "compiler/codegen/cuda/scan/ScanKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -48,6 +49,11 @@ private:
         continue;
       if (nn::RecurrentOp layer = getRecurrentLayer(kernel)) {
         emitRecurrent(kernel, layer, module);
+        continue;
+      }
+      if (nn::ScanOp scan = getLongScan(kernel)) {
+        if (failed(emitScan(kernel, scan, module)))
+          return signalPassFailure();
         continue;
       }
       FailureOr<GridSchedule> schedule = readGrid(kernel);

@@ -8,6 +8,7 @@
 #include "compiler/codegen/cuda/KernelWork.h"
 
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
+#include "compiler/codegen/cuda/scan/ScanKernel.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -22,6 +23,8 @@ namespace {
 /// Operations for a pair of elements: two comparisons, those of their places,
 /// what joins them, and the sum of the hits.
 constexpr double kPairOperations = 8;
+/// For an element of a long scan: its share of what a warp and a block join.
+constexpr double kScanOperations = 8;
 /// For an element that may be one of a sum: a comparison, a choice, the sum.
 constexpr double kTermOperations = 3;
 /// A thread has about as many elements of a reduction at least, and a result
@@ -52,8 +55,10 @@ std::optional<Reducing> getReducing(Operation *op) {
         return Reducing{getSize(topK.getX(), 0), columns * columns};
       })
       .Case([](nn::ScanOp scan) {
-        return Reducing{countElements(scan.getX()),
-                        getSize(scan.getX(), scan.getDim())};
+        const double length = getSize(scan.getX(), scan.getDim()),
+                     elements = countElements(scan.getX());
+        return Reducing{isLongScan(scan) ? elements / length : elements,
+                        length};
       })
       .Case([](nn::ScatterOp scatter) {
         return Reducing{countElements(scatter.getX()),
@@ -97,7 +102,9 @@ double countOperations(Operation *op) {
       })
       .Case<nn::ScanOp, nn::ScatterOp>([](Operation *op) {
         const Reducing work = *getReducing(op);
-        return kTermOperations * work.results * work.length;
+        auto scan = dyn_cast<nn::ScanOp>(op);
+        return (scan && isLongScan(scan) ? kScanOperations : kTermOperations) *
+               work.results * work.length;
       })
       .Default([](Operation *op) {
         auto costed = dyn_cast<nn::CostOpInterface>(op);

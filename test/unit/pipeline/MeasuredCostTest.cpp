@@ -497,10 +497,13 @@ TEST_F(MeasuredCost, KernelsOfGpusByTheirThreads) {
                     "tensor<4x10xi64>",
                     0),
               3000 + (8 * 4e6 + 3 * 4e4) / rate * filling / (4 * 256), 1e-6);
-  // A reduction of a row for each of its elements; enough threads.
+  // A short row is reduced for each of its elements; a block scans a long one.
+  EXPECT_NEAR(getNs("%x: tensor<2000x100xf32>",
+                    "%0 = nn.scan sum %x dim 1 : tensor<2000x100xf32>", 0),
+              3000 + 3 * 2e7 / rate, 1e-6);
   EXPECT_NEAR(getNs("%x: tensor<10x10000xf32>",
                     "%0 = nn.scan sum %x dim 1 : tensor<10x10000xf32>", 0),
-              3000 + 3 * 1e9 / rate, 1e-6);
+              3000 + 8 * 1e5 / rate * filling / (10 * 256), 1e-6);
   // Each element looks at all updates.
   EXPECT_NEAR(getNs("%x: tensor<500x2xf32>, %p: tensor<100xi64>, "
                     "%u: tensor<100x2xf32>",

@@ -103,30 +103,31 @@ void Team::barrier(OpBuilder &b, Location loc) {
     NVVM::Barrier0Op::create(b, loc);
 }
 
-/// The value of the thread whose number in the warp differs in the one bit.
-static Value exchange(OpBuilder &b, Location loc, Value value, int distance) {
+Value shuffle(OpBuilder &b, Location loc, Value value, NVVM::ShflKind kind,
+              int distance) {
   Type type = value.getType(), i32 = b.getI32Type();
   const unsigned bits = type.getIntOrFloatBitWidth();
   Type plain = b.getIntegerType(bits);
   if (type != plain)
     value = arith::BitcastOp::create(b, loc, plain, value);
-  auto shuffle = [&](Value word) -> Value {
-    return NVVM::ShflOp::create(
-        b, loc, i32, number(b, loc, -1), word, number(b, loc, distance),
-        number(b, loc, kWarp - 1), NVVM::ShflKind::bfly, UnitAttr());
+  const int last = kind == NVVM::ShflKind::up ? 0 : kWarp - 1;
+  auto exchange = [&](Value word) -> Value {
+    return NVVM::ShflOp::create(b, loc, i32, number(b, loc, -1), word,
+                                number(b, loc, distance), number(b, loc, last),
+                                kind, UnitAttr());
   };
   if (bits < 32) {
     Value word = arith::ExtUIOp::create(b, loc, i32, value);
-    value = arith::TruncIOp::create(b, loc, plain, shuffle(word));
+    value = arith::TruncIOp::create(b, loc, plain, exchange(word));
   } else if (bits == 32) {
-    value = shuffle(value);
+    value = exchange(value);
   } else {
     Value half = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(32));
     Value high = arith::ShRUIOp::create(b, loc, value, half);
     Value words[] = {arith::TruncIOp::create(b, loc, i32, value),
                      arith::TruncIOp::create(b, loc, i32, high)};
     for (Value &word : words)
-      word = arith::ExtUIOp::create(b, loc, plain, shuffle(word));
+      word = arith::ExtUIOp::create(b, loc, plain, exchange(word));
     value = arith::OrIOp::create(
         b, loc, arith::ShLIOp::create(b, loc, words[1], half), words[0]);
   }
@@ -137,7 +138,8 @@ static Value exchange(OpBuilder &b, Location loc, Value value, int distance) {
 
 Value reduceWarp(OpBuilder &b, Location loc, Value value, CombineFn combine) {
   for (int distance = kWarp / 2; distance > 0; distance /= 2)
-    value = combine(b, value, exchange(b, loc, value, distance));
+    value = combine(b, value,
+                    shuffle(b, loc, value, NVVM::ShflKind::bfly, distance));
   return value;
 }
 

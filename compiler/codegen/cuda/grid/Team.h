@@ -10,6 +10,7 @@
 
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace partita::codegen::cuda {
@@ -19,6 +20,11 @@ inline constexpr int64_t kGlobalSpace = 1, kSharedSpace = 3;
 
 using CombineFn = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value,
                                                  mlir::Value)>;
+
+/// The value of another thread of the warp: the one whose number differs in one
+/// bit (`bfly`), or is lower by `distance` (`up`).
+mlir::Value shuffle(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value,
+                    mlir::NVVM::ShflKind kind, int distance);
 
 /// Combines a value of each thread of a warp. All threads get the same bits.
 mlir::Value reduceWarp(mlir::OpBuilder &b, mlir::Location loc,

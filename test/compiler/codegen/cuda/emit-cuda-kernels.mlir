@@ -235,6 +235,26 @@ func.func @layer(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>, %out: tensor<8x
 
 // -----
 
+// A block a row of 2000, in two parts: four elements a thread, then those of its
+// warp, of its block, and of the parts before. Both barriers are in the loop that
+// all threads run through.
+// CHECK: memref.global "private" @scan_warps : memref<8xf64, 3>
+// CHECK-LABEL: func.func @scan
+// CHECK: scf.for %{{.*}} = %c0 to %c2000 step %c1024 iter_args(%[[CARRIED:.*]] = %{{.*}}) -> (f64)
+// CHECK-COUNT-10: nvvm.shfl.sync up
+// CHECK: nvvm.barrier0
+// CHECK: arith.addf %[[CARRIED]]
+// CHECK-COUNT-4: memref.store %{{.*}} : memref<12000xf64, 1>
+// CHECK: nvvm.barrier0
+// CHECK: scf.yield
+func.func @scan(%x: tensor<2x2000x3xf64>, %r: tensor<2x2000x3xf64>) -> tensor<2x2000x3xf64>
+    attributes {nn.grid = {threads = 256 : i64}} {
+  %0 = nn.scan sum %x dim 1 : tensor<2x2000x3xf64>
+  return %0 : tensor<2x2000x3xf64>
+}
+
+// -----
+
 #id = affine_map<(d0) -> (d0)>
 
 // expected-error@+1 {{the kernel's grid is not one of its stages}}

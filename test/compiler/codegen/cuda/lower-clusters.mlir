@@ -123,8 +123,23 @@ module attributes {plan.target = "cuda:sm_90"} {
     }
     return %0 : tensor<2x3xi64>
   }
+  // A block for each of six long rows. Elements of short ones are reduced by
+  // themselves.
+  // CHECK: #plan.kernel<"k1_scan", extent = 0, grain = 1, launch = [6, 256]>
+  // CHECK: #plan.kernel<"k2_scan", extent = 0, grain = 1, launch = [5, 128]>
+  func.func @scans(%x: tensor<2x1000x3xf32>, %y: tensor<2x100x3xf32>) -> (tensor<2x1000x3xf32>, tensor<2x100x3xf32>) {
+    %0 = nn.cluster kernel (%only = %x) : (tensor<2x1000x3xf32>) -> tensor<2x1000x3xf32> {
+      %i = nn.scan sum %only dim 1 : tensor<2x1000x3xf32>
+      nn.yield %i : tensor<2x1000x3xf32>
+    }
+    %1 = nn.cluster kernel (%only = %y) : (tensor<2x100x3xf32>) -> tensor<2x100x3xf32> {
+      %i = nn.scan sum %only dim 1 : tensor<2x100x3xf32>
+      nn.yield %i : tensor<2x100x3xf32>
+    }
+    return %0, %1 : tensor<2x1000x3xf32>, tensor<2x100x3xf32>
+  }
   // A block for each of two sequences.
-  // CHECK: #plan.kernel<"k1_recurrent", extent = 0, grain = 1, launch = [2, 256]>
+  // CHECK: #plan.kernel<"k3_recurrent", extent = 0, grain = 1, launch = [2, 256]>
   func.func @recurrent(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>) -> tensor<8x1x2x4xf32> {
     %0 = nn.cluster kernel (%a = %x, %b = %w) : (tensor<7x2x1x4xf32>, tensor<1x4x4xf32>) -> tensor<8x1x2x4xf32> {
       %r = nn.recurrent rnn %a, %b reversed [false] functions [#nn.gate<tanh>] : tensor<7x2x1x4xf32>, tensor<1x4x4xf32> -> tensor<8x1x2x4xf32>
