@@ -160,6 +160,43 @@ parseKind(AsmParser &parser, EnumT &kind, StringRef what,
 // ViewAttr
 //===----------------------------------------------------------------------===//
 
+void KernelAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printer.printString(getName());
+  printer << ", extent = " << getExtent() << ", grain = " << getGrain();
+  if (!getInPlace().empty())
+    printer << ", in_place = [" << getInPlace() << "]";
+  if (!getLaunch().empty())
+    printer << ", launch = [" << getLaunch() << "]";
+  printer << ">";
+}
+
+Attribute KernelAttr::parse(AsmParser &parser, Type) {
+  std::string name;
+  int64_t extent = 0, grain = 0;
+  SmallVector<int64_t> inPlace, launch;
+  auto list = [&](SmallVector<int64_t> &into) {
+    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+      return parser.parseInteger(into.emplace_back());
+    });
+  };
+  if (parser.parseLess() || parser.parseString(&name) || parser.parseComma() ||
+      parser.parseKeyword("extent") || parser.parseEqual() ||
+      parser.parseInteger(extent) || parser.parseComma() ||
+      parser.parseKeyword("grain") || parser.parseEqual() ||
+      parser.parseInteger(grain))
+    return {};
+  while (succeeded(parser.parseOptionalComma())) {
+    const bool isLaunch = succeeded(parser.parseOptionalKeyword("launch"));
+    if ((!isLaunch && parser.parseKeyword("in_place")) || parser.parseEqual() ||
+        list(isLaunch ? launch : inPlace))
+      return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  return get(parser.getContext(), name, extent, grain, inPlace, launch);
+}
+
 void ViewAttr::print(AsmPrinter &printer) const {
   printer << '<' << getValue() << " shape [";
   llvm::interleaveComma(getShape(), printer.getStream());

@@ -35,7 +35,7 @@ def Plan_KernelAttr : Plan_Attr<"Kernel", "kernel", [DeclareAttrInterfaceMethods
     "int64_t":$extent, "int64_t":$grain,
     OptionalArrayRefParameter<"int64_t">:$in_place,
     OptionalArrayRefParameter<"int64_t">:$launch);
-  let assemblyFormat = "`<` $name `,` `extent` `=` $extent `,` `grain` `=` $grain (`,` `in_place` `=` `[` $in_place^ `]`)? (`,` `launch` `=` `[` $launch^ `]`)? `>`";
+  let hasCustomAssemblyFormat = 1;
 }
 
 def Plan_ViewAttr : Plan_Attr<"View", "view"> {

@@ -3,6 +3,8 @@
 module attributes {
   // CHECK-DAG: test.kernel = #plan.kernel<"k3", extent = 64, grain = 8, in_place = [0, 0]>
   test.kernel = #plan.kernel<"k3", extent = 64, grain = 8, in_place = [0, 0]>,
+  // CHECK-DAG: test.gpu = #plan.kernel<"k5", extent = 0, grain = 1, launch = [128, 256]>
+  test.gpu = #plan.kernel<"k5", extent = 0, grain = 1, launch = [128, 256]>,
   // CHECK-DAG: test.plain = #plan.kernel<"k4", extent = 1, grain = 1>
   test.plain = #plan.kernel<"k4", extent = 1, grain = 1>,
   // CHECK-DAG: test.dot = #plan.call<dot, operands = [#plan.view<0 shape [4, 16] strides [16, 1]>, #plan.view<1 shape [16, 8] strides [8, 1] offset 3>, #plan.view<3 shape [4, 8] strides [8, 1]>], post_ops = [#plan.post_op<add, view = #plan.view<2 shape [1, 8] strides [0, 1]>>, #plan.post_op<clip, alpha = -1.000000e+00, beta = 6.000000e+00>]>
