@@ -53,14 +53,22 @@ void registerKernelDialects(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
-/// The target's pass that joins loads also reads bytes between and behind those
-/// that are asked for. Nothing says that there are any: a slot may be the last
-/// of its arena. Kernels have the vectors that they want without it.
-static void leaveLoadsAlone() {
+static void setOption(StringRef name) {
   auto &options = llvm::cl::getRegisteredOptions();
-  auto it = options.find("disable-nvptx-load-store-vectorizer");
+  auto it = options.find(name);
   if (it != options.end())
     it->second->addOccurrence(0, it->second->ArgStr, "true");
+}
+
+/// What the target does by default, and kernels must not have.
+static void restrainTarget() {
+  // It joins loads, and also reads bytes between and behind those that are
+  // asked for. Nothing says that there are any: a slot may be the last of its
+  // arena. Kernels have the vectors that they want without it.
+  setOption("disable-nvptx-load-store-vectorizer");
+  // Where denormal numbers of f32 are flushed, its instructions for f16 flush
+  // those of f16, too: everything below 6.1e-5. So f16 is computed in f32.
+  setOption("nvptx-no-f16-math");
 }
 
 static std::unique_ptr<llvm::TargetMachine>
@@ -71,7 +79,7 @@ createTargetMachine(const Gpu &gpu, bool optimize, std::string &error) {
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
-    leaveLoadsAlone();
+    restrainTarget();
   });
   MachineOptions options{.triple = kTriple,
                          .cpu = gpu.name,
@@ -83,8 +91,13 @@ createTargetMachine(const Gpu &gpu, bool optimize, std::string &error) {
   return codegen::createTargetMachine(options, error);
 }
 
-FailureOr<std::vector<char>> compilePtx(ModuleOp kernels, const Gpu &gpu,
-                                        bool optimize) {
+LlvmKernels::LlvmKernels() = default;
+LlvmKernels::LlvmKernels(LlvmKernels &&) noexcept = default;
+LlvmKernels::~LlvmKernels() = default;
+
+FailureOr<LlvmKernels> lowerToLlvm(ModuleOp kernels, const Gpu &gpu,
+                                   bool optimize,
+                                   llvm::LLVMContext &llvmContext) {
   MLIRContext *context = kernels.getContext();
   DialectRegistry registry;
   registerKernelDialects(registry);
@@ -100,21 +113,30 @@ FailureOr<std::vector<char>> compilePtx(ModuleOp kernels, const Gpu &gpu,
 
   crash::AtPass at("generating PTX");
   std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine =
-      createTargetMachine(gpu, optimize, error);
-  if (!machine)
+  LlvmKernels made;
+  made.machine = createTargetMachine(gpu, optimize, error);
+  if (!made.machine)
     return kernels.emitError() << "cannot compile kernels: " << error;
-  llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> module =
-      translateModuleToLLVMIR(*lowered, llvmContext, "kernels");
-  if (!module)
+  made.module = translateModuleToLLVMIR(*lowered, llvmContext, "kernels");
+  if (!made.module)
     return kernels.emitError("kernels could not be translated to LLVM IR");
-  module->setDataLayout(machine->createDataLayout());
-  module->setTargetTriple(llvm::Triple(kTriple));
-  improve(*module, *machine,
+  made.module->setDataLayout(made.machine->createDataLayout());
+  made.module->setTargetTriple(llvm::Triple(kTriple));
+  improve(*made.module, *made.machine,
           optimize ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1);
-  std::optional<std::vector<char>> text =
-      emitFile(*module, *machine, llvm::CodeGenFileType::AssemblyFile);
+  return made;
+}
+
+FailureOr<std::vector<char>> compilePtx(ModuleOp kernels, const Gpu &gpu,
+                                        bool optimize) {
+  llvm::LLVMContext llvmContext;
+  FailureOr<LlvmKernels> made =
+      lowerToLlvm(kernels, gpu, optimize, llvmContext);
+  if (failed(made))
+    return failure();
+  crash::AtPass at("generating PTX");
+  std::optional<std::vector<char>> text = emitFile(
+      *made->module, *made->machine, llvm::CodeGenFileType::AssemblyFile);
   if (!text)
     return kernels.emitError("the target cannot emit PTX");
   StringRef written(text->data(), text->size());

@@ -13,12 +13,35 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 
+#include <memory>
 #include <vector>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+class TargetMachine;
+} // namespace llvm
 
 namespace partita::codegen::cuda {
 
 /// The dialects that kernels are written in, and lowered through.
 void registerKernelDialects(mlir::DialectRegistry &registry);
+
+/// LLVM's IR of kernels, as PTX is written from it.
+struct LlvmKernels {
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> module;
+
+  LlvmKernels();
+  LlvmKernels(LlvmKernels &&) noexcept;
+  ~LlvmKernels();
+};
+
+/// Lowers a module of kernels in linalg, and has LLVM improve it. Fails with a
+/// diagnostic.
+mlir::FailureOr<LlvmKernels> lowerToLlvm(mlir::ModuleOp kernels, const Gpu &gpu,
+                                         bool optimize,
+                                         llvm::LLVMContext &context);
 
 /// Compiles a module of kernels in linalg. The result is text that ends with a
 /// NUL. It declares nothing that another module would have to define. Fails
