@@ -3,7 +3,7 @@
 
     execute.py examples             an example of every op: bit by bit what the CPU computes, except where LOOSE says otherwise; on each architecture
     execute.py types                the same with other element types in the place of f32 and i32
-    execute.py sizes                the same of large tensors, for pointwise ops
+    execute.py sizes                the same of large tensors, for some ops
     execute.py shapes               the models of test/cuda/shapes in the same way: of shapes that kernels treat in ways of their own
     execute.py suite [--every N]    each Nth case of the ONNX backend suite that passes on the CPU and compiles for GPUs, against its test data
     execute.py models               models, against their reference vectors, with streams in four orders
@@ -24,7 +24,7 @@ import struct
 import sys
 import tempfile
 
-from examples import SHAPES, examples
+from examples import SHAPES, examples, large, of_type
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "executed"))
 from harness import BIN, REPOSITORY, SKIPPED, Failure, data_folder, input_names, main, run, write_npy
@@ -43,7 +43,7 @@ LOOSE = LIBRARY | REDUCING
 TOLERANCE = ("--rtol", "1e-5", "--atol", "1e-6")
 TYPES = (("f32", "f16"), ("f32", "bf16"), ("f32", "f64"), ("i32", "i64"), ("i32", "i8"), ("i32", "ui8"))
 TYPE_TOLERANCES = {"f16": ("--rtol", "2e-3", "--atol", "2e-3"), "bf16": ("--rtol", "2e-2", "--atol", "2e-2")}
-SIZES = ("512x512", "513x517")
+LONG_TOLERANCE = ("--rtol", "1e-4", "--atol", "1e-4")  # of sums of many elements
 OPTIMIZED = 5  # each such case of the suite is compiled as a user has it
 PERIOD = 4093  # of inputs; no size of a tensor
 MODELS = ("cnn/mnist-burn", "cnn/mnist-cntk-8", "cnn/mnist-pytorch-java", "cnn/conv-bn-fusion", "encoder/bert-tiny-mlm-vespa", "encoder/bert-toy-ort",
@@ -147,16 +147,16 @@ def check_types(folder):
     cases = []
     for (file, name, op, text), (old, new) in itertools.product(examples(), TYPES):
         if old in text and (old == "f32" or file == "pointwise"):
-            cases.append((f"{name}-{new}", op, re.sub(rf"\b{old}\b|(?<=x){old}\b", new, text), TYPE_TOLERANCES.get(new, TOLERANCE)))
+            cases.append((f"{name}-{new}", op, of_type(text, old, new), TYPE_TOLERANCES.get(new, TOLERANCE)))
     summarise(in_threads(lambda each: run_example(folder, *each), cases), "examples of other types")
 
 
 def check_sizes(folder):
-    """Those of pointwise ops once more, of as many elements as threads take in vectors of 16 bytes, and of a number that no vector divides."""
+    """Examples of large tensors."""
     cases = []
-    for (file, name, op, text), size, kind in itertools.product(examples(), SIZES, ("f32", "f16")):
-        if file == "pointwise" and "f32" in text:
-            cases.append((f"{name}-{kind}-{size}", op, text.replace("2x6x", f"{size}x").replace("f32", kind), TYPE_TOLERANCES.get(kind, TOLERANCE)))
+    for (name, op, text), kind in itertools.product(large(), ("f32", "f16")):
+        if kind == "f32" or "f32" in text:
+            cases.append((f"{name}{kind}", op, of_type(text, "f32", kind), TYPE_TOLERANCES.get(kind, LONG_TOLERANCE)))
     summarise(in_threads(lambda each: run_example(folder, *each), cases), "large examples")
 
 
