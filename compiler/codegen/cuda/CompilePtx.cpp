@@ -53,22 +53,23 @@ void registerKernelDialects(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
-static void setOption(StringRef name) {
+/// Switches one of LLVM's own flags on.
+static void setFlag(StringRef name) {
   auto &options = llvm::cl::getRegisteredOptions();
-  auto it = options.find(name);
-  if (it != options.end())
-    it->second->addOccurrence(0, it->second->ArgStr, "true");
+  if (auto it = options.find(name); it != options.end())
+    static_cast<llvm::cl::opt<bool> *>(it->second)->setValue(true);
 }
 
-/// What the target does by default, and kernels must not have.
+/// What the target does by default, and kernels must not have. The linker of
+/// the CPU's kernels sets all flags back, so this is said for each module.
 static void restrainTarget() {
   // It joins loads, and also reads bytes between and behind those that are
   // asked for. Nothing says that there are any: a slot may be the last of its
   // arena. Kernels have the vectors that they want without it.
-  setOption("disable-nvptx-load-store-vectorizer");
+  setFlag("disable-nvptx-load-store-vectorizer");
   // Where denormal numbers of f32 are flushed, its instructions for f16 flush
   // those of f16, too: everything below 6.1e-5. So f16 is computed in f32.
-  setOption("nvptx-no-f16-math");
+  setFlag("nvptx-no-f16-math");
 }
 
 static std::unique_ptr<llvm::TargetMachine>
@@ -79,8 +80,8 @@ createTargetMachine(const Gpu &gpu, bool optimize, std::string &error) {
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
-    restrainTarget();
   });
+  restrainTarget();
   MachineOptions options{.triple = kTriple,
                          .cpu = gpu.name,
                          .features = gpu.features,
