@@ -141,7 +141,12 @@ Status CudaQueue::failure() {
   return first_failure;
 }
 
-Status CudaQueue::ready() { return failed ? failure() : gpu->use(); }
+Status CudaQueue::ready() {
+  if (failed)
+    return failure();
+  Status status = gpu->use();
+  return status.ok() ? status : fail(status);
+}
 
 /// Of what the first unfinished unit is made, for an error that a GPU tells
 /// later than it happens; empty if all units are done.

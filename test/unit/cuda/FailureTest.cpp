@@ -314,6 +314,68 @@ TEST(CudaFailure, ACallThatFailsInAStepEndsAllDevices) {
   EXPECT_GT(failures, 20);
 }
 
+// A step that is done before another one fails has its results; those that are
+// under way with it fail, too.
+TEST(CudaFailure, AStepThatFailsEndsThoseThatAreUnderWay) {
+  SKIP_WITHOUT_GPU();
+  void *driver = ::dlopen("libcuda.so.1", RTLD_NOW);
+  auto *fail =
+      reinterpret_cast<void (*)(uint64_t, int)>(::dlsym(driver, "cuEmuFail"));
+  if (!fail)
+    GTEST_SKIP() << "needs the emulator";
+  constexpr int kSteps = Session::kMostSteps;
+  for (int devices : {1, 3}) {
+    const auto artifact = openPlan(onGpus(doublingPipeline(devices, 2)));
+    SessionOptions options;
+    options.places.assign(static_cast<size_t>(devices), 0);
+    options.timeout_s = 20;
+    int done = 0, failed = 0;
+    // About as many calls as the steps make.
+    const uint64_t stride = devices == 1 ? 5 : 40;
+    for (uint64_t call = 1; call < 80 * stride; call += stride) {
+      auto session = Session::create(artifact, options);
+      ASSERT_TRUE(session.ok()) << session.status().message();
+      std::vector<Values> x, y;
+      std::vector<uint64_t> tickets;
+      fail(call, 1); // an error after which the GPU can go on
+      for (int i = 0; i < kSteps; ++i) {
+        x.emplace_back(32, static_cast<float>(i + 1));
+        y.emplace_back(32);
+        StepBinding binding;
+        binding.micro_batches = 2;
+        binding.inputs = {reinterpret_cast<const uint8_t *>(x.back().data())};
+        binding.outputs = {reinterpret_cast<uint8_t *>(y.back().data())};
+        auto ticket = (*session)->submit(binding);
+        if (!ticket) {
+          expectSays(ticket.status(), {"has failed before"});
+          break;
+        }
+        tickets.push_back(*ticket);
+      }
+      Status first;
+      for (size_t i = 0; i < tickets.size(); ++i) {
+        const Status status = (*session)->wait(tickets[i]);
+        if (status.ok()) {
+          EXPECT_EQ(y[i], Values(32, static_cast<float>((i + 1) << devices)))
+              << "call " << call;
+          // None that failed is followed by one that did not.
+          EXPECT_TRUE(first.ok());
+          ++done;
+          continue;
+        }
+        ++failed;
+        expectSays(status, {"cuda:"});
+        if (!first.ok())
+          EXPECT_EQ(status.message(), first.message());
+        first = status;
+      }
+      fail(0, 0);
+    }
+    EXPECT_GT(done, 20);
+    EXPECT_GT(failed, 20);
+  }
+}
+
 /// Exits with 0 if a session ends with the right words, with kInnocent if it
 /// names another unit.
 constexpr int kInnocent = 4;

@@ -166,7 +166,8 @@ void printJson(const Model &model, const Team &team, const Result &result,
                               {"arena_touched_bytes", memory.arena_touched},
                               {"parameter_bytes", memory.parameters},
                               {"packed_bytes", memory.packed},
-                              {"workspace_bytes", memory.workspace}});
+                              {"workspace_bytes", memory.workspace},
+                              {"staging_bytes", memory.staging}});
   }
   if (profile)
     json["profile"] = profile->json(model);
