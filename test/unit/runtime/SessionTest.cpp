@@ -477,6 +477,60 @@ TEST(LocalCommunicator, BorrowsUntilReleased) {
   receiver.join();
 }
 
+/// A queue that counts who waits for its events, or for those of others.
+class CountingQueue final : public Queue {
+public:
+  Status copyIn(uint8_t *, const void *, size_t) override { return no(); }
+  Status copyOut(void *, const uint8_t *, size_t) override { return no(); }
+  Status copyFrom(Device &, uint8_t *, const uint8_t *, size_t) override {
+    return no();
+  }
+  Status run(Instance &, int, TaskObserver *) override { return no(); }
+  Event record() override { return {this, ++recorded}; }
+  Status wait(const Event &event) override {
+    waited.push_back(event.number);
+    return Status();
+  }
+  Status synchronize(const Event &event) override {
+    synchronized.push_back(event.number);
+    return Status();
+  }
+  uint64_t recorded = 0;
+  std::vector<uint64_t> waited, synchronized;
+
+private:
+  static Status no() { return Status::error("it only counts"); }
+};
+
+TEST(LocalCommunicator, TheSendersQueueWaitsForTheReceivers) {
+  LocalCommunicator comm({{0, 1, 8}, {2, 3, 8}}, 1, 60, true);
+  const int64_t value = 7;
+  CountingQueue sender;
+  auto receiver = std::make_unique<CountingQueue>();
+  auto exchange = [&](int channel) {
+    EXPECT_TRUE(comm.send(channel, 0, &value, 8).ok());
+    EXPECT_TRUE(comm.take(channel, 0, 8).ok());
+    EXPECT_TRUE(comm.releaseAfter(channel, 0, receiver->record()).ok());
+  };
+  exchange(0);
+  EXPECT_TRUE(comm.waitSentOn(0, 0, sender).ok());
+  EXPECT_EQ(sender.waited, std::vector<uint64_t>{1});
+  exchange(0);
+  EXPECT_TRUE(comm.waitSent(0, 0).ok()); // the host itself
+  EXPECT_EQ(receiver->synchronized, std::vector<uint64_t>{2});
+  // A receiver that goes has done everything.
+  exchange(0);
+  exchange(1);
+  EXPECT_TRUE(comm.detach(3));
+  EXPECT_EQ(receiver->synchronized, (std::vector<uint64_t>{2, 4}));
+  EXPECT_TRUE(comm.detach(1));
+  EXPECT_EQ(receiver->synchronized, (std::vector<uint64_t>{2, 4, 3}));
+  receiver.reset();
+  EXPECT_TRUE(comm.waitSentOn(0, 0, sender).ok());
+  EXPECT_TRUE(comm.waitSent(1, 0).ok());
+  EXPECT_EQ(sender.waited, std::vector<uint64_t>{1});
+}
+
 TEST(LocalCommunicator, TokensAndManyRounds) {
   LocalCommunicator comm({{0, 1, 0}, {1, 0, 8}}, 2, 60, true);
   int64_t sum = 0;
