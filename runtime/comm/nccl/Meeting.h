@@ -19,7 +19,7 @@
 
 #include "runtime/comm/nccl/Routes.h"
 #include "runtime/comm/nccl/library/Api.h"
-#include "runtime/device/cuda/VisibleGpus.h"
+#include "runtime/device/cuda/machine/VisibleGpus.h"
 
 #include <array>
 #include <functional>

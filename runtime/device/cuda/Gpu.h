@@ -8,7 +8,7 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CUDA_GPU_H
 #define PARTITA_RUNTIME_DEVICE_CUDA_GPU_H
 
-#include "runtime/device/cuda/VisibleGpus.h"
+#include "runtime/device/cuda/machine/VisibleGpus.h"
 
 #include <cstdint>
 #include <memory>

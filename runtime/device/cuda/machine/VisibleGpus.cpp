@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cuda/VisibleGpus.h"
+#include "runtime/device/cuda/machine/VisibleGpus.h"
 
 namespace partita::runtime::cuda {
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_RUNTIME_DEVICE_CUDA_VISIBLEGPUS_H
-#define PARTITA_RUNTIME_DEVICE_CUDA_VISIBLEGPUS_H
+#ifndef PARTITA_RUNTIME_DEVICE_CUDA_MACHINE_VISIBLEGPUS_H
+#define PARTITA_RUNTIME_DEVICE_CUDA_MACHINE_VISIBLEGPUS_H
 
 #include "runtime/device/cuda/driver/Api.h"
 
@@ -37,4 +37,4 @@ VisibleGpus readVisibleGpus();
 
 } // namespace partita::runtime::cuda
 
-#endif // PARTITA_RUNTIME_DEVICE_CUDA_VISIBLEGPUS_H
+#endif // PARTITA_RUNTIME_DEVICE_CUDA_MACHINE_VISIBLEGPUS_H
