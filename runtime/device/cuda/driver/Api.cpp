@@ -7,6 +7,7 @@
 
 #include "runtime/device/cuda/driver/Api.h"
 
+#include <cstdlib>
 #include <dlfcn.h>
 #include <mutex>
 
@@ -86,6 +87,10 @@ Status initialise(const Api &api) {
                          versionText(version) + "; this program needs " +
                          versionText(kOldestDriver) +
                          " or later: install a newer driver" + kOtherTarget);
+  // A GPU takes work from 8 queues unless it is told otherwise, and streams of
+  // one queue wait for each other. A device has more than 8, one of which may
+  // wait for a message that another GPU sends only when it got ours.
+  (void)::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   int count = 0;
   Result result = api.init(0);
   if (result == Result::success)
