@@ -13,8 +13,9 @@
 #include "compiler/codegen/cuda/calls/LibraryCall.h"
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
 #include "compiler/codegen/cuda/grid/KernelGroup.h"
+#include "compiler/codegen/cuda/ordered/ScanKernel.h"
+#include "compiler/codegen/cuda/ordered/SelectKernel.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
-#include "compiler/codegen/cuda/scan/ScanKernel.h"
 #include "compiler/codegen/kernels/NNToLinalg.h"
 #include "runtime/device/cuda/rules/Attention.h"
 #include "runtime/device/cuda/rules/Matmul.h"
@@ -162,6 +163,13 @@ public:
       built.launch = {countBlocks(scan), kScanThreads};
       return built;
     }
+    if (nn::TopKOp topK = getSelection(cluster)) {
+      built.function = buildSelectKernel(b, cluster, topK);
+      markUnaligned(built.function, cluster);
+      built.extent = 0;
+      built.launch = {countBlocks(topK), kSelectThreads};
+      return built;
+    }
     GridSchedule schedule;
     // Shared memory is little: rather compute something again.
     for (StageMode mode :
@@ -188,7 +196,8 @@ public:
   bool isGrouped(nn::ClusterOp cluster) const override {
     auto kernel = dyn_cast_or_null<plan::KernelAttr>(cluster.getLoweringAttr());
     if (!kernel || kernel.getLaunch().empty() || getRecurrentLayer(cluster) ||
-        getLongScan(cluster) || kernel.getLaunch().front() > kMostMemberBlocks)
+        getLongScan(cluster) || getSelection(cluster) ||
+        kernel.getLaunch().front() > kMostMemberBlocks)
       return false;
     int64_t bytes = 0;
     for (Type type : cluster->getOperandTypes())
@@ -224,6 +233,10 @@ public:
       }
       if (nn::ScanOp scan = getLongScan(kernel)) {
         built.launch = {countBlocks(scan), kScanThreads};
+        continue;
+      }
+      if (nn::TopKOp topK = getSelection(kernel)) {
+        built.launch = {countBlocks(topK), kSelectThreads};
         continue;
       }
       if (isGroup(kernel)) {

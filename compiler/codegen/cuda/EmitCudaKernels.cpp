@@ -9,8 +9,9 @@
 
 #include "compiler/codegen/cuda/grid/EmitGrid.h"
 #include "compiler/codegen/cuda/grid/KernelGroup.h"
+#include "compiler/codegen/cuda/ordered/ScanKernel.h"
+#include "compiler/codegen/cuda/ordered/SelectKernel.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
-#include "compiler/codegen/cuda/scan/ScanKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -53,6 +54,11 @@ private:
       }
       if (nn::ScanOp scan = getLongScan(kernel)) {
         if (failed(emitScan(kernel, scan, module)))
+          return signalPassFailure();
+        continue;
+      }
+      if (nn::TopKOp topK = getSelection(kernel)) {
+        if (failed(emitSelect(kernel, topK, module)))
           return signalPassFailure();
         continue;
       }

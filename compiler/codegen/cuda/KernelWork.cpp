@@ -7,8 +7,9 @@
 
 #include "compiler/codegen/cuda/KernelWork.h"
 
+#include "compiler/codegen/cuda/ordered/ScanKernel.h"
+#include "compiler/codegen/cuda/ordered/SelectKernel.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
-#include "compiler/codegen/cuda/scan/ScanKernel.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -50,7 +51,7 @@ std::optional<Reducing> getReducing(Operation *op) {
   using Found = std::optional<Reducing>;
   return llvm::TypeSwitch<Operation *, Found>(op)
       .Case([](nn::TopKOp topK) {
-        // A row is one team's, which ranks each of its elements.
+        // A row is one team's, which compares its elements with each other.
         const double columns = getSize(topK.getX(), 1);
         return Reducing{getSize(topK.getX(), 0), columns * columns};
       })
@@ -97,6 +98,8 @@ double countOperations(Operation *op) {
         const double elements = countElements(topK.getX()),
                      chosen = countElements(topK.getResult()),
                      columns = getSize(topK.getX(), 1);
+        if (isSelected(topK))
+          return kPairOperations * chosen * (columns + kPassElements);
         return columns *
                (kPairOperations * elements + kTermOperations * chosen);
       })

@@ -27,7 +27,8 @@ def EmitCudaKernelsPass : CudaPass<"emit-cuda-kernels"> {
     memory (grid/Tile.h). With a larger team, a warp or a block computes a row:
     its threads share the loops of each stage, combine what they have by
     shuffles, and keep temporaries in shared memory. With `columns`, a block has
-    as many rows, and the threads of their teams alternate.
+    as many rows, and the threads of their teams alternate. Recurrent layers,
+    scans of long rows, and few elements of them have kernels of their own.
 
     ```mlir
     func.func @k0_relu(%a: tensor<4096xf32>, %out: tensor<4096xf32>) -> tensor<4096xf32>

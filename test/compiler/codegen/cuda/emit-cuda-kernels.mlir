@@ -255,6 +255,28 @@ func.func @scan(%x: tensor<2x2000x3xf64>, %r: tensor<2x2000x3xf64>) -> tensor<2x
 
 // -----
 
+// A pass over the row for each of three results, behind the one before it. The
+// candidates of threads meet by shuffles, those of warps in shared memory. All
+// threads run through all passes.
+// CHECK-DAG: memref.global "private" @choose_elements : memref<8xf32, 3>
+// CHECK-DAG: memref.global "private" @choose_places : memref<8xi32, 3>
+// CHECK-LABEL: func.func @choose
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c3{{.*}} step %c1{{.*}} iter_args(%[[LAST:[^ ]*]] = {{.*}}) -> (f32, i32)
+// CHECK: scf.for %{{.*}} to %c1000{{.*}} step %c256{{.*}} iter_args
+// CHECK: arith.cmpf olt, %[[LAST]]
+// CHECK-COUNT-10: nvvm.shfl.sync bfly
+// CHECK: nvvm.barrier0
+// CHECK: memref.load %{{.*}} : memref<8xf32, 3>
+// CHECK: nvvm.barrier0
+// CHECK: memref.store %{{.*}} : memref<15xi64, 1>
+func.func @choose(%x: tensor<5x1000xf32>, %r: tensor<5x3xi64>) -> tensor<5x3xi64>
+    attributes {nn.grid = {threads = 256 : i64}} {
+  %0 = nn.top_k largest %x : tensor<5x1000xf32> -> tensor<5x3xi64>
+  return %0 : tensor<5x3xi64>
+}
+
+// -----
+
 #id = affine_map<(d0) -> (d0)>
 
 // expected-error@+1 {{the kernel's grid is not one of its stages}}

@@ -138,8 +138,22 @@ module attributes {plan.target = "cuda:sm_90"} {
     }
     return %0, %1 : tensor<2x1000x3xf32>, tensor<2x100x3xf32>
   }
+  // A block chooses a few of a long row; where many are wanted, it ranks all.
+  // CHECK: #plan.kernel<"k3_top_k", extent = 0, grain = 1, launch = [6, 256]>
+  // CHECK: #plan.kernel<"k4_top_k", extent = 0, grain = 1, launch = [6, 256]>
+  func.func @choices(%x: tensor<6x1000xf32>) -> (tensor<6x195xi64>, tensor<6x197xi64>) {
+    %0 = nn.cluster kernel (%only = %x) : (tensor<6x1000xf32>) -> tensor<6x195xi64> {
+      %i = nn.top_k largest %only : tensor<6x1000xf32> -> tensor<6x195xi64>
+      nn.yield %i : tensor<6x195xi64>
+    }
+    %1 = nn.cluster kernel (%only = %x) : (tensor<6x1000xf32>) -> tensor<6x197xi64> {
+      %i = nn.top_k largest %only : tensor<6x1000xf32> -> tensor<6x197xi64>
+      nn.yield %i : tensor<6x197xi64>
+    }
+    return %0, %1 : tensor<6x195xi64>, tensor<6x197xi64>
+  }
   // A block for each of two sequences.
-  // CHECK: #plan.kernel<"k3_recurrent", extent = 0, grain = 1, launch = [2, 256]>
+  // CHECK: #plan.kernel<"k5_recurrent", extent = 0, grain = 1, launch = [2, 256]>
   func.func @recurrent(%x: tensor<7x2x1x4xf32>, %w: tensor<1x4x4xf32>) -> tensor<8x1x2x4xf32> {
     %0 = nn.cluster kernel (%a = %x, %b = %w) : (tensor<7x2x1x4xf32>, tensor<1x4x4xf32>) -> tensor<8x1x2x4xf32> {
       %r = nn.recurrent rnn %a, %b reversed [false] functions [#nn.gate<tanh>] : tensor<7x2x1x4xf32>, tensor<1x4x4xf32> -> tensor<8x1x2x4xf32>
@@ -147,6 +161,11 @@ module attributes {plan.target = "cuda:sm_90"} {
     }
     return %0 : tensor<8x1x2x4xf32>
   }
+  // CHECK: func.func @k3_top_k
+  // CHECK-NEXT: nn.top_k
+  // CHECK: func.func @k4_top_k
+  // CHECK-NOT: nn.top_k
+  // CHECK: func.func @k5_recurrent
 }
 
 // -----

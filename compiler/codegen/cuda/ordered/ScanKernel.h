@@ -14,8 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_CODEGEN_CUDA_SCAN_SCANKERNEL_H
-#define PARTITA_COMPILER_CODEGEN_CUDA_SCAN_SCANKERNEL_H
+#ifndef PARTITA_COMPILER_CODEGEN_CUDA_ORDERED_SCANKERNEL_H
+#define PARTITA_COMPILER_CODEGEN_CUDA_ORDERED_SCANKERNEL_H
 
 #include "dialects/nn/NNDialect.h"
 
@@ -48,4 +48,4 @@ mlir::LogicalResult emitScan(mlir::func::FuncOp kernel, nn::ScanOp scan,
 
 } // namespace partita::codegen::cuda
 
-#endif // PARTITA_COMPILER_CODEGEN_CUDA_SCAN_SCANKERNEL_H
+#endif // PARTITA_COMPILER_CODEGEN_CUDA_ORDERED_SCANKERNEL_H

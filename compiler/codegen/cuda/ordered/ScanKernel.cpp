@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/cuda/scan/ScanKernel.h"
+#include "compiler/codegen/cuda/ordered/ScanKernel.h"
 
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
 
