@@ -31,10 +31,11 @@ namespace partita::runtime::cuda::cudnn {
 
 /// What is asked of an engine.
 struct EngineWishes {
-  size_t workspace = 0;                ///< bytes, at most
-  bool keep_nan = false;               ///< NaN for NaN
-  std::vector<uint32_t> alignments{5}; ///< bytes, of tensors by number - 1
-  ChoiceCache *cache = nullptr;        ///< may be null
+  size_t workspace = 0;  ///< bytes, at most
+  bool keep_nan = false; ///< NaN for NaN
+  /// Bytes, of tensors by number - 1.
+  std::vector<uint32_t> alignments = std::vector<uint32_t>(5);
+  ChoiceCache *cache = nullptr; ///< may be null
 };
 
 class EnginePlan {
