@@ -114,7 +114,7 @@ void Endpoint::abortTogether(const std::vector<CommHandle> &handles) {
   else
     for (CommHandle handle : handles)
       threads.push_back(start({handle}, false));
-  const double longest_s = std::max(network.timeout_s, 5.0);
+  const double longest_s = std::clamp(network.timeout_s, 5.0, 20.0);
   if (!aborts->changed.wait_for(lock, std::chrono::duration<double>(longest_s),
                                 [&] { return aborts->left == 0; })) {
     // Nothing can be given back, and whoever waits for this device would wait
@@ -122,7 +122,7 @@ void Endpoint::abortTogether(const std::vector<CommHandle> &handles) {
     std::fprintf(stderr,
                  "error: NCCL does not abort the connections of device %d "
                  "within %g s, so this process ends: %s [%s]\n",
-                 index, longest_s, failure.message().c_str(),
+                 index, longest_s, network.reason().message().c_str(),
                  history().c_str());
     std::_Exit(1);
   }

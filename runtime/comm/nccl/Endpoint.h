@@ -47,10 +47,15 @@ struct Network {
   std::function<std::vector<int>()> absent;
   std::vector<int> process_of; ///< by device; empty: there is one process
   std::atomic<bool> aborted = false;
+  /// Begins to abort all endpoints of the process, and returns at once: an
+  /// abort may wait until the other GPUs of the machine are aborted, too.
+  std::function<void()> abort_all;
 
   /// Notes a failure. Returns it if it is the first of this process. Others
   /// come of that one: the error says so.
   Status note(const Status &status);
+  /// Why a device stops that has not failed itself.
+  Status reason();
   /// "device 1 of process 1, device 2 of process 2"
   std::string text(const std::vector<int> &devices) const;
   /// "; no answer from process 2", or nothing.

@@ -21,6 +21,13 @@ Status Network::note(const Status &status) {
   return Status::error(abortedError().message() + ": " + first.message());
 }
 
+Status Network::reason() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return first.ok()
+             ? abortedError()
+             : Status::error(abortedError().message() + ": " + first.message());
+}
+
 std::string Network::text(const std::vector<int> &devices) const {
   if (process_of.empty())
     return listDevices(devices);
@@ -113,6 +120,7 @@ Status Endpoint::fail(const Status &status) {
     const std::string last = history();
     failure = network.note(Status::error(
         status.message() + (last.empty() ? "" : " [" + last + "]")));
+    network.abort_all();
   }
   abortAll();
   return failure;
@@ -122,8 +130,9 @@ Status Endpoint::stopped() {
   if (!failure.ok())
     return failure;
   if (network.aborted) {
+    failure = network.reason();
     abortAll();
-    return failure = abortedError();
+    return failure;
   }
   if (network.interrupted)
     if (Status status = network.interrupted(); !status.ok()) {
@@ -137,8 +146,10 @@ Status Endpoint::stopped() {
 
 Status Endpoint::check() {
   std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
+  // Its own thread is at work, or it is being aborted: then its streams come
+  // to their end, too.
   if (!lock)
-    return Status(); // its own thread is at work
+    return network.aborted ? network.reason() : Status();
   if (Status status = stopped(); !status.ok())
     return status;
   for (CommHandle comm : comms) {
@@ -169,6 +180,7 @@ std::string Endpoint::giveUp() {
   const std::string said =
       waits + network.absentText() + " [" + history() + "]";
   failure = network.note(Status::error(said));
+  network.abort_all();
   abortAll();
   return said;
 }

@@ -11,6 +11,7 @@
 #include "runtime/comm/reduce/Group.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 #include <thread>
 #include <tuple>
@@ -21,8 +22,19 @@ namespace {
 class NcclCommunicator final : public Communicator {
 public:
   NcclCommunicator(std::shared_ptr<Communicator> base, const UniqueId &id)
-      : base(std::move(base)), id(id) {}
-  ~NcclCommunicator() override { close(); }
+      : base(std::move(base)), id(id) {
+    network.abort_all = [this] {
+      std::lock_guard<std::mutex> lock(aborter_mutex);
+      network.aborted = true;
+      if (!aborter.joinable())
+        aborter = std::thread([this] { abortEndpoints(); });
+    };
+  }
+  ~NcclCommunicator() override {
+    close();
+    if (aborter.joinable())
+      aborter.join();
+  }
 
   /// Call it when `network` is complete.
   void open(const std::vector<int> &process_of, int process) {
@@ -114,10 +126,7 @@ public:
   void abort() override {
     network.aborted = true;
     base->abort();
-    (void)together([](Endpoint &endpoint) {
-      endpoint.abort();
-      return Status();
-    });
+    abortEndpoints();
   }
 
   Network network;
@@ -156,6 +165,12 @@ private:
   Status settle() {
     return each([](Endpoint &endpoint) { return endpoint.settle(); });
   }
+  void abortEndpoints() {
+    (void)together([](Endpoint &endpoint) {
+      endpoint.abort();
+      return Status();
+    });
+  }
   Status makeConnections();
   void close();
 
@@ -163,6 +178,8 @@ private:
   const UniqueId id;
   std::vector<std::unique_ptr<Endpoint>> endpoints; ///< by device; or null
   bool connected = false;
+  std::mutex aborter_mutex;
+  std::thread aborter; ///< since a device has failed
 };
 
 /// All processes make the same calls in the same order.

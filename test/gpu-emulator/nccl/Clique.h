@@ -87,6 +87,7 @@ public:
     wasAborted = true;
     put("aborted", "", 0);
   }
+  bool wasAbortedHere() const { return wasAborted; }
   /// Whether a kernel of this rank waits for other ranks.
   bool isBusy() const { return waiting > 0 && !wasAborted; }
   /// The last rank removes the folder.

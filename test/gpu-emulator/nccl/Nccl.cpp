@@ -421,13 +421,18 @@ void leave(ncclComm_t comm) {
 }
 
 /// An abort gives memory back, for which the device must be idle: it waits for
-/// the kernels of other communicators, too.
+/// the kernels of other communicators, too. And it waits until the ranks of
+/// this process are aborted that may use that memory.
 void finishAbort(ncclComm_t comm) {
   auto othersWait = [comm] {
     std::lock_guard guard(mutex);
     return std::any_of(living.begin(), living.end(), [&](ncclComm *other) {
-      return other != comm && other->device == comm->device &&
-             other->clique->isBusy();
+      if (other == comm)
+        return false;
+      return (other->device == comm->device && other->clique->isBusy()) ||
+             (!comm->isFinalizing &&
+              other->clique->where == comm->clique->where &&
+              !other->clique->wasAbortedHere());
     });
   };
   using Clock = std::chrono::steady_clock;
