@@ -8,7 +8,8 @@
 // Estimates for the cost model, before there is a kernel:
 //
 //   sum of [1000000, 8] to [8]     8000000 operations by 2048 threads
-//   top 10 of [4, 1000] in rows    4 x 1000 x 1000 comparisons by 1024 threads
+//   top 10 of each row [4, 1000]   4 x 10 passes of 5096 comparisons by 1024
+//                                  threads
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +20,8 @@
 
 namespace partita::codegen::cuda {
 
-/// The operations of an op as a kernel does them. Those of ops whose elements
-/// depend on each other are more than the op needs: each result is reduced by
-/// itself.
+/// The operations of an op as a kernel does them: more than a core needs, where
+/// elements depend on each other.
 double countOperations(mlir::Operation *op);
 
 /// The threads of the kernel of these ops, about.
