@@ -22,10 +22,21 @@ func.func @transpose_doubles(%x: tensor<190x201xf64>) -> tensor<201x190xf64> {
   return %0 : tensor<201x190xf64>
 }
 
-func.func @transpose_halves(%x: tensor<190x201xf32>) -> tensor<201x190xf32> {
+func.func @transpose_halves(%x: tensor<190x201xf32>, %y: tensor<201x190xf32>) -> tensor<201x190xf32> {
   %h = nn.cast %x : tensor<190x201xf32> -> tensor<190x201xf16>
+  %z = nn.cast %y : tensor<201x190xf32> -> tensor<201x190xf16>
   %t = nn.transpose %h [1, 0] : tensor<190x201xf16> -> tensor<201x190xf16>
-  %0 = nn.cast %t : tensor<201x190xf16> -> tensor<201x190xf32>
+  %s = nn.add %t, %z : tensor<201x190xf16>
+  %0 = nn.cast %s : tensor<201x190xf16> -> tensor<201x190xf32>
+  return %0 : tensor<201x190xf32>
+}
+
+func.func @transpose_short_floats(%x: tensor<190x201xf32>, %y: tensor<201x190xf32>) -> tensor<201x190xf32> {
+  %h = nn.cast %x : tensor<190x201xf32> -> tensor<190x201xbf16>
+  %z = nn.cast %y : tensor<201x190xf32> -> tensor<201x190xbf16>
+  %t = nn.transpose %h [1, 0] : tensor<190x201xbf16> -> tensor<201x190xbf16>
+  %s = nn.add %t, %z : tensor<201x190xbf16>
+  %0 = nn.cast %s : tensor<201x190xbf16> -> tensor<201x190xf32>
   return %0 : tensor<201x190xf32>
 }
 
