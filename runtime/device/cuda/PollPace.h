@@ -7,7 +7,8 @@
 //
 // The host asks a GPU until work is done. Asking without a pause takes a core;
 // a pause makes the answer late. Steps take about as long as those before them.
-// So the host pauses until shortly before that time, and then asks without one.
+// So the host sleeps until shortly before that time, and then asks every few
+// microseconds.
 //
 //   PollPace pace(last_ns);
 //   while (!done())
@@ -33,9 +34,9 @@ public:
   /// `expected_ns`: how long such work took before; 0: nobody knows.
   explicit PollPace(int64_t expected_ns = 0)
       : expected(expected_ns),
-        margin(std::clamp(expected_ns / 10, kShort, kLong)) {}
+        margin(std::clamp(expected_ns / 10, kLeastMargin, kMostMargin)) {}
 
-  /// Nanoseconds to sleep after a wait of `waited_ns`; 0: ask again at once.
+  /// Nanoseconds to sleep after a wait of `waited_ns`; 0: ask again soon.
   int64_t pauseNs(int64_t waited_ns) const {
     if (waited_ns < kShort || std::abs(waited_ns - expected) <= margin)
       return 0;
@@ -48,15 +49,25 @@ public:
   void pause(int64_t waited_ns) {
     const int64_t nap = pauseNs(waited_ns);
     if (nap == 0)
-      return std::this_thread::yield();
+      return rest();
     if (!timer)
       timer.emplace();
     std::this_thread::sleep_for(std::chrono::nanoseconds(nap));
   }
 
 private:
-  static constexpr int64_t kShort = 50'000, kLong = 500'000;
+  static constexpr int64_t kShort = 300'000;
+  static constexpr int64_t kLeastMargin = 50'000, kMostMargin = 500'000;
   static constexpr int64_t kLeastNap = 5'000, kMostNap = 50'000;
+  static constexpr std::chrono::nanoseconds kRest{1'000};
+
+  /// Who gives the GPU work wants the driver, too, which has locks.
+  static void rest() {
+    const auto end = std::chrono::steady_clock::now() + kRest;
+    do
+      std::this_thread::yield();
+    while (std::chrono::steady_clock::now() < end);
+  }
 
   /// Lets the calling thread wake up when it asked to. Linux otherwise takes 50
   /// microseconds more.
