@@ -8,6 +8,7 @@
 
 #include "runtime/comm/nccl/Endpoint.h"
 
+#include "runtime/comm/local/Counter.h"
 #include "runtime/comm/reduce/Group.h"
 
 #include <algorithm>
