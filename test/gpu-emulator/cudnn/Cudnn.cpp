@@ -17,6 +17,7 @@
 #include "Emulator.h"
 #include "cudnn/AttentionGraph.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 
@@ -93,6 +94,15 @@ bool readConvolution(const Descriptor &operation, Convolution &conv) {
   return true;
 }
 
+/// Whether an operation behind number `i` adds something.
+bool addsAfter(const std::vector<const Descriptor *> &operations, size_t i) {
+  return std::any_of(operations.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                     operations.end(), [](const Descriptor *operation) {
+                       return operation->tensorAt(
+                           CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+                     });
+}
+
 /// The steps behind it. Sets `supported` if there are engines for the pattern.
 bool readSteps(const std::vector<const Descriptor *> &operations,
                Convolution &conv, bool &supported) {
@@ -115,8 +125,9 @@ bool readSteps(const std::vector<const Descriptor *> &operations,
       conv.hasRelu = true;
     } else if (!b) {
       return false;
-    } else if (b->shape == y->shape) {
-      // The addend comes first.
+    } else if (b->shape == y->shape &&
+               (b->count() != y->shape[1] || addsAfter(operations, i))) {
+      // The addend comes first. Of a single pixel a bias looks like it.
       supported &= !conv.hasBias && !conv.hasAddend;
       conv.addend = *b;
       conv.hasAddend = true;
