@@ -12,11 +12,12 @@ from compare import difference, loosened, roundings
 from graph import TYPES, Model
 from peer import Peer, Refusal, moved, unmoved
 
+NO_GPU_CODE = re.compile(r"has no kernel for CUDA devices|has no code for CUDA devices")
 NPZ_TYPES = {"V2": TYPES["bf16"][0]}
 
 
 class Difference:
-    """`kind`: crash, refusal, devices, sharded, reference, onnxruntime; `where`: the output or the step; `text`: for people."""
+    """`kind`: crash, refusal, devices, sharded, gpu, reference, onnxruntime; `where`: the output or the step; `text`: for people."""
 
     def __init__(self, kind, where, text):
         self.kind, self.where, self.text = kind, where, text
@@ -85,6 +86,8 @@ class Checker:
     def __init__(self, worker, level, devices=(2, 3), values="finite"):
         self.worker, self.level, self.devices = worker, level, devices
         self.cut = True  # whether tensors are cut as well
+        self.gpus = False  # whether kernels for GPUs are run: the worker has a driver for them
+        self.calls = True  # whether those have library calls
         self.can_be_strict = "--strict-nan" in worker.run("partita-run", "--help").output
         self.expect(values)
         self.model = None  # what was compared last
@@ -263,7 +266,32 @@ class Checker:
                 found.append(Difference("devices", name, "other bits than on one device"))
         if self.devices and self.cut and not self.lax:
             found += self.compare_sharded(model, judges)
+        if self.gpus and not self.lax:
+            found += self.compare_gpus(judges)
         return found
+
+    def compare_gpus(self, judges):
+        """The kernels and calls for GPUs, on one device and on two; the worker's driver is an emulator."""
+        bits, flags = None, () if self.calls else ("--no-library-calls",)
+        for devices in (1, 2):
+            name = "a GPU" if devices == 1 else f"{devices} GPUs"
+            try:
+                self.compile(name, "--target", "cuda:sm_90", "--devices", str(devices), *flags)
+            except Stop as stop:
+                if not NO_GPU_CODE.search(stop.difference.text):
+                    raise
+                self.counts["gpus: " + re.sub(r"^partita-compile: error: |node '[^']*': |'[^']*'", "", stop.difference.text)] += 1
+                return []
+            out = self.run(name)
+            if devices == 1:
+                bits, results = out.read_bytes(), load(out, self.model.outputs)
+                texts = [Difference("gpu", n, f"{text} (on {name}, and by --reference)") for n, judge in judges.items() if (text := judge(results[n]))]
+                if texts:
+                    return texts[:1]
+            elif out.read_bytes() != bits:
+                return [Difference("gpu", name, "other bits than on one")]
+        self.counts["computed for GPUs"] += 1
+        return []
 
     def compare_sharded(self, model, judges):
         """Some inputs and weights cut over two or three devices: sums are added in another order."""

@@ -6,6 +6,7 @@ for rounding, and the numbers of devices bit for bit.
     run.py --models 50000 --jobs 2     more, with progress; --first SEED goes on from there
     run.py --values special            leaves with NaN, infinities and the largest numbers, under --strict-nan
     run.py --seed 1234                 one model: its text, and what differs
+    run.py --gpu                       also for GPUs, on one and two of them, on test/gpu-emulator, with library calls and without
     run.py --only conv,matmul          only models of these makers (see generate.py)
 
 What differs is shrunk to the smallest model that shows it, which is printed and written to --keep DIR. Exit status 1 if something differs, 77 if ONNX
@@ -42,6 +43,7 @@ from shrink import Shrinker
 from worker import Worker
 
 FOUND = HERE / "found"
+EMULATOR = pathlib.Path(os.environ.get("PARTITA_GPU_EMULATOR", HERE.parents[1] / "build" / "test" / "gpu-emulator" / "lib"))
 OPTIMIZED = 8  # the kernels of one model in so many are what ordinary compilations make; those of others come without LLVM's optimizations
 
 
@@ -57,9 +59,12 @@ class Runner:
 
     def __init__(self, options):
         self.options = options
-        self.worker = Worker(timeout=options.timeout)
+        # Streams run late there, and blocks in an order of their own.
+        gpus = {"LD_LIBRARY_PATH": str(EMULATOR), "CUDA_EMU_SEED": "1", "CUDA_EMU_DEVICES": "2", "CUDA_EMU_QUIET": "1", "CUDA_EMU_THREADS": "1", "PARTITA_CACHE": ""}
+        self.worker = Worker(gpus if options.gpu else None, timeout=options.timeout)
         multiprocessing.util.Finalize(None, self.worker.close, exitpriority=1)  # in processes of a pool, too
         self.checker = Checker(self.worker, cpu_level(), values=options.values)
+        self.checker.gpus = options.gpu
         self.coverage = Coverage()
 
     def one(self, seed):
@@ -67,6 +72,7 @@ class Runner:
         begin = time.monotonic()
         self.checker.optimize = seed % OPTIMIZED == 0
         self.checker.cut = seed // OPTIMIZED % self.options.cut_every == 0
+        self.checker.calls = seed % 2 == 0
         model = generate(seed, self.options.values, self.options.zero, self.options.only)
         self.checker.times["generate"] += (time.monotonic() - begin) * 1000
         found = self.checker.check(model)
@@ -142,6 +148,7 @@ def parse():
     parser.add_argument("--cut-every", type=int, default=1, metavar="N", help="tensors are cut over devices in one model of N (default: 1)")
     parser.add_argument("--zero", action=argparse.BooleanOptionalAction, default=False, help="dimensions of 0 as well")
     parser.add_argument("--only", type=lambda text: text.split(","), help="makers, comma-separated")
+    parser.add_argument("--gpu", action="store_true", help="for GPUs as well, on the emulator")
     parser.add_argument("--keep", help="folder for the smallest models")
     parser.add_argument("--shrink", type=int, default=150, help="most attempts to shrink a model")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one compilation or run")
@@ -156,6 +163,9 @@ def main():
     options = parse()
     if options.keep:
         pathlib.Path(options.keep).mkdir(parents=True, exist_ok=True)
+    if options.gpu and not (EMULATOR / "libcuda.so.1").exists():
+        print(f"skipped: no emulator at {EMULATOR} (set PARTITA_GPU_EMULATOR)")
+        return 77
     begin = time.monotonic()
     texts, counts, times, coverage = [], collections.Counter(), collections.Counter(), Coverage()
     if options.seed is not None:
@@ -213,9 +223,9 @@ def main():
 
 def summary(options, done, texts, counts, times, coverage, seconds):
     print(f"{done} models in {seconds:.0f} s on {options.jobs} core{'s' * (options.jobs > 1)} ({1000 * seconds * options.jobs / max(done, 1):.0f} ms each), "
-          f"{counts.pop('compared with ONNX Runtime', 0)} of them with ONNX Runtime; {len(texts)} differ")
+          f"{counts.pop('compared with ONNX Runtime', 0)} of them with ONNX Runtime, {counts.pop('computed for GPUs', 0)} for GPUs; {len(texts)} differ")
     print("milliseconds a model: " + ", ".join(f"{what} {ms / max(done, 1):.1f}" for what, ms in sorted(times.items(), key=lambda row: -row[1])))
-    for prefix, words in (("partita alone: ", "Partita refuses what ONNX Runtime runs"), ("partita: ", "Partita refuses, as ONNX Runtime does"), ("onnxruntime: ", "ONNX Runtime refuses, or is no witness")):
+    for prefix, words in (("partita alone: ", "Partita refuses what ONNX Runtime runs"), ("partita: ", "Partita refuses, as ONNX Runtime does"), ("gpus: ", "No code for GPUs"), ("onnxruntime: ", "ONNX Runtime refuses, or is no witness")):
         rows = sorted(((n, text[len(prefix):]) for text, n in counts.items() if text.startswith(prefix)), reverse=True)
         if rows:
             print(f"{words}:")
