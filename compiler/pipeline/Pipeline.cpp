@@ -94,9 +94,7 @@ void addPartitionPasses(OpPassManager &pm, const PartitionOptions &options) {
 }
 
 void addPlanPasses(OpPassManager &pm, const PartitionOptions &options) {
-  // Values that are there at the same time need more memory.
-  if (options.memoryTry == 0)
-    pm.addPass(createPlanGroupKernelsPass({options.machine, options.threads}));
+  pm.addPass(createPlanGroupKernelsPass({options.machine, options.threads}));
   // Needs lowered clusters: what may share bytes depends on the lowering.
   pm.addPass(createPlanBuildPass({options.machine, options.threads}));
   pm.addPass(createPlanPlacePass());
