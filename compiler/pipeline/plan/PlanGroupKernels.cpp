@@ -9,6 +9,7 @@
 #include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/cost/PlaceModels.h"
 #include "dialects/dist/DistDialect.h"
 
