@@ -17,7 +17,8 @@ def NN_ImageLayout : I32EnumAttr<"ImageLayout", "where a tensor of images has it
 }
 def NN_ImageLayoutAttr : EnumAttr<NN_Dialect, NN_ImageLayout, "layout">;
 
-def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>]> {
+def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
+    DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "sum of products over contracted dimensions";
   let description = [{
     The dimensions of the result are the batch dimensions, then the free
@@ -48,7 +49,8 @@ def NN_DotOp : NN_ValueOp<"dot", [DeclareOpInterfaceMethods<NN_ReductionOpInterf
   let hasVerifier = 1;
 }
 
-def NN_ConvOp : NN_ValueOp<"conv", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>], ["buildLocal"]> {
+def NN_ConvOp : NN_ValueOp<"conv", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
+    DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>], ["buildLocal"]> {
   let summary = "convolution of images (any number of spatial dimensions)";
   let description = [{
     `x` and `result` are [N, C, spatial..] (`channels_first`) or [N, spatial..,

@@ -155,17 +155,21 @@ def NN_ViewOpInterface : OpInterface<"ViewOpInterface"> {
 def NN_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   let cppNamespace = "::partita::nn";
   let description = [{
-    The op's vector-Jacobian product, written with ops of this dialect.
+    The op's vector-Jacobian product, written with ops of this dialect. What it
+    reads of operands and results is what a step keeps for it, so it reads the
+    result where that suffices (`exp`: `dy * y`). An op without this interface
+    has no derivative, or one that is not known.
   }];
   let methods = [
     InterfaceMethod<[{
-        Given the cotangents of the results, appends one cotangent per operand
-        to `operandCotangents` (null if an operand has no derivative).
+        Given the cotangents of the results (none is null), appends one
+        cotangent for each operand, of its type. It is null if the derivative to
+        an operand is zero everywhere, as that of an index. Fails, without a
+        message, if this op has no derivative that is known, whatever others of
+        its kind have. What nobody reads is removed later.
       }], "::llvm::LogicalResult", "buildVjp",
-      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$cotangents,
-           "::llvm::SmallVectorImpl<::mlir::Value> &":$operandCotangents)>,
-    InterfaceMethod<"The operands and results that `buildVjp` reads. They must be kept for it.",
-      "::llvm::SmallVector<::mlir::Value>", "getResidualsForVjp">
+      (ins "::mlir::ImplicitLocOpBuilder &":$builder, "::mlir::ValueRange":$cotangents,
+           "::llvm::SmallVectorImpl<::mlir::Value> &":$operandCotangents)>
   ];
 }
 

@@ -43,7 +43,7 @@ def NN_TopKOp : NN_ValueOp<"top_k"> {
   let hasVerifier = 1;
 }
 
-def NN_ScanOp : NN_ValueOp<"scan", [AllTypesMatch<["x", "result"]>]> {
+def NN_ScanOp : NN_ValueOp<"scan", [AllTypesMatch<["x", "result"]>, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "combines each element with all before it along a dimension";
   let description = [{
     Constraints:
@@ -61,7 +61,7 @@ def NN_ScanOp : NN_ValueOp<"scan", [AllTypesMatch<["x", "result"]>]> {
   let hasVerifier = 1;
 }
 
-def NN_ScatterOp : NN_ValueOp<"scatter", [AllTypesMatch<["x", "result"]>]> {
+def NN_ScatterOp : NN_ValueOp<"scatter", [AllTypesMatch<["x", "result"]>, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "writes rows to places that are given by a tensor, one after the other";
   let description = [{
     Row i of `updates` replaces row `places[i]` of `x`, or is combined with it.

@@ -7,6 +7,7 @@
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/fold/ScalarEmit.h"
+#include "dialects/nn/grad/Term.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

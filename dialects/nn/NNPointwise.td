@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each op is one line: its name, a summary, and its function of one element.
-// The class implements cost, sharding, layout, folding and code generation.
+// Each op is one line: its name, a summary, its function of one element, and its
+// derivative. The class implements cost, sharding, layout, folding, code
+// generation and differentiation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,11 +18,15 @@ include "dialects/nn/NNBase.td"
 
 // flops: operations per element of the result. A function that is computed by a
 // polynomial counts as the number of its terms.
-class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> traits = [], int flops = 1>
+// vjp: a cotangent for each operand, in the terms of dialects/nn/grad/Term.h. x:
+// the operands, y: the result, dy: its cotangent, none: zero everywhere. Without
+// it the op has no derivative.
+class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> traits = [], int flops = 1, code vjp = [{}]>
     : NN_ValueOp<mnemonic, !listconcat([
         Elementwise, SameOperandsAndResultShape,
         DeclareOpInterfaceMethods<NN_PointwiseOpInterface, ["getFlopsPerElement"]>,
-        DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>], traits)> {
+        DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>],
+        !if(!empty(vjp), []<Trait>, [DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]), traits)> {
   let summary = text;
   let description = "Sharding: `([i,j],..)->([i,j])`, in all dimensions.";
   let results = (outs NN_Tensor:$result);
@@ -42,21 +47,34 @@ class NN_PointwiseOp<string mnemonic, string text, code scalar, list<Trait> trai
     ::mlir::OpFoldResult $cppClass::fold(FoldAdaptor adaptor) {
       return ::partita::nn::foldPointwise(getOperation(), adaptor.getOperands());
     }
-  }];
+  }] # !if(!empty(vjp), "", [{
+    ::llvm::LogicalResult $cppClass::buildVjp(::mlir::ImplicitLocOpBuilder &b, ::mlir::ValueRange cotangents,
+        ::llvm::SmallVectorImpl<::mlir::Value> &operandCotangents) {
+      using namespace ::partita::nn::grad;
+      ::llvm::SmallVector<Term, 3> x;
+      for (::mlir::Value operand : (*this)->getOperands())
+        x.push_back(Term(b, operand));
+      const Term y(b, getResult()), dy(b, cotangents[0]), none;
+      (void)y, (void)none;
+      for (const Term &cotangent : {}] # vjp # [{})
+        operandCotangents.push_back(cotangent);
+      return ::llvm::success();
+    }
+  }]);
 }
 
-class NN_UnaryOp<string mnemonic, string text, code scalar>
-    : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType]> {
+class NN_UnaryOp<string mnemonic, string text, code scalar, code vjp>
+    : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType], 1, vjp> {
   let arguments = (ins NN_NumberTensor:$x);
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
-class NN_UnaryFloatOp<string mnemonic, string text, code scalar, int flops = 1>
-    : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType], flops> {
+class NN_UnaryFloatOp<string mnemonic, string text, code scalar, code vjp, int flops = 1>
+    : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType], flops, vjp> {
   let arguments = (ins NN_FloatTensor:$x);
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
-class NN_FunctionOp<string mnemonic, string text, code scalar>
-    : NN_UnaryFloatOp<mnemonic, text, scalar, 20>;
+class NN_FunctionOp<string mnemonic, string text, code scalar, code vjp>
+    : NN_UnaryFloatOp<mnemonic, text, scalar, vjp, 20>;
 class NN_UnaryIntegerOp<string mnemonic, string text, code scalar>
     : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType]> {
   let arguments = (ins NN_IntegerTensor:$x);
@@ -67,53 +85,53 @@ class NN_BinaryIntegerOp<string mnemonic, string text, code scalar>
   let arguments = (ins NN_IntegerTensor:$lhs, NN_IntegerTensor:$rhs);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
-class NN_BinaryOp<string mnemonic, string text, code scalar, list<Trait> traits = [], int flops = 1>
-    : NN_PointwiseOp<mnemonic, text, scalar, !listconcat([SameOperandsAndResultType], traits), flops> {
+class NN_BinaryOp<string mnemonic, string text, code scalar, code vjp, list<Trait> traits = [], int flops = 1>
+    : NN_PointwiseOp<mnemonic, text, scalar, !listconcat([SameOperandsAndResultType], traits), flops, vjp> {
   let arguments = (ins NN_NumberTensor:$lhs, NN_NumberTensor:$rhs);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 
-def NN_AbsOp : NN_UnaryOp<"abs", "absolute value", [{ scalar::abs(b, loc, x[0], type) }]>;
-def NN_NegOp : NN_UnaryOp<"neg", "negation", [{ scalar::neg(b, loc, x[0]) }]>;
-def NN_ReluOp : NN_UnaryOp<"relu", "max(x, 0)", [{ scalar::relu(b, loc, x[0], type) }]>;
-def NN_SignOp : NN_UnaryOp<"sign", "-1, 0 or 1", [{ scalar::sign(b, loc, x[0], type) }]>;
+def NN_AbsOp : NN_UnaryOp<"abs", "absolute value", [{ scalar::abs(b, loc, x[0], type) }], [{ dy * sign(x[0]) }]>;
+def NN_NegOp : NN_UnaryOp<"neg", "negation", [{ scalar::neg(b, loc, x[0]) }], [{ -dy }]>;
+def NN_ReluOp : NN_UnaryOp<"relu", "max(x, 0)", [{ scalar::relu(b, loc, x[0], type) }], [{ select(y > 0.0, dy, 0.0) }]>;
+def NN_SignOp : NN_UnaryOp<"sign", "-1, 0 or 1", [{ scalar::sign(b, loc, x[0], type) }], [{ none }]>;
 def NN_NotOp : NN_UnaryIntegerOp<"not", "bitwise (for `i1`: logical) negation", [{ scalar::bitNot(b, loc, x[0]) }]>;
 
-def NN_AcosOp : NN_FunctionOp<"acos", "inverse cosine", [{ ::mlir::math::AcosOp::create(b, loc, x[0]) }]>;
-def NN_AcoshOp : NN_FunctionOp<"acosh", "inverse hyperbolic cosine", [{ ::mlir::math::AcoshOp::create(b, loc, x[0]) }]>;
-def NN_AsinOp : NN_FunctionOp<"asin", "inverse sine", [{ ::mlir::math::AsinOp::create(b, loc, x[0]) }]>;
-def NN_AsinhOp : NN_FunctionOp<"asinh", "inverse hyperbolic sine", [{ ::mlir::math::AsinhOp::create(b, loc, x[0]) }]>;
-def NN_AtanOp : NN_FunctionOp<"atan", "inverse tangent", [{ ::mlir::math::AtanOp::create(b, loc, x[0]) }]>;
-def NN_AtanhOp : NN_FunctionOp<"atanh", "inverse hyperbolic tangent", [{ ::mlir::math::AtanhOp::create(b, loc, x[0]) }]>;
-def NN_CeilOp : NN_UnaryFloatOp<"ceil", "least integer not below", [{ ::mlir::math::CeilOp::create(b, loc, x[0]) }]>;
-def NN_CosOp : NN_FunctionOp<"cos", "cosine", [{ ::mlir::math::CosOp::create(b, loc, x[0]) }]>;
-def NN_CoshOp : NN_FunctionOp<"cosh", "hyperbolic cosine", [{ ::mlir::math::CoshOp::create(b, loc, x[0]) }]>;
-def NN_ErfOp : NN_FunctionOp<"erf", "error function", [{ ::mlir::math::ErfOp::create(b, loc, x[0]) }]>;
-def NN_ExpOp : NN_FunctionOp<"exp", "exponential", [{ ::mlir::math::ExpOp::create(b, loc, x[0]) }]>;
-def NN_FloorOp : NN_UnaryFloatOp<"floor", "greatest integer not above", [{ ::mlir::math::FloorOp::create(b, loc, x[0]) }]>;
-def NN_LogOp : NN_FunctionOp<"log", "natural logarithm", [{ ::mlir::math::LogOp::create(b, loc, x[0]) }]>;
-def NN_LogisticOp : NN_FunctionOp<"logistic", "1 / (1 + exp(-x))", [{ scalar::logistic(b, loc, x[0]) }]>;
-def NN_ReciprocalOp : NN_UnaryFloatOp<"reciprocal", "1 / x", [{ scalar::reciprocal(b, loc, x[0]) }], 4>;
-def NN_RoundEvenOp : NN_UnaryFloatOp<"round_even", "nearest integer, halves to even", [{ ::mlir::math::RoundEvenOp::create(b, loc, x[0]) }]>;
-def NN_RsqrtOp : NN_UnaryFloatOp<"rsqrt", "1 / sqrt(x)", [{ scalar::rsqrt(b, loc, x[0]) }], 4>;
-def NN_SinOp : NN_FunctionOp<"sin", "sine", [{ ::mlir::math::SinOp::create(b, loc, x[0]) }]>;
-def NN_SinhOp : NN_FunctionOp<"sinh", "hyperbolic sine", [{ ::mlir::math::SinhOp::create(b, loc, x[0]) }]>;
-def NN_SqrtOp : NN_UnaryFloatOp<"sqrt", "square root", [{ ::mlir::math::SqrtOp::create(b, loc, x[0]) }], 4>;
-def NN_TanOp : NN_FunctionOp<"tan", "tangent", [{ ::mlir::math::TanOp::create(b, loc, x[0]) }]>;
-def NN_TanhOp : NN_FunctionOp<"tanh", "hyperbolic tangent", [{ ::mlir::math::TanhOp::create(b, loc, x[0]) }]>;
+def NN_AcosOp : NN_FunctionOp<"acos", "inverse cosine", [{ ::mlir::math::AcosOp::create(b, loc, x[0]) }], [{ -dy / sqrt((1.0 - x[0]) * (x[0] + 1.0)) }]>;
+def NN_AcoshOp : NN_FunctionOp<"acosh", "inverse hyperbolic cosine", [{ ::mlir::math::AcoshOp::create(b, loc, x[0]) }], [{ dy / sqrt((x[0] - 1.0) * (x[0] + 1.0)) }]>;
+def NN_AsinOp : NN_FunctionOp<"asin", "inverse sine", [{ ::mlir::math::AsinOp::create(b, loc, x[0]) }], [{ dy / sqrt((1.0 - x[0]) * (x[0] + 1.0)) }]>;
+def NN_AsinhOp : NN_FunctionOp<"asinh", "inverse hyperbolic sine", [{ ::mlir::math::AsinhOp::create(b, loc, x[0]) }], [{ dy / sqrt(x[0] * x[0] + 1.0) }]>;
+def NN_AtanOp : NN_FunctionOp<"atan", "inverse tangent", [{ ::mlir::math::AtanOp::create(b, loc, x[0]) }], [{ dy / (x[0] * x[0] + 1.0) }]>;
+def NN_AtanhOp : NN_FunctionOp<"atanh", "inverse hyperbolic tangent", [{ ::mlir::math::AtanhOp::create(b, loc, x[0]) }], [{ dy / ((1.0 - x[0]) * (x[0] + 1.0)) }]>;
+def NN_CeilOp : NN_UnaryFloatOp<"ceil", "least integer not below", [{ ::mlir::math::CeilOp::create(b, loc, x[0]) }], [{ none }]>;
+def NN_CosOp : NN_FunctionOp<"cos", "cosine", [{ ::mlir::math::CosOp::create(b, loc, x[0]) }], [{ -dy * sin(x[0]) }]>;
+def NN_CoshOp : NN_FunctionOp<"cosh", "hyperbolic cosine", [{ ::mlir::math::CoshOp::create(b, loc, x[0]) }], [{ dy * sinh(x[0]) }]>;
+def NN_ErfOp : NN_FunctionOp<"erf", "error function", [{ ::mlir::math::ErfOp::create(b, loc, x[0]) }], [{ dy * (exp(-(x[0] * x[0])) * 1.1283791670955126) }]>;
+def NN_ExpOp : NN_FunctionOp<"exp", "exponential", [{ ::mlir::math::ExpOp::create(b, loc, x[0]) }], [{ dy * y }]>;
+def NN_FloorOp : NN_UnaryFloatOp<"floor", "greatest integer not above", [{ ::mlir::math::FloorOp::create(b, loc, x[0]) }], [{ none }]>;
+def NN_LogOp : NN_FunctionOp<"log", "natural logarithm", [{ ::mlir::math::LogOp::create(b, loc, x[0]) }], [{ dy / x[0] }]>;
+def NN_LogisticOp : NN_FunctionOp<"logistic", "1 / (1 + exp(-x))", [{ scalar::logistic(b, loc, x[0]) }], [{ dy * (y * (1.0 - y)) }]>;
+def NN_ReciprocalOp : NN_UnaryFloatOp<"reciprocal", "1 / x", [{ scalar::reciprocal(b, loc, x[0]) }], [{ -dy * (y * y) }], 4>;
+def NN_RoundEvenOp : NN_UnaryFloatOp<"round_even", "nearest integer, halves to even", [{ ::mlir::math::RoundEvenOp::create(b, loc, x[0]) }], [{ none }]>;
+def NN_RsqrtOp : NN_UnaryFloatOp<"rsqrt", "1 / sqrt(x)", [{ scalar::rsqrt(b, loc, x[0]) }], [{ dy * (y * y * y * -0.5) }], 4>;
+def NN_SinOp : NN_FunctionOp<"sin", "sine", [{ ::mlir::math::SinOp::create(b, loc, x[0]) }], [{ dy * cos(x[0]) }]>;
+def NN_SinhOp : NN_FunctionOp<"sinh", "hyperbolic sine", [{ ::mlir::math::SinhOp::create(b, loc, x[0]) }], [{ dy * cosh(x[0]) }]>;
+def NN_SqrtOp : NN_UnaryFloatOp<"sqrt", "square root", [{ ::mlir::math::SqrtOp::create(b, loc, x[0]) }], [{ dy / (y + y) }], 4>;
+def NN_TanOp : NN_FunctionOp<"tan", "tangent", [{ ::mlir::math::TanOp::create(b, loc, x[0]) }], [{ dy * (y * y + 1.0) }]>;
+def NN_TanhOp : NN_FunctionOp<"tanh", "hyperbolic tangent", [{ ::mlir::math::TanhOp::create(b, loc, x[0]) }], [{ dy * (1.0 - y * y) }]>;
 
-def NN_AddOp : NN_BinaryOp<"add", "sum", [{ scalar::add(b, loc, x[0], x[1]) }], [Commutative]>;
-def NN_SubOp : NN_BinaryOp<"sub", "difference", [{ scalar::sub(b, loc, x[0], x[1]) }]>;
-def NN_MulOp : NN_BinaryOp<"mul", "product", [{ scalar::mul(b, loc, x[0], x[1]) }], [Commutative]>;
-def NN_DivOp : NN_BinaryOp<"div", "quotient; integers round toward zero, x / 0 is 0", [{ scalar::div(b, loc, x[0], x[1], type) }], [], 4> {
+def NN_AddOp : NN_BinaryOp<"add", "sum", [{ scalar::add(b, loc, x[0], x[1]) }], [{ dy, dy }], [Commutative]>;
+def NN_SubOp : NN_BinaryOp<"sub", "difference", [{ scalar::sub(b, loc, x[0], x[1]) }], [{ dy, -dy }]>;
+def NN_MulOp : NN_BinaryOp<"mul", "product", [{ scalar::mul(b, loc, x[0], x[1]) }], [{ dy * x[1], dy * x[0] }], [Commutative]>;
+def NN_DivOp : NN_BinaryOp<"div", "quotient; integers round toward zero, x / 0 is 0", [{ scalar::div(b, loc, x[0], x[1], type) }], [{ dy / x[1], -(dy / x[1]) * y }], [], 4> {
   let hasCanonicalizer = 1;
 }
-def NN_RemOp : NN_BinaryOp<"rem", "remainder with the dividend's sign; x rem 0 is 0 for integers", [{ scalar::rem(b, loc, x[0], x[1], type) }], [], 20>;
-def NN_PowOp : NN_BinaryOp<"pow", "power", [{ scalar::pow(b, loc, x[0], x[1], type) }], [], 40> {
+def NN_RemOp : NN_BinaryOp<"rem", "remainder with the dividend's sign; x rem 0 is 0 for integers", [{ scalar::rem(b, loc, x[0], x[1], type) }], [{ dy, -dy * round((x[0] - y) / x[1]) }], [], 20>;
+def NN_PowOp : NN_BinaryOp<"pow", "power", [{ scalar::pow(b, loc, x[0], x[1], type) }], [{ select(x[1] == 0.0, 0.0, dy * (x[1] * pow(x[0], x[1] - 1.0))), select(x[0] == 0.0 && x[1] >= 0.0, 0.0, dy * (y * log(x[0]))) }], [], 40> {
   let hasCanonicalizer = 1;
 }
-def NN_MaxOp : NN_BinaryOp<"max", "maximum; NaN if either is", [{ scalar::max(b, loc, x[0], x[1], type) }], [Commutative]>;
-def NN_MinOp : NN_BinaryOp<"min", "minimum; NaN if either is", [{ scalar::min(b, loc, x[0], x[1], type) }], [Commutative]>;
+def NN_MaxOp : NN_BinaryOp<"max", "maximum; NaN if either is", [{ scalar::max(b, loc, x[0], x[1], type) }], [{ shareOfChoice(ComparePredicate::gt, x[0], x[1], dy), shareOfChoice(ComparePredicate::gt, x[1], x[0], dy) }], [Commutative]>;
+def NN_MinOp : NN_BinaryOp<"min", "minimum; NaN if either is", [{ scalar::min(b, loc, x[0], x[1], type) }], [{ shareOfChoice(ComparePredicate::lt, x[0], x[1], dy), shareOfChoice(ComparePredicate::lt, x[1], x[0], dy) }], [Commutative]>;
 def NN_AndOp : NN_BinaryIntegerOp<"and", "bitwise (for `i1`: logical) and", [{ ::mlir::arith::AndIOp::create(b, loc, x[0], x[1]) }]>;
 def NN_OrOp : NN_BinaryIntegerOp<"or", "bitwise (for `i1`: logical) or", [{ ::mlir::arith::OrIOp::create(b, loc, x[0], x[1]) }]>;
 def NN_XorOp : NN_BinaryIntegerOp<"xor", "bitwise (for `i1`: logical) exclusive or", [{ ::mlir::arith::XOrIOp::create(b, loc, x[0], x[1]) }]>;
@@ -141,13 +159,15 @@ def NN_CompareOp : NN_PointwiseOp<"compare", "comparison; false where a NaN take
 }
 
 def NN_SelectOp : NN_PointwiseOp<"select", "on_true where the predicate holds, on_false elsewhere",
-    [{ ::mlir::arith::SelectOp::create(b, loc, x[0], x[1], x[2]) }], [AllTypesMatch<["on_true", "on_false", "result"]>]> {
+    [{ ::mlir::arith::SelectOp::create(b, loc, x[0], x[1], x[2]) }], [AllTypesMatch<["on_true", "on_false", "result"]>], 1,
+    [{ none, select(x[0], dy, 0.0), select(x[0], 0.0, dy) }]> {
   let arguments = (ins NN_BoolTensor:$predicate, NN_Tensor:$on_true, NN_Tensor:$on_false);
   let assemblyFormat = "$predicate `,` $on_true `,` $on_false attr-dict `:` type($predicate) `,` type($result)";
 }
 
 def NN_CastOp : NN_PointwiseOp<"cast", "conversion of the element type",
-    [{ scalar::cast(b, loc, x[0], type, ::mlir::getElementTypeOrSelf(getType()), getSaturate()) }]> {
+    [{ scalar::cast(b, loc, x[0], type, ::mlir::getElementTypeOrSelf(getType()), getSaturate()) }], [], 1,
+    [{ castLike(dy, x[0]) }]> {
   let description = [{
     A conversion from floating point to integer truncates toward zero. A
     conversion to `i1` tests for not zero. A conversion to a narrower

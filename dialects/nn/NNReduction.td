@@ -11,7 +11,7 @@
 include "dialects/nn/NNBase.td"
 
 def NN_ReduceOp : NN_ValueOp<"reduce", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
-    DeclareOpInterfaceMethods<NN_RowwiseOpInterface>]> {
+    DeclareOpInterfaceMethods<NN_RowwiseOpInterface>, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "combines the elements along some dimensions and removes them";
   let description = [{
     An empty reduction gives the neutral element (the lowest value for max, the
@@ -35,7 +35,7 @@ def NN_ReduceOp : NN_ValueOp<"reduce", [DeclareOpInterfaceMethods<NN_ReductionOp
 }
 
 def NN_WindowReduceOp : NN_ValueOp<"window_reduce", [DeclareOpInterfaceMethods<NN_ReductionOpInterface>,
-    DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>]> {
+    DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "combines the elements under a window that slides over a tensor";
   let description = [{
     Elements of the border, which `pads_low` and `pads_high` describe, are
@@ -88,7 +88,7 @@ def NN_WindowArgMaxOp : NN_ValueOp<"window_arg_max"> {
 }
 
 def NN_SoftmaxOp : NN_ValueOp<"softmax", [SameOperandsAndResultType, DeclareOpInterfaceMethods<NN_RowwiseOpInterface>,
-    DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>]> {
+    DeclareOpInterfaceMethods<NN_PermutableOpInterface, ["buildPermuted"]>, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "exp(x - max) / sum(exp(x - max)) along a dimension, or its logarithm";
   let description = [{
     Constraints:

@@ -22,7 +22,8 @@ class NN_PermutableShapeOp<string mnemonic, list<Trait> traits = [], list<string
     : NN_ShapeOp<mnemonic, !listconcat([
         DeclareOpInterfaceMethods<NN_PermutableOpInterface, !listconcat(["buildPermuted"], methods)>], traits), shardable, indexed>;
 
-def NN_ReshapeOp : NN_ShapeOp<"reshape", [DeclareOpInterfaceMethods<NN_ViewOpInterface, ["getOperandLayout", "keepsElements"]>]> {
+def NN_ReshapeOp : NN_ShapeOp<"reshape", [DeclareOpInterfaceMethods<NN_ViewOpInterface, ["getOperandLayout", "keepsElements"]>,
+    DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "the same elements in row-major order under another shape";
   let description = [{
     Constraints:
@@ -40,7 +41,8 @@ def NN_ReshapeOp : NN_ShapeOp<"reshape", [DeclareOpInterfaceMethods<NN_ViewOpInt
   let hasCanonicalizer = 1;
 }
 
-def NN_TransposeOp : NN_ShapeOp<"transpose", [DeclareOpInterfaceMethods<NN_ViewOpInterface, ["getOperandLayout", "keepsElements"]>]> {
+def NN_TransposeOp : NN_ShapeOp<"transpose", [DeclareOpInterfaceMethods<NN_ViewOpInterface, ["getOperandLayout", "keepsElements"]>,
+    DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "dimensions in another order";
   let description = [{
     `dim(result, i) = dim(x, permutation[i])`.
@@ -61,7 +63,8 @@ def NN_TransposeOp : NN_ShapeOp<"transpose", [DeclareOpInterfaceMethods<NN_ViewO
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$permutation)>];
 }
 
-def NN_BroadcastOp : NN_ShapeOp<"broadcast", [DeclareOpInterfaceMethods<NN_ViewOpInterface>]> {
+def NN_BroadcastOp : NN_ShapeOp<"broadcast", [DeclareOpInterfaceMethods<NN_ViewOpInterface>,
+    DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "repeats elements along new dimensions and dimensions of size 1";
   let description = [{
     Dimension i of `x` becomes dimension `dims[i]` of `result`. If it has size 1,
@@ -83,7 +86,8 @@ def NN_BroadcastOp : NN_ShapeOp<"broadcast", [DeclareOpInterfaceMethods<NN_ViewO
   let hasCanonicalizer = 1;
 }
 
-def NN_SliceOp : NN_PermutableShapeOp<"slice", [DeclareOpInterfaceMethods<NN_ViewOpInterface>], [], ["buildLocal"]> {
+def NN_SliceOp : NN_PermutableShapeOp<"slice", [DeclareOpInterfaceMethods<NN_ViewOpInterface>,
+    DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>], [], ["buildLocal"]> {
   let summary = "every stride-th element from start to limit, by dimension";
   let description = [{
     Constraints:
@@ -103,7 +107,7 @@ def NN_SliceOp : NN_PermutableShapeOp<"slice", [DeclareOpInterfaceMethods<NN_Vie
   let hasCanonicalizer = 1;
 }
 
-def NN_ReverseOp : NN_PermutableShapeOp<"reverse", [SameOperandsAndResultType]> {
+def NN_ReverseOp : NN_PermutableShapeOp<"reverse", [SameOperandsAndResultType, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "elements in the opposite order along some dimensions";
   let description = [{
     Constraints:
@@ -119,7 +123,7 @@ def NN_ReverseOp : NN_PermutableShapeOp<"reverse", [SameOperandsAndResultType]> 
   let assemblyFormat = "$x $dims attr-dict `:` type($result)";
 }
 
-def NN_PadOp : NN_PermutableShapeOp<"pad", [], ["isPermuted"]> {
+def NN_PadOp : NN_PermutableShapeOp<"pad", [DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>], ["isPermuted"]> {
   let summary = "a border of one value around a tensor";
   let description = [{
     Constraints:
@@ -137,7 +141,7 @@ def NN_PadOp : NN_PermutableShapeOp<"pad", [], ["isPermuted"]> {
   let assemblyFormat = "$x `,` $value `low` $low `high` $high attr-dict `:` type($x) `,` type($value) `->` type($result)";
 }
 
-def NN_ConcatOp : NN_PermutableShapeOp<"concat"> {
+def NN_ConcatOp : NN_PermutableShapeOp<"concat", [DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "tensors one after another along a dimension";
   let description = [{
     Constraints:
@@ -156,7 +160,7 @@ def NN_ConcatOp : NN_PermutableShapeOp<"concat"> {
   let assemblyFormat = "$operands `dim` $dim attr-dict `:` functional-type($operands, $result)";
 }
 
-def NN_GatherOp : NN_PermutableShapeOp<"gather", [], ["canPermute", "isPermuted"], ["buildLocal"], ["readsComputedPlace"]> {
+def NN_GatherOp : NN_PermutableShapeOp<"gather", [DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>], ["canPermute", "isPermuted"], ["buildLocal"], ["readsComputedPlace"]> {
   let summary = "slices of a tensor chosen by an index tensor";
   let description = [{
     `result[a.., i.., b..] = x[a.., indices[i..], b..]`, where a.. are the
@@ -179,7 +183,7 @@ def NN_GatherOp : NN_PermutableShapeOp<"gather", [], ["canPermute", "isPermuted"
   let assemblyFormat = "$x `,` $indices `dim` $dim attr-dict `:` type($x) `,` type($indices) `->` type($result)";
 }
 
-def NN_GatherElementsOp : NN_ShapeOp<"gather_elements", [], ["buildLocal"], ["readsComputedPlace"]> {
+def NN_GatherElementsOp : NN_ShapeOp<"gather_elements", [DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>], ["buildLocal"], ["readsComputedPlace"]> {
   let summary = "elements of a tensor chosen one by one along a dimension";
   let description = [{
     `result[a.., i, b..] = x[a.., indices[a.., i, b..], b..]`, where i is at `dim`.

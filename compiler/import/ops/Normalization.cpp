@@ -79,10 +79,15 @@ LogicalResult importBatchNormalization(NodeImport &n) {
     if (n.shapeOf(n.input(i)) != ArrayRef(expected))
       return n.error("input " + Twine(i) +
                      " does not have one element a channel");
+  // They are no parameters: they are measured, not trained.
+  for (unsigned i : {3, 4})
+    if (auto parameter = n.input(i).getDefiningOp<nn::ParameterOp>())
+      parameter->setAttr("nn.statistic", n.b.getUnitAttr());
   // Statistics may be of another precision than X.
   Type statistics = n.elementOf(mean);
   scale = n.cast(scale, statistics);
   bias = n.cast(bias, statistics);
+  Value centered;
   if (training) {
     Shape others;
     for (int64_t i = 0; i < static_cast<int64_t>(shape.size()); ++i)
@@ -101,6 +106,17 @@ LogicalResult importBatchNormalization(NodeImport &n) {
     if (!mean || !variance || failed(n.result(1, mix(oldMean, mean))) ||
         failed(n.result(2, mix(oldVariance, variance))))
       return failure();
+    centered = moments.centered;
+  }
+  // The other form subtracts large numbers from each other where the mean is
+  // large beside the deviation, and so does its derivative.
+  if (centered) {
+    auto spread = [&](Value x) { return n.broadcastDims(x, dims, shape); };
+    Value factor =
+        n.binary<nn::MulOp>(scale, makeInverseDeviation(n, variance, epsilon));
+    Value y = n.binary<nn::AddOp>(n.binary<nn::MulOp>(centered, spread(factor)),
+                                  spread(bias));
+    return n.result(0, n.cast(y, n.elementOf(x)));
   }
   return n.result(0,
                   makeAffine(n, x, dims, scale, bias, mean, variance, epsilon));

@@ -1,0 +1,70 @@
+//===- OrderedGradients.cpp - Derivatives of scans and scatters -----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/grad/Term.h"
+
+using namespace mlir;
+using namespace partita::nn;
+using namespace partita::nn::grad;
+using partita::nn::grad::Shape;
+
+/// Sums from the other end. Running products and extrema have no derivative
+/// here.
+LogicalResult ScanOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
+                               SmallVectorImpl<Value> &operands) {
+  if (getKind() != ReduceKind::sum)
+    return failure();
+  Term dy = Term(b, cotangents[0]).reverse(getDim());
+  operands.append(
+      {dy.make<ScanOp>(dy.type(), ReduceKind::sum, dy.get(), getDim())
+           .reverse(getDim())});
+  return success();
+}
+
+/// Looks up rows of a matrix; 0 for those whose place is outside of it.
+static Term lookUp(Term x, Term places, Term isInside,
+                   ArrayRef<int64_t> shape) {
+  Term rows =
+      x.make<GatherOp>(RankedTensorType::get(shape, x.element()), x.get(),
+                       toPositions(places, x.shape()[0]).get(), int64_t(0));
+  return select(isInside.broadcast({0}, shape), rows, 0.0);
+}
+
+/// Sums: both operands get the cotangent. Replaced rows of x get none, and of
+/// several updates at one place only the last one gets some.
+LogicalResult ScatterOp::buildVjp(ImplicitLocOpBuilder &b,
+                                  ValueRange cotangents,
+                                  SmallVectorImpl<Value> &operands) {
+  Term dy(b, cotangents[0]), places(b, getPlaces()), updates(b, getUpdates());
+  const int64_t rows = dy.shape()[0], count = updates.shape()[0];
+  Term isInside = places >= 0.0 && compare(ComparePredicate::lt, places,
+                                           places.splat(double(rows)));
+  if (getCombine() == ReduceKind::sum) {
+    operands.append(
+        {dy, Value(), lookUp(dy, places, isInside, updates.shape())});
+    return success();
+  }
+  if (getCombine())
+    return failure();
+  Term kept = dy.make<ScatterOp>(dy.type(), dy.get(), places.get(),
+                                 updates.splat(0).get(), ReduceKindAttr());
+  // Who writes last: updates write their numbers in the same order.
+  auto numbers = RankedTensorType::get({count, 1}, b.getI64Type()),
+       writers = RankedTensorType::get({rows, 1}, b.getI64Type());
+  Term number = dy.make<IotaOp>(numbers, int64_t(0));
+  Term none =
+      Term(b, ConstantOp::create(b, writers,
+                                 DenseElementsAttr::get(writers, int64_t(-1))));
+  Term last = none.make<ScatterOp>(writers, none.get(), places.get(),
+                                   number.get(), ReduceKindAttr());
+  Term isLast = compare(ComparePredicate::eq,
+                        lookUp(last, places, isInside, {count, 1}), number);
+  Term isWritten = isInside && isLast.reshape({count});
+  operands.append(
+      {kept, Value(), lookUp(dy, places, isWritten, updates.shape())});
+  return success();
+}

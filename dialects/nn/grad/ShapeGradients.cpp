@@ -1,0 +1,160 @@
+//===- ShapeGradients.cpp - Derivatives of ops that move elements ---------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/nn/grad/Term.h"
+
+using namespace mlir;
+using namespace partita::nn;
+using namespace partita::nn::grad;
+using partita::nn::grad::Shape;
+
+LogicalResult ReshapeOp::buildVjp(ImplicitLocOpBuilder &b,
+                                  ValueRange cotangents,
+                                  SmallVectorImpl<Value> &operands) {
+  Term dy(b, cotangents[0]);
+  operands.append({dy.reshape(getX().getType().getShape())});
+  return success();
+}
+
+LogicalResult TransposeOp::buildVjp(ImplicitLocOpBuilder &b,
+                                    ValueRange cotangents,
+                                    SmallVectorImpl<Value> &operands) {
+  Term dy(b, cotangents[0]);
+  operands.append({dy.transpose(inversePermutation(getPermutation()))});
+  return success();
+}
+
+LogicalResult BroadcastOp::buildVjp(ImplicitLocOpBuilder &b,
+                                    ValueRange cotangents,
+                                    SmallVectorImpl<Value> &operands) {
+  Term dy(b, cotangents[0]);
+  ArrayRef<int64_t> from = getX().getType().getShape();
+  Shape repeated;
+  for (int64_t dim = 0; dim < dy.rank(); ++dim) {
+    const auto *found = llvm::find(getDims(), dim);
+    if (found == getDims().end() ||
+        from[found - getDims().begin()] != dy.shape()[dim])
+      repeated.push_back(dim);
+  }
+  operands.append({dy.sum(repeated).reshape(from)});
+  return success();
+}
+
+LogicalResult SliceOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
+                                SmallVectorImpl<Value> &operands) {
+  Term dy = Term(b, cotangents[0]).spread(getStrides());
+  Shape high;
+  for (auto [size, start, taken] :
+       llvm::zip_equal(getX().getType().getShape(), getStarts(), dy.shape()))
+    high.push_back(size - start - taken);
+  operands.append({dy.padOrCrop(getStarts(), high)});
+  return success();
+}
+
+LogicalResult ReverseOp::buildVjp(ImplicitLocOpBuilder &b,
+                                  ValueRange cotangents,
+                                  SmallVectorImpl<Value> &operands) {
+  operands.append({Term(b, cotangents[0]).reverse(getDims())});
+  return success();
+}
+
+LogicalResult PadOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
+                              SmallVectorImpl<Value> &operands) {
+  Term dy(b, cotangents[0]);
+  Shape limits;
+  for (auto [low, size] :
+       llvm::zip_equal(getLow(), getX().getType().getShape()))
+    limits.push_back(low + size);
+  Term inner = dy.slice(getLow(), limits);
+  // The border alone: a difference of sums would cancel.
+  Term border = dy - inner.padOrCrop(getLow(), getHigh());
+  operands.append({inner, border.sum(allDims(dy.rank()))});
+  return success();
+}
+
+LogicalResult ConcatOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
+                                 SmallVectorImpl<Value> &operands) {
+  Term dy(b, cotangents[0]);
+  Shape starts(dy.rank(), 0), limits(dy.shape());
+  for (Value operand : getOperands()) {
+    limits[getDim()] =
+        starts[getDim()] + getTensorType(operand).getDimSize(getDim());
+    operands.push_back(dy.slice(starts, limits));
+    starts[getDim()] = limits[getDim()];
+  }
+  return success();
+}
+
+/// Rows that were looked up get their sums back.
+LogicalResult GatherOp::buildVjp(ImplicitLocOpBuilder &b, ValueRange cotangents,
+                                 SmallVectorImpl<Value> &operands) {
+  Term dy(b, cotangents[0]), indices(b, getIndices());
+  RankedTensorType from = getX().getType();
+  const int64_t dim = getDim(), size = from.getDimSize(dim),
+                looked = indices.rank(),
+                count = indices.type().getNumElements();
+  if (dy.type().getNumElements() == 0) {
+    operands.append({Value(), Value()});
+    return success();
+  }
+  // The dimensions of the indices come first, as rows of a matrix.
+  Shape order;
+  for (int64_t i = 0; i < looked; ++i)
+    order.push_back(dim + i);
+  for (int64_t i = 0; i < dy.rank(); ++i)
+    if (i < dim || i >= dim + looked)
+      order.push_back(i);
+  Term rows = dy.transpose(order).reshape(
+      {count, dy.type().getNumElements() / std::max<int64_t>(count, 1)});
+  Term sums =
+      scatterSum(toPositions(indices, size).reshape({count}), rows, size);
+  Shape shape = {size}, back;
+  for (int64_t i = 0; i < from.getRank(); ++i) {
+    back.push_back(i < dim ? i + 1 : i == dim ? 0 : i);
+    if (i != dim)
+      shape.push_back(from.getDimSize(i));
+  }
+  operands.append({sums.reshape(shape).transpose(back), Value()});
+  return success();
+}
+
+/// With one index along the dimension: its element, zero elsewhere, which is
+/// pointwise. Otherwise elements are summed at their flat positions.
+LogicalResult GatherElementsOp::buildVjp(ImplicitLocOpBuilder &b,
+                                         ValueRange cotangents,
+                                         SmallVectorImpl<Value> &operands) {
+  Term dy(b, cotangents[0]), indices(b, getIndices());
+  RankedTensorType from = getX().getType();
+  const int64_t dim = getDim();
+  operands.append({Value(), Value()});
+  if (dy.type().getNumElements() == 0)
+    return success();
+  Term positions = toPositions(indices, from.getDimSize(dim));
+  Shape one(from.getShape());
+  one[dim] = 1;
+  if (dy.shape() == ArrayRef(one)) {
+    auto type = RankedTensorType::get(from.getShape(), b.getI64Type());
+    Term iota = dy.make<IotaOp>(type, dim);
+    Shape dims = allDims(dy.rank());
+    Term isThere = compare(ComparePredicate::eq, iota,
+                           positions.broadcast(dims, from.getShape()));
+    operands[0] = select(isThere, dy.broadcast(dims, from.getShape()), 0.0);
+    return success();
+  }
+  Term flat = positions.splat(0);
+  int64_t stride = 1;
+  for (int64_t i = from.getRank() - 1; i >= 0; --i) {
+    Term index = i == dim ? positions : dy.make<IotaOp>(positions.type(), i);
+    flat = flat + index * static_cast<double>(stride);
+    stride *= from.getDimSize(i);
+  }
+  const int64_t count = dy.type().getNumElements();
+  operands[0] = scatterSum(flat.reshape({count}), dy.reshape({count, 1}),
+                           from.getNumElements())
+                    .reshape(from.getShape());
+  return success();
+}
