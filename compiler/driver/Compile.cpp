@@ -124,6 +124,7 @@ private:
   std::vector<std::string> getTargets() const;
   LogicalResult checkTargets();
   LogicalResult checkMachine();
+  LogicalResult differentiate();
   LogicalResult compileKernels();
   LogicalResult nameDimensions();
 
@@ -189,6 +190,22 @@ LogicalResult Compilation::checkMachine() {
              "on a machine that has some";
   }
   return success();
+}
+
+/// The loss and its gradients in the place of the outputs, if asked for.
+LogicalResult Compilation::differentiate() {
+  if (options.autodiff.loss.empty() && !options.parameters)
+    return success();
+  if (failed(transform([&](OpPassManager &pm) {
+        autodiff::addAutodiffPasses(pm, options.autodiff);
+      })))
+    return failure();
+  if (options.parameters)
+    *options.parameters = autodiff::listParameters(*module);
+  // Zeros that were added, numbers that fold.
+  return options.reference ? success() : transform([](OpPassManager &pm) {
+    simplify::addCanonicalPasses(pm);
+  });
 }
 
 LogicalResult Compilation::compileKernels() {
@@ -440,7 +457,11 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
         if (options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));
         if (!options.reference)
-          simplify::addSimplifyPasses(pm, [&](RankedTensorType q,
+          simplify::addCanonicalPasses(pm);
+      })) ||
+      failed(differentiate()) || failed(transform([&](OpPassManager &pm) {
+        if (!options.reference)
+          simplify::addOptimizePasses(pm, [&](RankedTensorType q,
                                               RankedTensorType v,
                                               bool hasFactor) {
             auto keeps = [&](StringRef target) {
@@ -455,6 +476,8 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
     return failure();
   if (options.kind == EmitKind::nn)
     return printModule(*module, ir), success();
+  if (options.kind == EmitKind::parameters)
+    return success();
 
   begin("partitioning");
   // What the model says comes first. A person's word may add to it.

@@ -8,6 +8,8 @@
 #ifndef PARTITA_COMPILER_DRIVER_COMPILE_H
 #define PARTITA_COMPILER_DRIVER_COMPILE_H
 
+#include "compiler/autodiff/ParameterList.h"
+#include "compiler/autodiff/Passes.h"
 #include "compiler/codegen/Codegen.h"
 #include "compiler/emit/Emit.h"
 #include "compiler/import/graph/Import.h"
@@ -24,12 +26,13 @@ namespace partita::driver {
 /// Where compilation stops: `--emit`, or `decision`. All but that and
 /// `artifact` print the IR.
 enum class EmitKind {
-  imported, ///< as the importer made it
-  nn,       ///< after simplification
-  stages,   ///< stages and transfers (dist)
-  clusters, ///< lowered clusters and the kernels' linalg
-  plan,     ///< the plan dialect
-  decision, ///< nothing; blocks and stages are decided
+  imported,   ///< as the importer made it
+  nn,         ///< after simplification
+  stages,     ///< stages and transfers (dist)
+  clusters,   ///< lowered clusters and the kernels' linalg
+  plan,       ///< the plan dialect
+  parameters, ///< nothing; which parameters are trained is decided
+  decision,   ///< nothing; blocks and stages are decided
   artifact
 };
 
@@ -63,6 +66,11 @@ struct CompileOptions {
   /// Compiles every op as the importer made it, alone, to scalar loops. The
   /// results are the reference with which other compilations are compared.
   bool reference = false;
+  /// If it has a loss, the artifact computes it and its gradients instead of
+  /// the model's outputs.
+  autodiff::AutodiffOptions autodiff;
+  /// If not null: filled with the model's parameters, and which are trained.
+  std::vector<autodiff::Parameter> *parameters = nullptr;
   /// Remarks say what would spare each collective.
   bool explain = false;
   EmitKind kind = EmitKind::artifact;

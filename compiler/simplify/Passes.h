@@ -30,10 +30,19 @@ using KeepsAttention = std::function<bool(
 
 std::unique_ptr<mlir::Pass> createRaiseAttentionPass(KeepsAttention keeps);
 
-/// Adds all passes of this folder, in order, for a module as the importer makes
-/// it. Afterwards every weight has a use, images are channels-last, and ops
-/// that depend on weights only are separate from those that depend on inputs.
-/// Without `keepsAttention` all attention becomes one op.
+/// Adds the passes that bring a module, as the importer makes it, to the form
+/// that others look for. A model is differentiated after them: what follows
+/// uses that nobody else needs a value.
+void addCanonicalPasses(mlir::OpPassManager &pm);
+
+/// Adds the passes that make a model faster. Afterwards every weight has a use,
+/// images are channels-last, and ops that depend on weights only are separate
+/// from those that depend on inputs. Without `keepsAttention` all attention
+/// becomes one op.
+void addOptimizePasses(mlir::OpPassManager &pm,
+                       KeepsAttention keepsAttention = nullptr);
+
+/// Adds both lists.
 void addSimplifyPasses(mlir::OpPassManager &pm,
                        KeepsAttention keepsAttention = nullptr);
 

@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace partita::simplify {
 
-void addSimplifyPasses(OpPassManager &pm, KeepsAttention keepsAttention) {
+void addCanonicalPasses(OpPassManager &pm) {
   // Brings broadcasts, reshapes and transposes to the one form that the passes
   // below look for.
   pm.addPass(createCanonicalizerPass());
@@ -22,6 +22,9 @@ void addSimplifyPasses(OpPassManager &pm, KeepsAttention keepsAttention) {
   pm.addPass(createCSEPass());
   // Scales and masks become small again: a vector, then one broadcast.
   pm.addNestedPass<func::FuncOp>(createDelayBroadcastsPass());
+}
+
+void addOptimizePasses(OpPassManager &pm, KeepsAttention keepsAttention) {
   // Batch normalization goes into the weights while it still stands directly
   // behind its convolution.
   pm.addNestedPass<func::FuncOp>(createFoldScalePass());
@@ -44,6 +47,11 @@ void addSimplifyPasses(OpPassManager &pm, KeepsAttention keepsAttention) {
   pm.addNestedPass<func::FuncOp>(createSplitReductionsPass());
   // Weights that only folded away computation used.
   pm.addPass(createSymbolDCEPass());
+}
+
+void addSimplifyPasses(OpPassManager &pm, KeepsAttention keepsAttention) {
+  addCanonicalPasses(pm);
+  addOptimizePasses(pm, std::move(keepsAttention));
 }
 
 void registerSimplifyPipeline() {

@@ -122,7 +122,7 @@ namespace {
 struct RawOptions {
   std::vector<std::string> shapes, dims, lengths, constants;
   std::string weights = "inside", kind = "artifact", level, strategy, memory,
-              devices;
+              devices, gradients;
 };
 } // namespace
 
@@ -175,6 +175,35 @@ static std::string parsePairs(const RawOptions &raw, CommandLine &result) {
   return "";
 }
 
+/// The same of the options about gradients.
+static std::string checkGradients(const RawOptions &raw,
+                                  const CommandLine &command) {
+  const autodiff::AutodiffOptions &options = command.compile.autodiff;
+  const bool asks = !raw.gradients.empty();
+  if (asks && options.loss.empty() && !command.listParameters)
+    return "--gradients: of which loss? Give --loss KIND:OUTPUT, for example "
+           "--loss cross_entropy:logits";
+  if (!asks && !options.loss.empty() && !command.listParameters)
+    return "--loss " + options.loss + " is for --gradients: give it, too";
+  if (!asks && !command.listParameters &&
+      (!options.freeze.empty() || !options.trainOnly.empty()))
+    return "--freeze and --train-only are for --gradients: give it, too";
+  if (command.listParameters && !asks && !command.compile.emit.output.empty())
+    return "--list-parameters with -o: add --gradients to compile them as "
+           "well, or leave out -o";
+  if (asks && !command.compile.expose.nodes.empty())
+    return "--gradients and --expose: a node's derivative has the node's name, "
+           "so --compare could not tell their tensors apart; leave out one of "
+           "the two";
+  if (asks && !command.compile.emitOnnx.empty())
+    return "--gradients and --emit-onnx: the model's file has no nodes for its "
+           "derivatives; --emit-partition writes the decision";
+  if (asks && !command.compile.dimensions.empty())
+    return "--gradients: a loss mixes samples, so they cannot be padded to one "
+           "of several sizes; give --dim one size";
+  return "";
+}
+
 /// What options say together; returns what is wrong with it, or "".
 static std::string checkTogether(const CommandLine &command) {
   const driver::CompileOptions &compile = command.compile;
@@ -188,7 +217,7 @@ static std::string checkTogether(const CommandLine &command) {
   if (compile.emit.output == "-")
     return "--output -: name a file; --emit prints to standard output if "
            "--output is left out, and an artifact is mapped from its file";
-  if (command.json && emits && !command.listNodes)
+  if (command.json && emits && !command.listNodes && !command.listParameters)
     return "--json prints the plan of an artifact, and --emit the IR: leave "
            "out one of the two";
   const std::string override =
@@ -428,6 +457,37 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                "list the model's nodes: op, module (as the exporter has noted "
                "it), shape, block, operations and predicted time; with -o, "
                "compile as well");
+  app.add_option("--gradients", raw.gradients,
+                 "compute a loss and the gradient of each trained parameter "
+                 "(NAME.grad) instead of the model's outputs; with inputs, "
+                 "also those of inputs; needs --loss")
+      ->type_name("[inputs]")
+      ->expected(0, 1)
+      ->default_str("parameters")
+      ->check(CLI::IsMember({"parameters", "inputs"}));
+  app.add_option("--loss", compile.autodiff.loss,
+                 "KIND:OUTPUT, which adds the input 'target', or "
+                 "KIND:OUTPUT:INPUT. cross_entropy and nll compare with labels "
+                 "(i64), mse, l1, huber, bce and bce_logits with values; "
+                 "output takes a loss that the model computes, sum is the sum "
+                 "of an output's elements. Options follow: "
+                 "cross_entropy:logits,ignore_index=0,label_smoothing=0.1")
+      ->type_name("LOSS");
+  app.add_option("--freeze", compile.autodiff.freeze,
+                 "parameters that are not trained, by a glob over their names; "
+                 "may be given several times")
+      ->type_name("GLOB")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--train-only", compile.autodiff.trainOnly,
+                 "the only parameters that are trained, by a glob; may be "
+                 "given several times")
+      ->type_name("GLOB")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_flag("--list-parameters", result.listParameters,
+               "list the model's tensors: shape, and whether they are trained "
+               "or why not; with --loss, only those on which it depends are");
   app.add_flag("--explain", compile.explain,
                "list everything that devices send, with bytes, predicted time "
                "and the reason; say of each collective which other cut of a "
@@ -478,6 +538,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                            : compile.partition.targets.front();
   }
   compile.partition.target = getKind(compile.target);
+  compile.autodiff.inputs = raw.gradients == "inputs";
+  if (message.empty())
+    message = checkGradients(raw, result);
+  if (result.listParameters && compile.emit.output.empty())
+    compile.kind = driver::EmitKind::parameters;
   if (result.listNodes && compile.kind == driver::EmitKind::artifact &&
       compile.emit.output.empty())
     compile.kind = driver::EmitKind::decision;

@@ -19,6 +19,7 @@ struct CommandLine {
   bool describe = false;  ///< list the model's inputs, outputs and dimensions
   bool listOps = false;   ///< list the ops of ONNX that can be compiled
   bool listNodes = false; ///< list the model's nodes, not the plan
+  bool listParameters = false; ///< list the parameters, and which are trained
 };
 
 /// Parses the command line. Returns -1 to go on. Otherwise returns the exit

@@ -121,6 +121,9 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
   pipeline::NodeList nodes;
   if (command.listNodes)
     command.compile.nodes = &nodes;
+  std::vector<autodiff::Parameter> parameters;
+  if (command.listParameters)
+    command.compile.parameters = &parameters;
   std::vector<pipeline::PlanSummary> summaries;
   LogicalResult result = driver::compileModel(
       context, command.compile, file ? file->os() : llvm::outs(), summaries);
@@ -129,6 +132,13 @@ int tools::runCompiler(int argc, char **argv, MLIRContext &context,
     return 1;
   if (file)
     file->keep();
+  if (command.listParameters) {
+    if (command.json)
+      llvm::outs() << autodiff::toJson(parameters) << "\n";
+    else
+      autodiff::printParameters(parameters, llvm::outs());
+    return 0;
+  }
   if (command.listNodes) {
     if (command.json)
       llvm::outs() << nodes.toJson() << "\n";

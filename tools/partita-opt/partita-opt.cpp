@@ -14,6 +14,7 @@
 #endif
 
 #include "compiler/analysis/Passes.h"
+#include "compiler/autodiff/Passes.h"
 #include "compiler/crash/CrashReport.h"
 #include "compiler/simplify/Passes.h"
 #ifdef PARTITA_HAS_FUSE
@@ -76,6 +77,7 @@ int main(int argc, char **argv) {
 #endif
 
   partita::analysis::registerAnalysisPasses();
+  partita::autodiff::registerAutodiffPasses();
   partita::simplify::registerSimplifyPasses();
   partita::simplify::registerSimplifyPipeline();
 #ifdef PARTITA_HAS_FUSE

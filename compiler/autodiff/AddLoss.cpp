@@ -1,0 +1,184 @@
+//===- AddLoss.cpp - A loss in the place of the outputs -------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/autodiff/Losses.h"
+#include "compiler/autodiff/Passes.h"
+#include "compiler/autodiff/Ports.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace partita::nn::grad;
+using partita::nn::grad::Shape;
+
+namespace partita::autodiff {
+
+#define GEN_PASS_DEF_ADDLOSSPASS
+#include "compiler/autodiff/Passes.h.inc"
+
+namespace {
+
+class LossBuilder {
+public:
+  LossBuilder(func::FuncOp function, LossSpec spec)
+      : function(function), spec(std::move(spec)),
+        end(function.getBody().front().getTerminator()) {}
+
+  LogicalResult run() {
+    if (failed(findOutput()) || failed(checkOutput()))
+      return failure();
+    ImplicitLocOpBuilder b(
+        NameLoc::get(StringAttr::get(function.getContext(), "loss")), end);
+    Value target = addTarget();
+    if (!target && spec.kind->target != Target::none)
+      return failure();
+    Term loss = buildLoss(spec, Term(b, end->getOperand(output)),
+                          Term(b, target), axis);
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      function.removeArgAttr(i, b.getStringAttr(nn::kBatchAxisAttr));
+    setResults(function, {{loss.get(), "loss"}});
+    return success();
+  }
+
+private:
+  InFlightDiagnostic fail() {
+    return emitError(UnknownLoc::get(function.getContext()))
+           << "--loss " << spec.kind->name << ":" << spec.names << ": ";
+  }
+
+  StringRef nameOf(unsigned result) {
+    auto name = function.getResultAttrOfType<StringAttr>(result, nn::kNameAttr);
+    return name ? name.getValue() : StringRef();
+  }
+
+  /// Which output the loss is of, and how its input is called.
+  LogicalResult findOutput() {
+    StringRef names = spec.names;
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      StringRef name = nameOf(i), rest = names;
+      if (!rest.consume_front(name) || name.empty() ||
+          (!rest.empty() && !rest.consume_front(":")))
+        continue;
+      // Of names of which one begins with another, the longest.
+      if (output >= 0 && nameOf(output).size() > name.size())
+        continue;
+      output = static_cast<int>(i);
+      input = rest.empty() ? "target" : rest.str();
+      hasInput = !rest.empty();
+    }
+    if (output < 0) {
+      std::string known;
+      for (unsigned i = 0; i < function.getNumResults(); ++i)
+        known += (known.empty() ? "'" : ", '") + nameOf(i).str() + "'";
+      return fail() << "the model has no output '" << names.split(':').first
+                    << "'; its outputs are " << known;
+    }
+    if (hasInput && spec.kind->target == Target::none)
+      return fail() << "this loss compares with nothing, so it has no input '"
+                    << input << "'";
+    return success();
+  }
+
+  LogicalResult checkOutput() {
+    auto type = nn::getTensorType(end->getOperand(output));
+    if (!isa<FloatType>(type.getElementType()))
+      return fail() << "the output is " << type
+                    << ", and a loss is computed of floats";
+    if (type.getNumElements() == 0)
+      return fail() << "the output " << type << " has no elements";
+    if (spec.kind->name == "output" && type.getNumElements() != 1)
+      return fail() << "the output is " << type
+                    << ", and a loss is one number; sum:" << spec.names
+                    << " is the sum of its elements";
+    if (spec.kind->target != Target::labels)
+      return success();
+    const int64_t rank = type.getRank();
+    // Labels of samples, of positions of a text [N, T, C], of pixels
+    // [N, C, H, W].
+    axis = spec.axis.value_or(rank <= 3 ? rank - 1 : 1);
+    if (rank < 2)
+      return fail() << "the output is " << type
+                    << "; it needs a dimension of samples and one of classes";
+    if (axis < -rank || axis >= rank)
+      return fail() << "there is no axis " << axis << " of " << type;
+    axis += axis < 0 ? rank : 0;
+    if (rank > 2 && !spec.axis)
+      emitRemark(UnknownLoc::get(function.getContext()))
+          << "the classes of the loss are along axis " << axis << " of "
+          << spec.names << " " << type << "; --loss " << spec.kind->name << ":"
+          << spec.names << ",axis=... says another";
+    return success();
+  }
+
+  /// The new input, of the type that the loss compares with.
+  Value addTarget() {
+    MLIRContext *context = function.getContext();
+    auto type = nn::getTensorType(end->getOperand(output));
+    if (spec.kind->target == Target::none)
+      return {};
+    if (spec.kind->target == Target::labels) {
+      Shape shape(type.getShape());
+      shape.erase(shape.begin() + axis);
+      type = RankedTensorType::get(shape, IntegerType::get(context, 64));
+    }
+    int64_t port = 0;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      auto name = function.getArgAttrOfType<StringAttr>(i, nn::kNameAttr);
+      if (name && name.getValue() == input)
+        return fail() << "the model has an input '" << input
+                      << "' already; name the one of the loss: --loss "
+                      << spec.kind->name << ":" << nameOf(output) << ":NAME",
+               Value();
+      if (auto other = function.getArgAttrOfType<IntegerAttr>(i, "nn.port"))
+        port = std::max(port, other.getInt() + 1);
+    }
+    // A constant input has a port, too.
+    if (auto bound =
+            function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(
+                "nn.bound_inputs"))
+      for (Attribute entry : bound)
+        if (auto other = cast<DictionaryAttr>(entry).getAs<IntegerAttr>("port"))
+          port = std::max(port, other.getInt() + 1);
+    Builder b(context);
+    NamedAttrList attributes;
+    attributes.set(nn::kNameAttr, b.getStringAttr(input));
+    attributes.set("nn.port", b.getI64IntegerAttr(port));
+    const unsigned number = function.getNumArguments();
+    if (failed(function.insertArgument(number, type,
+                                       attributes.getDictionary(context),
+                                       NameLoc::get(b.getStringAttr(input)))))
+      return {};
+    return function.getArgument(number);
+  }
+
+  func::FuncOp function;
+  const LossSpec spec;
+  Operation *end;
+  int output = -1;
+  int64_t axis = 0;
+  std::string input;
+  bool hasInput = false;
+};
+
+struct AddLossPass : impl::AddLossPassBase<AddLossPass> {
+  using AddLossPassBase::AddLossPassBase;
+
+  void runOnOperation() override {
+    Location loc = UnknownLoc::get(&getContext());
+    llvm::Expected<LossSpec> spec = parseLoss(loss);
+    if (!spec) {
+      emitError(loc) << llvm::toString(spec.takeError());
+      return signalPassFailure();
+    }
+    func::FuncOp function = getModelFunction(getOperation());
+    if (!function || failed(LossBuilder(function, std::move(*spec)).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace partita::autodiff

@@ -1,0 +1,216 @@
+//===- Differentiate.cpp - The gradient of each trained parameter ---------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reverse mode. A value is *active* if it is computed from what is
+// differentiated, through floats. From the loss on, in reverse order, each op
+// with active operands gives them their parts of the cotangent of its result.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/autodiff/Passes.h"
+#include "compiler/autodiff/Ports.h"
+#include "dialects/nn/grad/Term.h"
+
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace partita::nn::grad;
+
+namespace partita::autodiff {
+
+#define GEN_PASS_DEF_DIFFERENTIATEPASS
+#include "compiler/autodiff/Passes.h.inc"
+
+namespace {
+
+class Differentiator {
+public:
+  Differentiator(ModuleOp module, func::FuncOp function, bool inputs)
+      : module(module), function(function),
+        end(function.getBody().front().getTerminator()),
+        b(UnknownLoc::get(function.getContext()), end), inputs(inputs) {}
+
+  LogicalResult run() {
+    findTrained();
+    propagateActivity();
+    Value loss = end->getOperand(0);
+    if (end->getNumOperands() != 1 || !isa<FloatType>(elementOf(loss)) ||
+        nn::getTensorType(loss).getNumElements() != 1)
+      return emitError(function.getLoc())
+             << "a loss is one number, of floats; --nn-add-loss makes one";
+    if (active.contains(loss))
+      cotangents[loss] = Term(b, loss).splat(1);
+    for (Operation &op : llvm::make_early_inc_range(
+             llvm::reverse(end->getBlock()->without_terminator())))
+      if (failed(differentiate(&op)))
+        return failure();
+    return addResults(loss);
+  }
+
+private:
+  static Type elementOf(Value value) {
+    return nn::getTensorType(value).getElementType();
+  }
+
+  /// The values to which the loss is differentiated, in the module's order.
+  void findTrained() {
+    for (auto weight : module.getOps<nn::WeightOp>())
+      if (weight->hasAttr(kTrainedAttr))
+        weights[weight.getSymNameAttr()] = {weight, {}};
+    function.walk([&](nn::ParameterOp parameter) {
+      auto found = weights.find(parameter.getWeightAttr().getAttr());
+      if (found == weights.end())
+        return;
+      found->second.uses.push_back(parameter.getResult());
+      active[parameter.getResult()] = Value();
+    });
+    if (!inputs)
+      return;
+    for (BlockArgument argument : function.getArguments())
+      if (isa<FloatType>(elementOf(argument)))
+        active[argument] = Value();
+  }
+
+  /// Each active value gets the operand that it is active by.
+  void propagateActivity() {
+    for (Operation &op : *end->getBlock())
+      for (Value operand : op.getOperands()) {
+        if (!active.contains(operand))
+          continue;
+        for (Value result : op.getResults())
+          if (isa<FloatType>(elementOf(result)))
+            active.try_emplace(result, operand);
+      }
+  }
+
+  void add(Value value, Value part) {
+    auto [it, isFirst] = cotangents.try_emplace(value, part);
+    if (!isFirst)
+      it->second = Term(b, it->second) + Term(b, part);
+  }
+
+  LogicalResult differentiate(Operation *op) {
+    if (op->getNumResults() != 1 || isa<nn::ParameterOp>(op))
+      return success();
+    auto found = cotangents.find(op->getResult(0));
+    if (found == cotangents.end())
+      return success();
+    Value cotangent = found->second;
+    cotangents.erase(found);
+    if (llvm::none_of(op->getOperands(),
+                      [&](Value operand) { return active.contains(operand); }))
+      return success();
+    // The derivative belongs to the node, and so to its block.
+    b.setLoc(op->getLoc());
+    SmallVector<Value> parts;
+    auto differentiable = dyn_cast<nn::DifferentiableOpInterface>(op);
+    if (!differentiable || failed(differentiable.buildVjp(b, cotangent, parts)))
+      return refuse(op);
+    for (auto [operand, part] : llvm::zip_equal(op->getOperands(), parts))
+      if (part && active.contains(operand))
+        add(operand, part);
+    return success();
+  }
+
+  /// What cannot be differentiated, and how the loss depends on it.
+  LogicalResult refuse(Operation *op) {
+    InFlightDiagnostic error =
+        emitError(op->getLoc())
+        << op->getName().getStringRef()
+        << " has no derivative, and the loss depends on ";
+    Value value = op->getResult(0);
+    SmallVector<std::string> way;
+    while (Value from = active.lookup(value)) {
+      std::string name = nn::getNodeName(value.getDefiningOp());
+      if (way.empty() || way.back() != name)
+        way.push_back(name);
+      value = from;
+    }
+    if (auto parameter = value.getDefiningOp<nn::ParameterOp>())
+      error << "'"
+            << weights.lookup(parameter.getWeightAttr().getAttr())
+                   .weight.getOrigin()
+            << "'";
+    else
+      error << "the input '" << getArgumentName(cast<BlockArgument>(value))
+            << "'";
+    error << " through it (";
+    constexpr size_t kMostNodes = 6;
+    for (size_t i = way.size(); i-- > 0;) {
+      if (way.size() > kMostNodes && i + 3 < way.size() && i >= 3) {
+        error << (i == 3 ? "... -> " : "");
+        continue;
+      }
+      error << way[i] << " -> ";
+    }
+    return error
+           << "loss): freeze what is before it (--freeze), or replace the "
+              "node in the model";
+  }
+
+  std::string getArgumentName(BlockArgument argument) {
+    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                      nn::kNameAttr);
+    return name ? name.str() : "x" + std::to_string(argument.getArgNumber());
+  }
+
+  LogicalResult addResults(Value loss) {
+    std::vector<Result> results = {{loss, "loss"}};
+    Builder attributes(function.getContext());
+    for (auto &[symbol, trained] : weights) {
+      Value sum;
+      for (Value use : trained.uses)
+        if (Value part = cotangents.lookup(use))
+          sum = sum ? (Term(b, sum) + Term(b, part)).get() : part;
+      if (sum) {
+        results.push_back({sum, (trained.weight.getOrigin() + ".grad").str()});
+        continue;
+      }
+      trained.weight->removeAttr(kTrainedAttr);
+      trained.weight->setAttr(
+          kUntrainedAttr,
+          attributes.getStringAttr("the loss does not depend on it"));
+    }
+    if (inputs)
+      for (BlockArgument argument : function.getArguments())
+        if (Value sum = cotangents.lookup(argument))
+          results.push_back({sum, getArgumentName(argument) + ".grad"});
+    if (results.size() == 1)
+      return emitError(UnknownLoc::get(function.getContext()))
+             << "the loss depends on no parameter that is trained; "
+                "--list-parameters says why each is not";
+    setResults(function, results);
+    return success();
+  }
+
+  struct Trained {
+    nn::WeightOp weight;
+    SmallVector<Value, 1> uses;
+  };
+  ModuleOp module;
+  func::FuncOp function;
+  Operation *end;
+  ImplicitLocOpBuilder b;
+  const bool inputs;
+  llvm::MapVector<StringAttr, Trained> weights; // by symbol
+  llvm::DenseMap<Value, Value> active;
+  llvm::DenseMap<Value, Value> cotangents;
+};
+
+struct DifferentiatePass : impl::DifferentiatePassBase<DifferentiatePass> {
+  using DifferentiatePassBase::DifferentiatePassBase;
+
+  void runOnOperation() override {
+    func::FuncOp function = getModelFunction(getOperation());
+    if (!function ||
+        failed(Differentiator(getOperation(), function, inputs).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace partita::autodiff

@@ -1,0 +1,99 @@
+//===- Losses.cpp - Losses as formulas ------------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/autodiff/Losses.h"
+
+using namespace mlir;
+using namespace partita::nn;
+using namespace partita::nn::grad;
+using partita::nn::grad::Shape;
+
+namespace partita::autodiff {
+
+static Term abs(Term x) { return x.make<AbsOp>(x.type(), x.get()); }
+static Term max(Term x, double bound) {
+  return x.make<MaxOp>(x.type(), x.get(), x.splat(bound).get());
+}
+static Term sumAll(Term x) { return x.sum(allDims(x.rank())); }
+
+/// Each sample's term, its elements in `terms`, of which `counts` many count.
+static Term reduce(const LossSpec &spec, Term terms, Term counts) {
+  Term total = sumAll(terms);
+  return spec.mean ? total / sumAll(counts) : total;
+}
+
+static Term reduce(const LossSpec &spec, Term terms) {
+  Term total = sumAll(terms);
+  const auto count = static_cast<double>(terms.type().getNumElements());
+  return spec.mean ? total / total.splat(count) : total;
+}
+
+/// The negative logarithm of the probability of each label.
+static Term buildLabelLoss(const LossSpec &spec, Term logs, Term labels,
+                           int64_t axis) {
+  Shape one(logs.shape());
+  one[axis] = 1;
+  Term counts = compare(ComparePredicate::ne, labels,
+                        labels.splat(double(spec.ignoreIndex)));
+  // A label that does not count need not be a class.
+  Term safe = select(counts, labels, 0.0).reshape(one);
+  Term picked =
+      logs.make<GatherElementsOp>(RankedTensorType::get(one, logs.element()),
+                                  logs.get(), safe.get(), axis)
+          .reshape(labels.shape());
+  Term terms = -picked;
+  if (spec.labelSmoothing > 0) {
+    const auto classes = static_cast<double>(logs.shape()[axis]);
+    terms = terms * (1 - spec.labelSmoothing) -
+            logs.sum({axis}) * (spec.labelSmoothing / classes);
+  }
+  return reduce(spec, select(counts, terms, 0.0),
+                select(counts, terms.splat(1), 0.0));
+}
+
+static Term buildValueLoss(StringRef kind, double delta, Term y, Term target) {
+  Term difference = y - target;
+  if (kind == "mse")
+    return difference * difference;
+  if (kind == "l1")
+    return abs(difference);
+  if (kind == "huber") {
+    Term size = abs(difference);
+    return select(compare(ComparePredicate::lt, size, size.splat(delta)),
+                  difference * difference * 0.5, (size - delta / 2) * delta);
+  }
+  // Logarithms are bounded, as PyTorch bounds them.
+  if (kind == "bce")
+    return -(target * max(grad::log(y), -100) +
+             (1.0 - target) * max(grad::log(1.0 - y), -100));
+  // log(1 + exp(y)) - target * y, without overflow. The half of y + |y| has the
+  // derivative 1/2 at 0, which max(y, 0) has not.
+  Term size = abs(y);
+  return (y + size) * 0.5 - target * y + grad::log(grad::exp(-size) + 1.0);
+}
+
+Term buildLoss(const LossSpec &spec, Term y, Term target, int64_t axis) {
+  if (y.element().getIntOrFloatBitWidth() < 32) {
+    y = y.cast(y.b().getF32Type());
+    if (spec.kind->target == Target::values)
+      target = target.cast(y.element());
+  }
+  StringRef kind = spec.kind->name;
+  if (kind == "output")
+    return y.reshape({});
+  if (kind == "sum")
+    return sumAll(y);
+  if (kind == "nll")
+    return buildLabelLoss(spec, y, target, axis);
+  if (kind == "cross_entropy") {
+    Term logs = y.make<SoftmaxOp>(y.type(), y.get(), axis, /*log=*/true);
+    return buildLabelLoss(spec, logs, target, axis);
+  }
+  return reduce(spec, buildValueLoss(kind, spec.delta, y, target));
+}
+
+} // namespace partita::autodiff

@@ -1,0 +1,25 @@
+//===- Losses.h - Losses as formulas ----------------------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_AUTODIFF_LOSSES_H
+#define PARTITA_COMPILER_AUTODIFF_LOSSES_H
+
+#include "compiler/autodiff/LossSpec.h"
+#include "dialects/nn/grad/Term.h"
+
+namespace partita::autodiff {
+
+/// The loss, a scalar, as PyTorch's losses of the same names define it. `y` is
+/// the model's output, of floats. `target` is null, or labels [y's shape
+/// without dimension `axis`], or values of y's shape and type. Narrow floats
+/// are summed as f32.
+nn::grad::Term buildLoss(const LossSpec &spec, nn::grad::Term y,
+                         nn::grad::Term target, int64_t axis);
+
+} // namespace partita::autodiff
+
+#endif // PARTITA_COMPILER_AUTODIFF_LOSSES_H

@@ -1,0 +1,51 @@
+//===- Passes.h - Passes that differentiate a model -------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A model becomes its loss and the gradients of its parameters, on global
+// shapes, before anything is cut or fused:
+//
+//   --nn-choose-parameters   which weights are trained
+//   --nn-add-loss            the loss in the place of the outputs
+//   --nn-expand-attention    what has a derivative only in parts
+//   --nn-differentiate       the gradients as further results
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_AUTODIFF_PASSES_H
+#define PARTITA_COMPILER_AUTODIFF_PASSES_H
+
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace partita::autodiff {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/autodiff/Passes.h.inc"
+
+struct AutodiffOptions {
+  /// KIND:OUTPUT[:INPUT][,OPTION=VALUE...], see LossSpec.h.
+  std::string loss;
+  /// Globs of parameters that are not trained, and of the only ones that are.
+  std::vector<std::string> freeze, trainOnly;
+  /// Gradients of the inputs, too.
+  bool inputs = false;
+};
+
+/// Adds the passes above, in order.
+void addAutodiffPasses(mlir::OpPassManager &pm, const AutodiffOptions &options);
+
+} // namespace partita::autodiff
+
+#endif // PARTITA_COMPILER_AUTODIFF_PASSES_H

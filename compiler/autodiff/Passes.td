@@ -1,0 +1,103 @@
+//===- Passes.td - Passes that differentiate a model ---------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_AUTODIFF_PASSES_TD
+#define PARTITA_COMPILER_AUTODIFF_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+class AutodiffPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::partita::nn::NNDialect"];
+}
+
+def ChooseParametersPass : AutodiffPass<"nn-choose-parameters"> {
+  let summary = "decide which weights are trained";
+  let description = [{
+    Every weight gets `nn.trained`, or `nn.untrained` with the reason. Trained
+    are weights of floats of rank 1 and more, except masks (every element is 0
+    or 1, or 0 or a large negative number, and both occur), running statistics
+    (`nn.statistic` on a parameter), and what the options say.
+
+    ```mlir
+    nn.weight @w "w" : tensor<4x2xf32> in "m.onnx" at 0 bytes 32
+    nn.weight @t "t" : tensor<2xi64> in "m.onnx" at 32 bytes 16
+    // becomes
+    nn.weight @w "w" : tensor<4x2xf32> in "m.onnx" at 0 bytes 32 {nn.trained}
+    nn.weight @t "t" : tensor<2xi64> in "m.onnx" at 32 bytes 16 {nn.untrained = "its elements are no floats"}
+    ```
+  }];
+  let options = [
+    ListOption<"freeze", "freeze", "std::string", "globs of parameters that are not trained">,
+    ListOption<"trainOnly", "train-only", "std::string", "globs of the parameters that are trained; empty: all that can be">
+  ];
+}
+
+def AddLossPass : AutodiffPass<"nn-add-loss"> {
+  let summary = "put a loss in the place of the model's outputs";
+  let description = [{
+    The function gets the input that the loss compares with, if there is one,
+    and has one result, `loss`. A loss mixes samples, so no dimension of inputs
+    and results counts samples any more.
+
+    ```mlir
+    func.func @main(%x: ...) -> (tensor<8x10xf32> {nn.name = "y"})
+    // becomes, with loss=mse:y
+    func.func @main(%x: ..., %target: tensor<8x10xf32> {nn.name = "target"}) -> (tensor<f32> {nn.name = "loss"})
+    ```
+  }];
+  let options = [Option<"loss", "loss", "std::string", "\"\"", "KIND:OUTPUT[:INPUT][,OPTION=VALUE...]">];
+}
+
+def ExpandAttentionPass : AutodiffPass<"nn-expand-attention"> {
+  let summary = "write attention as products and a softmax";
+  let description = [{
+    The derivatives of these are those of attention, and the softmax is computed
+    once for both directions.
+
+    ```mlir
+    %r = nn.attention %q, %k, %v scale 0.125 : ...
+    // becomes
+    %s = nn.dot %q, %k batch [0, 1] x [0, 1] contract [3] x [3] : ...
+    %c = nn.constant dense<0.125> : tensor<1x2x8x8xf32>
+    %t = nn.mul %s, %c : tensor<1x2x8x8xf32>
+    %p = nn.softmax %t dim 3 : tensor<1x2x8x8xf32>
+    %r = nn.dot %p, %v batch [0, 1] x [0, 1] contract [3] x [2] : ...
+    ```
+  }];
+}
+
+def DifferentiatePass : AutodiffPass<"nn-differentiate"> {
+  let summary = "compute the gradient of each trained parameter";
+  let description = [{
+    The function's one result is a loss. It gets a result `NAME.grad` for each
+    weight that has `nn.trained` and that the loss depends on. A weight that the
+    loss does not depend on gets `nn.untrained`. Each op is asked for its
+    vector-Jacobian product (`DifferentiableOpInterface`), in reverse order.
+    The ops of a product have the location of the op that they differentiate.
+
+    ```mlir
+    func.func @main(%x: tensor<2x4xf32>) -> (tensor<f32> {nn.name = "loss"}) {
+      %w = nn.parameter @w : tensor<4xf32>
+      %0 = nn.dot %x, %w batch [] x [] contract [1] x [0] : ...
+      %1 = nn.reduce sum %0 [0] : tensor<2xf32> -> tensor<f32>
+      return %1 : tensor<f32>
+    }
+    // becomes
+    func.func @main(%x: tensor<2x4xf32>) -> (tensor<f32> {nn.name = "loss"}, tensor<4xf32> {nn.name = "w.grad"}) {
+      %w = nn.parameter @w : tensor<4xf32>
+      %0 = nn.dot %x, %w batch [] x [] contract [1] x [0] : ...
+      %1 = nn.reduce sum %0 [0] : tensor<2xf32> -> tensor<f32>
+      %c = nn.constant dense<1.0> : tensor<2xf32>
+      %2 = nn.dot %c, %x batch [] x [] contract [0] x [0] : ...
+      return %1, %2 : tensor<f32>, tensor<4xf32>
+    }
+    ```
+  }];
+  let options = [Option<"inputs", "inputs", "bool", "false", "gradients of inputs of floats, too">];
+}
+
+#endif // PARTITA_COMPILER_AUTODIFF_PASSES_TD

@@ -1,0 +1,50 @@
+//===- Ports.cpp - Results of the model's function ------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/autodiff/Ports.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace partita::autodiff {
+
+func::FuncOp getModelFunction(ModuleOp module) {
+  auto functions = module.getOps<func::FuncOp>();
+  if (llvm::hasSingleElement(functions))
+    return *functions.begin();
+  module.emitError() << "a model is one function, and this module has "
+                     << llvm::range_size(functions);
+  return {};
+}
+
+void setResults(func::FuncOp function, ArrayRef<Result> results) {
+  Builder b(function.getContext());
+  SmallVector<Value> values;
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes;
+  for (auto [port, result] : llvm::enumerate(results)) {
+    NamedAttrList own;
+    own.set(nn::kNameAttr, b.getStringAttr(result.name));
+    own.set("nn.port", b.getI64IntegerAttr(static_cast<int64_t>(port)));
+    values.push_back(result.value);
+    types.push_back(result.value.getType());
+    attributes.push_back(own.getDictionary(b.getContext()));
+  }
+  function.getBody().front().getTerminator()->setOperands(values);
+  function.removeResAttrsAttr();
+  function.setFunctionType(
+      b.getFunctionType(function.getArgumentTypes(), types));
+  function.setAllResultAttrs(attributes);
+  // From the end, so that an op is seen after all of its readers.
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+} // namespace partita::autodiff

@@ -1,0 +1,38 @@
+//===- Ports.h - Results of the model's function ----------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_AUTODIFF_PORTS_H
+#define PARTITA_COMPILER_AUTODIFF_PORTS_H
+
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace partita::autodiff {
+
+/// On weights: that they are trained, or why not (a string). On parameters:
+/// that they are running statistics of a normalization.
+inline constexpr llvm::StringLiteral kTrainedAttr = "nn.trained";
+inline constexpr llvm::StringLiteral kUntrainedAttr = "nn.untrained";
+inline constexpr llvm::StringLiteral kStatisticAttr = "nn.statistic";
+
+/// The one function of a module; null, with an error, if there are others.
+mlir::func::FuncOp getModelFunction(mlir::ModuleOp module);
+
+struct Result {
+  mlir::Value value;
+  std::string name;
+};
+
+/// Gives a function these results, and no others. None of them counts samples.
+/// Removes what nobody needs any more.
+void setResults(mlir::func::FuncOp function, llvm::ArrayRef<Result> results);
+
+} // namespace partita::autodiff
+
+#endif // PARTITA_COMPILER_AUTODIFF_PORTS_H

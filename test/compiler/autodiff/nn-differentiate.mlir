@@ -1,0 +1,24 @@
+// RUN: partita-opt --nn-differentiate --cse --split-input-file %s | FileCheck %s
+// RUN: partita-opt --nn-differentiate=inputs=true --cse --split-input-file %s | FileCheck %s --check-prefix=INPUTS
+
+// The derivative of tanh comes from its result. A weight with two uses has one
+// gradient, and one that the loss does not depend on has none.
+// CHECK: nn.weight @w "w" {{.*}}nn.trained
+// CHECK: nn.weight @far "far" {{.*}}nn.untrained = "the loss does not depend on it"
+// CHECK: -> (tensor<f32> {nn.name = "loss", nn.port = 0 : i64}, tensor<4xf32> {nn.name = "w.grad", nn.port = 1 : i64})
+// CHECK: %[[Y:.*]] = nn.tanh
+// CHECK: %[[S:.*]] = nn.mul %[[Y]], %[[Y]]
+// CHECK: nn.sub %{{.*}}, %[[S]]
+// INPUTS: "x.grad"
+nn.weight @w "w" : tensor<4xf32> = dense<1.0> : tensor<4xf32> {nn.trained}
+nn.weight @far "far" : tensor<4xf32> = dense<1.0> : tensor<4xf32> {nn.trained}
+func.func @main(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<f32> {nn.name = "loss"}) {
+  %w = nn.parameter @w : tensor<4xf32>
+  %v = nn.parameter @w : tensor<4xf32>
+  %far = nn.parameter @far : tensor<4xf32>
+  %0 = nn.mul %x, %w : tensor<4xf32>
+  %1 = nn.tanh %0 : tensor<4xf32>
+  %2 = nn.mul %1, %v : tensor<4xf32>
+  %3 = nn.reduce sum %2 [0] : tensor<4xf32> -> tensor<f32>
+  return %3 : tensor<f32>
+}

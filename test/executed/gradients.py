@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+"""Gradients, op by op: the derivative of each op to each of its operands, along random directions, against central differences of the same model in
+f64, computed by loops of our own (--reference). Then losses against their definitions, the choice of what is trained, models of several ops on one
+device and several (equal bits), and what is no gradient: an error that says so.
+
+    gradients.py                 all
+    gradients.py Conv MaxPool    the cases whose text holds one of these words
+"""
+
+import json
+import pathlib
+import sys
+import tempfile
+
+from harness import BIN, SKIPPED, Failure, compile_model, main, run, run_artifact
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: no NumPy (tools/setup.sh installs it)")
+    sys.exit(SKIPPED)
+
+
+def P(*shape, low=-2.0, high=2.0, apart=0.0):
+    """Floats in [low, high), none nearer to an integer or half than `apart`, so that no kink is within a difference."""
+    return ("double", shape, low, high, apart)
+
+
+def single(*shape):
+    """Of ops that compute in f32 whatever their operands are: differences of a larger step, and less near."""
+    return ("double", shape, -2.0, 2.0, 0.0, 1e-3)
+
+
+def I(values):
+    return ("int64", np.array(values, np.int64))
+
+
+def B(values):
+    return ("bool", np.array(values, np.bool_))
+
+
+# (body, operands). The body computes y of them. Every float operand is differentiated.
+UNARY = {"Abs": P(3, 4, apart=0.01), "Acos": P(5, low=-0.9, high=0.9), "Acosh": P(5, low=1.2, high=3), "Asin": P(5, low=-0.9, high=0.9), "Asinh": P(5),
+         "Atan": P(5), "Atanh": P(5, low=-0.9, high=0.9), "Cos": P(5), "Cosh": P(5), "Erf": P(7), "Exp": P(2, 3), "Log": P(5, low=0.2, high=3),
+         "Neg": P(4), "Reciprocal": P(5, low=0.4, high=3), "Relu": P(3, 5, apart=0.01), "Sigmoid": P(6), "Sin": P(5), "Sinh": P(5), "Sqrt": P(5, low=0.2, high=3),
+         "Tan": P(5, low=-1.2, high=1.2), "Tanh": P(5),
+         "Softplus": P(6), "Softsign": P(6, apart=0.01), "Gelu": P(6), "Elu": P(6, apart=0.01), "Selu": P(6, apart=0.01), "LeakyRelu": P(6, apart=0.01),
+         "HardSigmoid": P(6, apart=0.01), "HardSwish": P(6, apart=0.01), "Mish": P(6), "Identity": P(2, 2)}
+CASES = [
+    *((f"y = {op} (a)", [operand]) for op, operand in UNARY.items()),
+    *((f"s = {op} (a)\n y = Mul (s, a)", [P(5, apart=0.01)]) for op in ("Ceil", "Floor", "Round", "Sign")),
+    ("y = Add (a, b)", [P(3, 4), P(4)]), ("y = Sub (a, b)", [P(3, 1), P(1, 4)]), ("y = Mul (a, b)", [P(2, 3), P(2, 3)]), ("y = Mul (a, a)", [P(2, 3)]),
+    ("y = Div (a, b)", [P(3, 4), P(3, 4, low=0.5)]), ("y = Pow (a, b)", [P(3, 4, low=0.3), P(3, 4)]), ("y = Pow (a, b)", [P(4, low=0.3), P()]),
+    ("y = Mod <fmod = 1> (a, b)", [P(5, low=1.05, high=1.9), P(5, low=0.55, high=0.6)]),
+    ("y = Max (a, b)", [P(30), P(30)]), ("y = Min (a, b)", [P(5, 6), P(6)]), ("m = Constant <value = double {-0.5}> ()\n n = Constant <value = double {0.7}> ()\n y = Clip (a, m, n)", [P(20)]),
+    ("y = Where (c, a, b)", [P(2, 3), P(2, 3), B([[True, False, True], [False, True, False]])]),
+    ("f = Cast <to = 1> (a)\n g = Cast <to = 11> (f)\n y = Mul (g, a)", [single(4)]),
+    ("y = Softmax <axis = 1> (a)", [P(3, 5)]), ("y = Softmax <axis = 0> (a)", [P(3, 5)]), ("y = LogSoftmax <axis = 2> (a)", [P(2, 3, 4)]),
+    ("y = ReduceSum <keepdims = 0> (a, c)", [P(2, 3, 4), I([1])]), ("y = ReduceMean (a, c)", [P(2, 3, 4), I([0, 2])]), ("y = ReduceMax (a, c)", [P(3, 7), I([1])]),
+    ("y = ReduceMin <keepdims = 0> (a, c)", [P(3, 7), I([0])]), ("y = ReduceProd (a, c)", [P(3, 4), I([1])]), ("y = ReduceL2 (a, c)", [P(3, 4), I([1])]),
+    ("y = ReduceLogSumExp (a, c)", [P(3, 4), I([1])]), ("y = ReduceSumSquare (a)", [P(3, 4)]), ("y = CumSum (a, c)", [P(3, 5), I(1)]),
+    ("y = CumSum <exclusive = 1, reverse = 1> (a, c)", [P(3, 5), I(0)]),
+    ("y = Reshape (a, c)", [P(2, 6), I([3, 4])]), ("y = Transpose <perm = [2, 0, 1]> (a)", [P(2, 3, 4)]), ("y = Expand (a, c)", [P(3, 1), I([2, 3, 4])]),
+    ("y = Slice (a, c, d, e, f)", [P(5, 7), I([0, 1]), I([5, 7]), I([0, 1]), I([2, 3])]), ("y = Slice (a, c, d, e, f)", [P(9), I([8]), I([-10]), I([0]), I([-2])]),
+    ("y = Pad (a, c)", [P(2, 3), I([1, 0, 0, 2])]), ("y = Pad (a, c, b)", [P(2, 3), I([1, 0, 0, 2]), P()]), ("y = Pad <mode = \"reflect\"> (a, c)", [P(4, 5), I([1, 2, 0, 1])]),
+    ("y = Concat <axis = 1> (a, b, a)", [P(2, 3), P(2, 4)]), ("p, q = Split <axis = 1, num_outputs = 2> (a)\n y = Mul (p, q)", [P(2, 6)]),
+    ("y = Tile (a, c)", [P(2, 3), I([2, 3])]), ("y = DepthToSpace <blocksize = 2> (a)", [P(1, 8, 2, 3)]), ("y = Trilu (a)", [P(4, 4)]),
+    ("y = Gather <axis = 0> (a, c)", [P(5, 3), I([[0, 4, -1], [2, 2, 2]])]), ("y = Gather <axis = 1> (a, c)", [P(2, 5, 3), I([1, 1, 4])]),
+    ("y = GatherElements <axis = 1> (a, c)", [P(3, 4), I([[0], [3], [-2]])]), ("y = GatherElements <axis = 0> (a, c)", [P(3, 4), I([[0, 2, 2, 1], [0, 1, 2, -3]])]),
+    ("y = GatherND (a, c)", [P(3, 4), I([[0, 1], [2, 3], [0, 1]])]),
+    ("y = ScatterElements <axis = 0> (a, c, b)", [P(4, 3), P(2, 3), I([[0, 1, 2], [3, 3, 0]])]), ("y = ScatterElements <axis = 1, reduction = \"add\"> (a, c, b)", [P(2, 4), P(2, 3), I([[0, 1, 1], [3, 3, -1]])]),
+    ("y = ScatterND (a, c, b)", [P(5, 2), P(3, 2), I([[0], [4], [2]])]), ("y = ScatterND <reduction = \"add\"> (a, c, b)", [P(5, 2), P(3, 2), I([[1], [4], [1]])]),
+    ("y = MatMul (a, b)", [P(3, 4), P(4, 5)]), ("y = MatMul (a, b)", [P(2, 3, 4), P(4, 5)]), ("y = MatMul (a, b)", [P(2, 1, 3, 4), P(3, 4, 2)]), ("y = MatMul (a, b)", [P(4), P(4)]),
+    ("y = MatMul (a, b)", [P(4), P(3, 4, 2)]), ("y = Gemm <transA = 1, transB = 1, alpha = 0.5, beta = 2.0> (a, b, c)", [P(4, 3), P(5, 4), P(5)]), ("y = MatMul (a, a)", [P(3, 3)]),
+    ("y = Einsum <equation = \"bij,bjk->bki\"> (a, b)", [P(2, 3, 4), P(2, 4, 5)]),
+    *((f"y = Conv {attributes and f'<{attributes}>'} ({', '.join('abc'[:len(shapes)])})", [P(*s) for s in shapes]) for attributes, *shapes in (
+        ("", (2, 3, 5, 6), (4, 3, 3, 2), (4,)), ("strides = [2, 3], pads = [1, 2, 0, 1]", (2, 2, 7, 8), (3, 2, 3, 3)), ("dilations = [2, 1], pads = [2, 1, 2, 1]", (1, 2, 6, 5), (2, 2, 2, 3)),
+        ("group = 2", (2, 4, 4, 4), (6, 2, 2, 2), (6,)), ("group = 4, pads = [1, 1, 1, 1], strides = [2, 2]", (2, 4, 5, 5), (4, 1, 3, 3)), ("strides = [2], dilations = [2]", (2, 3, 11), (2, 3, 3)),
+        ("kernel_shape = [1, 1], strides = [2, 2]", (2, 3, 5, 5), (4, 3, 1, 1)), ("pads = [1, 1, 1, 1, 1, 1]", (1, 2, 3, 3, 3), (2, 2, 2, 2, 2)), ("strides = [3, 3]", (1, 1, 7, 8), (1, 1, 2, 2)),
+        ("pads = [3, 3, 3, 3], strides = [2, 2]", (1, 2, 4, 4), (2, 2, 2, 2)))),
+    ("y = ConvTranspose <strides = [2, 2], pads = [1, 0, 0, 1], output_padding = [1, 0]> (a, b)", [P(2, 3, 3, 4), P(3, 2, 3, 3)]), ("y = ConvTranspose <group = 2> (a, b, c)", [P(1, 4, 3, 3), P(4, 2, 2, 2), P(4)]),
+    *((f"y = {op} <{attributes}> (a)", [P(*shape)]) for op in ("MaxPool", "AveragePool") for attributes, shape in (
+        ("kernel_shape = [2, 2], strides = [2, 2]", (2, 3, 6, 4)), ("kernel_shape = [2, 2], strides = [2, 2]", (1, 2, 7, 5)), ("kernel_shape = [3, 2], strides = [2, 1], pads = [1, 0, 1, 1]", (2, 2, 6, 5)),
+        ("kernel_shape = [2, 2], strides = [3, 3]", (1, 1, 8, 9)), ("kernel_shape = [3], strides = [2], dilations = [2]", (1, 2, 12)), ("kernel_shape = [2, 2], ceil_mode = 1, strides = [2, 2]", (1, 1, 5, 5)))),
+    ("y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], count_include_pad = 1> (a)", [P(1, 2, 4, 5)]), ("y = GlobalAveragePool (a)", [P(2, 3, 4, 5)]), ("y = GlobalMaxPool (a)", [P(2, 3, 4, 5)]),
+    ("y = LpPool <kernel_shape = [2, 2], p = 2> (a)", [P(1, 2, 4, 4)]),
+    ("y = LayerNormalization <axis = -1> (a, b, c)", [single(3, 8), single(8), single(8)]), ("y = InstanceNormalization (a, b, c)", [P(2, 3, 5), P(3), P(3)]), ("y = GroupNormalization <num_groups = 2> (a, b, c)", [single(2, 4, 3), single(4), single(4)]),
+    ("y = RMSNormalization (a, b)", [single(3, 8), single(8)], 23), ("y = BatchNormalization (a, b, c, d, e)", [P(3, 4, 5), P(4), P(4), P(4), P(4, low=0.5)]),
+    ("y, p, q = BatchNormalization <training_mode = 1> (a, b, c, d, e)", [P(6, 3, 4), P(3), P(3), P(3), P(3, low=0.5)]), ("y = LRN <size = 3> (a)", [P(1, 5, 3, 3)]),
+    ("y = Resize <mode = \"linear\"> (a, , c)", [P(1, 2, 3, 4), ("floats", [1.0, 1.0, 2.0, 1.5])]), ("y = Attention (a, b, c)", [P(1, 2, 3, 4), P(1, 2, 5, 4), P(1, 2, 5, 6)], 23),
+    ("y = Swish (a)", [P(5)], 24), ("y = Mean (a, b)", [P(3), P(2, 3)]), ("y = PRelu (a, b)", [P(3, 4, apart=0.01), P(4)]), ("y = ThresholdedRelu <alpha = 0.5> (a)", [P(8, apart=0.01)]),
+    ("s = Hardmax (a)\n y = Mul (s, a)", [P(3, 4)]), ("v, i = TopK <axis = 1> (a, c)\n y = Mul (v, v)", [P(3, 6), I([2])]),
+    ("y = GridSample (a, b)", [P(1, 2, 4, 4), P(1, 3, 3, 2, low=-0.8, high=0.8)]),
+]
+
+
+class Model:
+    """A model of f64, compiled as it is and with its gradients."""
+
+    def __init__(self, work, body, operands, opset=21, noise=None):
+        self.work, self.body, self.noise = work, body, noise or np.random.default_rng(1)
+        self.inputs, declared, self.constants, self.step = {}, [], [], 1e-5
+        # Floats are a, b, ...; what is no float is c, d, ... after them.
+        floats = "abcde"[:sum(operand[0] == "double" for operand in operands)]
+        names = [*floats, *(name for name in "cdefgh" if name not in floats)]
+        for name, operand in zip(names, sorted(operands, key=lambda operand: operand[0] != "double")):
+            self.declare(name, operand, declared)
+        self.model = work / "model.onnxtxt"
+        self.model.write_text(f'<ir_version: 10, opset_import: ["" : {opset}]>\ng ({", ".join(declared)}) => (double z) {{\n {body}\n'
+                              " u = Mul (y, y)\n z = ReduceSum <keepdims = 0> (u)\n}\n")
+
+    def declare(self, name, operand, declared):
+        kind, *rest = operand
+        if kind == "double":
+            shape, low, high, apart, *step = rest
+            values = self.noise.uniform(low, high, shape)
+            near = np.abs(values * 2 - np.round(values * 2)) < 2 * apart
+            self.inputs[name] = np.where(near, values + 2 * apart, values)
+            self.step = step[0] if step else self.step
+            declared.append(f"double{list(shape) or ''} {name}".replace(", ", ","))
+        elif kind == "floats":
+            array = np.array(rest[0], np.float32)
+            np.save(self.work / f"{name}.npy", array)
+            self.constants += ["--constant", f"{name}={self.work / name}.npy"]
+            declared.append(f"float[{array.size}] {name}")
+        else:
+            array = rest[0]
+            np.save(self.work / f"{name}.npy", array)
+            self.constants += ["--constant", f"{name}={self.work / name}.npy"]
+            declared.append(f"{kind}{list(array.shape) or ''} {name}".replace(", ", ","))
+
+    def run(self, artifact, inputs):
+        np.savez(self.work / "in.npz", **inputs)
+        run_artifact(artifact, "--input", self.work / "in.npz", "--output", self.work / "out.npz")
+        with np.load(self.work / "out.npz") as archive:
+            return {name: archive[name] for name in archive.files}
+
+
+def check_case(work, body, operands, opset=21):
+    model = Model(work, body, operands, opset)
+    forward, backward = work / "forward.partita", work / "backward.partita"
+    compile_model(model.model, forward, "--reference", *model.constants)
+    for flags in ((), ("--reference",)):
+        compile_model(model.model, backward, "--gradients", "inputs", "--loss", "output:z", *flags, *model.constants)
+        found = model.run(backward, model.inputs)
+        for name, values in model.inputs.items():
+            got = found.get(f"{name}.grad", np.zeros_like(values))
+            if got.shape != values.shape:
+                raise Failure(f"{body}: {name}.grad has the shape {got.shape}, and {name} {values.shape}")
+            for _ in range(2):
+                direction = model.noise.standard_normal(values.shape)
+                step = model.step
+                losses = [float(model.run(forward, {**model.inputs, name: values + sign * step * direction})["z"]) for sign in (1, -1)]
+                wanted, have = (losses[0] - losses[1]) / (2 * step), float(np.sum(got * direction))
+                scale = max(abs(wanted), float(np.linalg.norm(got)), 1e-2)
+                if not abs(wanted - have) <= (2e-3 if step > 1e-4 else 1e-6) * scale:
+                    raise Failure(f"{body} {' '.join(flags)}: along a direction of {name} the loss grows by {wanted}, and the gradient says {have}\n{model.model.read_text()}")
+
+
+def check_ops(work, words):
+    chosen = [case for case in CASES if not words or any(word in case[0] for word in words)]
+    wrong = []
+    for case in chosen:
+        try:
+            check_case(work, *case)
+        except Failure as failure:
+            wrong.append(str(failure))
+    if wrong:
+        raise Failure("\n\n".join(wrong) + f"\n\n{len(wrong)} of {len(chosen)} cases are wrong")
+    print(f"{len(chosen)} derivatives agree with differences")
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def check_losses(work):
+    """Values and gradients of losses, by their definitions."""
+    noise = np.random.default_rng(2)
+    y = noise.standard_normal((6, 5))
+    t = noise.standard_normal((6, 5))
+    y[0, 0] = 0  # where |y| and max(y, 0) have kinks, and the loss has none
+    labels = np.array([0, 4, 2, -100, 1, 1])
+    counts = labels >= 0
+    onehot = np.where(counts[:, None], np.eye(5)[np.maximum(labels, 0)], 0)
+    smooth = np.where(counts[:, None], 0.9 * onehot + 0.1 / 5, 0)
+    p, d, s, u = softmax(y), y - t, 1 / (1 + np.exp(-y)), 1 / (1 + np.exp(-t))
+    logs = np.log(p)
+    cases = {
+        "cross_entropy:y": (labels, -(onehot * logs).sum() / 5, (p * counts[:, None] - onehot) / 5),
+        "cross_entropy:y,label_smoothing=0.1": (labels, -(smooth * logs).sum() / 5, (p * counts[:, None] - smooth) / 5),
+        "cross_entropy:y,reduction=sum": (labels, -(onehot * logs).sum(), p * counts[:, None] - onehot),
+        "cross_entropy:y,ignore_index=1": (np.maximum(labels, 0), None, None),
+        "nll:y": (labels, -(onehot * y).sum() / 5, -onehot / 5),
+        "mse:y": (t, (d * d).mean(), 2 * d / 30),
+        "l1:y": (t, np.abs(d).mean(), np.sign(d) / 30),
+        "huber:y,delta=0.7": (t, np.where(abs(d) < 0.7, d * d / 2, 0.7 * (abs(d) - 0.35)).mean(), np.clip(d, -0.7, 0.7) / 30),
+        "bce_logits:y": (u, (np.log1p(np.exp(y)) - u * y).mean(), (s - u) / 30),
+    }
+    model, artifact = work / "loss.onnxtxt", work / "loss.partita"
+    model.write_text('<ir_version: 10, opset_import: ["" : 21]>\ng (double[6,5] x) => (double[6,5] y) {\n y = Identity (x)\n}\n')
+    for loss, (target, value, gradient) in cases.items():
+        if value is None:
+            kept = target != 1
+            chosen = np.where(kept[:, None], np.eye(5)[target], 0)
+            value, gradient = -(chosen * logs).sum() / kept.sum(), (p * kept[:, None] - chosen) / kept.sum()
+        compile_model(model, artifact, "--gradients", "inputs", "--loss", loss)
+        np.savez(work / "in.npz", x=y, target=target)
+        run_artifact(artifact, "--input", work / "in.npz", "--output", work / "out.npz")
+        with np.load(work / "out.npz") as found:
+            if not np.allclose(found["loss"], value, rtol=1e-12) or not np.allclose(found["x.grad"], gradient, rtol=1e-10, atol=1e-14):
+                raise Failure(f"{loss}: {found['loss']} instead of {value}, gradient\n{found['x.grad']}\ninstead of\n{gradient}")
+    print(f"{len(cases)} losses are what they are defined to be")
+
+
+NETWORK = '''<ir_version: 10, opset_import: ["" : 21]>
+g (float[4,1,8,8] x) => (float[4,5] logits)
+<float[3,1,3,3] conv_weight = {%s}, float[3] conv_bias = {%s}, float[27,6] fc1_weight = {%s}, float[6] fc1_bias = {%s}, float[6,5] fc2_weight = {%s}, float[2,2] unused = {1.5,2,3,4}, float[5,5] mask = {%s}>
+{
+  c = Conv <pads = [0, 0, 0, 0]> (x, conv_weight, conv_bias)
+  r = Relu (c)
+  m = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (r)
+  f = Flatten (m)
+  h = Gemm (f, fc1_weight, fc1_bias)
+  g1 = Gelu (h)
+  o = MatMul (g1, fc2_weight)
+  k = MatMul (o, mask)
+  logits = Add (o, k)
+}
+'''
+
+
+def check_network(work):
+    """A network: a table of parameters, bits that do not depend on devices, frozen parameters."""
+    noise = np.random.default_rng(3)
+    numbers = lambda count: ",".join(f"{v:.4f}" for v in noise.standard_normal(count) * 0.4)
+    mask = ",".join("0" if i <= j else "1" for i in range(5) for j in range(5))
+    model = work / "network.onnxtxt"
+    model.write_text(NETWORK % (numbers(27), numbers(3), numbers(162), numbers(6), numbers(30), mask))
+    table = json.loads(run([BIN / "partita-compile", model, "--list-parameters", "--loss", "cross_entropy:logits", "--json"]))
+    trained = {p["name"]: p["trained"] for p in table}
+    reasons = {p["name"]: p.get("reason") for p in table}
+    wanted = {"conv_weight": True, "conv_bias": True, "fc1_weight": True, "fc1_bias": True, "fc2_weight": True, "mask": False}
+    if {k: v for k, v in trained.items() if k != "unused"} != wanted or reasons["mask"] != "it is a mask":
+        raise Failure(f"parameters: {table}")
+    np.savez(work / "in.npz", x=noise.standard_normal((4, 1, 8, 8)).astype(np.float32), target=np.array([0, 3, 4, 1]))
+    found = []
+    for flags in ((), ("--devices", 2), ("--devices", 3), ("--reference",), ("--freeze", "conv*"), ("--train-only", "fc2_weight")):
+        artifact = work / "network.partita"
+        compile_model(model, artifact, "--gradients", "--loss", "cross_entropy:logits", *flags)
+        run_artifact(artifact, "--input", work / "in.npz", "--output", work / "out.npz")
+        with np.load(work / "out.npz") as archive:
+            found.append({name: archive[name] for name in archive.files})
+    names = {f"{name}.grad" for name, isTrained in wanted.items() if isTrained} | {"loss"}
+    if set(found[0]) != names or set(found[4]) != names - {"conv_weight.grad", "conv_bias.grad"} or set(found[5]) != {"loss", "fc2_weight.grad"}:
+        raise Failure(f"outputs are {[sorted(f) for f in found]}")
+    for name in names:
+        if any(found[0][name].tobytes() != other[name].tobytes() for other in found[1:3]):
+            raise Failure(f"{name}: other bits on several devices")
+        reference = found[3][name]
+        if not np.linalg.norm(found[0][name] - reference) <= 1e-5 * np.linalg.norm(reference) or not np.linalg.norm(reference) > 0:
+            raise Failure(f"{name}: {found[0][name]} instead of {reference}")
+    print("a network has the same gradients on one device, on several, and by reference loops")
+
+
+# (body, outputs, flags, what the message must hold)
+ERRORS = [
+    ("y = Relu (a)", ("--loss", "mse:z"), "the model has no output 'z'; its outputs are 'y'"),
+    ("y = Relu (a)", ("--loss", "square:y"), "there is no loss 'square'"),
+    ("y = Relu (a)", ("--loss", "mse:y,delta=3"), "'delta=3' is no option of mse"),
+    ("y = Relu (a)", ("--loss", "output:y"), "a loss is one number"),
+    ("y = Relu (a)", ("--loss", "cross_entropy:y"), "a dimension of samples and one of classes"),
+    ("y = Relu (a)", ("--loss", "mse:y:a"), "has an input 'a' already"),
+    ("y = Relu (a)", ("--loss", "sum:y:t"), "compares with nothing"),
+    ("y = Relu (a)", ("--loss", "mse:y", "--freeze", "nothing*"), "names no parameter"),
+    ("y = Relu (a)", ("--loss", "mse:y"), "depends on no parameter that is trained"),
+    ("y = Relu (a)", (), "of which loss?"),
+    ("y = Relu (a)", ("--loss", "mse:y", "--expose"), "--gradients and --expose"),
+    ("i = Cast <to = 7> (a)\n y = Cast <to = 1> (i)", ("--loss", "mse:y"), "depends on no parameter that is trained"),
+]
+
+
+def check_errors(work):
+    model = work / "wrong.onnxtxt"
+    for body, flags, text in ERRORS:
+        model.write_text(f'<ir_version: 10, opset_import: ["" : 21]>\ng (float[4] a) => (float[4] y) {{\n {body}\n}}\n')
+        said = run([BIN / "partita-compile", model, "-o", work / "wrong.partita", "--gradients", *flags], expect=1)
+        if text not in said or (work / "wrong.partita").exists():
+            raise Failure(f"{body} {flags}: the message is\n{said}\nand not: {text}")
+    print("errors say what is wrong")
+
+
+def check():
+    words = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        check_ops(work, words)
+        if not words:
+            check_losses(work)
+            check_network(work)
+            check_errors(work)
+
+
+if __name__ == "__main__":
+    main(check, use_workers=True)
