@@ -7,6 +7,7 @@
 
 #include "tools/partita-compile/Program.h"
 
+#include "compiler/autodiff/ParameterList.h"
 #include "compiler/import/graph/Describe.h"
 #include "compiler/import/graph/ListOps.h"
 #include "dialects/nn/NNDialect.h"
