@@ -7,6 +7,7 @@
 
 #include "compiler/driver/Compile.h"
 
+#include "compiler/analysis/Samples.h"
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/Codegen.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
@@ -14,6 +15,7 @@
 #include "compiler/crash/Place.h"
 #include "compiler/driver/PrintModule.h"
 #include "compiler/driver/ReadModule.h"
+#include "compiler/driver/SampleProof.h"
 #include "compiler/fuse/Passes.h"
 #include "compiler/import/annotations/AnnotatedModel.h"
 #include "compiler/pipeline/Decision.h"
@@ -127,6 +129,7 @@ private:
   LogicalResult differentiate();
   LogicalResult compileKernels();
   LogicalResult nameDimensions();
+  LogicalResult checkMask();
 
   static constexpr int kPhases = 5;
   static constexpr int kMostDevicesTried = 64;
@@ -249,6 +252,17 @@ LogicalResult Compilation::nameDimensions() {
     }
   return module->emitError()
          << "--mask " << options.mask << ": the model has no such input";
+}
+
+/// Only samples that are independent of each other are padded.
+LogicalResult Compilation::checkMask() {
+  auto mixes = (*module)->getAttrOfType<StringAttr>(analysis::kMixesAttr);
+  if (!mixes || options.mask.empty())
+    return success();
+  return emitError(UnknownLoc::get(&context))
+         << "--mask " << options.mask << ": samples cannot be padded, because "
+         << mixes.getValue()
+         << "; leave out --mask, and compile the model for each size";
 }
 
 /// Cuts the model, and goes on to the plan, or as far as `until` says.
@@ -434,6 +448,9 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
   if (failed(imported))
     return failure();
   module = std::move(*imported);
+  proveSampleAxes(*module, imports);
+  if (failed(checkMask()))
+    return failure();
   if (!options.target.empty())
     (*module)->setAttr(codegen::kTargetAttr,
                        StringAttr::get(&context, options.target));

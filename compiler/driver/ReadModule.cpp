@@ -59,12 +59,14 @@ private:
   LogicalResult checkOptions() {
     if (options.shapes.empty() && options.dims.empty() &&
         options.lengths.empty() && options.absent.empty() &&
-        options.constants.empty())
+        options.constants.empty() && options.samples.empty())
       return success();
     return emitError(UnknownLoc::get(&context))
-           << "--shape, --dim, --length, --absent and --constant are for ONNX "
-              "models; the shapes in '"
-           << options.modelPath << "' are those of a micro-batch";
+           << "--shape, --dim, --samples, --length, --absent and --constant are "
+              "for ONNX models; the shapes in '"
+           << options.modelPath
+           << "' are those of a micro-batch, and nn.batch_axis says where "
+              "samples are";
   }
 
   LogicalResult parse() {

@@ -125,9 +125,11 @@ public:
         dimensions.push_back(abi::CreateDimension(
             b, string(dimension.getName().getValue()),
             cast<IntegerAttr>(dimension.getValue()).getInt()));
-    flatbuffers::Offset<flatbuffers::String> machine, machineId, mask;
+    flatbuffers::Offset<flatbuffers::String> machine, machineId, mask, mixes;
     if (model.getMask())
       mask = string(*model.getMask());
+    if (model.getMixes())
+      mixes = string(*model.getMixes());
     if (model.getMachine())
       machine = string(*model.getMachine());
     if (model.getMachineId())
@@ -140,7 +142,7 @@ public:
         model.getStepNs(), model.getBubble().convertToDouble(), machine,
         model.getThreads(), collections, machineId, collectiveTables,
         b.CreateVector(axisTables), b.CreateVector(dimensions), mask,
-        model.getFullMicroBatches());
+        model.getFullMicroBatches(), mixes);
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }

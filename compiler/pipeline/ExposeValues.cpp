@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Samples.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/ModelNodes.h"
 #include "compiler/pipeline/Passes.h"
@@ -110,14 +111,9 @@ private:
                                ? function.getResultAttrDict(i)
                                : DictionaryAttr::get(function.getContext()));
     Builder b(function.getContext());
-    int64_t port = results.size(), axis = -1, samples = 0;
-    for (unsigned i = 0; i < function.getNumArguments() && axis < 0; ++i)
-      if (auto known =
-              function.getArgAttrOfType<IntegerAttr>(i, nn::kBatchAxisAttr)) {
-        axis = known.getInt();
-        samples = cast<RankedTensorType>(function.getArgumentTypes()[i])
-                      .getDimSize(axis);
-      }
+    int64_t port = results.size();
+    const analysis::Samples samples(function);
+    std::string ignored;
     for (auto [node, value] : found) {
       if (llvm::is_contained(results, value))
         continue;
@@ -126,10 +122,10 @@ private:
       attrs.set(nn::kNameAttr, tensors[node]);
       attrs.set("nn.node", node);
       attrs.set("nn.port", b.getI64IntegerAttr(port++));
-      auto type = cast<RankedTensorType>(value.getType());
-      if (axis >= 0 && type.getRank() > axis &&
-          type.getDimSize(axis) == samples)
-        attrs.set(nn::kBatchAxisAttr, b.getI64IntegerAttr(axis));
+      if (samples.find(value))
+        if (std::optional<int64_t> axis =
+                samples.getResultAxis(value, "", ignored))
+          attrs.set(nn::kBatchAxisAttr, b.getI64IntegerAttr(*axis));
       attributes.push_back(attrs.getDictionary(b.getContext()));
       results.push_back(value);
     }

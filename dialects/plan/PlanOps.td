@@ -86,7 +86,8 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     `dimensions` are those for whose sizes an artifact has several plans, with the
     sizes of this one. Samples may be padded to them if `mask` names an input that
     is 0 there. With `full_micro_batches` samples of a micro-batch are combined with
-    each other, so none may be filled up with copies of a sample.
+    each other, so none may be filled up with copies of a sample. `mixes` says, in
+    words, why nothing is known to be samples: a step has one micro-batch then.
 
     ```mlir
     plan.model "mnist" schedule "fill_drain" micro_batches 4 step_ns 81000 bubble 2.5e-01
@@ -95,7 +96,8 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
   let arguments = (ins StrAttr:$model, StrAttr:$schedule,
     I64Attr:$micro_batches, I64Attr:$step_ns, F64Attr:$bubble, OptionalAttr<StrAttr>:$machine,
     DefaultValuedAttr<I64Attr, "0">:$threads, OptionalAttr<StrAttr>:$machine_id,
-    OptionalAttr<DictionaryAttr>:$dimensions, OptionalAttr<StrAttr>:$mask, UnitAttr:$full_micro_batches);
+    OptionalAttr<DictionaryAttr>:$dimensions, OptionalAttr<StrAttr>:$mask, UnitAttr:$full_micro_batches,
+    OptionalAttr<StrAttr>:$mixes);
   let assemblyFormat = [{
     $model `schedule` $schedule `micro_batches` $micro_batches
     `step_ns` $step_ns `bubble` $bubble attr-dict

@@ -70,6 +70,24 @@ std::string stepText(const StepLine &step) {
          percentText(step.bubble) + "\n";
 }
 
+std::string samplesText(const std::vector<SampleAxis> &ports,
+                        const std::string &mixes) {
+  std::string text;
+  bool all = !ports.empty();
+  for (const SampleAxis &port : ports) {
+    all = all && port.axis == ports.front().axis;
+    if (port.axis >= 0)
+      text += (text.empty() ? "dimension " : ", ") + std::to_string(port.axis) +
+              " of '" + port.name + "'";
+  }
+  if (text.empty())
+    text = "whole: a run takes these shapes, once" +
+           (mixes.empty() ? "" : ", because " + mixes);
+  else if (all)
+    text = "dimension " + std::to_string(ports.front().axis);
+  return "samples: " + text + "\n";
+}
+
 std::string messagesText(const std::vector<MessageRow> &messages) {
   if (messages.empty())
     return "nothing is sent\n";

@@ -43,6 +43,16 @@ std::string stepText(const StepLine &step);
 /// " for AMD EPYC with 2 cores a device", " for an A100 80GB SXM", or nothing.
 std::string machineText(const std::string &machine, int64_t threads);
 
+/// An input or output with samples, as both programs print it.
+struct SampleAxis {
+  std::string name;
+  int64_t axis = -1; ///< -1: it has none
+};
+/// "samples: dimension 0", "samples: dimension 1 of 'x', 0 of 'y'", or "samples:
+/// whole (...)" with the reason, if there is one.
+std::string samplesText(const std::vector<SampleAxis> &ports,
+                        const std::string &mixes);
+
 /// A message in a micro-batch, as both programs print it. `how`: "cpu:0 to
 /// cpu:1", or a collective and its axes.
 struct MessageRow {

@@ -49,6 +49,8 @@ public:
         return "stage " + number(i) + " names a program that does not exist";
     if (std::string e = dimensionsError(); !e.empty())
       return e;
+    if (std::string e = mixesError(); !e.empty())
+      return e;
     if (std::string e = devicesError(); !e.empty())
       return e;
     for (int64_t i = 0; i < length(plan.channels()); ++i) {
@@ -87,6 +89,24 @@ private:
       if (std::string(text(plan.inputs()->Get(i)->name())) == text(plan.mask()))
         return "";
     return "has the mask " + quoted(plan.mask()) + ", which is no input";
+  }
+
+  /// What is computed whole has no samples, and nothing that needs some.
+  std::string mixesError() const {
+    constexpr int64_t kMostText = 1 << 16;
+    if (!length(plan.mixes()))
+      return "";
+    if (length(plan.mixes()) > kMostText)
+      return "says in " + number(length(plan.mixes())) +
+             " characters why samples cannot be split";
+    if (plan.micro_batches() != 1 || length(plan.mask()))
+      return "has micro-batches or a mask, and samples that cannot be split";
+    for (const auto *ports : {plan.inputs(), plan.outputs()})
+      for (int64_t i = 0; i < length(ports); ++i)
+        if (ports->Get(i)->batch_axis() >= 0)
+          return "counts samples along an axis of " +
+                 quoted(ports->Get(i)->name()) + ", which cannot be split";
+    return "";
   }
 
   /// The product of the axes; 0 if they are wrong.

@@ -165,7 +165,8 @@ struct partita_model {
       const PortInfo &info = inputs[i];
       if (samples > 1 && info.port->batchAxis < 0)
         return Status::error("'" + info.port->name +
-                             "' has no axis for samples: give one at a time");
+                             "' has no axis for samples: give one at a time" +
+                             info.port->wholeText());
       if (!in[i] && info.bytes > 0)
         return Status::error("the input '" + info.port->name +
                              "' is not given");
@@ -274,7 +275,9 @@ Status describe(const std::vector<PortInfo> &ports, size_t index,
                 {0, info.port->name.c_str(),
                  static_cast<partita_type>(info.port->dtype),
                  static_cast<int>(info.shape.size()), info.shape.data(),
-                 info.port->batchAxis, info.bytes, info.dimensions.data()},
+                 info.port->batchAxis, info.bytes, info.dimensions.data(),
+                 info.port->whole.empty() ? nullptr
+                                          : info.port->whole.c_str()},
                 "partita_port");
 }
 

@@ -19,7 +19,9 @@
  * Any thread may call any function with any model at any time. The exception is
  * partita_close: nothing else may use the model then. Samples that come from
  * several threads at about the same time share a step (dynamic batching), and
- * steps overlap. Neither changes a bit of the results.
+ * steps overlap. Neither changes a bit of the results. Where a model combines
+ * samples with each other, a call has the shapes for which it was compiled, and
+ * shares no step; an option batch_delay_s is an error then.
  *
  * A function that fails returns PARTITA_ERROR. partita_last_error then says
  * why, in words. A wrong argument does not harm the model. When a device has
@@ -103,6 +105,7 @@ typedef struct partita_port {
   int batch_axis;       /* the axis along which samples follow one another; -1: a call has one sample */
   int64_t bytes;        /* of one sample */
   const int *dimensions; /* by axis: the index of its dimension; -1: its size is fixed */
+  const char *whole;     /* what combines samples, in words, so that a call has the whole shape; NULL: nothing is known to */
 } partita_port;
 
 /* A dimension of the model that has several sizes. The artifact has a plan for

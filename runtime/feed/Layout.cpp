@@ -67,7 +67,8 @@ Status checkInput(const Port &port, const Tensor &tensor) {
     return Status::error(
         "the input '" + port.name + "' is given as " + tensor.typeText() +
         ", but " + port.typeText() + " is needed" +
-        (port.batchAxis >= 0 ? " (N: any number of samples)" : ""));
+        (port.batchAxis >= 0 ? " (N: any number of samples)" : "") +
+        port.wholeText());
   if (port.batchAxis >= 0 && shape[size_t(port.batchAxis)] == 0)
     return Status::error("the input '" + port.name + "' has no samples");
   return Status();

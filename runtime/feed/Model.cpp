@@ -22,7 +22,8 @@ namespace {
 
 using PortTables = flatbuffers::Vector<flatbuffers::Offset<partita::abi::Port>>;
 
-std::vector<Port> readPorts(const PortTables *tables) {
+std::vector<Port> readPorts(const PortTables *tables,
+                            const std::string &whole = "") {
   std::vector<Port> ports;
   for (int64_t i = 0; i < length(tables); ++i) {
     const abi::Port *table = tables->Get(flatbuffers::uoffset_t(i));
@@ -38,6 +39,7 @@ std::vector<Port> readPorts(const PortTables *tables) {
       port.batchAxis = -1;
     port.index = table->index();
     port.node = runtime::text(table->node());
+    port.whole = whole;
     ports.push_back(std::move(port));
   }
   return ports;
@@ -85,6 +87,10 @@ bool Port::usedBy(const std::vector<int> &some) const {
                             some.end()) != devices.end();
 }
 
+std::string Port::wholeText() const {
+  return whole.empty() ? "" : "; samples cannot be split: " + whole;
+}
+
 std::string Port::typeText() const {
   std::string text = std::string(runtime::dtypeName(dtype)) + " [";
   for (size_t d = 0; d < shape.size(); ++d)
@@ -98,7 +104,8 @@ Model::Model(std::shared_ptr<const runtime::Artifact> opened)
       file(std::filesystem::path(artifact->path()).filename().string()),
       mesh(*plan), devices(int(length(plan->devices()))),
       microBatches(runtime::stepMicroBatches(*plan)),
-      inputs(readPorts(plan->inputs())), outputs(readPorts(plan->outputs())),
+      inputs(readPorts(plan->inputs(), runtime::text(plan->mixes()))),
+      outputs(readPorts(plan->outputs(), runtime::text(plan->mixes()))),
       boundInputs(readPorts(plan->bound_inputs())),
       inputCollections(readCollections(*plan, /*outputs=*/false)),
       outputCollections(readCollections(*plan, /*outputs=*/true)) {

@@ -27,6 +27,9 @@ struct Port {
   int batchAxis = -1;
   int index = 0;    ///< among the model's own inputs or outputs
   std::string node; ///< of an exposed inner value: the node that makes it
+  /// Why a run takes this shape, once: what combines samples. Empty: it does
+  /// not, or nobody asked.
+  std::string whole;
   /// Devices that load or store it, in increasing order.
   std::vector<int> devices;
 
@@ -36,6 +39,8 @@ struct Port {
   /// Whether one of `devices` loads or stores it; none stands for all of the
   /// plan.
   bool usedBy(const std::vector<int> &devices) const;
+  /// `whole` as the end of a message: "; samples cannot be split: ...", or "".
+  std::string wholeText() const;
   /// E.g. "float32 [N, 3, 224, 224]", with N for the batch axis.
   std::string typeText() const;
 };

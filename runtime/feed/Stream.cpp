@@ -7,6 +7,7 @@
 
 #include "runtime/feed/Stream.h"
 
+#include "runtime/base/Programs.h"
 #include "runtime/feed/Layout.h"
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 namespace partita::feed {
 
 using runtime::Expected;
+using runtime::length;
 using runtime::Session;
 using runtime::Status;
 using runtime::StepBinding;
@@ -156,6 +158,11 @@ Status Stream::Impl::describe() {
   for (const std::vector<Port> *ports : {&model.inputs, &model.outputs})
     for (const Port &port : *ports)
       hasAxes |= port.batchAxis >= 0;
+  if (options.delay_s > 0 && length(model.plan->mixes()))
+    return Status::error("samples cannot wait for others to share a step "
+                         "(dynamic batching): " +
+                         std::string(runtime::text(model.plan->mixes())) +
+                         "; leave out the delay");
   perBatch = hasAxes ? model.samples() : 1;
   perStep = perBatch * model.microBatches;
   if (options.queued_samples <= 0)

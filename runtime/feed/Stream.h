@@ -57,8 +57,9 @@ public:
   };
 
   /// Loads a session of all devices, on a thread of the stream's own. Fails if
-  /// some port has no axis for samples while others have one, or if its entries
-  /// are not a whole number per sample. `model` must outlive the stream.
+  /// some port has no axis for samples while others have one, if its entries
+  /// are not a whole number per sample, or if samples that cannot be split
+  /// (Plan.mixes) are to wait for others. `model` must outlive the stream.
   static runtime::Expected<std::unique_ptr<Stream>>
   create(const Model &model, const runtime::SessionOptions &session,
          const StreamOptions &options = {});

@@ -6,6 +6,7 @@ for rounding, and the numbers of devices bit for bit.
     run.py --models 50000 --jobs 2     more, with progress; --first SEED goes on from there
     run.py --values special            leaves with NaN, infinities and the largest numbers, under --strict-nan
     run.py --seed 1234                 one model: its text, and what differs
+    run.py --samples                   models over samples, in half of which they are combined: in pieces against the whole (see samples.py)
     run.py --gpu                       also for GPUs, on one and two of them, on test/gpu-emulator, with library calls and without
     run.py --only conv,matmul          only models of these makers (see generate.py)
 
@@ -149,6 +150,7 @@ def parse():
     parser.add_argument("--zero", action=argparse.BooleanOptionalAction, default=False, help="dimensions of 0 as well")
     parser.add_argument("--only", type=lambda text: text.split(","), help="makers, comma-separated")
     parser.add_argument("--gpu", action="store_true", help="for GPUs as well, on the emulator")
+    parser.add_argument("--samples", action="store_true", help="models over samples, run in pieces")
     parser.add_argument("--keep", help="folder for the smallest models")
     parser.add_argument("--shrink", type=int, default=150, help="most attempts to shrink a model")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one compilation or run")
@@ -166,6 +168,10 @@ def main():
     if options.gpu and not (EMULATOR / "libcuda.so.1").exists():
         print(f"skipped: no emulator at {EMULATOR} (set PARTITA_GPU_EMULATOR)")
         return 77
+    if options.samples:
+        import samples
+        with Worker(timeout=options.timeout) as worker:
+            return samples.check(worker, cpu_level(), options)
     begin = time.monotonic()
     texts, counts, times, coverage = [], collections.Counter(), collections.Counter(), Coverage()
     if options.seed is not None:

@@ -120,7 +120,7 @@ static bool parseShape(llvm::StringRef text,
 namespace {
 /// The values of repeatable options, before they are parsed further.
 struct RawOptions {
-  std::vector<std::string> shapes, dims, lengths, constants;
+  std::vector<std::string> shapes, dims, samples, lengths, constants;
   std::string weights = "inside", kind = "artifact", level, strategy, memory,
               devices, gradients;
 };
@@ -165,6 +165,15 @@ static std::string parsePairs(const RawOptions &raw, CommandLine &result) {
     if (!splitPair(pair, name, text) || !parseSize(text, length))
       return "--length " + pair + ": write it as sequence=3";
     result.compile.import.lengths[name] = length;
+  }
+  for (const std::string &pair : raw.samples) {
+    int64_t axis = -1;
+    if (!splitPair(pair, name, text) ||
+        (text != "none" && !parseSize(text, axis)))
+      return "--samples " + pair +
+             ": write it as input=1 (dimensions are numbered from 0), or "
+             "input=none";
+    result.compile.import.samples[name] = axis;
   }
   for (const std::string &pair : raw.constants) {
     if (!splitPair(pair, name, text))
@@ -220,6 +229,9 @@ static std::string checkTogether(const CommandLine &command) {
   if (command.json && emits && !command.listNodes && !command.listParameters)
     return "--json prints the plan of an artifact, and --emit the IR: leave "
            "out one of the two";
+  if (!compile.import.samples.empty() && compile.partition.replicas > 1)
+    return "--samples and --replicas contradict each other: replicas share "
+           "what lies along dimension 0";
   const std::string override =
       driver::getAnnotationsOverride(compile.partition);
   if (!compile.import.configuration.empty() && !override.empty())
@@ -406,6 +418,13 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "the input that is 0 where a sample ends: samples of other "
                  "sizes than those of --dim are padded with zeros then")
       ->type_name("INPUT");
+  app.add_option(
+         "--samples", raw.samples,
+         "the dimension of an input along which samples follow one another, "
+         "where it is not the first: --samples x=1 for a time-major x; none: "
+         "the input has no samples. A run splits them if the compiler proves "
+         "that they are independent")
+      ->type_name("INPUT=AXIS");
   app.add_option("--length", raw.lengths,
                  "bind the length of an input that is a sequence: --length x=3 "
                  "makes it the inputs x.0, x.1 and x.2 (--shape x=... is the "

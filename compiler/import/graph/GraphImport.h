@@ -86,8 +86,7 @@ private:
   void checkDeclaredType(const ModelOutput &output);
   void recordCollection(llvm::StringRef name, int64_t port, bool isOutput,
                         const Collection &collection);
-  void setBatchAxis(llvm::ArrayRef<ModelInput> inputs,
-                    llvm::ArrayRef<ModelOutput> outputs);
+  void setBatchAxis(llvm::ArrayRef<ModelInput> inputs);
 
   void setReplicaAxes(llvm::ArrayRef<ModelInput> inputs,
                       llvm::ArrayRef<ModelOutput> outputs);

@@ -40,6 +40,8 @@ inline constexpr llvm::StringLiteral kNodesAttr = "nn.nodes";
 inline constexpr llvm::StringLiteral kNodeOutputsAttr = "nn.node_outputs";
 inline constexpr llvm::StringLiteral kNodeOpsAttr = "nn.node_ops";
 inline constexpr llvm::StringLiteral kNodeScopesAttr = "nn.node_scopes";
+/// On the module: the model itself says how many samples there are.
+inline constexpr llvm::StringLiteral kFixedSamplesAttr = "nn.fixed_samples";
 
 struct ImportOptions {
   std::string modelPath;
@@ -51,6 +53,12 @@ struct ImportOptions {
   llvm::StringMap<int64_t> lengths;
   /// Inputs that are optionals without a value: `--absent x`.
   std::vector<std::string> absent;
+  /// The axis along which samples of an input are counted, by name: `--samples
+  /// x=1`. -1: it has no samples.
+  std::map<std::string, int64_t> samples;
+  /// Imports the model as if there were so many samples, whatever the model
+  /// says; 0: as many as there are.
+  int64_t sampleCount = 0;
   /// Inputs that are fixed when compiling, and their values (`--constant n=8`)
   /// or the files (.pb or .npy) that hold them: `--constant shape=FILE`. They
   /// are not arguments of `@main`. The module's `nn.bound_inputs` lists them as
@@ -85,9 +93,12 @@ struct ImportOptions {
 ///
 /// The arguments and results of `@main` have these attributes. `nn.name` is the
 /// name in the model. `nn.port` is the position among the model's inputs that
-/// are not initializers, or among its outputs. `nn.batch_axis = 0` stands on
-/// all of them if dimension 0 of every one is the same symbol or has the same
-/// size. With several replicas, each port that has the batch dimension has it.
+/// are not initializers, or among its outputs. `nn.batch_axis` is the axis of an
+/// argument along which samples are counted, as `samples` says. Otherwise it is
+/// 0 on all arguments if dimension 0 of every one is the same symbol or has the
+/// same size. Nothing is proved about it yet: compiler/analysis/Samples.h finds
+/// the axes of the results. With several replicas, each port that has the batch
+/// dimension has it.
 /// The module's `nn.nodes` lists the names of all nodes in the order in
 /// which they are computed, including those that fold away. The
 /// module's `nn.node_scopes` lists the modules that made them (ModuleScope.h),

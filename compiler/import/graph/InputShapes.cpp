@@ -245,6 +245,8 @@ private:
         if (i == 0)
           input.batchDim = symbol;
       }
+      input.dims.push_back(symbol.str());
+      input.fixed.push_back(dim.has_dim_value() && dim.dim_value() >= 0);
       if (given != shapes.end())
         continue;
       // A negative size is how some exporters write an unknown one.
@@ -320,7 +322,7 @@ FailureOr<ModelInputs> bindInputs(const onnx::GraphProto &graph,
     return failure();
   FailureOr<std::vector<ModelInput>> tensors =
       Binder(slots->tensors, options, loc).run();
-  if (failed(tensors))
+  if (failed(tensors) || failed(findSampleAxes(*tensors, options, loc)))
     return failure();
   return ModelInputs{std::move(*tensors), std::move(slots->values)};
 }

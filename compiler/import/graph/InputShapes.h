@@ -29,6 +29,11 @@ struct ModelInput {
   mlir::RankedTensorType type;
   /// Name of dimension 0 in the model; empty if it has none.
   std::string batchDim;
+  /// Names of all dimensions in the model, and which of them have a size there.
+  std::vector<std::string> dims;
+  std::vector<bool> fixed;
+  /// The axis along which samples are counted; nothing: it has none.
+  std::optional<int64_t> sampleAxis;
   /// The value, if it is fixed when compiling.
   mlir::DenseElementsAttr value;
 };
@@ -84,6 +89,14 @@ std::string suggestName(llvm::StringRef name, llvm::StringRef lead,
 mlir::FailureOr<ModelInputs> bindInputs(const onnx::GraphProto &graph,
                                         const ImportOptions &options,
                                         mlir::Location loc);
+
+/// Says along which axis of each input samples are counted: as `--samples`
+/// says, or else along dimension 0 if all inputs agree in it. With
+/// `options.sampleCount` they get that size there. Emits errors for inputs and
+/// axes that do not exist, and for numbers of samples that differ.
+llvm::LogicalResult findSampleAxes(std::vector<ModelInput> &inputs,
+                                   const ImportOptions &options,
+                                   mlir::Location loc);
 
 } // namespace partita::import
 

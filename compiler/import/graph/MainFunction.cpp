@@ -8,6 +8,7 @@
 #include "compiler/import/graph/GraphImport.h"
 #include "compiler/import/graph/Import.h"
 #include "compiler/import/model/TensorData.h"
+#include "dialects/dist/DistDialect.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -64,10 +65,11 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
     main.setResultAttr(i, nn::kNameAttr, b.getStringAttr(output.name));
     main.setResultAttr(i, kPortAttr, b.getI64IntegerAttr(output.port));
   }
-  if (replicas > 1)
+  // Statistics of micro-batches are what such a model is about.
+  if (replicas > 1 || module->hasAttr(dist::kFullMicroBatchesAttr))
     setReplicaAxes(inputs.tensors, *outputs);
   else
-    setBatchAxis(inputs.tensors, *outputs);
+    setBatchAxis(inputs.tensors);
   module->setAttr(kNodesAttr, b.getArrayAttr(nodeNames.getArrayRef()));
   if (llvm::any_of(nodeScopes, [](Attribute scope) {
         return !cast<StringAttr>(scope).empty();
@@ -242,38 +244,21 @@ void GraphImport::checkDeclaredType(const ModelOutput &output) {
       << ", but its nodes compute " << type;
 }
 
-/// Samples are counted along dimension 0 if all inputs and outputs agree in it.
-void GraphImport::setBatchAxis(ArrayRef<ModelInput> inputs,
-                               ArrayRef<ModelOutput> outputs) {
-  std::optional<int64_t> size;
-  std::optional<StringRef> name;
+/// Writes along which axes samples are counted; results get theirs by proof.
+void GraphImport::setBatchAxis(ArrayRef<ModelInput> inputs) {
+  unsigned argument = 0;
   for (const ModelInput &input : inputs) {
     if (input.value)
       continue;
-    if (input.type.getRank() == 0 ||
-        size.value_or(input.type.getDimSize(0)) != input.type.getDimSize(0) ||
-        name.value_or(input.batchDim) != input.batchDim)
-      return;
-    size = input.type.getDimSize(0);
-    name = input.batchDim;
+    if (input.sampleAxis) {
+      main.setArgAttr(argument, nn::kBatchAxisAttr,
+                      b.getI64IntegerAttr(*input.sampleAxis));
+      if (size_t axis = *input.sampleAxis;
+          axis < input.fixed.size() && input.fixed[axis])
+        module->setAttr(kFixedSamplesAttr, b.getUnitAttr());
+    }
+    ++argument;
   }
-  if (!size)
-    return;
-  for (const ModelOutput &output : outputs) {
-    RankedTensorType type = NodeImport::typeOf(output.value);
-    if (type.getRank() == 0 || type.getDimSize(0) != *size)
-      return;
-    if (name->empty() || !output.declared ||
-        output.declared->shape().dim_size() == 0)
-      continue;
-    const std::string &symbol = output.declared->shape().dim(0).dim_param();
-    if (!symbol.empty() && symbol != *name)
-      return;
-  }
-  for (unsigned i = 0; i < main.getNumArguments(); ++i)
-    main.setArgAttr(i, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
-  for (unsigned i = 0; i < main.getNumResults(); ++i)
-    main.setResultAttr(i, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
 }
 
 /// Which ports are dealt out to replicas: those whose dimension 0 is the

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Samples.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/BlockAssigner.h"
@@ -120,6 +121,17 @@ private:
       function->setAttr(kMemoryAttr, builder.getI64IntegerAttr(bytes));
     int64_t batches = microBatches > 0 ? int64_t(microBatches)
                                        : read.microBatches.value_or(0);
+    if (auto mixes =
+            getOperation()->getAttrOfType<StringAttr>(analysis::kMixesAttr);
+        mixes && batches > 1)
+      return emitError(microBatches > 0
+                           ? getOperation().getLoc()
+                           : Location(FileLineColLoc::get(&getContext(), file,
+                                                          1, 1)))
+             << batches
+             << " micro-batches a step (--micro-batches): the model is computed "
+                "whole, because "
+             << mixes.getValue() << "; leave it out";
     if (batches > 0)
       function->setAttr(dist::kMicroBatchesAttr,
                         builder.getI64IntegerAttr(batches));

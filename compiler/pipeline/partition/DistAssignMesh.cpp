@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Samples.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/DeviceMesh.h"
 #include "compiler/pipeline/Passes.h"
@@ -32,7 +33,7 @@ struct DistAssignMeshPass : impl::DistAssignMeshPassBase<DistAssignMeshPass> {
         readPartitionFile(getOperation().getLoc(), file);
     if (failed(function) || failed(read) ||
         failed(collectAxes(*function, *read)) || failed(countPlaces(*read)) ||
-        failed(checkShards(*read)))
+        failed(checkShards(*read)) || failed(checkReplicas()))
       return signalPassFailure();
     if (reproducible || read->reproducible)
       (*function)->setAttr(dist::kReproducibleAttr,
@@ -149,6 +150,19 @@ private:
       return emitError(loc)
              << "the mesh has more than " << dist::kMostDevices << " devices";
     return success();
+  }
+
+  /// Micro-batches can be dealt out if there may be several.
+  LogicalResult checkReplicas() {
+    auto mixes =
+        getOperation()->getAttrOfType<StringAttr>(analysis::kMixesAttr);
+    const Axis *data = find(dist::kDataAxis);
+    if (!mixes || !data || data->size <= 1)
+      return success();
+    return emitError(data->loc)
+           << "micro-batches are dealt out along the axis 'data' "
+              "(--data-parallel), and there is one alone: "
+           << mixes.getValue() << "; leave it out";
   }
 
   /// What lies along an axis that does not cut tensors; empty if it does.

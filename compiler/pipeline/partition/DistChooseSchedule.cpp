@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Samples.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
@@ -44,8 +45,11 @@ struct DistChooseSchedulePass
         stages.insert(stage);
         used.insert(devices[stage]);
       }
-    int count = kind->microBatches(static_cast<int>(stages.size()),
-                                   static_cast<int>(used.size()));
+    // What is computed whole has no more than one micro-batch.
+    int count = getOperation()->hasAttr(analysis::kMixesAttr)
+                    ? 1
+                    : kind->microBatches(static_cast<int>(stages.size()),
+                                         static_cast<int>(used.size()));
     (*function)->setAttr(dist::kMicroBatchesAttr,
                          builder.getI64IntegerAttr(count));
   }

@@ -7,6 +7,7 @@
 
 #include "compiler/pipeline/partition/PartitionGraph.h"
 
+#include "compiler/analysis/Samples.h"
 #include "compiler/pipeline/Decision.h"
 #include "dialects/nn/NNDialect.h"
 
@@ -90,6 +91,8 @@ private:
     const schedule::ScheduleKind *kind = getScheduleKind(function);
     const int64_t stages =
         kind && devices > 1 ? devices * kind->stagesPerDevice : devices;
+    if (function->getParentOp()->hasAttr(analysis::kMixesAttr))
+      return 1;
     return getInteger(function, dist::kMicroBatchesAttr,
                       kind ? kind->microBatches(static_cast<int>(stages),
                                                 static_cast<int>(devices))

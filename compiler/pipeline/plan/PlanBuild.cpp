@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Samples.h"
 #include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
@@ -234,7 +235,8 @@ private:
         models.getId().empty() ? StringAttr()
                                : builder.getStringAttr(models.getId()),
         /*dimensions=*/DictionaryAttr(), /*mask=*/StringAttr(),
-        module->hasAttr(dist::kFullMicroBatchesAttr));
+        module->hasAttr(dist::kFullMicroBatchesAttr),
+        module->getAttrOfType<StringAttr>(analysis::kMixesAttr));
     if (auto memory = function->getAttr(kMemoryAttr))
       model->setAttr(kMemoryAttr, memory);
   }

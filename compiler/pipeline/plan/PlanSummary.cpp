@@ -99,6 +99,11 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
   summary.stepNs = model.getStepNs();
   summary.bubble = model.getBubble().convertToDouble();
   summary.samples = countSamples(module);
+  summary.mixes = model.getMixes().value_or("").str();
+  for (auto port : module.getOps<plan::PortOp>())
+    if (port.getKind() != plan::PortKind::bound_input)
+      summary.sampleAxes.push_back({port.getPortName().str(),
+                                    static_cast<int64_t>(port.getBatchAxis())});
   const auto scopes = collectScopes(module);
   for (auto stage : module.getOps<plan::StageOp>()) {
     StageSummary row;
@@ -181,6 +186,7 @@ void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
   os << abi::stepText({summary.schedule, summary.microBatches, summary.samples,
                        summary.replicas, summary.machine, summary.threads,
                        summary.stepNs, summary.bubble});
+  os << abi::samplesText(summary.sampleAxes, summary.mixes);
 }
 
 static double toMs(int64_t ns) { return ns / 1e6; }
@@ -222,6 +228,7 @@ llvm::json::Value toJson(const PlanSummary &summary) {
       {"replicas", summary.replicas},
       {"micro_batches", summary.microBatches},
       {"samples_per_micro_batch", summary.samples},
+      {"mixes", summary.mixes},
       {"predicted_ms", toMs(summary.stepNs)},
       {"bubble_predicted", summary.bubble},
       {"predicted_for", llvm::json::Object{{"machine", summary.machine},

@@ -8,6 +8,8 @@
 #ifndef PARTITA_COMPILER_PIPELINE_PLAN_PLANSUMMARY_H
 #define PARTITA_COMPILER_PIPELINE_PLAN_PLANSUMMARY_H
 
+#include "runtime/abi/PlanText.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
 
@@ -53,6 +55,9 @@ struct PlanSummary {
   int64_t replicas = 1;
   int64_t microBatches = 1; ///< of each replica
   int64_t samples = 1;      ///< of a micro-batch
+  /// The axes of inputs and outputs along which samples are counted; -1: none.
+  std::vector<abi::SampleAxis> sampleAxes;
+  std::string mixes; ///< why they cannot be split; empty: they can
   int64_t stepNs = 0;       ///< predicted time of a step
   double bubble = 0; ///< predicted idle share of the devices that have work
   std::vector<StageSummary> stages;

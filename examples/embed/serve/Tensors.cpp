@@ -93,8 +93,10 @@ std::string shapeText(const partita_port &port) {
 
 /// How many samples a tensor of that shape has.
 int64_t countSamples(const Json &shape, const partita_port &port) {
-  const std::string wanted = std::string("'") + port.name + "' has the shape " +
-                             shape.dump() + ", not " + shapeText(port);
+  std::string wanted = std::string("'") + port.name + "' has the shape " +
+                       shape.dump() + ", not " + shapeText(port);
+  if (port.whole)
+    wanted += std::string("; samples cannot be split: ") + port.whole;
   if (!shape.is_array() || shape.size() != size_t(port.rank))
     throw WrongRequest(wanted);
   int64_t samples = 1;

@@ -24,6 +24,7 @@ class Port:
     shape: tuple[int | str | None, ...]
     batch_axis: int | None
     entries: int  # along the batch axis, of one sample
+    whole: str | None = None  # what combines samples, so that a call has the whole shape
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +105,8 @@ class Model:
             entries = port.shape[axis] if axis is not None else 1
             shape = [names[port.dimensions[d]] if port.dimensions[d] >= 0 else port.shape[d] for d in range(port.rank)]
             ports.append(Port(port.name.decode(), NAMES[port.type], dtype_of(port.type),
-                              tuple(None if d == axis else n for d, n in enumerate(shape)), axis, entries))
+                              tuple(None if d == axis else n for d, n in enumerate(shape)), axis, entries,
+                              port.whole.decode() if port.whole else None))
         return tuple(ports)
 
     def _handle(self) -> ctypes.c_void_p:
@@ -121,7 +123,8 @@ class Model:
                             for d, n in enumerate(port.shape))
         if not fits:
             known = "".join(f", with {size} {name}" for name, size in sizes.items() if name in port.shape)
-            raise Error(f"the input '{port.name}' is given as {array.dtype} {list(array.shape)}, but {port.dtype} [{wanted}]{known} is needed")
+            whole = f"; samples cannot be split: {port.whole}" if port.whole else ""
+            raise Error(f"the input '{port.name}' is given as {array.dtype} {list(array.shape)}, but {port.dtype} [{wanted}]{known} is needed{whole}")
         if port.batch_axis is None:
             return array, 1
         entries = array.shape[port.batch_axis]

@@ -330,6 +330,18 @@ TEST_F(ArtifactTest, RefusesWrongPlans) {
   const std::vector<Row> rows = {
       {"micro-batches", [](PlanSpec &p) { p.micro_batches = 0; }},
       {"no axis 3", [](PlanSpec &p) { p.inputs[0].batch_axis = 3; }},
+      {"which cannot be split",
+       [](PlanSpec &p) {
+         p.mixes = "it combines samples";
+         p.micro_batches = 1;
+       }},
+      {"micro-batches or a mask, and samples that cannot be split",
+       [](PlanSpec &p) {
+         p.mixes = "it combines samples";
+         p.micro_batches = 2;
+       }},
+      {"characters why samples cannot be split",
+       [](PlanSpec &p) { p.mixes.assign(70000, 'x'); }},
       {"impossible shape", [](PlanSpec &p) { p.inputs[0].shape = {-1}; }},
       {"impossible shape",
        [](PlanSpec &p) { p.outputs[0].shape = {1l << 40, 1l << 40}; }},

@@ -204,6 +204,7 @@ struct PlanSpec {
   std::vector<KernelSpec> kernels;
   std::vector<std::pair<std::string, int64_t>> dimensions;
   std::string mask;
+  std::string mixes;
   std::vector<uint8_t> weight_bytes; ///< the weights section
 
   /// Adds a program, and a device "cpu:<index>" that executes it. Returns the
@@ -355,6 +356,7 @@ public:
           abi::CreateDimension(fbb, fbb.CreateString(name), size));
     auto dimension_vector = fbb.CreateVector(dimensions);
     auto mask = fbb.CreateString(plan.mask);
+    auto mixes = fbb.CreateString(plan.mixes);
     auto stage_vector = fbb.CreateVector(stages);
     auto program_vector = fbb.CreateVector(programs);
     auto device_vector = fbb.CreateVector(devices);
@@ -368,7 +370,7 @@ public:
                                device_vector, channel_vector, weight_vector,
                                kernel_vector, 0, 0, 0, 0, 0, 0,
                                collective_vector, axis_vector, dimension_vector,
-                               mask, plan.full_micro_batches),
+                               mask, plan.full_micro_batches, mixes),
                abi::PlanIdentifier());
     return {fbb.GetBufferPointer(), fbb.GetBufferPointer() + fbb.GetSize()};
   }

@@ -229,6 +229,26 @@ TEST_P(StreamTest, FillsUpNoMicroBatchWhoseSamplesAreCombined) {
   EXPECT_TRUE(isRight(whole, *answer));
 }
 
+TEST_P(StreamTest, SaysWhatCombinesSamples) {
+  PipelineSpec spec;
+  spec.devices = GetParam();
+  PlanSpec plan = doublingPipeline(spec);
+  plan.inputs[0].batch_axis = plan.outputs[0].batch_axis = -1;
+  plan.micro_batches = 1;
+  plan.mixes = "'pool' combines them";
+  open(plan);
+  auto stream = makeStream();
+  ASSERT_TRUE(stream.ok()) << stream.status().message();
+  const int64_t entries = model->inputs[0].shape[0];
+  EXPECT_NE((*stream)->submit({samples(2 * entries, 0)}).status().message().find(
+                "samples cannot be split: 'pool' combines them"),
+            std::string::npos);
+  StreamOptions late;
+  late.delay_s = 0.01;
+  EXPECT_NE(makeStream(late).status().message().find("'pool' combines them"),
+            std::string::npos);
+}
+
 TEST_P(StreamTest, WithoutAnAxisAMicroBatchIsASample) {
   PipelineSpec spec;
   spec.devices = GetParam();

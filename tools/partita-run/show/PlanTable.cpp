@@ -24,6 +24,14 @@ using runtime::text;
 
 namespace {
 
+std::vector<abi::SampleAxis> sampleAxes(const Model &model) {
+  std::vector<abi::SampleAxis> axes;
+  for (const std::vector<Port> *ports : {&model.inputs, &model.outputs})
+    for (const Port &port : *ports)
+      axes.push_back({port.name, port.batchAxis});
+  return axes;
+}
+
 std::string portsText(const char *what, const std::vector<Port> &ports) {
   std::string result;
   for (const Port &port : ports) {
@@ -90,6 +98,7 @@ std::string planText(const Model &model) {
                            model.samples(), model.mesh.replicas(),
                            text(plan.machine()), plan.threads(), plan.step_ns(),
                            plan.bubble()});
+  result += abi::samplesText(sampleAxes(model), text(plan.mixes()));
   result += "\n";
   for (const std::string &need : runtime::describeNeeds(*model.artifact))
     result += "needs  " + need + "\n";
@@ -126,6 +135,7 @@ std::string planJson(const Model &model) {
       {"micro_batches", plan.micro_batches()},
       {"samples_per_micro_batch", model.samples()},
       {"samples_per_step", model.samples() * model.microBatches},
+      {"mixes", text(plan.mixes())},
       {"predicted_ms", double(plan.step_ns()) / 1e6},
       {"bubble_predicted", plan.bubble()},
       {"predicted_for",
