@@ -26,10 +26,8 @@ MODELS = {
     "cnn/mnist-pytorch-java": ((), None),
     "cnn/conv-bn-fusion": ((), None),
     "detection/yunet-n-640": ((), None),
-    "encoder/bert-tiny-mlm-vespa": (
-        ("--dim", "batch=2", "--dim", "tokens=7"),
-        (("--dim", "batch=2", "--dim", "tokens=12"), [("input_ids", (12,), "i8", 250), ("attention_mask", (12,), "i8", 2), ("token_type_ids", (12,), "i8", 2)]),
-    ),
+    # Its attention is over dimension 0, so that no samples of it go through as micro-batches.
+    "encoder/bert-tiny-mlm-vespa": (("--dim", "batch=2", "--dim", "tokens=7"), None),
     "decoder/gpt2-nopast-pt1.3": (
         ("--dim", "batch_size=2", "--dim", "seq_len=5"),
         (("--dim", "batch_size=2", "--dim", "seq_len=7"), [("input_ids", (7,), "i8", 10)]),

@@ -309,7 +309,11 @@ def feed_of(port, shape, noise):
 
 def bind(shape, n):
     """A shape with `n` for its first dimension, if that is symbolic, and a moderate size for others."""
-    return [s if isinstance(s, int) and s >= 0 else n if d == 0 else 8 for d, s in enumerate(shape)]
+    return [int(s) if is_size(s) else n if d == 0 else 8 for d, s in enumerate(shape)]
+
+
+def is_size(dimension):
+    return str(dimension).isdigit()
 
 
 def check_model(name, path, work):
@@ -326,7 +330,7 @@ def check_model(name, path, work):
             continue
         axes, mixes = axes_of(work / "m.partita")
         sampled = [p["name"] for p in ports if axes[p["name"]] >= 0]
-        fixed = [p["name"] for p in ports if axes[p["name"]] >= 0 and isinstance(p["shape"][axes[p["name"]]], int)]
+        fixed = [p["name"] for p in ports if axes[p["name"]] >= 0 and is_size(p["shape"][axes[p["name"]]])]
         noise = np.random.default_rng(count)
         if not sampled:
             how.append(f"whole ({mixes or 'no common dimension 0'})")

@@ -243,7 +243,7 @@ TEST_P(StreamTest, SaysWhatCombinesSamples) {
   EXPECT_NE((*stream)->submit({samples(2 * entries, 0)}).status().message().find(
                 "samples cannot be split: 'pool' combines them"),
             std::string::npos);
-  StreamOptions late;
+  feed::StreamOptions late;
   late.delay_s = 0.01;
   EXPECT_NE(makeStream(late).status().message().find("'pool' combines them"),
             std::string::npos);
