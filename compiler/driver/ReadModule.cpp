@@ -9,6 +9,7 @@
 
 #include "compiler/pipeline/NodeNames.h"
 #include "dialects/dist/DistDialect.h"
+#include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -175,6 +176,8 @@ private:
     Operation *end = main.getBody().front().getTerminator();
     for (OpOperand &result : end->getOpOperands()) {
       const unsigned i = result.getOperandNumber();
+      if (main.getResultAttr(i, nn::kCheckAttr))
+        continue;
       if (!main.getResultAttr(i, nn::kNameAttr))
         main.setResultAttr(i, nn::kNameAttr,
                            builder.getStringAttr(getFirstName(result.get())));

@@ -110,6 +110,7 @@ public:
     auto outputs = writePorts(plan::PortKind::output);
     auto bound = writePorts(plan::PortKind::bound_input);
     auto collections = writeCollections();
+    auto checks = writeChecks();
     auto stageTables = writeStages();
     auto channelTables = writeChannels();
     auto collectiveTables = writeCollectives();
@@ -142,7 +143,7 @@ public:
         model.getStepNs(), model.getBubble().convertToDouble(), machine,
         model.getThreads(), collections, machineId, collectiveTables,
         b.CreateVector(axisTables), b.CreateVector(dimensions), mask,
-        model.getFullMicroBatches(), mixes);
+        model.getFullMicroBatches(), mixes, checks);
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }
@@ -433,6 +434,18 @@ private:
           collection.getKind() == plan::PortKind::output,
           static_cast<int>(collection.getIndex()), toAbi(collection.getOf()),
           static_cast<int>(collection.getLength())));
+    return b.CreateVector(tables);
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::Check>>>
+  writeChecks() {
+    std::vector<flatbuffers::Offset<abi::Check>> tables;
+    for (auto check : module.getOps<plan::CheckOp>())
+      tables.push_back(abi::CreateCheck(
+          b, string(check.getOp()), string(check.getNode()),
+          string(check.getOperand()), string(check.getTensor()),
+          longs(check.getShape()), longs(check.getLow()),
+          longs(check.getHigh()), static_cast<int64_t>(check.getRows())));
     return b.CreateVector(tables);
   }
 

@@ -35,6 +35,24 @@ LogicalResult PortOp::verify() {
   return success();
 }
 
+LogicalResult CheckOp::verify() {
+  int64_t indices = 1;
+  for (int64_t size : getShape())
+    indices *= size;
+  const auto rows = static_cast<int64_t>(getRows());
+  if (rows < 1 || indices % rows != 0)
+    return emitOpError("(C1) has ")
+           << rows << " rows of " << indices << " indices";
+  const size_t bounds = getLow().size();
+  const bool fits =
+      bounds == 1 || (!getShape().empty() &&
+                      static_cast<int64_t>(bounds) == getShape().back());
+  if (!fits || getHigh().size() != bounds)
+    return emitOpError("(C2) has ")
+           << bounds << " and " << getHigh().size() << " bounds";
+  return success();
+}
+
 LogicalResult CollectionOp::verify() {
   if (getKind() == PortKind::bound_input)
     return emitOpError("(C1) is neither an input nor an output");

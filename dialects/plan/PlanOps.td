@@ -125,6 +125,31 @@ def Plan_PortOp : Plan_Op<"port", [HasParent<"::mlir::ModuleOp">]> {
   let hasVerifier = 1;
 }
 
+def Plan_CheckOp : Plan_Op<"check", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "indices that a step looks at, because only some are allowed";
+  let description = [{
+    A step `plan.examine` names a check by its number among those of the module.
+    It has a slot `tensor<rows x 2 x i64>` (`dialects/nn/CheckAttr.h` says what is in it).
+    `shape` is that of the indices of one micro-batch. `op`, `node`, `operand` and
+    `tensor` are their names in the model.
+
+    Constraints:
+    * (C1) `rows` is at least 1 and divides the number of indices.
+    * (C2) `low` and `high` have one entry, or one for each entry of the last dimension.
+
+    ```mlir
+    plan.check "Gather" node "embed" operand "indices" tensor "ids" shape [4, 128] rows 4 from [-1000] to [999]
+    ```
+  }];
+  let arguments = (ins StrAttr:$op, StrAttr:$node, StrAttr:$operand, StrAttr:$tensor,
+    DenseI64ArrayAttr:$shape, I64Attr:$rows, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high);
+  let assemblyFormat = [{
+    $op `node` $node `operand` $operand `tensor` $tensor `shape` $shape `rows` $rows
+    `from` $low `to` $high attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
 def Plan_CollectionOp : Plan_Op<"collection", [HasParent<"::mlir::ModuleOp">]> {
   let summary = "an input or output of the model that is a sequence or an optional";
   let description = [{
@@ -597,6 +622,16 @@ def Plan_FinishOp : Plan_CollectiveStep<"finish"> {
     * (C2) the slot has the number of bytes of a device's target.
   }];
   let assemblyFormat = "$collective `micro_batch` $micro_batch `to` $slot attr-dict `:` type($slot)";
+}
+
+def Plan_ExamineOp : Plan_Step<"examine", "getCheckAttr()", "getSlot()"> {
+  let summary = "hands a slot to the host, which looks there for wrong indices when the step has ended";
+  let description = [{
+    Constraints:
+    * (C1) `check` counts the module's checks, and the slot has its rows.
+  }];
+  let arguments = (ins I64Attr:$check, I64Attr:$micro_batch, Plan_SlotType:$slot);
+  let assemblyFormat = "$check `micro_batch` $micro_batch `from` $slot attr-dict `:` type($slot)";
 }
 
 #endif // PARTITA_DIALECTS_PLAN_PLANOPS_TD

@@ -47,6 +47,9 @@ void partita::plan::createStep(OpBuilder &builder, Location loc,
   case abi::StepKind::finish:
     FinishOp::create(builder, loc, subject, microBatch, slot);
     return;
+  case abi::StepKind::examine:
+    ExamineOp::create(builder, loc, port, microBatch, slot);
+    return;
   }
 }
 
@@ -169,4 +172,20 @@ LogicalResult LoadInputOp::verifySymbolUses(SymbolTableCollection &) {
 }
 LogicalResult StoreOutputOp::verifySymbolUses(SymbolTableCollection &) {
   return verifyPort(*this, PortKind::output, getPort(), getSlot());
+}
+
+LogicalResult ExamineOp::verifySymbolUses(SymbolTableCollection &) {
+  RankedTensorType held = cast<SlotType>(getSlot().getType()).getTensor();
+  int64_t seen = 0;
+  for (CheckOp check : (*this)->getParentOfType<ModuleOp>().getOps<CheckOp>()) {
+    if (seen++ != static_cast<int64_t>(getCheck()))
+      continue;
+    const int64_t rows = static_cast<int64_t>(check.getRows());
+    if (held.getShape() != ArrayRef<int64_t>({rows, 2}) ||
+        !held.getElementType().isInteger(64))
+      return emitOpError("(C1) has a slot of ")
+             << held << ", check " << getCheck() << " has " << rows << " rows";
+    return success();
+  }
+  return emitOpError("(C1) names check ") << getCheck() << " of " << seen;
 }

@@ -55,6 +55,8 @@ std::string describe(const CheckedProgram &program, const CheckedNames &names,
     return "step 'input " + lookup(names.inputs) + "'" + batch;
   case StepSubject::output:
     return "step 'output " + lookup(names.outputs) + "'" + batch;
+  case StepSubject::check:
+    return "step 'check of " + lookup(names.checks) + "'" + batch;
   case StepSubject::sent_channel:
   case StepSubject::received_channel:
   case StepSubject::collective:

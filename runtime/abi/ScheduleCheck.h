@@ -93,7 +93,7 @@ struct CheckedProgram {
 
 /// Names of the subjects of steps, for messages.
 struct CheckedNames {
-  std::vector<std::string> channels, inputs, outputs, collectives;
+  std::vector<std::string> channels, inputs, outputs, collectives, checks;
 };
 
 // Collectives. The devices of a group execute the same program, so they reach

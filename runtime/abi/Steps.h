@@ -31,7 +31,8 @@ enum class StepSubject : uint8_t {
   received_channel, ///< Plan.channels, on the side of its target
   input,            ///< Plan.inputs
   output,           ///< Plan.outputs
-  collective        ///< Plan.collectives
+  collective,       ///< Plan.collectives
+  check             ///< Plan.checks
 };
 
 /// How a step itself uses its slot.

@@ -37,6 +37,9 @@ public:
           !e.empty())
         return "input or output " + quoted(plan.collections()->Get(i)->name()) +
                " " + e;
+    for (int64_t i = 0; i < length(plan.checks()); ++i)
+      if (std::string e = checkError(*plan.checks()->Get(i)); !e.empty())
+        return "check " + number(i) + " " + e;
     for (int64_t i = 0; i < length(plan.weights()); ++i)
       if (std::string e = weightError(*plan.weights()->Get(i)); !e.empty())
         return "weight " + quoted(plan.weights()->Get(i)->name()) + " " + e;
@@ -207,6 +210,28 @@ private:
       return "has an unknown element type";
     if (!inRange(port.batch_axis() + int64_t(1), length(port.shape()) + 1))
       return "has no axis " + number(port.batch_axis());
+    return "";
+  }
+
+  std::string checkError(const abi::Check &check) const {
+    int64_t count = 1;
+    if (!isAligned(check.shape()))
+      return "has a shape that is not aligned";
+    for (int64_t i = 0; i < length(check.shape()); ++i)
+      if (check.shape()->Get(i) < 1 ||
+          !checkedMul(count, check.shape()->Get(i), count) ||
+          count > kLargestRegion)
+        return "has an impossible shape";
+    if (!inRange(check.rows() - 1, count) || count % check.rows() != 0)
+      return "has " + number(check.rows()) + " rows of " + number(count) +
+             " indices";
+    const int64_t bounds = length(check.low()), rank = length(check.shape());
+    if (!isAligned(check.low()) || !isAligned(check.high()) ||
+        length(check.high()) != bounds ||
+        (bounds != 1 &&
+         (rank == 0 ||
+          bounds != check.shape()->Get(static_cast<unsigned>(rank - 1)))))
+      return "has bounds that do not fit its indices";
     return "";
   }
 

@@ -272,6 +272,8 @@ private:
       return portError(step, plan.outputs(), "output ");
     case abi::StepSubject::collective:
       return collectiveError(step);
+    case abi::StepSubject::check:
+      return checkError(step);
     }
     return "is of an unknown kind";
   }
@@ -319,6 +321,21 @@ private:
         slot.bytes() != elements * elementBytes(slot.dtype()))
       return "moves " + quoted(collective.name()) +
              " through a slot of another type or size";
+    return "";
+  }
+
+  std::string checkError(const abi::ProgramStep &step) const {
+    if (!inRange(step.subject, length(plan.checks())))
+      return "names check " + number(step.subject) + " of " +
+             number(length(plan.checks()));
+    if (step.slot == -1)
+      return noSlot(step.slot);
+    const abi::Check &check = *plan.checks()->Get(step.subject);
+    const abi::Slot &slot = *program.slots()->Get(step.slot);
+    if (slot.dtype() != abi::DType::i64 ||
+        slot.bytes() != check.rows() * 2 * elementBytes(slot.dtype()))
+      return "looks at the indices of " + quoted(check.node()) +
+             " in a slot of another type or size";
     return "";
   }
 

@@ -116,8 +116,13 @@ std::vector<abi::CheckedProgram> scheduleModel(const abi::Plan &plan) {
 }
 
 abi::CheckedNames scheduleNames(const abi::Plan &plan) {
+  std::vector<std::string> checks;
+  for (int64_t i = 0; i < length(plan.checks()); ++i)
+    checks.push_back(
+        text(plan.checks()->Get(static_cast<unsigned>(i))->node()));
   return {namesOf(plan.channels()), namesOf(plan.inputs()),
-          namesOf(plan.outputs()), namesOf(plan.collectives())};
+          namesOf(plan.outputs()), namesOf(plan.collectives()),
+          std::move(checks)};
 }
 
 } // namespace partita::runtime

@@ -103,6 +103,10 @@ public:
   virtual Status copyIn(uint8_t *to, const void *from, size_t bytes) = 0;
   /// Copies bytes of the device's memory to the host.
   virtual Status copyOut(void *to, const uint8_t *from, size_t bytes) = 0;
+  /// The same, for bytes that no `copyIn` of this queue will read.
+  virtual Status tell(void *to, const uint8_t *from, size_t bytes) {
+    return copyOut(to, from, bytes);
+  }
   /// Copies bytes of another device, of any kind, into this device's memory.
   virtual Status copyFrom(Device &source, uint8_t *to, const uint8_t *from,
                           size_t bytes) = 0;

@@ -43,6 +43,7 @@ struct Stream::Impl {
     int64_t taken = 0; ///< samples that are in steps
     int64_t left = 0;  ///< samples that are not done
     Clock::time_point arrived, finished;
+    Status refused; ///< if samples have wrong indices
   };
   /// Samples of a request within a step.
   struct Piece {
@@ -108,6 +109,7 @@ struct Stream::Impl {
                                         const StreamPort &port) const;
   void fill(Lane &lane) const;
   void finish(Lane &lane);
+  void refuse(const Piece &piece) const;
   void fail(const Status &status);
   Expected<int64_t> check(const std::vector<Tensor> &given) const;
   Expected<uint64_t> accept(std::shared_ptr<Request> request);
@@ -425,8 +427,10 @@ void Stream::Impl::finishSteps() {
 
 /// Gives the results of the first step under way to those who asked.
 void Stream::Impl::finish(Lane &lane) {
-  Status status = session->wait(lane.ticket);
-  if (status.ok())
+  const Status status = session->wait(lane.ticket);
+  // Wrong indices are the fault of those who gave them; others have results.
+  const bool computed = status.ok() || !session->badIndices().empty();
+  if (computed)
     for (size_t i = 0; i < outputs.size(); ++i) {
       const auto &[port, layout, perSample] = outputs[i];
       if (placeInRequest(lane, outputs[i]))
@@ -445,7 +449,7 @@ void Stream::Impl::finish(Lane &lane) {
         }
     }
   std::lock_guard<std::mutex> lock(mutex);
-  if (status.ok()) {
+  if (computed) {
     ++done.steps;
     const std::vector<int64_t> &took = session->busyNs();
     busy.resize(took.size());
@@ -462,7 +466,9 @@ void Stream::Impl::finish(Lane &lane) {
   }
   const Clock::time_point now = Clock::now();
   for (const Piece &piece : lane.pieces) {
-    if (status.ok())
+    if (!status.ok() && computed)
+      refuse(piece);
+    if (computed)
       piece.request->left -= piece.count;
     if (piece.request->left == 0)
       piece.request->finished = now;
@@ -471,6 +477,26 @@ void Stream::Impl::finish(Lane &lane) {
   underWay.pop_front();
   idle.push_back(&lane);
   changed.notify_all();
+}
+
+/// Keeps the first error of a request whose samples have a wrong index. Where
+/// nobody knows the sample, it is one of the micro-batch. The mutex is held.
+void Stream::Impl::refuse(const Piece &piece) const {
+  if (!piece.request->refused.ok())
+    return;
+  for (const runtime::BadIndex &bad : session->badIndices()) {
+    const std::optional<int64_t> sample = sampleOf(*model.plan, bad);
+    const int64_t first = sample.value_or(bad.micro_batch * perBatch),
+                  end = first + (sample ? 1 : perBatch);
+    if (end <= piece.place || first >= piece.place + piece.count)
+      continue;
+    std::optional<int64_t> mine;
+    if (sample || perBatch == 1)
+      mine = first - piece.place + piece.begin;
+    piece.request->refused =
+        Status::error(runtime::describe(*model.plan, bad, mine));
+    return;
+  }
 }
 
 /// Nothing more is computed. The mutex is held.
@@ -578,6 +604,8 @@ Expected<Stream::Answer> Stream::wait(uint64_t ticket) {
   impl->changed.wait(lock, [&] { return request->left == 0 || impl->gone; });
   if (request->left != 0)
     return impl->failure;
+  if (!request->refused.ok())
+    return request->refused;
   return Answer{std::move(request->outputs), request->finished};
 }
 

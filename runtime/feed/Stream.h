@@ -87,7 +87,9 @@ public:
   /// The number of samples that fill a step.
   int64_t stepSamples() const;
 
-  /// Waits for the results. Call it once for each ticket, from any thread. When
+  /// Waits for the results. Fails for those whose samples have an index that
+  /// the model does not allow (Session::badIndices); others are not concerned.
+  /// Call it once for each ticket, from any thread. When
   /// it returns, even with an error, nothing reads or writes the bytes of the
   /// samples any more.
   runtime::Expected<Answer> wait(uint64_t ticket);

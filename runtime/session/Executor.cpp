@@ -126,6 +126,8 @@ Status Executor::prepare() {
                      ->Get(static_cast<unsigned>(step.subject))
                      ->instructions()));
   }
+  for (Step &step : steps)
+    step.told.resize(told);
   matchCollectives();
   placeReleases();
   carryWaits();
@@ -190,6 +192,14 @@ Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
   if (step.kind == abi::StepKind::store_output) {
     entry.io = step.subject;
     outputs_used[entry.io] = stores;
+  }
+  if (step.kind == abi::StepKind::examine) {
+    entry.io = step.subject;
+    entry.told = told;
+    told +=
+        2 *
+        static_cast<size_t>(
+            plan.checks()->Get(static_cast<unsigned>(step.subject))->rows());
   }
   if (step.slot >= 0) {
     entry.data = device->slot(step.slot, step.micro_batch);
@@ -453,6 +463,7 @@ Status Executor::run(const StepBinding &binding) {
   current = &steps[run_count++ % steps.size()];
   current->recorded.clear();
   current->recorded_there.clear();
+  current->fed = binding.micro_batches;
   Status status = device->beginStep();
   if (status.ok())
     status = runSteps(binding);
@@ -464,6 +475,7 @@ Status Executor::run(const StepBinding &binding) {
 /// Whatever failed: nothing may be at work when the step has ended.
 Status Executor::awaitStep() {
   last = &steps[awaited_count++ % steps.size()];
+  bad.clear();
   const Status status = device->awaitStep(last->end);
   last->recorded.insert(last->recorded.end(), last->recorded_there.begin(),
                         last->recorded_there.end());
@@ -472,6 +484,8 @@ Status Executor::awaitStep() {
                          status.message());
   if (measure && last->ran)
     measureArena();
+  if (told && last->ran)
+    findBadIndices();
   return status;
 }
 
@@ -532,6 +546,10 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
       return device->queue().copyIn(
           entry.data, binding.inputs[entry.io] + entry.fed * bytes, bytes);
     return Status();
+  case abi::StepKind::examine:
+    return stores ? device->queue().tell(current->told.data() + entry.told,
+                                         entry.data, bytes)
+                  : Status();
   case abi::StepKind::store_output:
     if (bytes && stores &&
         (!entry.direct || entry.direct->place(entry, binding) == entry.data))
@@ -707,6 +725,15 @@ Status Executor::explain(const Entry &entry, const Status &status) const {
     message += "waiting for " + target + " to take " + what;
   }
   return Status::error(message + ": " + status.message());
+}
+
+/// Of the devices that compute the same, one looks.
+void Executor::findBadIndices() {
+  for (const Entry &entry : entries)
+    if (entry.kind == abi::StepKind::examine && stores && entry.fed < last->fed)
+      collectBadIndices(*plan.checks()->Get(static_cast<unsigned>(entry.io)),
+                        entry.io, entry.fed, last->told.data() + entry.told,
+                        bad);
 }
 
 void Executor::measureArena() {

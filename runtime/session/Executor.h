@@ -11,6 +11,7 @@
 #include "runtime/abi/Steps.h"
 #include "runtime/base/Mesh.h"
 #include "runtime/device/Driver.h"
+#include "runtime/session/BadIndex.h"
 #include "runtime/session/DirectPorts.h"
 #include "runtime/session/Session.h"
 
@@ -52,6 +53,9 @@ public:
   /// that may have turned it into a number.
   bool mayHaveDroppedNan() const { return device->metNan(); }
 
+  /// The wrong indices of the step that was last awaited.
+  const std::vector<BadIndex> &badIndices() const { return bad; }
+
   /// What the user should know of how the device was loaded.
   std::string remark() const { return device->remark(); }
   int64_t busyNs() const { return device->busyNs(); }
@@ -89,6 +93,9 @@ private:
   struct Step {
     Event end;
     bool ran = false; ///< without an error
+    int fed = 0;      ///< micro-batches
+    /// What its checks said, one after another (Entry.told).
+    std::vector<int64_t> told;
     std::vector<ProfileEvent> recorded;
     /// For a device that is not the host: written by the device's thread.
     std::vector<ProfileEvent> recorded_there;
@@ -124,8 +131,9 @@ private:
     int fed = 0;         ///< the same one, counted within the step
     int channel = -1;
     int link = -1; ///< the channel's, for the communicator
-    int io = -1;   ///< Plan.inputs or Plan.outputs
+    int io = -1;   ///< Plan.inputs, Plan.outputs or Plan.checks
     int collective = -1;
+    size_t told = 0; ///< examine: where its numbers begin in Step.told
     /// start: index of the entry of its finish.
     size_t finish = 0;
     uint8_t *data = nullptr; ///< of the slot; null for a token
@@ -171,6 +179,7 @@ private:
   Status take(const Entry &entry);
   Status explain(const Entry &entry, const Status &status) const;
   void measureArena();
+  void findBadIndices();
 
   const abi::Plan &plan;
   const int index;
@@ -194,6 +203,8 @@ private:
   size_t run_count = 0, awaited_count = 0;
   Step *current = nullptr, *last = nullptr; ///< to be run, awaited
   size_t most_events = 0;
+  size_t told = 0;            ///< numbers that the checks of a step say
+  std::vector<BadIndex> bad;  ///< of `last`
   std::vector<uint8_t> image; ///< of the arena, if it is measured
   int64_t touched = 0;
 };

@@ -15,6 +15,7 @@
 #include "runtime/session/Executor.h"
 #include "runtime/session/Links.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <deque>
@@ -54,6 +55,7 @@ struct Session::Impl {
     std::atomic<bool> failed = false;  ///< the session, before its end
     std::vector<std::vector<ProfileEvent>> events; ///< by worker
     std::vector<int64_t> busy;                     ///< likewise
+    std::vector<BadIndex> bad;                     ///< under the mutex
   };
 
   std::shared_ptr<const Artifact> artifact;
@@ -86,6 +88,7 @@ struct Session::Impl {
 
   std::vector<ProfileEvent> events;
   std::vector<int64_t> busy;
+  std::vector<BadIndex> bad; ///< of the step that was last waited for
 
   ~Impl();
   const abi::Plan &plan() const { return artifact->plan(); }
@@ -360,6 +363,11 @@ void Session::Impl::awaitEnd(size_t number, Step &step) {
       fail(status);
     if (worker.executor->mayHaveDroppedNan())
       step.dropped = true;
+    if (const std::vector<BadIndex> &found = worker.executor->badIndices();
+        !found.empty()) {
+      std::lock_guard<std::mutex> lock(mutex);
+      step.bad.insert(step.bad.end(), found.begin(), found.end());
+    }
     step.busy[number] = worker.executor->busyNs();
     const std::vector<ProfileEvent> &recorded = worker.executor->events();
     step.events[number].assign(recorded.begin(), recorded.end());
@@ -385,6 +393,7 @@ void Session::Impl::hand(Step &step) {
   step.number = submitted.load();
   step.dropped = false;
   step.failed = false;
+  step.bad.clear();
   step.running = static_cast<uint32_t>(workers.size());
   ring[step.number % kMostSteps] = &step;
   if (isAlone()) {
@@ -442,6 +451,8 @@ void Session::Impl::runAgain(Step &step) {
 }
 
 void Session::Impl::collect(const Step &step) {
+  bad = step.bad;
+  std::sort(bad.begin(), bad.end());
   events.clear();
   for (size_t i = 0; i < workers.size(); ++i) {
     busy[i] = step.busy[i];
@@ -539,13 +550,18 @@ Status Session::wait(uint64_t ticket) {
   }
   impl->collect(*found);
   found->taken = false;
-  return found->failed || (found->dropped && impl->failed) ? impl->failure
-                                                           : Status();
+  if (found->failed || (found->dropped && impl->failed))
+    return impl->failure;
+  return impl->bad.empty()
+             ? Status()
+             : Status::error(describe(impl->plan(), impl->bad.front()));
 }
 
 bool Session::overlapsSteps() const {
   return !impl->isAlone() || impl->workers[0].overlaps;
 }
+
+const std::vector<BadIndex> &Session::badIndices() const { return impl->bad; }
 
 bool Session::keepsNan() const { return impl->options.keep_nan; }
 bool Session::mayHaveDroppedNan() const { return impl->dropped_nan; }

@@ -32,6 +32,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/device/Driver.h"
+#include "runtime/session/BadIndex.h"
 
 #include <cstdint>
 #include <memory>
@@ -123,7 +124,8 @@ public:
   static constexpr int kMostSteps = Device::kMostSteps;
 
   /// Runs one step. An error names the operation, the device, and the device
-  /// that it waited for. After an error the session can only be destroyed.
+  /// that it waited for. After an error the session can only be destroyed,
+  /// unless `badIndices` says that it was the step's inputs.
   Status run(const StepBinding &binding);
   /// Whether `submit` returns before a step is done. If not, it computes.
   bool overlapsSteps() const;
@@ -135,8 +137,15 @@ public:
   Expected<uint64_t> submit(const StepBinding &binding);
   /// Waits until a step is done. Call it once for each ticket, in any order,
   /// from any thread. Afterwards `profile` and `busyNs` describe this step.
-  /// After an error all steps fail that are not done, with the same message.
+  /// After an error all steps fail that are not done, with the same message,
+  /// unless it is of `badIndices`.
   Status wait(uint64_t ticket);
+  /// The indices of the step that was last waited for that the model does not
+  /// allow, sorted. If there are any, `wait` returned an error that describes
+  /// the first of them. All micro-batches without one are computed rightly, and
+  /// the session goes on. Of a check whose rows are samples, so are the other
+  /// samples.
+  const std::vector<BadIndex> &badIndices() const;
 
   /// Whether steps keep NaN now: with SessionOptions.keep_nan, or after a step
   /// that met NaN.

@@ -72,12 +72,22 @@ Status Embedded::run(const InputTensors &inputs, int64_t samples,
   const int64_t piece = cut ? stepSamples() : samples;
   std::vector<const void *> from(in->size());
   std::vector<void *> to(out->size());
-  std::deque<uint64_t> underWay;
+  struct Piece {
+    uint64_t ticket = 0;
+    int64_t begin = 0;
+  };
+  std::deque<Piece> underWay;
   int64_t done = 0;
   for (int64_t begin = 0; begin < samples || !underWay.empty();) {
     if (begin >= samples || underWay.size() == kUnderWay) {
-      if (partita_wait(model.get(), underWay.front()) != PARTITA_OK)
-        return lastError();
+      const Piece first = underWay.front();
+      if (partita_wait(model.get(), first.ticket) != PARTITA_OK)
+        // The model counts the samples of what it was given.
+        return first.begin == 0
+                   ? lastError()
+                   : Status::error("after the first " +
+                                   std::to_string(first.begin) +
+                                   " samples: " + lastError().message());
       underWay.pop_front();
       progress.update(++done);
       continue;
@@ -91,7 +101,7 @@ Status Embedded::run(const InputTensors &inputs, int64_t samples,
                        std::min(piece, samples - begin), to.data(),
                        &ticket) != PARTITA_OK)
       return lastError();
-    underWay.push_back(ticket);
+    underWay.push_back({ticket, begin});
     begin += piece;
   }
   return Status();

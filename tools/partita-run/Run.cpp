@@ -202,6 +202,19 @@ bool reportNan(Context &context) {
 
 namespace {
 
+/// The error of a step: of a wrong index with its sample among those of all
+/// steps.
+Status errorOfStep(const Context &context, int64_t step, const Status &status) {
+  if (context.session->badIndices().empty())
+    return status;
+  const Model &model = context.model;
+  const runtime::BadIndex &bad = context.session->badIndices().front();
+  std::optional<int64_t> sample = sampleOf(*model.plan, bad);
+  if (sample)
+    *sample += step * model.microBatches * model.samples();
+  return Status::error(describe(*model.plan, bad, sample));
+}
+
 void runSteps(Context &context, Feed &feed, Collector &collector,
               Progress &progress) {
   // Steps overlap, but for a profile, which is of steps by themselves.
@@ -217,7 +230,7 @@ void runSteps(Context &context, Feed &feed, Collector &collector,
     const UnderWay first = underWay.front();
     underWay.pop_front();
     if (Status status = context.session->wait(first.ticket); !status.ok())
-      context.team.fail(status);
+      context.team.fail(errorOfStep(context, first.step, status));
     std::chrono::duration<double, std::nano> wall =
         std::chrono::steady_clock::now() - first.begin;
     collector.take(first.step, first.microBatches);

@@ -309,6 +309,10 @@ LogicalResult GraphImport::expandSchemaFunction(const onnx::NodeProto &node,
                                                 Location loc, Scope &scope) {
   if (failed(checkNode(node, *op.schema, inputs, loc)))
     return failure();
+  // Not those of a loss that the definition of another one is made of.
+  NodeImport import(node, opset, inputs, loc, b, *this);
+  if (!scope.location && failed(checkLabelsOf(import)))
+    return failure();
   const onnx::FunctionProto *body =
       op.schema->GetFunction(static_cast<int>(opset));
   // A body that was written later says in which opset it is to be read.

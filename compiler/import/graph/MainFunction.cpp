@@ -9,6 +9,7 @@
 #include "compiler/import/graph/Import.h"
 #include "compiler/import/model/TensorData.h"
 #include "dialects/dist/DistDialect.h"
+#include "dialects/nn/CheckAttr.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -58,12 +59,22 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
     results.push_back(output.value);
     types.push_back(output.value.getType());
   }
+  for (const Check &check : checks) {
+    results.push_back(check.result);
+    types.push_back(check.result.getType());
+  }
   func::ReturnOp::create(b, loc, results);
   main.setFunctionType(
       b.getFunctionType(main.getFunctionType().getInputs(), types));
   for (auto [i, output] : enumerate(*outputs)) {
     main.setResultAttr(i, nn::kNameAttr, b.getStringAttr(output.name));
     main.setResultAttr(i, kPortAttr, b.getI64IntegerAttr(output.port));
+  }
+  for (auto [i, check] : enumerate(checks)) {
+    const unsigned result = outputs->size() + i;
+    main.setResultAttr(result, nn::kCheckAttr, check.description);
+    if (replicas > 1)
+      main.setResultAttr(result, nn::kBatchAxisAttr, b.getI64IntegerAttr(0));
   }
   // Statistics of micro-batches are what such a model is about.
   if (replicas > 1 || module->hasAttr(dist::kFullMicroBatchesAttr))

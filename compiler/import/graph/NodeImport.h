@@ -47,6 +47,12 @@ struct Dequantized {
   int64_t axis = 0; ///< of the scales, if there are several
 };
 
+/// The numbers from low to high, both included.
+struct NumberRange {
+  int64_t low, high;
+  bool operator==(const NumberRange &) const = default;
+};
+
 /// Values that nodes of one model share.
 class ValueSource {
 public:
@@ -56,6 +62,15 @@ public:
   /// The results of DequantizeLinear. A product of such values can multiply the
   /// integers instead.
   llvm::DenseMap<mlir::Value, Dequantized> dequantized;
+  /// Results of the model's function that tell of wrong indices; see
+  /// math/IndexCheck.h.
+  struct Check {
+    mlir::Value indices;
+    llvm::SmallVector<NumberRange> allowed;
+    mlir::Value result;
+    mlir::DictionaryAttr description; ///< `nn.check`
+  };
+  llvm::SmallVector<Check> checks;
   /// The elements of a weight of at most `nn::kMaxFoldedElements` elements.
   virtual mlir::DenseElementsAttr readWeight(llvm::StringRef symbol) = 0;
   /// The name of the model's input that an argument of `@main` is.

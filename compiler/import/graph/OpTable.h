@@ -92,6 +92,9 @@ llvm::ArrayRef<OpRow> getReplicaOps();
 /// Lets ONNX's library know their schemas.
 void registerReplicaSchemas();
 
+/// Checks the labels of a node that is a loss; see math/IndexCheck.h.
+llvm::LogicalResult checkLabelsOf(NodeImport &n);
+
 /// Ops that ONNX no longer defines. They have no schema, so their functions
 /// must expect any attributes. Their versions mean nothing.
 llvm::ArrayRef<OpRow> getRetiredOps();

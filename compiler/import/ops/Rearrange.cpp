@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexCheck.h"
 #include "compiler/import/math/IndexMath.h"
 
 using namespace llvm;
@@ -73,6 +74,9 @@ LogicalResult importReverseSequence(NodeImport &n) {
     return n.error("time_axis and batch_axis must be 0 and 1");
   if (n.shapeOf(lengths) != shape.slice(batch, 1))
     return n.error("sequence_lens must have one element a sequence");
+  if (failed(checkRange(n, lengths, NumberRange{0, shape[time]},
+                        {1, "sequence_lens"})))
+    return failure();
   Value place = makeIota(n, shape, time);
   Value length =
       n.broadcastDims(n.cast(lengths, n.b.getI64Type()), {batch}, shape);

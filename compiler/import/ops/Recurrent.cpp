@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexCheck.h"
 #include "compiler/import/math/IndexMath.h"
 #include "compiler/import/ops/Contraction.h"
 
@@ -142,6 +143,9 @@ FailureOr<Inputs> getInputs(NodeImport &n, Cell cell, bool batchFirst) {
       !hasShape(in.initialCell, {d, in.batch, h}) ||
       !hasShape(in.peepholes, {d, 3 * h}))
     return n.error("the shapes of its inputs do not fit each other");
+  if (in.lengths && failed(checkRange(n, in.lengths, NumberRange{0, in.steps},
+                                      {4, "sequence_lens"})))
+    return failure();
   return in;
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexCheck.h"
 #include "compiler/import/math/IndexMath.h"
 
 using namespace llvm;
@@ -61,6 +62,8 @@ LogicalResult importScatterElements(NodeImport &n) {
   int64_t size = product(shape), count = product(given);
   if (size == 0 || count == 0)
     return n.result(0, x);
+  if (failed(checkIndices(n, indices, shape[*axis], {1, "indices"})))
+    return failure();
   // The place of each update among all elements.
   Value index = wrapIndex(n, indices, shape[*axis]);
   Value places = n.splat(0, given, n.b.getI64Type());
@@ -104,6 +107,10 @@ LogicalResult importGatherND(NodeImport &n) {
       batch + depth > static_cast<int64_t>(shape.size()) ||
       shape.take_front(batch) != given.take_front(batch))
     return n.error("indices and batch_dims do not fit the data");
+  if (depth > 0 && !is_contained(shape.slice(batch, depth), 0) &&
+      failed(
+          checkIndices(n, indices, shape.slice(batch, depth), {1, "indices"})))
+    return failure();
   ArrayRef<int64_t> indexed = shape.slice(batch, depth),
                     rest = shape.drop_front(batch + depth),
                     where = given.drop_back();
@@ -157,14 +164,17 @@ LogicalResult importScatterND(NodeImport &n) {
   int64_t size = product(shape.take_front(depth)),
           row = product(shape.drop_front(depth)),
           count = product(given.drop_back());
+  if (count == 0 || size == 0 || row == 0)
+    return n.result(0, x);
+  if (depth > 0 &&
+      failed(checkIndices(n, indices, shape.take_front(depth), {1, "indices"})))
+    return failure();
   Value places =
       n.reshape(makePlaces(n, indices, shape.take_front(depth)), {count});
   Value flat = n.reshape(x, {size, row});
   Value flatUpdates = n.reshape(updates, {count, row});
   if (!places || !flat || !flatUpdates)
     return failure();
-  if (count == 0 || size == 0 || row == 0)
-    return n.result(0, x);
   constexpr int64_t kMostKnown = int64_t(1) << 20;
   Value result;
   if (DenseElementsAttr known = n.getConstant(places);
@@ -194,15 +204,26 @@ LogicalResult importTensorScatter(NodeImport &n) {
     return n.error("the update does not fit the cache");
   if (expected[*axis] == 0)
     return n.result(0, x);
+  if (expected[*axis] > shape[*axis])
+    return n.error("the update is longer than the cache");
   Value offset = makeIota(n, shape, *axis);
   if (start) {
     if (n.shapeOf(start) != ArrayRef(shape).take_front(1))
       return n.error("write_indices must have one element a batch");
+    // In a circle every place that is not negative is one.
+    constexpr int64_t kLargest = int64_t(1) << 53;
+    const int64_t last =
+        mode == "circular" ? kLargest : shape[*axis] - expected[*axis];
+    if (failed(
+            checkRange(n, start, NumberRange{0, last}, {2, "write_indices"})))
+      return failure();
     offset = n.binary<nn::SubOp>(
         offset, n.broadcastDims(n.cast(start, n.b.getI64Type()), {0}, shape));
   }
-  if (mode == "circular")
-    offset = wrapIndex(n, offset, shape[*axis]);
+  if (mode == "circular") {
+    Value size = n.splat(static_cast<double>(shape[*axis]), offset);
+    offset = wrapIndex(n, n.binary<nn::RemOp>(offset, size), shape[*axis]);
+  }
   double count = static_cast<double>(expected[*axis]);
   Value isWritten = isWithin(n, offset, 0, count);
   Value from = clampTo(n, offset, 0, count - 1);

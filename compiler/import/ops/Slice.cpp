@@ -7,6 +7,7 @@
 
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/IndexCheck.h"
 #include "dialects/nn/fold/EmptyTensors.h"
 
 #include <numeric>
@@ -36,6 +37,9 @@ LogicalResult importGather(NodeImport &n) {
   FailureOr<int64_t> axis = n.axis(n.intAttr("axis", 0), n.typeOf(x).getRank());
   if (failed(axis))
     return failure();
+  if (n.shapeOf(x)[*axis] > 0 &&
+      failed(checkIndices(n, n.input(1), n.shapeOf(x)[*axis], {1, "indices"})))
+    return failure();
   return n.result(0, n.gather(x, n.input(1), *axis));
 }
 
@@ -57,7 +61,7 @@ LogicalResult importGatherElements(NodeImport &n) {
                    " dimensions: the sizes of both must agree but for the "
                    "axis");
   RankedTensorType type = n.tensor(to, n.elementOf(x));
-  if (!type)
+  if (!type || failed(checkIndices(n, indices, from[*axis], {1, "indices"})))
     return failure();
   return n.result(0, n.make<nn::GatherElementsOp>(type, x, indices, *axis));
 }

@@ -13,6 +13,7 @@
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/plan/StageLowering.h"
 #include "compiler/schedule/Schedule.h"
+#include "dialects/nn/CheckAttr.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -255,13 +256,32 @@ private:
         attributes ? attributes.getAs<StringAttr>("nn.node") : StringAttr());
   }
 
+  void writeCheck(DictionaryAttr check, RankedTensorType type) {
+    auto name = [&](StringRef key) { return check.getAs<StringAttr>(key); };
+    auto numbers = [&](StringRef key) {
+      return check.getAs<DenseI64ArrayAttr>(key);
+    };
+    plan::CheckOp::create(builder, function.getLoc(), name("op"), name("node"),
+                          name("operand"), name("tensor"), numbers("shape"),
+                          builder.getI64IntegerAttr(type.getDimSize(0)),
+                          numbers("low"), numbers("high"));
+  }
+
   void writePorts() {
+    int64_t outputs = 0, checks = 0;
     for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
       writePort(plan::PortKind::input, function.getArgAttrDict(i),
                 ("input" + Twine(i)).str(), i, type);
-    for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-      writePort(plan::PortKind::output, function.getResultAttrDict(i),
-                ("output" + Twine(i)).str(), i, dist::getTensorType(type));
+    for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+      auto check =
+          function.getResultAttrOfType<DictionaryAttr>(i, nn::kCheckAttr);
+      numberOfResult.push_back(check ? checks++ : outputs++);
+      if (check)
+        writeCheck(check, cast<RankedTensorType>(dist::getTensorType(type)));
+      else
+        writePort(plan::PortKind::output, function.getResultAttrDict(i),
+                  ("output" + Twine(i)).str(), i, dist::getTensorType(type));
+    }
     for (auto entry : getDictionaries("nn.bound_inputs"))
       plan::PortOp::create(
           builder, function.getLoc(), plan::PortKind::bound_input,
@@ -548,9 +568,16 @@ private:
     Value slot;
     if (step.value >= 0)
       slot = slots[valuesOnDevice[d].at(step.value)];
-    plan::createStep(builder, function.getLoc(), step.kind, step.microBatch,
+    abi::StepKind kind = step.kind;
+    int64_t port = step.port;
+    if (kind == abi::StepKind::store_output) {
+      if (function.getResultAttr(step.port, nn::kCheckAttr))
+        kind = abi::StepKind::examine;
+      port = numberOfResult[step.port];
+    }
+    plan::createStep(builder, function.getLoc(), kind, step.microBatch,
                      step.channel >= 0 ? channels[step.channel].str() : "",
-                     step.port, slot);
+                     port, slot);
   }
 
   /// The units of a stage, and its collectives between them.
@@ -645,8 +672,9 @@ private:
   OpBuilder builder;
   ScheduleProblem problem;
   Schedule schedule;
-  std::vector<Value> origins;         // by schedule value
-  llvm::DenseMap<Value, int> valueOf; // origin -> schedule value
+  std::vector<int64_t> numberOfResult; // among the outputs, or the checks
+  std::vector<Value> origins;          // by schedule value
+  llvm::DenseMap<Value, int> valueOf;  // origin -> schedule value
   /// By device: from a schedule's value to the device's.
   std::vector<std::map<int, int>> valuesOnDevice;
   std::vector<plan::ProgramOp> programs;

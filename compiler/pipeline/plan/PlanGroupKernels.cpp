@@ -11,6 +11,7 @@
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/cost/PlaceModels.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
 #include "dialects/dist/DistDialect.h"
 
 #include "mlir/Analysis/TopologicalSortUtils.h"

@@ -146,6 +146,8 @@ struct PlanVerifySchedulePass
       if (port.getKind() == plan::PortKind::output)
         names.outputs.push_back(port.getPortName().str());
     }
+    for (auto check : getOperation().getOps<plan::CheckOp>())
+      names.checks.push_back(check.getNode().str());
     std::vector<abi::CheckedProgram> programs;
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
       ProgramModel model(program, numbers);

@@ -198,7 +198,8 @@ StepTraffic CudaDevice::stepTraffic() const {
     traffic.largest = std::max(traffic.largest, bytes);
     if (step.kind == abi::StepKind::load_input)
       traffic.in.push_back(bytes);
-    else if (step.kind == abi::StepKind::store_output)
+    else if (step.kind == abi::StepKind::store_output ||
+             step.kind == abi::StepKind::examine)
       traffic.out.push_back(bytes);
     else if (step.kind != abi::StepKind::run)
       ++traffic.events;

@@ -321,14 +321,22 @@ Status CudaQueue::copyIn(uint8_t *to, const void *from, size_t bytes) {
 }
 
 Status CudaQueue::copyOut(void *to, const uint8_t *from, size_t bytes) {
+  if (bytes > 0) {
+    auto *target = static_cast<uint8_t *>(to);
+    out_begin = out_end ? std::min<const uint8_t *>(out_begin, target) : target;
+    out_end = std::max<const uint8_t *>(out_end, target + bytes);
+  }
+  return tell(to, from, bytes);
+}
+
+Status CudaQueue::tell(void *to, const uint8_t *from, size_t bytes) {
   if (Status status = ready(); !status.ok())
     return status;
   if (bytes == 0)
     return Status();
+  told = true;
   const Api &api = gpu->api;
   auto *target = static_cast<uint8_t *>(to);
-  out_begin = out_end ? std::min<const uint8_t *>(out_begin, target) : target;
-  out_end = std::max<const uint8_t *>(out_end, target + bytes);
   const StreamHandle wire = out.wire.get(), host = out.host.get();
   for (size_t done = 0; done < bytes; done += out.chunkBytes()) {
     const size_t part = std::min(bytes - done, out.chunkBytes());
@@ -478,7 +486,7 @@ Event CudaQueue::record() {
     return event;
   Calls calls;
   // Copies to the host end on a stream of their own.
-  mark.copies = out_end != nullptr;
+  mark.copies = told;
   if (calls.ok(api.eventRecord(mark.computed.get(), compute.get())) &&
       (!mark.copies ||
        (calls.ok(api.streamWaitEvent(out.host.get(), mark.computed.get(), 0)) &&
@@ -537,6 +545,7 @@ Status CudaQueue::awaitEvent(const Event &event, int64_t expected_ns) {
 
 void CudaQueue::beginStep() {
   out_begin = out_end = nullptr;
+  told = false;
   current = &steps[begun++ % steps.size()];
   current->observed.clear();
   current->used_events = 0;

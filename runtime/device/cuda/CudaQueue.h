@@ -59,6 +59,7 @@ public:
 
   Status copyIn(uint8_t *to, const void *from, size_t bytes) override;
   Status copyOut(void *to, const uint8_t *from, size_t bytes) override;
+  Status tell(void *to, const uint8_t *from, size_t bytes) override;
   Status copyFrom(Device &source, uint8_t *to, const uint8_t *from,
                   size_t bytes) override;
   Status run(Instance &instance, int micro_batch,
@@ -166,6 +167,7 @@ private:
   std::atomic<uint64_t> happened = 0; ///< at least, and all before it
   /// Where copies to the host of this step end; empty: there are none.
   const uint8_t *out_begin = nullptr, *out_end = nullptr;
+  bool told = false; ///< whether something of this step is copied to the host
 
   // Which unit is at work: its number comes to the host behind it.
   std::array<Run, kRuns> runs;

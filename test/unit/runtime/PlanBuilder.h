@@ -169,6 +169,12 @@ struct PortSpec {
   int batch_axis = 0;
 };
 
+struct CheckSpec {
+  std::string op, node, operand, tensor;
+  Shape shape, low, high;
+  int64_t rows = 1;
+};
+
 inline int64_t product(const Shape &shape) {
   int64_t count = 1;
   for (int64_t extent : shape)
@@ -200,6 +206,7 @@ struct PlanSpec {
   std::vector<AxisSpec> axes;
   std::vector<ChannelSpec> channels;
   std::vector<CollectiveSpec> collectives;
+  std::vector<CheckSpec> checks;
   std::vector<WeightSpec> weights;
   std::vector<KernelSpec> kernels;
   std::vector<std::pair<std::string, int64_t>> dimensions;
@@ -357,6 +364,14 @@ public:
     auto dimension_vector = fbb.CreateVector(dimensions);
     auto mask = fbb.CreateString(plan.mask);
     auto mixes = fbb.CreateString(plan.mixes);
+    std::vector<flatbuffers::Offset<abi::Check>> checks;
+    for (const CheckSpec &check : plan.checks)
+      checks.push_back(abi::CreateCheck(
+          fbb, fbb.CreateString(check.op), fbb.CreateString(check.node),
+          fbb.CreateString(check.operand), fbb.CreateString(check.tensor),
+          fbb.CreateVector(check.shape), fbb.CreateVector(check.low),
+          fbb.CreateVector(check.high), check.rows));
+    auto check_vector = fbb.CreateVector(checks);
     auto stage_vector = fbb.CreateVector(stages);
     auto program_vector = fbb.CreateVector(programs);
     auto device_vector = fbb.CreateVector(devices);
@@ -370,7 +385,8 @@ public:
                                device_vector, channel_vector, weight_vector,
                                kernel_vector, 0, 0, 0, 0, 0, 0,
                                collective_vector, axis_vector, dimension_vector,
-                               mask, plan.full_micro_batches, mixes),
+                               mask, plan.full_micro_batches, mixes,
+                              check_vector),
                abi::PlanIdentifier());
     return {fbb.GetBufferPointer(), fbb.GetBufferPointer() + fbb.GetSize()};
   }

@@ -171,6 +171,13 @@ private:
                      ports[size_t(step.subject)].name + number;
       return;
     }
+    if (step.kind == abi::StepKind::examine) {
+      const abi::Check *check =
+          model.plan->checks()->Get(unsigned(step.subject));
+      json["name"] =
+          std::string("examine ") + runtime::text(check->node()) + number;
+      return;
+    }
     if (abi::getInfo(step.kind).subject == abi::StepSubject::collective) {
       const abi::Collective &collective =
           *model.plan->collectives()->Get(unsigned(step.subject));

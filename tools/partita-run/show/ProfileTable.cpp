@@ -116,7 +116,8 @@ ProfileTable::ProfileTable(const Model &model,
       else
         sums[workKind(model, event, entry)].add(item.run, ns);
     } else if (entry.kind == abi::StepKind::load_input ||
-               entry.kind == abi::StepKind::store_output) {
+               entry.kind == abi::StepKind::store_output ||
+               entry.kind == abi::StepKind::examine) {
       ports[event.device][item.run] += ns;
       sums[kPorts].add(item.run, ns);
     } else if (abi::getInfo(entry.kind).subject ==

@@ -1,0 +1,28 @@
+//===- CheckAttr.h - Results that tell of wrong indices ---------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_DIALECTS_NN_CHECKATTR_H
+#define PARTITA_DIALECTS_NN_CHECKATTR_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace partita::nn {
+
+/// An attribute of a result tensor<rows x 2 x i64> of the model's function.
+/// The result is no output: it tells of wrong indices. Each row of it is about
+/// as many of them. It has the place among these of the first one that is not
+/// in low .. high, or their number if all are; and that index. The attribute
+/// is a dictionary:
+///
+///   {op = "Gather", node = "embed", operand = "indices", tensor = "ids",
+///    shape = array<i64: 4, 128>, low = array<i64: -1000>,
+///    high = array<i64: 999>}
+inline constexpr llvm::StringLiteral kCheckAttr = "nn.check";
+
+} // namespace partita::nn
+
+#endif // PARTITA_DIALECTS_NN_CHECKATTR_H
