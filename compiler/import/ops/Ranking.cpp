@@ -28,7 +28,8 @@ Value makeArg(NodeImport &n, Value x, int64_t dim, bool largest, bool last) {
       n.compare(largest ? nn::ComparePredicate::lt : nn::ComparePredicate::gt,
                 x, n.broadcastTo(best, shape));
   Value place = makeIota(n, shape, dim);
-  double none = last ? -1 : static_cast<double>(shape[dim]);
+  // What is not the best one stands behind it; so the result is in range.
+  double none = last ? 0 : static_cast<double>(shape[dim] - 1);
   return n.reduce(last ? nn::ReduceKind::max : nn::ReduceKind::min,
                   n.select(isWorse, n.splat(none, place), place), {dim},
                   /*keep=*/true);
