@@ -430,3 +430,34 @@ plan.program @p0 arena 64 constant 0 {
   // expected-error @+1 {{(C2) has a slot of 'tensor<4xf32>', collective @a0 has 8 elements of 'f32' there}}
   plan.finish @a0 micro_batch 0 to %a : !plan.slot<tensor<4xf32>>
 }
+
+// -----
+
+// check C1
+// expected-error @+1 {{(C1) has 3 rows of 20 indices}}
+plan.check "Gather" node "n" operand "indices" tensor "i" shape [4, 5] rows 3 from [-9] to [8]
+
+// -----
+
+// check C2
+// expected-error @+1 {{(C2) has 2 and 2 bounds}}
+plan.check "Gather" node "n" operand "indices" tensor "i" shape [4, 5] rows 4 from [-9, -9] to [8, 8]
+
+// -----
+
+plan.check "Gather" node "n" operand "indices" tensor "i" shape [4, 5] rows 4 from [-9] to [8]
+plan.program @p0 arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4xi64>>
+  // examine C1
+  // expected-error @+1 {{(C1) has a slot of 'tensor<4xi64>', check 0 has 4 rows}}
+  plan.examine 0 micro_batch 0 from %a : !plan.slot<tensor<4xi64>>
+}
+
+// -----
+
+plan.program @p0 arena 64 constant 0 {
+  %a = plan.slot arena at 0 : !plan.slot<tensor<4x2xi64>>
+  // examine C1
+  // expected-error @+1 {{(C1) names check 0 of 0}}
+  plan.examine 0 micro_batch 0 from %a : !plan.slot<tensor<4x2xi64>>
+}

@@ -58,6 +58,8 @@ plan.program @p0 arena 192 constant 64 {
   // CHECK: plan.wait @c0 micro_batch 0
   plan.wait @c0 micro_batch 0
 }
+// CHECK: plan.check "Gather" node "embed" operand "indices" tensor "ids" shape [4, 5] rows 4 from [-9] to [8]
+plan.check "Gather" node "embed" operand "indices" tensor "ids" shape [4, 5] rows 4 from [-9] to [8]
 // Without places yet.
 // CHECK: plan.program @p1 {
 plan.program @p1 {
@@ -73,4 +75,7 @@ plan.program @p1 {
   plan.finish @a0 micro_batch 0 to %a : !plan.slot<tensor<8xf32>>
   // CHECK: plan.store_output 0 micro_batch 0 from
   plan.store_output 0 micro_batch 0 from %a : !plan.slot<tensor<8xf32>>
+  %c = plan.slot arena : !plan.slot<tensor<4x2xi64>>
+  // CHECK: plan.examine 0 micro_batch 0 from %{{.*}} : <tensor<4x2xi64>>
+  plan.examine 0 micro_batch 0 from %c : !plan.slot<tensor<4x2xi64>>
 }
