@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <set>
 
 namespace partita::runtime {
 
@@ -93,6 +94,34 @@ private:
   long double products = 0, actuals = 0, expecteds = 0, differences = 0;
 };
 
+/// Bits of the fraction of a float type, and the exponent of its smallest
+/// normal number; nothing for other types.
+struct FloatFormat {
+  int fractionBits, leastExponent;
+};
+
+std::optional<FloatFormat> formatOf(abi::DType dtype) {
+  switch (dtype) {
+  case abi::DType::f64:
+    return FloatFormat{52, -1022};
+  case abi::DType::f32:
+    return FloatFormat{23, -126};
+  case abi::DType::f16:
+    return FloatFormat{10, -14};
+  case abi::DType::bf16:
+    return FloatFormat{7, -126};
+  default:
+    return std::nullopt;
+  }
+}
+
+/// The distance from |x| to the next larger number.
+double stepAt(double x, FloatFormat format) {
+  const int exponent = x == 0 ? format.leastExponent : std::ilogb(x);
+  return std::ldexp(1.0, std::max(exponent, format.leastExponent) -
+                             format.fractionBits);
+}
+
 std::vector<int64_t> indexOf(int64_t element,
                              const std::vector<int64_t> &shape) {
   std::vector<int64_t> index(shape.size());
@@ -103,11 +132,103 @@ std::vector<int64_t> indexOf(int64_t element,
   return index;
 }
 
+/// Whether elements differ by whole steps of quantisation.
+class Quantisation {
+public:
+  explicit Quantisation(const Tensor &expected) : expected(expected) {}
+
+  void add(double difference) {
+    // How steps are found looks at all elements: once, where any differ.
+    if (quantum < 0)
+      quantum = findQuantum(expected);
+    const double steps = quantum > 0 ? difference / quantum : 0;
+    const double whole = std::round(steps);
+    if (std::isfinite(steps) && whole >= 1 &&
+        std::fabs(steps - whole) <= kSlack)
+      most = std::max(most, static_cast<int64_t>(whole));
+    else
+      isWhole = false;
+  }
+
+  void into(Comparison &result) const {
+    if (!isWhole || most == 0)
+      return;
+    result.quantum = quantum;
+    result.maxQuanta = most;
+  }
+
+private:
+  static constexpr double kSlack = 0.02;
+  static constexpr size_t kFewest = 6;
+  static constexpr double kMostSteps = 255;
+
+  /// The number of which all elements are multiples; 0: there is none. Whole
+  /// numbers are counts and places as often.
+  static double findQuantum(const Tensor &tensor) {
+    const abi::DType dtype = tensor.dtype();
+    if (!isFloat(dtype))
+      return dtype == abi::DType::boolean || elementBytes(dtype) > 1 ? 0 : 1;
+    std::set<double> values;
+    const int64_t bytes = elementBytes(dtype);
+    for (int64_t i = 0; i < tensor.elements(); ++i) {
+      const double x = toDouble(dtype, tensor.data() + i * bytes);
+      if (std::isfinite(x))
+        values.insert(x);
+      if (values.size() > kMostSteps + 1)
+        return 0;
+    }
+    if (values.size() < kFewest)
+      return 0;
+    const double least = *values.begin(), span = *values.rbegin() - least;
+    double divisor = span;
+    for (double x : values)
+      divisor = commonDivisor(divisor, x - least, span / kMostSteps / 4);
+    // Roundings add up while it is found: the widest distance says it best.
+    const double steps = std::round(span / divisor);
+    if (!(steps <= kMostSteps))
+      return 0;
+    const double step = span / steps;
+    for (double x : values)
+      if (std::fabs(std::remainder(x, step)) > kSlack * step)
+        return 0;
+    return std::fabs(std::remainder(step, 1)) < 1e-6 ? 0 : step;
+  }
+
+  /// Euclid's, of numbers that are rounded; what is below `rest` is 0.
+  static double commonDivisor(double a, double b, double rest) {
+    while (b > rest) {
+      const double left = std::fabs(std::remainder(a, b));
+      a = b;
+      b = left;
+    }
+    return a;
+  }
+
+  const Tensor &expected;
+  double quantum = -1; ///< not known yet
+  bool isWhole = true;
+  int64_t most = 0;
+};
+
 } // namespace
+
+Tolerance Tolerances::of(abi::DType dtype) const {
+  Tolerance result;
+  if (dtype == abi::DType::f16 || dtype == abi::DType::bf16)
+    result.rtol = result.range = 16 * stepAt(1, *formatOf(dtype));
+  return {rtol.value_or(result.rtol), atol.value_or(result.atol),
+          range.value_or(result.range)};
+}
+
+Comparison compareTensors(const Tensor &actual, const Tensor &expected) {
+  return compareTensors(actual, expected, Tolerances().of(expected.dtype()));
+}
 
 Comparison compareTensors(const Tensor &actual, const Tensor &expected,
                           const Tolerance &tolerance) {
   Comparison result;
+  result.tolerance = tolerance;
+  result.dtype = expected.dtype();
   if (actual.dtype() != expected.dtype() ||
       actual.shape() != expected.shape()) {
     result.obstacle =
@@ -119,6 +240,8 @@ Comparison compareTensors(const Tensor &actual, const Tensor &expected,
   result.elements = actual.elements();
   if (isFloat(dtype))
     result.size = medianSize(expected);
+  const std::optional<FloatFormat> format = formatOf(dtype);
+  Quantisation quantisation(expected);
   Sums sums;
   double worstExcess = -kInfinity;
   int64_t worst = 0;
@@ -145,6 +268,13 @@ Comparison compareTensors(const Tensor &actual, const Tensor &expected,
       sums.add(is, wanted, difference);
     if (difference > result.maxAbsolute)
       result.maxAbsolute = difference;
+    if (format && difference > 0)
+      result.maxSteps = std::max(
+          result.maxSteps,
+          difference /
+              stepAt(std::max(std::isfinite(wanted) ? std::fabs(wanted) : 0.0,
+                              result.size),
+                     *format));
     if (difference > 0 && wanted != 0) {
       double relative =
           std::isfinite(wanted) ? difference / std::fabs(wanted) : kInfinity;
@@ -156,6 +286,7 @@ Comparison compareTensors(const Tensor &actual, const Tensor &expected,
       continue;
     }
     ++result.mismatches;
+    quantisation.add(difference);
     if (difference - allowed > worstExcess) {
       worstExcess = difference - allowed;
       worst = i;
@@ -164,6 +295,7 @@ Comparison compareTensors(const Tensor &actual, const Tensor &expected,
     }
   }
   sums.into(result);
+  quantisation.into(result);
   result.equal = result.mismatches == 0;
   if (!result.equal)
     result.worstIndex = indexOf(worst, actual.shape());
@@ -173,20 +305,30 @@ Comparison compareTensors(const Tensor &actual, const Tensor &expected,
 std::string Comparison::text() const {
   if (!obstacle.empty())
     return obstacle;
-  std::string differences = "max abs diff " + brief(maxAbsolute) +
-                            ", max rel diff " + brief(maxRelative) +
-                            ", rms diff " + brief(rmsDifference) + " of " +
-                            brief(rmsExpected) + ", cosine " + number(cosine);
+  std::string differences = "max abs diff " + brief(maxAbsolute);
+  if (maxSteps > 0)
+    differences += " (" + brief(maxSteps) + " steps of " +
+                   std::string(dtypeName(dtype)) + ")";
+  differences += ", max rel diff " + brief(maxRelative) + ", rms diff " +
+                 brief(rmsDifference) + " of " + brief(rmsExpected) +
+                 ", cosine " + number(cosine);
   if (byRange > 0)
     differences +=
         "; " + std::to_string(byRange) + " of " + std::to_string(elements) +
         " elements agree by the tensor's range (size " + brief(size) + ")";
   if (equal)
     return differences;
+  std::string steps;
+  if (maxQuanta == 1)
+    steps = std::string(mismatches > 1 ? ", each" : "") +
+            " by one step of quantisation (" + brief(quantum) + ")";
+  else if (maxQuanta > 1)
+    steps = " by up to " + std::to_string(maxQuanta) +
+            " steps of quantisation (" + brief(quantum) + ")";
   return std::to_string(mismatches) + " of " + std::to_string(elements) +
-         " elements differ; worst at " + shapeText(worstIndex) + ": " +
-         number(worstActual) + " instead of " + number(worstExpected) + "; " +
-         differences;
+         " elements differ" + steps + "; worst at " + shapeText(worstIndex) +
+         ": " + number(worstActual) + " instead of " + number(worstExpected) +
+         "; " + differences;
 }
 
 } // namespace partita::runtime

@@ -110,25 +110,27 @@ int parseOptions(int argc, char **argv, Options &options) {
          "the exit status is 1")
       ->group(data)
       ->type_name("FILE.npz");
-  app.add_option("--rtol", options.tolerance.rtol,
-                 "Largest relative difference for --test-data and --compare")
+  app.add_option(
+         "--rtol", options.tolerances.rtol,
+         "Largest relative difference for --test-data and --compare. By "
+         "default 1e-3; of f16 0.015625, of bf16 0.125")
       ->group(data)
-      ->capture_default_str()
       ->check(positive(/*orZero=*/true))
       ->type_name("X");
-  app.add_option("--atol", options.tolerance.atol,
-                 "Largest absolute difference for --test-data and --compare")
+  app.add_option(
+         "--atol", options.tolerances.atol,
+         "Largest absolute difference for --test-data and --compare. By "
+         "default 1e-7")
       ->group(data)
-      ->capture_default_str()
       ->check(positive(/*orZero=*/true))
       ->type_name("X");
-  app.add_option("--range-tol", options.tolerance.range,
+  app.add_option("--range-tol", options.tolerances.range,
                  "Largest difference as a share of the tensor's size, the "
                  "median of its elements' absolute values, for --test-data and "
                  "--compare: elements near 0 are sums of larger terms, whose "
-                 "rounding errors they keep. 0: element by element only")
+                 "rounding errors they keep. 0: element by element only. By "
+                 "default 1e-5; of f16 0.015625, of bf16 0.125")
       ->group(data)
-      ->capture_default_str()
       ->check(positive(/*orZero=*/true))
       ->type_name("X");
 

@@ -29,7 +29,7 @@ struct Options {
   std::string output;
   std::string testData;
   std::string compare; ///< .npz with reference tensors
-  runtime::Tolerance tolerance;
+  runtime::Tolerances tolerances;
   std::string devices;   ///< as given, e.g. "cpu:2"; empty: the plan's
   std::string deviceMap; ///< with mpirun: the devices of each process
   int threads = 0;  ///< cores per device; 0: the cores divided by the devices

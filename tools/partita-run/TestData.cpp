@@ -123,8 +123,8 @@ Expected<InputTensors> readSet(const Model &model, const fs::path &folder) {
 void compareOne(const Context &context, const fs::path &folder,
                 const std::string &name, const Tensor &found,
                 const Tensor &expected, ComparisonReport &report) {
-  const Comparison comparison =
-      runtime::compareTensors(found, expected, context.options.tolerance);
+  const Comparison comparison = runtime::compareTensors(
+      found, expected, context.options.tolerances.of(expected.dtype()));
   const std::string set = folder.filename().string();
   if (!context.options.json)
     std::printf("%s: output '%s' %s: %s%s\n", set.c_str(), name.c_str(),
@@ -219,7 +219,7 @@ int runTestData(Context &context) {
   Expected<std::vector<fs::path>> sets = findSets(context.options.testData);
   if (!context.team.allWell(sets.status()))
     return 1;
-  ComparisonReport report(context.options.tolerance);
+  ComparisonReport report;
   for (const fs::path &folder : *sets) {
     Expected<InputTensors> inputs = readSet(context.model, folder);
     if (!context.team.allWell(inputs.status()))

@@ -199,6 +199,100 @@ TEST(Compare, shapeAndTypeMustBeEqual) {
   EXPECT_FALSE(compareTensors(a, c).equal);
 }
 
+TEST(Compare, toleranceIsThatOfTheType) {
+  const Tolerances none;
+  EXPECT_EQ(none.of(DType::f32).rtol, 1e-3);
+  EXPECT_EQ(none.of(DType::f64).range, 1e-5);
+  EXPECT_EQ(none.of(DType::f16).rtol, 0.015625);
+  EXPECT_EQ(none.of(DType::bf16).range, 0.125);
+  EXPECT_EQ(none.of(DType::i32).rtol, 1e-3);
+  Tolerances asked;
+  asked.rtol = 0;
+  EXPECT_EQ(asked.of(DType::f16).rtol, 0);
+  EXPECT_EQ(asked.of(DType::f16).range, 0.015625);
+  // 1, and 15, 16 and 17 steps of f16 above it.
+  for (auto [bits, equal] : {std::pair<uint16_t, bool>{0x3C0F, true},
+                             {0x3C10, true},
+                             {0x3C11, false}}) {
+    Tensor one = makeTensor<uint16_t>(DType::f16, {1}, {0x3C00});
+    Comparison comparison =
+        compareTensors(makeTensor<uint16_t>(DType::f16, {1}, {bits}), one);
+    EXPECT_EQ(comparison.equal, equal) << bits;
+    EXPECT_EQ(comparison.maxSteps, bits - 0x3C00);
+  }
+}
+
+TEST(Compare, differencesAreSaidInStepsOfTheType) {
+  const float next = std::nextafterf(1, 2);
+  EXPECT_EQ(floats({next}, {1}).maxSteps, 1);
+  EXPECT_NE(floats({next}, {1}).text().find("(1 steps of float32)"),
+            std::string::npos)
+      << floats({next}, {1}).text();
+  // An element near 0 counts in steps of the tensor's size.
+  EXPECT_EQ(floats({1, 1, std::ldexp(1.0f, -22)}, {1, 1, 0}).maxSteps, 2);
+  EXPECT_EQ(floats({1, 2}, {1, 2}).maxSteps, 0);
+  Tensor bfloat = makeTensor<uint16_t>(DType::bf16, {1}, {0x3F80});
+  EXPECT_EQ(
+      compareTensors(makeTensor<uint16_t>(DType::bf16, {1}, {0x3F83}), bfloat)
+          .maxSteps,
+      3);
+  // The smallest numbers are as far apart as denormal ones.
+  Tensor tiny = makeTensor<uint16_t>(DType::f16, {1}, {1});
+  EXPECT_EQ(
+      compareTensors(makeTensor<uint16_t>(DType::f16, {1}, {3}), tiny).maxSteps,
+      2);
+}
+
+TEST(Compare, saysStepsOfQuantisation) {
+  auto bytes = [](std::vector<uint8_t> actual, std::vector<uint8_t> expected) {
+    const auto size = int64_t(actual.size());
+    return compareTensors(makeTensor<uint8_t>(DType::u8, {size}, actual),
+                          makeTensor<uint8_t>(DType::u8, {size}, expected));
+  };
+  Comparison one = bytes({1, 2, 4, 3}, {1, 2, 3, 4});
+  EXPECT_FALSE(one.equal);
+  EXPECT_EQ(one.maxQuanta, 1);
+  EXPECT_NE(one.text().find("2 of 4 elements differ, each by one step of "
+                            "quantisation (1); worst"),
+            std::string::npos)
+      << one.text();
+  EXPECT_EQ(bytes({1, 2, 7}, {1, 2, 3}).maxQuanta, 4);
+  EXPECT_EQ(bytes({1, 2, 3}, {1, 2, 3}).maxQuanta, 0);
+
+  // 0.0235 * (q - 3), as f32 rounds it.
+  std::vector<float> expected;
+  for (int q : {0, 3, 5, 9, 17, 100, 254, 255, 3, 9})
+    expected.push_back(0.0235f * float(q - 3));
+  auto changed = [&](size_t i, float by) {
+    std::vector<float> actual = expected;
+    actual[i] += by;
+    return floats(actual, expected);
+  };
+  EXPECT_EQ(changed(4, 0.0235f).maxQuanta, 1);
+  EXPECT_NEAR(changed(4, 0.0235f).quantum, 0.0235, 1e-6);
+  EXPECT_NE(
+      changed(4, -0.0235f)
+          .text()
+          .find("1 of 10 elements differ by one step of quantisation (0.0235)"),
+      std::string::npos)
+      << changed(4, -0.0235f).text();
+  EXPECT_EQ(changed(4, 3 * 0.0235f).maxQuanta, 3);
+  // No whole step; one element of two is off by less.
+  EXPECT_EQ(changed(4, 0.03f).maxQuanta, 0);
+  EXPECT_EQ(changed(4, std::numeric_limits<float>::infinity()).maxQuanta, 0);
+  // Not quantised: whole numbers, numbers without a step, too few of them.
+  const std::vector<float> whole = {1, 2, 3, 4, 5, 6, 7},
+                           any = {0.11f, 0.231f,  -0.737f, 1.39f,
+                                  0.52f, 0.0713f, 0.919f},
+                           few = {0.5f, 1, 1.5f};
+  for (const std::vector<float> &values : {whole, any, few}) {
+    std::vector<float> actual = values;
+    actual[0] += values[1];
+    EXPECT_EQ(floats(actual, values).mismatches, 1);
+    EXPECT_EQ(floats(actual, values).maxQuanta, 0) << values[0];
+  }
+}
+
 TEST(Compare, nothingEqualsNothing) { EXPECT_TRUE(floats({}, {}).equal); }
 
 } // namespace

@@ -16,6 +16,10 @@ void ComparisonReport::add(Json tags, const Comparison &comparison) {
   if (!comparison.obstacle.empty())
     return add(std::move(tags), comparison.obstacle);
   tags.update({{"equal", comparison.equal},
+               {"tolerance",
+                {{"rtol", comparison.tolerance.rtol},
+                 {"atol", comparison.tolerance.atol},
+                 {"range", comparison.tolerance.range}}},
                {"elements", comparison.elements},
                {"mismatches", comparison.mismatches},
                {"by_range", comparison.byRange},
@@ -25,6 +29,11 @@ void ComparisonReport::add(Json tags, const Comparison &comparison) {
                {"rms_difference", comparison.rmsDifference},
                {"rms_expected", comparison.rmsExpected},
                {"cosine", comparison.cosine}});
+  if (runtime::isFloat(comparison.dtype))
+    tags["max_steps"] = comparison.maxSteps;
+  if (comparison.maxQuanta > 0)
+    tags["quantisation"] = {{"step", comparison.quantum},
+                            {"steps", comparison.maxQuanta}};
   if (!comparison.equal)
     tags["worst"] = {{"index", comparison.worstIndex},
                      {"actual", comparison.worstActual},
@@ -42,12 +51,7 @@ void ComparisonReport::add(Json tags, const std::string &obstacle) {
 }
 
 std::string ComparisonReport::json() const {
-  const Json result = {{"pass", differing == 0},
-                       {"tolerance",
-                        {{"rtol", tolerance.rtol},
-                         {"atol", tolerance.atol},
-                         {"range", tolerance.range}}},
-                       {"tensors", tensors}};
+  const Json result = {{"pass", differing == 0}, {"tensors", tensors}};
   return result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
 }

@@ -8,16 +8,21 @@
 // With --json, --test-data and --compare print this object:
 //
 //   {"pass": false,
-//    "tolerance": {"rtol": 1e-3, "atol": 1e-7, "range": 1e-5},
 //    "tensors": [{"set": "test_data_set_0", "name": "y", "node": "/fc/Gemm",
-//                 "type": "float32 [2, 10]", "equal": false, "elements": 20,
+//                 "type": "float32 [2, 10]", "equal": false,
+//                 "tolerance": {"rtol": 1e-3, "atol": 1e-7, "range": 1e-5},
+//                 "elements": 20,
 //                 "mismatches": 1, "by_range": 0, "size": 0.8,
 //                 "max_absolute": 2.0, "max_relative": 0.7,
+//                 "max_steps": 1.7e7,
 //                 "rms_difference": 0.4, "rms_expected": 0.9, "cosine": 0.97,
+//                 "quantisation": {"step": 1, "steps": 2},
 //                 "worst": {"index": [0, 7], "actual": 3, "expected": 1}}]}
 //
 // `set` is there with --test-data, and `node` for inner tensors. `worst` is
-// there if an element differs, and `obstacle` if shapes or types differ. NaN
+// there if an element differs, `quantisation` if all that do are whole steps of
+// it apart (`steps`: the most), `max_steps` for floats (steps of the type, see
+// Compare.h), and `obstacle` if shapes or types differ. NaN
 // and infinities are null.
 //
 //===----------------------------------------------------------------------===//
@@ -34,9 +39,6 @@ namespace partita::run {
 
 class ComparisonReport {
 public:
-  explicit ComparisonReport(const runtime::Tolerance &tolerance)
-      : tolerance(tolerance) {}
-
   /// Adds a comparison. `tags` come first in the object of the tensor.
   void add(nlohmann::ordered_json tags, const runtime::Comparison &comparison);
   /// Adds a value that is no tensor or is missing. It differs if `obstacle` is
@@ -49,7 +51,6 @@ public:
   std::string json() const;
 
 private:
-  const runtime::Tolerance tolerance;
   nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
   int differing = 0;
 };
