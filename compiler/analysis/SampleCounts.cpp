@@ -23,12 +23,12 @@ public:
   std::string run() {
     for (auto [x, y] : llvm::zip_equal(a.getArguments(), b.getArguments()))
       partner[x] = y;
-    Block &mine = a.getBody().front(), &others = b.getBody().front();
-    auto it = others.begin();
-    for (Operation &op : mine) {
-      if (it == others.end() || !isSame(&op, &*it))
-        return "'" + nn::getNodeName(&op) + "' (" +
-               op.getName().getStringRef().str() +
+    SmallVector<Operation *> mine = getOutputOps(a), others = getOutputOps(b);
+    const auto *it = others.begin();
+    for (Operation *op : mine) {
+      if (it == others.end() || !isSame(op, *it))
+        return "'" + nn::getNodeName(op) + "' (" +
+               op->getName().getStringRef().str() +
                ") computes with the number of entries of " +
                samples.dimension();
       ++it;

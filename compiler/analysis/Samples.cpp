@@ -7,6 +7,8 @@
 
 #include "compiler/analysis/Samples.h"
 
+#include "dialects/nn/CheckAttr.h"
+
 using namespace mlir;
 
 namespace partita::analysis {
@@ -19,6 +21,28 @@ static std::string describeSamples(func::FuncOp function) {
              (name ? name.str() : "input" + std::to_string(i)) + "'";
     }
   return "no dimension";
+}
+
+static bool isCheck(func::FuncOp function, unsigned result) {
+  return static_cast<bool>(function.getResultAttr(result, nn::kCheckAttr));
+}
+
+SmallVector<Operation *> getOutputOps(func::FuncOp function) {
+  Block &body = function.getBody().front();
+  llvm::DenseSet<Value> needed;
+  for (OpOperand &result : body.getTerminator()->getOpOperands())
+    if (!isCheck(function, result.getOperandNumber()))
+      needed.insert(result.get());
+  SmallVector<Operation *> ops;
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    if (llvm::none_of(op.getResults(),
+                      [&](Value result) { return needed.contains(result); }))
+      continue;
+    needed.insert(op.operand_begin(), op.operand_end());
+    ops.push_back(&op);
+  }
+  std::reverse(ops.begin(), ops.end());
+  return ops;
 }
 
 Samples::Samples(func::FuncOp function)
@@ -39,8 +63,8 @@ Samples::Samples(func::FuncOp function)
   }
   if (samples == 0)
     return;
-  for (Operation &op : function.getBody().front().without_terminator()) {
-    visit(&op);
+  for (Operation *op : getOutputOps(function)) {
+    visit(op);
     if (mixed)
       return;
   }
@@ -152,6 +176,8 @@ SmallVector<int64_t> proveSamples(func::FuncOp function, const Samples &samples,
   }
   Operation *end = function.getBody().front().getTerminator();
   for (OpOperand &result : end->getOpOperands()) {
+    if (isCheck(function, result.getOperandNumber()))
+      break; // they come last
     auto name = function.getResultAttrOfType<StringAttr>(
         result.getOperandNumber(), nn::kNameAttr);
     std::optional<int64_t> axis = samples.getResultAxis(

@@ -41,6 +41,11 @@ namespace partita::analysis {
 /// takes the shapes as they are, once.
 inline constexpr llvm::StringLiteral kMixesAttr = "nn.mixes";
 
+/// The ops that outputs are computed from, in order. Results that tell of wrong
+/// indices (dialects/nn/CheckAttr.h) are no outputs: they are about a whole
+/// micro-batch.
+llvm::SmallVector<mlir::Operation *> getOutputOps(mlir::func::FuncOp function);
+
 /// Why there is no proof.
 struct Mixing {
   mlir::Operation *op = nullptr;

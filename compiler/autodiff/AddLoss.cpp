@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Samples.h"
 #include "compiler/autodiff/Losses.h"
 #include "compiler/autodiff/Passes.h"
 #include "compiler/autodiff/Ports.h"
@@ -40,6 +41,10 @@ public:
                           Term(b, target), axis);
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       function.removeArgAttr(i, b.getStringAttr(nn::kBatchAxisAttr));
+    function->getParentOp()->setAttr(
+        analysis::kMixesAttr,
+        b.getStringAttr("the loss combines the samples of '" + nameOf(output) +
+                        "'"));
     setResults(function, {{loss.get(), "loss"}});
     return success();
   }
@@ -60,7 +65,7 @@ private:
     StringRef names = spec.names;
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
       StringRef name = nameOf(i), rest = names;
-      if (!rest.consume_front(name) || name.empty() ||
+      if (name.empty() || !rest.consume_front(name) ||
           (!rest.empty() && !rest.consume_front(":")))
         continue;
       // Of names of which one begins with another, the longest.

@@ -13,6 +13,7 @@
 
 #include "compiler/autodiff/Passes.h"
 #include "compiler/autodiff/Ports.h"
+#include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/grad/Term.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -38,7 +39,9 @@ public:
     findTrained();
     propagateActivity();
     Value loss = end->getOperand(0);
-    if (end->getNumOperands() != 1 || !isa<FloatType>(elementOf(loss)) ||
+    const bool isAlone =
+        end->getNumOperands() == 1 || function.getResultAttr(1, nn::kCheckAttr);
+    if (!isAlone || !isa<FloatType>(elementOf(loss)) ||
         nn::getTensorType(loss).getNumElements() != 1)
       return emitError(function.getLoc())
              << "a loss is one number, of floats; --nn-add-loss makes one";

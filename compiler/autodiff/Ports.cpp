@@ -7,6 +7,8 @@
 
 #include "compiler/autodiff/Ports.h"
 
+#include "dialects/nn/CheckAttr.h"
+
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -27,6 +29,12 @@ void setResults(func::FuncOp function, ArrayRef<Result> results) {
   SmallVector<Value> values;
   SmallVector<Type> types;
   SmallVector<DictionaryAttr> attributes;
+  Operation *end = function.getBody().front().getTerminator();
+  SmallVector<std::pair<Value, DictionaryAttr>> checks;
+  for (OpOperand &operand : end->getOpOperands())
+    if (unsigned i = operand.getOperandNumber();
+        function.getResultAttr(i, nn::kCheckAttr))
+      checks.push_back({operand.get(), function.getResultAttrDict(i)});
   for (auto [port, result] : llvm::enumerate(results)) {
     NamedAttrList own;
     own.set(nn::kNameAttr, b.getStringAttr(result.name));
@@ -35,7 +43,12 @@ void setResults(func::FuncOp function, ArrayRef<Result> results) {
     types.push_back(result.value.getType());
     attributes.push_back(own.getDictionary(b.getContext()));
   }
-  function.getBody().front().getTerminator()->setOperands(values);
+  for (auto [value, attribute] : checks) {
+    values.push_back(value);
+    types.push_back(value.getType());
+    attributes.push_back(attribute);
+  }
+  end->setOperands(values);
   function.removeResAttrsAttr();
   function.setFunctionType(
       b.getFunctionType(function.getArgumentTypes(), types));

@@ -29,7 +29,8 @@ struct Result {
   std::string name;
 };
 
-/// Gives a function these results, and no others. None of them counts samples.
+/// Gives a function these outputs, and no others. None of them counts samples.
+/// Results that tell of wrong indices stay, behind them.
 /// Removes what nobody needs any more.
 void setResults(mlir::func::FuncOp function, llvm::ArrayRef<Result> results);
 

@@ -32,6 +32,9 @@ std::optional<int64_t> sampleOf(const abi::Plan &plan, const BadIndex &bad) {
     const abi::Port &port = *plan.inputs()->Get(unsigned(i));
     if (port.batch_axis() < 0)
       continue;
+    // The rows of a check lie along dimension 0.
+    if (port.batch_axis() != 0)
+      return std::nullopt;
     const int64_t samples = port.shape()->Get(unsigned(port.batch_axis()));
     if (check.rows() != samples || check.shape()->Get(0) != samples)
       return std::nullopt;
