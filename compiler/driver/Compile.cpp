@@ -124,6 +124,7 @@ private:
                            pipeline::PartitionOptions tried);
   void remarkCores(const pipeline::PlanSummary &plan);
   std::vector<std::string> getTargets() const;
+  bool widensHalves() const;
   LogicalResult checkTargets();
   LogicalResult checkMachine();
   LogicalResult differentiate();
@@ -150,6 +151,15 @@ std::vector<std::string> Compilation::getTargets() const {
   if (!targets.empty())
     return targets;
   return {options.target.empty() ? "cpu" : options.target};
+}
+
+/// Whether halves are computed in f32: on CPUs alone, none of whose levels has
+/// arithmetic of halves.
+bool Compilation::widensHalves() const {
+  return llvm::all_of(getTargets(), [](StringRef target) {
+    return codegen::findBackend(codegen::splitTarget(target).first)
+        ->hasCpuLevels();
+  });
 }
 
 /// Targets must be backends', and architectures of theirs.
@@ -473,6 +483,8 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
         shard::addReplicaPasses(pm);
         if (options.expose.unfused)
           pm.addPass(pipeline::createExposeValuesPass({options.expose.nodes}));
+        pm.addNestedPass<func::FuncOp>(simplify::createWidenHalvesPass(
+            {/*keep=*/options.reference || !widensHalves()}));
         if (!options.reference)
           simplify::addCanonicalPasses(pm);
       })) ||

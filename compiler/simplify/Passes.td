@@ -125,4 +125,44 @@ def SplitReductionsPass : SimplifyPass<"nn-split-reductions"> {
   }];
 }
 
+def WidenHalvesPass : SimplifyPass<"nn-widen-halves"> {
+  let summary = "compute f16 and bf16 in f32";
+  let options = [
+    Option<"keep", "keep", "bool", "false", "compute them as they are; only remove the attribute `nn.inner`">
+  ];
+  let description = [{
+    For devices that have no arithmetic of halves. Weights, constants and
+    inputs of halves are converted once. What is computed from them is f32 and
+    is not rounded in between. It is rounded to the model's type
+
+    * where it leaves the graph,
+    * by a conversion that the model itself asks for. An op that computes in
+      f32 by itself has converted its result to halves. Its `nn.cast` has the
+      attribute `nn.inner`, which this pass removes, and does not round,
+    * before an op that the least change sends elsewhere: a comparison, an
+      index, a conversion to integers, a rounding to whole numbers. It decides
+      about the number that the model says,
+    * before its bits are read (`nn.bitcast`).
+
+    So results depend neither on what is fused nor on where the model is cut. A
+    sum beyond the largest half is infinite where it is rounded, and not before.
+
+    A move of halves remains one, if nobody computes with what it gives. Rows
+    of a table are converted when they have been chosen.
+
+    ```mlir
+    %w = nn.parameter @w : tensor<4x2xf16>
+    %0 = nn.dot %x, %w batch [] x [] contract [1] x [0] : tensor<8x4xf16>, tensor<4x2xf16> -> tensor<8x2xf16>
+    %1 = nn.relu %0 : tensor<8x2xf16>
+    // becomes
+    %a = nn.cast %x : tensor<8x4xf16> -> tensor<8x4xf32>
+    %w = nn.parameter @w : tensor<4x2xf16>
+    %b = nn.cast %w : tensor<4x2xf16> -> tensor<4x2xf32>
+    %0 = nn.dot %a, %b batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x2xf32> -> tensor<8x2xf32>
+    %1 = nn.relu %0 : tensor<8x2xf32>
+    %2 = nn.cast %1 : tensor<8x2xf32> -> tensor<8x2xf16>
+    ```
+  }];
+}
+
 #endif // PARTITA_COMPILER_SIMPLIFY_PASSES_TD

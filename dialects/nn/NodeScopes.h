@@ -23,6 +23,10 @@
 
 namespace partita::nn {
 
+/// On an `nn.cast` to halves: no node asks for the conversion. It ends what a
+/// node computes in f32 by itself.
+inline constexpr llvm::StringLiteral kInnerAttr = "nn.inner";
+
 /// The location of an ONNX node. An empty scope means that the node has none.
 mlir::Location makeNodeLoc(mlir::MLIRContext *context, llvm::StringRef name,
                            llvm::StringRef scope = "");

@@ -7,6 +7,7 @@
 
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/model/TensorData.h"
+#include "dialects/nn/NodeScopes.h"
 #include "dialects/nn/fold/EmptyTensors.h"
 
 using namespace llvm;
@@ -41,7 +42,11 @@ Value NodeImport::cast(Value x, Type element, bool saturate) {
   if (!x || elementOf(x) == element)
     return x;
   auto type = RankedTensorType::get(shapeOf(x), element);
-  return make<nn::CastOp>(type, x, b.getBoolAttr(saturate));
+  Value result = make<nn::CastOp>(type, x, b.getBoolAttr(saturate));
+  const bool isHalf = element.isF16() || element.isBF16();
+  if (auto cast = result.getDefiningOp<nn::CastOp>(); cast && isHalf)
+    cast->setAttr(nn::kInnerAttr, b.getUnitAttr());
+  return result;
 }
 
 Value NodeImport::constant(DenseElementsAttr elements) {

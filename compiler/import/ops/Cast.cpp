@@ -8,6 +8,7 @@
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/model/TensorData.h"
+#include "dialects/nn/NodeScopes.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -52,7 +53,12 @@ LogicalResult castTo(NodeImport &n, Type element) {
       return n.error("the attribute round_mode is '" + mode + "'");
     return n.result(0, castToExponent(n, x, element, mode, saturate));
   }
-  return n.result(0, n.cast(x, element, saturate));
+  Value result = n.cast(x, element, saturate);
+  // The node asks for it.
+  if (result && result != x)
+    if (auto cast = result.getDefiningOp<nn::CastOp>())
+      cast->removeAttr(nn::kInnerAttr);
+  return n.result(0, result);
 }
 
 LogicalResult importCast(NodeImport &n) {
