@@ -3,7 +3,7 @@
 
     halves.py [--threads 1] [--turns 15] [--width 384] [--layers 4] [--keep FOLDER] [NAME ...]
 
-Says medians in ms, and the ratio of each to Partita's f32 turn by turn: its median and quartiles. NAME: only models whose names contain one of these.
+Says medians and the least in ms, and the ratio of each to Partita's f32 turn by turn: its median and quartiles. NAME: only models whose names contain one of these.
 `make` is used by test/executed/half_floats.py, too. Needs onnx, onnxruntime and numpy.
 """
 
@@ -154,7 +154,7 @@ def bench(name, options, folder):
     for what, all_times in times.items():
         ratios = [t / base for t, base in zip(all_times, times["f32"])]
         low, middle, high = statistics.quantiles(ratios, n=4)
-        print(f"  {what:17} {statistics.median(all_times):8.3f} ms  times f32: {middle:.2f} ({low:.2f} to {high:.2f})", flush=True)
+        print(f"  {what:17} {statistics.median(all_times):8.3f} ms, least {min(all_times):8.3f}; times f32: {middle:.2f} ({low:.2f} to {high:.2f})", flush=True)
 
 
 def main():

@@ -6,7 +6,7 @@ import pathlib
 import sys
 import tempfile
 
-from harness import REPOSITORY, SKIPPED, Failure, compile_model, main, run_artifact
+from harness import BIN, REPOSITORY, SKIPPED, TARGET, Failure, compile_model, main, run, run_artifact
 
 sys.path.append(str(REPOSITORY / "test" / "bench"))
 try:
@@ -81,6 +81,10 @@ def check_model(name, kind, folder):
         found = outputs(artifact, *feed)[result]
         if not np.array_equal(found, expected):
             raise Failure(f"{name} in {kind} on {devices} devices: {np.count_nonzero(found != expected)} of {found.size} are not those of f32, rounded")
+
+    calls = [run([BIN / "partita-compile", model_file, "--emit", "plan", *TARGET]).count("plan.call <") for model_file in (half, wide)]
+    if calls[0] != calls[1] or not calls[0]:
+        raise Failure(f"{name} in {kind}: {calls[0]} library calls, and {calls[1]} in f32")
 
     one = folder / "1.partita"
     for flags in (("--reference",), ("--tensor-parallel", "2")):
