@@ -15,7 +15,8 @@ namespace partita::analysis {
 
 static std::string describeSamples(func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (auto axis = function.getArgAttrOfType<IntegerAttr>(i, nn::kBatchAxisAttr)) {
+    if (auto axis =
+            function.getArgAttrOfType<IntegerAttr>(i, nn::kBatchAxisAttr)) {
       auto name = function.getArgAttrOfType<StringAttr>(i, nn::kNameAttr);
       return "dimension " + std::to_string(axis.getInt()) + " of '" +
              (name ? name.str() : "input" + std::to_string(i)) + "'";
@@ -45,15 +46,13 @@ SmallVector<Operation *> getOutputOps(func::FuncOp function) {
   return ops;
 }
 
-Samples::Samples(func::FuncOp function)
-    : what(describeSamples(function)) {
+Samples::Samples(func::FuncOp function) : what(describeSamples(function)) {
   for (BlockArgument argument : function.getArguments()) {
     auto axis = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
                                                        nn::kBatchAxisAttr);
     if (!axis)
       continue;
-    const int64_t size =
-        nn::getTensorType(argument).getDimSize(axis.getInt());
+    const int64_t size = nn::getTensorType(argument).getDimSize(axis.getInt());
     if (samples != 0 && size != samples) {
       mixed = {nullptr, "the inputs differ in the number of samples"};
       return;
@@ -97,9 +96,10 @@ static StringRef getVerb(nn::FactorKind kind) {
 }
 
 void Samples::visit(Operation *op) {
-  OpOperand *first = llvm::find_if(
-      op->getOpOperands(),
-      [&](OpOperand &operand) { return known.contains(operand.get()); });
+  OpOperand *first =
+      llvm::find_if(op->getOpOperands(), [&](OpOperand &operand) {
+        return known.contains(operand.get());
+      });
   if (first == op->getOpOperands().end())
     return;
   if (auto reshape = dyn_cast<nn::ReshapeOp>(op))
@@ -139,8 +139,8 @@ void Samples::visit(Operation *op) {
 /// Elements keep their row-major order, so it does not matter how the shapes
 /// split into factors.
 void Samples::visitReshape(nn::ReshapeOp op, DimPart part) {
-  std::optional<DimPart> place = reshapePart(
-      op.getX().getType().getShape(), op.getType().getShape(), part);
+  std::optional<DimPart> place = reshapePart(op.getX().getType().getShape(),
+                                             op.getType().getShape(), part);
   if (!place)
     return mix(op, "does not keep apart the entries of");
   known[op.getResult()] = *place;
@@ -155,15 +155,15 @@ std::optional<int64_t> Samples::getResultAxis(Value result, StringRef name,
   if (std::optional<DimPart> part = find(result)) {
     if (isMajor(*part))
       return part->dim;
-    why = "the output '" + name.str() +
-          "' has them within dimension " + std::to_string(part->dim) +
-          ", behind others: " + what;
+    why = "the output '" + name.str() + "' has them within dimension " +
+          std::to_string(part->dim) + ", behind others: " + what;
     return std::nullopt;
   }
   if (type.getRank() > 0 && type.getDimSize(0) == samples &&
       isUniform(result, {0, samples, 1}))
     return 0;
-  why = "the output '" + name.str() + "' has no entry for each of the entries of " + what;
+  why = "the output '" + name.str() +
+        "' has no entry for each of the entries of " + what;
   return std::nullopt;
 }
 
@@ -182,7 +182,8 @@ SmallVector<int64_t> proveSamples(func::FuncOp function, const Samples &samples,
         result.getOperandNumber(), nn::kNameAttr);
     std::optional<int64_t> axis = samples.getResultAxis(
         result.get(),
-        name ? name.str() : "output" + std::to_string(result.getOperandNumber()),
+        name ? name.str()
+             : "output" + std::to_string(result.getOperandNumber()),
         why);
     if (!axis)
       return {};
@@ -259,8 +260,9 @@ bool Samples::findUniform(Value value, DimPart part, int depth) const {
            isUniformConstant(weight.getValueAttr(), part);
   }
   if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
-    std::optional<DimPart> place = reshapePart(
-        reshape.getType().getShape(), reshape.getX().getType().getShape(), part);
+    std::optional<DimPart> place =
+        reshapePart(reshape.getType().getShape(),
+                    reshape.getX().getType().getShape(), part);
     return place && isUniformNow(reshape.getX(), *place, depth);
   }
   auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
@@ -273,7 +275,8 @@ bool Samples::findUniform(Value value, DimPart part, int depth) const {
         return rule.factors[each.factor].kind != nn::FactorKind::pass_through;
       }))
     return false;
-  for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), rule.operands)) {
+  for (auto [operand, dims] :
+       llvm::zip_equal(op->getOperands(), rule.operands)) {
     if (!hasFactors(dims, parts))
       continue;
     std::optional<DimPart> place = placeParts(rule, dims, parts);

@@ -68,8 +68,8 @@ public:
   const std::optional<Mixing> &mixing() const { return mixed; }
 
   /// The axis of an output, which has a name, along which samples follow one
-  /// another. Nothing, with a clause in `why`, if it has none. An output that no
-  /// sample goes into has dimension 0 if that has one equal entry a sample.
+  /// another. Nothing, with a clause in `why`, if it has none. An output that
+  /// no sample goes into has dimension 0 if that has one equal entry a sample.
   std::optional<int64_t> getResultAxis(mlir::Value result, llvm::StringRef name,
                                        std::string &why) const;
   /// E.g. "dimension 0 of 'x'", of the first argument with samples.

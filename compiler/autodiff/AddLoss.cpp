@@ -39,6 +39,8 @@ public:
       return failure();
     Term loss = buildLoss(spec, Term(b, end->getOperand(output)),
                           Term(b, target), axis);
+    if (spec.kind->target == Target::labels)
+      checkLabels(Term(b, target));
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       function.removeArgAttr(i, b.getStringAttr(nn::kBatchAxisAttr));
     function->getParentOp()->setAttr(
@@ -158,6 +160,25 @@ private:
                                        NameLoc::get(b.getStringAttr(input)))))
       return {};
     return function.getArgument(number);
+  }
+
+  /// A label that is no class is an error of the run.
+  void checkLabels(Term labels) {
+    const int64_t classes =
+        nn::getTensorType(end->getOperand(output)).getDimSize(axis);
+    Builder b(function.getContext());
+    auto word = [&](StringRef key, const Twine &text) {
+      return b.getNamedAttr(key, b.getStringAttr(text));
+    };
+    auto numbers = [&](StringRef key, ArrayRef<int64_t> list) {
+      return b.getNamedAttr(key, b.getDenseI64ArrayAttr(list));
+    };
+    addCheck(function, buildLabelCheck(spec, labels, classes),
+             b.getDictionaryAttr(
+                 {word("op", spec.kind->name), word("node", "loss"),
+                  word("operand", "labels"), word("tensor", input),
+                  numbers("shape", labels.shape()), numbers("low", {0}),
+                  numbers("high", {classes - 1})}));
   }
 
   func::FuncOp function;

@@ -76,6 +76,29 @@ static Term buildValueLoss(StringRef kind, double delta, Term y, Term target) {
   return (y + size) * 0.5 - target * y + grad::log(grad::exp(-size) + 1.0);
 }
 
+Term buildLabelCheck(const LossSpec &spec, Term labels, int64_t classes) {
+  const int64_t rows = labels.shape()[0],
+                length = labels.type().getNumElements() / rows;
+  Term matrix = labels.reshape({rows, length});
+  Term counts = compare(ComparePredicate::ne, matrix,
+                        matrix.splat(double(spec.ignoreIndex)));
+  Term safe = select(counts, matrix, 0.0);
+  Term isRight = safe >= 0.0 && compare(ComparePredicate::lt, safe,
+                                        safe.splat(double(classes)));
+  Term place = matrix.make<IotaOp>(matrix.type(), int64_t(1));
+  Term wrong = select(isRight, place.splat(double(length)), place);
+  auto one = RankedTensorType::get({rows}, labels.element());
+  Term first = wrong.make<ReduceOp>(one, ReduceKind::min, wrong.get(), Shape{1})
+                   .reshape({rows, 1});
+  Term at = first.make<MinOp>(first.type(), first.get(),
+                              first.splat(double(length - 1)).get());
+  Term label = matrix.make<GatherElementsOp>(first.type(), matrix.get(),
+                                             at.get(), int64_t(1));
+  SmallVector<Value> both = {first, label};
+  return first.make<ConcatOp>(
+      RankedTensorType::get({rows, 2}, labels.element()), both, int64_t(1));
+}
+
 Term buildLoss(const LossSpec &spec, Term y, Term target, int64_t axis) {
   if (y.element().getIntOrFloatBitWidth() < 32) {
     y = y.cast(y.b().getF32Type());

@@ -20,6 +20,12 @@ namespace partita::autodiff {
 nn::grad::Term buildLoss(const LossSpec &spec, nn::grad::Term y,
                          nn::grad::Term target, int64_t axis);
 
+/// For each entry of the labels' first dimension the place of the first label
+/// that is no class and does not stand for none, or the number of labels, and
+/// that label: [rows, 2] of i64.
+nn::grad::Term buildLabelCheck(const LossSpec &spec, nn::grad::Term labels,
+                               int64_t classes);
+
 } // namespace partita::autodiff
 
 #endif // PARTITA_COMPILER_AUTODIFF_LOSSES_H

@@ -24,6 +24,14 @@ func::FuncOp getModelFunction(ModuleOp module) {
   return {};
 }
 
+void addCheck(func::FuncOp function, Value value, DictionaryAttr description) {
+  Operation *end = function.getBody().front().getTerminator();
+  const unsigned number = function.getNumResults();
+  end->insertOperands(number, value);
+  (void)function.insertResult(number, value.getType(), nullptr);
+  function.setResultAttr(number, nn::kCheckAttr, description);
+}
+
 void setResults(func::FuncOp function, ArrayRef<Result> results) {
   Builder b(function.getContext());
   SmallVector<Value> values;

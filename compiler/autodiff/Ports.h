@@ -24,6 +24,10 @@ inline constexpr llvm::StringLiteral kStatisticAttr = "nn.statistic";
 /// The one function of a module; null, with an error, if there are others.
 mlir::func::FuncOp getModelFunction(mlir::ModuleOp module);
 
+/// Adds a result that tells of wrong indices, see dialects/nn/CheckAttr.h.
+void addCheck(mlir::func::FuncOp function, mlir::Value value,
+              mlir::DictionaryAttr description);
+
 struct Result {
   mlir::Value value;
   std::string name;

@@ -281,6 +281,22 @@ ERRORS = [
 ]
 
 
+def check_labels(work):
+    """A label that is no class is an error of the run, and none that does not count."""
+    model, artifact = work / "labels.onnxtxt", work / "labels.partita"
+    model.write_text('<ir_version: 10, opset_import: ["" : 21]>\ng (float[3,5] x) => (float[3,5] y) {\n y = Identity (x)\n}\n')
+    compile_model(model, artifact, "--gradients", "inputs", "--loss", "cross_entropy:y")
+    for labels, wrong in (([0, 4, 2], None), ([0, -100, 2], None), ([0, 5, 2], "5 at [1]"), ([0, 1, -1], "-1 at [2]")):
+        np.savez(work / "in.npz", x=np.zeros((3, 5), np.float32), target=np.array(labels))
+        said = run_artifact(artifact, "--input", work / "in.npz", expect=1 if wrong else 0)
+        if wrong and (wrong not in said or "'target' is out of range: 0 to 4 are allowed" not in said):
+            raise Failure(f"labels {labels}: {said}")
+    said = run([BIN / "partita-compile", model, "-o", artifact, "--gradients", "inputs", "--loss", "mse:y", "--micro-batches", 2], expect=1)
+    if "the loss combines the samples of 'y'" not in said:
+        raise Failure(f"two micro-batches: {said}")
+    print("labels that are no classes are errors")
+
+
 def check_errors(work):
     model = work / "wrong.onnxtxt"
     for body, flags, text in ERRORS:
@@ -299,6 +315,7 @@ def check():
         if not words:
             check_losses(work)
             check_network(work)
+            check_labels(work)
             check_errors(work)
 
 
