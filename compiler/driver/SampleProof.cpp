@@ -46,13 +46,18 @@ public:
       : main(getMain(module)), samples(main), options(options) {}
 
   Proof run() {
-    const bool isForAny = !isModuleFile(options.modelPath) &&
-                          !main->getParentOp()->hasAttr(
-                              import::kFixedSamplesAttr);
-    if (isForAny)
-      if (std::optional<Proof> proof = probe())
-        return *proof;
-    return proveOn(main, samples);
+    if (isModuleFile(options.modelPath))
+      return proveOn(main, samples);
+    const bool isFixed =
+        main->getParentOp()->hasAttr(import::kFixedSamplesAttr);
+    Proof own = proveOn(main, samples);
+    if (isFixed && own.why.empty())
+      return own;
+    // A proof for any number of samples is one for a fixed number, too.
+    if (std::optional<Proof> proof = probe();
+        proof && (!isFixed || proof->why.empty()))
+      return *proof;
+    return own;
   }
 
 private:

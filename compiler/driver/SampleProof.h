@@ -12,7 +12,7 @@
 // numbers depend on how many samples there are.
 //
 // Where the model itself says how many samples there are, it is no model for
-// another number. Then the proof is about the shapes that it has.
+// another number. Then a proof about the shapes that it has is enough.
 //
 //===----------------------------------------------------------------------===//
 

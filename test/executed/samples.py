@@ -293,7 +293,7 @@ def check_small():
 
 # -- The shared models ------------------------------------------------------------------------------------------------------------------------------
 
-SIZES = {"batch": None}  # of symbolic dimensions that are not samples, by name
+LOOSE = {"cnn/mobilenetv2-qdq-int8/model.onnx": 0.1}  # rounding moves values by steps of a quantisation
 COUNTS = (1, 3)  # samples a micro-batch
 SAMPLES = 4
 
@@ -309,7 +309,7 @@ def feed_of(port, shape, noise):
 
 def bind(shape, n):
     """A shape with `n` for its first dimension, if that is symbolic, and a moderate size for others."""
-    return [int(s) if is_size(s) else n if d == 0 else 8 for d, s in enumerate(shape)]
+    return [int(s) if is_size(s) else n if d == 0 else 8 if len(shape) < 4 else 64 for d, s in enumerate(shape)]
 
 
 def is_size(dimension):
@@ -344,7 +344,7 @@ def check_model(name, path, work):
         feeds = {p["name"]: feed_of(p, total[p["name"]], noise) for p in ports}
         mine = results_of(work, work / "m.partita", feeds, timeout=900)
         expected, what = whole_or_pieces(path, feeds, shapes, axes, fixed)
-        check_same(f"{name}, {count} a micro-batch", mine, expected, 2e-3)
+        check_same(f"{name}, {count} a micro-batch", mine, expected, LOOSE.get(name, 2e-3))
         how.append(f"{count} a micro-batch: {what}")
     return "; ".join(how)
 
