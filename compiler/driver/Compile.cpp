@@ -109,7 +109,10 @@ private:
     return success();
   }
 
+  /// Gradients are of no use to Winograd's method: where its rounding turns the
+  /// sign of an element before a ReLU, they jump.
   void addFusePass(OpPassManager &pm, bool winograd) const {
+    winograd &= options.autodiff.loss.empty();
     pm.addPass(fuse::createFuseClustersPass(
         {winograd, options.libraryCalls, options.reference}));
   }
