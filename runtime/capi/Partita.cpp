@@ -107,6 +107,25 @@ Status fillIn(T *place, std::type_identity_t<T> known, const char *name) {
   return Status();
 }
 
+/// The error of a function that is given no model.
+Status noModel() {
+  return Status::error("there is no model: give one that partita_open made");
+}
+
+/// What `function` returns of a model; of none, `nothing` and an error.
+template <typename T, typename Function>
+T ask(const partita_model *model, T nothing, Function function) {
+  if (!model)
+    return (void)done(noModel()), nothing;
+  return function();
+}
+
+/// `function`, for a model that must be there.
+template <typename Function>
+partita_status guardModel(const partita_model *model, Function function) {
+  return model ? guard(function) : done(noModel());
+}
+
 Status noneOf(size_t count, const char *what, int64_t index) {
   return Status::error("the model has " + std::to_string(count) + " " + what +
                        ": there is none of index " + std::to_string(index));
@@ -202,6 +221,16 @@ Status openModel(const char *path, const partita_options *given,
       return Status::error(std::string("partita_options.") + name + " is " +
                            std::to_string(seconds) +
                            ": give seconds from 0 to 1000000");
+  if (options.threads < 0)
+    return Status::error("partita_options.threads is " +
+                         std::to_string(options.threads) +
+                         ": give cores per device, or 0 for the machine's, "
+                         "divided by the devices");
+  if (options.queued_samples < 0)
+    return Status::error("partita_options.queued_samples is " +
+                         std::to_string(options.queued_samples) +
+                         ": give a number of samples, or 0 for as many as fill "
+                         "four steps");
   if (options.cpu_level != 0 && options.cpu_level != 3 &&
       options.cpu_level != 4)
     return Status::error("partita_options.cpu_level is " +
@@ -307,6 +336,8 @@ int partita_api_version(void) { return PARTITA_API_VERSION; }
 const char *partita_last_error(void) { return last_error.c_str(); }
 
 void partita_default_options_sized(partita_options *options, size_t size) {
+  if (!options)
+    return (void)done(Status::error("there is no place for partita_options"));
   partita_options defaults = {size, 0, 1, 0, 0, 60, 0, 0, 0};
   std::memcpy(options, &defaults, std::min(size, sizeof defaults));
 }
@@ -325,42 +356,47 @@ partita_status partita_open(const char *path, const partita_options *options,
 void partita_close(partita_model *model) { delete model; }
 
 size_t partita_input_count(const partita_model *model) {
-  return model->inputs.size();
+  return ask(model, size_t(0), [&] { return model->inputs.size(); });
 }
 size_t partita_output_count(const partita_model *model) {
-  return model->outputs.size();
+  return ask(model, size_t(0), [&] { return model->outputs.size(); });
 }
 
 partita_status partita_input(const partita_model *model, size_t index,
                              partita_port *port) {
-  return guard([&] { return describe(model->inputs, index, "inputs", port); });
+  return guardModel(
+      model, [&] { return describe(model->inputs, index, "inputs", port); });
 }
 partita_status partita_output(const partita_model *model, size_t index,
                               partita_port *port) {
-  return guard(
-      [&] { return describe(model->outputs, index, "outputs", port); });
+  return guardModel(
+      model, [&] { return describe(model->outputs, index, "outputs", port); });
 }
 
 partita_status partita_find_input(const partita_model *model, const char *name,
                                   size_t *index) {
-  return guard([&] { return find(model->inputs, name, "input", index); });
+  return guardModel(model,
+                    [&] { return find(model->inputs, name, "input", index); });
 }
 partita_status partita_find_output(const partita_model *model, const char *name,
                                    size_t *index) {
-  return guard([&] { return find(model->outputs, name, "output", index); });
+  return guardModel(
+      model, [&] { return find(model->outputs, name, "output", index); });
 }
 
 int64_t partita_step_samples(const partita_model *model) {
-  return model->streams->stream(model->plans().largest()).stepSamples();
+  return ask(model, int64_t(0), [&] {
+    return model->streams->stream(model->plans().largest()).stepSamples();
+  });
 }
 
 size_t partita_dimension_count(const partita_model *model) {
-  return model->dimensions.size();
+  return ask(model, size_t(0), [&] { return model->dimensions.size(); });
 }
 
 partita_status partita_get_dimension(const partita_model *model, size_t index,
                                      partita_dimension *dimension) {
-  return guard([&] {
+  return guardModel(model, [&] {
     if (index >= model->dimensions.size())
       return noneOf(model->dimensions.size(), "dimensions",
                     static_cast<int64_t>(index));
@@ -376,7 +412,7 @@ partita_status partita_get_dimension(const partita_model *model, size_t index,
 partita_status partita_run_sized(partita_model *model, const int64_t *sizes,
                                  const void *const *inputs, int64_t samples,
                                  void *const *outputs) {
-  return guard([&] {
+  return guardModel(model, [&] {
     Expected<uint64_t> ticket = model->submit(sizes, inputs, samples, outputs);
     return ticket ? model->streams->wait(*ticket) : ticket.status();
   });
@@ -385,7 +421,7 @@ partita_status partita_run_sized(partita_model *model, const int64_t *sizes,
 partita_status partita_submit_sized(partita_model *model, const int64_t *sizes,
                                     const void *const *inputs, int64_t samples,
                                     void *const *outputs, uint64_t *ticket) {
-  return guard([&] {
+  return guardModel(model, [&] {
     if (!ticket)
       return Status::error("there is no place for the ticket");
     Expected<uint64_t> given = model->submit(sizes, inputs, samples, outputs);
@@ -407,12 +443,12 @@ partita_status partita_submit(partita_model *model, const void *const *inputs,
 }
 
 partita_status partita_wait(partita_model *model, uint64_t ticket) {
-  return guard([&] { return model->streams->wait(ticket); });
+  return guardModel(model, [&] { return model->streams->wait(ticket); });
 }
 
 partita_status partita_get_profile(const partita_model *model,
                                    partita_profile *profile) {
-  return guard([&] {
+  return guardModel(model, [&] {
     partita_profile all = {0, 0, 0,
                            static_cast<int>(model->deviceNames.size())};
     for (size_t plan = 0; plan < model->plans().planCount(); ++plan) {
@@ -427,7 +463,7 @@ partita_status partita_get_profile(const partita_model *model,
 partita_status partita_get_device_profile(const partita_model *model,
                                           int device,
                                           partita_device_profile *profile) {
-  return guard([&] {
+  return guardModel(model, [&] {
     const size_t count = model->deviceNames.size(),
                  index = static_cast<size_t>(device);
     if (device < 0 || index >= count)
@@ -443,10 +479,10 @@ partita_status partita_get_device_profile(const partita_model *model,
 }
 
 int partita_keeps_nan(const partita_model *model) {
-  return model->streams->keepsNan();
+  return ask(model, 0, [&] { return int(model->streams->keepsNan()); });
 }
 
 const char *partita_remark(const partita_model *model) {
-  return model->remark.c_str();
+  return ask<const char *>(model, "", [&] { return model->remark.c_str(); });
 }
 }

@@ -25,8 +25,9 @@
  *
  * A function that fails returns PARTITA_ERROR. partita_last_error then says
  * why, in words. A wrong argument does not harm the model, and neither does an
- * index in an input that the model does not allow. When a device has failed,
- * every later call with the model fails.
+ * index in an input that the model does not allow. A function that returns no
+ * status gives 0 or "" for a model that is NULL, and partita_last_error says
+ * so. When a device has failed, every later call with the model fails.
  *
  * This interface is stable: a program keeps working with every later library of
  * the same PARTITA_API_VERSION. Structures begin with their size, so that they

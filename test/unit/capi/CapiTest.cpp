@@ -9,6 +9,7 @@
 #include "test/unit/runtime/Pipelines.h"
 
 #include <atomic>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -185,6 +186,72 @@ TEST_F(Capi, SaysWhatIsWrongAndLivesOn) {
             std::string::npos);
   EXPECT_TRUE(runs(4, 1)) << partita_last_error();
   EXPECT_STREQ(partita_last_error(), "");
+}
+
+TEST_F(Capi, NoModelIsAnErrorInWords) {
+  const std::string words =
+      "there is no model: give one that partita_open made";
+  auto forget = [&] { EXPECT_TRUE(runs(4, 1)) << partita_last_error(); };
+  auto counts = [&](auto answer) {
+    EXPECT_EQ(answer, 0);
+    EXPECT_EQ(partita_last_error(), words);
+    forget();
+  };
+  forget();
+  counts(int64_t(partita_input_count(nullptr)));
+  counts(int64_t(partita_output_count(nullptr)));
+  counts(int64_t(partita_dimension_count(nullptr)));
+  counts(partita_step_samples(nullptr));
+  counts(partita_keeps_nan(nullptr));
+  counts(int64_t(std::strlen(partita_remark(nullptr))));
+  auto fails = [&](partita_status status) {
+    EXPECT_EQ(status, PARTITA_ERROR);
+    EXPECT_EQ(partita_last_error(), words);
+    forget();
+  };
+  std::vector<float> x(4), y(4);
+  const void *in[] = {x.data()};
+  void *out[] = {y.data()};
+  size_t index;
+  uint64_t ticket;
+  partita_port port = {};
+  port.size = sizeof port;
+  partita_dimension dimension = {};
+  dimension.size = sizeof dimension;
+  partita_profile profile = {};
+  profile.size = sizeof profile;
+  partita_device_profile device = {};
+  device.size = sizeof device;
+  fails(partita_input(nullptr, 0, &port));
+  fails(partita_output(nullptr, 0, &port));
+  fails(partita_find_input(nullptr, "x", &index));
+  fails(partita_find_output(nullptr, "y", &index));
+  fails(partita_get_dimension(nullptr, 0, &dimension));
+  fails(partita_run(nullptr, in, 4, out));
+  fails(partita_submit(nullptr, in, 4, out, &ticket));
+  fails(partita_run_sized(nullptr, nullptr, in, 4, out));
+  fails(partita_submit_sized(nullptr, nullptr, in, 4, out, &ticket));
+  fails(partita_wait(nullptr, 1));
+  fails(partita_get_profile(nullptr, &profile));
+  fails(partita_get_device_profile(nullptr, 0, &device));
+  partita_default_options(nullptr);
+  EXPECT_STREQ(partita_last_error(), "there is no place for partita_options");
+}
+
+TEST_F(Capi, NegativeOptionsAreErrors) {
+  partita_options options;
+  partita_default_options(&options);
+  options.threads = -1;
+  partita_model *other;
+  EXPECT_EQ(partita_open(path.c_str(), &options, &other), PARTITA_ERROR);
+  EXPECT_STREQ(partita_last_error(),
+               "partita_options.threads is -1: give cores per device, or 0 for "
+               "the machine's, divided by the devices");
+  options.threads = 1;
+  options.queued_samples = -1;
+  EXPECT_EQ(partita_open(path.c_str(), &options, &other), PARTITA_ERROR);
+  EXPECT_NE(std::string(partita_last_error()).find("queued_samples is -1"),
+            std::string::npos);
 }
 
 TEST_F(Capi, OptionsOfOlderProgramsAreSmaller) {
