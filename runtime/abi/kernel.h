@@ -18,6 +18,12 @@
 // Different ranges write different bytes, and a range never cuts a reduction.
 // So any split over any number of cores gives the same bits.
 //
+// Beside each kernel the object has a table of what the kernel was compiled
+// for, which the compiler writes: the constant `<kernel>_use`, of 64-bit numbers.
+// The runtime compares each dispatch of the plan with it, so a plan cannot make
+// a kernel read or write outside of its operands. Code is not checked: an
+// artifact of a stranger is a program of a stranger.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PARTITA_RUNTIME_ABI_KERNEL_H
@@ -31,6 +37,15 @@ extern "C" {
 
 typedef void (*partita_kernel_fn)(void *const *buffers, int64_t begin,
                                   int64_t end);
+
+/* The numbers of a table. */
+enum {
+  PARTITA_USE_EXTENT,   /* Dispatch.extent; -1: any, and bytes are those of one
+                           iteration */
+  PARTITA_USE_RESULTS,  /* Dispatch.results */
+  PARTITA_USE_OPERANDS, /* number of operands; -1: any, and none is touched */
+  PARTITA_USE_BYTES     /* the bytes of each operand, from here on */
+};
 
 #ifdef __cplusplus
 }

@@ -13,59 +13,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/fuzz/PlanMutator.h"
+#include "test/fuzz/PlanStep.h"
 #include "test/fuzz/Target.h"
 #include "test/unit/runtime/PlanBuilder.h"
 
 #include "runtime/artifact/Artifact.h"
-#include "runtime/base/Elements.h"
 #include "runtime/session/Session.h"
 
 using namespace partita;
-using runtime::length;
 
 namespace {
 
 constexpr size_t kWeightBytes = 1 << 17;
-/// A plan may ask for as much memory and time as it likes; a test may not.
-constexpr int64_t kMostMemory = 64 << 20;
-constexpr int64_t kMostThreads = 8;
-
-bool small(const abi::Plan &plan) {
-  int64_t bytes = 0;
-  for (const abi::Program *program : *plan.programs())
-    bytes = std::min(bytes + program->arena_bytes() + program->constant_bytes(),
-                     int64_t(1) << 60);
-  for (const auto *ports : {plan.inputs(), plan.outputs()})
-    for (int64_t i = 0; i < length(ports); ++i) {
-      const abi::Port &port = *ports->Get(static_cast<unsigned>(i));
-      int64_t more = runtime::elementCount(port.shape()) *
-                     runtime::elementBytes(port.dtype());
-      if (more > kMostMemory)
-        return false;
-      bytes += more * plan.micro_batches();
-    }
-  return bytes <= kMostMemory && length(plan.devices()) <= kMostThreads;
-}
-
-void runStep(runtime::Session &session, const abi::Plan &plan) {
-  std::vector<std::vector<uint8_t>> storage;
-  runtime::StepBinding binding;
-  binding.micro_batches = plan.micro_batches();
-  auto room = [&](const abi::Port &port) {
-    storage.emplace_back(static_cast<size_t>(
-        runtime::elementCount(port.shape()) *
-        runtime::elementBytes(port.dtype()) * plan.micro_batches()));
-    return storage.back().data();
-  };
-  for (int64_t i = 0; i < length(plan.inputs()); ++i)
-    binding.inputs.push_back(room(*plan.inputs()->Get(unsigned(i))));
-  for (int64_t i = 0; i < length(plan.outputs()); ++i)
-    binding.outputs.push_back(room(*plan.outputs()->Get(unsigned(i))));
-  runtime::Status status = session.run(binding);
-  fuzz::require(status.ok() ||
-                    status.message().find("deadline") == std::string::npos,
-                "a plan that was proved does not wait for ever");
-}
 
 } // namespace
 
@@ -83,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   }
   const abi::Plan &plan = (*artifact)->plan();
-  if (!small(plan))
+  if (!fuzz::small(plan))
     return 0;
   runtime::SessionOptions options;
   options.pin = false;
@@ -92,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   options.trust_weights = true;
   auto session = runtime::Session::create(*artifact, options);
   if (session)
-    runStep(**session, plan);
+    fuzz::runStep(**session, plan);
   else
     fuzz::require(!session.status().message().empty(),
                   "an error has a message");

@@ -10,6 +10,7 @@
 #include "compiler/codegen/kernels/KernelSchedule.h"
 #include "compiler/crash/Place.h"
 #include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/kernel.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -85,6 +86,38 @@ transform(ModuleOp module,
   return success(succeeded(pm.run(module)) && succeeded(verify(module)));
 }
 
+/// Bytes of a tensor in memory, where an element has at least one.
+static int64_t bytesInMemory(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8);
+}
+
+/// Writes beside the kernels what each was compiled for: see kernel.h.
+static LogicalResult addUses(ModuleOp kernels, ModuleOp lowered) {
+  OpBuilder b(lowered.getBodyRegion());
+  for (auto kernel : kernels.getOps<func::FuncOp>()) {
+    FailureOr<KernelSchedule> schedule = readSchedule(kernel);
+    if (failed(schedule))
+      return failure();
+    FunctionType type = kernel.getFunctionType();
+    SmallVector<int64_t> use(PARTITA_USE_BYTES);
+    use[PARTITA_USE_EXTENT] = schedule->extent;
+    use[PARTITA_USE_RESULTS] = type.getNumResults();
+    // Results are written to the last arguments.
+    use[PARTITA_USE_OPERANDS] = type.getNumInputs();
+    for (Type operand : type.getInputs())
+      use.push_back(bytesInMemory(operand));
+    const auto count = static_cast<int64_t>(use.size());
+    LLVM::GlobalOp::create(
+        b, kernel.getLoc(), LLVM::LLVMArrayType::get(b.getI64Type(), count),
+        /*isConstant=*/true, LLVM::Linkage::External,
+        (kernel.getName() + "_use").str(),
+        DenseElementsAttr::get(RankedTensorType::get({count}, b.getI64Type()),
+                               ArrayRef<int64_t>(use)));
+  }
+  return success();
+}
+
 FailureOr<std::vector<CompiledObject>>
 compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
   MLIRContext *context = kernels.getContext();
@@ -94,7 +127,8 @@ compileFor(ArrayRef<abi::CpuLevel> levels, ModuleOp kernels, bool optimize) {
   context->loadAllAvailableDialects();
 
   OwningOpRef<ModuleOp> lowered = kernels.clone();
-  if (failed(transform(*lowered, addKernelPasses)))
+  if (failed(transform(*lowered, addKernelPasses)) ||
+      failed(addUses(kernels, *lowered)))
     return failure();
   std::vector<OwningOpRef<ModuleOp>> modules;
   for (abi::CpuLevel level : levels) {

@@ -9,6 +9,7 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/base/Elements.h"
+#include "runtime/device/cpu/KernelUse.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -116,10 +117,12 @@ KernelLibrary::load(const Artifact &artifact, int max_level) {
     return wrong(Status::error(
         std::string("cannot load the artifact's kernels: ") +
         (why ? why : "unknown reason") + ": compile the model again"));
+  std::vector<const int64_t *> uses;
   for (int64_t i = 0; i < length(kernels); ++i) {
     const abi::Kernel &kernel = *kernels->Get(static_cast<unsigned>(i));
     if (kernel.launch()) {
       library->kernels.push_back(nullptr);
+      uses.push_back(nullptr);
       continue;
     }
     const std::string name = text(kernel.name());
@@ -127,8 +130,17 @@ KernelLibrary::load(const Artifact &artifact, int max_level) {
     if (!symbol)
       return wrong(Status::error("the artifact's code has no kernel '" + name +
                                  "': compile the model again"));
+    void *use = ::dlsym(library->handle, (name + "_use").c_str());
+    if (!use)
+      return wrong(
+          Status::error("the artifact's code does not say what its "
+                        "kernel '" +
+                        name + "' was compiled for: compile the model again"));
     library->kernels.push_back(reinterpret_cast<partita_kernel_fn>(symbol));
+    uses.push_back(static_cast<const int64_t *>(use));
   }
+  if (Status status = checkKernelUses(artifact.plan(), uses); !status.ok())
+    return wrong(status);
   return std::shared_ptr<const KernelLibrary>(library);
 }
 

@@ -7,6 +7,11 @@
 
 #include "runtime/abi/kernel.h"
 
+/* Any extent, one result, and bytes of an iteration. */
+const int64_t twice_use[] = {-1, 1, 2, 4, 4};
+const int64_t sum_use[] = {-1, 1, 3, 4, 4, 4};
+const int64_t half_use[] = {-1, 1, 2, 4, 4};
+
 /* y[i] = 2 x[i] */
 void twice(void *const *buffers, int64_t begin, int64_t end) {
   const float *x = buffers[0];
