@@ -13,6 +13,7 @@
 #include "runtime/base/Elements.h"
 #include "runtime/base/MappedFile.h"
 
+#include <algorithm>
 #include <map>
 
 namespace partita::runtime {
@@ -127,6 +128,33 @@ static std::string differs(const abi::Plan &plan, const abi::Plan &first) {
   return "";
 }
 
+/// No hash covers the bytes between the weights of an artifact, so they must be
+/// zero. Plans may share weights, which is why this looks at all of them.
+static Status
+checkPadding(const std::string &path, const Section &section,
+             const std::vector<std::shared_ptr<const Artifact>> &artifacts) {
+  std::vector<std::pair<size_t, size_t>> taken; // begin and end
+  for (const auto &artifact : artifacts)
+    for (int64_t i = 0; i < length(artifact->plan().weights()); ++i) {
+      const abi::Weight &weight = *artifact->plan().weights()->Get(i);
+      if (length(weight.file()) == 0)
+        taken.emplace_back(weight.offset(), weight.offset() + weight.bytes());
+    }
+  taken.emplace_back(section.bytes, section.bytes);
+  std::sort(taken.begin(), taken.end());
+  size_t end = 0;
+  for (const auto &[begin, next] : taken) {
+    for (; end < begin; ++end)
+      if (section.data[end] != 0)
+        return Status::error("'" + path + "': byte " + std::to_string(end) +
+                             " of its weights section belongs to no weight "
+                             "and is not zero: restore the file or compile "
+                             "the model again");
+    end = std::max(end, next);
+  }
+  return Status();
+}
+
 Expected<std::vector<std::shared_ptr<const Artifact>>>
 Artifact::openAll(const std::string &path) {
   auto file = MappedFile::open(path);
@@ -161,6 +189,9 @@ Artifact::openAll(const std::string &path) {
       return status;
     artifacts.push_back(std::make_shared<const Artifact>(std::move(impl)));
   }
+  if (Status status = checkPadding(path, table->weights, artifacts);
+      !status.ok())
+    return status;
   return artifacts;
 }
 

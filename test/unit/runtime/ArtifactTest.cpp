@@ -70,6 +70,24 @@ TEST_F(ArtifactTest, OpensGood) {
   EXPECT_TRUE((*artifact)->verifyWeights({0}, 1).ok());
 }
 
+TEST_F(ArtifactTest, PaddingBetweenWeightsIsZero) {
+  PlanSpec plan = doublingPipeline(2, 2);
+  plan.addWeight(0, {4}, {1, 2, 3, 4});
+  plan.addWeight(0, {4}, {5, 6, 7, 8});
+  const auto with = [&](size_t at, uint8_t value) {
+    std::vector<uint8_t> weights = plan.weight_bytes;
+    weights.resize(100);
+    weights[at] = value;
+    return open(artifactBytes(encode(plan), weights, testObjects()));
+  };
+  EXPECT_EQ(with(16, 0), "");
+  for (size_t at : {16, 63, 80, 99})
+    EXPECT_NE(with(at, 1).find("byte " + std::to_string(at) +
+                               " of its weights section belongs to no weight"),
+              std::string::npos)
+        << at;
+}
+
 TEST_F(ArtifactTest, OpensPtx) {
   using enum abi::GpuArchitecture;
   const PlanSpec plan = doublingPipeline(1, 1);
