@@ -113,6 +113,17 @@ def check_load(server, inputs, outputs):
             done.result()
 
 
+def check_depth(wrong, one):
+    """What nests too deep is refused while it is parsed, wherever it is; what walks a value would end the server."""
+    wrong(b"[" * 50_000, "nests deeper than 32 levels")
+    wrong(b'{"a":' * 15_000, "nests deeper than 32 levels")
+    nested = "[" * 45_000 + "]" * 45_000
+    for key in "data", "name", "datatype", "shape":
+        text = json.dumps(request_of(one, **{key: "HERE"})).replace('"HERE"', nested)
+        wrong(text, "nests deeper than 32 levels")
+    wrong(json.dumps({**request_of(one), "id": "HERE"}).replace('"HERE"', nested), "nests deeper than 32 levels")
+
+
 def check_wrong_requests(server, inputs):
     one = inputs[:1]
 
@@ -138,6 +149,11 @@ def check_wrong_requests(server, inputs):
     wrong(request_of(one), "there is no POST /v2/models/three/infer", "'two'", status=404, path="/v2/models/three/infer")
     wrong(None, "there is no GET /", status=404, method="GET", path="/")
     wrong(b"[" * (65 << 20), "too large", status=413)
+    # The text of 16 samples of 256 bytes, at 8 characters a byte, and 64 KiB for the rest.
+    most = 16 * WIDTH * 4 * 8 + (64 << 10)
+    wrong(b"[" * (most + 1), f"at most {most} bytes", status=413)
+    wrong(b" " * most, "is not JSON")
+    check_depth(wrong, one)
     # The server lives on.
     status, answer = server.ask("GET", "/v2/health/ready")
     expect(status == 200 and answer == {"ready": True}, str(answer))

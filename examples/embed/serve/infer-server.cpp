@@ -16,7 +16,8 @@
 //
 // NAME is the artifact's file name without .partita. Samples of clients that
 // ask at about the same time share a step; --batch-delay says how long the
-// first may wait for others. SIGINT and SIGTERM end the program when what was
+// first may wait for others. A request nests 32 levels at most, and is no
+// larger than the text of 16 samples (64 MiB at most). SIGINT and SIGTERM end the program when what was
 // asked has been answered.
 //
 //===----------------------------------------------------------------------===//
@@ -25,6 +26,7 @@
 
 #include <httplib.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -33,7 +35,14 @@
 
 namespace {
 
-constexpr size_t kMostBytes = size_t(64) << 20; // of a request
+// What a request may be. Each byte of a tensor is at most eight characters of
+// text: "-128, " is an INT8, and 32 characters hold any FP32.
+constexpr size_t kMostBytes = size_t(64) << 20;
+constexpr size_t kMostSamples = 16;
+constexpr size_t kCharactersPerByte = 8;
+constexpr size_t kNamesBytes = size_t(64) << 10; // all that is not data
+// Tensors have few axes; what walks a value recurses as deep as it is.
+constexpr int kMostDepth = 32;
 
 struct Options {
   std::string path, host = "127.0.0.1";
@@ -71,11 +80,36 @@ void answer(httplib::Response &response, int status, const Json &body) {
       "application/json");
 }
 
-/// Computes what a request asks for. The thread waits; others go on.
-Json infer(Model &model, const std::string &body) {
-  const Json request = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+/// The most bytes that a request to this model can need.
+size_t mostBytes(const Model &model) {
+  size_t tensors = 0;
+  for (const partita_port &port : model.inputs)
+    tensors += size_t(port.bytes);
+  if (tensors > kMostBytes / (kMostSamples * kCharactersPerByte))
+    return kMostBytes;
+  return std::min(kMostBytes, kNamesBytes + tensors * kMostSamples *
+                                                kCharactersPerByte);
+}
+
+/// The value of a request's text, refused where it nests too deep.
+Json parseRequest(const std::string &body) {
+  const auto check = [](int depth, Json::parse_event_t event, Json &) {
+    const bool opens = event == Json::parse_event_t::array_start ||
+                       event == Json::parse_event_t::object_start;
+    if (opens && depth >= kMostDepth)
+      throw WrongRequest("the request nests deeper than " +
+                         std::to_string(kMostDepth) + " levels");
+    return true;
+  };
+  Json request = Json::parse(body, check, /*allow_exceptions=*/false);
   if (request.is_discarded())
     throw WrongRequest("the request is not JSON");
+  return request;
+}
+
+/// Computes what a request asks for. The thread waits; others go on.
+Json infer(Model &model, const std::string &body) {
+  const Json request = parseRequest(body);
   Samples samples = readRequest(request, model);
   std::vector<const void *> inputs;
   for (const std::vector<uint8_t> &input : samples.inputs)
@@ -91,7 +125,8 @@ Json infer(Model &model, const std::string &body) {
 }
 
 void addRoutes(httplib::Server &server, Model &model, const std::string &name) {
-  server.set_payload_max_length(kMostBytes);
+  const size_t most_bytes = mostBytes(model);
+  server.set_payload_max_length(most_bytes);
   // So long an idle connection keeps the program from ending.
   server.set_keep_alive_timeout(1);
   server.Get("/v2/health/ready",
@@ -122,11 +157,14 @@ void addRoutes(httplib::Server &server, Model &model, const std::string &name) {
         }
       });
   server.set_error_handler(
-      [name](const httplib::Request &request, httplib::Response &response) {
+      [name, most_bytes](const httplib::Request &request,
+                         httplib::Response &response) {
         if (response.body.empty())
           answer(response, response.status,
                  {{"error", response.status == 413
-                                ? "the request is too large"
+                                ? "the request is too large: this model "
+                                  "takes at most " +
+                                      std::to_string(most_bytes) + " bytes"
                                 : "there is no " + request.method + " " +
                                       request.path + "; the model is '" + name +
                                       "'"}});
