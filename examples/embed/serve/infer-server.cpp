@@ -17,8 +17,8 @@
 // NAME is the artifact's file name without .partita. Samples of clients that
 // ask at about the same time share a step; --batch-delay says how long the
 // first may wait for others. A request nests 32 levels at most, and is no
-// larger than the text of 16 samples (64 MiB at most). SIGINT and SIGTERM end the program when what was
-// asked has been answered.
+// larger than the text of 16 samples (64 MiB at most). SIGINT and SIGTERM end
+// the program when what was asked has been answered.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,8 +87,8 @@ size_t mostBytes(const Model &model) {
     tensors += size_t(port.bytes);
   if (tensors > kMostBytes / (kMostSamples * kCharactersPerByte))
     return kMostBytes;
-  return std::min(kMostBytes, kNamesBytes + tensors * kMostSamples *
-                                                kCharactersPerByte);
+  return std::min(kMostBytes,
+                  kNamesBytes + tensors * kMostSamples * kCharactersPerByte);
 }
 
 /// The value of a request's text, refused where it nests too deep.
@@ -156,19 +156,18 @@ void addRoutes(httplib::Server &server, Model &model, const std::string &name) {
           answer(response, 500, {{"error", error.what()}});
         }
       });
-  server.set_error_handler(
-      [name, most_bytes](const httplib::Request &request,
-                         httplib::Response &response) {
-        if (response.body.empty())
-          answer(response, response.status,
-                 {{"error", response.status == 413
-                                ? "the request is too large: this model "
-                                  "takes at most " +
-                                      std::to_string(most_bytes) + " bytes"
-                                : "there is no " + request.method + " " +
-                                      request.path + "; the model is '" + name +
-                                      "'"}});
-      });
+  server.set_error_handler([name, most_bytes](const httplib::Request &request,
+                                              httplib::Response &response) {
+    if (response.body.empty())
+      answer(response, response.status,
+             {{"error", response.status == 413
+                            ? "the request is too large: this model "
+                              "takes at most " +
+                                  std::to_string(most_bytes) + " bytes"
+                            : "there is no " + request.method + " " +
+                                  request.path + "; the model is '" + name +
+                                  "'"}});
+  });
 }
 
 void run(const Options &options) {
