@@ -157,6 +157,8 @@ def check_wrong_requests(server, inputs):
     # The server lives on.
     status, answer = server.ask("GET", "/v2/health/ready")
     expect(status == 200 and answer == {"ready": True}, str(answer))
+    status, answer = server.ask("GET", "/v2")
+    expect(status == 200 and answer["name"] == "partita" and answer["extensions"] == [] and re.fullmatch(r"\d+", answer["version"]), str(answer))
     status, answer = server.ask("GET", "/v2/models/two")
     expect(answer["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, WIDTH]}], str(answer))
 

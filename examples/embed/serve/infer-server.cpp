@@ -10,6 +10,7 @@
 //
 // Answers requests of the Open Inference Protocol, version 2:
 //
+//   GET  /v2                     its name, and the API version of partita.h
 //   GET  /v2/health/ready
 //   GET  /v2/models/NAME
 //   POST /v2/models/NAME/infer   {"inputs": [...]}; see Tensors.h
@@ -132,6 +133,13 @@ void addRoutes(httplib::Server &server, Model &model, const std::string &name) {
   server.Get("/v2/health/ready",
              [](const httplib::Request &, httplib::Response &response) {
                answer(response, 200, {{"ready", true}});
+             });
+  server.Get("/v2",
+             [](const httplib::Request &, httplib::Response &response) {
+               answer(response, 200,
+                      {{"name", "partita"},
+                       {"version", std::to_string(partita_api_version())},
+                       {"extensions", Json::array()}});
              });
   server.Get("/v2/models/" + name,
              [&, name](const httplib::Request &, httplib::Response &response) {
