@@ -93,7 +93,7 @@ class NN_BinaryOp<string mnemonic, string text, code scalar, code vjp, list<Trai
 
 def NN_AbsOp : NN_UnaryOp<"abs", "absolute value", [{ scalar::abs(b, loc, x[0], type) }], [{ dy * sign(x[0]) }]>;
 def NN_NegOp : NN_UnaryOp<"neg", "negation", [{ scalar::neg(b, loc, x[0]) }], [{ -dy }]>;
-def NN_ReluOp : NN_UnaryOp<"relu", "max(x, 0)", [{ scalar::relu(b, loc, x[0], type) }], [{ select(y > 0.0, dy, 0.0) }]>;
+def NN_ReluOp : NN_UnaryOp<"relu", "max(x, 0)", [{ scalar::relu(b, loc, x[0], type) }], [{ shareOfRelu(getOperation(), y, dy) }]>;
 def NN_SignOp : NN_UnaryOp<"sign", "-1, 0 or 1", [{ scalar::sign(b, loc, x[0], type) }], [{ none }]>;
 def NN_NotOp : NN_UnaryIntegerOp<"not", "bitwise (for `i1`: logical) negation", [{ scalar::bitNot(b, loc, x[0]) }]>;
 

@@ -36,6 +36,9 @@ std::vector<char> readSamples(int64_t most, int64_t bytes) {
 }
 
 void run(const char *path) {
+  // The model is closed first, which waits for the steps under way: they write
+  // into this memory.
+  std::deque<UnderWay> under_way;
   Model model(path);
   if (model.inputs.size() != 1 || model.outputs.size() != 1 ||
       model.inputs[0].batch_axis != 0 || model.outputs[0].batch_axis != 0)
@@ -43,7 +46,6 @@ void run(const char *path) {
         "the model must have one input and one output, and samples along the "
         "first axis of both");
   constexpr size_t kMostSteps = 4;
-  std::deque<UnderWay> under_way;
   int64_t written = 0;
   auto finishFirst = [&] {
     UnderWay &first = under_way.front();
@@ -87,8 +89,7 @@ int main(int argc, char **argv) {
     run(argv[1]);
   } catch (const std::exception &error) {
     std::fprintf(stderr, "batch-job: error: %s\n", error.what());
-    // A step may still write into memory that would be freed first.
-    std::_Exit(1);
+    return 1;
   }
   return 0;
 }

@@ -65,6 +65,9 @@ g (seq(float[2]) x, optional(float[2]) mask, float[2] z) => (float[2] y) { one =
 FIXED_INPUT = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[2] x, int64 n) => (float[2] y) { f = Cast<to = 1>(n)  y = Mul(x, f) }
 """
+CLASSIFIER = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[2, 3] image) => (float[2, 4] logits) <float[3, 4] weight = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}> { logits = MatMul(image, weight) }
+"""
 BERT = """<ir_version: 10, opset_import: ["" : 21]>
 g (int64[batch, tokens] ids, int64[batch, tokens] attention_mask) => (float[batch, tokens, 4] y)
 <float[3, 4] table = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, int64[1] last = {2}> {
@@ -113,7 +116,8 @@ class Sandbox:
         self.digits = onnx.load(ROOT / "examples" / "digits" / "digits.onnx")
         for port in (*self.digits.graph.input, *self.digits.graph.output):
             port.type.tensor_type.shape.dim[0].dim_value = 2
-        self.models = {"--length": onnx.parser.parse_model(SEQUENCES), "--constant": onnx.parser.parse_model(FIXED_INPUT)}
+        self.models = {"--length": onnx.parser.parse_model(SEQUENCES), "--constant": onnx.parser.parse_model(FIXED_INPUT),
+                       "--loss": onnx.parser.parse_model(CLASSIFIER)}
         onnx.save(onnx.parser.parse_model(BERT), self.folder / "bert.onnx")
         annotated = onnx.ModelProto()
         annotated.CopyFrom(self.digits)
@@ -136,6 +140,8 @@ class Sandbox:
         shutil.copy(ROOT / "examples" / "digits" / "digits.npy", self.folder / "x.npy")
         images = numpy.load(self.folder / "x.npy")
         numpy.savez(self.folder / "in.npz", image=images)
+        numpy.save(self.folder / "images.npy", numpy.ones((2, 3), numpy.float32))
+        numpy.save(self.folder / "labels.npy", numpy.array([3, 0]))
         self.run("partita-compile model.onnx -o model.partita")
         self.run("partita-run model.partita --input x.npy --output expected.npz")
         data = self.folder / "test_data_set_0"

@@ -32,8 +32,8 @@ def write_model(path):
 
 def write_wide(path):
     """Large values between stages and no weights: what is sent takes the room."""
-    nodes = "\n".join(f"[n{i}] v{i + 1} = Softmax <axis = {i % 2}> (v{i})" for i in range(4))
-    path.write_text(f'<ir_version: 10, opset_import: ["" : 21]>\ng (float[256,1024] v0) => (float[256,1024] v4)\n{{\n{nodes}\n}}\n')
+    nodes = "\n".join(f"[n{i}] v{i + 1} = Softmax <axis = {1 + i % 2}> (v{i})" for i in range(4))
+    path.write_text(f'<ir_version: 10, opset_import: ["" : 21]>\ng (float[1,256,1024] v0) => (float[1,256,1024] v4)\n{{\n{nodes}\n}}\n')
 
 
 def plan_of(text):

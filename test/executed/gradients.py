@@ -214,6 +214,26 @@ def check_losses(work):
     print(f"{len(cases)} losses are what they are defined to be")
 
 
+# (body, x, the derivative of the sum of y there, as PyTorch has it)
+KINKS = [("y = Relu (x)", 0, 0), ("y = Abs (x)", 0, 0), ("y = LeakyRelu <alpha = 0.25> (x)", 0, 0.25), ("y = Softplus (x)", 0, 0.5), ("y = Mish (x)", 0, 0.6),
+         ("y = Gelu (x)", 0, 0.5), ("y = Elu (x)", 0, 1), ("n = Neg (x)\n y = Max (x, n)", 0, 0), ("y = Max (x, x)", 3, 1), ("l = Constant <value = double {-1.0}> ()\n h = Constant <value = double {2.0}> ()\n y = Clip (x, l, h)", 2, 1),
+         ("l = Constant <value = double {-1.0}> ()\n h = Constant <value = double {2.0}> ()\n y = Clip (x, l, h)", 2.5, 0), ("y = Softsign (x)", 0, 1)]
+
+
+def check_kinks(work):
+    """Where a derivative is a convention, it is PyTorch's."""
+    model, artifact = work / "kink.onnxtxt", work / "kink.partita"
+    for body, at, wanted in KINKS:
+        model.write_text(f'<ir_version: 10, opset_import: ["" : 21]>\ng (double[3] x) => (double[3] y) {{\n {body}\n}}\n')
+        compile_model(model, artifact, "--gradients", "inputs", "--loss", "sum:y")
+        np.savez(work / "in.npz", x=np.full(3, at, np.float64))
+        run_artifact(artifact, "--input", work / "in.npz", "--output", work / "out.npz")
+        with np.load(work / "out.npz") as found:
+            if not np.allclose(found["x.grad"], wanted, rtol=1e-6, atol=1e-12):
+                raise Failure(f"{body} at {at}: {found['x.grad']} instead of {wanted}")
+    print(f"{len(KINKS)} kinks are PyTorch's")
+
+
 NETWORK = '''<ir_version: 10, opset_import: ["" : 21]>
 g (float[4,1,8,8] x) => (float[4,5] logits)
 <float[3,1,3,3] conv_weight = {%s}, float[3] conv_bias = {%s}, float[27,6] fc1_weight = {%s}, float[6] fc1_bias = {%s}, float[6,5] fc2_weight = {%s}, float[2,2] unused = {1.5,2,3,4}, float[5,5] mask = {%s}>
@@ -314,6 +334,7 @@ def check():
         check_ops(work, words)
         if not words:
             check_losses(work)
+            check_kinks(work)
             check_network(work)
             check_labels(work)
             check_errors(work)

@@ -155,7 +155,7 @@ def write_inputs(work, inputs):
     for seed, (name, type_) in enumerate(inputs.items()):
         kind, dims = type_[:-1].split("[")
         shape = [SAMPLES if size == "n" else int(size) for size in dims.split(",")]
-        write_npy(work / f"{name}.npy", shape, "f4" if kind == "float" else "i8", seed=seed, low=-9 if kind == "int64" else None, high=9 if kind == "int64" else None)
+        write_npy(work / f"{name}.npy", shape, "f4" if kind == "float" else "i8", seed=seed, low=-7 if kind == "int64" else None, high=7 if kind == "int64" else None)
         flags += ["--input", f"{name}={work / name}.npy"]
     return flags
 

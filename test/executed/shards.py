@@ -46,9 +46,9 @@ def quoted(name):
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def text_of(mesh, shards, weights, more=""):
+def text_of(mesh, shards, weights, more="", batches=2):
     """A partition file. `more`: lines that it begins with."""
-    text = f"{more}mesh: {{{', '.join(f'{axis}: {size}' for axis, size in mesh.items())}}}\nmicro_batches: 2\n"
+    text = f"{more}mesh: {{{', '.join(f'{axis}: {size}' for axis, size in mesh.items())}}}\nmicro_batches: {batches}\n"
     if shards:
         text += "shard:\n"
     for name, dim in shards.items():
@@ -59,12 +59,17 @@ def text_of(mesh, shards, weights, more=""):
 
 
 def compile_sharded(model, artifact, flags, split, mesh, shards, weights, more=""):
-    """Compiles with a partition file that is written to `split`. Weights that have folded away cannot be named: they are left out."""
+    """Compiles with a partition file that is written to `split`. Weights that have folded away cannot be named: they are left out. A model that combines
+    samples has one micro-batch."""
+    batches = 2
     while True:
-        split.write_text(text_of(mesh, shards, weights, more))
+        split.write_text(text_of(mesh, shards, weights, more, batches))
         status, text = compile_model(model, artifact, "--partition", split, *flags, "--quiet", expect=None)
         if status == 0:
             return shards
+        if batches > 1 and "the model is computed whole" in text:
+            batches = 1
+            continue
         gone = re.search(r"no weight and no input matches '(.*?)'(?:;|\n|$)", text)
         name = gone and next((n for n in shards if glob_of(n) == gone[1]), None)
         if not name:

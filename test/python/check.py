@@ -58,10 +58,14 @@ with partita.Model(sys.argv[1], threads=1, pin=False, batch_delay=0.001) as mode
 
     fails("is given as float64", model.run, x=x.astype(np.float64), y=y)
     fails("'y' is not given", model.run, x=x)
+    fails("the model has 2 inputs (x, y): give each by its name", model.run, x)
     fails("no input 'z'", model.run, x=x, y=y, z=y)
     fails("have 3 and 2 samples", model.run, x=x, y=y[:2])
     fails("has 0 entries", model.run, x=x[:0], y=y[:0])
     assert is_right(x, y, model.run(x=x, y=y))
+with partita.Model(sys.argv[2], threads=1, pin=False) as single:
+    assert np.array_equal(single.run(y[:, :4])["y"], -y[:, :4])
+    assert np.array_equal(single.run(x=y[:, :4])["y"], -y[:, :4])
 fails("closed", model.run, x=x, y=y)
 fails("nowhere.partita", partita.Model, "nowhere.partita")
 print("right")

@@ -53,7 +53,10 @@ def main():
             code = f"import sys; sys.path.append({str(numpy_folder)!r}); sys.argv = {words!r}; exec(open({words[0]!r}).read())"
             subprocess.run([python, "-I", "-c", code], check=True)
 
-        run(HERE / "check.py", artifact)
+        single, one = folder / "single.onnxtxt", folder / "single.partita"
+        single.write_text('<ir_version: 10, opset_import: ["" : 20]>\nsingle (float[N, 4] x) => (float[N, 4] y) { y = Neg(x) }\n')
+        subprocess.run([build / "bin" / "partita-compile", single, "--dim", "N=1", "--quiet", "-o", one], check=True)
+        run(HERE / "check.py", artifact, one)
         check_example(build, folder, run)
 
 

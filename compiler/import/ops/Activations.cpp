@@ -105,11 +105,14 @@ LogicalResult importHardSwish(NodeImport &n) {
   return finish(n, n.binary<nn::MulOp>(x, makeHardSigmoid(n, x, 1.0 / 6, 0.5)));
 }
 
-/// log(1 + exp(x)), without overflow.
+/// log(1 + exp(x)), without overflow. Its derivative at 0 is 1/2, the
+/// mean of those of the ReLU on both sides; the other term has none there.
 Value makeSoftplus(NodeImport &n, Value x) {
+  Value positive = n.unary<nn::ReluOp>(x);
+  if (auto relu = positive ? positive.getDefiningOp<nn::ReluOp>() : nullptr)
+    relu->setAttr("nn.half_at_zero", n.b.getUnitAttr());
   Value exp = n.unary<nn::ExpOp>(n.unary<nn::NegOp>(n.unary<nn::AbsOp>(x)));
-  return n.binary<nn::AddOp>(n.unary<nn::ReluOp>(x),
-                             n.unary<nn::LogOp>(shift(n, exp, 1)));
+  return n.binary<nn::AddOp>(positive, n.unary<nn::LogOp>(shift(n, exp, 1)));
 }
 
 LogicalResult importSoftplus(NodeImport &n) {

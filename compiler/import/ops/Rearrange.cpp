@@ -74,7 +74,9 @@ LogicalResult importReverseSequence(NodeImport &n) {
     return n.error("time_axis and batch_axis must be 0 and 1");
   if (n.shapeOf(lengths) != shape.slice(batch, 1))
     return n.error("sequence_lens must have one element a sequence");
-  if (failed(checkRange(n, lengths, NumberRange{0, shape[time]},
+  // Of nothing, any length does.
+  if (!llvm::is_contained(shape, 0) &&
+      failed(checkRange(n, lengths, NumberRange{0, shape[time]},
                         {1, "sequence_lens"})))
     return failure();
   Value place = makeIota(n, shape, time);

@@ -143,8 +143,9 @@ FailureOr<Inputs> getInputs(NodeImport &n, Cell cell, bool batchFirst) {
       !hasShape(in.initialCell, {d, in.batch, h}) ||
       !hasShape(in.peepholes, {d, 3 * h}))
     return n.error("the shapes of its inputs do not fit each other");
-  if (in.lengths && failed(checkRange(n, in.lengths, NumberRange{0, in.steps},
-                                      {4, "sequence_lens"})))
+  if (in.lengths && in.steps > 0 &&
+      failed(checkRange(n, in.lengths, NumberRange{0, in.steps},
+                        {4, "sequence_lens"})))
     return failure();
   return in;
 }

@@ -195,6 +195,13 @@ Term shareOfChoice(ComparePredicate wins, Term x, Term other, Term dy) {
                 select(compare(ComparePredicate::eq, x, other), ofEqual, 0.0));
 }
 
+Term shareOfRelu(Operation *relu, Term y, Term dy) {
+  if (!relu->hasAttr("nn.half_at_zero"))
+    return select(y > 0.0, dy, 0.0);
+  Term x(dy.b(), relu->getOperand(0));
+  return select(y > 0.0, dy, select(x == 0.0, dy * 0.5, 0.0));
+}
+
 Term toPositions(Term indices, int64_t size) {
   Term i = indices.cast(indices.b().getI64Type());
   i = select(compare(ComparePredicate::lt, i, i.splat(0)), i + double(size), i);

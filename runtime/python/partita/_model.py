@@ -132,9 +132,19 @@ class Model:
             raise Error(f"the input '{port.name}' has {entries} entries along axis {port.batch_axis}, and a sample has {port.entries}")
         return array, entries // port.entries
 
-    def submit(self, inputs: Mapping[str, np.ndarray] | None = None, /, **named: np.ndarray) -> Ticket:
-        """Hands samples to the devices. Blocks while too many wait. Inputs must not change until the ticket's `wait` has returned."""
-        given = {**(inputs or {}), **named}
+    def _by_name(self, inputs) -> Mapping[str, np.ndarray]:
+        """Inputs by their names, from an array if the model has one input."""
+        if inputs is None or isinstance(inputs, Mapping):
+            return inputs or {}
+        if len(self.inputs) == 1:
+            return {self.inputs[0].name: inputs}
+        names = ", ".join(port.name for port in self.inputs)
+        raise Error(f"an array without a name, and the model has {len(self.inputs)} inputs ({names or 'none'}): give each by its name, as in run(NAME=array)")
+
+    def submit(self, inputs: Mapping[str, np.ndarray] | np.ndarray | None = None, /, **named: np.ndarray) -> Ticket:
+        """Hands samples to the devices. Blocks while too many wait. Inputs must not change until the ticket's `wait` has returned. A model with one
+        input takes its array without a name."""
+        given = {**self._by_name(inputs), **named}
         names = {port.name for port in self.inputs}
         for name in given:
             if name not in names:
@@ -161,8 +171,8 @@ class Model:
         self._under_way[ticket.value] = arrays + places
         return Ticket(self, ticket.value, outputs)
 
-    def run(self, inputs: Mapping[str, np.ndarray] | None = None, /, **named: np.ndarray) -> dict[str, np.ndarray]:
-        """Computes samples, by the inputs' names, and returns the outputs by theirs."""
+    def run(self, inputs: Mapping[str, np.ndarray] | np.ndarray | None = None, /, **named: np.ndarray) -> dict[str, np.ndarray]:
+        """Computes samples, by the inputs' names, and returns the outputs by theirs. A model with one input takes its array without a name."""
         return self.submit(inputs, **named).wait()
 
     def profile(self) -> Profile:
