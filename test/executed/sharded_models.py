@@ -87,7 +87,7 @@ def check_model(name, meshes, work):
     compile_model(model, one, *flags, "--quiet")
     run_artifact(one, "--threads", "1", *inputs, "--output", expected)
     weights, noise, count = weights_of(model), random.Random(name), 0
-    for number, mesh in meshes:
+    for number, mesh in ((number, dict(mesh)) for number, mesh in meshes):
         shards = compile_sharded(model, cut, flags, split, mesh, draw(weights, noise, mesh["tensor"]), weights)
         ranks = int(numpy.prod(list(mesh.values()))) if number % EVERY_RANKS == 0 else 0
         what = f"{name}: {mesh}, {len(shards)} weights cut, {'processes' if ranks else 'threads'}"

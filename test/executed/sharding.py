@@ -129,9 +129,9 @@ CASES = {
         ["[r] r = Relu(x)", "[s] s = Softmax<axis = 1>(r)", "[p] y = MatMul(s, w)"],
         (), ["{x: [null, tensor, null], w: [tensor, null]}", "{x: [null, tensor, null], w: [{tensor: 2}, null]}"]),
     "a recurrent layer": (
-        {"x": "float[n,3,12]"}, {"y": "float[n,1,3,4]"},
+        {"x": "float[n,3,12]"}, {"y": "float[n,3,1,4]"},
         {"w": (1, 16, 12), "r": (1, 16, 4)},
-        ["[a] y = LSTM<hidden_size = 4>(x, w, r)"], (), []),
+        ["[a] y = LSTM<hidden_size = 4, layout = 1>(x, w, r)"], (), []),
     "a weight that is computed at load": (
         {"x": "float[n,12]"}, {"y": "float[n,24]"},
         {"w": (24, 12), "s": (24,)},

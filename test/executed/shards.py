@@ -60,7 +60,7 @@ def text_of(mesh, shards, weights, more="", batches=2):
 
 def compile_sharded(model, artifact, flags, split, mesh, shards, weights, more=""):
     """Compiles with a partition file that is written to `split`. Weights that have folded away cannot be named: they are left out. A model that combines
-    samples has one micro-batch."""
+    samples has one micro-batch, and none to deal out: `mesh` loses its replicas then."""
     batches = 2
     while True:
         split.write_text(text_of(mesh, shards, weights, more, batches))
@@ -69,6 +69,9 @@ def compile_sharded(model, artifact, flags, split, mesh, shards, weights, more="
             return shards
         if batches > 1 and "the model is computed whole" in text:
             batches = 1
+            continue
+        if mesh.get("data", 1) > 1 and "and there is one alone" in text:
+            mesh["data"] = 1
             continue
         gone = re.search(r"no weight and no input matches '(.*?)'(?:;|\n|$)", text)
         name = gone and next((n for n in shards if glob_of(n) == gone[1]), None)
