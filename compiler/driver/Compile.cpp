@@ -452,6 +452,12 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
       pipeline::readReplicas(UnknownLoc::get(&context), options.partition);
   if (failed(replicas))
     return failure();
+  // A gradient would be that of one replica's samples.
+  if (*replicas > 1 && !options.autodiff.loss.empty())
+    return emitError(UnknownLoc::get(&context))
+           << "--gradients with " << *replicas
+           << " replicas that share a batch (--replicas): their gradients are "
+              "not summed; compile the model for one";
   imports.replicas = *replicas;
   imports.numberNodes = !options.emitOnnx.empty();
   imports.annotationsOverride = getAnnotationsOverride(options.partition);
