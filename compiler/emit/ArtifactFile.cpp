@@ -12,7 +12,6 @@
 #include "llvm/Support/Signals.h"
 
 #include <cstring>
-#include <unistd.h>
 #include <xxhash.h>
 
 namespace partita::emit {
@@ -26,14 +25,14 @@ ArtifactFile::ArtifactFile(llvm::StringRef path, unsigned sectionCount)
                 : "something that is not a file has this name";
     return;
   }
-  if (std::error_code code = llvm::sys::fs::createUniqueFile(
-          path + ".%%%%%%%%.tmp", descriptor, temporary)) {
-    temporary.clear();
+  if (std::error_code code = file.create(this->path)) {
     fail(code);
     return;
   }
-  llvm::sys::RemoveFileOnSignal(temporary);
-  stream = std::make_unique<llvm::raw_fd_ostream>(descriptor,
+  temporary = file.temporary();
+  if (!temporary.empty())
+    llvm::sys::RemoveFileOnSignal(temporary);
+  stream = std::make_unique<llvm::raw_fd_ostream>(file.descriptor(),
                                                   /*shouldClose=*/false);
   writeZeros(sizeof(abi::FileHeader) +
              sectionCount * sizeof(abi::SectionEntry));
@@ -45,12 +44,8 @@ ArtifactFile::~ArtifactFile() {
     stream->clear_error();
     stream.reset();
   }
-  if (descriptor >= 0)
-    ::close(descriptor);
-  if (!temporary.empty()) {
-    llvm::sys::fs::remove(temporary);
+  if (!temporary.empty())
     llvm::sys::DontRemoveFileOnSignal(temporary);
-  }
 }
 
 void ArtifactFile::fail(std::error_code code) {
@@ -110,12 +105,8 @@ void ArtifactFile::commit() {
   stream->flush();
   if (stream->has_error())
     return fail(stream->error());
-  if (::fsync(descriptor) != 0)
-    return fail(std::error_code(errno, std::generic_category()));
-  if (std::error_code code = llvm::sys::fs::rename(temporary, path))
+  if (std::error_code code = file.commit(/*sync=*/true))
     return fail(code);
-  llvm::sys::DontRemoveFileOnSignal(temporary);
-  temporary.clear();
 }
 
 } // namespace partita::emit

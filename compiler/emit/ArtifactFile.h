@@ -9,8 +9,8 @@
 #define PARTITA_COMPILER_EMIT_ARTIFACTFILE_H
 
 #include "runtime/abi/artifact.h"
+#include "runtime/files/NewFile.h"
 
-#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -20,9 +20,9 @@
 
 namespace partita::emit {
 
-/// Writes an artifact to a temporary file in the folder of `path`. `commit`
-/// renames it when it is complete and on the disk. Without `commit` no file is
-/// left. After an error all calls do nothing.
+/// Writes an artifact. `commit` gives the file its name when it is complete and
+/// on the disk. Without `commit` no file is left. After an error all calls do
+/// nothing.
 class ArtifactFile {
 public:
   ArtifactFile(llvm::StringRef path, unsigned sectionCount);
@@ -44,8 +44,8 @@ private:
   void fail(std::error_code code);
 
   std::string path;
-  llvm::SmallString<256> temporary; // empty: nothing to remove
-  int descriptor = -1;
+  files::NewFile file;
+  std::string temporary; ///< empty: no signal leaves anything
   std::unique_ptr<llvm::raw_fd_ostream> stream;
   unsigned sectionCount;
   std::vector<abi::SectionEntry> sections;

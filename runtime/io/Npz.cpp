@@ -143,7 +143,8 @@ Status writeNpz(const std::string &path,
   // libzip deletes an archive that would be empty.
   if (tensors.empty())
     return Status::error("cannot write '" + path + "': there are no tensors");
-  Expected<std::unique_ptr<PendingFile>> pending = PendingFile::create(path);
+  Expected<std::unique_ptr<PendingFile>> pending =
+      PendingFile::create(path, files::NewFile::Writer::library);
   if (!pending)
     return pending.status();
   int code = 0;

@@ -9,7 +9,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,37 +24,21 @@ Status failure(const std::string &what, const std::string &path, int error) {
 } // namespace
 
 Expected<std::unique_ptr<PendingFile>>
-PendingFile::create(const std::string &target) {
+PendingFile::create(const std::string &target, files::NewFile::Writer writer) {
   struct stat info;
   if (::stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return Status::error("cannot write '" + target +
                          "': something that is not a file has this name");
   std::unique_ptr<PendingFile> file(new PendingFile);
-  std::string path = target + ".XXXXXX";
-  int descriptor = ::mkostemp(path.data(), O_CLOEXEC);
-  if (descriptor < 0)
-    return failure("write", target, errno);
-  // mkostemp makes the file for its owner only; give it what an ordinary new
-  // file would get.
-  mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(descriptor, 0666 & ~mask);
   file->target = target;
-  file->temporary = path;
-  file->descriptor = descriptor;
+  if (std::error_code error = file->file.create(target, writer))
+    return failure("write", target, error.value());
   return file;
-}
-
-PendingFile::~PendingFile() {
-  if (descriptor >= 0)
-    ::close(descriptor);
-  if (!temporary.empty())
-    ::unlink(temporary.c_str());
 }
 
 Status PendingFile::write(std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {
-    ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    ssize_t written = ::write(file.descriptor(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR)
       continue;
     if (written < 0)
@@ -71,14 +54,8 @@ Status PendingFile::write(const std::string &text) {
 }
 
 Status PendingFile::commit() {
-  // Closing can report what a delayed write could not do.
-  int closed = ::close(descriptor);
-  descriptor = -1;
-  if (closed != 0)
-    return failure("write", target, errno);
-  if (::rename(temporary.c_str(), target.c_str()) != 0)
-    return failure("write", target, errno);
-  temporary.clear();
+  if (std::error_code error = file.commit(/*sync=*/false))
+    return failure("write", target, error.value());
   return Status();
 }
 

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A file is written under a temporary name in the folder of its target. It gets
-// the target's name only when it is complete. So a failure leaves no file and
-// destroys none.
+// A file gets its name only when it is complete (`files/NewFile.h`). So a
+// failure leaves no file and destroys none.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +14,7 @@
 #define PARTITA_RUNTIME_IO_PENDINGFILE_H
 
 #include "runtime/base/Status.h"
+#include "runtime/files/NewFile.h"
 
 #include <cstdint>
 #include <memory>
@@ -23,18 +23,17 @@
 
 namespace partita::runtime {
 
-/// A file that is being written. Without `commit` the destructor removes it.
+/// A file that is being written. Without `commit` nothing is left of it.
 class PendingFile {
 public:
-  /// Creates the temporary file beside `target`. Fails if the folder is missing
+  /// Creates the file in the folder of `target`. Fails if the folder is missing
   /// or not writable, or if `target` exists and is not a regular file.
   static Expected<std::unique_ptr<PendingFile>>
-  create(const std::string &target);
-  ~PendingFile();
-  PendingFile(const PendingFile &) = delete;
-  PendingFile &operator=(const PendingFile &) = delete;
+  create(const std::string &target,
+         files::NewFile::Writer writer = files::NewFile::Writer::descriptor);
 
-  const std::string &temporaryPath() const { return temporary; }
+  /// Of a file that a library writes.
+  const std::string &temporaryPath() const { return file.temporary(); }
   Status write(std::span<const uint8_t> bytes);
   Status write(const std::string &text);
   /// Closes the file and gives it the target's name.
@@ -43,8 +42,7 @@ public:
 private:
   PendingFile() = default;
   std::string target;
-  std::string temporary;
-  int descriptor = -1;
+  files::NewFile file;
 };
 
 } // namespace partita::runtime

@@ -10,6 +10,8 @@
 #include "compiler/import/model/ModelFile.h"
 #include "compiler/import/model/WireReader.h"
 
+#include "runtime/files/NewFile.h"
+
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallString.h"
@@ -19,7 +21,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <deque>
-#include <unistd.h>
 
 using namespace llvm;
 using namespace mlir;
@@ -316,27 +317,24 @@ std::optional<std::string> findFolder(StringRef model, StringRef path) {
 }
 
 std::error_code writeFile(StringRef path, const Pieces &pieces) {
-  int descriptor = -1;
-  SmallString<256> temporary;
   if (sys::fs::is_directory(path))
     return std::make_error_code(std::errc::is_a_directory);
-  if (std::error_code error = sys::fs::createUniqueFile(path + ".%%%%%%%%.tmp",
-                                                        descriptor, temporary))
+  files::NewFile file;
+  if (std::error_code error = file.create(path.str()))
     return error;
-  sys::RemoveFileOnSignal(temporary);
-  raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
+  const std::string temporary = file.temporary();
+  if (!temporary.empty())
+    sys::RemoveFileOnSignal(temporary);
+  raw_fd_ostream stream(file.descriptor(), /*shouldClose=*/false);
   for (StringRef piece : pieces.get())
     stream << piece;
   stream.flush();
   std::error_code error = stream.error();
   stream.clear_error();
-  if (!error && ::fsync(descriptor) != 0)
-    error = std::error_code(errno, std::generic_category());
   if (!error)
-    error = sys::fs::rename(temporary, path);
-  if (error)
-    sys::fs::remove(temporary);
-  sys::DontRemoveFileOnSignal(temporary);
+    error = file.commit(/*sync=*/true);
+  if (!temporary.empty())
+    sys::DontRemoveFileOnSignal(temporary);
   return error;
 }
 
