@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <sched.h>
 #include <thread>
 
@@ -27,18 +28,42 @@ constexpr int kSpins = 500;
 constexpr int kYields = 2000;
 constexpr auto kLongestSleep = std::chrono::microseconds(200);
 
-std::atomic<bool> interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
+/// When this process was interrupted, by the steady clock, in ns; 0: it was
+/// not.
+std::atomic<int64_t> interrupted{0};
+static_assert(std::atomic<int64_t>::is_always_lock_free);
+
+int64_t nowNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now); // safe in a signal handler
+  return int64_t(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+/// Those that are interrupted with this process answer for as long.
+constexpr double kAnswers = kRollCall / 2;
 
 } // namespace
 
-void interrupt() { interrupted.store(true, std::memory_order_relaxed); }
+void interrupt() {
+  int64_t never = 0;
+  interrupted.compare_exchange_strong(never, nowNs(),
+                                      std::memory_order_relaxed);
+}
 
-bool isInterrupted() { return interrupted.load(std::memory_order_relaxed); }
+bool isInterrupted() {
+  return interrupted.load(std::memory_order_relaxed) != 0;
+}
 
-Status interruptedError() {
-  return Status::error("the launcher is ending the job, because another "
-                       "process of it has ended or somebody asked for it");
+Status interruptedError(RollCall *roll) {
+  std::string text = "the launcher is ending the job, because another process "
+                     "of it has ended or somebody asked for it";
+  // Later, those who would have answered may have gone themselves.
+  const double since =
+      double(nowNs() - interrupted.load(std::memory_order_relaxed)) / 1e9;
+  if (roll && since < kAnswers)
+    if (std::string who = nameAbsent(roll->absent(kRollCall)); !who.empty())
+      text += " (" + who + ")";
+  return Status::error(text);
 }
 
 Status failure(const char *call, int code) {
@@ -76,7 +101,7 @@ Status wait(MPI_Request &request, const Patience &patience,
     if (done)
       return Status();
     if (isInterrupted())
-      return interruptedError();
+      return interruptedError(patience.roll);
     if (stop && stop->load(std::memory_order_relaxed))
       return abortedError();
     if (polls == 0)

@@ -47,8 +47,9 @@ inline constexpr double kNeighbourSlack = 1;
 /// in a signal handler.
 void interrupt();
 bool isInterrupted();
-/// What a wait that was interrupted says.
-Status interruptedError();
+/// What a wait that was interrupted says. It names the processes that do not
+/// answer `roll`, which may be null.
+Status interruptedError(RollCall *roll = nullptr);
 
 /// An error with MPI's text for `code`.
 Status failure(const char *call, int code);
