@@ -7,6 +7,7 @@
 
 #include "tools/partita-run/measure/Benchmark.h"
 
+#include "tools/partita-run/measure/Sample.h"
 #include "tools/partita-run/show/Format.h"
 #include "tools/partita-run/show/PlanTable.h"
 #include "tools/partita-run/show/ProfileTable.h"
@@ -83,6 +84,7 @@ std::vector<DeviceMemory> measureMemory(Context &context,
 }
 
 constexpr int64_t kWhole = 1000; ///< of a progress bar
+constexpr int kProfiled = 1000;  ///< steps whose events are kept
 
 /// How much of the measurement `steps` steps are, warm-up included, of which
 /// the measured ones took `ns` here; 1 or more when it is over. All processes
@@ -130,7 +132,7 @@ void printJson(const Model &model, const Team &team, const Result &result,
       {"devices", model.devices},
       {"micro_batches", model.microBatches},
       {"samples_per_step", model.samples() * model.microBatches},
-      {"runs", measurement.wall.size()},
+      {"runs", measurement.steps},
       {"median_ms", result.median / 1e6},
       {"p10_ms", result.p10 / 1e6},
       {"p90_ms", result.p90 / 1e6},
@@ -183,8 +185,8 @@ void printText(const Model &model, const Result &result,
               runtime::text(model.plan->schedule()),
               countOf(model.microBatches, "micro-batch", "es").c_str(),
               countOf(model.samples(), "sample").c_str());
-  std::printf("%zu steps measured, after %d to warm up\n\n",
-              measurement.wall.size(), warmup);
+  std::printf("%lld steps measured, after %d to warm up\n\n",
+              static_cast<long long>(measurement.steps), warmup);
   std::printf("step     median %s   p10 %s   p90 %s   predicted %s%s\n",
               timeText(result.median).c_str(), timeText(result.p10).c_str(),
               timeText(result.p90).c_str(),
@@ -250,6 +252,7 @@ Measurement measureSteps(Context &context, const StepBinding &binding) {
   Progress progress("measuring", kWhole, context.team.root() && !options.json);
   ResidentMemory resident = {statusBytes("VmRSS"), 0};
   double elapsed = 0; // ns of measured steps
+  Sample sample;
   bool last = false;
   for (int i = 0; !last; ++i) {
     // Steps begin together, or a process would fill its pipeline while others
@@ -271,14 +274,23 @@ Measurement measureSteps(Context &context, const StepBinding &binding) {
       continue;
     last = done >= 1;
     const std::vector<int64_t> &busy = context.session->busyNs();
-    // A trace shows the last step, the table medians of all.
-    if (context.profile && (options.wantsAllSteps() || last))
+    // A trace shows the last step, the table medians of the first ones.
+    if (context.profile &&
+        ((options.wantsAllSteps() && i - options.warmup < kProfiled) || last))
       context.profile->add(context.session->profile(), i - options.warmup);
-    result.wall.push_back(wall.count());
-    double &all = result.busy.emplace_back(0);
+    const std::optional<size_t> place = sample.next();
+    if (!place)
+      continue;
+    if (*place == result.wall.size()) {
+      result.wall.emplace_back();
+      result.busy.emplace_back();
+    }
+    result.wall[*place] = wall.count();
+    double &all = result.busy[*place] = 0;
     for (int64_t ns : busy)
       all += ns < 0 ? std::nan("") : double(ns);
   }
+  result.steps = sample.count();
   result.heap += double(runtime::stepHeapCounts().heap);
   (void)reportNan(context);
   context.team.max(result.wall);
@@ -334,8 +346,7 @@ int runBenchmark(Context &context, const InputTensors &inputs) {
     return 1;
   const WholeStep step(context, *feed);
   Measurement measurement = measureSteps(context, step.binding);
-  measurement.stream =
-      measureStream(context, *feed, int64_t(measurement.wall.size()));
+  measurement.stream = measureStream(context, *feed, measurement.steps);
   measurement.memory = measureMemory(context, step.binding);
   std::optional<ProfileTable> profile;
   if (context.options.profileTable) {

@@ -27,8 +27,9 @@ struct ResidentMemory {
 
 /// The measurements of steps that were run again and again.
 struct Measurement {
-  std::vector<double> wall; ///< nanoseconds of each run
-  /// Work of all devices in each run; NaN: not measured, as on GPUs.
+  int64_t steps = 0;        ///< that were measured
+  std::vector<double> wall; ///< nanoseconds, of a sample of them (`Sample`)
+  /// Work of all devices in these; NaN: not measured, as on GPUs.
   std::vector<double> busy;
   std::vector<runtime::DeviceMemory> memory;
   double heap = 0; ///< allocations from the heap in all measured steps

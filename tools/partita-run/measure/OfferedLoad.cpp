@@ -8,6 +8,7 @@
 #include "tools/partita-run/measure/OfferedLoad.h"
 
 #include "tools/partita-run/measure/Benchmark.h"
+#include "tools/partita-run/measure/Sample.h"
 #include "tools/partita-run/show/Format.h"
 #include "tools/partita-run/show/Progress.h"
 
@@ -78,8 +79,10 @@ std::vector<std::vector<Tensor>> cutSamples(const Model &model,
 }
 
 struct Load {
-  std::vector<double> latencies; ///< seconds
-  double seconds = 0;            ///< from the first sample to the last result
+  std::vector<double> latencies; ///< seconds, of a sample of the samples
+  double longest = 0;            ///< of all of them
+  int64_t samples = 0;
+  double seconds = 0; ///< from the first sample to the last result
   Stream::Counts counts;
   bool gaveUp = false;
 };
@@ -113,6 +116,7 @@ public:
     if (!failure.ok())
       return failure;
     load.seconds = Seconds(last - begin).count();
+    load.samples = kept.count();
     load.counts = stream.counts();
     load.counts.steps -= before.steps;
     load.counts.samples -= before.samples;
@@ -166,7 +170,13 @@ private:
         failure = answer.status();
         return;
       }
-      load.latencies.push_back(Seconds(answer->finished - next.due).count());
+      const double latency = Seconds(answer->finished - next.due).count();
+      load.longest = std::max(load.longest, latency);
+      if (const std::optional<size_t> place = kept.next()) {
+        if (*place == load.latencies.size())
+          load.latencies.emplace_back();
+        load.latencies[*place] = latency;
+      }
       last = std::max(last, answer->finished);
     }
   }
@@ -179,6 +189,7 @@ private:
   std::deque<Expectation> expected;
   bool ended = false;
   Status failure;
+  Sample kept;
   Clock::time_point last;
   Load load;
 };
@@ -196,15 +207,15 @@ void printLoadAsJson(const Options &options, const Model &model,
       {"batch_delay_ms", options.batchDelay},
       {"offered_samples_per_s", options.rate},
       {"seconds", seconds},
-      {"samples", load.latencies.size()},
+      {"samples", load.samples},
       {"steps", load.counts.steps},
-      {"served_samples_per_s", double(load.latencies.size()) / load.seconds},
+      {"served_samples_per_s", double(load.samples) / load.seconds},
       {"kept_up", !load.gaveUp},
       {"latency_ms", nlohmann::ordered_json::object()}};
   for (size_t i = 0; i < std::size(kShares); ++i)
     json["latency_ms"][kNames[i]] =
         percentile(load.latencies, kShares[i]) * 1e3;
-  json["latency_ms"]["max"] = load.latencies.back() * 1e3;
+  json["latency_ms"]["max"] = load.longest * 1e3;
   std::printf("%s\n", json.dump(-1, ' ', false,
                                 nlohmann::json::error_handler_t::replace)
                           .c_str());
@@ -221,14 +232,15 @@ void printLoadAsText(const Options &options, const Model &model,
               options.rate, seconds,
               load.gaveUp ? "; given up, because the devices did not keep up"
                           : "");
-  std::printf("served   %s a second: %zu samples in %lld steps\n",
-              numberText(double(load.latencies.size()) / load.seconds).c_str(),
-              load.latencies.size(), static_cast<long long>(load.counts.steps));
+  std::printf("served   %s a second: %lld samples in %lld steps\n",
+              numberText(double(load.samples) / load.seconds).c_str(),
+              static_cast<long long>(load.samples),
+              static_cast<long long>(load.counts.steps));
   std::printf("latency ");
   for (size_t i = 0; i < std::size(kShares); ++i)
     std::printf(" %s %s  ", kNames[i],
                 timeText(percentile(load.latencies, kShares[i]) * 1e9).c_str());
-  std::printf(" max %s\n", timeText(load.latencies.back() * 1e9).c_str());
+  std::printf(" max %s\n", timeText(load.longest * 1e9).c_str());
 }
 
 } // namespace
