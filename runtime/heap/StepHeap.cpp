@@ -13,6 +13,61 @@
 
 #include "runtime/heap/StepHeap.h"
 
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <unistd.h>
+
+namespace partita::runtime {
+namespace {
+
+/// Null: the process goes on without the memory.
+const char *ending = nullptr;
+
+/// Needs no memory itself.
+[[noreturn, gnu::format(printf, 1, 2)]] void end(const char *format, ...) {
+  char text[512];
+  int length = std::snprintf(text, sizeof text, "%s: error: ", ending);
+  va_list values;
+  va_start(values, format);
+  length += std::vsnprintf(text + length, sizeof text - size_t(length), format,
+                           values);
+  va_end(values);
+  if (length >= int(sizeof text))
+    length = int(sizeof text) - 1;
+  text[length++] = '\n';
+  (void)!::write(STDERR_FILENO, text, size_t(length));
+  // Other threads may hold anything that a destructor waits for.
+  std::_Exit(1);
+}
+
+constexpr const char *kAdvice =
+    "give the process more memory (ulimit -v, or its container's limit)";
+
+[[noreturn]] void endForException() {
+  try {
+    if (std::exception_ptr current = std::current_exception())
+      std::rethrow_exception(current);
+  } catch (const std::bad_alloc &) {
+    end("there is no memory left; %s", kAdvice);
+  } catch (const std::exception &exception) {
+    end("%s; if this is for want of memory, %s", exception.what(), kAdvice);
+  } catch (...) {
+  }
+  end("a library gave up; if this is for want of memory, %s", kAdvice);
+}
+
+} // namespace
+
+void endWithoutMemory(const char *program) {
+  ending = program;
+  std::set_terminate(endForException);
+}
+
+} // namespace partita::runtime
+
 #ifndef PARTITA_STEP_HEAP
 
 namespace partita::runtime {
@@ -131,10 +186,17 @@ void *take(size_t bytes, size_t alignment) {
   return block;
 }
 
+/// What the C library gave for `bytes`.
+void *given(void *block, size_t bytes) {
+  if (!block && bytes && ending)
+    end("there is no memory for %zu bytes; %s", bytes, kAdvice);
+  return block;
+}
+
 void *takeAligned(size_t alignment, size_t bytes) {
   if (void *block = take(bytes, alignment))
     return block;
-  return __libc_memalign(alignment, bytes);
+  return given(__libc_memalign(alignment, bytes), bytes);
 }
 
 } // namespace
@@ -165,6 +227,7 @@ StepHeapCounts stepHeapCounts() {
 } // namespace partita::runtime
 
 using partita::runtime::contains;
+using partita::runtime::given;
 using partita::runtime::headerOf;
 using partita::runtime::take;
 using partita::runtime::takeAligned;
@@ -174,15 +237,16 @@ extern "C" {
 void *malloc(size_t bytes) {
   if (void *block = take(bytes, partita::runtime::kAlignment))
     return block;
-  return __libc_malloc(bytes);
+  return given(__libc_malloc(bytes), bytes);
 }
 
 void *calloc(size_t count, size_t bytes) {
   size_t total;
-  if (!__builtin_mul_overflow(count, bytes, &total))
-    if (void *block = take(total, partita::runtime::kAlignment))
-      return std::memset(block, 0, total);
-  return __libc_calloc(count, bytes);
+  if (__builtin_mul_overflow(count, bytes, &total))
+    total = SIZE_MAX; // which nobody has
+  else if (void *block = take(total, partita::runtime::kAlignment))
+    return std::memset(block, 0, total);
+  return given(__libc_calloc(count, bytes), total);
 }
 
 void free(void *block) {
@@ -194,7 +258,7 @@ void free(void *block) {
 
 void *realloc(void *old, size_t bytes) {
   if (!contains(old))
-    return old ? __libc_realloc(old, bytes) : malloc(bytes);
+    return old ? given(__libc_realloc(old, bytes), bytes) : malloc(bytes);
   if (bytes == 0) {
     free(old);
     return nullptr;

@@ -32,6 +32,14 @@ namespace partita::runtime {
 /// heap, with the same results.
 bool reserveStepHeap();
 
+/// From here on, memory that the process does not get ends it with exit status
+/// 1 and an error that says how much was wanted. So does an exception that
+/// nobody catches, on whatever thread. Otherwise the process ends by a signal,
+/// at the first library that does not look at what it was given. `program`
+/// names the process in the error and must outlive it. Where a sanitizer has
+/// the heap, the error does not say how much.
+void endWithoutMemory(const char *program);
+
 /// Allocations of steps since the start of the process.
 struct StepHeapCounts {
   int64_t served = 0; ///< by the stacks

@@ -17,6 +17,7 @@ int main(int argc, char **argv) {
   // What loading frees goes back to the system: otherwise the C library keeps
   // blocks as large as the largest that it was ever given back.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  partita::runtime::endWithoutMemory("partita-run");
   // Refused: steps allocate from the heap, and --benchmark says so.
   (void)partita::runtime::reserveStepHeap();
   return partita::run::runProgram(argc, argv);

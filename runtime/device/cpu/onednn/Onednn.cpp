@@ -8,6 +8,7 @@
 #include "runtime/device/cpu/onednn/Onednn.h"
 
 #include <omp.h>
+#include <sys/mman.h>
 
 namespace partita::runtime {
 
@@ -16,7 +17,7 @@ const char *onednnText(dnnl_status_t status) {
   case dnnl_success:
     return "success";
   case dnnl_out_of_memory:
-    return "out of memory";
+    return "no memory; its code and tables may need 16777216 bytes";
   case dnnl_invalid_arguments:
     return "invalid arguments";
   case dnnl_unimplemented:
@@ -24,6 +25,18 @@ const char *onednnText(dnnl_status_t status) {
   default:
     return "an error of its own";
   }
+}
+
+dnnl_status_t createPrimitive(OwnedPrimitive &primitive,
+                              const OwnedPrimitiveDesc &desc) {
+  // A primitive has up to some dozens of functions of 256 KiB each.
+  constexpr size_t kCodeBytes = size_t(16) << 20;
+  void *room = ::mmap(nullptr, kCodeBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED)
+    return dnnl_out_of_memory;
+  ::munmap(room, kCodeBytes);
+  return dnnl_primitive_create(primitive.out(), desc.get());
 }
 
 dnnl_data_type_t onednnType(abi::DType type) {
@@ -208,7 +221,7 @@ Expected<float *> OnednnContext::packed(const Operand &operand,
             desc.out(), &plain, theEngine.get(), &wanted, theEngine.get(),
             nullptr);
         if (status == dnnl_success)
-          status = dnnl_primitive_create(reorder.out(), desc.get());
+          status = createPrimitive(reorder, desc);
         dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source.get()},
                                   {DNNL_ARG_TO, target.get()}};
         if (status == dnnl_success)

@@ -61,6 +61,11 @@ bool isReference(const OwnedPrimitiveDesc &desc);
 /// A text for a status of the library, e.g. "out of memory".
 const char *onednnText(dnnl_status_t status);
 
+/// `dnnl_primitive_create`, where there is memory for the code that the library
+/// writes; it does not look whether it got any. Otherwise `dnnl_out_of_memory`.
+dnnl_status_t createPrimitive(OwnedPrimitive &primitive,
+                              const OwnedPrimitiveDesc &desc);
+
 /// The library's type for f32, or for an integer of 8 or 32 bits.
 dnnl_data_type_t onednnType(abi::DType type);
 

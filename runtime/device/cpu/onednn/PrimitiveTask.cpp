@@ -48,8 +48,7 @@ Expected<std::unique_ptr<PrimitiveTask>>
 PrimitiveTask::create(OnednnContext &context, const OwnedPrimitiveDesc &desc) {
   auto task = std::make_unique<PrimitiveTask>();
   task->stream = context.stream();
-  dnnl_status_t status =
-      dnnl_primitive_create(task->primitive.out(), desc.get());
+  dnnl_status_t status = createPrimitive(task->primitive, desc);
   if (status != dnnl_success)
     return Status::error(std::string("oneDNN cannot prepare it: ") +
                          context.reason(status));
@@ -213,7 +212,7 @@ Status ProductPrimitive::make(OnednnContext &context,
   if (status == dnnl_success)
     status = context.choose(&op, attr, desc);
   if (status == dnnl_success)
-    status = dnnl_primitive_create(made.out(), desc.get());
+    status = createPrimitive(made, desc);
   if (status != dnnl_success)
     return Status::error(std::string("oneDNN does not take the products of ") +
                          owner + ": " + context.reason(status));

@@ -88,7 +88,7 @@ Status addReorder(OnednnContext &context, const dnnl_memory_desc_t &from,
   dnnl_status_t status = dnnl_reorder_primitive_desc_create(
       desc.out(), &from, context.engine(), &to, context.engine(), attr.get());
   if (status == dnnl_success)
-    status = dnnl_primitive_create(part.primitive.out(), desc.get());
+    status = createPrimitive(part.primitive, desc);
   if (status != dnnl_success)
     return Status::error(std::string("oneDNN cannot reorder the image: ") +
                          onednnText(status));
@@ -175,7 +175,7 @@ Expected<std::unique_ptr<Task>> make(const ResolvedCall &call,
                                result.data, /*isInput=*/false, after);
       !made.ok())
     return made;
-  status = dnnl_primitive_create(conv.primitive.out(), desc.get());
+  status = createPrimitive(conv.primitive, desc);
   if (status != dnnl_success)
     return Status::error(onednnText(status));
   auto packed = context.packed(weights, plain_weights, packed_weights);

@@ -112,7 +112,7 @@ struct TileProduct {
                        : -1;
           });
     if (status == dnnl_success)
-      status = dnnl_primitive_create(primitive.out(), desc.get());
+      status = createPrimitive(primitive, desc);
     if (status != dnnl_success)
       return Status::error(onednnText(status));
     filter =
