@@ -24,12 +24,21 @@ public:
     status.text = std::move(message);
     return status;
   }
+  /// An error whose reason is a value in an input. Whoever gave the input can
+  /// give another one; nothing else is wrong.
+  static Status inputError(std::string message) {
+    Status status = error(std::move(message));
+    status.input = true;
+    return status;
+  }
   bool ok() const { return !text.has_value(); }
+  bool isInputError() const { return input; }
   /// Empty on success.
   std::string message() const { return text.value_or(std::string()); }
 
 private:
   std::optional<std::string> text;
+  bool input = false;
 };
 
 /// A value, or a Status that is an error.

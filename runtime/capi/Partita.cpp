@@ -63,8 +63,10 @@ struct PortInfo {
 };
 
 thread_local std::string last_error;
+thread_local bool last_error_in_input = false;
 
 partita_status done(const Status &status) {
+  last_error_in_input = status.isInputError();
   if (status.ok())
     last_error.clear();
   else
@@ -305,8 +307,7 @@ Status describe(const std::vector<PortInfo> &ports, size_t index,
                  static_cast<partita_type>(info.port->dtype),
                  static_cast<int>(info.shape.size()), info.shape.data(),
                  info.port->batchAxis, info.bytes, info.dimensions.data(),
-                 info.port->whole.empty() ? nullptr
-                                          : info.port->whole.c_str()},
+                 info.port->whole.empty() ? nullptr : info.port->whole.c_str()},
                 "partita_port");
 }
 
@@ -334,6 +335,8 @@ extern "C" {
 int partita_api_version(void) { return PARTITA_API_VERSION; }
 
 const char *partita_last_error(void) { return last_error.c_str(); }
+
+int partita_last_error_in_input(void) { return last_error_in_input; }
 
 void partita_default_options_sized(partita_options *options, size_t size) {
   if (!options)

@@ -494,7 +494,7 @@ void Stream::Impl::refuse(const Piece &piece) const {
     if (sample || perBatch == 1)
       mine = first - piece.place + piece.begin;
     piece.request->refused =
-        Status::error(runtime::describe(*model.plan, bad, mine));
+        Status::inputError(runtime::describe(*model.plan, bad, mine));
     return;
   }
 }

@@ -105,6 +105,7 @@ TEST_F(Capi, CountsWhatWasComputed) {
   EXPECT_EQ(partita_get_device_profile(model, 2, &device), PARTITA_ERROR);
   EXPECT_STREQ(partita_last_error(),
                "the model has 2 devices: there is none of index 2");
+  EXPECT_EQ(partita_last_error_in_input(), 0); // of the caller, no value
   EXPECT_EQ(partita_get_profile(model, nullptr), PARTITA_ERROR);
 }
 
