@@ -15,6 +15,12 @@
 #include <string>
 #include <vector>
 
+/// A value in an input that the model does not allow. The model is as good as
+/// before.
+struct WrongInput : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// A loaded model. What fails is thrown, in the library's words. Any thread may
 /// submit and wait.
 class Model {
@@ -49,10 +55,20 @@ public:
 
   int64_t stepSamples() const { return partita_step_samples(model.get()); }
 
+  /// What was computed.
+  partita_profile profile() const {
+    partita_profile profile = {};
+    profile.size = sizeof profile;
+    check(partita_get_profile(model.get(), &profile));
+    return profile;
+  }
+
   std::vector<partita_port> inputs, outputs;
 
 private:
   static void check(partita_status status) {
+    if (status != PARTITA_OK && partita_last_error_in_input())
+      throw WrongInput(partita_last_error());
     if (status != PARTITA_OK)
       throw std::runtime_error(partita_last_error());
   }

@@ -1,39 +1,23 @@
 #!/usr/bin/env python3
-"""Builds examples/embed against an installed Partita and uses what comes out: the C program, the batch job, and the HTTP server under load.
+"""Builds examples/embed against an installed Partita and uses what comes out: the C program, the batch job, and the HTTP server under load
+and with clients that are slow, wrong or worse.
 
     check.py CMAKE EXAMPLES PREFIX ARTIFACTS BUILD
 """
 
 import concurrent.futures
-import http.client
 import json
 import pathlib
 import re
-import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import zipfile
 
+from hostile import WIDE_MODEL, check_few_connections, check_large, check_slow
+from server import WIDTH, Failure, Server, expect, request_of, run
+
 CLIENTS, REQUESTS = 6, 20
-WIDTH = 64  # of a sample of the artifact two.partita, whose input is x and whose output is layers/y:0
-
-
-class Failure(Exception):
-    pass
-
-
-def expect(condition, message):
-    if not condition:
-        raise Failure(message)
-
-
-def run(*words, status=0, **options):
-    result = subprocess.run([str(word) for word in words], capture_output=True, **options)
-    if result.returncode != status:
-        raise Failure(f"$ {' '.join(map(str, words))}\nends with status {result.returncode}:\n{result.stdout.decode()}{result.stderr.decode()}")
-    return result
 
 
 def values_of(npy):
@@ -63,36 +47,6 @@ def check_batch_job(embed, artifact, inputs, outputs):
     expect("ends within a sample" in result.stderr.decode(), result.stderr.decode())
 
 
-class Server:
-    """infer-server on a free port."""
-
-    def __init__(self, program, artifact):
-        self.process = subprocess.Popen([program, artifact, "--port", "0", "--batch-delay", "2"], stdout=subprocess.PIPE, text=True)
-        line = self.process.stdout.readline()
-        found = re.fullmatch(r"listening on http://127.0.0.1:(\d+)/v2/models/two\n", line)
-        expect(found, f"infer-server says {line!r}")
-        self.port = int(found[1])
-
-    def connect(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-
-    def ask(self, method, path, body=None, connection=None):
-        connection = connection or self.connect()
-        connection.request(method, path, body if body is None or isinstance(body, (str, bytes)) else json.dumps(body))
-        response = connection.getresponse()
-        return response.status, json.loads(response.read())
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(timeout=30)
-        expect(status == 0 and self.process.stdout.read() == "stopped\n", f"infer-server ends with status {status}")
-
-
-def request_of(samples, **changes):
-    tensor = {"name": "x", "datatype": "FP32", "shape": [len(samples), WIDTH], "data": samples}
-    return {"id": "7", "inputs": [{**tensor, **changes}]}
-
-
 def check_load(server, inputs, outputs):
     """Several clients at once, each with samples of its own: every one gets its own results, to the last bit."""
 
@@ -115,13 +69,15 @@ def check_load(server, inputs, outputs):
 
 def check_depth(wrong, one):
     """What nests too deep is refused while it is parsed, wherever it is; what walks a value would end the server."""
-    wrong(b"[" * 50_000, "nests deeper than 32 levels")
+    wrong(b"[" * 90_000, "no list 'inputs'")
     wrong(b'{"a":' * 15_000, "nests deeper than 32 levels")
+    wrong(b'{"a":' + b"[" * 90_000, "nests deeper than 32 levels")
     nested = "[" * 45_000 + "]" * 45_000
-    for key in "data", "name", "datatype", "shape":
+    for key, words in {"data": "nests deeper than 32 levels", "name": "'name' is no text", "datatype": "'datatype' is no text",
+                       "shape": "'shape' is no list of numbers"}.items():
         text = json.dumps(request_of(one, **{key: "HERE"})).replace('"HERE"', nested)
-        wrong(text, "nests deeper than 32 levels")
-    wrong(json.dumps({**request_of(one), "id": "HERE"}).replace('"HERE"', nested), "nests deeper than 32 levels")
+        wrong(text, words)
+    wrong(json.dumps({**request_of(one), "id": "HERE"}).replace('"HERE"', nested), "'id' is no text")
 
 
 def check_wrong_requests(server, inputs):
@@ -136,8 +92,10 @@ def check_wrong_requests(server, inputs):
     wrong({"inputs": 3}, "no list 'inputs'")
     wrong({"inputs": []}, "'x' is missing")
     wrong({"inputs": request_of(one)["inputs"] * 2}, "'x' is given twice")
-    wrong({"inputs": request_of(one)["inputs"] + [{"name": "z"}]}, "1 inputs, and the request 2")
-    wrong(request_of(one, name="xx"), "'x' is missing")
+    wrong({"inputs": request_of(one)["inputs"] + [{"name": "z"}]}, "no input 'z'")
+    wrong({"inputs": request_of(one)["inputs"] + [3]}, "is no object")
+    wrong({"inputs": [{"data": one}]}, "has no name")
+    wrong(request_of(one, name="xx"), "no input 'xx'")
     wrong(request_of(one, datatype="INT64"), "'x' is of the datatype FP32")
     wrong(request_of(one, datatype=3), "type")
     wrong(request_of(one, shape=[WIDTH]), "has the shape [64], not [N, 64]")
@@ -145,20 +103,32 @@ def check_wrong_requests(server, inputs):
     wrong(request_of(one, shape=[0, WIDTH]), "not [N, 64]")
     wrong(request_of(one, shape=[-1, WIDTH]), "not [N, 64]")
     wrong(request_of(one, shape=[2, WIDTH]), "has 256 bytes, and 512 belong to its shape")
-    wrong(request_of([one[0][:-1] + ["a"]]), "no value of the datatype")
+    for value in "a", None, True, {}, 1e39:
+        wrong(request_of([one[0][:-1] + [value]]), "data")
+    wrong(json.dumps(request_of(one))[:-1], "is not JSON")
+    wrong(json.dumps(request_of(one)) + "}", "is not JSON")
+    wrong(request_of(one * 65), "more than 64 samples")
     wrong(request_of(one), "there is no POST /v2/models/three/infer", "'two'", status=404, path="/v2/models/three/infer")
     wrong(None, "there is no GET /", status=404, method="GET", path="/")
     wrong(b"[" * (65 << 20), "too large", status=413)
-    # The text of 16 samples of 256 bytes, at 8 characters a byte, and 64 KiB for the rest.
-    most = 16 * WIDTH * 4 * 8 + (64 << 10)
+    # The text of 64 samples of 256 bytes, at 8 characters a byte, and 64 KiB for the rest.
+    most = 64 * WIDTH * 4 * 8 + (64 << 10)
     wrong(b"[" * (most + 1), f"at most {most} bytes", status=413)
     wrong(b" " * most, "is not JSON")
     check_depth(wrong, one)
+    # Keys may come in any order.
+    tensor = request_of(one)["inputs"][0]
+    status, answer = server.ask("POST", "/v2/models/two/infer", {"inputs": [{key: tensor[key] for key in ("data", "shape", "datatype", "name")}]})
+    expect(status == 200 and len(answer["outputs"][0]["data"]) == WIDTH and "id" not in answer, str(answer)[:200])
     # The server lives on.
     status, answer = server.ask("GET", "/v2/health/ready")
     expect(status == 200 and answer == {"ready": True}, str(answer))
     status, answer = server.ask("GET", "/v2")
     expect(status == 200 and answer["name"] == "partita" and answer["extensions"] == [] and re.fullmatch(r"\d+", answer["version"]), str(answer))
+    status, answer = server.ask("GET", "/v2/health/live")
+    expect(status == 200 and answer == {"live": True}, str(answer))
+    status, answer = server.ask("GET", "/v2/models/two/ready")
+    expect(status == 200 and answer == {"name": "two", "ready": True}, str(answer))
     status, answer = server.ask("GET", "/v2/models/two")
     expect(answer["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, WIDTH]}], str(answer))
 
@@ -175,20 +145,30 @@ def check_shutdown(server, inputs, outputs):
     expect(json.loads(response.read())["outputs"][0]["data"] == sum(outputs, []), "the last request got other numbers")
 
 
-def check_server(embed, artifact, inputs, outputs):
+def check_server(prefix, embed, artifact, inputs, outputs, work):
     program = embed / "infer-server"
     if not program.exists():
-        print("infer-server was left out: there is no libcpp-httplib-dev")
+        print("infer-server was left out: there are no headers of Boost 1.81")
         return
     text = run(program, status=1).stderr.decode()
     expect("usage:" in text, text)
-    server = Server(program, artifact)
+    text = run(program, artifact, "--deadline", "soon", status=1).stderr.decode()
+    expect("--deadline is 'soon'" in text, text)
+    server = Server(program, artifact, "--batch-delay", 2)
     try:
         check_load(server, inputs, outputs)
         check_wrong_requests(server, inputs)
+        _, answer = server.ask("POST", "/v2/models/two/infer", request_of(inputs[:1]))
         check_shutdown(server, inputs, outputs)
     finally:
         server.process.kill()
+    check_few_connections(program, artifact)
+    result = json.dumps(answer, separators=(",", ":")).encode()
+    print(check_slow(program, artifact, inputs[:1], result, lambda server: check_wrong_requests(server, inputs)))
+    if (prefix / "bin" / "partita-compile").exists():
+        (work / "wide.onnxtxt").write_text(WIDE_MODEL)
+        run(prefix / "bin" / "partita-compile", work / "wide.onnxtxt", "-o", work / "wide.partita")
+        print(check_large(program, work / "wide.partita"))
 
 
 def main():
@@ -203,7 +183,7 @@ def main():
         outputs = rows(values_of(zipfile.ZipFile(work / "y.npz").read("layers/y:0.npy")))
         check_samples(embed, artifacts, work)
         check_batch_job(embed, artifacts / "two.partita", inputs, outputs)
-        check_server(embed, artifacts / "two.partita", inputs, outputs)
+        check_server(prefix, embed, artifacts / "two.partita", inputs, outputs, work)
     print(f"run-samples, batch-job and infer-server ({CLIENTS} clients, {REQUESTS} requests each) are right")
 
 

@@ -1,4 +1,4 @@
-//===- Tensors.h - Tensors in requests and responses ------------*- C++ -*-===//
+//===- Tensors.h - Tensors in requests and answers --------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,9 +19,12 @@
 
 #include "Model.h"
 
-#include <nlohmann/json.hpp>
+#include <boost/json.hpp>
 
-using Json = nlohmann::json;
+#include <optional>
+#include <string_view>
+
+namespace json = boost::json;
 
 /// A request that a client has to change: answered with 400.
 struct WrongRequest : std::runtime_error {
@@ -31,17 +34,44 @@ struct WrongRequest : std::runtime_error {
 /// The protocol's name of a type, e.g. "FP32"; null where JSON has none.
 const char *datatypeOf(partita_type type);
 
-/// Samples for the inputs of a model, and room for its outputs.
+/// The most characters that so many samples of these tensors take in JSON.
+size_t textBytes(const std::vector<partita_port> &ports, int64_t samples);
+
+/// About the memory of a request with so many samples, until it is answered.
+size_t workBytes(const Model &model, int64_t samples);
+
+/// A request: samples for the inputs of a model, and room for its outputs.
 struct Samples {
+  std::optional<std::string> id;
   int64_t count = 0;
   std::vector<std::vector<uint8_t>> inputs, outputs;
 };
 
-/// What a request holds. Throws WrongRequest.
-Samples readRequest(const Json &request, const Model &model);
-/// The outputs, when they have been computed.
-Json writeOutputs(const Samples &samples, const Model &model);
+/// Reads a request while it arrives. Numbers go straight into the tensors, and
+/// nothing is kept of the text. The exception is data that comes before the
+/// name of its tensor, where the model has several inputs.
+class RequestReader {
+public:
+  RequestReader(const Model &model, int64_t most_samples);
+  ~RequestReader();
+  /// Reads more of the text. Throws WrongRequest.
+  void read(std::string_view text);
+  /// What the text held, when it has ended. Throws WrongRequest.
+  Samples finish();
+  /// The memory that the request takes so far.
+  size_t bytes() const;
+  /// About the memory that it will take until it is answered.
+  size_t workBytes() const;
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+/// The text that answers a request, when its outputs have been computed.
+std::string writeAnswer(const Samples &samples, const Model &model,
+                        const std::string &name);
 /// Name, datatype and shape of inputs or outputs, with -1 for the batch axis.
-Json describePorts(const std::vector<partita_port> &ports);
+json::array describePorts(const std::vector<partita_port> &ports);
 
 #endif // EXAMPLES_EMBED_SERVE_TENSORS_H

@@ -6,62 +6,97 @@
 //===----------------------------------------------------------------------===//
 //
 //   infer-server MODEL.partita [--port 8000] [--host 127.0.0.1]
-//                              [--batch-delay MILLISECONDS]
+//                [--batch-delay MILLISECONDS] [--deadline SECONDS]
+//                [--samples N] [--connections N] [--workers N] [--memory MIB]
 //
 // Answers requests of the Open Inference Protocol, version 2:
 //
 //   GET  /v2                     its name, and the API version of partita.h
-//   GET  /v2/health/ready
+//   GET  /v2/health/live
+//   GET  /v2/health/ready        503 when the program is about to end
 //   GET  /v2/models/NAME
+//   GET  /v2/models/NAME/ready
 //   POST /v2/models/NAME/infer   {"inputs": [...]}; see Tensors.h
+//   GET  /metrics                in Prometheus' text format
 //
 // NAME is the artifact's file name without .partita. Samples of clients that
 // ask at about the same time share a step; --batch-delay says how long the
-// first may wait for others. A request nests 32 levels at most, and is no
-// larger than the text of 16 samples (64 MiB at most). SIGINT and SIGTERM end
-// the program when what was asked has been answered.
+// first may wait for others.
+//
+// A request may be cut off or malicious, and a client slow; see HttpServer.h.
+// A request has at most --samples samples (those of a step, and at least 64; if
+// their text has more than 64 MiB, fewer), and its text no more than so many
+// samples can take. It nests 32 levels at most. It has to arrive within
+// --deadline (30 s). --workers (8) compute that many requests at a time.
+// --connections (1000) and --memory (8 MiB, or more for large samples) bound
+// what clients take together.
+//
+// SIGINT and SIGTERM end the program when what was asked has been answered.
 //
 //===----------------------------------------------------------------------===//
 
+#include "HttpServer.h"
 #include "Tensors.h"
 
-#include <httplib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <sys/resource.h>
 
 #include <algorithm>
-#include <csignal>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <thread>
-#include <unistd.h>
 
 namespace {
 
-// What a request may be. Each byte of a tensor is at most eight characters of
-// text: "-128, " is an INT8, and 32 characters hold any FP32.
-constexpr size_t kMostBytes = size_t(64) << 20;
-constexpr size_t kMostSamples = 16;
-constexpr size_t kCharactersPerByte = 8;
-constexpr size_t kNamesBytes = size_t(64) << 10; // all that is not data
-// Tensors have few axes; what walks a value recurses as deep as it is.
-constexpr int kMostDepth = 32;
+constexpr size_t kMostText = size_t(64) << 20;  // of more than one sample
+constexpr size_t kOtherText = size_t(64) << 10; // all that is not data
+constexpr size_t kLeastMemory = size_t(8) << 20;
+constexpr int64_t kLeastSamples = 64;
 
 struct Options {
-  std::string path, host = "127.0.0.1";
-  int port = 8000; ///< 0: any that is free
+  std::string path;
   double batch_delay_s = 0;
+  int64_t samples = 0; ///< 0: chosen by the model
+  HttpOptions http;
 };
+
+double readNumber(const std::string &word, const char *text, double least,
+                  double most) {
+  char *end = nullptr;
+  const double number = std::strtod(text, &end);
+  if (end == text || *end != 0 || !(number >= least && number <= most))
+    throw std::runtime_error(word + " is '" + text + "': give " +
+                             std::to_string(int64_t(std::ceil(least))) +
+                             " to " + std::to_string(int64_t(most)));
+  return number;
+}
 
 Options readOptions(int argc, char **argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const bool has_value = i + 1 < argc;
+    auto value = [&](double least, double most) {
+      return readNumber(word, argv[++i], least, most);
+    };
     if (word == "--port" && has_value)
-      options.port = std::stoi(argv[++i]);
+      options.http.port = uint16_t(value(0, 65535));
     else if (word == "--host" && has_value)
-      options.host = argv[++i];
+      options.http.host = argv[++i];
     else if (word == "--batch-delay" && has_value)
-      options.batch_delay_s = std::stod(argv[++i]) / 1e3;
+      options.batch_delay_s = value(0, 1e6) / 1e3;
+    else if (word == "--deadline" && has_value)
+      options.http.deadline_s = value(0.1, 1e6);
+    else if (word == "--samples" && has_value)
+      options.samples = int64_t(value(1, 1e6));
+    else if (word == "--connections" && has_value)
+      options.http.connections = size_t(value(1, 1e6));
+    else if (word == "--workers" && has_value)
+      options.http.workers = size_t(value(1, 1000));
+    else if (word == "--memory" && has_value)
+      options.http.memory = size_t(value(1, 1e6)) << 20;
     else if (options.path.empty() && word[0] != '-')
       options.path = word;
     else
@@ -70,151 +105,179 @@ Options readOptions(int argc, char **argv) {
   if (options.path.empty())
     throw std::runtime_error(
         "usage: infer-server MODEL.partita [--port 8000] [--host 127.0.0.1] "
-        "[--batch-delay MILLISECONDS]");
+        "[--batch-delay MILLISECONDS] [--deadline SECONDS] [--samples N] "
+        "[--connections N] [--workers N] [--memory MIB]");
   return options;
 }
 
-void answer(httplib::Response &response, int status, const Json &body) {
-  response.status = status;
-  response.set_content(
-      body.dump(-1, ' ', false, Json::error_handler_t::replace),
-      "application/json");
+Answer answer(const json::value &body, int status = 200) {
+  return {status, json::serialize(body)};
 }
 
-/// The most bytes that a request to this model can need.
-size_t mostBytes(const Model &model) {
-  size_t tensors = 0;
-  for (const partita_port &port : model.inputs)
-    tensors += size_t(port.bytes);
-  if (tensors > kMostBytes / (kMostSamples * kCharactersPerByte))
-    return kMostBytes;
-  return std::min(kMostBytes,
-                  kNamesBytes + tensors * kMostSamples * kCharactersPerByte);
+/// A request for inference.
+class Inference : public Exchange {
+public:
+  Inference(Model &model, const std::string &name, int64_t most_samples)
+      : model(model), name(name), reader(model, most_samples) {}
+
+  void read(std::string_view text) override { reader.read(text); }
+  size_t bytes() const override { return reader.bytes(); }
+  size_t workBytes() const override { return reader.workBytes(); }
+
+  /// The worker waits for the model; others go on.
+  Answer answer() override {
+    try {
+      Samples samples = reader.finish();
+      std::vector<const void *> inputs;
+      for (const std::vector<uint8_t> &input : samples.inputs)
+        inputs.push_back(input.data());
+      std::vector<void *> outputs;
+      for (std::vector<uint8_t> &output : samples.outputs)
+        outputs.push_back(output.data());
+      model.wait(model.submit(inputs, samples.count, outputs));
+      samples.inputs.clear();
+      return {200, writeAnswer(samples, model, name)};
+    } catch (const WrongRequest &error) {
+      return ::answer({{"error", error.what()}}, 400);
+    } catch (const WrongInput &error) {
+      return ::answer({{"error", error.what()}}, 400);
+    } catch (const std::exception &error) {
+      return ::answer({{"error", error.what()}}, 500);
+    }
+  }
+
+private:
+  Model &model;
+  const std::string &name;
+  RequestReader reader;
+};
+
+class InferService : public Service {
+public:
+  InferService(Model &model, std::string name, int64_t most_samples,
+               const Metrics &metrics)
+      : model(model), name(std::move(name)), most_samples(most_samples),
+        metrics(metrics) {}
+
+  Plan begin(const std::string &method, const std::string &path,
+             bool stopping) override {
+    const std::string of_model = "/v2/models/" + name;
+    const bool infers = path == of_model + "/infer";
+    std::optional<Answer> known;
+    if (path == "/v2/health/live")
+      known = answer({{"live", true}});
+    else if (path == "/v2/health/ready")
+      known = answer({{"ready", !stopping}}, stopping ? 503 : 200);
+    else if (path == "/v2")
+      known = answer({{"name", "partita"},
+                      {"version", std::to_string(partita_api_version())},
+                      {"extensions", json::array()}});
+    else if (path == of_model)
+      known = answer({{"name", name},
+                      {"platform", "partita"},
+                      {"inputs", describePorts(model.inputs)},
+                      {"outputs", describePorts(model.outputs)}});
+    else if (path == of_model + "/ready")
+      known =
+          answer({{"name", name}, {"ready", !stopping}}, stopping ? 503 : 200);
+    else if (path == "/metrics")
+      known = Answer{200, metricsText(), "text/plain; version=0.0.4"};
+    if (!known && !infers)
+      return {nullptr, error(404, "there is no " + method + " " + path +
+                                      "; the model is '" + name + "'")};
+    const char *allowed = infers ? "POST" : "GET";
+    if (method != allowed) {
+      Answer wrong = error(405, "there is no " + method + " " + path +
+                                    ", only " + allowed);
+      wrong.allowed_method = allowed;
+      return {nullptr, std::move(wrong)};
+    }
+    if (infers)
+      return {std::make_unique<Inference>(model, name, most_samples), {}};
+    return {nullptr, std::move(*known)};
+  }
+
+  Answer error(int status, const std::string &words) override {
+    return answer({{"error", words}}, status);
+  }
+
+private:
+  std::string metricsText() const {
+    const partita_profile profile = model.profile();
+    std::string text = metrics.text();
+    Metrics::add(text, "partita_model_steps_total", "counter",
+                 "Steps that the model has computed.", double(profile.steps));
+    Metrics::add(text, "partita_model_samples_total", "counter",
+                 "Samples in these steps.", double(profile.samples));
+    return text;
+  }
+
+  Model &model;
+  const std::string name;
+  const int64_t most_samples;
+  const Metrics &metrics;
+};
+
+/// The most samples of a request, if the user leaves that to the model.
+int64_t chooseSamples(const Model &model) {
+  for (const auto *ports : {&model.inputs, &model.outputs})
+    for (const partita_port &port : *ports)
+      if (port.batch_axis < 0)
+        return 1;
+  const size_t text = std::max(
+      {size_t(1), textBytes(model.inputs, 1), textBytes(model.outputs, 1)});
+  return std::clamp(int64_t(kMostText / text), int64_t(1),
+                    std::max(kLeastSamples, model.stepSamples()));
 }
 
-/// The value of a request's text, refused where it nests too deep.
-Json parseRequest(const std::string &body) {
-  const auto check = [](int depth, Json::parse_event_t event, Json &) {
-    const bool opens = event == Json::parse_event_t::array_start ||
-                       event == Json::parse_event_t::object_start;
-    if (opens && depth >= kMostDepth)
-      throw WrongRequest("the request nests deeper than " +
-                         std::to_string(kMostDepth) + " levels");
-    return true;
-  };
-  Json request = Json::parse(body, check, /*allow_exceptions=*/false);
-  if (request.is_discarded())
-    throw WrongRequest("the request is not JSON");
-  return request;
+/// As many descriptors as the system allows, and no more connections than that.
+void limitConnections(HttpOptions &http) {
+  rlimit files = {};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+    return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+  constexpr size_t kOthers = 64;
+  if (files.rlim_cur > 2 * kOthers)
+    http.connections =
+        std::min(http.connections, size_t(files.rlim_cur) - kOthers);
 }
 
-/// Computes what a request asks for. The thread waits; others go on.
-Json infer(Model &model, const std::string &body) {
-  const Json request = parseRequest(body);
-  Samples samples = readRequest(request, model);
-  std::vector<const void *> inputs;
-  for (const std::vector<uint8_t> &input : samples.inputs)
-    inputs.push_back(input.data());
-  std::vector<void *> outputs;
-  for (std::vector<uint8_t> &output : samples.outputs)
-    outputs.push_back(output.data());
-  model.wait(model.submit(inputs, samples.count, outputs));
-  Json response = {{"outputs", writeOutputs(samples, model)}};
-  if (request.contains("id"))
-    response["id"] = request["id"];
-  return response;
-}
-
-void addRoutes(httplib::Server &server, Model &model, const std::string &name) {
-  const size_t most_bytes = mostBytes(model);
-  server.set_payload_max_length(most_bytes);
-  // So long an idle connection keeps the program from ending.
-  server.set_keep_alive_timeout(1);
-  server.Get("/v2/health/ready",
-             [](const httplib::Request &, httplib::Response &response) {
-               answer(response, 200, {{"ready", true}});
-             });
-  server.Get("/v2",
-             [](const httplib::Request &, httplib::Response &response) {
-               answer(response, 200,
-                      {{"name", "partita"},
-                       {"version", std::to_string(partita_api_version())},
-                       {"extensions", Json::array()}});
-             });
-  server.Get("/v2/models/" + name,
-             [&, name](const httplib::Request &, httplib::Response &response) {
-               answer(response, 200,
-                      {{"name", name},
-                       {"platform", "partita"},
-                       {"inputs", describePorts(model.inputs)},
-                       {"outputs", describePorts(model.outputs)}});
-             });
-  server.Post(
-      "/v2/models/" + name + "/infer",
-      [&, name](const httplib::Request &request, httplib::Response &response) {
-        try {
-          Json body = infer(model, request.body);
-          body["model_name"] = name;
-          answer(response, 200, body);
-        } catch (const WrongRequest &error) {
-          answer(response, 400, {{"error", error.what()}});
-        } catch (const Json::exception &error) {
-          answer(response, 400, {{"error", error.what()}});
-        } catch (const std::exception &error) {
-          answer(response, 500, {{"error", error.what()}});
-        }
-      });
-  server.set_error_handler([name, most_bytes](const httplib::Request &request,
-                                              httplib::Response &response) {
-    if (response.body.empty())
-      answer(response, response.status,
-             {{"error", response.status == 413
-                            ? "the request is too large: this model "
-                              "takes at most " +
-                                  std::to_string(most_bytes) + " bytes"
-                            : "there is no " + request.method + " " +
-                                  request.path + "; the model is '" + name +
-                                  "'"}});
-  });
-}
-
-void run(const Options &options) {
-  // All threads inherit it: the signals come to the one that waits for them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-
+void run(Options options) {
+#ifdef __GLIBC__
+  // Tensors and texts are given back to the system when they are freed. By
+  // itself, the library learns to keep them, once for each thread.
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+#endif
   Model model(options.path, options.batch_delay_s);
   for (const auto *ports : {&model.inputs, &model.outputs})
     for (const partita_port &port : *ports)
       if (!datatypeOf(port.type))
         throw std::runtime_error(std::string("the type of '") + port.name +
                                  "' has no form in JSON");
-  httplib::Server server;
+  if (options.samples == 0)
+    options.samples = chooseSamples(model);
+  HttpOptions &http = options.http;
+  http.most_body = kOtherText + textBytes(model.inputs, options.samples);
+  if (http.memory == 0) {
+    // Two of the largest requests. Where the model has several inputs, the
+    // text may have to be kept; see RequestReader.
+    size_t inputs = 0;
+    for (const partita_port &port : model.inputs)
+      inputs += size_t(port.bytes * options.samples);
+    const size_t text = model.inputs.size() > 1 ? http.most_body : 0;
+    http.memory = std::max({kLeastMemory, 2 * workBytes(model, options.samples),
+                            inputs + text + kLeastMemory});
+  }
+  limitConnections(http);
+  Metrics metrics;
   const std::string name = std::filesystem::path(options.path).stem().string();
-  addRoutes(server, model, name);
-  int port = options.port;
-  if (port == 0)
-    port = server.bind_to_any_port(options.host.c_str());
-  else if (!server.bind_to_port(options.host.c_str(), port))
-    port = -1;
-  if (port < 0)
-    throw std::runtime_error("cannot listen on " + options.host + ":" +
-                             std::to_string(options.port));
-  std::printf("listening on http://%s:%d/v2/models/%s\n", options.host.c_str(),
-              port, name.c_str());
+  InferService service(model, name, options.samples, metrics);
+  HttpServer server(http, service, metrics);
+  std::printf("listening on http://%s:%d/v2/models/%s\n", http.host.c_str(),
+              int(server.port()), name.c_str());
   std::fflush(stdout);
-  std::thread stopper([&] {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    server.stop();
-  });
-  server.listen_after_bind();
-  // If it ended by itself, nobody has sent a signal.
-  kill(getpid(), SIGTERM);
-  stopper.join();
+  server.run();
   std::printf("stopped\n");
 }
 
