@@ -13,8 +13,10 @@ runtime_only=no; [ "${1:-}" = --runtime ] && runtime_only=yes
 cd "$(dirname "$0")/.."
 deps=${PARTITA_DEPS:-$HOME/.cache/partita}; onnx_version=1.23.2
 runtime_packages=(g++ cmake ninja-build ccache git pkg-config flatbuffers-compiler libflatbuffers-dev libdnnl-dev libopenmpi-dev openmpi-bin
-  libprotobuf-dev protobuf-compiler libcli11-dev nlohmann-json3-dev zlib1g-dev libzip-dev libxxhash-dev libgtest-dev libbenchmark-dev libcpp-httplib-dev)
+  libprotobuf-dev protobuf-compiler libcli11-dev nlohmann-json3-dev zlib1g-dev libzip-dev libxxhash-dev libgtest-dev libbenchmark-dev)
 compiler_packages=(libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools lld-22 liblld-22-dev zlib1g-dev libzstd-dev clang-format-22 python3 python3-venv)
+# For the inference server of examples/embed. It would replace an older Boost, which may be somebody's: then the server is left out.
+dpkg-query -W -f '${Status}' libboost1.74-dev 2>/dev/null | grep -q 'ok installed' || runtime_packages+=(libboost1.81-dev)
 packages=("${runtime_packages[@]}"); [ $runtime_only = yes ] || packages+=("${compiler_packages[@]}")
 [ "${1:-}" != --fuzz ] || packages+=(clang-22 libclang-rt-22-dev libomp-22-dev)
 
