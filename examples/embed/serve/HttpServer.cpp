@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <optional>
 #include <set>
 #include <vector>
@@ -87,8 +88,9 @@ struct Connection {
   Clock::time_point paced = since;        ///< when it last moved kPace
   size_t moved = 0;                       ///< bytes since then
   Clock::time_point deadline = Clock::time_point::max();
-  int cut = 0;     ///< the status of the answer; 0: it is not cut
-  size_t held = 0; ///< bytes
+  bool waits = false; ///< for memory, which is not its fault
+  int cut = 0;        ///< the status of the answer; 0: it is not cut
+  size_t held = 0;    ///< bytes
   std::string unread;
   size_t read = 0; ///< bytes of `unread` that are done with
 
@@ -247,9 +249,11 @@ asio::awaitable<void> HttpServer::Impl::take(Connection &c, size_t bytes) {
          metrics.held_bytes - c.held + bytes > options.memory &&
          roomWillCome(c)) {
     error_code ignored;
+    c.waits = true;
     co_await room.async_wait(
         asio::redirect_error(asio::use_awaitable, ignored));
   }
+  c.waits = false;
   if (!c.cut)
     hold(c, bytes);
 }
@@ -299,7 +303,7 @@ asio::awaitable<void> HttpServer::Impl::sweep() {
     const Clock::time_point now = Clock::now();
     for (Connection *c : connections)
       if (now > c->deadline)
-        cut(*c, 408);
+        cut(*c, c->waits ? 503 : 408);
     room.cancel();
   }
 }
@@ -349,10 +353,13 @@ http::response<http::string_body> HttpServer::Impl::response(Answer answer,
 
 Answer HttpServer::Impl::errorAnswer(int status) {
   switch (status) {
-  case 408:
-    return service.error(408, "the request has not arrived within " +
-                                  std::to_string(options.deadline_s) +
-                                  " seconds");
+  case 408: {
+    char seconds[32];
+    std::snprintf(seconds, sizeof seconds, "%g", options.deadline_s);
+    return service.error(408,
+                         std::string("the request has not arrived within ") +
+                             seconds + " seconds");
+  }
   case 413:
     return service.error(413,
                          "the request is too large: this model takes at most " +
@@ -590,7 +597,13 @@ void HttpServer::Impl::add(tcp::socket socket) {
   ++uncut;
   connections.insert(connection.get());
   metrics.connections = connections.size();
-  asio::co_spawn(context, talk(std::move(connection)), asio::detached);
+  try {
+    asio::co_spawn(context, talk(connection), asio::detached);
+  } catch (...) {
+    connections.erase(connection.get());
+    --uncut;
+    throw;
+  }
 }
 
 asio::awaitable<void> HttpServer::Impl::acceptAll() {
@@ -599,7 +612,11 @@ asio::awaitable<void> HttpServer::Impl::acceptAll() {
     tcp::socket socket = co_await acceptor.async_accept(
         asio::redirect_error(asio::use_awaitable, error));
     if (!error) {
-      add(std::move(socket));
+      try {
+        add(std::move(socket));
+      } catch (const std::exception &) {
+        // There is no memory left for it, but others still come.
+      }
     } else if (!stopping) {
       // There are no descriptors left, or no memory.
       cutOldest(/*that_hold_memory=*/false);
