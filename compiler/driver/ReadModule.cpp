@@ -7,6 +7,8 @@
 
 #include "compiler/driver/ReadModule.h"
 
+#include "compiler/files/Nesting.h"
+#include "compiler/files/ReadFile.h"
 #include "compiler/pipeline/NodeNames.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/CheckAttr.h"
@@ -63,7 +65,8 @@ private:
         options.constants.empty() && options.samples.empty())
       return success();
     return emitError(UnknownLoc::get(&context))
-           << "--shape, --dim, --samples, --length, --absent and --constant are "
+           << "--shape, --dim, --samples, --length, --absent and --constant "
+              "are "
               "for ONNX models; the shapes in '"
            << options.modelPath
            << "' are those of a micro-batch, and nn.batch_axis says where "
@@ -71,11 +74,17 @@ private:
   }
 
   LogicalResult parse() {
-    auto buffer = llvm::MemoryBuffer::getFile(options.modelPath);
+    auto buffer = files::readFile(options.modelPath, files::kMostDataBytes,
+                                  files::Ending::null);
     if (!buffer)
       return emitError(UnknownLoc::get(&context))
              << "cannot open '" << options.modelPath
-             << "': " << buffer.getError().message();
+             << "': " << llvm::toString(buffer.takeError());
+    if (std::optional<files::Place> deep =
+            files::findDeepBracket((*buffer)->getBuffer(), "//"))
+      return emitError(UnknownLoc::get(&context))
+             << "'" << options.modelPath << "', "
+             << files::describeDeepBracket(*deep);
     sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
     Block parsed;
     if (failed(parseAsmSourceFile(sources, &parsed, ParserConfig(&context),

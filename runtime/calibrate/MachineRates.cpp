@@ -186,6 +186,34 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// The most names in a file. An object that keeps its order compares each with
+/// all before it.
+constexpr size_t kMostNames = 1 << 15;
+
+/// Stops where there are too many names.
+struct NameCounter : nlohmann::json_sax<Json> {
+  size_t names = 0;
+
+  bool key(std::string &) override { return ++names <= kMostNames; }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const std::string &) override {
+    return true;
+  }
+  bool string(std::string &) override { return true; }
+  bool binary(Json::binary_t &) override { return true; }
+  bool start_object(size_t) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(size_t, const std::string &,
+                   const nlohmann::detail::exception &) override {
+    return false;
+  }
+};
+
 /// Reads what MachineRates::json writes. Functions return false where something
 /// else stands there.
 class Reader {
@@ -310,6 +338,11 @@ private:
 } // namespace
 
 Expected<MachineRates> MachineRates::parse(std::string_view text) {
+  NameCounter counter;
+  Json::sax_parse(text, &counter);
+  if (counter.names > kMostNames)
+    return Status::error("has more than " + std::to_string(kMostNames) +
+                         " names");
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   auto version =
       json.is_object() ? json.find(abi::machine::kFormatKey) : json.end();

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/files/ReadFile.h"
 #include "compiler/import/model/TensorData.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -96,17 +97,15 @@ static FailureOr<DenseElementsAttr> readNpy(StringRef bytes, StringRef path,
 
 FailureOr<DenseElementsAttr> readInputFile(StringRef path, StringRef inputName,
                                            Location loc) {
-  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false,
-                                      /*RequiresNullTerminator=*/false);
+  auto buffer = files::readFile(path, files::kMostDataBytes);
   if (!buffer)
     return emitError(loc) << "cannot open '" << path << "' for the input '"
-                          << inputName << "': " << buffer.getError().message();
+                          << inputName << "': " << toString(buffer.takeError());
   StringRef bytes = (*buffer)->getBuffer();
   if (path.ends_with(".npy"))
     return readNpy(bytes, path, loc);
   TensorProto tensor;
-  if (bytes.size() > INT32_MAX ||
-      !tensor.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+  if (!tensor.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     return emitError(loc) << "cannot read '" << path << "' for the input '"
                           << inputName << "': it is not an ONNX tensor";
   ModelFile file;

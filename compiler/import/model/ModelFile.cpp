@@ -7,9 +7,11 @@
 
 #include "compiler/import/model/ModelFile.h"
 
+#include "compiler/files/Nesting.h"
+#include "compiler/files/ReadFile.h"
+
 #include "onnx/defs/parser.h"
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 #include <climits>
@@ -25,6 +27,10 @@ bool isTextModel(StringRef path) {
 
 static LogicalResult parseText(StringRef text, onnx::ModelProto &proto,
                                std::string &whyNot) {
+  if (std::optional<files::Place> deep = files::findDeepBracket(text, "#")) {
+    whyNot = files::describeDeepBracket(*deep);
+    return failure();
+  }
   std::string copy = text.str();
   onnx::OnnxParser parser(copy.c_str());
   try {
@@ -47,23 +53,18 @@ FailureOr<std::unique_ptr<ModelFile>> ModelFile::read(StringRef path,
                                                       Location loc) {
   auto model = std::make_unique<ModelFile>();
   model->path = path.str();
-  sys::fs::file_status status;
-  if (std::error_code error = sys::fs::status(path, status))
-    return emitError(loc) << "cannot open '" << path
-                          << "': " << error.message();
-  if (!sys::fs::is_regular_file(status))
-    return emitError(loc) << "cannot open '" << path
-                          << "': it is not a regular file";
-  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false,
-                                      /*RequiresNullTerminator=*/false);
+  // Of a binary model only the small parts are copied into memory.
+  const bool isText = isTextModel(path);
+  auto buffer =
+      files::readFile(path, isText ? files::kMostDataBytes : UINT64_MAX);
   if (!buffer)
     return emitError(loc) << "cannot open '" << path
-                          << "': " << buffer.getError().message();
+                          << "': " << toString(buffer.takeError());
   model->buffer = std::move(*buffer);
   StringRef bytes = model->buffer->getBuffer();
 
   std::string whyNot;
-  if (isTextModel(path)) {
+  if (isText) {
     if (failed(parseText(bytes, model->proto, whyNot)))
       return emitError(loc)
              << "'" << path

@@ -7,10 +7,11 @@
 
 #include "compiler/pipeline/cost/MachineFile.h"
 
+#include "compiler/files/Nesting.h"
+#include "compiler/files/ReadFile.h"
 #include "runtime/abi/machine.h"
 
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <cmath>
 
@@ -94,10 +95,13 @@ public:
   explicit MachineReader(StringRef path) : path(path) {}
 
   Expected<MachineFile> read() {
-    auto buffer = MemoryBuffer::getFile(path);
+    auto buffer = files::readFile(path, files::kMostTextBytes);
     if (!buffer)
-      return fail("cannot be read: " + buffer.getError().message());
-    Expected<json::Value> value = json::parse((*buffer)->getBuffer());
+      return fail("cannot be read: " + toString(buffer.takeError()));
+    StringRef text = (*buffer)->getBuffer();
+    if (std::optional<files::Place> deep = files::findDeepBracket(text, ""))
+      return fail("cannot be read: " + files::describeDeepBracket(*deep));
+    Expected<json::Value> value = json::parse(text);
     if (!value)
       return fail("is no JSON, or cut off: " + toString(value.takeError()));
     const json::Object *object = value->getAsObject();

@@ -7,15 +7,17 @@
 
 #include "compiler/pipeline/partition/PartitionFile.h"
 
+#include "compiler/files/ReadFile.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/NodeNames.h"
 #include "compiler/pipeline/partition/ByteSize.h"
+#include "compiler/pipeline/partition/OpenBrackets.h"
+#include "runtime/abi/Text.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/YAMLParser.h"
 
@@ -26,9 +28,15 @@ namespace partita::pipeline {
 
 namespace {
 
+/// The most blocks whose device a file names one by one.
+constexpr size_t kMostNamedDevices = 1 << 16;
+/// The most axes of a mesh. Most of them have one device.
+constexpr size_t kMostAxes = 64;
+
 class PartitionReader {
 public:
-  PartitionReader(StringRef text, FileErrorFn error) : error(error) {
+  PartitionReader(StringRef text, FileErrorFn error)
+      : text(text), error(error) {
     sources.setDiagHandler(
         [](const llvm::SMDiagnostic &diagnostic, void *self) {
           auto *reader = static_cast<PartitionReader *>(self);
@@ -36,6 +44,10 @@ public:
                          diagnostic.getMessage().str());
         },
         this);
+    lines.push_back(text.begin());
+    for (const char &c : text)
+      if (c == '\n')
+        lines.push_back(&c + 1);
     stream.emplace(text, sources, /*ShowColors=*/false);
   }
 
@@ -71,9 +83,15 @@ private:
   }
 
   void report(int line, int column, const std::string &message) {
-    if (!failedAlready)
-      error(line, column, message);
+    if (failedAlready)
+      return;
     failedAlready = true;
+    // Whatever is wrong behind a bracket that nothing closes is wrong because
+    // of that.
+    if (std::optional<OpenBracket> open = findOpenBracket(text))
+      error(open->line, open->column, open->message);
+    else
+      error(line, column, message);
   }
   LogicalResult fail(int line, int column, const std::string &message) {
     report(line, column, message);
@@ -90,9 +108,10 @@ private:
     // A node after an error may lie nowhere.
     if (!sources.FindBufferContainingLoc(node->getSourceRange().Start))
       return {"", 1, 1};
-    auto [line, column] =
-        sources.getLineAndColumn(node->getSourceRange().Start);
-    return {"", static_cast<int>(line), static_cast<int>(column)};
+    const char *at = node->getSourceRange().Start.getPointer();
+    auto line = std::prev(llvm::upper_bound(lines, at));
+    return {"", static_cast<int>(line - lines.begin()) + 1,
+            static_cast<int>(at - *line) + 1};
   }
 
   LogicalResult readText(yaml::Node *node, FileText &text) {
@@ -127,16 +146,24 @@ private:
     return success();
   }
 
-  LogicalResult readTexts(yaml::Node *node, std::vector<FileText> &texts) {
+  LogicalResult readTexts(yaml::Node *node, std::vector<FileText> &texts,
+                          size_t most = SIZE_MAX) {
     if (isa<yaml::ScalarNode>(node))
       return readText(node, texts.emplace_back());
     auto *list = dyn_cast<yaml::SequenceNode>(node);
     if (!list)
       return fail(node, "expected a list, e.g. [\"/conv1/*\", \"/pool1\"]");
     for (yaml::Node &item : *list)
-      if (failed(readText(&item, texts.emplace_back())))
+      if (texts.size() == most)
+        return failTooMany(item, most);
+      else if (failed(readText(&item, texts.emplace_back())))
         return failure();
     return success(!failedAlready);
+  }
+
+  LogicalResult failTooMany(yaml::Node &item, size_t most) {
+    return fail(&item, "there are more than " + std::to_string(most) +
+                           " entries in this list");
   }
 
   LogicalResult eachEntry(
@@ -200,6 +227,9 @@ private:
       return readStages(value);
     if (key.text == "mesh")
       return eachEntry(value, [&](const FileText &name, yaml::Node *size) {
+        if (file.mesh.size() == kMostAxes)
+          return fail(name, "a mesh has at most " + std::to_string(kMostAxes) +
+                                " axes");
         return readAxis(name, size, file.mesh.emplace_back());
       });
     if (key.text == "data_parallel")
@@ -218,7 +248,7 @@ private:
       if (!isa<yaml::SequenceNode>(value))
         return fail(value, "expected the target of each device, e.g. [cpu, "
                            "remote-cpu]");
-      return readTexts(value, file.targets);
+      return readTexts(value, file.targets, dist::kMostDevices);
     }
     if (key.text == "devices") {
       file.devicesAt = place(value);
@@ -226,7 +256,9 @@ private:
       if (!list)
         return fail(value, "expected the device of each stage, e.g. [0, 1]");
       for (yaml::Node &item : *list)
-        if (failed(readInteger(&item, 0, file.devices.emplace_back())))
+        if (file.devices.size() == kMostNamedDevices)
+          return failTooMany(item, kMostNamedDevices);
+        else if (failed(readInteger(&item, 0, file.devices.emplace_back())))
           return failure();
         else if (file.devices.back() >= dist::kMostDevices)
           return fail(&item, "device " + std::to_string(file.devices.back()) +
@@ -321,33 +353,40 @@ private:
                          "[B2]]");
     file.stages.emplace();
     for (yaml::Node &item : *list)
-      if (failed(readTexts(&item, file.stages->emplace_back())))
+      if (file.stages->size() == kMostStages)
+        return failTooMany(item, kMostStages);
+      else if (failed(readTexts(&item, file.stages->emplace_back())))
         return failure();
     return success(!failedAlready);
   }
 
   /// The block of that name: one may both begin at a node and have globs.
   FileBlock &getBlock(const FileText &name) {
-    for (FileBlock &block : file.blocks)
-      if (block.name.text == name.text)
-        return block;
-    FileBlock &block = file.blocks.emplace_back();
-    block.name = name;
-    return block;
+    auto [it, isNew] = indexOf.try_emplace(name.text, file.blocks.size());
+    if (isNew)
+      file.blocks.emplace_back().name = name;
+    return file.blocks[it->second];
   }
 
   LogicalResult checkNames() {
-    SmallVector<StringRef> names;
-    for (const FileBlock &block : file.blocks)
-      names.push_back(block.name.text);
+    // Unless blocks share a stage, each device is that of a stage.
+    if (!file.autoStage && file.devices.size() > size_t(kMostStages))
+      return fail(file.devicesAt,
+                  "there are " + std::to_string(file.devices.size()) +
+                      " devices, one for each stage, and a model has at most " +
+                      std::to_string(kMostStages) + " stages");
     if (!file.stages)
       return success();
     llvm::StringMap<int> stageOf;
     for (auto [index, stage] : llvm::enumerate(*file.stages))
       for (const FileText &block : stage) {
-        if (!llvm::is_contained(names, block.text))
+        if (!indexOf.contains(block.text)) {
+          SmallVector<StringRef> names;
+          for (const FileBlock &known : file.blocks)
+            names.push_back(known.name.text);
           return fail(block, "unknown block '" + block.text + "'" +
                                  didYouMean(block.text, names));
+        }
         if (!stageOf.try_emplace(block.text, index).second)
           return fail(block, "block '" + block.text + "' is already in stage " +
                                  std::to_string(stageOf[block.text]));
@@ -359,17 +398,22 @@ private:
                                     "or leave `stages` out");
     if (!file.devices.empty() && file.devices.size() != file.stages->size())
       return fail(file.devicesAt,
-                  "there are " + std::to_string(file.devices.size()) +
-                      " devices for " + std::to_string(file.stages->size()) +
-                      " stages: name one for each stage");
+                  abi::countOf(file.devices.size(), "device") + " for " +
+                      abi::countOf(file.stages->size(), "stage") +
+                      ": name one for each stage");
     return success();
   }
 
+  StringRef text;
+  /// Where lines begin. SourceMgr::getLineAndColumn would look for that again
+  /// for each place, in a time that grows with the square of a long line.
+  std::vector<const char *> lines;
   llvm::SourceMgr sources;
   std::optional<yaml::Stream> stream;
   FileErrorFn error;
   bool failedAlready = false;
   PartitionFile file;
+  llvm::StringMap<size_t> indexOf; ///< of a block, by its name
 };
 
 } // namespace
@@ -381,10 +425,10 @@ FailureOr<PartitionFile> parsePartitionFile(StringRef text, FileErrorFn error) {
 FailureOr<PartitionFile> readPartitionFile(Location loc, StringRef path) {
   if (path.empty())
     return PartitionFile();
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  auto buffer = files::readFile(path, files::kMostTextBytes);
   if (!buffer)
     return emitError(loc) << "cannot read the partition file '" << path
-                          << "': " << buffer.getError().message();
+                          << "': " << llvm::toString(buffer.takeError());
   return parsePartitionFile(
       (*buffer)->getBuffer(),
       [&](int line, int column, const std::string &message) {

@@ -12,12 +12,12 @@
 #include "tools/partita-run/show/ProfileTable.h"
 
 #include "runtime/abi/DeviceKinds.h"
+#include "runtime/base/MappedFile.h"
 #include "runtime/base/Programs.h"
 #include "runtime/io/PendingFile.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
@@ -31,6 +31,10 @@ using runtime::TeamRates;
 using runtime::WorkTime;
 
 namespace {
+
+/// As the compiler reads of such a file. One with the work of a hundred models
+/// has a few hundred KiB.
+constexpr size_t kMostMachineBytes = 16 << 20;
 
 TeamRates *findTeam(MachineRates &machine, int threads) {
   for (TeamRates &team : machine.teams)
@@ -80,12 +84,17 @@ Expected<MachineRates> readMachine(const Options &options, const Model &model,
           runtime::text(device->name()) +
           " are predicted by the figures of the device; --calibrate without "
           "an artifact measures these");
-  std::ifstream file(options.calibrate, std::ios::binary);
-  std::stringstream text;
-  if (!(text << file.rdbuf()))
-    return fail("cannot be read: first write it with partita-run --calibrate " +
-                options.calibrate + ", without an artifact");
-  Expected<MachineRates> machine = MachineRates::parse(text.view());
+  auto file = runtime::MappedFile::open(options.calibrate);
+  if (!file)
+    return Status::error(file.status().message() +
+                         ": first write it with partita-run --calibrate " +
+                         options.calibrate + ", without an artifact");
+  if ((*file)->size() > kMostMachineBytes)
+    return fail("has " + std::to_string((*file)->size()) +
+                " bytes: no description of a machine has more than " +
+                std::to_string(kMostMachineBytes));
+  Expected<MachineRates> machine = MachineRates::parse(std::string_view(
+      reinterpret_cast<const char *>((*file)->data()), (*file)->size()));
   if (!machine)
     return fail(machine.status().message() +
                 "; write one with partita-run --calibrate FILE");

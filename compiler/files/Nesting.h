@@ -1,0 +1,45 @@
+//===- Nesting.h - How deep the brackets of a text go -----------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The parsers of JSON, of MLIR and of ONNX's text form call themselves for what
+// stands in brackets, and too many brackets overflow the stack. Such a text is
+// refused before it is parsed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_FILES_NESTING_H
+#define PARTITA_COMPILER_FILES_NESTING_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+
+namespace partita::files {
+
+/// How deep what is read may be nested. A machine file has less than ten
+/// levels, and a protobuf message at most as many.
+inline constexpr int kMostNested = 100;
+
+struct Place {
+  int line = 1, column = 1;
+};
+
+/// The line and the column of a byte, both counted from 1. A column is one
+/// byte.
+Place placeOf(llvm::StringRef text, size_t at);
+
+/// The first bracket that is nested deeper than kMostNested. Those in strings
+/// and in comments, from `comment` to the end of the line, do not count.
+std::optional<Place> findDeepBracket(llvm::StringRef text,
+                                     llvm::StringRef comment);
+
+/// What to say of it.
+std::string describeDeepBracket(const Place &place);
+
+} // namespace partita::files
+
+#endif // PARTITA_COMPILER_FILES_NESTING_H
