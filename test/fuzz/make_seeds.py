@@ -6,6 +6,9 @@ Makes the corpora of the fuzz targets in OUT/<target>, all small, of the reposit
   import, compile  the example's model, without and with annotations of devices, and every model in ONNX's text form that the lit tests of the importer hold
   artifact, plan   what partita-compile (in BIN) makes of those that compile; plans get kernels named k00, k01, ...
   partition        partition files: those that partita-compile writes, and the features of the README
+  module           those models as functions of the nn dialect
+  machine, machine-rates  what partita-run --calibrate writes, with tables of two points, and brackets
+  constant         the seeds of npy and tensor-proto
   npy, npz, tensor-proto   every element type, both byte orders, compressed and not
 
 Needs nothing but Python and flatc.
@@ -78,6 +81,10 @@ def make_models(bin, flatc, source, out):
         path = work / f"{name}.onnxtxt"
         path.write_text(text)
         models.append((name, path, []))
+    for name, path, flags in models:
+        printed = subprocess.run([str(bin / "partita-compile"), str(path), *flags, "--emit", "imported"], capture_output=True)
+        if printed.returncode == 0:
+            write(out / "module", name, printed.stdout)
     variants = [("1", ["--devices", "1"]), ("2", ["--devices", "2", "--micro-batches", "3"]),
                 ("s", ["--devices", "2", "--schedule", "sequential"])]
     for name, path, flags in models:
@@ -107,7 +114,33 @@ memory: 512MiB
 """)
     write(out / "partition", "automatic", "auto_stage: auto_increment\nblocks:\n  'B1': \"a\\u0020*\"\n  B2:\n    - b\n    - 'c#2'\n")
     write(out / "partition", "anchors", "x: &a [1, 2]\nstages: *a\n")
+    for name, bracket in (("lists", "["), ("maps", "{a: "), ("open", "{B1: [a, 'b]'], B2: [c]\n"), ("dashes", "- "), ("keys", "? ")):
+        for key in ("", "stages: ", "blocks: {B1: ", "shard: {w: ["):
+            write(out / "partition", f"{name}-{key[:3]}", key + bracket * 400)
     write(out / "partition", "nested", "[" * 40 + "]" * 40)
+
+
+AXES = {"dot": "rows columns depth", "dot_plain": "rows columns depth", "conv": "taps stride in out side", "winograd": "in out side",
+        "depthwise": "taps stride channels side", "pool": "taps channels side", "attention": "rows columns depth", "cold": "rows bytes", "read": "bytes",
+        "spill": "bytes", "transfer": "bytes", "collective": "bytes"}
+SCALARS = ("simple exponential divide reordered epilogue_gelu epilogue_exp epilogue_binary integer dispatch crowd_compute crowd_memory "
+           "crowd_cache").split()
+RATES = "processors clock memory launch unit copy host peer".split()
+
+
+def make_machines(out):
+    tables = {name: {"unit": "GFLOP/s", "axes": {axis: [1, 64] for axis in axes.split()}, "values": [2.5] * 2 ** len(axes.split())}
+              for name, axes in AXES.items()}
+    tables |= {name: {"unit": "ns", "axes": {}, "values": [1.5]} for name in SCALARS}
+    work = {"1": {"00f3c21d9a5be871": [52100, 48700]}, "2": {"1": [1, 2]}}
+    device = {"kind": "cuda", "architecture": "sm_90", "name": "a GPU", "rates": {rate: 2 for rate in RATES}}
+    machine = {"partita_machine": 4, "id": "0123456789abcdef", "cpu": "a \"CPU\"", "cores": 2, "level": "x86-64-v3",
+               "teams": [{"threads": n, "tables": tables, "work": work} for n in (1, 2)], "devices": [device, device]}
+    seeds = {"whole": json.dumps(machine), "lines": json.dumps(machine, indent=1), "small": json.dumps(machine | {"teams": []}),
+             "nested": "[" * 90 + "]" * 90, "deep": '{"a":' * 2000, "empty": "{}"}
+    for target in ("machine", "machine-rates"):
+        for name, text in seeds.items():
+            write(out / target, name, text)
 
 
 def npy(descr, shape, data, order="False", version=1):
@@ -124,6 +157,7 @@ def make_tensors(source, out):
               "long": (255, npy("<u4", "(1,)", bytes(4), version=2))}
     for name, (expected, data) in arrays.items():
         write(out / "npy", name, bytes([expected]) + data)
+        write(out / "constant", name, b"n" + data)
     for name, method in (("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED)):
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w", method) as file:
@@ -147,11 +181,16 @@ def make_tensors(source, out):
     write(out / "tensor-proto", "external", tensor(1, (1,), field(13, field(1, b"location") + field(2, b"w")) + b"\x70\x01"))
 
 
+    for path in (out / "tensor-proto").iterdir():
+        write(out / "constant", f"proto-{path.name}", b"p" + path.read_bytes())
+
+
 def main():
     bin, flatc, source, out = sys.argv[1:]
     bin, source, out = Path(bin), Path(source), Path(out)
     make_tensors(source, out)
     make_partitions(out)
+    make_machines(out)
     if (bin / "partita-compile").exists():
         make_models(bin, flatc, source, out)
 
