@@ -55,7 +55,11 @@ def compiled(case, artifact, devices, flags, alone):
             if not flags:
                 flags += binding_flags(ports, case / "test_data_set_0")
         names = [port["name"] for port in ports]
-        for name in dict.fromkeys(re.findall(r"--constant '?([^\s'=]+)=", text)):
+        asked = re.findall(r"--constant '?([^\s'=]+)=", text)
+        # No flag is offered for an input on whose values the model computes. These cases have no other.
+        for listed in re.findall(r"the model's inputs? ((?:'[^']*'(?:, )?)+), on whose", text):
+            asked += re.findall(r"'([^']*)'", listed)
+        for name in dict.fromkeys(asked):
             flag = f"--constant={name}={case}/test_data_set_0/input_{names.index(name)}.pb" if name in names else None
             if flag and flag not in flags:
                 flags.append(flag)

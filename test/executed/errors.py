@@ -7,6 +7,7 @@ import random
 import re
 import struct
 import tempfile
+import time
 
 from harness import BIN, BUG, REPOSITORY, Failure, main, run, write_npy
 
@@ -167,11 +168,114 @@ def partition_errors(work):
     bad(blocks + "stages: [[B1], [B3]]\n", "B3", "did you mean")
     bad(blocks + "stage: [[B1], [B2]]\n", "stage", "stages")
     bad(blocks + "stages: [[B1], [B2]]\nstrategy: pipelind\n", "pipelind", "pipelined")
-    bad(blocks + "stages: [[B1], [B2]]\ndevices: [0]\n", "devices")
+    bad(blocks + "stages: [[B1], [B2]]\ndevices: [0]\n", "there is 1 device for 2 stages")
     bad(blocks + "stages: [[B1], [B2]]\ndevices: [0, -1]\n", "split.yaml:3:14", "-1")
     bad('blocks: {B1: ["/convolution1/*"]}\nstages: [[B1]]\n', "/convolution1/*", "/conv1")
-    bad("blocks: {B1: [\n")
+    bad("blocks: {B1: [\n", "split.yaml:1:14", "a `]` is missing")
+    bad("# two blocks\nblocks: {B1: [a, b], B2: 'c}'\nstages: [[B1], [B2]]\n", "split.yaml:2:9", "a `}` is missing: nothing closes this `{`")
+    bad("blocks: {B1: [a, b}\nstages: [[B1]]\n", "split.yaml:1:14", "a `]` is missing: nothing closes this `[` before the `}` in line 1")
+    bad("blocks:\n  B1: a[0-3\n  B1: b\n", "split.yaml:3:3", "stands here twice")  # a glob is no list
+    split.write_text(blocks + "stages: [[B1], [B2]]\ndevices: [0, 1]\n")
+    expect_error([BIN / "partita-compile", MODEL, *BATCH, "--partition", split, "--devices", "1", "-o", out], "there is 1 device; the nearest is 0")
     expect_error([BIN / "partita-compile", MODEL, *BATCH, "--partition", work / "absent.yaml", "-o", out], "absent.yaml", absent=out)
+
+
+CONSTANTS = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
+  y = Add(x, w)
+  [again] w = Constant<value_floats = [3.0, 4.0]>()
+}
+"""
+# A shape that only the data tell.
+DATA = """<ir_version: 10, opset_import: ["" : 21]>
+g (%s) => (float[n] y) { to = Cast<to = 7>(x)  [r] y = Reshape(x, to) }
+"""
+
+
+def hint_errors(work):
+    """What an error tells people to do can be done, and helps."""
+    model, out = work / "hints.onnxtxt", work / "out.partita"
+
+    def bad(text, *words):
+        model.write_text(text)
+        expect_error([BIN / "partita-compile", model, "-o", out], *words, absent=out)
+
+    bad(CONSTANTS, "'w' is defined twice, by initializer 0 and by node 'again'", "ONNX Runtime warns, and computes with the last of them")
+    bad(DATA % "float[1] x", "'x', on whose values the model computes; change the model so that a constant gives it")
+    bad(DATA % "float[1] x, int64 axis", "'x', on whose values the model computes")
+    bad(DATA % "float[1] x, float[2] other", "--constant x=FILE")
+    bad(DATA.replace("Cast<to = 7>(x)", "Identity(size)") % "float[1] x, int64[1] size", "--constant size=FILE")
+    for asked, runs in [("sm_86", "sm_80"), ("sm_90a", "sm_90"), ("sm_121", "sm_120")]:
+        expect_error([BIN / "partita-compile", MODEL, *BATCH, "--target", f"cuda:{asked}", "-o", out],
+                     f"not for '{asked}'; those for {runs} run on it: give cuda:{runs}")
+        run([BIN / "partita-compile", MODEL, *BATCH, "--target", f"cuda:{runs}", "-o", out])
+        out.unlink()
+    expect_error([BIN / "partita-compile", MODEL, *BATCH, "--target", "cuda:sm_75", "-o", out], "GPUs before sm_80 run none of these")
+
+
+def endless(work):
+    """Devices, pipes, and texts that are too long or too deep: refused at once."""
+    out = work / "out.partita"
+    zero = {ending: work / f"zero.{ending}" for ending in ("npy", "pb", "mlir", "onnx", "onnxtxt")}
+    for path in zero.values():
+        path.symlink_to("/dev/zero")
+    pipe = work / "endless"
+    os.mkfifo(pipe)
+    compile_model = [BIN / "partita-compile", MODEL, *BATCH, "-o", out]
+
+    def bad(command, *words, seconds=10):
+        begin = time.monotonic()
+        expect_error(["sh", "-c", 'ulimit -v 8388608; exec "$@"', "sh", *command], *words, absent=out)
+        if time.monotonic() - begin > seconds:
+            raise Failure(f"$ {' '.join(map(str, command))}\ntakes {time.monotonic() - begin:.1f} s")
+
+    for path in ("/dev/zero", pipe):
+        for flag in ("--partition", "--machine"):
+            bad([*compile_model, flag, path], str(path), "not a regular file")
+    for ending in ("npy", "pb"):
+        bad([*compile_model, "--constant", f"image={zero[ending]}"], "'image'", "not a regular file")
+    for ending in ("mlir", "onnx", "onnxtxt"):
+        bad([BIN / "partita-compile", zero[ending], "-o", out], f"zero.{ending}", "not a regular file")
+
+    def written(name, text):
+        path = work / name
+        path.write_text(text)
+        return path
+
+    large = written("large.yaml", "#" * (17 << 20))
+    bad([*compile_model, "--partition", large], "large.yaml", "at most 16777216")
+    bad([*compile_model, "--machine", large], "large.yaml", "at most 16777216")
+    nested = "[" * 50000 + "]" * 50000
+    machine = written("machine.json", '{"a": ' + nested + "}")
+    bad([*compile_model, "--machine", machine], "machine.json", "line 1, column 106: brackets are nested more than 100 deep", "--calibrate")
+    header = '<ir_version: 10, opset_import: ["" : 21]>\n'
+    for name, text in [("a.mlir", f"func.func @main() attributes {{a = {nested}}} {{ return }}"),
+                       ("b.mlir", "#m = affine_map<(d) -> (" + "-" * 50000 + "d)>\nfunc.func @main() attributes {a = #m} { return }"),
+                       ("c.mlir", "func.func @main(%x: " + "tuple<" * 50000 + "i1" + ">" * 50000 + ") { return }"),
+                       ("a.onnxtxt", header + "g (" + "seq(" * 50000 + "float" + ")" * 50000 + " x) => (float y) { y = Neg(x) }"),
+                       ("b.onnxtxt", header + "g (float x) => (float y) { y = If <then_branch = " * 20000)]:
+        bad([BIN / "partita-compile", written(name, text), "-o", out], name, "brackets are nested more than 100 deep")
+    for key in ("", "stages: ", "blocks: {B1: ", "shard: {x: [", "targets: "):
+        for many in ("[" * 50000, "{a: " * 50000, "- " * 50000, "? " * 50000, nested):
+            bad([*compile_model, "--partition", written("nested.yaml", key + many)], "nested.yaml:1:")
+
+    def repeat(text, count=40000):
+        return ", ".join(text.replace("#", str(i)) for i in range(count))
+
+    for name, text, words in [("devices", f"devices: [{repeat('0')}]", "40000 devices"), ("million", f"devices: [{repeat('0', 10**6)}]", "more than 65536 entries"),
+                              ("targets", f"targets: [{repeat('cpu')}]", "more than 4096 entries"), ("stages", f"stages: [{repeat('[]')}]", "more than 4096 entries"),
+                              ("mesh", f"mesh: {{{repeat('a#: 1')}}}", "at most 64 axes"), ("blocks", f"blocks: {{{repeat('B#: x')}}}", "'x'"),
+                              ("begins", f"begin_blocks: {{{repeat('B#: x')}}}", "'x'"), ("shards", f"shard: {{{repeat('x#: [null]')}}}", "'x0'"),
+                              ("known", f"blocks: {{{repeat('B#: x')}}}\nstages: [[{repeat('B#')}]]", "'x'")]:
+        bad([*compile_model, "--partition", written(f"{name}.yaml", text)], f"{name}.yaml:", words)
+
+    # What partita-run reads of a machine file that it updates.
+    artifact = work / "digits.partita"
+    run([BIN / "partita-compile", MODEL, *BATCH, "-o", artifact])
+    for path, words in [("/dev/zero", "not a regular file"), (pipe, "not a regular file"), (large, "17825792 bytes"), (machine, "--calibrate"),
+                        (written("names.json", "{" + repeat('"#": 0', 10**6) + "}"), "more than 32768 names"),
+                        (written("maps.json", '{"partita_machine": 4, "teams": [' + repeat("{}", 10**6) + "]}"), "--calibrate")]:
+        bad([BIN / "partita-run", artifact, "--calibrate", path], str(path), words)
 
 
 def run_errors(work):
@@ -193,6 +297,10 @@ def run_errors(work):
     wrong.write_bytes(IMAGES.read_bytes()[:200])
     bad(artifact, "--input", f"image={wrong}", words=("wrong.npy",))
     bad(artifact, "--input", f"image={IMAGES}", "--devices", "cpu:3", words=("3", "2"))
+    bad(artifact, "--input", f"image={IMAGES}", "--devices", "cuda:0",
+        words=("'cuda:0' is no number of devices", "cuda:0*1", "was compiled for cpu:2; for cuda, compile the model again with --devices cuda:1"))
+    bad(artifact, "--input", f"image={IMAGES}", "--devices", "cpu:0", words=("'cpu:0' is no number of devices", "was compiled for cpu:2"))
+    expect_error([BIN / "partita-run", "--calibrate", out, "--devices", "cuda:x"], "'cuda:x' is no number of devices", absent=out)
     bad(artifact, "--input", f"image={IMAGES}", "--timeout", "-1")
     newer = work / "newer.partita"
     run([BIN / "partita-compile", MODEL, *BATCH, "--cpu-level", "v4", "-o", newer])
@@ -286,5 +394,5 @@ def crash_reports(work):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        main(lambda: (compile_errors(work), sequence_errors(work), partition_errors(work), run_errors(work), weight_errors(work), crash_reports(work)))
+        main(lambda: (compile_errors(work), sequence_errors(work), partition_errors(work), hint_errors(work), endless(work), run_errors(work), weight_errors(work), crash_reports(work)))
     print("every wrong input got its error")

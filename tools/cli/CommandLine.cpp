@@ -105,8 +105,12 @@ std::string parseGroup(const std::string &text, DeviceGroup &group) {
       group.count = static_cast<int>(group.places.size());
       return "";
     }
+    int one = 0;
     return "'" + text + "' is no number of devices, and no list of GPUs: " +
-           "write it as cuda:2, or as cuda:0,1 or cuda:0*4";
+           "write it as cuda:2, or as cuda:0,1 or cuda:0*4" +
+           (parseNumber(number, 0, one) ? ", and one device on GPU " + number +
+                                              " as cuda:" + number + "*1"
+                                        : "");
   }
   return "'" + text + "' is no number of devices: write it as 2 or cpu:2";
 }

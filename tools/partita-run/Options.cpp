@@ -141,7 +141,6 @@ int parseOptions(int argc, char **argv, Options &options) {
                  "cuda:0,1 says which GPUs they are, and cuda:0*4 puts four "
                  "of them on GPU 0")
       ->group(devices)
-      ->check(cli::checkDevices)
       ->type_name("N");
   app.add_option("--device-map", options.deviceMap,
                  "With mpirun: the devices of each process, in the order of "
@@ -289,6 +288,10 @@ int parseOptions(int argc, char **argv, Options &options) {
     std::cerr << "partita-run: error: " << message << "\n";
     return 1;
   };
+  // With an artifact, the error says what that was compiled for.
+  if (options.artifact.empty() && !options.devices.empty())
+    if (std::string error = cli::checkDevices(options.devices); !error.empty())
+      return refuse(("--devices: " + error).c_str());
   if (options.artifact.empty())
     return options.calibrate.empty()
                ? refuse("no artifact: give ART.partita (partita-run --help "

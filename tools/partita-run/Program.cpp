@@ -33,9 +33,7 @@ namespace {
 
 /// --devices says again what the plan says; anything else is a mistake.
 Status checkDevices(const Options &options, const Model &model) {
-  cli::Devices devices;
-  if (options.devices.empty() ||
-      !cli::parseDevices(options.devices, devices).empty())
+  if (options.devices.empty())
     return Status();
   std::map<std::string, int> counts;
   std::vector<std::pair<std::string, int>> runs; // in the plan's order
@@ -46,6 +44,22 @@ Status checkDevices(const Options &options, const Model &model) {
       runs.emplace_back(kind, 0);
     ++runs.back().second;
   }
+  std::string compiled;
+  for (const auto &[kind, count] : runs)
+    compiled +=
+        (compiled.empty() ? "" : ",") + kind + ":" + std::to_string(count);
+  cli::Devices devices;
+  if (std::string error = cli::parseDevices(options.devices, devices);
+      !error.empty()) {
+    const std::string kind =
+        options.devices.substr(0, options.devices.find(':'));
+    std::string text = "--devices: " + error + "; '" + model.file +
+                       "' was compiled for " + compiled;
+    if (abi::findDeviceKind(kind) && !counts.contains(kind))
+      text += "; for " + kind + ", compile the model again with --devices " +
+              kind + ":1";
+    return Status::error(text);
+  }
   // Of a plan with several kinds, one may be named alone.
   bool agrees =
       !devices.groups.front().kind.empty() || devices.count() == model.devices;
@@ -54,10 +68,6 @@ Status checkDevices(const Options &options, const Model &model) {
       agrees &= counts[group.kind] == devices.count(group.kind);
   if (agrees)
     return Status();
-  std::string compiled;
-  for (const auto &[kind, count] : runs)
-    compiled +=
-        (compiled.empty() ? "" : ",") + kind + ":" + std::to_string(count);
   return Status::error("--devices " + options.devices + ": '" + model.file +
                        "' was compiled for " + compiled +
                        "; compile the model again with --devices " +

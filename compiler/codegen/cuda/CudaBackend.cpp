@@ -66,9 +66,7 @@ double getCallOperations(const DeviceRates &rates, Operation *op) {
 class CudaBackend : public Backend {
 public:
   std::string checkArchitecture(StringRef architecture) const override {
-    return findGpu(architecture) ? ""
-                                 : "kernels are compiled for " + getGpuNames() +
-                                       ", not for '" + architecture.str() + "'";
+    return findGpu(architecture) ? "" : describeUnknownGpu(architecture);
   }
 
   std::optional<DeviceRates>

@@ -84,10 +84,33 @@ const Gpu *findGpu(llvm::StringRef name) {
   return gpu == std::end(kGpus) ? nullptr : gpu;
 }
 
-std::string getGpuNames() {
-  return llvm::join(
-      llvm::map_range(kGpus, [](const Gpu &gpu) { return gpu.name.str(); }),
-      ", ");
+/// 86 of "sm_86" and of "sm_86a".
+static std::optional<unsigned> getNumber(llvm::StringRef name) {
+  unsigned number;
+  if (!name.consume_front("sm_") || name.consumeInteger(10, number))
+    return std::nullopt;
+  return number;
+}
+
+std::string describeUnknownGpu(llvm::StringRef name) {
+  std::string text =
+      "kernels are compiled for " +
+      llvm::join(
+          llvm::map_range(kGpus, [](const Gpu &gpu) { return gpu.name.str(); }),
+          ", ") +
+      ", not for '" + name.str() + "'";
+  const std::optional<unsigned> number = getNumber(name);
+  if (!number)
+    return text;
+  // A GPU's driver compiles the PTX of any architecture before its own.
+  const Gpu *before = nullptr;
+  for (const Gpu &gpu : kGpus)
+    if (*getNumber(gpu.name) <= *number)
+      before = &gpu;
+  if (!before)
+    return text + "; GPUs before " + kGpus[0].name.str() + " run none of these";
+  return text + "; those for " + before->name.str() +
+         " run on it: give cuda:" + before->name.str();
 }
 
 } // namespace partita::codegen::cuda

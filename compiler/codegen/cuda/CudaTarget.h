@@ -34,8 +34,9 @@ const Gpu *findGpu(llvm::StringRef name);
 /// What the usual GPU of that architecture can do, by its data sheet.
 DeviceRates getUsualRates(const Gpu &gpu);
 
-/// "sm_80, sm_90, ..."
-std::string getGpuNames();
+/// What is wrong with an architecture that is not compiled for, and what runs
+/// on it.
+std::string describeUnknownGpu(llvm::StringRef name);
 
 } // namespace partita::codegen::cuda
 

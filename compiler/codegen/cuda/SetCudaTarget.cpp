@@ -29,8 +29,7 @@ public:
 private:
   void runOnOperation() override {
     if (!findGpu(architecture)) {
-      getOperation().emitError() << "kernels are compiled for " << getGpuNames()
-                                 << ", not for '" << architecture << "'";
+      getOperation().emitError() << describeUnknownGpu(architecture);
       return signalPassFailure();
     }
     for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())

@@ -111,6 +111,23 @@ static llvm::SetVector<BlockArgument> getSourceArguments(Value value) {
   return arguments;
 }
 
+/// Whether an input looks like what a model computes on. Sizes, positions and
+/// conditions are integers, single ones or in a list.
+static bool isData(BlockArgument argument) {
+  auto type = cast<RankedTensorType>(argument.getType());
+  return isa<FloatType>(type.getElementType()) || type.getRank() > 1;
+}
+
+/// Whether a model is without data where the values of these inputs are fixed.
+static bool areAllData(const llvm::SetVector<BlockArgument> &arguments) {
+  return llvm::any_of(arguments, isData) &&
+         llvm::all_of(arguments.front().getOwner()->getArguments(),
+                      [&](BlockArgument argument) {
+                        return !isData(argument) ||
+                               arguments.contains(argument);
+                      });
+}
+
 DenseElementsAttr NodeImport::requireConstant(unsigned i, StringRef what) {
   Value value = input(i);
   if (!value) {
@@ -150,6 +167,14 @@ LogicalResult NodeImport::reportUnknownInputs() {
   for (auto [k, source] : enumerate(sources))
     diagnostic << (k ? ", " : "") << "'" << this->source.getInputName(source)
                << "'";
+  if (areAllData(sources)) {
+    diagnostic << ", on whose values the model computes; change the model so "
+                  "that a constant gives "
+               << (one ? "it" : "them") << ", or an input of "
+               << (one ? "its" : "their")
+               << " own, which --constant NAME=FILE then fixes";
+    return diagnostic;
+  }
   diagnostic << (sources.size() == 1 ? "; give its value with"
                                      : "; give their values with");
   for (BlockArgument source : sources)

@@ -133,7 +133,9 @@ private:
       return emitError(loc)
              << "the name '" << name << "' is defined twice, by "
              << it->second.who << " and by " << own.who
-             << ", with different values: rename one of them in the model";
+             << ", with different values (ONNX Runtime warns, and computes "
+                "with the last of them): rename one of them in the model, or "
+                "leave out the one that is not meant";
     emitRemark(loc) << "the name '" << name << "' is defined twice, by "
                     << it->second.who << " and by " << own.who
                     << ", with the same value: the second is left out";
