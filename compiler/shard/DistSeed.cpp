@@ -11,6 +11,7 @@
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/shard/Passes.h"
 #include "compiler/shard/Propagation.h"
+#include "runtime/abi/Text.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/GlobPattern.h"
@@ -76,9 +77,10 @@ private:
     auto type = cast<RankedTensorType>(value.getType());
     if (type.getRank() != static_cast<int64_t>(shard.dims.size()))
       return error(shard.tensors)
-             << "'" << name << "' has " << type.getRank()
-             << " dimensions; the list has " << shard.dims.size()
-             << " entries: give one for each dimension, null where it is whole";
+             << "'" << name << "' has "
+             << abi::countOf(type.getRank(), "dimension")
+             << ", and the list is for " << shard.dims.size()
+             << ": give an entry for each dimension, null where it is whole";
     Cuts cuts;
     for (auto [dim, said] : llvm::enumerate(shard.dims)) {
       DimCut &cut = cuts.emplace_back();

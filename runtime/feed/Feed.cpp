@@ -7,6 +7,7 @@
 
 #include "runtime/feed/Feed.h"
 
+#include "runtime/abi/Text.h"
 #include "runtime/feed/Layout.h"
 
 #include "runtime/io/DType.h"
@@ -140,14 +141,14 @@ Expected<Collector> Collector::create(const Model &model, const Feed &feed,
                              std::to_string(port.samples()) +
                              " entries a micro-batch, which does not divide "
                              "for " +
-                             std::to_string(feed.samples()) + " samples");
+                             abi::countOf(feed.samples(), "sample"));
       shape[size_t(port.batchAxis)] = *extent;
     } else if (feed.microBatches() > 1 || feed.partial()) {
       return Status::error(
           "the output '" + port.name +
           "' has no batch axis, so the results of several micro-batches cannot "
           "be joined: give exactly " +
-          std::to_string(model.samples()) + " samples");
+          abi::countOf(model.samples(), "sample"));
     }
     Expected<Tensor> tensor = Tensor::allocate(port.dtype, shape);
     if (!tensor)

@@ -7,6 +7,7 @@
 
 #include "runtime/feed/Stream.h"
 
+#include "runtime/abi/Text.h"
 #include "runtime/base/Programs.h"
 #include "runtime/feed/Layout.h"
 
@@ -146,7 +147,7 @@ Status Stream::Impl::describe(const std::vector<Port> &ports, bool hasAxes,
                            std::to_string(port.samples()) +
                            " entries a micro-batch, which does not divide "
                            "for its " +
-                           std::to_string(perBatch) + " samples");
+                           abi::countOf(perBatch, "sample"));
     } else {
       made.perSample = port.samples() / perBatch;
     }
@@ -176,9 +177,10 @@ Status Stream::Impl::describe() {
 
 Expected<int64_t> Stream::Impl::check(const std::vector<Tensor> &given) const {
   if (given.size() != inputs.size())
-    return Status::error("the model has " + std::to_string(inputs.size()) +
-                         " inputs, " + std::to_string(given.size()) +
-                         " are given");
+    return Status::error("the model has " +
+                         abi::countOf(int64_t(inputs.size()), "input") +
+                         ", and " + std::to_string(given.size()) +
+                         (given.size() == 1 ? " is" : " are") + " given");
   int64_t samples = 1;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Port &port = *inputs[i].port;
@@ -553,8 +555,9 @@ Expected<uint64_t> Stream::submit(const std::vector<Tensor> &inputs,
     return samples.status();
   if (outputs.size() != impl->outputs.size())
     return Status::error("the model has " +
-                         std::to_string(impl->outputs.size()) + " outputs, " +
-                         std::to_string(outputs.size()) + " have a place");
+                         abi::countOf(int64_t(impl->outputs.size()), "output") +
+                         ", and " + std::to_string(outputs.size()) +
+                         (outputs.size() == 1 ? " has" : " have") + " a place");
   for (size_t i = 0; i < outputs.size(); ++i)
     if (!outputs[i] && impl->outputs[i].port->bytes() > 0)
       return Status::error("the output '" + impl->outputs[i].port->name +

@@ -7,6 +7,7 @@
 
 #include "runtime/session/Session.h"
 
+#include "runtime/abi/Text.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/base/Cores.h"
 #include "runtime/base/Programs.h"
@@ -209,9 +210,9 @@ Status Session::Impl::chooseDevices() {
   int last = -1;
   for (int device : chosen) {
     if (device < 0 || device >= devices)
-      return Status::error(
-          "'" + artifact->path() + "' is for " + std::to_string(devices) +
-          " devices and has no device " + std::to_string(device));
+      return Status::error("'" + artifact->path() + "' is for " +
+                           abi::countOf(devices, "device") +
+                           " and has no device " + std::to_string(device));
     if (device <= last)
       return Status::error("the devices of a session are not in increasing "
                            "order");

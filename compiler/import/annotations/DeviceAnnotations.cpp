@@ -9,6 +9,7 @@
 
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
+#include "runtime/abi/Text.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -82,8 +83,9 @@ DeviceAnnotations::choose(const onnx::ModelProto &model,
   if (chosen->device_size() != 0 &&
       chosen->device_size() != chosen->num_devices())
     return emitError(loc) << "the device configuration '" << chosen->name()
-                          << "' has " << chosen->num_devices()
-                          << " devices and names " << chosen->device_size();
+                          << "' has "
+                          << abi::countOf(chosen->num_devices(), "device")
+                          << " and names " << chosen->device_size();
   return annotations;
 }
 
@@ -184,7 +186,7 @@ DeviceAnnotations::readDims(const onnx::ShardingSpecProto &spec, Location loc,
       return error() << "a sharded dimension has no axis";
     if (sharded.axis() < -rank || sharded.axis() >= rank)
       return error() << "axis " << sharded.axis() << " does not exist: it has "
-                     << rank << " dimensions";
+                     << abi::countOf(rank, "dimension");
     dist::DimAnnotation dim;
     dim.dim = sharded.axis() < 0 ? sharded.axis() + rank : sharded.axis();
     if (llvm::any_of(tensor.dims, [&](const dist::DimAnnotation &other) {
@@ -227,8 +229,8 @@ DeviceAnnotations::readDims(const onnx::ShardingSpecProto &spec, Location loc,
       continue;
     if (size % known || (!unknown && known != size))
       return error() << "axis " << dim.dim << " has the size " << size
-                     << ", and consists of dimensions of " << known
-                     << " elements";
+                     << ", and consists of dimensions of "
+                     << abi::countOf(known, "element");
     if (unknown)
       dim.sizes[*unknown] = size / known;
     tensor.dims.push_back(std::move(dim));

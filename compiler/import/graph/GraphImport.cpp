@@ -12,6 +12,7 @@
 #include "compiler/import/model/ModuleScope.h"
 #include "compiler/import/model/TensorData.h"
 #include "dialects/nn/NodeScopes.h"
+#include "runtime/abi/Text.h"
 
 #include "onnx/defs/schema.h"
 
@@ -254,8 +255,9 @@ GraphImport::importBody(const onnx::GraphProto &body,
   if (static_cast<int>(arguments.size()) != body.input_size())
     return emitError(at.loc)
            << at.node->op_type() << ": its graph '" << body.name() << "' has "
-           << body.input_size() << " inputs, and " << arguments.size()
-           << " are given";
+           << abi::countOf(body.input_size(), "input") << ", and "
+           << arguments.size() << (arguments.size() == 1 ? " is" : " are")
+           << " given";
   Scope scope;
   scope.outer = at.scope;
   scope.depth = at.scope->depth + 1;
@@ -350,8 +352,9 @@ LogicalResult GraphImport::expand(const onnx::NodeProto &node,
     return emitError(loc) << node.op_type()
                           << ": functions call each other more than 32 deep";
   if (static_cast<int>(inputs.size()) > function.input_size())
-    return emitError(loc) << node.op_type() << ": " << inputs.size()
-                          << " inputs for a function that has "
+    return emitError(loc) << node.op_type() << ": "
+                          << abi::countOf(inputs.size(), "input")
+                          << " for a function that has "
                           << function.input_size();
   Scope scope;
   scope.depth = outer.depth + 1;

@@ -7,6 +7,8 @@
 
 #include "compiler/import/graph/InputShapes.h"
 
+#include "runtime/abi/Text.h"
+
 #include "mlir/IR/Diagnostics.h"
 
 using namespace llvm;
@@ -37,9 +39,10 @@ LogicalResult takeGiven(std::vector<ModelInput> &inputs,
       if (input.name != name || axis < 0)
         continue;
       if (axis >= input.type.getRank())
-        return emitError(loc) << "--samples " << name << "=" << axis
-                              << ": the input has " << input.type.getRank()
-                              << " dimensions, numbered from 0";
+        return emitError(loc)
+               << "--samples " << name << "=" << axis << ": the input has "
+               << abi::countOf(input.type.getRank(), "dimension")
+               << ", numbered from 0";
       input.sampleAxis = axis;
     }
   }
@@ -99,10 +102,11 @@ LogicalResult findSampleAxes(std::vector<ModelInput> &inputs,
     else if (const int64_t other = first->type.getDimSize(*first->sampleAxis);
              options.sampleCount == 0 && other != count)
       return emitError(loc)
-             << "--samples: '" << first->name << "' has " << other
-             << " samples along dimension " << *first->sampleAxis << ", and '"
-             << input.name << "' has " << count << " along dimension "
-             << *input.sampleAxis << ": they must be as many";
+             << "--samples: '" << first->name << "' has "
+             << abi::countOf(other, "sample") << " along dimension "
+             << *first->sampleAxis << ", and '" << input.name << "' has "
+             << count << " along dimension " << *input.sampleAxis
+             << ": they must be as many";
     if (options.sampleCount > 0) {
       SmallVector<int64_t> shape(input.type.getShape());
       shape[*input.sampleAxis] = options.sampleCount;

@@ -7,6 +7,8 @@
 
 #include "compiler/import/model/TensorData.h"
 
+#include "runtime/abi/Text.h"
+
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -64,7 +66,7 @@ FailureOr<DenseElementsAttr> readLiteral(StringRef text, RankedTensorType type,
     return emitError(loc) << "--constant " << inputName << "=" << text
                           << ": these are " << parts.size()
                           << " numbers, and the input has "
-                          << type.getNumElements() << " elements";
+                          << abi::countOf(type.getNumElements(), "element");
   SmallVector<Attribute> elements;
   for (StringRef part : parts) {
     elements.push_back(getElement(part, type.getElementType()));

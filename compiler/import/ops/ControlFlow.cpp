@@ -14,6 +14,7 @@
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/model/TensorData.h"
+#include "runtime/abi/Text.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -91,9 +92,10 @@ public:
 
   LogicalResult run() {
     if (body.output_size() < static_cast<int>(states.size()) + 1)
-      return n.error("its body has " + Twine(body.output_size()) +
-                     " outputs, too few for " + Twine(states.size()) +
-                     " values that go from iteration to iteration");
+      return n.error("its body has " +
+                     abi::countOf(body.output_size(), "output") +
+                     ", too few for " + abi::countOf(states.size(), "value") +
+                     " from one iteration to the next");
     scans.resize(body.output_size() - 1 - states.size());
     FailureOr<int64_t> limit = std::numeric_limits<int64_t>::max(), go = 1;
     if (n.value(0))

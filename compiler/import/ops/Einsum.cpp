@@ -7,6 +7,7 @@
 
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/math/IndexMath.h"
+#include "runtime/abi/Text.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -58,8 +59,8 @@ FailureOr<Equation> parseEquation(NodeImport &n) {
   SmallVector<StringRef> terms;
   left.split(terms, ',');
   if (terms.size() != n.inputs.size())
-    return n.error("the equation has " + Twine(terms.size()) + " terms for " +
-                   Twine(n.inputs.size()) + " inputs");
+    return n.error("the equation has " + abi::countOf(terms.size(), "term") +
+                   " for " + abi::countOf(n.inputs.size(), "input"));
   size_t most = 0;
   for (auto [term, input] : zip_equal(terms, n.inputs))
     if (term.contains("...") &&

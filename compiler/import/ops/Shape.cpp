@@ -7,6 +7,7 @@
 
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
+#include "runtime/abi/Text.h"
 
 #include <numeric>
 
@@ -116,7 +117,8 @@ LogicalResult importTranspose(NodeImport &n) {
   Shape perm = n.intsAttr("perm").value_or(
       Shape(llvm::reverse(to_vector(seq<int64_t>(0, rank)))));
   if (static_cast<int64_t>(perm.size()) != rank)
-    return n.error("perm is no permutation of " + Twine(rank) + " dimensions");
+    return n.error("perm is no permutation of " +
+                   abi::countOf(rank, "dimension"));
   if (failed(n.axes(perm, rank)))
     return failure();
   for (int64_t &dim : perm)
@@ -218,8 +220,8 @@ LogicalResult importTile(NodeImport &n) {
     (*repeats)[*axis] = count;
   }
   if (repeats->size() != shape.size())
-    return n.error("there are " + Twine(repeats->size()) +
-                   " repeats for rank " + Twine(shape.size()));
+    return n.error("repeats holds " + abi::countOf(repeats->size(), "number") +
+                   " for rank " + Twine(shape.size()));
   Shape wide, result, dims;
   for (auto [size, count] : zip_equal(shape, *repeats)) {
     if (count < 0)

@@ -9,6 +9,7 @@
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/math/IndexCheck.h"
 #include "dialects/nn/fold/EmptyTensors.h"
+#include "runtime/abi/Text.h"
 
 #include <numeric>
 
@@ -76,8 +77,8 @@ FailureOr<Shape> getSplitParts(NodeImport &n, int64_t size) {
     return *parts;
   int64_t count = n.intAttr("num_outputs", outputs);
   if (count < 1 || count != outputs)
-    return n.error("num_outputs is " + Twine(count) + ", and there are " +
-                   Twine(outputs) + " outputs");
+    return n.error("num_outputs is " + Twine(count) + ", and the node has " +
+                   abi::countOf(outputs, "output"));
   // From opset 18 the last part may be smaller.
   if (size % count != 0 && n.opset < 18)
     return n.error("size " + Twine(size) + " is not divisible into " +
@@ -100,8 +101,8 @@ LogicalResult importSplit(NodeImport &n) {
   if (failed(parts))
     return failure();
   if (static_cast<int>(parts->size()) != n.node.output_size())
-    return n.error("there are " + Twine(parts->size()) + " parts for " +
-                   Twine(n.node.output_size()) + " outputs");
+    return n.error("split names " + abi::countOf(parts->size(), "part") +
+                   " for " + abi::countOf(n.node.output_size(), "output"));
   for (auto [i, part] : enumerate(*parts)) {
     if (part < 0 || part > size - start)
       return n.error("the parts do not add up to size " + Twine(size));
@@ -222,8 +223,9 @@ FailureOr<PadArguments> getPadArguments(NodeImport &n) {
     }
   }
   if (pads.size() != 2 * axes.size())
-    return n.error("there are " + Twine(pads.size()) + " pads for " +
-                   Twine(axes.size()) + " axes");
+    return n.error("pads holds " + abi::countOf(pads.size(), "number") +
+                   " for " + Twine(axes.size()) +
+                   (axes.size() == 1 ? " axis" : " axes"));
   for (auto [i, axis] : enumerate(axes)) {
     int64_t dim = axis < 0 ? axis + rank : axis;
     arguments.low[dim] = pads[i];

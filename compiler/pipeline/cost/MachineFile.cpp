@@ -9,6 +9,7 @@
 
 #include "compiler/files/Nesting.h"
 #include "compiler/files/ReadFile.h"
+#include "runtime/abi/Text.h"
 #include "runtime/abi/machine.h"
 
 #include "llvm/Support/JSON.h"
@@ -156,16 +157,16 @@ private:
         if (expected.needsCompany)
           continue;
         return fail("lacks the table '" + Twine(expected.name) + "' for " +
-                    Twine(team.threads) + " threads");
+                    abi::countOf(team.threads, "thread"));
       }
       if (!readTable(*table, expected, team.tables[expected.name]))
         return fail("has a wrong table '" + Twine(expected.name) + "' for " +
-                    Twine(team.threads) + " threads");
+                    abi::countOf(team.threads, "thread"));
     }
     if (const json::Value *work = object->get(key::kWorkKey);
         work && !readWork(work->getAsObject(), team))
-      return fail("has wrong times of work for " + Twine(team.threads) +
-                  " threads");
+      return fail("has wrong times of work for " +
+                  abi::countOf(team.threads, "thread"));
     file.teams.push_back(std::move(team));
     return Error::success();
   }

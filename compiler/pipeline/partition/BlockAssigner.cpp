@@ -14,6 +14,7 @@
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/NodeScopes.h"
+#include "runtime/abi/Text.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/GlobPattern.h"
@@ -217,9 +218,10 @@ private:
       block = std::max(block, 0);
     InFlightDiagnostic remark = mlir::emitRemark(
         FileLineColLoc::get(function.getContext(), path, 1, 1));
-    remark << joined.size()
-           << " operations are in no block; each joins the block of what it "
-              "reads, or else of what reads it: ";
+    remark << abi::countOf(joined.size(), "operation")
+           << (joined.size() == 1 ? " is" : " are")
+           << " in no block; each joins the block of what it reads, or else of "
+              "what reads it: ";
     for (auto [index, name] : llvm::enumerate(joined)) {
       if (index == 4) {
         remark << ", ...";

@@ -11,6 +11,7 @@
 #include "compiler/pipeline/partition/BlockAssigner.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "runtime/abi/Text.h"
 
 namespace partita::pipeline {
 #define GEN_PASS_DEF_DISTASSIGNBLOCKSPASS
@@ -105,8 +106,9 @@ private:
         return emitError(FileLineColLoc::get(&getContext(), file,
                                              read.devicesAt.line,
                                              read.devicesAt.column))
-               << "unknown device " << device << ": there are " << said
-               << " devices; the nearest is " << said - 1;
+               << "unknown device " << device << ": there "
+               << (said == 1 ? "is " : "are ") << abi::countOf(said, "device")
+               << "; the nearest is " << said - 1;
       count = std::max(count, device + 1);
     }
     function->setAttr(kDeviceCountAttr, builder.getI64IntegerAttr(count));

@@ -11,6 +11,7 @@
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "runtime/abi/Text.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -130,22 +131,24 @@ private:
              << "the number of devices must be 1 to " << dist::kMostDevices
              << ", not " << int64_t(devices);
     if (devices > 0 && devices % others)
-      return emitError(loc) << int64_t(devices)
-                            << " devices cannot be dealt out to a mesh with "
-                            << others << " at each place of a stage: give a "
+      return emitError(loc) << abi::countOf(devices, "device")
+                            << " cannot be dealt out to a mesh with " << others
+                            << " at each place of a stage: give a "
                             << "multiple of " << others;
     if (devices > 0 && stage.size && devices / others != stage.size)
-      return emitError(stage.loc) << "the mesh has " << stage.size * others
-                                  << " devices, not " << int64_t(devices);
+      return emitError(stage.loc)
+             << "the mesh has " << abi::countOf(stage.size * others, "device")
+             << ", not " << int64_t(devices);
     if (stage.size == 0 && devices == 0)
       stage.size = static_cast<int64_t>(read.targets.size());
     places = devices > 0 ? devices / others : stage.size;
     if (!read.targets.empty() &&
         places != static_cast<int64_t>(read.targets.size()))
       return emitError(placeOf(read.targets.front()))
-             << "`targets` has " << read.targets.size()
-             << " entries, and there are " << places
-             << " devices along the axis 'stage': name one for each";
+             << "`targets` names "
+             << abi::countOf(read.targets.size(), "device")
+             << ", and the axis 'stage' has " << places
+             << ": name one for each";
     if (std::max<int64_t>(places, 1) * others > dist::kMostDevices)
       return emitError(loc)
              << "the mesh has more than " << dist::kMostDevices << " devices";
@@ -233,8 +236,8 @@ private:
     const DeviceMesh mesh(function, places);
     if (static_cast<int64_t>(targets.size()) != mesh.getSize()) {
       emitError(getOperation().getLoc())
-          << targets.size() << " targets are given for " << mesh.getSize()
-          << " devices: name one for each";
+          << abi::countOf(targets.size(), "target") << " for "
+          << abi::countOf(mesh.getSize(), "device") << ": name one for each";
       return failure();
     }
     std::vector<std::string> all;

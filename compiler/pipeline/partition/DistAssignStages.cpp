@@ -160,9 +160,11 @@ private:
             order.push_back(block.str());
     }
     if (!devices.empty() && devices.size() != order.size())
-      return function.emitError("there are ")
-             << devices.size() << " devices for " << order.size()
-             << " blocks: name the device of each block, or name `stages`";
+      return function.emitError(devices.size() == 1 ? "there is "
+                                                    : "there are ")
+             << abi::countOf(devices.size(), "device") << " for "
+             << abi::countOf(order.size(), "block")
+             << ": name the device of each block, or name `stages`";
     bool sameDevice = getString(function, kAutoStageAttr, "same_as_device") ==
                           "same_as_device" &&
                       !devices.empty();
@@ -449,9 +451,11 @@ private:
     stages.resize(made);
     if (used < made)
       function.emitRemark()
-          << made - used << " of " << made
-          << " stages stay empty: the model has only " << graph.nodes.size()
-          << " operations that can be parted";
+          << made - used << " of " << abi::countOf(made, "stage")
+          << (made - used == 1 ? " stays" : " stay")
+          << " empty: the model has only "
+          << abi::countOf(graph.nodes.size(), "operation")
+          << " that can be parted";
     nameBlocksByStage("B");
   }
 
@@ -467,9 +471,11 @@ private:
       for (size_t stage = 0; stage < stages.size(); ++stage)
         devices.push_back(stage % count);
     if (devices.size() != stages.size())
-      return function.emitError("there are ")
-             << devices.size() << " devices for " << stages.size()
-             << " stages: name one for each stage";
+      return function.emitError(devices.size() == 1 ? "there is "
+                                                    : "there are ")
+             << abi::countOf(devices.size(), "device") << " for "
+             << abi::countOf(stages.size(), "stage")
+             << ": name one for each stage";
     size_t before = stages.size();
     for (int64_t device = 0; device < count; ++device)
       if (!llvm::is_contained(devices, device)) {
@@ -477,9 +483,10 @@ private:
         stages.emplace_back();
       }
     if (stages.size() > before)
-      function.emitRemark() << stages.size() - before << " of " << count
-                            << " devices stay empty: the model has only "
-                            << abi::countOf(before, "stage");
+      function.emitRemark()
+          << stages.size() - before << " of " << count
+          << (stages.size() - before == 1 ? " devices stays" : " devices stay")
+          << " empty: the model has only " << abi::countOf(before, "stage");
     deviceCount = count;
     // Times are those of the device that a cluster is on.
     for (auto [index, node] : llvm::enumerate(graph.nodes))
@@ -491,9 +498,9 @@ private:
     auto targets = function->getAttrOfType<ArrayAttr>(kTargetsAttr);
     if (!targets || static_cast<int64_t>(targets.size()) == deviceCount)
       return success();
-    return function.emitError("there are ")
-           << deviceCount << " devices, and targets of " << targets.size()
-           << ": name one for each device";
+    return function.emitError(deviceCount == 1 ? "there is " : "there are ")
+           << abi::countOf(deviceCount, "device") << ", and targets of "
+           << targets.size() << ": name one for each device";
   }
 
   void writeStages() {

@@ -12,6 +12,7 @@
 #include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/StageOrder.h"
+#include "runtime/abi/Text.h"
 
 #include "dialects/nn/NNDialect.h"
 
@@ -47,7 +48,8 @@ public:
     int64_t last = *llvm::max_element(stages);
     if (static_cast<int64_t>(devices.size()) <= last)
       return function.emitError("names the devices of ")
-             << devices.size() << " stages; there is a stage " << last;
+             << abi::countOf(devices.size(), "stage") << "; there is a stage "
+             << last;
     makeMeshes(module);
     collect(stages);
     for (int64_t stage : stages)

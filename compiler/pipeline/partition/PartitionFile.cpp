@@ -398,7 +398,8 @@ private:
                                     "or leave `stages` out");
     if (!file.devices.empty() && file.devices.size() != file.stages->size())
       return fail(file.devicesAt,
-                  abi::countOf(file.devices.size(), "device") + " for " +
+                  (file.devices.size() == 1 ? "there is " : "there are ") +
+                      abi::countOf(file.devices.size(), "device") + " for " +
                       abi::countOf(file.stages->size(), "stage") +
                       ": name one for each stage");
     return success();

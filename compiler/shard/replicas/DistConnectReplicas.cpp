@@ -7,6 +7,7 @@
 
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/shard/Passes.h"
+#include "runtime/abi/Text.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -138,14 +139,17 @@ private:
   LogicalResult checkCounts(const Placeholders &placeholders) {
     if (replicas != devices)
       return op.emitError()
-             << "there are " << replicas << " replicas, and " << devices
-             << " devices along the axis 'replica': give the mesh as many";
+             << (replicas == 1 ? "there is " : "there are ")
+             << abi::countOf(replicas, "replica") << ", and "
+             << abi::countOf(devices, "device")
+             << " along the axis 'replica': give the mesh as many";
     for (dist::PlaceholderOpInterface placeholder : placeholders)
       if (std::optional<int64_t> count = placeholder.getReplicaCount();
           count && *count != replicas)
         return placeholder->emitError()
                << quoted(placeholder) << " is " << describe(placeholder)
-               << " for " << *count << " replicas, and there are " << replicas;
+               << " for " << abi::countOf(*count, "replica") << ", and there "
+               << (replicas == 1 ? "is " : "are ") << replicas;
     return success();
   }
 

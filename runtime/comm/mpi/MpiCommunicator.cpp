@@ -7,6 +7,7 @@
 
 #include "runtime/comm/mpi/MpiCommunicator.h"
 
+#include "runtime/abi/Text.h"
 #include "runtime/comm/local/Counter.h"
 #include "runtime/comm/mpi/Wait.h"
 
@@ -22,8 +23,9 @@ MpiCommunicator::create(MPI_Comm comm, const mpi::Placement &placement,
   int size = 0;
   MPI_Comm_size(comm, &size);
   if (size != placement.processes())
-    return Status::error("there are " + std::to_string(size) +
-                         " processes, and devices for " +
+    return Status::error(std::string(size == 1 ? "there is " : "there are ") +
+                         abi::countOf(size, "process", "es") +
+                         ", and devices for " +
                          std::to_string(placement.processes()));
   void *attribute = nullptr;
   int found = 0;

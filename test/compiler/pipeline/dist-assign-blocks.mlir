@@ -33,7 +33,7 @@
 // GLOBS: nn.tanh {{.*}} {dist.block = "B1"}
 // GLOBS: nn.abs {{.*}} {dist.block = "B2"}
 // GLOBS: nn.neg {{.*}} {dist.block = "B2"}
-// REMARK: 1 operations are in no block; each joins the block of what it reads, or else of what reads it: '/between'
+// REMARK: 1 operation is in no block; each joins the block of what it reads, or else of what reads it: '/between'
 // BEGIN: nn.exp {{.*}} {dist.block = "B1"}
 // BEGIN: nn.add {{.*}} {dist.block = "B1"}
 // BEGIN: nn.tanh {{.*}} {dist.block = "B2"}

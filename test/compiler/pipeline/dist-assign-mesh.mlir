@@ -32,7 +32,7 @@
 // ONEKIND: func.func @main
 // ONEKIND-NOT: dist.targets
 // ELSEWHERE: targets.yaml:1:11: error: 'cpu' here, and 'remote-cpu' by --devices and --target: say it once
-// PLACES: targets.yaml:1:11: error: `targets` has 2 entries, and there are 3 devices along the axis 'stage': name one for each
+// PLACES: targets.yaml:1:11: error: `targets` names 2 devices, and the axis 'stage' has 3: name one for each
 // UNLIKE: error: devices 0 ('cpu') and 1 ('remote-cpu') have the same stages, and must be of one kind
 // REPLICATED: error: devices 0 ('cpu') and 2 ('remote-cpu') have the same stages, and must be of one kind
 // LIST: list.yaml:1:10: error: expected the target of each device

@@ -132,7 +132,7 @@ func.func @cycle(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.stage_bloc
 
 // -----
 
-// expected-error @+1 {{there are 1 devices for 2 stages}}
+// expected-error @+1 {{there is 1 device for 2 stages}}
 func.func @devices(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.stage_blocks = [["A"], ["B"]], dist.devices = array<i64: 0>} {
   %0 = nn.exp %x {dist.block = "A"} : tensor<8xf32>
   return %0 : tensor<8xf32>

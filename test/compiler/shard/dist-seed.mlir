@@ -12,7 +12,7 @@
 // CHECK: nn.parameter @w1 {dist.sharding = #dist.sharding<[{}, {"tensor" blocks 4}]>}
 // CHECK: nn.parameter @w2 {dist.sharding = #dist.sharding<[{"tensor"}, {}]>}
 // NONE: none.yaml:1:9: error: no weight and no input matches 'fc3.weight'; did you mean 'fc1.weight'?
-// RANK: rank.yaml:1:9: error: 'fc1.weight' has 2 dimensions; the list has 1 entries: give one for each dimension, null where it is whole
+// RANK: rank.yaml:1:9: error: 'fc1.weight' has 2 dimensions, and the list is for 1: give an entry for each dimension, null where it is whole
 // SIZE: size.yaml:1:25: error: dimension 0 of 'fc1.weight' has the size 8, which cannot be cut into 6 equal parts
 // TWO: two.yaml:1:39: error: 'fc1.weight' is cut by another entry already
 

@@ -63,7 +63,7 @@ TEST(PartitionFile, NamesWhatIsWrong) {
             "1:18: block 'B' is in no stage: name it in `stages`, or leave "
             "`stages` out");
   EXPECT_EQ(errorOf("stages: [[]]\ndevices: [0, 1]"),
-            "2:11: there are 2 devices for 1 stages: name one for each stage");
+            "2:11: there are 2 devices for 1 stage: name one for each stage");
   EXPECT_EQ(errorOf("micro_batches: many"),
             "1:16: expected a whole number of at least 1, found 'many'");
   EXPECT_EQ(errorOf("strategy: [x]"), "1:12: expected a name");
@@ -88,6 +88,26 @@ TEST(PartitionFile, NamesWhatIsWrong) {
                     "devices: [0\b 1]\nstrategy: pipelined\nmicro_\xe8"
                     "atches: 3"),
             "");
+}
+
+TEST(PartitionFile, NamesTheBracketThatIsMissing) {
+  const std::string missing = "a `}` is missing: nothing closes this `{`";
+  EXPECT_EQ(errorOf("blocks: {A: [x]\nstages: [[A]]"), "1:9: " + missing);
+  EXPECT_EQ(errorOf("blocks: {A: '}', B: \"\\\"}\" # }\nstages: x"),
+            "1:9: " + missing);
+  EXPECT_EQ(errorOf("blocks: {A: [x}\n"),
+            "1:13: a `]` is missing: nothing closes this `[` before the `}` in "
+            "line 1");
+  // Outside brackets, a glob is text.
+  EXPECT_EQ(errorOf("blocks:\n  A: a.[0-9\n  B: {b}"),
+            "3:7: expected a list, e.g. [\"/conv1/*\", \"/pool1\"]");
+}
+
+TEST(PartitionFile, LongLinesHaveColumns) {
+  EXPECT_EQ(errorOf("devices: [" + std::string(100000, ' ') + "x]"),
+            "1:100011: expected a whole number of at least 0, found 'x'");
+  EXPECT_EQ(errorOf("memory: 1GB\r\n\r\nstages: 7"),
+            "3:9: expected the blocks of each stage, e.g. [[B1], [B2]]");
 }
 
 TEST(ByteSize, ReadsWhatPeopleWrite) {

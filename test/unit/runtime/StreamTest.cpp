@@ -178,7 +178,7 @@ TEST_P(StreamTest, SaysWhatIsWrong) {
   auto stream = openStream();
   ASSERT_TRUE(stream);
   EXPECT_EQ(stream->submit({}).status().message(),
-            "the model has 1 inputs, 0 are given");
+            "the model has 1 input, and 0 are given");
   Tensor wrong = *Tensor::allocate(abi::DType::f64, {2});
   EXPECT_NE(stream->submit({wrong}).status().message().find("float32"),
             std::string::npos);

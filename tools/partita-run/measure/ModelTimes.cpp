@@ -12,6 +12,7 @@
 #include "tools/partita-run/show/ProfileTable.h"
 
 #include "runtime/abi/DeviceKinds.h"
+#include "runtime/abi/Text.h"
 #include "runtime/base/MappedFile.h"
 #include "runtime/base/Programs.h"
 #include "runtime/io/PendingFile.h"
@@ -112,8 +113,8 @@ Expected<MachineRates> readMachine(const Options &options, const Model &model,
                          "; give --threads " +
                          std::to_string(model.plan->threads()));
   if (!findTeam(*machine, threads))
-    return fail("says nothing of teams of " + std::to_string(threads) +
-                " threads: use as many cores a device as it has a team for");
+    return fail("says nothing of teams of " + abi::countOf(threads, "thread") +
+                ": use as many cores a device as it has a team for");
   return machine;
 }
 
