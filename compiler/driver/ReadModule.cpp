@@ -80,11 +80,10 @@ private:
       return emitError(UnknownLoc::get(&context))
              << "cannot open '" << options.modelPath
              << "': " << llvm::toString(buffer.takeError());
-    if (std::optional<files::Place> deep =
-            files::findDeepBracket((*buffer)->getBuffer(), "//"))
+    if (std::optional<std::string> deep =
+            files::findDeepNesting((*buffer)->getBuffer(), files::Syntax::mlir))
       return emitError(UnknownLoc::get(&context))
-             << "'" << options.modelPath << "', "
-             << files::describeDeepBracket(*deep);
+             << "'" << options.modelPath << "', " << *deep;
     sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
     Block parsed;
     if (failed(parseAsmSourceFile(sources, &parsed, ParserConfig(&context),

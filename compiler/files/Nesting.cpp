@@ -8,6 +8,7 @@
 #include "compiler/files/Nesting.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace llvm;
 
@@ -20,42 +21,117 @@ Place placeOf(StringRef text, size_t at) {
           static_cast<int>(at - (line == StringRef::npos ? 0 : line + 1)) + 1};
 }
 
-std::optional<Place> findDeepBracket(StringRef text, StringRef comment) {
-  int depth = 0, signs = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"') {
-      while (++i < text.size() && text[i] != '"')
-        i += text[i] == '\\';
-      signs = 0;
-      continue;
-    }
-    if (!comment.empty() && text.substr(i).starts_with(comment)) {
-      i = std::min(text.find('\n', i), text.size());
-      continue;
-    }
-    if (isSpace(c))
-      continue;
-    // Arrows and comparisons are no brackets.
-    const bool isArrow =
-        c == '>' && i > 0 && StringRef("-=").contains(text[i - 1]);
-    if (StringRef("([{<").contains(c))
-      ++depth;
-    else if (StringRef(")]}>").contains(c) && !isArrow)
-      depth = std::max(depth - 1, 0);
-    // An affine map may have any number of signs before a number, each inside
-    // the one before it.
-    signs = c == '-' ? signs + 1 : 0;
-    if (depth > kMostNested || signs > kMostNested)
-      return placeOf(text, i);
-  }
-  return std::nullopt;
-}
+namespace {
 
-std::string describeDeepBracket(const Place &place) {
-  return "line " + std::to_string(place.line) + ", column " +
-         std::to_string(place.column) + ": brackets are nested more than " +
-         std::to_string(kMostNested) + " deep";
+class Scanner {
+public:
+  Scanner(StringRef text, Syntax syntax)
+      : text(text), isMlir(syntax == Syntax::mlir),
+        comment(isMlir                   ? "//"
+                : syntax == Syntax::onnx ? "#"
+                                         : "") {}
+
+  std::optional<std::string> run() {
+    for (; at < text.size(); ++at) {
+      const char c = text[at];
+      // An operation ends the definition of an alias.
+      if (depth == 0 && beginsLine() &&
+          (isAlpha(c) || StringRef("_%\"").contains(c))) {
+        defined = nullptr;
+        reached = 0;
+      }
+      if (c == '"') {
+        skipString();
+      } else if (!comment.empty() && text.substr(at).starts_with(comment)) {
+        at = std::min(text.find('\n', at), text.size()) - 1;
+      } else if (isMlir && (c == '#' || c == '!')) {
+        readAlias();
+      } else if (isMlir && (isAlpha(c) || c == '_')) {
+        readWord();
+      } else if (StringRef("([{<").contains(c)) {
+        ++depth;
+      } else if (StringRef(")]}>").contains(c) && !isArrow()) {
+        depth = std::max(depth - 1, 0);
+      } else if (StringRef("+*-").contains(c)) {
+        operators += isMlir;
+      }
+      // An expression ends there.
+      if (StringRef(",{}%@#!\"").contains(c))
+        operators = 0;
+      reached = std::max(reached, depth);
+      if (defined)
+        *defined = std::max(*defined, reached);
+      if (reached > kMostNested)
+        return describe("brackets are nested more than " +
+                        std::to_string(kMostNested) + " deep");
+      if (operators > kMostOperators)
+        return describe("an expression has more than " +
+                        std::to_string(kMostOperators) + " operators");
+    }
+    return std::nullopt;
+  }
+
+private:
+  std::string describe(const std::string &what) const {
+    const Place place = placeOf(text, at);
+    return "line " + std::to_string(place.line) + ", column " +
+           std::to_string(place.column) + ": " + what;
+  }
+
+  void skipString() {
+    while (++at < text.size() && text[at] != '"')
+      at += text[at] == '\\';
+  }
+
+  /// -> and => are no brackets.
+  bool isArrow() const {
+    return text[at] == '>' && at > 0 && StringRef("-=").contains(text[at - 1]);
+  }
+
+  StringRef takeName() {
+    StringRef name = text.substr(at).take_while(
+        [](char c) { return isAlnum(c) || StringRef("_.$-").contains(c); });
+    at += name.size() - 1;
+    return name;
+  }
+
+  bool beginsLine() const { return at == 0 || text[at - 1] == '\n'; }
+
+  void readWord() {
+    StringRef word = text.substr(at).take_while(
+        [](char c) { return isAlnum(c) || c == '_'; });
+    at += word.size() - 1;
+    operators += word == "mod" || word == "floordiv" || word == "ceildiv";
+  }
+
+  /// An alias is as deep as what it stands for.
+  void readAlias() {
+    const bool begins = beginsLine();
+    if (++at == text.size())
+      return;
+    StringRef name = takeName();
+    if (begins && depth == 0 &&
+        text.substr(at + 1).ltrim(" \t").starts_with("=")) {
+      defined = &depthOf[name];
+      reached = 0;
+      return;
+    }
+    reached = std::max(reached, depth + depthOf.lookup(name));
+  }
+
+  const StringRef text;
+  const bool isMlir;
+  const StringRef comment;
+  size_t at = 0;
+  int depth = 0, reached = 0, operators = 0;
+  StringMap<int> depthOf; ///< of an alias, by its name
+  int *defined = nullptr; ///< of the alias that is being defined
+};
+
+} // namespace
+
+std::optional<std::string> findDeepNesting(StringRef text, Syntax syntax) {
+  return Scanner(text, syntax).run();
 }
 
 } // namespace partita::files

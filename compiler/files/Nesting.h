@@ -17,12 +17,16 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <optional>
+#include <string>
 
 namespace partita::files {
 
 /// How deep what is read may be nested. A machine file has less than ten
 /// levels, and a protobuf message at most as many.
 inline constexpr int kMostNested = 100;
+/// How many operators an expression may have: a parser may call itself for
+/// each.
+inline constexpr int kMostOperators = 1000;
 
 struct Place {
   int line = 1, column = 1;
@@ -32,13 +36,17 @@ struct Place {
 /// byte.
 Place placeOf(llvm::StringRef text, size_t at);
 
-/// The first bracket that is nested deeper than kMostNested. Those in strings
-/// and in comments, from `comment` to the end of the line, do not count.
-std::optional<Place> findDeepBracket(llvm::StringRef text,
-                                     llvm::StringRef comment);
+/// What brackets mean in a text.
+enum class Syntax {
+  json,
+  onnx, ///< comments begin with #
+  mlir, ///< comments begin with //; aliases (#a = [1]) stand for brackets
+};
 
-/// What to say of it.
-std::string describeDeepBracket(const Place &place);
+/// Says where brackets are nested deeper than kMostNested, or where there are
+/// more than kMostOperators; nothing if that is nowhere. Strings and comments
+/// do not count.
+std::optional<std::string> findDeepNesting(llvm::StringRef text, Syntax syntax);
 
 } // namespace partita::files
 

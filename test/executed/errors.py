@@ -251,10 +251,14 @@ def endless(work):
     header = '<ir_version: 10, opset_import: ["" : 21]>\n'
     for name, text in [("a.mlir", f"func.func @main() attributes {{a = {nested}}} {{ return }}"),
                        ("b.mlir", "#m = affine_map<(d) -> (" + "-" * 50000 + "d)>\nfunc.func @main() attributes {a = #m} { return }"),
+                       ("sum.mlir", "#m = affine_map<(d) -> (" + " + ".join(["d mod 7"] * 200000) + ")>\nfunc.func @main() attributes {a = #m} { return }"),
+                       ("alias.mlir", "#a0 = [1]\n" + "".join(f"#a{i} = [#a{i - 1}]\n" for i in range(1, 60000)) +
+                        "func.func @main() attributes {a = #a59999} { return }"),
                        ("c.mlir", "func.func @main(%x: " + "tuple<" * 50000 + "i1" + ">" * 50000 + ") { return }"),
                        ("a.onnxtxt", header + "g (" + "seq(" * 50000 + "float" + ")" * 50000 + " x) => (float y) { y = Neg(x) }"),
                        ("b.onnxtxt", header + "g (float x) => (float y) { y = If <then_branch = " * 20000)]:
-        bad([BIN / "partita-compile", written(name, text), "-o", out], name, "brackets are nested more than 100 deep")
+        bad([BIN / "partita-compile", written(name, text), "-o", out], name,
+            "an expression has more than 1000 operators" if "affine" in text else "brackets are nested more than 100 deep")
     for key in ("", "stages: ", "blocks: {B1: ", "shard: {x: [", "targets: "):
         for many in ("[" * 50000, "{a: " * 50000, "- " * 50000, "? " * 50000, nested):
             bad([*compile_model, "--partition", written("nested.yaml", key + many)], "nested.yaml:1:")

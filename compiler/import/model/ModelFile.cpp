@@ -27,8 +27,8 @@ bool isTextModel(StringRef path) {
 
 static LogicalResult parseText(StringRef text, onnx::ModelProto &proto,
                                std::string &whyNot) {
-  if (std::optional<files::Place> deep = files::findDeepBracket(text, "#")) {
-    whyNot = files::describeDeepBracket(*deep);
+  if (auto deep = files::findDeepNesting(text, files::Syntax::onnx)) {
+    whyNot = *deep;
     return failure();
   }
   std::string copy = text.str();

@@ -100,8 +100,8 @@ public:
     if (!buffer)
       return fail("cannot be read: " + toString(buffer.takeError()));
     StringRef text = (*buffer)->getBuffer();
-    if (std::optional<files::Place> deep = files::findDeepBracket(text, ""))
-      return fail("cannot be read: " + files::describeDeepBracket(*deep));
+    if (auto deep = files::findDeepNesting(text, files::Syntax::json))
+      return fail("cannot be read: " + *deep);
     Expected<json::Value> value = json::parse(text);
     if (!value)
       return fail("is no JSON, or cut off: " + toString(value.takeError()));
