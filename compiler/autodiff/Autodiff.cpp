@@ -24,6 +24,7 @@ void addAutodiffPasses(OpPassManager &pm, const AutodiffOptions &options) {
     return;
   pm.addPass(createAddLossPass({options.loss}));
   pm.addPass(createExpandAttentionPass());
+  pm.addPass(createExpandRecurrentPass({options.inputs}));
   pm.addPass(createDifferentiatePass({options.inputs}));
   // Parts that several derivatives need.
   pm.addPass(createCSEPass());

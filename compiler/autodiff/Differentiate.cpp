@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/autodiff/Activity.h"
 #include "compiler/autodiff/Passes.h"
 #include "compiler/autodiff/Ports.h"
 #include "dialects/nn/CheckAttr.h"
@@ -37,7 +38,7 @@ public:
 
   LogicalResult run() {
     findTrained();
-    propagateActivity();
+    active = findActive(module, function, inputs);
     Value loss = end->getOperand(0);
     const bool isAlone =
         end->getNumOperands() == 1 || function.getResultAttr(1, nn::kCheckAttr);
@@ -66,28 +67,9 @@ private:
         weights[weight.getSymNameAttr()] = {weight, {}};
     function.walk([&](nn::ParameterOp parameter) {
       auto found = weights.find(parameter.getWeightAttr().getAttr());
-      if (found == weights.end())
-        return;
-      found->second.uses.push_back(parameter.getResult());
-      active[parameter.getResult()] = Value();
+      if (found != weights.end())
+        found->second.uses.push_back(parameter.getResult());
     });
-    if (!inputs)
-      return;
-    for (BlockArgument argument : function.getArguments())
-      if (isa<FloatType>(elementOf(argument)))
-        active[argument] = Value();
-  }
-
-  /// Each active value gets the operand that it is active by.
-  void propagateActivity() {
-    for (Operation &op : *end->getBlock())
-      for (Value operand : op.getOperands()) {
-        if (!active.contains(operand))
-          continue;
-        for (Value result : op.getResults())
-          if (isa<FloatType>(elementOf(result)))
-            active.try_emplace(result, operand);
-      }
   }
 
   void add(Value value, Value part) {
@@ -96,19 +78,96 @@ private:
       it->second = Term(b, it->second) + Term(b, part);
   }
 
+  struct Part {
+    nn::SliceOp slice;
+    Value cotangent; ///< of its result
+  };
+
+  /// The only dimension that is cut, if neighbours are taken; else -1.
+  static int64_t dimOf(nn::SliceOp slice) {
+    int64_t dim = -1;
+    const ArrayRef<int64_t> whole = slice.getX().getType().getShape();
+    for (size_t i = 0; i < whole.size(); ++i) {
+      if (slice.getStrides()[i] != 1)
+        return -1;
+      if (slice.getType().getShape()[i] == whole[i])
+        continue;
+      if (dim >= 0)
+        return -1;
+      dim = int64_t(i);
+    }
+    return dim;
+  }
+
+  /// Adds the cotangents of slices of a value. Those that lie side by side are
+  /// put together: one tensor of the value's size for each of them would be too
+  /// much for the steps of a recurrent layer.
+  void join(Value value, SmallVector<Part> parts) {
+    llvm::stable_sort(parts, [](const Part &one, const Part &other) {
+      return startOf(one) < startOf(other);
+    });
+    while (!parts.empty()) {
+      const int64_t dim = dimOf(parts.front().slice);
+      SmallVector<Part> later;
+      SmallVector<Value> row;
+      int64_t end = 0;
+      auto fill = [&](int64_t to) {
+        if (to == end)
+          return;
+        Shape shape(nn::getTensorType(value).getShape());
+        shape[size_t(dim)] = to - end;
+        row.push_back(nn::ConstantOp::create(
+            b, DenseElementsAttr::get(
+                   RankedTensorType::get(shape, elementOf(value)),
+                   b.getFloatAttr(elementOf(value), 0).getValue())));
+      };
+      for (Part &part : parts) {
+        if (dimOf(part.slice) != dim || startOf(part) < end) {
+          later.push_back(part);
+          continue;
+        }
+        fill(startOf(part));
+        row.push_back(part.cotangent);
+        end = part.slice.getLimits()[size_t(dim)];
+      }
+      fill(nn::getTensorType(value).getDimSize(unsigned(dim)));
+      add(value, row.size() == 1
+                     ? row[0]
+                     : b.createOrFold<nn::ConcatOp>(value.getType(), row, dim));
+      parts = later;
+    }
+  }
+
+  static int64_t startOf(const Part &part) {
+    nn::SliceOp slice = part.slice;
+    return slice.getStarts()[size_t(dimOf(slice))];
+  }
+
+  /// The cotangent of a value whose uses are all done; null if it has none.
+  Value take(Value value) {
+    if (auto found = slices.find(value); found != slices.end()) {
+      join(value, std::move(found->second));
+      slices.erase(value);
+    }
+    Value all = cotangents.lookup(value);
+    cotangents.erase(value);
+    return all;
+  }
+
   LogicalResult differentiate(Operation *op) {
     if (op->getNumResults() != 1 || isa<nn::ParameterOp>(op))
       return success();
-    auto found = cotangents.find(op->getResult(0));
-    if (found == cotangents.end())
-      return success();
-    Value cotangent = found->second;
-    cotangents.erase(found);
-    if (llvm::none_of(op->getOperands(),
-                      [&](Value operand) { return active.contains(operand); }))
-      return success();
     // The derivative belongs to the node, and so to its block.
     b.setLoc(op->getLoc());
+    Value cotangent = take(op->getResult(0));
+    if (!cotangent || llvm::none_of(op->getOperands(), [&](Value operand) {
+          return active.contains(operand);
+        }))
+      return success();
+    if (auto slice = dyn_cast<nn::SliceOp>(op); slice && dimOf(slice) >= 0) {
+      slices[slice.getX()].push_back({slice, cotangent});
+      return success();
+    }
     SmallVector<Value> parts;
     auto differentiable = dyn_cast<nn::DifferentiableOpInterface>(op);
     if (!differentiable || failed(differentiable.buildVjp(b, cotangent, parts)))
@@ -167,7 +226,7 @@ private:
     for (auto &[symbol, trained] : weights) {
       Value sum;
       for (Value use : trained.uses)
-        if (Value part = cotangents.lookup(use))
+        if (Value part = take(use))
           sum = sum ? (Term(b, sum) + Term(b, part)).get() : part;
       if (sum) {
         results.push_back({sum, (trained.weight.getOrigin() + ".grad").str()});
@@ -180,7 +239,7 @@ private:
     }
     if (inputs)
       for (BlockArgument argument : function.getArguments())
-        if (Value sum = cotangents.lookup(argument))
+        if (Value sum = take(argument))
           results.push_back({sum, getArgumentName(argument) + ".grad"});
     if (results.size() == 1)
       return emitError(UnknownLoc::get(function.getContext()))
@@ -202,6 +261,7 @@ private:
   llvm::MapVector<StringAttr, Trained> weights; // by symbol
   llvm::DenseMap<Value, Value> active;
   llvm::DenseMap<Value, Value> cotangents;
+  llvm::DenseMap<Value, SmallVector<Part>> slices; // of values, to be joined
 };
 
 struct DifferentiatePass : impl::DifferentiatePassBase<DifferentiatePass> {

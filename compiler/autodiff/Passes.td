@@ -70,6 +70,26 @@ def ExpandAttentionPass : AutodiffPass<"nn-expand-attention"> {
   }];
 }
 
+def ExpandRecurrentPass : AutodiffPass<"nn-expand-recurrent"> {
+  let summary = "write recurrent layers that are differentiated step by step";
+  let description = [{
+    A layer keeps none of the states and gates between its steps, which its
+    derivative needs. So it becomes as many steps of products and pointwise ops
+    as it has. Layers before everything that is trained stay as they are.
+
+    ```mlir
+    %r = nn.recurrent rnn %x, %w reversed [false] functions [#nn.gate<tanh>]
+      : tensor<2x1x1x4xf32>, tensor<1x4x4xf32> -> tensor<3x1x1x4xf32>
+    // becomes, for each of the two steps,
+    %x0 = nn.slice %x [0, 0, 0, 0] : [1, 1, 1, 4] : ...
+    %p0 = nn.dot %h, %w batch [] x [] contract [1] x [1] : ...
+    %s0 = nn.add %x0, %p0 : tensor<1x4xf32>
+    %h0 = nn.tanh %s0 : tensor<1x4xf32>
+    ```
+  }];
+  let options = [Option<"inputs", "inputs", "bool", "false", "inputs of floats are differentiated, too">];
+}
+
 def DifferentiatePass : AutodiffPass<"nn-differentiate"> {
   let summary = "compute the gradient of each trained parameter";
   let description = [{

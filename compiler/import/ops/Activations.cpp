@@ -7,6 +7,7 @@
 
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
+#include "dialects/nn/grad/Term.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -110,7 +111,7 @@ LogicalResult importHardSwish(NodeImport &n) {
 Value makeSoftplus(NodeImport &n, Value x) {
   Value positive = n.unary<nn::ReluOp>(x);
   if (auto relu = positive ? positive.getDefiningOp<nn::ReluOp>() : nullptr)
-    relu->setAttr("nn.half_at_zero", n.b.getUnitAttr());
+    relu->setAttr(nn::grad::kHalfAtZeroAttr, n.b.getUnitAttr());
   Value exp = n.unary<nn::ExpOp>(n.unary<nn::NegOp>(n.unary<nn::AbsOp>(x)));
   return n.binary<nn::AddOp>(positive, n.unary<nn::LogOp>(shift(n, exp, 1)));
 }

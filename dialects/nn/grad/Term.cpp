@@ -196,7 +196,7 @@ Term shareOfChoice(ComparePredicate wins, Term x, Term other, Term dy) {
 }
 
 Term shareOfRelu(Operation *relu, Term y, Term dy) {
-  if (!relu->hasAttr("nn.half_at_zero"))
+  if (!relu->hasAttr(kHalfAtZeroAttr))
     return select(y > 0.0, dy, 0.0);
   Term x(dy.b(), relu->getOperand(0));
   return select(y > 0.0, dy, select(x == 0.0, dy * 0.5, 0.0));

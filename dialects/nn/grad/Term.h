@@ -124,9 +124,11 @@ Term castLike(Term dy, Term x);
 /// gets none of it, and of x and slope * x (LeakyReLU) the second gets all.
 Term shareOfChoice(ComparePredicate wins, Term x, Term other, Term dy);
 
+/// On a ReLU that is a part of a function without a kink at 0.
+inline constexpr llvm::StringLiteral kHalfAtZeroAttr = "nn.half_at_zero";
+
 /// The share of dy that goes to the operand of a ReLU of which `y` is the
-/// result. At 0 there is none, but half of it if the op has `nn.half_at_zero`:
-/// the ReLU is a part of a function that has no kink there.
+/// result. At 0 there is none, or half of it with `kHalfAtZeroAttr`.
 Term shareOfRelu(mlir::Operation *relu, Term y, Term dy);
 
 /// Positions along a dimension of `size` elements, as i64 and as forward

@@ -22,3 +22,22 @@ func.func @main(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<f32> {nn.name = "l
   %3 = nn.reduce sum %2 [0] : tensor<4xf32> -> tensor<f32>
   return %3 : tensor<f32>
 }
+
+// -----
+
+// Slices that lie side by side have one cotangent, with zeros where there is
+// none.
+// CHECK-LABEL: @slices
+// CHECK-NOT: nn.pad
+// CHECK: %[[GAP:.*]] = nn.constant dense<0.000000e+00> : tensor<1x3xf32>
+// CHECK: nn.concat %{{.*}}, %[[GAP]], %{{.*}} dim 0 : (tensor<2x3xf32>, tensor<1x3xf32>, tensor<2x3xf32>) -> tensor<5x3xf32>
+nn.weight @w "w" : tensor<5x3xf32> = dense<1.0> : tensor<5x3xf32> {nn.trained}
+func.func @slices(%x: tensor<2x3xf32> {nn.name = "x"}) -> (tensor<f32> {nn.name = "loss"}) {
+  %w = nn.parameter @w : tensor<5x3xf32>
+  %0 = nn.slice %w [0, 0] to [2, 3] by [1, 1] : tensor<5x3xf32> -> tensor<2x3xf32>
+  %1 = nn.slice %w [3, 0] to [5, 3] by [1, 1] : tensor<5x3xf32> -> tensor<2x3xf32>
+  %2 = nn.mul %0, %x : tensor<2x3xf32>
+  %3 = nn.mul %2, %1 : tensor<2x3xf32>
+  %4 = nn.reduce sum %3 [0, 1] : tensor<2x3xf32> -> tensor<f32>
+  return %4 : tensor<f32>
+}
