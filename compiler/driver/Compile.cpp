@@ -448,6 +448,7 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
   import::ImportOptions imports = options.import;
   imports.recordTensors = !options.expose.nodes.empty();
   imports.recordOps = options.nodes != nullptr;
+  imports.keepWeights = !options.autodiff.loss.empty() || options.parameters;
   FailureOr<int64_t> replicas =
       pipeline::readReplicas(UnknownLoc::get(&context), options.partition);
   if (failed(replicas))

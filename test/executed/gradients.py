@@ -8,11 +8,12 @@ device and several (equal bits), and what is no gradient: an error that says so.
 """
 
 import json
+import os
 import pathlib
 import sys
 import tempfile
 
-from harness import BIN, SKIPPED, Failure, compile_model, main, run, run_artifact
+from harness import BIN, REPOSITORY, SKIPPED, Failure, compile_model, main, run, run_artifact
 
 try:
     import numpy as np
@@ -37,6 +38,20 @@ def I(values):
 
 def B(values):
     return ("bool", np.array(values, np.bool_))
+
+
+def recurrent(op, shapes, attributes="", operands="abc", lengths=None, opset=21):
+    """A recurrent layer, which is one of f32: all its results count."""
+    names = [name for name in operands.split(", ") if name and name != "n"] if ", " in operands else list(operands)
+    casts = "".join(f"{name}32 = Cast <to = 1> ({name})\n " for name in names)
+    given = ", ".join(f"{name}32" if name in names else name for name in (operands.split(", ") if ", " in operands else operands))
+    if lengths:
+        casts += "n = Cast <to = 6> (" + "cdefgh"[max(0, len(names) - 2)] + ")\n "
+    results = ["v", "w", "x"][:3 if op == "LSTM" else 2]
+    flat = "".join(f"{r}f = Reshape ({r}, all)\n " for r in results)
+    body = (f"all = Constant <value = int64[1] {{-1}}> ()\n {casts}{', '.join(results)} = {op} <hidden_size = 4{attributes and ', ' + attributes}> ({given})\n {flat}"
+            f"y32 = Concat <axis = 0> ({', '.join(r + 'f' for r in results)})\n y = Cast <to = 11> (y32)")
+    return (body, [single(*shape) for shape in shapes] + ([I(lengths)] if lengths else []), opset)
 
 
 # (body, operands). The body computes y of them. Every float operand is differentiated.
@@ -77,7 +92,9 @@ CASES = [
         ("", (2, 3, 5, 6), (4, 3, 3, 2), (4,)), ("strides = [2, 3], pads = [1, 2, 0, 1]", (2, 2, 7, 8), (3, 2, 3, 3)), ("dilations = [2, 1], pads = [2, 1, 2, 1]", (1, 2, 6, 5), (2, 2, 2, 3)),
         ("group = 2", (2, 4, 4, 4), (6, 2, 2, 2), (6,)), ("group = 4, pads = [1, 1, 1, 1], strides = [2, 2]", (2, 4, 5, 5), (4, 1, 3, 3)), ("strides = [2], dilations = [2]", (2, 3, 11), (2, 3, 3)),
         ("kernel_shape = [1, 1], strides = [2, 2]", (2, 3, 5, 5), (4, 3, 1, 1)), ("pads = [1, 1, 1, 1, 1, 1]", (1, 2, 3, 3, 3), (2, 2, 2, 2, 2)), ("strides = [3, 3]", (1, 1, 7, 8), (1, 1, 2, 2)),
-        ("pads = [3, 3, 3, 3], strides = [2, 2]", (1, 2, 4, 4), (2, 2, 2, 2)))),
+        ("pads = [3, 3, 3, 3], strides = [2, 2]", (1, 2, 4, 4), (2, 2, 2, 2)),
+        # All windows lie in the border; some do.
+        ("pads = [2, 0, 0, 0], strides = [3, 1]", (1, 1, 1, 3), (1, 1, 1, 2)), ("pads = [5, 4], strides = [4]", (1, 1, 2), (1, 1, 2)))),
     ("y = ConvTranspose <strides = [2, 2], pads = [1, 0, 0, 1], output_padding = [1, 0]> (a, b)", [P(2, 3, 3, 4), P(3, 2, 3, 3)]), ("y = ConvTranspose <group = 2> (a, b, c)", [P(1, 4, 3, 3), P(4, 2, 2, 2), P(4)]),
     *((f"y = {op} <{attributes}> (a)", [P(*shape)]) for op in ("MaxPool", "AveragePool") for attributes, shape in (
         ("kernel_shape = [2, 2], strides = [2, 2]", (2, 3, 6, 4)), ("kernel_shape = [2, 2], strides = [2, 2]", (1, 2, 7, 5)), ("kernel_shape = [3, 2], strides = [2, 1], pads = [1, 0, 1, 1]", (2, 2, 6, 5)),
@@ -90,6 +107,12 @@ CASES = [
     ("y = Resize <mode = \"linear\"> (a, , c)", [P(1, 2, 3, 4), ("floats", [1.0, 1.0, 2.0, 1.5])]), ("y = Attention (a, b, c)", [P(1, 2, 3, 4), P(1, 2, 5, 4), P(1, 2, 5, 6)], 23),
     ("y = Swish (a)", [P(5)], 24), ("y = Mean (a, b)", [P(3), P(2, 3)]), ("y = PRelu (a, b)", [P(3, 4, apart=0.01), P(4)]), ("y = ThresholdedRelu <alpha = 0.5> (a)", [P(8, apart=0.01)]),
     ("s = Hardmax (a)\n y = Mul (s, a)", [P(3, 4)]), ("v, i = TopK <axis = 1> (a, c)\n y = Mul (v, v)", [P(3, 6), I([2])]),
+    recurrent("RNN", [(3, 2, 3), (1, 4, 3), (1, 4, 4)]), recurrent("RNN", [(3, 2, 3), (2, 4, 3), (2, 4, 4), (2, 8)], 'direction = "bidirectional", activations = ["Softsign", "Affine"], activation_alpha = [0.5], activation_beta = [0.1]', "abcd"),
+    recurrent("GRU", [(3, 2, 3), (1, 12, 3), (1, 12, 4), (1, 24)], "linear_before_reset = 1", "abcd"), recurrent("GRU", [(2, 2, 3), (1, 12, 3), (1, 12, 4), (1, 24)], 'direction = "reverse"', "abcd"),
+    recurrent("GRU", [(4, 3, 2), (2, 12, 2), (2, 12, 4), (2, 3, 4)], 'direction = "bidirectional"', "a, b, c, , n, d", [2, 4, 1]),
+    recurrent("LSTM", [(1, 2, 3), (1, 16, 3), (1, 16, 4)]), recurrent("LSTM", [(3, 2, 3), (2, 16, 3), (2, 16, 4), (2, 32)], 'direction = "bidirectional"', "abcd"),
+    recurrent("LSTM", [(3, 2, 3), (1, 16, 3), (1, 16, 4), (1, 2, 4), (1, 12)], "clip = 2.5", "a, b, c, , , d, , e"),
+    recurrent("LSTM", [(4, 3, 2), (1, 16, 2), (1, 16, 4), (1, 3, 4), (1, 3, 4)], 'direction = "reverse", input_forget = 1', "a, b, c, , n, d, e", [3, 4, 2]),
     ("y = GridSample (a, b)", [P(1, 2, 4, 4), P(1, 3, 3, 2, low=-0.8, high=0.8)]),
 ]
 
@@ -284,6 +307,64 @@ def check_network(work):
     print("a network has the same gradients on one device, on several, and by reference loops")
 
 
+KEPT = '''<ir_version: 10, opset_import: ["" : 21]>
+g (float[3] x) => (float[6] y) <float[3] w = {1.0, 2.0, 3.0}, float[1] s = {2.0}> {
+ m = Mul (x, w)
+ axis = Constant <value = int64 {0}> ()
+ c = CumSum (w, axis)
+ n = Concat <axis = 0> (m, c)
+ y = Mul (n, s)
+}
+'''
+
+
+def check_kept(work):
+    """A small parameter that meets only constants, and one of one element, stay parameters."""
+    model, artifact = work / "kept.onnxtxt", work / "kept.partita"
+    model.write_text(KEPT)
+    compile_model(model, artifact, "--gradients", "--loss", "sum:y")
+    x = np.array([5, 6, 7], np.float32)
+    np.save(work / "x.npy", x)
+    run_artifact(artifact, "--input", work / "x.npy", "--output", work / "out.npz")
+    with np.load(work / "out.npz") as found:
+        wanted = {"loss": 96, "w.grad": 2 * (x + [3, 2, 1]), "s.grad": [48]}
+        if set(found.files) != set(wanted) or not all(np.array_equal(found[name], value) for name, value in wanted.items()):
+            raise Failure(f"small parameters: {dict(found)} instead of {wanted}")
+    print("small parameters have gradients")
+
+
+def check_published(work):
+    """A network whose loss ONNX Runtime's authors published, with the weights of their checkpoint; its gradients by formula, in f64."""
+    data = pathlib.Path(os.environ.get("PARTITA_TEST_DATA", REPOSITORY.parent / "shared" / "data"))
+    folder = data / "models" / "training" / "ort-mlp-training"
+    if not folder.is_dir():
+        print("skipped: no test data")
+        return
+    golden = json.loads((folder / "GOLDEN.json").read_text())
+    stored = (folder / "checkpoint.ckpt").read_bytes()
+    places = {"fc1.weight": (20268, (500, 784)), "fc1.bias": (1588348, (500,)), "fc2.weight": (108, (10, 500)), "fc2.bias": (20172, (10,))}
+    inputs = {name: np.frombuffer(stored, "<f4", int(np.prod(shape)), offset).reshape(shape) for name, (offset, shape) in places.items()}
+    inputs["input-0"] = np.array(json.loads((folder / "input-0.in").read_text().split("\n", 1)[1]), np.float32).reshape(2, 784)
+    inputs["labels"] = np.array(golden["labels"], np.int32)
+    np.savez(work / "in.npz", **inputs)
+    artifact = work / "published.partita"
+    compile_model(folder / "eval_model.onnx", artifact, "--gradients", "inputs", "--loss", "output:onnx::loss::21273", "--shape", "input-0=2x784", "--dim", "output-0_dim0=2")
+    run_artifact(artifact, "--input", work / "in.npz", "--output", work / "out.npz")
+    x, w1, b1, w2, b2 = (inputs[name].astype(np.float64) for name in ("input-0", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"))
+    hidden = np.maximum(x @ w1.T + b1, 0)
+    d = (softmax(hidden @ w2.T + b2) - np.eye(10)[inputs["labels"]]) / 2
+    dh = (d @ w2) * (hidden > 0)
+    wanted = {"fc2.weight": d.T @ hidden, "fc2.bias": d.sum(0), "fc1.weight": dh.T @ x, "fc1.bias": dh.sum(0), "input-0": dh @ w1}
+    with np.load(work / "out.npz") as found:
+        if not abs(found["loss"] - golden["loss_before"]) < 1e-6:
+            raise Failure(f"the loss is {found['loss']}, and was published as {golden['loss_before']}")
+        for name, value in wanted.items():
+            apart = np.linalg.norm(found[f"{name}.grad"] - value) / np.linalg.norm(value)
+            if not apart < 1e-6:
+                raise Failure(f"{name}.grad differs from its formula by {apart} of its length")
+    print("a published loss, and the gradients by formula")
+
+
 # (body, outputs, flags, what the message must hold)
 ERRORS = [
     ("y = Relu (a)", ("--loss", "mse:z"), "the model has no output 'z'; its outputs are 'y'"),
@@ -337,6 +418,8 @@ def check():
             check_losses(work)
             check_kinks(work)
             check_network(work)
+            check_kept(work)
+            check_published(work)
             check_labels(work)
             check_errors(work)
 

@@ -87,8 +87,9 @@ ModelValue GraphImport::lookup(Scope &scope, StringRef name, Location loc) {
   if (const ModelValue *known = find(scope, name))
     return *known;
   if (hasInitializer(scope, name)) {
-    Value value = weights.materialize(b, *initializers.lookup(name), name,
-                                      getNodeLoc(module.getContext(), name));
+    Value value =
+        weights.materialize(b, *initializers.lookup(name), name,
+                            getNodeLoc(module.getContext(), name), keepWeights);
     if (value)
       getOutermost(scope).values[name] = value;
     return value;
@@ -203,7 +204,8 @@ void GraphImport::foldSmallWeights(MutableArrayRef<ModelValue> inputs) {
     if (isa_and_present<nn::ConstantOp>(op))
       hasConstant = true;
     else if (isa_and_present<nn::ParameterOp>(op) &&
-             NodeImport::typeOf(tensor).getNumElements() <= maxElements)
+             NodeImport::typeOf(tensor).getNumElements() <= maxElements &&
+             !(keepWeights && mayBeTrained(NodeImport::typeOf(tensor))))
       small.push_back(&input);
     else if (input)
       return;

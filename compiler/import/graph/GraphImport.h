@@ -41,6 +41,8 @@ public:
   llvm::LogicalResult run(const ModelInputs &inputs);
   /// Whether to write `nn.node_outputs`.
   bool recordTensors = false;
+  /// ImportOptions::keepWeights.
+  bool keepWeights = false;
   /// Whether to write `nn.node_ops`.
   bool recordOps = false;
   using ValueSource::replicas;

@@ -98,6 +98,7 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
   GraphImport graph(**file, functions, *annotations,
                     options.numberNodes ? &numbers : nullptr, *module);
   graph.recordTensors = options.recordTensors;
+  graph.keepWeights = options.keepWeights;
   graph.recordOps = options.recordOps;
   graph.replicas = options.replicas;
   if (failed(graph.run(*inputs)) || failed(verify(*module)))

@@ -72,6 +72,9 @@ struct ImportOptions {
   bool recordTensors = false;
   /// Lists their ops in `nn.node_ops`, as ONNX calls them, e.g. "MatMul".
   bool recordOps = false;
+  /// Whether parameters are differentiated: floats of rank 1 and more, which a
+  /// node would fold with others or which are one number, stay weights.
+  bool keepWeights = false;
   /// The device configuration whose annotations are read. Empty: the only one.
   std::string configuration;
   /// What says how the model is split, e.g. "--devices": the model's own
@@ -93,14 +96,13 @@ struct ImportOptions {
 ///
 /// The arguments and results of `@main` have these attributes. `nn.name` is the
 /// name in the model. `nn.port` is the position among the model's inputs that
-/// are not initializers, or among its outputs. `nn.batch_axis` is the axis of an
-/// argument along which samples are counted, as `samples` says. Otherwise it is
-/// 0 on all arguments if dimension 0 of every one is the same symbol or has the
-/// same size. Nothing is proved about it yet: compiler/analysis/Samples.h finds
-/// the axes of the results. With several replicas, each port that has the batch
-/// dimension has it.
-/// The module's `nn.nodes` lists the names of all nodes in the order in
-/// which they are computed, including those that fold away. The
+/// are not initializers, or among its outputs. `nn.batch_axis` is the axis of
+/// an argument along which samples are counted, as `samples` says. Otherwise it
+/// is 0 on all arguments if dimension 0 of every one is the same symbol or has
+/// the same size. Nothing is proved about it yet: compiler/analysis/Samples.h
+/// finds the axes of the results. With several replicas, each port that has the
+/// batch dimension has it. The module's `nn.nodes` lists the names of all nodes
+/// in the order in which they are computed, including those that fold away. The
 /// module's `nn.node_scopes` lists the modules that made them (ModuleScope.h),
 /// where the model says so. The scope of a node also stands in the locations of
 /// its ops (NodeScopes.h). `dist.annotations` has what the model says of

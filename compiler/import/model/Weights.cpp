@@ -60,7 +60,7 @@ Value Weights::makeWeight(OpBuilder &b, StringRef name, RankedTensorType type,
 }
 
 Value Weights::materialize(OpBuilder &b, const onnx::TensorProto &tensor,
-                           StringRef name, Location loc) {
+                           StringRef name, Location loc, bool keep) {
   FailureOr<RankedTensorType> type = getTensorType(tensor, loc);
   if (failed(type))
     return {};
@@ -69,7 +69,7 @@ Value Weights::materialize(OpBuilder &b, const onnx::TensorProto &tensor,
       getElementBytes(file, tensor, *type, storage, loc);
   if (failed(bytes))
     return {};
-  if (becomesConstant(*type))
+  if (becomesConstant(*type) && !(keep && mayBeTrained(*type)))
     return nn::ConstantOp::create(b, loc, *type,
                                   makeElements(*type, bytes->data));
   DenseElementsAttr value;

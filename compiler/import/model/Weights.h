@@ -18,6 +18,13 @@
 
 namespace partita::import {
 
+/// Whether tensors of this type are trained unless somebody says otherwise:
+/// floats, but for scalars.
+inline bool mayBeTrained(mlir::RankedTensorType type) {
+  return mlir::isa<mlir::FloatType>(type.getElementType()) &&
+         type.getRank() > 0;
+}
+
 /// Makes values of tensors. A single number becomes an `nn.constant`, and so
 /// does a small tensor of integers, because shapes are computed from those. Any
 /// other tensor becomes an `nn.weight` of the module and an `nn.parameter` that
@@ -28,9 +35,10 @@ public:
       : file(file), module(module) {}
 
   /// The value of a tensor of the model; null, after an error, if it is
-  /// malformed.
+  /// malformed. With `keep`, what may be trained becomes a weight.
   mlir::Value materialize(mlir::OpBuilder &b, const onnx::TensorProto &tensor,
-                          llvm::StringRef name, mlir::Location loc);
+                          llvm::StringRef name, mlir::Location loc,
+                          bool keep = false);
   /// The same for values that are in no file of the model.
   mlir::Value materialize(mlir::OpBuilder &b, mlir::DenseElementsAttr elements,
                           llvm::StringRef name, mlir::Location loc);

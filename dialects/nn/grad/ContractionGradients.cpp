@@ -119,7 +119,8 @@ struct Convolution {
   Term convolve(Term x, Term weights, ArrayRef<int64_t> strides,
                 ArrayRef<int64_t> dilations, Shape low, Shape high,
                 int64_t channels) {
-    Shape crop(rank, 0), cropHigh(rank, 0), shape(x.shape());
+    Shape crop(rank, 0), cropHigh(rank, 0), pad(rank, 0), padHigh(rank, 0),
+        shape(x.shape());
     for (int64_t i = 0; i < numSpatial(); ++i) {
       const int64_t dim = spatialDim + i,
                     reached = (weights.shape()[2 + i] - 1) * dilations[i];
@@ -127,14 +128,21 @@ struct Convolution {
           (low[i] + x.shape()[dim] + high[i] - reached - 1) / strides[i] + 1;
       crop[dim] = std::min<int64_t>(low[i], 0);
       cropHigh[dim] = std::min<int64_t>(high[i], 0);
+      // More is cropped than there is: what remains is a part of the other
+      // border.
+      if (-crop[dim] - cropHigh[dim] > x.shape()[dim]) {
+        pad[dim] = std::max<int64_t>(low[i], 0);
+        padHigh[dim] = std::max<int64_t>(high[i], 0);
+        low[i] = high[i] = 0;
+      }
       low[i] = std::max<int64_t>(low[i], 0);
       high[i] = std::max<int64_t>(high[i], 0);
     }
     shape[channelDim] = channels;
-    return x.make<ConvOp>(RankedTensorType::get(shape, x.element()),
-                          x.padOrCrop(crop, cropHigh).get(), weights.get(),
-                          op.getLayout(), strides, dilations, low, high,
-                          groups);
+    return x.make<ConvOp>(
+        RankedTensorType::get(shape, x.element()),
+        x.padOrCrop(pad, padHigh).padOrCrop(crop, cropHigh).get(),
+        weights.get(), op.getLayout(), strides, dilations, low, high, groups);
   }
 
   Term differentiateImage(Term dy, Term weights);
