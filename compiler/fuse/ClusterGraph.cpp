@@ -19,9 +19,10 @@ bool isFreeToRepeat(Operation *op) {
 }
 
 ClusterGraph::ClusterGraph(Block &block) : block(block) {
-  unsigned number = 0;
-  for (Operation &op : block)
-    order[&op] = number++;
+  for (Operation &op : block) {
+    order[&op] = places[&op] = static_cast<unsigned>(byPlace.size());
+    byPlace.push_back(&op);
+  }
 }
 
 int64_t ClusterGraph::getCluster(Operation *op) const {
@@ -65,15 +66,23 @@ SmallVector<Value> ClusterGraph::getResults(const Ops &ops) const {
   return results;
 }
 
-bool ClusterGraph::isConvex(const Ops &ops) const {
-  // Does an input depend on the ops? Walk backward from the inputs.
-  llvm::DenseSet<Operation *> inside(ops.begin(), ops.end()), seen;
-  unsigned first = ~0u;
-  for (Operation *op : ops)
-    first = std::min(first, order.lookup(op));
+void ClusterGraph::forEachOf(
+    Operation *op, llvm::function_ref<void(Operation *)> visit) const {
+  const int64_t cluster = getCluster(op);
+  if (cluster < 0)
+    return visit(op);
+  for (Operation *member : clusters[static_cast<size_t>(cluster)])
+    visit(member);
+}
+
+bool ClusterGraph::findProducers(const Ops &ops, unsigned first,
+                                 llvm::DenseSet<unsigned> &found) const {
+  llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());
   SmallVector<Operation *> worklist;
   auto visit = [&](Operation *op) {
-    if (op && seen.insert(op).second)
+    // What is placed before all the ops depends on none of them.
+    if (op && op->getBlock() == &block && places.lookup(op) >= first &&
+        found.insert(places.lookup(op)).second)
       worklist.push_back(op);
   };
   for (Value input : getInputs(ops))
@@ -82,27 +91,60 @@ bool ClusterGraph::isConvex(const Ops &ops) const {
     Operation *op = worklist.pop_back_val();
     if (inside.contains(op))
       return false;
-    int64_t cluster = getCluster(op);
-    if (cluster >= 0)
-      for (Operation *other : clusters[cluster])
-        visit(other);
-    // What stands before all the ops cannot depend on them, unless by way of a
-    // cluster that reaches further.
-    if (cluster < 0 && order.lookup(op) < first && clusters.empty())
-      continue;
-    for (Value operand : op->getOperands())
-      visit(operand.getDefiningOp());
+    forEachOf(op, [&](Operation *member) {
+      for (Value operand : member->getOperands())
+        visit(operand.getDefiningOp());
+    });
   }
   return true;
 }
 
+unsigned ClusterGraph::getFirstPlace(const Ops &ops) const {
+  unsigned first = ~0u;
+  for (Operation *op : ops)
+    first = std::min(first, places.lookup(op));
+  return first;
+}
+
+bool ClusterGraph::isConvex(const Ops &ops) const {
+  llvm::DenseSet<unsigned> found;
+  return findProducers(ops, getFirstPlace(ops), found);
+}
+
 void ClusterGraph::addCluster(const Ops &ops, nn::ClusterKind kind) {
+  // Between the places of its ops the cluster's producers move before it, and
+  // everything else behind it.
+  const unsigned first = getFirstPlace(ops);
+  unsigned last = first;
+  for (Operation *op : ops)
+    last = std::max(last, places.lookup(op));
+  llvm::DenseSet<unsigned> producers;
+  if (last > first)
+    findProducers(ops, first, producers);
+
   Ops sorted(ops);
   sort(sorted);
+  llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());
+  SmallVector<Operation *> before, behind;
+  for (unsigned place = first; place <= last; ++place)
+    if (Operation *op = byPlace[place]; op && !inside.contains(op))
+      (producers.contains(place) ? before : behind).push_back(op);
+
   for (Operation *op : sorted)
     clusterOf[op] = clusters.size();
-  clusters.push_back(std::move(sorted));
+  clusters.push_back(sorted);
   kinds.push_back(kind);
+  unsigned place = first;
+  auto put = [&](Operation *op) {
+    byPlace[place] = op;
+    forEachOf(op, [&](Operation *member) { places[member] = place; });
+    ++place;
+  };
+  llvm::for_each(before, put);
+  put(sorted.front());
+  llvm::for_each(behind, put);
+  for (; place <= last; ++place)
+    byPlace[place] = nullptr;
 }
 
 } // namespace partita::fuse

@@ -54,8 +54,22 @@ public:
   nn::ClusterKind getKind(int64_t cluster) const { return kinds[cluster]; }
 
 private:
+  /// The members of the op's cluster, or the op itself.
+  void forEachOf(mlir::Operation *op,
+                 llvm::function_ref<void(mlir::Operation *)> visit) const;
+  /// The places from `first`, the first place of the ops, on of what the ops
+  /// depend on. False if one of the ops is among them.
+  bool findProducers(const Ops &ops, unsigned first,
+                     llvm::DenseSet<unsigned> &found) const;
+  unsigned getFirstPlace(const Ops &ops) const;
+
   mlir::Block &block;
   llvm::DenseMap<mlir::Operation *, unsigned> order;
+  /// An order in which the clusters and the other ops can be computed. All ops
+  /// of a cluster have one place. It is kept as clusters form, so that a walk
+  /// to what ops depend on ends where it leaves their neighbourhood.
+  llvm::DenseMap<mlir::Operation *, unsigned> places;
+  std::vector<mlir::Operation *> byPlace; ///< one op of each; may be null
   llvm::DenseMap<mlir::Operation *, int64_t> clusterOf;
   analysis::Rates rates;
   std::vector<Ops> clusters;
