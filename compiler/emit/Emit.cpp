@@ -10,8 +10,12 @@
 #include "compiler/emit/ArtifactFile.h"
 #include "compiler/emit/PlanWriter.h"
 #include "compiler/emit/WeightTable.h"
+#include "runtime/abi/GpuUses.h"
+#include "runtime/abi/plan_generated.h"
 
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <xxhash.h>
 
@@ -46,6 +50,17 @@ static LogicalResult writeWeights(WeightTable &weights, ArtifactFile &file) {
     entry.hash = XXH3_64bits_digest(state);
   }
   return success();
+}
+
+/// PTX that says what it was compiled for.
+static std::string withUses(ArrayRef<char> ptx, const abi::Plan &plan) {
+  const std::string uses = abi::gpuUses(plan);
+  std::string text(ptx.data()); // ends with a NUL
+  llvm::raw_string_ostream(text)
+      << abi::kGpuUsesMark
+      << llvm::format_hex_no_prefix(XXH3_64bits(uses.data(), uses.size()), 16)
+      << "\n";
+  return text;
 }
 
 LogicalResult emitArtifact(ArrayRef<CompiledPlan> plans,
@@ -97,11 +112,15 @@ LogicalResult emitArtifact(ArrayRef<CompiledPlan> plans,
         StringRef(reinterpret_cast<const char *>(plan->data()), plan->size()));
     for (const ObjectFile &object : compiled.objects) {
       const bool ptx = object.architecture != abi::GpuArchitecture::none;
+      std::string text;
+      if (ptx)
+        text = withUses(object.bytes, *abi::GetPlan(plan->data()));
       writeHashed(
           {.kind = ptx ? abi::SectionKind::ptx : abi::SectionKind::object,
            .level = object.level,
            .architecture = object.architecture},
-          StringRef(object.bytes.data(), object.bytes.size()));
+          ptx ? StringRef(text.data(), text.size() + 1)
+              : StringRef(object.bytes.data(), object.bytes.size()));
     }
   }
   file.commit();

@@ -7,9 +7,37 @@
 
 #include "runtime/device/cuda/KernelModule.h"
 
+#include "runtime/abi/GpuUses.h"
 #include "runtime/base/Elements.h"
 
+#include <cstdio>
+#include <string_view>
+#include <xxhash.h>
+
 namespace partita::runtime::cuda {
+
+namespace {
+
+/// Whether the plan asks of the code what it was compiled for.
+Status checkUses(const Artifact &artifact) {
+  const char *ptx = artifact.ptx().text;
+  if (!ptx)
+    return Status();
+  const std::string uses = abi::gpuUses(artifact.plan());
+  char wanted[64];
+  std::snprintf(
+      wanted, sizeof wanted, "%s%016llx\n", abi::kGpuUsesMark,
+      static_cast<unsigned long long>(XXH3_64bits(uses.data(), uses.size())));
+  const std::string_view text(ptx);
+  if (text.ends_with(wanted))
+    return Status();
+  return Status::error(
+      "its plan does not fit its code for GPUs: kernels were compiled for "
+      "other "
+      "launches or sizes of operands: compile the model again");
+}
+
+} // namespace
 
 Expected<std::shared_ptr<const KernelModule>>
 KernelModule::load(const Artifact &artifact,
@@ -23,9 +51,12 @@ KernelModule::load(const Artifact &artifact,
   bool any = false;
   for (int64_t i = 0; i < length(kernels); ++i)
     any |= kernels->Get(static_cast<unsigned>(i))->launch() != nullptr;
-  if (any)
+  if (any) {
+    if (Status status = checkUses(artifact); !status.ok())
+      return wrong(status);
     if (Status status = self->load(artifact.ptx()); !status.ok())
       return wrong(status);
+  }
   for (int64_t i = 0; i < length(kernels); ++i) {
     const abi::Kernel &kernel = *kernels->Get(static_cast<unsigned>(i));
     self->launches.emplace_back();

@@ -125,6 +125,27 @@ TEST(CudaFailure, GpusThatCannotRunTheArtifact) {
                                 "--devices cuda:0*4"});
 }
 
+TEST(CudaFailure, CodeThatWasCompiledForAnotherPlan) {
+  SKIP_WITHOUT_GPU();
+  const PlanSpec plan = withLaunches(onGpus(doublingPipeline(1, 1)));
+  PlanSpec longer = plan;
+  longer.kernels.back().threads *= 2;
+  for (const PlanSpec *compiledFor :
+       {&plan, static_cast<const PlanSpec *>(&longer)}) {
+    std::vector<ObjectSpec> objects = testObjects();
+    for (ObjectSpec &object : objects)
+      if (object.architecture != abi::GpuArchitecture::none) {
+        object.bytes = withUses(object.bytes, encode(*compiledFor));
+        object.fits = false;
+      }
+    const std::string message = loadError(plan, objects, **cuda::loadApi());
+    EXPECT_EQ(message.find("does not fit its code for GPUs") !=
+                  std::string::npos,
+              compiledFor != &plan)
+        << message;
+  }
+}
+
 TEST(CudaFailure, LessMemoryThanThePlanNeeds) {
   SKIP_WITHOUT_GPU();
   WrappedApi wrapped(**cuda::loadApi());

@@ -21,6 +21,7 @@
 #define PARTITA_TEST_UNIT_RUNTIME_PLANBUILDER_H
 
 #include "runtime/abi/DeviceKinds.h"
+#include "runtime/abi/GpuUses.h"
 #include "runtime/abi/Steps.h"
 #include "runtime/abi/artifact.h"
 #include "runtime/abi/plan_generated.h"
@@ -30,6 +31,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <string>
 #include <unistd.h>
@@ -380,13 +382,12 @@ public:
     auto kernel_vector = fbb.CreateVector(kernels);
     auto collective_vector = fbb.CreateVector(collectives);
     auto axis_vector = fbb.CreateVector(axes);
-    fbb.Finish(abi::CreatePlan(fbb, model, schedule, plan.micro_batches, inputs,
-                               outputs, 0, stage_vector, program_vector,
-                               device_vector, channel_vector, weight_vector,
-                               kernel_vector, 0, 0, 0, 0, 0, 0,
-                               collective_vector, axis_vector, dimension_vector,
-                               mask, plan.full_micro_batches, mixes,
-                              check_vector),
+    fbb.Finish(abi::CreatePlan(
+                   fbb, model, schedule, plan.micro_batches, inputs, outputs, 0,
+                   stage_vector, program_vector, device_vector, channel_vector,
+                   weight_vector, kernel_vector, 0, 0, 0, 0, 0, 0,
+                   collective_vector, axis_vector, dimension_vector, mask,
+                   plan.full_micro_batches, mixes, check_vector),
                abi::PlanIdentifier());
     return {fbb.GetBufferPointer(), fbb.GetBufferPointer() + fbb.GetSize()};
   }
@@ -505,6 +506,7 @@ struct ObjectSpec {
   abi::CpuLevel level = abi::CpuLevel::x86_64_v3;
   std::vector<uint8_t> bytes;
   abi::GpuArchitecture architecture = abi::GpuArchitecture::none;
+  bool fits = true; ///< PTX says that it is for the plan that it comes with
 };
 
 /// The PTX section of a text.
@@ -513,6 +515,22 @@ inline ObjectSpec ptxSection(const std::string &text,
   ObjectSpec section{abi::CpuLevel::none, {}, architecture};
   section.bytes.assign(text.c_str(), text.c_str() + text.size() + 1);
   return section;
+}
+
+/// PTX that says what the plan asks of it, as the compiler writes it.
+inline std::vector<uint8_t> withUses(const std::vector<uint8_t> &ptx,
+                                     const std::vector<uint8_t> &plan) {
+  flatbuffers::Verifier verifier(plan.data(), plan.size());
+  if (ptx.empty() || ptx.back() != 0 || !abi::VerifyPlanBuffer(verifier))
+    return ptx;
+  const std::string uses = abi::gpuUses(*abi::GetPlan(plan.data()));
+  char text[64];
+  std::snprintf(
+      text, sizeof text, "%s%016llx\n", abi::kGpuUsesMark,
+      static_cast<unsigned long long>(XXH3_64bits(uses.data(), uses.size())));
+  std::vector<uint8_t> all(ptx.begin(), ptx.end() - 1);
+  all.insert(all.end(), text, text + std::strlen(text) + 1);
+  return all;
 }
 
 /// Recomputes the hashes of table and header after a test changed the table.
@@ -534,6 +552,7 @@ artifactOfPlans(const std::vector<std::vector<uint8_t>> &plans,
                 const std::vector<ObjectSpec> &objects) {
   std::vector<abi::SectionEntry> table;
   std::vector<const std::vector<uint8_t> *> contents;
+  std::deque<std::vector<uint8_t>> texts;
   auto add = [&](abi::SectionKind kind, abi::CpuLevel level, size_t plan,
                  const std::vector<uint8_t> &bytes) {
     abi::SectionEntry entry = {};
@@ -551,8 +570,11 @@ artifactOfPlans(const std::vector<std::vector<uint8_t>> &plans,
     add(abi::SectionKind::plan, abi::CpuLevel::none, plan, plans[plan]);
     for (const ObjectSpec &object : objects) {
       const bool isPtx = object.architecture != abi::GpuArchitecture::none;
+      if (isPtx)
+        texts.push_back(object.fits ? withUses(object.bytes, plans[plan])
+                                    : object.bytes);
       add(isPtx ? abi::SectionKind::ptx : abi::SectionKind::object,
-          object.level, plan, object.bytes);
+          object.level, plan, isPtx ? texts.back() : object.bytes);
       table.back().architecture = object.architecture;
     }
   }
