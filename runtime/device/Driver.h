@@ -66,6 +66,9 @@ using DescribeNeeds = std::vector<std::string> (*)(const Artifact &artifact);
 struct DeviceType {
   abi::DeviceKind kind;
   bool is_host; ///< Device::isHost
+  /// Whether a TaskObserver is told of a task before the next one begins, and
+  /// may look at the device's memory then (Device::download).
+  bool shows_tasks;
   LoadDriver load;
   MeasureDevices measure; ///< null: what is measured of cores says it
   DescribeNeeds needs;

@@ -51,6 +51,8 @@ public:
       events.push_back({executor.index, entry.fed, position,
                         static_cast<int>(task), begin, end});
     }
+    if (executor.search)
+      executor.search->finished(task);
     if (task == 0)
       next = 0;
     for (; next < entry.releases.size() && entry.releases[next].task == task;
@@ -70,8 +72,8 @@ Executor::Executor(const abi::Plan &plan, int index,
                    const Mesh &mesh)
     : plan(plan), index(index), described(*plan.devices()->Get(index)),
       program(programOf(plan, index)), profile(options.profile),
-      measure(options.measure_arena), comm(comm), mesh(mesh),
-      position(mesh.position(index)), stores(mesh.stores(index)),
+      measure(options.measure_arena), sought(options.search), comm(comm),
+      mesh(mesh), position(mesh.position(index)), stores(mesh.stores(index)),
       inputs_used(length(plan.inputs())), outputs_used(length(plan.outputs())) {
 }
 
@@ -99,9 +101,12 @@ Executor::create(const abi::Plan &plan, int index,
 }
 
 Status Executor::prepare() {
-  // A step writes all of its planned arena only if ports are copied there.
+  if (sought != Search::none && canBeSearched(plan, index))
+    search = std::make_unique<NanSearch>(plan, index, *device, sought);
+  // A step writes all of its planned arena only if ports are copied there. A
+  // search looks for them there.
   std::vector<int> movable;
-  if (!measure && device->isHost())
+  if (!measure && !search && device->isHost())
     for (auto [slot, port] : findDirectPorts(program)) {
       if (port.kind == DirectPort::Kind::channel
               ? !sendsFromHost(port.index)
@@ -133,7 +138,7 @@ Status Executor::prepare() {
   carryWaits();
   for (size_t i = 0; i < entries.size(); ++i)
     if (Entry &entry = entries[i];
-        entry.instance && (profile || !entry.releases.empty()))
+        entry.instance && (profile || search || !entry.releases.empty()))
       for (Step &step : steps)
         entry.observers.push_back(std::make_unique<EntryObserver>(
             *this, step, static_cast<int>(i), profile));
@@ -490,6 +495,8 @@ Status Executor::awaitStep() {
 }
 
 Status Executor::runSteps(const StepBinding &binding) {
+  if (search)
+    search->clear();
   if (measure) {
     if (Status status = finishSends(); !status.ok())
       return status;
@@ -686,6 +693,13 @@ uint8_t *Executor::DirectSlot::place(const Entry &entry,
 Status Executor::runInstance(const Entry &entry, const StepBinding &binding) {
   for (auto [which, slot] : entry.movable)
     entry.instance->move(which, slot->place(entry, binding));
+  if (search) {
+    Queue &queue = device->queue();
+    if (Status status = queue.synchronize(queue.record()); !status.ok())
+      return status;
+    search->begin(static_cast<int>(&entry - entries.data()), entry.micro_batch,
+                  entry.fed);
+  }
   return device->queue().run(
       *entry.instance, entry.micro_batch,
       entry.observers.empty() ? nullptr : entry.observers[place()].get());

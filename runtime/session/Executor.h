@@ -56,6 +56,10 @@ public:
   /// The wrong indices of the step that was last awaited.
   const std::vector<BadIndex> &badIndices() const { return bad; }
 
+  /// What it found in the step that was last awaited; null: nobody asked, or
+  /// the device does not show its memory.
+  const NanSearch *nanSearch() const { return search.get(); }
+
   /// What the user should know of how the device was loaded.
   std::string remark() const { return device->remark(); }
   int64_t busyNs() const { return device->busyNs(); }
@@ -186,11 +190,13 @@ private:
   const abi::Device &described;
   const abi::Program &program;
   const bool profile, measure;
+  const Search sought;
   Communicator &comm;
   const Mesh &mesh;
   const int position; ///< in the mesh
   const bool stores;  ///< the outputs
   std::unique_ptr<Device> device;
+  std::unique_ptr<NanSearch> search;
   std::vector<Entry> entries; ///< the program's steps
   std::vector<CarriedWait> carried;
   std::vector<bool> inputs_used, outputs_used;

@@ -57,6 +57,7 @@ struct Session::Impl {
     std::vector<std::vector<ProfileEvent>> events; ///< by worker
     std::vector<int64_t> busy;                     ///< likewise
     std::vector<BadIndex> bad;                     ///< under the mutex
+    std::vector<NanOrigin> origins;                ///< likewise
   };
 
   std::shared_ptr<const Artifact> artifact;
@@ -89,7 +90,8 @@ struct Session::Impl {
 
   std::vector<ProfileEvent> events;
   std::vector<int64_t> busy;
-  std::vector<BadIndex> bad; ///< of the step that was last waited for
+  std::vector<BadIndex> bad;      ///< of the step that was last waited for
+  std::vector<NanOrigin> origins; ///< likewise
 
   ~Impl();
   const abi::Plan &plan() const { return artifact->plan(); }
@@ -222,7 +224,8 @@ Status Session::Impl::chooseDevices() {
     const DeviceType *type =
         findDeviceType(plan().devices()->Get(device)->kind());
     // What a step wrote is looked for before the next one begins.
-    worker.overlaps = type && !type->is_host && !options.measure_arena;
+    worker.overlaps = type && !type->is_host && !options.measure_arena &&
+                      options.search == Search::none;
   }
   return Status();
 }
@@ -369,6 +372,12 @@ void Session::Impl::awaitEnd(size_t number, Step &step) {
       std::lock_guard<std::mutex> lock(mutex);
       step.bad.insert(step.bad.end(), found.begin(), found.end());
     }
+    if (const NanSearch *search = worker.executor->nanSearch()) {
+      std::lock_guard<std::mutex> lock(mutex);
+      for (const std::optional<NanOrigin> &origin : search->origins())
+        if (origin)
+          step.origins.push_back(*origin);
+    }
     step.busy[number] = worker.executor->busyNs();
     const std::vector<ProfileEvent> &recorded = worker.executor->events();
     step.events[number].assign(recorded.begin(), recorded.end());
@@ -395,6 +404,7 @@ void Session::Impl::hand(Step &step) {
   step.dropped = false;
   step.failed = false;
   step.bad.clear();
+  step.origins.clear();
   step.running = static_cast<uint32_t>(workers.size());
   ring[step.number % kMostSteps] = &step;
   if (isAlone()) {
@@ -454,6 +464,8 @@ void Session::Impl::runAgain(Step &step) {
 void Session::Impl::collect(const Step &step) {
   bad = step.bad;
   std::sort(bad.begin(), bad.end());
+  origins = step.origins;
+  std::sort(origins.begin(), origins.end());
   events.clear();
   for (size_t i = 0; i < workers.size(); ++i) {
     busy[i] = step.busy[i];
@@ -563,6 +575,10 @@ bool Session::overlapsSteps() const {
 }
 
 const std::vector<BadIndex> &Session::badIndices() const { return impl->bad; }
+
+const std::vector<NanOrigin> &Session::nanOrigins() const {
+  return impl->origins;
+}
 
 bool Session::keepsNan() const { return impl->options.keep_nan; }
 bool Session::mayHaveDroppedNan() const { return impl->dropped_nan; }

@@ -33,6 +33,7 @@
 #include "runtime/comm/Communicator.h"
 #include "runtime/device/Driver.h"
 #include "runtime/session/BadIndex.h"
+#include "runtime/session/NanSearch.h"
 
 #include <cstdint>
 #include <memory>
@@ -67,6 +68,9 @@ struct SessionOptions {
   /// Measure DeviceMemory.arena_touched. Each step first fills the arena with a
   /// pattern, and at its end looks for the highest byte that changed.
   bool measure_arena = false;
+  /// Look for the instructions that make NaN, or infinities, too. A step then
+  /// looks at everything that it reads and writes: see Session::nanOrigins.
+  Search search = Search::none;
   /// Memory for sessions of an artifact's other plans, too (SharedDevices.h);
   /// null: the session has its own.
   std::shared_ptr<SharedDevices> shared;
@@ -146,6 +150,12 @@ public:
   /// the session goes on. Of a check whose rows are samples, so are the other
   /// samples.
   const std::vector<BadIndex> &badIndices() const;
+
+  /// With SessionOptions.search: for each device of this process and each
+  /// micro-batch of the step that was last waited for, the first instruction
+  /// that made what is looked for, sorted. A device that does not show its
+  /// memory (canBeSearched) has none.
+  const std::vector<NanOrigin> &nanOrigins() const;
 
   /// Whether steps keep NaN now: with SessionOptions.keep_nan, or after a step
   /// that met NaN.

@@ -9,6 +9,7 @@
 
 #include "tools/cli/CommandLine.h"
 #include "tools/partita-run/CompareReference.h"
+#include "tools/partita-run/FirstNan.h"
 #include "tools/partita-run/Inputs.h"
 #include "tools/partita-run/show/Progress.h"
 #include "tools/partita-run/show/TensorSummary.h"
@@ -131,20 +132,17 @@ static void remark(const std::string &text) {
     std::fprintf(stderr, "partita-run: remark: %s\n", line.c_str());
 }
 
-Expected<std::unique_ptr<Session>> loadSession(const Options &options,
-                                               const Model &model, Team &team,
-                                               bool measure) {
-  runtime::SessionOptions session = sessionOptions(options, model, team);
-  session.measure_arena = measure;
-  // Before something is measured a second time, they were checked.
-  session.trust_weights |= measure;
+static Expected<std::unique_ptr<Session>>
+openSession(const Options &options, const Model &model, Team &team,
+            const runtime::SessionOptions &session) {
   Expected<std::shared_ptr<runtime::Communicator>> communicator =
       team.communicator(model, session.places, options.devices, options.timeout,
                         haveRoom(options, team));
   Expected<std::unique_ptr<Session>> made =
       communicator ? Session::create(model.artifact, session, *communicator)
                    : Expected<std::unique_ptr<Session>>(communicator.status());
-  if (made)
+  // Of a session that searches, it was said before.
+  if (made && session.search == runtime::Search::none)
     remark((*made)->remark());
   // GPUs are connected when all processes are loaded: one that has failed says
   // so before the others wait for it.
@@ -152,6 +150,27 @@ Expected<std::unique_ptr<Session>> loadSession(const Options &options,
     if (Status status = (*communicator)->connect(); !status.ok())
       return status;
   return made;
+}
+
+Expected<std::unique_ptr<Session>> loadSession(const Options &options,
+                                               const Model &model, Team &team,
+                                               bool measure) {
+  runtime::SessionOptions session = sessionOptions(options, model, team);
+  session.measure_arena = measure;
+  // Before something is measured a second time, they were checked.
+  session.trust_weights |= measure;
+  return openSession(options, model, team, session);
+}
+
+Expected<std::unique_ptr<Session>> loadSearch(const Options &options,
+                                              const Model &model, Team &team,
+                                              bool keepNan) {
+  runtime::SessionOptions session = sessionOptions(options, model, team);
+  session.search = runtime::Search::nan;
+  session.keep_nan = keepNan;
+  session.profile = false;
+  session.trust_weights = true;
+  return openSession(options, model, team, session);
 }
 
 Status load(Context &context) {
@@ -184,14 +203,18 @@ Status load(Context &context) {
   return embedded.status();
 }
 
+bool keepsNan(const Context &context) {
+  return context.session ? context.session->keepsNan()
+                         : context.embedded->keepsNan();
+}
+
 bool reportNan(Context &context) {
   double dropped =
       context.session ? context.session->mayHaveDroppedNan() : false;
   context.team.max({&dropped, 1});
-  const bool keeps = context.session ? context.session->keepsNan()
-                                     : context.embedded->keepsNan();
-  const bool changed = keeps && !context.options.strictNan;
-  if ((dropped != 0 || changed) && context.team.root())
+  const bool changed = keepsNan(context) && !context.options.strictNan;
+  context.metNan = dropped != 0 || changed;
+  if (context.metNan && context.team.root())
     std::fprintf(stderr,
                  "partita-run: remark: a step met NaN where fast code makes "
                  "numbers of it%s; --strict-nan begins with code that keeps "
@@ -268,6 +291,11 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
       Collector::create(context.model, *feed, context.team.devices());
   if (!collector)
     return collector.status();
+  // A search for NaN puts its session in the place of the one before.
+  if (!context.session && !context.embedded)
+    if (Status status = load(context); !status.ok())
+      context.team.fail(status);
+  const bool kept = keepsNan(context);
   Progress progress("running", feed->steps(),
                     showProgress && context.team.root());
   if (context.embedded) {
@@ -290,6 +318,8 @@ runSamples(Context &context, const InputTensors &inputs, bool showProgress) {
     context.session = std::move(*session);
     runSteps(context, *feed, *collector, progress);
   }
+  // Code that keeps NaN does not tell that it met some.
+  context.metNan &= !kept;
   context.team.gatherOutputs(context.model, collector->results());
   return std::move(collector->results());
 }
@@ -342,8 +372,28 @@ Expected<InputTensors> prepareInputs(const Options &options,
   return inputs;
 }
 
-int runOnce(Context &context, const InputTensors &inputs) {
+/// Compares the outputs, writes them, or prints a summary. Returns the exit
+/// status.
+static int finishRun(Context &context, const std::vector<Tensor> &outputs) {
   const Model &model = context.model;
+  Status status;
+  if (!context.options.compare.empty()) {
+    Expected<bool> same = true;
+    if (context.team.root())
+      same = compareWithReference(context.options, model, outputs);
+    return context.team.allWell(same.status()) && *same ? 0 : 1;
+  }
+  if (context.team.root()) {
+    std::vector<NamedTensor> named = nameOutputs(model, outputs);
+    if (context.options.output.empty())
+      std::fputs(summaryText(named).c_str(), stdout);
+    else
+      status = runtime::writeTensors(context.options.output, named);
+  }
+  return context.team.allWell(status) ? 0 : 1;
+}
+
+int runOnce(Context &context, const InputTensors &inputs) {
   Status status;
   Expected<std::vector<Tensor>> outputs =
       runSamples(context, inputs, /*showProgress=*/true);
@@ -357,20 +407,10 @@ int runOnce(Context &context, const InputTensors &inputs) {
     }
   if (!context.team.allWell(outputs ? status : outputs.status()))
     return 1;
-  if (!context.options.compare.empty()) {
-    Expected<bool> same = true;
-    if (context.team.root())
-      same = compareWithReference(context.options, model, *outputs);
-    return context.team.allWell(same.status()) && *same ? 0 : 1;
-  }
-  if (context.team.root()) {
-    std::vector<NamedTensor> named = nameOutputs(model, *outputs);
-    if (context.options.output.empty())
-      std::fputs(summaryText(named).c_str(), stdout);
-    else
-      status = runtime::writeTensors(context.options.output, named);
-  }
-  return context.team.allWell(status) ? 0 : 1;
+  const int result = finishRun(context, *outputs);
+  // The outputs are safe then, whatever becomes of the search.
+  remarkNan(context, inputs, *outputs);
+  return result;
 }
 
 } // namespace partita::run

@@ -32,6 +32,7 @@ struct Context {
   Profile *profile = nullptr;                ///< null: none is recorded
   const PlanChoice &plans;
   const PlanChoice::Choice &choice; ///< `model` is that of the chosen plan
+  bool metNan = false;              ///< a step of the last run (reportNan)
 };
 
 /// The plan that --dim names, or that suits the tensors of --input.
@@ -55,6 +56,12 @@ runtime::Expected<std::unique_ptr<runtime::Session>>
 loadSession(const Options &options, const Model &model, Team &team,
             bool measure = false);
 
+/// Loads the plan for a look at where NaN begins. `keepNan`: with code that
+/// keeps NaN.
+runtime::Expected<std::unique_ptr<runtime::Session>>
+loadSearch(const Options &options, const Model &model, Team &team,
+           bool keepNan);
+
 /// Loads what the options ask for. A plain run goes through partita.h. Other
 /// runs need more than that interface offers, and use a session directly: some
 /// of the devices (MPI), one plan of several, single steps that are measured
@@ -62,7 +69,11 @@ loadSession(const Options &options, const Model &model, Team &team,
 /// (partita-compile --expose).
 runtime::Status load(Context &context);
 
-/// Prints a remark on stderr if a step met NaN. Returns whether outputs may
+/// Whether steps keep NaN now (Session::keepsNan).
+bool keepsNan(const Context &context);
+
+/// Prints a remark on stderr if a step met NaN where fast code makes numbers of
+/// it, and notes that in the context. Returns whether outputs may
 /// lack NaN. The result is the same on all processes, which must call this at
 /// the same point.
 bool reportNan(Context &context);

@@ -8,6 +8,7 @@
 #include "tools/partita-run/TestData.h"
 
 #include "tools/partita-run/CollectionFile.h"
+#include "tools/partita-run/FirstNan.h"
 #include "tools/partita-run/show/ComparisonReport.h"
 
 #include "runtime/io/TensorProtoFile.h"
@@ -231,6 +232,7 @@ int runTestData(Context &context) {
       status = compareSet(context, folder, *outputs, report);
     if (!context.team.allWell(status))
       return 1;
+    remarkNan(context, *inputs, *outputs);
   }
   if (!context.team.root())
     return 0;

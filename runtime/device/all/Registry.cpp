@@ -16,10 +16,11 @@ namespace partita::runtime {
 namespace {
 
 const DeviceType types[] = {
-    {abi::DeviceKind::cpu, true, loadCpuDriver, nullptr, describeCpuNeeds},
-    {abi::DeviceKind::remote_cpu, false, loadRemoteCpuDriver, nullptr,
+    {abi::DeviceKind::cpu, true, true, loadCpuDriver, nullptr,
      describeCpuNeeds},
-    {abi::DeviceKind::cuda, false, loadCudaDriver, measureCudaDevices,
+    {abi::DeviceKind::remote_cpu, false, true, loadRemoteCpuDriver, nullptr,
+     describeCpuNeeds},
+    {abi::DeviceKind::cuda, false, false, loadCudaDriver, measureCudaDevices,
      describeCudaNeeds},
 };
 

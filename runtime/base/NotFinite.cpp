@@ -1,0 +1,107 @@
+//===- NotFinite.cpp - Elements that are not numbers ----------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/base/NotFinite.h"
+
+#include "runtime/base/Elements.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace partita::runtime {
+namespace {
+
+/// The first element whose bits, of those in `mask`, are above `most`.
+template <typename Bits>
+std::optional<int64_t> findAbove(Bits mask, Bits most, const uint8_t *data,
+                                 int64_t count) {
+  // A block without any is passed by a loop that the compiler vectorises.
+  constexpr int64_t kBlock = 1024;
+  auto bitsAt = [&](int64_t i) {
+    Bits bits;
+    std::memcpy(&bits, data + i * static_cast<int64_t>(sizeof bits),
+                sizeof bits);
+    return static_cast<Bits>(bits & mask);
+  };
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t end = std::min(count, begin + kBlock);
+    Bits largest = 0;
+    for (int64_t i = begin; i < end; ++i)
+      largest = std::max(largest, bitsAt(i));
+    if (largest <= most)
+      continue;
+    for (int64_t i = begin; i < end; ++i)
+      if (bitsAt(i) > most)
+        return i;
+  }
+  return std::nullopt;
+}
+
+/// Infinity lies just below NaN, in a format that has it.
+template <typename Bits>
+std::optional<int64_t> findIn(Search search, Bits infinity, const uint8_t *data,
+                              int64_t count) {
+  const Bits mask = static_cast<Bits>(Bits(~Bits(0)) >> 1);
+  return findAbove<Bits>(
+      mask, static_cast<Bits>(infinity - (search == Search::not_finite)), data,
+      count);
+}
+
+} // namespace
+
+bool hasNan(abi::DType type) {
+  switch (type) {
+  case abi::DType::f64:
+  case abi::DType::f32:
+  case abi::DType::f16:
+  case abi::DType::bf16:
+  case abi::DType::f8e4m3fn:
+  case abi::DType::f8e4m3fnuz:
+  case abi::DType::f8e5m2:
+  case abi::DType::f8e5m2fnuz:
+  case abi::DType::f8e8m0:
+    return true;
+  default:
+    return false;
+  }
+}
+
+std::optional<int64_t> findFirst(Search search, abi::DType type,
+                                 const uint8_t *data, int64_t count) {
+  if (search == Search::none)
+    return std::nullopt;
+  auto findByte = [&](uint8_t nan) -> std::optional<int64_t> {
+    const void *found =
+        count ? std::memchr(data, nan, static_cast<size_t>(count)) : nullptr;
+    if (!found)
+      return std::nullopt;
+    return static_cast<const uint8_t *>(found) - data;
+  };
+  switch (type) {
+  case abi::DType::f64:
+    return findIn<uint64_t>(search, 0x7FF0000000000000, data, count);
+  case abi::DType::f32:
+    return findIn<uint32_t>(search, 0x7F800000, data, count);
+  case abi::DType::f16:
+    return findIn<uint16_t>(search, 0x7C00, data, count);
+  case abi::DType::bf16:
+    return findIn<uint16_t>(search, 0x7F80, data, count);
+  case abi::DType::f8e5m2:
+    return findIn<uint8_t>(search, 0x7C, data, count);
+  case abi::DType::f8e4m3fn: // without infinities
+    return findIn<uint8_t>(Search::nan, 0x7E, data, count);
+  case abi::DType::f8e4m3fnuz:
+  case abi::DType::f8e5m2fnuz:
+    return findByte(0x80);
+  case abi::DType::f8e8m0:
+    return findByte(0xFF);
+  default:
+    return std::nullopt;
+  }
+}
+
+} // namespace partita::runtime
