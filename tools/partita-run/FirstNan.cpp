@@ -182,8 +182,8 @@ std::string sampleText(const Place &place, const char *before,
 /// The instruction that made NaN, or its parameter that has NaN.
 std::string originText(const Model &model, const NanOrigin &origin,
                        int64_t step, int64_t steps) {
-  std::string where = runtime::describe(*model.plan, origin) + ", in micro-batch " +
-                      std::to_string(origin.micro_batch);
+  std::string where = runtime::describe(*model.plan, origin) +
+                      ", in micro-batch " + std::to_string(origin.micro_batch);
   if (steps > 1)
     where += " of step " + std::to_string(step);
   if (std::optional<int> weight =
@@ -196,7 +196,8 @@ std::string originText(const Model &model, const NanOrigin &origin,
 }
 
 /// Where NaN of a micro-batch comes from, or if it is below 0, the first of all
-/// steps. Only process 0 is told.
+/// steps. Only process 0 is told. Empty: nothing is known that a user would
+/// want to know.
 std::string findOrigin(Context &context, const InputTensors &inputs,
                        int64_t micro_batch) {
   const Model &model = context.model;
@@ -214,12 +215,16 @@ std::string findOrigin(Context &context, const InputTensors &inputs,
     shown += runtime::canBeSearched(*model.plan, device);
   const std::string unseen =
       shown == model.devices ? "" : "; it was not looked for on GPUs";
-  const std::string unknown = "it is not known which op made it" + unseen;
+  // Of NaN that no output has, was said before that a step met it.
+  const std::string unknown =
+      micro_batch < 0 ? "" : "it is not known which op made it" + unseen;
   if (shown == 0)
     return unknown;
   Searcher search(context, inputs);
   if (!search.load())
-    return unknown + ", because the plan could not be loaded a second time";
+    return unknown.empty()
+               ? ""
+               : unknown + ", because the plan could not be loaded again";
   const int64_t begin = micro_batch < 0 ? 0 : micro_batch / model.microBatches;
   const int64_t end = micro_batch < 0 ? search.steps() : begin + 1;
   const std::optional<int> wanted =
@@ -250,7 +255,7 @@ void remarkNan(Context &context, const InputTensors &inputs,
   if (first < 0 && !context.metNan)
     return;
   const std::string origin = findOrigin(context, inputs, first);
-  if (!context.team.root())
+  if (!context.team.root() || origin.empty())
     return;
   std::string what = "a step met NaN";
   if (place) {
