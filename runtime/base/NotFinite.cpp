@@ -15,29 +15,32 @@
 namespace partita::runtime {
 namespace {
 
-/// The first element whose bits, of those in `mask`, are above `most`.
+/// The first element whose bits without the sign are above `most`.
 template <typename Bits>
-std::optional<int64_t> findAbove(Bits mask, Bits most, const uint8_t *data,
+std::optional<int64_t> findAbove(Bits most, const uint8_t *data,
                                  int64_t count) {
-  // A block without any is passed by a loop that the compiler vectorises.
-  constexpr int64_t kBlock = 1024;
-  auto bitsAt = [&](int64_t i) {
+  constexpr Bits kMagnitude = static_cast<Bits>(Bits(~Bits(0)) >> 1);
+  auto difference = [&](int64_t i) {
     Bits bits;
     std::memcpy(&bits, data + i * static_cast<int64_t>(sizeof bits),
                 sizeof bits);
-    return static_cast<Bits>(bits & mask);
+    // The highest bit is set if the element is above `most`.
+    return static_cast<Bits>(most - (bits & kMagnitude));
   };
-  for (int64_t begin = 0; begin < count; begin += kBlock) {
-    const int64_t end = std::min(count, begin + kBlock);
-    Bits largest = 0;
-    for (int64_t i = begin; i < end; ++i)
-      largest = std::max(largest, bitsAt(i));
-    if (largest <= most)
-      continue;
-    for (int64_t i = begin; i < end; ++i)
-      if (bitsAt(i) > most)
-        return i;
+  // A block without any is passed by a loop of fixed length, of which compilers
+  // make vectors.
+  constexpr int64_t kBlock = 1024;
+  int64_t begin = 0;
+  for (; begin + kBlock <= count; begin += kBlock) {
+    Bits all = 0;
+    for (int64_t i = 0; i < kBlock; ++i)
+      all |= difference(begin + i);
+    if (all > kMagnitude)
+      break;
   }
+  for (int64_t i = begin; i < count; ++i)
+    if (difference(i) > kMagnitude)
+      return i;
   return std::nullopt;
 }
 
@@ -45,9 +48,8 @@ std::optional<int64_t> findAbove(Bits mask, Bits most, const uint8_t *data,
 template <typename Bits>
 std::optional<int64_t> findIn(Search search, Bits infinity, const uint8_t *data,
                               int64_t count) {
-  const Bits mask = static_cast<Bits>(Bits(~Bits(0)) >> 1);
   return findAbove<Bits>(
-      mask, static_cast<Bits>(infinity - (search == Search::not_finite)), data,
+      static_cast<Bits>(infinity - (search == Search::not_finite)), data,
       count);
 }
 
