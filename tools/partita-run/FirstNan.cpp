@@ -214,7 +214,7 @@ std::string findOrigin(Context &context, const InputTensors &inputs,
   for (int device = 0; device < model.devices; ++device)
     shown += runtime::canBeSearched(*model.plan, device);
   const std::string unseen =
-      shown == model.devices ? "" : "; it was not looked for on GPUs";
+      shown == model.devices ? "" : "; ops on GPUs were not looked at";
   // Of NaN that no output has, was said before that a step met it.
   const std::string unknown =
       micro_batch < 0 ? "" : "it is not known which op made it" + unseen;
