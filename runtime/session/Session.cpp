@@ -298,7 +298,8 @@ Status Session::Impl::start() {
         // The others wait for work, and find that there is none.
         return Status::error(std::string("cannot start a thread for device ") +
                              std::to_string(workers[i].device) + ": " +
-                             error.what());
+                             error.what() +
+                             "; it needs memory for a stack (ulimit -s)");
       }
     }
   loadAll();

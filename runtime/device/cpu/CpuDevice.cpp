@@ -178,6 +178,8 @@ CpuDevice::create(const abi::Plan &plan, int index,
                   std::shared_ptr<const KernelLibrary> kernels,
                   const DeviceOptions &options, const std::vector<int> &cores) {
   FlushDenormals flush;
+  if (Status status = ThreadTeam::hasRoom(options.threads); !status.ok())
+    return status;
   std::unique_ptr<CpuDevice> self(
       new CpuDevice(plan, index, weights, weights_are_mapped, options, cores));
   self->kernels = std::move(kernels);

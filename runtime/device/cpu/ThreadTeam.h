@@ -17,6 +17,8 @@
 #ifndef PARTITA_RUNTIME_DEVICE_CPU_THREADTEAM_H
 #define PARTITA_RUNTIME_DEVICE_CPU_THREADTEAM_H
 
+#include "runtime/base/Status.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -24,6 +26,10 @@ namespace partita::runtime {
 
 class ThreadTeam {
 public:
+  /// Whether there is memory for the stacks of so many threads. The library
+  /// that starts them ends the process if it gets none.
+  static Status hasRoom(int threads);
+
   /// Pins the team to `cores` (empty: to none), and makes all its threads flush
   /// denormals to zero.
   ThreadTeam(int threads, const std::vector<int> &cores);
