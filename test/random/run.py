@@ -7,6 +7,7 @@ for rounding, and the numbers of devices bit for bit.
     run.py --values special            leaves with NaN, infinities and the largest numbers, under --strict-nan
     run.py --seed 1234                 one model: its text, and what differs
     run.py --samples                   models over samples, in half of which they are combined: in pieces against the whole (see samples.py)
+    run.py --gradients                 models with a loss: gradients against differences of the loss, and in every way against each other (see gradients.py)
     run.py --gpu                       also for GPUs, on one and two of them, on test/gpu-emulator, with library calls and without
     run.py --only conv,matmul          only models of these makers (see generate.py)
 
@@ -151,6 +152,8 @@ def parse():
     parser.add_argument("--only", type=lambda text: text.split(","), help="makers, comma-separated")
     parser.add_argument("--gpu", action="store_true", help="for GPUs as well, on the emulator")
     parser.add_argument("--samples", action="store_true", help="models over samples, run in pieces")
+    parser.add_argument("--gradients", action="store_true", help="models with a loss and its gradients")
+    parser.add_argument("--progress", action="store_true", help="with --gradients: a line now and then")
     parser.add_argument("--keep", help="folder for the smallest models")
     parser.add_argument("--shrink", type=int, default=150, help="most attempts to shrink a model")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one compilation or run")
@@ -172,6 +175,10 @@ def main():
         import samples
         with Worker(timeout=options.timeout) as worker:
             return samples.check(worker, cpu_level(), options)
+    if options.gradients:
+        import gradients
+        with Worker(timeout=options.timeout) as worker:
+            return gradients.check(worker, cpu_level(), options)
     begin = time.monotonic()
     texts, counts, times, coverage = [], collections.Counter(), collections.Counter(), Coverage()
     if options.seed is not None:
