@@ -17,7 +17,7 @@ SIZES = (1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9)
 MOST = 260  # elements of a tensor
 LARGEST = 12.0  # what has larger elements is scaled: differences of a large loss say nothing about a small derivative
 NUMBERS = {np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.int64): TensorProto.INT64, np.dtype(np.bool_): TensorProto.BOOL, np.dtype(np.float32): TensorProto.FLOAT}
-SHORT = {"LayerNormalization", "GroupNormalization", "RMSNormalization"}  # ONNX computes these in f32 whatever their operands are
+SHORT = {"LayerNormalization", "GroupNormalization", "RMSNormalization", "Resize", "GridSample"}  # ONNX computes these, or their places, in f32 whatever their operands are
 # ONNX's reference computes these ones in another way than ONNX says, or ONNX Runtime with fewer digits than f64 has.
 BY_HAND = {}
 
@@ -60,6 +60,16 @@ erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 @by_hand
+def BatchNormalization(x, scale, bias, mean, variance, epsilon=1e-5, momentum=0.9, training_mode=0):
+    channels = (-1, *[1] * (x.ndim - 2))
+    if not training_mode:
+        return (x - mean.reshape(channels)) / np.sqrt(variance.reshape(channels) + epsilon) * scale.reshape(channels) + bias.reshape(channels)
+    axes = (0, *range(2, x.ndim))
+    y = normalized(x, axes, epsilon) * scale.reshape(channels) + bias.reshape(channels)
+    return y, momentum * mean + (1 - momentum) * x.mean(axes), momentum * variance + (1 - momentum) * x.var(axes)
+
+
+@by_hand
 def Erf(x):
     return erf(x)
 
@@ -67,6 +77,11 @@ def Erf(x):
 @by_hand
 def Gelu(x, approximate="none"):
     return x / 2 * (1 + (np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)) if approximate == "tanh" else erf(x / np.sqrt(2))))
+
+
+@by_hand
+def HardSwish(x):
+    return x * np.clip(x / 6 + 0.5, 0, 1)
 
 
 @by_hand
@@ -89,6 +104,58 @@ def GlobalLpPool(x):
     return np.sqrt((x * x).sum(tuple(range(2, x.ndim)), keepdims=True))
 
 
+@by_hand
+def LRN(x, size, alpha, beta, bias):
+    before, after = (size - 1) // 2, size // 2
+    sums = np.stack([(x[:, max(0, c - before):c + after + 1] ** 2).sum(1) for c in range(x.shape[1])], 1)
+    return x / (bias + alpha / size * sums) ** beta
+
+
+def spatial(x, strides, dilations, pads):
+    """The attributes of windows, with what ONNX takes where there are none."""
+    n = x.ndim - 2
+    return strides or [1] * n, dilations or [1] * n, pads or [0] * (2 * n)
+
+
+def windows(strides, dilations, sizes, shape):
+    """Each place in a window, with the elements that lie under it in a padded image."""
+    for place in np.ndindex(*shape):
+        yield place, tuple(slice(p * d, p * d + (o - 1) * s + 1, s) for p, d, s, o in zip(place, dilations, strides, sizes))
+
+
+@by_hand
+def Conv(x, weights, bias=None, kernel_shape=None, group=1, strides=None, dilations=None, pads=None):
+    strides, dilations, pads = spatial(x, strides, dilations, pads)
+    n = x.ndim - 2
+    padded = np.pad(x, [(0, 0), (0, 0), *zip(pads[:n], pads[n:])])
+    sizes = [(padded.shape[2 + i] - (weights.shape[2 + i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in range(n)]
+    if min(sizes) < 1:
+        raise Unsuitable
+    y = np.zeros((x.shape[0], group, weights.shape[0] // group, *sizes))
+    grouped = weights.reshape(group, -1, *weights.shape[1:])
+    for place, under in windows(strides, dilations, sizes, weights.shape[2:]):
+        part = padded[(slice(None), slice(None), *under)].reshape(x.shape[0], group, -1, *sizes)
+        y += np.einsum("ngc...,goc->ngo...", part, grouped[(Ellipsis, *place)])
+    y = y.reshape(x.shape[0], -1, *sizes)
+    return y if bias is None else y + bias.reshape(-1, *[1] * n)
+
+
+@by_hand
+def ConvTranspose(x, weights, bias=None, kernel_shape=None, group=1, strides=None, dilations=None, pads=None, output_padding=None):
+    strides, dilations, pads = spatial(x, strides, dilations, pads)
+    n = x.ndim - 2
+    whole = [(x.shape[2 + i] - 1) * strides[i] + (weights.shape[2 + i] - 1) * dilations[i] + 1 for i in range(n)]
+    more = output_padding or [0] * n
+    y = np.zeros((x.shape[0], group, weights.shape[1], *(w + m for w, m in zip(whole, more))))
+    grouped = weights.reshape(group, -1, *weights.shape[1:])
+    image = x.reshape(x.shape[0], group, -1, *x.shape[2:])
+    for place, under in windows(strides, dilations, x.shape[2:], weights.shape[2:]):
+        y[(slice(None), slice(None), slice(None), *under)] += np.einsum("ngc...,gco->ngo...", image, grouped[(Ellipsis, *place)])
+    y = y.reshape(x.shape[0], -1, *y.shape[3:])
+    y = y[(slice(None), slice(None), *(slice(pads[i], y.shape[2 + i] - pads[n + i]) for i in range(n)))]
+    return y if bias is None else y + bias.reshape(-1, *[1] * n)
+
+
 class Witness:
     """Computes nodes, one by one: sessions are kept, so that a node that came up before costs nothing."""
 
@@ -99,7 +166,8 @@ class Witness:
 
     def make(self, node, arrays, opset):
         if node.op in BY_HAND:
-            return lambda given: [np.asarray(BY_HAND[node.op](*given, **node.attributes))]
+            computed = lambda given: BY_HAND[node.op](*given, **node.attributes)
+            return lambda given: results if isinstance(results := computed(given), tuple) else [results]
         names = [f"i{i}" if a is not None else "" for i, a in enumerate(arrays)]
         outputs = [f"o{i}" for i in range(len(node.outputs))]
         made = helper.make_node(node.op, names, outputs, **node.attributes)
@@ -119,7 +187,7 @@ class Witness:
         key = (node.op, repr(sorted(node.attributes.items())), tuple((a.dtype.char, a.ndim) if a is not None else None for a in arrays), len(node.outputs), opset)
         if key not in self.known:
             self.known[key] = self.make(node, arrays, opset)
-        results = [np.asarray(a) for a in self.known[key](arrays)]
+        results = [np.asarray(a) for a in self.known[key]([a if a is None else np.asarray(a) for a in arrays])]
         for value, array in zip(node.outputs, results):
             if value.dtype == "f64" and array.dtype != np.float64:
                 raise Unsuitable(f"{node.op} is computed in {array.dtype}")
@@ -280,13 +348,13 @@ class Maker:
 
 FREE = {"Relu": {}, "Tanh": {}, "Sigmoid": {}, "Neg": {}, "Abs": {}, "Erf": {}, "Sin": {}, "Cos": {}, "Softplus": {}, "Softsign": {}, "Elu": {"alpha": 0.75},
         "Selu": {"alpha": 1.5, "gamma": 1.25}, "LeakyRelu": {"alpha": 0.25}, "HardSigmoid": {"alpha": 0.25, "beta": 0.625}, "HardSwish": {}, "Gelu": {}, "Mish": {},
-        "Identity": {}, "Atan": {}, "Asinh": {}, "ThresholdedRelu": {"alpha": 0.5}, "Celu": {"alpha": 1.0}, "Exp": {}, "Sinh": {}, "Cosh": {}, "Swish": {}, "Shrink": {"lambd": 0.5, "bias": 0.25}}
+        "Identity": {}, "Atan": {}, "Asinh": {}, "ThresholdedRelu": {"alpha": 0.5}, "Exp": {}, "Sinh": {}, "Cosh": {}, "Swish": {}, "Shrink": {"lambd": 0.5, "bias": 0.25}}
 
 
 def unary(m):
     x = m.pick()
     op = m.rng.choice(list(FREE))
-    if op == "Swish" and m.opset < 24 or op == "Gelu" and m.opset < 20:
+    if op == "Swish" and m.opset < 24 or op == "Gelu" and m.opset < 20:  # not there yet
         op = "Relu"
     if op in ("Exp", "Sinh", "Cosh") and np.abs(x.at).max() > 3:
         x = m.inner("Tanh", x)
@@ -339,7 +407,7 @@ def binary(m):
 
 def itself(m):
     x = m.pick()
-    m.node(m.choose("Add", "Mul", "Max", "Sub"), x, x)
+    m.node(m.choose("Add", "Mul", "Max"), x, x)
 
 
 def variadic(m):
@@ -400,6 +468,32 @@ def norm(m):
             m.node(op, x, m.leaf([channels]), m.leaf([channels]))
         else:
             m.node(op, x, m.leaf([channels]), m.leaf([channels]), m.leaf([channels], constant=True, use=False), m.leaf([channels], 0.5, 2, constant=True, use=False))
+
+
+def batches(m):
+    """A batch normalization that measures its batch."""
+    x = m.take((3, 4), lambda v: v.shape[0] * count(v.shape[2:]) > 3)
+    leaves = [m.leaf([x.shape[1]]), m.leaf([x.shape[1]]), m.leaf([x.shape[1]], constant=True, use=False), m.leaf([x.shape[1]], 0.5, 2, constant=True, use=False)]
+    m.values.append(m.inner("BatchNormalization", x, *leaves, outputs=3, training_mode=1)[0])
+
+
+def losses(m):
+    """A loss that is an op of the model."""
+    x = m.take((2, 3), lambda v: v.shape[1] > 1)
+    op = m.choose("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss")
+    labels = m.noise.integers(0, x.shape[1], (x.shape[0], *x.shape[2:]))
+    more = {"ignore_index": int(labels.flat[0])} if m.chance(0.3) and len(set(labels.flat)) > 1 else {}
+    weights = [m.fixed(m.noise.uniform(0.25, 1.5, x.shape[1]))] if m.chance(0.4) else []
+    m.node(op, x, m.fixed(labels), *weights, reduction=m.choose("mean", "sum", "none"), **more)
+
+
+def chosen(m):
+    """What is one at an index, and what the largest elements are."""
+    if m.chance(0.5):
+        m.node("OneHot", m.fixed(m.noise.integers(-3, 3, m.choose((2,), (2, 2), (5,)))), m.fixed(np.int64(3)), m.leaf([2], constant=m.chance(0.5)), axis=m.choose(-1, 0))
+        return
+    x = m.take((2, 3))
+    m.node("Mul", m.inner("Hardmax", x, axis=m.axis(x)), x)
 
 
 def reduce(m):
@@ -467,6 +561,22 @@ def matmul(m):
     z = m.node("MatMul", x, y)
     if m.chance(0.3) and z.rank:
         m.node("Add", z, m.leaf([z.shape[-1]]))
+
+
+def heads(m):
+    """Attention as one op: in three dimensions or four, several queries for one key, a mask."""
+    if m.opset < 23:
+        raise Unsuitable
+    n, q, kv, t, s, k = m.choose(1, 2), m.choose(2, 4), m.choose(1, 2), m.choose(1, 3), m.choose(2, 3, 5), m.choose(2, 4)
+    more = {**({"is_causal": 1} if m.chance(0.3) else {}), **({"softcap": 2.0} if m.chance(0.3) else {}), **({"scale": 0.75} if m.chance(0.3) else {})}
+    if m.chance(0.5):
+        operands = [m.leaf([n, t, q * k]), m.leaf([n, s, kv * k]), m.leaf([n, s, kv * k])]
+        more.update(q_num_heads=q, kv_num_heads=kv)
+    else:
+        operands = [m.leaf([n, q, t, k]), m.leaf([n, kv, s, k]), m.leaf([n, kv, s, k])]
+    if m.chance(0.4):
+        operands.append(m.leaf([t, s]) if m.chance(0.6) else m.fixed(np.arange(t * s).reshape(t, s) % 3 != 1))
+    m.node("Attention", *operands, **more)
 
 
 def square(m):
@@ -662,9 +772,10 @@ def scatter_elements(m):
     x = m.take((1, 2, 3))
     axis = m.axis(x)
     shape = [m.rng.randint(1, s) for s in x.shape]
-    if m.chance(0.5):
-        index, more = places(m, x.shape[axis], shape), {"reduction": "add"}
-    else:  # each place once: which of several writes stays is left open
+    if m.chance(0.6):
+        # Of several writes at one place the last one stays, as in ONNX Runtime.
+        index, more = places(m, x.shape[axis], shape), m.choose({"reduction": "add"}, {"reduction": "add"}, {})
+    else:
         index, more = np.argsort(m.noise.random([x.shape[axis] if d == axis else s for d, s in enumerate(shape)]), axis).take(range(shape[axis]), axis), {}
     m.node("ScatterElements", x, m.fixed(index), m.leaf(shape), axis=axis, **more)
 
@@ -673,7 +784,7 @@ def scatter_nd(m):
     x = m.take((1, 2, 3))
     if m.chance(0.5):
         rows = m.choose(1, 2, 4)
-        index, more = places(m, x.shape[0], (rows, 1)), {"reduction": "add"}
+        index, more = places(m, x.shape[0], (rows, 1)), m.choose({"reduction": "add"}, {"reduction": "add"}, {})
     else:
         rows = m.rng.randint(1, x.shape[0])
         index, more = m.noise.permutation(x.shape[0])[:rows, None], {}
@@ -699,13 +810,31 @@ def resize(m):
     x = m.take(4, lambda v: count(v.shape) <= 60)
     sizes = [*x.shape[:2], *(m.rng.randint(1, 2 * s + 1) for s in x.shape[2:])]
     mode = m.choose("nearest", "linear", "linear", "cubic")
-    m.node("Resize", x, None, None, m.ints(*sizes), mode=mode, coordinate_transformation_mode=m.choose("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"))
+    m.node("Resize", x, None, None, m.ints(*sizes), mode=mode, coordinate_transformation_mode=m.choose("half_pixel", "asymmetric", "align_corners"))
 
 
 def grid_sample(m):
     x = m.take(4, lambda v: min(v.shape[2:]) > 1)
-    mode = m.choose("linear", "cubic") if m.opset >= 20 else "bilinear"
+    mode = "linear" if m.opset >= 20 else "bilinear"
     m.node("GridSample", x, m.leaf([x.shape[0], m.choose(1, 2, 3), 3, 2], -0.95, 0.95), mode=mode, align_corners=m.choose(0, 1), padding_mode=m.choose("zeros", "border", "reflection"))
+
+
+def dft(m):
+    x = m.leaf([m.choose(1, 2), m.choose(3, 4, 5), m.choose(1, 2)])
+    if m.chance(0.5):
+        x = m.inner("Tanh", x)
+    m.node("DFT", x, **({"onesided": 1} if x.shape[-1] == 1 and m.chance(0.4) else {}), **({} if m.opset >= 20 else {"axis": 1}))
+
+
+def col2im(m):
+    m.node("Col2Im", m.leaf([m.choose(1, 2), 4 * m.choose(1, 2), 6]), m.ints(4, 3), m.ints(2, 2))
+
+
+def affine_grid(m):
+    if m.opset < 20:
+        raise Unsuitable
+    n = m.choose(1, 2)
+    m.node("AffineGrid", m.leaf([n, 2, 3]), m.ints(n, 1, 3, 4), align_corners=m.choose(0, 1))
 
 
 def crop(m):
@@ -716,7 +845,8 @@ def crop(m):
 
 MAKERS = {unary: 12, bounded: 4, stepped: 2, binary: 14, itself: 2, variadic: 2, clip: 2, where: 4, softmax: 4, norm: 8, reduce: 9, running: 2, best: 2, pool: 6, matmul: 8, square: 2, gemm: 4,
           einsum: 3, conv: 9, attention: 3, transpose: 4, reshape: 4, flatten: 3, expand: 3, cut: 5, concat: 4, split: 2, pad: 4, tile: 2, depth: 1, trilu: 1, gather: 3, gather_elements: 3,
-          gather_nd: 2, scatter_elements: 2, scatter_nd: 2, compress: 1, reverse_sequence: 1, resize: 2, grid_sample: 1, crop: 1}
+          gather_nd: 2, scatter_elements: 2, scatter_nd: 2, compress: 1, reverse_sequence: 1, resize: 2, grid_sample: 1, crop: 1,
+          dft: 1, col2im: 1, affine_grid: 1, heads: 2, batches: 2, losses: 2, chosen: 1}
 
 
 def make(seed, witness, only=None):

@@ -5,6 +5,7 @@ each fault takes a build and a run.
     mutants.py SCRATCH                 all faults; SCRATCH becomes a clone of this repository, and keeps its build for the next time
     mutants.py SCRATCH --only 3,7      some of them
     mutants.py SCRATCH --models 2000   longer runs
+    mutants.py SCRATCH --gradients     other faults, in derivatives, and run.py --gradients
 
 A fault is found if a model differs that does not without it.
 """
@@ -51,6 +52,38 @@ FAULTS = [
     ("runtime/device/cpu/onednn/AttentionCall.cpp", "k().strides[3], k().strides[2]};", "k().strides[3], q().strides[2]};", "the keys' strides are the queries'"),
 ]
 
+CONTRACTION, ORDERED, REDUCTION, SHAPE, TERM = (f"dialects/nn/grad/{name}.cpp" for name in ("ContractionGradients", "OrderedGradients", "ReductionGradients", "ShapeGradients", "Term"))
+POINTWISE, DIFFERENTIATE = "dialects/nn/NNPointwise.td", "compiler/autodiff/Differentiate.cpp"
+
+# The same, of derivatives.
+GRADIENT_FAULTS = [
+    (CONTRACTION, "weights.reshape(grouped).transpose(order).reshape(turned).reverse(\n          windows);", "weights.reshape(grouped).transpose(order).reshape(turned);", "the window is not reversed"),
+    (CONTRACTION, "order.append({channelDim, 0});", "order.append({0, channelDim});", "groups and samples change places"),
+    (CONTRACTION, "dy.transpose(kernelOrder), op.getDilations(),\n                  op.getStrides(), low", "dy.transpose(kernelOrder), op.getDilations(),\n                  Shape(numSpatial(), 1), low", "the weights' derivative forgets the strides"),
+    (CONTRACTION, "low.push_back(reach(i) - op.getPadsLow()[i]);", "low.push_back(reach(i) - op.getPadsHigh()[i]);", "borders above are taken for those below"),
+    (CONTRACTION, "return otherContract[a] < otherContract[b];", "return otherContract[a] > otherContract[b];", "contracted dimensions in the wrong order"),
+    (ORDERED, "dy.get(), getDim())\n           .reverse(getDim())});", "dy.get(), getDim())});", "sums from the other end stay reversed"),
+    (ORDERED, "lookUp(dy, places, isWritten, updates.shape())", "lookUp(dy, places, isInside, updates.shape())", "an update that is overwritten gets a derivative"),
+    (ORDERED, "{kept, Value(), lookUp", "{dy, Value(), lookUp", "an element that is overwritten gets a derivative"),
+    (REDUCTION, "spread(dy / count)", "spread(dy)", "each of equal maxima gets all"),
+    (REDUCTION, "dy - grad::exp(y) * sum(dy)", "dy - y * sum(dy)", "the logarithm of a softmax for the softmax"),
+    (REDUCTION, "between.append({0, strides[i] - window[i]});", "between.append({strides[i] - window[i], 0});", "gaps between windows come before them"),
+    (REDUCTION, "below = reach - this->low[i],", "below = reach,", "pools forget their borders"),
+    (REDUCTION, "Term ofOthers = spread(y) / select(isZero, x.splat(1), x);", "Term ofOthers = spread(y);", "a product of all is one of the others"),
+    (SHAPE, "dy.padOrCrop(getStarts(), high)", "dy.padOrCrop(high, getStarts())", "a slice's derivative is at the other end"),
+    (SHAPE, "operands.append({inner, border.sum(allDims(dy.rank()))});", "operands.append({inner, dy.sum(allDims(dy.rank()))});", "what is inside belongs to the border"),
+    (SHAPE, "stride *= from.getDimSize(i);", "stride *= dy.shape()[i];", "strides of the indices for those of the elements"),
+    (TERM, "i = select(compare(ComparePredicate::lt, i, i.splat(0)), i + double(size), i);", "(void)size;", "negative indices are not counted from the end"),
+    (TERM, "Term ofEqual = dy * 0.5;", "Term ofEqual = dy;", "both of equal operands get all"),
+    (POINTWISE, "-dy * round((x[0] - y) / x[1])", "-dy * (x[0] / x[1])", "a remainder's quotient is not rounded"),
+    (POINTWISE, "1.1283791670955126", "1.1284", "a constant of erf has few digits"),
+    (POINTWISE, "-(dy / x[1]) * y", "-dy * y", "a quotient's divisor is forgotten"),
+    (POINTWISE, "dy / sqrt((x[0] - 1.0) * (x[0] + 1.0))", "dy / sqrt(x[0] * x[0] + 1.0)", "acosh has the derivative of asinh"),
+    (DIFFERENTIATE, "it->second = Term(b, it->second) + Term(b, part);", "it->second = part;", "of several uses of a value the last one counts"),
+    (DIFFERENTIATE, "sum = sum ? (Term(b, sum) + Term(b, part)).get() : part;", "sum = part;", "of several uses of a parameter the last one counts"),
+    ("compiler/autodiff/Losses.cpp", "return spec.mean ? total / sumAll(counts) : total;", "return spec.mean ? total / sumAll(terms.splat(1)) : total;", "the mean counts samples that do not count"),
+]
+
 
 def run(command, **more):
     return subprocess.run([str(w) for w in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
@@ -64,7 +97,7 @@ def build(scratch):
 def differing(scratch, binaries, options, first, models, skip=()):
     """Seeds of models that differ, from `first` on."""
     done = run(["nice", sys.executable, HERE / "run.py", "--first", first, "--models", models, "--seconds", options.seconds, "--jobs", options.jobs, "--no-found",
-                "--most", options.most, "--shrink", "0", "--timeout", "20", "--skip", ",".join(map(str, sorted(skip)))], env=dict(os.environ, PARTITA_BIN=str(binaries)))
+                "--most", options.most, *(["--gradients"] if options.gradients else []), "--shrink", "0", "--timeout", "20", "--skip", ",".join(map(str, sorted(skip)))], env=dict(os.environ, PARTITA_BIN=str(binaries)))
     return sorted(int(s) for s in re.findall(r"^seed (\d+):", done.stdout, re.M))
 
 
@@ -89,10 +122,12 @@ def main():
     parser.add_argument("--only", type=lambda text: [int(n) for n in text.split(",")])
     parser.add_argument("--models", type=int, default=600, help="models of a run: those of the bounded run")
     parser.add_argument("--seconds", type=float, default=600, help="most seconds of a run")
+    parser.add_argument("--gradients", action="store_true", help="faults in derivatives")
     parser.add_argument("--stay", action="store_true", help="do not bring SCRATCH to the newest commit")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--most", type=int, default=1, help="differences after which a run ends")
     options = parser.parse_args()
+    faults = GRADIENT_FAULTS if options.gradients else FAULTS
     scratch = options.scratch.resolve()
     if not scratch.exists():
         subprocess.run(["git", "clone", "-q", REPOSITORY, scratch], check=True)
@@ -109,8 +144,8 @@ def main():
     shutil.copy2(scratch / "build" / "bin" / "partita-test-worker", clean)
     known = set()
     found = []
-    for number in options.only or range(1, len(FAULTS) + 1):
-        file, old, new, what = FAULTS[number - 1]
+    for number in options.only or range(1, len(faults) + 1):
+        file, old, new, what = faults[number - 1]
         path = scratch / file
         text = path.read_text()
         if text.count(old) != 1:
