@@ -140,6 +140,47 @@ def Conv(x, weights, bias=None, kernel_shape=None, group=1, strides=None, dilati
     return y if bias is None else y + bias.reshape(-1, *[1] * n)
 
 
+def pooled(x, kernel_shape, strides, pads, ceil_mode, auto_pad, dilations=None):
+    """The elements under each place of a window, and whether they are in the image and in its border: of those that are nowhere the element is 0."""
+    strides, dilations, pads = spatial(x, strides, dilations, pads)
+    n, sizes = x.ndim - 2, []
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel_shape, dilations)]
+    for i, k in enumerate(reach):
+        size = x.shape[2 + i]
+        if auto_pad.startswith("SAME"):
+            sizes.append(-(-size // strides[i]))
+            more = max((sizes[i] - 1) * strides[i] + k - size, 0)
+            pads = [*pads]
+            pads[i], pads[n + i] = (more // 2, more - more // 2) if auto_pad == "SAME_UPPER" else (more - more // 2, more // 2)
+            continue
+        room = size + pads[i] + pads[n + i] - k
+        sizes.append((-(-room // strides[i]) if ceil_mode else room // strides[i]) + 1)
+        if ceil_mode and (sizes[i] - 1) * strides[i] >= size + pads[i]:
+            sizes[i] -= 1  # it would begin in the border above
+        if room < 0:
+            raise Unsuitable
+    around = [(0, 0), (0, 0), *((pads[i], max(pads[n + i], (sizes[i] - 1) * strides[i] + k - x.shape[2 + i] - pads[i])) for i, k in enumerate(reach))]
+    image, border = np.pad(np.ones(x.shape[2:]), around[2:]), np.pad(np.ones([s + pads[i] + pads[n + i] for i, s in enumerate(x.shape[2:])]), [(0, b - pads[n + i]) for i, (_, b) in enumerate(around[2:])])
+    for _, under in windows(strides, dilations, sizes, kernel_shape):
+        yield np.pad(x, around)[(slice(None), slice(None), *under)], image[under], border[under]
+
+
+@by_hand
+def MaxPool(x, kernel_shape, strides=None, pads=None, ceil_mode=0, auto_pad="NOTSET", dilations=None):
+    return np.max([np.where(image > 0, part, -np.inf) for part, image, _ in pooled(x, kernel_shape, strides, pads, ceil_mode, auto_pad, dilations)], 0)
+
+
+@by_hand
+def AveragePool(x, kernel_shape, strides=None, pads=None, ceil_mode=0, count_include_pad=0, auto_pad="NOTSET"):
+    parts = list(pooled(x, kernel_shape, strides, pads, ceil_mode, auto_pad))
+    return sum(p for p, _, _ in parts) / sum(border if count_include_pad else image for _, image, border in parts)
+
+
+@by_hand
+def LpPool(x, kernel_shape, strides=None, pads=None, ceil_mode=0, auto_pad="NOTSET", p=2):
+    return sum(np.abs(part) ** p for part, _, _ in pooled(x, kernel_shape, strides, pads, ceil_mode, auto_pad)) ** (1 / p)
+
+
 @by_hand
 def ConvTranspose(x, weights, bias=None, kernel_shape=None, group=1, strides=None, dilations=None, pads=None, output_padding=None):
     strides, dilations, pads = spatial(x, strides, dilations, pads)
