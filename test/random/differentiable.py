@@ -14,7 +14,8 @@ from onnx.reference import ReferenceEvaluator
 from graph import Model, Node, Unsuitable, Value, count
 
 SIZES = (1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9)
-MOST = 260  # elements of a tensor
+WIDE = (*SIZES, 11, 16, 17, 24, 33, 40)  # of one model in eight: there, vectors and blocks are filled
+MOST = 260  # elements of a tensor; of a wide model ten times as many
 LARGEST = 12.0  # what has larger elements is scaled: differences of a large loss say nothing about a small derivative
 NUMBERS = {np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.int64): TensorProto.INT64, np.dtype(np.bool_): TensorProto.BOOL, np.dtype(np.float32): TensorProto.FLOAT}
 SHORT = {"LayerNormalization", "GroupNormalization", "RMSNormalization", "Resize", "GridSample"}  # ONNX computes these, or their places, in f32 whatever their operands are
@@ -248,6 +249,7 @@ class Maker:
         self.rng, self.noise, self.witness = random.Random(seed), np.random.default_rng(seed), witness
         self.opset = self.rng.choice((18, 20, 21, 22, 23, 24))
         self.nodes, self.values, self.leaves, self.names = [], [], [], 0
+        self.sizes, self.most = (WIDE, 10 * MOST) if self.rng.random() < 0.125 else (SIZES, MOST)
         for _ in range(self.rng.choice((1, 1, 2, 3))):
             self.leaf(self.shape(), constant=False)
 
@@ -258,18 +260,18 @@ class Maker:
         return self.rng.choice(options)
 
     def size(self):
-        return self.rng.choice(SIZES)
+        return self.rng.choice(self.sizes)
 
     def shape(self, rank=None):
         rank = self.rng.choices((1, 2, 3, 4, 5), (2, 5, 6, 6, 1))[0] if rank is None else rank
-        while count(shape := [self.size() for _ in range(rank)]) > MOST // 2:
+        while count(shape := [self.size() for _ in range(rank)]) > self.most // 2:
             pass
         return shape
 
     def leaf(self, shape, low=-1.5, high=1.5, constant=None, use=True):
         """An input or a weight. Its numbers are those of f32, so that a model of f32 has the same derivative."""
         constant = self.chance(0.75) if constant is None else constant
-        if count(shape) > 2 * MOST:
+        if count(shape) > 2 * self.most:
             raise Unsuitable
         self.names += 1
         data = np.asarray(self.noise.uniform(low, high, shape)).astype(np.float32).astype(np.float64)
@@ -323,7 +325,7 @@ class Maker:
         except Exception as error:
             raise Unsuitable(f"{op}: {error}") from None
         for value, array in zip(results, arrays):
-            if array.size > MOST or array.size == 0 or array.ndim > 6 or array.dtype.kind == "f" and not np.isfinite(array).all():
+            if array.size > self.most or array.size == 0 or array.ndim > 6 or array.dtype.kind == "f" and not np.isfinite(array).all():
                 raise Unsuitable
             value.at, value.shape, value.node = array, array.shape, node
         self.nodes.append(node)
@@ -365,7 +367,7 @@ class Maker:
         """What x broadcasts with: a value, or a new leaf."""
         def fits(v):
             try:
-                return count(np.broadcast_shapes(v.shape, x.shape)) <= MOST
+                return count(np.broadcast_shapes(v.shape, x.shape)) <= self.most
             except ValueError:
                 return False
         if self.chance(0.4):
@@ -645,7 +647,7 @@ def einsum(m):
 
 def conv(m):
     transposed = m.chance(0.25)
-    x = m.take((3, 4, 4, 4, 5), lambda v: count(v.shape) <= 150)
+    x = m.take((3, 4, 4, 4, 5), lambda v: count(v.shape) <= 0.6 * m.most)
     channels, spatial = x.shape[1], x.shape[2:]
     groups = m.rng.choice([g for g in range(1, channels + 1) if channels % g == 0] + [1])
     outputs = groups * m.choose(1, 1, 2, 3)
@@ -848,7 +850,7 @@ def reverse_sequence(m):
 # -- images -----------------------------------------------------------------------------------------------------------------------------------------
 
 def resize(m):
-    x = m.take(4, lambda v: count(v.shape) <= 60)
+    x = m.take(4, lambda v: count(v.shape) <= m.most // 4)
     sizes = [*x.shape[:2], *(m.rng.randint(1, 2 * s + 1) for s in x.shape[2:])]
     mode = m.choose("nearest", "linear", "linear", "cubic")
     m.node("Resize", x, None, None, m.ints(*sizes), mode=mode, coordinate_transformation_mode=m.choose("half_pixel", "asymmetric", "align_corners"))
