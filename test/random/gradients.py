@@ -2,8 +2,8 @@
 differences of the loss, which ONNX Runtime or ONNX's reference implementation computes in double precision, node by node (see differentiable.py). Then the same
 gradients by --reference, on two and three devices (the same bits), and with tensors cut over devices.
 
-Half of the models are compiled in f32 instead, as most are that are trained: their leaves are numbers of f32, so the differences are the same, and library calls,
-which f64 has none of, are compared as well. Where two step sizes disagree, there is a kink or a jump nearby: another direction and a smaller step are tried, and what
+Half of the models are compiled in f32 or f16 instead, as most are that are trained: their leaves are numbers of f32, so the differences are the same, and library
+calls, which f64 has none of, are compared as well. Where two step sizes disagree, there is a kink or a jump nearby: another direction and a smaller step are tried, and what
 stays without a number is counted. Of more than a small share of such the run fails.
 """
 
@@ -20,11 +20,14 @@ import numpy as np
 from check import Checker, Difference, Stop
 from differentiable import SHORT, Witness, make
 from files import save
-from graph import Model, Node, Value
+from graph import TYPES, Model, Node, Value
 from shrink import Shrinker
 
 STEPS = (1e-5, 1e-6, 1e-5, 1e-7)  # sizes of steps, in turn, until two halves agree
 SKIPPED = 0.03  # the share of derivatives that may stay without a number
+# How far gradients may be off, as a part of their length; a part of the sum that is the loss; and how far those of two compilations may be apart.
+NEAR = {"f64": (1e-6, 0.0, 1e-6), "f32": (1e-3, 1e-5, 3e-3), "f16": (6e-2, 2e-3, 0.1)}
+NEAR_SHORT = (3e-4, 1e-6, 3e-4)  # of f64, where something is computed in f32 nevertheless
 PLAIN = {"sum", "output"}  # losses that are no more than a sum
 
 
@@ -131,7 +134,7 @@ class Problem:
         kept = [v.data for v in values]
         try:
             for v in values:
-                v.dtype, v.data = dtype, None if v.data is None else v.data.astype(np.float32 if dtype == "f32" else np.float64)
+                v.dtype, v.data = dtype, None if v.data is None else v.data.astype(TYPES[dtype][0])
             yield
         finally:
             for v, data in zip(values, kept):
@@ -174,7 +177,7 @@ class GradientChecker(Checker):
     def check_gradients(self, model, seed):
         """Differences of a model, the first of each kind."""
         rng, noise = random.Random(seed), np.random.default_rng(seed)
-        single, variants = rng.random() < 0.5, rng.sample(("reference", "2 devices", "3 devices", "tensors", "cut"), 2)
+        dtype, variants = rng.choices(("f64", "f32", "f16"), (50, 40, 10))[0], rng.sample(("reference", "2 devices", "3 devices", "tensors", "cut"), 2)
         self.problem = problem = Problem(model, seed, self.witness)
         whole = self.model = problem.whole
         leaves = {v.name: v.data for v in whole.leaves}
@@ -182,22 +185,21 @@ class GradientChecker(Checker):
         if not np.isfinite(loss):
             self.counts["skip: not finite"] += 1
             return []
-        with problem.typed("f32" if single else "f64"):
+        with problem.typed(dtype):
             (self.worker.folder / "m.onnx").write_bytes(whole.proto().SerializeToString())
             feeds = {v.name: v.data for v in whole.inputs}
         if problem.target is not None:
-            feeds["target"] = problem.target if problem.target.dtype.kind == "i" or not single else problem.target.astype(np.float32)
+            feeds["target"] = problem.target if problem.target.dtype.kind == "i" else problem.target.astype(TYPES[dtype][0])
         np.savez(self.worker.folder / "in.npz", **feeds)
         self.counts["models"] += 1
-        self.counts["in f32" if single else "in f64"] += 1
-        short = any(n.op in SHORT for n in whole.nodes)
-        near = 1e-3 if single else 3e-4 if short else 1e-6
+        self.counts[f"in {dtype}"] += 1
+        near = NEAR_SHORT if dtype == "f64" and any(n.op in SHORT for n in whole.nodes) else NEAR[dtype]
         try:
             self.compile_gradients("usual")
             usual = self.results("usual")
         except Stop as stop:
             return self.stopped(stop)
-        found = self.compare_slopes(problem, usual, leaves, loss, size, near, single or short, noise)
+        found = self.compare_slopes(problem, usual, leaves, loss, size, near, dtype, noise)
         if not found:
             try:
                 for variant in variants:
@@ -220,8 +222,8 @@ class GradientChecker(Checker):
         self.counts["refused: " + text[:120]] += 1
         return [difference]
 
-    def compare_slopes(self, problem, usual, leaves, loss, size, near, inexact, noise):
-        if not abs(float(usual["loss"]) - loss) <= (1e-4 if inexact else 1e-9) * (1 + abs(loss) + size):
+    def compare_slopes(self, problem, usual, leaves, loss, size, near, dtype, noise):
+        if not abs(float(usual["loss"]) - loss) <= (1e-9 if near == NEAR["f64"] else near[0] / 3) * (1 + abs(loss) + size):
             return [Difference("loss", "loss", f"{usual['loss']}, and {loss} by its definition")]
         # Single numbers, statistics, and constants that are nodes are no parameters.
         written = {t.name for t in problem.whole.proto().graph.initializer}
@@ -243,10 +245,9 @@ class GradientChecker(Checker):
                 continue
             self.counts["derivatives"] += 1
             along, length = float(np.sum(have * direction)), float(np.linalg.norm(have))
-            allowed = near * max(abs(wanted), abs(along), length) + rounding + (1e-5 * (1 + size) if near == 1e-3 else 1e-6 * (1 + size) if inexact else 0)
+            allowed = near[0] * max(abs(wanted), abs(along), length) + near[1] * (1 + size) + rounding
             if not abs(along - wanted) <= allowed:
-                return [Difference("slope", value.name, f"{wanted:.9g} along a direction, and {along:.9g} by the gradient (of length {length:.4g}; {problem.spec}; "
-                                                        f"{'f32' if near == 1e-3 else 'f64'})")]
+                return [Difference("slope", value.name, f"{wanted:.9g} along a direction, and {along:.9g} by the gradient (of length {length:.4g}; {problem.spec}; {dtype})")]
         return []
 
     def compare_variant(self, variant, usual, near):
@@ -265,11 +266,10 @@ class GradientChecker(Checker):
         other = self.results(variant)
         if set(other) != set(usual):
             return [Difference(variant, "outputs", f"{sorted(set(other) ^ set(usual))} are not in both")]
-        # A rounding before a kink turns it: only in f32 is that to be expected, and there it is rare.
         for name, array in usual.items():
-            length = max(float(np.linalg.norm(array)), 1e-6)
-            apart = float(np.linalg.norm(other[name].astype(np.float64) - array)) if other[name].shape == array.shape else np.inf
-            if not apart <= (3e-3 if near == 1e-3 else near) * length + (1e-5 if near > 1e-6 else 1e-9):
+            length = float(np.linalg.norm(array.astype(np.float64)))
+            apart = float(np.linalg.norm(other[name].astype(np.float64) - array.astype(np.float64))) if other[name].shape == array.shape else np.inf
+            if not apart <= near[2] * max(length, 1e-2):
                 return [Difference(variant, name, f"is {apart:.3g} away, and {length:.4g} long")]
         return []
 
