@@ -2,201 +2,22 @@
 implementation, so a maker knows the shape and the values of what it goes on with: it stays off the ends of domains, and never computes a shape itself.
 See gradients.py."""
 
-import math
 import random
 
 import numpy as np
-import onnx
 import onnxruntime
-from onnx import TensorProto, helper
+from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from graph import Model, Node, Unsuitable, Value, count
+from formulas import BY_HAND
+from graph import TYPES, Model, Node, Unsuitable, Value, count
 
 SIZES = (1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9)
 WIDE = (*SIZES, 11, 16, 17, 24, 33, 40)  # of one model in eight: there, vectors and blocks are filled
 MOST = 260  # elements of a tensor; of a wide model ten times as many
 LARGEST = 12.0  # what has larger elements is scaled: differences of a large loss say nothing about a small derivative
-NUMBERS = {np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.int64): TensorProto.INT64, np.dtype(np.bool_): TensorProto.BOOL, np.dtype(np.float32): TensorProto.FLOAT}
-SHORT = {"LayerNormalization", "GroupNormalization", "RMSNormalization", "Resize", "GridSample"}  # ONNX computes these, or their places, in f32 whatever their operands are
-# ONNX's reference computes these ones in another way than ONNX says, or ONNX Runtime with fewer digits than f64 has.
-BY_HAND = {}
-
-
-def by_hand(f):
-    BY_HAND[f.__name__] = f
-    return f
-
-
-def normalized(x, axes, epsilon):
-    centred = x - x.mean(axes, keepdims=True)
-    return centred / np.sqrt((centred * centred).mean(axes, keepdims=True) + epsilon)
-
-
-@by_hand
-def LayerNormalization(x, scale, bias=None, axis=-1, epsilon=1e-5):
-    y = normalized(x, tuple(range(axis % x.ndim, x.ndim)), epsilon) * scale
-    return y if bias is None else y + bias
-
-
-@by_hand
-def RMSNormalization(x, scale, axis=-1, epsilon=1e-5):
-    return x / np.sqrt((x * x).mean(tuple(range(axis % x.ndim, x.ndim)), keepdims=True) + epsilon) * scale
-
-
-@by_hand
-def GroupNormalization(x, scale, bias, num_groups, epsilon=1e-5):
-    y = normalized(x.reshape(x.shape[0], num_groups, -1), (2,), epsilon).reshape(x.shape)
-    channels = (-1, *[1] * (x.ndim - 2))
-    return y * scale.reshape(channels) + bias.reshape(channels)
-
-
-@by_hand
-def InstanceNormalization(x, scale, bias, epsilon=1e-5):
-    channels = (-1, *[1] * (x.ndim - 2))
-    return normalized(x, tuple(range(2, x.ndim)), epsilon) * scale.reshape(channels) + bias.reshape(channels)
-
-
-erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
-@by_hand
-def BatchNormalization(x, scale, bias, mean, variance, epsilon=1e-5, momentum=0.9, training_mode=0):
-    channels = (-1, *[1] * (x.ndim - 2))
-    if not training_mode:
-        return (x - mean.reshape(channels)) / np.sqrt(variance.reshape(channels) + epsilon) * scale.reshape(channels) + bias.reshape(channels)
-    axes = (0, *range(2, x.ndim))
-    y = normalized(x, axes, epsilon) * scale.reshape(channels) + bias.reshape(channels)
-    return y, momentum * mean + (1 - momentum) * x.mean(axes), momentum * variance + (1 - momentum) * x.var(axes)
-
-
-@by_hand
-def Erf(x):
-    return erf(x)
-
-
-@by_hand
-def Gelu(x, approximate="none"):
-    return x / 2 * (1 + (np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)) if approximate == "tanh" else erf(x / np.sqrt(2))))
-
-
-@by_hand
-def HardSwish(x):
-    return x * np.clip(x / 6 + 0.5, 0, 1)
-
-
-@by_hand
-def Shrink(x, lambd, bias):
-    return np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0.0))
-
-
-@by_hand
-def GlobalMaxPool(x):
-    return x.max(tuple(range(2, x.ndim)), keepdims=True)
-
-
-@by_hand
-def GlobalAveragePool(x):
-    return x.mean(tuple(range(2, x.ndim)), keepdims=True)
-
-
-@by_hand
-def GlobalLpPool(x):
-    return np.sqrt((x * x).sum(tuple(range(2, x.ndim)), keepdims=True))
-
-
-@by_hand
-def LRN(x, size, alpha, beta, bias):
-    before, after = (size - 1) // 2, size // 2
-    sums = np.stack([(x[:, max(0, c - before):c + after + 1] ** 2).sum(1) for c in range(x.shape[1])], 1)
-    return x / (bias + alpha / size * sums) ** beta
-
-
-def spatial(x, strides, dilations, pads):
-    """The attributes of windows, with what ONNX takes where there are none."""
-    n = x.ndim - 2
-    return strides or [1] * n, dilations or [1] * n, pads or [0] * (2 * n)
-
-
-def windows(strides, dilations, sizes, shape):
-    """Each place in a window, with the elements that lie under it in a padded image."""
-    for place in np.ndindex(*shape):
-        yield place, tuple(slice(p * d, p * d + (o - 1) * s + 1, s) for p, d, s, o in zip(place, dilations, strides, sizes))
-
-
-@by_hand
-def Conv(x, weights, bias=None, kernel_shape=None, group=1, strides=None, dilations=None, pads=None):
-    strides, dilations, pads = spatial(x, strides, dilations, pads)
-    n = x.ndim - 2
-    padded = np.pad(x, [(0, 0), (0, 0), *zip(pads[:n], pads[n:])])
-    sizes = [(padded.shape[2 + i] - (weights.shape[2 + i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in range(n)]
-    if min(sizes) < 1:
-        raise Unsuitable
-    y = np.zeros((x.shape[0], group, weights.shape[0] // group, *sizes))
-    grouped = weights.reshape(group, -1, *weights.shape[1:])
-    for place, under in windows(strides, dilations, sizes, weights.shape[2:]):
-        part = padded[(slice(None), slice(None), *under)].reshape(x.shape[0], group, -1, *sizes)
-        y += np.einsum("ngc...,goc->ngo...", part, grouped[(Ellipsis, *place)])
-    y = y.reshape(x.shape[0], -1, *sizes)
-    return y if bias is None else y + bias.reshape(-1, *[1] * n)
-
-
-def pooled(x, kernel_shape, strides, pads, ceil_mode, auto_pad, dilations=None):
-    """The elements under each place of a window, and whether they are in the image and in its border: of those that are nowhere the element is 0."""
-    strides, dilations, pads = spatial(x, strides, dilations, pads)
-    n, sizes = x.ndim - 2, []
-    reach = [(k - 1) * d + 1 for k, d in zip(kernel_shape, dilations)]
-    for i, k in enumerate(reach):
-        size = x.shape[2 + i]
-        if auto_pad.startswith("SAME"):
-            sizes.append(-(-size // strides[i]))
-            more = max((sizes[i] - 1) * strides[i] + k - size, 0)
-            pads = [*pads]
-            pads[i], pads[n + i] = (more // 2, more - more // 2) if auto_pad == "SAME_UPPER" else (more - more // 2, more // 2)
-            continue
-        room = size + pads[i] + pads[n + i] - k
-        sizes.append((-(-room // strides[i]) if ceil_mode else room // strides[i]) + 1)
-        if ceil_mode and (sizes[i] - 1) * strides[i] >= size + pads[i]:
-            sizes[i] -= 1  # it would begin in the border above
-        if room < 0:
-            raise Unsuitable
-    around = [(0, 0), (0, 0), *((pads[i], max(pads[n + i], (sizes[i] - 1) * strides[i] + k - x.shape[2 + i] - pads[i])) for i, k in enumerate(reach))]
-    image, border = np.pad(np.ones(x.shape[2:]), around[2:]), np.pad(np.ones([s + pads[i] + pads[n + i] for i, s in enumerate(x.shape[2:])]), [(0, b - pads[n + i]) for i, (_, b) in enumerate(around[2:])])
-    for _, under in windows(strides, dilations, sizes, kernel_shape):
-        yield np.pad(x, around)[(slice(None), slice(None), *under)], image[under], border[under]
-
-
-@by_hand
-def MaxPool(x, kernel_shape, strides=None, pads=None, ceil_mode=0, auto_pad="NOTSET", dilations=None):
-    return np.max([np.where(image > 0, part, -np.inf) for part, image, _ in pooled(x, kernel_shape, strides, pads, ceil_mode, auto_pad, dilations)], 0)
-
-
-@by_hand
-def AveragePool(x, kernel_shape, strides=None, pads=None, ceil_mode=0, count_include_pad=0, auto_pad="NOTSET"):
-    parts = list(pooled(x, kernel_shape, strides, pads, ceil_mode, auto_pad))
-    return sum(p for p, _, _ in parts) / sum(border if count_include_pad else image for _, image, border in parts)
-
-
-@by_hand
-def LpPool(x, kernel_shape, strides=None, pads=None, ceil_mode=0, auto_pad="NOTSET", p=2):
-    return sum(np.abs(part) ** p for part, _, _ in pooled(x, kernel_shape, strides, pads, ceil_mode, auto_pad)) ** (1 / p)
-
-
-@by_hand
-def ConvTranspose(x, weights, bias=None, kernel_shape=None, group=1, strides=None, dilations=None, pads=None, output_padding=None):
-    strides, dilations, pads = spatial(x, strides, dilations, pads)
-    n = x.ndim - 2
-    whole = [(x.shape[2 + i] - 1) * strides[i] + (weights.shape[2 + i] - 1) * dilations[i] + 1 for i in range(n)]
-    more = output_padding or [0] * n
-    y = np.zeros((x.shape[0], group, weights.shape[1], *(w + m for w, m in zip(whole, more))))
-    grouped = weights.reshape(group, -1, *weights.shape[1:])
-    image = x.reshape(x.shape[0], group, -1, *x.shape[2:])
-    for place, under in windows(strides, dilations, x.shape[2:], weights.shape[2:]):
-        y[(slice(None), slice(None), slice(None), *under)] += np.einsum("ngc...,gco->ngo...", image, grouped[(Ellipsis, *place)])
-    y = y.reshape(x.shape[0], -1, *y.shape[3:])
-    y = y[(slice(None), slice(None), *(slice(pads[i], y.shape[2 + i] - pads[n + i]) for i in range(n)))]
-    return y if bias is None else y + bias.reshape(-1, *[1] * n)
-
+# Ops that compute something in f32 whatever their operands are.
+SHORT = {"LayerNormalization", "GroupNormalization", "RMSNormalization", "Resize", "GridSample"}
 
 class Witness:
     """Computes nodes, one by one: sessions are kept, so that a node that came up before costs nothing."""
@@ -213,9 +34,8 @@ class Witness:
         names = [f"i{i}" if a is not None else "" for i, a in enumerate(arrays)]
         outputs = [f"o{i}" for i in range(len(node.outputs))]
         made = helper.make_node(node.op, names, outputs, **node.attributes)
-        ports = [helper.make_tensor_value_info(n, NUMBERS[a.dtype], [None] * a.ndim) for n, a in zip(names, arrays) if n]
-        kind = TensorProto.DOUBLE
-        results = [helper.make_tensor_value_info(o, kind if v.dtype == "f64" else TensorProto.BOOL if v.dtype == "bool" else TensorProto.INT64, None) for o, v in zip(outputs, node.outputs)]
+        ports = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), [None] * a.ndim) for n, a in zip(names, arrays) if n]
+        results = [helper.make_tensor_value_info(o, TYPES[v.dtype][1], None) for o, v in zip(outputs, node.outputs)]
         model = helper.make_model(helper.make_graph([made], "one", ports, results), opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
         feed = lambda given: {n: a for n, a in zip(names, given) if n}
         try:
@@ -390,8 +210,9 @@ class Maker:
 # -- one by one -------------------------------------------------------------------------------------------------------------------------------------
 
 FREE = {"Relu": {}, "Tanh": {}, "Sigmoid": {}, "Neg": {}, "Abs": {}, "Erf": {}, "Sin": {}, "Cos": {}, "Softplus": {}, "Softsign": {}, "Elu": {"alpha": 0.75},
-        "Selu": {"alpha": 1.5, "gamma": 1.25}, "LeakyRelu": {"alpha": 0.25}, "HardSigmoid": {"alpha": 0.25, "beta": 0.625}, "HardSwish": {}, "Gelu": {}, "Mish": {},
-        "Identity": {}, "Atan": {}, "Asinh": {}, "ThresholdedRelu": {"alpha": 0.5}, "Exp": {}, "Sinh": {}, "Cosh": {}, "Swish": {}, "Shrink": {"lambd": 0.5, "bias": 0.25}}
+        "Selu": {"alpha": 1.5, "gamma": 1.25}, "LeakyRelu": {"alpha": 0.25}, "HardSigmoid": {"alpha": 0.25, "beta": 0.625}, "HardSwish": {}, "Gelu": {},
+        "Mish": {}, "Identity": {}, "Atan": {}, "Asinh": {}, "ThresholdedRelu": {"alpha": 0.5}, "Exp": {}, "Sinh": {}, "Cosh": {}, "Swish": {}, "Shrink":
+        {"lambd": 0.5, "bias": 0.25}}
 
 
 def unary(m):
@@ -483,8 +304,8 @@ def softmax(m):
 
 
 def norm(m):
-    op = m.choose("LayerNormalization", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "BatchNormalization", "BatchNormalization", "LRN",
-                  "LpNormalization", "MeanVarianceNormalization")
+    op = m.choose("LayerNormalization", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "BatchNormalization",
+                  "BatchNormalization", "LRN", "LpNormalization", "MeanVarianceNormalization")
     if op == "LRN":
         x = m.take(4)
         m.node(op, x, size=m.choose(1, 3, 5), alpha=0.5, beta=0.75, bias=1.0)
@@ -633,7 +454,8 @@ def gemm(m):
     a, b, wide = m.choose(0, 1), m.choose(0, 1), m.choose(1, 2, 3, 6)
     rows, k = x.shape[::-1] if a else x.shape
     bias = [m.leaf(m.choose([wide], [1, wide], [rows, 1], [rows, wide], [1], []))] if m.chance(0.7) else []
-    m.node("Gemm", x, m.leaf([wide, k] if b else [k, wide]), *bias, transA=a, transB=b, **(dict(alpha=m.choose(0.5, 1.5), beta=m.choose(0.25, 2.0)) if m.chance(0.5) else {}))
+    factors = dict(alpha=m.choose(0.5, 1.5), beta=m.choose(0.25, 2.0)) if m.chance(0.5) else {}
+    m.node("Gemm", x, m.leaf([wide, k] if b else [k, wide]), *bias, transA=a, transB=b, **factors)
 
 
 def einsum(m):
@@ -859,7 +681,8 @@ def resize(m):
 def grid_sample(m):
     x = m.take(4, lambda v: min(v.shape[2:]) > 1)
     mode = "linear" if m.opset >= 20 else "bilinear"
-    m.node("GridSample", x, m.leaf([x.shape[0], m.choose(1, 2, 3), 3, 2], -0.95, 0.95), mode=mode, align_corners=m.choose(0, 1), padding_mode=m.choose("zeros", "border", "reflection"))
+    points = m.leaf([x.shape[0], m.choose(1, 2, 3), 3, 2], -0.95, 0.95)
+    m.node("GridSample", x, points, mode=mode, align_corners=m.choose(0, 1), padding_mode=m.choose("zeros", "border", "reflection"))
 
 
 def dft(m):
@@ -886,10 +709,10 @@ def crop(m):
     m.node("CenterCropPad", x, m.ints(m.size()), axes=[axis])
 
 
-MAKERS = {unary: 12, bounded: 4, stepped: 2, binary: 14, itself: 2, variadic: 2, clip: 2, where: 4, softmax: 4, norm: 8, reduce: 9, running: 2, best: 2, pool: 6, matmul: 8, square: 2, gemm: 4,
-          einsum: 3, conv: 9, attention: 3, transpose: 4, reshape: 4, flatten: 3, expand: 3, cut: 5, concat: 4, split: 2, pad: 4, tile: 2, depth: 1, trilu: 1, gather: 3, gather_elements: 3,
-          gather_nd: 2, scatter_elements: 2, scatter_nd: 2, compress: 1, reverse_sequence: 1, resize: 2, grid_sample: 1, crop: 1,
-          dft: 1, col2im: 1, affine_grid: 1, heads: 2, batches: 2, losses: 2, chosen: 1}
+MAKERS = {unary: 12, bounded: 4, stepped: 2, binary: 14, itself: 2, variadic: 2, clip: 2, where: 4, softmax: 4, norm: 8, reduce: 9, running: 2, best: 2, pool:
+          6, matmul: 8, square: 2, gemm: 4, einsum: 3, conv: 9, attention: 3, transpose: 4, reshape: 4, flatten: 3, expand: 3, cut: 5, concat: 4, split: 2,
+          pad: 4, tile: 2, depth: 1, trilu: 1, gather: 3, gather_elements: 3, gather_nd: 2, scatter_elements: 2, scatter_nd: 2, compress: 1, reverse_sequence:
+          1, resize: 2, grid_sample: 1, crop: 1, dft: 1, col2im: 1, affine_grid: 1, heads: 2, batches: 2, losses: 2, chosen: 1}
 
 
 def make(seed, witness, only=None):

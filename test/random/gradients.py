@@ -2,9 +2,9 @@
 differences of the loss, which ONNX Runtime or ONNX's reference implementation computes in double precision, node by node (see differentiable.py). Then the same
 gradients by --reference, on two and three devices (the same bits), and with tensors cut over devices.
 
-Half of the models are compiled in f32 or f16 instead, as most are that are trained: their leaves are numbers of f32, so the differences are the same, and library
-calls, which f64 has none of, are compared as well. Where two step sizes disagree, there is a kink or a jump nearby: another direction and a smaller step are tried, and what
-stays without a number is counted. Of more than a small share of such the run fails.
+Half of the models are compiled in f32 or f16 instead, as most are that are trained: their leaves are numbers of f32, so the differences are the same, and
+library calls, which f64 has none of, are compared as well. Where two step sizes disagree, there is a kink or a jump nearby: another direction and a smaller
+step are tried, and what stays without a number is counted. Of more than a small share of such the run fails.
 """
 
 import collections
@@ -108,9 +108,10 @@ class Problem:
         self.spec = f"{kind}:{out.name}" + "".join(f",{k}={v}" for k, v in self.options.items())
 
     def leaf(self, name, array):
-        value = Value(name, "f64" if array.dtype.kind == "f" else "i64", array.shape, data=array.astype(np.float32).astype(np.float64) if array.dtype.kind == "f" else array)
+        floats = array.dtype.kind == "f"
+        value = Value(name, "f64" if floats else "i64", array.shape, data=array.astype(np.float32).astype(np.float64) if floats else array)
         value.constant, value.at = True, array
-        if array.dtype.kind != "f":
+        if not floats:
             value.fixed = True
         self.leaves.append(value)
         return value
@@ -247,7 +248,8 @@ class GradientChecker(Checker):
             along, length = float(np.sum(have * direction)), float(np.linalg.norm(have))
             allowed = near[0] * max(abs(wanted), abs(along), length) + near[1] * (1 + size) + rounding
             if not abs(along - wanted) <= allowed:
-                return [Difference("slope", value.name, f"{wanted:.9g} along a direction, and {along:.9g} by the gradient (of length {length:.4g}; {problem.spec}; {dtype})")]
+                return [Difference("slope", value.name, f"{wanted:.9g} along a direction, and {along:.9g} by the gradient "
+                                                        f"(of length {length:.4g}; {problem.spec}; {dtype})")]
         return []
 
     def compare_variant(self, variant, usual, near):
@@ -349,7 +351,8 @@ def check(worker, level, options):
             last = time.monotonic()
             print(f"{done} models, {len(texts)} differ, {last - begin:.0f} s", flush=True)
     seconds = time.monotonic() - begin
-    print(f"{done} models with gradients in {seconds:.0f} s ({1000 * seconds / max(done, 1):.0f} ms each), {checker.counts['derivatives']} derivatives; {len(texts)} differ")
+    print(f"{done} models with gradients in {seconds:.0f} s ({1000 * seconds / max(done, 1):.0f} ms each), "
+          f"{checker.counts['derivatives']} derivatives; {len(texts)} differ")
     print("milliseconds a model: " + ", ".join(f"{what} {ms / max(done, 1):.1f}" for what, ms in sorted(checker.times.items(), key=lambda row: -row[1])))
     print("\n".join(f"{n:6} {what}" for what, n in sorted(checker.counts.items(), key=lambda row: -row[1])))
     skipped, all = checker.counts["derivatives without a number"], checker.counts["derivatives"]
