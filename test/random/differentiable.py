@@ -19,6 +19,7 @@ LARGEST = 12.0  # what has larger elements is scaled: differences of a large los
 # Ops that compute something in f32 whatever their operands are.
 SHORT = {"LayerNormalization", "GroupNormalization", "RMSNormalization", "Resize", "GridSample"}
 
+
 class Witness:
     """Computes nodes, one by one: sessions are kept, so that a node that came up before costs nothing."""
 
@@ -166,6 +167,11 @@ class Maker:
         factor = 2.0 ** -np.ceil(np.log2(np.abs(value.at).max() / 2))
         return self.node("Mul", value, self.fixed(np.float64(factor)), keep=False)
 
+    def length(self, *words, **attributes):
+        """A node that computes lengths of vectors, none of which is 0: there its derivative has no value."""
+        if not self.node(*words, **attributes).at.all():
+            raise Unsuitable
+
     def inner(self, op, *inputs, **attributes):
         return self.node(op, *inputs, keep=False, **attributes)
 
@@ -311,7 +317,7 @@ def norm(m):
         m.node(op, x, size=m.choose(1, 3, 5), alpha=0.5, beta=0.75, bias=1.0)
     elif op == "LpNormalization":
         x = m.take((1, 2, 3))
-        m.node(op, x, axis=m.axis(x), p=m.choose(1, 2))
+        m.length(op, x, axis=m.axis(x), p=m.choose(1, 2))
     elif op == "MeanVarianceNormalization":
         x = m.take((3, 4), lambda v: count(v.shape) >= 12)
         m.node(op, x, axes=sorted(m.rng.sample(range(x.rank), 2)))
@@ -368,7 +374,8 @@ def reduce(m):
     if x.rank == 0:
         raise Unsuitable
     axes = sorted(m.rng.sample(range(x.rank), m.rng.randint(1, x.rank)))
-    m.node(op, x, *([m.ints(*(a - m.choose(0, x.rank) for a in axes))] if m.chance(0.85) else []), keepdims=m.choose(0, 1))
+    make = m.length if op == "ReduceL2" else m.node
+    make(op, x, *([m.ints(*(a - m.choose(0, x.rank) for a in axes))] if m.chance(0.85) else []), keepdims=m.choose(0, 1))
 
 
 def running(m):
@@ -385,8 +392,9 @@ def best(m):
 def pool(m):
     x = m.take((3, 4, 4, 5), lambda v: all(s > 1 for s in v.shape[2:]))
     op, n = m.choose("MaxPool", "MaxPool", "AveragePool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"), x.rank - 2
+    make = m.length if "Lp" in op else m.node
     if op.startswith("Global"):
-        m.node(op, x)
+        make(op, x)
         return
     attributes = dict(kernel_shape=[m.rng.randint(1, min(3, s)) for s in x.shape[2:]])
     if m.chance(0.7):
@@ -403,7 +411,7 @@ def pool(m):
         attributes["count_include_pad"] = 1
     if op == "LpPool":
         attributes["p"] = m.choose(1, 2, 3)
-    m.node(op, x, **attributes)
+    make(op, x, **attributes)
 
 
 # -- products ---------------------------------------------------------------------------------------------------------------------------------------
