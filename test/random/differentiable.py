@@ -217,8 +217,8 @@ class Maker:
 
 FREE = {"Relu": {}, "Tanh": {}, "Sigmoid": {}, "Neg": {}, "Abs": {}, "Erf": {}, "Sin": {}, "Cos": {}, "Softplus": {}, "Softsign": {}, "Elu": {"alpha": 0.75},
         "Selu": {"alpha": 1.5, "gamma": 1.25}, "LeakyRelu": {"alpha": 0.25}, "HardSigmoid": {"alpha": 0.25, "beta": 0.625}, "HardSwish": {}, "Gelu": {},
-        "Mish": {}, "Identity": {}, "Atan": {}, "Asinh": {}, "ThresholdedRelu": {"alpha": 0.5}, "Exp": {}, "Sinh": {}, "Cosh": {}, "Swish": {}, "Shrink":
-        {"lambd": 0.5, "bias": 0.25}}
+        "Mish": {}, "Identity": {}, "Atan": {}, "Asinh": {}, "ThresholdedRelu": {"alpha": 0.5}, "Exp": {}, "Sinh": {}, "Cosh": {}, "Swish": {},
+        "Shrink": {"lambd": 0.5, "bias": 0.25}}
 
 
 def unary(m):
@@ -717,10 +717,10 @@ def crop(m):
     m.node("CenterCropPad", x, m.ints(m.size()), axes=[axis])
 
 
-MAKERS = {unary: 22, bounded: 6, stepped: 2, binary: 16, itself: 2, variadic: 2, clip: 2, where: 4, softmax: 4, norm: 8, reduce: 9, running: 2, best: 2, pool:
-          6, matmul: 6, square: 2, gemm: 4, einsum: 3, conv: 9, attention: 2, transpose: 4, reshape: 4, flatten: 3, expand: 3, cut: 5, concat: 4, split: 2,
-          pad: 4, tile: 2, depth: 1, trilu: 1, gather: 3, gather_elements: 3, gather_nd: 2, scatter_elements: 2, scatter_nd: 2, compress: 1, reverse_sequence:
-          1, resize: 2, grid_sample: 1, crop: 1, dft: 1, col2im: 1, affine_grid: 1, heads: 2, batches: 2, losses: 2, chosen: 1}
+MAKERS = {unary: 22, bounded: 6, stepped: 2, binary: 16, itself: 2, variadic: 2, clip: 2, where: 4, softmax: 4, norm: 8, reduce: 9, running: 2, best: 2,
+          pool: 6, matmul: 6, square: 2, gemm: 4, einsum: 3, conv: 9, attention: 2, transpose: 4, reshape: 4, flatten: 3, expand: 3, cut: 5, concat: 4,
+          split: 2, pad: 4, tile: 2, depth: 1, trilu: 1, gather: 3, gather_elements: 3, gather_nd: 2, scatter_elements: 2, scatter_nd: 2, compress: 1,
+          reverse_sequence: 1, resize: 2, grid_sample: 1, crop: 1, dft: 1, col2im: 1, affine_grid: 1, heads: 2, batches: 2, losses: 2, chosen: 1}
 
 
 def make(seed, witness, only=None):
