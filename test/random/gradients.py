@@ -239,7 +239,7 @@ class GradientChecker(Checker):
     def compare_slopes(self, problem, usual, leaves, loss, size, near, dtype, noise):
         if not abs(float(usual["loss"]) - loss) <= (1e-9 if near == NEAR["f64"] else near[0] / 3) * (1 + abs(loss) + size):
             return [Difference("loss", "loss", f"{usual['loss']}, and {loss} by its definition")]
-        # Single numbers, statistics, and constants that are nodes are no parameters.
+        # Scalars, statistics, and constants that are nodes are no parameters.
         written = {t.name for t in problem.whole.proto().graph.initializer}
         untrained = {v.name for v in problem.whole.leaves if v.constant and v.name not in written}
         untrained |= {v.name for n in problem.whole.nodes if n.op == "BatchNormalization" for v in n.inputs[3:5]}
@@ -247,7 +247,7 @@ class GradientChecker(Checker):
             if value.dtype != "f64" or hasattr(value, "fixed"):
                 continue
             have = usual.get(f"{value.name}.grad")
-            if have is None and value.constant and (value.size == 1 or value.name in untrained):
+            if have is None and value.constant and (not value.shape or value.name in untrained):
                 self.counts["not trained"] += 1
                 continue
             have = np.zeros(value.shape) if have is None else have.astype(np.float64)
