@@ -60,6 +60,10 @@ std::vector<uint8_t> changed(const runtime::SectionTable &table,
   std::vector<test::ObjectSpec> objects;
   for (const runtime::ObjectSection &object : first.objects)
     objects.push_back({object.level, bytesOf(object.data, object.bytes)});
+  if (first.ptx.text) {
+    objects.push_back(test::ptxSection(first.ptx.text, first.ptx.architecture));
+    objects.back().fits = false; // it says what it was compiled for
+  }
   return test::artifactBytes(
       plan, bytesOf(table.weights.data, table.weights.bytes), objects);
 }
@@ -120,7 +124,7 @@ int main(int count, char **words) {
       std::fprintf(stderr, "%s\n", table.status().message().c_str());
       return 1;
     }
-    if (table->plans.front().objects.empty())
+    if (table->plans.front().objects.empty() && !table->plans.front().ptx.text)
       continue;
     // What is not changed must run, or nothing is tested; unless a run of it is
     // too large for a test.
