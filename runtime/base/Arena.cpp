@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
@@ -44,6 +45,16 @@ Arena &Arena::operator=(Arena &&other) noexcept {
 Arena::~Arena() {
   if (start)
     ::munmap(start, bytes);
+}
+
+size_t stackBytes() {
+  pthread_attr_t attributes;
+  size_t bytes = size_t(8) << 20;
+  if (::pthread_getattr_default_np(&attributes) == 0) {
+    (void)::pthread_attr_getstacksize(&attributes, &bytes);
+    ::pthread_attr_destroy(&attributes);
+  }
+  return bytes;
 }
 
 void releasePages(const void *data, size_t bytes) {

@@ -35,6 +35,9 @@ private:
   size_t bytes = 0;
 };
 
+/// The bytes of address space that the stack of a new thread takes.
+size_t stackBytes();
+
 /// Returns the pages that lie wholly in a range to the operating system. If
 /// they are used again, pages of a mapped file are read again, and other pages
 /// are zero.

@@ -9,6 +9,7 @@
 
 #include "runtime/abi/Text.h"
 #include "runtime/artifact/Artifact.h"
+#include "runtime/base/Arena.h"
 #include "runtime/base/Cores.h"
 #include "runtime/base/Programs.h"
 #include "runtime/base/StepScope.h"
@@ -298,8 +299,8 @@ Status Session::Impl::start() {
         // The others wait for work, and find that there is none.
         return Status::error(std::string("cannot start a thread for device ") +
                              std::to_string(workers[i].device) + ": " +
-                             error.what() +
-                             "; it needs memory for a stack (ulimit -s)");
+                             error.what() + "; its stack takes " +
+                             std::to_string(stackBytes()) + " bytes");
       }
     }
   loadAll();

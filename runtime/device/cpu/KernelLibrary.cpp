@@ -115,8 +115,9 @@ KernelLibrary::load(const Artifact &artifact, int max_level) {
   const char *why = library->handle ? nullptr : ::dlerror();
   if (!library->handle)
     return wrong(Status::error(
-        std::string("cannot load the artifact's kernels: ") +
-        (why ? why : "unknown reason") + ": compile the model again"));
+        "cannot load the artifact's kernels, " + std::to_string(best->bytes) +
+        " bytes: " + (why ? why : "unknown reason") +
+        ": give the process more memory, or compile the model again"));
   std::vector<const int64_t *> uses;
   for (int64_t i = 0; i < length(kernels); ++i) {
     const abi::Kernel &kernel = *kernels->Get(static_cast<unsigned>(i));

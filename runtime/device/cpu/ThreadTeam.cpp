@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <omp.h>
-#include <pthread.h>
 #include <sched.h>
 #include <xmmintrin.h>
 
@@ -37,15 +36,9 @@ void pinTo(const std::vector<int> &cores) {
 } // namespace
 
 Status ThreadTeam::hasRoom(int threads) {
-  pthread_attr_t attributes;
-  size_t stack = size_t(8) << 20;
-  if (::pthread_getattr_default_np(&attributes) == 0) {
-    (void)::pthread_attr_getstacksize(&attributes, &stack);
-    ::pthread_attr_destroy(&attributes);
-  }
   constexpr size_t kBeside = size_t(1) << 20; // guards, tables of the library
-  const size_t bytes =
-      size_t(std::max(threads - 1, 0)) * stack + (threads > 1 ? kBeside : 0);
+  const size_t bytes = size_t(std::max(threads - 1, 0)) * stackBytes() +
+                       (threads > 1 ? kBeside : 0);
   Expected<Arena> room = Arena::map(bytes, "the stacks of its threads");
   return room.status();
 }
