@@ -26,7 +26,14 @@ struct Origin {
 Origin getOrigin(BlockArgument argument) {
   Block *block = argument.getOwner();
   Operation *parent = block->getParentOp();
-  if (!parent || isa<FunctionOpInterface>(parent) || !block->isEntryBlock() ||
+  if (auto function = dyn_cast_or_null<FunctionOpInterface>(parent))
+    return {
+        block->isEntryBlock() &&
+                function.getArgAttr(argument.getArgNumber(), nn::kPerStepAttr)
+            ? Rate::step
+            : Rate::micro_batch,
+        {}};
+  if (!parent || !block->isEntryBlock() ||
       parent->getNumOperands() != block->getNumArguments())
     return {Rate::micro_batch, {}};
   return {Rate::load, {parent->getOperand(argument.getArgNumber())}};
@@ -36,6 +43,10 @@ Origin getOrigin(OpResult result) {
   Operation *op = result.getOwner();
   if (auto parameter = dyn_cast<nn::ParameterOp>(op))
     return {parameter.getState() ? Rate::step : Rate::load, {}};
+  if (isa<nn::AccumulatorOp>(op))
+    return {Rate::step, {}};
+  if (isa<nn::SumMicroBatchesOp>(op))
+    return {Rate::update, {}};
   if (op->getNumRegions() == 1 && llvm::hasSingleElement(op->getRegion(0))) {
     Block &body = op->getRegion(0).front();
     if (body.mightHaveTerminator() &&
@@ -65,6 +76,8 @@ StringRef stringifyRate(Rate rate) {
     return "step";
   case Rate::micro_batch:
     return "micro-batch";
+  case Rate::update:
+    return "update";
   }
   llvm_unreachable("every rate is listed");
 }
@@ -86,14 +99,14 @@ Rate Rates::getRate(Value root) {
       auto found = known.find(other);
       if (found != known.end())
         rate = std::max(rate, found->second);
-      else if (isa<BlockArgument>(other) &&
-               getOrigin(other).rate == Rate::micro_batch)
-        rate = Rate::micro_batch;
+      else if (auto argument = dyn_cast<BlockArgument>(other);
+               argument && getOrigin(argument).values.empty())
+        rate = std::max(rate, getOrigin(argument).rate);
       else
         unknown = other;
     }
     // The largest rate needs no further look.
-    if (unknown && rate != Rate::micro_batch) {
+    if (unknown && rate != Rate::update) {
       stack.push_back(unknown);
       continue;
     }
@@ -111,6 +124,19 @@ Rate Rates::getRate(Operation *op) {
   for (Value result : op->getResults())
     rate = std::max(rate, getRate(result));
   return rate;
+}
+
+void Rates::moveIntoUpdates(Block &block) {
+  for (Operation &op : llvm::reverse(block)) {
+    if (isa<nn::ParameterOp, nn::AccumulatorOp>(op) || op.use_empty() ||
+        getRate(&op) != Rate::step)
+      continue;
+    if (llvm::all_of(op.getUsers(), [&](Operation *user) {
+          return user->getNumResults() != 0 && getRate(user) == Rate::update;
+        }))
+      for (Value result : op.getResults())
+        known[result] = Rate::update;
+  }
 }
 
 bool isKnownAtLoad(Value value) { return Rates().isLoad(value); }

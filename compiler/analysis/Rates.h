@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every value has a rate: load < step < micro-batch. An op has the largest rate
-// of its operands. This analysis is the only place that derives it.
+// Every value has a rate: load < step < micro-batch < update. An op has the
+// largest rate of its operands. Only a sum over micro-batches has a larger one.
+// This analysis is the only place that derives it.
 //
 //   %x: tensor<8xf32>                                   micro-batch
 //   %w = nn.parameter @w : tensor<8xf32>                load
@@ -14,6 +15,8 @@
 //   %0 = nn.mul %w, %w : tensor<8xf32>                  load
 //   %1 = nn.mul %w, %s : tensor<8xf32>                  step
 //   %2 = nn.mul %x, %1 : tensor<8xf32>                  micro-batch
+//   %3 = nn.sum_micro_batches %2 : tensor<8xf32>        update
+//   %4 = nn.add %s, %3 : tensor<8xf32>                  update
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,21 +30,23 @@ namespace partita::analysis {
 
 /// How often a value changes.
 enum class Rate {
-  load,       ///< never: computed once, when a model is loaded
-  step,       ///< with each step that writes state
-  micro_batch ///< with each micro-batch: depends on the model's inputs
+  load,        ///< never: computed once, when a model is loaded
+  step,        ///< with each step that writes state, before it begins
+  micro_batch, ///< with each micro-batch: depends on the model's inputs
+  update       ///< with each step, when its last micro-batch is computed
 };
 
-/// "load", "step" or "micro-batch".
+/// "load", "step", "micro-batch" or "update".
 llvm::StringRef stringifyRate(Rate rate);
 
 /// The rates of values.
 ///
-/// The arguments of a function have the rate of a micro-batch. States have the
-/// rate of a step. Weights and constants have the rate of loading. Inside an op
-/// whose block takes the op's operands (a cluster, a stage), an argument has
-/// the rate of its operand. A result of such an op has the rate of the value
-/// that the block yields.
+/// The arguments of a function have the rate of a micro-batch, or that of a
+/// step with `nn.per_step`. States and accumulators have the rate of a step.
+/// Weights and constants have the rate of loading. Inside an op whose block
+/// takes the op's operands (a cluster, a stage), an argument has the rate of
+/// its operand. A result of such an op has the rate of the value that the block
+/// yields.
 ///
 /// An object caches its answers. They are valid until an op that it has seen is
 /// erased or gets other operands. A rewrite that asks between its changes needs
@@ -52,6 +57,11 @@ public:
   /// The largest rate of the op's results. If it has no results: the largest
   /// rate of its operands.
   Rate getRate(mlir::Operation *op);
+
+  /// Gives ops of a block that have the rate of a step the rate of an update,
+  /// if only such ops read them. Nothing is held for a whole step then that the
+  /// update may compute as well.
+  void moveIntoUpdates(mlir::Block &block);
 
   bool isLoad(mlir::Value value) { return getRate(value) == Rate::load; }
   bool isLoad(mlir::Operation *op) { return getRate(op) == Rate::load; }

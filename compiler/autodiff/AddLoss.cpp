@@ -9,6 +9,7 @@
 #include "compiler/autodiff/Losses.h"
 #include "compiler/autodiff/Passes.h"
 #include "compiler/autodiff/Ports.h"
+#include "dialects/nn/CheckAttr.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -23,10 +24,17 @@ namespace partita::autodiff {
 
 namespace {
 
+/// What becomes of the model's results.
+enum class Mode {
+  whole, ///< the loss in their place
+  parts, ///< the parts of the loss in their place
+  beside ///< the parts of the loss beside them
+};
+
 class LossBuilder {
 public:
-  LossBuilder(func::FuncOp function, LossSpec spec)
-      : function(function), spec(std::move(spec)),
+  LossBuilder(func::FuncOp function, LossSpec spec, Mode mode)
+      : function(function), spec(std::move(spec)), mode(mode),
         end(function.getBody().front().getTerminator()) {}
 
   LogicalResult run() {
@@ -37,21 +45,45 @@ public:
     Value target = addTarget();
     if (!target && spec.kind->target != Target::none)
       return failure();
-    Term loss = buildLoss(spec, Term(b, end->getOperand(output)),
-                          Term(b, target), axis);
+    const Loss loss = buildLoss(spec, Term(b, end->getOperand(output)),
+                                Term(b, target), axis);
     if (spec.kind->target == Target::labels)
       checkLabels(Term(b, target));
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       function.removeArgAttr(i, b.getStringAttr(nn::kBatchAxisAttr));
+    if (mode != Mode::whole) {
+      // A step sums micro-batches up: their samples are told apart by nobody.
+      function->getParentOp()->removeAttr(analysis::kMixesAttr);
+      setParts(loss);
+      return success();
+    }
     function->getParentOp()->setAttr(
         analysis::kMixesAttr,
         b.getStringAttr("the loss combines the samples of '" + nameOf(output) +
                         "'"));
-    setResults(function, {{loss.get(), "loss"}});
+    Term whole = loss.count.get() ? loss.sum / loss.count : loss.sum;
+    setResults(function, {{whole.get(), "loss"}});
     return success();
   }
 
 private:
+  /// The loss as a sum and the number that it is divided by. Each result of an
+  /// evaluation stays.
+  void setParts(const Loss &loss) {
+    std::vector<Result> results;
+    if (mode == Mode::beside)
+      for (unsigned i = 0; i < function.getNumResults(); ++i)
+        if (!function.getResultAttr(i, nn::kCheckAttr))
+          results.push_back({end->getOperand(i), nameOf(i).str()});
+    results.push_back({loss.sum.get(), "loss.sum"});
+    if (loss.count.get())
+      results.push_back({loss.count.get(), "loss.count"});
+    setResults(function, results);
+    if (loss.count.get())
+      function.setResultAttr(static_cast<unsigned>(results.size()) - 1,
+                             kCountAttr, UnitAttr::get(function.getContext()));
+  }
+
   InFlightDiagnostic fail() {
     return emitError(UnknownLoc::get(function.getContext()))
            << "--loss " << spec.kind->name << ":" << spec.names << ": ";
@@ -132,7 +164,6 @@ private:
       shape.erase(shape.begin() + axis);
       type = RankedTensorType::get(shape, IntegerType::get(context, 64));
     }
-    int64_t port = 0;
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       auto name = function.getArgAttrOfType<StringAttr>(i, nn::kNameAttr);
       if (name && name.getValue() == input)
@@ -140,26 +171,9 @@ private:
                       << "' already; name the one of the loss: --loss "
                       << spec.kind->name << ":" << nameOf(output) << ":NAME",
                Value();
-      if (auto other = function.getArgAttrOfType<IntegerAttr>(i, "nn.port"))
-        port = std::max(port, other.getInt() + 1);
     }
-    // A constant input has a port, too.
-    if (auto bound =
-            function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(
-                "nn.bound_inputs"))
-      for (Attribute entry : bound)
-        if (auto other = cast<DictionaryAttr>(entry).getAs<IntegerAttr>("port"))
-          port = std::max(port, other.getInt() + 1);
-    Builder b(context);
-    NamedAttrList attributes;
-    attributes.set(nn::kNameAttr, b.getStringAttr(input));
-    attributes.set("nn.port", b.getI64IntegerAttr(port));
-    const unsigned number = function.getNumArguments();
-    if (failed(function.insertArgument(number, type,
-                                       attributes.getDictionary(context),
-                                       NameLoc::get(b.getStringAttr(input)))))
-      return {};
-    return function.getArgument(number);
+    FailureOr<BlockArgument> added = addInput(function, input, type);
+    return failed(added) ? Value() : Value(*added);
   }
 
   /// A label that is no class is an error of the run.
@@ -183,6 +197,7 @@ private:
 
   func::FuncOp function;
   const LossSpec spec;
+  const Mode mode;
   Operation *end;
   int output = -1;
   int64_t axis = 0;
@@ -201,7 +216,9 @@ struct AddLossPass : impl::AddLossPassBase<AddLossPass> {
       return signalPassFailure();
     }
     func::FuncOp function = getModelFunction(getOperation());
-    if (!function || failed(LossBuilder(function, std::move(*spec)).run()))
+    const Mode mode = beside ? Mode::beside : parts ? Mode::parts : Mode::whole;
+    if (!function ||
+        failed(LossBuilder(function, std::move(*spec), mode).run()))
       signalPassFailure();
   }
 };

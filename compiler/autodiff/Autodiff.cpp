@@ -22,7 +22,11 @@ void addAutodiffPasses(OpPassManager &pm, const AutodiffOptions &options) {
   pm.addPass(createChooseParametersPass(parameters));
   if (options.loss.empty())
     return;
-  pm.addPass(createAddLossPass({options.loss}));
+  pm.addPass(
+      createAddLossPass({options.loss, options.results == LossResults::parts,
+                         options.results == LossResults::beside}));
+  if (options.results == LossResults::beside)
+    return;
   pm.addPass(createExpandAttentionPass());
   pm.addPass(createExpandRecurrentPass({options.inputs}));
   pm.addPass(createDifferentiatePass({options.inputs}));

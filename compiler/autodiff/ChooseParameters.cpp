@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/autodiff/Globs.h"
 #include "compiler/autodiff/Passes.h"
 #include "compiler/autodiff/Ports.h"
 
@@ -69,54 +70,6 @@ bool isMask(nn::WeightOp weight) {
   }
   return isMask(block);
 }
-
-/// Globs of one option, and which of them matched something.
-class Globs {
-public:
-  Globs(StringRef option, ArrayRef<std::string> texts) : option(option) {
-    for (const std::string &text : texts)
-      patterns.push_back({text, std::nullopt, false});
-  }
-
-  LogicalResult compile(Location loc) {
-    for (Pattern &pattern : patterns) {
-      auto glob = llvm::GlobPattern::create(pattern.text, 64);
-      if (!glob)
-        return emitError(loc) << option << " " << pattern.text << ": "
-                              << llvm::toString(glob.takeError());
-      pattern.glob = std::move(*glob);
-    }
-    return success();
-  }
-
-  bool empty() const { return patterns.empty(); }
-
-  bool match(StringRef name) {
-    bool any = false;
-    for (Pattern &pattern : patterns)
-      if (pattern.glob->match(name))
-        any = pattern.used = true;
-    return any;
-  }
-
-  LogicalResult checkUse(Location loc) {
-    for (const Pattern &pattern : patterns)
-      if (!pattern.used)
-        return emitError(loc)
-               << option << " " << pattern.text
-               << " names no parameter; --list-parameters lists them";
-    return success();
-  }
-
-private:
-  struct Pattern {
-    std::string text;
-    std::optional<llvm::GlobPattern> glob;
-    bool used;
-  };
-  const StringRef option;
-  std::vector<Pattern> patterns;
-};
 
 struct ChooseParametersPass
     : impl::ChooseParametersPassBase<ChooseParametersPass> {

@@ -40,8 +40,13 @@ public:
     findTrained();
     active = findActive(module, function, inputs);
     Value loss = end->getOperand(0);
-    const bool isAlone =
-        end->getNumOperands() == 1 || function.getResultAttr(1, nn::kCheckAttr);
+    const bool hasCount =
+        function.getNumResults() > 1 && function.getResultAttr(1, kCountAttr);
+    if (hasCount)
+      count = end->getOperand(1);
+    const unsigned next = hasCount ? 2 : 1;
+    const bool isAlone = end->getNumOperands() == next ||
+                         function.getResultAttr(next, nn::kCheckAttr);
     if (!isAlone || !isa<FloatType>(elementOf(loss)) ||
         nn::getTensorType(loss).getNumElements() != 1)
       return emitError(function.getLoc())
@@ -221,7 +226,10 @@ private:
   }
 
   LogicalResult addResults(Value loss) {
-    std::vector<Result> results = {{loss, "loss"}};
+    std::vector<Result> results = {{loss, count ? "loss.sum" : "loss"}};
+    if (count)
+      results.push_back({count, "loss.count"});
+    const size_t losses = results.size();
     Builder attributes(function.getContext());
     for (auto &[symbol, trained] : weights) {
       Value sum;
@@ -241,11 +249,13 @@ private:
       for (BlockArgument argument : function.getArguments())
         if (Value sum = take(argument))
           results.push_back({sum, getArgumentName(argument) + ".grad"});
-    if (results.size() == 1)
+    if (results.size() == losses)
       return emitError(UnknownLoc::get(function.getContext()))
              << "the loss depends on no parameter that is trained; "
                 "--list-parameters says why each is not";
     setResults(function, results);
+    if (count)
+      function.setResultAttr(1, kCountAttr, attributes.getUnitAttr());
     return success();
   }
 
@@ -257,6 +267,7 @@ private:
   func::FuncOp function;
   Operation *end;
   ImplicitLocOpBuilder b;
+  Value count; ///< see kCountAttr; or null
   const bool inputs;
   llvm::MapVector<StringAttr, Trained> weights; // by symbol
   llvm::DenseMap<Value, Value> active;

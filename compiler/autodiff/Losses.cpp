@@ -21,19 +21,18 @@ static Term max(Term x, double bound) {
 static Term sumAll(Term x) { return x.sum(allDims(x.rank())); }
 
 /// Each sample's term, its elements in `terms`, of which `counts` many count.
-static Term reduce(const LossSpec &spec, Term terms, Term counts) {
-  Term total = sumAll(terms);
-  return spec.mean ? total / sumAll(counts) : total;
+static Loss reduce(const LossSpec &spec, Term terms, Term counts) {
+  return {sumAll(terms), spec.mean ? sumAll(counts) : Term()};
 }
 
-static Term reduce(const LossSpec &spec, Term terms) {
+static Loss reduce(const LossSpec &spec, Term terms) {
   Term total = sumAll(terms);
   const auto count = static_cast<double>(terms.type().getNumElements());
-  return spec.mean ? total / total.splat(count) : total;
+  return {total, spec.mean ? total.splat(count) : Term()};
 }
 
 /// The negative logarithm of the probability of each label.
-static Term buildLabelLoss(const LossSpec &spec, Term logs, Term labels,
+static Loss buildLabelLoss(const LossSpec &spec, Term logs, Term labels,
                            int64_t axis) {
   Shape one(logs.shape());
   one[axis] = 1;
@@ -99,7 +98,7 @@ Term buildLabelCheck(const LossSpec &spec, Term labels, int64_t classes) {
       RankedTensorType::get({rows, 2}, labels.element()), both, int64_t(1));
 }
 
-Term buildLoss(const LossSpec &spec, Term y, Term target, int64_t axis) {
+Loss buildLoss(const LossSpec &spec, Term y, Term target, int64_t axis) {
   if (y.element().getIntOrFloatBitWidth() < 32) {
     y = y.cast(y.b().getF32Type());
     if (spec.kind->target == Target::values)
@@ -107,9 +106,9 @@ Term buildLoss(const LossSpec &spec, Term y, Term target, int64_t axis) {
   }
   StringRef kind = spec.kind->name;
   if (kind == "output")
-    return y.reshape({});
+    return {y.reshape({}), y.reshape({}).splat(1)}; // of several: their mean
   if (kind == "sum")
-    return sumAll(y);
+    return {sumAll(y), Term()};
   if (kind == "nll")
     return buildLabelLoss(spec, y, target, axis);
   if (kind == "cross_entropy") {

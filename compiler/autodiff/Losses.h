@@ -13,12 +13,17 @@
 
 namespace partita::autodiff {
 
-/// The loss, a scalar, as PyTorch's losses of the same names define it. `y` is
+/// A loss: the sum, divided by the count if there is one. Both are scalars.
+struct Loss {
+  nn::grad::Term sum, count;
+};
+
+/// The loss as PyTorch's losses of the same names define it. `y` is
 /// the model's output, of floats. `target` is null, or labels [y's shape
 /// without dimension `axis`], or values of y's shape and type. Narrow floats
 /// are summed as f32.
-nn::grad::Term buildLoss(const LossSpec &spec, nn::grad::Term y,
-                         nn::grad::Term target, int64_t axis);
+Loss buildLoss(const LossSpec &spec, nn::grad::Term y, nn::grad::Term target,
+               int64_t axis);
 
 /// For each entry of the labels' first dimension the place of the first label
 /// that is no class and does not stand for none, or the number of labels, and

@@ -34,6 +34,13 @@ namespace partita::autodiff {
 #define GEN_PASS_REGISTRATION
 #include "compiler/autodiff/Passes.h.inc"
 
+/// What a loss makes of the model's results.
+enum class LossResults {
+  whole, ///< they become the loss and its gradients
+  parts, ///< the same, and the loss is a sum and a count
+  beside ///< they stay, with the parts of the loss; there are no gradients
+};
+
 struct AutodiffOptions {
   /// KIND:OUTPUT[:INPUT][,OPTION=VALUE...], see LossSpec.h.
   std::string loss;
@@ -41,6 +48,7 @@ struct AutodiffOptions {
   std::vector<std::string> freeze, trainOnly;
   /// Gradients of the inputs, too.
   bool inputs = false;
+  LossResults results = LossResults::whole;
 };
 
 /// Adds the passes above, in order.

@@ -49,7 +49,11 @@ def AddLossPass : AutodiffPass<"nn-add-loss"> {
     func.func @main(%x: ..., %target: tensor<8x10xf32> {nn.name = "target"}) -> (tensor<f32> {nn.name = "loss"})
     ```
   }];
-  let options = [Option<"loss", "loss", "std::string", "\"\"", "KIND:OUTPUT[:INPUT][,OPTION=VALUE...]">];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"\"", "KIND:OUTPUT[:INPUT][,OPTION=VALUE...]">,
+    Option<"parts", "parts", "bool", "false", "results `loss.sum`, and `loss.count` if the loss is their quotient">,
+    Option<"beside", "beside", "bool", "false", "the same, behind the model's own results">
+  ];
 }
 
 def ExpandAttentionPass : AutodiffPass<"nn-expand-attention"> {

@@ -32,6 +32,31 @@ void addCheck(func::FuncOp function, Value value, DictionaryAttr description) {
   function.setResultAttr(number, nn::kCheckAttr, description);
 }
 
+FailureOr<BlockArgument> addInput(func::FuncOp function, StringRef name,
+                                  RankedTensorType type) {
+  Builder b(function.getContext());
+  int64_t port = 0;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (auto other = function.getArgAttrOfType<IntegerAttr>(i, "nn.port"))
+      port = std::max(port, other.getInt() + 1);
+  // A constant input has a port, too.
+  if (auto bound =
+          function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(
+              "nn.bound_inputs"))
+    for (Attribute entry : bound)
+      if (auto other = cast<DictionaryAttr>(entry).getAs<IntegerAttr>("port"))
+        port = std::max(port, other.getInt() + 1);
+  NamedAttrList attributes;
+  attributes.set(nn::kNameAttr, b.getStringAttr(name));
+  attributes.set("nn.port", b.getI64IntegerAttr(port));
+  const unsigned number = function.getNumArguments();
+  if (failed(function.insertArgument(number, type,
+                                     attributes.getDictionary(b.getContext()),
+                                     NameLoc::get(b.getStringAttr(name)))))
+    return failure();
+  return function.getArgument(number);
+}
+
 void setResults(func::FuncOp function, ArrayRef<Result> results) {
   Builder b(function.getContext());
   SmallVector<Value> values;

@@ -21,6 +21,10 @@ inline constexpr llvm::StringLiteral kTrainedAttr = "nn.trained";
 inline constexpr llvm::StringLiteral kUntrainedAttr = "nn.untrained";
 inline constexpr llvm::StringLiteral kStatisticAttr = "nn.statistic";
 
+/// On a result of the model's function: how many numbers the loss is the mean
+/// of. The loss itself is their sum then.
+inline constexpr llvm::StringLiteral kCountAttr = "nn.loss_count";
+
 /// The one function of a module; null, with an error, if there are others.
 mlir::func::FuncOp getModelFunction(mlir::ModuleOp module);
 
@@ -37,6 +41,11 @@ struct Result {
 /// Results that tell of wrong indices stay, behind them.
 /// Removes what nobody needs any more.
 void setResults(mlir::func::FuncOp function, llvm::ArrayRef<Result> results);
+
+/// Adds an input behind the others, as the last of the model.
+mlir::FailureOr<mlir::BlockArgument> addInput(mlir::func::FuncOp function,
+                                              llvm::StringRef name,
+                                              mlir::RankedTensorType type);
 
 } // namespace partita::autodiff
 

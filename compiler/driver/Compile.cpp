@@ -131,6 +131,7 @@ private:
   LogicalResult checkTargets();
   LogicalResult checkMachine();
   LogicalResult differentiate();
+  void addTrainPasses(OpPassManager &pm);
   LogicalResult compileKernels();
   LogicalResult nameDimensions();
   LogicalResult checkMask();
@@ -214,6 +215,8 @@ LogicalResult Compilation::differentiate() {
     return success();
   if (failed(transform([&](OpPassManager &pm) {
         autodiff::addAutodiffPasses(pm, options.autodiff);
+        if (!options.train.optimizer.empty() && !options.parameters)
+          addTrainPasses(pm);
       })))
     return failure();
   if (options.parameters)
@@ -222,6 +225,20 @@ LogicalResult Compilation::differentiate() {
   return options.reference ? success() : transform([](OpPassManager &pm) {
     simplify::addCanonicalPasses(pm);
   });
+}
+
+/// What turns gradients into a step that learns; or, of a plan that evaluates,
+/// what reads the same states.
+void Compilation::addTrainPasses(OpPassManager &pm) {
+  if (options.autodiff.results == autodiff::LossResults::beside)
+    return pm.addPass(train::createMarkStatesPass());
+  train::AddOptimizerPassOptions optimizer;
+  optimizer.optimizer = options.train.optimizer;
+  optimizer.groups.assign(options.train.groups.begin(),
+                          options.train.groups.end());
+  optimizer.clipNorm = options.train.clipNorm;
+  optimizer.microBatches = options.train.microBatches;
+  pm.addPass(train::createAddOptimizerPass(optimizer));
 }
 
 LogicalResult Compilation::compileKernels() {
@@ -468,6 +485,15 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
   if (failed(imported))
     return failure();
   module = std::move(*imported);
+  if (!options.train.optimizer.empty()) {
+    const bool learns =
+        options.autodiff.results == autodiff::LossResults::parts;
+    (*module)->setAttr(plan::kEntryAttr,
+                       StringAttr::get(&context, learns ? "train" : "eval"));
+    if (!options.train.description.empty())
+      (*module)->setAttr(plan::kTrainingAttr,
+                         StringAttr::get(&context, options.train.description));
+  }
   proveSampleAxes(*module, imports);
   if (failed(checkMask()))
     return failure();
@@ -527,6 +553,7 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
     return failure();
   const bool reproducible = isReproducible(*module);
   if (failed(transform([&](OpPassManager &pm) {
+        pm.addPass(train::createFormAccumulatorsPass());
         // What one device computes, before it is decided what is fused: later
         // phases see the tensors that a device has. What is fused depends on
         // their sizes, and changes how results round.
@@ -574,9 +601,17 @@ static std::vector<std::string> getDeviceNames(const CompileOptions &options,
 }
 
 /// The options of each plan: one for each combination of sizes, the last
-/// dimension counting fastest.
+/// dimension counting fastest. Each has one to learn and one to evaluate, if
+/// the model is trained.
 static std::vector<CompileOptions> getPlans(const CompileOptions &options) {
   std::vector<CompileOptions> plans = {options};
+  if (!options.train.optimizer.empty()) {
+    plans.front().autodiff.results = autodiff::LossResults::parts;
+    plans.front().partition.microBatches = options.train.microBatches;
+    plans.push_back(plans.front());
+    plans.back().autodiff.results = autodiff::LossResults::beside;
+    plans.back().partition.microBatches = 1;
+  }
   for (const DimensionSizes &dimension : options.dimensions) {
     std::vector<CompileOptions> before = std::move(plans);
     plans.clear();
@@ -613,6 +648,9 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
                              "devices are of several kinds ("
                           << abi::namesText(*targets)
                           << "); --emit-partition can";
+  if (!options.train.optimizer.empty() &&
+      !isModuleFile(options.import.modelPath))
+    options.emit.trainedModel = options.import.modelPath;
   std::vector<CompileOptions> plans = getPlans(options);
   std::vector<std::unique_ptr<Compilation>> compilations;
   std::vector<emit::CompiledPlan> compiled;

@@ -16,6 +16,7 @@
 #include "compiler/pipeline/NodeList.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "compiler/pipeline/plan/PlanSummary.h"
+#include "compiler/train/Passes.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -69,6 +70,9 @@ struct CompileOptions {
   /// If it has a loss, the artifact computes it and its gradients instead of
   /// the model's outputs.
   autodiff::AutodiffOptions autodiff;
+  /// If it has an optimizer, the artifact has two plans: `train` learns, and
+  /// `eval` computes the model's outputs and the loss.
+  train::TrainOptions train;
   /// If not null: filled with the model's parameters, and which are trained.
   std::vector<autodiff::Parameter> *parameters = nullptr;
   /// Remarks say what would spare each collective.

@@ -15,6 +15,7 @@
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <xxhash.h>
@@ -63,6 +64,30 @@ static std::string withUses(ArrayRef<char> ptx, const abi::Plan &plan) {
   return text;
 }
 
+/// The model's file, hashed.
+static FailureOr<TrainedModel> readTrained(ModuleOp module,
+                                           const EmitOptions &options) {
+  TrainedModel trained;
+  if (options.trainedModel.empty())
+    return trained;
+  auto buffer = llvm::MemoryBuffer::getFile(options.trainedModel,
+                                            /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return module.emitError() << "cannot read '" << options.trainedModel
+                              << "': " << buffer.getError().message();
+  trained.given = options.trainedModel;
+  FailureOr<std::string> path =
+      getRelativePath(module, options.trainedModel, options.output);
+  if (failed(path))
+    return failure();
+  trained.path = *path;
+  trained.bytes = static_cast<int64_t>((*buffer)->getBufferSize());
+  trained.hash =
+      XXH3_64bits((*buffer)->getBufferStart(), (*buffer)->getBufferSize());
+  return trained;
+}
+
 LogicalResult emitArtifact(ArrayRef<CompiledPlan> plans,
                            const EmitOptions &options) {
   SmallVector<ModuleOp> modules;
@@ -74,6 +99,9 @@ LogicalResult emitArtifact(ArrayRef<CompiledPlan> plans,
   FailureOr<WeightTable> weights = collectWeights(
       modules, options.weights == WeightPlacement::beside, options.output);
   if (failed(weights))
+    return failure();
+  FailureOr<TrainedModel> trained = readTrained(modules.front(), options);
+  if (failed(trained))
     return failure();
   bool hasWeights = weights->sectionBytes > 0;
   ArtifactFile file(options.output, sections + hasWeights);
@@ -98,7 +126,7 @@ LogicalResult emitArtifact(ArrayRef<CompiledPlan> plans,
 
   for (auto [number, compiled] : llvm::enumerate(plans)) {
     FailureOr<flatbuffers::DetachedBuffer> plan =
-        writePlan(compiled.module, *weights, number);
+        writePlan(compiled.module, *weights, number, *trained);
     if (failed(plan))
       return failure();
     auto writeHashed = [&](abi::SectionEntry entry, StringRef bytes) {

@@ -34,6 +34,9 @@ enum class WeightPlacement {
 struct EmitOptions {
   std::string output; ///< path of the artifact
   WeightPlacement weights = WeightPlacement::inside;
+  /// The model, if it is trained: the artifact says where it is, and where it
+  /// has each parameter.
+  std::string trainedModel;
 };
 
 /// A module with a plan, and the kernels that the plan starts.

@@ -14,6 +14,9 @@
 #include "runtime/abi/DeviceKinds.h"
 #include "runtime/abi/plan_generated.h"
 
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Path.h"
+
 #include <map>
 #include <optional>
 
@@ -70,8 +73,10 @@ std::optional<abi::DType> getDType(Type type) {
 /// before the tables that hold them, as FlatBuffers wants it.
 class PlanWriter {
 public:
-  PlanWriter(ModuleOp module, const WeightTable &weights, size_t plan)
-      : module(module), weights(weights), weightIndex(weights.indexOf[plan]) {}
+  PlanWriter(ModuleOp module, const WeightTable &weights, size_t plan,
+             const TrainedModel &trained)
+      : module(module), trained(trained), weights(weights),
+        weightIndex(weights.indexOf[plan]) {}
 
   FailureOr<flatbuffers::DetachedBuffer> write() {
     auto models = module.getOps<plan::ModelOp>();
@@ -84,6 +89,7 @@ public:
       channels.try_emplace(channel.getSymName(), channels.size());
     for (auto collective : module.getOps<plan::CollectiveOp>())
       collectives.try_emplace(collective.getSymName(), collectives.size());
+    findStates();
     // Rows of stages stand in the order of their numbers.
     stageCount = llvm::range_size(module.getOps<plan::StageOp>());
 
@@ -115,6 +121,7 @@ public:
     auto channelTables = writeChannels();
     auto collectiveTables = writeCollectives();
     auto weightTables = writeWeights();
+    auto stateTables = writeStates();
     std::vector<flatbuffers::Offset<abi::Kernel>> kernelTables;
     for (plan::KernelAttr kernel : usedKernels)
       kernelTables.push_back(writeKernel(kernel));
@@ -126,7 +133,14 @@ public:
         dimensions.push_back(abi::CreateDimension(
             b, string(dimension.getName().getValue()),
             cast<IntegerAttr>(dimension.getValue()).getInt()));
-    flatbuffers::Offset<flatbuffers::String> machine, machineId, mask, mixes;
+    flatbuffers::Offset<flatbuffers::String> machine, machineId, mask, mixes,
+        entry, training, modelFile;
+    if (model.getTraining()) {
+      training = string(*model.getTraining());
+      modelFile = string(trained.path);
+    }
+    if (model.getEntry())
+      entry = string(*model.getEntry());
     if (model.getMask())
       mask = string(*model.getMask());
     if (model.getMixes())
@@ -143,7 +157,10 @@ public:
         model.getStepNs(), model.getBubble().convertToDouble(), machine,
         model.getThreads(), collections, machineId, collectiveTables,
         b.CreateVector(axisTables), b.CreateVector(dimensions), mask,
-        model.getFullMicroBatches(), mixes, checks);
+        model.getFullMicroBatches(), mixes, checks, stateTables,
+        model.getFullSteps(), entry, training, modelFile,
+        model.getTraining() ? trained.bytes : 0,
+        model.getTraining() ? trained.hash : 0);
     abi::FinishPlanBuffer(b, plan);
     return b.Release();
   }
@@ -237,7 +254,9 @@ private:
   flatbuffers::Offset<abi::Slot> writeSlot(plan::SlotOp slot) {
     RankedTensorType type = slot.getSlot().getType().getTensor();
     int64_t offset = slot.getOffset().value_or(0);
-    if (slot.getSpace() == plan::Space::weight) {
+    if (slot.getSpace() == plan::Space::state) {
+      offset = stateIndex.lookup(*slot.getWeight());
+    } else if (slot.getSpace() == plan::Space::weight) {
       offset = weightIndex.lookup(*slot.getWeight());
     } else if (!slot.getOffset()) {
       slot.emitError("has no place in memory: run --plan-place before");
@@ -246,7 +265,8 @@ private:
     return abi::CreateSlot(
         b, toAbi(slot.getSpace()), offset, slot.getByteSize(),
         dtype(slot, type), longs(type.getShape()),
-        slot.getFrame() ? frameOf.lookup(slot.getFrame()) : -1);
+        slot.getFrame() ? frameOf.lookup(slot.getFrame()) : -1,
+        static_cast<abi::Span>(slot.getSpan()));
   }
 
   flatbuffers::Offset<abi::Unit> writeUnit(plan::UnitOp unit) {
@@ -459,7 +479,8 @@ private:
       tables.push_back(abi::CreatePort(
           b, string(port.getPortName()), dtype(port, type),
           longs(type.getShape()), static_cast<int>(port.getBatchAxis()),
-          port.getIndex(), string(port.getNode().value_or(""))));
+          port.getIndex(), string(port.getNode().value_or("")),
+          port.getPerStep()));
     }
     return b.CreateVector(tables);
   }
@@ -521,7 +542,56 @@ private:
     return b.CreateVector(tables);
   }
 
+  /// The file beside the model that has the bytes of a weight; empty: the model
+  /// has them itself.
+  StringRef getModelFile(nn::WeightOp weight) const {
+    StringRef file = weight.getFile().value_or(trained.given);
+    if (file == trained.given)
+      return "";
+    StringRef folder = llvm::sys::path::parent_path(trained.given);
+    if (file.consume_front(folder))
+      file.consume_front("/");
+    return file;
+  }
+
+  /// The states that programs use, in the order of the module.
+  void findStates() {
+    llvm::StringSet<> used;
+    module.walk([&](plan::SlotOp slot) {
+      if (slot.getSpace() == plan::Space::state)
+        used.insert(*slot.getWeight());
+    });
+    for (auto weight : module.getOps<nn::WeightOp>())
+      if (used.contains(weight.getSymName())) {
+        stateIndex[weight.getSymName()] = static_cast<int>(states.size());
+        states.push_back(weight);
+      }
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::State>>>
+  writeStates() {
+    std::vector<flatbuffers::Offset<abi::State>> tables;
+    for (nn::WeightOp state : states) {
+      auto type = cast<RankedTensorType>(state.getType());
+      auto role = state->getAttrOfType<StringAttr>(nn::kRoleAttr);
+      auto initial = weightIndex.find(state.getSymName());
+      tables.push_back(abi::CreateState(
+          b, string(state.getOrigin()),
+          role && role == "optimizer"   ? abi::StateRole::optimizer
+          : role && role == "statistic" ? abi::StateRole::statistic
+                                        : abi::StateRole::parameter,
+          dtype(state, type), longs(type.getShape()), nn::getByteSize(type),
+          initial == weightIndex.end() ? -1 : initial->second,
+          string(getModelFile(state)),
+          state.getFile() ? static_cast<int64_t>(*state.getOffset()) : -1));
+    }
+    return b.CreateVector(tables);
+  }
+
   ModuleOp module;
+  const TrainedModel &trained;
+  std::vector<nn::WeightOp> states;
+  llvm::StringMap<int> stateIndex;
   const WeightTable &weights;
   const llvm::StringMap<int> &weightIndex;
   flatbuffers::FlatBufferBuilder b;
@@ -536,9 +606,11 @@ private:
 
 } // namespace
 
-FailureOr<flatbuffers::DetachedBuffer>
-writePlan(ModuleOp module, const WeightTable &weights, size_t plan) {
-  return PlanWriter(module, weights, plan).write();
+FailureOr<flatbuffers::DetachedBuffer> writePlan(ModuleOp module,
+                                                 const WeightTable &weights,
+                                                 size_t plan,
+                                                 const TrainedModel &trained) {
+  return PlanWriter(module, weights, plan, trained).write();
 }
 
 } // namespace partita::emit

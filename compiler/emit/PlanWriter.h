@@ -15,11 +15,20 @@
 
 namespace partita::emit {
 
+/// The file of a model that is trained.
+struct TrainedModel {
+  std::string given; ///< as the compiler opened it; empty: there is none
+  std::string path;  ///< relative to the folder of the artifact
+  int64_t bytes = 0;
+  uint64_t hash = 0; ///< XXH3
+};
+
 /// Writes the plan of a module. `weights` lists the weights of all plans, in
 /// the order of `Plan.weights`, with their hashes and places. `plan` is the
 /// index of this plan.
 mlir::FailureOr<flatbuffers::DetachedBuffer>
-writePlan(mlir::ModuleOp module, const WeightTable &weights, size_t plan);
+writePlan(mlir::ModuleOp module, const WeightTable &weights, size_t plan,
+          const TrainedModel &trained);
 
 } // namespace partita::emit
 

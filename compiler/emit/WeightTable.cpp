@@ -45,6 +45,17 @@ LogicalResult makeReal(Operation *op, StringRef path,
   return success();
 }
 
+bool isZero(nn::WeightOp weight) {
+  auto value = weight
+                   ? dyn_cast_or_null<DenseElementsAttr>(weight.getValueAttr())
+                   : DenseElementsAttr();
+  if (!value || !value.isSplat())
+    return false;
+  if (isa<FloatType>(value.getElementType()))
+    return value.getSplatValue<APFloat>().isPosZero();
+  return value.getSplatValue<APInt>().isZero();
+}
+
 /// Bytes of a constant, one byte for each element narrower than that.
 SmallVector<char> getBytes(ElementsAttr value) {
   auto type = cast<ShapedType>(value.getType());
@@ -80,8 +91,12 @@ public:
 
   LogicalResult add(ModuleOp module) {
     llvm::StringSet<> used;
+    SymbolTable symbols(module);
     module.walk([&](plan::SlotOp slot) {
-      if (slot.getWeight())
+      // A state that begins with zeros needs no bytes in the file.
+      if (slot.getWeight() &&
+          (slot.getSpace() != plan::Space::state ||
+           !isZero(symbols.lookup<nn::WeightOp>(*slot.getWeight()))))
         used.insert(*slot.getWeight());
     });
     llvm::StringMap<int> &indexOf = table.indexOf.emplace_back();
@@ -134,6 +149,16 @@ private:
 };
 
 } // namespace
+
+FailureOr<std::string> getRelativePath(Operation *op, StringRef path,
+                                       StringRef artifact) {
+  SmallString<256> real, folder;
+  StringRef parent = llvm::sys::path::parent_path(artifact);
+  if (failed(makeReal(op, path, real)) ||
+      failed(makeReal(op, parent.empty() ? "." : parent, folder)))
+    return failure();
+  return makeRelative(real, folder);
+}
 
 FailureOr<WeightTable> collectWeights(ArrayRef<ModuleOp> modules, bool beside,
                                       StringRef artifact) {

@@ -44,6 +44,11 @@ mlir::FailureOr<WeightTable>
 collectWeights(llvm::ArrayRef<mlir::ModuleOp> modules, bool beside,
                llvm::StringRef artifact);
 
+/// The path of a file, from the folder of `artifact` on.
+mlir::FailureOr<std::string> getRelativePath(mlir::Operation *op,
+                                             llvm::StringRef path,
+                                             llvm::StringRef artifact);
+
 /// Passes a weight's bytes to `sink`, in pieces and in order. A file is mapped,
 /// not read whole. Fails with a diagnostic if the file does not have the bytes.
 mlir::LogicalResult

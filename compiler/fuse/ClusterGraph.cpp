@@ -23,6 +23,7 @@ ClusterGraph::ClusterGraph(Block &block) : block(block) {
     order[&op] = places[&op] = static_cast<unsigned>(byPlace.size());
     byPlace.push_back(&op);
   }
+  rates.moveIntoUpdates(block);
 }
 
 int64_t ClusterGraph::getCluster(Operation *op) const {
@@ -32,8 +33,8 @@ int64_t ClusterGraph::getCluster(Operation *op) const {
 
 bool ClusterGraph::isFree(Operation *op) const {
   return op && op->getBlock() == &block && op->getNumResults() == 1 &&
-         isa<nn::NNDialect>(op->getDialect()) && !isa<nn::ParameterOp>(op) &&
-         getCluster(op) < 0;
+         isa<nn::NNDialect>(op->getDialect()) &&
+         !isa<nn::ParameterOp, nn::SumMicroBatchesOp>(op) && getCluster(op) < 0;
 }
 
 void ClusterGraph::sort(Ops &ops) const {

@@ -25,10 +25,10 @@ namespace partita::fuse {
 
 namespace {
 
-/// Ops that need no code: parameters are slots already, and a reshape is
-/// another name for one.
+/// Ops that need no code: parameters are slots already, and a reshape or a sum
+/// over micro-batches is another name for one.
 bool isAlias(Operation *op) {
-  return isa<nn::ParameterOp, nn::WeightOp>(op) ||
+  return isa<nn::ParameterOp, nn::WeightOp, nn::SumMicroBatchesOp>(op) ||
          (isa<nn::ReshapeOp>(op) && !op->hasAttr(nn::kClusterAttr));
 }
 
@@ -69,26 +69,6 @@ bool belongsTo(Operation *constant, Operation *op) {
   return cluster && constant->getAttr(nn::kClusterAttr) == cluster;
 }
 
-/// A library packs what it reads from a weight once, when the model is loaded.
-/// So it gets a copy of a state, which is made in every micro-batch.
-Value copyState(nn::ParameterOp state) {
-  for (Operation *user : state->getUsers())
-    if (auto copy = dyn_cast<nn::ClusterOp>(user);
-        copy && llvm::hasSingleElement(copy.getBody().front()))
-      return copy.getResult(0);
-  OpBuilder b(state->getContext());
-  b.setInsertionPointAfter(state);
-  auto copy =
-      nn::ClusterOp::create(b, state.getLoc(), TypeRange{state.getType()},
-                            ValueRange{state}, nn::ClusterKind::kernel,
-                            /*lowering=*/nn::LoweringAttrInterface());
-  Block &body = copy.getBody().emplaceBlock();
-  OpBuilder inner = OpBuilder::atBlockEnd(&body);
-  nn::YieldOp::create(inner, state.getLoc(),
-                      body.addArgument(state.getType(), state.getLoc()));
-  return copy.getResult(0);
-}
-
 using OpSet = llvm::DenseSet<Operation *>;
 
 /// The ops of a block that are known when loading.
@@ -126,12 +106,6 @@ void outline(const FormedCluster &formed, const OpSet &loadOps) {
   ArrayRef<Operation *> ops = formed.ops;
   llvm::SetVector<Operation *> inside(ops.begin(), ops.end());
   const bool isCall = formed.kind == nn::ClusterKind::call;
-  if (isCall)
-    for (Operation *op : ops)
-      for (OpOperand &operand : op->getOpOperands())
-        if (auto parameter = operand.get().getDefiningOp<nn::ParameterOp>();
-            parameter && parameter.getState())
-          operand.set(copyState(parameter));
   llvm::SetVector<Value> inputs, results;
   llvm::SetVector<Operation *> constants;
   for (Operation *op : ops) {

@@ -60,8 +60,9 @@ static UnitOrders orderFillDrain(const ScheduleProblem &problem) {
                      [&](int a, int b) { return depths[a] > depths[b]; });
     for (int wave = 0; wave < deepest + problem.microBatches; ++wave)
       for (int s : stages[d])
-        if (int m = wave - depths[s]; m >= 0 && m < problem.microBatches)
-          orders.ofDevice[d].push_back({s, Phase::forward, m});
+        if (int m = wave - depths[s];
+            m >= 0 && m < problem.microBatches && problem.runs(s, m))
+          orders.ofDevice[d].push_back({s, m});
   }
   return orders;
 }

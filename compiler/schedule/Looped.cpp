@@ -78,8 +78,8 @@ static UnitOrders orderLooped(const ScheduleProblem &problem) {
     for (const std::vector<int> &lap : laps)
       for (int m = begin; m < end; ++m)
         for (int s : lap)
-          orders.ofDevice[problem.stages[s].device].push_back(
-              {s, Phase::forward, m});
+          if (problem.runs(s, m))
+            orders.ofDevice[problem.stages[s].device].push_back({s, m});
     begin = end;
   }
   return orders;

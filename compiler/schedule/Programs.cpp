@@ -88,7 +88,6 @@ private:
       bring(v, device, m);
     Step run{Kind::run, m};
     run.stage = unit.stage;
-    run.phase = unit.phase;
     program.push_back(run);
     for (int v : reads[unit.stage])
       giveBack(v, device, m);

@@ -35,15 +35,18 @@ namespace partita::schedule {
 /// Micro-batches of a value that may be in flight at the same time.
 inline constexpr int kSendBuffers = 2;
 
-/// The part of its stage that a unit computes.
-enum class Phase : uint8_t { forward };
+/// The part of its stage that a unit computes. A prologue runs with the first
+/// micro-batch of a step, and an update with the last. Values of `dist::Phase`.
+enum class Phase : uint8_t { prologue, forward, update };
 
-/// The letter with which units of a phase are named: F.
-inline char getLetter(Phase) { return 'F'; }
+/// The letter with which units of a phase are named.
+inline char getLetter(Phase phase) { return "PFU"[static_cast<int>(phase)]; }
 
+/// A phase of a stage of the model.
 struct ScheduleStage {
   int device = 0;
   double ns = 0; ///< one micro-batch
+  Phase phase = Phase::forward;
 };
 
 /// A value that crosses stages, comes from the host or goes to it.
@@ -65,11 +68,28 @@ struct ScheduleProblem {
   std::vector<ScheduleValue> values;
   int devices = 1;
   int microBatches = 1;
+
+  /// Whether a stage has a unit on a micro-batch.
+  bool runs(int stage, int microBatch) const {
+    return unitOf(stage, microBatch) == microBatch;
+  }
+  /// The micro-batch of a stage's unit that has to do with another stage's unit
+  /// on `microBatch`.
+  int unitOf(int stage, int microBatch) const {
+    switch (stages[stage].phase) {
+    case Phase::prologue:
+      return 0;
+    case Phase::forward:
+      break;
+    case Phase::update:
+      return microBatches - 1;
+    }
+    return microBatch;
+  }
 };
 
 struct ScheduledUnit {
-  int stage = 0;
-  Phase phase = Phase::forward;
+  int stage = 0; ///< and so its phase
   int microBatch = 0;
 
   bool operator==(const ScheduledUnit &) const = default;
@@ -88,8 +108,7 @@ struct ScheduleStep {
   using Kind = abi::StepKind;
   Kind kind;
   int microBatch;
-  int stage = -1; ///< run
-  Phase phase = Phase::forward;
+  int stage = -1;   ///< run
   int value = -1;   ///< all but run and tokens: ScheduleProblem.values
   int channel = -1; ///< send, recv, wait, release
   int port = -1;    ///< load_input, store_output

@@ -27,7 +27,9 @@ static UnitOrders orderSequential(const ScheduleProblem &problem) {
   orders.ofDevice.resize(problem.devices);
   for (int m = 0; m < problem.microBatches; ++m)
     for (int s = 0; s < static_cast<int>(problem.stages.size()); ++s) {
-      ScheduledUnit unit{s, Phase::forward, m};
+      if (!problem.runs(s, m))
+        continue;
+      ScheduledUnit unit{s, m};
       orders.ofDevice[problem.stages[s].device].push_back(unit);
       orders.token.push_back(unit);
     }

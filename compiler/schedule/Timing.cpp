@@ -25,15 +25,17 @@ struct Readers {
 };
 
 /// One run of all devices. Units are numbered stage * micro-batches +
-/// micro-batch.
+/// micro-batch; a stage that runs once a step has one of these numbers.
 class Simulation {
 public:
   Simulation(const ScheduleProblem &problem, const UnitOrders &orders,
              Transfers &transfers)
       : problem(problem), orders(orders), transfers(transfers),
-        count(problem.stages.size() * problem.microBatches),
         reads(problem.stages.size()), sends(problem.stages.size()),
-        units(count), devices(problem.devices) {
+        units(problem.stages.size() * problem.microBatches),
+        devices(problem.devices) {
+    for (const std::vector<ScheduledUnit> &order : orders.ofDevice)
+      count += order.size();
     for (int v = 0; v < static_cast<int>(problem.values.size()); ++v)
       addValue(v);
     for (const std::vector<ScheduledUnit> &order : orders.ofDevice)
@@ -109,7 +111,7 @@ private:
     return unit.stage * problem.microBatches + unit.microBatch;
   }
   int number(int stage, int m) const {
-    return stage * problem.microBatches + m;
+    return stage * problem.microBatches + problem.unitOf(stage, m);
   }
   int deviceOf(int stage) const { return problem.stages[stage].device; }
 
@@ -301,7 +303,7 @@ private:
   const ScheduleProblem &problem;
   const UnitOrders &orders;
   Transfers &transfers;
-  const size_t count;
+  size_t count = 0; ///< of all units
   size_t done = 0;
   int64_t looks = 0;
   std::vector<Readers> groups;

@@ -17,4 +17,10 @@ def Dist_PlaceholderReduceKind : I32EnumAttr<"PlaceholderReduceKind", "how tenso
   let genSpecializedAttr = 0;
 }
 
+def Dist_Phase : I32EnumAttr<"Phase", "which part of its stage a unit computes", [
+    I32EnumAttrCase<"prologue", 0>, I32EnumAttrCase<"forward", 1>, I32EnumAttrCase<"update", 2>]> {
+  let cppNamespace = "::partita::dist";
+  let genSpecializedAttr = 0;
+}
+
 #endif // PARTITA_DIALECTS_DIST_DISTENUMS_TD

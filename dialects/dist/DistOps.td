@@ -8,6 +8,7 @@
 #ifndef PARTITA_DIALECTS_DIST_DISTOPS_TD
 #define PARTITA_DIALECTS_DIST_DISTOPS_TD
 
+include "dialects/dist/DistEnums.td"
 include "dialects/dist/DistInterfaces.td"
 include "dialects/nn/NNBase.td"
 include "mlir/IR/AttrTypeBase.td"
@@ -31,8 +32,10 @@ def Dist_Dialect : Dialect {
     | `dist.devices` | the model's function | device of each stage |
     | `dist.micro_batches` | the same | micro-batches of one step |
     | `dist.schedule` | the same | order of units: a name of `compiler/schedule`, e.g. `fill_drain` |
+    | `dist.sums` | `dist.stage` | pairs: a result, and the input that is its accumulator |
     | `dist.sharding` | an op with one result, an argument of the model's function | a `#dist.sharding`: how the tensor is cut; without it, it is whole |
     | `dist.full_micro_batches` | the module | samples are combined with each other: no micro-batch may be filled up with copies |
+    | `dist.full_steps` | the module | a step has all of its micro-batches |
     | `dist.whole` | any op | every device computes all of it |
     | `dist.reproducible` | the model's function | no number depends on how tensors are cut |
     | `dist.axes` | the model's function | axes of the mesh of all devices, outermost first, with the axis "stage"; without it that is the only one |
@@ -146,12 +149,19 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
   let hasVerifier = 1;
 }
 
+def Dist_PhaseAttr : EnumAttr<Dist_Dialect, Dist_Phase, "phase">;
+
 def Dist_StageOp : Dist_Op<"stage", [IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">,
     RecursiveMemoryEffects, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the part of a model that one mesh computes as a unit";
   let description = [{
     Operands are inputs of the model (plain tensors: the host feeds them) or
     values placed on the stage's mesh. Inside, values are plain tensors.
+
+    A stage of a model that is trained has up to three ops, one for each phase.
+    The `forward` phase is computed for each micro-batch (with the gradients).
+    The `prologue` comes before the first micro-batch of a step, and the
+    `update` after the last.
 
     Constraints:
     * (C1) `mesh` is a mesh of the module.
@@ -168,11 +178,12 @@ def Dist_StageOp : Dist_Op<"stage", [IsolatedFromAbove, SingleBlockImplicitTermi
     ```
   }];
   let arguments = (ins StrAttr:$stage_name, I64Attr:$stage, FlatSymbolRefAttr:$mesh,
-    StrArrayAttr:$blocks, Variadic<Dist_Value>:$inputs);
+    StrArrayAttr:$blocks, Variadic<Dist_Value>:$inputs,
+    DefaultValuedAttr<Dist_PhaseAttr, "::partita::dist::Phase::forward">:$phase);
   let results = (outs Variadic<Dist_PlacedType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $stage_name $stage `on` $mesh `blocks` $blocks `(` $inputs `)` attr-dict-with-keyword
+    $stage_name $stage (`phase` $phase^)? `on` $mesh `blocks` $blocks `(` $inputs `)` attr-dict-with-keyword
     `:` functional-type($inputs, $outputs) $body
   }];
   let hasRegionVerifier = 1;

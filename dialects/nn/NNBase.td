@@ -42,10 +42,14 @@ def NN_Dialect : Dialect {
     | `nn.batch_axis` | the same | axis along which samples are counted |
     | `nn.cluster` | any op | a `#nn.cluster`: with which others it is computed, and by what; without it, alone, by a kernel |
     | `nn.check` | results of the model's function | no output: it tells of wrong indices (CheckAttr.h) |
+    | `nn.state` | results of the model's function | no output: the new value of the state of this name |
+    | `nn.per_step` | arguments and results of the model's function | there is one value for all micro-batches of a step |
     | `nn.mixes` | the module | a clause that says why samples are not independent: a run takes the shapes as they are |
     | `nn.trained`, `nn.untrained` | `nn.weight` | that it is trained, or why not |
+    | `nn.role` | `nn.weight state` | `optimizer` or `statistic`; without it, a parameter |
     | `nn.statistic` | `nn.parameter` | it is measured, not trained: a running statistic |
     | `nn.half_at_zero` | `nn.relu` | its derivative at 0 is 1/2: it is a part of a function without a kink there |
+    | `nn.zero_at_zero` | `nn.sqrt` | its derivative at 0 is 0: it is the last step of a norm |
     | `nn.accumulate` | `nn.add` in a cluster | the operand from outside is not needed later: the cluster may add upon its bytes |
     | `nn.winograd` | `nn.conv` in a cluster | worth computing by Winograd's method |
   }];

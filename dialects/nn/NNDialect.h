@@ -32,6 +32,9 @@ namespace partita::nn {
 /// Names of the dialect's discardable attributes.
 inline constexpr llvm::StringLiteral kNameAttr = "nn.name";
 inline constexpr llvm::StringLiteral kBatchAxisAttr = "nn.batch_axis";
+inline constexpr llvm::StringLiteral kStateAttr = "nn.state";
+inline constexpr llvm::StringLiteral kRoleAttr = "nn.role";
+inline constexpr llvm::StringLiteral kPerStepAttr = "nn.per_step";
 inline constexpr llvm::StringLiteral kClusterAttr = "nn.cluster";
 inline constexpr llvm::StringLiteral kAccumulateAttr = "nn.accumulate";
 inline constexpr llvm::StringLiteral kWinogradAttr = "nn.winograd";

@@ -116,7 +116,7 @@ def NN_RoundEvenOp : NN_UnaryFloatOp<"round_even", "nearest integer, halves to e
 def NN_RsqrtOp : NN_UnaryFloatOp<"rsqrt", "1 / sqrt(x)", [{ scalar::rsqrt(b, loc, x[0]) }], [{ dy * (y * y * y * -0.5) }], 4>;
 def NN_SinOp : NN_FunctionOp<"sin", "sine", [{ ::mlir::math::SinOp::create(b, loc, x[0]) }], [{ dy * cos(x[0]) }]>;
 def NN_SinhOp : NN_FunctionOp<"sinh", "hyperbolic sine", [{ ::mlir::math::SinhOp::create(b, loc, x[0]) }], [{ dy * cosh(x[0]) }]>;
-def NN_SqrtOp : NN_UnaryFloatOp<"sqrt", "square root", [{ ::mlir::math::SqrtOp::create(b, loc, x[0]) }], [{ dy / (y + y) }], 4>;
+def NN_SqrtOp : NN_UnaryFloatOp<"sqrt", "square root", [{ ::mlir::math::SqrtOp::create(b, loc, x[0]) }], [{ shareOfSqrt(getOperation(), y, dy) }], 4>;
 def NN_TanOp : NN_FunctionOp<"tan", "tangent", [{ ::mlir::math::TanOp::create(b, loc, x[0]) }], [{ dy * (y * y + 1.0) }]>;
 def NN_TanhOp : NN_FunctionOp<"tanh", "hyperbolic tangent", [{ ::mlir::math::TanhOp::create(b, loc, x[0]) }], [{ dy * (1.0 - y * y) }]>;
 

@@ -57,6 +57,18 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 Cost ParameterOp::getCost() { return {}; }
 
+Cost AccumulatorOp::getCost() { return movementCost(getByteSize(getType())); }
+
+LogicalResult SumMicroBatchesOp::verify() {
+  if (getAccumulator() && getAccumulator().getType() != getType()) // C1
+    return emitOpError("sums up ")
+           << getType() << " in an accumulator " << getAccumulator().getType();
+  return success();
+}
+
+/// It is another name for the bytes of its operand.
+Cost SumMicroBatchesOp::getCost() { return {}; }
+
 Cost ConstantOp::getCost() { return {0, 0, CostKind::none, /*free=*/true}; }
 
 //===----------------------------------------------------------------------===//

@@ -20,9 +20,10 @@ def NN_WeightOp : NN_Op<"weight", [Symbol]> {
     they are in no file. `origin` is the parameter's name in the ONNX model. The
     symbol is derived from it.
 
-    A `state` is written by a step. The bytes here are its initial value. A
-    value that is computed from a state has the rate of a step: it is not
-    computed at load. Nothing writes states yet.
+    A `state` is written by a step: a result of the model's function with
+    `nn.state` is its new value. The bytes here are its initial value. A value
+    that is computed from a state has the rate of a step: it is not computed at
+    load.
 
     Constraints:
     * (C1) exactly one of `file` and `value` is given.
@@ -68,6 +69,53 @@ def NN_ParameterOp : NN_ValueOp<"parameter", [DeclareOpInterfaceMethods<SymbolUs
   let arguments = (ins FlatSymbolRefAttr:$weight, UnitAttr:$state);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "(`state` $state^)? $weight attr-dict `:` type($result)";
+}
+
+def NN_AccumulatorOp : NN_ValueOp<"accumulator", [DeclareOpInterfaceMethods<NN_IndexedOpInterface>]> {
+  let summary = "a sum over the micro-batches so far";
+  let description = [{
+    The sum is 0 when a step begins. Each micro-batch reads it, adds to it, and
+    leaves the result in the same bytes, for the next micro-batch
+    (`nn.sum_micro_batches`). `number` tells accumulators apart.
+
+    Its rate is that of a step: a unit that runs once a step sets the bytes to
+    0.
+
+    ```mlir
+    %a = nn.accumulator 3 : tensor<10x256xf32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$number);
+  let results = (outs NN_NumberTensor:$result);
+  let assemblyFormat = "$number attr-dict `:` type($result)";
+}
+
+def NN_SumMicroBatchesOp : NN_ValueOp<"sum_micro_batches",
+    [AllTypesMatch<["x", "result"]>]> {
+  let summary = "the sum of a value over all micro-batches of a step";
+  let description = [{
+    The result has the rate of an update: it is known when the last micro-batch
+    has been computed.
+
+    `--nn-form-accumulators` gives it an `accumulator`. Then `x` is the
+    accumulator plus the value of the micro-batch. Without one, a step has one
+    micro-batch, or the op stands for the sum that is to be formed.
+
+    Constraints:
+    * (C1) `accumulator`, if it is there, has the type of `x`.
+
+    ```mlir
+    %s = nn.sum_micro_batches %g : tensor<10x256xf32>
+    // becomes
+    %a = nn.accumulator 3 : tensor<10x256xf32>
+    %n = nn.add %a, %g : tensor<10x256xf32>
+    %s = nn.sum_micro_batches %n in %a : tensor<10x256xf32> : tensor<10x256xf32>
+    ```
+  }];
+  let arguments = (ins NN_NumberTensor:$x, Optional<NN_NumberTensor>:$accumulator);
+  let results = (outs NN_NumberTensor:$result);
+  let assemblyFormat = "$x (`in` $accumulator^ `:` type($accumulator))? attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def NN_ConstantOp : NN_ValueOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>], ["buildLocal"]> {

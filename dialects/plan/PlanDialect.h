@@ -22,6 +22,11 @@
 
 namespace partita::plan {
 
+/// On a module: what its plan is for, see Plan.entry in plan.fbs.
+inline constexpr llvm::StringLiteral kEntryAttr = "plan.entry";
+/// On a module: how it is trained, as JSON, see Plan.training.
+inline constexpr llvm::StringLiteral kTrainingAttr = "plan.training";
+
 /// Bytes of a dense tensor. An element narrower than a byte takes one byte.
 int64_t getByteSize(mlir::RankedTensorType type);
 

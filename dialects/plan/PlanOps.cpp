@@ -209,7 +209,7 @@ int64_t SlotOp::getByteSize() {
 
 LogicalResult SlotOp::verify() {
   const Space space = getSpace();
-  if ((space == Space::weight) != static_cast<bool>(getWeight()))
+  if (hasWeight() != static_cast<bool>(getWeight()))
     return emitOpError("(C1) in ")
            << stringifySpace(space)
            << (getWeight() ? " names a weight" : " names no weight");
@@ -217,10 +217,13 @@ LogicalResult SlotOp::verify() {
     return emitOpError("(C1) in ")
            << stringifySpace(space)
            << (getFrame() ? " names a frame" : " names no frame");
+  if (getSpan() != Span::micro_batch && space != Space::arena)
+    return emitOpError("(C3) in ") << stringifySpace(space) << " has the span "
+                                   << stringifySpan(getSpan());
   if (!getOffset())
     return success();
-  if (space == Space::weight)
-    return emitOpError("(C1) in weight has an offset");
+  if (hasWeight())
+    return emitOpError("(C1) in ") << stringifySpace(space) << " has an offset";
   const int64_t offset = *getOffset();
   if (!isAligned(offset))
     return emitOpError("(C1) offset ")

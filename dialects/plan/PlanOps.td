@@ -31,11 +31,18 @@ def Plan_FrameType : TypeDef<Plan_Dialect, "Frame"> {
 
 def Plan_Space : I32EnumAttr<"Space", "where the bytes of a slot lie", [
     I32EnumAttrCase<"arena", 0>, I32EnumAttrCase<"frame", 1>, I32EnumAttrCase<"constant", 2>,
-    I32EnumAttrCase<"weight", 3>]> {
+    I32EnumAttrCase<"weight", 3>, I32EnumAttrCase<"state", 4>]> {
   let cppNamespace = "::partita::plan";
   let genSpecializedAttr = 0;
 }
 def Plan_SpaceAttr : EnumAttr<Plan_Dialect, Plan_Space, "space">;
+
+def Plan_Span : I32EnumAttr<"Span", "for how long a slot holds one value", [
+    I32EnumAttrCase<"micro_batch", 0>, I32EnumAttrCase<"step", 1>, I32EnumAttrCase<"sum", 2>]> {
+  let cppNamespace = "::partita::plan";
+  let genSpecializedAttr = 0;
+}
+def Plan_SpanAttr : EnumAttr<Plan_Dialect, Plan_Span, "span">;
 
 def Plan_CollectiveKind : I32EnumAttr<"CollectiveKind", "what devices do together", [
     I32EnumAttrCase<"all_reduce", 0>, I32EnumAttrCase<"all_gather", 1>, I32EnumAttrCase<"reduce_scatter", 2>,
@@ -88,6 +95,9 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     is 0 there. With `full_micro_batches` samples of a micro-batch are combined with
     each other, so none may be filled up with copies of a sample. `mixes` says, in
     words, why nothing is known to be samples: a step has one micro-batch then.
+    A plan with `full_steps` has no steps of fewer micro-batches. `entry` is what
+    the plan is for, if the artifact has several of one model: `train` or `eval`.
+    `training` says how it is trained, as JSON.
 
     ```mlir
     plan.model "mnist" schedule "fill_drain" micro_batches 4 step_ns 81000 bubble 2.5e-01
@@ -97,7 +107,8 @@ def Plan_ModelOp : Plan_Op<"model", [HasParent<"::mlir::ModuleOp">]> {
     I64Attr:$micro_batches, I64Attr:$step_ns, F64Attr:$bubble, OptionalAttr<StrAttr>:$machine,
     DefaultValuedAttr<I64Attr, "0">:$threads, OptionalAttr<StrAttr>:$machine_id,
     OptionalAttr<DictionaryAttr>:$dimensions, OptionalAttr<StrAttr>:$mask, UnitAttr:$full_micro_batches,
-    OptionalAttr<StrAttr>:$mixes);
+    OptionalAttr<StrAttr>:$mixes, UnitAttr:$full_steps, OptionalAttr<StrAttr>:$entry,
+    OptionalAttr<StrAttr>:$training);
   let assemblyFormat = [{
     $model `schedule` $schedule `micro_batches` $micro_batches
     `step_ns` $step_ns `bubble` $bubble attr-dict
@@ -111,6 +122,7 @@ def Plan_PortOp : Plan_Op<"port", [HasParent<"::mlir::ModuleOp">]> {
     `type` is that of one micro-batch. `index` is the position among the model's
     own inputs or outputs. The ports of a kind are numbered in textual order. If
     an intermediate value was made an output, `node` is the node that makes it.
+    A port that is `per_step` has one tensor for all micro-batches of a step.
 
     Constraints:
     * (C1) `batch_axis` is -1 or a dimension of `type`.
@@ -120,7 +132,7 @@ def Plan_PortOp : Plan_Op<"port", [HasParent<"::mlir::ModuleOp">]> {
     ```
   }];
   let arguments = (ins Plan_PortKindAttr:$kind, StrAttr:$port_name, I64Attr:$index,
-    I64Attr:$batch_axis, TypeAttr:$type, OptionalAttr<StrAttr>:$node);
+    I64Attr:$batch_axis, TypeAttr:$type, OptionalAttr<StrAttr>:$node, UnitAttr:$per_step);
   let assemblyFormat = "$kind $port_name `index` $index `batch_axis` $batch_axis `:` $type attr-dict";
   let hasVerifier = 1;
 }
@@ -366,32 +378,45 @@ def Plan_FrameOp : Plan_Op<"frame", [HasParent<"ProgramOp">]> {
 }
 
 def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">]> {
-  let summary = "a slot: one value's bytes in the arena, a frame, the constant region or a weight";
+  let summary = "a slot: one value's bytes in the arena, a frame, the constant region, a weight or a state";
   let description = [{
     A value has one slot, even if it is read with several shapes. Slots of
     values that do not live at the same time may share bytes. Before
     `--plan-place` slots have no offset.
 
+    A state has bytes of its own, which outlive the step. They are written once
+    in a step, after they were last read. `span` says for how long a slot of the
+    arena holds one value: for a `micro_batch`, for a `step`, or a `sum` to which
+    each micro-batch adds, in their order.
+
     Constraints:
-    * (C1) a slot in `weight` names a weight, a slot in `frame` names a frame, and other slots name neither; an offset is a multiple of 64; a weight has no offset.
+    * (C1) a slot in `weight` or `state` names a weight, a slot in `frame` names a frame, and other slots name neither; an offset is a multiple of 64; a weight and a state have no offset.
     * (C2) the slot ends within the arena, its frame or the constant region.
+    * (C3) only a slot in the arena has a span other than `micro_batch`.
 
     ```mlir
     %x = plan.slot arena at 128 : <tensor<8x4xf32>>
     %y = plan.slot frame %f at 0 : <tensor<8x4xf32>>
     %w = plan.slot weight @conv1.weight : <tensor<4x3xf32>>
+    %s = plan.slot state @conv1.weight : <tensor<4x3xf32>>
+    %g = plan.slot arena span sum at 256 : <tensor<4x3xf32>>
     ```
   }];
   let arguments = (ins Plan_SpaceAttr:$space, Optional<Plan_FrameType>:$frame, OptionalAttr<I64Attr>:$offset,
-    OptionalAttr<FlatSymbolRefAttr>:$weight);
+    OptionalAttr<FlatSymbolRefAttr>:$weight,
+    DefaultValuedAttr<Plan_SpanAttr, "::partita::plan::Span::micro_batch">:$span);
   let results = (outs Plan_SlotType:$slot);
-  let assemblyFormat = "$space ($frame^)? (`at` $offset^)? ($weight^)? attr-dict `:` type($slot)";
+  let assemblyFormat = "$space ($frame^)? (`span` $span^)? (`at` $offset^)? ($weight^)? attr-dict `:` type($slot)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Bytes of the slot's tensor.
     int64_t getByteSize();
-    /// Whether steps may write the slot: it is in the arena or in a frame.
-    bool isWritable() { return getSpace() == Space::arena || getSpace() == Space::frame; }
+    /// Whether steps may write the slot: it is in the arena, in a frame or a
+    /// state.
+    bool isWritable() { return getSpace() != Space::constant && getSpace() != Space::weight; }
+    /// Whether it is the bytes of a weight, or of a state with its initial
+    /// value there.
+    bool hasWeight() { return getSpace() == Space::weight || getSpace() == Space::state; }
   }];
 }
 

@@ -336,10 +336,14 @@ public:
     leave(load, 0, -1);
     // The second walk starts with what the first one left, as a second step
     // of the session does.
-    for (int round = 0; round < 2; ++round)
+    for (const ProgramStep &step : program.steps)
+      micro_batches = std::max(micro_batches, step.micro_batch + 1);
+    for (int round = 0; round < 2; ++round) {
+      renewed.clear();
       for (int s = 0; s < static_cast<int>(program.steps.size()); ++s)
         if (std::string error = execute(s); !error.empty())
           return error;
+    }
     return "";
   }
 
@@ -356,6 +360,9 @@ private:
     std::vector<Use> reads;   ///< of what was there before
     std::vector<Use> written; ///< all bytes that it writes, without overlap
     std::vector<Use> left;    ///< what it leaves there; slot -1: nothing of use
+    std::set<int> adds;       ///< sums that it reads, and then writes
+    /// States that it reads and writes, by number, each with an instruction.
+    std::map<int64_t, int> state_reads, state_writes;
   };
   struct Writer {
     int64_t value;
@@ -456,20 +463,48 @@ private:
       return program.arena_bytes + slot.offset;
     case CheckedSlot::Space::arena:
     case CheckedSlot::Space::outside:
+    case CheckedSlot::Space::state:
       break;
     }
     return slot.offset;
   }
 
-  bool isOutside(int slot) const {
-    return slot < 0 || program.slots[slot].space == CheckedSlot::Space::outside;
+  bool isState(int slot) const {
+    return slot >= 0 && program.slots[slot].space == CheckedSlot::Space::state;
   }
 
-  /// A slot on a micro-batch; a constant is the same on all.
+  /// Of no memory that is told apart by its bytes.
+  bool isOutside(int slot) const {
+    return slot < 0 || isState(slot) ||
+           program.slots[slot].space == CheckedSlot::Space::outside;
+  }
+
+  bool isSum(int slot) const {
+    return slot >= 0 && program.slots[slot].span == CheckedSlot::Span::sum;
+  }
+
+  /// A slot on a micro-batch; a constant is the same on all, and so is what is
+  /// computed once a step.
   int64_t valueOf(int slot, int micro_batch) const {
-    const bool isConstant =
-        program.slots[slot].space == CheckedSlot::Space::constant;
-    return (int64_t(slot) << 32) + (isConstant ? 0 : micro_batch + 1);
+    const CheckedSlot &described = program.slots[slot];
+    const bool isOne = described.space == CheckedSlot::Space::constant ||
+                       described.span != CheckedSlot::Span::micro_batch;
+    return (int64_t(slot) << 32) + (isOne ? 0 : micro_batch + 1);
+  }
+  /// A sum to which so many micro-batches were added.
+  static int64_t sumOf(int slot, int added) {
+    return (int64_t(slot) << 32) + added;
+  }
+  int64_t valueRead(int slot, int micro_batch,
+                    const std::set<int> &adds) const {
+    if (!isSum(slot))
+      return valueOf(slot, micro_batch);
+    return sumOf(slot, adds.count(slot) ? micro_batch : micro_batches);
+  }
+  int64_t valueLeft(int slot, int micro_batch,
+                    const std::set<int> &adds) const {
+    return isSum(slot) && adds.count(slot) ? sumOf(slot, micro_batch + 1)
+                                           : valueOf(slot, micro_batch);
   }
 
   std::string boundsError(const CheckedUse &use, int64_t address) const {
@@ -513,9 +548,23 @@ private:
         fail(i, error);
       return error.empty();
     };
+    std::set<int> changed; // sums that it has written
     for (int i = 0; i < static_cast<int>(unit.size()); ++i) {
       int64_t address = 0;
       for (const CheckedUse &use : unit[i].reads) {
+        if (isState(use.slot)) {
+          const int64_t state = program.slots[use.slot].offset;
+          summary.state_reads.emplace(state, i);
+          if (auto by = summary.state_writes.find(state);
+              by != summary.state_writes.end())
+            fail(i, "reads a state that step '" +
+                        unit[static_cast<size_t>(by->second)].name +
+                        "' has written for the next step");
+        }
+        if (changed.count(use.slot))
+          fail(i, "reads a sum that it has added to");
+        if (!summary.error.empty())
+          return summary;
         auto visit = [&](int64_t begin, int64_t end,
                          const std::pair<int, int> *held) {
           if (held && held->first != use.slot)
@@ -532,6 +581,17 @@ private:
           return summary;
       }
       for (const CheckedUse &use : unit[i].writes) {
+        if (isState(use.slot) &&
+            !summary.state_writes.emplace(program.slots[use.slot].offset, i)
+                 .second)
+          fail(i, "writes a state that is written already");
+        if (isSum(use.slot)) {
+          changed.insert(use.slot);
+          if (std::any_of(
+                  summary.reads.begin(), summary.reads.end(),
+                  [&](const Use &read) { return read.slot == use.slot; }))
+            summary.adds.insert(use.slot);
+        }
         if (locate(i, use, address))
           inside.set(address + use.begin, address + use.end, {use.slot, i});
         if (!summary.error.empty())
@@ -574,8 +634,9 @@ private:
   void leave(const Summary &summary, int micro_batch, int step) {
     for (const Use &use : summary.left)
       held.set(use.begin, use.end,
-               {use.slot < 0 ? kNoValue : valueOf(use.slot, micro_batch), step,
-                use.instruction});
+               {use.slot < 0 ? kNoValue
+                             : valueLeft(use.slot, micro_batch, summary.adds),
+                step, use.instruction});
   }
 
   //===--- Steps ----------------------------------------------------------===//
@@ -597,8 +658,11 @@ private:
       const Summary &summary = summaryOf(step);
       if (!summary.error.empty())
         return program.device + ": step " + summary.error;
+      if (std::string error = useStates(index, summary); !error.empty())
+        return error;
       for (const Use &use : summary.reads)
-        if (std::string error = read(index, use, m); !error.empty())
+        if (std::string error = read(index, use, m, summary.adds);
+            !error.empty())
           return error;
       for (const Use &use : summary.written)
         if (std::string error = mayWrite(index, use); !error.empty())
@@ -609,6 +673,14 @@ private:
     if (step.kind == StepKind::finish)
       endOutstanding(step, StepKind::start);
     Use use{0, 0, step.slot, 0};
+    if (isState(step.slot)) {
+      Summary summary;
+      (getInfo(step.kind).access == SlotAccess::written ? summary.state_writes
+                                                        : summary.state_reads)
+          .emplace(program.slots[step.slot].offset, 0);
+      if (std::string error = useStates(index, summary); !error.empty())
+        return error;
+    }
     if (!isOutside(step.slot)) {
       const CheckedUse whole{step.slot, 0, program.slots[step.slot].bytes};
       const int64_t address = addressOf(step.slot, m);
@@ -617,7 +689,7 @@ private:
       use.begin = address;
       use.end = address + whole.end;
       if (getInfo(step.kind).access == SlotAccess::read)
-        if (std::string error = read(index, use, m); !error.empty())
+        if (std::string error = read(index, use, m, {}); !error.empty())
           return error;
       if (getInfo(step.kind).access == SlotAccess::written) {
         if (std::string error = mayWrite(index, use); !error.empty())
@@ -659,22 +731,46 @@ private:
     });
   }
 
-  std::string read(int index, const Use &use, int micro_batch) const {
-    const int64_t value = valueOf(use.slot, micro_batch);
+  /// A step reads what the one before it has left of a state, and writes it
+  /// once.
+  std::string useStates(int index, const Summary &summary) {
+    for (auto [state, instruction] : summary.state_reads)
+      if (auto by = renewed.find(state); by != renewed.end())
+        return where(index, instruction) + " reads a state that " +
+               stepText(by->second.first, by->second.second) +
+               " has written for the next step";
+    for (auto [state, instruction] : summary.state_writes)
+      if (auto [by, isNew] =
+              renewed.try_emplace(state, std::pair(index, instruction));
+          !isNew)
+        return where(index, instruction) + " writes a state that " +
+               stepText(by->second.first, by->second.second) + " has written";
+    return "";
+  }
+
+  std::string read(int index, const Use &use, int micro_batch,
+                   const std::set<int> &adds) const {
+    const int64_t value = valueRead(use.slot, micro_batch, adds);
     std::string error;
-    held.visit(use.begin, use.end,
-               [&](int64_t begin, int64_t end, const Writer *writer) {
-                 if (!writer)
-                   error = where(index, use.instruction) + " reads " +
-                           bytes(begin, end) +
-                           " before anything is written there";
-                 else if (writer->value != value)
-                   error = where(index, use.instruction) + " reads " +
-                           bytes(begin, end) + ", which " +
-                           stepText(writer->step, writer->instruction) +
-                           " has overwritten with another value";
-                 return error.empty();
-               });
+    held.visit(
+        use.begin, use.end,
+        [&](int64_t begin, int64_t end, const Writer *writer) {
+          if (!writer)
+            error = where(index, use.instruction) + " reads " +
+                    bytes(begin, end) + " before anything is written there";
+          else if (isSum(use.slot) && writer->value != value &&
+                   writer->value != kNoValue && writer->value >> 32 == use.slot)
+            error = where(index, use.instruction) + " reads a sum of " +
+                    std::to_string(writer->value & 0xffffffff) +
+                    " micro-batches, and needs one of " +
+                    std::to_string(value & 0xffffffff);
+          else if (writer->value != value)
+            error = where(index, use.instruction) + " reads " +
+                    bytes(begin, end) + ", which " +
+                    stepText(writer->step, writer->instruction) +
+                    " has overwritten with another value";
+          return error.empty();
+        });
     return error;
   }
 
@@ -724,6 +820,9 @@ private:
   std::vector<bool> escapes;              ///< by slot
   std::vector<std::vector<int>> framesOf; ///< by unit
   std::map<std::vector<int>, Summary> summaries;
+  int micro_batches = 1;
+  /// States that a step has written, with that step and its instruction.
+  std::map<int64_t, std::pair<int, int>> renewed;
   ByteMap<Writer> held;
   std::map<Key, Outstanding> received; ///< and not released
   std::vector<Outstanding> outstanding;

@@ -25,7 +25,13 @@
 // is outstanding. A received value is gone after its release, except for bytes
 // that were written since. A program runs again and again, so it is walked
 // twice. A value is a slot on a micro-batch. A constant is the same value on
-// all micro-batches.
+// all micro-batches, and what has the span of a step on all of a step.
+//
+// Training. A sum over micro-batches is told by how many have been added. A
+// unit that only writes it makes it 0. One that reads and writes it adds its
+// micro-batch, which must be the next one. What only reads it needs all of
+// them. A state has one value until a step writes it, once. Afterwards no
+// instruction of that step reads it: the new value is for the next step.
 //
 // Size. The instructions of a unit are examined once for each combination of
 // frame copies that it uses. The result is a summary: the values that they read
@@ -59,11 +65,15 @@ struct CheckedSlot {
     arena,    ///< of the arena
     frame,    ///< of a frame
     constant, ///< of the constant region
-    outside   ///< in memory that no program writes, e.g. a weight
+    outside,  ///< in memory that no program writes, e.g. a weight
+    state     ///< bytes that outlive a step; `offset` is the state's number
   };
+  /// For how long it holds one value: Span in plan.fbs.
+  enum class Span { micro_batch, step, sum };
   Space space = Space::arena;
   int frame = -1;
   int64_t offset = 0, bytes = 0;
+  Span span = Span::micro_batch;
 };
 
 /// Bytes of a slot: [begin, end), from the slot's begin.

@@ -155,8 +155,19 @@ checkPadding(const std::string &path, const Section &section,
   return Status();
 }
 
+namespace {
+
+constexpr std::string_view kTrain = "train", kEval = "eval";
+
+std::string_view entryOf(const Artifact &artifact) {
+  return text(artifact.plan().entry());
+}
+
+} // namespace
+
+/// All plans of a file, also those that learn.
 Expected<std::vector<std::shared_ptr<const Artifact>>>
-Artifact::openAll(const std::string &path) {
+Artifact::openPlans(const std::string &path) {
   auto file = MappedFile::open(path);
   if (!file)
     return file.status();
@@ -179,12 +190,16 @@ Artifact::openAll(const std::string &path) {
                                    static_cast<int64_t>(table->weights.bytes));
         !status.ok())
       return status;
-    if (!artifacts.empty())
-      if (std::string why = differs(*impl->plan, artifacts.front()->plan());
-          !why.empty())
-        return Status::error("'" + path + "': plan " +
-                             std::to_string(artifacts.size()) + " " + why +
-                             " than plan 0: compile the model again");
+    for (size_t other = 0; other < artifacts.size(); ++other)
+      if (entryOf(*artifacts[other]) == text(impl->plan->entry())) {
+        if (std::string why = differs(*impl->plan, artifacts[other]->plan());
+            !why.empty())
+          return Status::error("'" + path + "': plan " +
+                               std::to_string(artifacts.size()) + " " + why +
+                               " than plan " + std::to_string(other) +
+                               ": compile the model again");
+        break;
+      }
     if (Status status = impl->mapWeights(table->weights); !status.ok())
       return status;
     artifacts.push_back(std::make_shared<const Artifact>(std::move(impl)));
@@ -193,6 +208,34 @@ Artifact::openAll(const std::string &path) {
       !status.ok())
     return status;
   return artifacts;
+}
+
+Expected<std::vector<std::shared_ptr<const Artifact>>>
+Artifact::openAll(const std::string &path) {
+  auto artifacts = openPlans(path);
+  if (artifacts)
+    std::erase_if(*artifacts, [](const std::shared_ptr<const Artifact> &each) {
+      return entryOf(*each) == kTrain;
+    });
+  if (artifacts && artifacts->empty())
+    return Status::error("'" + path +
+                         "' has no plan that computes outputs: "
+                         "compile the model again");
+  return artifacts;
+}
+
+Expected<Artifact::Training> Artifact::openTraining(const std::string &path) {
+  auto artifacts = openPlans(path);
+  if (!artifacts)
+    return artifacts.status();
+  Training training;
+  for (const std::shared_ptr<const Artifact> &each : *artifacts)
+    (entryOf(*each) == kTrain ? training.train : training.eval) = each;
+  if (!training.train || !training.eval || entryOf(*training.eval) != kEval)
+    return Status::error("'" + path +
+                         "' is of a model that is not trained: "
+                         "compile it with --train or --optimizer");
+  return training;
 }
 
 Expected<std::shared_ptr<const Artifact>>

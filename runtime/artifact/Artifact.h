@@ -52,11 +52,19 @@ public:
   static Expected<std::shared_ptr<const Artifact>>
   open(const std::string &path);
 
-  /// One for each plan of the file, in their order: that of the smallest sizes
-  /// first. They have the same dimensions, and inputs and outputs of the same
-  /// names and types; equal weights have the same address.
+  /// One for each plan of the file that computes outputs, in their order: that
+  /// of the smallest sizes first. They have the same dimensions, and inputs and
+  /// outputs of the same names and types; equal weights have the same address.
+  /// Of a model that is trained, these are its plans `eval`.
   static Expected<std::vector<std::shared_ptr<const Artifact>>>
   openAll(const std::string &path);
+
+  /// A plan that learns, and one that computes outputs from the same states.
+  struct Training {
+    std::shared_ptr<const Artifact> train, eval;
+  };
+  /// Fails if the file is of a model that is not trained.
+  static Expected<Training> openTraining(const std::string &path);
   ~Artifact();
 
   const std::string &path() const;
@@ -78,6 +86,9 @@ public:
   explicit Artifact(std::unique_ptr<Impl> impl);
 
 private:
+  static Expected<std::vector<std::shared_ptr<const Artifact>>>
+  openPlans(const std::string &path);
+
   std::unique_ptr<Impl> impl;
 };
 

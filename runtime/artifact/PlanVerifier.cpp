@@ -10,6 +10,7 @@
 #include "runtime/artifact/PlanChecks.h"
 #include "runtime/base/Programs.h"
 
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -43,6 +44,9 @@ public:
     for (int64_t i = 0; i < length(plan.weights()); ++i)
       if (std::string e = weightError(*plan.weights()->Get(i)); !e.empty())
         return "weight " + quoted(plan.weights()->Get(i)->name()) + " " + e;
+    for (int64_t i = 0; i < length(plan.states()); ++i)
+      if (std::string e = stateError(*plan.states()->Get(i)); !e.empty())
+        return "state " + quoted(plan.states()->Get(i)->name()) + " " + e;
     for (int64_t i = 0; i < length(plan.kernels()); ++i)
       if (std::string e = kernelError(*plan.kernels()->Get(i)); !e.empty())
         return "kernel " + number(i) + " " + e;
@@ -213,6 +217,26 @@ private:
     return "";
   }
 
+  std::string stateError(const abi::State &state) const {
+    if (!length(state.name()))
+      return "has no name";
+    if (!inRange(static_cast<int>(state.role()),
+                 static_cast<int>(abi::StateRole::MAX) + 1))
+      return "has an unknown role";
+    if (std::string e = sizeError(state.dtype(), state.shape(), state.bytes());
+        !e.empty())
+      return e;
+    if (state.weight() == -1)
+      return "";
+    if (!inRange(state.weight(), length(plan.weights())))
+      return "begins with weight " + number(state.weight()) + " of " +
+             number(length(plan.weights()));
+    const abi::Weight &initial = *plan.weights()->Get(state.weight());
+    if (initial.dtype() != state.dtype() || initial.bytes() != state.bytes())
+      return "begins with a weight of another type or size";
+    return "";
+  }
+
   std::string checkError(const abi::Check &check) const {
     int64_t count = 1;
     if (!isAligned(check.shape()))
@@ -305,11 +329,22 @@ private:
                  " of micro-batch " + number(step.micro_batch) +
                  " is stored twice";
       }
-    for (int64_t i = 0; i < length(plan.outputs()); ++i)
+    std::map<int, int> times;
+    for (auto [output, m] : stored)
+      ++times[output];
+    for (int64_t i = 0; i < length(plan.outputs()); ++i) {
+      const abi::Port &port = *plan.outputs()->Get(i);
+      if (port.per_step()) {
+        if (times[static_cast<int>(i)] != 1)
+          return "output " + quoted(port.name()) + " of a step is stored " +
+                 number(times[static_cast<int>(i)]) + " times";
+        continue;
+      }
       for (int m = 0; m < plan.micro_batches(); ++m)
         if (!stored.count({static_cast<int>(i), m}))
           return "output " + quoted(plan.outputs()->Get(i)->name()) +
                  " of micro-batch " + number(m) + " is never stored";
+    }
     return "";
   }
 

@@ -69,6 +69,14 @@ private:
     if (std::string e = sizeError(slot.dtype(), slot.shape(), slot.bytes());
         !e.empty())
       return e;
+    if (!inRange(static_cast<int>(slot.span()),
+                 static_cast<int>(abi::Span::MAX) + 1))
+      return "has an unknown span";
+    if (slot.span() != abi::Span::micro_batch &&
+        slot.space() != abi::Space::arena)
+      return "holds a value for a whole step, and is not in the arena";
+    if (slot.span() == abi::Span::sum && !plan.full_steps())
+      return "sums micro-batches up, in a plan whose steps may lack some";
     if (slot.space() != abi::Space::frame && slot.frame() != -1)
       return "names frame " + number(slot.frame()) + ", but lies in none";
     switch (slot.space()) {
@@ -90,6 +98,13 @@ private:
                number(length(plan.weights()));
       if (plan.weights()->Get(slot.offset())->bytes() != slot.bytes())
         return "has another size than its weight";
+      return "";
+    case abi::Space::state:
+      if (!inRange(slot.offset(), length(plan.states())))
+        return "names state " + number(slot.offset()) + " of " +
+               number(length(plan.states()));
+      if (plan.states()->Get(slot.offset())->bytes() != slot.bytes())
+        return "has another size than its state";
       return "";
     }
     return "lies in an unknown space";
@@ -116,7 +131,8 @@ private:
   /// Whether a step may write there.
   static bool isWritable(const abi::Slot &slot) {
     return slot.space() == abi::Space::arena ||
-           slot.space() == abi::Space::frame;
+           slot.space() == abi::Space::frame ||
+           slot.space() == abi::Space::state;
   }
 
   std::string instructionError(const abi::Instruction *instruction,
@@ -174,6 +190,10 @@ private:
     // What is loaded is loaded for all micro-batches.
     if (loads && slot.space() == abi::Space::frame)
       return "uses slot " + number(used.slot) + ", which a micro-batch has";
+    if (loads && slot.space() == abi::Space::state)
+      return "uses slot " + number(used.slot) + ", a state, when loading";
+    if (used.written && slot.space() == abi::Space::state && !plan.full_steps())
+      return "writes a state, in a plan whose steps may lack micro-batches";
     if (!used.written || isWritable(slot) ||
         (loads && slot.space() == abi::Space::constant))
       return "";

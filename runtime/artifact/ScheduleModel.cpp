@@ -27,7 +27,8 @@ public:
     for (int64_t i = 0; i < length(program.slots()); ++i) {
       const abi::Slot &slot = *program.slots()->Get(i);
       checked.slots.push_back(
-          {spaceOf(slot.space()), slot.frame(), slot.offset(), slot.bytes()});
+          {spaceOf(slot.space()), slot.frame(), slot.offset(), slot.bytes(),
+           static_cast<abi::CheckedSlot::Span>(slot.span())});
     }
     for (int64_t i = 0; i < length(program.load()); ++i)
       checked.load.push_back(modelOf(*program.load()->Get(i), "load"));
@@ -47,6 +48,8 @@ private:
       return abi::CheckedSlot::Space::frame;
     case abi::Space::constant:
       return abi::CheckedSlot::Space::constant;
+    case abi::Space::state:
+      return abi::CheckedSlot::Space::state;
     case abi::Space::weight:
       break;
     }

@@ -172,10 +172,21 @@ int Executor::copiesOf(int slot) const {
                               ->copies()));
 }
 
+/// Whether a port has one tensor for all micro-batches of a step.
+bool Executor::isPerStep(const DirectPort &port) const {
+  if (port.kind == DirectPort::Kind::channel)
+    return false;
+  return (port.kind == DirectPort::Kind::input ? plan.inputs() : plan.outputs())
+      ->Get(static_cast<unsigned>(port.index))
+      ->per_step();
+}
+
 Executor::DirectSlot Executor::directSlot(int slot,
                                           const DirectPort &port) const {
   const abi::Slot &found = *program.slots()->Get(static_cast<unsigned>(slot));
-  DirectSlot made{port, found.bytes(), elementBytes(found.dtype()), {}, {}};
+  DirectSlot made{
+      port, found.bytes(), elementBytes(found.dtype()), isPerStep(port), {},
+      {}};
   for (int copy = 0; copy < copiesOf(slot); ++copy)
     made.own.push_back(device->slot(slot, copy));
   made.borrowed = made.own;
@@ -190,13 +201,18 @@ Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
     entry.channel = step.subject;
     entry.link = linkOf(mesh, step.subject, position);
   }
+  entry.at = entry.fed;
   if (step.kind == abi::StepKind::load_input) {
     entry.io = step.subject;
     inputs_used[entry.io] = true;
+    if (isPerStep({DirectPort::Kind::input, entry.io}))
+      entry.at = 0;
   }
   if (step.kind == abi::StepKind::store_output) {
     entry.io = step.subject;
     outputs_used[entry.io] = stores;
+    if (isPerStep({DirectPort::Kind::output, entry.io}))
+      entry.at = 0;
   }
   if (step.kind == abi::StepKind::examine) {
     entry.io = step.subject;
@@ -551,7 +567,7 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
     if (bytes &&
         (!entry.direct || entry.direct->place(entry, binding) == entry.data))
       return device->queue().copyIn(
-          entry.data, binding.inputs[entry.io] + entry.fed * bytes, bytes);
+          entry.data, binding.inputs[entry.io] + entry.at * bytes, bytes);
     return Status();
   case abi::StepKind::examine:
     return stores ? device->queue().tell(current->told.data() + entry.told,
@@ -561,7 +577,7 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
     if (bytes && stores &&
         (!entry.direct || entry.direct->place(entry, binding) == entry.data))
       return device->queue().copyOut(
-          binding.outputs[entry.io] + entry.fed * bytes, entry.data, bytes);
+          binding.outputs[entry.io] + entry.at * bytes, entry.data, bytes);
     return Status();
   }
   return Status();
@@ -687,7 +703,7 @@ uint8_t *Executor::DirectSlot::place(const Entry &entry,
                       : binding.outputs[port.index];
   if (!base || reinterpret_cast<uintptr_t>(base) % alignment)
     return own[copyOf(entry.micro_batch)];
-  return base + entry.fed * bytes;
+  return per_step ? base : base + entry.fed * bytes;
 }
 
 Status Executor::runInstance(const Entry &entry, const StepBinding &binding) {
@@ -757,6 +773,26 @@ void Executor::measureArena() {
   while (end > touched && image[end - 1] == kUntouched)
     --end;
   touched = std::max(touched, end);
+}
+
+uint8_t *Executor::state(int state) const {
+  for (int64_t i = 0; i < length(program.slots()); ++i)
+    if (const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(i));
+        slot.space() == abi::Space::state && slot.offset() == state)
+      return device->slot(static_cast<int>(i), 0);
+  return nullptr;
+}
+
+Status Executor::readState(int state, void *to) const {
+  const auto &described = *plan.states()->Get(static_cast<unsigned>(state));
+  return device->download(to, this->state(state),
+                          static_cast<size_t>(described.bytes()));
+}
+
+Status Executor::writeState(int state, const void *from) {
+  const auto &described = *plan.states()->Get(static_cast<unsigned>(state));
+  return device->upload(this->state(state), from,
+                        static_cast<size_t>(described.bytes()));
 }
 
 DeviceMemory Executor::memory() const {

@@ -60,6 +60,12 @@ public:
   /// the device does not show its memory.
   const NanSearch *nanSearch() const { return search.get(); }
 
+  /// The device's bytes of a state; null if it has none. No step may be under
+  /// way.
+  uint8_t *state(int state) const;
+  Status readState(int state, void *to) const;
+  Status writeState(int state, const void *from);
+
   /// What the user should know of how the device was loaded.
   std::string remark() const { return device->remark(); }
   int64_t busyNs() const { return device->busyNs(); }
@@ -76,6 +82,7 @@ private:
   struct DirectSlot {
     DirectPort port;
     int64_t bytes, alignment;
+    bool per_step = false;           ///< one tensor for all micro-batches
     std::vector<uint8_t *> own;      ///< by copy: in the arena
     std::vector<uint8_t *> borrowed; ///< by copy: address of the last value
                                      ///< that a channel brought
@@ -133,6 +140,7 @@ private:
     abi::StepKind kind = abi::StepKind::run;
     int micro_batch = 0; ///< counted within the replica
     int fed = 0;         ///< the same one, counted within the step
+    int at = 0;          ///< load_input, store_output: tensor of the port
     int channel = -1;
     int link = -1; ///< the channel's, for the communicator
     int io = -1;   ///< Plan.inputs, Plan.outputs or Plan.checks
@@ -161,6 +169,7 @@ private:
   Executor(const abi::Plan &plan, int index, const SessionOptions &options,
            Communicator &comm, const Mesh &mesh);
   Status prepare();
+  bool isPerStep(const DirectPort &port) const;
   DirectSlot directSlot(int slot, const DirectPort &port) const;
   int copiesOf(int slot) const;
   bool sendsFromHost(int channel) const;

@@ -197,6 +197,13 @@ Status Session::Impl::checkWeights() const {
       if (const abi::Slot &slot = *program.slots()->Get(i);
           slot.space() == abi::Space::weight)
         used.insert(static_cast<int>(slot.offset()));
+      else if (slot.space() == abi::Space::state)
+        if (const int initial = plan()
+                                    .states()
+                                    ->Get(static_cast<unsigned>(slot.offset()))
+                                    ->weight();
+            initial >= 0)
+          used.insert(initial);
   }
   return artifact->verifyWeights({used.begin(), used.end()},
                                  options.threads_per_device *
@@ -239,6 +246,8 @@ Status Session::Impl::load() {
                          " threads: give 1 to " + std::to_string(kMostThreads));
   if (Status status = chooseDevices(); !status.ok())
     return status;
+  // A step that has written states cannot be computed again.
+  options.keep_nan |= plan().full_steps();
   for (int64_t i = 0; i < length(plan().weights()); ++i)
     weights.push_back(artifact->weight(static_cast<int>(i)));
   cores = availableCores();
@@ -481,6 +490,10 @@ Status Session::Impl::checkBinding(const StepBinding &binding) const {
     return Status::error("a step of " + std::to_string(binding.micro_batches) +
                          " micro-batches: the plan has 1 to " +
                          std::to_string(most));
+  if (plan().full_steps() && binding.micro_batches != most)
+    return Status::error("a step of " + std::to_string(binding.micro_batches) +
+                         " micro-batches: a step of this plan has " +
+                         std::to_string(most));
   if (static_cast<int64_t>(binding.inputs.size()) != length(plan().inputs()) ||
       static_cast<int64_t>(binding.outputs.size()) != length(plan().outputs()))
     return Status::error("a step needs one address for each input and output");
@@ -580,6 +593,28 @@ const std::vector<BadIndex> &Session::badIndices() const { return impl->bad; }
 
 const std::vector<NanOrigin> &Session::nanOrigins() const {
   return impl->origins;
+}
+
+Status Session::readState(int state, void *to) const {
+  for (const Impl::Worker &worker : impl->workers)
+    if (worker.executor->state(state))
+      return worker.executor->readState(state, to);
+  return Status::error("no device of this process has the state " +
+                       std::to_string(state));
+}
+
+Status Session::writeState(int state, const void *from) {
+  bool found = false;
+  for (const Impl::Worker &worker : impl->workers)
+    if (worker.executor->state(state)) {
+      found = true;
+      if (Status status = worker.executor->writeState(state, from);
+          !status.ok())
+        return status;
+    }
+  return found ? Status()
+               : Status::error("no device of this process has the state " +
+                               std::to_string(state));
 }
 
 bool Session::keepsNan() const { return impl->options.keep_nan; }

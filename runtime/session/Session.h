@@ -60,6 +60,7 @@ struct SessionOptions {
   /// a step meets NaN there, it is computed again, and the session keeps NaN
   /// from then on. A session that does not run all devices of the plan cannot
   /// do that: see `mayHaveDroppedNan`.
+  /// Plans that write states always keep NaN: a step cannot be computed again.
   bool keep_nan = false;
   int max_cpu_level = 4; ///< use no object above this x86-64 level
   /// Do not check the hashes of the weights that this session's devices use.
@@ -156,6 +157,11 @@ public:
   /// that made what is looked for, sorted. A device that does not show its
   /// memory (canBeSearched) has none.
   const std::vector<NanOrigin> &nanOrigins() const;
+
+  /// Copies a state (Plan.states) of this process to the host, and back. No
+  /// step may be under way. Fails if no device of the process has the state.
+  Status readState(int state, void *to) const;
+  Status writeState(int state, const void *from);
 
   /// Whether steps keep NaN now: with SessionOptions.keep_nan, or after a step
   /// that met NaN.

@@ -11,13 +11,17 @@
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/partition/ByteSize.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
+#include "compiler/train/TrainFile.h"
 #include "runtime/abi/DeviceKinds.h"
 #include "tools/cli/CommandLine.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <charconv>
+#include <optional>
 
 using namespace partita;
 using namespace partita::tools;
@@ -122,7 +126,11 @@ namespace {
 struct RawOptions {
   std::vector<std::string> shapes, dims, samples, lengths, constants;
   std::string weights = "inside", kind = "artifact", level, strategy, memory,
-              devices, gradients;
+              devices, gradients, train, optimizer, schedule;
+  std::vector<std::string> groups;
+  std::optional<double> learningRate, clipNorm;
+
+  bool trains() const { return !train.empty() || !optimizer.empty(); }
 };
 } // namespace
 
@@ -184,16 +192,64 @@ static std::string parsePairs(const RawOptions &raw, CommandLine &result) {
   return "";
 }
 
+/// What a file says of training, and flags that stand above it.
+static std::string readTraining(const RawOptions &raw, CommandLine &command) {
+  driver::CompileOptions &compile = command.compile;
+  train::TrainSettings settings;
+  if (!raw.train.empty()) {
+    auto read = train::readTrainFile(raw.train);
+    if (!read)
+      return llvm::toString(read.takeError());
+    settings = std::move(*read);
+  }
+  if (!compile.autodiff.loss.empty())
+    settings.loss = compile.autodiff.loss;
+  if (!raw.optimizer.empty())
+    settings.optimizer = raw.optimizer;
+  if (raw.learningRate) {
+    llvm::raw_string_ostream text(
+        settings.optimizer.emplace(settings.optimizer.value_or("adamw")));
+    text << llvm::formatv(",learning_rate={0:e17}", *raw.learningRate);
+  }
+  if (!raw.groups.empty())
+    settings.groups = raw.groups;
+  if (!raw.schedule.empty()) {
+    auto schedule = train::parseSchedule(raw.schedule);
+    if (!schedule)
+      return "--schedule-rate: " + llvm::toString(schedule.takeError());
+    settings.schedule = *schedule;
+  }
+  if (raw.clipNorm)
+    settings.clipNorm = raw.clipNorm;
+  if (compile.partition.microBatches > 0)
+    settings.microBatches = compile.partition.microBatches;
+  if (llvm::Error error =
+          train::apply(settings, compile.autodiff, compile.train))
+    return llvm::toString(std::move(error));
+  return "";
+}
+
 /// The same of the options about gradients.
 static std::string checkGradients(const RawOptions &raw,
                                   const CommandLine &command) {
   const autodiff::AutodiffOptions &options = command.compile.autodiff;
-  const bool asks = !raw.gradients.empty();
+  const bool asks = !raw.gradients.empty() || raw.trains();
   if (asks && options.loss.empty() && !command.listParameters)
-    return "--gradients: of which loss? Give --loss KIND:OUTPUT, for example "
+    return (raw.trains() ? "training" : "--gradients") +
+           std::string(
+               ": of which loss? Give --loss KIND:OUTPUT, for example ") +
            "--loss cross_entropy:logits";
+  if (raw.trains() && !raw.gradients.empty())
+    return "--gradients and --train: an artifact has gradients as outputs, or "
+           "learns by them; leave out one of the two";
+  if (!raw.trains() && (!raw.groups.empty() || !raw.schedule.empty() ||
+                        raw.learningRate || raw.clipNorm))
+    return "--group, --schedule-rate, --learning-rate and --clip-norm are for "
+           "training: give --train FILE or --optimizer, too";
   if (!asks && !options.loss.empty() && !command.listParameters)
-    return "--loss " + options.loss + " is for --gradients: give it, too";
+    return "--loss " + options.loss +
+           " is for --gradients and for training: give --gradients, --train "
+           "or --optimizer, too";
   if (!asks && !command.listParameters &&
       (!options.freeze.empty() || !options.trainOnly.empty()))
     return "--freeze and --train-only are for --gradients: give it, too";
@@ -492,6 +548,31 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "of an output's elements. Options follow: "
                  "cross_entropy:logits,ignore_index=0,label_smoothing=0.1")
       ->type_name("LOSS");
+  app.add_option("--train", raw.train,
+                 "train the model as this file says (docs/training.md); "
+                 "`partita-run --train` runs the artifact")
+      ->type_name("FILE");
+  app.add_option("--optimizer", raw.optimizer,
+                 "train the model by sgd, adam, adamw or adagrad; settings "
+                 "follow: adamw,learning_rate=0.001,betas=0.9:0.95; needs "
+                 "--loss")
+      ->type_name("KIND");
+  app.add_option("--learning-rate", raw.learningRate,
+                 "the learning rate of the optimizer");
+  app.add_option("--group", raw.groups,
+                 "parameters with settings of their own: "
+                 "'*.bias|*norm*,weight_decay=0'; the first group that "
+                 "matches holds; may be given several times")
+      ->type_name("GLOBS")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--schedule-rate", raw.schedule,
+                 "how the learning rate changes: constant, step, linear, "
+                 "cosine or wsd; settings follow: "
+                 "cosine,warmup=100,steps=2000,final=3e-5")
+      ->type_name("KIND");
+  app.add_option("--clip-norm", raw.clipNorm,
+                 "the largest norm of all gradients together");
   app.add_option("--freeze", compile.autodiff.freeze,
                  "parameters that are not trained, by a glob over their names; "
                  "may be given several times")
@@ -558,6 +639,8 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   }
   compile.partition.target = getKind(compile.target);
   compile.autodiff.inputs = raw.gradients == "inputs";
+  if (message.empty() && raw.trains())
+    message = readTraining(raw, result);
   if (message.empty())
     message = checkGradients(raw, result);
   if (result.listParameters && compile.emit.output.empty())

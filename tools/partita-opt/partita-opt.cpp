@@ -17,6 +17,7 @@
 #include "compiler/autodiff/Passes.h"
 #include "compiler/crash/CrashReport.h"
 #include "compiler/simplify/Passes.h"
+#include "compiler/train/Passes.h"
 #ifdef PARTITA_HAS_FUSE
 #include "compiler/fuse/Passes.h"
 #endif
@@ -78,6 +79,7 @@ int main(int argc, char **argv) {
 
   partita::analysis::registerAnalysisPasses();
   partita::autodiff::registerAutodiffPasses();
+  partita::train::registerTrainPasses();
   partita::simplify::registerSimplifyPasses();
   partita::simplify::registerSimplifyPipeline();
 #ifdef PARTITA_HAS_FUSE

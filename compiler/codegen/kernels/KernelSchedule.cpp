@@ -399,29 +399,30 @@ private:
         kGrainWork / std::max<int64_t>(work, 1), 1, schedule.extent);
   }
 
-  /// The root's result may take the bytes of an operand which nobody reads
-  /// elsewhere than at the root's own position, or before the root in the same
-  /// iteration.
+  /// A result may take the bytes of an operand which nobody reads elsewhere
+  /// than at the result's own position, or before it in the same iteration.
+  /// Whoever places results takes one operand for each, and none twice.
   void findInPlace() {
-    auto target =
-        dyn_cast<BlockArgument>(getStorageRoot(root().op.getResult(0)));
-    if (!target)
-      return;
-    int64_t inputs = func.getNumArguments() - func.getNumResults();
-    for (BlockArgument input : func.getArguments().take_front(inputs)) {
-      if (input.getType() != target.getType() || !canShare(input))
+    const int64_t inputs = func.getNumArguments() - func.getNumResults();
+    // The root first: kernels with one result, its root, are the most.
+    for (size_t i = schedule.stages.size(); i-- > 0;) {
+      auto target = dyn_cast<BlockArgument>(
+          getStorageRoot(schedule.stages[i].op.getResult(0)));
+      if (!target)
         continue;
-      schedule.inPlace = {int64_t(input.getArgNumber()),
-                          int64_t(target.getArgNumber()) - inputs};
-      return;
+      for (BlockArgument input : func.getArguments().take_front(inputs))
+        if (input.getType() == target.getType() && canShare(input, i))
+          schedule.inPlace.append({int64_t(input.getArgNumber()),
+                                   int64_t(target.getArgNumber()) - inputs});
     }
   }
 
-  bool canShare(BlockArgument input) {
-    AffineMap written = root().op.getIndexingMapsArray().back();
-    bool readByRoot = false;
-    for (StageSchedule &stage : schedule.stages) {
-      bool isRoot = stage.op == root().op;
+  /// Whether the result of a stage may be written upon an input.
+  bool canShare(BlockArgument input, size_t writer) {
+    StageSchedule &target = schedule.stages[writer];
+    AffineMap written = target.op.getIndexingMapsArray().back();
+    bool isRead = false;
+    for (auto [index, stage] : llvm::enumerate(schedule.stages)) {
       bool inBody = stage.op.getBody()
                         ->walk([&](tensor::ExtractOp extract) {
                           return getStorageRoot(extract.getTensor()) == input
@@ -435,11 +436,12 @@ private:
         if (getStorageRoot(operand->get()) != input)
           continue;
         AffineMap map = stage.op.getMatchingIndexingMap(operand);
-        if (operand->get().getType() != root().op.getResult(0).getType())
+        if (index > writer ||
+            operand->get().getType() != target.op.getResult(0).getType())
           return false;
-        if (isRoot) {
-          readByRoot = true;
-          if (map != written || root().op.getNumReductionLoops() != 0)
+        isRead = true;
+        if (index == writer) {
+          if (map != written || target.op.getNumReductionLoops() != 0)
             return false;
           continue;
         }
@@ -447,14 +449,13 @@ private:
         for (auto [from, to] :
              llvm::zip_equal(map.getResults(), written.getResults())) {
           auto dim = dyn_cast<AffineDimExpr>(from);
-          int row = root().rows[cast<AffineDimExpr>(to).getPosition()];
+          int row = target.rows[cast<AffineDimExpr>(to).getPosition()];
           if (!dim || stage.rows[dim.getPosition()] != row)
             return false;
         }
-        readByRoot = true;
       }
     }
-    return readByRoot;
+    return isRead;
   }
 
   func::FuncOp func;

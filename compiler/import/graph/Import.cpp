@@ -55,7 +55,7 @@ static FailureOr<OwningOpRef<ModuleOp>>
 importChecked(MLIRContext &context, const ImportOptions &options) {
   Location loc = UnknownLoc::get(&context);
   FailureOr<std::unique_ptr<ModelFile>> file =
-      ModelFile::read(options.modelPath, loc);
+      ModelFile::read(options.modelPath, loc, options.keepWeights);
   if (failed(file))
     return failure();
   onnx::ModelProto &model = (*file)->proto;

@@ -49,8 +49,8 @@ static LogicalResult parseText(StringRef text, onnx::ModelProto &proto,
   return failure();
 }
 
-FailureOr<std::unique_ptr<ModelFile>> ModelFile::read(StringRef path,
-                                                      Location loc) {
+FailureOr<std::unique_ptr<ModelFile>>
+ModelFile::read(StringRef path, Location loc, bool smallFloats) {
   auto model = std::make_unique<ModelFile>();
   model->path = path.str();
   // Of a binary model only the small parts are copied into memory.
@@ -75,7 +75,7 @@ FailureOr<std::unique_ptr<ModelFile>> ModelFile::read(StringRef path,
     return emitError(loc) << "'" << path
                           << "' is not an ONNX model: the file is empty";
   std::optional<std::string> small =
-      copyWithoutPayloads(bytes, model->spans, whyNot);
+      copyWithoutPayloads(bytes, smallFloats, model->spans, whyNot);
   if (!small)
     return emitError(loc) << "'" << path
                           << "' is not an ONNX model: " << whyNot;

@@ -49,9 +49,11 @@ public:
   static constexpr const char *kSpanKey = "partita.span";
 
   /// Reads and parses `path`. A file whose name ends in `.onnxtxt` or `.txt` is
-  /// in ONNX's textual syntax. Emits an error at `loc` on failure.
-  static mlir::FailureOr<std::unique_ptr<ModelFile>> read(llvm::StringRef path,
-                                                          mlir::Location loc);
+  /// in ONNX's textual syntax. With `smallFloats`, payloads of f32 and f64 stay
+  /// in the file however small they are: their places are wanted. Emits an
+  /// error at `loc` on failure.
+  static mlir::FailureOr<std::unique_ptr<ModelFile>>
+  read(llvm::StringRef path, mlir::Location loc, bool smallFloats = false);
 
   /// The raw bytes of a tensor: in the model's file, in the tensor itself, or
   /// in an external file. Returns nothing if its values are in typed fields.
@@ -66,11 +68,12 @@ private:
   std::vector<std::pair<int64_t, int64_t>> spans; // offset, bytes
 };
 
-/// Copies the protobuf message `bytes` (a ModelProto) without large payloads.
+/// Copies the protobuf message `bytes` (a ModelProto) without large payloads,
+/// and, if `smallFloats`, without any of f32 and f64.
 /// For each of those, `spans` gets its offset in `bytes` and its length. If
 /// `bytes` cannot be such a message, returns nothing, and `whyNot` says why.
 std::optional<std::string>
-copyWithoutPayloads(llvm::StringRef bytes,
+copyWithoutPayloads(llvm::StringRef bytes, bool smallFloats,
                     std::vector<std::pair<int64_t, int64_t>> &spans,
                     std::string &whyNot);
 

@@ -114,8 +114,9 @@ constexpr uint64_t kDataType = 2, kFloatData = 4, kRawData = 9,
 
 class Walker {
 public:
-  Walker(StringRef all, std::vector<std::pair<int64_t, int64_t>> &spans)
-      : begin(all.data()), spans(spans) {}
+  Walker(StringRef all, bool smallFloats,
+         std::vector<std::pair<int64_t, int64_t>> &spans)
+      : begin(all.data()), smallFloats(smallFloats), spans(spans) {}
 
   bool copy(Message message, StringRef in, std::string &out, int depth) {
     if (depth > 64)
@@ -159,14 +160,18 @@ private:
         ++payloads;
       }
     }
-    bool usable =
-        payloads == 1 && payload.wireType == 2 &&
-        payload.bytes.size() > static_cast<size_t>(ModelFile::kMinSpanBytes) &&
-        (payload.number == kRawData ||
-         (payload.number == kFloatData &&
-          dataType == onnx::TensorProto::FLOAT) ||
-         (payload.number == kDoubleData &&
-          dataType == onnx::TensorProto::DOUBLE));
+    const bool isFloat = dataType == onnx::TensorProto::FLOAT ||
+                         dataType == onnx::TensorProto::DOUBLE;
+    const size_t least = smallFloats && isFloat
+                             ? 0
+                             : static_cast<size_t>(ModelFile::kMinSpanBytes);
+    bool usable = payloads == 1 && payload.wireType == 2 &&
+                  payload.bytes.size() > least &&
+                  (payload.number == kRawData ||
+                   (payload.number == kFloatData &&
+                    dataType == onnx::TensorProto::FLOAT) ||
+                   (payload.number == kDoubleData &&
+                    dataType == onnx::TensorProto::DOUBLE));
     if (!usable) {
       out.append(in.data(), in.size());
       return true;
@@ -189,16 +194,17 @@ private:
   }
 
   const char *begin;
+  const bool smallFloats;
   std::vector<std::pair<int64_t, int64_t>> &spans;
 };
 
 } // namespace
 
 std::optional<std::string>
-copyWithoutPayloads(StringRef bytes,
+copyWithoutPayloads(StringRef bytes, bool smallFloats,
                     std::vector<std::pair<int64_t, int64_t>> &spans,
                     std::string &whyNot) {
-  Walker walker(bytes, spans);
+  Walker walker(bytes, smallFloats, spans);
   std::string out;
   if (walker.copy(Message::model, bytes, out, 0))
     return out;

@@ -9,6 +9,7 @@
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/math/IndexMath.h"
 #include "compiler/import/math/Window.h"
+#include "dialects/nn/grad/Term.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -219,9 +220,17 @@ Value makePower(NodeImport &n, Value x, double p) {
   return p == 1 ? size : n.binary<nn::PowOp>(size, n.splat(p, size));
 }
 
+/// A norm has a slope of 0 where all is 0, as PyTorch's has.
+Value rootOfNorm(NodeImport &n, Value x) {
+  Value root = n.unary<nn::SqrtOp>(x);
+  if (auto sqrt = root.getDefiningOp<nn::SqrtOp>())
+    sqrt->setAttr(nn::grad::kZeroAtZeroAttr, n.b.getUnitAttr());
+  return root;
+}
+
 Value makeRoot(NodeImport &n, Value x, double p) {
   if (p == 2)
-    return n.unary<nn::SqrtOp>(x);
+    return rootOfNorm(n, x);
   return p == 1 ? x : n.binary<nn::PowOp>(x, n.splat(1 / p, x));
 }
 

@@ -7,6 +7,7 @@
 
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
+#include "dialects/nn/grad/Term.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -107,7 +108,13 @@ LogicalResult importReduceL2(NodeImport &n) {
   return importReduce(
       n, nn::ReduceKind::sum, 18,
       [&](Value x) { return n.binary<nn::MulOp>(x, x); },
-      [&](Value x) { return inFloat<nn::SqrtOp>(n, x); });
+      [&](Value x) {
+        Value root = inFloat<nn::SqrtOp>(n, x);
+        // A norm has a slope of 0 where all is 0, as PyTorch's has.
+        if (auto sqrt = root.getDefiningOp<nn::SqrtOp>())
+          sqrt->setAttr(nn::grad::kZeroAtZeroAttr, n.b.getUnitAttr());
+        return root;
+      });
 }
 
 LogicalResult importReduceLogSum(NodeImport &n) {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Rates.h"
 #include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/DeviceMesh.h"
@@ -12,6 +13,7 @@
 #include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/StageOrder.h"
+#include "compiler/schedule/Schedule.h"
 #include "runtime/abi/Text.h"
 
 #include "dialects/nn/NNDialect.h"
@@ -32,6 +34,27 @@ using namespace mlir;
 namespace partita::pipeline {
 namespace {
 
+using dist::Phase;
+
+Phase toPhase(analysis::Rate rate) {
+  switch (rate) {
+  case analysis::Rate::load:
+  case analysis::Rate::step:
+    return Phase::prologue;
+  case analysis::Rate::micro_batch:
+    return Phase::forward;
+  case analysis::Rate::update:
+    return Phase::update;
+  }
+  llvm_unreachable("every rate is listed");
+}
+
+/// "F0"
+std::string nameOf(int64_t stage, Phase phase) {
+  return schedule::getLetter(static_cast<schedule::Phase>(phase)) +
+         std::to_string(stage);
+}
+
 class StageFormer {
 public:
   StageFormer(func::FuncOp function, ArrayRef<int64_t> order, StringRef target)
@@ -51,9 +74,14 @@ public:
              << abi::countOf(devices.size(), "stage") << "; there is a stage "
              << last;
     makeMeshes(module);
+    findPhases();
+    if (failed(checkPhases(stages)))
+      return failure();
     collect(stages);
-    for (int64_t stage : stages)
-      formStage(stage);
+    for (Phase phase : {Phase::prologue, Phase::forward, Phase::update})
+      for (int64_t stage : stages)
+        if (formed.count({stage, phase}))
+          formStage({stage, phase});
     SmallVector<Type> results;
     Operation *terminator = block.getTerminator();
     for (OpOperand &operand : terminator->getOpOperands()) {
@@ -72,10 +100,49 @@ public:
   }
 
 private:
+  /// A stage and its phase.
+  using Key = std::pair<int64_t, Phase>;
   struct Stage {
     SmallVector<Operation *> ops;
     llvm::SetVector<Value> inputs, outputs;
   };
+
+  /// A cluster has one phase, even if it repeats ops of an earlier one.
+  void findPhases() {
+    analysis::Rates rates;
+    rates.moveIntoUpdates(block);
+    llvm::DenseMap<Attribute, Phase> ofCluster;
+    auto clusterOf = [](Operation *op) {
+      return op->getAttr(nn::kClusterAttr);
+    };
+    for (Operation *op : active) {
+      phases[op] = toPhase(rates.getRate(op));
+      if (Attribute cluster = clusterOf(op)) {
+        auto [it, isNew] = ofCluster.try_emplace(cluster, phases[op]);
+        it->second = std::max(it->second, phases[op]);
+      }
+    }
+    for (Operation *op : active)
+      if (Attribute cluster = clusterOf(op))
+        phases[op] = ofCluster.lookup(cluster);
+  }
+
+  /// Gradients go back through the stages, which no schedule here does yet.
+  LogicalResult checkPhases(ArrayRef<int64_t> stages) {
+    const bool isTrained = llvm::any_of(
+        phases, [](auto &entry) { return entry.second == Phase::update; });
+    const int64_t count = getInteger(function, kDeviceCountAttr, 1);
+    if (!isTrained || (stages.size() == 1 && count == 1 &&
+                       !function->hasAttr(dist::kAxesAttr)))
+      return success();
+    return emitError(UnknownLoc::get(function.getContext()))
+           << "a model is trained on one device yet, and this one would be on "
+           << std::max<int64_t>(count, stages.size())
+           << ": compile it without --devices, --stages, --partition and a "
+              "mesh";
+  }
+
+  Key keyOf(Operation *op) const { return {getStage(op), phases.lookup(op)}; }
 
   void makeMeshes(ModuleOp module) {
     SymbolTable symbols(module);
@@ -116,16 +183,16 @@ private:
   /// What each stage computes, reads and makes for others.
   void collect(ArrayRef<int64_t> stages) {
     for (int64_t stage : stages)
-      formed[stage];
+      formed[{stage, Phase::forward}];
     for (Operation *op : active) {
-      Stage &stage = formed[getStage(op)];
+      Stage &stage = formed[keyOf(op)];
       stage.ops.push_back(op);
       for (Value operand : op->getOperands()) {
         bool comesIn = isa<BlockArgument>(operand);
         if (Operation *producer = operand.getDefiningOp();
             producer && isActive.contains(producer) &&
-            getStage(producer) != getStage(op)) {
-          formed[getStage(producer)].outputs.insert(operand);
+            keyOf(producer) != keyOf(op)) {
+          formed[keyOf(producer)].outputs.insert(operand);
           comesIn = true;
         }
         if (comesIn)
@@ -135,21 +202,22 @@ private:
     for (Value value : block.getTerminator()->getOperands()) {
       Operation *producer = value.getDefiningOp();
       if (producer && isActive.contains(producer)) {
-        formed[getStage(producer)].outputs.insert(value);
+        formed[keyOf(producer)].outputs.insert(value);
         continue;
       }
       // An input, or what depends on weights only: any stage can hand it out.
-      Stage &stage = formed[stages.back()];
+      Stage &stage = formed[{stages.back(), Phase::forward}];
       if (!producer)
         stage.inputs.insert(value);
       stage.outputs.insert(value);
     }
   }
 
-  void formStage(int64_t number) {
-    Stage &stage = formed[number];
+  void formStage(Key key) {
+    const auto [number, phase] = key;
+    Stage &stage = formed[key];
     FlatSymbolRefAttr mesh = meshes[devices[number]];
-    std::string name = "F" + std::to_string(number);
+    std::string name = nameOf(number, phase);
     SmallVector<Value> inputs;
     SmallVector<Type> outputs;
     SmallVector<Location> locs;
@@ -164,10 +232,11 @@ private:
     if (locs.empty())
       locs.push_back(function.getLoc());
     builder.setInsertionPoint(block.getTerminator());
-    auto op = dist::StageOp::create(builder, builder.getFusedLoc(locs), outputs,
-                                    builder.getStringAttr(name),
-                                    builder.getI64IntegerAttr(number), mesh,
-                                    getBlocks(number), inputs);
+    auto op = dist::StageOp::create(
+        builder, builder.getFusedLoc(locs), outputs,
+        builder.getStringAttr(name), builder.getI64IntegerAttr(number), mesh,
+        getBlocks(number), inputs,
+        dist::PhaseAttr::get(builder.getContext(), phase));
     if (StringRef own = getOwnTarget(devices[number]); !own.empty())
       op->setAttr(codegen::kTargetAttr, builder.getStringAttr(own));
     Block *body = builder.createBlock(&op.getBody());
@@ -180,10 +249,28 @@ private:
     for (Value output : stage.outputs)
       yielded.push_back(getClone(output, mapping));
     dist::YieldOp::create(builder, op.getLoc(), yielded);
+    if (SmallVector<int64_t> sums = findSums(stage); !sums.empty())
+      op->setAttr(dist::kSumsAttr, builder.getDenseI64ArrayAttr(sums));
     for (auto [value, result] : llvm::zip(stage.outputs, op.getOutputs())) {
       made[value] = result;
       maker[value] = name;
     }
+  }
+
+  /// Pairs of a result and the input that is its accumulator.
+  SmallVector<int64_t> findSums(const Stage &stage) const {
+    SmallVector<int64_t> pairs;
+    for (auto [number, output] : llvm::enumerate(stage.outputs))
+      for (Operation *user : output.getUsers())
+        if (auto sum = dyn_cast<nn::SumMicroBatchesOp>(user);
+            sum && sum.getX() == output && sum.getAccumulator()) {
+          auto input = llvm::find(stage.inputs, sum.getAccumulator());
+          if (input != stage.inputs.end())
+            pairs.append({static_cast<int64_t>(number),
+                          std::distance(stage.inputs.begin(), input)});
+          break;
+        }
+    return pairs;
   }
 
   /// The value on the stage's mesh: an input as it is, else what the stage that
@@ -241,7 +328,8 @@ private:
   llvm::DenseSet<Operation *> isActive;
   OpBuilder builder;
   SmallVector<FlatSymbolRefAttr> meshes; // by place along the axis "stage"
-  std::map<int64_t, Stage> formed;
+  llvm::DenseMap<Operation *, Phase> phases;
+  std::map<Key, Stage> formed;
   llvm::DenseMap<Value, Value> made; // placed results
   llvm::DenseMap<Value, std::string> maker;
   llvm::DenseMap<std::pair<void *, Attribute>, Value> transfers;

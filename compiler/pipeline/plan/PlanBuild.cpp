@@ -128,7 +128,8 @@ private:
       return problem.values[it->second];
     };
     for (auto [index, stage] : llvm::enumerate(lowering.stages)) {
-      problem.stages.push_back({static_cast<int>(stage.device), stage.ns});
+      problem.stages.push_back({static_cast<int>(stage.device), stage.ns,
+                                static_cast<Phase>(stage.op.getPhase())});
       for (auto [input, id] :
            llvm::zip(stage.op.getInputs(), stage.arguments)) {
         Value origin = lowering.getSource(input);
@@ -143,8 +144,10 @@ private:
         if (!llvm::is_contained(value.consumers, int(index)))
           value.consumers.push_back(index);
       }
-      for (auto [result, id] :
-           llvm::zip(stage.op.getOutputs(), stage.results)) {
+      for (auto [result, id, state] :
+           llvm::zip(stage.op.getOutputs(), stage.results, stage.newStates)) {
+        if (state)
+          continue;
         bool isNew = !known.count({stage.device, id});
         ScheduleValue &value = declare(result, stage.device, id);
         if (!isNew)
@@ -160,6 +163,8 @@ private:
         value.readNs.push_back(getReadNs(origins[number], consumer));
     Operation *terminator = function.getBody().front().getTerminator();
     for (OpOperand &operand : terminator->getOpOperands()) {
+      if (function.getResultAttr(operand.getOperandNumber(), nn::kStateAttr))
+        continue;
       Value origin = lowering.getSource(operand.get());
       if (!valueOf.count(origin))
         return function.emitError("output ")
@@ -237,7 +242,10 @@ private:
                                : builder.getStringAttr(models.getId()),
         /*dimensions=*/DictionaryAttr(), /*mask=*/StringAttr(),
         module->hasAttr(dist::kFullMicroBatchesAttr),
-        module->getAttrOfType<StringAttr>(analysis::kMixesAttr));
+        module->getAttrOfType<StringAttr>(analysis::kMixesAttr),
+        module->hasAttr(dist::kFullStepsAttr),
+        module->getAttrOfType<StringAttr>(plan::kEntryAttr),
+        module->getAttrOfType<StringAttr>(plan::kTrainingAttr));
     if (auto memory = function->getAttr(kMemoryAttr))
       model->setAttr(kMemoryAttr, memory);
   }
@@ -253,7 +261,8 @@ private:
     plan::PortOp::create(
         builder, function.getLoc(), kind, name ? name.getValue() : standard,
         index ? index.getInt() : position, axis ? axis.getInt() : -1, type,
-        attributes ? attributes.getAs<StringAttr>("nn.node") : StringAttr());
+        attributes ? attributes.getAs<StringAttr>("nn.node") : StringAttr(),
+        attributes && attributes.contains(nn::kPerStepAttr));
   }
 
   void writeCheck(DictionaryAttr check, RankedTensorType type) {
@@ -273,6 +282,10 @@ private:
       writePort(plan::PortKind::input, function.getArgAttrDict(i),
                 ("input" + Twine(i)).str(), i, type);
     for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+      if (function.getResultAttr(i, nn::kStateAttr)) {
+        numberOfResult.push_back(-1);
+        continue;
+      }
       auto check =
           function.getResultAttrOfType<DictionaryAttr>(i, nn::kCheckAttr);
       numberOfResult.push_back(check ? checks++ : outputs++);
@@ -287,7 +300,8 @@ private:
           builder, function.getLoc(), plan::PortKind::bound_input,
           entry.getAs<StringAttr>("name").getValue(),
           entry.getAs<IntegerAttr>("port").getInt(), -1,
-          entry.getAs<TypeAttr>("type").getValue(), StringAttr());
+          entry.getAs<TypeAttr>("type").getValue(), StringAttr(),
+          /*per_step=*/false);
     for (auto entry : getDictionaries("nn.collections"))
       plan::CollectionOp::create(
           builder, function.getLoc(),
@@ -435,39 +449,44 @@ private:
   }
 
   /// Of one device; its stage is an attribute.
-  std::string unitName(Phase phase, int index) {
-    return getLetter(phase) +
-           std::to_string(lowering.stages[index].op.getStage());
+  std::string unitName(int index) {
+    dist::StageOp stage = lowering.stages[index].op;
+    return getLetter(static_cast<Phase>(stage.getPhase())) +
+           std::to_string(stage.getStage());
   }
 
   std::string stageName(int index) {
     return lowering.stages[index].op.getStageName().str();
   }
 
-  /// A row a stage, in the order of their numbers; stages without work too.
+  /// A row for each phase of a stage, in the order of the stages; stages
+  /// without work too.
   void writeStages() {
-    std::map<int64_t, int> stageAt;
-    for (auto [index, stage] : llvm::enumerate(lowering.stages))
-      stageAt[stage.op.getStage()] = index;
+    std::map<std::pair<int64_t, dist::Phase>, int> stageAt;
     SmallVector<int64_t> devices = getDevices(function);
-    int64_t rows = devices.size();
-    if (!stageAt.empty())
-      rows = std::max(rows, stageAt.rbegin()->first + 1);
-    for (int64_t row = 0; row < rows; ++row) {
-      auto it = stageAt.find(row);
-      if (it == stageAt.end()) {
+    for (int64_t number = 0; number < static_cast<int64_t>(devices.size());
+         ++number)
+      stageAt[{number, dist::Phase::forward}] = -1;
+    for (auto [index, stage] : llvm::enumerate(lowering.stages))
+      stageAt[{stage.op.getStage(), stage.op.getPhase()}] = index;
+    rowOf.resize(lowering.stages.size());
+    int64_t row = 0;
+    for (const auto &[key, index] : stageAt) {
+      if (index < 0) {
         plan::StageOp::create(builder, function.getLoc(),
-                              "F" + std::to_string(row),
-                              getProgram(devices[row]).getValue(),
+                              "F" + std::to_string(key.first),
+                              getProgram(devices[key.first]).getValue(),
                               builder.getArrayAttr({}), 0, 0, 0, 0, 0, 0);
+        ++row;
         continue;
       }
-      LoweredStage &stage = lowering.stages[it->second];
+      rowOf[index] = row++;
+      LoweredStage &stage = lowering.stages[index];
       int64_t sent = 0;
       for (const ScheduleChannel &channel : schedule.channels)
-        if (channel.sourceStage == it->second)
+        if (channel.sourceStage == index)
           sent += bytesOf(channel);
-      plan::StageOp::create(builder, function.getLoc(), stageName(it->second),
+      plan::StageOp::create(builder, function.getLoc(), stageName(index),
                             getProgram(stage.device).getValue(),
                             stage.op.getBlocks(), stage.flops,
                             stage.parameterBytes, stage.activationBytes, sent,
@@ -488,7 +507,7 @@ private:
       slots.push_back(plan::SlotOp::create(
           builder, function.getLoc(),
           plan::SlotType::get(builder.getContext(), value.type), value.space,
-          Value(), IntegerAttr(), value.weight));
+          Value(), IntegerAttr(), value.weight, value.span));
     if (!device.load.empty()) {
       auto load = plan::LoadOp::create(builder, function.getLoc());
       OpBuilder::InsertionGuard inside(builder);
@@ -510,7 +529,8 @@ private:
     parts.assign(1, {});
     for (const DeviceWork &work : stage.work) {
       parts.back().work.push_back(&work);
-      if (isa<dist::CollectiveOpInterface>(work.op)) {
+      if (isa_and_nonnull<dist::CollectiveOpInterface>(work.op) &&
+          !work.isCopy) {
         parts.back().work.pop_back();
         parts.back().collective = &work;
         parts.emplace_back();
@@ -521,13 +541,11 @@ private:
       // A stage that computes nothing still has a unit.
       if (part.work.empty() && parts.size() > 1)
         continue;
-      part.unit = unitName(Phase::forward, s) +
-                  (index ? "." + std::to_string(index) : "");
+      part.unit = unitName(s) + (index ? "." + std::to_string(index) : "");
       for (const DeviceWork *work : part.work)
         ns += work->time.ns;
-      auto unit =
-          plan::UnitOp::create(builder, stage.op.getLoc(), part.unit,
-                               stage.op.getStage(), static_cast<int64_t>(ns));
+      auto unit = plan::UnitOp::create(builder, stage.op.getLoc(), part.unit,
+                                       rowOf[s], static_cast<int64_t>(ns));
       ns = 0;
       OpBuilder::InsertionGuard guard(builder);
       builder.createBlock(&unit.getBody());
@@ -540,9 +558,14 @@ private:
     auto lookup = [&](int id) { return slots[id]; };
     SmallVector<Value> inputs = llvm::map_to_vector(work.inputs, lookup),
                        outputs = llvm::map_to_vector(work.outputs, lookup);
-    Location loc = work.op->getLoc();
+    Location loc = work.op ? work.op->getLoc() : function.getLoc();
     const auto predicted = static_cast<int64_t>(work.time.ns),
                rated = static_cast<int64_t>(work.time.modelledNs);
+    if (work.isCopy) {
+      plan::CopyOp::create(builder, loc, inputs[0], outputs[0], work.label,
+                           predicted);
+      return;
+    }
     if (auto shard = dyn_cast<dist::ShardOp>(work.op)) {
       const dist::RowsAndPart shape = shard.getRowsAndPart();
       plan::SliceOp::create(builder, loc, inputs[0], outputs[0], shape.rows,
@@ -617,8 +640,9 @@ private:
   void makeCollectives(SymbolTable &symbols) {
     for (const LoweredStage &stage : lowering.stages)
       for (const DeviceWork &work : stage.work) {
-        auto collective = dyn_cast<dist::CollectiveOpInterface>(work.op);
-        if (!collective)
+        auto collective =
+            dyn_cast_or_null<dist::CollectiveOpInterface>(work.op);
+        if (!collective || work.isCopy)
           continue;
         const dist::RowsAndPart shape = collective.getRowsAndPart();
         auto op = plan::CollectiveOp::create(
@@ -673,6 +697,7 @@ private:
   ScheduleProblem problem;
   Schedule schedule;
   std::vector<int64_t> numberOfResult; // among the outputs, or the checks
+  std::vector<int64_t> rowOf;          // among the plan's stages, by stage
   std::vector<Value> origins;          // by schedule value
   llvm::DenseMap<Value, int> valueOf;  // origin -> schedule value
   /// By device: from a schedule's value to the device's.

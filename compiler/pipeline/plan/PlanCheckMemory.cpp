@@ -274,7 +274,7 @@ private:
   static std::vector<std::string> getWeights(plan::ProgramOp program) {
     std::vector<std::pair<int64_t, std::string>> weights;
     for (auto slot : program.getBody().front().getOps<plan::SlotOp>())
-      if (slot.getSpace() == plan::Space::weight)
+      if (slot.hasWeight())
         weights.emplace_back(slot.getByteSize(), slot.getWeight()->str());
     llvm::stable_sort(weights,
                       [](auto &a, auto &b) { return a.first > b.first; });

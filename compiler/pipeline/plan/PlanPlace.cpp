@@ -208,6 +208,9 @@ private:
       if (Value slot = step.getStepSlot(); slot && isInArena(slot))
         users[slot] += 2;
     auto use = [&](Value slot, int64_t m, int64_t begin, int64_t end) {
+      if (slot.getDefiningOp<plan::SlotOp>().getSpan() !=
+          plan::Span::micro_batch)
+        m = 0; // it is one for all
       auto [it, isNew] = held[slot].try_emplace(m, LiveRange{begin, end});
       it->second.begin = std::min(it->second.begin, begin);
       it->second.end = std::max(it->second.end, end);

@@ -40,7 +40,8 @@ public:
       for (auto [index, view] : llvm::enumerate(attr.getOperands())) {
         Value slot = getSlot(call, view);
         if (std::optional<int64_t> bytes =
-                backend.getPackedBytes(attr, index, getElementType(slot)))
+                backend.getPackedBytes(attr, index, getElementType(slot));
+            bytes && isParameter(slot))
           pack(slot, attr, *bytes);
         else
           readAsItLies(slot);
@@ -66,7 +67,9 @@ public:
 
   void readAsItLies(Value slot) {
     auto op = slot.getDefiningOp<plan::SlotOp>();
-    if (op && !op.isWritable() && read.insert(op).second)
+    const bool isHeld =
+        op && (!op.isWritable() || op.getSpace() == plan::Space::state);
+    if (isHeld && read.insert(op).second)
       parameters +=
           llvm::alignTo(op.getByteSize(), backend.getWeightAlignment());
   }

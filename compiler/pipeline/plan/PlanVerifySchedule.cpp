@@ -44,13 +44,17 @@ public:
           {static_cast<int64_t>(frame.getBytes()), frame.getCopies().vec()});
     }
     for (auto slot : body.getOps<plan::SlotOp>()) {
-      if (slot.getSpace() != plan::Space::weight && !slot.getOffset())
+      if (!slot.hasWeight() && !slot.getOffset())
         return slot.emitError("has no place: run --plan-place before");
       slots[slot.getSlot()] = static_cast<int>(checked.slots.size());
       checked.slots.push_back(
           {spaceOf(slot), slot.getFrame() ? frames.lookup(slot.getFrame()) : -1,
-           static_cast<int64_t>(slot.getOffset().value_or(0)),
-           slot.getByteSize()});
+           slot.getSpace() == plan::Space::state
+               ? states.try_emplace(*slot.getWeight(), states.size())
+                     .first->second
+               : static_cast<int64_t>(slot.getOffset().value_or(0)),
+           slot.getByteSize(),
+           static_cast<abi::CheckedSlot::Span>(slot.getSpan())});
     }
     for (auto load : body.getOps<plan::LoadOp>())
       checked.load = describe(load.getBody().front(), "load");
@@ -76,6 +80,8 @@ private:
       return abi::CheckedSlot::Space::frame;
     case plan::Space::constant:
       return abi::CheckedSlot::Space::constant;
+    case plan::Space::state:
+      return abi::CheckedSlot::Space::state;
     case plan::Space::weight:
       break;
     }
@@ -121,6 +127,7 @@ private:
   plan::ProgramOp program;
   const llvm::DenseMap<Attribute, int> &numbers;
   llvm::DenseMap<Value, int> slots;
+  llvm::StringMap<int64_t> states;
   llvm::DenseMap<Attribute, int> units;
 };
 

@@ -35,13 +35,13 @@ int StageLowering::addValue(LoweredDevice &device, Value value) {
 }
 
 int StageLowering::addWeight(LoweredDevice &device, FlatSymbolRefAttr weight,
-                             Value value) {
+                             Value value, plan::Space space) {
   auto [it, isNew] =
       weights.try_emplace({current, weight.getValue().str()},
                           static_cast<int>(device.values.size()));
   if (isNew) {
     addValue(device, value);
-    device.values.back().space = plan::Space::weight;
+    device.values.back().space = space;
     device.values.back().weight = weight;
   }
   return it->second;
@@ -59,6 +59,27 @@ FlatSymbolRefAttr StageLowering::addConstant(nn::ConstantOp constant) {
   symbols.insert(weight, module.getBody()->begin());
   weight.setOrigin(weight.getSymName());
   return symbol = FlatSymbolRefAttr::get(weight.getSymNameAttr());
+}
+
+/// The state of which a placed value is the new value; null: it is of none.
+static FlatSymbolRefAttr findNewState(Value placed) {
+  for (OpOperand &use : placed.getUses())
+    if (auto end = dyn_cast<func::ReturnOp>(use.getOwner()))
+      if (auto state = cast<func::FuncOp>(end->getParentOp())
+                           .getResultAttrOfType<FlatSymbolRefAttr>(
+                               use.getOperandNumber(), nn::kStateAttr))
+        return state;
+  return {};
+}
+
+/// Whether a value is the zeros of an accumulator.
+static bool isAccumulator(Value value) {
+  auto cluster = value.getDefiningOp<nn::ClusterOp>();
+  return cluster && cluster.getBody()
+                        .front()
+                        .getTerminator()
+                        ->getOperand(cast<OpResult>(value).getResultNumber())
+                        .getDefiningOp<nn::AccumulatorOp>();
 }
 
 /// The price that stands on an op; none of what is copied and the like.
@@ -133,6 +154,65 @@ LogicalResult StageLowering::lowerWork(Operation *op, LoweredDevice &device,
   return success();
 }
 
+void StageLowering::copy(LoweredDevice &device, LoweredStage &stage, Value made,
+                         int from, int to) {
+  DeviceWork work;
+  work.op = made.getDefiningOp();
+  work.isCopy = true;
+  work.label = nn::getNodeName(made.getLoc());
+  work.inputs = {from};
+  work.outputs = {to};
+  work.bytes = 2 * nn::getByteSize(device.values[to].type);
+  const int index = static_cast<int>(stage.work.size());
+  stage.firstWrite.try_emplace(to, index);
+  stage.lastUse[from] = stage.lastUse[to] = index;
+  stage.work.push_back(std::move(work));
+}
+
+/// Lets a result of the stage, which has the bytes `id`, be written into
+/// `place` instead: where it is made, if nobody reads `place` afterwards and
+/// the work may write what it reads; else at the end, by a copy.
+void StageLowering::writeUpon(LoweredDevice &device, LoweredStage &stage,
+                              Value made, int &id, int place) {
+  const int from = id;
+  id = place;
+  if (from == place)
+    return;
+  auto maker = llvm::find_if(stage.work, [&](const DeviceWork &work) {
+    return llvm::is_contained(work.outputs, from);
+  });
+  auto cluster = maker == stage.work.end()
+                     ? nn::ClusterOp()
+                     : dyn_cast_or_null<nn::ClusterOp>(maker->op);
+  // Others may read the value, and the value may be handed on twice.
+  bool isOwn =
+      cluster && !maker->isCopy && llvm::count(stage.results, from) == 0;
+  for (auto work = stage.work.begin(); work != stage.work.end(); ++work) {
+    isOwn &= !llvm::is_contained(work->inputs, from);
+    isOwn &= work <= maker || !llvm::is_contained(work->inputs, place);
+    isOwn &= !llvm::is_contained(work->outputs, place);
+  }
+  if (isOwn)
+    if (const auto reads = llvm::count(maker->inputs, place); reads > 0) {
+      const auto input =
+                     llvm::find(maker->inputs, place) - maker->inputs.begin(),
+                 output =
+                     llvm::find(maker->outputs, from) - maker->outputs.begin();
+      isOwn = reads == 1 &&
+              llvm::is_contained(cluster.getLoweringAttr().getInPlacePairs(),
+                                 std::pair<unsigned, unsigned>(input, output));
+    }
+  if (!isOwn)
+    return copy(device, stage, made, from, place);
+  const int index = static_cast<int>(maker - stage.work.begin());
+  llvm::replace(maker->outputs, from, place);
+  stage.firstWrite.erase(from);
+  stage.lastUse.erase(from);
+  stage.firstWrite.try_emplace(place, index);
+  int &last = stage.lastUse[place];
+  last = std::max(last, index);
+}
+
 LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
   current = number;
   LoweredDevice &device = devices[number];
@@ -157,7 +237,9 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
   std::set<int> parameters;
   for (Operation &part : body.without_terminator()) {
     if (auto parameter = dyn_cast<nn::ParameterOp>(part)) {
-      int id = addWeight(device, parameter.getWeightAttr(), part.getResult(0));
+      int id = addWeight(device, parameter.getWeightAttr(), part.getResult(0),
+                         parameter.getState() ? plan::Space::state
+                                              : plan::Space::weight);
       ids[part.getResult(0)] = id;
       // Of what is cut, a device has its part.
       if (!llvm::all_of(part.getUsers(), llvm::IsaPred<dist::ShardOp>) &&
@@ -168,6 +250,8 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
           addWeight(device, addConstant(constant), constant.getResult());
     } else if (auto reshape = dyn_cast<nn::ReshapeOp>(part)) {
       ids[reshape.getResult()] = ids.lookup(reshape.getX());
+    } else if (auto sum = dyn_cast<nn::SumMicroBatchesOp>(part)) {
+      ids[sum.getResult()] = ids.lookup(sum.getX());
     } else if (isa<nn::ClusterOp, dist::ShardOp, dist::CollectiveOpInterface>(
                    part)) {
       if (failed(lowerWork(&part, device, stage, ids)))
@@ -181,11 +265,35 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
                                  "--form-clusters before";
     }
   }
-  for (auto [value, result] :
-       llvm::zip(op.getYield().getValues(), op.getOutputs())) {
+  // What is summed up over micro-batches lies in its accumulator, and the new
+  // value of a state in the state.
+  llvm::DenseMap<int64_t, int> placeOf; // by result
+  if (auto sums = op->getAttrOfType<DenseI64ArrayAttr>(dist::kSumsAttr))
+    for (size_t i = 0; i + 1 < sums.asArrayRef().size(); i += 2)
+      placeOf[sums[i]] = stage.arguments[sums[i + 1]];
+  for (auto [index, result] : llvm::enumerate(op.getOutputs())) {
+    FlatSymbolRefAttr state = findNewState(result);
+    stage.newStates.push_back(state);
+    if (state)
+      placeOf[index] = addWeight(device, state, result, plan::Space::state);
+  }
+  for (auto [index, value, result] :
+       llvm::enumerate(op.getYield().getValues(), op.getOutputs())) {
     int id = ids.lookup(value);
     if (device.values[id].isLoaded)
       device.values[id].space = plan::Space::constant;
+    if (auto place = placeOf.find(index); place != placeOf.end())
+      writeUpon(device, stage, value, id, place->second);
+    if (stage.newStates[index]) {
+      // The update hands it to nobody: the next step reads the state.
+      stage.results.push_back(id);
+      continue;
+    }
+    if (device.values[id].space == plan::Space::arena &&
+        device.values[id].span == plan::Span::micro_batch &&
+        op.getPhase() == dist::Phase::prologue)
+      device.values[id].span =
+          isAccumulator(value) ? plan::Span::sum : plan::Span::step;
     auto [it, isNew] = sourceOf.try_emplace(id, result);
     if (isNew)
       placed[{number, result.getAsOpaquePointer()}] = id;

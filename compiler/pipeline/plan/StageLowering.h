@@ -27,14 +27,17 @@ namespace partita::pipeline {
 struct DeviceValue {
   mlir::RankedTensorType type;
   plan::Space space = plan::Space::arena;
-  mlir::FlatSymbolRefAttr weight; ///< if `space` is weight
+  plan::Span span = plan::Span::micro_batch;
+  mlir::FlatSymbolRefAttr weight; ///< if `space` is weight or state
   bool isLoaded = false;          ///< made by the load program
   std::string name;
 };
 
-/// A lowered cluster, a `dist.shard` or a collective, on values of its device.
+/// A lowered cluster, a `dist.shard`, a collective or a copy, on values of its
+/// device.
 struct DeviceWork {
-  mlir::Operation *op = nullptr;
+  mlir::Operation *op = nullptr; ///< of a copy: what made the copied value
+  bool isCopy = false;
   llvm::SmallVector<int> inputs, outputs;
   std::string label;
   int64_t flops = 0;
@@ -47,6 +50,8 @@ struct LoweredStage {
   int64_t device = 0;
   llvm::SmallVector<int> arguments, results; ///< values of the device
   std::vector<DeviceWork> work;
+  /// By result: the state of which it is the new value; or null.
+  llvm::SmallVector<mlir::FlatSymbolRefAttr> newStates;
   double ns = 0;
   int64_t flops = 0;
   int64_t parameterBytes = 0;
@@ -86,7 +91,11 @@ public:
 private:
   int addValue(LoweredDevice &device, mlir::Value value);
   int addWeight(LoweredDevice &device, mlir::FlatSymbolRefAttr weight,
-                mlir::Value value);
+                mlir::Value value, plan::Space space = plan::Space::weight);
+  void writeUpon(LoweredDevice &device, LoweredStage &stage, mlir::Value made,
+                 int &id, int place);
+  void copy(LoweredDevice &device, LoweredStage &stage, mlir::Value made,
+            int from, int to);
   mlir::FlatSymbolRefAttr addConstant(nn::ConstantOp constant);
   bool isInPlace(mlir::Operation *op);
   mlir::LogicalResult lowerWork(mlir::Operation *op, LoweredDevice &device,

@@ -60,6 +60,15 @@ Value IotaOp::emitElement(OpBuilder &b, ElementEmitter &emitter,
                       getType().getElementType(), true);
 }
 
+/// Before the first micro-batch.
+Value AccumulatorOp::emitElement(OpBuilder &b, ElementEmitter &,
+                                 ArrayRef<Index>) {
+  Type type = getType().getElementType();
+  if (auto integer = dyn_cast<IntegerType>(type))
+    type = b.getIntegerType(integer.getWidth());
+  return arith::ConstantOp::create(b, getLoc(), b.getZeroAttr(type));
+}
+
 Value ReshapeOp::emitElement(OpBuilder &b, ElementEmitter &emitter,
                              ArrayRef<Index> position) {
   Location loc = getLoc();

@@ -202,6 +202,14 @@ Term shareOfRelu(Operation *relu, Term y, Term dy) {
   return select(y > 0.0, dy, select(x == 0.0, dy * 0.5, 0.0));
 }
 
+Term shareOfSqrt(Operation *sqrt, Term y, Term dy) {
+  if (!sqrt->hasAttr(kZeroAtZeroAttr))
+    return dy / (y + y);
+  // Divided by 1 there, so that nothing infinite is made.
+  Term isZero = y == 0.0;
+  return select(isZero, 0.0, dy / select(isZero, 1.0, y + y));
+}
+
 Term toPositions(Term indices, int64_t size) {
   Term i = indices.cast(indices.b().getI64Type());
   i = select(compare(ComparePredicate::lt, i, i.splat(0)), i + double(size), i);

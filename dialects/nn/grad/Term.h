@@ -131,6 +131,13 @@ inline constexpr llvm::StringLiteral kHalfAtZeroAttr = "nn.half_at_zero";
 /// result. At 0 there is none, or half of it with `kHalfAtZeroAttr`.
 Term shareOfRelu(mlir::Operation *relu, Term y, Term dy);
 
+/// On a square root that is the last step of a norm.
+inline constexpr llvm::StringLiteral kZeroAtZeroAttr = "nn.zero_at_zero";
+
+/// The share of dy that goes to the operand of a square root of which `y` is
+/// the result. At 0 it is infinite, or 0 with `kZeroAtZeroAttr`.
+Term shareOfSqrt(mlir::Operation *sqrt, Term y, Term dy);
+
 /// Positions along a dimension of `size` elements, as i64 and as forward
 /// lookups understand them: a negative one counts from the end, and what is out
 /// of range is clamped.

@@ -144,6 +144,12 @@ ShardingRule IotaOp::getShardingRule() {
   });
 }
 
+ShardingRule AccumulatorOp::getShardingRule() { return sameShapeRule(*this); }
+
+ShardingRule SumMicroBatchesOp::getShardingRule() {
+  return sameShapeRule(*this);
+}
+
 ShardingRule ParameterOp::getShardingRule() { return sameShapeRule(*this); }
 
 static bool isSplat(ConstantOp op) {

@@ -186,6 +186,8 @@ CpuDevice::create(const abi::Plan &plan, int index,
   self->countReaders();
   if (Status status = self->findShare(options.shared.get()); !status.ok())
     return status;
+  if (Status status = self->findStates(); !status.ok())
+    return status;
   for (int64_t i = 0; i < length(self->program.frames()); ++i) {
     self->frames.emplace_back();
     for (int64_t copy : *self->program.frames()->Get(i)->copies())
@@ -232,6 +234,37 @@ Status CpuDevice::findShare(SharedDevices *shared) {
   share = std::static_pointer_cast<CpuShare>(shared ? shared->of(index, make)
                                                     : make());
   return status;
+}
+
+/// States live as long as the share. The first plan that is loaded gives them
+/// their initial values.
+Status CpuDevice::findStates() {
+  states.resize(static_cast<size_t>(length(plan.states())));
+  for (int64_t i = 0; i < length(program.slots()); ++i) {
+    const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(i));
+    if (slot.space() != abi::Space::state)
+      continue;
+    uint8_t *&place = states[static_cast<size_t>(slot.offset())];
+    if (place)
+      continue;
+    const abi::State &state =
+        *plan.states()->Get(static_cast<unsigned>(slot.offset()));
+    const auto bytes = static_cast<size_t>(state.bytes());
+    bool isNew = false;
+    auto found = share->state(text(state.name()), bytes, isNew);
+    if (!found)
+      return found.status();
+    place = *found;
+    state_bytes += (bytes + abi::kSlotAlignment - 1) / abi::kSlotAlignment *
+                   abi::kSlotAlignment;
+    if (!isNew || state.weight() < 0)
+      continue;
+    const uint8_t *initial = weights[static_cast<size_t>(state.weight())];
+    std::memcpy(place, initial, bytes);
+    if (weights_are_mapped)
+      releasePages(const_cast<uint8_t *>(initial), bytes);
+  }
+  return Status();
 }
 
 int64_t CpuDevice::largestRoom() const {
@@ -346,6 +379,8 @@ uint8_t *CpuDevice::slot(int index, int micro_batch) const {
     if (uint8_t *place = constant_places[static_cast<size_t>(index)])
       return place;
     return constants->data() + slot.offset();
+  case abi::Space::state:
+    return states[static_cast<size_t>(slot.offset())];
   case abi::Space::weight:
     break;
   }
@@ -684,7 +719,7 @@ Status CpuDevice::run(Instance &prepared, int micro_batch,
 DeviceMemory CpuDevice::memory() const {
   DeviceMemory memory;
   memory.arena = program.arena_bytes();
-  memory.parameters = static_cast<int64_t>(parameters);
+  memory.parameters = static_cast<int64_t>(parameters + state_bytes);
   memory.packed = static_cast<int64_t>(context->packedBytes());
   memory.workspace = static_cast<int64_t>(scratch.size());
   memory.planned = program.arena_bytes() + program.parameter_bytes() +

@@ -118,6 +118,7 @@ private:
   Expected<std::unique_ptr<Task>> prepare(const abi::Instruction &instruction,
                                           bool pack);
   Status findShare(SharedDevices *shared);
+  Status findStates();
   Status runLoadProgram();
   void shareConstants();
   ByteRanges rangesOf(bool (*wanted)(abi::Space)) const;
@@ -142,6 +143,8 @@ private:
   std::shared_ptr<CpuShare> share;
   std::shared_ptr<const Arena> constants; ///< as the load program wrote them
   std::vector<uint8_t *> constant_places; ///< by slot; null: in `constants`
+  std::vector<uint8_t *> states;          ///< of Plan.states; null: not used
+  size_t state_bytes = 0;
   Arena scratch;
   std::vector<Arena> allocated;
   std::vector<int> readers; ///< by slot: uses by units and steps

@@ -39,4 +39,17 @@ void CpuShare::releaseUnread() {
       releasePages(begin, constant.bytes);
 }
 
+Expected<uint8_t *> CpuShare::state(const std::string &name, size_t bytes,
+                                    bool &isNew) {
+  auto found = states.find(name);
+  isNew = found == states.end();
+  if (isNew) {
+    auto made = Arena::map(bytes, "a state");
+    if (!made)
+      return made.status();
+    found = states.emplace(name, std::move(*made)).first;
+  }
+  return found->second.data();
+}
+
 } // namespace partita::runtime

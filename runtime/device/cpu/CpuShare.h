@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace partita::runtime {
@@ -41,6 +42,10 @@ public:
   void markRead(const uint8_t *bytes);
   void releaseUnread() override;
 
+  /// The bytes of a state, by name. The first device that asks gets zeros, and
+  /// `isNew`.
+  Expected<uint8_t *> state(const std::string &name, size_t bytes, bool &isNew);
+
   const Arena arena;
   const bool isShared;
   PackedWeights packed;
@@ -53,6 +58,7 @@ private:
   std::multimap<uint64_t, uint8_t *> byHash;
   std::map<const uint8_t *, Constant> constants;
   std::vector<std::shared_ptr<const Arena>> regions;
+  std::map<std::string, Arena> states;
 };
 
 } // namespace partita::runtime

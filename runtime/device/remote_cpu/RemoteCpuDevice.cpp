@@ -29,16 +29,22 @@ Expected<std::unique_ptr<RemoteCpuDevice>> RemoteCpuDevice::create(
   self->weights.assign(weights.size(), nullptr);
   for (int64_t i = 0; i < length(program.slots()); ++i) {
     const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(i));
-    if (slot.space() != abi::Space::weight || self->weights[slot.offset()])
+    int64_t weight = -1;
+    if (slot.space() == abi::Space::weight)
+      weight = slot.offset();
+    else if (slot.space() == abi::Space::state)
+      weight =
+          plan.states()->Get(static_cast<unsigned>(slot.offset()))->weight();
+    if (weight < 0 || self->weights[static_cast<size_t>(weight)])
       continue;
     const size_t bytes = static_cast<size_t>(
-        plan.weights()->Get(static_cast<unsigned>(slot.offset()))->bytes());
+        plan.weights()->Get(static_cast<unsigned>(weight))->bytes());
     auto made = Arena::map(bytes, "a weight");
     if (!made)
       return made.status();
     if (bytes)
-      std::memcpy(made->data(), weights[slot.offset()], bytes);
-    self->weights[slot.offset()] = made->data();
+      std::memcpy(made->data(), weights[static_cast<size_t>(weight)], bytes);
+    self->weights[static_cast<size_t>(weight)] = made->data();
     self->own_weights.push_back(std::move(*made));
   }
   self->commands = std::make_unique<CommandQueue>(options.timeout_s);

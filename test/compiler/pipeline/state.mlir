@@ -13,13 +13,20 @@
 // WEIGHTS: nn.conv {{.*}}nn.winograd
 // WEIGHTS-NOT: nn.mul
 
-// Nothing of it is packed or computed at load, but in every micro-batch: the
-// convolution reads a copy, and exp stays in the unit.
+// Nothing of it is packed or computed at load. The convolution reads the state
+// itself, and a prologue computes exp once a step.
 // PLAN: plan.program @program0 {{.*}} constant 0 {{.*}} packed 0
-// PLAN: plan.unit
-// PLAN: plan.dispatch <"{{.*}}copy"
+// PLAN: plan.slot state @w
+// PLAN: plan.unit @F0
 // PLAN: plan.call <conv
 // PLAN: plan.program @program1 {{.*}} constant 0 {{.*}} packed 0
+// PLAN: plan.slot state @u
+// PLAN: plan.slot arena span step
+// PLAN: plan.unit @P1
+// PLAN: plan.dispatch <"{{.*}}exp"
+// PLAN: plan.unit @F1
+// PLAN: plan.run @P1 micro_batch 0
+// PLAN: plan.run @F1 micro_batch 0
 // LOADED: plan.program @program0 {{.*}} packed {{[1-9]}}
 // LOADED: plan.load {
 // LOADED: plan.unit

@@ -23,3 +23,11 @@ func.func @parameter_c2() {
   %0 = nn.parameter @w : tensor<2xf32>
   return
 }
+
+// -----
+
+func.func @sum_micro_batches_c1(%x: tensor<2xf32>, %a: tensor<3xf32>) {
+  // expected-error@+1 {{sums up 'tensor<2xf32>' in an accumulator 'tensor<3xf32>'}}
+  %0 = nn.sum_micro_batches %x in %a : tensor<3xf32> : tensor<2xf32>
+  return
+}

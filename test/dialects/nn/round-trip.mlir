@@ -151,6 +151,12 @@ func.func @contraction(%x: tensor<1x3x8x8xf32>, %q: tensor<1x2x8x64xf32>, %m: te
   %w = nn.parameter @w : tensor<4x3x3x3xf32>
   // CHECK: nn.parameter state @t : tensor<2xf32>
   %t = nn.parameter state @t : tensor<2xf32>
+  // CHECK: %[[A:.*]] = nn.accumulator 0 : tensor<2xf32>
+  %acc = nn.accumulator 0 : tensor<2xf32>
+  // CHECK: nn.sum_micro_batches %{{.*}} in %[[A]] : tensor<2xf32> : tensor<2xf32>
+  %sum = nn.sum_micro_batches %t in %acc : tensor<2xf32> : tensor<2xf32>
+  // CHECK: nn.sum_micro_batches %{{.*}} : tensor<2xf32>
+  %alone = nn.sum_micro_batches %t : tensor<2xf32>
   // CHECK: nn.dot %{{.*}}, %{{.*}} batch [0, 1] x [0, 1] contract [3] x [3] : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x8xf32>
   %0 = nn.dot %q, %q batch [0, 1] x [0, 1] contract [3] x [3] : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x8xf32>
   // CHECK: nn.conv %{{.*}}, %{{.*}} channels_first strides [2, 2] dilations [1, 1] pads [1, 1] x [1, 1] groups 1 : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x4x4x4xf32>

@@ -72,6 +72,14 @@ plan.program @p0 arena 64 constant 0 {
 
 // -----
 
+plan.program @p0 arena 64 constant 64 {
+  // slot C3
+  // expected-error @+1 {{(C3) in constant has the span step}}
+  %a = plan.slot constant span step at 0 : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
 plan.program @p0 arena 64 constant 0 {
   // slot C1
   // expected-error @+1 {{(C1) in weight has an offset}}

@@ -89,7 +89,8 @@ protected:
 TEST_F(ModelFileTest, LeavesPayloadsInTheFile) {
   std::string bytes = makeModel().SerializeAsString(), whyNot;
   std::vector<std::pair<int64_t, int64_t>> spans;
-  std::optional<std::string> small = copyWithoutPayloads(bytes, spans, whyNot);
+  std::optional<std::string> small =
+      copyWithoutPayloads(bytes, /*smallFloats=*/false, spans, whyNot);
   ASSERT_TRUE(small);
   ASSERT_EQ(spans.size(), 1u);
   EXPECT_EQ(spans[0].second, 32 * 16 * 4);

@@ -3,7 +3,7 @@
 module attributes {plan.target = "cuda:sm_90"} {
   nn.weight @w "w" : tensor<1000x1000xf32> = dense<1.0> : tensor<1000x1000xf32>
   // Enough elements for every thread to have four.
-  // CHECK: #plan.kernel<"k0_add", extent = 0, grain = 1, in_place = [0, 0], launch = [977, 256]>
+  // CHECK: #plan.kernel<"k0_add", extent = 0, grain = 1, in_place = [0, 0, 1, 0], launch = [977, 256]>
   func.func @pointwise(%x: tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {
     %w = nn.parameter @w : tensor<1000x1000xf32>
     %0 = nn.cluster kernel (%a = %x, %b = %w) : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {

@@ -1,0 +1,71 @@
+//===- Globs.h - Parameters that an option names ----------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_AUTODIFF_GLOBS_H
+#define PARTITA_COMPILER_AUTODIFF_GLOBS_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/GlobPattern.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace partita::autodiff {
+
+/// Globs of one option, and which of them matched something.
+class Globs {
+public:
+  Globs(llvm::StringRef option, llvm::ArrayRef<std::string> texts)
+      : option(option) {
+    for (const std::string &text : texts)
+      patterns.push_back({text, std::nullopt, false});
+  }
+
+  mlir::LogicalResult compile(mlir::Location loc) {
+    for (Pattern &pattern : patterns) {
+      auto glob = llvm::GlobPattern::create(pattern.text, 64);
+      if (!glob)
+        return mlir::emitError(loc) << option << " " << pattern.text << ": "
+                                    << llvm::toString(glob.takeError());
+      pattern.glob = std::move(*glob);
+    }
+    return mlir::success();
+  }
+
+  bool empty() const { return patterns.empty(); }
+
+  bool match(llvm::StringRef name) {
+    bool any = false;
+    for (Pattern &pattern : patterns)
+      if (pattern.glob->match(name))
+        any = pattern.used = true;
+    return any;
+  }
+
+  mlir::LogicalResult checkUse(mlir::Location loc) {
+    for (const Pattern &pattern : patterns)
+      if (!pattern.used)
+        return mlir::emitError(loc)
+               << option << " " << pattern.text
+               << " names no parameter; --list-parameters lists them";
+    return mlir::success();
+  }
+
+private:
+  struct Pattern {
+    std::string text;
+    std::optional<llvm::GlobPattern> glob;
+    bool used;
+  };
+  const llvm::StringRef option;
+  std::vector<Pattern> patterns;
+};
+
+} // namespace partita::autodiff
+
+#endif // PARTITA_COMPILER_AUTODIFF_GLOBS_H

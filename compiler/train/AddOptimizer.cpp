@@ -1,0 +1,308 @@
+//===- AddOptimizer.cpp - Let a step write what it has learned ------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/autodiff/Globs.h"
+#include "compiler/autodiff/Ports.h"
+#include "compiler/train/Optimizers.h"
+#include "compiler/train/Passes.h"
+#include "dialects/nn/CheckAttr.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace partita::nn::grad;
+
+namespace partita::train {
+
+#define GEN_PASS_DEF_ADDOPTIMIZERPASS
+#include "compiler/train/Passes.h.inc"
+
+namespace {
+
+/// A group of parameters, and the globs that name them.
+struct Group {
+  OptimizerSpec settings;
+  autodiff::Globs globs;
+};
+
+class OptimizerBuilder {
+public:
+  OptimizerBuilder(ModuleOp module, func::FuncOp function,
+                   std::vector<Group> groups, double clipNorm,
+                   int64_t microBatches)
+      : module(module), function(function),
+        end(function.getBody().front().getTerminator()),
+        b(NameLoc::get(StringAttr::get(function.getContext(), "optimizer")),
+          end),
+        groups(std::move(groups)), clipNorm(clipNorm),
+        microBatches(microBatches) {}
+
+  LogicalResult run() {
+    if (failed(collect()))
+      return failure();
+    Term loss = divide(sumUp(end->getOperand(0)));
+    std::vector<autodiff::Result> results = {{loss.get(), "loss"}};
+    for (Parameter &parameter : parameters)
+      parameter.gradient = divide(sumUp(parameter.gradient));
+    if (clipNorm > 0)
+      results.push_back({clip().get(), "gradient_norm"});
+    if (failed(addInputs()))
+      return failure();
+    for (Parameter &parameter : parameters)
+      update(parameter);
+    finish(results);
+    return success();
+  }
+
+private:
+  struct Parameter {
+    nn::WeightOp weight;
+    Value value, gradient;
+    size_t group = 0;
+  };
+
+  InFlightDiagnostic fail() {
+    return emitError(UnknownLoc::get(function.getContext()));
+  }
+
+  StringRef nameOf(unsigned result) {
+    auto name = function.getResultAttrOfType<StringAttr>(result, nn::kNameAttr);
+    return name ? name.getValue() : StringRef();
+  }
+
+  /// The trained weights that have a gradient, in the order of the module.
+  LogicalResult collect() {
+    if (function.getNumResults() == 0 || !nameOf(0).starts_with("loss"))
+      return fail() << "the model's first result is no loss: run "
+                       "--nn-add-loss and --nn-differentiate before";
+    if (function.getNumResults() > 1 &&
+        function.getResultAttr(1, autodiff::kCountAttr))
+      count = countOf(end->getOperand(1));
+    llvm::StringMap<Value> gradients;
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (StringRef name = nameOf(i); name.consume_back(".grad"))
+        gradients[name] = end->getOperand(i);
+    llvm::DenseMap<Attribute, Value> values;
+    function.walk([&](nn::ParameterOp parameter) {
+      values.try_emplace(parameter.getWeightAttr().getAttr(),
+                         parameter.getResult());
+    });
+    for (auto weight : module.getOps<nn::WeightOp>()) {
+      if (!weight->hasAttr(autodiff::kTrainedAttr))
+        continue;
+      Parameter parameter{weight, values.lookup(weight.getSymNameAttr()),
+                          gradients.lookup(weight.getOrigin())};
+      if (!parameter.value || !parameter.gradient)
+        continue;
+      Type element = nn::getTensorType(parameter.value).getElementType();
+      if (!element.isF32() && !element.isF64())
+        return fail() << "'" << weight.getOrigin() << "' is of " << element
+                      << ", and parameters of f32 and f64 are trained: freeze "
+                         "it (--freeze), or convert the model to f32";
+      if (nn::getTensorType(parameter.gradient) !=
+          nn::getTensorType(parameter.value))
+        return fail() << "the gradient of '" << weight.getOrigin()
+                      << "' has another type than the parameter";
+      for (size_t i = 1; i < groups.size() && parameter.group == 0; ++i)
+        if (groups[i].globs.match(weight.getOrigin()))
+          parameter.group = i;
+      parameters.push_back(parameter);
+    }
+    if (parameters.empty())
+      return fail() << "there is no parameter to train";
+    for (Group &group : groups)
+      if (failed(group.globs.checkUse(UnknownLoc::get(function.getContext()))))
+        return failure();
+    return success();
+  }
+
+  /// A sum over the micro-batches.
+  Term sumUp(Value value) {
+    return {b, nn::SumMicroBatchesOp::create(b, value.getType(), value,
+                                             /*accumulator=*/Value())};
+  }
+
+  /// The number of samples of a step; the compiler may know it.
+  Term countOf(Value value) {
+    DenseElementsAttr known;
+    if (!matchPattern(value, m_Constant(&known)))
+      return sumUp(value);
+    return Term(b, value).splat(
+        known.getSplatValue<APFloat>().convertToDouble() *
+        static_cast<double>(microBatches));
+  }
+
+  /// By the number of samples, if the loss is a mean.
+  Term divide(Term sum) {
+    if (!count.get())
+      return sum;
+    return sum / count.cast(sum.element()).broadcast({}, sum.shape());
+  }
+
+  /// Shortens all gradients alike, if their norm is too large. Returns the
+  /// norm.
+  Term clip() {
+    Term total;
+    for (const Parameter &parameter : parameters) {
+      Term g(b, parameter.gradient);
+      Term part = (g * g).sum(allDims(g.rank())).cast(b.getF64Type());
+      total = total.get() ? total + part : part;
+    }
+    Term norm = sqrt(total);
+    // As PyTorch's clip_grad_norm_.
+    Term factor = norm.splat(clipNorm) / (norm + 1e-6);
+    factor = select(factor > 1.0, 1.0, factor);
+    for (Parameter &parameter : parameters) {
+      Term g(b, parameter.gradient);
+      parameter.gradient =
+          g * factor.cast(g.element()).broadcast({}, g.shape());
+    }
+    return norm;
+  }
+
+  FailureOr<Term> addInput(StringRef name, ArrayRef<int64_t> shape) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto other = function.getArgAttrOfType<StringAttr>(i, nn::kNameAttr);
+          other && other.getValue() == name)
+        return fail() << "the model has an input '" << name
+                      << "', which is a name of an input of training: rename "
+                         "it in the model";
+    FailureOr<BlockArgument> added = autodiff::addInput(
+        function, name, RankedTensorType::get(shape, b.getF64Type()));
+    if (failed(added))
+      return failure();
+    function.setArgAttr(added->getArgNumber(), nn::kPerStepAttr,
+                        b.getUnitAttr());
+    return Term(b, *added);
+  }
+
+  LogicalResult addInputs() {
+    const auto count = static_cast<int64_t>(groups.size());
+    FailureOr<Term> rates = addInput("learning_rate", {count}),
+                    decays = addInput("weight_decay", {count}),
+                    step = addInput("step", {});
+    if (failed(rates) || failed(decays) || failed(step))
+      return failure();
+    for (int64_t i = 0; i < count; ++i)
+      numbers.push_back({rates->slice({i}, {i + 1}).reshape({}),
+                         decays->slice({i}, {i + 1}).reshape({}), *step});
+    return success();
+  }
+
+  void update(const Parameter &parameter) {
+    nn::WeightOp weight = parameter.weight;
+    const OptimizerSpec &settings = groups[parameter.group].settings;
+    auto type = nn::getTensorType(parameter.value);
+    SmallVector<Term> moments;
+    SmallVector<FlatSymbolRefAttr> symbols;
+    nn::WeightOp last = weight;
+    for (const Moment &moment : getMoments(settings)) {
+      nn::WeightOp made = last = makeMoment(weight, last, type, moment);
+      symbols.push_back(FlatSymbolRefAttr::get(made.getSymNameAttr()));
+      moments.push_back(Term(b, nn::ParameterOp::create(b, type, symbols.back(),
+                                                        b.getUnitAttr())));
+    }
+    // What people see of its ops.
+    b.setLoc(NameLoc::get(b.getStringAttr(weight.getOrigin() + ".update")));
+    Stepped stepped =
+        step(settings, numbers[parameter.group], Term(b, parameter.value),
+             Term(b, parameter.gradient), moments);
+    makeState(module, weight);
+    states.push_back(
+        {FlatSymbolRefAttr::get(weight.getSymNameAttr()), stepped.parameter});
+    for (auto [symbol, moment] : llvm::zip_equal(symbols, stepped.moments))
+      states.push_back({symbol, moment});
+  }
+
+  /// Behind `last`.
+  nn::WeightOp makeMoment(nn::WeightOp weight, nn::WeightOp last,
+                          RankedTensorType type, const Moment &moment) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfter(last);
+    auto made = nn::WeightOp::create(
+        b, weight.getLoc(), (weight.getSymName() + "." + moment.name).str(),
+        (weight.getOrigin() + "/" + moment.name).str(), type, StringAttr(),
+        IntegerAttr(), IntegerAttr(),
+        DenseElementsAttr::get(
+            type,
+            b.getFloatAttr(type.getElementType(), moment.initial).getValue()),
+        /*state=*/true);
+    made->setAttr(nn::kRoleAttr, b.getStringAttr("optimizer"));
+    made->remove();
+    SymbolTable(module).insert(made, std::next(Block::iterator(last)));
+    return made;
+  }
+
+  void finish(const std::vector<autodiff::Result> &results) {
+    std::vector<autodiff::Result> all = results;
+    for (const State &state : states)
+      all.push_back({state.value.get(), ""});
+    autodiff::setResults(function, all);
+    for (auto [i, state] : llvm::enumerate(states))
+      function.setResultAttrs(
+          static_cast<unsigned>(results.size() + i),
+          b.getDictionaryAttr(b.getNamedAttr(nn::kStateAttr, state.symbol)));
+    for (unsigned i = 0; i < results.size(); ++i)
+      function.setResultAttr(i, nn::kPerStepAttr, b.getUnitAttr());
+    function->setAttr(dist::kMicroBatchesAttr,
+                      b.getI64IntegerAttr(microBatches));
+    module->setAttr(dist::kFullStepsAttr, b.getUnitAttr());
+    module->setAttr(dist::kFullMicroBatchesAttr, b.getUnitAttr());
+  }
+
+  struct State {
+    FlatSymbolRefAttr symbol;
+    Term value;
+  };
+
+  ModuleOp module;
+  func::FuncOp function;
+  Operation *end;
+  ImplicitLocOpBuilder b;
+  std::vector<Group> groups; ///< the first has all other parameters
+  const double clipNorm;
+  const int64_t microBatches;
+  Term count; ///< of the samples of a step; null: the loss is no mean
+  std::vector<Parameter> parameters;
+  std::vector<StepNumbers> numbers; ///< by group
+  std::vector<State> states;
+};
+
+struct AddOptimizerPass : impl::AddOptimizerPassBase<AddOptimizerPass> {
+  using AddOptimizerPassBase::AddOptimizerPassBase;
+
+  void runOnOperation() override {
+    Location loc = UnknownLoc::get(&getContext());
+    auto stop = [&](StringRef option, llvm::Error error) {
+      emitError(loc) << option << ": " << llvm::toString(std::move(error));
+      signalPassFailure();
+    };
+    auto standard = parseOptimizer(optimizer);
+    if (!standard)
+      return stop("--optimizer", standard.takeError());
+    std::vector<Group> all;
+    all.push_back({*standard, autodiff::Globs("--group", {})});
+    for (const std::string &text : *groups) {
+      auto group = parseGroup(text, *standard);
+      if (!group)
+        return stop("--group", group.takeError());
+      all.push_back(
+          {group->settings, autodiff::Globs("--group", group->globs)});
+      if (failed(all.back().globs.compile(loc)))
+        return signalPassFailure();
+    }
+    func::FuncOp function = autodiff::getModelFunction(getOperation());
+    if (!function ||
+        failed(OptimizerBuilder(getOperation(), function, std::move(all),
+                                clipNorm, microBatches)
+                   .run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace partita::train

@@ -1,0 +1,50 @@
+//===- Passes.h - Passes that make a step of training -----------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A loss and its gradients (compiler/autodiff) become a step that writes
+// states:
+//
+//   --nn-add-optimizer       sums over micro-batches, and the update
+//   --nn-form-accumulators   these sums as each micro-batch adds to them
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_TRAIN_PASSES_H
+#define PARTITA_COMPILER_TRAIN_PASSES_H
+
+#include "dialects/dist/DistDialect.h"
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace partita::train {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/train/Passes.h.inc"
+
+/// How a model is trained. See the options of the passes.
+struct TrainOptions {
+  std::string optimizer; ///< empty: it is not trained
+  std::vector<std::string> groups;
+  double clipNorm = 0;
+  int64_t microBatches = 1;
+  /// All of it, and what only those who run the artifact need, as JSON.
+  std::string description;
+};
+
+/// Makes a weight a state, where it is and where it is read.
+void makeState(mlir::ModuleOp module, nn::WeightOp weight);
+
+} // namespace partita::train
+
+#endif // PARTITA_COMPILER_TRAIN_PASSES_H

@@ -1,0 +1,89 @@
+//===- Passes.td - Passes that make a step of training -------*- tablegen -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_TRAIN_PASSES_TD
+#define PARTITA_COMPILER_TRAIN_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+class TrainPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::partita::nn::NNDialect", "::partita::dist::DistDialect"];
+}
+
+def AddOptimizerPass : TrainPass<"nn-add-optimizer"> {
+  let summary = "let a step write what it has learned";
+  let description = [{
+    The function's results are a loss (`loss.sum`, perhaps with `loss.count`)
+    and the gradient of each weight that has `nn.trained`, of one micro-batch.
+    They become the loss of a step, and a result with `nn.state` for each trained
+    weight and for what the optimizer keeps of it. The weights become states. The
+    loss and the gradients are sums over the micro-batches; a mean is one over
+    all samples of the step.
+
+    The function gets inputs for what changes from step to step, as f64:
+    `learning_rate` and `weight_decay`, with an element for all parameters and
+    then one for each group, and `step`, which counts from 1.
+
+    With a clipping norm there is a result `gradient_norm`.
+
+    ```mlir
+    func.func @main(%x: ...) -> (tensor<f32> {nn.name = "loss.sum"}, tensor<4xf32> {nn.name = "w.grad"}) {
+      %w = nn.parameter @w : tensor<4xf32>
+      ...
+      return %l, %g : tensor<f32>, tensor<4xf32>
+    }
+    // becomes
+    func.func @main(%x: ..., %rate: tensor<1xf64> {nn.name = "learning_rate", nn.per_step}, ...)
+        -> (tensor<f32> {nn.name = "loss", nn.per_step}, tensor<4xf32> {nn.state = @w}) {
+      %w = nn.parameter state @w : tensor<4xf32>
+      ...
+      %0 = nn.sum_micro_batches %l : tensor<f32>
+      %1 = nn.sum_micro_batches %g : tensor<4xf32>
+      %2 = nn.mul %r, %1 : tensor<4xf32>
+      %3 = nn.sub %w, %2 : tensor<4xf32>
+      return %0, %3 : tensor<f32>, tensor<4xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", "\"sgd\"", "KIND[,KEY=VALUE...]">,
+    ListOption<"groups", "groups", "std::string", "GLOB[|GLOB...][;KEY=VALUE...]: the first that matches holds">,
+    Option<"clipNorm", "clip-norm", "double", "0", "the largest norm of all gradients together; 0: none">,
+    Option<"microBatches", "micro-batches", "int64_t", "1", "of a step">
+  ];
+}
+
+def MarkStatesPass : TrainPass<"nn-mark-states"> {
+  let summary = "make states of the weights that are trained";
+  let description = [{
+    For a plan that reads what another plan of the artifact trains.
+
+    ```mlir
+    nn.weight @w "w" : tensor<4xf32> in "m.onnx" at 0 bytes 16 {nn.trained}
+    // becomes
+    nn.weight state @w "w" : tensor<4xf32> in "m.onnx" at 0 bytes 16 {nn.trained}
+    ```
+  }];
+}
+
+def FormAccumulatorsPass : TrainPass<"nn-form-accumulators"> {
+  let summary = "sum over micro-batches as they are computed";
+  let description = [{
+    If a step has several micro-batches (`dist.micro_batches`), each sum over
+    them gets an accumulator.
+
+    ```mlir
+    %s = nn.sum_micro_batches %g : tensor<4xf32>
+    // becomes
+    %a = nn.accumulator 0 : tensor<4xf32>
+    %n = nn.add %a, %g : tensor<4xf32>
+    %s = nn.sum_micro_batches %n in %a : tensor<4xf32> : tensor<4xf32>
+    ```
+  }];
+}
+
+#endif // PARTITA_COMPILER_TRAIN_PASSES_TD
