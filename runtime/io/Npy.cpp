@@ -18,9 +18,6 @@ using abi::DType;
 
 namespace {
 
-constexpr char kMagic[] = "\x93NUMPY";
-constexpr size_t kMagicBytes = 6;
-
 /// How the elements of a file become elements of memory.
 struct Format {
   DType dtype = DType::f32;
@@ -159,29 +156,10 @@ Status checkValues(const Format &format, const Tensor &tensor,
 Expected<Tensor> parse(std::span<const uint8_t> bytes,
                        std::shared_ptr<const void> owner,
                        std::optional<DType> expected) {
-  if (bytes.size() < kMagicBytes + 2 ||
-      std::memcmp(bytes.data(), kMagic, kMagicBytes) != 0)
-    return Status::error("it is not a .npy file");
-  const int major = bytes[6];
-  if (major < 1 || major > 3)
-    return Status::error("its format version " + std::to_string(major) +
-                         " is not known");
-  const size_t lengthBytes = major == 1 ? 2 : 4;
-  size_t position = kMagicBytes + 2;
-  if (bytes.size() < position + lengthBytes)
-    return Status::error("it ends within its header");
-  uint64_t length = 0;
-  for (size_t i = 0; i < lengthBytes; ++i)
-    length |= uint64_t(bytes[position + i]) << (8 * i);
-  position += lengthBytes;
-  if (length > bytes.size() - position)
-    return Status::error("it ends within its header");
-  Expected<NpyHeader> header =
-      parseNpyHeader({reinterpret_cast<const char *>(bytes.data() + position),
-                      size_t(length)});
+  size_t position = 0;
+  Expected<NpyHeader> header = readNpyHeader(bytes, position);
   if (!header)
     return header.status();
-  position += length;
 
   Expected<Format> format = elementFormat(header->descr, expected);
   if (!format)
@@ -265,11 +243,11 @@ std::string npyHeader(const Tensor &tensor) {
     shape.resize(shape.size() - (tensor.shape().size() == 1 ? 1 : 2));
   std::string text = "{'descr': '" + descrOf(tensor.dtype()) +
                      "', 'fortran_order': False, 'shape': (" + shape + "), }";
-  const size_t fixed = kMagicBytes + 4;
+  const size_t fixed = kNpyMagic.size() + 4;
   size_t total = (fixed + text.size() + 1 + 63) / 64 * 64;
   text.resize(total - fixed - 1, ' ');
   text += '\n';
-  std::string header(kMagic, kMagicBytes);
+  std::string header(kNpyMagic);
   header += {'\x01', '\x00', char(text.size() & 255), char(text.size() >> 8)};
   return header + text;
 }

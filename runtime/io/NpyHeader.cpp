@@ -8,6 +8,7 @@
 #include "runtime/io/NpyHeader.h"
 
 #include <charconv>
+#include <cstring>
 #include <optional>
 
 namespace partita::runtime {
@@ -134,6 +135,31 @@ Expected<NpyHeader> parseNpyHeader(std::string_view text) {
   if (!reader.atEnd() || !descr || !fortranOrder || !shape)
     return malformed;
   return NpyHeader{*descr, *fortranOrder, *shape};
+}
+
+Expected<NpyHeader> readNpyHeader(std::span<const uint8_t> bytes, size_t &end) {
+  const size_t magic = kNpyMagic.size();
+  if (bytes.size() < magic + 2 ||
+      std::memcmp(bytes.data(), kNpyMagic.data(), magic) != 0)
+    return Status::error("it is not a .npy file");
+  const int major = bytes[magic];
+  if (major < 1 || major > 3)
+    return Status::error("its format version " + std::to_string(major) +
+                         " is not known");
+  const size_t lengthBytes = major == 1 ? 2 : 4;
+  size_t position = magic + 2;
+  if (bytes.size() < position + lengthBytes)
+    return Status::error("it ends within its header");
+  uint64_t length = 0;
+  for (size_t i = 0; i < lengthBytes; ++i)
+    length |= uint64_t(bytes[position + i]) << (8 * i);
+  position += lengthBytes;
+  if (length > bytes.size() - position)
+    return Status::error("it ends within its header");
+  end = position + size_t(length);
+  return parseNpyHeader(
+      {reinterpret_cast<const char *>(bytes.data() + position),
+       size_t(length)});
 }
 
 } // namespace partita::runtime

@@ -10,12 +10,17 @@
 
 #include "runtime/base/Status.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace partita::runtime {
+
+/// The first bytes of every .npy file.
+inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 
 struct NpyHeader {
   std::string descr; ///< e.g. "<f4"
@@ -27,6 +32,10 @@ struct NpyHeader {
 /// 'fortran_order' and 'shape', in any order, with Python literals. The message
 /// of an error does not name the file, e.g. "its header has no 'shape'".
 Expected<NpyHeader> parseNpyHeader(std::string_view text);
+
+/// Reads magic, version and dictionary at the front of a .npy file. `end` is
+/// then where the elements begin. Messages are as above.
+Expected<NpyHeader> readNpyHeader(std::span<const uint8_t> bytes, size_t &end);
 
 } // namespace partita::runtime
 

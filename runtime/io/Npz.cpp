@@ -8,6 +8,7 @@
 #include "runtime/io/Npz.h"
 
 #include "runtime/base/MappedFile.h"
+#include "runtime/base/NearestName.h"
 #include "runtime/io/Npy.h"
 #include "runtime/io/PendingFile.h"
 
@@ -90,29 +91,26 @@ Expected<std::span<const uint8_t>> readEntry(zip_t *archive,
   return std::span<const uint8_t>(kept->data(), size_t(kept->bytes()));
 }
 
-} // namespace
+/// What a zip says of one of its entries.
+struct Entry {
+  std::string name; ///< of the array
+  zip_stat_t info;
+};
 
-Expected<std::vector<NamedTensor>> readNpz(const std::string &path,
-                                           const ExpectedType &expected) {
-  Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
-  if (!file)
-    return file.status();
-  if ((*file)->size() == 0)
-    return Status::error("cannot read '" + path + "': it is empty");
-  Expected<Archive> archive = openArchive(*file, path);
-  if (!archive)
-    return archive.status();
-  const int64_t entries = zip_get_num_entries(archive->get(), 0);
-  if (entries < 0 || size_t(entries) > kMaxEntries)
+/// The arrays of an archive, in its order. Nothing is decompressed.
+Expected<std::vector<Entry>> listEntries(zip_t *archive,
+                                         const std::string &path) {
+  const int64_t count = zip_get_num_entries(archive, 0);
+  if (count < 0 || size_t(count) > kMaxEntries)
     return Status::error("cannot read '" + path + "': it has too many entries");
-  std::vector<NamedTensor> tensors;
+  std::vector<Entry> entries;
   std::set<std::string> names;
-  for (int64_t i = 0; i < entries; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     zip_stat_t info;
     const uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_INDEX | ZIP_STAT_SIZE |
                             ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD |
                             ZIP_STAT_ENCRYPTION_METHOD;
-    if (zip_stat_index(archive->get(), uint64_t(i), 0, &info) != 0 ||
+    if (zip_stat_index(archive, uint64_t(i), 0, &info) != 0 ||
         (info.valid & needed) != needed)
       return Status::error("cannot read '" + path + "': entry " +
                            std::to_string(i) + " is damaged");
@@ -124,18 +122,90 @@ Expected<std::vector<NamedTensor>> readNpz(const std::string &path,
     if (!names.insert(name).second)
       return Status::error("cannot read " + where +
                            ": there are two of this name");
-    std::shared_ptr<const void> owner;
-    Expected<std::span<const uint8_t>> bytes =
-        readEntry(archive->get(), info, owner, where);
-    if (!bytes)
-      return bytes.status();
-    Expected<Tensor> tensor = parseNpy(
-        *bytes, owner, where, expected ? expected(name) : std::nullopt);
-    if (!tensor)
-      return tensor.status();
-    tensors.push_back({name, *tensor});
+    entries.push_back({name, info});
+  }
+  return entries;
+}
+
+Expected<NamedTensor> readArray(zip_t *archive, const Entry &entry,
+                                const std::string &path,
+                                std::optional<abi::DType> expected) {
+  const std::string where = "'" + entry.name + ".npy' in '" + path + "'";
+  std::shared_ptr<const void> owner;
+  Expected<std::span<const uint8_t>> bytes =
+      readEntry(archive, entry.info, owner, where);
+  if (!bytes)
+    return bytes.status();
+  Expected<Tensor> tensor = parseNpy(*bytes, owner, where, expected);
+  if (!tensor)
+    return tensor.status();
+  return NamedTensor{entry.name, *tensor};
+}
+
+/// A file that is mapped for as long as the archive in it is open.
+struct MappedArchive {
+  std::shared_ptr<const MappedFile> file;
+  Archive archive;
+};
+
+Expected<MappedArchive> openMapped(const std::string &path) {
+  Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
+  if (!file)
+    return file.status();
+  if ((*file)->size() == 0)
+    return Status::error("cannot read '" + path + "': it is empty");
+  Expected<Archive> archive = openArchive(*file, path);
+  if (!archive)
+    return archive.status();
+  return MappedArchive{*file, std::move(*archive)};
+}
+
+} // namespace
+
+Expected<std::vector<NamedTensor>> readNpz(const std::string &path,
+                                           const ExpectedType &expected) {
+  Expected<MappedArchive> mapped = openMapped(path);
+  if (!mapped)
+    return mapped.status();
+  zip_t *archive = mapped->archive.get();
+  Expected<std::vector<Entry>> entries = listEntries(archive, path);
+  if (!entries)
+    return entries.status();
+  std::vector<NamedTensor> tensors;
+  for (const Entry &entry : *entries) {
+    Expected<NamedTensor> item = readArray(
+        archive, entry, path, expected ? expected(entry.name) : std::nullopt);
+    if (!item)
+      return item.status();
+    tensors.push_back(std::move(*item));
   }
   return tensors;
+}
+
+Expected<NamedTensor> readNpzArray(const std::string &path,
+                                   const std::string &name,
+                                   std::optional<abi::DType> expected) {
+  Expected<MappedArchive> mapped = openMapped(path);
+  if (!mapped)
+    return mapped.status();
+  zip_t *archive = mapped->archive.get();
+  Expected<std::vector<Entry>> entries = listEntries(archive, path);
+  if (!entries)
+    return entries.status();
+  if (name.empty() && entries->size() == 1)
+    return readArray(archive, entries->front(), path, expected);
+  std::vector<std::string> names;
+  for (const Entry &entry : *entries) {
+    if (entry.name == name && !name.empty())
+      return readArray(archive, entry, path, expected);
+    names.push_back(entry.name);
+  }
+  if (!name.empty() || names.empty())
+    return Status::error("cannot read '" + path +
+                         "': " + unknownName("array", name, names));
+  return Status::error(
+      "cannot read '" + path + "': it has " + std::to_string(names.size()) +
+      " arrays; name one, e.g. '" + path + ":" + names[0] + "'");
 }
 
 Status writeNpz(const std::string &path,

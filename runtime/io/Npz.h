@@ -32,6 +32,12 @@ using ExpectedType =
 Expected<std::vector<NamedTensor>> readNpz(const std::string &path,
                                            const ExpectedType &expected = {});
 
+/// The array called `name`; with an empty name, the only one. The error for
+/// another name lists those of the archive. No other array is decompressed.
+Expected<NamedTensor>
+readNpzArray(const std::string &path, const std::string &name,
+             std::optional<abi::DType> expected = std::nullopt);
+
 /// Writes the archive beside `path` and renames it.
 Status writeNpz(const std::string &path,
                 const std::vector<NamedTensor> &tensors);

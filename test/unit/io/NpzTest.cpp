@@ -72,6 +72,26 @@ TEST(Npz, comesBack) {
   EXPECT_EQ(folder.entries(), 2u);
 }
 
+TEST(Npz, readsOneArray) {
+  Folder folder;
+  const std::string both = folder.write("both.npz", fromHex(kCompressed));
+  auto y = readNpzArray(both, "y");
+  ASSERT_TRUE(y.ok()) << y.status().message();
+  EXPECT_EQ(y->name, "y");
+  EXPECT_EQ(y->tensor.typeText(), "uint8 [64]");
+  expectError(readNpzArray(both, "z"),
+              "there is no array 'z'; known: 'x', 'y'");
+  expectError(readNpzArray(both, ""),
+              "it has 2 arrays; name one, e.g. '" + both + ":x'");
+
+  const std::string one = folder.file("one.npz");
+  ASSERT_TRUE(
+      writeNpz(one, {{"a", makeTensor<float>(DType::f32, {1}, {7})}}).ok());
+  auto only = readNpzArray(one, "");
+  ASSERT_TRUE(only.ok()) << only.status().message();
+  EXPECT_EQ(only->name, "a");
+}
+
 TEST(Npz, failureLeavesNothing) {
   Folder folder;
   std::vector<NamedTensor> tensors = {
