@@ -1,0 +1,167 @@
+//===- Idx.cpp - The files of MNIST ---------------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/data/Idx.h"
+
+#include "runtime/data/GzipReader.h"
+#include "runtime/data/StridedDataset.h"
+
+#include <array>
+#include <optional>
+
+namespace partita::data {
+
+using abi::DType;
+using runtime::Expected;
+using runtime::Status;
+using runtime::Tensor;
+
+namespace {
+
+using DatasetPointer = std::shared_ptr<const Dataset>;
+
+constexpr size_t kMagicBytes = 4;
+
+std::optional<DType> typeOf(uint8_t code) {
+  switch (code) {
+  case 0x08:
+    return DType::u8;
+  case 0x09:
+    return DType::i8;
+  case 0x0b:
+    return DType::i16;
+  case 0x0c:
+    return DType::i32;
+  case 0x0d:
+    return DType::f32;
+  case 0x0e:
+    return DType::f64;
+  default:
+    return std::nullopt;
+  }
+}
+
+Status cannotRead(const std::string &name, const std::string &why) {
+  return Status::error("cannot read " + name + ": " + why);
+}
+
+struct Header {
+  DType dtype = DType::u8;
+  std::vector<int64_t> shape;
+  int64_t bytes = 0; ///< of all elements
+};
+
+/// The number of dimensions that the first four bytes say.
+Expected<size_t> readMagic(std::span<const uint8_t> magic) {
+  if (magic.size() < kMagicBytes || magic[0] != 0 || magic[1] != 0)
+    return Status::error("it is not an IDX file, which begins with two zeros");
+  if (!typeOf(magic[2]))
+    return Status::error("its element type " + std::to_string(magic[2]) +
+                         " is not one of IDX (8, 9, 11 to 14)");
+  if (magic[3] == 0)
+    return Status::error("it has no dimensions, and so no samples");
+  return size_t(magic[3]);
+}
+
+/// `dims`: 4 bytes for each dimension.
+Expected<Header> readHeader(uint8_t type, std::span<const uint8_t> dims) {
+  Header header;
+  header.dtype = *typeOf(type);
+  for (size_t at = 0; at < dims.size(); at += 4)
+    header.shape.push_back(int64_t(dims[at]) << 24 | dims[at + 1] << 16 |
+                           dims[at + 2] << 8 | dims[at + 3]);
+  std::optional<int64_t> count = runtime::elementCount(header.shape);
+  if (!count)
+    return Status::error("its header says the shape " +
+                         runtime::shapeText(header.shape) +
+                         ", which is too large for any file");
+  header.bytes = *count * runtime::elementBytes(header.dtype);
+  return header;
+}
+
+std::string claim(const Header &header) {
+  return "its header says " + std::string(runtime::dtypeName(header.dtype)) +
+         " " + runtime::shapeText(header.shape) + ", that is " +
+         std::to_string(header.bytes) + " bytes";
+}
+
+DatasetPointer makeDataset(const Header &header, const uint8_t *elements,
+                           std::shared_ptr<const void> owner,
+                           const std::string &name) {
+  Samples samples;
+  samples.first = elements;
+  samples.count = header.shape.front();
+  samples.stride = samples.count ? header.bytes / samples.count : 0;
+  samples.dtype = header.dtype;
+  samples.shape.assign(header.shape.begin() + 1, header.shape.end());
+  samples.bigEndian = true;
+  samples.owner = std::move(owner);
+  return std::make_shared<StridedDataset>(name, std::move(samples));
+}
+
+} // namespace
+
+bool isIdx(std::span<const uint8_t> bytes) {
+  return bytes.size() >= kMagicBytes && bytes[0] == 0 && bytes[1] == 0 &&
+         typeOf(bytes[2]);
+}
+
+Expected<DatasetPointer> parseIdx(std::span<const uint8_t> bytes,
+                                  std::shared_ptr<const void> owner,
+                                  const std::string &name) {
+  Expected<size_t> rank =
+      readMagic(bytes.first(std::min(bytes.size(), kMagicBytes)));
+  if (!rank)
+    return cannotRead(name, rank.status().message());
+  const size_t begin = kMagicBytes + 4 * *rank;
+  if (bytes.size() < begin)
+    return cannotRead(name, "it ends within its header");
+  Expected<Header> header =
+      readHeader(bytes[2], bytes.subspan(kMagicBytes, 4 * *rank));
+  if (!header)
+    return cannotRead(name, header.status().message());
+  if (uint64_t(header->bytes) != bytes.size() - begin)
+    return cannotRead(name, claim(*header) + ", but " +
+                                std::to_string(bytes.size() - begin) +
+                                " bytes follow");
+  return makeDataset(*header, bytes.data() + begin, std::move(owner), name);
+}
+
+Expected<DatasetPointer> parseGzippedIdx(std::span<const uint8_t> compressed,
+                                         const std::string &name) {
+  GzipReader reader(compressed);
+  std::array<uint8_t, kMagicBytes> magic = {};
+  if (Status status = reader.read(magic); !status.ok())
+    return cannotRead(name, status.message());
+  Expected<size_t> rank = readMagic(magic);
+  if (!rank)
+    return cannotRead(name, "decompressed, " + rank.status().message());
+  std::array<uint8_t, 4 * 255> room = {};
+  std::span<uint8_t> dims = std::span(room).first(4 * *rank);
+  if (Status status = reader.read(dims); !status.ok())
+    return cannotRead(name, status.message());
+  Expected<Header> header = readHeader(magic[2], dims);
+  if (!header)
+    return cannotRead(name, header.status().message());
+  if (uint64_t(header->bytes) > GzipReader::mostBytes(compressed.size()))
+    return cannotRead(name, claim(*header) + ", which " +
+                                std::to_string(compressed.size()) +
+                                " compressed bytes cannot hold");
+  Expected<Tensor> elements = Tensor::allocate(DType::u8, {header->bytes});
+  if (!elements)
+    return cannotRead(name, elements.status().message());
+  Status status =
+      reader.read({elements->mutableData(), size_t(elements->bytes())});
+  if (status.ok())
+    status = reader.finish();
+  if (!status.ok())
+    return cannotRead(name, status.message());
+  return makeDataset(*header, elements->data(),
+                     std::make_shared<Tensor>(*elements), name);
+}
+
+} // namespace partita::data
