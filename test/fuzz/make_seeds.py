@@ -10,9 +10,11 @@ Makes the corpora of the fuzz targets in OUT/<target>, all small, of the reposit
   machine, machine-rates  what partita-run --calibrate writes, with tables of two points, and brackets
   constant         the seeds of npy and tensor-proto
   npy, npz, tensor-proto   every element type, both byte orders, compressed and not
+  idx, csv         samples for training: each element type, compressed and not; what programs write as columns
 
 Needs nothing but Python and flatc.
 """
+import gzip
 import io
 import json
 import re
@@ -185,10 +187,27 @@ def make_tensors(source, out):
         write(out / "constant", f"proto-{path.name}", b"p" + path.read_bytes())
 
 
+def make_samples(out):
+    def idx(code, dims, data):
+        return bytes([0, 0, code, len(dims)]) + struct.pack(f">{len(dims)}I", *dims) + data
+
+    files = {"bytes": idx(8, (3, 2, 2), bytes(range(12))), "labels": idx(8, (4,), bytes(4)), "shorts": idx(11, (2, 2), bytes(8)),
+             "floats": idx(13, (2, 3), struct.pack(">6f", *range(6))), "doubles": idx(14, (1, 1), bytes(8)), "none": idx(8, (0, 28, 28), b"")}
+    for name, data in files.items():
+        write(out / "idx", name, data)
+        write(out / "idx", f"{name}.gz", gzip.compress(data, mtime=0))
+    texts = {"plain": "a,b\n1,2\n3,4\n", "quoted": '"a","b"\n"x, ""y""\nz",2\n"",-3\n', "windows": "\ufeffa,b\r\n1.5,2e3\r\n\r\n+1,nan\r\n",
+             "large": "b\n9223372036854775807\n1e-60\n", "names": "b", "wide": ",".join("abcdefgh") + "\n" + ",".join("12345678") + "\n"}
+    for name, text in texts.items():
+        for kind in range(6):
+            write(out / "csv", f"{name}-{kind}", bytes([kind]) + text.encode())
+
+
 def main():
     bin, flatc, source, out = sys.argv[1:]
     bin, source, out = Path(bin), Path(source), Path(out)
     make_tensors(source, out)
+    make_samples(out)
     make_partitions(out)
     make_machines(out)
     if (bin / "partita-compile").exists():
