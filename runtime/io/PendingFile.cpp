@@ -53,8 +53,8 @@ Status PendingFile::write(const std::string &text) {
       reinterpret_cast<const uint8_t *>(text.data()), text.size()));
 }
 
-Status PendingFile::commit() {
-  if (std::error_code error = file.commit(/*sync=*/false))
+Status PendingFile::commit(bool sync) {
+  if (std::error_code error = file.commit(sync))
     return failure("write", target, error.value());
   return Status();
 }

@@ -36,8 +36,9 @@ public:
   const std::string &temporaryPath() const { return file.temporary(); }
   Status write(std::span<const uint8_t> bytes);
   Status write(const std::string &text);
-  /// Closes the file and gives it the target's name.
-  Status commit();
+  /// Closes the file and gives it the target's name. With `sync` its bytes are
+  /// on the disk before.
+  Status commit(bool sync = false);
 
 private:
   PendingFile() = default;
