@@ -1,0 +1,207 @@
+//===- CheckpointFiles.cpp - The files of one checkpoint ------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/CheckpointFiles.h"
+
+#include "runtime/base/MappedFile.h"
+#include "runtime/train/ContentHash.h"
+#include "runtime/train/Safetensors.h"
+
+#include <array>
+
+namespace partita::runtime::train {
+
+namespace {
+
+constexpr const char *kModel = "model.safetensors";
+constexpr const char *kOptimizer = "optimizer.safetensors";
+constexpr const char *kTrainer = "trainer.json";
+
+struct RoleRow {
+  Role role;
+  const char *name; ///< in the file's metadata
+  const char *file;
+};
+constexpr std::array<RoleRow, 4> kRoles = {
+    {{Role::parameter, "parameter", kModel},
+     {Role::statistic, "statistic", kModel},
+     {Role::optimizer, "optimizer", kOptimizer},
+     {Role::counter, "counter", kOptimizer}}};
+
+const RoleRow &rowOf(Role role) {
+  for (const RoleRow &row : kRoles)
+    if (row.role == role)
+      return row;
+  return kRoles[0];
+}
+
+constexpr const char *kOther = ": go on from another checkpoint, or start anew";
+
+Expected<StoredFile> writeStates(DiskCalls &calls, const std::string &path,
+                                 const char *file,
+                                 const std::vector<State> &states) {
+  std::vector<TensorBytes> tensors;
+  std::map<std::string, std::string> roles;
+  for (const State &state : states) {
+    const RoleRow &row = rowOf(state.role);
+    if (row.file != file)
+      continue;
+    std::optional<int64_t> count = elementCount(state.shape);
+    if (!count)
+      return Status::error("state '" + state.name + "' of shape " +
+                           shapeText(state.shape) + " is too large to save");
+    tensors.push_back({state.name,
+                       state.dtype,
+                       state.shape,
+                       {static_cast<const uint8_t *>(state.bytes),
+                        size_t(*count * elementBytes(state.dtype))}});
+    roles[state.name] = row.name;
+  }
+  DiskFile written(calls, path);
+  StoredFile stored;
+  ContentHasher hasher;
+  if (Status status = written.create(); !status.ok())
+    return status;
+  Status status = writeSafetensors(
+      tensors, roles,
+      [&](std::span<const uint8_t> bytes) {
+        stored.bytes += bytes.size();
+        hasher.add(bytes);
+        return written.write(bytes);
+      },
+      "'" + path + "'");
+  if (status.ok())
+    status = written.close();
+  if (!status.ok())
+    return status;
+  stored.hash = hasher.hash();
+  return stored;
+}
+
+Status readStates(const std::string &folder, const char *file,
+                  const TrainerFile &trainer,
+                  std::vector<LoadedState> &states) {
+  const std::string path = folder + "/" + file;
+  auto stored = trainer.files.find(file);
+  if (stored == trainer.files.end())
+    return Status::error("'" + folder + "/" + kTrainer + "' does not know '" +
+                         file + "'" + kOther);
+  Expected<std::shared_ptr<const MappedFile>> mapped = MappedFile::open(path);
+  if (!mapped)
+    return Status::error(mapped.status().message() + kOther);
+  const std::span<const uint8_t> bytes((*mapped)->data(), (*mapped)->size());
+  if (bytes.size() != stored->second.bytes)
+    return Status::error("'" + path + "' has " + std::to_string(bytes.size()) +
+                         " bytes, and had " +
+                         std::to_string(stored->second.bytes) +
+                         " when it was saved" + kOther);
+  if (contentHash(bytes) != stored->second.hash)
+    return Status::error("'" + path + "' has changed since it was saved" +
+                         kOther);
+  Expected<Safetensors> tensors =
+      parseSafetensors(bytes, *mapped, "'" + path + "'");
+  if (!tensors)
+    return tensors.status();
+  for (NamedTensor &item : tensors->tensors) {
+    auto name = tensors->metadata.find(item.name);
+    const RoleRow *found = nullptr;
+    for (const RoleRow &row : kRoles)
+      if (row.file == file && name != tensors->metadata.end() &&
+          name->second == row.name)
+        found = &row;
+    if (!found)
+      return Status::error("'" + path + "' does not say what state '" +
+                           item.name + "' is" + kOther);
+    states.push_back(
+        {std::move(item.name), found->role, std::move(item.tensor)});
+  }
+  return Status();
+}
+
+} // namespace
+
+Status writeCheckpointFiles(DiskCalls &calls, const std::string &folder,
+                            const Progress &progress,
+                            const std::vector<State> &states) {
+  TrainerFile trainer;
+  trainer.progress = progress;
+  for (const char *file : {kModel, kOptimizer}) {
+    Expected<StoredFile> stored =
+        writeStates(calls, folder + "/" + file, file, states);
+    if (!stored)
+      return stored.status();
+    trainer.files[file] = *stored;
+  }
+  Expected<std::string> text = trainer.json();
+  if (!text)
+    return Status::error("cannot save a checkpoint: " +
+                         text.status().message());
+  DiskFile written(calls, folder + "/" + kTrainer);
+  Status status = written.create();
+  if (status.ok())
+    status = written.write(
+        {reinterpret_cast<const uint8_t *>(text->data()), text->size()});
+  return status.ok() ? written.close() : status;
+}
+
+Expected<TrainerFile> readTrainerFile(const std::string &folder) {
+  const std::string path = folder + "/" + kTrainer;
+  Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
+  if (!file)
+    return Status::error(file.status().message() + kOther);
+  Expected<TrainerFile> trainer = TrainerFile::parse(
+      {reinterpret_cast<const char *>((*file)->data()), (*file)->size()});
+  if (!trainer)
+    return Status::error("'" + path + "' " + trainer.status().message());
+  return trainer;
+}
+
+Expected<Checkpoint> readCheckpointFiles(const std::string &folder) {
+  Expected<TrainerFile> trainer = readTrainerFile(folder);
+  if (!trainer)
+    return trainer.status();
+  Checkpoint checkpoint;
+  checkpoint.folder = folder;
+  checkpoint.progress = trainer->progress;
+  for (const char *file : {kModel, kOptimizer})
+    if (Status status = readStates(folder, file, *trainer, checkpoint.states);
+        !status.ok())
+      return status;
+  return checkpoint;
+}
+
+Status compareIdentity(const Checkpoint &checkpoint, const Identity &expected) {
+  const Identity &found = checkpoint.progress.identity;
+  if (found == expected)
+    return Status();
+  auto pair = [](const char *what, uint64_t is, uint64_t should) {
+    return std::string(what) + " (" + hashText(is) + " there, " +
+           hashText(should) + " here)";
+  };
+  const bool model = found.model != expected.model,
+             setup = found.setup != expected.setup;
+  std::string text = "'" + checkpoint.folder + "' is a checkpoint of another ";
+  if (model)
+    text += pair("model", found.model, expected.model);
+  if (setup)
+    text += std::string(model ? " and another " : "") +
+            pair("set-up", found.setup, expected.setup);
+  return Status::error(text + ": train as it was trained, or start in another "
+                              "folder");
+}
+
+Expected<Checkpoint> loadCheckpoint(const std::string &folder,
+                                    const Identity &identity) {
+  Expected<Checkpoint> checkpoint = readCheckpointFiles(folder);
+  if (!checkpoint)
+    return checkpoint.status();
+  if (Status status = compareIdentity(*checkpoint, identity); !status.ok())
+    return status;
+  return checkpoint;
+}
+
+} // namespace partita::runtime::train

@@ -1,0 +1,164 @@
+//===- TrainerFile.cpp - Where a training stands, as a file ---------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/TrainerFile.h"
+
+#include "runtime/train/ContentHash.h"
+#include "runtime/train/JsonNumber.h"
+
+namespace partita::runtime::train {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kFormatVersion = 1;
+constexpr const char *kFormatKey = "partita_checkpoint";
+constexpr const char *kMakeAgain =
+    ": go on from another checkpoint, or start anew";
+/// As deep as the file is nested.
+constexpr int kMostDepth = 3;
+
+/// Stops where the text is nested deeper than it can be.
+struct DepthCheck : nlohmann::json_sax<Json> {
+  int depth = 0;
+
+  bool open() { return ++depth <= kMostDepth; }
+  bool close() { return --depth >= 0; }
+  bool start_object(size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool start_array(size_t) override { return open(); }
+  bool end_array() override { return close(); }
+  bool key(std::string &) override { return true; }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const std::string &) override {
+    return true;
+  }
+  bool string(std::string &) override { return true; }
+  bool binary(Json::binary_t &) override { return true; }
+  bool parse_error(size_t, const std::string &,
+                   const nlohmann::detail::exception &) override {
+    return false;
+  }
+};
+
+/// Functions return false where something else stands there.
+class Reader {
+public:
+  static bool read(const Json &json, TrainerFile &file) {
+    Progress &progress = file.progress;
+    const Json *seed = find(json, "seed"), *data = find(json, "data"),
+               *metrics = find(json, "metrics"), *files = find(json, "files");
+    if (!count(json, "step", progress.step) || !seed ||
+        !seed->is_number_unsigned() || !data ||
+        !count(*data, "epoch", progress.epoch) ||
+        !count(*data, "sample", progress.sample) ||
+        !hash(json, "model", progress.identity.model) ||
+        !hash(json, "setup", progress.identity.setup) || !metrics ||
+        !metrics->is_object() || !files || !files->is_object())
+      return false;
+    progress.seed = seed->get<uint64_t>();
+    for (const auto &[name, value] : metrics->items()) {
+      std::optional<double> number = readJsonNumber(value);
+      if (!number)
+        return false;
+      progress.metrics[name] = *number;
+    }
+    for (const auto &[name, value] : files->items()) {
+      StoredFile &stored = file.files[name];
+      int64_t bytes = 0;
+      if (!count(value, "bytes", bytes) || !hash(value, "xxh3", stored.hash))
+        return false;
+      stored.bytes = uint64_t(bytes);
+    }
+    return true;
+  }
+
+private:
+  static const Json *find(const Json &json, const char *key) {
+    if (!json.is_object())
+      return nullptr;
+    auto it = json.find(key);
+    return it != json.end() ? &*it : nullptr;
+  }
+  /// Whole, and not negative.
+  static bool count(const Json &json, const char *key, int64_t &to) {
+    const Json *found = find(json, key);
+    if (!found || !found->is_number_unsigned() ||
+        found->get<uint64_t>() > uint64_t(std::numeric_limits<int64_t>::max()))
+      return false;
+    to = found->get<int64_t>();
+    return true;
+  }
+  static bool hash(const Json &json, const char *key, uint64_t &to) {
+    const Json *found = find(json, key);
+    if (!found || !found->is_string())
+      return false;
+    std::optional<uint64_t> value = parseHash(found->get<std::string>());
+    to = value.value_or(0);
+    return value.has_value();
+  }
+};
+
+} // namespace
+
+Expected<std::string> TrainerFile::json() const {
+  if (progress.step < 0 || progress.epoch < 0 || progress.sample < 0)
+    return Status::error("step, epoch and sample cannot be negative");
+  nlohmann::ordered_json json;
+  json[kFormatKey] = kFormatVersion;
+  json["step"] = progress.step;
+  json["seed"] = progress.seed;
+  json["data"]["epoch"] = progress.epoch;
+  json["data"]["sample"] = progress.sample;
+  json["model"] = hashText(progress.identity.model);
+  json["setup"] = hashText(progress.identity.setup);
+  json["metrics"] = nlohmann::ordered_json::object();
+  for (const auto &[name, value] : progress.metrics)
+    json["metrics"][name] = jsonNumber<nlohmann::ordered_json>(value);
+  json["files"] = nlohmann::ordered_json::object();
+  for (const auto &[name, file] : files)
+    json["files"][name] = {{"bytes", file.bytes},
+                           {"xxh3", hashText(file.hash)}};
+  std::string text;
+  try {
+    text = json.dump(1) + "\n";
+  } catch (const nlohmann::json::type_error &) {
+    return Status::error("the name of a metric is not UTF-8: rename it");
+  }
+  // What is written can be read.
+  if (text.size() > kMostTrainerBytes)
+    return Status::error("there are too many metrics: keep fewer");
+  return text;
+}
+
+Expected<TrainerFile> TrainerFile::parse(std::string_view text) {
+  if (text.size() > kMostTrainerBytes)
+    return Status::error("is too large for one that a training wrote" +
+                         std::string(kMakeAgain));
+  DepthCheck check;
+  Json json;
+  if (Json::sax_parse(text, &check))
+    json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  auto version = json.is_object() ? json.find(kFormatKey) : json.end();
+  if (!json.is_object() || version == json.end())
+    return Status::error("does not describe a checkpoint" +
+                         std::string(kMakeAgain));
+  if (*version != kFormatVersion)
+    return Status::error("is of another version: use the partita-run that "
+                         "wrote it");
+  TrainerFile file;
+  if (!Reader::read(json, file))
+    return Status::error("is not as a training wrote it" +
+                         std::string(kMakeAgain));
+  return file;
+}
+
+} // namespace partita::runtime::train
