@@ -11,6 +11,7 @@ Makes the corpora of the fuzz targets in OUT/<target>, all small, of the reposit
   constant         the seeds of npy and tensor-proto
   npy, npz, tensor-proto   every element type, both byte orders, compressed and not
   idx, csv         samples for training: each element type, compressed and not; what programs write as columns
+  safetensors, trainer     what a checkpoint consists of, and brackets
 
 Needs nothing but Python and flatc.
 """
@@ -201,6 +202,28 @@ def make_samples(out):
     for name, text in texts.items():
         for kind in range(6):
             write(out / "csv", f"{name}-{kind}", bytes([kind]) + text.encode())
+def make_checkpoints(out):
+    sizes = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1}
+
+    def tensors(types, shape, count):
+        header, end = {"__metadata__": {"w.F32": "parameter"}}, 0
+        for dtype in types:
+            begin, end = end, end + sizes[dtype] * count
+            header[f"w.{dtype}"] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        return struct.pack("<Q", len(text)) + text + bytes(end)
+
+    for name, data in {"all": tensors(sizes, [2, 3], 6), "one": tensors(["F32"], [1], 1), "scalar": tensors(["I64"], [], 1),
+                       "empty": tensors(["U8", "F32"], [0, 5], 0), "none": struct.pack("<Q", 2) + b"{}",
+                       "deep": struct.pack("<Q", 4005) + b'{"a":' + b"[" * 4000}.items():
+        write(out / "safetensors", name, data)
+    files = {f"{name}.safetensors": {"bytes": 2672, "xxh3": "0123456789abcdef"} for name in ("model", "optimizer")}
+    trainer = {"partita_checkpoint": 1, "step": 120, "seed": 7, "data": {"epoch": 3, "sample": 512}, "model": "00f3c21d9a5be871",
+               "setup": "0123456789abcdef", "metrics": {"accuracy": 0.91, "loss": "nan"}, "files": files}
+    for name, text in {"whole": json.dumps(trainer), "lines": json.dumps(trainer, indent=1), "small": json.dumps(trainer | {"metrics": {}, "files": {}}),
+                       "nested": "[" * 90 + "]" * 90, "deep": '{"a":' * 2000, "empty": "{}"}.items():
+        write(out / "trainer", name, text)
 
 
 def main():
@@ -210,6 +233,7 @@ def main():
     make_samples(out)
     make_partitions(out)
     make_machines(out)
+    make_checkpoints(out)
     if (bin / "partita-compile").exists():
         make_models(bin, flatc, source, out)
 
