@@ -134,6 +134,73 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->check(positive(/*orZero=*/true))
       ->type_name("X");
 
+  const char *training = "Training";
+  TrainingOptions &train = options.training;
+  app.add_flag("--train", train.isOn,
+               "Train an artifact that was compiled with --train or "
+               "--optimizer")
+      ->group(training);
+  app.add_option("--data", train.data,
+                 "NAME=FILE: the samples of an input, or labels: IDX (.gz "
+                 "too), .npy, .npz:ARRAY, .csv:COLUMN, .bin of tokens. May be "
+                 "repeated")
+      ->group(training)
+      ->type_name("NAME=FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--eval-data", train.evalData,
+                 "NAME=FILE: the same of samples that are not learned, for "
+                 "loss and accuracy")
+      ->group(training)
+      ->type_name("NAME=FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--epochs", train.epochs, "How often each sample is learned")
+      ->group(training)
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 31));
+  app.add_option("--steps", train.steps, "Instead of --epochs: updates")
+      ->group(training)
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
+  app.add_option("--eval-every", train.evalEvery,
+                 "Evaluate after so many steps, not after each epoch")
+      ->group(training)
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
+  app.add_option("--report-every", train.reportEvery,
+                 "Print a line after so many steps, too")
+      ->group(training)
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
+  app.add_option("--order", train.order,
+                 "shuffled anew in each epoch, in-order, or drawn at random "
+                 "from all samples")
+      ->group(training)
+      ->check(CLI::IsMember({"shuffled", "in-order", "drawn"}));
+  app.add_option("--seed", train.seed, "Of the order of samples")
+      ->group(training);
+  app.add_option("--checkpoint", train.checkpoint,
+                 "Write checkpoints and logs (log.jsonl, and events for "
+                 "TensorBoard) into this folder")
+      ->group(training)
+      ->type_name("FOLDER");
+  app.add_option("--checkpoint-every", train.checkpointEvery,
+                 "A checkpoint after so many steps, not after each epoch")
+      ->group(training)
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
+  app.add_option("--keep", train.keep, "Checkpoints that stay, the newest")
+      ->group(training)
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_flag("--resume", train.resume,
+               "Go on from the newest checkpoint in --checkpoint")
+      ->group(training);
+  app.add_option("--load", train.load,
+                 "Begin with the parameters of a .safetensors file")
+      ->group(training)
+      ->type_name("FILE");
+  app.add_option("--export", train.exportTo,
+                 "Write the trained model: the ONNX file that was compiled, "
+                 "with the new parameters")
+      ->group(training)
+      ->type_name("FILE.onnx");
+
   const char *devices = "Devices";
   app.add_option("--devices", options.devices,
                  "N or cpu:N: the devices that the artifact was compiled for, "

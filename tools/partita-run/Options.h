@@ -17,7 +17,26 @@
 
 namespace partita::run {
 
+/// What --train does.
+struct TrainingOptions {
+  bool isOn = false;
+  std::vector<std::string> data, evalData; ///< NAME=FILE[:PART][,OPTION=VALUE]
+  int64_t epochs = 1;
+  int64_t steps = 0;              ///< instead of epochs; 0: none
+  int64_t evalEvery = 0;          ///< steps; 0: at the end of each epoch
+  int64_t reportEvery = 0;        ///< steps; 0: when it evaluates
+  std::string order = "shuffled"; ///< in-order, drawn
+  uint64_t seed = 0;
+  std::string checkpoint;      ///< folder of checkpoints and logs
+  int64_t checkpointEvery = 0; ///< steps; 0: after each epoch
+  int keep = 3;                ///< checkpoints
+  bool resume = false;
+  std::string load;     ///< .safetensors with parameters to begin with
+  std::string exportTo; ///< where to write the trained model
+};
+
 struct Options {
+  TrainingOptions training;
   std::string artifact;
   /// The file to write. With an artifact, the times of its model are added to
   /// the file.

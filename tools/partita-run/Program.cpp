@@ -16,6 +16,7 @@
 #include "tools/partita-run/measure/OfferedLoad.h"
 #include "tools/partita-run/show/PlanTable.h"
 #include "tools/partita-run/show/ProfileTable.h"
+#include "tools/partita-run/train/Train.h"
 
 #include "runtime/abi/DeviceKinds.h"
 #include "runtime/io/TensorFiles.h"
@@ -176,6 +177,8 @@ int runProgram(int argc, char **argv) {
   int status = parseOptions(argc, argv, options);
   if (status >= 0)
     return status;
+  if (options.training.isOn)
+    return runTraining(options);
   return options.artifact.empty() ? runCalibration(options)
                                   : runArtifact(options);
 }

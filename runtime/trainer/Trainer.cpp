@@ -1,0 +1,335 @@
+//===- Trainer.cpp - A model that learns, step by step --------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/trainer/Trainer.h"
+
+#include "runtime/artifact/Artifact.h"
+#include "runtime/base/Elements.h"
+#include "runtime/base/Programs.h"
+#include "runtime/base/Slots.h"
+#include "runtime/device/SharedDevices.h"
+#include "runtime/io/Tensor.h"
+#include "runtime/trainer/Accuracy.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace partita::runtime::train {
+namespace {
+
+/// A plan with its session, and where its inputs and outputs lie.
+struct Runner {
+  std::shared_ptr<const Artifact> artifact;
+  std::unique_ptr<Session> session;
+  StepBinding binding;
+  std::vector<int> data;       ///< ports of the data inputs, in their order
+  std::vector<Tensor> outputs; ///< all micro-batches
+  const abi::Plan &plan() const { return artifact->plan(); }
+
+  /// The number of an output; -1 if there is none of the name.
+  int output(const std::string &name) const {
+    for (int64_t i = 0; i < length(plan().outputs()); ++i)
+      if (text(plan().outputs()->Get(static_cast<unsigned>(i))->name()) == name)
+        return static_cast<int>(i);
+    return -1;
+  }
+  /// The first element of an output, as a double.
+  double number(int output) const {
+    const Tensor &tensor = outputs[static_cast<size_t>(output)];
+    return tensor.dtype() == abi::DType::f64
+               ? *reinterpret_cast<const double *>(tensor.data())
+               : static_cast<double>(
+                     *reinterpret_cast<const float *>(tensor.data()));
+  }
+};
+
+std::vector<int64_t> shapeOf(const abi::Port &port) {
+  return port.shape()
+             ? std::vector<int64_t>(port.shape()->begin(), port.shape()->end())
+             : std::vector<int64_t>();
+}
+
+} // namespace
+
+struct Trainer::Impl {
+  std::string path;
+  Setup set;
+  Runner train, eval;
+  std::vector<DataInput> inputs;
+  int64_t samples = 0; ///< of a micro-batch
+  int64_t done = 0;    ///< updates
+  std::vector<double> rates;
+  double step_number = 0;
+  int loss = -1, norm = -1, loss_sum = -1, loss_count = -1, scores = -1;
+  int labels = -1; ///< the data input that a loss compares with
+
+  Status findInputs();
+  Status prepare(Runner &runner, const SessionOptions &options);
+  Status allocateOutputs(Runner &runner);
+  void count(std::span<const uint8_t *const> data, Evaluation &result) const;
+};
+
+/// The inputs of the model and of the loss, but for those of the optimizer.
+Status Trainer::Impl::findInputs() {
+  const abi::Plan &plan = train.plan();
+  for (int64_t i = 0; i < length(plan.inputs()); ++i) {
+    const abi::Port &port = *plan.inputs()->Get(static_cast<unsigned>(i));
+    if (port.per_step())
+      continue;
+    std::vector<int64_t> shape = shapeOf(port);
+    if (shape.empty())
+      return Status::error(std::string("input '") + text(port.name()) +
+                           "' of '" + path +
+                           "' has no dimension of samples, so it cannot be fed "
+                           "from data: make it a constant (--constant)");
+    if (inputs.empty())
+      samples = shape[0];
+    if (shape[0] != samples || samples == 0)
+      return Status::error(std::string("input '") + text(port.name()) +
+                           "' of '" + path + "' has " +
+                           std::to_string(shape[0]) + " samples, and '" +
+                           (inputs.empty() ? "" : inputs.front().name) +
+                           "' has " + std::to_string(samples) +
+                           ": dimension 0 of all inputs counts samples");
+    train.data.push_back(static_cast<int>(i));
+    shape.erase(shape.begin());
+    inputs.push_back({text(port.name()), port.dtype(), std::move(shape)});
+    if (inputs.back().name == set.loss.target)
+      labels = static_cast<int>(inputs.size()) - 1;
+  }
+  for (const DataInput &input : inputs) {
+    int found = -1;
+    const abi::Plan &other = eval.plan();
+    for (int64_t i = 0; i < length(other.inputs()); ++i)
+      if (text(other.inputs()->Get(static_cast<unsigned>(i))->name()) ==
+          input.name)
+        found = static_cast<int>(i);
+    eval.data.push_back(found);
+  }
+  return Status();
+}
+
+Status Trainer::Impl::prepare(Runner &runner, const SessionOptions &options) {
+  auto session = Session::create(runner.artifact, options);
+  if (!session)
+    return session.status();
+  runner.session = std::move(*session);
+  runner.binding.micro_batches = runner.plan().micro_batches();
+  runner.binding.inputs.resize(
+      static_cast<size_t>(length(runner.plan().inputs())));
+  return allocateOutputs(runner);
+}
+
+Status Trainer::Impl::allocateOutputs(Runner &runner) {
+  for (int64_t i = 0; i < length(runner.plan().outputs()); ++i) {
+    const abi::Port &port =
+        *runner.plan().outputs()->Get(static_cast<unsigned>(i));
+    std::vector<int64_t> shape = shapeOf(port);
+    if (!port.per_step())
+      shape.insert(shape.begin(), runner.plan().micro_batches());
+    auto made = Tensor::allocate(port.dtype(), shape);
+    if (!made)
+      return made.status();
+    runner.outputs.push_back(std::move(*made));
+    runner.binding.outputs.push_back(runner.outputs.back().mutableData());
+  }
+  return Status();
+}
+
+void Evaluation::add(const Evaluation &other) {
+  lossSum += other.lossSum;
+  lossCount += other.lossCount;
+  labels += other.labels;
+  right += other.right;
+  rightOfFive += other.rightOfFive;
+}
+
+Trainer::Trainer(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+Trainer::~Trainer() = default;
+
+Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
+                                                 const SessionOptions &given) {
+  auto artifacts = Artifact::openTraining(path);
+  if (!artifacts)
+    return artifacts.status();
+  auto impl = std::make_unique<Impl>();
+  impl->path = path;
+  impl->train.artifact = artifacts->train;
+  impl->eval.artifact = artifacts->eval;
+  auto setup = parseSetup(text(impl->train.plan().training()), path);
+  if (!setup)
+    return setup.status();
+  impl->set = std::move(*setup);
+  if (Status status = impl->findInputs(); !status.ok())
+    return status;
+  SessionOptions options = given;
+  std::vector<size_t> bytes;
+  for (int64_t i = 0; i < length(impl->train.plan().devices()); ++i)
+    bytes.push_back(static_cast<size_t>(std::max(
+        programOf(impl->train.plan(), static_cast<int>(i)).arena_bytes(),
+        programOf(impl->eval.plan(), static_cast<int>(i)).arena_bytes())));
+  options.shared = std::make_shared<SharedDevices>(std::move(bytes));
+  for (Runner *runner : {&impl->train, &impl->eval})
+    if (Status status = impl->prepare(*runner, options); !status.ok())
+      return status;
+  options.shared->releaseUnread();
+  impl->loss = impl->train.output("loss");
+  impl->norm = impl->train.output("gradient_norm");
+  impl->loss_sum = impl->eval.output("loss.sum");
+  impl->loss_count = impl->eval.output("loss.count");
+  impl->scores = impl->eval.output(impl->set.loss.output);
+  auto isNumber = [](const Runner &runner, int output) {
+    const Tensor &tensor = runner.outputs[static_cast<size_t>(output)];
+    return tensor.elements() == 1 && (tensor.dtype() == abi::DType::f32 ||
+                                      tensor.dtype() == abi::DType::f64);
+  };
+  if (impl->loss < 0 || impl->loss_sum < 0 ||
+      !isNumber(impl->train, impl->loss) ||
+      !isNumber(impl->eval, impl->loss_sum) ||
+      (impl->norm >= 0 && !isNumber(impl->train, impl->norm)) ||
+      (impl->loss_count >= 0 && !isNumber(impl->eval, impl->loss_count)))
+    return Status::error("'" + path + "' has no loss: compile the model again");
+  // What the optimizer asks for lies here.
+  impl->rates.resize(impl->set.learningRates.size());
+  for (int64_t i = 0; i < length(impl->train.plan().inputs()); ++i) {
+    const abi::Port &port =
+        *impl->train.plan().inputs()->Get(static_cast<unsigned>(i));
+    if (!port.per_step())
+      continue;
+    const std::string name = text(port.name());
+    const uint8_t *place = nullptr;
+    size_t count = impl->rates.size();
+    if (name == "learning_rate")
+      place = reinterpret_cast<const uint8_t *>(impl->rates.data());
+    else if (name == "weight_decay")
+      place = reinterpret_cast<const uint8_t *>(impl->set.weightDecays.data());
+    else if (name == "step")
+      place = reinterpret_cast<const uint8_t *>(&impl->step_number), count = 1;
+    if (!place || port.dtype() != abi::DType::f64 ||
+        elementCount(port.shape()) != static_cast<int64_t>(count))
+      return Status::error("'" + path + "' asks for '" + name +
+                           "', which is not known here: compile the model "
+                           "again");
+    impl->train.binding.inputs[static_cast<size_t>(i)] = place;
+  }
+  return std::unique_ptr<Trainer>(new Trainer(std::move(impl)));
+}
+
+const Setup &Trainer::setup() const { return impl->set; }
+const std::vector<DataInput> &Trainer::inputs() const { return impl->inputs; }
+int64_t Trainer::microBatches() const {
+  return impl->train.plan().micro_batches();
+}
+int64_t Trainer::samplesPerStep() const {
+  return impl->samples * microBatches();
+}
+int64_t Trainer::samplesPerEvaluation() const { return impl->samples; }
+int64_t Trainer::steps() const { return impl->done; }
+void Trainer::setSteps(int64_t steps) { impl->done = steps; }
+
+Expected<StepResult> Trainer::step(std::span<const uint8_t *const> data) {
+  if (data.size() != impl->inputs.size())
+    return Status::error("a step needs " + std::to_string(impl->inputs.size()) +
+                         " inputs, and has " + std::to_string(data.size()));
+  for (size_t i = 0; i < data.size(); ++i)
+    impl->train.binding.inputs[static_cast<size_t>(impl->train.data[i])] =
+        data[i];
+  impl->set.rates(impl->done, impl->rates);
+  impl->step_number = static_cast<double>(impl->done + 1);
+  if (Status status = impl->train.session->run(impl->train.binding);
+      !status.ok())
+    return status;
+  ++impl->done;
+  StepResult result;
+  result.loss = impl->train.number(impl->loss);
+  result.learningRate = impl->rates.front();
+  if (impl->norm >= 0)
+    result.gradientNorm = impl->train.number(impl->norm);
+  if (!std::isfinite(result.loss) || !std::isfinite(result.gradientNorm))
+    return Status::error(
+        "the " +
+        std::string(std::isfinite(result.loss) ? "norm of the gradients"
+                                               : "loss") +
+        " of step " + std::to_string(impl->done) +
+        " is not finite, and the parameters are lost: go on from a checkpoint, "
+        "with a smaller learning rate or with clip_norm");
+  return result;
+}
+
+/// The labels that are predicted, if the loss compares with labels.
+void Trainer::Impl::count(std::span<const uint8_t *const> data,
+                          Evaluation &result) const {
+  if ((set.loss.kind != "cross_entropy" && set.loss.kind != "nll") ||
+      scores < 0 || labels < 0 ||
+      inputs[static_cast<size_t>(labels)].dtype != abi::DType::i64)
+    return;
+  const Tensor &tensor = eval.outputs[static_cast<size_t>(scores)];
+  std::vector<int64_t> shape(tensor.shape().begin() + 1, tensor.shape().end());
+  if (shape.size() < 2)
+    return;
+  // As the loss has it: docs/gradients.md.
+  const size_t axis = shape.size() <= 3 ? shape.size() - 1 : 1;
+  ScoreShape scored{1, shape[axis], 1};
+  for (size_t i = 0; i < shape.size(); ++i)
+    (i < axis ? scored.outer : scored.inner) *= i == axis ? 1 : shape[i];
+  int64_t wanted = samples;
+  for (int64_t size : inputs[static_cast<size_t>(labels)].shape)
+    wanted *= size;
+  if (wanted != scored.outer * scored.inner)
+    return;
+  const auto *target =
+      reinterpret_cast<const int64_t *>(data[static_cast<size_t>(labels)]);
+  LabelCount found;
+  if (tensor.dtype() == abi::DType::f32)
+    found = countRight(reinterpret_cast<const float *>(tensor.data()), target,
+                       scored, set.loss.ignoreIndex);
+  else if (tensor.dtype() == abi::DType::f64)
+    found = countRight(reinterpret_cast<const double *>(tensor.data()), target,
+                       scored, set.loss.ignoreIndex);
+  result.labels = found.labels;
+  result.right = found.right;
+  result.rightOfFive = found.rightOfFive;
+}
+
+Expected<Evaluation> Trainer::evaluate(std::span<const uint8_t *const> data) {
+  if (data.size() != impl->inputs.size())
+    return Status::error("an evaluation needs " +
+                         std::to_string(impl->inputs.size()) +
+                         " inputs, and has " + std::to_string(data.size()));
+  for (size_t i = 0; i < data.size(); ++i)
+    if (impl->eval.data[i] >= 0)
+      impl->eval.binding.inputs[static_cast<size_t>(impl->eval.data[i])] =
+          data[i];
+  if (Status status = impl->eval.session->run(impl->eval.binding); !status.ok())
+    return status;
+  Evaluation result;
+  result.lossSum = impl->eval.number(impl->loss_sum);
+  result.lossCount =
+      impl->loss_count >= 0 ? impl->eval.number(impl->loss_count) : 0;
+  impl->count(data, result);
+  return result;
+}
+
+int64_t Trainer::stateCount() const {
+  return length(impl->train.plan().states());
+}
+const abi::State &Trainer::state(int64_t index) const {
+  return *impl->train.plan().states()->Get(static_cast<unsigned>(index));
+}
+Status Trainer::readState(int64_t index, void *to) const {
+  return impl->train.session->readState(static_cast<int>(index), to);
+}
+Status Trainer::writeState(int64_t index, const void *from) {
+  return impl->train.session->writeState(static_cast<int>(index), from);
+}
+const abi::Plan &Trainer::plan() const { return impl->train.plan(); }
+std::vector<DeviceMemory> Trainer::memory() const {
+  return impl->train.session->memory();
+}
+std::string Trainer::remark() const { return impl->train.session->remark(); }
+
+} // namespace partita::runtime::train

@@ -1,0 +1,97 @@
+//===- Trainer.h - A model that learns, step by step ------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   auto trainer = Trainer::open("mnist.partita", {});
+//   auto step = (*trainer)->step({image, label});     // one update
+//   std::printf("%g\n", step->loss);
+//   auto result = (*trainer)->evaluate({image, label});
+//
+// A trainer has two sessions, one that learns and one that evaluates. They
+// share the states and the memory of the devices, and take turns.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_TRAINER_TRAINER_H
+#define PARTITA_RUNTIME_TRAINER_TRAINER_H
+
+#include "runtime/session/Session.h"
+#include "runtime/trainer/Setup.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace partita::runtime::train {
+
+/// An input that samples are fed to. Dimension 0 counts samples.
+struct DataInput {
+  std::string name;
+  abi::DType dtype = abi::DType::f32;
+  std::vector<int64_t> shape; ///< of one sample
+};
+
+struct StepResult {
+  double loss = 0;
+  double learningRate = 0; ///< of the parameters that no group names
+  double gradientNorm = 0; ///< before it was clipped; 0 if it is not
+};
+
+/// Sums over samples.
+struct Evaluation {
+  double lossSum = 0;
+  double lossCount = 0;
+  int64_t labels = 0; ///< that count, if the loss compares with labels
+  int64_t right = 0, rightOfFive = 0;
+
+  double loss() const { return lossCount > 0 ? lossSum / lossCount : lossSum; }
+  void add(const Evaluation &other);
+};
+
+class Trainer {
+public:
+  /// Opens an artifact that was compiled with --train. `threads`: cores.
+  static Expected<std::unique_ptr<Trainer>> open(const std::string &path,
+                                                 const SessionOptions &options);
+  ~Trainer();
+
+  const Setup &setup() const;
+  /// What a step takes: its tensors have `samplesPerStep` samples.
+  const std::vector<DataInput> &inputs() const;
+  int64_t samplesPerStep() const;
+  int64_t microBatches() const;
+  /// The samples that `evaluate` takes, of the same inputs.
+  int64_t samplesPerEvaluation() const;
+
+  /// One update. `data`: for each input its samples, dense.
+  Expected<StepResult> step(std::span<const uint8_t *const> data);
+  /// Updates so far. The next one has this number, for the schedule.
+  int64_t steps() const;
+  void setSteps(int64_t steps);
+
+  /// Computes the loss, and how many labels are predicted.
+  Expected<Evaluation> evaluate(std::span<const uint8_t *const> data);
+
+  /// Plan.states: parameters, and what the optimizer keeps.
+  int64_t stateCount() const;
+  const abi::State &state(int64_t index) const;
+  Status readState(int64_t index, void *to) const;
+  Status writeState(int64_t index, const void *from);
+
+  const abi::Plan &plan() const; ///< of the session that learns
+  std::vector<DeviceMemory> memory() const;
+  std::string remark() const;
+
+private:
+  struct Impl;
+  explicit Trainer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace partita::runtime::train
+
+#endif // PARTITA_RUNTIME_TRAINER_TRAINER_H

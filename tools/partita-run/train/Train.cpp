@@ -1,0 +1,414 @@
+//===- Train.cpp - partita-run --train ------------------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/partita-run/train/Train.h"
+
+#include "runtime/abi/Text.h"
+#include "runtime/base/Cores.h"
+#include "runtime/base/NearestName.h"
+#include "runtime/data/DataArgument.h"
+#include "runtime/data/Loader.h"
+#include "runtime/trainer/Trainer.h"
+#include "tools/partita-run/train/RunFolder.h"
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <chrono>
+#include <cinttypes>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+
+namespace partita::run {
+namespace {
+
+using runtime::Expected;
+using runtime::Status;
+using runtime::train::Evaluation;
+using runtime::train::StepResult;
+using runtime::train::Trainer;
+using Clock = std::chrono::steady_clock;
+
+/// Set by SIGINT and SIGTERM: training ends after the step that is under way.
+volatile std::sig_atomic_t stopAsked = 0;
+
+double secondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// The names of all inputs, for messages.
+std::string namesOf(const Trainer &trainer) {
+  std::string names;
+  for (const auto &input : trainer.inputs())
+    names += (names.empty() ? "'" : ", '") + input.name + "'";
+  return names;
+}
+
+/// What --data, or --eval-data, says: the samples of each input.
+Expected<std::vector<data::LoaderInput>>
+openData(const Trainer &trainer, const std::vector<std::string> &arguments,
+         const char *flag) {
+  std::vector<data::LoaderInput> inputs;
+  for (const auto &input : trainer.inputs())
+    inputs.push_back({input.name, nullptr, input.dtype, input.shape});
+  for (const std::string &text : arguments) {
+    auto argument = data::parseDataArgument(text);
+    if (!argument)
+      return Status::error(std::string(flag) + " " + text + ": " +
+                           argument.status().message());
+    auto found = std::find_if(inputs.begin(), inputs.end(),
+                              [&](const data::LoaderInput &each) {
+                                return each.name == argument->input;
+                              });
+    if (found == inputs.end())
+      return Status::error(std::string(flag) + " " + text +
+                           ": there is no input '" + argument->input +
+                           "'; the inputs are " + namesOf(trainer));
+    if (found->samples)
+      return Status::error(std::string(flag) + ": the samples of '" +
+                           argument->input + "' are given twice");
+    auto opened = data::openDataset(argument->path, argument->options);
+    if (!opened)
+      return opened.status();
+    found->samples = *opened;
+    found->scale = argument->scale;
+    const auto &scales = trainer.setup().scales;
+    if (auto scale = scales.find(argument->input);
+        scale != scales.end() && argument->scale == data::Scale())
+      found->scale = {scale->second.divide, scale->second.mean,
+                      scale->second.std};
+  }
+  for (const data::LoaderInput &input : inputs)
+    if (!input.samples)
+      return Status::error(std::string(flag) + ": the samples of '" +
+                           input.name + "' are not given; write " + flag + " " +
+                           input.name + "=FILE");
+  return inputs;
+}
+
+/// One run of partita-run --train.
+class Training {
+public:
+  explicit Training(const Options &options) : options(options) {}
+
+  Status run() {
+    if (Status status = open(); !status.ok())
+      return status;
+    std::signal(SIGINT, [](int) { stopAsked = 1; });
+    std::signal(SIGTERM, [](int) { stopAsked = 1; });
+    announce();
+    begin = reported = Clock::now();
+    firstStep = trainer->steps();
+    while (trainer->steps() < lastStep && !stopAsked) {
+      auto loaded = loader->next();
+      if (!loaded)
+        return loaded.status();
+      if (!*loaded)
+        break;
+      const data::LoadedStep &step = **loaded;
+      const int64_t epoch = step.epoch;
+      next.epoch = step.epoch;
+      next.sample = step.position + trainer->samplesPerStep();
+      std::vector<const uint8_t *> pointers;
+      for (const runtime::Tensor &tensor : step.inputs)
+        pointers.push_back(tensor.data());
+      auto result = trainer->step(pointers);
+      loader->release(*loaded);
+      if (!result)
+        return result.status();
+      note(*result);
+      const bool endsEpoch =
+          next.sample + trainer->samplesPerStep() > loader->samples();
+      if (endsEpoch)
+        next.epoch += 1, next.sample = 0;
+      const bool isLast = trainer->steps() == lastStep || stopAsked;
+      const bool isDue =
+          options.training.evalEvery > 0
+              ? trainer->steps() % options.training.evalEvery == 0
+              : endsEpoch;
+      if (isDue || isLast || isReportDue())
+        if (Status status = report(epoch, isDue || isLast); !status.ok())
+          return status;
+      const int64_t every = options.training.checkpointEvery;
+      if (folder &&
+          (isLast || (every > 0 ? trainer->steps() % every == 0 : endsEpoch)))
+        if (Status status = save(); !status.ok())
+          return status;
+    }
+    wipe();
+    return finish();
+  }
+
+private:
+  Status open() {
+    runtime::SessionOptions session;
+    session.threads_per_device =
+        options.threads > 0
+            ? options.threads
+            : static_cast<int>(runtime::availableCores().size());
+    session.pin = options.pin;
+    session.max_cpu_level = options.cpuLevel;
+    session.timeout_s = options.timeout;
+    session.trust_weights = options.trustWeights;
+    auto opened = Trainer::open(options.artifact, session);
+    if (!opened)
+      return opened.status();
+    trainer = std::move(*opened);
+    if (!options.training.load.empty())
+      if (Status status = loadWeights(*trainer, options.training.load);
+          !status.ok())
+        return status;
+    if (Status status = openFolder(); !status.ok())
+      return status;
+    auto inputs = openData(*trainer, options.training.data, "--data");
+    if (!inputs)
+      return inputs.status();
+    data::LoaderOptions order;
+    order.samplesPerStep = trainer->samplesPerStep();
+    order.seed = options.training.seed;
+    order.epoch = next.epoch;
+    order.position = next.sample;
+    order.order =
+        options.training.order == "in-order" ? data::Order::Kind::inOrder
+        : options.training.order == "drawn"  ? data::Order::Kind::drawn
+                                             : data::Order::Kind::shuffled;
+    auto made = data::Loader::create(std::move(*inputs), order);
+    if (!made)
+      return made.status();
+    loader = std::move(*made);
+    lastStep = options.training.steps > 0
+                   ? options.training.steps
+                   : options.training.epochs * loader->stepsPerEpoch();
+    if (!options.training.evalData.empty()) {
+      auto held = openData(*trainer, options.training.evalData, "--eval-data");
+      if (!held)
+        return held.status();
+      evalInputs = std::move(*held);
+    }
+    return Status();
+  }
+
+  /// Goes on from a checkpoint, if asked to.
+  Status openFolder() {
+    const TrainingOptions &training = options.training;
+    if (training.checkpoint.empty())
+      return Status();
+    folder = std::make_unique<RunFolder>(*trainer, training.checkpoint,
+                                         training.keep);
+    if (training.resume) {
+      auto found = folder->resume(training.seed);
+      if (!found)
+        return found.status();
+      next = *found;
+      if (!options.json)
+        std::printf("goes on after step %" PRId64 "\n", next.step);
+    }
+    next.seed = training.seed;
+    return folder->begin();
+  }
+
+  Status save() {
+    next.step = trainer->steps();
+    return folder->save(next);
+  }
+
+  void announce() {
+    if (options.json)
+      return;
+    std::printf(
+        "%" PRId64 " samples, %" PRId64 " a step (%" PRId64 " x %" PRId64
+        "), %" PRId64 " steps an epoch; %" PRId64 " steps\n",
+        loader->samples(), trainer->samplesPerStep(), trainer->microBatches(),
+        trainer->samplesPerEvaluation(), loader->stepsPerEpoch(), lastStep);
+    if (loader->samplesDropped() > 0)
+      std::printf("the last %" PRId64
+                  " samples of an epoch fill no step and are left out\n",
+                  loader->samplesDropped());
+    std::fflush(stdout);
+  }
+
+  void note(const StepResult &result) {
+    last = result;
+    lossSum += result.loss;
+    ++lossCount;
+    draw();
+  }
+
+  bool isReportDue() const {
+    return options.training.reportEvery > 0 &&
+           trainer->steps() % options.training.reportEvery == 0;
+  }
+
+  Expected<Evaluation> evaluate() {
+    data::LoaderOptions order;
+    order.samplesPerStep = trainer->samplesPerEvaluation();
+    order.order = data::Order::Kind::inOrder;
+    order.endEpoch = 1;
+    auto held = data::Loader::create(evalInputs, order);
+    if (!held)
+      return held.status();
+    Evaluation total;
+    while (true) {
+      auto loaded = (*held)->next();
+      if (!loaded)
+        return loaded.status();
+      if (!*loaded)
+        return total;
+      std::vector<const uint8_t *> pointers;
+      for (const runtime::Tensor &tensor : (*loaded)->inputs)
+        pointers.push_back(tensor.data());
+      auto result = trainer->evaluate(pointers);
+      (*held)->release(*loaded);
+      if (!result)
+        return result.status();
+      total.add(*result);
+    }
+  }
+
+  /// A line of what was learned since the last one.
+  Status report(int64_t epoch, bool evaluates) {
+    wipe();
+    const double seconds = secondsSince(reported);
+    nlohmann::ordered_json line = {
+        {"step", trainer->steps()},
+        {"epoch", epoch + 1},
+        {"loss",
+         lossSum / static_cast<double>(std::max<int64_t>(lossCount, 1))},
+        {"learning_rate", last.learningRate},
+        {"samples_per_second",
+         static_cast<double>(lossCount * trainer->samplesPerStep()) /
+             std::max(seconds, 1e-9)}};
+    if (last.gradientNorm > 0)
+      line["gradient_norm"] = last.gradientNorm;
+    const int64_t waited = loader->waitedNs();
+    line["data_wait"] = static_cast<double>(waited - waitedBefore) / 1e9 /
+                        std::max(seconds, 1e-9);
+    if (evaluates && !evalInputs.empty()) {
+      auto result = evaluate();
+      if (!result)
+        return result.status();
+      line["eval_loss"] = result->loss();
+      if (result->labels > 0) {
+        const auto labels = static_cast<double>(result->labels);
+        line["accuracy"] = static_cast<double>(result->right) / labels;
+        line["top5"] = static_cast<double>(result->rightOfFive) / labels;
+        line["perplexity"] = std::exp(result->loss());
+      }
+    }
+    print(line);
+    if (folder)
+      if (Status status = folder->write(recordOf(line)); !status.ok())
+        return status;
+    lossSum = 0;
+    lossCount = 0;
+    waitedBefore = waited;
+    reported = Clock::now();
+    return Status();
+  }
+
+  static runtime::train::TrainRecord
+  recordOf(const nlohmann::ordered_json &line) {
+    runtime::train::TrainRecord record{line["step"],
+                                       line["epoch"],
+                                       line["loss"],
+                                       line["learning_rate"],
+                                       line["samples_per_second"],
+                                       line["data_wait"],
+                                       {}};
+    for (const char *name :
+         {"eval_loss", "accuracy", "top5", "perplexity", "gradient_norm"})
+      if (line.contains(name))
+        record.eval[name] = line[name];
+    return record;
+  }
+
+  void print(const nlohmann::ordered_json &line) {
+    if (options.json) {
+      std::printf("%s\n", line.dump().c_str());
+      std::fflush(stdout);
+      return;
+    }
+    std::printf("step %" PRId64 "  epoch %" PRId64 "  loss %.4f",
+                line["step"].get<int64_t>(), line["epoch"].get<int64_t>(),
+                line["loss"].get<double>());
+    if (line.contains("eval_loss"))
+      std::printf("  eval loss %.4f", line["eval_loss"].get<double>());
+    if (line.contains("accuracy"))
+      std::printf("  accuracy %.2f%%", 100 * line["accuracy"].get<double>());
+    std::printf("  rate %.3g  %.0f samples/s\n",
+                line["learning_rate"].get<double>(),
+                line["samples_per_second"].get<double>());
+    std::fflush(stdout);
+  }
+
+  /// A bar, if somebody looks.
+  void draw() {
+    if (options.json || !isatty(STDERR_FILENO) ||
+        secondsSince(drawn) < kSecondsPerBar)
+      return;
+    drawn = Clock::now();
+    constexpr int kWidth = 30;
+    const double share =
+        static_cast<double>(trainer->steps() - firstStep) /
+        static_cast<double>(std::max<int64_t>(lastStep - firstStep, 1));
+    const int full = static_cast<int>(share * kWidth);
+    const double seconds = secondsSince(begin);
+    std::fprintf(
+        stderr, "\r[%s%s] %" PRId64 "/%" PRId64 "  loss %.4f  %s left \x1b[K",
+        std::string(static_cast<size_t>(full), '#').c_str(),
+        std::string(static_cast<size_t>(kWidth - full), '.').c_str(),
+        trainer->steps(), lastStep, last.loss,
+        abi::timeText(static_cast<int64_t>(1e9 * seconds * (1 - share) /
+                                           std::max(share, 1e-9)))
+            .c_str());
+    hasBar = true;
+  }
+
+  void wipe() {
+    if (hasBar)
+      std::fprintf(stderr, "\r\x1b[K");
+    hasBar = false;
+  }
+
+  Status finish() {
+    if (stopAsked && !options.json)
+      std::printf("stopped after step %" PRId64 "%s\n", trainer->steps(),
+                  folder ? "; --resume goes on" : "");
+    if (options.training.exportTo.empty())
+      return Status();
+    return exportTrained(*trainer, options.artifact, options.training.exportTo);
+  }
+
+  static constexpr double kSecondsPerBar = 0.2;
+
+  const Options &options;
+  std::unique_ptr<Trainer> trainer;
+  std::unique_ptr<data::Loader> loader;
+  std::vector<data::LoaderInput> evalInputs;
+  std::unique_ptr<RunFolder> folder;
+  runtime::train::Progress next; ///< where training goes on
+  int64_t firstStep = 0, lastStep = 0;
+  StepResult last;
+  double lossSum = 0; ///< since the last line
+  int64_t lossCount = 0, waitedBefore = 0;
+  Clock::time_point begin, reported, drawn;
+  bool hasBar = false;
+};
+
+} // namespace
+
+int runTraining(const Options &options) {
+  Training training(options);
+  const Status status = training.run();
+  if (status.ok())
+    return 0;
+  std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
+  return 1;
+}
+
+} // namespace partita::run
