@@ -25,30 +25,54 @@ namespace partita::autodiff {
 namespace {
 
 /// A mask has zeros, and beside them only ones, or only large negative numbers.
-constexpr float kMasked = -1e4F;
+constexpr double kMasked = -1e4;
 
-bool isMask(ArrayRef<float> elements) {
-  bool hasZero = false, hasOne = false, hasMasked = false;
-  for (float element : elements) {
+/// What the elements of a tensor say, one after another.
+class MaskTest {
+public:
+  /// False if no mask has such an element. Most weights end here, with their
+  /// first element.
+  bool add(double element) {
     hasZero |= element == 0;
     hasOne |= element == 1;
     hasMasked |= element <= kMasked;
-    // Most weights end here, with their first element.
-    if (element != 0 && element != 1 && !(element <= kMasked))
-      return false;
+    return element == 0 || element == 1 || element <= kMasked;
   }
-  return hasZero && hasOne != hasMasked;
+  bool isMask() const { return hasZero && hasOne != hasMasked; }
+
+private:
+  bool hasZero = false, hasOne = false, hasMasked = false;
+};
+
+/// The element of a type of floats that begins at `bytes`.
+double readElement(FloatType type, const char *bytes) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, bytes, type.getWidth() / 8);
+  APFloat element(type.getFloatSemantics(), APInt(type.getWidth(), bits));
+  bool isExact;
+  element.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                  &isExact);
+  return element.convertToDouble();
 }
 
-/// Whether the weight's elements are those of a mask. Of floats that are not of
-/// 32 bits nobody makes masks that are weights.
+/// Whether the weight's elements are those of a mask.
 bool isMask(nn::WeightOp weight) {
   auto type = cast<RankedTensorType>(weight.getType());
-  if (!type.getElementType().isF32() || type.getRank() < 2)
+  auto element = dyn_cast<FloatType>(type.getElementType());
+  if (!element || element.getWidth() < 16 || type.getRank() < 2)
     return false;
+  MaskTest test;
   if (auto value = dyn_cast_or_null<DenseElementsAttr>(
-          weight.getValue().value_or(ElementsAttr())))
-    return isMask(llvm::to_vector(value.getValues<float>()));
+          weight.getValue().value_or(ElementsAttr()))) {
+    for (APFloat each : value.getValues<APFloat>()) {
+      bool isExact;
+      each.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                   &isExact);
+      if (!test.add(each.convertToDouble()))
+        return false;
+    }
+    return test.isMask();
+  }
   if (!weight.getFile())
     return false;
   auto bytes = llvm::MemoryBuffer::getFileSlice(
@@ -56,19 +80,11 @@ bool isMask(nn::WeightOp weight) {
   // That a file cannot be read is said by who needs its bytes.
   if (!bytes)
     return false;
-  const char *from = (*bytes)->getBufferStart();
-  constexpr size_t kBlock = 1024;
-  std::vector<float> block;
-  // Looks at the first elements before at all of them.
-  const size_t count = (*bytes)->getBufferSize() / sizeof(float);
-  for (size_t wanted : {std::min(kBlock, count), count}) {
-    block.resize(wanted);
-    std::memcpy(block.data(), from, wanted * sizeof(float));
-    for (float element : block)
-      if (element != 0 && element != 1 && !(element <= kMasked))
-        return false;
-  }
-  return isMask(block);
+  const size_t width = element.getWidth() / 8;
+  for (size_t at = 0; at + width <= (*bytes)->getBufferSize(); at += width)
+    if (!test.add(readElement(element, (*bytes)->getBufferStart() + at)))
+      return false;
+  return test.isMask();
 }
 
 struct ChooseParametersPass

@@ -21,6 +21,7 @@
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/cost/MachineModel.h"
+#include "compiler/pipeline/partition/StageOrder.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
 #include "compiler/shard/CollectAnnotations.h"
 #include "compiler/shard/Passes.h"
@@ -80,6 +81,10 @@ public:
   /// The decision about the nodes, if `emitOnnx` asks for it.
   const dist::Annotations &getAnnotations() const { return annotations; }
 
+  /// What was decided, for another plan of the model: CompileOptions.
+  std::map<std::string, int64_t> stagesOfNodes;
+  std::vector<int64_t> devicesOfStages;
+
   /// Ends the last phase. The module stays here.
   emit::CompiledPlan take() {
     place.reset();
@@ -132,6 +137,8 @@ private:
   LogicalResult checkMachine();
   LogicalResult differentiate();
   void addTrainPasses(OpPassManager &pm);
+  void takeStages();
+  void noteStages();
   LogicalResult compileKernels();
   LogicalResult nameDimensions();
   LogicalResult checkMask();
@@ -296,13 +303,41 @@ LogicalResult Compilation::checkMask() {
 }
 
 /// Cuts the model, and goes on to the plan, or as far as `until` says.
+/// Stages as another plan has them.
+void Compilation::takeStages() {
+  if (options.stagesOfNodes.empty())
+    return;
+  Builder b(&context);
+  NamedAttrList stages;
+  for (const auto &[name, stage] : options.stagesOfNodes)
+    stages.set(name, b.getI64IntegerAttr(stage));
+  for (auto function : module->getOps<func::FuncOp>()) {
+    function->setAttr(dist::kAnnotatedStagesAttr,
+                      stages.getDictionary(&context));
+    function->setAttr(dist::kDevicesAttr,
+                      b.getDenseI64ArrayAttr(options.devicesOfStages));
+  }
+}
+
+void Compilation::noteStages() {
+  if (options.train.optimizer.empty())
+    return;
+  for (auto function : module->getOps<func::FuncOp>()) {
+    stagesOfNodes = pipeline::getStagesOfNodes(function);
+    const SmallVector<int64_t> devices = pipeline::getDevices(function);
+    devicesOfStages.assign(devices.begin(), devices.end());
+  }
+}
+
 LogicalResult
 Compilation::partition(const pipeline::PartitionOptions &partitionOptions,
                        EmitKind until) {
+  takeStages();
   if (failed(transform([&](OpPassManager &pm) {
         pipeline::addDecisionPasses(pm, partitionOptions);
       })))
     return failure();
+  noteStages();
   if (options.nodes)
     options.nodes->readDecision(*module);
   if (!options.emitOnnx.empty())
@@ -624,6 +659,41 @@ static std::vector<CompileOptions> getPlans(const CompileOptions &options) {
   return plans;
 }
 
+/// The plan that evaluates has each state where the plan that learns has it.
+static void followStages(const Compilation &learns, CompileOptions &options) {
+  if (learns.devicesOfStages.size() < 2)
+    return;
+  options.stagesOfNodes = learns.stagesOfNodes;
+  options.devicesOfStages = learns.devicesOfStages;
+  pipeline::PartitionOptions &partition = options.partition;
+  partition.devices =
+      static_cast<int>(1 + *llvm::max_element(learns.devicesOfStages));
+  partition.file.clear();
+  partition.emitFile.clear();
+  partition.stages = 0;
+  partition.memory = 0;
+}
+
+/// Whether all plans have a state on the same device.
+static LogicalResult checkStates(ArrayRef<emit::CompiledPlan> plans) {
+  llvm::StringMap<unsigned> programOf;
+  for (const emit::CompiledPlan &plan : plans)
+    for (auto [number, program] :
+         llvm::enumerate(ModuleOp(plan.module).getOps<plan::ProgramOp>()))
+      for (auto slot : program.getBody().front().getOps<plan::SlotOp>()) {
+        if (slot.getSpace() != plan::Space::state)
+          continue;
+        auto [it, isNew] = programOf.try_emplace(*slot.getWeight(),
+                                                 static_cast<unsigned>(number));
+        if (it->second != number)
+          return program.emitError()
+                 << "'" << *slot.getWeight() << "' is trained on device "
+                 << it->second << " and evaluated on device " << number
+                 << ": name blocks of whole nodes in a partition file";
+      }
+  return success();
+}
+
 LogicalResult
 driver::compileModel(MLIRContext &context, const CompileOptions &given,
                      llvm::raw_ostream &ir,
@@ -657,6 +727,8 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
   for (auto [number, each] : llvm::enumerate(plans)) {
     if (number + 1 < plans.size())
       each.nodes = nullptr;
+    if (each.autodiff.results == autodiff::LossResults::beside)
+      followStages(*compilations.back(), each);
     if (number > 0 && options.kind != EmitKind::artifact &&
         options.kind != EmitKind::decision)
       ir << "\n// -----\n\n";
@@ -678,6 +750,8 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
   }
   if (options.kind != EmitKind::artifact)
     return success();
+  if (!options.train.optimizer.empty() && failed(checkStates(compiled)))
+    return failure();
   crash::AtPass at("writing the artifact");
   if (options.progress)
     options.progress("writing the artifact", 1, 1);

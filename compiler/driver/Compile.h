@@ -22,6 +22,8 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <map>
+
 namespace partita::driver {
 
 /// Where compilation stops: `--emit`, or `decision`. All but that and
@@ -73,6 +75,10 @@ struct CompileOptions {
   /// If it has an optimizer, the artifact has two plans: `train` learns, and
   /// `eval` computes the model's outputs and the loss.
   train::TrainOptions train;
+  /// If not empty: the stage of each node, and the device of each stage, as
+  /// another plan of the artifact has them. They share states.
+  std::map<std::string, int64_t> stagesOfNodes;
+  std::vector<int64_t> devicesOfStages;
   /// If not null: filled with the model's parameters, and which are trained.
   std::vector<autodiff::Parameter> *parameters = nullptr;
   /// Remarks say what would spare each collective.

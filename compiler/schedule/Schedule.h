@@ -37,10 +37,10 @@ inline constexpr int kSendBuffers = 2;
 
 /// The part of its stage that a unit computes. A prologue runs with the first
 /// micro-batch of a step, and an update with the last. Values of `dist::Phase`.
-enum class Phase : uint8_t { prologue, forward, update };
+enum class Phase : uint8_t { prologue, forward, backward, update };
 
 /// The letter with which units of a phase are named.
-inline char getLetter(Phase phase) { return "PFU"[static_cast<int>(phase)]; }
+inline char getLetter(Phase phase) { return "PFBU"[static_cast<int>(phase)]; }
 
 /// A phase of a stage of the model.
 struct ScheduleStage {
@@ -80,6 +80,7 @@ struct ScheduleProblem {
     case Phase::prologue:
       return 0;
     case Phase::forward:
+    case Phase::backward:
       break;
     case Phase::update:
       return microBatches - 1;

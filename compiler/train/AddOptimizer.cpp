@@ -36,8 +36,7 @@ public:
                    int64_t microBatches)
       : module(module), function(function),
         end(function.getBody().front().getTerminator()),
-        b(NameLoc::get(StringAttr::get(function.getContext(), "optimizer")),
-          end),
+        b(NameLoc::get(StringAttr::get(function.getContext(), "loss")), end),
         groups(std::move(groups)), clipNorm(clipNorm),
         microBatches(microBatches) {}
 
@@ -46,8 +45,12 @@ public:
       return failure();
     Term loss = divide(sumUp(end->getOperand(0)));
     std::vector<autodiff::Result> results = {{loss.get(), "loss"}};
-    for (Parameter &parameter : parameters)
+    for (Parameter &parameter : parameters) {
+      // A sum belongs to the node that makes what is summed.
+      b.setLoc(parameter.gradient.getLoc());
       parameter.gradient = divide(sumUp(parameter.gradient));
+    }
+    b.setLoc(NameLoc::get(b.getStringAttr("optimizer")));
     if (clipNorm > 0)
       results.push_back({clip().get(), "gradient_norm"});
     if (failed(addInputs()))

@@ -18,7 +18,8 @@ def Dist_PlaceholderReduceKind : I32EnumAttr<"PlaceholderReduceKind", "how tenso
 }
 
 def Dist_Phase : I32EnumAttr<"Phase", "which part of its stage a unit computes", [
-    I32EnumAttrCase<"prologue", 0>, I32EnumAttrCase<"forward", 1>, I32EnumAttrCase<"update", 2>]> {
+    I32EnumAttrCase<"prologue", 0>, I32EnumAttrCase<"forward", 1>, I32EnumAttrCase<"backward", 2>,
+    I32EnumAttrCase<"update", 3>]> {
   let cppNamespace = "::partita::dist";
   let genSpecializedAttr = 0;
 }

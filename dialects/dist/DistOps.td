@@ -158,10 +158,10 @@ def Dist_StageOp : Dist_Op<"stage", [IsolatedFromAbove, SingleBlockImplicitTermi
     Operands are inputs of the model (plain tensors: the host feeds them) or
     values placed on the stage's mesh. Inside, values are plain tensors.
 
-    A stage of a model that is trained has up to three ops, one for each phase.
-    The `forward` phase is computed for each micro-batch (with the gradients).
-    The `prologue` comes before the first micro-batch of a step, and the
-    `update` after the last.
+    A stage of a model that is trained has up to four ops, one for each phase.
+    `forward` and `backward` are computed for each micro-batch. The last stage
+    has no `backward`: its gradients follow at once. The `prologue` comes before
+    the first micro-batch of a step, and the `update` after the last.
 
     Constraints:
     * (C1) `mesh` is a mesh of the module.

@@ -11,6 +11,7 @@
 #include "compiler/pipeline/ModelNodes.h"
 #include "compiler/pipeline/NodeNames.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/pipeline/phases/Phases.h"
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/NodeScopes.h"
@@ -191,12 +192,12 @@ private:
 
   void joinNeighbours() {
     SmallVector<std::string> joined;
+    // Gradients and updates follow their nodes.
+    const Phases phases(function);
     for (size_t i = 0; i < active.size(); ++i)
-      if (blockOf[i] < 0)
+      if (blockOf[i] < 0 && phases.get(active[i]) == dist::Phase::forward)
         joined.push_back("'" + nn::getNodeName(active[i]) + "'" +
                          nn::inScope(active[i]->getLoc()));
-    if (joined.empty())
-      return;
     for (size_t i = 0; i < active.size(); ++i)
       if (blockOf[i] < 0)
         for (Value operand : active[i]->getOperands())
@@ -216,6 +217,8 @@ private:
               blockOf[i] = block;
     for (int &block : blockOf)
       block = std::max(block, 0);
+    if (joined.empty())
+      return;
     InFlightDiagnostic remark = mlir::emitRemark(
         FileLineColLoc::get(function.getContext(), path, 1, 1));
     remark << abi::countOf(joined.size(), "operation")

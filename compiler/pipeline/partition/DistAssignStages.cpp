@@ -13,6 +13,7 @@
 #include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/StageOrder.h"
+#include "compiler/pipeline/phases/Followers.h"
 
 #include "dialects/nn/NNDialect.h"
 #include "dialects/nn/NodeScopes.h"
@@ -50,6 +51,9 @@ public:
         deviceCount(getInteger(function, kDeviceCountAttr, 0)) {}
 
   LogicalResult assign() {
+    const Phases phases(function);
+    if (phases.isTrained())
+      leaders = findLeaders(graph, phases);
     bool hasBlocks = function->hasAttr(kStageBlocksAttr);
     const bool hasStages = annotatedStages != nullptr;
     for (const ClusterNode &node : graph.nodes)
@@ -70,6 +74,11 @@ public:
                           "taken: the partition file or the model names them");
     if (wholeNodes && !hasStages)
       keepNodesWhole();
+    // Gradients and updates follow.
+    for (size_t i = 0; i < leaders.size(); ++i) {
+      stageOf[i] = stageOf[leaders[i]];
+      blockOf[i] = blockOf[leaders[i]];
+    }
     if (failed(chooseDevices()))
       return failure();
     write();
@@ -77,6 +86,11 @@ public:
   }
 
 private:
+  /// Whether a cluster decides for itself where it is.
+  bool isForward(size_t node) const {
+    return leaders.empty() || leaders[node] == static_cast<int>(node);
+  }
+
   //===--------------------------------------------------------------------===//
   // From blocks
   //===--------------------------------------------------------------------===//
@@ -95,7 +109,12 @@ private:
     } else if (failed(stagesOfBlocks(stageOfBlock))) {
       return failure();
     }
-    for (ClusterNode &node : graph.nodes) {
+    for (auto [index, node] : llvm::enumerate(graph.nodes)) {
+      if (!isForward(index)) {
+        stageOf.push_back(0);
+        blockOf.emplace_back();
+        continue;
+      }
       llvm::StringRef block = getBlockName(node.heaviest);
       auto it = stageOfBlock.find(block);
       if (it == stageOfBlock.end())
@@ -422,27 +441,61 @@ private:
         made.transferNs.push_back(
             models.getTransferNs(before, place, value.bytes));
       made.unitNs = models.at(place).getUnitNs();
+      if (!leaders.empty())
+        made.clusterNs = sumUp(made.clusterNs);
     }
     return kindOf;
   }
 
+  /// Forward clusters are numbered anew, and have the times of those that
+  /// follow them.
+  std::vector<double> sumUp(const std::vector<double> &ns) const {
+    std::vector<double> sums(numberOf.size(), 0);
+    size_t count = 0;
+    for (size_t i = 0; i < ns.size(); ++i) {
+      sums[numberOf[leaders[i]]] += ns[i];
+      count += isForward(i);
+    }
+    sums.resize(count);
+    return sums;
+  }
+
+  /// What flows between clusters that decide for themselves.
+  std::vector<BalanceValue> getValues() {
+    numberOf.assign(graph.nodes.size(), -1);
+    int number = 0;
+    for (size_t i = 0; i < graph.nodes.size(); ++i)
+      if (isForward(i))
+        numberOf[i] = number++;
+    std::vector<BalanceValue> values;
+    for (const ClusterValue &value : graph.values) {
+      BalanceValue flowing{-1, {}, 0, nn::getByteSize(value.value.getType())};
+      if (value.producer >= 0 && !isForward(value.producer))
+        continue;
+      if (value.producer >= 0)
+        flowing.producer = numberOf[value.producer];
+      for (int consumer : value.consumers)
+        if (isForward(consumer))
+          flowing.consumers.push_back(numberOf[consumer]);
+      if (!flowing.consumers.empty())
+        values.push_back(std::move(flowing));
+    }
+    return values;
+  }
+
   void balance() {
     int64_t count = countStages();
-    std::vector<BalanceValue> values;
-    for (const ClusterValue &value : graph.values)
-      values.push_back(
-          {value.producer,
-           std::vector<int>(value.consumers.begin(), value.consumers.end()), 0,
-           nn::getByteSize(value.value.getType())});
+    const std::vector<BalanceValue> values = getValues();
     std::vector<BalanceKind> kinds;
     const std::vector<int> kindOf = makeKinds(count, values, kinds);
     std::optional<BalanceMemory> memory;
     if (int64_t bytes = getInteger(function, kMemoryAttr, 0);
-        bytes > 0 && memoryTry > 0)
+        bytes > 0 && memoryTry > 0 && leaders.empty())
       memory = getMemory(bytes, count);
-    for (int stage :
-         balanceStages(kinds, kindOf, values, memory ? &*memory : nullptr))
-      stageOf.push_back(stage);
+    const std::vector<int> chosen =
+        balanceStages(kinds, kindOf, values, memory ? &*memory : nullptr);
+    for (size_t i = 0; i < graph.nodes.size(); ++i)
+      stageOf.push_back(isForward(i) ? chosen[numberOf[i]] : 0);
     // A device of the list that gets nothing keeps its empty stage.
     int64_t used = stageOf.empty()
                        ? 1
@@ -543,6 +596,8 @@ private:
   int64_t deviceCount;
   SmallVector<SmallVector<std::string>> stages; // blocks, by stage
   std::vector<int64_t> stageOf;                 // by node
+  std::vector<int> leaders;  // by node; empty: nothing is trained
+  std::vector<int> numberOf; // among those that decide for themselves, by node
   std::vector<std::string> blockOf;
 };
 

@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/analysis/Rates.h"
 #include "compiler/codegen/Backend.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/DeviceMesh.h"
@@ -13,6 +12,7 @@
 #include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/StageOrder.h"
+#include "compiler/pipeline/phases/Phases.h"
 #include "compiler/schedule/Schedule.h"
 #include "runtime/abi/Text.h"
 
@@ -36,19 +36,6 @@ namespace {
 
 using dist::Phase;
 
-Phase toPhase(analysis::Rate rate) {
-  switch (rate) {
-  case analysis::Rate::load:
-  case analysis::Rate::step:
-    return Phase::prologue;
-  case analysis::Rate::micro_batch:
-    return Phase::forward;
-  case analysis::Rate::update:
-    return Phase::update;
-  }
-  llvm_unreachable("every rate is listed");
-}
-
 /// "F0"
 std::string nameOf(int64_t stage, Phase phase) {
   return schedule::getLetter(static_cast<schedule::Phase>(phase)) +
@@ -61,7 +48,7 @@ public:
       : function(function), target(target), block(function.getBody().front()),
         order(order), devices(getDevices(function)),
         active(getActiveOps(block)), isActive(active.begin(), active.end()),
-        builder(block.getTerminator()) {}
+        builder(block.getTerminator()), phases(function) {}
 
   LogicalResult form() {
     auto module = function->getParentOfType<ModuleOp>();
@@ -74,14 +61,21 @@ public:
              << abi::countOf(devices.size(), "stage") << "; there is a stage "
              << last;
     makeMeshes(module);
-    findPhases();
-    if (failed(checkPhases(stages)))
+    findReturning();
+    if (failed(checkPhases()))
       return failure();
     collect(stages);
-    for (Phase phase : {Phase::prologue, Phase::forward, Phase::update})
+    for (Phase phase :
+         {Phase::prologue, Phase::forward, Phase::backward, Phase::update}) {
       for (int64_t stage : stages)
-        if (formed.count({stage, phase}))
-          formStage({stage, phase});
+        if (formed.count({stage, phase}) &&
+            (failed(checkInputs({stage, phase})) ||
+             (formStage({stage, phase}), false)))
+          return failure();
+      // Gradients go back, and so does what updates need of the loss.
+      if (phase == Phase::forward)
+        std::reverse(stages.begin(), stages.end());
+    }
     SmallVector<Type> results;
     Operation *terminator = block.getTerminator();
     for (OpOperand &operand : terminator->getOpOperands()) {
@@ -107,42 +101,97 @@ private:
     llvm::SetVector<Value> inputs, outputs;
   };
 
-  /// A cluster has one phase, even if it repeats ops of an earlier one.
-  void findPhases() {
-    analysis::Rates rates;
-    rates.moveIntoUpdates(block);
-    llvm::DenseMap<Attribute, Phase> ofCluster;
-    auto clusterOf = [](Operation *op) {
-      return op->getAttr(nn::kClusterAttr);
-    };
-    for (Operation *op : active) {
-      phases[op] = toPhase(rates.getRate(op));
-      if (Attribute cluster = clusterOf(op)) {
-        auto [it, isNew] = ofCluster.try_emplace(cluster, phases[op]);
-        it->second = std::max(it->second, phases[op]);
+  /// States that a device writes, no other one may read: it has a copy of its
+  /// own. And no device reads once a step what another one makes.
+  LogicalResult checkPhases() {
+    if (!phases.isTrained())
+      return success();
+    if (function->hasAttr(dist::kAxesAttr))
+      return emitError(UnknownLoc::get(function.getContext()))
+             << "a model is trained on the devices of one pipeline yet: leave "
+                "out --data-parallel, --tensor-parallel, --replicas and `mesh`";
+    llvm::DenseMap<Attribute, int64_t> deviceOf;
+    for (Operation *op : active)
+      for (Value operand : op->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        auto parameter = dyn_cast_or_null<nn::ParameterOp>(producer);
+        if (parameter && parameter.getState()) {
+          const int64_t device = devices[getStage(op)];
+          auto [it, isNew] =
+              deviceOf.try_emplace(parameter.getWeightAttr(), device);
+          if (it->second != device)
+            return op->emitError()
+                   << "'" << parameter.getWeight() << "' is trained, and '"
+                   << nn::getNodeName(op) << "' reads it on device " << device
+                   << " while others read it on device " << it->second
+                   << ": put the nodes that read it on one device, or freeze "
+                      "it (--freeze)";
+        }
+        if (!producer || !isActive.contains(producer))
+          continue;
+        if (phases.get(producer) == Phase::update &&
+            place(producer) > place(op))
+          return op->emitError()
+                 << "'" << nn::getNodeName(op)
+                 << "' needs the gradients of all stages before one of them is "
+                    "updated, which stages cannot do yet: leave out clip_norm, "
+                    "or train on one device";
+        if (phases.get(producer) == Phase::prologue &&
+            devices[getStage(producer)] != devices[getStage(op)])
+          return op->emitError()
+                 << "'" << nn::getNodeName(op) << "' reads what '"
+                 << nn::getNodeName(producer)
+                 << "' makes once a step on another device: put both on one";
+      }
+    return success();
+  }
+
+  /// In the order of updates: the last stage comes first.
+  int64_t place(Operation *op) const {
+    const auto *at = llvm::find(order, getStage(op));
+    return order.end() - at;
+  }
+
+  /// What a stage computes of values that come back from later stages is its
+  /// backward. So the last stage has none: its gradients follow at once.
+  void findReturning() {
+    llvm::DenseMap<int64_t, int64_t> placeOf;
+    for (auto [place, stage] : llvm::enumerate(order))
+      placeOf[stage] = static_cast<int64_t>(place);
+    // The latest stage on which an op depends.
+    llvm::DenseMap<Operation *, int64_t> latest;
+    llvm::DenseMap<Attribute, int64_t> ofCluster;
+    bool changed = phases.isTrained();
+    while (changed) {
+      changed = false;
+      for (Operation *op : active) {
+        int64_t reach = placeOf.lookup(getStage(op));
+        for (Value operand : op->getOperands())
+          if (auto it = latest.find(operand.getDefiningOp());
+              it != latest.end())
+            reach = std::max(reach, it->second);
+        if (Attribute cluster = op->getAttr(nn::kClusterAttr)) {
+          int64_t &all = ofCluster[cluster];
+          reach = all = std::max(all, reach);
+        }
+        auto [it, isNew] = latest.try_emplace(op, reach);
+        changed |= isNew || it->second != reach;
+        it->second = reach;
       }
     }
-    for (Operation *op : active)
-      if (Attribute cluster = clusterOf(op))
-        phases[op] = ofCluster.lookup(cluster);
+    for (auto [op, reach] : latest)
+      if (reach > placeOf.lookup(getStage(op)))
+        returning.insert(op);
   }
 
-  /// Gradients go back through the stages, which no schedule here does yet.
-  LogicalResult checkPhases(ArrayRef<int64_t> stages) {
-    const bool isTrained = llvm::any_of(
-        phases, [](auto &entry) { return entry.second == Phase::update; });
-    const int64_t count = getInteger(function, kDeviceCountAttr, 1);
-    if (!isTrained || (stages.size() == 1 && count == 1 &&
-                       !function->hasAttr(dist::kAxesAttr)))
-      return success();
-    return emitError(UnknownLoc::get(function.getContext()))
-           << "a model is trained on one device yet, and this one would be on "
-           << std::max<int64_t>(count, stages.size())
-           << ": compile it without --devices, --stages, --partition and a "
-              "mesh";
+  Key keyOf(Operation *op) const {
+    const Phase phase = phases.get(op);
+    const bool isMicroBatch =
+        phase == Phase::forward || phase == Phase::backward;
+    return {getStage(op), !isMicroBatch            ? phase
+                          : returning.contains(op) ? Phase::backward
+                                                   : Phase::forward};
   }
-
-  Key keyOf(Operation *op) const { return {getStage(op), phases.lookup(op)}; }
 
   void makeMeshes(ModuleOp module) {
     SymbolTable symbols(module);
@@ -211,6 +260,18 @@ private:
         stage.inputs.insert(value);
       stage.outputs.insert(value);
     }
+  }
+
+  /// Whether what a unit reads is made before it.
+  LogicalResult checkInputs(Key key) {
+    for (Value input : formed[key].inputs)
+      if (!isa<BlockArgument>(input) && !made.count(input))
+        return emitError(input.getLoc())
+               << "'" << nn::getNodeName(input.getDefiningOp()) << "' of "
+               << nameOf(key.first, keyOf(input.getDefiningOp()).second)
+               << " is read by " << nameOf(key.first, key.second)
+               << ", which comes before it: put both into one stage";
+    return success();
   }
 
   void formStage(Key key) {
@@ -328,7 +389,8 @@ private:
   llvm::DenseSet<Operation *> isActive;
   OpBuilder builder;
   SmallVector<FlatSymbolRefAttr> meshes; // by place along the axis "stage"
-  llvm::DenseMap<Operation *, Phase> phases;
+  const Phases phases;
+  llvm::DenseSet<Operation *> returning; ///< see findReturning
   std::map<Key, Stage> formed;
   llvm::DenseMap<Value, Value> made; // placed results
   llvm::DenseMap<Value, std::string> maker;

@@ -8,7 +8,10 @@
 #include "compiler/pipeline/partition/StageOrder.h"
 
 #include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/NodeNames.h"
+#include "compiler/pipeline/cost/MachineModel.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/pipeline/phases/Phases.h"
 
 #include "dialects/nn/NNDialect.h"
 
@@ -78,11 +81,15 @@ LogicalResult reportCycle(func::FuncOp function, const StageGraph &graph) {
 FailureOr<SmallVector<int64_t>> getStageOrder(func::FuncOp function) {
   StageGraph graph;
   std::map<int64_t, std::set<int64_t>> sources;
+  // Gradients go through the stages in the opposite order.
+  const Phases phases(function);
   for (Operation *op : getActiveOps(function.getBody().front())) {
     int64_t stage = getStage(op);
     if (stage < 0)
       return op->emitError() << "'" << nn::getNodeName(op) << "' has no stage";
     sources[stage];
+    if (phases.get(op) > dist::Phase::forward)
+      continue;
     for (Value operand : op->getOperands())
       if (Operation *producer = operand.getDefiningOp())
         if (int64_t from = getStage(producer); from >= 0 && from != stage) {
@@ -107,6 +114,25 @@ FailureOr<SmallVector<int64_t>> getStageOrder(func::FuncOp function) {
     }
   }
   return order;
+}
+
+std::map<std::string, int64_t> getStagesOfNodes(func::FuncOp function) {
+  const Phases phases(function);
+  std::map<std::string, std::pair<int64_t, int64_t>> heaviest; // flops, stage
+  for (Operation *op : getActiveOps(function.getBody().front())) {
+    if (phases.get(op) != dist::Phase::forward)
+      continue;
+    const std::pair<int64_t, int64_t> own(countFlops(op), getStage(op));
+    for (StringRef name : getNodeNames(op->getLoc())) {
+      auto [it, isNew] = heaviest.try_emplace(name.str(), own);
+      if (!isNew && own.first > it->second.first)
+        it->second = own;
+    }
+  }
+  std::map<std::string, int64_t> stages;
+  for (const auto &[name, best] : heaviest)
+    stages[name] = best.second;
+  return stages;
 }
 
 } // namespace partita::pipeline

@@ -10,6 +10,9 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <map>
+#include <string>
+
 namespace partita::pipeline {
 
 /// The stages that `dist.stage` gives to ops of the function, in a topological
@@ -18,6 +21,11 @@ namespace partita::pipeline {
 /// of a shortest one.
 mlir::FailureOr<llvm::SmallVector<int64_t>>
 getStageOrder(mlir::func::FuncOp function);
+
+/// The stage of each ONNX node that computes something of the loss, or of the
+/// outputs where nothing is trained; of a node in several stages, that of its
+/// op with the most work.
+std::map<std::string, int64_t> getStagesOfNodes(mlir::func::FuncOp function);
 
 } // namespace partita::pipeline
 

@@ -144,10 +144,16 @@ private:
         if (!llvm::is_contained(value.consumers, int(index)))
           value.consumers.push_back(index);
       }
-      for (auto [result, id, state] :
-           llvm::zip(stage.op.getOutputs(), stage.results, stage.newStates)) {
+      for (auto [number, result, id, state] : llvm::enumerate(
+               stage.op.getOutputs(), stage.results, stage.newStates)) {
         if (state)
           continue;
+        if (stage.sums.count(static_cast<int64_t>(number))) {
+          valueOf[result] = static_cast<int>(problem.values.size());
+          problem.values.emplace_back().producer = static_cast<int>(index);
+          origins.push_back(result);
+          continue;
+        }
         bool isNew = !known.count({stage.device, id});
         ScheduleValue &value = declare(result, stage.device, id);
         if (!isNew)

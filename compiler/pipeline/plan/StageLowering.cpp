@@ -269,8 +269,10 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
   // value of a state in the state.
   llvm::DenseMap<int64_t, int> placeOf; // by result
   if (auto sums = op->getAttrOfType<DenseI64ArrayAttr>(dist::kSumsAttr))
-    for (size_t i = 0; i + 1 < sums.asArrayRef().size(); i += 2)
+    for (size_t i = 0; i + 1 < sums.asArrayRef().size(); i += 2) {
       placeOf[sums[i]] = stage.arguments[sums[i + 1]];
+      stage.sums.insert(sums[i]);
+    }
   for (auto [index, result] : llvm::enumerate(op.getOutputs())) {
     FlatSymbolRefAttr state = findNewState(result);
     stage.newStates.push_back(state);
@@ -284,6 +286,14 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
       device.values[id].space = plan::Space::constant;
     if (auto place = placeOf.find(index); place != placeOf.end())
       writeUpon(device, stage, value, id, place->second);
+    // The unit that hands a sum on is the update's, not the one that makes it
+    // 0.
+    if (device.values[id].span == plan::Span::sum &&
+        op.getPhase() == dist::Phase::update && !stage.newStates[index]) {
+      const int made = addValue(device, result);
+      copy(device, stage, value, id, made);
+      id = made;
+    }
     if (stage.newStates[index]) {
       // The update hands it to nobody: the next step reads the state.
       stage.results.push_back(id);
@@ -294,6 +304,12 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
         op.getPhase() == dist::Phase::prologue)
       device.values[id].span =
           isAccumulator(value) ? plan::Span::sum : plan::Span::step;
+    if (stage.sums.count(index)) {
+      // The same bytes as before, but what comes later waits for this stage.
+      placed[{number, result.getAsOpaquePointer()}] = id;
+      stage.results.push_back(id);
+      continue;
+    }
     auto [it, isNew] = sourceOf.try_emplace(id, result);
     if (isNew)
       placed[{number, result.getAsOpaquePointer()}] = id;

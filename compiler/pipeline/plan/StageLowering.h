@@ -52,6 +52,7 @@ struct LoweredStage {
   std::vector<DeviceWork> work;
   /// By result: the state of which it is the new value; or null.
   llvm::SmallVector<mlir::FlatSymbolRefAttr> newStates;
+  std::set<int64_t> sums; ///< results that are sums over micro-batches
   double ns = 0;
   int64_t flops = 0;
   int64_t parameterBytes = 0;

@@ -1,0 +1,146 @@
+//===- Followers.cpp - Gradients and updates stay with their nodes --------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/phases/Followers.h"
+
+#include "compiler/pipeline/NodeNames.h"
+#include "dialects/nn/NNDialect.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace partita::pipeline {
+namespace {
+
+using dist::Phase;
+
+class LeaderFinder {
+public:
+  LeaderFinder(const PartitionGraph &graph, const Phases &phases)
+      : graph(graph), phases(phases), leaders(graph.nodes.size(), -1) {}
+
+  std::vector<int> find() {
+    for (auto [index, node] : llvm::enumerate(graph.nodes))
+      if (phaseOf(node) == Phase::forward)
+        addForward(static_cast<int>(index), node);
+    for (auto [index, node] : llvm::enumerate(graph.nodes))
+      if (phaseOf(node) != Phase::forward)
+        leaders[index] = findLeader(node);
+    // What has no name goes with what it is made from, and zeros with what is
+    // added to them.
+    for (size_t index = 0; index < leaders.size(); ++index)
+      if (leaders[index] < 0)
+        leaders[index] = fromOperands(graph.nodes[index]);
+    for (size_t index = leaders.size(); index-- > 0;)
+      if (leaders[index] < 0)
+        leaders[index] = fromUsers(graph.nodes[index]);
+    for (int &leader : leaders)
+      if (leader < 0)
+        leader = last;
+    return leaders;
+  }
+
+private:
+  Phase phaseOf(const ClusterNode &node) const {
+    return phases.get(node.ops.front());
+  }
+
+  void addForward(int index, const ClusterNode &node) {
+    leaders[index] = last = index;
+    for (Operation *op : node.ops) {
+      const int64_t flops = countFlops(op);
+      for (StringRef name : getNodeNames(op->getLoc())) {
+        auto [it, isNew] = ofName.try_emplace(name, std::pair(index, flops));
+        if (!isNew && flops > it->second.second)
+          it->second = {index, flops};
+      }
+      addParameters(op, index);
+    }
+  }
+
+  /// Of what an op reads, views and all that is computed once a step included.
+  void addParameters(Operation *op, int index) {
+    SmallVector<Operation *> left = {op};
+    while (!left.empty())
+      for (Value operand : left.pop_back_val()->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        if (auto parameter = dyn_cast_or_null<nn::ParameterOp>(producer))
+          ofParameter.try_emplace(parameter.getWeight(), index);
+        else if (producer && !isa<nn::AccumulatorOp>(producer) &&
+                 (!graph.nodeOf.count(producer) ||
+                  phases.get(producer) == Phase::prologue))
+          left.push_back(producer);
+      }
+  }
+
+  int findLeader(const ClusterNode &node) const {
+    if (phaseOf(node) == Phase::update) {
+      for (Operation *op : node.ops)
+        if (auto sum = dyn_cast<nn::SumMicroBatchesOp>(op))
+          return leaderOf(sum.getX());
+      for (Operation *op : node.ops)
+        for (Value operand : op->getOperands())
+          if (auto parameter = operand.getDefiningOp<nn::ParameterOp>())
+            if (auto it = ofParameter.find(parameter.getWeight());
+                it != ofParameter.end())
+              return it->second;
+      return last;
+    }
+    int found = -1;
+    int64_t most = -1;
+    if (isa<nn::AccumulatorOp>(node.ops.front()))
+      return found; // it goes with what is added to it
+    for (Operation *op : node.ops)
+      for (StringRef name : getNodeNames(op->getLoc()))
+        if (auto it = ofName.find(name); it != ofName.end())
+          if (const int64_t flops = countFlops(op); flops > most) {
+            most = flops;
+            found = it->second.first;
+          }
+    return found;
+  }
+
+  int leaderOf(Value value) const {
+    auto it = graph.nodeOf.find(value.getDefiningOp());
+    return it == graph.nodeOf.end() ? -1 : leaders[it->second];
+  }
+
+  int fromOperands(const ClusterNode &node) const {
+    int found = -1;
+    for (Operation *op : node.ops)
+      for (Value operand : op->getOperands())
+        found = std::max(found, leaderOf(operand));
+    return found;
+  }
+
+  int fromUsers(const ClusterNode &node) const {
+    for (Operation *op : node.ops)
+      for (Operation *user : op->getUsers())
+        if (auto it = graph.nodeOf.find(user);
+            it != graph.nodeOf.end() && leaders[it->second] >= 0 &&
+            !isa<nn::SumMicroBatchesOp>(user))
+          return leaders[it->second];
+    return -1;
+  }
+
+  const PartitionGraph &graph;
+  const Phases &phases;
+  std::vector<int> leaders;
+  int last = 0;                                    ///< of the forward clusters
+  llvm::StringMap<std::pair<int, int64_t>> ofName; ///< with its operations
+  llvm::StringMap<int> ofParameter;
+};
+
+} // namespace
+
+std::vector<int> findLeaders(const PartitionGraph &graph,
+                             const Phases &phases) {
+  return LeaderFinder(graph, phases).find();
+}
+
+} // namespace partita::pipeline

@@ -1,0 +1,71 @@
+//===- Phases.cpp - Which part of a step an op belongs to -----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/phases/Phases.h"
+
+#include "compiler/analysis/Rates.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+
+namespace partita::pipeline {
+
+using dist::Phase;
+
+namespace {
+
+/// All ops from which a value is computed.
+llvm::DenseSet<Operation *> findSources(Value value) {
+  llvm::DenseSet<Operation *> found;
+  SmallVector<Value> left = {value};
+  while (!left.empty()) {
+    Operation *op = left.pop_back_val().getDefiningOp();
+    if (op && found.insert(op).second)
+      llvm::append_range(left, op->getOperands());
+  }
+  return found;
+}
+
+} // namespace
+
+Phases::Phases(func::FuncOp function) {
+  Block &block = function.getBody().front();
+  analysis::Rates rates;
+  rates.moveIntoUpdates(block);
+  const SmallVector<Operation *> active = getActiveOps(block);
+  for (Operation *op : active)
+    trained |= rates.getRate(op) == analysis::Rate::update;
+  // The loss is the first result of a model that is trained.
+  llvm::DenseSet<Operation *> forward;
+  if (trained)
+    forward = findSources(block.getTerminator()->getOperand(0));
+  llvm::DenseMap<Attribute, Phase> ofCluster;
+  for (Operation *op : active) {
+    Phase phase = Phase::prologue;
+    if (rates.getRate(op) == analysis::Rate::update)
+      phase = Phase::update;
+    else if (rates.getRate(op) == analysis::Rate::micro_batch)
+      phase =
+          trained && !forward.contains(op) ? Phase::backward : Phase::forward;
+    phases[op] = phase;
+    Attribute cluster = op->getAttr(nn::kClusterAttr);
+    if (!cluster)
+      continue;
+    auto [it, isNew] = ofCluster.try_emplace(cluster, phase);
+    // What makes something of the loss, too, must not come later.
+    const bool isForward = std::min(it->second, phase) == Phase::forward &&
+                           std::max(it->second, phase) == Phase::backward;
+    it->second = isForward ? Phase::forward : std::max(it->second, phase);
+  }
+  for (Operation *op : active)
+    if (Attribute cluster = op->getAttr(nn::kClusterAttr))
+      phases[op] = ofCluster.lookup(cluster);
+}
+
+} // namespace partita::pipeline
