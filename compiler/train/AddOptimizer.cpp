@@ -253,6 +253,8 @@ private:
       function.setResultAttr(i, nn::kPerStepAttr, b.getUnitAttr());
     function->setAttr(dist::kMicroBatchesAttr,
                       b.getI64IntegerAttr(microBatches));
+    // Unless somebody says another.
+    function->setAttr(dist::kScheduleAttr, b.getStringAttr("1f1b"));
     module->setAttr(dist::kFullStepsAttr, b.getUnitAttr());
     module->setAttr(dist::kFullMicroBatchesAttr, b.getUnitAttr());
   }
