@@ -21,6 +21,7 @@ sys.path.insert(0, str(HERE))
 import capi  # noqa: E402
 
 GUIDES = ("gradients", "training", "training-data", "checkpoints", "indices", "partition-file", "annotations", "replicas", "comparing", "serving", "architecture", "cuda", "cuda-ops", "testing", "write-a-pass", "support-an-onnx-op")
+EXAMPLES = ("mnist", "shakespeare")
 PROGRAMS = ("partita-compile", "partita-run")
 
 
@@ -87,8 +88,12 @@ def write_pages(build, pages):
         (pages / folder).mkdir(parents=True)
     for guide in GUIDES:
         shutil.copy(ROOT / "docs" / f"{guide}.md", pages / "docs")
-    for name in ("LICENSE", "docs/partition.schema.json", "test/executed/backend-cases.txt"):
+    for name in ("LICENSE", "docs/partition.schema.json", "docs/train.schema.json", "test/executed/backend-cases.txt"):
         shutil.copy(ROOT / name, pages / name)
+    for example in EXAMPLES:
+        (pages / "examples" / example).mkdir(parents=True)
+        for name in ("README.md", "curve.svg"):
+            shutil.copy(ROOT / "examples" / example / name, pages / "examples" / example)
     generated = sorted((build / "docs" / "tablegen").glob("*.md"))
     for path in generated:
         (pages / "reference" / path.name).write_text(reference_page(path))
@@ -99,6 +104,7 @@ def write_pages(build, pages):
         (pages / "reference" / f"{program}.md").write_text(commands_page(program, build / "bin" / program))
     index = (ROOT / "README.md").read_text()
     index += "\n" + toctree("Guides", [f"docs/{guide}" for guide in GUIDES])
+    index += toctree("Examples", [f"examples/{example}/README" for example in EXAMPLES])
     index += toctree("Interfaces", [*(f"reference/{program}" for program in PROGRAMS), "reference/c", "reference/python", "reference/onnx-ops"])
     index += toctree("Dialects and passes", [f"reference/{path.stem}" for path in generated])
     (pages / "index.md").write_text(index)

@@ -66,7 +66,11 @@ FIXED_INPUT = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[2] x, int64 n) => (float[2] y) { f = Cast<to = 1>(n)  y = Mul(x, f) }
 """
 CLASSIFIER = """<ir_version: 10, opset_import: ["" : 21]>
-g (float[2, 3] image) => (float[2, 4] logits) <float[3, 4] weight = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}> { logits = MatMul(image, weight) }
+g (float[2, 3] image) => (float[2, 4] logits)
+<float[3, 4] weight = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, float[4] bias = {0, 0, 0, 0}> { xw = MatMul(image, weight)  logits = Add(xw, bias) }
+"""
+TRAINING = """loss: {kind: cross_entropy, output: logits, labels: label}
+optimizer: {kind: adamw, learning_rate: 0.001}
 """
 BERT = """<ir_version: 10, opset_import: ["" : 21]>
 g (int64[batch, tokens] ids, int64[batch, tokens] attention_mask) => (float[batch, tokens, 4] y)
@@ -117,7 +121,7 @@ class Sandbox:
         for port in (*self.digits.graph.input, *self.digits.graph.output):
             port.type.tensor_type.shape.dim[0].dim_value = 2
         self.models = {"--length": onnx.parser.parse_model(SEQUENCES), "--constant": onnx.parser.parse_model(FIXED_INPUT),
-                       "--loss": onnx.parser.parse_model(CLASSIFIER)}
+                       "--loss": onnx.parser.parse_model(CLASSIFIER), "--train": onnx.parser.parse_model(CLASSIFIER)}
         onnx.save(onnx.parser.parse_model(BERT), self.folder / "bert.onnx")
         annotated = onnx.ModelProto()
         annotated.CopyFrom(self.digits)
@@ -137,6 +141,7 @@ class Sandbox:
         import numpy
         from onnx import numpy_helper
 
+        (self.folder / "train.yaml").write_text(TRAINING)
         shutil.copy(ROOT / "examples" / "digits" / "digits.npy", self.folder / "x.npy")
         images = numpy.load(self.folder / "x.npy")
         numpy.savez(self.folder / "in.npz", image=images)
@@ -222,6 +227,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         sandbox = Sandbox(pathlib.Path(folder), build)
         for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+            # Each page begins its training anew.
+            shutil.rmtree(sandbox.folder / "run", ignore_errors=True)
             for number, command, shown in commands(page):
                 known.add(command)
                 try:
