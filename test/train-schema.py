@@ -88,18 +88,18 @@ def fits(value, schema):
     return True
 
 
-def said_of(compiler, document):
+def said_of(compiler, text):
     """The error about a file; empty if there is none."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "train.yaml"
-        file.write_text(json.dumps(document))
+        file.write_text(text)
         done = subprocess.run([compiler, MODEL, "--dim", "batch=1", "--train", file, "--list-parameters"], capture_output=True, text=True)
     return done.stderr if done.returncode else ""
 
 
 def listed(compiler, document, pattern):
     """The names of a list in the error about a file."""
-    said = said_of(compiler, document)
+    said = said_of(compiler, json.dumps(document))
     found = re.search(pattern, said)
     if not found:
         sys.exit(f"no list in: {said}")
@@ -134,16 +134,27 @@ def check_documents(compiler):
     for documents, is_right in ((RIGHT, True), (WRONG, False)):
         for document in documents:
             document = {"loss": LOSS, **document}
-            said = said_of(compiler, document)
+            said = said_of(compiler, json.dumps(document))
             if fits(document, SCHEMA) != is_right:
                 yield f"the schema takes {json.dumps(document)}, which is wrong" if not is_right else f"the schema does not take {json.dumps(document)}"
             if bool(said) == is_right:
                 yield f"the compiler says of {json.dumps(document)}: {said or 'nothing'}"
 
 
+def check_examples(compiler, page):
+    """The files that the page shows, and those of the examples; about the output of the model at hand."""
+    shown = re.findall(r"(?m)(?:^    (?! *partita-|model).*\n)+", page)
+    shown = [re.sub("(?m)^    ", "", text) for text in shown if text.startswith("    loss:")]
+    if len(shown) < 2:
+        yield "the page shows no files"
+    for text in [*shown, *(path.read_text() for path in sorted((REPOSITORY / "examples").glob("*/train.yaml")))]:
+        if said := said_of(compiler, re.sub(r"output: \w+", "output: probabilities", text)):
+            yield f"the compiler says of\n{text}{said}"
+
+
 def main():
-    compiler = sys.argv[1]
-    wrong = [*check_names(compiler, (REPOSITORY / "docs" / "training.md").read_text()), *check_documents(compiler)]
+    compiler, page = sys.argv[1], (REPOSITORY / "docs" / "training.md").read_text()
+    wrong = [*check_names(compiler, page), *check_documents(compiler), *check_examples(compiler, page)]
     for text in wrong:
         print(text)
     print(f"{len(RIGHT) + len(WRONG)} files" if not wrong else f"{len(wrong)} differences")
