@@ -1,0 +1,570 @@
+#!/usr/bin/env python3
+"""Training: the losses of 20 steps and the parameters after them against those of PyTorch (training_reference.json, written by training_reference.py),
+for the optimizers, groups, schedules and models of training_cases.py, in f64 and f32. Then bits that do not depend on threads and on breaks, published
+numbers, the trained model in ONNX Runtime, and what is wrong: an error that says so, and nothing half-written.
+
+    training.py                  all
+    training.py mlp adam         the cases of these models, or whose name holds one of these words, with a table of differences
+    training.py bits exported    these parts
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+from harness import BIN, REPOSITORY, SKIPPED, Failure, compile_model, main, run, run_artifact
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime
+except ImportError as error:
+    print(f"skipped: no {error.name} (tools/setup.sh installs it)")
+    sys.exit(SKIPPED)
+
+from onnx import helper, numpy_helper
+
+from training_cases import BATCH, CASES, INPUTS, MICRO_BATCHES, STEPS, build
+
+# Relative, of losses, norms and parameters. In f32, PyTorch itself differs by up to 6e-7 from f64.
+TOLERANCE = {"f64": 1e-9, "f32": 1e-5}
+REFERENCE = json.loads(pathlib.Path(__file__).with_suffix("").with_name("training_reference.json").read_text())["cases"]
+
+
+def write_model(work, name, dtype):
+    path = work / f"{name}.{dtype}.onnx"
+    if not path.exists():
+        onnx.save(build(name, {"f64": np.float64, "f32": np.float32}[dtype]), path)
+    return path
+
+
+def write_data(work, case, dtype):
+    """The flags of partita-run that give a case its samples."""
+    flags = []
+    for name, array in case.files(dtype).items():
+        path = work / f"{case.model}.{dtype}.{case.loss}.{case.ragged}.{case.micro}.{name}.npy"
+        if not path.exists():
+            np.save(path, array)
+        flags += ["--data", f"{name}={path}"]
+    return flags
+
+
+def compile_case(work, case, dtype):
+    """The artifact of a case, compiled once."""
+    artifact = work / f"{case.name}.{dtype}.partita"
+    if not artifact.exists():
+        compile_model(write_model(work, case.model, dtype), artifact, *case.flags(dtype))
+    return artifact
+
+
+def train(artifact, *flags, folder=None, steps=STEPS, order="in-order", **options):
+    """Runs steps; what log.jsonl says of them, if there is a folder."""
+    folder_flags = ["--checkpoint", folder, "--report-every", 1] if folder else []
+    run_artifact(artifact, "--train", "--order", order, "--steps", steps, *folder_flags, *flags, **options)
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()] if folder else []
+
+
+def parameters_of(path):
+    return {tensor.name: numpy_helper.to_array(tensor) for tensor in onnx.load(path).graph.initializer}
+
+
+def check_model_file(original, exported, trained):
+    """Everything but the trained initializers is, byte for byte, what it was."""
+    old, new = original.read_bytes(), exported.read_bytes()
+    if len(old) != len(new):
+        raise Failure(f"{exported.name} has {len(new)} bytes, and {original.name} {len(old)}")
+    changed = bytearray(old)
+    for tensor in onnx.load(original).graph.initializer:
+        if tensor.name in trained:
+            at = old.find(tensor.raw_data)
+            if old.find(tensor.raw_data, at + 1) >= 0:
+                raise Failure(f"{tensor.name}: its bytes are not alone in the file")
+            changed[at:at + len(tensor.raw_data)] = new[at:at + len(tensor.raw_data)]
+    if bytes(changed) != new:
+        raise Failure(f"{exported.name} differs from {original.name} beside the trained parameters")
+
+
+def compare_case(work, case, dtype, artifact, note=""):
+    """Trains a case; the largest relative differences of losses and parameters."""
+    model, exported, folder = write_model(work, case.model, dtype), work / "case.onnx", work / "case"
+    shutil.rmtree(folder, ignore_errors=True)
+    lines = train(artifact, *write_data(work, case, dtype), "--export", exported, folder=folder)
+    wanted, what = REFERENCE[case.name], f"{case.name} {dtype}{note}"
+    if [line["step"] for line in lines] != list(range(1, STEPS + 1)):
+        raise Failure(f"{what}: log.jsonl has the steps {[line['step'] for line in lines]}")
+    apart = [abs(line["loss"] - loss) / abs(loss) for line, loss in zip(lines, wanted["losses"])]
+    allowed = TOLERANCE[dtype]
+    if not max(apart) <= allowed:
+        step = next(i for i, a in enumerate(apart) if not a <= allowed)
+        raise Failure(f"{what}: the loss of step {step + 1} is {lines[step]['loss']}, and PyTorch's {wanted['losses'][step]}; differences: {[f'{a:.1e}' for a in apart]}")
+    for step, line in enumerate(lines):
+        scheduled = case.rate(case.settings["learning_rate"], step)
+        if not abs(line["learning_rate"] - scheduled) <= 1e-12 * scheduled:
+            raise Failure(f"{what}: the learning rate of step {step + 1} is {line['learning_rate']} instead of {scheduled}")
+    for step, norm in enumerate(wanted.get("norms", [])):
+        said = lines[step]["eval"]["gradient_norm"]
+        if not abs(said - norm) <= allowed * norm:
+            raise Failure(f"{what}: the norm of the gradients of step {step + 1} is {said}, and PyTorch's {norm}")
+    found, worst = parameters_of(exported), 0
+    for name, (total, norm) in wanted["parameters"].items():
+        value = found[name].astype(np.float64)
+        off = max(abs(value.sum() - total) / np.sqrt(value.size), abs(np.linalg.norm(value) - norm)) / norm
+        worst = max(worst, off)
+        if not off <= allowed:
+            raise Failure(f"{what}: {name} has the sum {value.sum()} and the norm {np.linalg.norm(value)} instead of {total} and {norm}")
+    check_model_file(model, exported, {name for name in wanted["parameters"] if not (case.freeze and name.startswith("fc1."))})
+    return max(apart), worst
+
+
+def check_curves(work, words):
+    wrong, worst, count = [], {"f64": (0, 0), "f32": (0, 0)}, 0
+    for case in CASES:
+        if words and not any(word in case.name or word == case.model for word in words):
+            continue
+        for dtype in case.dtypes:
+            count += 1
+            try:
+                found = compare_case(work, case, dtype, compile_case(work, case, dtype))
+                worst[dtype] = tuple(map(max, worst[dtype], found))
+                if words:
+                    print(f"{case.name:24} {dtype}  losses {found[0]:.1e}  parameters {found[1]:.1e}  (f32 of PyTorch: {REFERENCE[case.name]['f32_loss']:.1e}, {REFERENCE[case.name]['f32_parameters']:.1e})")
+            except Failure as failure:
+                wrong.append(str(failure))
+    if wrong:
+        raise Failure("\n\n".join(wrong) + f"\n\n{len(wrong)} of {count} trainings are wrong")
+    print(f"{count} trainings are PyTorch's; at most {', '.join(f'{dtype} differs by {loss:.1e} in losses and {p:.1e} in parameters' for dtype, (loss, p) in worst.items())}")
+
+
+def case_named(name):
+    return next(case for case in CASES if case.name == name)
+
+
+def check_reference(work):
+    """By the plainest loops, and by everything that is rewritten, fused and called: the same curves."""
+    for name, dtype in (("cnn-adam", "f32"), ("transformer-nesterov", "f64"), ("groups", "f32")):
+        case, artifact = case_named(name), work / "reference.partita"
+        compile_model(write_model(work, case.model, dtype), artifact, *case.flags(dtype), "--reference")
+        compare_case(work, case, dtype, artifact, " --reference")
+    print("the same by reference loops")
+
+
+def same_run(work, artifact, data, breaks, threads, order, note):
+    """A run without a break, and one that is broken off: the same files, and the same losses. Returns the trained model."""
+    whole, parts, models = work / "whole", work / "parts", (work / "whole.onnx", work / "parts.onnx")
+    for folder in (whole, parts):
+        shutil.rmtree(folder, ignore_errors=True)
+    lines = train(artifact, *data, "--seed", 5, "-t", 1, "--export", models[0], folder=whole, order=order)
+    for at, end in enumerate([*breaks, STEPS]):
+        others = train(artifact, *data, "--seed", 5, "-t", threads, *(["--resume"] if at else []), "--export", models[1], folder=parts, order=order, steps=end)
+    if [line["loss"] for line in lines] != [line["loss"] for line in others]:
+        raise Failure(f"{note}: other losses after a break: {lines} and {others}")
+    last = f"step-{STEPS:08}"
+    pairs = [models, *((whole / last / name, parts / last / name) for name in ("model.safetensors", "optimizer.safetensors", "trainer.json"))]
+    for one, other in pairs:
+        if one.read_bytes() != other.read_bytes():
+            raise Failure(f"{note}: {one.name} has other bytes after breaks at {breaks} and with {threads} threads")
+    return models[0].read_bytes()
+
+
+def check_bits(work):
+    """What does not depend on breaks and on threads."""
+    for name, dtype in (("transformer-adamw", "f32"), ("groups", "f64")):
+        case = case_named(name)
+        data, artifact = write_data(work, case, dtype), compile_case(work, case, dtype)
+        same_run(work, artifact, data, (7, 13), 2, "in-order", name)
+        # Epochs of six steps, of which a sample is left over.
+        short, taken = [], 6 * case.micro * BATCH + 1
+        for i in range(1, len(data), 2):
+            input, path = data[i].split("=")
+            np.save(work / f"short.{input}.npy", np.load(path)[:taken])
+            short += ["--data", f"{input}={work}/short.{input}.npy"]
+        found = {same_run(work, artifact, short, (7, 12, 13), 2, order, f"{name} {order}") for order in ("shuffled", "drawn", "in-order")}
+        if len(found) != 3:
+            raise Failure(f"{name}: two orders of samples give the same bits")
+    case = case_named("cnn-adam")
+    models = [work / f"{threads}.onnx" for threads in (1, 2)]
+    for threads, path in zip((1, 2), models):
+        train(compile_case(work, case, "f32"), *write_data(work, case, "f32"), "-t", threads, "--export", path)
+    if models[0].read_bytes() != models[1].read_bytes():
+        raise Failure("two threads train a network to other bits than one")
+    # One micro-batch, said and not said.
+    case, one = case_named("sgd"), work / "one.partita"
+    compile_model(write_model(work, case.model, "f32"), one, *case.flags("f32"), "--micro-batches", 1)
+    for artifact, path in zip((one, compile_case(work, case, "f32")), models):
+        train(artifact, *write_data(work, case, "f32"), "--export", path)
+    if models[0].read_bytes() != models[1].read_bytes():
+        raise Failure("--micro-batches 1 trains to other bits")
+    print("breaks and threads change no bit")
+
+
+def check_published(work):
+    """A step of a network, as ONNX Runtime's authors published it: the losses before and after."""
+    data = pathlib.Path(os.environ.get("PARTITA_TEST_DATA", REPOSITORY.parent / "shared" / "data"))
+    folder = data / "models" / "training" / "ort-mlp-training"
+    if not folder.is_dir():
+        print("skipped: no test data")
+        return
+    golden = json.loads((folder / "GOLDEN.json").read_text())
+    stored = (folder / "checkpoint.ckpt").read_bytes()
+    places = {"fc1.weight": (20268, (500, 784)), "fc1.bias": (1588348, (500,)), "fc2.weight": (108, (10, 500)), "fc2.bias": (20172, (10,))}
+    model = onnx.load(folder / "eval_model.onnx")
+    for name, (offset, shape) in places.items():
+        model.graph.initializer.append(numpy_helper.from_array(np.frombuffer(stored, "<f4", int(np.prod(shape)), offset).reshape(shape), name))
+    inputs = [port for port in model.graph.input if port.name not in places]
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    onnx.save(model, work / "published.onnx")
+    image = np.array(json.loads((folder / "input-0.in").read_text().split("\n", 1)[1]), np.float32).reshape(2, 784)
+    np.save(work / "image.npy", np.concatenate([image, image]))
+    np.save(work / "labels.npy", np.array(golden["labels"] * 2, np.int32))
+    # ONNX Runtime adds eps before the correction for the first steps, and PyTorch after it.
+    compile_model(work / "published.onnx", work / "published.partita", "--loss", "output:onnx::loss::21273", "--optimizer", f"adamw,learning_rate=0.001,betas=0.9:0.999,eps={1e-6 / (1 - 0.999) ** 0.5!r},weight_decay=0",
+                  "--shape", "input-0=2x784", "--dim", "output-0_dim0=2")
+    lines = train(work / "published.partita", "--data", f"input-0={work}/image.npy", "--data", f"labels={work}/labels.npy", folder=work / "published", steps=2)
+    for line, key in zip(lines, ("loss_before", "loss_after_one_adamw_step")):
+        if not abs(line["loss"] - golden[key]) < 1e-6:
+            raise Failure(f"the loss is {line['loss']}, and was published as {golden[key]}")
+    print(f"published losses: {lines[0]['loss']:.8g} and {lines[1]['loss']:.8g}")
+
+
+def softmax_loss(logits, labels):
+    """Mean cross entropy, shares of labels that are the largest and among the five largest."""
+    rows, labels = logits.astype(np.float64).reshape(-1, logits.shape[-1]), labels.reshape(-1)
+    rows, labels = rows[labels >= 0], labels[labels >= 0]
+    logs = rows - rows.max(1, keepdims=True)
+    logs -= np.log(np.exp(logs).sum(1, keepdims=True))
+    own = rows[np.arange(len(rows)), labels][:, None]
+    larger = (rows > own).sum(1)
+    return -logs[np.arange(len(rows)), labels].mean(), (larger == 0).mean(), (larger < 5).mean()
+
+
+def check_load(work, artifact, data, held, folder, loss):
+    """--load gives the parameters of a checkpoint: with a step of rate 0, their evaluation."""
+    still = work / "still.partita"
+    compile_model(work / "mlp.f32.onnx", still, "--loss", "mse:y:target", "--optimizer", "sgd,learning_rate=0")
+    lines = train(still, *data, *held, "--load", folder / f"step-{STEPS:08}" / "model.safetensors", folder=work / "loaded", steps=1)
+    if lines[-1]["eval"]["eval_loss"] != loss:
+        raise Failure(f"--load: evaluated as {lines[-1]['eval']}, and before it was saved as {loss}")
+
+
+def check_exported(work):
+    """The trained model in ONNX Runtime, compiled again, and as --eval-data sees it."""
+    for name in ("mnist-momentum", "transformer-adamw", "lstm-adam", "sgd-decay"):
+        case, folder, exported, held = case_named(name), work / "exported", work / "exported.onnx", []
+        shutil.rmtree(folder, ignore_errors=True)
+        artifact = compile_case(work, case, "f32")
+        arrays = {input: array[:6 * BATCH] for input, array in case.files("f32").items()}
+        for input, array in arrays.items():
+            np.save(work / f"held.{input}.npy", array)
+            held += ["--eval-data", f"{input}={work}/held.{input}.npy"]
+        lines = train(artifact, *write_data(work, case, "f32"), *held, "--eval-every", 10, "--export", exported, folder=folder)
+        evaluated = [line["step"] for line in lines if "eval" in line and "eval_loss" in line["eval"]]
+        if evaluated != [10, 20]:
+            raise Failure(f"{name}: evaluated after the steps {evaluated}")
+        session = onnxruntime.InferenceSession(exported, providers=["CPUExecutionProvider"])
+        input, labels = INPUTS[case.model]
+        outputs = np.concatenate([session.run(None, {input: arrays[input][at:at + BATCH]})[0] for at in range(0, 6 * BATCH, BATCH)])
+        said = lines[-1]["eval"]
+        if case.loss == "mse":
+            wanted = {"eval_loss": np.square(outputs.astype(np.float64) - arrays[labels]).mean()}
+        else:
+            wanted = dict(zip(("eval_loss", "accuracy", "top5"), softmax_loss(outputs, arrays[labels])))
+            wanted["perplexity"] = np.exp(wanted["eval_loss"])
+        said = {key: value for key, value in said.items() if key != "gradient_norm"}
+        if set(said) != set(wanted) or any(abs(said[key] - value) > 2e-6 * abs(value) for key, value in wanted.items()):
+            raise Failure(f"{name}: evaluated as {said}, and by ONNX Runtime {wanted}")
+        compile_model(exported, work / "again.partita")
+        np.save(work / "one.npy", arrays[input][:BATCH])
+        run_artifact(work / "again.partita", "--input", work / "one.npy", "--output", work / "out.npz")
+        with np.load(work / "out.npz") as found:
+            apart = max(np.abs(found[case.output()].astype(np.float64) - outputs[:BATCH]).max(), 0) / np.abs(outputs).max()
+        if not apart < 1e-5:
+            raise Failure(f"{name}: the trained model compiled again gives outputs that differ by {apart} of the largest")
+        # From the checkpoint's parameters on: what an optimizer without moments does next.
+        if name == "sgd-decay":
+            check_load(work, artifact, write_data(work, case, "f32"), held, folder, said["eval_loss"])
+    print("trained models give ONNX Runtime's outputs")
+
+
+
+LINEAR = '<ir_version: 10, opset_import: ["" : 21]>\ng (float[4,6] x%s) => (float[4,3] y%s) {\n y = MatMul (x, w)\n %s\n}\n'
+
+# What else there is in a model, and in its inputs and outputs.
+ODD = {
+    "a plain model": ("", "", ""),
+    "a parameter that is an output, too": ("", ", float[6,3] w", ""),
+    "outputs of a parameter": ("", ", float[6,3] v", "v = Neg (w)"),
+    "an input that the loss does not use": (", float[4,2] z", ", float[4,2] v", "v = Neg (z)"),
+    "outputs that are no floats": ("", ", int64[4,1] i, bool[4,3] b", "i = ArgMax <axis = 1> (y)\n b = Greater (y, y)"),
+    "an output that is called loss": ("", ", float[4,3] loss", "loss = Neg (y)"),
+}
+
+
+def regress(w, x, target, steps, rate, whole):
+    """Linear regression by gradient descent, in f64; whole: the loss is the sum of the squares, not their mean."""
+    w, losses, count = w.astype(np.float64), [], 1 if whole else target[:BATCH].size
+    for step in range(steps):
+        part = slice(step * BATCH, (step + 1) * BATCH)
+        apart = x[part] @ w - target[part]
+        losses.append((apart * apart).sum() / count)
+        w = w - rate * 2 * x[part].T @ apart / count
+    return losses, w
+
+
+def check_odd(work):
+    """Models that are built otherwise than networks are, against linear regression in f64."""
+    noise = np.random.default_rng(7)
+    w, x, z, target = (noise.standard_normal(shape).astype(np.float32) for shape in ((6, 3), (20, 6), (20, 2), (20, 3)))
+    for name, array in (("x", x), ("z", z), ("target", target)):
+        np.save(work / f"odd.{name}.npy", array)
+    artifact, moved = work / "odd.partita", work / "moved"
+
+    def check_one(what, path, weights=("w",), input="x", names=("x", "target"), flags=(), whole=False):
+        shutil.rmtree(work / "odd", ignore_errors=True)
+        compile_model(path, artifact, "--loss", "mse:y" + (",reduction=sum" if whole else ""), "--optimizer", "sgd,learning_rate=0.01", *flags)
+        data = [word for name in names for word in ("--data", f"{name}={work}/odd.{name}.npy", "--eval-data", f"{name}={work}/odd.{name}.npy")]
+        lines = train(artifact, *data, "--export", moved / path.name, folder=work / "odd", steps=5)
+        losses, wanted = regress(w, x, target, 5, 0.01, whole)
+        trained = onnx.load(moved / path.name)
+        found = {tensor.name: numpy_helper.to_array(tensor) for tensor in trained.graph.initializer}
+        found |= {node.output[0]: numpy_helper.to_array(node.attribute[0].t) for node in trained.graph.node if node.op_type == "Constant"}
+        if not np.allclose([line["loss"] for line in lines], losses, rtol=1e-5) or not np.allclose(found["w"], wanted, rtol=1e-5, atol=1e-6):
+            raise Failure(f"{what}: losses {[line['loss'] for line in lines]} instead of {losses}; w is\n{found['w']}\ninstead of\n{wanted}")
+        evaluated = np.square(x @ wanted - target)
+        evaluated = evaluated.sum() if whole else evaluated.mean()
+        if not np.isclose(lines[-1]["eval"]["eval_loss"], evaluated, rtol=1e-5):
+            raise Failure(f"{what}: evaluated as {lines[-1]['eval']} instead of {evaluated}")
+
+    for what, (inputs, outputs, body) in ODD.items():
+        model = onnx.parser.parse_model(LINEAR % (inputs, outputs, body))
+        model.graph.initializer.append(numpy_helper.from_array(w, "w"))
+        onnx.save(model, work / "odd.onnx")
+        check_one(what, work / "odd.onnx", names=("x", "z", "target") if inputs else ("x", "target"))
+    model = onnx.parser.parse_model(LINEAR % ("", "", ""))
+    model.graph.initializer.append(numpy_helper.from_array(w, "w"))
+    onnx.save(model, work / "odd.onnx")
+    check_one("a sum, not a mean", work / "odd.onnx", whole=True)
+    check_one("weights beside the artifact", work / "odd.onnx", flags=("--weights", "beside"))
+    onnx.save(model, work / "outside.onnx", save_as_external_data=True, location="outside.bin", size_threshold=0)
+    check_one("weights in a file of their own", work / "outside.onnx")
+    model.graph.initializer[0].ClearField("raw_data")
+    model.graph.initializer[0].ClearField("data_location")
+    model.graph.initializer[0].ClearField("external_data")
+    model.graph.initializer[0].float_data.extend(w.ravel())
+    onnx.save(model, work / "numbers.onnx")
+    check_one("weights as a list of numbers", work / "numbers.onnx")
+    model = onnx.parser.parse_model(LINEAR.replace("[4,6]", "[N,6]") % ("", "", ""))
+    model.graph.node.insert(0, helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(w, "v")))
+    onnx.save(model, work / "constant.onnx")
+    check_one("a constant, and a batch that is bound", work / "constant.onnx", flags=("--dim", "N=4"))
+    print(f"{len(ODD) + 5} models that are built otherwise train")
+
+
+GIVEN = ("--loss", "mse:y:target", "--optimizer", "sgd,learning_rate=0.05,momentum=0.9")
+# (flags of partita-compile, what the message must hold)
+COMPILE_ERRORS = [
+    (("--loss", "mse:y", "--optimizer", "rmsprop"), "'rmsprop' is no optimizer; there are sgd, adam, adamw, adagrad"),
+    (("--loss", "mse:y", "--optimizer", "sgd,lr=0.1"), "'lr=0.1' is no setting of sgd; its settings are learning_rate"),
+    (("--loss", "mse:y", "--optimizer", "sgd,betas=0.1:0.2"), "is no setting of sgd"),
+    (("--loss", "mse:y", "--optimizer", "adam,betas=0.9"), "the second of betas is ''"),
+    (("--loss", "mse:y", "--optimizer", "adam,betas=0.9:1.0"), "the second of betas is '1.0'; it is a number of at least 0 and below 1"),
+    (("--loss", "mse:y", "--optimizer", "sgd,nesterov=true"), "nesterov needs a momentum"),
+    (("--loss", "mse:y", "--optimizer", "sgd,learning_rate=nan"), "learning_rate is 'nan'; it is a number of at least 0"),
+    (("--loss", "mse:y", "--optimizer", "sgd,learning_rate=inf"), "learning_rate is 'inf'"),
+    ((*GIVEN, "--learning-rate", "nan"), "learning_rate is 'nan'"),
+    ((*GIVEN, "--learning-rate", "-1"), "it is a number of at least 0"),
+    ((*GIVEN, "--group", "nothing*,weight_decay=0"), "--group nothing* names no parameter"),
+    ((*GIVEN, "--group", "fc1*,betas=0.1:0.2"), "--group: 'betas=0.1:0.2' is no setting of sgd"),
+    ((*GIVEN, "--group", ",weight_decay=0"), "names no parameters"),
+    ((*GIVEN, "--schedule-rate", "bump"), "'bump' is no schedule; there are constant, step, linear, cosine, wsd"),
+    ((*GIVEN, "--schedule-rate", "cosine"), "needs more `steps`"),
+    ((*GIVEN, "--schedule-rate", "cosine,warmup=5,steps=5"), "needs more `steps` than those of its warm-up"),
+    ((*GIVEN, "--schedule-rate", "cosine,steps=10,final=nan"), "'final=nan' is no setting of a schedule"),
+    ((*GIVEN, "--schedule-rate", "step"), "needs `every`"),
+    ((*GIVEN, "--schedule-rate", "wsd,steps=10,decay=11"), "needs `decay`"),
+    (("--optimizer", "sgd"), "of which loss?"),
+    (("--loss", "mse:y", "--clip-norm", 1), "give --train FILE or --optimizer, too"),
+    ((*GIVEN, "--gradients"), "--gradients and --train"),
+    ((*GIVEN, "--freeze", "*"), "the loss depends on no parameter that is trained"),
+    ((*GIVEN, "--freeze", "zip"), "--freeze zip names no parameter"),
+    ((*GIVEN, "--micro-batches", 0), "--micro-batches: Value 0 not in range"),
+    ((*GIVEN, "--devices", 2), "a model is trained on one device yet"),
+    (("--loss", "mse:z", "--optimizer", "sgd"), "the model has no output 'z'"),
+]
+
+LOSS = "loss: {kind: mse, output: y, labels: target}\n"
+# (train.yaml after the loss, line, column if it is not that of a mapping in braces, what the message must hold)
+FILE_ERRORS = [
+    ("optimizer: adamw\nclipnorm: 1.0\n", 3, 1, "'clipnorm' is no key of the file"),
+    ("optimizer:\n  kind: adamw\n  lr: 3\n", 3, 3, "'lr=3' is no setting of adamw"),
+    ("optimizer: adamw\nclip_norm: nan\n", 3, 12, "clip_norm is 'nan', and not a number of at least 0"),
+    ("optimizer: adamw\nmicro_batches: 2.5\n", 3, 16, "micro_batches is '2.5', and not a whole number of at least 1"),
+    ("optimizer: adamw\ngroups:\n  - weight_decay: 0\n", 4, 5, "a group has parameters"),
+    ("optimizer: adamw\nschedule: {kind: cosine, step: 3}\n", 3, None, "'step=3' is no setting of a schedule"),
+    ("optimizer: adamw\nscale: {x: {divide: 0}}\n", 3, None, "divide and std are not 0"),
+    ("optimizer: adamw\nscale: {x: {times: 2}}\n", 3, 13, "'times' is no key of a scale"),
+    ("optimizer: adamw\nfreeze: {a: b}\n", 3, None, "expected a list"),
+    ("optimizer: adamw\noptimizer: sgd\n", 3, 1, "'optimizer' stands here twice"),
+]
+
+
+def files_in(folder):
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()} | {path: None for path in folder.rglob("*") if path.is_dir()}
+
+
+def check_message(work, what, said, text, before, allowed=()):
+    """One line says what is wrong, and nothing is there that was not."""
+    lines = [line for line in said.splitlines() if ": error: " in line]
+    if len(lines) != 1 or text not in lines[0] or said.splitlines()[-1:] != lines and not what.startswith("resume"):
+        raise Failure(f"{what}: the message is\n{said}\nand not: {text}")
+    after = files_in(work)
+    changed = [str(path) for path in {*before, *after} if before.get(path, 0) != after.get(path, 0) and not any(path.match(glob) for glob in allowed)]
+    if changed:
+        raise Failure(f"{what}: the error left {changed}")
+
+
+def check_wrong_compiles(work):
+    model, artifact = write_model(work, "mlp", "f32"), work / "wrong.partita"
+    (work / "scatter.onnxtxt").write_text('<ir_version: 10, opset_import: ["" : 21]>\ng (float[2,3] x) => (float[2,3] y) <float[3,3] w = {1,2,3,4,5,6,7,8,9}> {\n'
+                                          ' v = MatMul (x, w)\n i = Constant <value = int64[2,3] {0,0,0,1,1,1}> ()\n y = ScatterElements <axis = 0, reduction = "mul"> (x, i, v)\n}\n')
+    (work / "step.onnxtxt").write_text('<ir_version: 10, opset_import: ["" : 21]>\ng (float[2,3] step) => (float[2,3] y) <float[3,3] w = {1,2,3,4,5,6,7,8,9}> {\n y = MatMul (step, w)\n}\n')
+    before = files_in(work)
+    wrong = [(model, *case) for case in COMPILE_ERRORS]
+    wrong += [(work / "scatter.onnxtxt", GIVEN, "has no derivative, and the loss depends on 'w' through it"), (work / "step.onnxtxt", GIVEN, "has an input 'step', which is a name of an input of training")]
+    for path, flags, text in wrong:
+        check_message(work, f"{path.name} {flags}", run([BIN / "partita-compile", path, "-o", artifact, *flags], expect=1), text, before)
+    settings = work / "train.yaml"
+    for body, line, column, text in FILE_ERRORS:
+        settings.write_text(LOSS + body)
+        before = files_in(work)
+        said = run([BIN / "partita-compile", model, "-o", artifact, "--train", settings], expect=1)
+        for part in (f"{settings}:{line}:" + (f"{column}: " if column else ""), text):
+            check_message(work, body, said, part, before)
+    # What a file and what flags say is the same.
+    case = case_named("groups")
+    settings.write_text(LOSS + "optimizer: {kind: adamw, learning_rate: 0.01, weight_decay: 0.1}\ngroups:\n  - {parameters: ['*.bias'], weight_decay: 0}\n"
+                        "  - {parameters: [fc2.weight, fc2*], learning_rate: 0.05, betas: [0.7, 0.9]}\nschedule: {kind: cosine, warmup: 3, steps: 18, final: 5.0e-4}\n")
+    compile_model(model, artifact, "--train", settings)
+    compare_case(work, case, "f32", artifact, " train.yaml")
+    artifact.unlink()
+    return len(wrong) + len(FILE_ERRORS)
+
+
+def check_wrong_runs(work):
+    case = case_named("sgd-decay")
+    artifact, plain, model = compile_case(work, case, "f32"), work / "plain.partita", write_model(work, "mlp", "f32")
+    compile_model(model, plain)
+    x, target = case.files("f32").values()
+    poisoned = x.copy()
+    poisoned[3 * BATCH * MICRO_BATCHES + 1, 2] = np.nan
+    arrays = {"x": x, "target": target, "short": x[:-1], "few": x[:7], "few_targets": target[:7], "wide": np.zeros((len(x), 7), np.float32), "double": x.astype(np.float64),
+              "number": np.float32(3), "complex": x.astype(np.complex64), "poisoned": poisoned}
+    path = {name: work / f"wrong.{name}.npy" for name in arrays}
+    for name, array in arrays.items():
+        np.save(path[name], array)
+    label_case = case_named("mnist-momentum")
+    labels = label_case.files("f32")
+    labels["label"] = labels["label"].copy()
+    labels["label"][2 * BATCH + 3] = 10
+    for name, array in labels.items():
+        np.save(work / f"wrong.{name}.npy", array)
+    label_artifact = compile_case(work, label_case, "f32")
+    exported = work / "wrong.onnx"
+    begin, data = ["--train", "--order", "in-order", "--steps", STEPS, "--export", exported], lambda x="x", y="target": ["--data", f"x={path[x]}", "--data", f"target={path[y]}"]
+    cases = [
+        (artifact, [*begin, "--data", f"x={path['x']}"], "the samples of 'target' are not given; write --data target=FILE"),
+        (artifact, [*begin, *data(), "--data", f"z={path['x']}"], "there is no input 'z'; the inputs are 'x', 'target'"),
+        (artifact, [*begin, *data(), "--data", f"x={path['x']}"], "the samples of 'x' are given twice"),
+        (artifact, [*begin, *data("short")], "the numbers of samples differ"),
+        (artifact, [*begin, *data("few", "few_targets")], "a step takes 32 samples, but"),
+        (artifact, [*begin, *data("wide")], "both must have the same number of elements"),
+        (artifact, [*begin, *data("double")], "float64 cannot become float32"),
+        (artifact, [*begin, *data("number")], "it is one number, and has no dimension of samples"),
+        (artifact, [*begin, *data("complex")], "it holds complex numbers"),
+        (artifact, [*begin, "--data", "x=/nowhere.npy", "--data", f"target={path['target']}"], "cannot open '/nowhere.npy'"),
+        (artifact, [*begin, *data(), "--order", "random"], "--order: random not in"),
+        (artifact, [*begin, *data(), "--keep", 0], "--keep: Value 0 not in range"),
+        (artifact, ["--train", *data(), "--steps", 0], "--steps: Value 0 not in range"),
+        (artifact, [*begin, *data(), "--eval-data", f"x={path['x']}"], "--eval-data: the samples of 'target' are not given"),
+        (artifact, [*begin, *data(), "--load", path["x"]], "it is no safetensors file"),
+        (artifact, [*begin, *data(), "--load", "/nowhere.safetensors"], "cannot open '/nowhere.safetensors'"),
+        (artifact, ["--train", *data(), "--steps", 1, "--export", model], "it is a file of the original model"),
+        (artifact, [*begin, *data("poisoned")], "the loss of step 4 is not finite"),
+        (plain, [*begin, *data()], "is of a model that is not trained: compile it with --train or --optimizer"),
+        (label_artifact, [*begin, "--data", f"image={work}/wrong.image.npy", "--data", f"label={work}/wrong.label.npy"], "10 at [3] of its labels 'label' is out of range: 0 to 9 are allowed"),
+    ]
+    for binary, flags, text in cases:
+        before = files_in(work)
+        check_message(work, " ".join(map(str, flags)), run_artifact(binary, *flags, expect=1), text, before)
+    return len(cases) + check_wrong_resumes(work, case, artifact, data())
+
+
+def check_wrong_resumes(work, case, artifact, data):
+    """Folders of other trainings, and damaged ones."""
+    folder, count = work / "resumed", 0
+    before = files_in(work)
+    (work / "nothing").mkdir()
+    go_on = ["--train", *data, "--order", "in-order", "--steps", 6, "--resume", "--export", work / "resumed.onnx", "--checkpoint"]
+
+    def fail(what, binary, text, *flags, place=folder):
+        nonlocal count
+        count += 1
+        before = files_in(work)
+        check_message(work, f"resume: {what}", run_artifact(binary, *go_on, place, *flags, expect=1), text, before)
+
+    fail("an empty folder", artifact, "there is no checkpoint in", place=work / "nothing")
+    fail("no folder", artifact, "there is no checkpoint in", place=work / "nowhere")
+    train(artifact, *data, "--checkpoint-every", 2, folder=folder, steps=4)
+    fail("another seed", artifact, "was made with --seed 0", "--seed", 3)
+    model = onnx.load(write_model(work, "mlp", "f32"))
+    other = numpy_helper.to_array(model.graph.initializer[0]).copy()
+    other[0, 0] += 1
+    model.graph.initializer[0].raw_data = other.tobytes()
+    onnx.save(model, work / "other.onnx")
+    compile_model(work / "other.onnx", work / "other.partita", *case.flags("f32"))
+    fail("another model", work / "other.partita", "is a checkpoint of another model")
+    compile_model(work / "mlp.f32.onnx", work / "other.partita", *case.flags("f32"), "--clip-norm", 1)
+    fail("another set-up", work / "other.partita", "is a checkpoint of another set-up")
+    before = files_in(folder)
+    if "has checkpoints after step 0" not in run_artifact(artifact, "--train", *data, "--steps", 6, "--checkpoint", folder, expect=1) or files_in(folder) != before:
+        raise Failure("a training that begins anew in a folder of checkpoints")
+    for name in ("model.safetensors", "optimizer.safetensors", "trainer.json"):
+        path = folder / "step-00000004" / name
+        whole = path.read_bytes()
+        for damaged in (whole[:-5], whole[:len(whole) // 2], b"", whole[:-40] + bytes([whole[-40] ^ 1]) + whole[-39:]):
+            if name == "trainer.json" and len(damaged) == len(whole):
+                continue
+            path.write_bytes(damaged)
+            # Both are there no more: nothing is left to go on from.
+            older = folder / "step-00000002" / name
+            kept = older.read_bytes()
+            older.write_bytes(kept[:-7])
+            fail(f"{name} of {len(damaged)} bytes", artifact, f"no checkpoint in '{folder}' is whole. The newest: '{path}'")
+            older.write_bytes(kept)
+        path.write_bytes(whole)
+    run_artifact(artifact, *go_on, folder)
+    return count
+
+
+def check_errors(work):
+    print(f"{check_wrong_compiles(work) + check_wrong_runs(work)} errors say what is wrong, and leave nothing behind")
+
+
+
+def check():
+    words = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_published, check_exported, check_odd, check_errors)}
+        if not words or not set(words) <= set(parts):
+            check_curves(work, words)
+        for name, part in parts.items():
+            if not words or name in words:
+                part(work)
+
+
+if __name__ == "__main__":
+    main(check, use_workers=True)
