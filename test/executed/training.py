@@ -11,7 +11,10 @@ numbers, the trained model in ONNX Runtime, and what is wrong: an error that say
 import json
 import os
 import pathlib
+import random
 import shutil
+import signal as signals
+import subprocess
 import sys
 import tempfile
 
@@ -184,6 +187,15 @@ def check_bits(work):
         found = {same_run(work, artifact, short, (7, 12, 13), 2, order, f"{name} {order}") for order in ("shuffled", "drawn", "in-order")}
         if len(found) != 3:
             raise Failure(f"{name}: two orders of samples give the same bits")
+        # Epochs instead of steps, with the same breaks as there are epochs.
+        folder, models = work / "epochs", [work / "whole.onnx", work / "parts.onnx"]
+        shutil.rmtree(folder, ignore_errors=True)
+        run_artifact(artifact, "--train", *short, "--epochs", 4, "--export", models[0])
+        for epochs in (1, 2, 4):
+            run_artifact(artifact, "--train", *short, "--epochs", epochs, "--export", models[1], "--checkpoint", folder, *(["--resume"] if epochs > 1 else []))
+        kept = sorted(path.name for path in folder.glob("step-*"))
+        if models[0].read_bytes() != models[1].read_bytes() or kept != [f"step-{step:08}" for step in (12, 18, 24)]:
+            raise Failure(f"{name}: other bits after a break between epochs, or other checkpoints than one an epoch: {kept}")
     case = case_named("cnn-adam")
     models = [work / f"{threads}.onnx" for threads in (1, 2)]
     for threads, path in zip((1, 2), models):
@@ -198,6 +210,51 @@ def check_bits(work):
     if models[0].read_bytes() != models[1].read_bytes():
         raise Failure("--micro-batches 1 trains to other bits")
     print("breaks and threads change no bit")
+
+
+def check_killed(work):
+    """A training that is killed again and again ends with the bits of one that is not. So do some that are asked to stop."""
+    case = case_named("mnist-adamw")
+    artifact, data = compile_case(work, case, "f32"), write_data(work, case, "f32")
+    flags = ["--train", *data, "--steps", 10 * STEPS, "--checkpoint-every", 3, "-t", 1, "--export", work / "killed.onnx", "--checkpoint"]
+    run_artifact(artifact, *flags, work / "unharmed")
+    wanted = (work / "killed.onnx").read_bytes()
+    for signal in ("SIGKILL", "SIGTERM"):
+        folder, noise = work / signal, random.Random(1)
+        for attempt in range(9):
+            resumed = ["--resume"] if list(folder.glob("step-*")) else []
+            (work / "killed.onnx").unlink(missing_ok=True)
+            process = subprocess.Popen([str(word) for word in (BIN / "partita-run", artifact, *flags, folder, *resumed)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            try:
+                said, _ = process.communicate(timeout=noise.uniform(0.03, 0.25) if attempt < 8 else 120)
+            except subprocess.TimeoutExpired:
+                process.send_signal(getattr(signals, signal))
+                said, _ = process.communicate(timeout=120)
+            if process.returncode not in (0, -getattr(signals, signal)):
+                raise Failure(f"{signal}, attempt {attempt}: exit status {process.returncode}\n{said.decode(errors='replace')}")
+        if (work / "killed.onnx").read_bytes() != wanted:
+            raise Failure(f"{signal}: a training that was broken off gives other bits")
+    print("killed and stopped trainings end with the same bits")
+
+
+def check_scale(work):
+    """Images of bytes, scaled by the settings of training, by those of the data, and by NumPy."""
+    case, noise = case_named("mnist-momentum"), np.random.default_rng(9)
+    images, labels = noise.integers(0, 256, (40, 12, 12)).astype(np.uint8), noise.integers(0, 10, 40).astype(np.int32)
+    np.save(work / "bytes.npy", images)
+    np.save(work / "bytes.labels.npy", labels)
+    np.save(work / "floats.npy", (images.astype(np.float32) / np.float32(255) - np.float32(0.1307)) / np.float32(0.3081))
+    settings = work / "scale.yaml"
+    settings.write_text("loss: {kind: cross_entropy, output: logits, labels: label}\noptimizer: {kind: sgd, learning_rate: 0.02, momentum: 0.9}\n"
+                        "scale: {image: {divide: 255, mean: 0.1307, std: 0.3081}}\n")
+    compile_model(write_model(work, "mnist", "f32"), work / "scale.partita", "--train", settings)
+    plain, found = compile_case(work, case, "f32"), []
+    for artifact, data in ((work / "scale.partita", "bytes.npy"), (plain, "bytes.npy,divide=255,mean=0.1307,std=0.3081"), (plain, "floats.npy")):
+        train(artifact, "--data", f"image={work}/{data}", "--data", f"label={work}/bytes.labels.npy", "--export", work / "scaled.onnx", steps=10)
+        found.append((work / "scaled.onnx").read_bytes())
+    if len(set(found)) != 1:
+        raise Failure("images that are scaled in other places give other bits")
+    print("scaled bytes give the bits of floats")
 
 
 def check_published(work):
@@ -261,6 +318,9 @@ def check_exported(work):
             np.save(work / f"held.{input}.npy", array)
             held += ["--eval-data", f"{input}={work}/held.{input}.npy"]
         lines = train(artifact, *write_data(work, case, "f32"), *held, "--eval-every", 10, "--export", exported, folder=folder)
+        train(artifact, *write_data(work, case, "f32"), "--export", work / "unseen.onnx")
+        if exported.read_bytes() != (work / "unseen.onnx").read_bytes():
+            raise Failure(f"{name}: training that is evaluated meanwhile gives other bits")
         evaluated = [line["step"] for line in lines if "eval" in line and "eval_loss" in line["eval"]]
         if evaluated != [10, 20]:
             raise Failure(f"{name}: evaluated after the steps {evaluated}")
@@ -558,7 +618,7 @@ def check():
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_published, check_exported, check_odd, check_errors)}
+        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_killed, check_scale, check_published, check_exported, check_odd, check_errors)}
         if not words or not set(words) <= set(parts):
             check_curves(work, words)
         for name, part in parts.items():
