@@ -59,7 +59,7 @@ def compile_case(work, case, dtype):
     """The artifact of a case, compiled once."""
     artifact = work / f"{case.name}.{dtype}.partita"
     if not artifact.exists():
-        compile_model(write_model(work, case.model, dtype), artifact, *case.flags(dtype))
+        compile_model(write_model(work, case.model, dtype), artifact, *case.flags())
     return artifact
 
 
@@ -149,7 +149,7 @@ def check_reference(work):
     """By the plainest loops, and by everything that is rewritten, fused and called: the same curves."""
     for name, dtype in (("cnn-adam", "f32"), ("transformer-nesterov", "f64"), ("groups", "f32")):
         case, artifact = case_named(name), work / "reference.partita"
-        compile_model(write_model(work, case.model, dtype), artifact, *case.flags(dtype), "--reference")
+        compile_model(write_model(work, case.model, dtype), artifact, *case.flags(), "--reference")
         compare_case(work, case, dtype, artifact, " --reference")
     print("the same by reference loops")
 
@@ -204,7 +204,7 @@ def check_bits(work):
         raise Failure("two threads train a network to other bits than one")
     # One micro-batch, said and not said.
     case, one = case_named("sgd"), work / "one.partita"
-    compile_model(write_model(work, case.model, "f32"), one, *case.flags("f32"), "--micro-batches", 1)
+    compile_model(write_model(work, case.model, "f32"), one, *case.flags(), "--micro-batches", 1)
     for artifact, path in zip((one, compile_case(work, case, "f32")), models):
         train(artifact, *write_data(work, case, "f32"), "--export", path)
     if models[0].read_bytes() != models[1].read_bytes():
@@ -363,11 +363,11 @@ ODD = {
 }
 
 
-def regress(w, x, target, steps, rate, whole):
+def regress(w, x, target, steps, rate, whole, batch=BATCH):
     """Linear regression by gradient descent, in f64; whole: the loss is the sum of the squares, not their mean."""
-    w, losses, count = w.astype(np.float64), [], 1 if whole else target[:BATCH].size
+    w, losses, count = w.astype(np.float64), [], 1 if whole else target[:batch].size
     for step in range(steps):
-        part = slice(step * BATCH, (step + 1) * BATCH)
+        part = slice(step * batch, (step + 1) * batch)
         apart = x[part] @ w - target[part]
         losses.append((apart * apart).sum() / count)
         w = w - rate * 2 * x[part].T @ apart / count
@@ -386,8 +386,9 @@ def check_odd(work):
         shutil.rmtree(work / "odd", ignore_errors=True)
         compile_model(path, artifact, "--loss", "mse:y" + (",reduction=sum" if whole else ""), "--optimizer", "sgd,learning_rate=0.01", *flags)
         data = [word for name in names for word in ("--data", f"{name}={work}/odd.{name}.npy", "--eval-data", f"{name}={work}/odd.{name}.npy")]
-        lines = train(artifact, *data, "--export", moved / path.name, folder=work / "odd", steps=5)
-        losses, wanted = regress(w, x, target, 5, 0.01, whole)
+        batch, steps = (2 * BATCH, 2) if "--micro-batches" in flags else (BATCH, 5)
+        lines = train(artifact, *data, "--export", moved / path.name, folder=work / "odd", steps=steps)
+        losses, wanted = regress(w, x, target, steps, 0.01, whole, batch)
         trained = onnx.load(moved / path.name)
         found = {tensor.name: numpy_helper.to_array(tensor) for tensor in trained.graph.initializer}
         found |= {node.output[0]: numpy_helper.to_array(node.attribute[0].t) for node in trained.graph.node if node.op_type == "Constant"}
@@ -407,6 +408,7 @@ def check_odd(work):
     model.graph.initializer.append(numpy_helper.from_array(w, "w"))
     onnx.save(model, work / "odd.onnx")
     check_one("a sum, not a mean", work / "odd.onnx", whole=True)
+    check_one("a sum of micro-batches", work / "odd.onnx", flags=("--micro-batches", 2), whole=True)
     check_one("weights beside the artifact", work / "odd.onnx", flags=("--weights", "beside"))
     onnx.save(model, work / "outside.onnx", save_as_external_data=True, location="outside.bin", size_threshold=0)
     check_one("weights in a file of their own", work / "outside.onnx")
@@ -436,6 +438,9 @@ COMPILE_ERRORS = [
     (("--loss", "mse:y", "--optimizer", "sgd,learning_rate=inf"), "learning_rate is 'inf'"),
     ((*GIVEN, "--learning-rate", "nan"), "learning_rate is 'nan'"),
     ((*GIVEN, "--learning-rate", "-1"), "it is a number of at least 0"),
+    ((*GIVEN, "--clip-norm", "nan"), "clip-norm"),
+    ((*GIVEN, "--clip-norm", "-1"), "clip-norm"),
+    ((*GIVEN, "--schedule-rate", "linear,steps=5,every=3"), "every"),
     ((*GIVEN, "--group", "nothing*,weight_decay=0"), "--group nothing* names no parameter"),
     ((*GIVEN, "--group", "fc1*,betas=0.1:0.2"), "--group: 'betas=0.1:0.2' is no setting of sgd"),
     ((*GIVEN, "--group", ",weight_decay=0"), "names no parameters"),
@@ -463,10 +468,12 @@ FILE_ERRORS = [
     ("optimizer: adamw\nclip_norm: nan\n", 3, 12, "clip_norm is 'nan', and not a number of at least 0"),
     ("optimizer: adamw\nmicro_batches: 2.5\n", 3, 16, "micro_batches is '2.5', and not a whole number of at least 1"),
     ("optimizer: adamw\ngroups:\n  - weight_decay: 0\n", 4, 5, "a group has parameters"),
-    ("optimizer: adamw\nschedule: {kind: cosine, step: 3}\n", 3, None, "'step=3' is no setting of a schedule"),
-    ("optimizer: adamw\nscale: {x: {divide: 0}}\n", 3, None, "divide and std are not 0"),
+    ("optimizer: adamw\nschedule: {kind: cosine, step: 3}\n", 3, 11, "'step=3' is no setting of a schedule"),
+    ("optimizer: adamw\nscale: {x: {divide: 0}}\n", 3, 12, "divide and std are not 0"),
     ("optimizer: adamw\nscale: {x: {times: 2}}\n", 3, 13, "'times' is no key of a scale"),
-    ("optimizer: adamw\nfreeze: {a: b}\n", 3, None, "expected a list"),
+    ("optimizer: adamw\nfreeze: {a: b}\n", 3, 9, "expected a list"),
+    ("optimizer: adamw\nscale: {z: {divide: 2}}\n", 3, 9, "'z'"),
+    ("optimizer: adamw\ngroups:\n  - parameters: [fc1*]\n    wd: 0\n", 5, 5, "'wd=0' is no setting of adamw"),
     ("optimizer: adamw\noptimizer: sgd\n", 3, 1, "'optimizer' stands here twice"),
 ]
 
@@ -533,7 +540,7 @@ def check_wrong_runs(work):
         np.save(work / f"wrong.{name}.npy", array)
     label_artifact = compile_case(work, label_case, "f32")
     exported = work / "wrong.onnx"
-    begin, data = ["--train", "--order", "in-order", "--steps", STEPS, "--export", exported], lambda x="x", y="target": ["--data", f"x={path[x]}", "--data", f"target={path[y]}"]
+    begin, data = ["--train", "--order", "in-order", "--steps", STEPS, "--export", exported, "--checkpoint", work / "wrong"], lambda x="x", y="target": ["--data", f"x={path[x]}", "--data", f"target={path[y]}"]
     cases = [
         (artifact, [*begin, "--data", f"x={path['x']}"], "the samples of 'target' are not given; write --data target=FILE"),
         (artifact, [*begin, *data(), "--data", f"z={path['x']}"], "there is no input 'z'; the inputs are 'x', 'target'"),
@@ -552,9 +559,11 @@ def check_wrong_runs(work):
         (artifact, [*begin, *data(), "--load", path["x"]], "it is no safetensors file"),
         (artifact, [*begin, *data(), "--load", "/nowhere.safetensors"], "cannot open '/nowhere.safetensors'"),
         (artifact, ["--train", *data(), "--steps", 1, "--export", model], "it is a file of the original model"),
-        (artifact, [*begin, *data("poisoned")], "the loss of step 4 is not finite"),
+        (artifact, ["--train", *data(), "--steps", 1, "--resume"], "--checkpoint"),
+        (artifact, [*data(), "--steps", 1], "--train"),
+        (artifact, [*begin, *data(), "--eval-data", f"x={path['double']}", "--eval-data", f"target={path['target']}", "--eval-every", 5], "float64 cannot become float32"),
         (plain, [*begin, *data()], "is of a model that is not trained: compile it with --train or --optimizer"),
-        (label_artifact, [*begin, "--data", f"image={work}/wrong.image.npy", "--data", f"label={work}/wrong.label.npy"], "10 at [3] of its labels 'label' is out of range: 0 to 9 are allowed"),
+        (label_artifact, ["--train", "--order", "in-order", "--steps", 5, "--data", f"image={work}/wrong.image.npy", "--data", f"label={work}/wrong.label.npy"], "10 at [3] of its labels 'label' is out of range: 0 to 9 are allowed"),
     ]
     for binary, flags, text in cases:
         before = files_in(work)
@@ -584,10 +593,17 @@ def check_wrong_resumes(work, case, artifact, data):
     other[0, 0] += 1
     model.graph.initializer[0].raw_data = other.tobytes()
     onnx.save(model, work / "other.onnx")
-    compile_model(work / "other.onnx", work / "other.partita", *case.flags("f32"))
+    compile_model(work / "other.onnx", work / "other.partita", *case.flags())
     fail("another model", work / "other.partita", "is a checkpoint of another model")
-    compile_model(work / "mlp.f32.onnx", work / "other.partita", *case.flags("f32"), "--clip-norm", 1)
-    fail("another set-up", work / "other.partita", "is a checkpoint of another set-up")
+    others = [("--clip-norm", 1), ("--freeze", "fc1*"), *(("--optimizer", f"sgd,learning_rate=0.05,weight_decay=0.02,{words}") for words in ("momentum=0.8,dampening=0.5", "momentum=0.9", "momentum=0.9,nesterov=true"))]
+    for flags in others:
+        given = [word for word in case.flags()]
+        if flags[0] == "--optimizer":
+            given[given.index("--optimizer") + 1] = flags[1]
+            flags = ()
+        compile_model(work / "mlp.f32.onnx", work / "other.partita", *given, *flags)
+        fail("another set-up", work / "other.partita", "is a checkpoint of another set-up")
+    fail("another order", artifact, "order", "--order", "shuffled")
     before = files_in(folder)
     if "has checkpoints after step 0" not in run_artifact(artifact, "--train", *data, "--steps", 6, "--checkpoint", folder, expect=1) or files_in(folder) != before:
         raise Failure("a training that begins anew in a folder of checkpoints")
@@ -604,9 +620,42 @@ def check_wrong_resumes(work, case, artifact, data):
             older.write_bytes(kept[:-7])
             fail(f"{name} of {len(damaged)} bytes", artifact, f"no checkpoint in '{folder}' is whole. The newest: '{path}'")
             older.write_bytes(kept)
+            # The one before is whole.
+            shutil.copytree(folder, work / "older")
+            said = run_artifact(artifact, *go_on, work / "older")
+            if "goes on after step 2" not in said or f"step-00000004/{name}" not in said:
+                raise Failure(f"{name} is damaged, and the checkpoint before it is not: {said}")
+            shutil.rmtree(work / "older")
+            (work / "resumed.onnx").unlink()
         path.write_bytes(whole)
     run_artifact(artifact, *go_on, folder)
     return count
+
+
+def check_axis(work):
+    """Accuracy along an axis of the classes that is not the last one."""
+    noise = np.random.default_rng(4)
+    model = onnx.parser.parse_model('<ir_version: 10, opset_import: ["" : 21]>\ng (float[4,6] x) => (float[4,3,3] y) {\n v = MatMul (x, w)\n s = Constant <value = int64[3] {4,3,3}> ()\n y = Reshape (v, s)\n}\n')
+    w, x = noise.standard_normal((6, 9)).astype(np.float32), noise.standard_normal((20, 6)).astype(np.float32)
+    labels = (x @ w).reshape(20, 3, 3).argmax(1)
+    model.graph.initializer.append(numpy_helper.from_array(w, "w"))
+    onnx.save(model, work / "axis.onnx")
+    for name, array in (("x", x), ("target", labels)):
+        np.save(work / f"axis.{name}.npy", array)
+    compile_model(work / "axis.onnx", work / "axis.partita", "--loss", "cross_entropy:y,axis=1", "--optimizer", "sgd,learning_rate=0")
+    data = [word for name in ("x", "target") for flag in ("--data", "--eval-data") for word in (flag, f"{name}={work}/axis.{name}.npy")]
+    said = train(work / "axis.partita", *data, folder=work / "axis", steps=1)[-1]["eval"]["accuracy"]
+    if said != 1:
+        raise Failure(f"classes along axis 1: the accuracy of labels that are predicted is {said}")
+
+
+def check_json(work):
+    """A line of JSON for each report."""
+    case = case_named("sgd")
+    said = run_artifact(compile_case(work, case, "f32"), "--train", *write_data(work, case, "f32"), "--order", "in-order", "--steps", 3, "--report-every", 1, "--json")
+    losses = [json.loads(line)["loss"] for line in said.splitlines()]
+    if not np.allclose(losses, REFERENCE["sgd"]["losses"][:3], rtol=1e-5):
+        raise Failure(f"--json: {said}")
 
 
 def check_errors(work):
@@ -618,7 +667,7 @@ def check():
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_killed, check_scale, check_published, check_exported, check_odd, check_errors)}
+        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_json, check_errors)}
         if not words or not set(words) <= set(parts):
             check_curves(work, words)
         for name, part in parts.items():

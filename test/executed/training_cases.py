@@ -205,7 +205,7 @@ class Case:
             return s["final"] + (base - s["final"]) * (1 + np.cos(np.pi * done)) / 2
         return base + (s["final"] - base) * done
 
-    def flags(self, dtype):
+    def flags(self):
         """Of partita-compile."""
         words = lambda head, settings: ",".join([head, *(f"{key}={text(value)}" for key, value in settings.items() if key != "kind")])
         text = lambda value: ":".join(map(repr, value)) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else repr(value)
@@ -218,8 +218,6 @@ class Case:
             flags += ["--clip-norm", repr(self.clip)]
         if self.freeze:
             flags += ["--freeze", self.freeze]
-        if self.model == "transformer" and dtype == "f64":
-            flags += ["--freeze", "mask"]  # of f64, a mask is taken for a parameter
         if self.micro > 1:
             flags += ["--micro-batches", self.micro]
         return flags
