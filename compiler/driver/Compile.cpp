@@ -505,6 +505,19 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
       pipeline::readReplicas(UnknownLoc::get(&context), options.partition);
   if (failed(replicas))
     return failure();
+  if (!options.train.optimizer.empty())
+    for (const auto &[input, axis] : options.import.samples)
+      if (axis != 0)
+        return emitError(UnknownLoc::get(&context))
+               << "--samples " << input
+               << ": dimension 0 of every input counts samples where a model "
+                  "is trained";
+  if (!options.train.optimizer.empty())
+    for (const std::string &target : getTargets())
+      if (codegen::splitTarget(target).first != "cpu")
+        return emitError(UnknownLoc::get(&context))
+               << "--target " << target
+               << ": models are trained on CPUs yet; leave it out";
   // A gradient would be that of one replica's samples.
   if (*replicas > 1 && !options.autodiff.loss.empty())
     return emitError(UnknownLoc::get(&context))

@@ -46,9 +46,11 @@ public:
     auto document = stream.begin();
     yaml::Node *root = document == stream.end() ? nullptr : document->getRoot();
     if (root && message.empty() && !isa<yaml::NullNode>(root))
-      readMapping(root, "the file", [&](StringRef key, yaml::Node *value) {
-        return readKey(key, value);
-      });
+      readMapping(
+          root, "the file",
+          [&](StringRef key, yaml::Node *value) { return readKey(key, value); },
+          "loss, freeze, train_only, optimizer, groups, schedule, clip_norm, "
+          "micro_batches, reduction and scale");
     if (message.empty() && (!root || stream.failed()))
       report(1, 1, "the file is empty or not YAML");
     if (!message.empty())
@@ -124,7 +126,8 @@ private:
 
   /// Each entry once; a value that is read must be looked at.
   void readMapping(yaml::Node *node, const Twine &what,
-                   llvm::function_ref<bool(StringRef, yaml::Node *)> entry) {
+                   llvm::function_ref<bool(StringRef, yaml::Node *)> entry,
+                   StringRef keys = "") {
     auto *mapping = dyn_cast_or_null<yaml::MappingNode>(node);
     if (!mapping)
       return fail(node, "expected `key: value` entries of " + what);
@@ -139,7 +142,8 @@ private:
       if (!value || isa<yaml::NullNode>(value))
         return fail(pair.getKey(), "'" + key + "' has no value");
       if (!entry(key, value))
-        fail(pair.getKey(), "'" + key + "' is no key of " + what);
+        fail(pair.getKey(), "'" + key + "' is no key of " + what +
+                                (keys.empty() ? "" : "; its keys are ") + keys);
       if (!message.empty())
         return;
     }
@@ -163,7 +167,7 @@ private:
     else if (key == "micro_batches")
       settings.microBatches = readCount(value, key, 1);
     else if (key == "reduction")
-      reduction = readChoice(value, key, {"mean", "sum"});
+      settings.sums = readChoice(value, key, {"mean", "sum"}) == "sum";
     else if (key == "scale")
       readScale(value);
     else
@@ -306,10 +310,6 @@ private:
   static constexpr int64_t kMostSteps = int64_t(1) << 40;
   static constexpr double kLargest = 1e300;
 
-public:
-  std::string reduction;
-
-private:
   SourceMgr sources;
   yaml::Stream stream;
   std::string message;
@@ -343,8 +343,19 @@ Expected<RateSchedule> parseSchedule(StringRef text) {
   if (!is_contained(kinds, schedule.kind))
     return makeError("'" + parts.front() + "' is no schedule; there are " +
                      join(ArrayRef(kinds), ", "));
+  // What each kind has beside a warm-up.
+  const StringRef own = schedule.kind == "step"       ? "every, factor"
+                        : schedule.kind == "wsd"      ? "steps, decay, final"
+                        : schedule.kind == "constant" ? ""
+                                                      : "steps, final";
   for (StringRef part : ArrayRef(parts).drop_front()) {
     auto [key, value] = part.split('=');
+    SmallVector<StringRef> names;
+    own.split(names, ", ");
+    if (key != "warmup" && !is_contained(names, key))
+      return makeError("'" + part + "' is no setting of the schedule '" +
+                       schedule.kind + "'; its settings are warmup" +
+                       (own.empty() ? "" : ", ") + own);
     double number = 0;
     int64_t count = 0;
     const bool isCount = !value.getAsInteger(10, count) && count >= 0 &&
@@ -390,10 +401,7 @@ Expected<TrainSettings> parseTrainFile(StringRef text) {
   if (auto deep = files::findDeepNesting(text, files::Syntax::onnx))
     return makeError(*deep);
   TrainReader reader(text);
-  Expected<TrainSettings> settings = reader.read();
-  if (settings && reader.reduction == "sum" && settings->loss)
-    *settings->loss += ",reduction=sum";
-  return settings;
+  return reader.read();
 }
 
 Expected<TrainSettings> readTrainFile(StringRef path) {
@@ -411,6 +419,9 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
             TrainOptions &train) {
   if (settings.loss)
     autodiff.loss = *settings.loss;
+  if (settings.sums && !autodiff.loss.empty() &&
+      !StringRef(autodiff.loss).contains(",reduction="))
+    autodiff.loss += ",reduction=sum";
   autodiff.freeze.insert(autodiff.freeze.end(), settings.freeze.begin(),
                          settings.freeze.end());
   autodiff.trainOnly.insert(autodiff.trainOnly.end(),
@@ -419,6 +430,8 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
   train.optimizer = settings.optimizer.value_or("adamw");
   train.groups = settings.groups;
   train.clipNorm = settings.clipNorm.value_or(0);
+  if (!std::isfinite(train.clipNorm) || train.clipNorm < 0)
+    return makeError("--clip-norm: it is a number of at least 0");
   train.microBatches = settings.microBatches.value_or(1);
   SmallVector<OptimizerSpec> groups;
   auto standard = parseOptimizer(train.optimizer);
@@ -435,7 +448,13 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
   for (const auto &[name, scale] : settings.scale)
     scales[name] = json::Object{
         {"divide", scale.divide}, {"mean", scale.mean}, {"std", scale.std}};
+  // Whoever goes on from a checkpoint must have said the same.
+  const json::Object said{{"optimizer", train.optimizer},
+                          {"groups", json::Array(train.groups)},
+                          {"freeze", json::Array(autodiff.freeze)},
+                          {"train_only", json::Array(autodiff.trainOnly)}};
   json::Object all{
+      {"said", json::Object(said)},
       {"loss", autodiff.loss},
       {"optimizer", getName(standard->kind)},
       {"learning_rate", listOf(groups, &OptimizerSpec::learningRate)},

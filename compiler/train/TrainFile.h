@@ -53,6 +53,7 @@ struct TrainSettings {
   std::optional<RateSchedule> schedule;
   std::optional<double> clipNorm;
   std::optional<int64_t> microBatches;
+  bool sums = false; ///< the loss is a sum, unless it says another thing
   std::map<std::string, InputScale> scale;
 };
 

@@ -144,6 +144,7 @@ Status EventFile::write(const TrainRecord &entry) {
   };
   add("loss", entry.loss);
   add("learning_rate", entry.learning_rate);
+  add("gradient_norm", entry.gradient_norm);
   add("samples_per_second", entry.samples_per_second);
   add("data_wait_fraction", entry.data_wait_fraction);
   for (const auto &[name, number] : entry.eval)

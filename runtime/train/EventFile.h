@@ -12,8 +12,9 @@
 //   the message: an `Event`, of protobuf
 //   u32  masked CRC-32C of the message
 //
-// The tags are "loss", "epoch", "learning_rate", "samples_per_second",
-// "data_wait_fraction" and "eval/NAME". Values are floats of 32 bits.
+// The tags are "loss", "epoch", "learning_rate", "gradient_norm",
+// "samples_per_second", "data_wait_fraction" and "eval/NAME". Values are floats
+// of 32 bits.
 //
 //===----------------------------------------------------------------------===//
 

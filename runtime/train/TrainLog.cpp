@@ -28,6 +28,7 @@ Expected<std::string> logLine(const TrainRecord &record) {
   };
   add("loss", record.loss);
   add("learning_rate", record.learning_rate);
+  add("gradient_norm", record.gradient_norm);
   add("samples_per_second", record.samples_per_second);
   add("data_wait_fraction", record.data_wait_fraction);
   for (const auto &[name, value] : record.eval)

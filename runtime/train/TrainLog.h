@@ -39,6 +39,7 @@ struct TrainRecord {
   std::optional<double> samples_per_second;
   std::optional<double> data_wait_fraction; ///< of the time, 0 to 1
   std::map<std::string, double> eval;       ///< metrics; names in UTF-8
+  std::optional<double> gradient_norm;      ///< before it was clipped
 };
 
 /// The line, with its end. Fails for a name that is not UTF-8.

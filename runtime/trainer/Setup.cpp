@@ -59,10 +59,14 @@ LossNames namesOf(const std::string &loss) {
   names.output = head.substr(first + 1, second - first - 1);
   names.target =
       second == std::string::npos ? "target" : head.substr(second + 1);
-  constexpr std::string_view kIgnore = ",ignore_index=";
-  if (const size_t at = loss.find(kIgnore); at != std::string::npos)
-    names.ignoreIndex =
-        std::strtoll(loss.c_str() + at + kIgnore.size(), nullptr, 10);
+  auto option = [&](const std::string &key) -> std::optional<int64_t> {
+    const size_t at = loss.find("," + key + "=");
+    if (at == std::string::npos)
+      return std::nullopt;
+    return std::strtoll(loss.c_str() + at + key.size() + 2, nullptr, 10);
+  };
+  names.ignoreIndex = option("ignore_index").value_or(names.ignoreIndex);
+  names.axis = option("axis");
   return names;
 }
 

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,9 @@ struct InputScale {
 struct LossNames {
   std::string kind, output, target;
   int64_t ignoreIndex = -100; ///< labels that do not count
+  /// Of the classes; negative: counted from the end. Nothing: the loss's
+  /// default.
+  std::optional<int64_t> axis;
 };
 
 struct Setup {

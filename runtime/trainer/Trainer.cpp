@@ -166,6 +166,13 @@ Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
   impl->set = std::move(*setup);
   if (Status status = impl->findInputs(); !status.ok())
     return status;
+  for (const auto &[name, scale] : impl->set.scales)
+    if (std::none_of(
+            impl->inputs.begin(), impl->inputs.end(),
+            [&](const DataInput &input) { return input.name == name; }))
+      return Status::error("'" + path + "' has a scale for '" + name +
+                           "', and no such input: compile it with the name of "
+                           "an input under `scale`");
   SessionOptions options = given;
   std::vector<size_t> bytes;
   for (int64_t i = 0; i < length(impl->train.plan().devices()); ++i)
@@ -272,7 +279,12 @@ void Trainer::Impl::count(std::span<const uint8_t *const> data,
   if (shape.size() < 2)
     return;
   // As the loss has it: docs/gradients.md.
-  const size_t axis = shape.size() <= 3 ? shape.size() - 1 : 1;
+  const auto rank = static_cast<int64_t>(shape.size());
+  int64_t place = set.loss.axis.value_or(rank <= 3 ? rank - 1 : 1);
+  place += place < 0 ? rank : 0;
+  if (place < 0 || place >= rank)
+    return;
+  const auto axis = static_cast<size_t>(place);
   ScoreShape scored{1, shape[axis], 1};
   for (size_t i = 0; i < shape.size(); ++i)
     (i < axis ? scored.outer : scored.inner) *= i == axis ? 1 : shape[i];

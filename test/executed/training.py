@@ -108,7 +108,7 @@ def compare_case(work, case, dtype, artifact, note=""):
         if not abs(line["learning_rate"] - scheduled) <= 1e-12 * scheduled:
             raise Failure(f"{what}: the learning rate of step {step + 1} is {line['learning_rate']} instead of {scheduled}")
     for step, norm in enumerate(wanted.get("norms", [])):
-        said = lines[step]["eval"]["gradient_norm"]
+        said = lines[step]["gradient_norm"]
         if not abs(said - norm) <= allowed * norm:
             raise Failure(f"{what}: the norm of the gradients of step {step + 1} is {said}, and PyTorch's {norm}")
     found, worst = parameters_of(exported), 0

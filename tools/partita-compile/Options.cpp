@@ -252,7 +252,8 @@ static std::string checkGradients(const RawOptions &raw,
            "or --optimizer, too";
   if (!asks && !command.listParameters &&
       (!options.freeze.empty() || !options.trainOnly.empty()))
-    return "--freeze and --train-only are for --gradients: give it, too";
+    return "--freeze and --train-only are for --gradients and for training: "
+           "give --gradients, --train or --optimizer, too";
   if (command.listParameters && !asks && !command.compile.emit.output.empty())
     return "--list-parameters with -o: add --gradients to compile them as "
            "well, or leave out -o";

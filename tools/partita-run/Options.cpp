@@ -157,6 +157,7 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--epochs", train.epochs, "How often each sample is learned")
       ->group(training)
+      ->capture_default_str()
       ->check(CLI::Range(int64_t(1), int64_t(1) << 31));
   app.add_option("--steps", train.steps, "Instead of --epochs: updates")
       ->group(training)
@@ -173,9 +174,11 @@ int parseOptions(int argc, char **argv, Options &options) {
                  "shuffled anew in each epoch, in-order, or drawn at random "
                  "from all samples")
       ->group(training)
+      ->capture_default_str()
       ->check(CLI::IsMember({"shuffled", "in-order", "drawn"}));
   app.add_option("--seed", train.seed, "Of the order of samples")
-      ->group(training);
+      ->group(training)
+      ->capture_default_str();
   app.add_option("--checkpoint", train.checkpoint,
                  "Write checkpoints and logs (log.jsonl, and events for "
                  "TensorBoard) into this folder")
@@ -187,6 +190,7 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
   app.add_option("--keep", train.keep, "Checkpoints that stay, the newest")
       ->group(training)
+      ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
   app.add_flag("--resume", train.resume,
                "Go on from the newest checkpoint in --checkpoint")
@@ -384,11 +388,33 @@ int parseOptions(int argc, char **argv, Options &options) {
                   "--profile-table, --runs and --warmup");
   if (app.count("--batch-delay") && options.rate == 0)
     return refuse("--batch-delay belongs to --benchmark --rate R");
+  if (options.training.resume && options.training.checkpoint.empty())
+    return refuse("--resume: from where? Give --checkpoint FOLDER, too");
+  if (app.count("--steps") && app.count("--epochs"))
+    return refuse("--steps and --epochs exclude each other");
+  for (const char *name :
+       {"--data", "--eval-data", "--epochs", "--steps", "--eval-every",
+        "--report-every", "--order", "--seed", "--checkpoint",
+        "--checkpoint-every", "--keep", "--resume", "--load", "--export"})
+    if (app.count(name) && !options.training.isOn)
+      return refuse(
+          (std::string(name) + " belongs to --train: give it, too").c_str());
+  for (const char *name :
+       {"--input", "--output", "--benchmark", "--test-data", "--compare",
+        "--profile", "--profile-table", "--plan", "--calibrate"})
+    if (options.training.isOn && app.count(name))
+      return refuse(
+          (std::string(name) + " and --train exclude each other").c_str());
+  if (options.training.isOn && options.training.data.empty())
+    return refuse("--train needs samples: give --data NAME=FILE for each "
+                  "input");
   if (options.json && !options.plan && !options.measures() &&
-      options.testData.empty() && options.compare.empty())
-    return refuse("--json belongs to --plan, --benchmark, --calibrate, "
-                  "--test-data or --compare; outputs are written with "
-                  "--output");
+      !options.training.isOn && options.testData.empty() &&
+      options.compare.empty())
+    return refuse(
+        "--json belongs to --train, --plan, --benchmark, "
+        "--calibrate, --test-data or --compare; outputs are written with "
+        "--output");
   if (options.benchmark && !options.testData.empty())
     return refuse("--benchmark and --test-data exclude each other");
   if (!options.testData.empty() && !options.inputs.empty())

@@ -159,6 +159,11 @@ int runArtifact(const Options &options) {
   if (!(*team)->allWell(checkRequest(options, model, **team)))
     return 1;
   if (options.plan) {
+    // Of a model that is trained, the plan that learns comes first.
+    if (auto training = runtime::Artifact::openTraining(options.artifact);
+        training && (*team)->root() && !options.json)
+      std::printf("to learn (--train)\n%s\nto evaluate\n",
+                  planText(Model(training->train)).c_str());
     if ((*team)->root())
       std::fputs((options.json ? planJson(model) : planText(model)).c_str(),
                  stdout);

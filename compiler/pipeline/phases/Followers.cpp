@@ -27,6 +27,9 @@ public:
   std::vector<int> find() {
     for (auto [index, node] : llvm::enumerate(graph.nodes))
       if (phaseOf(node) == Phase::forward)
+        last = static_cast<int>(index);
+    for (auto [index, node] : llvm::enumerate(graph.nodes))
+      if (phaseOf(node) == Phase::forward)
         addForward(static_cast<int>(index), node);
     for (auto [index, node] : llvm::enumerate(graph.nodes))
       if (phaseOf(node) != Phase::forward)
@@ -40,8 +43,7 @@ public:
       if (leaders[index] < 0)
         leaders[index] = fromUsers(graph.nodes[index]);
     for (int &leader : leaders)
-      if (leader < 0)
-        leader = last;
+      leader = leader < 0 ? last : leaders[leader];
     return leaders;
   }
 
@@ -51,7 +53,12 @@ private:
   }
 
   void addForward(int index, const ClusterNode &node) {
-    leaders[index] = last = index;
+    // What counts labels needs nothing of the model, and belongs to the loss.
+    const bool isLoss = llvm::all_of(node.ops, [](Operation *op) {
+      return llvm::equal(getNodeNames(op->getLoc()),
+                         ArrayRef<StringRef>("loss"));
+    });
+    leaders[index] = isLoss ? last : index;
     for (Operation *op : node.ops) {
       const int64_t flops = countFlops(op);
       for (StringRef name : getNodeNames(op->getLoc())) {

@@ -99,6 +99,14 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
   summary.stepNs = model.getStepNs();
   summary.bubble = model.getBubble().convertToDouble();
   summary.samples = countSamples(module);
+  summary.entry = model.getEntry().value_or("").str();
+  // Dimension 0 of the inputs of a model that is trained counts samples.
+  if (!summary.entry.empty())
+    for (auto port : module.getOps<plan::PortOp>())
+      if (auto type = cast<RankedTensorType>(port.getType());
+          port.getKind() == plan::PortKind::input && !port.getPerStep() &&
+          type.getRank() > 0)
+        summary.samples = type.getDimSize(0);
   summary.mixes = model.getMixes().value_or("").str();
   for (auto port : module.getOps<plan::PortOp>())
     if (port.getKind() != plan::PortKind::bound_input)
@@ -176,6 +184,8 @@ void printCommunication(const PlanSummary &summary, llvm::raw_ostream &os) {
 void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
   if (!summary.sizes.empty())
     os << summary.sizes << "\n";
+  if (!summary.entry.empty())
+    os << (summary.entry == "train" ? "to learn\n" : "to evaluate\n");
   std::vector<abi::StageRow> rows;
   for (const StageSummary &stage : summary.stages)
     rows.push_back({stage.name, stage.device, stage.blocks, stage.scopes,
@@ -186,7 +196,8 @@ void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
   os << abi::stepText({summary.schedule, summary.microBatches, summary.samples,
                        summary.replicas, summary.machine, summary.threads,
                        summary.stepNs, summary.bubble});
-  os << abi::samplesText(summary.sampleAxes, summary.mixes);
+  if (summary.entry.empty())
+    os << abi::samplesText(summary.sampleAxes, summary.mixes);
 }
 
 static double toMs(int64_t ns) { return ns / 1e6; }
@@ -224,6 +235,7 @@ llvm::json::Value toJson(const PlanSummary &summary) {
   return llvm::json::Object{
       {"model", summary.model},
       {"sizes", summary.sizes},
+      {"entry", summary.entry},
       {"schedule", summary.schedule},
       {"replicas", summary.replicas},
       {"micro_batches", summary.microBatches},

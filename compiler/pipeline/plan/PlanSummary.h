@@ -57,9 +57,10 @@ struct PlanSummary {
   int64_t samples = 1;      ///< of a micro-batch
   /// The axes of inputs and outputs along which samples are counted; -1: none.
   std::vector<abi::SampleAxis> sampleAxes;
-  std::string mixes; ///< why they cannot be split; empty: they can
-  int64_t stepNs = 0;       ///< predicted time of a step
-  double bubble = 0; ///< predicted idle share of the devices that have work
+  std::string entry;  ///< "train" or "eval"; empty: to compute outputs
+  std::string mixes;  ///< why they cannot be split; empty: they can
+  int64_t stepNs = 0; ///< predicted time of a step
+  double bubble = 0;  ///< predicted idle share of the devices that have work
   std::vector<StageSummary> stages;
   std::vector<TransferSummary> transfers; ///< without tokens
   std::vector<CollectiveSummary> collectives;

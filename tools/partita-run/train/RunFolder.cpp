@@ -81,11 +81,13 @@ Expected<ModelPart> describeFile(const std::string &path,
 
 } // namespace
 
-RunFolder::RunFolder(Trainer &trainer, const std::string &folder, int keep)
-    : trainer(trainer), folder(folder), checkpoints(folder, {.last = keep}) {}
+RunFolder::RunFolder(Trainer &trainer, const std::string &folder, int keep,
+                     std::string data)
+    : trainer(trainer), folder(folder), data(std::move(data)),
+      checkpoints(folder, {.last = keep}) {}
 
 Identity RunFolder::identity() const {
-  const std::string &text = trainer.setup().text;
+  const std::string text = trainer.setup().text + data;
   return {trainer.plan().model_hash(),
           contentHash(
               {reinterpret_cast<const uint8_t *>(text.data()), text.size()})};
@@ -118,7 +120,34 @@ Expected<Progress> RunFolder::resume(uint64_t seed) {
       return status;
   }
   trainer.setSteps(found->progress.step);
+  if (Status status = setDamagedAside(found->progress.step); !status.ok())
+    return status;
   return found->progress;
+}
+
+/// Later checkpoints than the newest whole one get another name.
+Status RunFolder::setDamagedAside(int64_t newest) {
+  auto steps = checkpoints.steps();
+  if (!steps)
+    return steps.status();
+  for (int64_t step : *steps) {
+    if (step <= newest)
+      continue;
+    char name[32];
+    std::snprintf(name, sizeof name, "step-%08lld",
+                  static_cast<long long>(step));
+    std::error_code error;
+    std::filesystem::rename(folder + "/" + name, folder + "/damaged-" + name,
+                            error);
+    if (error)
+      return Status::error("cannot rename '" + folder + "/" + name +
+                           "', which is damaged: " + error.message());
+    std::fprintf(stderr,
+                 "partita-run: remark: '%s/%s' is damaged, and is called "
+                 "'damaged-%s' now\n",
+                 folder.c_str(), name, name);
+  }
+  return Status();
 }
 
 Status RunFolder::begin() {
@@ -164,15 +193,53 @@ Status RunFolder::write(const TrainRecord &record) {
   return events->write(record);
 }
 
-Status exportTrained(const Trainer &trainer, const std::string &artifact,
-                     const std::string &output) {
-  const abi::Plan &plan = trainer.plan();
-  if (!runtime::length(plan.model_file()))
+/// The model that was compiled.
+static std::filesystem::path modelOf(const Trainer &trainer,
+                                     const std::string &artifact) {
+  return std::filesystem::path(artifact).parent_path() /
+         runtime::text(trainer.plan().model_file());
+}
+
+Status checkExport(const Trainer &trainer, const std::string &artifact,
+                   const std::string &output) {
+  if (!runtime::length(trainer.plan().model_file()))
     return Status::error("--export: '" + artifact +
                          "' was not compiled from an ONNX file");
-  const std::filesystem::path folder =
-      std::filesystem::path(artifact).parent_path();
-  const std::filesystem::path model = folder / runtime::text(plan.model_file());
+  const std::filesystem::path model = modelOf(trainer, artifact);
+  std::error_code error;
+  if (!std::filesystem::exists(model, error))
+    return Status::error("--export: there is no '" + model.string() +
+                         "', from which '" + artifact + "' was compiled");
+  if (std::filesystem::equivalent(model, output, error))
+    return Status::error("--export: '" + output +
+                         "' is the model itself; name another file");
+  const std::filesystem::path parent =
+      std::filesystem::path(output).parent_path();
+  for (int64_t i = 0; i < trainer.stateCount(); ++i)
+    if (runtime::length(trainer.state(i).model_file()) &&
+        std::filesystem::equivalent(
+            model.parent_path().empty() ? "." : model.parent_path(),
+            parent.empty() ? "." : parent, error))
+      return Status::error("--export: '" + output +
+                           "' would replace the model's external data; name a "
+                           "file in another folder");
+  for (int64_t i = 0; i < trainer.stateCount(); ++i)
+    if (const abi::State &state = trainer.state(i);
+        state.role() != abi::StateRole::optimizer && state.model_offset() < 0)
+      return Status::error(
+          std::string("--export: the model has '") +
+          runtime::text(state.name()) +
+          "' in a form that cannot be replaced byte by byte: save its "
+          "initializers as raw data (onnx.save does), and compile it again");
+  return Status();
+}
+
+Status exportTrained(const Trainer &trainer, const std::string &artifact,
+                     const std::string &output) {
+  if (Status status = checkExport(trainer, artifact, output); !status.ok())
+    return status;
+  const abi::Plan &plan = trainer.plan();
+  const std::filesystem::path model = modelOf(trainer, artifact);
   auto tensors = readStates(trainer);
   if (!tensors)
     return tensors.status();
@@ -183,12 +250,6 @@ Status exportTrained(const Trainer &trainer, const std::string &artifact,
     const abi::State &state = trainer.state(i);
     if (state.role() == abi::StateRole::optimizer)
       continue;
-    if (state.model_offset() < 0)
-      return Status::error(
-          std::string("--export: the model has '") +
-          runtime::text(state.name()) +
-          "' in a form that cannot be replaced byte by byte: save its "
-          "initializers as raw data (onnx.save does), and compile it again");
     const std::string file = runtime::text(state.model_file());
     const Tensor &tensor = (*tensors)[static_cast<size_t>(i)];
     patches.push_back({file,

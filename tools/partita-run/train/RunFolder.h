@@ -23,8 +23,9 @@ namespace partita::run {
 class RunFolder {
 public:
   /// `trainer` must outlive the object. `keep`: checkpoints that stay.
+  /// `data`: what else must be the same to go on, as text.
   RunFolder(runtime::train::Trainer &trainer, const std::string &folder,
-            int keep);
+            int keep, std::string data);
 
   /// Loads the newest whole checkpoint into the trainer, and returns where its
   /// training was. `seed` must be that of the checkpoint.
@@ -37,13 +38,19 @@ public:
 
 private:
   runtime::train::Identity identity() const;
+  runtime::Status setDamagedAside(int64_t newest);
 
   runtime::train::Trainer &trainer;
-  const std::string folder;
+  const std::string folder, data;
   runtime::train::CheckpointFolder checkpoints;
   std::optional<runtime::train::TrainLog> log;
   std::optional<runtime::train::EventFile> events;
 };
+
+/// Whether `exportTrained` can be expected to work, before training begins.
+runtime::Status checkExport(const runtime::train::Trainer &trainer,
+                            const std::string &artifact,
+                            const std::string &output);
 
 /// Writes the trained parameters into a copy of the model that was compiled.
 /// `artifact`: the path of the trainer's artifact.

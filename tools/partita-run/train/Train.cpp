@@ -159,6 +159,11 @@ private:
     if (!opened)
       return opened.status();
     trainer = std::move(*opened);
+    if (!options.training.exportTo.empty())
+      if (Status status = checkExport(*trainer, options.artifact,
+                                      options.training.exportTo);
+          !status.ok())
+        return status;
     if (!options.training.load.empty())
       if (Status status = loadWeights(*trainer, options.training.load);
           !status.ok())
@@ -189,8 +194,11 @@ private:
       if (!held)
         return held.status();
       evalInputs = std::move(*held);
+      // What is wrong with it should not be found after an epoch.
+      if (auto tried = evaluation(); !tried)
+        return tried.status();
     }
-    return Status();
+    return folder ? folder->begin() : Status();
   }
 
   /// Goes on from a checkpoint, if asked to.
@@ -198,8 +206,9 @@ private:
     const TrainingOptions &training = options.training;
     if (training.checkpoint.empty())
       return Status();
-    folder = std::make_unique<RunFolder>(*trainer, training.checkpoint,
-                                         training.keep);
+    folder =
+        std::make_unique<RunFolder>(*trainer, training.checkpoint,
+                                    training.keep, "\norder " + training.order);
     if (training.resume) {
       auto found = folder->resume(training.seed);
       if (!found)
@@ -209,7 +218,7 @@ private:
         std::printf("goes on after step %" PRId64 "\n", next.step);
     }
     next.seed = training.seed;
-    return folder->begin();
+    return Status();
   }
 
   Status save() {
@@ -229,6 +238,15 @@ private:
       std::printf("the last %" PRId64
                   " samples of an epoch fill no step and are left out\n",
                   loader->samplesDropped());
+    const int64_t held = evalInputs.empty()
+                             ? 0
+                             : evalInputs.front().samples->count() %
+                                   trainer->samplesPerEvaluation();
+    if (held > 0)
+      std::printf("the last %" PRId64
+                  " samples of --eval-data fill no micro-batch and are left "
+                  "out\n",
+                  held);
     std::fflush(stdout);
   }
 
@@ -244,12 +262,16 @@ private:
            trainer->steps() % options.training.reportEvery == 0;
   }
 
-  Expected<Evaluation> evaluate() {
+  Expected<std::unique_ptr<data::Loader>> evaluation() const {
     data::LoaderOptions order;
     order.samplesPerStep = trainer->samplesPerEvaluation();
     order.order = data::Order::Kind::inOrder;
     order.endEpoch = 1;
-    auto held = data::Loader::create(evalInputs, order);
+    return data::Loader::create(evalInputs, order);
+  }
+
+  Expected<Evaluation> evaluate() {
+    auto held = evaluation();
     if (!held)
       return held.status();
     Evaluation total;
@@ -320,8 +342,9 @@ private:
                                        line["samples_per_second"],
                                        line["data_wait"],
                                        {}};
-    for (const char *name :
-         {"eval_loss", "accuracy", "top5", "perplexity", "gradient_norm"})
+    if (line.contains("gradient_norm"))
+      record.gradient_norm = line["gradient_norm"];
+    for (const char *name : {"eval_loss", "accuracy", "top5", "perplexity"})
       if (line.contains(name))
         record.eval[name] = line[name];
     return record;
