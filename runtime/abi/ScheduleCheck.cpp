@@ -319,7 +319,7 @@ class Memory {
 public:
   Memory(const CheckedProgram &program, const CheckedNames &names)
       : program(program), names(names), escapes(program.slots.size()),
-        framesOf(program.units.size()) {
+        framesOf(program.units.size()), micro_batches(program.micro_batches) {
     findEscaping();
   }
 
@@ -334,17 +334,28 @@ public:
              program.load[load.reads[0].instruction].name +
              "' reads what nothing before it writes";
     leave(load, 0, -1);
+    // A step begins with an arena that may hold anything.
+    held.erase(0, program.arena_bytes);
     // The second walk starts with what the first one left, as a second step
     // of the session does.
     for (const ProgramStep &step : program.steps)
       micro_batches = std::max(micro_batches, step.micro_batch + 1);
     for (int round = 0; round < 2; ++round) {
       renewed.clear();
+      computed.clear();
       for (int s = 0; s < static_cast<int>(program.steps.size()); ++s)
         if (std::string error = execute(s); !error.empty())
           return error;
     }
     return "";
+  }
+
+  /// States that the program writes.
+  std::set<int64_t> writtenStates() const {
+    std::set<int64_t> states;
+    for (const auto &[state, by] : renewed)
+      states.insert(state);
+    return states;
   }
 
 private:
@@ -483,6 +494,10 @@ private:
     return slot >= 0 && program.slots[slot].span == CheckedSlot::Span::sum;
   }
 
+  bool isOfStep(int slot) const {
+    return slot >= 0 && program.slots[slot].span == CheckedSlot::Span::step;
+  }
+
   /// A slot on a micro-batch; a constant is the same on all, and so is what is
   /// computed once a step.
   int64_t valueOf(int slot, int micro_batch) const {
@@ -549,6 +564,21 @@ private:
       return error.empty();
     };
     std::set<int> changed; // sums that it has written
+    // Sums that it has read, with them all that it has made of them.
+    std::map<int, std::set<int>> made;
+    auto readsOneOf = [&](int i, const std::set<int> &slots) {
+      return std::any_of(
+          unit[i].reads.begin(), unit[i].reads.end(),
+          [&](const CheckedUse &use) { return slots.count(use.slot) != 0; });
+    };
+    auto hasRead = [&](const CheckedUse &use) {
+      const int64_t address = addressOf(use.slot, micro_batch);
+      return std::any_of(
+          summary.reads.begin(), summary.reads.end(), [&](const Use &read) {
+            return read.slot == use.slot && read.begin <= address + use.begin &&
+                   address + use.end <= read.end;
+          });
+    };
     for (int i = 0; i < static_cast<int>(unit.size()); ++i) {
       int64_t address = 0;
       for (const CheckedUse &use : unit[i].reads) {
@@ -579,17 +609,26 @@ private:
           inside.visit(address + use.begin, address + use.end, visit);
         if (!summary.error.empty())
           return summary;
+        if (isSum(use.slot))
+          made[use.slot].insert(use.slot);
       }
+      for (auto &[sum, slots] : made)
+        if (readsOneOf(i, slots))
+          for (const CheckedUse &use : unit[i].writes)
+            slots.insert(use.slot);
       for (const CheckedUse &use : unit[i].writes) {
         if (isState(use.slot) &&
             !summary.state_writes.emplace(program.slots[use.slot].offset, i)
                  .second)
           fail(i, "writes a state that is written already");
         if (isSum(use.slot)) {
-          changed.insert(use.slot);
-          if (std::any_of(
-                  summary.reads.begin(), summary.reads.end(),
-                  [&](const Use &read) { return read.slot == use.slot; }))
+          const auto read = made.find(use.slot);
+          if (!changed.insert(use.slot).second)
+            fail(i, "writes a sum that it has written");
+          else if (read != made.end() &&
+                   !(readsOneOf(i, read->second) && hasRead(use)))
+            fail(i, "writes a sum that it has read, and does not add to it");
+          else if (read != made.end())
             summary.adds.insert(use.slot);
         }
         if (locate(i, use, address))
@@ -667,6 +706,10 @@ private:
       for (const Use &use : summary.written)
         if (std::string error = mayWrite(index, use); !error.empty())
           return error;
+      for (const Use &use : summary.left)
+        if (std::string error = compute(index, use.slot, use.instruction);
+            !error.empty())
+          return error;
       leave(summary, m, index);
       return "";
     }
@@ -674,10 +717,10 @@ private:
       endOutstanding(step, StepKind::start);
     Use use{0, 0, step.slot, 0};
     if (isState(step.slot)) {
+      if (step.kind != StepKind::store_output)
+        return where(index) + " uses a state, which instructions alone may";
       Summary summary;
-      (getInfo(step.kind).access == SlotAccess::written ? summary.state_writes
-                                                        : summary.state_reads)
-          .emplace(program.slots[step.slot].offset, 0);
+      summary.state_reads.emplace(program.slots[step.slot].offset, 0);
       if (std::string error = useStates(index, summary); !error.empty())
         return error;
     }
@@ -693,6 +736,8 @@ private:
           return error;
       if (getInfo(step.kind).access == SlotAccess::written) {
         if (std::string error = mayWrite(index, use); !error.empty())
+          return error;
+        if (std::string error = compute(index, step.slot, 0); !error.empty())
           return error;
         held.set(use.begin, use.end, {valueOf(step.slot, m), index, 0});
       }
@@ -746,6 +791,19 @@ private:
         return where(index, instruction) + " writes a state that " +
                stepText(by->second.first, by->second.second) + " has written";
     return "";
+  }
+
+  /// What has the span of a step has one value in it.
+  std::string compute(int index, int slot, int instruction) {
+    if (!isOfStep(slot))
+      return "";
+    auto [by, isNew] =
+        computed.try_emplace(slot, std::pair(index, instruction));
+    if (isNew || by->second.first == index)
+      return "";
+    return where(index, instruction) +
+           " writes a value of the whole step that " +
+           stepText(by->second.first, by->second.second) + " has written";
   }
 
   std::string read(int index, const Use &use, int micro_batch,
@@ -820,14 +878,29 @@ private:
   std::vector<bool> escapes;              ///< by slot
   std::vector<std::vector<int>> framesOf; ///< by unit
   std::map<std::vector<int>, Summary> summaries;
-  int micro_batches = 1;
+  int micro_batches;
   /// States that a step has written, with that step and its instruction.
   std::map<int64_t, std::pair<int, int>> renewed;
+  /// Slots with the span of a step that it has written, likewise.
+  std::map<int, std::pair<int, int>> computed;
   ByteMap<Writer> held;
   std::map<Key, Outstanding> received; ///< and not released
   std::vector<Outstanding> outstanding;
   std::vector<int> finishOf; ///< by step: of a start
 };
+
+/// A state that one program writes is used by no other.
+std::string checkStates(const std::vector<CheckedProgram> &programs,
+                        const std::map<int64_t, const CheckedProgram *> &by) {
+  for (const CheckedProgram &program : programs)
+    for (const CheckedSlot &slot : program.slots)
+      if (slot.space == CheckedSlot::Space::state)
+        if (auto found = by.find(slot.offset);
+            found != by.end() && found->second != &program)
+          return program.device + " uses a state that " +
+                 found->second->device + " writes";
+  return "";
+}
 
 } // namespace
 
@@ -838,10 +911,15 @@ std::string checkSchedule(const std::vector<CheckedProgram> &programs,
     return error;
   if (std::string error = progress.run(); !error.empty())
     return error;
-  for (const CheckedProgram &program : programs)
-    if (std::string error = Memory(program, names).walk(); !error.empty())
+  std::map<int64_t, const CheckedProgram *> writerOf; // of each state
+  for (const CheckedProgram &program : programs) {
+    Memory memory(program, names);
+    if (std::string error = memory.walk(); !error.empty())
       return error;
-  return "";
+    for (int64_t state : memory.writtenStates())
+      writerOf[state] = &program;
+  }
+  return checkStates(programs, writerOf);
 }
 
 } // namespace partita::abi

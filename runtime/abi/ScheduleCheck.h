@@ -28,10 +28,13 @@
 // all micro-batches, and what has the span of a step on all of a step.
 //
 // Training. A sum over micro-batches is told by how many have been added. A
-// unit that only writes it makes it 0. One that reads and writes it adds its
-// micro-batch, which must be the next one. What only reads it needs all of
-// them. A state has one value until a step writes it, once. Afterwards no
-// instruction of that step reads it: the new value is for the next step.
+// unit that only writes it makes it 0. One that reads it, and writes what it
+// has made of it, adds its micro-batch, which must be the next one. What only
+// reads it needs all of them. What has the span of a step is written once, by
+// one unit. A state has one value until a step writes it, once. Afterwards no
+// instruction of that step reads it: the new value is for the next step. Each
+// device has a state of its own, so nobody else uses one that is written. No
+// message reads or writes a state.
 //
 // Size. The instructions of a unit are examined once for each combination of
 // frame copies that it uses. The result is a summary: the values that they read
@@ -93,6 +96,8 @@ using CheckedUnit = std::vector<CheckedInstruction>;
 /// What one device executes.
 struct CheckedProgram {
   std::string device; ///< for messages, e.g. "cpu:0"
+  /// Of a step. 0: as many as `steps` name.
+  int micro_batches = 0;
   int64_t arena_bytes = 0, constant_bytes = 0;
   std::vector<CheckedFrame> frames;
   std::vector<CheckedSlot> slots;

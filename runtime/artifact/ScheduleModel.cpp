@@ -107,8 +107,10 @@ namesOf(const flatbuffers::Vector<flatbuffers::Offset<Table>> *tables) {
 
 std::vector<abi::CheckedProgram> scheduleModel(const abi::Plan &plan) {
   std::vector<abi::CheckedProgram> programs;
-  for (int64_t i = 0; i < length(plan.programs()); ++i)
+  for (int64_t i = 0; i < length(plan.programs()); ++i) {
     programs.push_back(ProgramModel(*plan.programs()->Get(i)).build());
+    programs.back().micro_batches = plan.micro_batches();
+  }
   // One device stands for all of its program: they do the same.
   for (const abi::Device *device : *plan.devices())
     if (std::string &name =

@@ -155,12 +155,16 @@ struct PlanVerifySchedulePass
     }
     for (auto check : getOperation().getOps<plan::CheckOp>())
       names.checks.push_back(check.getNode().str());
+    int64_t microBatches = 0;
+    for (auto model : getOperation().getOps<plan::ModelOp>())
+      microBatches = model.getMicroBatches();
     std::vector<abi::CheckedProgram> programs;
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
       ProgramModel model(program, numbers);
       if (failed(model.build()))
         return signalPassFailure();
       programs.push_back(std::move(model.checked));
+      programs.back().micro_batches = static_cast<int>(microBatches);
     }
     std::string error = abi::checkSchedule(programs, names);
     if (error.empty())

@@ -445,4 +445,363 @@ TEST(ScheduleCheck, ACollectiveOfWhatNothingWrote) {
   expectError({p}, "before anything is written there");
 }
 
+/// A device that learns: a prologue makes an accumulator 0, each micro-batch
+/// adds to it, and an update reads it and writes a state.
+struct Learner : Program {
+  explicit Learner(int microBatches = 3) : Program(0) {
+    micro_batches = microBatches;
+    sum = spanning(0, CheckedSlot::Span::sum);
+    other = slot(0, 64);
+    local = slot(64, 64);
+    made = slot(128, 64);
+    slots.push_back({CheckedSlot::Space::state, -1, 7, 64});
+    state = static_cast<int>(slots.size()) - 1;
+    prologue = unit({{{}, {sum}}});
+    add = unit({{{state}, {local}}, {{local, sum}, {sum}}});
+    update = unit({{{sum, state}, {state}}});
+  }
+  /// A slot of 64 bytes of the arena.
+  int spanning(int64_t offset, CheckedSlot::Span span) {
+    const int made = slot(offset, 64);
+    slots[made].span = span;
+    return made;
+  }
+  /// Adds these micro-batches.
+  Learner &adds(const std::vector<int> &batches) {
+    for (int m : batches)
+      run(add, m);
+    return *this;
+  }
+  Learner &then(int unit, int microBatch) {
+    run(unit, microBatch);
+    return *this;
+  }
+  int last() const { return micro_batches - 1; }
+
+  int sum, other, local, made, state, prologue, add, update;
+};
+
+/// A prologue, and the first micro-batches.
+Learner begun(int microBatches, const std::vector<int> &batches) {
+  return Learner(microBatches).then(0, 0).adds(batches);
+}
+
+TEST(ScheduleCheckTraining, AcceptsASumOfAllMicroBatches) {
+  for (int count : {1, 2, 3, 64}) {
+    Learner p(count);
+    p.run(p.prologue, 0);
+    for (int m = 0; m < count; ++m)
+      p.run(p.add, m);
+    p.run(p.update, p.last());
+    EXPECT_EQ(check({p}), "") << count;
+  }
+}
+
+TEST(ScheduleCheckTraining, AcceptsASumThatIsCopiedBack) {
+  Learner p(2);
+  p.units[p.add] = p.units[p.unit(
+      {{{p.sum}, {p.local}}, {{p.local}, {p.made}}, {{p.made}, {p.sum}}})];
+  p.run(p.prologue, 0).run(p.add, 0).run(p.add, 1).run(p.update, 1);
+  EXPECT_EQ(check({p}), "");
+}
+
+TEST(ScheduleCheckTraining, RefusesASumThatNothingStarts) {
+  Learner p;
+  p.adds({0, 1, 2}).run(p.update, 2);
+  expectError({p}, "cpu:0: step 'U1.1', micro-batch 0 reads bytes 0 to 64 "
+                   "before anything is written there");
+  // What is loaded is not there in later steps.
+  p.load = {{"load: 0", {}, {{p.sum, 0, 64}}}};
+  expectError({p}, "before anything is written there");
+}
+
+TEST(ScheduleCheckTraining, RefusesASumWithoutAMicroBatch) {
+  expectError({begun(3, {0, 2}).then(2, 2)},
+              "step 'U1.1', micro-batch 2 reads a sum of 1 micro-batches, and "
+              "needs one of 2");
+  expectError({begun(3, {1, 2}).then(2, 2)},
+              "micro-batch 1 reads a sum of 0 micro-batches, and needs one of "
+              "1");
+  expectError({begun(3, {0, 1}).then(2, 2)},
+              "step 'U2.0', micro-batch 2 reads a sum of 2 micro-batches, and "
+              "needs one of 3");
+  expectError({begun(3, {}).then(2, 2)}, "reads a sum of 0 micro-batches");
+  // All that the program has, but not all of the plan.
+  expectError({begun(3, {0, 1}).then(2, 1)},
+              "reads a sum of 2 micro-batches, and needs one of 3");
+}
+
+TEST(ScheduleCheckTraining, RefusesAMicroBatchTwice) {
+  expectError({begun(3, {0, 1, 1, 2}).then(2, 2)},
+              "step 'U1.1', micro-batch 1 reads a sum of 2 micro-batches, and "
+              "needs one of 1");
+  expectError({begun(3, {0, 1, 2, 2}).then(2, 2)},
+              "reads a sum of 3 micro-batches, and needs one of 2");
+}
+
+TEST(ScheduleCheckTraining, RefusesAnotherOrder) {
+  expectError({begun(3, {1, 0, 2}).then(2, 2)},
+              "reads a sum of 0 micro-batches, and needs one of 1");
+  expectError({begun(3, {0, 2, 1}).then(2, 2)},
+              "reads a sum of 1 micro-batches, and needs one of 2");
+}
+
+TEST(ScheduleCheckTraining, RefusesAnUpdateBeforeTheEnd) {
+  expectError({begun(3, {0, 1}).then(2, 2).then(1, 2)},
+              "step 'U2.0', micro-batch 2 reads a sum of 2 micro-batches, and "
+              "needs one of 3");
+}
+
+TEST(ScheduleCheckTraining, RefusesASumThatIsStartedAgain) {
+  expectError({begun(3, {0, 1}).then(0, 2).adds({2}).then(2, 2)},
+              "reads a sum of 0 micro-batches, and needs one of 2");
+}
+
+TEST(ScheduleCheckTraining, RefusesAnUpdateThatAlsoAdds) {
+  Learner p;
+  p.units[p.update][0].writes.push_back({p.sum, 0, 64});
+  p.run(p.prologue, 0).run(p.add, 0).run(p.add, 1).run(p.add, 2);
+  p.run(p.update, 2);
+  expectError({p}, "reads a sum of 3 micro-batches, and needs one of 2");
+}
+
+TEST(ScheduleCheckTraining, RefusesAReaderBetween) {
+  // A micro-batch that looks at the sum, and does not add to it.
+  Learner p;
+  const int looks = p.unit({{{p.sum}, {p.local}}});
+  p.run(p.prologue, 0).run(p.add, 0).run(looks, 0).run(p.add, 1);
+  p.run(p.add, 2).run(p.update, 2);
+  expectError({p}, "step 'U3.0', micro-batch 0 reads a sum of 1 micro-batches, "
+                   "and needs one of 3");
+}
+
+TEST(ScheduleCheckTraining, RefusesAUnitThatReadsWhatItHasAdded) {
+  Learner p(1);
+  const int both = p.unit({{{p.sum}, {p.sum}}, {{p.sum}, {p.local}}});
+  p.run(p.prologue, 0).run(both, 0).run(p.update, 0);
+  expectError({p}, "step 'U3.1', micro-batch 0 reads a sum that it has added");
+}
+
+TEST(ScheduleCheckTraining, RefusesASumThatIsWrittenTwiceInAUnit) {
+  Learner p(1);
+  const int both = p.unit({{{p.sum}, {p.sum}}, {{p.local}, {p.sum}}});
+  p.units[both][1].reads.clear();
+  p.run(p.prologue, 0).run(both, 0).run(p.update, 0);
+  expectError({p}, "step 'U3.1', micro-batch 0 writes a sum that it has "
+                   "written");
+}
+
+TEST(ScheduleCheckTraining, RefusesASumThatIsReplaced) {
+  // It is read, but what is written has nothing of it.
+  Learner p(1);
+  const int replaces =
+      p.unit({{{p.sum}, {p.local}}, {{}, {p.made}}, {{p.made}, {p.sum}}});
+  p.run(p.prologue, 0).run(replaces, 0).run(p.update, 0);
+  expectError({p}, "step 'U3.2', micro-batch 0 writes a sum that it has read, "
+                   "and does not add to it");
+}
+
+TEST(ScheduleCheckTraining, RefusesASumOfAPart) {
+  Learner p(1);
+  p.units[p.add][1].reads[1].end = 32;
+  p.run(p.prologue, 0).run(p.add, 0).run(p.update, 0);
+  expectError({p}, "writes a sum that it has read, and does not add to it");
+  Learner q(1);
+  for (auto *uses : {&q.units[q.add][1].reads, &q.units[q.add][1].writes})
+    uses->back().end = 32;
+  q.run(q.prologue, 0).run(q.add, 0).run(q.update, 0);
+  expectError({q}, "step 'U2.0', micro-batch 0 reads a sum of 0 micro-batches, "
+                   "and needs one of 1");
+}
+
+TEST(ScheduleCheckTraining, RefusesAnotherValueInTheBytesOfASum) {
+  Learner p;
+  const int writes = p.unit({{{}, {p.other}}});
+  p.run(p.prologue, 0).run(p.add, 0).run(writes, 0).run(p.add, 1);
+  p.run(p.add, 2).run(p.update, 2);
+  expectError({p}, "step 'U1.1', micro-batch 1 reads bytes 0 to 64, which step "
+                   "'U3.0', micro-batch 0 has overwritten with another value");
+  // In the unit that adds, before it does and afterwards.
+  for (bool before : {true, false}) {
+    Learner q;
+    CheckedUnit &unit = q.units[q.add];
+    unit.insert(before ? unit.begin() : unit.end(),
+                {"x", {}, {{q.other, 32, 64}}});
+    q.run(q.prologue, 0).run(q.add, 0).run(q.add, 1).run(q.add, 2);
+    q.run(q.update, 2);
+    expectError({q}, "reads bytes 32 to 64, which step 'x'");
+  }
+}
+
+TEST(ScheduleCheckTraining, ASumHasNoCopies) {
+  // Each micro-batch would add to a copy of its own.
+  Learner p(2);
+  p.frames.push_back({64, {0, 128}});
+  p.slots[p.sum] = {CheckedSlot::Space::frame, 0, 0, 64,
+                    CheckedSlot::Span::sum};
+  p.run(p.prologue, 0).run(p.add, 0).run(p.add, 1).run(p.update, 1);
+  expectError({p}, "step 'U1.1', micro-batch 1 reads bytes 128 to 192 before "
+                   "anything is written there");
+}
+
+TEST(ScheduleCheckTraining, AMessageHasAllOfASum) {
+  Learner p(2);
+  p.run(p.prologue, 0).run(p.add, 0);
+  Program second(1);
+  second.recv(0, 1, second.slot(0, 64));
+  Learner early = p;
+  early.send(0, 1, p.sum).wait(0, 1).run(p.add, 1);
+  expectError({early, second}, "reads a sum of 1 micro-batches, and needs one "
+                               "of 2");
+  p.run(p.add, 1).send(0, 1, p.sum).wait(0, 1);
+  EXPECT_EQ(check({p, second}), "");
+}
+
+/// A value of the whole step, in the last bytes of the arena.
+struct Stepper : Learner {
+  Stepper() : Learner(2) {
+    value = spanning(192, CheckedSlot::Span::step);
+    writes = unit({{{}, {value}}});
+    reads = unit({{{value}, {local}}});
+  }
+  int value, writes, reads;
+};
+
+TEST(ScheduleCheckTraining, AValueOfTheStepIsForAllMicroBatches) {
+  Stepper p;
+  p.run(p.writes, 0).run(p.reads, 0).run(p.reads, 1);
+  EXPECT_EQ(check({p}), "");
+  Stepper input;
+  input.steps.push_back({StepKind::load_input, 0, 0, input.value});
+  input.run(input.reads, 0).run(input.reads, 1);
+  EXPECT_EQ(check({input}), "");
+}
+
+TEST(ScheduleCheckTraining, RefusesAValueOfTheStepBeforeItIsWritten) {
+  Stepper p;
+  p.run(p.reads, 0).run(p.writes, 0).run(p.reads, 1);
+  expectError({p}, "step 'U4.0', micro-batch 0 reads bytes 192 to 256 before "
+                   "anything is written there");
+}
+
+TEST(ScheduleCheckTraining, RefusesAValueOfTheStepFromEachMicroBatch) {
+  Stepper p;
+  p.run(p.writes, 0).run(p.writes, 1).run(p.reads, 0);
+  expectError({p}, "step 'U3.0', micro-batch 1 writes a value of the whole "
+                   "step that step 'U3.0', micro-batch 0 has written");
+  Stepper input;
+  input.run(input.writes, 0).run(input.reads, 0);
+  input.steps.push_back({StepKind::load_input, 1, 0, input.value});
+  expectError({input}, "step 'input in', micro-batch 1 writes a value of the "
+                       "whole step");
+}
+
+TEST(ScheduleCheckTraining, AStateIsReadUntilItIsWritten) {
+  Learner p;
+  const int looks = p.unit({{{p.state}, {p.local}}});
+  p.run(p.prologue, 0).run(looks, 0).run(p.add, 0).run(p.add, 1).run(p.add, 2);
+  p.steps.push_back({StepKind::store_output, 2, 0, p.state});
+  p.run(p.update, 2);
+  EXPECT_EQ(check({p}), "");
+}
+
+TEST(ScheduleCheckTraining, RefusesAStateThatIsReadAfterItWasWritten) {
+  Learner done = begun(3, {0, 1, 2}).then(2, 2);
+  Learner later = done;
+  later.run(later.unit({{{later.state}, {later.local}}}), 2);
+  expectError({later}, "cpu:0: step 'U3.0', micro-batch 2 reads a state that "
+                       "step 'U2.0', micro-batch 2 has written for the next "
+                       "step");
+  // Its new value would be of the step before.
+  Learner mixed = begun(1, {0}).then(2, 0).adds({0});
+  expectError({mixed}, "step 'U1.0', micro-batch 0 reads a state that");
+  Learner output = done;
+  output.steps.push_back({StepKind::store_output, 2, 0, output.state});
+  expectError({output}, "step 'output out', micro-batch 2 reads a state that "
+                        "step 'U2.0', micro-batch 2 has written");
+  Learner same = done;
+  same.units[same.update].push_back(
+      {"looks", {{same.state, 0, 64}}, {{same.local, 0, 64}}});
+  expectError({same}, "step 'looks', micro-batch 2 reads a state that step "
+                      "'U2.0' has written for the next step");
+  // By another slot of the same state.
+  Learner slot = done;
+  slot.slots.push_back(slot.slots[slot.state]);
+  slot.run(
+      slot.unit({{{static_cast<int>(slot.slots.size()) - 1}, {slot.local}}}),
+      2);
+  expectError({slot}, "reads a state that");
+}
+
+TEST(ScheduleCheckTraining, RefusesAStateThatIsWrittenTwice) {
+  Learner done = begun(3, {0, 1, 2}).then(2, 2);
+  Learner later = done;
+  later.run(later.unit({{{}, {later.state}}}), 2);
+  expectError({later}, "cpu:0: step 'U3.0', micro-batch 2 writes a state that "
+                       "step 'U2.0', micro-batch 2 has written");
+  Learner same = done;
+  same.units[same.update].push_back({"again", {}, {{same.state, 0, 64}}});
+  expectError({same}, "step 'again', micro-batch 2 writes a state that is "
+                      "written already");
+  // By each micro-batch.
+  Learner each(2);
+  const int writes = each.unit({{{}, {each.state}}});
+  each.run(writes, 0).run(writes, 1);
+  expectError({each}, "step 'U3.0', micro-batch 1 writes a state that");
+}
+
+TEST(ScheduleCheckTraining, TwoStatesAreTwo) {
+  Learner p(1);
+  p.slots.push_back({CheckedSlot::Space::state, -1, 8, 64});
+  const int second = static_cast<int>(p.slots.size()) - 1;
+  const int writes = p.unit({{{second}, {second}}});
+  p.run(p.prologue, 0).run(p.add, 0).run(p.update, 0).run(writes, 0);
+  EXPECT_EQ(check({p}), "");
+}
+
+TEST(ScheduleCheckTraining, NoMessageUsesAState) {
+  const std::string expected = " uses a state, which instructions alone may";
+  Program second(1);
+  second.recv(0, 0, second.slot(0, 64));
+  Learner sends(1);
+  sends.send(0, 0, sends.state).wait(0, 0);
+  expectError({sends, second},
+              "send of channel 0, micro-batch 0 (x)" + expected);
+  Learner starts(1);
+  starts.start(0, 0, starts.state).finish(0, 0, starts.local);
+  expectError({starts}, "start of collective 0, micro-batch 0" + expected);
+  Learner finishes(1);
+  const int writes = finishes.unit({{{}, {finishes.local}}});
+  finishes.run(writes, 0);
+  finishes.start(0, 0, finishes.local).finish(0, 0, finishes.state);
+  expectError({finishes}, expected);
+  Learner receives(1);
+  receives.device = "cpu:1";
+  receives.recv(0, 0, receives.state).release(0, 0);
+  Program first(0);
+  const int sent = first.slot(0, 64);
+  first.run(first.unit({{{}, {sent}}}), 0).send(0, 0, sent).wait(0, 0);
+  expectError({first, receives},
+              "recv of channel 0, micro-batch 0 (x)" + expected);
+  Learner loads(1);
+  loads.steps.push_back({StepKind::load_input, 0, 0, loads.state});
+  expectError({loads}, "step 'input in', micro-batch 0" + expected);
+}
+
+TEST(ScheduleCheckTraining, AStateThatIsWrittenIsOfOneDevice) {
+  const Learner first = begun(1, {0}).then(2, 0);
+  Program second(1);
+  second.slots.push_back({CheckedSlot::Space::state, -1, 7, 64});
+  const int local = second.slot(0, 64);
+  second.run(second.unit({{{0}, {local}}}), 0);
+  expectError({first, second}, "cpu:1 uses a state that cpu:0 writes");
+  second.slots[0].offset = 8;
+  EXPECT_EQ(check({first, second}), "");
+  // One that nobody writes may be on both.
+  second.slots[0].offset = 7;
+  Learner reads(1);
+  reads.run(reads.unit({{{reads.state}, {reads.local}}}), 0);
+  EXPECT_EQ(check({reads, second}), "");
+}
+
 } // namespace
