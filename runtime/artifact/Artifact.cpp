@@ -112,8 +112,6 @@ static std::string differs(const abi::Plan &plan, const abi::Plan &first) {
     if (nameOf(plan.dimensions()->Get(i)->name()) !=
         nameOf(first.dimensions()->Get(i)->name()))
       return "has other dimensions";
-  if (length(plan.devices()) != length(first.devices()))
-    return "is for another number of devices";
   for (auto [mine, others] : {std::pair(plan.inputs(), first.inputs()),
                               std::pair(plan.outputs(), first.outputs())}) {
     if (length(mine) != length(others))
@@ -124,6 +122,27 @@ static std::string differs(const abi::Plan &plan, const abi::Plan &first) {
           mine->Get(i)->batch_axis() != others->Get(i)->batch_axis() ||
           length(mine->Get(i)->shape()) != length(others->Get(i)->shape()))
         return "has other inputs or outputs";
+  }
+  return "";
+}
+
+/// Why a plan cannot have the devices of another one of its file, and the
+/// states there, or "".
+static std::string cannotShare(const abi::Plan &plan, const abi::Plan &other) {
+  if (length(plan.devices()) != length(other.devices()))
+    return "is for another number of devices";
+  for (int64_t i = 0; i < length(plan.devices()); ++i)
+    if (plan.devices()->Get(i)->kind() != other.devices()->Get(i)->kind())
+      return "is for devices of other kinds";
+  std::map<std::string, const abi::State *> others;
+  for (int64_t i = 0; i < length(other.states()); ++i)
+    others[nameOf(other.states()->Get(i)->name())] = other.states()->Get(i);
+  for (int64_t i = 0; i < length(plan.states()); ++i) {
+    const abi::State &state = *plan.states()->Get(i);
+    const auto found = others.find(nameOf(state.name()));
+    if (found != others.end() && (found->second->dtype() != state.dtype() ||
+                                  found->second->bytes() != state.bytes()))
+      return "has another state " + nameOf(state.name());
   }
   return "";
 }
@@ -190,16 +209,20 @@ Artifact::openPlans(const std::string &path) {
                                    static_cast<int64_t>(table->weights.bytes));
         !status.ok())
       return status;
-    for (size_t other = 0; other < artifacts.size(); ++other)
-      if (entryOf(*artifacts[other]) == text(impl->plan->entry())) {
-        if (std::string why = differs(*impl->plan, artifacts[other]->plan());
-            !why.empty())
-          return Status::error("'" + path + "': plan " +
-                               std::to_string(artifacts.size()) + " " + why +
-                               " than plan " + std::to_string(other) +
-                               ": compile the model again");
-        break;
+    bool isFirst = true; // of those for the same
+    for (size_t other = 0; other < artifacts.size(); ++other) {
+      std::string why = cannotShare(*impl->plan, artifacts[other]->plan());
+      if (why.empty() && isFirst &&
+          entryOf(*artifacts[other]) == text(impl->plan->entry())) {
+        isFirst = false;
+        why = differs(*impl->plan, artifacts[other]->plan());
       }
+      if (!why.empty())
+        return Status::error("'" + path + "': plan " +
+                             std::to_string(artifacts.size()) + " " + why +
+                             " than plan " + std::to_string(other) +
+                             ": compile the model again");
+    }
     if (Status status = impl->mapWeights(table->weights); !status.ok())
       return status;
     artifacts.push_back(std::make_shared<const Artifact>(std::move(impl)));

@@ -44,9 +44,15 @@ public:
     for (int64_t i = 0; i < length(plan.weights()); ++i)
       if (std::string e = weightError(*plan.weights()->Get(i)); !e.empty())
         return "weight " + quoted(plan.weights()->Get(i)->name()) + " " + e;
-    for (int64_t i = 0; i < length(plan.states()); ++i)
-      if (std::string e = stateError(*plan.states()->Get(i)); !e.empty())
-        return "state " + quoted(plan.states()->Get(i)->name()) + " " + e;
+    std::set<std::string_view> states;
+    for (int64_t i = 0; i < length(plan.states()); ++i) {
+      const abi::State &state = *plan.states()->Get(i);
+      std::string e = stateError(state);
+      if (e.empty() && !states.insert(text(state.name())).second)
+        e = "has the name of another one";
+      if (!e.empty())
+        return "state " + quoted(state.name()) + " " + e;
+    }
     for (int64_t i = 0; i < length(plan.kernels()); ++i)
       if (std::string e = kernelError(*plan.kernels()->Get(i)); !e.empty())
         return "kernel " + number(i) + " " + e;
@@ -214,6 +220,8 @@ private:
       return "has an unknown element type";
     if (!inRange(port.batch_axis() + int64_t(1), length(port.shape()) + 1))
       return "has no axis " + number(port.batch_axis());
+    if (port.per_step() && port.batch_axis() >= 0)
+      return "counts samples, and is the same for all of a step";
     return "";
   }
 

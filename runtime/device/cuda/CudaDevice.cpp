@@ -75,6 +75,11 @@ Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(
 }
 
 Status CudaDevice::make(const DeviceOptions &options) {
+  for (int64_t i = 0; i < length(program.slots()); ++i)
+    if (program.slots()->Get(static_cast<unsigned>(i))->space() ==
+        abi::Space::state)
+      return Status::error("models are not trained on GPUs yet: compile it for "
+                           "--target cpu");
   if (Status status = used_gpu->use(); !status.ok())
     return status;
   placeWeights();
@@ -285,6 +290,7 @@ CudaInstance::Operand CudaDevice::operand(int index) const {
   case abi::Space::constant:
     return {constants.get() + offset, nullptr};
   case abi::Space::weight:
+  case abi::Space::state: // see `make`
     break;
   }
   const auto weight = static_cast<size_t>(slot.offset());

@@ -48,6 +48,7 @@ struct SlotSpec {
   abi::DType dtype = abi::DType::f32;
   Shape shape;
   int frame = -1;
+  abi::Span span = abi::Span::micro_batch;
 };
 
 struct FrameSpec {
@@ -169,6 +170,16 @@ struct PortSpec {
   abi::DType dtype = abi::DType::f32;
   Shape shape;
   int batch_axis = 0;
+  bool per_step = false;
+};
+
+struct StateSpec {
+  std::string name;
+  abi::StateRole role = abi::StateRole::parameter;
+  abi::DType dtype = abi::DType::f32;
+  Shape shape;
+  int64_t bytes = 0;
+  int weight = -1;
 };
 
 struct CheckSpec {
@@ -210,10 +221,13 @@ struct PlanSpec {
   std::vector<CollectiveSpec> collectives;
   std::vector<CheckSpec> checks;
   std::vector<WeightSpec> weights;
+  std::vector<StateSpec> states;
   std::vector<KernelSpec> kernels;
   std::vector<std::pair<std::string, int64_t>> dimensions;
   std::string mask;
   std::string mixes;
+  bool full_steps = false;
+  std::string entry, training;
   std::vector<uint8_t> weight_bytes; ///< the weights section
 
   /// Adds a program, and a device "cpu:<index>" that executes it. Returns the
@@ -303,6 +317,22 @@ struct PlanSpec {
     return slot;
   }
 
+  /// Adds a state that begins with a weight, or with zeros, and the slot that
+  /// names it.
+  int addState(int program, const std::string &name, const Shape &shape,
+               int weight = -1) {
+    StateSpec state;
+    state.name = name;
+    state.shape = shape;
+    state.bytes = product(shape) * 4;
+    state.weight = weight;
+    states.push_back(state);
+    const int slot = addSlot(program, shape, abi::Space::state);
+    programs[program].slots[slot].offset =
+        static_cast<int64_t>(states.size()) - 1;
+    return slot;
+  }
+
   /// The dense row-major view of all of a slot.
   ViewSpec view(int program, int slot) const {
     const Shape &shape = programs[program].slots[slot].shape;
@@ -374,6 +404,14 @@ public:
           fbb.CreateVector(check.shape), fbb.CreateVector(check.low),
           fbb.CreateVector(check.high), check.rows));
     auto check_vector = fbb.CreateVector(checks);
+    std::vector<flatbuffers::Offset<abi::State>> states;
+    for (const StateSpec &state : plan.states)
+      states.push_back(abi::CreateState(
+          fbb, fbb.CreateString(state.name), state.role, state.dtype,
+          fbb.CreateVector(state.shape), state.bytes, state.weight));
+    auto state_vector = fbb.CreateVector(states);
+    auto entry = fbb.CreateString(plan.entry),
+         training = fbb.CreateString(plan.training);
     auto stage_vector = fbb.CreateVector(stages);
     auto program_vector = fbb.CreateVector(programs);
     auto device_vector = fbb.CreateVector(devices);
@@ -387,7 +425,8 @@ public:
                    stage_vector, program_vector, device_vector, channel_vector,
                    weight_vector, kernel_vector, 0, 0, 0, 0, 0, 0,
                    collective_vector, axis_vector, dimension_vector, mask,
-                   plan.full_micro_batches, mixes, check_vector),
+                   plan.full_micro_batches, mixes, check_vector, state_vector,
+                   plan.full_steps, entry, training),
                abi::PlanIdentifier());
     return {fbb.GetBufferPointer(), fbb.GetBufferPointer() + fbb.GetSize()};
   }
@@ -456,10 +495,10 @@ private:
   encode(const std::vector<PortSpec> &specs) {
     std::vector<flatbuffers::Offset<abi::Port>> list;
     for (const PortSpec &port : specs)
-      list.push_back(abi::CreatePort(fbb, fbb.CreateString(port.name),
-                                     port.dtype, fbb.CreateVector(port.shape),
-                                     port.batch_axis,
-                                     static_cast<int>(list.size())));
+      list.push_back(
+          abi::CreatePort(fbb, fbb.CreateString(port.name), port.dtype,
+                          fbb.CreateVector(port.shape), port.batch_axis,
+                          static_cast<int>(list.size()), 0, port.per_step));
     return fbb.CreateVector(list);
   }
 
@@ -472,7 +511,7 @@ private:
     for (const SlotSpec &slot : program.slots)
       slots.push_back(abi::CreateSlot(fbb, slot.space, slot.offset, slot.bytes,
                                       slot.dtype, fbb.CreateVector(slot.shape),
-                                      slot.frame));
+                                      slot.frame, slot.span));
     std::vector<flatbuffers::Offset<abi::Unit>> units;
     for (const UnitSpec &unit : program.units) {
       auto instructions = encode(unit.instructions);
