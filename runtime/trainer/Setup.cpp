@@ -25,10 +25,11 @@ double numberOf(const Json &object, const char *key, double standard) {
                                                      : standard;
 }
 
+/// 0 if it is missing or no count.
 int64_t countOf(const Json &object, const char *key) {
   auto found = object.find(key);
   return found != object.end() && found->is_number_integer()
-             ? found->get<int64_t>()
+             ? std::max<int64_t>(found->get<int64_t>(), 0)
              : 0;
 }
 
@@ -38,12 +39,17 @@ std::string textOf(const Json &object, const char *key) {
                                                      : std::string();
 }
 
+/// None if anything else stands there.
 std::vector<double> numbersOf(const Json &object, const char *key) {
   std::vector<double> numbers;
   auto found = object.find(key);
-  if (found != object.end() && found->is_array())
-    for (const Json &each : *found)
-      numbers.push_back(each.is_number() ? each.get<double>() : 0);
+  if (found == object.end() || !found->is_array())
+    return numbers;
+  for (const Json &each : *found) {
+    if (!each.is_number())
+      return {};
+    numbers.push_back(each.get<double>());
+  }
   return numbers;
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/trainer/Trainer.h"
 
+#include "runtime/abi/DeviceKinds.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/base/Elements.h"
 #include "runtime/base/Programs.h"
@@ -36,6 +37,12 @@ struct Runner {
       if (text(plan().outputs()->Get(static_cast<unsigned>(i))->name()) == name)
         return static_cast<int>(i);
     return -1;
+  }
+  /// Whether `number` may be asked for it.
+  bool isNumber(int output) const {
+    const Tensor &tensor = outputs[static_cast<size_t>(output)];
+    return tensor.elements() == 1 && (tensor.dtype() == abi::DType::f32 ||
+                                      tensor.dtype() == abi::DType::f64);
   }
   /// The first element of an output, as a double.
   double number(int output) const {
@@ -67,11 +74,47 @@ struct Trainer::Impl {
   int loss = -1, norm = -1, loss_sum = -1, loss_count = -1, scores = -1;
   int labels = -1; ///< the data input that a loss compares with
 
+  Status checkDevices() const;
+  Status checkStates() const;
   Status findInputs();
+  Status findEvalInputs();
+  Status findOutputs();
+  Status bindRates();
   Status prepare(Runner &runner, const SessionOptions &options);
   Status allocateOutputs(Runner &runner);
   void count(std::span<const uint8_t *const> data, Evaluation &result) const;
 };
+
+/// Both plans have the same states, in the memory of the host.
+Status Trainer::Impl::checkDevices() const {
+  for (const abi::Device *device : *train.plan().devices())
+    if (device->kind() != abi::DeviceKind::cpu)
+      return Status::error("'" + path + "' is for device '" +
+                           text(device->name()) + "' of kind " +
+                           abi::getName(device->kind()) +
+                           ", and models are trained on CPUs yet: compile it "
+                           "for --target cpu");
+  return Status();
+}
+
+Status Trainer::Impl::checkStates() const {
+  std::vector<bool> used(static_cast<size_t>(length(train.plan().states())));
+  for (const abi::Program *program : *train.plan().programs())
+    for (int64_t i = 0; i < length(program->slots()); ++i)
+      if (const abi::Slot &slot =
+              *program->slots()->Get(static_cast<unsigned>(i));
+          slot.space() == abi::Space::state)
+        used[static_cast<size_t>(slot.offset())] = true;
+  for (size_t i = 0; i < used.size(); ++i)
+    if (!used[i])
+      return Status::error(
+          std::string("state '") +
+          text(train.plan().states()->Get(static_cast<unsigned>(i))->name()) +
+          "' of '" + path +
+          "' is on no device: compile the model "
+          "again");
+  return Status();
+}
 
 /// The inputs of the model and of the loss, but for those of the optimizer.
 Status Trainer::Impl::findInputs() {
@@ -101,14 +144,80 @@ Status Trainer::Impl::findInputs() {
     if (inputs.back().name == set.loss.target)
       labels = static_cast<int>(inputs.size()) - 1;
   }
-  for (const DataInput &input : inputs) {
-    int found = -1;
-    const abi::Plan &other = eval.plan();
-    for (int64_t i = 0; i < length(other.inputs()); ++i)
-      if (text(other.inputs()->Get(static_cast<unsigned>(i))->name()) ==
-          input.name)
-        found = static_cast<int>(i);
-    eval.data.push_back(found);
+  int64_t all;
+  if (inputs.empty())
+    return Status::error("'" + path + "' has no input of samples");
+  if (!checkedMul(samples, train.plan().micro_batches(), all))
+    return Status::error("'" + path + "' has more samples than can be counted");
+  return findEvalInputs();
+}
+
+/// An evaluation takes inputs of the training, of a micro-batch each.
+Status Trainer::Impl::findEvalInputs() {
+  auto wrong = [&](const std::string &what) {
+    return Status::error("'" + path + "' evaluates " + what +
+                         ": compile the model again");
+  };
+  const abi::Plan &plan = eval.plan();
+  if (plan.micro_batches() != 1)
+    return wrong(std::to_string(plan.micro_batches()) + " micro-batches");
+  eval.data.assign(inputs.size(), -1);
+  for (int64_t i = 0; i < length(plan.inputs()); ++i) {
+    const abi::Port &port = *plan.inputs()->Get(static_cast<unsigned>(i));
+    const auto found =
+        std::find_if(inputs.begin(), inputs.end(), [&](const DataInput &each) {
+          return each.name == text(port.name());
+        });
+    if (found == inputs.end())
+      return wrong(std::string("with the input '") + text(port.name()) +
+                   "', without which it is trained");
+    std::vector<int64_t> shape = found->shape;
+    shape.insert(shape.begin(), samples);
+    if (port.dtype() != found->dtype || shapeOf(port) != shape)
+      return wrong("with another input '" + found->name +
+                   "' than it is trained with");
+    eval.data[static_cast<size_t>(found - inputs.begin())] =
+        static_cast<int>(i);
+  }
+  return Status();
+}
+
+Status Trainer::Impl::findOutputs() {
+  loss = train.output("loss");
+  norm = train.output("gradient_norm");
+  loss_sum = eval.output("loss.sum");
+  loss_count = eval.output("loss.count");
+  scores = eval.output(set.loss.output);
+  if (loss >= 0 && loss_sum >= 0 && train.isNumber(loss) &&
+      eval.isNumber(loss_sum) && (norm < 0 || train.isNumber(norm)) &&
+      (loss_count < 0 || eval.isNumber(loss_count)))
+    return Status();
+  return Status::error("'" + path + "' has no loss: compile the model again");
+}
+
+/// What the optimizer asks for lies here.
+Status Trainer::Impl::bindRates() {
+  rates.resize(set.learningRates.size());
+  for (int64_t i = 0; i < length(train.plan().inputs()); ++i) {
+    const abi::Port &port =
+        *train.plan().inputs()->Get(static_cast<unsigned>(i));
+    if (!port.per_step())
+      continue;
+    const std::string name = text(port.name());
+    const uint8_t *place = nullptr;
+    size_t count = rates.size();
+    if (name == "learning_rate")
+      place = reinterpret_cast<const uint8_t *>(rates.data());
+    else if (name == "weight_decay")
+      place = reinterpret_cast<const uint8_t *>(set.weightDecays.data());
+    else if (name == "step")
+      place = reinterpret_cast<const uint8_t *>(&step_number), count = 1;
+    if (!place || port.dtype() != abi::DType::f64 ||
+        elementCount(port.shape()) != static_cast<int64_t>(count))
+      return Status::error("'" + path + "' asks for '" + name +
+                           "', which is not known here: compile the model "
+                           "again");
+    train.binding.inputs[static_cast<size_t>(i)] = place;
   }
   return Status();
 }
@@ -164,8 +273,10 @@ Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
   if (!setup)
     return setup.status();
   impl->set = std::move(*setup);
-  if (Status status = impl->findInputs(); !status.ok())
-    return status;
+  for (const Status &status :
+       {impl->checkDevices(), impl->checkStates(), impl->findInputs()})
+    if (!status.ok())
+      return status;
   for (const auto &[name, scale] : impl->set.scales)
     if (std::none_of(
             impl->inputs.begin(), impl->inputs.end(),
@@ -184,45 +295,10 @@ Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
     if (Status status = impl->prepare(*runner, options); !status.ok())
       return status;
   options.shared->releaseUnread();
-  impl->loss = impl->train.output("loss");
-  impl->norm = impl->train.output("gradient_norm");
-  impl->loss_sum = impl->eval.output("loss.sum");
-  impl->loss_count = impl->eval.output("loss.count");
-  impl->scores = impl->eval.output(impl->set.loss.output);
-  auto isNumber = [](const Runner &runner, int output) {
-    const Tensor &tensor = runner.outputs[static_cast<size_t>(output)];
-    return tensor.elements() == 1 && (tensor.dtype() == abi::DType::f32 ||
-                                      tensor.dtype() == abi::DType::f64);
-  };
-  if (impl->loss < 0 || impl->loss_sum < 0 ||
-      !isNumber(impl->train, impl->loss) ||
-      !isNumber(impl->eval, impl->loss_sum) ||
-      (impl->norm >= 0 && !isNumber(impl->train, impl->norm)) ||
-      (impl->loss_count >= 0 && !isNumber(impl->eval, impl->loss_count)))
-    return Status::error("'" + path + "' has no loss: compile the model again");
-  // What the optimizer asks for lies here.
-  impl->rates.resize(impl->set.learningRates.size());
-  for (int64_t i = 0; i < length(impl->train.plan().inputs()); ++i) {
-    const abi::Port &port =
-        *impl->train.plan().inputs()->Get(static_cast<unsigned>(i));
-    if (!port.per_step())
-      continue;
-    const std::string name = text(port.name());
-    const uint8_t *place = nullptr;
-    size_t count = impl->rates.size();
-    if (name == "learning_rate")
-      place = reinterpret_cast<const uint8_t *>(impl->rates.data());
-    else if (name == "weight_decay")
-      place = reinterpret_cast<const uint8_t *>(impl->set.weightDecays.data());
-    else if (name == "step")
-      place = reinterpret_cast<const uint8_t *>(&impl->step_number), count = 1;
-    if (!place || port.dtype() != abi::DType::f64 ||
-        elementCount(port.shape()) != static_cast<int64_t>(count))
-      return Status::error("'" + path + "' asks for '" + name +
-                           "', which is not known here: compile the model "
-                           "again");
-    impl->train.binding.inputs[static_cast<size_t>(i)] = place;
-  }
+  if (Status status = impl->findOutputs(); !status.ok())
+    return status;
+  if (Status status = impl->bindRates(); !status.ok())
+    return status;
   return std::unique_ptr<Trainer>(new Trainer(std::move(impl)));
 }
 
@@ -273,6 +349,8 @@ void Trainer::Impl::count(std::span<const uint8_t *const> data,
   if ((set.loss.kind != "cross_entropy" && set.loss.kind != "nll") ||
       scores < 0 || labels < 0 ||
       inputs[static_cast<size_t>(labels)].dtype != abi::DType::i64)
+    return;
+  if (eval.plan().outputs()->Get(static_cast<unsigned>(scores))->per_step())
     return;
   const Tensor &tensor = eval.outputs[static_cast<size_t>(scores)];
   std::vector<int64_t> shape(tensor.shape().begin() + 1, tensor.shape().end());
