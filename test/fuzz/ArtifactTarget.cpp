@@ -74,6 +74,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         static_cast<size_t>(runtime::length((*artifact)->plan().weights())));
     std::iota(all.begin(), all.end(), 0);
     (void)(*artifact)->verifyWeights(all, 1);
+    if (auto training = runtime::Artifact::openTraining(file.path()))
+      fuzz::require(training->train && training->eval,
+                    "a model that is trained has both plans");
   } else {
     fuzz::require(!artifact.status().message().empty(),
                   "an error has a message");

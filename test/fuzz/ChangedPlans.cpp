@@ -9,8 +9,9 @@
 //
 // Changes the plan of each artifact in turn, RUNS times in all, mends the
 // hashes, and runs a step of what is still accepted, with the kernels that the
-// compiler made. Each change has a process of its own: one that ends by a
-// signal is a failure, as no change of the plan alone may end in a fault of
+// compiler made. Of a model that is trained it changes one of the plans, and
+// trains and evaluates. Each change has a process of its own: one that ends by
+// a signal is a failure, as no change of the plan alone may end in a fault of
 // memory.
 //
 //===----------------------------------------------------------------------===//
@@ -20,6 +21,7 @@
 #include "test/unit/runtime/PlanBuilder.h"
 
 #include "runtime/artifact/SectionTable.h"
+#include "runtime/trainer/Trainer.h"
 
 #include <csignal>
 #include <cstdio>
@@ -46,58 +48,126 @@ std::vector<uint8_t> bytesOf(const uint8_t *data, size_t size) {
   return {data, data + size};
 }
 
-/// The artifact with its first plan changed; the unchanged one for seed 0.
-std::vector<uint8_t> changed(const runtime::SectionTable &table,
-                             unsigned seed) {
-  const runtime::PlanSections &first = table.plans.front();
-  std::vector<uint8_t> plan = bytesOf(first.plan.data, first.plan.bytes);
-  size_t size = plan.size();
-  const size_t most = size + 4096;
-  plan.resize(most);
-  if (seed)
-    size = fuzz::mutatePlan(plan.data(), size, most, seed);
-  plan.resize(size);
+std::vector<test::ObjectSpec> objectsOf(const runtime::PlanSections &plan) {
   std::vector<test::ObjectSpec> objects;
-  for (const runtime::ObjectSection &object : first.objects)
+  for (const runtime::ObjectSection &object : plan.objects)
     objects.push_back({object.level, bytesOf(object.data, object.bytes)});
-  if (first.ptx.text) {
-    objects.push_back(test::ptxSection(first.ptx.text, first.ptx.architecture));
+  if (plan.ptx.text) {
+    objects.push_back(test::ptxSection(plan.ptx.text, plan.ptx.architecture));
     objects.back().fits = false; // it says what it was compiled for
   }
-  return test::artifactBytes(
-      plan, bytesOf(table.weights.data, table.weights.bytes), objects);
+  return objects;
 }
 
-End tryOne(const std::vector<uint8_t> &bytes, bool says) {
-  fuzz::MemoryFile file(bytes.data(), bytes.size());
-  auto artifact = runtime::Artifact::open(file.path());
-  if (!artifact) {
-    if (says)
-      std::fprintf(stderr, "%s\n", artifact.status().message().c_str());
-    return refused;
+bool trains(const runtime::SectionTable &table) {
+  return runtime::text(abi::GetPlan(table.plans.front().plan.data)->entry()) ==
+         std::string("train");
+}
+
+/// The artifact with one of its plans changed; the unchanged one for seed 0.
+/// Of a model that is not trained, it has the first plan alone.
+std::vector<uint8_t> changed(const runtime::SectionTable &table,
+                             unsigned seed) {
+  const size_t count = trains(table) ? table.plans.size() : 1;
+  // Plans that learn have more that can be wrong.
+  const size_t one = seed % 4 == 0 ? seed / 4 % count : 0;
+  std::vector<std::vector<uint8_t>> plans;
+  std::vector<std::vector<test::ObjectSpec>> objects;
+  for (size_t i = 0; i < count; ++i) {
+    const runtime::PlanSections &sections = table.plans[i];
+    std::vector<uint8_t> plan =
+        bytesOf(sections.plan.data, sections.plan.bytes);
+    if (seed && i == one) {
+      const size_t size = plan.size(), most = size + 4096;
+      plan.resize(most);
+      plan.resize(fuzz::mutatePlan(plan.data(), size, most, seed));
+    }
+    plans.push_back(std::move(plan));
+    objects.push_back(objectsOf(sections));
   }
-  if (!fuzz::small((*artifact)->plan()))
-    return tooLarge;
+  return test::artifactOf(
+      plans, bytesOf(table.weights.data, table.weights.bytes), objects);
+}
+
+End refuse(const runtime::Status &status, bool says) {
+  if (says)
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+  return refused;
+}
+
+runtime::SessionOptions testOptions() {
   runtime::SessionOptions options;
   options.pin = false;
   options.timeout_s = 5;
   options.trust_weights = true;
-  auto session = runtime::Session::create(*artifact, options);
-  if (!session) {
-    if (says)
-      std::fprintf(stderr, "%s\n", session.status().message().c_str());
-    return refused;
+  return options;
+}
+
+End tryTraining(const std::string &path, bool says) {
+  auto artifacts = runtime::Artifact::openTraining(path);
+  if (!artifacts)
+    return refuse(artifacts.status(), says);
+  if (!fuzz::small(artifacts->train->plan()) ||
+      !fuzz::small(artifacts->eval->plan()))
+    return tooLarge;
+  auto made = runtime::train::Trainer::open(path, testOptions());
+  if (!made)
+    return refuse(made.status(), says);
+  runtime::train::Trainer &trainer = **made;
+  std::vector<std::vector<uint8_t>> storage;
+  std::vector<const uint8_t *> data;
+  for (const runtime::train::DataInput &input : trainer.inputs()) {
+    int64_t bytes =
+        trainer.samplesPerStep() * runtime::elementBytes(input.dtype);
+    for (int64_t size : input.shape)
+      bytes *= size;
+    storage.emplace_back(static_cast<size_t>(bytes));
+    data.push_back(storage.back().data());
   }
+  runtime::Status status;
+  auto note = [&](const runtime::Status &of) {
+    fuzz::require(of.message().find("deadline") == std::string::npos,
+                  "a plan that was proved does not wait for ever");
+    if (status.ok())
+      status = of;
+  };
+  for (int i = 0; i < 2; ++i) {
+    note(trainer.step(data).status());
+    note(trainer.evaluate(data).status());
+  }
+  for (int64_t i = 0; i < trainer.stateCount(); ++i) {
+    std::vector<uint8_t> state(static_cast<size_t>(trainer.state(i).bytes()));
+    note(trainer.readState(i, state.data()));
+    note(trainer.writeState(i, state.data()));
+  }
+  if (says && !status.ok())
+    return refuse(status, says);
+  return ran;
+}
+
+End tryOne(const std::vector<uint8_t> &bytes, bool isTrained, bool says) {
+  fuzz::MemoryFile file(bytes.data(), bytes.size());
+  if (isTrained)
+    return tryTraining(file.path(), says);
+  auto artifact = runtime::Artifact::open(file.path());
+  if (!artifact)
+    return refuse(artifact.status(), says);
+  if (!fuzz::small((*artifact)->plan()))
+    return tooLarge;
+  auto session = runtime::Session::create(*artifact, testOptions());
+  if (!session)
+    return refuse(session.status(), says);
   fuzz::runStep(**session, (*artifact)->plan());
   return ran;
 }
 
 /// The status of a process that tries it, as `waitpid` gives it.
-int inAProcess(const std::vector<uint8_t> &bytes, bool says) {
+int inAProcess(const runtime::SectionTable &table, unsigned seed, bool says) {
+  const std::vector<uint8_t> bytes = changed(table, seed);
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(30);
-    ::_exit(tryOne(bytes, says));
+    ::_exit(tryOne(bytes, trains(table), says));
   }
   int status = 0;
   if (child < 0 || ::waitpid(child, &status, 0) != child) {
@@ -128,7 +198,7 @@ int main(int count, char **words) {
       continue;
     // What is not changed must run, or nothing is tested; unless a run of it is
     // too large for a test.
-    const int plain = inAProcess(changed(*table, 0), /*says=*/true);
+    const int plain = inAProcess(*table, 0, /*says=*/true);
     if (WIFEXITED(plain) && WEXITSTATUS(plain) == tooLarge)
       continue;
     if (!WIFEXITED(plain) || WEXITSTATUS(plain) != ran) {
@@ -138,7 +208,7 @@ int main(int count, char **words) {
     ++used;
     for (int run = a; run < runs; run += artifacts) {
       const int status =
-          inAProcess(changed(*table, static_cast<unsigned>(run + 1)), false);
+          inAProcess(*table, static_cast<unsigned>(run + 1), false);
       if (WIFEXITED(status) && WEXITSTATUS(status) < kEnds) {
         ++ends[WEXITSTATUS(status)];
         continue;

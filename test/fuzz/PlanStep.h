@@ -29,6 +29,9 @@ inline bool small(const abi::Plan &plan) {
   for (const abi::Program *program : *plan.programs())
     bytes = std::min(bytes + program->arena_bytes() + program->constant_bytes(),
                      int64_t(1) << 60);
+  for (int64_t i = 0; i < runtime::length(plan.states()); ++i)
+    bytes = std::min(bytes + plan.states()->Get(unsigned(i))->bytes(),
+                     int64_t(1) << 60);
   for (const auto *ports : {plan.inputs(), plan.outputs()})
     for (int64_t i = 0; i < runtime::length(ports); ++i) {
       const abi::Port &port = *ports->Get(static_cast<unsigned>(i));

@@ -8,7 +8,7 @@
 // The bytes are a plan. It is put into an artifact with right hashes, weights
 // that are all zero, and kernels of the names in the corpus that do nothing (no
 // verifier can vouch for machine code). What the verifier lets pass is loaded
-// and runs a step.
+// and runs a step. A plan that learns has one beside it that evaluates.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,16 +26,47 @@ namespace {
 
 constexpr size_t kWeightBytes = 1 << 17;
 
+/// One that does nothing, for the same devices.
+std::vector<uint8_t> evalPlanFor(const abi::Plan &plan) {
+  test::PlanSpec eval;
+  eval.entry = "eval";
+  for (int64_t i = 0; i < runtime::length(plan.devices()); ++i) {
+    eval.addDevice();
+    eval.devices.back().kind = plan.devices()->Get(unsigned(i))->kind();
+  }
+  return test::encode(eval);
+}
+
+bool learns(const uint8_t *data, size_t size) {
+  flatbuffers::Verifier verifier(data, size);
+  return abi::VerifyPlanBuffer(verifier) &&
+         runtime::text(abi::GetPlan(data)->entry()) == std::string("train");
+}
+
+runtime::Expected<std::shared_ptr<const runtime::Artifact>>
+open(const std::string &path, bool trains) {
+  if (!trains)
+    return runtime::Artifact::open(path);
+  auto training = runtime::Artifact::openTraining(path);
+  if (!training)
+    return training.status();
+  return training->train;
+}
+
 } // namespace
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const std::vector<uint8_t> weights(kWeightBytes);
   static const std::vector<uint8_t> kernels =
       test::readFile(PARTITA_FUZZ_KERNELS);
-  std::vector<uint8_t> bytes = test::artifactBytes(
-      {data, data + size}, weights, {{abi::CpuLevel::x86_64_v3, kernels}});
+  std::vector<std::vector<uint8_t>> plans = {{data, data + size}};
+  const bool trains = learns(data, size);
+  if (trains)
+    plans.push_back(evalPlanFor(*abi::GetPlan(data)));
+  std::vector<uint8_t> bytes = test::artifactOfPlans(
+      plans, weights, {{abi::CpuLevel::x86_64_v3, kernels}});
   fuzz::MemoryFile file(bytes.data(), bytes.size());
-  auto artifact = runtime::Artifact::open(file.path());
+  auto artifact = open(file.path(), trains);
   if (!artifact) {
     fuzz::require(!artifact.status().message().empty(),
                   "an error has a message");

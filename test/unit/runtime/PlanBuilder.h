@@ -584,11 +584,11 @@ inline void rehash(std::vector<uint8_t> &file) {
   std::memcpy(file.data(), &header, sizeof(header));
 }
 
-/// The bytes of an artifact with several plans. Each has the objects.
+/// The bytes of an artifact with several plans, each with its own objects.
 inline std::vector<uint8_t>
-artifactOfPlans(const std::vector<std::vector<uint8_t>> &plans,
-                const std::vector<uint8_t> &weights,
-                const std::vector<ObjectSpec> &objects) {
+artifactOf(const std::vector<std::vector<uint8_t>> &plans,
+           const std::vector<uint8_t> &weights,
+           const std::vector<std::vector<ObjectSpec>> &objects) {
   std::vector<abi::SectionEntry> table;
   std::vector<const std::vector<uint8_t> *> contents;
   std::deque<std::vector<uint8_t>> texts;
@@ -607,7 +607,7 @@ artifactOfPlans(const std::vector<std::vector<uint8_t>> &plans,
   };
   for (size_t plan = 0; plan < plans.size(); ++plan) {
     add(abi::SectionKind::plan, abi::CpuLevel::none, plan, plans[plan]);
-    for (const ObjectSpec &object : objects) {
+    for (const ObjectSpec &object : objects[plan]) {
       const bool isPtx = object.architecture != abi::GpuArchitecture::none;
       if (isPtx)
         texts.push_back(object.fits ? withUses(object.bytes, plans[plan])
@@ -637,6 +637,16 @@ artifactOfPlans(const std::vector<std::vector<uint8_t>> &plans,
               table.size() * sizeof(abi::SectionEntry));
   rehash(file);
   return file;
+}
+
+/// The same objects for each.
+inline std::vector<uint8_t>
+artifactOfPlans(const std::vector<std::vector<uint8_t>> &plans,
+                const std::vector<uint8_t> &weights,
+                const std::vector<ObjectSpec> &objects) {
+  return artifactOf(
+      plans, weights,
+      std::vector<std::vector<ObjectSpec>>(plans.size(), objects));
 }
 
 inline std::vector<uint8_t>
