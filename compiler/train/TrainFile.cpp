@@ -89,8 +89,8 @@ private:
     double value = 0;
     if (StringRef(text).getAsDouble(value) || !std::isfinite(value) ||
         value < least)
-      fail(node, what + " is '" + text + "', and not a number of at least " +
-                     formatNumber(least));
+      fail(node, what + " is '" + text + "', and not a number" +
+                     (least == 0 ? " of at least 0" : ""));
     return value;
   }
 
@@ -300,10 +300,6 @@ private:
             fail(entry, "divide and std are not 0");
           return true;
         });
-  }
-
-  static std::string formatNumber(double number) {
-    return number == 0 ? "0" : formatv("{0:g}", number).str();
   }
 
   static constexpr size_t kMostEntries = 1 << 16;

@@ -4,8 +4,9 @@
 Makes the corpora of the fuzz targets in OUT/<target>, all small, of the repository's own examples and tests:
 
   import, compile  the example's model, without and with annotations of devices, and every model in ONNX's text form that the lit tests of the importer hold
-  artifact, plan   what partita-compile (in BIN) makes of those that compile; plans get kernels named k00, k01, ...
+  artifact, plan   what partita-compile (in BIN) makes of those that compile, and of a small model that is trained; plans get kernels named k00, k01, ...
   partition        partition files: those that partita-compile writes, and the features of the README
+  train-file       files that say how a model is trained: the features of docs/training.md, and brackets
   module           those models as functions of the nn dialect
   machine, machine-rates  what partita-run --calibrate writes, with tables of two points, and brackets
   constant         the seeds of npy and tensor-proto
@@ -102,6 +103,55 @@ def make_models(bin, flatc, source, out):
             write(out / "partition", f"{name}-{variant}", split.read_text())
             plan = next(data for kind, data in sections(artifact) if kind == 1)
             write(out / "plan", f"{name}-{variant}", with_stub_kernels(plan, flatc, source, work))
+
+
+LINE = """\
+<ir_version: 8, opset_import: ["" : 17]>
+line (float[2, 3] x) => (float[2, 2] logits)
+<float[3, 2] w = {0.1, 0.2, 0.3, -0.1, -0.2, 0.5}, float[2] b = {0.1, 0.2}>
+{
+  a = MatMul(x, w)
+  logits = Add(a, b)
+}
+"""
+
+
+def make_trained(bin, flatc, source, out):
+    """Artifacts with a plan that learns and one that evaluates."""
+    work = out / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    model, result = work / "line.onnxtxt", work / "x.partita"
+    model.write_text(LINE)
+    labels, values = "cross_entropy:logits:label", "mse:logits"
+    variants = {"adamw": [labels, "adamw", "--micro-batches", "3", "--clip-norm", "1", "--group", "b,weight_decay=0"],
+                "momentum": [values, "sgd,momentum=0.9", "--micro-batches", "2"], "sgd": [labels, "sgd"]}
+    for name, (loss, optimizer, *more) in variants.items():
+        subprocess.run([str(bin / "partita-compile"), str(model), "--loss", loss, "--optimizer", optimizer, *more, "--quiet", "-o", str(result)],
+                       check=True)
+        artifact = result.read_bytes()
+        write(out / "artifact", f"trained-{name}", artifact)
+        plans = [data for kind, data in sections(artifact) if kind == 1]
+        for entry, plan in zip(("train", "eval"), plans, strict=True):
+            write(out / "plan", f"trained-{name}-{entry}", with_stub_kernels(plan, flatc, source, work))
+
+
+def make_train_files(out):
+    write(out / "train-file", "all", """\
+loss: {kind: cross_entropy, output: logits, labels: label, ignore_index: 0, label_smoothing: 0.1}
+optimizer: {kind: adamw, learning_rate: 0.001, weight_decay: 0.01, betas: [0.9, 0.95]}
+groups: [{parameters: ["*.bias", "*norm*"], weight_decay: 0, learning_rate: 1.0e-4}]
+schedule: {kind: cosine, warmup: 100, steps: 2000, final: 3.0e-5}
+clip_norm: 1.0
+micro_batches: 10
+freeze: ["embed*"]
+scale: {image: {divide: 255, mean: 0.1307, std: 0.3081}}
+""")
+    write(out / "train-file", "short", "loss: mse:y\noptimizer: sgd,momentum=0.9\nschedule: step,every=3,factor=0.5\ntrain_only: w\n")
+    write(out / "train-file", "lines", "loss:\n  kind: mse\n  output: 'y'\noptimizer:\n  kind: \"sgd\"\ngroups:\n  - parameters: b\n    weight_decay: 0\n")
+    write(out / "train-file", "anchors", "x: &a [1, 2]\nfreeze: *a\n")
+    for name, bracket in (("lists", "["), ("maps", "{a: "), ("dashes", "- "), ("keys", "? ")):
+        for key in ("", "loss: ", "groups: ", "scale: {x: "):
+            write(out / "train-file", f"{name}-{key[:3]}", key + bracket * 400)
 
 
 def make_partitions(out):
@@ -232,10 +282,12 @@ def main():
     make_tensors(source, out)
     make_samples(out)
     make_partitions(out)
+    make_train_files(out)
     make_machines(out)
     make_checkpoints(out)
     if (bin / "partita-compile").exists():
         make_models(bin, flatc, source, out)
+        make_trained(bin, flatc, source, out)
 
 
 if __name__ == "__main__":
