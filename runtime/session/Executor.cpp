@@ -110,7 +110,8 @@ Status Executor::prepare() {
     for (auto [slot, port] : findDirectPorts(program)) {
       if (port.kind == DirectPort::Kind::channel
               ? !sendsFromHost(port.index)
-              : port.kind == DirectPort::Kind::output && !stores)
+              : (port.kind == DirectPort::Kind::output && !stores) ||
+                    !lastsAsLong(slot, port))
         continue;
       direct[slot] = directSlot(slot, port);
       movable.push_back(slot);
@@ -179,6 +180,16 @@ bool Executor::isPerStep(const DirectPort &port) const {
   return (port.kind == DirectPort::Kind::input ? plan.inputs() : plan.outputs())
       ->Get(static_cast<unsigned>(port.index))
       ->per_step();
+}
+
+/// Whether a slot has one value where its input or output has one tensor. What
+/// is the same in all of a step may also be read by each micro-batch.
+bool Executor::lastsAsLong(int slot, const DirectPort &port) const {
+  const bool lasts =
+      program.slots()->Get(static_cast<unsigned>(slot))->span() !=
+      abi::Span::micro_batch;
+  return isPerStep(port) == lasts ||
+         (!lasts && port.kind == DirectPort::Kind::input);
 }
 
 Executor::DirectSlot Executor::directSlot(int slot,

@@ -170,6 +170,7 @@ private:
            Communicator &comm, const Mesh &mesh);
   Status prepare();
   bool isPerStep(const DirectPort &port) const;
+  bool lastsAsLong(int slot, const DirectPort &port) const;
   DirectSlot directSlot(int slot, const DirectPort &port) const;
   int copiesOf(int slot) const;
   bool sendsFromHost(int channel) const;

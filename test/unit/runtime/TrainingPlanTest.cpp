@@ -81,6 +81,55 @@ TEST_F(TrainingPlanTest, RunsWhatIsRight) {
             std::string::npos);
 }
 
+/// A slot and the memory of its port may hold values for other times.
+TEST_F(TrainingPlanTest, PortsOfAnotherSpanAreCopied) {
+  if (testedKind() == abi::DeviceKind::cuda)
+    GTEST_SKIP() << "GPUs have no states yet";
+  const float x[] = {1, 2, 3};
+  const double rate = 1;
+  auto run = [&](const TrainPlan &plan) {
+    EXPECT_EQ(open(plan, evalPlan()), "");
+    auto opened = Artifact::openTraining(path);
+    SessionOptions options;
+    options.pin = false;
+    auto session = Session::create(opened->train, options);
+    EXPECT_TRUE(session.ok()) << session.status().message();
+    std::vector<float> loss(3);
+    StepBinding binding;
+    binding.micro_batches = 3;
+    binding.inputs = {reinterpret_cast<const uint8_t *>(x),
+                      reinterpret_cast<const uint8_t *>(&rate)};
+    binding.outputs = {reinterpret_cast<uint8_t *>(loss.data())};
+    EXPECT_TRUE((*session)->run(binding).ok());
+    return loss;
+  };
+  using Losses = std::vector<float>;
+  // A sum for each micro-batch.
+  TrainPlan each = trainPlan();
+  each.outputs[0].per_step = false;
+  for (int m : {0, 1}) {
+    each.steps().push_back(each.steps().back());
+    each.steps().back().micro_batch = m;
+  }
+  EXPECT_EQ(run(each), (Losses{3, 3, 3}));
+  // The first micro-batch of an input for all, and so of the step.
+  TrainPlan first = trainPlan();
+  first.at(first.x).span = abi::Span::step;
+  std::erase_if(first.steps(), [](const StepSpec &step) {
+    return step.kind == abi::StepKind::load_input && step.micro_batch > 0;
+  });
+  EXPECT_EQ(run(first), (Losses{1.5f, 0, 0}));
+  // What each micro-batch makes, but only that of the first.
+  TrainPlan own = trainPlan();
+  const int y = own.addSlot(0, {1, 1});
+  own.program().units[TrainPlan::kAdd].instructions.push_back(
+      dotOf(own, own.x, own.w, y));
+  own.steps().pop_back();
+  own.steps().insert(own.steps().begin() + 4,
+                     {abi::StepKind::store_output, 0, 0, y});
+  EXPECT_EQ(run(own), (Losses{0.5f, 0, 0}));
+}
+
 TEST_F(TrainingPlanTest, RefusesWrongSlots) {
   const WrongPlan wrong[] = {
       {"slot 3 has an unknown span",
