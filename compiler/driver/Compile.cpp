@@ -136,6 +136,7 @@ private:
   LogicalResult checkTargets();
   LogicalResult checkMachine();
   LogicalResult differentiate();
+  LogicalResult checkScales();
   void addTrainPasses(OpPassManager &pm);
   void takeStages();
   void noteStages();
@@ -232,6 +233,22 @@ LogicalResult Compilation::differentiate() {
   return options.reference ? success() : transform([](OpPassManager &pm) {
     simplify::addCanonicalPasses(pm);
   });
+}
+
+/// Of integers, inputs of the model are scaled.
+LogicalResult Compilation::checkScales() {
+  std::vector<std::string> names;
+  for (auto function : module->getOps<func::FuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto name = function.getArgAttrOfType<StringAttr>(i, nn::kNameAttr))
+        names.push_back("'" + name.str() + "'");
+  for (const std::string &scaled : options.train.scaledInputs)
+    if (!llvm::is_contained(names, "'" + scaled + "'"))
+      return emitError(UnknownLoc::get(&context))
+             << "`scale` names '" << scaled
+             << "', which is no input of the model; its inputs are "
+             << abi::namesText(names);
+  return success();
 }
 
 /// What turns gradients into a step that learns; or, of a plan that evaluates,
@@ -538,6 +555,8 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
         options.autodiff.results == autodiff::LossResults::parts;
     (*module)->setAttr(plan::kEntryAttr,
                        StringAttr::get(&context, learns ? "train" : "eval"));
+    if (failed(checkScales()))
+      return failure();
     if (!options.train.description.empty())
       (*module)->setAttr(plan::kTrainingAttr,
                          StringAttr::get(&context, options.train.description));

@@ -38,6 +38,7 @@ struct TrainOptions {
   std::vector<std::string> groups;
   double clipNorm = 0;
   int64_t microBatches = 1;
+  std::vector<std::string> scaledInputs; ///< must be inputs of the model
   /// All of it, and what only those who run the artifact need, as JSON.
   std::string description;
 };

@@ -51,6 +51,7 @@ public:
           [&](StringRef key, yaml::Node *value) { return readKey(key, value); },
           "loss, freeze, train_only, optimizer, groups, schedule, clip_norm, "
           "micro_batches, reduction and scale");
+    checkGroups();
     if (message.empty() && (!root || stream.failed()))
       report(1, 1, "the file is empty or not YAML");
     if (!message.empty())
@@ -71,7 +72,12 @@ private:
     if (!sources.FindBufferContainingLoc(at))
       return report(1, 1, text);
     auto [line, column] = sources.getLineAndColumn(at);
-    report(static_cast<int>(line), static_cast<int>(column), text);
+    // What stands in brackets begins behind the first one for the parser.
+    const bool isInBrackets =
+        isa<yaml::MappingNode, yaml::SequenceNode>(node) && column > 1 &&
+        StringRef("{[").contains(at.getPointer()[-1]);
+    report(static_cast<int>(line), static_cast<int>(column) - isInBrackets,
+           text);
   }
 
   std::string readText(yaml::Node *node) {
@@ -246,10 +252,13 @@ private:
       std::vector<std::string> globs;
       std::string options;
       readMapping(&item, "a group", [&](StringRef key, yaml::Node *value) {
-        if (key == "parameters")
+        if (key == "parameters") {
           globs = readTexts(value);
-        else
-          options += readSetting(key, value);
+          return true;
+        }
+        const std::string setting = readSetting(key, value);
+        options += setting;
+        groupSettings.push_back({setting, value});
         return true;
       });
       if (globs.empty())
@@ -257,6 +266,18 @@ private:
       settings.groups.push_back(join(globs, "|") + options);
       if (!message.empty() || settings.groups.size() > kMostEntries)
         return;
+    }
+  }
+
+  /// When the optimizer is known, which may stand behind the groups.
+  void checkGroups() {
+    auto optimizer = parseOptimizer(settings.optimizer.value_or("adamw"));
+    if (!optimizer)
+      return consumeError(optimizer.takeError());
+    for (const auto &[setting, node] : groupSettings) {
+      auto parsed = parseGroup("*" + setting, *optimizer);
+      if (!parsed)
+        fail(node, toString(parsed.takeError()));
     }
   }
 
@@ -310,6 +331,8 @@ private:
   yaml::Stream stream;
   std::string message;
   TrainSettings settings;
+  /// ",KEY=VALUE" of groups, with the node of the value.
+  std::vector<std::pair<std::string, yaml::Node *>> groupSettings;
 };
 
 /// The rates of the parameters that no group names, and of each group.
@@ -441,9 +464,11 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
     groups.push_back(group->settings);
   }
   json::Object scales;
-  for (const auto &[name, scale] : settings.scale)
+  for (const auto &[name, scale] : settings.scale) {
+    train.scaledInputs.push_back(name);
     scales[name] = json::Object{
         {"divide", scale.divide}, {"mean", scale.mean}, {"std", scale.std}};
+  }
   // Whoever goes on from a checkpoint must have said the same.
   const json::Object said{{"optimizer", train.optimizer},
                           {"groups", json::Array(train.groups)},

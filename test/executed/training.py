@@ -8,6 +8,7 @@ numbers, the trained model in ONNX Runtime, and what is wrong: an error that say
     training.py bits exported    these parts
 """
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -210,6 +211,47 @@ def check_bits(work):
     if models[0].read_bytes() != models[1].read_bytes():
         raise Failure("--micro-batches 1 trains to other bits")
     print("breaks and threads change no bit")
+
+
+def check_pipelines(work):
+    """Stages on several devices, by every schedule: the bits of one device."""
+    def export(artifact, data, path):
+        train(artifact, *data, "-t", 1, "--export", path, steps=6)
+        return path.read_bytes()
+
+    count = 0
+    for name, micro, plans in (("sgd-decay", 8, ((2, "1f1b"), (3, "gpipe"), (4, "fill_drain"), (2, "sequential"))),
+                               ("groups", 1, ((2, "1f1b"), (3, "1f1b"))),
+                               ("mnist-momentum", 3, ((4, "1f1b"), (2, "looped"), (8, "gpipe"))),
+                               ("cnn-sgd", 2, ((3, "1f1b"), (2, "gpipe"))),
+                               ("lstm-adam", 2, ((2, "1f1b"),))):
+        case = dataclasses.replace(case_named(name), micro=micro)
+        model, flags, data = write_model(work, case.model, "f32"), case.flags(), write_data(work, case, "f32")
+        compile_model(model, work / "whole.partita", *flags)
+        wanted = export(work / "whole.partita", data, work / "whole.onnx")
+        for devices, schedule in plans:
+            compile_model(model, work / "piped.partita", *flags, "--devices", devices, "--schedule", schedule)
+            if export(work / "piped.partita", data, work / "piped.onnx") != wanted:
+                raise Failure(f"{name} on {devices} devices by {schedule}, {micro} micro-batches: other bits than on one device")
+            count += 1
+    # Blocks that a person names, and what stages cannot do.
+    case = case_named("sgd")
+    model = write_model(work, case.model, "f32")
+    names = [node.name for node in onnx.load(model).graph.node]
+    blocks = work / "split.yaml"
+    blocks.write_text(f"blocks: {{A: {json.dumps(names[:2])}, B: {json.dumps(names[2:])}}}\nstages: [[A], [B]]\n")
+    data = write_data(work, case, "f32")
+    compile_model(model, work / "whole.partita", *case.flags())
+    compile_model(model, work / "piped.partita", *case.flags(), "--partition", blocks)
+    if export(work / "piped.partita", data, work / "piped.onnx") != export(work / "whole.partita", data, work / "whole.onnx"):
+        raise Failure("two stages of a partition file: other bits than one device")
+    clipped = case_named("nesterov-clip")
+    tied = case_named("transformer-nesterov")
+    for case, text in ((clipped, "leave out clip_norm"), (tied, "once a step on another device: put both on one")):
+        before = files_in(work)
+        said = run([BIN / "partita-compile", write_model(work, case.model, "f32"), *case.flags(), "--devices", 2, "-o", work / "wrong.partita"], expect=1)
+        check_message(work, case.name, said, text, before)
+    print(f"{count + 1} pipelines train to the bits of one device")
 
 
 def check_killed(work):
@@ -447,7 +489,7 @@ COMPILE_ERRORS = [
     ((*GIVEN, "--schedule-rate", "bump"), "'bump' is no schedule; there are constant, step, linear, cosine, wsd"),
     ((*GIVEN, "--schedule-rate", "cosine"), "needs more `steps`"),
     ((*GIVEN, "--schedule-rate", "cosine,warmup=5,steps=5"), "needs more `steps` than those of its warm-up"),
-    ((*GIVEN, "--schedule-rate", "cosine,steps=10,final=nan"), "'final=nan' is no setting of a schedule"),
+    ((*GIVEN, "--schedule-rate", "cosine,steps=10,final=nan"), "'final=nan' is no setting of "),
     ((*GIVEN, "--schedule-rate", "step"), "needs `every`"),
     ((*GIVEN, "--schedule-rate", "wsd,steps=10,decay=11"), "needs `decay`"),
     (("--optimizer", "sgd"), "of which loss?"),
@@ -456,7 +498,6 @@ COMPILE_ERRORS = [
     ((*GIVEN, "--freeze", "*"), "the loss depends on no parameter that is trained"),
     ((*GIVEN, "--freeze", "zip"), "--freeze zip names no parameter"),
     ((*GIVEN, "--micro-batches", 0), "--micro-batches: Value 0 not in range"),
-    ((*GIVEN, "--devices", 2), "a model is trained on one device yet"),
     (("--loss", "mse:z", "--optimizer", "sgd"), "the model has no output 'z'"),
 ]
 
@@ -468,12 +509,11 @@ FILE_ERRORS = [
     ("optimizer: adamw\nclip_norm: nan\n", 3, 12, "clip_norm is 'nan', and not a number of at least 0"),
     ("optimizer: adamw\nmicro_batches: 2.5\n", 3, 16, "micro_batches is '2.5', and not a whole number of at least 1"),
     ("optimizer: adamw\ngroups:\n  - weight_decay: 0\n", 4, 5, "a group has parameters"),
-    ("optimizer: adamw\nschedule: {kind: cosine, step: 3}\n", 3, 11, "'step=3' is no setting of a schedule"),
+    ("optimizer: adamw\nschedule: {kind: cosine, step: 3}\n", 3, 11, "'step=3' is no setting of "),
     ("optimizer: adamw\nscale: {x: {divide: 0}}\n", 3, 12, "divide and std are not 0"),
     ("optimizer: adamw\nscale: {x: {times: 2}}\n", 3, 13, "'times' is no key of a scale"),
     ("optimizer: adamw\nfreeze: {a: b}\n", 3, 9, "expected a list"),
-    ("optimizer: adamw\nscale: {z: {divide: 2}}\n", 3, 9, "'z'"),
-    ("optimizer: adamw\ngroups:\n  - parameters: [fc1*]\n    wd: 0\n", 5, 5, "'wd=0' is no setting of adamw"),
+    ("optimizer: adamw\ngroups:\n  - parameters: [fc1*]\n    wd: 0\n", 5, 9, "'wd=0' is no setting of adamw"),
     ("optimizer: adamw\noptimizer: sgd\n", 3, 1, "'optimizer' stands here twice"),
 ]
 
@@ -504,6 +544,9 @@ def check_wrong_compiles(work):
     for path, flags, text in wrong:
         check_message(work, f"{path.name} {flags}", run([BIN / "partita-compile", path, "-o", artifact, *flags], expect=1), text, before)
     settings = work / "train.yaml"
+    settings.write_text(LOSS + "scale: {z: {divide: 2}}\n")
+    before = files_in(work)
+    check_message(work, "scale", run([BIN / "partita-compile", model, "-o", artifact, "--train", settings], expect=1), "`scale` names 'z', which is no input of the model", before)
     for body, line, column, text in FILE_ERRORS:
         settings.write_text(LOSS + body)
         before = files_in(work)
@@ -558,7 +601,7 @@ def check_wrong_runs(work):
         (artifact, [*begin, *data(), "--eval-data", f"x={path['x']}"], "--eval-data: the samples of 'target' are not given"),
         (artifact, [*begin, *data(), "--load", path["x"]], "it is no safetensors file"),
         (artifact, [*begin, *data(), "--load", "/nowhere.safetensors"], "cannot open '/nowhere.safetensors'"),
-        (artifact, ["--train", *data(), "--steps", 1, "--export", model], "it is a file of the original model"),
+        (artifact, ["--train", *data(), "--steps", 1, "--export", model], "is the model itself"),
         (artifact, ["--train", *data(), "--steps", 1, "--resume"], "--checkpoint"),
         (artifact, [*data(), "--steps", 1], "--train"),
         (artifact, [*begin, *data(), "--eval-data", f"x={path['double']}", "--eval-data", f"target={path['target']}", "--eval-every", 5], "float64 cannot become float32"),
@@ -667,7 +710,7 @@ def check():
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_json, check_errors)}
+        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_json, check_errors)}
         if not words or not set(words) <= set(parts):
             check_curves(work, words)
         for name, part in parts.items():

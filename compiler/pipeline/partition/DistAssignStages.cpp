@@ -54,6 +54,9 @@ public:
     const Phases phases(function);
     if (phases.isTrained())
       leaders = findLeaders(graph, phases);
+    for (const ClusterNode &node : graph.nodes)
+      returns.push_back(phases.isTrained() &&
+                        phases.get(node.ops.front()) != dist::Phase::forward);
     bool hasBlocks = function->hasAttr(kStageBlocksAttr);
     const bool hasStages = annotatedStages != nullptr;
     for (const ClusterNode &node : graph.nodes)
@@ -468,15 +471,23 @@ private:
       if (isForward(i))
         numberOf[i] = number++;
     std::vector<BalanceValue> values;
+    auto numberOfLeader = [&](int node) {
+      return numberOf[leaders.empty() ? node : leaders[node]];
+    };
     for (const ClusterValue &value : graph.values) {
-      BalanceValue flowing{-1, {}, 0, nn::getByteSize(value.value.getType())};
-      if (value.producer >= 0 && !isForward(value.producer))
-        continue;
-      if (value.producer >= 0)
-        flowing.producer = numberOf[value.producer];
+      if (value.producer >= 0 && returns[value.producer])
+        continue; // it follows
+      BalanceValue flowing{value.producer < 0 ? -1
+                                              : numberOfLeader(value.producer),
+                           {},
+                           0,
+                           nn::getByteSize(value.value.getType())};
+      std::set<int> consumers;
       for (int consumer : value.consumers)
-        if (isForward(consumer))
-          flowing.consumers.push_back(numberOf[consumer]);
+        if (!returns[consumer] &&
+            (value.producer < 0 || numberOfLeader(consumer) > flowing.producer))
+          consumers.insert(numberOfLeader(consumer));
+      flowing.consumers.assign(consumers.begin(), consumers.end());
       if (!flowing.consumers.empty())
         values.push_back(std::move(flowing));
     }
@@ -597,6 +608,7 @@ private:
   SmallVector<SmallVector<std::string>> stages; // blocks, by stage
   std::vector<int64_t> stageOf;                 // by node
   std::vector<int> leaders;  // by node; empty: nothing is trained
+  std::vector<bool> returns; // by node: it is no part of the forward phase
   std::vector<int> numberOf; // among those that decide for themselves, by node
   std::vector<std::string> blockOf;
 };

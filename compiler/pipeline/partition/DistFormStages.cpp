@@ -264,13 +264,19 @@ private:
 
   /// Whether what a unit reads is made before it.
   LogicalResult checkInputs(Key key) {
-    for (Value input : formed[key].inputs)
-      if (!isa<BlockArgument>(input) && !made.count(input))
-        return emitError(input.getLoc())
-               << "'" << nn::getNodeName(input.getDefiningOp()) << "' of "
-               << nameOf(key.first, keyOf(input.getDefiningOp()).second)
-               << " is read by " << nameOf(key.first, key.second)
-               << ", which comes before it: put both into one stage";
+    for (Operation *op : formed[key].ops)
+      for (Value input : op->getOperands())
+        if (Operation *producer = input.getDefiningOp();
+            producer && isActive.contains(producer) && keyOf(producer) != key &&
+            !made.count(input)) {
+          const Key from = keyOf(producer);
+          return op->emitError()
+                 << "'" << nn::getNodeName(op) << "' of "
+                 << nameOf(key.first, key.second) << " reads '"
+                 << nn::getNodeName(producer) << "' of "
+                 << nameOf(from.first, from.second)
+                 << ", which comes later: put both into one stage";
+        }
     return success();
   }
 

@@ -10,6 +10,7 @@
 #include "compiler/pipeline/NodeNames.h"
 #include "dialects/nn/NNDialect.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -25,14 +26,18 @@ public:
       : graph(graph), phases(phases), leaders(graph.nodes.size(), -1) {}
 
   std::vector<int> find() {
-    for (auto [index, node] : llvm::enumerate(graph.nodes))
-      if (phaseOf(node) == Phase::forward)
-        last = static_cast<int>(index);
+    for (bool ofModel : {false, true})
+      for (auto [index, node] : llvm::enumerate(graph.nodes))
+        if (phaseOf(node) == Phase::forward && ofModel != isLoss(node))
+          last = static_cast<int>(index);
     for (auto [index, node] : llvm::enumerate(graph.nodes))
       if (phaseOf(node) == Phase::forward)
         addForward(static_cast<int>(index), node);
+    for (const ClusterNode &node : graph.nodes)
+      if (phaseOf(node) == Phase::update)
+        bringGradients(node);
     for (auto [index, node] : llvm::enumerate(graph.nodes))
-      if (phaseOf(node) != Phase::forward)
+      if (phaseOf(node) != Phase::forward && leaders[index] < 0)
         leaders[index] = findLeader(node);
     // What has no name goes with what it is made from, and zeros with what is
     // added to them.
@@ -43,7 +48,7 @@ public:
       if (leaders[index] < 0)
         leaders[index] = fromUsers(graph.nodes[index]);
     for (int &leader : leaders)
-      leader = leader < 0 ? last : leaders[leader];
+      leader = leaders[leader < 0 ? last : leader];
     return leaders;
   }
 
@@ -52,13 +57,23 @@ private:
     return phases.get(node.ops.front());
   }
 
-  void addForward(int index, const ClusterNode &node) {
-    // What counts labels needs nothing of the model, and belongs to the loss.
-    const bool isLoss = llvm::all_of(node.ops, [](Operation *op) {
+  /// Whether a cluster is no node's. What counts labels needs nothing of the
+  /// model, and must not go elsewhere than the rest of the loss.
+  static bool isLoss(const ClusterNode &node) {
+    return llvm::all_of(node.ops, [](Operation *op) {
       return llvm::equal(getNodeNames(op->getLoc()),
                          ArrayRef<StringRef>("loss"));
     });
-    leaders[index] = isLoss ? last : index;
+  }
+
+  void addForward(int index, const ClusterNode &node) {
+    leaders[index] = isLoss(node) ? last : index;
+    // A node stays whole: its gradients go the other way through its parts.
+    if (!isLoss(node))
+      if (auto names = getNodeNames(node.heaviest->getLoc()); !names.empty())
+        leaders[index] =
+            ofWhole.try_emplace(names.front(), index).first->second;
+    index = leaders[index];
     for (Operation *op : node.ops) {
       const int64_t flops = countFlops(op);
       for (StringRef name : getNodeNames(op->getLoc())) {
@@ -72,16 +87,48 @@ private:
 
   /// Of what an op reads, views and all that is computed once a step included.
   void addParameters(Operation *op, int index) {
+    for (StringRef parameter : getParameters(op))
+      ofParameter.try_emplace(parameter, index);
+  }
+
+  SmallVector<StringRef> getParameters(Operation *op) const {
+    SmallVector<StringRef> found;
     SmallVector<Operation *> left = {op};
     while (!left.empty())
       for (Value operand : left.pop_back_val()->getOperands()) {
         Operation *producer = operand.getDefiningOp();
         if (auto parameter = dyn_cast_or_null<nn::ParameterOp>(producer))
-          ofParameter.try_emplace(parameter.getWeight(), index);
+          found.push_back(parameter.getWeight());
         else if (producer && !isa<nn::AccumulatorOp>(producer) &&
                  (!graph.nodeOf.count(producer) ||
                   phases.get(producer) == Phase::prologue))
           left.push_back(producer);
+      }
+    return found;
+  }
+
+  /// The gradient of a parameter is made where the parameter is updated.
+  void bringGradients(const ClusterNode &node) {
+    int leader = -1;
+    for (Operation *op : node.ops)
+      for (StringRef parameter : getParameters(op))
+        if (auto it = ofParameter.find(parameter); it != ofParameter.end())
+          leader = it->second;
+    if (leader < 0)
+      return;
+    SmallVector<Operation *> left(node.ops.begin(), node.ops.end());
+    llvm::SmallPtrSet<Operation *, 8> seen(left.begin(), left.end());
+    while (!left.empty())
+      for (Value operand : left.pop_back_val()->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        auto made = graph.nodeOf.find(producer);
+        if (made == graph.nodeOf.end() || !seen.insert(producer).second)
+          continue;
+        const Phase phase = phases.get(producer);
+        if (phase == Phase::update)
+          left.push_back(producer);
+        else if (phase == Phase::backward && leaders[made->second] < 0)
+          leaders[made->second] = leader;
       }
   }
 
@@ -102,6 +149,11 @@ private:
     int64_t most = -1;
     if (isa<nn::AccumulatorOp>(node.ops.front()))
       return found; // it goes with what is added to it
+    // A trained parameter is on one device.
+    for (Operation *op : node.ops)
+      for (StringRef parameter : getParameters(op))
+        if (auto it = ofParameter.find(parameter); it != ofParameter.end())
+          return it->second;
     for (Operation *op : node.ops)
       for (StringRef name : getNodeNames(op->getLoc()))
         if (auto it = ofName.find(name); it != ofName.end())
@@ -141,6 +193,7 @@ private:
   int last = 0;                                    ///< of the forward clusters
   llvm::StringMap<std::pair<int, int64_t>> ofName; ///< with its operations
   llvm::StringMap<int> ofParameter;
+  llvm::StringMap<int> ofWhole; ///< the first cluster of a node
 };
 
 } // namespace

@@ -26,8 +26,9 @@ class ProgramModel {
 public:
   /// `numbers`: of channels and collectives.
   ProgramModel(plan::ProgramOp program,
-               const llvm::DenseMap<Attribute, int> &numbers)
-      : program(program), numbers(numbers) {
+               const llvm::DenseMap<Attribute, int> &numbers,
+               llvm::StringMap<int64_t> &states)
+      : program(program), numbers(numbers), states(states) {
     plan::DeviceOp device = plan::getFirstDevice(program);
     checked.device =
         (device ? device.getDeviceName() : program.getSymName()).str();
@@ -127,7 +128,7 @@ private:
   plan::ProgramOp program;
   const llvm::DenseMap<Attribute, int> &numbers;
   llvm::DenseMap<Value, int> slots;
-  llvm::StringMap<int64_t> states;
+  llvm::StringMap<int64_t> &states; ///< numbers; those of all programs
   llvm::DenseMap<Attribute, int> units;
 };
 
@@ -159,8 +160,9 @@ struct PlanVerifySchedulePass
     for (auto model : getOperation().getOps<plan::ModelOp>())
       microBatches = model.getMicroBatches();
     std::vector<abi::CheckedProgram> programs;
+    llvm::StringMap<int64_t> states;
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
-      ProgramModel model(program, numbers);
+      ProgramModel model(program, numbers, states);
       if (failed(model.build()))
         return signalPassFailure();
       programs.push_back(std::move(model.checked));

@@ -304,4 +304,100 @@ TEST(Schedule, RandomGraphsFinish) {
   }
 }
 
+/// Stages of a model that is trained, one a device: forward, backward but for
+/// the last, update. Each forward and each backward takes 100.
+ScheduleProblem training(int stages, int microBatches) {
+  ScheduleProblem problem;
+  problem.devices = stages;
+  problem.microBatches = microBatches;
+  std::vector<int> forward, backward(stages, -1);
+  for (int s = 0; s < stages; ++s) {
+    forward.push_back(static_cast<int>(problem.stages.size()));
+    problem.stages.push_back({s, s + 1 < stages ? 100. : 200.});
+  }
+  for (int s = stages - 2; s >= 0; --s) {
+    backward[s] = static_cast<int>(problem.stages.size());
+    problem.stages.push_back({s, 100, Phase::backward});
+  }
+  auto add = [&](int producer, std::vector<int> consumers) {
+    ScheduleValue value;
+    value.producer = producer;
+    value.consumers = std::move(consumers);
+    value.readNs.assign(value.consumers.size(), 0);
+    problem.values.push_back(value);
+  };
+  for (int s = 0; s + 1 < stages; ++s) {
+    add(forward[s], {forward[s + 1]});
+    add(forward[s], {backward[s]});
+    add(s + 2 < stages ? backward[s + 1] : forward[s + 1], {backward[s]});
+  }
+  for (int s = stages - 1; s >= 0; --s) {
+    const int update = static_cast<int>(problem.stages.size());
+    problem.stages.push_back({s, 0, Phase::update});
+    add(backward[s] >= 0 ? backward[s] : forward[s], {update});
+  }
+  return problem;
+}
+
+TEST(Training, OneForwardOneBackward) {
+  const ScheduleProblem problem = training(3, 4);
+  // Stages 0, 1, 2 forward; 3 and 4 are the backward of 1 and 0; then updates.
+  const UnitOrders orders = kOneForwardOneBackward.order(problem);
+  EXPECT_EQ(show(orders.ofDevice[0]), "0.0 0.1 0.2 4.0 0.3 4.1 4.2 4.3 7.3");
+  EXPECT_EQ(show(orders.ofDevice[1]), "1.0 1.1 3.0 1.2 3.1 1.3 3.2 3.3 6.3");
+  EXPECT_EQ(show(orders.ofDevice[2]), "2.0 2.1 2.2 2.3 5.3");
+}
+
+TEST(Training, GPipe) {
+  const ScheduleProblem problem = training(3, 2);
+  const UnitOrders orders = kGPipe.order(problem);
+  EXPECT_EQ(show(orders.ofDevice[0]), "0.0 0.1 4.0 4.1 7.1");
+  EXPECT_EQ(show(orders.ofDevice[2]), "2.0 2.1 5.1");
+}
+
+TEST(Training, AllSchedulesFinishWithTheKnownBubble) {
+  for (const ScheduleKind *kind : getScheduleKinds())
+    for (int stages : {1, 2, 3, 4, 8})
+      for (int microBatches : {1, 2, 3, 8, 16}) {
+        const ScheduleProblem problem = training(stages, microBatches);
+        const Schedule schedule = buildSchedule(problem, *kind);
+        EXPECT_EQ(check(schedule, microBatches), "") << kind->name;
+        size_t runs = 0;
+        for (const auto &program : schedule.programs)
+          for (const ScheduleStep &step : program)
+            runs += step.kind == Kind::run;
+        EXPECT_EQ(runs, size_t((2 * stages - 1) * microBatches + stages))
+            << kind->name;
+        // (p - 1) / (m + p - 1) where every stage takes the same time.
+        const double bubble = (stages - 1.) / (microBatches + stages - 1.);
+        if (kind == &kOneForwardOneBackward || kind == &kGPipe) {
+          EXPECT_NEAR(schedule.bubble, bubble, 1e-9)
+              << kind->name << " " << stages << " " << microBatches;
+        }
+      }
+}
+
+/// Micro-batches whose forward is done and whose backward is not, at most.
+int countHeld(const std::vector<ScheduledUnit> &units,
+              const ScheduleProblem &problem) {
+  int held = 0, most = 0;
+  for (const ScheduledUnit &unit : units) {
+    const Phase phase = problem.stages[unit.stage].phase;
+    held += phase == Phase::forward ? 1 : phase == Phase::backward ? -1 : 0;
+    most = std::max(most, held);
+  }
+  return most;
+}
+
+TEST(Training, MicroBatchesThatAreHeld) {
+  const int stages = 4, microBatches = 16;
+  const ScheduleProblem problem = training(stages, microBatches);
+  const UnitOrders few = kOneForwardOneBackward.order(problem),
+                   all = kGPipe.order(problem);
+  for (int s = 0; s + 1 < stages; ++s) {
+    EXPECT_EQ(countHeld(few.ofDevice[s], problem), stages - s);
+    EXPECT_EQ(countHeld(all.ofDevice[s], problem), microBatches);
+  }
+}
+
 } // namespace
