@@ -1,0 +1,53 @@
+// RUN: partita-opt %s --nn-add-loss="loss=mse:y parts" --nn-differentiate --nn-add-optimizer="optimizer=sgd micro-batches=3" --nn-form-accumulators --fuse-clusters --dist-assign-blocks=devices=2 --dist-assign-stages --dist-form-stages -o %t
+// RUN: FileCheck %s --check-prefix=STAGES < %t
+// RUN: partita-opt %t --form-clusters --lower-clusters --plan-build --plan-place --plan-reserve-memory --plan-verify-schedule | FileCheck %s --check-prefix=PLAN
+
+// The last stage computes its gradients at once. What it gives back is the other
+// one's backward. A gradient is summed up where its parameter is.
+// STAGES: dist.stage "P0" 0 phase prologue on @d0
+// STAGES: nn.accumulator
+// STAGES: dist.stage "P1" 1 phase prologue on @d1
+// STAGES: dist.stage "F0" 0 on @d0
+// STAGES: nn.tanh
+// STAGES: dist.stage "F1" 1 on @d1
+// STAGES-SAME: dist.sums = array<i64:
+// STAGES: dist.transfer
+// STAGES: dist.stage "B0" 0 phase backward on @d0
+// STAGES-SAME: dist.sums = array<i64:
+// STAGES: dist.stage "U1" 1 phase update on @d1
+// STAGES: nn.parameter state @w1
+// STAGES: dist.stage "U0" 0 phase update on @d0
+// STAGES: nn.parameter state @w0
+
+// Each device computes its prologue first and its update last.
+// PLAN: plan.stage "P0"
+// PLAN: plan.stage "F0"
+// PLAN: plan.stage "B0"
+// PLAN: plan.stage "U0"
+// PLAN: plan.program @program0
+// PLAN-DAG: plan.slot state @w0
+// PLAN-DAG: plan.slot arena span sum
+// PLAN: plan.run @P0 micro_batch 0
+// PLAN: plan.run @F0 micro_batch 0
+// PLAN: plan.run @F0 micro_batch 1
+// PLAN: plan.run @B0 micro_batch 0
+// PLAN: plan.run @F0 micro_batch 2
+// PLAN: plan.run @B0 micro_batch 1
+// PLAN: plan.run @B0 micro_batch 2
+// PLAN: plan.run @U0 micro_batch 2
+// PLAN: plan.program @program1
+// PLAN: plan.run @P1 micro_batch 0
+// PLAN: plan.run @F1 micro_batch 0
+// PLAN: plan.run @F1 micro_batch 2
+// PLAN: plan.run @U1 micro_batch 2
+// PLAN: plan.store_output 0 micro_batch 2
+nn.weight @w0 "w0" : tensor<16x16xf32> = dense<0.5> : tensor<16x16xf32> {nn.trained}
+nn.weight @w1 "w1" : tensor<16x16xf32> = dense<0.5> : tensor<16x16xf32> {nn.trained}
+func.func @main(%x: tensor<8x16xf32> {nn.name = "x", nn.port = 0 : i64}) -> (tensor<8x16xf32> {nn.name = "y", nn.port = 0 : i64}) {
+  %w0 = nn.parameter @w0 : tensor<16x16xf32>
+  %w1 = nn.parameter @w1 : tensor<16x16xf32>
+  %0 = nn.dot %x, %w0 batch [] x [] contract [1] x [0] : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32> loc("first")
+  %1 = nn.tanh %0 : tensor<8x16xf32> loc("first")
+  %2 = nn.dot %1, %w1 batch [] x [] contract [1] x [0] : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32> loc("second")
+  return %2 : tensor<8x16xf32>
+}
