@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace partita::runtime::train {
 namespace {
@@ -73,6 +74,7 @@ struct Trainer::Impl {
   double step_number = 0;
   int loss = -1, norm = -1, loss_sum = -1, loss_count = -1, scores = -1;
   int labels = -1; ///< the data input that a loss compares with
+  std::optional<ScoreShape> scored; ///< see findScores
 
   Status checkDevices() const;
   Status checkStates() const;
@@ -82,6 +84,8 @@ struct Trainer::Impl {
   Status bindRates();
   Status prepare(Runner &runner, const SessionOptions &options);
   Status allocateOutputs(Runner &runner);
+  std::optional<ScoreShape> findScores() const;
+  /// Adds the labels that are predicted, if there are any.
   void count(std::span<const uint8_t *const> data, Evaluation &result) const;
 };
 
@@ -299,6 +303,7 @@ Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
     return status;
   if (Status status = impl->bindRates(); !status.ok())
     return status;
+  impl->scored = impl->findScores();
   return std::unique_ptr<Trainer>(new Trainer(std::move(impl)));
 }
 
@@ -311,6 +316,7 @@ int64_t Trainer::samplesPerStep() const {
   return impl->samples * microBatches();
 }
 int64_t Trainer::samplesPerEvaluation() const { return impl->samples; }
+bool Trainer::countsLabels() const { return impl->scored.has_value(); }
 int64_t Trainer::steps() const { return impl->done; }
 void Trainer::setSteps(int64_t steps) { impl->done = steps; }
 
@@ -338,48 +344,57 @@ Expected<StepResult> Trainer::step(std::span<const uint8_t *const> data) {
         std::string(std::isfinite(result.loss) ? "norm of the gradients"
                                                : "loss") +
         " of step " + std::to_string(impl->done) +
-        " is not finite, and the parameters are lost: go on from a checkpoint, "
-        "with a smaller learning rate or with clip_norm");
+        " is not finite, and the parameters are lost. Go on from a checkpoint, "
+        "with a smaller learning rate or with clip_norm. (A step whose labels "
+        "are all ignored has no loss, either.)");
   return result;
 }
 
-/// The labels that are predicted, if the loss compares with labels.
-void Trainer::Impl::count(std::span<const uint8_t *const> data,
-                          Evaluation &result) const {
+/// Where the scores of labels lie, if the loss compares with labels.
+std::optional<ScoreShape> Trainer::Impl::findScores() const {
   if ((set.loss.kind != "cross_entropy" && set.loss.kind != "nll") ||
       scores < 0 || labels < 0 ||
       inputs[static_cast<size_t>(labels)].dtype != abi::DType::i64)
-    return;
+    return std::nullopt;
   if (eval.plan().outputs()->Get(static_cast<unsigned>(scores))->per_step())
-    return;
+    return std::nullopt;
   const Tensor &tensor = eval.outputs[static_cast<size_t>(scores)];
+  if (tensor.dtype() != abi::DType::f32 && tensor.dtype() != abi::DType::f64)
+    return std::nullopt;
   std::vector<int64_t> shape(tensor.shape().begin() + 1, tensor.shape().end());
   if (shape.size() < 2)
-    return;
+    return std::nullopt;
   // As the loss has it: docs/gradients.md.
   const auto rank = static_cast<int64_t>(shape.size());
   int64_t place = set.loss.axis.value_or(rank <= 3 ? rank - 1 : 1);
   place += place < 0 ? rank : 0;
   if (place < 0 || place >= rank)
-    return;
+    return std::nullopt;
   const auto axis = static_cast<size_t>(place);
-  ScoreShape scored{1, shape[axis], 1};
+  ScoreShape found{1, shape[axis], 1};
   for (size_t i = 0; i < shape.size(); ++i)
-    (i < axis ? scored.outer : scored.inner) *= i == axis ? 1 : shape[i];
+    (i < axis ? found.outer : found.inner) *= i == axis ? 1 : shape[i];
   int64_t wanted = samples;
   for (int64_t size : inputs[static_cast<size_t>(labels)].shape)
     wanted *= size;
-  if (wanted != scored.outer * scored.inner)
+  if (wanted != found.outer * found.inner)
+    return std::nullopt;
+  return found;
+}
+
+void Trainer::Impl::count(std::span<const uint8_t *const> data,
+                          Evaluation &result) const {
+  if (!scored)
     return;
+  const Tensor &tensor = eval.outputs[static_cast<size_t>(scores)];
   const auto *target =
       reinterpret_cast<const int64_t *>(data[static_cast<size_t>(labels)]);
-  LabelCount found;
-  if (tensor.dtype() == abi::DType::f32)
-    found = countRight(reinterpret_cast<const float *>(tensor.data()), target,
-                       scored, set.loss.ignoreIndex);
-  else if (tensor.dtype() == abi::DType::f64)
-    found = countRight(reinterpret_cast<const double *>(tensor.data()), target,
-                       scored, set.loss.ignoreIndex);
+  const LabelCount found =
+      tensor.dtype() == abi::DType::f32
+          ? countRight(reinterpret_cast<const float *>(tensor.data()), target,
+                       *scored, set.loss.ignoreIndex)
+          : countRight(reinterpret_cast<const double *>(tensor.data()), target,
+                       *scored, set.loss.ignoreIndex);
   result.labels = found.labels;
   result.right = found.right;
   result.rightOfFive = found.rightOfFive;

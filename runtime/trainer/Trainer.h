@@ -66,6 +66,8 @@ public:
   int64_t microBatches() const;
   /// The samples that `evaluate` takes, of the same inputs.
   int64_t samplesPerEvaluation() const;
+  /// Whether evaluations count the labels that are predicted.
+  bool countsLabels() const;
 
   /// One update. `data`: for each input its samples, dense.
   Expected<StepResult> step(std::span<const uint8_t *const> data);

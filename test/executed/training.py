@@ -597,6 +597,8 @@ def check_wrong_runs(work):
         (artifact, [*begin, "--data", "x=/nowhere.npy", "--data", f"target={path['target']}"], "cannot open '/nowhere.npy'"),
         (artifact, [*begin, *data(), "--order", "random"], "--order: random not in"),
         (artifact, [*begin, *data(), "--keep", 0], "--keep: Value 0 not in range"),
+        (artifact, [*begin, *data(), "--keep-best", "eval_loss"], "--keep-best needs checkpoints and evaluations"),
+        (artifact, [*begin, *data(), "--eval-data", f"x={path['x']}", "--eval-data", f"target={path['target']}", "--keep-best", "accuracy"], "--keep-best accuracy: this loss predicts no labels"),
         (artifact, ["--train", *data(), "--steps", 0], "--steps: Value 0 not in range"),
         (artifact, [*begin, *data(), "--eval-data", f"x={path['x']}"], "--eval-data: the samples of 'target' are not given"),
         (artifact, [*begin, *data(), "--load", path["x"]], "it is no safetensors file"),
@@ -692,6 +694,20 @@ def check_axis(work):
         raise Failure(f"classes along axis 1: the accuracy of labels that are predicted is {said}")
 
 
+def check_keep_best(work):
+    """The best checkpoint stays beside the newest, and each evaluation makes one."""
+    case, folder = case_named("mnist-momentum"), work / "best"
+    data, artifact = write_data(work, case, "f32"), compile_case(work, case, "f32")
+    held = ["--eval-data" if word == "--data" else word for word in data]
+    for metric, sign in (("eval_loss", 1), ("accuracy", -1)):
+        shutil.rmtree(folder, ignore_errors=True)
+        lines = train(artifact, *data, *held, "--eval-every", 2, "--keep", 1, "--keep-best", metric, folder=folder)
+        best = min((line for line in lines if "eval" in line), key=lambda line: sign * line["eval"][metric])["step"]
+        kept = {int(path.name.removeprefix("step-")) for path in folder.glob("step-*")}
+        if kept != {best, STEPS}:
+            raise Failure(f"--keep-best {metric}: the best is of step {best}, and those of {sorted(kept)} were kept")
+
+
 def check_json(work):
     """A line of JSON for each report."""
     case = case_named("sgd")
@@ -710,7 +726,7 @@ def check():
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_json, check_errors)}
+        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_keep_best, check_json, check_errors)}
         if not words or not set(words) <= set(parts):
             check_curves(work, words)
         for name, part in parts.items():

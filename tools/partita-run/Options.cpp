@@ -192,6 +192,11 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->group(training)
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--keep-best", train.keepBest,
+                 "Write a checkpoint after each evaluation, and let the best "
+                 "stay, too")
+      ->group(training)
+      ->check(CLI::IsMember({"eval_loss", "accuracy", "top5"}));
   app.add_flag("--resume", train.resume,
                "Go on from the newest checkpoint in --checkpoint")
       ->group(training);
@@ -390,12 +395,17 @@ int parseOptions(int argc, char **argv, Options &options) {
     return refuse("--batch-delay belongs to --benchmark --rate R");
   if (options.training.resume && options.training.checkpoint.empty())
     return refuse("--resume: from where? Give --checkpoint FOLDER, too");
+  if (app.count("--keep-best") && (options.training.checkpoint.empty() ||
+                                   options.training.evalData.empty()))
+    return refuse("--keep-best needs checkpoints and evaluations: give "
+                  "--checkpoint FOLDER and --eval-data, too");
   if (app.count("--steps") && app.count("--epochs"))
     return refuse("--steps and --epochs exclude each other");
   for (const char *name :
        {"--data", "--eval-data", "--epochs", "--steps", "--eval-every",
         "--report-every", "--order", "--seed", "--checkpoint",
-        "--checkpoint-every", "--keep", "--resume", "--load", "--export"})
+        "--checkpoint-every", "--keep", "--keep-best", "--resume", "--load",
+        "--export"})
     if (app.count(name) && !options.training.isOn)
       return refuse(
           (std::string(name) + " belongs to --train: give it, too").c_str());

@@ -30,6 +30,7 @@ struct TrainingOptions {
   std::string checkpoint;      ///< folder of checkpoints and logs
   int64_t checkpointEvery = 0; ///< steps; 0: after each epoch
   int keep = 3;                ///< checkpoints
+  std::string keepBest;        ///< metric whose best checkpoint stays, too
   bool resume = false;
   std::string load;     ///< .safetensors with parameters to begin with
   std::string exportTo; ///< where to write the trained model

@@ -82,9 +82,11 @@ Expected<ModelPart> describeFile(const std::string &path,
 } // namespace
 
 RunFolder::RunFolder(Trainer &trainer, const std::string &folder, int keep,
-                     std::string data)
+                     const std::string &metric, std::string data)
     : trainer(trainer), folder(folder), data(std::move(data)),
-      checkpoints(folder, {.last = keep}) {}
+      checkpoints(folder, {.last = keep,
+                           .metric = metric,
+                           .larger_is_better = metric != "eval_loss"}) {}
 
 Identity RunFolder::identity() const {
   const std::string text = trainer.setup().text + data;

@@ -23,9 +23,10 @@ namespace partita::run {
 class RunFolder {
 public:
   /// `trainer` must outlive the object. `keep`: checkpoints that stay.
+  /// `metric`: the best by it stays as well; empty: none does.
   /// `data`: what else must be the same to go on, as text.
   RunFolder(runtime::train::Trainer &trainer, const std::string &folder,
-            int keep, std::string data);
+            int keep, const std::string &metric, std::string data);
 
   /// Loads the newest whole checkpoint into the trainer, and returns where its
   /// training was. `seed` must be that of the checkpoint.

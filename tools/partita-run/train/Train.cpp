@@ -114,6 +114,7 @@ public:
       const int64_t epoch = step.epoch;
       next.epoch = step.epoch;
       next.sample = step.position + trainer->samplesPerStep();
+      next.metrics.clear();
       std::vector<const uint8_t *> pointers;
       for (const runtime::Tensor &tensor : step.inputs)
         pointers.push_back(tensor.data());
@@ -136,7 +137,8 @@ public:
           return status;
       const int64_t every = options.training.checkpointEvery;
       if (folder &&
-          (isLast || (every > 0 ? trainer->steps() % every == 0 : endsEpoch)))
+          (isLast || (every > 0 ? trainer->steps() % every == 0 : endsEpoch) ||
+           (isDue && !options.training.keepBest.empty())))
         if (Status status = save(); !status.ok())
           return status;
     }
@@ -197,6 +199,11 @@ private:
       // What is wrong with it should not be found after an epoch.
       if (auto tried = evaluation(); !tried)
         return tried.status();
+      const std::string &metric = options.training.keepBest;
+      if (!metric.empty() && metric != "eval_loss" && !trainer->countsLabels())
+        return Status::error("--keep-best " + metric +
+                             ": this loss predicts no labels; give --keep-best "
+                             "eval_loss");
     }
     return folder ? folder->begin() : Status();
   }
@@ -206,9 +213,9 @@ private:
     const TrainingOptions &training = options.training;
     if (training.checkpoint.empty())
       return Status();
-    folder =
-        std::make_unique<RunFolder>(*trainer, training.checkpoint,
-                                    training.keep, "\norder " + training.order);
+    folder = std::make_unique<RunFolder>(*trainer, training.checkpoint,
+                                         training.keep, training.keepBest,
+                                         "\norder " + training.order);
     if (training.resume) {
       auto found = folder->resume(training.seed);
       if (!found)
@@ -321,6 +328,7 @@ private:
         line["top5"] = static_cast<double>(result->rightOfFive) / labels;
         line["perplexity"] = std::exp(result->loss());
       }
+      next.metrics = recordOf(line).eval;
     }
     print(line);
     if (folder)
