@@ -463,6 +463,17 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
       return makeError("--group: " + toString(group.takeError()));
     groups.push_back(group->settings);
   }
+  // The description is JSON.
+  std::vector<StringRef> texts = {autodiff.loss, train.optimizer};
+  for (const auto *list :
+       {&train.groups, &autodiff.freeze, &autodiff.trainOnly})
+    texts.insert(texts.end(), list->begin(), list->end());
+  for (const auto &[name, scale] : settings.scale)
+    texts.push_back(name);
+  for (StringRef text : texts)
+    if (!json::isUTF8(text))
+      return makeError("'" + json::fixUTF8(text) +
+                       "' has bytes that are not UTF-8");
   json::Object scales;
   for (const auto &[name, scale] : settings.scale) {
     train.scaledInputs.push_back(name);
