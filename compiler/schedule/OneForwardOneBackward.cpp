@@ -5,17 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PipeDream's flush (Narayanan et al., 2021). Three devices, four micro-batches:
+// PipeDream's flush (Narayanan et al., 2021). Three devices, four
+// micro-batches:
 //
 //   cpu:0   0 1 2   .   .   0b 3 1b   2b    3b
 //   cpu:1   . 0 1     0b   2 1b 3 2b     3b
 //   cpu:2   . . 0 0b 1 1b 2 2b 3 3b
 //
 // A stage begins with as many forwards as there are stages after it. Then each
-// further forward is followed by a backward. So it holds what its backward needs
-// of that many micro-batches and one, however many a step has. The bubble is
-// that of GPipe. The last stage has no backward unit: its gradients follow each
-// micro-batch at once.
+// further forward is followed by a backward. So it holds what its backward
+// needs of that many micro-batches and one, however many a step has. The bubble
+// is that of GPipe. The last stage has no backward unit: its gradients follow
+// each micro-batch at once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,8 +41,7 @@ static UnitOrders orderOneForwardOneBackward(const ScheduleProblem &problem) {
         orders.ofDevice[d].push_back({stage, m});
     };
     add(device.prologue, 0);
-    const int ahead =
-        device.backward < 0 ? 0 : std::min(count, device.later);
+    const int ahead = device.backward < 0 ? 0 : std::min(count, device.later);
     for (int m = 0; m < ahead; ++m)
       add(device.forward, m);
     for (int m = 0; m < count; ++m) {

@@ -179,7 +179,9 @@ TEST_F(TrainingPlanTest, RefusesWrongStates) {
       {"state 'w' says it has 8 bytes where its shape needs 4",
        [](TrainPlan &p) { p.states[0].bytes = 8; }},
       {"state 'w' has the negative extent -1",
-       [](TrainPlan &p) { p.states[0].shape = {-1, -1}; }},
+       [](TrainPlan &p) {
+         p.states[0].shape = {-1, -1};
+       }},
       {"state 'w' begins with weight 2 of 2",
        [](TrainPlan &p) { p.states[0].weight = 2; }},
       {"state 'w' begins with weight -2 of 2",
