@@ -72,6 +72,9 @@ protected:
 
 TEST_F(ShardingRules, EveryOpHasOneAndAnExample) {
   const std::set<std::string> without = {"nn.cluster", "nn.weight", "nn.yield"};
+  // A function of its own cannot compute these: they need a step of training.
+  const std::set<std::string> ofSteps = {"nn.accumulator",
+                                         "nn.sum_micro_batches"};
   std::set<std::string> shown;
   for (Example example : examples.all()) {
     ASSERT_TRUE(example.op) << example.name;
@@ -85,7 +88,7 @@ TEST_F(ShardingRules, EveryOpHasOneAndAnExample) {
     ++count;
     EXPECT_EQ(name.hasInterface<ShardableOpInterface>(), !without.count(text))
         << text;
-    EXPECT_EQ(shown.count(text), !without.count(text))
+    EXPECT_EQ(shown.count(text), !without.count(text) && !ofSteps.count(text))
         << text << " needs an example in " << PARTITA_TEST_EXAMPLES;
   }
   EXPECT_GT(count, 60);

@@ -24,15 +24,3 @@ func.func @constant_elements() -> tensor<4xf32> attributes {
   %r = nn.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
   return %r : tensor<4xf32>
 }
-
-func.func @accumulator() -> tensor<2x6xf32> attributes {
-    rule = "()->([i,j])"} {
-  %r = nn.accumulator 0 : tensor<2x6xf32>
-  return %r : tensor<2x6xf32>
-}
-
-func.func @sum_micro_batches(%x: tensor<2x6xf32>) -> tensor<2x6xf32> attributes {
-    rule = "([i,j])->([i,j])"} {
-  %r = nn.sum_micro_batches %x : tensor<2x6xf32>
-  return %r : tensor<2x6xf32>
-}
