@@ -62,17 +62,16 @@ uint64_t hashOfCores() {
   return hash;
 }
 
-#else
-/// How many processes a launcher says it started; 1 without a launcher.
+#endif
+
+} // namespace
+
 int launchedProcesses() {
   for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
     if (const char *value = std::getenv(name))
       return std::atoi(value);
   return 1;
 }
-#endif
-
-} // namespace
 
 struct Team::Impl {
 #ifdef PARTITA_WITH_MPI

@@ -28,6 +28,9 @@ namespace partita::run {
 
 using namespace feed;
 
+/// How many processes a launcher says it started; 1 without a launcher.
+int launchedProcesses();
+
 class Team {
 public:
   /// Joins the MPI job if this process was started as a part of one.

@@ -13,6 +13,7 @@
 #include "runtime/data/DataArgument.h"
 #include "runtime/data/Loader.h"
 #include "runtime/trainer/Trainer.h"
+#include "tools/partita-run/Team.h"
 #include "tools/partita-run/train/RunFolder.h"
 
 #include <nlohmann/json.hpp>
@@ -97,6 +98,9 @@ public:
   explicit Training(const Options &options) : options(options) {}
 
   Status run() {
+    if (launchedProcesses() > 1)
+      return Status::error("--train runs in one process yet, with a thread for "
+                           "each device: start it without mpirun");
     if (Status status = open(); !status.ok())
       return status;
     std::signal(SIGINT, [](int) { stopAsked = 1; });
