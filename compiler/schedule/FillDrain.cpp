@@ -23,6 +23,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/PipelineStages.h"
 #include "compiler/schedule/Registry.h"
 
 #include <algorithm>
@@ -68,14 +69,10 @@ static UnitOrders orderFillDrain(const ScheduleProblem &problem) {
 }
 
 /// Twice the stages keep a pipeline busy for most of a step.
-static int getFillDrainMicroBatches(int stages, int) {
-  return stages > 1 ? 2 * stages : 1;
-}
-
 const ScheduleKind kFillDrain = {
     .name = "fill_drain",
     .summary = "devices work side by side, each on another micro-batch",
-    .microBatches = getFillDrainMicroBatches,
+    .microBatches = getTwoPerStage,
     .order = orderFillDrain};
 
 } // namespace partita::schedule

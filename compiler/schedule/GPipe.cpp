@@ -37,14 +37,10 @@ static UnitOrders orderGPipe(const ScheduleProblem &problem) {
   return orders;
 }
 
-static int getGPipeMicroBatches(int stages, int) {
-  return stages > 1 ? 2 * stages : 1;
-}
-
 const ScheduleKind kGPipe = {
     .name = "gpipe",
     .summary = "for training: all micro-batches forward, then all backward",
-    .microBatches = getGPipeMicroBatches,
+    .microBatches = getTwoPerStage,
     .order = orderGPipe};
 
 } // namespace partita::schedule

@@ -53,15 +53,11 @@ static UnitOrders orderOneForwardOneBackward(const ScheduleProblem &problem) {
   return orders;
 }
 
-static int getMicroBatches(int stages, int) {
-  return stages > 1 ? 2 * stages : 1;
-}
-
 const ScheduleKind kOneForwardOneBackward = {
     .name = "1f1b",
     .summary = "for training: each backward as soon as it can be computed, so "
                "that few micro-batches are held",
-    .microBatches = getMicroBatches,
+    .microBatches = getTwoPerStage,
     .order = orderOneForwardOneBackward};
 
 } // namespace partita::schedule

@@ -25,6 +25,11 @@ struct DevicePhases {
 /// device has several.
 std::vector<DevicePhases> getDevicePhases(const ScheduleProblem &problem);
 
+/// Micro-batches of a step where a schedule needs two a stage, or devices wait.
+inline int getTwoPerStage(int stages, int /*devices*/) {
+  return stages > 1 ? 2 * stages : 1;
+}
+
 } // namespace partita::schedule
 
 #endif // PARTITA_COMPILER_SCHEDULE_PIPELINESTAGES_H

@@ -108,6 +108,7 @@ public:
     announce();
     begin = reported = Clock::now();
     firstStep = trainer->steps();
+    std::vector<const uint8_t *> pointers;
     while (trainer->steps() < lastStep && !stopAsked) {
       auto loaded = loader->next();
       if (!loaded)
@@ -119,7 +120,7 @@ public:
       next.epoch = step.epoch;
       next.sample = step.position + trainer->samplesPerStep();
       next.metrics.clear();
-      std::vector<const uint8_t *> pointers;
+      pointers.clear();
       for (const runtime::Tensor &tensor : step.inputs)
         pointers.push_back(tensor.data());
       auto result = trainer->step(pointers);
@@ -286,13 +287,14 @@ private:
     if (!held)
       return held.status();
     Evaluation total;
+    std::vector<const uint8_t *> pointers;
     while (true) {
       auto loaded = (*held)->next();
       if (!loaded)
         return loaded.status();
       if (!*loaded)
         return total;
-      std::vector<const uint8_t *> pointers;
+      pointers.clear();
       for (const runtime::Tensor &tensor : (*loaded)->inputs)
         pointers.push_back(tensor.data());
       auto result = trainer->evaluate(pointers);
