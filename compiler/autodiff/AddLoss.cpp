@@ -73,7 +73,8 @@ private:
     std::vector<Result> results;
     if (mode == Mode::beside)
       for (unsigned i = 0; i < function.getNumResults(); ++i)
-        if (!function.getResultAttr(i, nn::kCheckAttr))
+        if (!function.getResultAttr(i, nn::kCheckAttr) &&
+            !function.getResultAttr(i, nn::kStateAttr))
           results.push_back({end->getOperand(i), nameOf(i).str()});
     results.push_back({loss.sum.get(), "loss.sum"});
     if (loss.count.get())

@@ -8,6 +8,7 @@
 #include "compiler/autodiff/Globs.h"
 #include "compiler/autodiff/Passes.h"
 #include "compiler/autodiff/Ports.h"
+#include "dialects/nn/StatisticAttr.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/GlobPattern.h"
@@ -99,7 +100,7 @@ struct ChooseParametersPass
       return signalPassFailure();
     llvm::DenseSet<StringAttr> statistics;
     module.walk([&](nn::ParameterOp parameter) {
-      if (parameter->hasAttr(kStatisticAttr))
+      if (parameter->hasAttr(nn::kStatisticAttr))
         statistics.insert(parameter.getWeightAttr().getAttr());
     });
     Builder b(&getContext());

@@ -46,7 +46,8 @@ public:
       count = end->getOperand(1);
     const unsigned next = hasCount ? 2 : 1;
     const bool isAlone = end->getNumOperands() == next ||
-                         function.getResultAttr(next, nn::kCheckAttr);
+                         function.getResultAttr(next, nn::kCheckAttr) ||
+                         function.getResultAttr(next, nn::kStateAttr);
     if (!isAlone || !isa<FloatType>(elementOf(loss)) ||
         nn::getTensorType(loss).getNumElements() != 1)
       return emitError(function.getLoc())

@@ -63,11 +63,12 @@ void setResults(func::FuncOp function, ArrayRef<Result> results) {
   SmallVector<Type> types;
   SmallVector<DictionaryAttr> attributes;
   Operation *end = function.getBody().front().getTerminator();
-  SmallVector<std::pair<Value, DictionaryAttr>> checks;
+  SmallVector<std::pair<Value, DictionaryAttr>> kept;
   for (OpOperand &operand : end->getOpOperands())
     if (unsigned i = operand.getOperandNumber();
-        function.getResultAttr(i, nn::kCheckAttr))
-      checks.push_back({operand.get(), function.getResultAttrDict(i)});
+        function.getResultAttr(i, nn::kCheckAttr) ||
+        function.getResultAttr(i, nn::kStateAttr))
+      kept.push_back({operand.get(), function.getResultAttrDict(i)});
   for (auto [port, result] : llvm::enumerate(results)) {
     NamedAttrList own;
     own.set(nn::kNameAttr, b.getStringAttr(result.name));
@@ -76,7 +77,7 @@ void setResults(func::FuncOp function, ArrayRef<Result> results) {
     types.push_back(result.value.getType());
     attributes.push_back(own.getDictionary(b.getContext()));
   }
-  for (auto [value, attribute] : checks) {
+  for (auto [value, attribute] : kept) {
     values.push_back(value);
     types.push_back(value.getType());
     attributes.push_back(attribute);

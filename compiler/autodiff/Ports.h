@@ -15,11 +15,9 @@
 
 namespace partita::autodiff {
 
-/// On weights: that they are trained, or why not (a string). On parameters:
-/// that they are running statistics of a normalization.
+/// On weights: that they are trained, or why not (a string).
 inline constexpr llvm::StringLiteral kTrainedAttr = "nn.trained";
 inline constexpr llvm::StringLiteral kUntrainedAttr = "nn.untrained";
-inline constexpr llvm::StringLiteral kStatisticAttr = "nn.statistic";
 
 /// On a result of the model's function: how many numbers the loss is the mean
 /// of. The loss itself is their sum then.
@@ -38,7 +36,8 @@ struct Result {
 };
 
 /// Gives a function these outputs, and no others. None of them counts samples.
-/// Results that tell of wrong indices stay, behind them.
+/// Results that tell of wrong indices, and new values of states, stay behind
+/// them.
 /// Removes what nobody needs any more.
 void setResults(mlir::func::FuncOp function, llvm::ArrayRef<Result> results);
 

@@ -28,6 +28,7 @@
 #include "compiler/simplify/Passes.h"
 #include "dialects/dist/Annotations.h"
 #include "dialects/dist/DistDialect.h"
+#include "dialects/nn/InitialAttr.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
 #include "runtime/abi/DeviceKinds.h"
@@ -40,6 +41,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace partita;
@@ -138,6 +141,7 @@ private:
   LogicalResult differentiate();
   LogicalResult checkScales();
   void addTrainPasses(OpPassManager &pm);
+  void describeInitialValues();
   void takeStages();
   void noteStages();
   LogicalResult compileKernels();
@@ -229,6 +233,7 @@ LogicalResult Compilation::differentiate() {
     return failure();
   if (options.parameters)
     *options.parameters = autodiff::listParameters(*module);
+  describeInitialValues();
   // Zeros that were added, numbers that fold.
   return options.reference ? success() : transform([](OpPassManager &pm) {
     simplify::addCanonicalPasses(pm);
@@ -263,6 +268,27 @@ void Compilation::addTrainPasses(OpPassManager &pm) {
   optimizer.clipNorm = options.train.clipNorm;
   optimizer.microBatches = options.train.microBatches;
   pm.addPass(train::createAddOptimizerPass(optimizer));
+  train::ChooseInitialValuesPassOptions initial;
+  initial.init.assign(options.train.init.begin(), options.train.init.end());
+  pm.addPass(train::createChooseInitialValuesPass(initial));
+}
+
+/// What states are drawn from, for those who run the artifact.
+void Compilation::describeInitialValues() {
+  llvm::json::Object initial;
+  for (auto weight : module->getOps<nn::WeightOp>())
+    if (auto values = weight->getAttrOfType<StringAttr>(nn::kInitialAttr))
+      initial[weight.getOrigin()] = values.getValue();
+  auto described = (*module)->getAttrOfType<StringAttr>(plan::kTrainingAttr);
+  if (initial.empty() || !described)
+    return;
+  auto all = llvm::json::parse(described.getValue());
+  if (!all)
+    return llvm::consumeError(all.takeError());
+  (*all->getAsObject())["initial"] = std::move(initial);
+  (*module)->setAttr(
+      plan::kTrainingAttr,
+      StringAttr::get(&context, llvm::formatv("{0}", *all).str()));
 }
 
 LogicalResult Compilation::compileKernels() {
@@ -542,6 +568,12 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
            << " replicas that share a batch (--replicas): their gradients are "
               "not summed; compile the model for one";
   imports.replicas = *replicas;
+  if (!options.train.optimizer.empty())
+    imports.training = {options.autodiff.results ==
+                                autodiff::LossResults::beside
+                            ? import::TrainingMode::evaluate
+                            : import::TrainingMode::learn,
+                        options.train.microBatches, options.train.evalMode};
   imports.numberNodes = !options.emitOnnx.empty();
   imports.annotationsOverride = getAnnotationsOverride(options.partition);
   auto imported = isModuleFile(imports.modelPath)
@@ -561,7 +593,11 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
       (*module)->setAttr(plan::kTrainingAttr,
                          StringAttr::get(&context, options.train.description));
   }
-  proveSampleAxes(*module, imports);
+  // Nobody tells the samples of a step apart.
+  if (options.train.optimizer.empty())
+    proveSampleAxes(*module, imports);
+  else
+    (*module)->removeAttr(import::kFixedSamplesAttr);
   if (failed(checkMask()))
     return failure();
   if (!options.target.empty())

@@ -9,6 +9,7 @@
 // states:
 //
 //   --nn-add-optimizer       sums over micro-batches, and the update
+//   --nn-choose-initial-values   what states are drawn from at the beginning
 //   --nn-form-accumulators   these sums as each micro-batch adds to them
 //
 //===----------------------------------------------------------------------===//
@@ -39,6 +40,9 @@ struct TrainOptions {
   double clipNorm = 0;
   int64_t microBatches = 1;
   std::vector<std::string> scaledInputs; ///< must be inputs of the model
+  /// Globs of normalizations and dropouts that compute as at inference.
+  std::vector<std::string> evalMode;
+  std::vector<std::string> init; ///< GLOB=KIND[,KEY=VALUE...]
   /// All of it, and what only those who run the artifact need, as JSON.
   std::string description;
 };

@@ -70,6 +70,22 @@ def MarkStatesPass : TrainPass<"nn-mark-states"> {
   }];
 }
 
+def ChooseInitialValuesPass : TrainPass<"nn-choose-initial-values"> {
+  let summary = "say what states are drawn from when training begins";
+  let description = [{
+    Each state that an entry names gets `nn.initial`, but for what the optimizer
+    keeps. The last entry that matches holds. `default` is what the importer
+    noted of the layer (`nn.default_initial`).
+
+    ```mlir
+    nn.weight state @w "w" : tensor<4xf32> in "m.onnx" at 0 bytes 16
+    // becomes, with init=*=normal;std=0.5,
+    nn.weight state @w "w" : tensor<4xf32> in "m.onnx" at 0 bytes 16 {nn.initial = "normal,mean=0,std=0.5"}
+    ```
+  }];
+  let options = [ListOption<"init", "init", "std::string", "GLOB=KIND[;KEY=VALUE...]">];
+}
+
 def FormAccumulatorsPass : TrainPass<"nn-form-accumulators"> {
   let summary = "sum over micro-batches as they are computed";
   let description = [{

@@ -9,6 +9,7 @@
 
 #include "compiler/files/Nesting.h"
 #include "compiler/files/ReadFile.h"
+#include "compiler/train/InitSpec.h"
 #include "compiler/train/OptimizerSpec.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -49,8 +50,8 @@ public:
       readMapping(
           root, "the file",
           [&](StringRef key, yaml::Node *value) { return readKey(key, value); },
-          "loss, freeze, train_only, optimizer, groups, schedule, clip_norm, "
-          "micro_batches, reduction and scale");
+          "loss, freeze, train_only, eval_mode, optimizer, groups, schedule, "
+          "clip_norm, micro_batches, init, reduction and scale");
     checkGroups();
     if (message.empty() && (!root || stream.failed()))
       report(1, 1, "the file is empty or not YAML");
@@ -162,6 +163,8 @@ private:
       settings.freeze = readTexts(value);
     else if (key == "train_only")
       settings.trainOnly = readTexts(value);
+    else if (key == "eval_mode")
+      settings.evalMode = readTexts(value);
     else if (key == "optimizer")
       readOptimizer(value);
     else if (key == "groups")
@@ -174,6 +177,8 @@ private:
       settings.microBatches = readCount(value, key, 1);
     else if (key == "reduction")
       settings.sums = readChoice(value, key, {"mean", "sum"}) == "sum";
+    else if (key == "init")
+      readInit(value);
     else if (key == "scale")
       readScale(value);
     else
@@ -300,6 +305,30 @@ private:
     if (!parsed)
       return fail(node, toString(parsed.takeError()));
     settings.schedule = *parsed;
+  }
+
+  /// GLOB: KIND, or GLOB: {kind: KIND, KEY: VALUE}.
+  void readInit(yaml::Node *node) {
+    readMapping(node, "what parameters begin with",
+                [&](StringRef glob, yaml::Node *entry) {
+                  std::string kind, options;
+                  if (isa<yaml::ScalarNode>(entry))
+                    kind = readText(entry);
+                  else
+                    readMapping(entry, "initial values",
+                                [&](StringRef key, yaml::Node *value) {
+                                  if (key == "kind")
+                                    kind = readText(value);
+                                  else
+                                    options +=
+                                        "," + key.str() + "=" + readText(value);
+                                  return true;
+                                });
+                  if (Error error = checkInit(kind + options))
+                    fail(entry, toString(std::move(error)));
+                  settings.init.push_back((glob + "=" + kind + options).str());
+                  return settings.init.size() <= kMostEntries;
+                });
   }
 
   void readScale(yaml::Node *node) {
@@ -448,6 +477,11 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
                             settings.trainOnly.end());
   train.optimizer = settings.optimizer.value_or("adamw");
   train.groups = settings.groups;
+  train.evalMode = settings.evalMode;
+  train.init = settings.init;
+  for (const std::string &text : train.init)
+    if (auto init = parseInit(text); !init)
+      return makeError("--init: " + toString(init.takeError()));
   train.clipNorm = settings.clipNorm.value_or(0);
   if (!std::isfinite(train.clipNorm) || train.clipNorm < 0)
     return makeError("--clip-norm: it is a number of at least 0");
@@ -465,8 +499,8 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
   }
   // The description is JSON.
   std::vector<StringRef> texts = {autodiff.loss, train.optimizer};
-  for (const auto *list :
-       {&train.groups, &autodiff.freeze, &autodiff.trainOnly})
+  for (const auto *list : {&train.groups, &train.evalMode, &train.init,
+                           &autodiff.freeze, &autodiff.trainOnly})
     texts.insert(texts.end(), list->begin(), list->end());
   for (const auto &[name, scale] : settings.scale)
     texts.push_back(name);
@@ -484,7 +518,8 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
   const json::Object said{{"optimizer", train.optimizer},
                           {"groups", json::Array(train.groups)},
                           {"freeze", json::Array(autodiff.freeze)},
-                          {"train_only", json::Array(autodiff.trainOnly)}};
+                          {"train_only", json::Array(autodiff.trainOnly)},
+                          {"eval_mode", json::Array(train.evalMode)}};
   json::Object all{
       {"said", json::Object(said)},
       {"loss", autodiff.loss},

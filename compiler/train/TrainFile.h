@@ -47,7 +47,8 @@ struct InputScale {
 /// A file, and flags that say the same.
 struct TrainSettings {
   std::optional<std::string> loss; ///< as --loss says it
-  std::vector<std::string> freeze, trainOnly;
+  std::vector<std::string> freeze, trainOnly, evalMode;
+  std::vector<std::string> init;        ///< GLOB=KIND[,KEY=VALUE...]
   std::optional<std::string> optimizer; ///< KIND[,KEY=VALUE...]
   std::vector<std::string> groups;      ///< GLOB[|GLOB...][,KEY=VALUE...]
   std::optional<RateSchedule> schedule;

@@ -48,6 +48,9 @@ def NN_Dialect : Dialect {
     | `nn.trained`, `nn.untrained` | `nn.weight` | that it is trained, or why not |
     | `nn.role` | `nn.weight state` | `optimizer` or `statistic`; without it, a parameter |
     | `nn.statistic` | `nn.parameter` | it is measured, not trained: a running statistic |
+    | `nn.default_initial`, `nn.fans` | `nn.weight` | how PyTorch's layer draws it at random; its fan-in and fan-out |
+    | `nn.initial` | `nn.weight state` | what it is drawn from when training begins |
+    | `nn.statistic` | a result with `nn.state` | the new value of a running statistic |
     | `nn.half_at_zero` | `nn.relu` | its derivative at 0 is 1/2: it is a part of a function without a kink there |
     | `nn.zero_at_zero` | `nn.sqrt` | its derivative at 0 is 0: it is the last step of a norm |
     | `nn.accumulate` | `nn.add` in a cluster | the operand from outside is not needed later: the cluster may add upon its bytes |

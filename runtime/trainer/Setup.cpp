@@ -137,6 +137,17 @@ Expected<Setup> parseSetup(const std::string &text, const std::string &where) {
         setup.scales[name] = {numberOf(scale, "divide", 1),
                               numberOf(scale, "mean", 0),
                               numberOf(scale, "std", 1)};
+  if (auto initial = all.find("initial");
+      initial != all.end() && initial->is_object())
+    for (const auto &[name, values] : initial->items()) {
+      const auto found = values.is_string()
+                             ? parseDistribution(values.get<std::string>())
+                             : std::nullopt;
+      if (!found)
+        return Status::error("'" + where + "' does not say how '" + name +
+                             "' is drawn: compile the model again");
+      setup.initial[name] = *found;
+    }
   return setup;
 }
 

@@ -14,6 +14,7 @@
 #define PARTITA_RUNTIME_TRAINER_SETUP_H
 
 #include "runtime/base/Status.h"
+#include "runtime/trainer/InitialValues.h"
 
 #include <cstdint>
 #include <map>
@@ -56,6 +57,9 @@ struct Setup {
   std::vector<double> learningRates, weightDecays;
   RateSchedule schedule;
   std::map<std::string, InputScale> scales; ///< by input
+  /// By state: what it is drawn from when training begins. Others begin with
+  /// the values of the model.
+  std::map<std::string, Distribution> initial;
 
   /// The rates of all groups in a step, of which the first has number 0.
   void rates(int64_t step, std::vector<double> &rates) const;

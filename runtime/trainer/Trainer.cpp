@@ -18,10 +18,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 namespace partita::runtime::train {
 namespace {
+
+/// The input that counts all samples of a training.
+constexpr const char *kSampleNumbers = "sample_number";
 
 /// A plan with its session, and where its inputs and outputs lie.
 struct Runner {
@@ -72,6 +76,9 @@ struct Trainer::Impl {
   int64_t done = 0;    ///< updates
   std::vector<double> rates;
   double step_number = 0;
+  uint64_t seed = 0;
+  int sample_numbers = -1;      ///< port that counts all samples; -1: none does
+  std::vector<int64_t> numbers; ///< of the samples of a step
   int loss = -1, norm = -1, loss_sum = -1, loss_count = -1, scores = -1;
   int labels = -1; ///< the data input that a loss compares with
   std::optional<ScoreShape> scored; ///< see findScores
@@ -128,6 +135,15 @@ Status Trainer::Impl::findInputs() {
     if (port.per_step())
       continue;
     std::vector<int64_t> shape = shapeOf(port);
+    if (std::string(text(port.name())) == kSampleNumbers) {
+      if (port.dtype() != abi::DType::i64 || shape.size() != 1)
+        return Status::error("'" + path +
+                             "' numbers its samples in an unknown way: compile "
+                             "the model again");
+      sample_numbers = static_cast<int>(i);
+      numbers.resize(static_cast<size_t>(shape[0]));
+      continue;
+    }
     if (shape.empty())
       return Status::error(std::string("input '") + text(port.name()) +
                            "' of '" + path +
@@ -153,6 +169,15 @@ Status Trainer::Impl::findInputs() {
     return Status::error("'" + path + "' has no input of samples");
   if (!checkedMul(samples, train.plan().micro_batches(), all))
     return Status::error("'" + path + "' has more samples than can be counted");
+  if (sample_numbers >= 0) {
+    if (static_cast<int64_t>(numbers.size()) != samples)
+      return Status::error("'" + path + "' numbers " +
+                           std::to_string(numbers.size()) +
+                           " samples of a micro-batch, and its inputs have " +
+                           std::to_string(samples) +
+                           ": dimension 0 of all inputs counts samples");
+    numbers.resize(static_cast<size_t>(all));
+  }
   return findEvalInputs();
 }
 
@@ -202,6 +227,9 @@ Status Trainer::Impl::findOutputs() {
 /// What the optimizer asks for lies here.
 Status Trainer::Impl::bindRates() {
   rates.resize(set.learningRates.size());
+  if (sample_numbers >= 0)
+    train.binding.inputs[static_cast<size_t>(sample_numbers)] =
+        reinterpret_cast<const uint8_t *>(numbers.data());
   for (int64_t i = 0; i < length(train.plan().inputs()); ++i) {
     const abi::Port &port =
         *train.plan().inputs()->Get(static_cast<unsigned>(i));
@@ -216,7 +244,10 @@ Status Trainer::Impl::bindRates() {
       place = reinterpret_cast<const uint8_t *>(set.weightDecays.data());
     else if (name == "step")
       place = reinterpret_cast<const uint8_t *>(&step_number), count = 1;
-    if (!place || port.dtype() != abi::DType::f64 ||
+    else if (name == "seed")
+      place = reinterpret_cast<const uint8_t *>(&seed), count = 1;
+    const abi::DType dtype = name == "seed" ? abi::DType::i64 : abi::DType::f64;
+    if (!place || port.dtype() != dtype ||
         elementCount(port.shape()) != static_cast<int64_t>(count))
       return Status::error("'" + path + "' asks for '" + name +
                            "', which is not known here: compile the model "
@@ -319,6 +350,7 @@ int64_t Trainer::samplesPerEvaluation() const { return impl->samples; }
 bool Trainer::countsLabels() const { return impl->scored.has_value(); }
 int64_t Trainer::steps() const { return impl->done; }
 void Trainer::setSteps(int64_t steps) { impl->done = steps; }
+void Trainer::setSeed(uint64_t seed) { impl->seed = seed; }
 
 Expected<StepResult> Trainer::step(std::span<const uint8_t *const> data) {
   if (data.size() != impl->inputs.size())
@@ -329,6 +361,8 @@ Expected<StepResult> Trainer::step(std::span<const uint8_t *const> data) {
         data[i];
   impl->set.rates(impl->done, impl->rates);
   impl->step_number = static_cast<double>(impl->done + 1);
+  std::iota(impl->numbers.begin(), impl->numbers.end(),
+            impl->done * samplesPerStep());
   if (Status status = impl->train.session->run(impl->train.binding);
       !status.ok())
     return status;
@@ -430,6 +464,36 @@ Status Trainer::readState(int64_t index, void *to) const {
 }
 Status Trainer::writeState(int64_t index, const void *from) {
   return impl->train.session->writeState(static_cast<int>(index), from);
+}
+Expected<int64_t> Trainer::drawInitialStates() {
+  int64_t drawn = 0;
+  for (int64_t i = 0; i < stateCount(); ++i) {
+    const std::string name = text(state(i).name());
+    const auto found = impl->set.initial.find(name);
+    if (found == impl->set.initial.end())
+      continue;
+    std::vector<int64_t> shape;
+    if (state(i).shape())
+      shape.assign(state(i).shape()->begin(), state(i).shape()->end());
+    auto made = Tensor::allocate(state(i).dtype(), shape);
+    if (!made)
+      return made.status();
+    const auto elements = static_cast<size_t>(made->elements());
+    if (made->dtype() == abi::DType::f32)
+      draw(found->second, impl->seed, name,
+           {reinterpret_cast<float *>(made->mutableData()), elements});
+    else if (made->dtype() == abi::DType::f64)
+      draw(found->second, impl->seed, name,
+           {reinterpret_cast<double *>(made->mutableData()), elements});
+    else
+      return Status::error("'" + name +
+                           "' is drawn as f32 or f64, and is another type: "
+                           "compile the model without `init` for it");
+    if (Status status = writeState(i, made->data()); !status.ok())
+      return status;
+    ++drawn;
+  }
+  return drawn;
 }
 const abi::Plan &Trainer::plan() const { return impl->train.plan(); }
 std::vector<DeviceMemory> Trainer::memory() const {

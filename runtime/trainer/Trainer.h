@@ -74,6 +74,13 @@ public:
   /// Updates so far. The next one has this number, for the schedule.
   int64_t steps() const;
   void setSteps(int64_t steps);
+  /// For what draws random numbers in a step, e.g. a dropout; 0 unless it is
+  /// said.
+  void setSeed(uint64_t seed);
+  /// Draws the states that begin with random numbers (Setup::initial), by the
+  /// seed. Before this they have the values of the model. The states that were
+  /// drawn.
+  Expected<int64_t> drawInitialStates();
 
   /// Computes the loss, and how many labels are predicted.
   Expected<Evaluation> evaluate(std::span<const uint8_t *const> data);

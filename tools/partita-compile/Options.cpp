@@ -127,7 +127,7 @@ struct RawOptions {
   std::vector<std::string> shapes, dims, samples, lengths, constants;
   std::string weights = "inside", kind = "artifact", level, strategy, memory,
               devices, gradients, train, optimizer, schedule;
-  std::vector<std::string> groups;
+  std::vector<std::string> groups, evalMode, init;
   std::optional<double> learningRate, clipNorm;
 
   bool trains() const { return !train.empty() || !optimizer.empty(); }
@@ -213,6 +213,9 @@ static std::string readTraining(const RawOptions &raw, CommandLine &command) {
   }
   if (!raw.groups.empty())
     settings.groups = raw.groups;
+  settings.evalMode.insert(settings.evalMode.end(), raw.evalMode.begin(),
+                           raw.evalMode.end());
+  settings.init.insert(settings.init.end(), raw.init.begin(), raw.init.end());
   if (!raw.schedule.empty()) {
     auto schedule = train::parseSchedule(raw.schedule);
     if (!schedule)
@@ -242,10 +245,12 @@ static std::string checkGradients(const RawOptions &raw,
   if (raw.trains() && !raw.gradients.empty())
     return "--gradients and --train: an artifact has gradients as outputs, or "
            "learns by them; leave out one of the two";
-  if (!raw.trains() && (!raw.groups.empty() || !raw.schedule.empty() ||
-                        raw.learningRate || raw.clipNorm))
-    return "--group, --schedule-rate, --learning-rate and --clip-norm are for "
-           "training: give --train FILE or --optimizer, too";
+  if (!raw.trains() &&
+      (!raw.groups.empty() || !raw.schedule.empty() || raw.learningRate ||
+       raw.clipNorm || !raw.evalMode.empty() || !raw.init.empty()))
+    return "--group, --schedule-rate, --learning-rate, --clip-norm, --init and "
+           "--eval-mode are for training: give --train FILE or --optimizer, "
+           "too";
   if (!asks && !options.loss.empty() && !command.listParameters)
     return "--loss " + options.loss +
            " is for --gradients and for training: give --gradients, --train "
@@ -583,6 +588,22 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   app.add_option("--train-only", compile.autodiff.trainOnly,
                  "the only parameters that are trained, by a glob; may be "
                  "given several times")
+      ->type_name("GLOB")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--init", raw.init,
+                 "parameters that begin with random values, by a glob over "
+                 "their names, and the values: default, zeros, ones, "
+                 "'*=normal,std=0.02', uniform, xavier_uniform, "
+                 "kaiming_normal, ...; may be given several times, and the "
+                 "last that matches holds")
+      ->type_name("GLOB=KIND")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--eval-mode", raw.evalMode,
+                 "batch normalizations and dropouts that compute as at "
+                 "inference where the model is trained, by a glob over names "
+                 "of nodes; may be given several times")
       ->type_name("GLOB")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

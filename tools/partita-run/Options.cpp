@@ -176,7 +176,8 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->group(training)
       ->capture_default_str()
       ->check(CLI::IsMember({"shuffled", "in-order", "drawn"}));
-  app.add_option("--seed", train.seed, "Of the order of samples")
+  app.add_option("--seed", train.seed,
+                 "Of the order of samples, and of what a step drops")
       ->group(training)
       ->capture_default_str();
   app.add_option("--checkpoint", train.checkpoint,

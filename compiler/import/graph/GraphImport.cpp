@@ -9,6 +9,7 @@
 
 #include "compiler/crash/Place.h"
 #include "compiler/import/graph/Import.h"
+#include "compiler/import/graph/LayerRoles.h"
 #include "compiler/import/model/ModuleScope.h"
 #include "compiler/import/model/TensorData.h"
 #include "dialects/nn/NodeScopes.h"
@@ -164,6 +165,9 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
   }
   while (!inputs.empty() && !inputs.back())
     inputs.pop_back();
+  if (training.mode == TrainingMode::learn)
+    noteRoles(node, inputs,
+              [&](StringRef symbol) { return weights.find(symbol); });
   if (failed(importOp(node, inputs, loc, scope)))
     return failure();
   // What is made of the body of a schema's function belongs to the node.

@@ -18,6 +18,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/GlobPattern.h"
 
 namespace partita::import {
 
@@ -46,6 +47,7 @@ public:
   /// Whether to write `nn.node_ops`.
   bool recordOps = false;
   using ValueSource::replicas;
+  using ValueSource::training;
 
 private:
   /// A scope of names: the graph, the body of a function, or a graph in an
@@ -72,6 +74,15 @@ private:
   mlir::FailureOr<llvm::SmallVector<ModelValue>>
   importBody(const onnx::GraphProto &body, llvm::ArrayRef<ModelValue> arguments,
              llvm::StringRef part) override;
+
+  NodeMode getMode(llvm::StringRef node) override;
+  mlir::Value getSampleNumbers(NodeImport &n) override;
+  mlir::Value getSeed(NodeImport &n) override;
+  void makeState(nn::ParameterOp parameter) override;
+  mlir::Value addInput(NodeImport &n, llvm::StringRef name,
+                       mlir::RankedTensorType type);
+  llvm::LogicalResult compileModes();
+  llvm::LogicalResult checkModes();
 
   /// The value of a tensor in the body of a node. It is made once, even if the
   /// body is imported several times.
@@ -135,6 +146,13 @@ private:
   mlir::func::FuncOp main;
   llvm::StringMap<const onnx::TensorProto *> initializers;
   llvm::SmallVector<std::string> argumentNames;
+  /// A glob of TrainingOptions::evalMode, and whether a node has matched it.
+  struct ModeGlob {
+    llvm::GlobPattern glob;
+    bool used = false;
+  };
+  std::vector<ModeGlob> modeGlobs;
+  mlir::Value sampleNumbers, seed;
   llvm::SmallVector<mlir::Attribute> collections; ///< `nn.collections`
   /// The node that is being imported: `importBody` and `materialize` work for
   /// it.

@@ -101,6 +101,7 @@ importChecked(MLIRContext &context, const ImportOptions &options) {
   graph.keepWeights = options.keepWeights;
   graph.recordOps = options.recordOps;
   graph.replicas = options.replicas;
+  graph.training = options.training;
   if (failed(graph.run(*inputs)) || failed(verify(*module)))
     return failure();
   remarkDenormals(*module);

@@ -21,6 +21,8 @@
 #ifndef PARTITA_COMPILER_IMPORT_GRAPH_IMPORT_H
 #define PARTITA_COMPILER_IMPORT_GRAPH_IMPORT_H
 
+#include "compiler/import/graph/TrainingMode.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -75,6 +77,8 @@ struct ImportOptions {
   /// Whether parameters are differentiated: floats of rank 1 and more, which a
   /// node would fold with others or which are one number, stay weights.
   bool keepWeights = false;
+  /// Of normalizations and dropouts.
+  TrainingOptions training;
   /// The device configuration whose annotations are read. Empty: the only one.
   std::string configuration;
   /// What says how the model is split, e.g. "--devices": the model's own

@@ -10,6 +10,7 @@
 #include "compiler/import/model/TensorData.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/CheckAttr.h"
+#include "dialects/nn/StatisticAttr.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -33,6 +34,8 @@ static StringRef getKindText(CollectionKind kind) {
 LogicalResult GraphImport::run(const ModelInputs &inputs) {
   const onnx::GraphProto &graph = file.proto.graph();
   addArguments(inputs.tensors);
+  if (failed(compileModes()))
+    return failure();
 
   Scope scope;
   scope.opsets = getOpsets(file.proto.opset_import());
@@ -49,6 +52,8 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
   for (const onnx::NodeProto *node : *sorted)
     if (failed(importNode(*node, scope)))
       return failure();
+  if (failed(checkModes()))
+    return failure();
 
   FailureOr<std::vector<ModelOutput>> outputs = collectOutputs(scope);
   if (failed(outputs))
@@ -63,9 +68,18 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
     results.push_back(check.result);
     types.push_back(check.result.getType());
   }
+  for (const Statistic &statistic : statistics) {
+    results.push_back(statistic.value);
+    types.push_back(statistic.value.getType());
+  }
   func::ReturnOp::create(b, loc, results);
   main.setFunctionType(
       b.getFunctionType(main.getFunctionType().getInputs(), types));
+  for (auto [i, statistic] : enumerate(statistics)) {
+    const unsigned result = outputs->size() + checks.size() + i;
+    main.setResultAttr(result, nn::kStateAttr, statistic.weight);
+    main.setResultAttr(result, nn::kStatisticAttr, b.getUnitAttr());
+  }
   for (auto [i, output] : enumerate(*outputs)) {
     main.setResultAttr(i, nn::kNameAttr, b.getStringAttr(output.name));
     main.setResultAttr(i, kPortAttr, b.getI64IntegerAttr(output.port));

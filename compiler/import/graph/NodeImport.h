@@ -19,6 +19,7 @@
 #define PARTITA_COMPILER_IMPORT_GRAPH_NODEIMPORT_H
 
 #include "compiler/import/graph/ModelValue.h"
+#include "compiler/import/graph/TrainingMode.h"
 
 #include "dialects/nn/NNDialect.h"
 
@@ -53,6 +54,8 @@ struct NumberRange {
   bool operator==(const NumberRange &) const = default;
 };
 
+class NodeImport;
+
 /// Values that nodes of one model share.
 class ValueSource {
 public:
@@ -71,6 +74,28 @@ public:
     mlir::DictionaryAttr description; ///< `nn.check`
   };
   llvm::SmallVector<Check> checks;
+  /// Results of the model's function that are new values of running
+  /// statistics.
+  struct Statistic {
+    mlir::FlatSymbolRefAttr weight;
+    mlir::Value value;
+  };
+  llvm::SmallVector<Statistic> statistics;
+  TrainingOptions training;
+  int64_t randomNodes = 0; ///< that have drawn random numbers
+  /// How a node computes. `isKept`: a glob says that it computes as at
+  /// inference, whatever the mode.
+  struct NodeMode {
+    TrainingMode mode;
+    bool isKept;
+  };
+  virtual NodeMode getMode(llvm::StringRef node) = 0;
+  /// The inputs that TrainingMode.h names. Null, with an error, if the model
+  /// has one of that name, or no samples.
+  virtual mlir::Value getSampleNumbers(NodeImport &n) = 0;
+  virtual mlir::Value getSeed(NodeImport &n) = 0;
+  /// Makes a state of a parameter, here and where its weight is.
+  virtual void makeState(nn::ParameterOp parameter) = 0;
   /// The elements of a weight of at most `nn::kMaxFoldedElements` elements.
   virtual mlir::DenseElementsAttr readWeight(llvm::StringRef symbol) = 0;
   /// The name of the model's input that an argument of `@main` is.

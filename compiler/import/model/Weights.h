@@ -47,6 +47,11 @@ public:
   /// `nn::kMaxFoldedElements`.
   mlir::DenseElementsAttr read(llvm::StringRef symbol);
 
+  /// A weight; null if there is none of the name.
+  nn::WeightOp find(llvm::StringRef symbol) {
+    return entries.lookup(symbol).op;
+  }
+
   /// Removes weights that nothing reads.
   void eraseUnused(mlir::Operation *function);
 

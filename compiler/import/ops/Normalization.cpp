@@ -8,7 +8,9 @@
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/model/TensorData.h"
+#include "dialects/nn/StatisticAttr.h"
 
+#include <cmath>
 #include <numeric>
 
 using namespace llvm;
@@ -55,6 +57,58 @@ Value makeAffine(NodeImport &n, Value x, ArrayRef<int64_t> dims, Value scale,
       n.broadcastDims(summand, dims, shape));
 }
 
+/// What a step learns of a running statistic, of which each micro-batch has
+/// another: r becomes r (1 - k)^M + sum over m of k (1 - k)^(M - 1 - m) s(m).
+/// That is one r (1 - k) + k s after the other, in a form that needs no order.
+LogicalResult learnStatistic(NodeImport &n, unsigned input, Value current,
+                             double momentum) {
+  auto running = n.input(input).getDefiningOp<nn::ParameterOp>();
+  if (!running)
+    return n.error("the model computes the running statistics that it should "
+                   "learn; --eval-mode " +
+                   nn::getNodeName(n.loc) + " leaves them as they are");
+  for (const ValueSource::Statistic &other : n.source.statistics)
+    if (other.weight == running.getWeightAttr())
+      return n.error("another node has the running statistic '" +
+                     running.getWeight() +
+                     "', too: which of the two it is of is not known; "
+                     "--eval-mode names nodes that learn none");
+  const int64_t count = n.source.training.microBatches;
+  Value weighted;
+  if (count == 1) {
+    weighted = n.binary<nn::MulOp>(current, n.splat(1 - momentum, current));
+  } else {
+    SmallVector<double> weights;
+    for (int64_t m = 0; m < count; ++m)
+      weights.push_back((1 - momentum) *
+                        std::pow(momentum, static_cast<double>(count - 1 - m)));
+    Value samples = n.source.getSampleNumbers(n);
+    if (!samples)
+      return failure();
+    // Of the micro-batch: its first sample's number tells which it is.
+    const auto size = static_cast<double>(n.shapeOf(samples)[0]);
+    Value first = n.slice(samples, {0}, {1}, {1});
+    Value number =
+        n.binary<nn::RemOp>(n.binary<nn::DivOp>(first, n.splat(size, first)),
+                            n.splat(static_cast<double>(count), first));
+    Value weight =
+        n.gather(n.numbers(weights, n.elementOf(current)), number, 0);
+    weighted =
+        n.binary<nn::MulOp>(current, n.broadcastTo(weight, n.shapeOf(current)));
+  }
+  if (!weighted)
+    return failure();
+  Value sum = nn::SumMicroBatchesOp::create(n.b, n.loc, weighted.getType(),
+                                            weighted, Value());
+  Value old = running.getResult();
+  Value kept = n.splat(std::pow(momentum, static_cast<double>(count)), old);
+  Value next = n.binary<nn::AddOp>(n.binary<nn::MulOp>(old, kept), sum);
+  if (!next)
+    return failure();
+  n.source.statistics.push_back({running.getWeightAttr(), next});
+  return success();
+}
+
 LogicalResult importBatchNormalization(NodeImport &n) {
   Value x = n.input(0), scale = n.input(1), bias = n.input(2),
         mean = n.input(3), variance = n.input(4);
@@ -62,10 +116,13 @@ LogicalResult importBatchNormalization(NodeImport &n) {
   if (shape.size() < 2)
     return n.error("X must have rank 2 at least");
   double epsilon = n.floatAttr("epsilon", 1e-5);
+  const auto [mode, isKept] = n.source.getMode(nn::getNodeName(n.loc));
   bool training = n.opset >= 14 ? n.intAttr("training_mode", 0) != 0
                   : n.opset < 7 ? n.intAttr("is_test", 0) == 0
                                 : n.wantsOutput(1);
-  if (training && n.opset < 14)
+  if (mode != TrainingMode::asWritten)
+    training = mode == TrainingMode::learn;
+  else if (training && n.opset < 14)
     return n.error("it is in training mode, which is supported from opset 14");
 
   // Before opset 9 the statistics could be by channel and position.
@@ -82,7 +139,11 @@ LogicalResult importBatchNormalization(NodeImport &n) {
   // They are no parameters: they are measured, not trained.
   for (unsigned i : {3, 4})
     if (auto parameter = n.input(i).getDefiningOp<nn::ParameterOp>())
-      parameter->setAttr("nn.statistic", n.b.getUnitAttr());
+      parameter->setAttr(nn::kStatisticAttr, n.b.getUnitAttr());
+  if (n.source.training.mode != TrainingMode::asWritten && !isKept)
+    for (unsigned i : {3, 4})
+      if (auto parameter = n.input(i).getDefiningOp<nn::ParameterOp>())
+        n.source.makeState(parameter);
   // Statistics may be of another precision than X.
   Type statistics = n.elementOf(mean);
   scale = n.cast(scale, statistics);
@@ -90,9 +151,12 @@ LogicalResult importBatchNormalization(NodeImport &n) {
   Value centered;
   if (training) {
     Shape others;
+    int64_t measured = 1;
     for (int64_t i = 0; i < static_cast<int64_t>(shape.size()); ++i)
-      if (i != 1)
+      if (!is_contained(dims, i)) {
         others.push_back(i);
+        measured *= shape[i];
+      }
     Moments moments = makeMoments(n, n.cast(x, statistics), others);
     double momentum = n.floatAttr("momentum", 0.9);
     auto mix = [&](Value running, Value current) {
@@ -106,7 +170,23 @@ LogicalResult importBatchNormalization(NodeImport &n) {
     if (!mean || !variance || failed(n.result(1, mix(oldMean, mean))) ||
         failed(n.result(2, mix(oldVariance, variance))))
       return failure();
+    if (mode == TrainingMode::learn) {
+      if (measured < 2)
+        return n.error("a micro-batch has one element a channel, which has no "
+                       "variance: take micro-batches of several samples");
+      // The variance of all that the elements are drawn from, as PyTorch has
+      // it.
+      const double unbiased =
+          static_cast<double>(measured) / static_cast<double>(measured - 1);
+      if (failed(learnStatistic(n, 3, mean, momentum)) ||
+          failed(learnStatistic(
+              n, 4, n.binary<nn::MulOp>(variance, n.splat(unbiased, variance)),
+              momentum)))
+        return failure();
+    }
     centered = moments.centered;
+  } else if (failed(n.result(1, mean)) || failed(n.result(2, variance))) {
+    return failure();
   }
   // The other form subtracts large numbers from each other where the mean is
   // large beside the deviation, and so does its derivative.

@@ -7,6 +7,7 @@
 
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
+#include "compiler/import/math/RandomBits.h"
 #include "runtime/abi/Text.h"
 
 #include <numeric>
@@ -19,9 +20,46 @@ namespace {
 
 LogicalResult importIdentity(NodeImport &n) { return n.result(0, n.value(0)); }
 
+/// The share of the elements that a dropout drops.
+FailureOr<double> getRatio(NodeImport &n) {
+  if (n.opset < 12 || !n.input(1))
+    return n.opset < 12 ? n.floatAttr("ratio", 0.5) : 0.5;
+  FailureOr<SmallVector<double>> ratio = n.constantFloats(1, "ratio");
+  if (failed(ratio))
+    return failure();
+  if (ratio->size() != 1 || !(ratio->front() >= 0 && ratio->front() <= 1))
+    return n.error("ratio must be a number from 0 to 1");
+  return ratio->front();
+}
+
+/// In training, what stays is larger, so that the mean stays.
+LogicalResult importTrainingDropout(NodeImport &n) {
+  Value x = n.input(0);
+  FailureOr<double> ratio = getRatio(n);
+  if (failed(ratio))
+    return failure();
+  const Type mask = n.opset < 10 ? n.elementOf(x) : n.b.getI1Type();
+  if (*ratio == 0 || n.typeOf(x).getNumElements() == 0)
+    return failure(failed(n.result(0, x)) ||
+                   failed(n.result(1, n.splat(1, n.shapeOf(x), mask))));
+  Value kept = makeRandomMask(n, n.shapeOf(x), *ratio);
+  const double factor = *ratio < 1 ? 1 / (1 - *ratio) : 0;
+  Value factors = n.select(kept, n.splat(factor, x), n.splat(0, x));
+  return failure(failed(n.result(0, n.binary<nn::MulOp>(x, factors))) ||
+                 failed(n.result(1, n.cast(kept, mask))));
+}
+
 /// At inference nothing is dropped.
 LogicalResult importDropout(NodeImport &n) {
   Value x = n.input(0);
+  const TrainingMode mode = n.source.getMode(nn::getNodeName(n.loc)).mode;
+  if (mode == TrainingMode::learn)
+    return importTrainingDropout(n);
+  if (mode == TrainingMode::evaluate) {
+    const Type mask = n.opset < 10 ? n.elementOf(x) : n.b.getI1Type();
+    return failure(failed(n.result(0, x)) ||
+                   failed(n.result(1, n.splat(1, n.shapeOf(x), mask))));
+  }
   if (n.opset < 7 && n.intAttr("is_test", 0) == 0)
     return n.error("it is in training mode (is_test is not set), which is not "
                    "supported");

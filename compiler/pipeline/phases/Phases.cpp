@@ -9,6 +9,7 @@
 
 #include "compiler/analysis/Rates.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "dialects/nn/StatisticAttr.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -21,15 +22,13 @@ using dist::Phase;
 namespace {
 
 /// All ops from which a value is computed.
-llvm::DenseSet<Operation *> findSources(Value value) {
-  llvm::DenseSet<Operation *> found;
+void addSources(Value value, llvm::DenseSet<Operation *> &found) {
   SmallVector<Value> left = {value};
   while (!left.empty()) {
     Operation *op = left.pop_back_val().getDefiningOp();
     if (op && found.insert(op).second)
       llvm::append_range(left, op->getOperands());
   }
-  return found;
 }
 
 } // namespace
@@ -41,10 +40,14 @@ Phases::Phases(func::FuncOp function) {
   const SmallVector<Operation *> active = getActiveOps(block);
   for (Operation *op : active)
     trained |= rates.getRate(op) == analysis::Rate::update;
-  // The loss is the first result of a model that is trained.
+  // The loss is the first result of a model that is trained. Running statistics
+  // need no gradient, either.
   llvm::DenseSet<Operation *> forward;
   if (trained)
-    forward = findSources(block.getTerminator()->getOperand(0));
+    for (OpOperand &result : block.getTerminator()->getOpOperands())
+      if (unsigned i = result.getOperandNumber();
+          i == 0 || function.getResultAttr(i, nn::kStatisticAttr))
+        addSources(result.get(), forward);
   llvm::DenseMap<Attribute, Phase> ofCluster;
   for (Operation *op : active) {
     Phase phase = Phase::prologue;

@@ -166,11 +166,15 @@ private:
     if (!opened)
       return opened.status();
     trainer = std::move(*opened);
+    trainer->setSeed(options.training.seed);
     if (!options.training.exportTo.empty())
       if (Status status = checkExport(*trainer, options.artifact,
                                       options.training.exportTo);
           !status.ok())
         return status;
+    auto drawn = trainer->drawInitialStates();
+    if (!drawn)
+      return drawn.status();
     if (!options.training.load.empty())
       if (Status status = loadWeights(*trainer, options.training.load);
           !status.ok())

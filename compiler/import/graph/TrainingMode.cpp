@@ -1,0 +1,104 @@
+//===- TrainingMode.cpp - Layers that compute otherwise in training -------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/import/graph/TrainingMode.h"
+
+#include "compiler/import/graph/GraphImport.h"
+#include "compiler/import/graph/Import.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace partita::import {
+
+LogicalResult GraphImport::compileModes() {
+  for (const std::string &text : training.evalMode) {
+    auto glob = GlobPattern::create(text, 64);
+    if (!glob)
+      return emitError(module.getLoc())
+             << "--eval-mode " << text << ": " << toString(glob.takeError());
+    modeGlobs.push_back({std::move(*glob)});
+  }
+  return success();
+}
+
+LogicalResult GraphImport::checkModes() {
+  for (auto [text, glob] : zip_equal(training.evalMode, modeGlobs))
+    if (!glob.used)
+      return emitError(module.getLoc())
+             << "--eval-mode " << text
+             << " names no batch normalization and no dropout; --list-nodes "
+                "lists the nodes";
+  return success();
+}
+
+ValueSource::NodeMode GraphImport::getMode(StringRef node) {
+  bool isKept = false;
+  for (ModeGlob &each : modeGlobs)
+    if (each.glob.match(node))
+      isKept = each.used = true;
+  return {isKept ? TrainingMode::evaluate : training.mode, isKept};
+}
+
+Value GraphImport::addInput(NodeImport &n, StringRef name,
+                            RankedTensorType type) {
+  if (is_contained(argumentNames, name)) {
+    (void)n.error("the model has an input '" + name +
+                  "', which is a name of an input of training: rename it in "
+                  "the model");
+    return {};
+  }
+  int64_t port = file.proto.graph().input_size();
+  for (unsigned i = 0; i < main.getNumArguments(); ++i)
+    if (auto other = main.getArgAttrOfType<IntegerAttr>(i, kPortAttr))
+      port = std::max(port, other.getInt() + 1);
+  const unsigned number = main.getNumArguments();
+  const DictionaryAttr attributes = b.getDictionaryAttr(
+      {b.getNamedAttr(nn::kNameAttr, b.getStringAttr(name)),
+       b.getNamedAttr(kPortAttr, b.getI64IntegerAttr(port))});
+  if (failed(main.insertArgument(number, type, attributes,
+                                 getNodeLoc(b.getContext(), name))))
+    return {};
+  argumentNames.push_back(name.str());
+  return main.getArgument(number);
+}
+
+Value GraphImport::getSampleNumbers(NodeImport &n) {
+  if (sampleNumbers)
+    return sampleNumbers;
+  for (BlockArgument argument : main.getArguments()) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (type.getRank() > 0 && type.getDimSize(0) > 0)
+      return sampleNumbers = addInput(
+                 n, kSampleNumberInput,
+                 RankedTensorType::get({type.getDimSize(0)}, b.getI64Type()));
+  }
+  (void)n.error("it computes otherwise for each sample in training, and the "
+                "model has no input of samples; --eval-mode leaves it as at "
+                "inference");
+  return {};
+}
+
+Value GraphImport::getSeed(NodeImport &n) {
+  if (!seed)
+    if ((seed = addInput(n, kSeedInput,
+                         RankedTensorType::get({}, b.getI64Type()))))
+      main.setArgAttr(cast<BlockArgument>(seed).getArgNumber(),
+                      nn::kPerStepAttr, b.getUnitAttr());
+  return seed;
+}
+
+void GraphImport::makeState(nn::ParameterOp parameter) {
+  const FlatSymbolRefAttr symbol = parameter.getWeightAttr();
+  weights.find(symbol.getValue()).setState(true);
+  main.walk([&](nn::ParameterOp other) {
+    if (other.getWeightAttr() == symbol)
+      other.setState(true);
+  });
+}
+
+} // namespace partita::import
