@@ -31,6 +31,8 @@ RIGHT = (
     {"groups": []}, {"groups": [{"parameters": "*bias", "weight_decay": 0}, {"parameters": ["*"], "learning_rate": 0.1, "betas": [0.5, 0.9]}]},
     {"schedule": "constant"}, {"schedule": "linear,steps=10"}, {"schedule": COSINE}, {"schedule": {"kind": "step", "every": 10, "factor": 0.5}},
     {"schedule": {"kind": "wsd", "steps": 100, "decay": 20}}, {"scale": {}}, {"scale": {"image": {"divide": 255, "mean": -0.5, "std": 0.3}}},
+    {"eval_mode": []}, {"init": {}}, {"init": {"*weight": "default", "*bias": {"kind": "normal", "std": 0.02}}}, {"init": {"*": "uniform,low=-1"}},
+    {"init": {"*": {"kind": "uniform", "low": -1, "high": 0}}}, {"init": {"*": {"kind": "constant", "value": 1}}}, {"init": {"*": {"kind": "normal", "mean": -1}}},
 )
 WRONG = (
     {"nonsense": 1}, {"reduction": "median"}, {"freeze": {"a": 1}}, {"clip_norm": -1}, {"clip_norm": "much"}, {"micro_batches": 0}, {"micro_batches": 1.5},
@@ -41,6 +43,8 @@ WRONG = (
     {"groups": {}}, {"groups": [{"weight_decay": 0}]}, {"groups": [{"parameters": "*", "nonsense": 0}]},
     {"schedule": {"kind": "nonsense"}}, {"schedule": {**COSINE, "warmup": -1}}, {"schedule": {**COSINE, "nonsense": 1}}, {"schedule": {**COSINE, "final": "low"}},
     {"scale": 3}, {"scale": {"image": {"divide": 0}}}, {"scale": {"image": {"std": 0}}}, {"scale": {"image": {"nonsense": 1}}}, {"scale": {"image": {"mean": "low"}}},
+    {"eval_mode": {"a": 1}}, {"init": "default"}, {"init": {"*": 3}}, {"init": {"*": {"std": 1}}}, {"init": {"*": {"kind": "nonsense"}}}, {"init": {"*": {"kind": "normal", "std": -1}}},
+    {"init": {"*": {"kind": "normal", "nonsense": 1}}}, {"init": {"*": {"kind": "constant", "value": "much"}}},
 )
 
 TYPES = {"string": str, "object": dict, "array": list, "boolean": bool, "integer": int, "number": (int, float)}
@@ -119,6 +123,7 @@ def check_names(compiler, page):
         "losses": (listed(compiler, {"loss": "nonsense:y"}, r"one of ([\w, ]+)"), parts["loss"]["properties"]["kind"]["enum"]),
         "optimizers": (listed(compiler, {"optimizer": "nonsense"}, r"there are ([\w, ]+)"), parts["optimizer"]["properties"]["kind"]["enum"]),
         "schedules": (listed(compiler, {"schedule": "nonsense"}, r"there are ([\w, ]+)"), parts["schedule"]["properties"]["kind"]["enum"]),
+        "initial values": (listed(compiler, {"init": {"*": "nonsense"}}, r"there are ([\w, ]+)"), SCHEMA["properties"]["init"]["additionalProperties"]["anyOf"][1]["properties"]["kind"]["enum"]),
         "settings": (settings, SCHEMA["$defs"]["settings"]["properties"]),
     }
     for what, (known, shown) in pairs.items():

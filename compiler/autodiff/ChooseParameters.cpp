@@ -8,7 +8,7 @@
 #include "compiler/autodiff/Globs.h"
 #include "compiler/autodiff/Passes.h"
 #include "compiler/autodiff/Ports.h"
-#include "dialects/nn/StatisticAttr.h"
+#include "dialects/nn/CheckAttr.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/GlobPattern.h"

@@ -28,7 +28,7 @@
 #include "compiler/simplify/Passes.h"
 #include "dialects/dist/Annotations.h"
 #include "dialects/dist/DistDialect.h"
-#include "dialects/nn/InitialAttr.h"
+#include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
 #include "runtime/abi/DeviceKinds.h"
@@ -375,7 +375,6 @@ void Compilation::noteStages() {
 LogicalResult
 Compilation::partition(const pipeline::PartitionOptions &partitionOptions,
                        EmitKind until) {
-  takeStages();
   if (failed(transform([&](OpPassManager &pm) {
         pipeline::addDecisionPasses(pm, partitionOptions);
       })))
@@ -654,6 +653,7 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
         pipeline::addMeshPasses(pm, options.partition);
       })))
     return failure();
+  takeStages();
   const bool reproducible = isReproducible(*module);
   if (failed(transform([&](OpPassManager &pm) {
         pm.addPass(train::createFormAccumulatorsPass());

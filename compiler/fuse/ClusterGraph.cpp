@@ -7,7 +7,11 @@
 
 #include "compiler/fuse/ClusterGraph.h"
 
+#include "compiler/analysis/NodeNames.h"
+#include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
+
+#include <optional>
 
 using namespace mlir;
 
@@ -24,6 +28,7 @@ ClusterGraph::ClusterGraph(Block &block) : block(block) {
     byPlace.push_back(&op);
   }
   rates.moveIntoUpdates(block);
+  findStages();
 }
 
 int64_t ClusterGraph::getCluster(Operation *op) const {
@@ -107,7 +112,35 @@ unsigned ClusterGraph::getFirstPlace(const Ops &ops) const {
   return first;
 }
 
+void ClusterGraph::findStages() {
+  auto named = block.getParentOp()->getAttrOfType<DictionaryAttr>(
+      dist::kAnnotatedStagesAttr);
+  const bool hasStates =
+      llvm::any_of(block.getOps<nn::ParameterOp>(),
+                   [](nn::ParameterOp op) { return op.getState(); });
+  if (!named || !hasStates)
+    return;
+  for (Operation &op : block)
+    if (!isFreeToRepeat(&op) && rates.getRate(&op) != analysis::Rate::load)
+      for (StringRef name : analysis::getNodeNames(op.getLoc()))
+        if (auto stage = named.getAs<IntegerAttr>(name))
+          stages[&op] = stage.getInt(); // the last one holds
+}
+
+bool ClusterGraph::isInOneStage(const Ops &ops) const {
+  std::optional<int64_t> first;
+  for (Operation *op : ops)
+    if (auto it = stages.find(op); it != stages.end())
+      if (first.value_or(it->second) != it->second)
+        return false;
+      else
+        first = it->second;
+  return true;
+}
+
 bool ClusterGraph::isConvex(const Ops &ops) const {
+  if (!isInOneStage(ops))
+    return false;
   llvm::DenseSet<unsigned> found;
   return findProducers(ops, getFirstPlace(ops), found);
 }

@@ -44,8 +44,9 @@ public:
   /// are used outside.
   llvm::SmallVector<mlir::Value> getInputs(const Ops &ops) const;
   llvm::SmallVector<mlir::Value> getResults(const Ops &ops) const;
-  /// Whether no path leaves the ops and comes back. A path may enter an
-  /// existing cluster at any of its ops and leave it at any other.
+  /// Whether no path leaves the ops and comes back, and no two of them are in
+  /// stages of their own. A path may enter an existing cluster at any of its
+  /// ops and leave it at any other.
   bool isConvex(const Ops &ops) const;
 
   void addCluster(const Ops &ops, nn::ClusterKind kind);
@@ -62,6 +63,8 @@ private:
   bool findProducers(const Ops &ops, unsigned first,
                      llvm::DenseSet<unsigned> &found) const;
   unsigned getFirstPlace(const Ops &ops) const;
+  void findStages();
+  bool isInOneStage(const Ops &ops) const;
 
   mlir::Block &block;
   llvm::DenseMap<mlir::Operation *, unsigned> order;
@@ -72,6 +75,9 @@ private:
   std::vector<mlir::Operation *> byPlace; ///< one op of each; may be null
   llvm::DenseMap<mlir::Operation *, int64_t> clusterOf;
   analysis::Rates rates;
+  /// Of the ops whose stage is known before they are fused: a state that they
+  /// read is on the device of that stage, and on no other.
+  llvm::DenseMap<mlir::Operation *, int64_t> stages;
   std::vector<Ops> clusters;
   std::vector<nn::ClusterKind> kinds;
 };

@@ -15,21 +15,6 @@ using namespace mlir;
 
 namespace partita::pipeline {
 
-SmallVector<StringRef, 2> getNodeNames(Location loc) {
-  SmallVector<StringRef, 2> names;
-  if (auto named = dyn_cast<NameLoc>(loc)) {
-    names.push_back(named.getName());
-  } else if (auto fused = dyn_cast<FusedLoc>(loc)) {
-    for (Location part : fused.getLocations())
-      for (StringRef name : getNodeNames(part))
-        if (!llvm::is_contained(names, name))
-          names.push_back(name);
-  } else if (auto call = dyn_cast<CallSiteLoc>(loc)) {
-    return getNodeNames(call.getCallee());
-  }
-  return names;
-}
-
 std::string didYouMean(StringRef name, ArrayRef<StringRef> known) {
   StringRef best;
   unsigned limit = std::max<size_t>(2, name.size() / 2), distance = limit + 1;

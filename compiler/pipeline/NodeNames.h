@@ -8,8 +8,9 @@
 #ifndef PARTITA_COMPILER_PIPELINE_NODENAMES_H
 #define PARTITA_COMPILER_PIPELINE_NODENAMES_H
 
+#include "compiler/analysis/NodeNames.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
-#include "mlir/IR/Location.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -20,9 +21,7 @@
 
 namespace partita::pipeline {
 
-/// The names of the ONNX nodes in a location, in order. A FusedLoc has one for
-/// each of its leaves.
-llvm::SmallVector<llvm::StringRef, 2> getNodeNames(mlir::Location loc);
+using analysis::getNodeNames;
 
 /// "; did you mean 'x'?" for the known name nearest to `name`, or "" if none is
 /// near. Of several equally near names the first counts.

@@ -8,7 +8,7 @@
 #include "compiler/autodiff/Globs.h"
 #include "compiler/train/InitSpec.h"
 #include "compiler/train/Passes.h"
-#include "dialects/nn/InitialAttr.h"
+#include "dialects/nn/CheckAttr.h"
 
 using namespace mlir;
 

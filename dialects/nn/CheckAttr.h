@@ -1,4 +1,4 @@
-//===- CheckAttr.h - Results that tell of wrong indices ---------*- C++ -*-===//
+//===- CheckAttr.h - Attributes of results and weights ----------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,6 +22,19 @@ namespace partita::nn {
 ///    shape = array<i64: 4, 128>, low = array<i64: -1000>,
 ///    high = array<i64: 999>}
 inline constexpr llvm::StringLiteral kCheckAttr = "nn.check";
+
+/// On a parameter: it is a running statistic of a normalization, which is
+/// measured and not trained. On a result with `nn.state`: it is the new value
+/// of one, and needs no gradient.
+inline constexpr llvm::StringLiteral kStatisticAttr = "nn.statistic";
+
+/// On a weight: how PyTorch's layer draws it at random, as text:
+/// "constant,value=0", "uniform,low=-0.5,high=0.5" or "normal,mean=0,std=1".
+inline constexpr llvm::StringLiteral kDefaultInitialAttr = "nn.default_initial";
+/// On a weight: [fan-in, fan-out], array<i64>.
+inline constexpr llvm::StringLiteral kFansAttr = "nn.fans";
+/// On a state: how it is drawn when training begins, as text.
+inline constexpr llvm::StringLiteral kInitialAttr = "nn.initial";
 
 } // namespace partita::nn
 

@@ -248,8 +248,8 @@ def check_pipelines(work):
     clipped = case_named("nesterov-clip")
     tied = case_named("transformer-nesterov")
     for case, text in ((clipped, "leave out clip_norm"), (tied, "once a step on another device: put both on one")):
-        before = files_in(work)
-        said = run([BIN / "partita-compile", write_model(work, case.model, "f32"), *case.flags(), "--devices", 2, "-o", work / "wrong.partita"], expect=1)
+        model, before = write_model(work, case.model, "f32"), files_in(work)
+        said = run([BIN / "partita-compile", model, *case.flags(), "--devices", 2, "-o", work / "wrong.partita"], expect=1)
         check_message(work, case.name, said, text, before)
     print(f"{count + 1} pipelines train to the bits of one device")
 

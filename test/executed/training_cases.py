@@ -12,6 +12,8 @@ MICRO_BATCHES = 8
 IGNORED = -100
 # An attribute of ONNX is of f32; this is exact there, so that models of f64 agree, too.
 EPSILON = 2.0**-17
+# What a running statistic keeps of its old value. PyTorch's momentum is the rest.
+KEPT = 0.875
 TOKENS, WORDS, WIDTH, HEADS = 6, 13, 8, 2
 CELLS, FEATURES, TIMES = 6, 4, 5
 
@@ -43,6 +45,14 @@ def weights(name):
             "lstm.input": normal(1, 4 * CELLS, FEATURES), "lstm.recurrent": normal(1, 4 * CELLS, CELLS), "lstm.bias": normal(1, 8 * CELLS),
             "fc.weight": normal(4, CELLS), "fc.bias": normal(4)},
     }[name]()
+
+
+def statistics(name):
+    """The running statistics that a model begins with, in f32, by name: means from -0.1 to 0.1, variances from 0.9 to 1.1."""
+    if name != "cnn":
+        return {}
+    spread = lambda first, last, count: np.linspace(first, last, count).astype(np.float32)
+    return {f"bn{i}.{part}": spread(*ends, count) for i, count in ((1, 5), (2, 6)) for part, ends in (("running_mean", (-0.1, 0.1)), ("running_var", (0.9, 1.1)))}
 
 
 # The input of a model and what the loss compares with.
@@ -113,8 +123,8 @@ class Graph:
         return model
 
 
-def build(name, dtype):
-    """The ONNX model, with its first weights and batches of BATCH."""
+def build(name, dtype, training=True):
+    """The ONNX model, with its first weights and batches of BATCH. It is written in training mode, or for inference."""
     g, given = Graph(dtype), weights(name)
     gemm = lambda x, layer, out=None: g.node("Gemm", x, f"{layer}.weight", f"{layer}.bias", outputs=out and [out], transB=1)
     if name == "mlp":
@@ -129,12 +139,15 @@ def build(name, dtype):
         return g.model(("image", g.kind, [BATCH, 1, 12, 12]), ("logits", g.kind, [BATCH, 10]), given)
     if name == "cnn":
         x = "image"
+        g.number("ratio", 0)
+        if training:
+            g.tensor("training", np.array(True))
         for i, stride in ((1, 1), (2, 2)):
             x = g.node("Conv", x, f"conv{i}.weight", pads=[1, 1, 1, 1], strides=[stride, stride])
-            size = given[f"bn{i}.bias"].size
-            running = [g.tensor(f"bn{i}.running_mean", np.linspace(-0.1, 0.1, size).astype(dtype)), g.tensor(f"bn{i}.running_var", np.linspace(0.9, 1.1, size).astype(dtype))]
-            x = g.node("BatchNormalization", x, f"bn{i}.weight", f"bn{i}.bias", *running, outputs=[f"bn{i}", f"bn{i}_mean", f"bn{i}_var"], epsilon=EPSILON, training_mode=1)
-            x = g.node("Relu", x)
+            running = [g.tensor(name, array.astype(dtype)) for name, array in statistics(name).items() if name.startswith(f"bn{i}.")]
+            outputs = [f"bn{i}", f"bn{i}_mean", f"bn{i}_var"] if training else [f"bn{i}"]
+            x = g.node("BatchNormalization", x, f"bn{i}.weight", f"bn{i}.bias", *running, outputs=outputs, epsilon=EPSILON, momentum=KEPT, training_mode=int(training))
+            x = g.node("Dropout", g.node("Relu", x), "ratio", "training" if training else "")
         gemm(g.node("ReduceMean", x, g.integers("area", 2, 3), keepdims=0), "fc", "logits")
         return g.model(("image", g.kind, [BATCH, 3, 8, 8]), ("logits", g.kind, [BATCH, 5]), given)
     if name == "transformer":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Trains the models of training_cases.py by PyTorch, in f64, and writes training_reference.json: for each case the losses of all steps, the norms of
-their gradients if they are clipped, and for each parameter its sum and its norm after the last one; and how far PyTorch itself is off in f32. Run by hand: it needs torch.
+their gradients if they are clipped, and for each parameter and running statistic its sum and its norm after the last one; and how far PyTorch itself is off in f32. Run by hand: it needs torch.
 
     training_reference.py
 
@@ -14,30 +14,30 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from training_cases import BATCH, CASES, CELLS, EPSILON, HEADS, IGNORED, STEPS, TIMES, TOKENS, WIDTH, weights
+from training_cases import BATCH, CASES, CELLS, EPSILON, HEADS, IGNORED, KEPT, STEPS, TIMES, TOKENS, WIDTH, statistics, weights
 
 DIGITS = 13
 
 
-def mlp(p, x):
+def mlp(p, x, running):
     return F.linear(torch.tanh(F.linear(x, p["fc1.weight"], p["fc1.bias"])), p["fc2.weight"], p["fc2.bias"])
 
 
-def mnist(p, x):
+def mnist(p, x, running):
     for layer in ("conv1", "conv2"):
         x = F.relu(F.max_pool2d(F.conv2d(x, p[f"{layer}.weight"], p[f"{layer}.bias"]), 2))
     x = F.relu(F.linear(x.flatten(1), p["fc1.weight"], p["fc1.bias"]))
     return F.linear(x, p["fc2.weight"], p["fc2.bias"])
 
 
-def cnn(p, x):
+def cnn(p, x, running):
     for i, stride in ((1, 1), (2, 2)):
         x = F.conv2d(x, p[f"conv{i}.weight"], stride=stride, padding=1)
-        x = F.relu(F.batch_norm(x, None, None, p[f"bn{i}.weight"], p[f"bn{i}.bias"], training=True, eps=EPSILON))
+        x = F.relu(F.batch_norm(x, running[f"bn{i}.running_mean"], running[f"bn{i}.running_var"], p[f"bn{i}.weight"], p[f"bn{i}.bias"], training=True, momentum=1 - KEPT, eps=EPSILON))
     return F.linear(x.mean((2, 3)), p["fc.weight"], p["fc.bias"])
 
 
-def transformer(p, x):
+def transformer(p, x, running):
     norm = lambda x, layer: F.layer_norm(x, (WIDTH,), p[f"{layer}.weight"], p[f"{layer}.bias"], EPSILON)
     linear = lambda x, layer: x @ p[f"{layer}.weight"] + p[f"{layer}.bias"]
     x = p["wte"][x] + p["wpe"]
@@ -49,7 +49,7 @@ def transformer(p, x):
     return norm(x, "ln") @ p["wte"].T
 
 
-def lstm(p, x):
+def lstm(p, x, running):
     """ONNX has the gates in the order input, output, forget, cell."""
     h = c = torch.zeros(BATCH, CELLS, dtype=x.dtype)
     bias = p["lstm.bias"][0]
@@ -73,7 +73,8 @@ def loss_sum(case, y, target):
 
 
 def train(case, dtype):
-    """The losses of all steps, the norms of their gradients if they are clipped, and the parameters after the last one."""
+    """The losses of all steps, the norms of their gradients if they are clipped, and the parameters and running statistics after the last one."""
+    running = {name: torch.tensor(array, dtype=dtype) for name, array in statistics(case.model).items()}
     p = {name: torch.tensor(array, dtype=dtype).requires_grad_() for name, array in weights(case.model).items()}
     rename = lambda settings: {NAMES.get(key, key): value for key, value in settings.items()}
     groups = [{"params": [], **rename(settings)} for settings in ({}, *(settings for _, settings in case.groups))]
@@ -96,7 +97,7 @@ def train(case, dtype):
         count = sum(int((target != IGNORED).sum()) if case.loss == "cross_entropy" else target.numel() for target in targets)
         total = 0.0
         for batch, target in zip(batches, targets):
-            loss = loss_sum(case, MODELS[case.model](p, x[batch]), target) / count
+            loss = loss_sum(case, MODELS[case.model](p, x[batch], running), target) / count
             loss.backward()
             total += loss.item()
         if case.clip:
@@ -104,7 +105,7 @@ def train(case, dtype):
         optimizer.step()
         schedule.step()
         losses.append(total)
-    return losses, norms, {name: parameter.detach().double() for name, parameter in p.items()}
+    return losses, norms, {name: parameter.detach().double() for name, parameter in [*p.items(), *running.items()]}
 
 
 def main():

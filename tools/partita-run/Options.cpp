@@ -177,7 +177,7 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"shuffled", "in-order", "drawn"}));
   app.add_option("--seed", train.seed,
-                 "Of the order of samples, and of what a step drops")
+                 "Of the order of samples, initial values and dropouts")
       ->group(training)
       ->capture_default_str();
   app.add_option("--checkpoint", train.checkpoint,

@@ -21,7 +21,7 @@
 #ifndef PARTITA_COMPILER_IMPORT_GRAPH_IMPORT_H
 #define PARTITA_COMPILER_IMPORT_GRAPH_IMPORT_H
 
-#include "compiler/import/graph/TrainingMode.h"
+#include "compiler/import/training/TrainingMode.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

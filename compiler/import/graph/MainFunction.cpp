@@ -10,7 +10,6 @@
 #include "compiler/import/model/TensorData.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/CheckAttr.h"
-#include "dialects/nn/StatisticAttr.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 

@@ -19,7 +19,7 @@
 #define PARTITA_COMPILER_IMPORT_GRAPH_NODEIMPORT_H
 
 #include "compiler/import/graph/ModelValue.h"
-#include "compiler/import/graph/TrainingMode.h"
+#include "compiler/import/training/TrainingMode.h"
 
 #include "dialects/nn/NNDialect.h"
 

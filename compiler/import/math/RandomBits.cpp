@@ -7,7 +7,7 @@
 
 #include "compiler/import/math/RandomBits.h"
 
-#include "compiler/import/graph/TrainingMode.h"
+#include "compiler/import/training/TrainingMode.h"
 
 #include <cmath>
 
@@ -20,12 +20,27 @@ namespace {
 /// The bits of which a random number is made: as many as a double has.
 constexpr unsigned kBits = 53;
 
-/// Unsigned numbers of 64 bits, whose sums and products wrap.
+// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+// generators", 2014): its steps, and the factors of its finalizer.
+constexpr uint64_t kStep = 0x9e3779b97f4a7c15, kFirst = 0xbf58476d1ce4e5b9,
+                   kSecond = 0x94d049bb133111eb;
+
+/// The finalizer: neighbours become bits that have nothing to do with each
+/// other.
+uint64_t mixBits(uint64_t x) {
+  x = (x ^ x >> 30) * kFirst;
+  x = (x ^ x >> 27) * kSecond;
+  return x ^ x >> 31;
+}
+
+/// Numbers of 64 bits, whose sums and products wrap.
 class Bits {
 public:
-  Bits(NodeImport &n, ArrayRef<int64_t> shape)
+  Bits(NodeImport &n, ArrayRef<int64_t> shape, bool isUnsigned = true)
       : n(n), shape(shape),
-        type(IntegerType::get(n.b.getContext(), 64, IntegerType::Unsigned)) {}
+        type(isUnsigned
+                 ? IntegerType::get(n.b.getContext(), 64, IntegerType::Unsigned)
+                 : n.b.getI64Type()) {}
 
   Value constant(uint64_t value) const {
     return n.constant(DenseElementsAttr::get(RankedTensorType::get(shape, type),
@@ -50,18 +65,11 @@ public:
     return n.make<nn::IotaOp>(RankedTensorType::get(shape, type), dim);
   }
 
-  /// The finalizer of SplitMix64 (Steele, Lea and Flood, "Fast splittable
-  /// pseudorandom number generators", 2014): neighbours become bits that have
-  /// nothing to do with each other.
+  /// mixBits of each.
   Value mix(Value x) const {
-    x = times(flip(x, shift(x, 30)), 0xbf58476d1ce4e5b9);
-    x = times(flip(x, shift(x, 27)), 0x94d049bb133111eb);
+    x = times(flip(x, shift(x, 30)), kFirst);
+    x = times(flip(x, shift(x, 27)), kSecond);
     return flip(x, shift(x, 31));
-  }
-  /// As the generator steps: x + (place + 1) * golden ratio, mixed.
-  Value draw(Value x, Value place) const {
-    constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
-    return mix(add(x, add(times(place, kGolden), constant(kGolden))));
   }
 
 private:
@@ -85,11 +93,17 @@ Value makeRandomMask(NodeImport &n, ArrayRef<int64_t> shape,
     samples = n.slice(samples, {0}, {1}, {1});
     count = 1;
   }
-  const Bits one(n, {}), row(n, {count}), all(n, {count, elements / count});
-  Value node = one.constant(n.source.randomNodes++);
-  Value key = row.spread(one.draw(one.mix(one.of(seed)), node), {});
-  key = row.draw(key, row.of(samples));
-  Value drawn = all.draw(all.spread(key, {0}), all.iota(1));
+  const Bits numbers(n, {count}, /*isUnsigned=*/false), row(n, {count}),
+      all(n, {count, elements / count});
+  // Each sum has something of this node and this micro-batch first. So nothing
+  // is shared with nodes of other stages, and nothing lies in memory.
+  const uint64_t node = mixBits(++n.source.randomNodes * kStep);
+  Value key =
+      numbers.add(numbers.times(samples, kStep), numbers.constant(node));
+  key = numbers.add(key, numbers.spread(seed, {}));
+  key = row.mix(row.mix(row.of(key)));
+  Value drawn =
+      all.mix(all.times(all.add(all.spread(key, {0}), all.iota(1)), kStep));
   const auto least =
       static_cast<uint64_t>(std::llround(std::ldexp(probability, kBits)));
   Value kept = n.compare(nn::ComparePredicate::ge, all.shift(drawn, 64 - kBits),

@@ -8,7 +8,7 @@
 #include "compiler/import/graph/NodeImport.h"
 #include "compiler/import/graph/OpTable.h"
 #include "compiler/import/model/TensorData.h"
-#include "dialects/nn/StatisticAttr.h"
+#include "dialects/nn/CheckAttr.h"
 
 #include <cmath>
 #include <numeric>

@@ -233,6 +233,8 @@ private:
 
   LogicalResult fromAnnotations() {
     int64_t most = 0;
+    const Phases phases(function);
+    std::vector<int64_t> own; // what the model says of each cluster
     for (ClusterNode &node : graph.nodes) {
       // The heaviest op that says something decides for its cluster.
       Operation *decides = nullptr;
@@ -248,8 +250,12 @@ private:
         return decides->emitError()
                << "'" << nn::getNodeName(decides) << "' names stage " << stage
                << "; stages are 0 to " << dist::kMostDevices - 1;
-      stageOf.push_back(stage);
       most = std::max(most, stage);
+      own.push_back(stage);
+      // What is computed once goes with what reads it: its node may be a part
+      // of a cluster of another one, e.g. of a convolution.
+      const bool isOnce = phases.get(node.ops.front()) == dist::Phase::prologue;
+      stageOf.push_back(isOnce ? -1 : stage);
     }
     for (const ClusterValue &value : graph.values) // in order of producers
       if (value.producer >= 0)
@@ -264,6 +270,8 @@ private:
               (stageOf[value.producer] < 0 ||
                stageOf[consumer] < stageOf[value.producer]))
             stageOf[value.producer] = stageOf[consumer];
+    for (auto [stage, said] : llvm::zip_equal(stageOf, own))
+      stage = stage < 0 ? said : stage;
     stages.resize(std::max<size_t>(most + 1, devices.size()));
     nameBlocksByStage("B");
     return success();

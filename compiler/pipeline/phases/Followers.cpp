@@ -143,7 +143,7 @@ private:
             if (auto it = ofParameter.find(parameter.getWeight());
                 it != ofParameter.end())
               return it->second;
-      return last;
+      return earliestOf(node);
     }
     int found = -1;
     int64_t most = -1;
@@ -161,6 +161,18 @@ private:
             most = flops;
             found = it->second.first;
           }
+    return found;
+  }
+
+  /// Updates go from the last stage to the first. So what reads updates of
+  /// several stages is with the first of them.
+  int earliestOf(const ClusterNode &node) const {
+    int found = last;
+    for (Operation *op : node.ops)
+      for (Value operand : op->getOperands())
+        if (const int leader = leaderOf(operand);
+            leader >= 0 && phases.get(operand.getDefiningOp()) == Phase::update)
+          found = std::min(found, leader);
     return found;
   }
 

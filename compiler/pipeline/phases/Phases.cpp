@@ -9,7 +9,7 @@
 
 #include "compiler/analysis/Rates.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
-#include "dialects/nn/StatisticAttr.h"
+#include "dialects/nn/CheckAttr.h"
 
 #include "llvm/ADT/DenseSet.h"
 

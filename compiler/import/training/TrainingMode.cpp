@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/graph/TrainingMode.h"
+#include "compiler/import/training/TrainingMode.h"
 
 #include "compiler/import/graph/GraphImport.h"
 #include "compiler/import/graph/Import.h"

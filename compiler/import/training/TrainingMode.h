@@ -1,5 +1,4 @@
-//===- TrainingMode.h - Layers that compute otherwise in training -*- C++
-//-*-===//
+//===- TrainingMode.h - Layers in training mode -----------------*- C++ -*-===//
 //
 // Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_IMPORT_GRAPH_TRAININGMODE_H
-#define PARTITA_COMPILER_IMPORT_GRAPH_TRAININGMODE_H
+#ifndef PARTITA_COMPILER_IMPORT_TRAINING_TRAININGMODE_H
+#define PARTITA_COMPILER_IMPORT_TRAINING_TRAININGMODE_H
 
 #include "llvm/ADT/StringRef.h"
 
@@ -47,4 +46,4 @@ inline constexpr llvm::StringLiteral kSeedInput = "seed";
 
 } // namespace partita::import
 
-#endif // PARTITA_COMPILER_IMPORT_GRAPH_TRAININGMODE_H
+#endif // PARTITA_COMPILER_IMPORT_TRAINING_TRAININGMODE_H

@@ -8,12 +8,12 @@
 // How a parameter is drawn at random depends on the layer that reads it: on how
 // many numbers the layer sums (fan-in), and how many sums it makes of each
 // (fan-out). Weights get both, and how PyTorch's layer of the kind draws it
-// (dialects/nn/InitialAttr.h).
+// (dialects/nn/CheckAttr.h).
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_IMPORT_GRAPH_LAYERROLES_H
-#define PARTITA_COMPILER_IMPORT_GRAPH_LAYERROLES_H
+#ifndef PARTITA_COMPILER_IMPORT_TRAINING_LAYERROLES_H
+#define PARTITA_COMPILER_IMPORT_TRAINING_LAYERROLES_H
 
 #include "compiler/import/graph/NodeImport.h"
 
@@ -28,4 +28,4 @@ void noteRoles(const onnx::NodeProto &node, llvm::ArrayRef<ModelValue> inputs,
 
 } // namespace partita::import
 
-#endif // PARTITA_COMPILER_IMPORT_GRAPH_LAYERROLES_H
+#endif // PARTITA_COMPILER_IMPORT_TRAINING_LAYERROLES_H

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/import/graph/LayerRoles.h"
+#include "compiler/import/training/LayerRoles.h"
 
-#include "dialects/nn/InitialAttr.h"
+#include "dialects/nn/CheckAttr.h"
 
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
