@@ -9,6 +9,8 @@
 // CHECK: %[[Y:.*]] = nn.tanh
 // CHECK: %[[S:.*]] = nn.mul %[[Y]], %[[Y]]
 // CHECK: nn.sub %{{.*}}, %[[S]]
+// CHECK: %[[SUM:.*]] = nn.add %{{.*}}, %[[Y]]
+// CHECK: return %{{.*}}, %[[SUM]]
 // INPUTS: "x.grad"
 nn.weight @w "w" : tensor<4xf32> = dense<1.0> : tensor<4xf32> {nn.trained}
 nn.weight @far "far" : tensor<4xf32> = dense<1.0> : tensor<4xf32> {nn.trained}
