@@ -9,12 +9,15 @@ numbers, the trained model in ONNX Runtime, and what is wrong: an error that say
 """
 
 import dataclasses
+import gzip
+import io
 import json
 import os
 import pathlib
 import random
 import shutil
 import signal as signals
+import struct
 import subprocess
 import sys
 import tempfile
@@ -568,10 +571,8 @@ def check_wrong_runs(work):
     artifact, plain, model = compile_case(work, case, "f32"), work / "plain.partita", write_model(work, "mlp", "f32")
     compile_model(model, plain)
     x, target = case.files("f32").values()
-    poisoned = x.copy()
-    poisoned[3 * BATCH * MICRO_BATCHES + 1, 2] = np.nan
     arrays = {"x": x, "target": target, "short": x[:-1], "few": x[:7], "few_targets": target[:7], "wide": np.zeros((len(x), 7), np.float32), "double": x.astype(np.float64),
-              "number": np.float32(3), "complex": x.astype(np.complex64), "poisoned": poisoned}
+              "number": np.float32(3), "complex": x.astype(np.complex64)}
     path = {name: work / f"wrong.{name}.npy" for name in arrays}
     for name, array in arrays.items():
         np.save(path[name], array)
@@ -613,7 +614,39 @@ def check_wrong_runs(work):
     for binary, flags, text in cases:
         before = files_in(work)
         check_message(work, " ".join(map(str, flags)), run_artifact(binary, *flags, expect=1), text, before)
-    return len(cases) + check_wrong_resumes(work, case, artifact, data())
+    return len(cases) + check_wrong_files(work, artifact, x, [*begin, "--data", f"target={path['target']}"]) + check_wrong_resumes(work, case, artifact, data())
+
+
+def check_wrong_files(work, artifact, x, flags):
+    """Files of samples that are cut off, or hold something else: each is found before the first step."""
+    npz = io.BytesIO()
+    np.savez(npz, a=x, b=x)
+    npy, idx = (work / "wrong.x.npy").read_bytes(), struct.pack(">4BII", 0, 0, 13, 2, *x.shape) + x.astype(">f4").tobytes()
+    table = "a,b,c,d,e,f\n" + "1,2,3,4,5,6\n" * 3
+    cases = [
+        ("cut.npy", "", npy[:-100], f"its header says float32 [{len(x)}, 6], that is {x.nbytes} bytes, but {x.nbytes - 100} bytes follow"),
+        ("header.npy", "", npy[:40], "it ends within its header"),
+        ("cut.idx", "", idx[:-4], f"its header says float32 [{len(x)}, 6], that is {x.nbytes} bytes, but {x.nbytes - 4} bytes follow"),
+        ("cut.idx.gz", "", gzip.compress(idx)[:-20], "it ends early"),
+        ("large.idx", "", struct.pack(">4BII", 0, 0, 13, 2, 2**32 - 1, 2**32 - 1) + b"1234", "which is too large for any file"),
+        ("cut.npz", ":a", npz.getvalue()[:-300], "it is not a .npz file"),
+        ("two.npz", "", npz.getvalue(), "it has 2 arrays; name one, e.g. "),
+        ("names.npz", ":c", npz.getvalue(), "there is no array 'c'; known: 'a', 'b'"),
+        ("word.csv", "", f"{table}1,2,x,4,5,6\n".encode(), "line 5, column 'c': 'x' is not a number"),
+        ("cut.csv", "", f"{table}1,2".encode(), "line 5: it has 2 of 6 columns; 'c' is missing"),
+        ("names.csv", ":z", table.encode(), "there is no column 'z'; known: 'a'"),
+        ("cut.bin", ",window=6", b"123", "its 3 bytes are not a whole number of tokens of 2 bytes"),
+        ("window.bin", "", bytes(64), "say how many make a sample, e.g. window=256"),
+        ("empty", "", b"", "it is empty"),
+        ("x.npy", ",std=0", npy, "'std': it divides, and may not be 0"),
+        ("x.npy", ",mean=nan", npy, "'mean': 'nan' is not a number"),
+    ]
+    for name, part, content, text in cases:
+        path = work / f"wrong.{name}"
+        path.write_bytes(content)
+        before = files_in(work)
+        check_message(work, f"{name}{part}", run_artifact(artifact, *flags, "--data", f"x={path}{part}", expect=1), text, before)
+    return len(cases)
 
 
 def check_wrong_resumes(work, case, artifact, data):
@@ -708,6 +741,26 @@ def check_keep_best(work):
             raise Failure(f"--keep-best {metric}: the best is of step {best}, and those of {sorted(kept)} were kept")
 
 
+def check_not_finite(work):
+    """A loss that is not finite ends training: what was saved before it stays, nothing is exported, and with samples that are numbers it goes on to the same bits."""
+    case, folder, models = case_named("sgd-decay"), work / "finite", [work / "finite.onnx", work / "whole.onnx"]
+    artifact, data = compile_case(work, case, "f32"), write_data(work, case, "f32")
+    x = case.files("f32")["x"].copy()
+    x[6 * BATCH * MICRO_BATCHES + 1, 2] = np.nan
+    np.save(work / "poisoned.npy", x)
+    flags = ["--train", "--order", "in-order", "--steps", STEPS, "--checkpoint", folder, "--checkpoint-every", 2, "--export", models[0]]
+    poisoned = [f"x={work}/poisoned.npy" if word.startswith("x=") else word for word in data]
+    said = run_artifact(artifact, *flags, *poisoned, expect=1)
+    kept = sorted(path.name for path in folder.glob("step-*"))
+    if "the loss of step 7 is not finite" not in said or kept != [f"step-{step:08}" for step in (2, 4, 6)] or models[0].exists():
+        raise Failure(f"a sample that is NaN: {said}, and the checkpoints {kept}")
+    run_artifact(artifact, *flags, *data, "--resume")
+    train(artifact, *data, "--export", models[1])
+    if models[0].read_bytes() != models[1].read_bytes():
+        raise Failure("a training that goes on after a loss that was not finite gives other bits")
+    print("a loss that is not finite ends training, and leaves checkpoints that are whole")
+
+
 def check_json(work):
     """A line of JSON for each report."""
     case = case_named("sgd")
@@ -726,7 +779,7 @@ def check():
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_keep_best, check_json, check_errors)}
+        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_keep_best, check_not_finite, check_json, check_errors)}
         if not words or not set(words) <= set(parts):
             check_curves(work, words)
         for name, part in parts.items():
