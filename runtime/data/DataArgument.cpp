@@ -125,20 +125,18 @@ Expected<DType> parseDType(const std::string &name) {
 }
 
 Expected<DataArgument> parseDataArgument(const std::string &text) {
-  auto refuse = [&](const std::string &why) {
-    return Status::error("--data " + text + ": " + why);
-  };
   DataArgument argument;
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
-    return refuse("say which input gets the samples of which file, as in "
-                  "NAME=PATH");
+    return Status::error(
+        "say which input gets the samples of which file, as in "
+        "NAME=PATH");
   argument.input = text.substr(0, equals);
   const std::string rest = text.substr(equals + 1);
   const size_t end = std::min(rest.find_first_of(":,"), rest.size());
   argument.path = rest.substr(0, end);
   if (argument.path.empty())
-    return refuse("there is no path after '" + argument.input + "='");
+    return Status::error("there is no path after '" + argument.input + "='");
   if (end == rest.size())
     return argument;
 
@@ -148,24 +146,25 @@ Expected<DataArgument> parseDataArgument(const std::string &text) {
     const size_t assign = word.find('=');
     if (assign == std::string::npos) {
       if (word.empty())
-        return refuse(hasParts && argument.options.parts.empty()
-                          ? "there is no name after ':'"
-                          : "there is nothing after a comma");
+        return Status::error(hasParts && argument.options.parts.empty()
+                                 ? "there is no name after ':'"
+                                 : "there is nothing after a comma");
       if (!hasParts)
-        return refuse("'" + word +
-                      "' is no option, which is NAME=VALUE; arrays and columns "
-                      "follow a colon, as in '" +
-                      argument.path + ":" + word + "'");
+        return Status::error(
+            "'" + word +
+            "' is no option, which is NAME=VALUE; arrays and columns "
+            "follow a colon, as in '" +
+            argument.path + ":" + word + "'");
       argument.options.parts.push_back(word);
       continue;
     }
     const std::string name = word.substr(0, assign);
     if (std::find(seen.begin(), seen.end(), name) != seen.end())
-      return refuse("option '" + name + "' is given twice");
+      return Status::error("option '" + name + "' is given twice");
     seen.push_back(name);
     if (Status status = setOption(argument, name, word.substr(assign + 1));
         !status.ok())
-      return refuse(status.message());
+      return Status::error(status.message());
   }
   return argument;
 }

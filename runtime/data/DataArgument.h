@@ -33,7 +33,8 @@ struct DataArgument {
 };
 
 /// Options are dtype, window, stride (DatasetOptions), divide, mean and std
-/// (Scale). The file is not looked at.
+/// (Scale). The file is not looked at. An error says what is wrong, and not in
+/// which argument.
 runtime::Expected<DataArgument> parseDataArgument(const std::string &text);
 
 /// The element type of a name: as in the plan or as in NumPy, e.g. "u16" or

@@ -638,8 +638,8 @@ def check_wrong_files(work, artifact, x, flags):
         ("cut.bin", ",window=6", b"123", "its 3 bytes are not a whole number of tokens of 2 bytes"),
         ("window.bin", "", bytes(64), "say how many make a sample, e.g. window=256"),
         ("empty", "", b"", "it is empty"),
-        ("x.npy", ",std=0", npy, "'std': it divides, and may not be 0"),
-        ("x.npy", ",mean=nan", npy, "'mean': 'nan' is not a number"),
+        ("x.npy", ",std=0", npy, f"error: --data x={work}/wrong.x.npy,std=0: 'std': it divides, and may not be 0"),
+        ("x.npy", ",mean=nan", npy, f"error: --data x={work}/wrong.x.npy,mean=nan: 'mean': 'nan' is not a number"),
     ]
     for name, part, content, text in cases:
         path = work / f"wrong.{name}"

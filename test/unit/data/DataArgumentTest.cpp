@@ -45,6 +45,8 @@ TEST(DataArgument, hasPartsAndOptions) {
 }
 
 TEST(DataArgument, saysWhatIsWrong) {
+  EXPECT_EQ(parseDataArgument("x=").status().message().find("--data"),
+            std::string::npos);
   for (const char *text : {"", "a.idx", "=a.idx"})
     expectError(parseDataArgument(text), "as in NAME=PATH");
   expectError(parseDataArgument("x="), "no path after 'x='");
