@@ -9,9 +9,9 @@
 
 #include "compiler/crash/Place.h"
 #include "compiler/import/graph/Import.h"
-#include "compiler/import/training/LayerRoles.h"
 #include "compiler/import/model/ModuleScope.h"
 #include "compiler/import/model/TensorData.h"
+#include "compiler/import/training/LayerRoles.h"
 #include "dialects/nn/NodeScopes.h"
 #include "runtime/abi/Text.h"
 
