@@ -27,6 +27,8 @@ namespace {
 /// The input that counts all samples of a training.
 constexpr const char *kSampleNumbers = "sample_number";
 
+} // namespace
+
 /// A plan with its session, and where its inputs and outputs lie.
 struct Runner {
   std::shared_ptr<const Artifact> artifact;
@@ -58,6 +60,8 @@ struct Runner {
                      *reinterpret_cast<const float *>(tensor.data()));
   }
 };
+
+namespace {
 
 std::vector<int64_t> shapeOf(const abi::Port &port) {
   return port.shape()

@@ -665,7 +665,7 @@ def check_wrong_resumes(work, case, artifact, data):
     fail("an empty folder", artifact, "there is no checkpoint in", place=work / "nothing")
     fail("no folder", artifact, "there is no checkpoint in", place=work / "nowhere")
     train(artifact, *data, "--checkpoint-every", 2, folder=folder, steps=4)
-    fail("another seed", artifact, "was made with --seed 0", "--seed", 3)
+    fail("another seed", artifact, "was made with the seed 0", "--seed", 3)
     model = onnx.load(write_model(work, "mlp", "f32"))
     other = numpy_helper.to_array(model.graph.initializer[0]).copy()
     other[0, 0] += 1

@@ -8,10 +8,9 @@
 #ifndef PARTITA_TOOLS_PARTITA_RUN_TRAIN_RUNFOLDER_H
 #define PARTITA_TOOLS_PARTITA_RUN_TRAIN_RUNFOLDER_H
 
-#include "runtime/train/Checkpoint.h"
 #include "runtime/train/EventFile.h"
 #include "runtime/train/TrainLog.h"
-#include "runtime/trainer/Trainer.h"
+#include "runtime/trainer/Checkpoints.h"
 
 #include <memory>
 #include <optional>
@@ -38,30 +37,12 @@ public:
   runtime::Status write(const runtime::train::TrainRecord &record);
 
 private:
-  runtime::train::Identity identity() const;
-  runtime::Status setDamagedAside(int64_t newest);
-
   runtime::train::Trainer &trainer;
-  const std::string folder, data;
-  runtime::train::CheckpointFolder checkpoints;
+  const std::string folder;
+  runtime::train::Checkpoints checkpoints;
   std::optional<runtime::train::TrainLog> log;
   std::optional<runtime::train::EventFile> events;
 };
-
-/// Whether `exportTrained` can be expected to work, before training begins.
-runtime::Status checkExport(const runtime::train::Trainer &trainer,
-                            const std::string &artifact,
-                            const std::string &output);
-
-/// Writes the trained parameters into a copy of the model that was compiled.
-/// `artifact`: the path of the trainer's artifact.
-runtime::Status exportTrained(const runtime::train::Trainer &trainer,
-                              const std::string &artifact,
-                              const std::string &output);
-
-/// Loads parameters of a file of safetensors by their names.
-runtime::Status loadWeights(runtime::train::Trainer &trainer,
-                            const std::string &path);
 
 } // namespace partita::run
 

@@ -12,6 +12,7 @@
 #include "runtime/base/NearestName.h"
 #include "runtime/data/DataArgument.h"
 #include "runtime/data/Loader.h"
+#include "runtime/trainer/TrainedModel.h"
 #include "runtime/trainer/Trainer.h"
 #include "tools/partita-run/Team.h"
 #include "tools/partita-run/train/RunFolder.h"
@@ -168,15 +169,16 @@ private:
     trainer = std::move(*opened);
     trainer->setSeed(options.training.seed);
     if (!options.training.exportTo.empty())
-      if (Status status = checkExport(*trainer, options.artifact,
-                                      options.training.exportTo);
+      if (Status status = runtime::train::checkExport(
+              *trainer, options.artifact, options.training.exportTo);
           !status.ok())
-        return status;
+        return Status::error("--export: " + status.message());
     auto drawn = trainer->drawInitialStates();
     if (!drawn)
       return drawn.status();
     if (!options.training.load.empty())
-      if (Status status = loadWeights(*trainer, options.training.load);
+      if (Status status =
+              runtime::train::loadWeights(*trainer, options.training.load);
           !status.ok())
         return status;
     if (Status status = openFolder(); !status.ok())
@@ -422,7 +424,8 @@ private:
                   folder ? "; --resume goes on" : "");
     if (options.training.exportTo.empty())
       return Status();
-    return exportTrained(*trainer, options.artifact, options.training.exportTo);
+    return runtime::train::exportTrained(*trainer, options.artifact,
+                                         options.training.exportTo);
   }
 
   static constexpr double kSecondsPerBar = 0.2;

@@ -1,0 +1,131 @@
+//===- Checkpoints.cpp - Where a trainer goes on --------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/trainer/Checkpoints.h"
+
+#include "runtime/train/ContentHash.h"
+#include "runtime/trainer/States.h"
+
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+namespace partita::runtime::train {
+namespace {
+
+Role roleOf(const abi::State &state) {
+  switch (state.role()) {
+  case abi::StateRole::optimizer:
+    return Role::optimizer;
+  case abi::StateRole::statistic:
+    return Role::statistic;
+  case abi::StateRole::parameter:
+    break;
+  }
+  return Role::parameter;
+}
+
+/// All states of the trainer, as the checkpoint has them.
+Expected<std::vector<StateChange>> changesTo(const Checkpoint &checkpoint,
+                                             const Trainer &trainer) {
+  std::map<std::pair<Role, std::string>, const Tensor *> byName;
+  for (const LoadedState &state : checkpoint.states)
+    byName[{state.role, state.name}] = &state.tensor;
+  std::vector<StateChange> changes;
+  for (int64_t i = 0; i < trainer.stateCount(); ++i) {
+    const abi::State &state = trainer.state(i);
+    const auto saved = byName.find({roleOf(state), nameOf(state)});
+    if (saved == byName.end() || !fits(state, *saved->second))
+      return Status::error("'" + checkpoint.folder + "' has no '" +
+                           nameOf(state) +
+                           "' of the artifact's type and shape: it is a "
+                           "checkpoint of another model");
+    changes.push_back({i, saved->second});
+  }
+  return changes;
+}
+
+} // namespace
+
+Checkpoints::Checkpoints(Trainer &trainer, const std::string &folder,
+                         Retention retention, std::string data)
+    : trainer(trainer), folder(folder), data(std::move(data)),
+      checkpoints(folder, std::move(retention)) {}
+
+Identity Checkpoints::identity() const {
+  const std::string text = trainer.setup().text + data;
+  return {trainer.plan().model_hash(),
+          contentHash(
+              {reinterpret_cast<const uint8_t *>(text.data()), text.size()})};
+}
+
+Expected<Resumed> Checkpoints::resume(uint64_t seed) {
+  auto found = checkpoints.loadNewest(identity());
+  if (!found)
+    return found.status();
+  if (found->progress.seed != seed)
+    return Status::error("'" + found->folder + "' was made with the seed " +
+                         std::to_string(found->progress.seed) +
+                         ": give the same seed to go on");
+  auto changes = changesTo(*found, trainer);
+  if (!changes)
+    return changes.status();
+  Resumed resumed{found->progress, found->skipped};
+  if (Status status = setDamagedAside(found->progress.step, resumed.remarks);
+      !status.ok())
+    return status;
+  if (Status status = writeStates(trainer, *changes); !status.ok())
+    return status;
+  trainer.setSteps(found->progress.step);
+  return resumed;
+}
+
+/// Later checkpoints than the newest whole one get another name.
+Status Checkpoints::setDamagedAside(int64_t newest,
+                                    std::vector<std::string> &remarks) {
+  auto steps = checkpoints.steps();
+  if (!steps)
+    return steps.status();
+  for (int64_t step : *steps) {
+    if (step <= newest)
+      continue;
+    char name[32];
+    std::snprintf(name, sizeof name, "step-%08lld",
+                  static_cast<long long>(step));
+    std::error_code error;
+    std::filesystem::rename(folder + "/" + name, folder + "/damaged-" + name,
+                            error);
+    if (error)
+      return Status::error("cannot rename '" + folder + "/" + name +
+                           "', which is damaged: " + error.message());
+    remarks.push_back("'" + folder + "/" + name +
+                      "' is damaged, and is called 'damaged-" + name + "' now");
+  }
+  return Status();
+}
+
+Status Checkpoints::maySave() const {
+  return checkpoints.maySaveAfter(trainer.steps());
+}
+
+Status Checkpoints::save(const Progress &progress) {
+  auto tensors = readStates(trainer);
+  if (!tensors)
+    return tensors.status();
+  std::vector<State> states;
+  for (int64_t i = 0; i < trainer.stateCount(); ++i) {
+    const abi::State &state = trainer.state(i);
+    states.push_back({nameOf(state), roleOf(state), state.dtype(),
+                      shapeOf(state),
+                      (*tensors)[static_cast<size_t>(i)].data()});
+  }
+  Progress whole = progress;
+  whole.identity = identity();
+  return checkpoints.save(whole, states);
+}
+
+} // namespace partita::runtime::train

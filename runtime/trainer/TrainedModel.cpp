@@ -1,0 +1,142 @@
+//===- TrainedModel.cpp - Weights into a trainer, and out of it -----------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/trainer/TrainedModel.h"
+
+#include "runtime/base/Slots.h"
+#include "runtime/train/ContentHash.h"
+#include "runtime/train/ModelExport.h"
+#include "runtime/train/Safetensors.h"
+#include "runtime/trainer/States.h"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <system_error>
+
+namespace partita::runtime::train {
+namespace {
+
+Expected<ModelPart> describeFile(const std::string &path,
+                                 const std::string &name) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in)
+    return Status::error("cannot read '" + path + "'");
+  ContentHasher hasher;
+  ModelPart part{name, 0, 0};
+  std::vector<char> block(1 << 20);
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())),
+         in.gcount() > 0) {
+    hasher.add({reinterpret_cast<const uint8_t *>(block.data()),
+                static_cast<size_t>(in.gcount())});
+    part.bytes += static_cast<uint64_t>(in.gcount());
+  }
+  part.hash = hasher.hash();
+  return part;
+}
+
+/// The model that was compiled.
+std::filesystem::path modelOf(const Trainer &trainer,
+                              const std::string &artifact) {
+  return std::filesystem::path(artifact).parent_path() /
+         text(trainer.plan().model_file());
+}
+
+} // namespace
+
+Status checkExport(const Trainer &trainer, const std::string &artifact,
+                   const std::string &output) {
+  if (!length(trainer.plan().model_file()))
+    return Status::error("'" + artifact +
+                         "' was not compiled from an ONNX file");
+  const std::filesystem::path model = modelOf(trainer, artifact);
+  std::error_code error;
+  if (!std::filesystem::exists(model, error))
+    return Status::error("there is no '" + model.string() + "', from which '" +
+                         artifact + "' was compiled");
+  if (std::filesystem::equivalent(model, output, error))
+    return Status::error("'" + output +
+                         "' is the model itself; name another file");
+  const std::filesystem::path parent =
+      std::filesystem::path(output).parent_path();
+  for (int64_t i = 0; i < trainer.stateCount(); ++i)
+    if (length(trainer.state(i).model_file()) &&
+        std::filesystem::equivalent(
+            model.parent_path().empty() ? "." : model.parent_path(),
+            parent.empty() ? "." : parent, error))
+      return Status::error("'" + output +
+                           "' would replace the model's external data; name a "
+                           "file in another folder");
+  for (int64_t i = 0; i < trainer.stateCount(); ++i)
+    if (const abi::State &state = trainer.state(i);
+        state.role() != abi::StateRole::optimizer && state.model_offset() < 0)
+      return Status::error(
+          "the model has '" + nameOf(state) +
+          "' in a form that cannot be replaced byte by byte: save its "
+          "initializers as raw data (onnx.save does), and compile it again");
+  return Status();
+}
+
+Status exportTrained(const Trainer &trainer, const std::string &artifact,
+                     const std::string &output) {
+  if (Status status = checkExport(trainer, artifact, output); !status.ok())
+    return status;
+  const abi::Plan &plan = trainer.plan();
+  const std::filesystem::path model = modelOf(trainer, artifact);
+  auto tensors = readStates(trainer);
+  if (!tensors)
+    return tensors.status();
+  std::vector<ModelPart> parts = {
+      {"", static_cast<uint64_t>(plan.model_bytes()), plan.model_hash()}};
+  std::vector<ModelPatch> patches;
+  for (int64_t i = 0; i < trainer.stateCount(); ++i) {
+    const abi::State &state = trainer.state(i);
+    if (state.role() == abi::StateRole::optimizer)
+      continue;
+    const std::string file = text(state.model_file());
+    const Tensor &tensor = (*tensors)[static_cast<size_t>(i)];
+    patches.push_back({file,
+                       static_cast<uint64_t>(state.model_offset()),
+                       {tensor.data(), static_cast<size_t>(tensor.bytes())}});
+    bool isKnown = false;
+    for (const ModelPart &part : parts)
+      isKnown |= part.file == file;
+    if (isKnown)
+      continue;
+    auto part = describeFile((model.parent_path() / file).string(), file);
+    if (!part)
+      return part.status();
+    parts.push_back(std::move(*part));
+  }
+  return exportModel(model.string(), parts, patches, output);
+}
+
+Status loadWeights(Trainer &trainer, const std::string &path) {
+  auto file = readSafetensors(path);
+  if (!file)
+    return file.status();
+  std::map<std::string, const Tensor *> byName;
+  for (const NamedTensor &each : file->tensors)
+    byName[each.name] = &each.tensor;
+  std::vector<StateChange> changes;
+  for (int64_t i = 0; i < trainer.stateCount(); ++i) {
+    const auto found = byName.find(nameOf(trainer.state(i)));
+    if (found == byName.end())
+      continue;
+    if (!fits(trainer.state(i), *found->second))
+      return Status::error("'" + path + "': '" + found->first + "' is " +
+                           found->second->typeText() +
+                           ", and the model's is of another type or shape");
+    changes.push_back({i, found->second});
+  }
+  if (changes.empty())
+    return Status::error("'" + path +
+                         "' has no tensor with the name of a parameter");
+  return writeStates(trainer, changes);
+}
+
+} // namespace partita::runtime::train
