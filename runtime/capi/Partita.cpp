@@ -5,20 +5,23 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/capi/partita.h"
-
 #include "runtime/base/Cores.h"
+#include "runtime/capi/Calls.h"
 #include "runtime/feed/PlanStreams.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <exception>
 #include <limits>
-#include <new>
-#include <type_traits>
 
+using partita::capi::askOf;
+using partita::capi::done;
+using partita::capi::fillIn;
+using partita::capi::findName;
+using partita::capi::guard;
+using partita::capi::guardOf;
+using partita::capi::readStruct;
 using partita::feed::Model;
 using partita::feed::PlanChoice;
 using partita::feed::PlanStreams;
@@ -32,6 +35,9 @@ static_assert(PARTITA_BOOL == static_cast<int>(partita::abi::DType::boolean));
 static_assert(PARTITA_F4E2M1 == static_cast<int>(partita::abi::DType::f4e2m1));
 
 namespace {
+
+constexpr const char *kNoModel =
+    "there is no model: give one that partita_open made";
 
 /// A port with what partita_port points to.
 struct PortInfo {
@@ -62,75 +68,20 @@ struct PortInfo {
   }
 };
 
-thread_local std::string last_error;
-thread_local bool last_error_in_input = false;
-
-partita_status done(const Status &status) {
-  last_error_in_input = status.isInputError();
-  if (status.ok())
-    last_error.clear();
-  else
-    last_error = status.message();
-  return status.ok() ? PARTITA_OK : PARTITA_ERROR;
-}
-
-/// No exception leaves the library.
-template <typename Function> partita_status guard(Function function) {
-  try {
-    return done(function());
-  } catch (const std::bad_alloc &) {
-    return done(Status::error("there is no memory left"));
-  } catch (const std::exception &error) {
-    return done(Status::error(error.what()));
-  }
-}
-
-/// What a caller of an older or newer interface knows of a structure.
-template <typename T>
-Status readStruct(const T *given, T &known, const char *name) {
-  if (given->size < sizeof(size_t) || given->size > sizeof(T))
-    return Status::error(std::string(name) + ".size is " +
-                         std::to_string(given->size) + ": set it to sizeof(" +
-                         name + ")");
-  std::memcpy(&known, given, given->size);
-  return Status();
-}
-
-/// Fills in what the caller knows of a structure, all but its size.
-template <typename T>
-Status fillIn(T *place, std::type_identity_t<T> known, const char *name) {
-  if (!place)
-    return Status::error(std::string("there is no place for a ") + name);
-  T given;
-  if (Status status = readStruct(place, given, name); !status.ok())
-    return status;
-  known.size = given.size;
-  std::memcpy(place, &known, given.size);
-  return Status();
-}
-
-/// The error of a function that is given no model.
-Status noModel() {
-  return Status::error("there is no model: give one that partita_open made");
-}
-
 /// What `function` returns of a model; of none, `nothing` and an error.
 template <typename T, typename Function>
 T ask(const partita_model *model, T nothing, Function function) {
-  if (!model)
-    return (void)done(noModel()), nothing;
-  return function();
+  return askOf(model, kNoModel, nothing, function);
 }
 
 /// `function`, for a model that must be there.
 template <typename Function>
 partita_status guardModel(const partita_model *model, Function function) {
-  return model ? guard(function) : done(noModel());
+  return guardOf(model, kNoModel, function);
 }
 
 Status noneOf(size_t count, const char *what, int64_t index) {
-  return Status::error("the model has " + std::to_string(count) + " " + what +
-                       ": there is none of index " + std::to_string(index));
+  return partita::capi::noneOf("model", count, what, index);
 }
 
 } // namespace
@@ -215,29 +166,21 @@ Status openModel(const char *path, const partita_options *given,
     if (Status status = readStruct(given, options, "partita_options");
         !status.ok())
       return status;
-  constexpr double kLongest = 1e6; // seconds
-  for (auto [seconds, name] :
-       {std::pair(options.timeout_s, "timeout_s"),
-        std::pair(options.batch_delay_s, "batch_delay_s")})
-    if (!(seconds >= 0 && seconds <= kLongest))
-      return Status::error(std::string("partita_options.") + name + " is " +
-                           std::to_string(seconds) +
-                           ": give seconds from 0 to 1000000");
-  if (options.threads < 0)
-    return Status::error("partita_options.threads is " +
-                         std::to_string(options.threads) +
-                         ": give cores per device, or 0 for the machine's, "
-                         "divided by the devices");
+  for (const Status &status :
+       {partita::capi::checkSeconds("partita_options.timeout_s",
+                                    options.timeout_s),
+        partita::capi::checkSeconds("partita_options.batch_delay_s",
+                                    options.batch_delay_s),
+        partita::capi::checkThreads("partita_options.threads", options.threads),
+        partita::capi::checkLevel("partita_options.cpu_level",
+                                  options.cpu_level)})
+    if (!status.ok())
+      return status;
   if (options.queued_samples < 0)
     return Status::error("partita_options.queued_samples is " +
                          std::to_string(options.queued_samples) +
                          ": give a number of samples, or 0 for as many as fill "
                          "four steps");
-  if (options.cpu_level != 0 && options.cpu_level != 3 &&
-      options.cpu_level != 4)
-    return Status::error("partita_options.cpu_level is " +
-                         std::to_string(options.cpu_level) +
-                         ": give 3, 4, or 0 for the best there is");
   auto artifacts = partita::runtime::Artifact::openAll(path);
   if (!artifacts)
     return artifacts.status();
@@ -313,19 +256,10 @@ Status describe(const std::vector<PortInfo> &ports, size_t index,
 
 Status find(const std::vector<PortInfo> &ports, const char *name,
             const char *what, size_t *index) {
-  if (!index)
-    return Status::error("there is no place for the index");
-  std::string names;
-  for (size_t i = 0; i < ports.size(); ++i) {
-    if (name && ports[i].port->name == name) {
-      *index = i;
-      return Status();
-    }
-    names += (i ? ", '" : " '") + ports[i].port->name + "'";
-  }
-  return Status::error(std::string("the model has no ") + what + " '" +
-                       (name ? name : "") + "'; it has" +
-                       (names.empty() ? " none" : names));
+  std::vector<const char *> names;
+  for (const PortInfo &info : ports)
+    names.push_back(info.port->name.c_str());
+  return findName("model", names, name, what, index);
 }
 
 } // namespace
@@ -333,10 +267,6 @@ Status find(const std::vector<PortInfo> &ports, const char *name,
 extern "C" {
 
 int partita_api_version(void) { return PARTITA_API_VERSION; }
-
-const char *partita_last_error(void) { return last_error.c_str(); }
-
-int partita_last_error_in_input(void) { return last_error_in_input; }
 
 void partita_default_options_sized(partita_options *options, size_t size) {
   if (!options)

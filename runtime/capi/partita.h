@@ -16,6 +16,8 @@
  *     die(partita_last_error());
  *   partita_close(model);
  *
+ * An artifact that was compiled with --train learns: see partita_trainer.
+ *
  * Any thread may call any function with any model at any time. The exception is
  * partita_close: nothing else may use the model then. Samples that come from
  * several threads at about the same time share a step (dynamic batching), and
@@ -239,6 +241,183 @@ PARTITA_API partita_status partita_run_sized(partita_model *model,
 PARTITA_API partita_status partita_submit_sized(
     partita_model *model, const int64_t *sizes, const void *const *inputs,
     int64_t samples, void *const *outputs, uint64_t *ticket);
+
+/* What a state of a model that learns is for. */
+typedef enum partita_role {
+  PARTITA_PARAMETER = 0, /* the optimizer changes it */
+  PARTITA_OPTIMIZER,     /* what the optimizer keeps of a parameter */
+  PARTITA_STATISTIC      /* of the model, changed by its steps */
+} partita_role;
+
+/* A model that learns: an artifact of partita-compile --train, with all its
+ * devices. It has a thread of its own, in which calls follow one another. So
+ * any thread may call any function, but for partita_trainer_close, at any time.
+ *
+ *   partita_trainer *trainer;
+ *   if (partita_trainer_open("learning.partita", NULL, &trainer) != PARTITA_OK)
+ *     die(partita_last_error());
+ *   int64_t samples = partita_trainer_step_samples(trainer);
+ *   partita_step_result result = {sizeof result};
+ *   const void *inputs[] = {images, labels};
+ *   if (partita_trainer_step(trainer, inputs, samples, &result) != PARTITA_OK)
+ *     die(partita_last_error());
+ *   partita_trainer_export(trainer, "trained.onnx");
+ *   partita_trainer_close(trainer);
+ *
+ * The states are what partita-run --train computes from the same samples in the
+ * same order, to the last bit. */
+typedef struct partita_trainer partita_trainer;
+
+typedef struct partita_trainer_options {
+  size_t size; /* sizeof(partita_trainer_options) */
+  int threads; /* cores per device; 0: the cores of the machine, divided by the
+                  devices */
+  int pin;     /* keep devices on their cores; default 1 */
+  int trust_weights; /* do not check the weights; default 0 */
+  int cpu_level;     /* as in partita_options; default 0 */
+  double timeout_s;  /* deadline of every wait between devices; default 60 */
+  uint64_t seed;     /* of initial values that are drawn, and of dropout;
+                        default 0 */
+} partita_trainer_options;
+
+/* A parameter, or another value that steps change. The pointers live as long as
+ * the trainer. */
+typedef struct partita_state {
+  size_t size;      /* sizeof(partita_state), set by the caller */
+  const char *name; /* as in the ONNX model; of the optimizer's, a name of its
+                       own */
+  partita_role role;
+  partita_type type;
+  int rank;
+  const int64_t *shape;
+  int64_t bytes;
+} partita_state;
+
+typedef struct partita_step_result {
+  size_t size;  /* sizeof(partita_step_result), set by the caller */
+  int64_t step; /* steps so far, this one included */
+  double loss;
+  double learning_rate; /* of the parameters that no group names */
+  double gradient_norm; /* before it was clipped; 0 if it is not */
+} partita_step_result;
+
+typedef struct partita_evaluation {
+  size_t size; /* sizeof(partita_evaluation), set by the caller */
+  double loss; /* the mean: loss_sum / loss_count; of a loss that is a sum, the
+                  sum */
+  double loss_sum;
+  double loss_count;     /* 0 of a loss that is a sum */
+  int64_t labels;        /* that count, if the loss compares with labels */
+  int64_t right;         /* those whose score is the largest */
+  int64_t right_of_five; /* or one of the five largest */
+} partita_evaluation;
+
+/* Where a program is in its samples, kept in checkpoints for it. */
+typedef struct partita_position {
+  size_t size;       /* sizeof(partita_position), set by the caller */
+  int64_t epoch;     /* of the next sample */
+  int64_t sample;    /* its place in the epoch */
+  const char *order; /* a name for the order of samples, or NULL; a checkpoint
+                        of another one is refused. partita-run has "shuffled",
+                        "in-order" and "drawn" */
+} partita_position;
+
+/* Fills in the defaults, as far as the `size` bytes of the options go. */
+PARTITA_API void
+partita_default_trainer_options_sized(partita_trainer_options *options,
+                                      size_t size);
+#define partita_default_trainer_options(options)                               \
+  partita_default_trainer_options_sized((options), sizeof(*(options)))
+
+/* Loads an artifact onto its devices. States begin as the model has them, or
+ * are drawn by the seed where the artifact says so. `options` may be NULL. */
+PARTITA_API partita_status
+partita_trainer_open(const char *path, const partita_trainer_options *options,
+                     partita_trainer **trainer);
+/* Frees the trainer; what it has learned and was not saved is lost. Does
+ * nothing for NULL. */
+PARTITA_API void partita_trainer_close(partita_trainer *trainer);
+/* What the user should know of how the trainer was loaded, or how it went on
+ * from a checkpoint, in lines; "" if nothing. The text is valid until the
+ * trainer's next call of partita_trainer_resume. */
+PARTITA_API const char *partita_trainer_remark(const partita_trainer *trainer);
+
+/* The inputs of the model and of its loss, with the shapes of one sample.
+ * Samples follow one another along axis 0. */
+PARTITA_API size_t partita_trainer_input_count(const partita_trainer *trainer);
+PARTITA_API partita_status partita_trainer_input(const partita_trainer *trainer,
+                                                 size_t index,
+                                                 partita_port *port);
+PARTITA_API partita_status partita_trainer_find_input(
+    const partita_trainer *trainer, const char *name, size_t *index);
+/* The samples that a step takes. */
+PARTITA_API int64_t
+partita_trainer_step_samples(const partita_trainer *trainer);
+/* The samples of which an evaluation takes any multiple: those of a
+ * micro-batch. */
+PARTITA_API int64_t
+partita_trainer_evaluation_samples(const partita_trainer *trainer);
+
+/* Learns from samples: one update. There is one pointer for each input;
+ * `samples` is partita_trainer_step_samples. `result` may be NULL.
+ *
+ * A wrong label or index in an input is refused before the step: no state has
+ * changed, partita_last_error_in_input is 1, and the trainer goes on. Another
+ * error within a step loses the states. An example is a loss that is not
+ * finite. The error says so, and steps, evaluations, checkpoints and exports
+ * fail until a checkpoint is loaded. */
+PARTITA_API partita_status partita_trainer_step(partita_trainer *trainer,
+                                                const void *const *inputs,
+                                                int64_t samples,
+                                                partita_step_result *result);
+/* Computes the loss of samples, and how many labels the model predicts. No
+ * state changes. */
+PARTITA_API partita_status
+partita_trainer_evaluate(partita_trainer *trainer, const void *const *inputs,
+                         int64_t samples, partita_evaluation *evaluation);
+/* The number of steps so far, by which the learning rate changes. */
+PARTITA_API int64_t partita_trainer_steps(const partita_trainer *trainer);
+PARTITA_API partita_status partita_trainer_set_steps(partita_trainer *trainer,
+                                                     int64_t steps);
+
+PARTITA_API size_t partita_trainer_state_count(const partita_trainer *trainer);
+PARTITA_API partita_status partita_trainer_state(const partita_trainer *trainer,
+                                                 size_t index,
+                                                 partita_state *state);
+PARTITA_API partita_status partita_trainer_find_state(
+    const partita_trainer *trainer, const char *name, size_t *index);
+/* Copies a state out, or in. `bytes` is partita_state.bytes. */
+PARTITA_API partita_status partita_trainer_get_state(
+    const partita_trainer *trainer, size_t index, void *to, size_t bytes);
+PARTITA_API partita_status partita_trainer_set_state(partita_trainer *trainer,
+                                                     size_t index,
+                                                     const void *from,
+                                                     size_t bytes);
+
+/* Writes a checkpoint, `folder`/step-NNNNNNNN, which is whole or not there. The
+ * newest `keep` stay, at least 1. `position` may be NULL. */
+PARTITA_API partita_status
+partita_trainer_save(partita_trainer *trainer, const char *folder, int keep,
+                     const partita_position *position);
+/* Goes on from the newest whole checkpoint in the folder. The trainer must have
+ * the seed of the checkpoint. `position` may be NULL; its order is given, and
+ * the rest is filled in. After an error the states are as before. Damaged
+ * checkpoints are passed over, and renamed: partita_trainer_remark says so. */
+PARTITA_API partita_status partita_trainer_resume(partita_trainer *trainer,
+                                                  const char *folder,
+                                                  partita_position *position);
+/* The same from one checkpoint, such as "run/step-00000120". */
+PARTITA_API partita_status partita_trainer_load_checkpoint(
+    partita_trainer *trainer, const char *checkpoint,
+    partita_position *position);
+/* Loads the parameters that a file of safetensors has, by their names. After an
+ * error the states are as before. */
+PARTITA_API partita_status
+partita_trainer_load_weights(partita_trainer *trainer, const char *path);
+/* Writes the trained ONNX file: the model that was compiled, with the trained
+ * weights in it. */
+PARTITA_API partita_status
+partita_trainer_export(const partita_trainer *trainer, const char *path);
 
 #ifdef __cplusplus
 }

@@ -63,25 +63,50 @@ Identity Checkpoints::identity() const {
               {reinterpret_cast<const uint8_t *>(text.data()), text.size()})};
 }
 
+/// What the checkpoint changes, if the trainer may go on from it.
+Expected<std::vector<StateChange>>
+Checkpoints::accept(const Checkpoint &checkpoint, uint64_t seed) const {
+  if (checkpoint.progress.seed != seed)
+    return Status::error("'" + checkpoint.folder + "' was made with the seed " +
+                         std::to_string(checkpoint.progress.seed) +
+                         ": give the same seed to go on");
+  return changesTo(checkpoint, trainer);
+}
+
+Status Checkpoints::take(const Checkpoint &checkpoint,
+                         const std::vector<StateChange> &changes) {
+  Status status = writeStates(trainer, changes);
+  if (status.ok())
+    trainer.goOnAfter(checkpoint.progress.step);
+  return status;
+}
+
 Expected<Resumed> Checkpoints::resume(uint64_t seed) {
   auto found = checkpoints.loadNewest(identity());
   if (!found)
     return found.status();
-  if (found->progress.seed != seed)
-    return Status::error("'" + found->folder + "' was made with the seed " +
-                         std::to_string(found->progress.seed) +
-                         ": give the same seed to go on");
-  auto changes = changesTo(*found, trainer);
+  auto changes = accept(*found, seed);
   if (!changes)
     return changes.status();
   Resumed resumed{found->progress, found->skipped};
   if (Status status = setDamagedAside(found->progress.step, resumed.remarks);
       !status.ok())
     return status;
-  if (Status status = writeStates(trainer, *changes); !status.ok())
+  if (Status status = take(*found, *changes); !status.ok())
     return status;
-  trainer.setSteps(found->progress.step);
   return resumed;
+}
+
+Expected<Resumed> Checkpoints::load(uint64_t seed) {
+  auto found = loadCheckpoint(folder, identity());
+  if (!found)
+    return found.status();
+  auto changes = accept(*found, seed);
+  if (!changes)
+    return changes.status();
+  if (Status status = take(*found, *changes); !status.ok())
+    return status;
+  return Resumed{found->progress, {}};
 }
 
 /// Later checkpoints than the newest whole one get another name.

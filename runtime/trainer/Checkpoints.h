@@ -9,7 +9,7 @@
 #define PARTITA_RUNTIME_TRAINER_CHECKPOINTS_H
 
 #include "runtime/train/Checkpoint.h"
-#include "runtime/trainer/Trainer.h"
+#include "runtime/trainer/States.h"
 
 #include <string>
 #include <vector>
@@ -34,6 +34,8 @@ public:
   /// training was. `seed` must be that of the checkpoint. Damaged checkpoints
   /// after it get another name. After an error all states are as before.
   Expected<Resumed> resume(uint64_t seed);
+  /// The same from the checkpoint that is the folder itself, whole or refused.
+  Expected<Resumed> load(uint64_t seed);
   /// Fails if the folder has checkpoints of later steps than the trainer's.
   Status maySave() const;
   /// `progress` without its identity.
@@ -41,6 +43,10 @@ public:
 
 private:
   Identity identity() const;
+  Expected<std::vector<StateChange>> accept(const Checkpoint &checkpoint,
+                                            uint64_t seed) const;
+  Status take(const Checkpoint &checkpoint,
+              const std::vector<StateChange> &changes);
   Status setDamagedAside(int64_t newest, std::vector<std::string> &remarks);
 
   Trainer &trainer;

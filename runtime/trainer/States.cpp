@@ -24,6 +24,8 @@ bool fits(const abi::State &state, const Tensor &tensor) {
 }
 
 Expected<std::vector<Tensor>> readStates(const Trainer &trainer) {
+  if (Status status = trainer.lostStates(); !status.ok())
+    return status;
   std::vector<Tensor> tensors;
   for (int64_t i = 0; i < trainer.stateCount(); ++i) {
     auto made =

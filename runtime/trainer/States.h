@@ -22,7 +22,7 @@ std::vector<int64_t> shapeOf(const abi::State &state);
 /// Whether the tensor has the state's type and shape.
 bool fits(const abi::State &state, const Tensor &tensor);
 
-/// Copies of all states, in the trainer's order.
+/// Copies of all states, in the trainer's order. Fails if they are lost.
 Expected<std::vector<Tensor>> readStates(const Trainer &trainer);
 
 /// A state and what it is to become.

@@ -15,6 +15,7 @@
 #include "runtime/device/SharedDevices.h"
 #include "runtime/io/Tensor.h"
 #include "runtime/trainer/Accuracy.h"
+#include "runtime/trainer/InputCheck.h"
 
 #include <algorithm>
 #include <cmath>
@@ -86,6 +87,8 @@ struct Trainer::Impl {
   int loss = -1, norm = -1, loss_sum = -1, loss_count = -1, scores = -1;
   int labels = -1; ///< the data input that a loss compares with
   std::optional<ScoreShape> scored; ///< see findScores
+  std::optional<InputCheck> check;
+  std::string lost; ///< why; empty: the states are right
 
   Status checkDevices() const;
   Status checkStates() const;
@@ -96,6 +99,11 @@ struct Trainer::Impl {
   Status prepare(Runner &runner, const SessionOptions &options);
   Status allocateOutputs(Runner &runner);
   std::optional<ScoreShape> findScores() const;
+  /// An error if the model allows some index of a step not.
+  Status checkIndices(std::span<const uint8_t *const> data);
+  /// Computes micro-batch `m` of the data.
+  Status runEvaluation(std::span<const uint8_t *const> data, int m);
+  Status lose(int64_t step, const std::string &why);
   /// Adds the labels that are predicted, if there are any.
   void count(std::span<const uint8_t *const> data, Evaluation &result) const;
 };
@@ -339,6 +347,10 @@ Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
   if (Status status = impl->bindRates(); !status.ok())
     return status;
   impl->scored = impl->findScores();
+  std::vector<std::string> names;
+  for (const DataInput &input : impl->inputs)
+    names.push_back(input.name);
+  impl->check.emplace(impl->train.plan(), names, impl->set.loss);
   return std::unique_ptr<Trainer>(new Trainer(std::move(impl)));
 }
 
@@ -356,10 +368,64 @@ int64_t Trainer::steps() const { return impl->done; }
 void Trainer::setSteps(int64_t steps) { impl->done = steps; }
 void Trainer::setSeed(uint64_t seed) { impl->seed = seed; }
 
+/// What a check suspects, an evaluation decides: it has the same checks, and
+/// changes no state.
+Status Trainer::Impl::checkIndices(std::span<const uint8_t *const> data) {
+  for (const BadIndex &bad : check->find(data)) {
+    const Status status = runEvaluation(data, bad.micro_batch);
+    if (!status.ok() && eval.session->badIndices().empty())
+      return status;
+    if (!status.ok())
+      return Status::inputError(describe(train.plan(), bad));
+  }
+  return Status();
+}
+
+Status Trainer::Impl::runEvaluation(std::span<const uint8_t *const> data,
+                                    int m) {
+  for (size_t i = 0; i < data.size(); ++i) {
+    if (eval.data[i] < 0)
+      continue;
+    const auto port = static_cast<unsigned>(eval.data[i]);
+    const abi::Port &described = *eval.plan().inputs()->Get(port);
+    const int64_t bytes =
+        elementCount(described.shape()) * elementBytes(described.dtype());
+    eval.binding.inputs[port] = data[i] ? data[i] + m * bytes : nullptr;
+  }
+  const Status status = eval.session->run(eval.binding);
+  return eval.session->badIndices().empty() || status.ok()
+             ? status
+             : Status::inputError(status.message());
+}
+
+/// The states are not those of any training: whoever goes on must not do so
+/// unawares.
+Status Trainer::Impl::lose(int64_t step, const std::string &why) {
+  lost = "step " + std::to_string(step) + " has failed (" + why + ")";
+  return Status::error(why + ". The step has changed the parameters, and they "
+                             "are lost: go on from a checkpoint");
+}
+
+Status Trainer::lostStates() const {
+  return impl->lost.empty()
+             ? Status()
+             : Status::error("the parameters are lost, because " + impl->lost +
+                             ": load a checkpoint, or open the model again");
+}
+
+void Trainer::goOnAfter(int64_t steps) {
+  impl->lost.clear();
+  impl->done = steps;
+}
+
 Expected<StepResult> Trainer::step(std::span<const uint8_t *const> data) {
   if (data.size() != impl->inputs.size())
     return Status::error("a step needs " + std::to_string(impl->inputs.size()) +
                          " inputs, and has " + std::to_string(data.size()));
+  if (Status status = lostStates(); !status.ok())
+    return status;
+  if (Status status = impl->checkIndices(data); !status.ok())
+    return status;
   for (size_t i = 0; i < data.size(); ++i)
     impl->train.binding.inputs[static_cast<size_t>(impl->train.data[i])] =
         data[i];
@@ -367,24 +433,30 @@ Expected<StepResult> Trainer::step(std::span<const uint8_t *const> data) {
   impl->step_number = static_cast<double>(impl->done + 1);
   std::iota(impl->numbers.begin(), impl->numbers.end(),
             impl->done * samplesPerStep());
-  if (Status status = impl->train.session->run(impl->train.binding);
-      !status.ok())
-    return status;
+  // What is refused has not begun.
+  auto ticket = impl->train.session->submit(impl->train.binding);
+  if (!ticket)
+    return ticket.status();
+  if (Status status = impl->train.session->wait(*ticket); !status.ok())
+    return impl->lose(impl->done + 1, status.message());
   ++impl->done;
   StepResult result;
   result.loss = impl->train.number(impl->loss);
   result.learningRate = impl->rates.front();
   if (impl->norm >= 0)
     result.gradientNorm = impl->train.number(impl->norm);
-  if (!std::isfinite(result.loss) || !std::isfinite(result.gradientNorm))
+  if (!std::isfinite(result.loss) || !std::isfinite(result.gradientNorm)) {
+    impl->lost =
+        std::string(std::isfinite(result.loss) ? "the norm of the gradients"
+                                               : "the loss") +
+        " of step " + std::to_string(impl->done) + " is not finite";
     return Status::error(
-        "the " +
-        std::string(std::isfinite(result.loss) ? "norm of the gradients"
-                                               : "loss") +
-        " of step " + std::to_string(impl->done) +
-        " is not finite, and the parameters are lost. Go on from a checkpoint, "
-        "with a smaller learning rate or with clip_norm. (A step whose labels "
-        "are all ignored has no loss, either.)");
+        impl->lost +
+        ", and the parameters are lost. Go on from a checkpoint, with a "
+        "smaller "
+        "learning rate or with clip_norm. (A step whose labels are all ignored "
+        "has no loss, either.)");
+  }
   return result;
 }
 
@@ -443,11 +515,9 @@ Expected<Evaluation> Trainer::evaluate(std::span<const uint8_t *const> data) {
     return Status::error("an evaluation needs " +
                          std::to_string(impl->inputs.size()) +
                          " inputs, and has " + std::to_string(data.size()));
-  for (size_t i = 0; i < data.size(); ++i)
-    if (impl->eval.data[i] >= 0)
-      impl->eval.binding.inputs[static_cast<size_t>(impl->eval.data[i])] =
-          data[i];
-  if (Status status = impl->eval.session->run(impl->eval.binding); !status.ok())
+  if (Status status = lostStates(); !status.ok())
+    return status;
+  if (Status status = impl->runEvaluation(data, 0); !status.ok())
     return status;
   Evaluation result;
   result.lossSum = impl->eval.number(impl->loss_sum);

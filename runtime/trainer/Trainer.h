@@ -69,8 +69,18 @@ public:
   /// Whether evaluations count the labels that are predicted.
   bool countsLabels() const;
 
-  /// One update. `data`: for each input its samples, dense.
+  /// One update. `data`: for each input its samples, dense. What is wrong in an
+  /// input, such as a label that is no class, is found before the step where
+  /// the input itself shows it (InputCheck.h): an input error (Status), and no
+  /// state has changed. After any other error of a step that was begun, the
+  /// states are lost.
   Expected<StepResult> step(std::span<const uint8_t *const> data);
+  /// An error in words if a step has failed after it had begun to change the
+  /// states. Steps, evaluations and `readStates` fail then.
+  Status lostStates() const;
+  /// To be called when all states have been replaced, and training goes on
+  /// after so many updates.
+  void goOnAfter(int64_t steps);
   /// Updates so far. The next one has this number, for the schedule.
   int64_t steps() const;
   void setSteps(int64_t steps);
@@ -82,7 +92,7 @@ public:
   /// drawn.
   Expected<int64_t> drawInitialStates();
 
-  /// Computes the loss, and how many labels are predicted.
+  /// Computes the loss, and how many labels are predicted. No state changes.
   Expected<Evaluation> evaluate(std::span<const uint8_t *const> data);
 
   /// Plan.states: parameters, and what the optimizer keeps.

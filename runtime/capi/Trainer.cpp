@@ -1,0 +1,509 @@
+//===- Trainer.cpp - Models that learn, for C -----------------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/trainer/Trainer.h"
+
+#include "runtime/artifact/Artifact.h"
+#include "runtime/base/Cores.h"
+#include "runtime/base/Elements.h"
+#include "runtime/base/Slots.h"
+#include "runtime/capi/OwnThread.h"
+#include "runtime/trainer/Checkpoints.h"
+#include "runtime/trainer/States.h"
+#include "runtime/trainer/TrainedModel.h"
+
+#include <algorithm>
+#include <memory>
+
+using partita::capi::askOf;
+using partita::capi::checkLevel;
+using partita::capi::checkSeconds;
+using partita::capi::checkThreads;
+using partita::capi::done;
+using partita::capi::fillIn;
+using partita::capi::findName;
+using partita::capi::guard;
+using partita::capi::guardOf;
+using partita::capi::noneOf;
+using partita::capi::OwnThread;
+using partita::capi::readStruct;
+using partita::runtime::Expected;
+using partita::runtime::SessionOptions;
+using partita::runtime::Status;
+using namespace partita::runtime::train;
+
+using partita::abi::StateRole;
+static_assert(PARTITA_PARAMETER == static_cast<int>(StateRole::parameter));
+static_assert(PARTITA_STATISTIC == static_cast<int>(StateRole::statistic));
+static_assert(PARTITA_OPTIMIZER == static_cast<int>(StateRole::optimizer));
+
+namespace {
+
+constexpr const char *kNoTrainer =
+    "there is no trainer: give one that partita_trainer_open made";
+
+/// An input with what partita_port points to.
+struct TrainerInput {
+  std::string name;
+  partita::abi::DType dtype;
+  std::vector<int64_t> shape;  ///< of one sample, with its axis
+  std::vector<int> dimensions; ///< by axis: none has several sizes
+  int64_t bytes = 0;
+};
+
+struct TrainerState {
+  std::string name;
+  std::vector<int64_t> shape;
+};
+
+} // namespace
+
+struct partita_trainer {
+  std::string path;
+  uint64_t seed = 0;
+  std::vector<TrainerInput> inputs;
+  std::vector<TrainerState> states;
+  std::string remark;
+  std::unique_ptr<Trainer> trainer;
+  mutable OwnThread thread;
+
+  ~partita_trainer() {
+    (void)thread.run([this] { return trainer.reset(), Status(); });
+  }
+
+  /// `function` in the trainer's thread.
+  template <typename Function> Status run(Function function) const {
+    return thread.run(function);
+  }
+
+  Status open(const partita_trainer_options &options);
+  void describeInputs();
+  /// The inputs' addresses for `samples` samples from `first` on.
+  Expected<std::vector<const uint8_t *>> addresses(const void *const *given,
+                                                   int64_t first) const;
+  Status step(const void *const *given, int64_t samples,
+              partita_step_result *result);
+  Status evaluate(const void *const *given, int64_t samples,
+                  partita_evaluation *result);
+  Status load(const char *folder, partita_position *position,
+              Expected<Resumed> (Checkpoints::*take)(uint64_t));
+};
+
+namespace {
+
+/// `function` in the thread of a trainer that must be there.
+template <typename Function>
+partita_status guardTrainer(const partita_trainer *trainer, Function function) {
+  return guardOf(trainer, kNoTrainer, [&] { return trainer->run(function); });
+}
+
+template <typename T, typename Function>
+T askTrainer(const partita_trainer *trainer, T standard, Function function) {
+  return askOf(trainer, kNoTrainer, standard, function);
+}
+
+Status checkOptions(const partita_trainer_options &options) {
+  for (const Status &status :
+       {checkSeconds("partita_trainer_options.timeout_s", options.timeout_s),
+        checkThreads("partita_trainer_options.threads", options.threads),
+        checkLevel("partita_trainer_options.cpu_level", options.cpu_level)})
+    if (!status.ok())
+      return status;
+  return Status();
+}
+
+/// What must be the same to go on, as partita-run says it.
+std::string orderText(const partita_position &position) {
+  return position.order ? std::string("\norder ") + position.order : "";
+}
+
+Expected<partita_position> readPosition(const partita_position *given) {
+  partita_position position = {sizeof position, 0, 0, nullptr};
+  if (given)
+    if (Status status = readStruct(given, position, "partita_position");
+        !status.ok())
+      return status;
+  return position;
+}
+
+Status noPath(const char *what) {
+  return Status::error(std::string("there is no path of ") + what);
+}
+
+} // namespace
+
+Status partita_trainer::open(const partita_trainer_options &options) {
+  SessionOptions session;
+  session.pin = options.pin != 0;
+  session.trust_weights = options.trust_weights != 0;
+  session.timeout_s = options.timeout_s;
+  if (options.cpu_level != 0)
+    session.max_cpu_level = options.cpu_level;
+  auto artifacts = partita::runtime::Artifact::openTraining(path);
+  if (!artifacts)
+    return artifacts.status();
+  const int devices = static_cast<int>(
+      partita::runtime::length(artifacts->train->plan().devices()));
+  const int cores = static_cast<int>(partita::runtime::availableCores().size());
+  session.threads_per_device = options.threads > 0
+                                   ? options.threads
+                                   : std::max(1, cores / std::max(1, devices));
+  auto opened = Trainer::open(path, session);
+  if (!opened)
+    return opened.status();
+  trainer = std::move(*opened);
+  seed = options.seed;
+  trainer->setSeed(seed);
+  if (auto drawn = trainer->drawInitialStates(); !drawn)
+    return drawn.status();
+  remark = trainer->remark();
+  describeInputs();
+  return Status();
+}
+
+void partita_trainer::describeInputs() {
+  for (const DataInput &input : trainer->inputs()) {
+    TrainerInput known{input.name, input.dtype, input.shape, {}, 0};
+    known.shape.insert(known.shape.begin(), 1);
+    known.dimensions.assign(known.shape.size(), -1);
+    known.bytes = partita::runtime::elementBytes(input.dtype);
+    for (int64_t size : input.shape)
+      known.bytes *= size;
+    inputs.push_back(std::move(known));
+  }
+  for (int64_t i = 0; i < trainer->stateCount(); ++i)
+    states.push_back({nameOf(trainer->state(i)), shapeOf(trainer->state(i))});
+}
+
+Expected<std::vector<const uint8_t *>>
+partita_trainer::addresses(const void *const *given, int64_t first) const {
+  if (!given)
+    return Status::error("there is no list of inputs");
+  std::vector<const uint8_t *> all;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!given[i] && inputs[i].bytes > 0)
+      return Status::error("the input '" + inputs[i].name + "' is not given");
+    all.push_back(static_cast<const uint8_t *>(given[i]) +
+                  first * inputs[i].bytes);
+  }
+  return all;
+}
+
+Status partita_trainer::step(const void *const *given, int64_t samples,
+                             partita_step_result *result) {
+  partita_step_result known = {};
+  if (result)
+    if (Status status = readStruct(result, known, "partita_step_result");
+        !status.ok())
+      return status;
+  if (samples != trainer->samplesPerStep())
+    return Status::error("there are " + std::to_string(samples) +
+                         " samples, and a step takes " +
+                         std::to_string(trainer->samplesPerStep()));
+  auto data = addresses(given, 0);
+  if (!data)
+    return data.status();
+  auto stepped = trainer->step(*data);
+  if (!stepped || !result)
+    return stepped.status();
+  return fillIn(result,
+                {0, trainer->steps(), stepped->loss, stepped->learningRate,
+                 stepped->gradientNorm},
+                "partita_step_result");
+}
+
+Status partita_trainer::evaluate(const void *const *given, int64_t samples,
+                                 partita_evaluation *result) {
+  const int64_t each = trainer->samplesPerEvaluation();
+  if (samples < 1 || samples % each != 0)
+    return Status::error("there are " + std::to_string(samples) +
+                         " samples, and an evaluation takes a multiple of " +
+                         std::to_string(each));
+  Evaluation total;
+  for (int64_t first = 0; first < samples; first += each) {
+    auto data = addresses(given, first);
+    if (!data)
+      return data.status();
+    auto evaluated = trainer->evaluate(*data);
+    if (!evaluated)
+      return evaluated.status();
+    total.add(*evaluated);
+  }
+  return fillIn(result,
+                {0, total.loss(), total.lossSum, total.lossCount, total.labels,
+                 total.right, total.rightOfFive},
+                "partita_evaluation");
+}
+
+Status partita_trainer::load(const char *folder, partita_position *position,
+                             Expected<Resumed> (Checkpoints::*take)(uint64_t)) {
+  if (!folder)
+    return noPath("a checkpoint");
+  auto wanted = readPosition(position);
+  if (!wanted)
+    return wanted.status();
+  Checkpoints checkpoints(*trainer, folder, {}, orderText(*wanted));
+  auto resumed = (checkpoints.*take)(seed);
+  if (!resumed)
+    return resumed.status();
+  remark = trainer->remark();
+  for (const std::string &line : resumed->remarks)
+    remark += (remark.empty() ? "" : "\n") + line;
+  if (!position)
+    return Status();
+  return fillIn(
+      position,
+      {0, resumed->progress.epoch, resumed->progress.sample, wanted->order},
+      "partita_position");
+}
+
+extern "C" {
+
+void partita_default_trainer_options_sized(partita_trainer_options *options,
+                                           size_t size) {
+  if (!options)
+    return (void)done(
+        Status::error("there is no place for partita_trainer_options"));
+  const partita_trainer_options defaults = {size, 0, 1, 0, 0, 60, 0};
+  std::memcpy(options, &defaults, std::min(size, sizeof defaults));
+}
+
+partita_status partita_trainer_open(const char *path,
+                                    const partita_trainer_options *given,
+                                    partita_trainer **trainer) {
+  return guard([&] {
+    if (!path || !trainer)
+      return Status::error("there is no path, or no place for the trainer");
+    *trainer = nullptr;
+    partita_trainer_options options;
+    partita_default_trainer_options(&options);
+    if (given)
+      if (Status status = readStruct(given, options, "partita_trainer_options");
+          !status.ok())
+        return status;
+    if (Status status = checkOptions(options); !status.ok())
+      return status;
+    auto made = std::make_unique<partita_trainer>();
+    made->path = path;
+    Status status = made->run([&] { return made->open(options); });
+    if (status.ok())
+      *trainer = made.release();
+    return status;
+  });
+}
+
+void partita_trainer_close(partita_trainer *trainer) { delete trainer; }
+
+const char *partita_trainer_remark(const partita_trainer *trainer) {
+  return askTrainer<const char *>(trainer, "",
+                                  [&] { return trainer->remark.c_str(); });
+}
+
+size_t partita_trainer_input_count(const partita_trainer *trainer) {
+  return askTrainer(trainer, size_t(0), [&] { return trainer->inputs.size(); });
+}
+
+partita_status partita_trainer_input(const partita_trainer *trainer,
+                                     size_t index, partita_port *port) {
+  return guardOf(trainer, kNoTrainer, [&] {
+    if (index >= trainer->inputs.size())
+      return noneOf("trainer", trainer->inputs.size(), "inputs",
+                    static_cast<int64_t>(index));
+    const TrainerInput &input = trainer->inputs[index];
+    return fillIn(port,
+                  {0, input.name.c_str(),
+                   static_cast<partita_type>(input.dtype),
+                   static_cast<int>(input.shape.size()), input.shape.data(), 0,
+                   input.bytes, input.dimensions.data(), nullptr},
+                  "partita_port");
+  });
+}
+
+partita_status partita_trainer_find_input(const partita_trainer *trainer,
+                                          const char *name, size_t *index) {
+  return guardOf(trainer, kNoTrainer, [&] {
+    std::vector<const char *> names;
+    for (const TrainerInput &input : trainer->inputs)
+      names.push_back(input.name.c_str());
+    return findName("trainer", names, name, "input", index);
+  });
+}
+
+int64_t partita_trainer_step_samples(const partita_trainer *trainer) {
+  return askTrainer(trainer, int64_t(0),
+                    [&] { return trainer->trainer->samplesPerStep(); });
+}
+
+int64_t partita_trainer_evaluation_samples(const partita_trainer *trainer) {
+  return askTrainer(trainer, int64_t(0),
+                    [&] { return trainer->trainer->samplesPerEvaluation(); });
+}
+
+partita_status partita_trainer_step(partita_trainer *trainer,
+                                    const void *const *inputs, int64_t samples,
+                                    partita_step_result *result) {
+  return guardTrainer(trainer,
+                      [&] { return trainer->step(inputs, samples, result); });
+}
+
+partita_status partita_trainer_evaluate(partita_trainer *trainer,
+                                        const void *const *inputs,
+                                        int64_t samples,
+                                        partita_evaluation *evaluation) {
+  return guardTrainer(
+      trainer, [&] { return trainer->evaluate(inputs, samples, evaluation); });
+}
+
+int64_t partita_trainer_steps(const partita_trainer *trainer) {
+  int64_t steps = 0;
+  (void)guardTrainer(trainer, [&] {
+    steps = trainer->trainer->steps();
+    return Status();
+  });
+  return steps;
+}
+
+partita_status partita_trainer_set_steps(partita_trainer *trainer,
+                                         int64_t steps) {
+  return guardTrainer(trainer, [&] {
+    if (steps < 0)
+      return Status::error("there cannot be " + std::to_string(steps) +
+                           " steps: give 0 or more");
+    trainer->trainer->setSteps(steps);
+    return Status();
+  });
+}
+
+size_t partita_trainer_state_count(const partita_trainer *trainer) {
+  return askTrainer(trainer, size_t(0), [&] { return trainer->states.size(); });
+}
+
+partita_status partita_trainer_state(const partita_trainer *trainer,
+                                     size_t index, partita_state *state) {
+  return guardOf(trainer, kNoTrainer, [&] {
+    if (index >= trainer->states.size())
+      return noneOf("trainer", trainer->states.size(), "states",
+                    static_cast<int64_t>(index));
+    const TrainerState &known = trainer->states[index];
+    const partita::abi::State &described =
+        trainer->trainer->state(static_cast<int64_t>(index));
+    return fillIn(state,
+                  {0, known.name.c_str(),
+                   static_cast<partita_role>(described.role()),
+                   static_cast<partita_type>(described.dtype()),
+                   static_cast<int>(known.shape.size()), known.shape.data(),
+                   described.bytes()},
+                  "partita_state");
+  });
+}
+
+partita_status partita_trainer_find_state(const partita_trainer *trainer,
+                                          const char *name, size_t *index) {
+  return guardOf(trainer, kNoTrainer, [&] {
+    std::vector<const char *> names;
+    for (const TrainerState &state : trainer->states)
+      names.push_back(state.name.c_str());
+    return findName("trainer", names, name, "state", index);
+  });
+}
+}
+
+/// A state of this index, of so many bytes, at `place`.
+static Status checkState(const partita_trainer &trainer, size_t index,
+                         const void *place, size_t bytes) {
+  if (index >= trainer.states.size())
+    return noneOf("trainer", trainer.states.size(), "states",
+                  static_cast<int64_t>(index));
+  const int64_t needed =
+      trainer.trainer->state(static_cast<int64_t>(index)).bytes();
+  if (bytes != static_cast<size_t>(needed))
+    return Status::error("the state '" + trainer.states[index].name + "' has " +
+                         std::to_string(needed) + " bytes, and not " +
+                         std::to_string(bytes));
+  if (!place && needed > 0)
+    return Status::error("there is no place for the state '" +
+                         trainer.states[index].name + "'");
+  return Status();
+}
+
+extern "C" {
+
+partita_status partita_trainer_get_state(const partita_trainer *trainer,
+                                         size_t index, void *to, size_t bytes) {
+  return guardTrainer(trainer, [&] {
+    Status status = checkState(*trainer, index, to, bytes);
+    return status.ok()
+               ? trainer->trainer->readState(static_cast<int64_t>(index), to)
+               : status;
+  });
+}
+
+partita_status partita_trainer_set_state(partita_trainer *trainer, size_t index,
+                                         const void *from, size_t bytes) {
+  return guardTrainer(trainer, [&] {
+    Status status = checkState(*trainer, index, from, bytes);
+    return status.ok()
+               ? trainer->trainer->writeState(static_cast<int64_t>(index), from)
+               : status;
+  });
+}
+
+partita_status partita_trainer_save(partita_trainer *trainer,
+                                    const char *folder, int keep,
+                                    const partita_position *given) {
+  return guardTrainer(trainer, [&] {
+    if (!folder)
+      return noPath("a folder for checkpoints");
+    if (keep < 1)
+      return Status::error(std::to_string(keep) +
+                           " checkpoints cannot stay: keep at least 1");
+    auto position = readPosition(given);
+    if (!position)
+      return position.status();
+    Progress progress;
+    progress.step = trainer->trainer->steps();
+    progress.seed = trainer->seed;
+    progress.epoch = position->epoch;
+    progress.sample = position->sample;
+    Checkpoints checkpoints(*trainer->trainer, folder,
+                            {.last = keep, .metric = {}}, orderText(*position));
+    return checkpoints.save(progress);
+  });
+}
+
+partita_status partita_trainer_resume(partita_trainer *trainer,
+                                      const char *folder,
+                                      partita_position *position) {
+  return guardTrainer(trainer, [&] {
+    return trainer->load(folder, position, &Checkpoints::resume);
+  });
+}
+
+partita_status partita_trainer_load_checkpoint(partita_trainer *trainer,
+                                               const char *checkpoint,
+                                               partita_position *position) {
+  return guardTrainer(trainer, [&] {
+    return trainer->load(checkpoint, position, &Checkpoints::load);
+  });
+}
+
+partita_status partita_trainer_load_weights(partita_trainer *trainer,
+                                            const char *path) {
+  return guardTrainer(trainer, [&] {
+    return path ? loadWeights(*trainer->trainer, path)
+                : noPath("a file of safetensors");
+  });
+}
+
+partita_status partita_trainer_export(const partita_trainer *trainer,
+                                      const char *path) {
+  return guardTrainer(trainer, [&] {
+    return path ? exportTrained(*trainer->trainer, trainer->path, path)
+                : noPath("a file for the trained model");
+  });
+}
+}
