@@ -17,7 +17,8 @@ def directive(kind, declaration, text, indent=""):
 
 def members(body, separator, kind):
     """What a struct or an enum holds: `name; /* what it says */`."""
-    lines = body.strip().splitlines()
+    # A comment may go on below its member.
+    lines = re.sub(COMMENT, lambda found: f"/*{' '.join(found[1].split())}*/", body.strip(), flags=re.S).splitlines()
     for line in lines if len(lines) > 1 else re.split(r"(?<=,)", lines[0]):
         if found := re.match(rf"\s*([^/]+?)(?: = \d+)?{separator}?\s*(?:{COMMENT})?\s*$", line):
             yield directive(kind, found[1], (found[2] or "").strip())
