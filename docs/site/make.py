@@ -68,7 +68,21 @@ def python_page():
 .. autoclass:: partita.Ticket
    :members:
 
+.. autoclass:: partita.Trainer
+   :members:
+
+.. autoclass:: partita.State
+
+.. autoclass:: partita.Step
+
+.. autoclass:: partita.Evaluation
+   :members:
+
+.. autoclass:: partita.Position
+
 .. autoexception:: partita.Error
+
+.. autoexception:: partita.InputError
 ```
 """
 

@@ -229,6 +229,9 @@ Status partita_trainer::evaluate(const void *const *given, int64_t samples,
     if (!data)
       return data.status();
     auto evaluated = trainer->evaluate(*data);
+    if (!evaluated && evaluated.status().isInputError() && first > 0)
+      return Status::inputError("after the first " + std::to_string(first) +
+                                " samples: " + evaluated.status().message());
     if (!evaluated)
       return evaluated.status();
     total.add(*evaluated);

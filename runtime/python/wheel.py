@@ -34,7 +34,7 @@ def main():
     info = f"partita-{version()}.dist-info"
     files = {f"partita/{path.name}": path.read_bytes() for path in sorted((HERE / "partita").iterdir()) if path.is_file()}
     files["partita/libpartita.so.1"] = library.read_bytes()
-    files[f"{info}/METADATA"] = (f"Metadata-Version: 2.1\nName: partita\nVersion: {version()}\nSummary: Runs models that partita-compile has compiled\n"
+    files[f"{info}/METADATA"] = (f"Metadata-Version: 2.1\nName: partita\nVersion: {version()}\nSummary: Runs and trains models that partita-compile has compiled\n"
                                  "License: Apache-2.0 WITH LLVM-exception\nRequires-Python: >=3.9\nRequires-Dist: numpy\n").encode()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: wheel.py\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
     record = "".join(f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()},{len(data)}\n"

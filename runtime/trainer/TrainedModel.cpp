@@ -125,7 +125,8 @@ Status loadWeights(Trainer &trainer, const std::string &path) {
   std::vector<StateChange> changes;
   for (int64_t i = 0; i < trainer.stateCount(); ++i) {
     const auto found = byName.find(nameOf(trainer.state(i)));
-    if (found == byName.end())
+    if (found == byName.end() ||
+        trainer.state(i).role() == abi::StateRole::optimizer)
       continue;
     if (!fits(trainer.state(i), *found->second))
       return Status::error("'" + path + "': '" + found->first + "' is " +

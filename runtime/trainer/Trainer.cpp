@@ -375,8 +375,14 @@ Status Trainer::Impl::checkIndices(std::span<const uint8_t *const> data) {
     const Status status = runEvaluation(data, bad.micro_batch);
     if (!status.ok() && eval.session->badIndices().empty())
       return status;
-    if (!status.ok())
-      return Status::inputError(describe(train.plan(), bad));
+    if (!status.ok()) {
+      const abi::Check &checked =
+          *train.plan().checks()->Get(static_cast<unsigned>(bad.check));
+      std::optional<int64_t> sample;
+      if (checked.rows() == samples)
+        sample = bad.micro_batch * samples + bad.row;
+      return Status::inputError(describe(train.plan(), bad, sample));
+    }
   }
   return Status();
 }

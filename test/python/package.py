@@ -58,6 +58,7 @@ def main():
         subprocess.run([build / "bin" / "partita-compile", single, "--dim", "N=1", "--quiet", "-o", one], check=True)
         run(HERE / "check.py", artifact, one)
         check_example(build, folder, run)
+        check_training(build, folder, run)
 
 
 def check_example(build, folder, run):
@@ -68,6 +69,41 @@ def check_example(build, folder, run):
     run(ROOT / "examples" / "embed" / "run_batch.py", artifact, images, outputs)
     if not numpy.array_equal(numpy.load(outputs), numpy.load(expected)["probabilities"]):
         raise SystemExit("run_batch.py computes other numbers than partita-run")
+
+
+IDS = """<ir_version: 10, opset_import: ["" : 20]>
+ids (int64[N, 2] ids) => (float[N, 2, 3] y) <float[5, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}> { y = Gather(w, ids) }
+"""
+
+
+def check_training(build, folder, run):
+    """A loop in Python, and the command on the same samples; then the command goes on from the loop's checkpoint."""
+    work = folder / "training"
+    work.mkdir()
+    compiler, runner = build / "bin" / "partita-compile", build / "bin" / "partita-run"
+    digits, artifact = ROOT / "examples" / "digits" / "digits.onnx", work / "digits.partita"
+    settings = ["--loss", "cross_entropy:probabilities:label", "--optimizer", "adamw,learning_rate=0.01", "--schedule-rate", "constant,warmup=2", "--clip-norm", "1"]
+    subprocess.run([compiler, digits, "--dim", "batch=4", "--micro-batches", "2", *settings, "--quiet", "-o", artifact], check=True)
+    subprocess.run([compiler, digits, "--dim", "batch=4", "--quiet", "-o", work / "plain.partita"], check=True)
+    (work / "ids.onnxtxt").write_text(IDS)
+    subprocess.run([compiler, work / "ids.onnxtxt", "--dim", "N=2", "--loss", "mse:y", "--optimizer", "sgd", "--quiet", "-o", work / "ids.partita"], check=True)
+    images = numpy.load(ROOT / "examples" / "digits" / "digits.npy")
+    noise = numpy.random.default_rng(1).random((4, *images.shape), numpy.float32)
+    numpy.save(work / "image.npy", (images + noise).reshape(-1, *images.shape[1:]))
+    numpy.save(work / "label.npy", numpy.tile(numpy.arange(10), 4))
+
+    def train(place, steps, *more):
+        subprocess.run([runner, artifact, "--train", "--data", f"image={work / 'image.npy'}", "--data", f"label={work / 'label.npy'}", "--order", "in-order",
+                        "--seed", "5", "--steps", str(steps), "--checkpoint-every", "3", "--threads", "1", "--no-pin", "--checkpoint", work / place, *more],
+                       check=True, stdout=subprocess.DEVNULL)
+
+    train("command", 7, "--export", work / "command.onnx")
+    run(HERE / "check_train.py", work)
+    train("loop", 9, "--resume")
+    train("whole", 9)
+    for name in "model.safetensors", "optimizer.safetensors", "trainer.json":
+        if (work / "loop" / "step-00000009" / name).read_bytes() != (work / "whole" / "step-00000009" / name).read_bytes():
+            raise SystemExit(f"partita-run goes on from the loop's checkpoint with other bits: {name}")
 
 
 if __name__ == "__main__":

@@ -5,11 +5,18 @@
     with partita.Model("net.partita") as model:
         outputs = model.run(image=images)      # {"classes": array}, any number of samples
 
-The package calls libpartita, a shared library beside it; nothing but NumPy is needed. Any thread may call any method, at the same time: samples that
-come together share a step, and steps overlap. Arrays are not copied if they are C-contiguous and of the input's type.
+    with partita.Trainer("learning.partita") as trainer:
+        for image, label in batches:           # trainer.step_samples each
+            print(trainer.step(image=image, label=label).loss)
+        trainer.export("trained.onnx")
+
+The package calls libpartita, a shared library beside it; nothing but NumPy is needed. Any thread may call any method, at the same time: samples of a model that
+come together share a step, and steps overlap; calls of a trainer follow one another. Arrays are not copied if they are C-contiguous and of the input's type.
 """
 
-from ._library import API_VERSION, Error
-from ._model import Model, Port, Profile, Ticket
+from ._library import API_VERSION, Error, InputError
+from ._model import Model, Profile, Ticket
+from ._ports import Port
+from ._trainer import Evaluation, Position, State, Step, Trainer
 
-__all__ = ["API_VERSION", "Error", "Model", "Port", "Profile", "Ticket"]
+__all__ = ["API_VERSION", "Error", "Evaluation", "InputError", "Model", "Port", "Position", "Profile", "State", "Step", "Ticket", "Trainer"]

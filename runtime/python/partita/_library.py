@@ -21,6 +21,10 @@ class Error(RuntimeError):
     """What libpartita says is wrong."""
 
 
+class InputError(Error):
+    """What is wrong is a value in an array that was given, such as a label that is no class. Nothing has changed: other arrays can follow."""
+
+
 class Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int), ("pin", ctypes.c_int), ("strict_nan", ctypes.c_int), ("trust_weights", ctypes.c_int),
                 ("timeout_s", ctypes.c_double), ("batch_delay_s", ctypes.c_double), ("queued_samples", ctypes.c_int64)]
@@ -44,6 +48,30 @@ class DeviceProfileStruct(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("busy_s", ctypes.c_double)]
 
 
+class TrainerOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int), ("pin", ctypes.c_int), ("trust_weights", ctypes.c_int), ("cpu_level", ctypes.c_int),
+                ("timeout_s", ctypes.c_double), ("seed", ctypes.c_uint64)]
+
+
+class StateStruct(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("role", ctypes.c_int), ("type", ctypes.c_int), ("rank", ctypes.c_int),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("bytes", ctypes.c_int64)]
+
+
+class StepStruct(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("step", ctypes.c_int64), ("loss", ctypes.c_double), ("learning_rate", ctypes.c_double),
+                ("gradient_norm", ctypes.c_double)]
+
+
+class EvaluationStruct(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("loss", ctypes.c_double), ("loss_sum", ctypes.c_double), ("loss_count", ctypes.c_double),
+                ("labels", ctypes.c_int64), ("right", ctypes.c_int64), ("right_of_five", ctypes.c_int64)]
+
+
+class PositionStruct(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("epoch", ctypes.c_int64), ("sample", ctypes.c_int64), ("order", ctypes.c_char_p)]
+
+
 def _open() -> ctypes.CDLL:
     beside = pathlib.Path(__file__).resolve().parent / "libpartita.so.1"
     path = os.environ.get("PARTITA_LIBRARY") or (str(beside) if beside.exists() else "libpartita.so.1")
@@ -57,6 +85,7 @@ def _open() -> ctypes.CDLL:
     addresses = ctypes.POINTER(ctypes.c_void_p)
     for name, result, arguments in (
         ("last_error", ctypes.c_char_p, ()),
+        ("last_error_in_input", ctypes.c_int, ()),
         ("default_options", None, (ctypes.POINTER(Options),)),
         ("open", ctypes.c_int, (ctypes.c_char_p, ctypes.POINTER(Options), ctypes.POINTER(pointer))),
         ("close", None, (pointer,)),
@@ -72,6 +101,26 @@ def _open() -> ctypes.CDLL:
         ("get_dimension", ctypes.c_int, (pointer, size, ctypes.POINTER(DimensionStruct))),
         ("submit_sized", ctypes.c_int, (pointer, ctypes.POINTER(number), addresses, number, addresses, ctypes.POINTER(ctypes.c_uint64))),
         ("wait", ctypes.c_int, (pointer, ctypes.c_uint64)),
+        ("trainer_open", ctypes.c_int, (ctypes.c_char_p, ctypes.POINTER(TrainerOptions), ctypes.POINTER(pointer))),
+        ("trainer_close", None, (pointer,)),
+        ("trainer_remark", ctypes.c_char_p, (pointer,)),
+        ("trainer_input_count", size, (pointer,)),
+        ("trainer_input", ctypes.c_int, (pointer, size, ctypes.POINTER(PortStruct))),
+        ("trainer_step_samples", number, (pointer,)),
+        ("trainer_evaluation_samples", number, (pointer,)),
+        ("trainer_step", ctypes.c_int, (pointer, addresses, number, ctypes.POINTER(StepStruct))),
+        ("trainer_evaluate", ctypes.c_int, (pointer, addresses, number, ctypes.POINTER(EvaluationStruct))),
+        ("trainer_steps", number, (pointer,)),
+        ("trainer_set_steps", ctypes.c_int, (pointer, number)),
+        ("trainer_state_count", size, (pointer,)),
+        ("trainer_state", ctypes.c_int, (pointer, size, ctypes.POINTER(StateStruct))),
+        ("trainer_get_state", ctypes.c_int, (pointer, size, pointer, size)),
+        ("trainer_set_state", ctypes.c_int, (pointer, size, pointer, size)),
+        ("trainer_save", ctypes.c_int, (pointer, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(PositionStruct))),
+        ("trainer_resume", ctypes.c_int, (pointer, ctypes.c_char_p, ctypes.POINTER(PositionStruct))),
+        ("trainer_load_checkpoint", ctypes.c_int, (pointer, ctypes.c_char_p, ctypes.POINTER(PositionStruct))),
+        ("trainer_load_weights", ctypes.c_int, (pointer, ctypes.c_char_p)),
+        ("trainer_export", ctypes.c_int, (pointer, ctypes.c_char_p)),
     ):
         function = getattr(library, f"partita_{name}")
         function.restype, function.argtypes = result, arguments
@@ -83,7 +132,7 @@ library = _open()
 
 def check(status: int) -> None:
     if status:
-        raise Error(library.partita_last_error().decode("utf-8", "replace"))
+        raise (InputError if library.partita_last_error_in_input() else Error)(library.partita_last_error().decode("utf-8", "replace"))
 
 
 def dtype_of(kind: int) -> np.dtype:

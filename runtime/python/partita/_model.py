@@ -10,21 +10,8 @@ from typing import Mapping
 
 import numpy as np
 
-from ._library import NAMES, DeviceProfileStruct, DimensionStruct, Error, Options, PortStruct, ProfileStruct, check, dtype_of, library
-
-
-@dataclasses.dataclass(frozen=True)
-class Port:
-    """An input or output. `shape` has None where samples follow one another, and the name of a dimension where sizes may differ from call to call; `type` is the ONNX type's name, and `dtype` what its arrays are of (bytes,
-    where NumPy has no such type)."""
-
-    name: str
-    type: str
-    dtype: np.dtype
-    shape: tuple[int | str | None, ...]
-    batch_axis: int | None
-    entries: int  # along the batch axis, of one sample
-    whole: str | None = None  # what combines samples, so that a call has the whole shape
+from ._library import DeviceProfileStruct, DimensionStruct, Error, Options, ProfileStruct, check, library
+from ._ports import addresses, as_inputs, read_ports
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +69,8 @@ class Model:
         options = Options(ctypes.sizeof(Options), threads, pin, strict_nan, trust_weights, timeout, batch_delay, queued_samples)
         check(library.partita_open(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._model)))
         self.dimensions = self._dimensions()
-        self.inputs = self._ports(library.partita_input_count, library.partita_input)
-        self.outputs = self._ports(library.partita_output_count, library.partita_output)
+        self.inputs = read_ports(self._model, library.partita_input_count, library.partita_input, self.dimensions)
+        self.outputs = read_ports(self._model, library.partita_output_count, library.partita_output, self.dimensions)
         self.step_samples: int = library.partita_step_samples(self._model)
         self.remark: str = library.partita_remark(self._model).decode()  # what the user should know of how it was loaded, in lines
 
@@ -95,69 +82,15 @@ class Model:
             dimensions[found.name.decode()] = tuple(found.sizes[i] for i in range(found.count))
         return dimensions
 
-    def _ports(self, count, describe) -> tuple[Port, ...]:
-        ports = []
-        for index in range(count(self._model)):
-            port = PortStruct(ctypes.sizeof(PortStruct))
-            check(describe(self._model, index, ctypes.byref(port)))
-            axis = port.batch_axis if port.batch_axis >= 0 else None
-            names = list(self.dimensions)
-            entries = port.shape[axis] if axis is not None else 1
-            shape = [names[port.dimensions[d]] if port.dimensions[d] >= 0 else port.shape[d] for d in range(port.rank)]
-            ports.append(Port(port.name.decode(), NAMES[port.type], dtype_of(port.type),
-                              tuple(None if d == axis else n for d, n in enumerate(shape)), axis, entries,
-                              port.whole.decode() if port.whole else None))
-        return tuple(ports)
-
     def _handle(self) -> ctypes.c_void_p:
         if not self._model:
             raise Error("the model is closed")
         return self._model
 
-    def _input(self, port: Port, given, sizes: dict[str, int]) -> tuple[np.ndarray, int]:
-        """The array as the library wants it, and the samples in it. Adds the sizes of dimensions that it says."""
-        array = np.ascontiguousarray(given)
-        wanted = ", ".join("N" if n is None else str(n) for n in port.shape)
-        fits = array.dtype == port.dtype and array.ndim == len(port.shape)
-        fits = fits and all(n is None or (sizes.setdefault(n, array.shape[d]) if isinstance(n, str) else n) == array.shape[d]
-                            for d, n in enumerate(port.shape))
-        if not fits:
-            known = "".join(f", with {size} {name}" for name, size in sizes.items() if name in port.shape)
-            whole = f"; samples cannot be split: {port.whole}" if port.whole else ""
-            raise Error(f"the input '{port.name}' is given as {array.dtype} {list(array.shape)}, but {port.dtype} [{wanted}]{known} is needed{whole}")
-        if port.batch_axis is None:
-            return array, 1
-        entries = array.shape[port.batch_axis]
-        if entries == 0 or entries % port.entries:
-            raise Error(f"the input '{port.name}' has {entries} entries along axis {port.batch_axis}, and a sample has {port.entries}")
-        return array, entries // port.entries
-
-    def _by_name(self, inputs) -> Mapping[str, np.ndarray]:
-        """Inputs by their names, from an array if the model has one input."""
-        if inputs is None or isinstance(inputs, Mapping):
-            return inputs or {}
-        if len(self.inputs) == 1:
-            return {self.inputs[0].name: inputs}
-        names = ", ".join(port.name for port in self.inputs)
-        raise Error(f"an array without a name, and the model has {len(self.inputs)} inputs ({names or 'none'}): give each by its name, as in run(NAME=array)")
-
     def submit(self, inputs: Mapping[str, np.ndarray] | np.ndarray | None = None, /, **named: np.ndarray) -> Ticket:
         """Hands samples to the devices. Blocks while too many wait. Inputs must not change until the ticket's `wait` has returned. A model with one
         input takes its array without a name."""
-        given = {**self._by_name(inputs), **named}
-        names = {port.name for port in self.inputs}
-        for name in given:
-            if name not in names:
-                raise Error(f"the model has no input '{name}'; it has {', '.join(sorted(names)) or 'none'}")
-        arrays, samples, sizes = [], 1, {}
-        for i, port in enumerate(self.inputs):
-            if port.name not in given:
-                raise Error(f"the input '{port.name}' is not given")
-            array, count = self._input(port, given[port.name], sizes)
-            if i and count != samples:
-                raise Error(f"the inputs '{self.inputs[0].name}' and '{port.name}' have {samples} and {count} samples")
-            arrays.append(array)
-            samples = count
+        arrays, samples, sizes = as_inputs(self.inputs, inputs, named)
         for name, known in self.dimensions.items():
             sizes.setdefault(name, known[-1])
         outputs = {}
@@ -167,7 +100,7 @@ class Model:
         ticket = ctypes.c_uint64()
         places = list(outputs.values())
         exact = (ctypes.c_int64 * max(1, len(self.dimensions)))(*(sizes[name] for name in self.dimensions))
-        check(library.partita_submit_sized(self._handle(), exact, _addresses(arrays), samples, _addresses(places), ctypes.byref(ticket)))
+        check(library.partita_submit_sized(self._handle(), exact, addresses(arrays), samples, addresses(places), ctypes.byref(ticket)))
         self._under_way[ticket.value] = arrays + places
         return Ticket(self, ticket.value, outputs)
 
@@ -202,7 +135,3 @@ class Model:
     def __del__(self) -> None:
         if getattr(self, "_model", None):
             self.close()
-
-
-def _addresses(arrays: list[np.ndarray]):
-    return (ctypes.c_void_p * max(1, len(arrays)))(*(array.ctypes.data for array in arrays))
