@@ -27,7 +27,7 @@ ELSEWHERE = {
     r"cmake -S examples/embed": "examples",
     r"embed/": "examples",
     r"cmake -S test/gpu-emulator": "gpu-emulator",
-    r"examples/embed/run_batch\.py": "python-package",
+    r"examples/embed/(?:run_batch|train_loop)\.py": "python-package",
     r"runtime/python/wheel\.py": "python-package",
     r"cd build && cpack": "package",
     r"cd build/test/fuzz|(?:\w+=1 )?\.\./\.\./bin/partita-fuzz": "fuzz.plan",

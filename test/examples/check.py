@@ -171,6 +171,43 @@ def check_server(prefix, embed, artifact, inputs, outputs, work):
         print(check_large(program, work / "wide.partita"))
 
 
+def npy_of(raw, kind, shape):
+    """A .npy file of bytes that lie as they should."""
+    head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + raw
+
+
+def check_train_loop(prefix, embed, digits, work):
+    """The loop writes the model that partita-run writes after as many steps on the samples that are not held out."""
+    artifact = work / "digits.partita"
+    run(prefix / "bin" / "partita-compile", digits / "digits.onnx", "--dim", "batch=2", "--micro-batches", 3, "--loss", "cross_entropy:probabilities:label",
+        "--optimizer", "sgd,learning_rate=0.01", "-o", artifact)
+    # Ten drawings four times, and some ink more each time.
+    drawings = values_of((digits / "digits.npy").read_bytes())
+    image = struct.pack("<2560f", *(value + turn for turn in range(4) for value in drawings))
+    label = struct.pack("<40q", *list(range(10)) * 4)
+    (work / "image.raw").write_bytes(image)
+    (work / "label.raw").write_bytes(label)
+    (work / "image.npy").write_bytes(npy_of(image[: 36 * 256], "<f4", (36, 1, 8, 8)))
+    (work / "label.npy").write_bytes(npy_of(label[: 36 * 8], "<i8", (36,)))
+    files = [f"image={work / 'image.raw'}", f"label={work / 'label.raw'}"]
+    text = run(embed / "train-loop", artifact, work / "run", work / "loop.onnx", *files).stdout.decode()
+    epochs = re.findall(r"epoch (\d+)  step (\d+)  loss \S+  held out (\S+)  right \d of 4\n", text)
+    best = re.search(r"loop.onnx is the model after step (\d+)\n", text)
+    expect(epochs and best and all(int(step) == 6 * int(epoch) for epoch, step, _ in epochs), text)
+    lowest = min(float(held) for _, _, held in epochs)
+    expect(any(step == best[1] and float(held) == lowest for _, step, held in epochs), text)
+    expect(len(epochs) == 10 or int(epochs[-1][1]) == int(best[1]) + 12, text)
+    run(prefix / "bin" / "partita-run", artifact, "--train", "--order", "in-order", "--steps", best[1], "--data", f"image={work / 'image.npy'}",
+        "--data", f"label={work / 'label.npy'}", "--export", work / "run.onnx")
+    expect((work / "loop.onnx").read_bytes() == (work / "run.onnx").read_bytes(), "train-loop: another model than partita-run's")
+    for arguments, words in ((files[:1], "give the samples of 'label': label=FILE"), ([files[0], "label=nowhere"], "cannot read 'nowhere'"),
+                             ([files[0], f"label={work / 'label.npy'}"], "'"), ([f"image={work / 'label.raw'}", files[1]], "ends within a sample")):
+        text = run(embed / "train-loop", artifact, work / "none", work / "none.onnx", *arguments, status=1).stderr.decode()
+        expect(words in text and not (work / "none.onnx").exists(), text)
+
+
 def main():
     cmake, source, prefix, artifacts, embed = sys.argv[1], *(pathlib.Path(word).resolve() for word in sys.argv[2:6])
     run(cmake, "-S", source, "-B", embed, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
@@ -183,8 +220,10 @@ def main():
         outputs = rows(values_of(zipfile.ZipFile(work / "y.npz").read("layers/y:0.npy")))
         check_samples(embed, artifacts, work)
         check_batch_job(embed, artifacts / "two.partita", inputs, outputs)
+        if (prefix / "bin" / "partita-compile").exists():
+            check_train_loop(prefix, embed, source.parent / "digits", work)
         check_server(prefix, embed, artifacts / "two.partita", inputs, outputs, work)
-    print(f"run-samples, batch-job and infer-server ({CLIENTS} clients, {REQUESTS} requests each) are right")
+    print(f"run-samples, batch-job, train-loop and infer-server ({CLIENTS} clients, {REQUESTS} requests each) are right")
 
 
 if __name__ == "__main__":

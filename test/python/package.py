@@ -104,6 +104,24 @@ def check_training(build, folder, run):
     for name in "model.safetensors", "optimizer.safetensors", "trainer.json":
         if (work / "loop" / "step-00000009" / name).read_bytes() != (work / "whole" / "step-00000009" / name).read_bytes():
             raise SystemExit(f"partita-run goes on from the loop's checkpoint with other bits: {name}")
+    check_loop_example(runner, artifact, work, run)
+
+
+def check_loop_example(runner, artifact, work, run):
+    """The loop of the examples writes the model that partita-run writes after as many steps on the samples that are not held out."""
+    run(ROOT / "examples" / "embed" / "train_loop.py", artifact, work / "example", work / "example.onnx", *(f"{name}={work / name}.npy" for name in ("image", "label")))
+    steps = [int(path.name[5:]) for path in (work / "example").iterdir()]
+    # The best is the last one, or two epochs of four steps before it.
+    written = (work / "example.onnx").read_bytes()
+    for name in "image", "label":
+        numpy.save(work / f"{name}.learned.npy", numpy.load(work / f"{name}.npy")[:36])
+    found = []
+    for step in max(steps), max(steps) - 8:
+        subprocess.run([runner, artifact, "--train", "--order", "in-order", "--steps", str(step), "--data", f"image={work / 'image.learned.npy'}",
+                        "--data", f"label={work / 'label.learned.npy'}", "--export", work / "same.onnx"], check=True, stdout=subprocess.DEVNULL)
+        found.append((work / "same.onnx").read_bytes() == written)
+    if sum(found) != 1:
+        raise SystemExit("train_loop.py writes another model than partita-run")
 
 
 if __name__ == "__main__":
