@@ -597,6 +597,7 @@ def check_wrong_runs(work):
         (artifact, [*begin, *data("complex")], "it holds complex numbers"),
         (artifact, [*begin, "--data", "x=/nowhere.npy", "--data", f"target={path['target']}"], "cannot open '/nowhere.npy'"),
         (artifact, [*begin, *data(), "--order", "random"], "--order: random not in"),
+        *((artifact, [*begin, *data(), "--outputs", outputs], f"'{outputs}' is none of mean, final, sum, all and every:N") for outputs in ("every", "every:0", "every:1x", "first")),
         (artifact, [*begin, *data(), "--keep", 0], "--keep: Value 0 not in range"),
         (artifact, [*begin, *data(), "--keep-best", "eval_loss"], "--keep-best needs checkpoints and evaluations"),
         (artifact, [*begin, *data(), "--eval-data", f"x={path['x']}", "--eval-data", f"target={path['target']}", "--keep-best", "accuracy"], "--keep-best accuracy: this loss predicts no labels"),
@@ -770,6 +771,35 @@ def check_json(work):
         raise Failure(f"--json: {said}")
 
 
+def check_outputs(work):
+    """Which losses the lines have, printed and in the log."""
+    case = case_named("sgd")
+    artifact, data = compile_case(work, case, "f32"), write_data(work, case, "f32")
+    flags = ["--train", *data, "--order", "in-order", "--steps", 7, "--json", "--device-iterations", 3]
+    losses = [json.loads(line)["loss"] for line in run_artifact(artifact, *flags, "--outputs", "all").splitlines()]
+    if not np.allclose(losses, REFERENCE["sgd"]["losses"][:7], rtol=1e-5):
+        raise Failure(f"--outputs all: {losses}")
+    # By the last step of each line: the steps that its loss is of.
+    whole = {3: (0, 1, 2), 6: (3, 4, 5), 7: (6,)}
+    expected = {
+        "mean": {step: np.mean([losses[i] for i in steps]) for step, steps in whole.items()},
+        "sum": {step: np.sum([losses[i] for i in steps]) for step, steps in whole.items()},
+        "final": {step: losses[step - 1] for step in whole},
+        "all": {step: losses[step - 1] for step in range(1, 8)},
+        "every:2": {step: losses[step - 1] for step in (2, 3, 4, 6, 7)},
+    }
+    for outputs, wanted in expected.items():
+        folder = work / f"outputs-{outputs.replace(':', '-')}"
+        lines = [json.loads(line) for line in run_artifact(artifact, *flags, "--outputs", outputs, "--checkpoint", folder).splitlines()]
+        logged = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+        for found in lines, logged:
+            if [line["step"] for line in found] != list(wanted) or not np.allclose([line["loss"] for line in found], list(wanted.values()), rtol=1e-12):
+                raise Failure(f"--outputs {outputs}: {found}")
+            if [line["step"] for line in found if "samples_per_second" in line] != list(whole):
+                raise Failure(f"--outputs {outputs}: reports at other steps: {found}")
+    print("lines have the losses that --outputs says")
+
+
 def check_errors(work):
     print(f"{check_wrong_compiles(work) + check_wrong_runs(work)} errors say what is wrong, and leave nothing behind")
 
@@ -779,7 +809,7 @@ def check():
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_keep_best, check_not_finite, check_json, check_errors)}
+        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_keep_best, check_not_finite, check_json, check_outputs, check_errors)}
         if not words or not set(words) <= set(parts):
             check_curves(work, words)
         for name, part in parts.items():

@@ -53,6 +53,29 @@ std::string versionText() {
          std::to_string(abi::kVersion) + ")";
 }
 
+/// The steps between two lines of --outputs, 0 if only reports have one; -1 if
+/// the text says nothing of it.
+int64_t outputsEvery(const std::string &text) {
+  if (text == "mean" || text == "final" || text == "sum")
+    return 0;
+  if (text == "all")
+    return 1;
+  constexpr std::string_view kEvery = "every:";
+  int64_t steps = -1;
+  if (!text.starts_with(kEvery))
+    return -1;
+  const char *begin = text.data() + kEvery.size(),
+             *end = text.data() + text.size();
+  return std::from_chars(begin, end, steps).ptr == end && steps > 0 ? steps
+                                                                    : -1;
+}
+
+std::string isOutputs(const std::string &text) {
+  return outputsEvery(text) >= 0
+             ? std::string()
+             : "'" + text + "' is none of mean, final, sum, all and every:N";
+}
+
 /// CLI11's own checks print the whole range of a double.
 std::function<std::string(const std::string &)> positive(bool orZero) {
   return [orZero](const std::string &text) -> std::string {
@@ -166,10 +189,18 @@ int parseOptions(int argc, char **argv, Options &options) {
                  "Evaluate after so many steps, not after each epoch")
       ->group(training)
       ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
-  app.add_option("--report-every", train.reportEvery,
+  app.add_option("--report-every,--device-iterations", train.reportEvery,
                  "Print a line after so many steps, too")
       ->group(training)
       ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
+  app.add_option("--outputs", train.outputs,
+                 "The loss in a line: mean or sum of the steps since the last "
+                 "line, or final, that of its own step. all: a line for each "
+                 "step; every:N: for each N-th")
+      ->group(training)
+      ->capture_default_str()
+      ->type_name("mean|final|sum|all|every:N")
+      ->check(isOutputs);
   app.add_option("--order", train.order,
                  "shuffled anew in each epoch, in-order, or drawn at random "
                  "from all samples")
@@ -400,11 +431,12 @@ int parseOptions(int argc, char **argv, Options &options) {
                                    options.training.evalData.empty()))
     return refuse("--keep-best needs checkpoints and evaluations: give "
                   "--checkpoint FOLDER and --eval-data, too");
+  options.training.outputsEvery = outputsEvery(options.training.outputs);
   if (app.count("--steps") && app.count("--epochs"))
     return refuse("--steps and --epochs exclude each other");
   for (const char *name :
        {"--data", "--eval-data", "--epochs", "--steps", "--eval-every",
-        "--report-every", "--order", "--seed", "--checkpoint",
+        "--report-every", "--outputs", "--order", "--seed", "--checkpoint",
         "--checkpoint-every", "--keep", "--keep-best", "--resume", "--load",
         "--export"})
     if (app.count(name) && !options.training.isOn)

@@ -25,6 +25,8 @@ struct TrainingOptions {
   int64_t steps = 0;              ///< instead of epochs; 0: none
   int64_t evalEvery = 0;          ///< steps; 0: at the end of each epoch
   int64_t reportEvery = 0;        ///< steps; 0: when it evaluates
+  std::string outputs = "mean";   ///< final, sum, all, every:N
+  int64_t outputsEvery = 0;       ///< N of every:N, 1 of all, 0 of others
   std::string order = "shuffled"; ///< in-order, drawn
   uint64_t seed = 0;
   std::string checkpoint;      ///< folder of checkpoints and logs

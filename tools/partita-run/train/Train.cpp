@@ -138,9 +138,14 @@ public:
           options.training.evalEvery > 0
               ? trainer->steps() % options.training.evalEvery == 0
               : endsEpoch;
-      if (isDue || isLast || isReportDue())
+      if (isDue || isLast || isReportDue()) {
         if (Status status = report(epoch, isDue || isLast); !status.ok())
           return status;
+      } else if (isOutputDue()) {
+        wipe();
+        if (Status status = tell(lineOf(epoch)); !status.ok())
+          return status;
+      }
       const int64_t every = options.training.checkpointEvery;
       if (folder &&
           (isLast || (every > 0 ? trainer->steps() % every == 0 : endsEpoch) ||
@@ -280,6 +285,12 @@ private:
            trainer->steps() % options.training.reportEvery == 0;
   }
 
+  /// Whether --outputs asks for the loss of this very step.
+  bool isOutputDue() const {
+    return options.training.outputsEvery > 0 &&
+           trainer->steps() % options.training.outputsEvery == 0;
+  }
+
   Expected<std::unique_ptr<data::Loader>> evaluation() const {
     data::LoaderOptions order;
     order.samplesPerStep = trainer->samplesPerEvaluation();
@@ -311,21 +322,39 @@ private:
     }
   }
 
+  /// What --outputs calls the loss of a line.
+  double lossOf() const {
+    const std::string &outputs = options.training.outputs;
+    if (outputs == "mean")
+      return lossSum / static_cast<double>(std::max<int64_t>(lossCount, 1));
+    return outputs == "sum" ? lossSum : last.loss;
+  }
+
+  /// What every line says.
+  nlohmann::ordered_json lineOf(int64_t epoch) const {
+    nlohmann::ordered_json line = {{"step", trainer->steps()},
+                                   {"epoch", epoch + 1},
+                                   {"loss", lossOf()},
+                                   {"learning_rate", last.learningRate}};
+    if (last.gradientNorm > 0)
+      line["gradient_norm"] = last.gradientNorm;
+    return line;
+  }
+
+  /// Prints a line, and keeps it in the logs.
+  Status tell(const nlohmann::ordered_json &line) {
+    print(line);
+    return folder ? folder->write(recordOf(line)) : Status();
+  }
+
   /// A line of what was learned since the last one.
   Status report(int64_t epoch, bool evaluates) {
     wipe();
     const double seconds = secondsSince(reported);
-    nlohmann::ordered_json line = {
-        {"step", trainer->steps()},
-        {"epoch", epoch + 1},
-        {"loss",
-         lossSum / static_cast<double>(std::max<int64_t>(lossCount, 1))},
-        {"learning_rate", last.learningRate},
-        {"samples_per_second",
-         static_cast<double>(lossCount * trainer->samplesPerStep()) /
-             std::max(seconds, 1e-9)}};
-    if (last.gradientNorm > 0)
-      line["gradient_norm"] = last.gradientNorm;
+    nlohmann::ordered_json line = lineOf(epoch);
+    line["samples_per_second"] =
+        static_cast<double>(lossCount * trainer->samplesPerStep()) /
+        std::max(seconds, 1e-9);
     const int64_t waited = loader->waitedNs();
     line["data_wait"] = static_cast<double>(waited - waitedBefore) / 1e9 /
                         std::max(seconds, 1e-9);
@@ -342,10 +371,8 @@ private:
       }
       next.metrics = recordOf(line).eval;
     }
-    print(line);
-    if (folder)
-      if (Status status = folder->write(recordOf(line)); !status.ok())
-        return status;
+    if (Status status = tell(line); !status.ok())
+      return status;
     lossSum = 0;
     lossCount = 0;
     waitedBefore = waited;
@@ -355,15 +382,18 @@ private:
 
   static runtime::train::TrainRecord
   recordOf(const nlohmann::ordered_json &line) {
-    runtime::train::TrainRecord record{line["step"],
-                                       line["epoch"],
-                                       line["loss"],
-                                       line["learning_rate"],
-                                       line["samples_per_second"],
-                                       line["data_wait"],
-                                       {}};
-    if (line.contains("gradient_norm"))
-      record.gradient_norm = line["gradient_norm"];
+    auto number = [&](const char *name) {
+      return line.contains(name) ? std::optional<double>(line[name])
+                                 : std::nullopt;
+    };
+    runtime::train::TrainRecord record;
+    record.step = line["step"];
+    record.epoch = line["epoch"];
+    record.loss = number("loss");
+    record.learning_rate = number("learning_rate");
+    record.samples_per_second = number("samples_per_second");
+    record.data_wait_fraction = number("data_wait");
+    record.gradient_norm = number("gradient_norm");
     for (const char *name : {"eval_loss", "accuracy", "top5", "perplexity"})
       if (line.contains(name))
         record.eval[name] = line[name];
@@ -383,9 +413,10 @@ private:
       std::printf("  eval loss %.4f", line["eval_loss"].get<double>());
     if (line.contains("accuracy"))
       std::printf("  accuracy %.2f%%", 100 * line["accuracy"].get<double>());
-    std::printf("  rate %.3g  %.0f samples/s\n",
-                line["learning_rate"].get<double>(),
-                line["samples_per_second"].get<double>());
+    std::printf("  rate %.3g", line["learning_rate"].get<double>());
+    if (line.contains("samples_per_second"))
+      std::printf("  %.0f samples/s", line["samples_per_second"].get<double>());
+    std::printf("\n");
     std::fflush(stdout);
   }
 
