@@ -1,4 +1,4 @@
-"""Partita's runtime for Python: compiled models on NumPy arrays.
+"""Partita's runtime for Python: compiled models on NumPy arrays. ::
 
     import partita
 
