@@ -9,8 +9,10 @@
 #include "compiler/autodiff/Losses.h"
 #include "compiler/autodiff/Passes.h"
 #include "compiler/autodiff/Ports.h"
+#include "compiler/autodiff/Replicas.h"
 #include "dialects/nn/CheckAttr.h"
 
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -45,8 +47,7 @@ public:
     Value target = addTarget();
     if (!target && spec.kind->target != Target::none)
       return failure();
-    const Loss loss = buildLoss(spec, Term(b, end->getOperand(output)),
-                                Term(b, target), axis);
+    const Loss loss = buildWhole(b, target);
     if (spec.kind->target == Target::labels)
       checkLabels(Term(b, target));
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -67,6 +68,35 @@ public:
   }
 
 private:
+  /// The loss of all samples. Replicas compute that of their own ones, and add
+  /// up.
+  Loss buildWhole(ImplicitLocOpBuilder &b, Value target) {
+    Value whole = end->getOperand(output);
+    const std::optional<DealtOutput> dealt = findDealt(whole);
+    const bool hasLabels = spec.kind->target == Target::labels;
+    // One number has no samples, and classes may be dealt out as samples are.
+    if (!dealt || spec.kind->name == "output" ||
+        (hasLabels && dealt->dim == axis))
+      return buildLoss(spec, Term(b, whole), Term(b, target), axis);
+    if (target)
+      target = dealt->takeOwn(
+          b, target, dealt->dim - (hasLabels && axis < dealt->dim ? 1 : 0));
+    Loss loss = buildLoss(spec, Term(b, dealt->own), Term(b, target), axis);
+    loss.sum = {b, sumOverReplicas(b, loss.sum,
+                                   "the loss is that of all "
+                                   "replicas")};
+    if (!loss.count.get())
+      return loss;
+    // All replicas have equally many elements, but maybe not labels that count.
+    loss.count =
+        matchPattern(loss.count.get(), m_Constant())
+            ? loss.count * static_cast<double>(dealt->replicas)
+            : Term(b, sumOverReplicas(b, loss.count,
+                                      "the loss is the mean over the samples "
+                                      "of all replicas"));
+    return loss;
+  }
+
   /// The loss as a sum and the number that it is divided by. Each result of an
   /// evaluation stays.
   void setParts(const Loss &loss) {

@@ -9,11 +9,17 @@
 // differentiated, through floats. From the loss on, in reverse order, each op
 // with active operands gives them their parts of the cotangent of its result.
 //
+// With replicas that share a batch, a value that depends on the samples is each
+// replica's own. What it gives to a value that is the same on all, such as a
+// parameter, is a share of that value's cotangent.
+//
 //===----------------------------------------------------------------------===//
 
 #include "compiler/autodiff/Activity.h"
+#include "compiler/autodiff/Cotangents.h"
 #include "compiler/autodiff/Passes.h"
 #include "compiler/autodiff/Ports.h"
+#include "compiler/autodiff/Replicas.h"
 #include "dialects/nn/CheckAttr.h"
 #include "dialects/nn/grad/Term.h"
 
@@ -34,7 +40,8 @@ public:
   Differentiator(ModuleOp module, func::FuncOp function, bool inputs)
       : module(module), function(function),
         end(function.getBody().front().getTerminator()),
-        b(UnknownLoc::get(function.getContext()), end), inputs(inputs) {}
+        b(UnknownLoc::get(function.getContext()), end), inputs(inputs),
+        cotangents(b) {}
 
   LogicalResult run() {
     findTrained();
@@ -52,8 +59,16 @@ public:
         nn::getTensorType(loss).getNumElements() != 1)
       return emitError(function.getLoc())
              << "a loss is one number, of floats; --nn-add-loss makes one";
+    FailureOr<llvm::DenseSet<Value>> differs = findOwn(function);
+    if (failed(differs))
+      return failure();
+    own = std::move(*differs);
+    if (own.contains(loss))
+      return emitError(loss.getLoc())
+             << "each replica has another loss: join them before (AllReduce of "
+                "the domain ai.partita)";
     if (active.contains(loss))
-      cotangents[loss] = Term(b, loss).splat(1);
+      cotangents.add(loss, {Term(b, loss).splat(1)});
     for (Operation &op : llvm::make_early_inc_range(
              llvm::reverse(end->getBlock()->without_terminator())))
       if (failed(differentiate(&op)))
@@ -78,109 +93,48 @@ private:
     });
   }
 
-  void add(Value value, Value part) {
-    auto [it, isFirst] = cotangents.try_emplace(value, part);
-    if (!isFirst)
-      it->second = Term(b, it->second) + Term(b, part);
-  }
-
-  struct Part {
-    nn::SliceOp slice;
-    Value cotangent; ///< of its result
-  };
-
-  /// The only dimension that is cut, if neighbours are taken; else -1.
-  static int64_t dimOf(nn::SliceOp slice) {
-    int64_t dim = -1;
-    const ArrayRef<int64_t> whole = slice.getX().getType().getShape();
-    for (size_t i = 0; i < whole.size(); ++i) {
-      if (slice.getStrides()[i] != 1)
-        return -1;
-      if (slice.getType().getShape()[i] == whole[i])
-        continue;
-      if (dim >= 0)
-        return -1;
-      dim = int64_t(i);
-    }
-    return dim;
-  }
-
-  /// Adds the cotangents of slices of a value. Those that lie side by side are
-  /// put together: one tensor of the value's size for each of them would be too
-  /// much for the steps of a recurrent layer.
-  void join(Value value, SmallVector<Part> parts) {
-    llvm::stable_sort(parts, [](const Part &one, const Part &other) {
-      return startOf(one) < startOf(other);
-    });
-    while (!parts.empty()) {
-      const int64_t dim = dimOf(parts.front().slice);
-      SmallVector<Part> later;
-      SmallVector<Value> row;
-      int64_t end = 0;
-      auto fill = [&](int64_t to) {
-        if (to == end)
-          return;
-        Shape shape(nn::getTensorType(value).getShape());
-        shape[size_t(dim)] = to - end;
-        row.push_back(nn::ConstantOp::create(
-            b, DenseElementsAttr::get(
-                   RankedTensorType::get(shape, elementOf(value)),
-                   b.getFloatAttr(elementOf(value), 0).getValue())));
-      };
-      for (Part &part : parts) {
-        if (dimOf(part.slice) != dim || startOf(part) < end) {
-          later.push_back(part);
-          continue;
-        }
-        fill(startOf(part));
-        row.push_back(part.cotangent);
-        end = part.slice.getLimits()[size_t(dim)];
-      }
-      fill(nn::getTensorType(value).getDimSize(unsigned(dim)));
-      add(value, row.size() == 1
-                     ? row[0]
-                     : b.createOrFold<nn::ConcatOp>(value.getType(), row, dim));
-      parts = later;
-    }
-  }
-
-  static int64_t startOf(const Part &part) {
-    nn::SliceOp slice = part.slice;
-    return slice.getStarts()[size_t(dimOf(slice))];
-  }
-
-  /// The cotangent of a value whose uses are all done; null if it has none.
-  Value take(Value value) {
-    if (auto found = slices.find(value); found != slices.end()) {
-      join(value, std::move(found->second));
-      slices.erase(value);
-    }
-    Value all = cotangents.lookup(value);
-    cotangents.erase(value);
-    return all;
-  }
-
   LogicalResult differentiate(Operation *op) {
     if (op->getNumResults() != 1 || isa<nn::ParameterOp>(op))
       return success();
     // The derivative belongs to the node, and so to its block.
     b.setLoc(op->getLoc());
-    Value cotangent = take(op->getResult(0));
-    if (!cotangent || llvm::none_of(op->getOperands(), [&](Value operand) {
-          return active.contains(operand);
-        }))
+    const Cotangent cotangent = cotangents.take(op->getResult(0));
+    if (!cotangent.value ||
+        llvm::none_of(op->getOperands(),
+                      [&](Value operand) { return active.contains(operand); }))
       return success();
-    if (auto slice = dyn_cast<nn::SliceOp>(op); slice && dimOf(slice) >= 0) {
-      slices[slice.getX()].push_back({slice, cotangent});
+    if (auto joins = dyn_cast<dist::DifferentiableOpInterface>(op))
+      return differentiate(joins, cotangent);
+    // What a replica computes of its own gives a share to what all have.
+    auto give = [&](Value operand, Value part) -> Cotangent {
+      return {part, !own.contains(operand) &&
+                        (cotangent.isShare || own.contains(op->getResult(0)))};
+    };
+    if (auto slice = dyn_cast<nn::SliceOp>(op);
+        slice &&
+        cotangents.addSlice(slice, give(slice.getX(), cotangent.value)))
       return success();
-    }
     SmallVector<Value> parts;
     auto differentiable = dyn_cast<nn::DifferentiableOpInterface>(op);
-    if (!differentiable || failed(differentiable.buildVjp(b, cotangent, parts)))
+    if (!differentiable ||
+        failed(differentiable.buildVjp(b, cotangent.value, parts)))
       return refuse(op);
     for (auto [operand, part] : llvm::zip_equal(op->getOperands(), parts))
       if (part && active.contains(operand))
-        add(operand, part);
+        cotangents.add(operand, give(operand, part));
+    return success();
+  }
+
+  LogicalResult differentiate(dist::DifferentiableOpInterface op,
+                              Cotangent cotangent) {
+    Value operand = op->getOperand(0);
+    const bool isOwn = own.contains(operand);
+    Value part = op.givesWhole() && isOwn
+                     ? Value()
+                     : op.buildVjp(b, cotangent.value, cotangent.isShare);
+    if (!part)
+      return refuse(op);
+    cotangents.add(operand, {part, !isOwn && !op.givesWhole()});
     return success();
   }
 
@@ -233,12 +187,10 @@ private:
     const size_t losses = results.size();
     Builder attributes(function.getContext());
     for (auto &[symbol, trained] : weights) {
-      Value sum;
-      for (Value use : trained.uses)
-        if (Value part = take(use))
-          sum = sum ? (Term(b, sum) + Term(b, part)).get() : part;
-      if (sum) {
-        results.push_back({sum, (trained.weight.getOrigin() + ".grad").str()});
+      const StringRef name = trained.weight.getOrigin();
+      if (Value sum = cotangents.takeWhole(trained.uses,
+                                           "the gradient of '" + name + "'")) {
+        results.push_back({sum, (name + ".grad").str()});
         continue;
       }
       trained.weight->removeAttr(kTrainedAttr);
@@ -248,7 +200,9 @@ private:
     }
     if (inputs)
       for (BlockArgument argument : function.getArguments())
-        if (Value sum = take(argument))
+        if (Value sum = cotangents.takeWhole(
+                argument,
+                "the gradient of '" + getArgumentName(argument) + "'"))
           results.push_back({sum, getArgumentName(argument) + ".grad"});
     if (results.size() == losses)
       return emitError(UnknownLoc::get(function.getContext()))
@@ -272,8 +226,8 @@ private:
   const bool inputs;
   llvm::MapVector<StringAttr, Trained> weights; // by symbol
   llvm::DenseMap<Value, Value> active;
-  llvm::DenseMap<Value, Value> cotangents;
-  llvm::DenseMap<Value, SmallVector<Part>> slices; // of values, to be joined
+  llvm::DenseSet<Value> own; // of each replica
+  Cotangents cotangents;
 };
 
 struct DifferentiatePass : impl::DifferentiatePassBase<DifferentiatePass> {

@@ -41,7 +41,8 @@ def AddLossPass : AutodiffPass<"nn-add-loss"> {
   let description = [{
     The function gets the input that the loss compares with, if there is one,
     and has one result, `loss`. A loss mixes samples, so no dimension of inputs
-    and results counts samples any more.
+    and results counts samples any more. Of replicas that share a batch each
+    computes the loss of its own samples, and they add up sums and counts.
 
     ```mlir
     func.func @main(%x: ...) -> (tensor<8x10xf32> {nn.name = "y"})
@@ -102,6 +103,9 @@ def DifferentiatePass : AutodiffPass<"nn-differentiate"> {
     loss does not depend on gets `nn.untrained`. Each op is asked for its
     vector-Jacobian product (`DifferentiableOpInterface`), in reverse order.
     The ops of a product have the location of the op that they differentiate.
+    With replicas that share a batch a gradient is the sum of those of all
+    replicas (`dist::DifferentiableOpInterface`); the loss must be the same on
+    all of them.
 
     ```mlir
     func.func @main(%x: tensor<2x4xf32>) -> (tensor<f32> {nn.name = "loss"}) {

@@ -560,8 +560,8 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
         return emitError(UnknownLoc::get(&context))
                << "--target " << target
                << ": models are trained on CPUs yet; leave it out";
-  // A gradient would be that of one replica's samples.
-  if (*replicas > 1 && !options.autodiff.loss.empty())
+  // An update would be that of one replica's samples.
+  if (*replicas > 1 && !options.train.optimizer.empty())
     return emitError(UnknownLoc::get(&context))
            << "--gradients with " << *replicas
            << " replicas that share a batch (--replicas): their gradients are "

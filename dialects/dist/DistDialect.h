@@ -11,6 +11,7 @@
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
@@ -31,6 +32,11 @@ struct RowsAndPart {
 /// device's part.
 RowsAndPart getRowsAndPart(mlir::RankedTensorType part, int64_t dim,
                            int64_t blocks);
+
+/// `parts` has one tensor for each device along its first dimension. They come
+/// to stand one after another along dimension `dim` of the result.
+mlir::Value joinParts(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value parts, int64_t dim);
 
 } // namespace partita::dist
 

@@ -31,6 +31,36 @@ def Dist_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   ];
 }
 
+def Dist_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::partita::dist";
+  let description = [{
+    The vector-Jacobian product of an op along axes of a mesh, for one number
+    that all devices compute, the loss. (`nn::DifferentiableOpInterface` is that
+    of an op within a device.)
+
+    Either all devices of a group have the same value, or each has its own. The
+    cotangent of an own value is the device's own. That of a value that is the
+    same on all is whole, and then the same on all, too; or each device has a
+    *share* of it, and the cotangent is the sum of all shares.
+  }];
+  let methods = [
+    InterfaceMethod<"The axes, outermost first.", "::mlir::ArrayAttr", "getGroupAxes", (ins), "",
+      [{ return $_op.getAxes(); }]>,
+    InterfaceMethod<"Whether all devices of a group get the same result.", "bool", "isSameOnAllDevices">,
+    InterfaceMethod<[{
+        Whether the operand, which then must be the same on all devices, gets
+        its whole cotangent. Else an operand that is the same on all gets a
+        share of it, and one that differs gets the device's own.
+      }], "bool", "givesWhole", (ins), "", "return false;">,
+    InterfaceMethod<[{
+        The operand's cotangent, given that of the result. `isShare`: each device
+        has a share of it. Null, without a message, if this op has no derivative
+        that is known.
+      }], "::mlir::Value", "buildVjp",
+      (ins "::mlir::ImplicitLocOpBuilder &":$builder, "::mlir::Value":$cotangent, "bool":$isShare)>
+  ];
+}
+
 def Dist_PlaceholderOpInterface : OpInterface<"PlaceholderOpInterface"> {
   let cppNamespace = "::partita::dist";
   let description = [{

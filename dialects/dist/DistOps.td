@@ -243,7 +243,7 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, AllTypesMatch<["x", "result"]>]> 
 // but for `dim`, along which elements go to other devices.
 class Dist_CollectiveOp<string mnemonic, list<Trait> traits = []>
     : Dist_Op<mnemonic, !listconcat([Pure, NN_EveryMicroBatch, DeclareOpInterfaceMethods<Dist_CollectiveOpInterface>,
-        DeclareOpInterfaceMethods<NN_ShardableOpInterface>], traits)> {
+        DeclareOpInterfaceMethods<Dist_DifferentiableOpInterface>, DeclareOpInterfaceMethods<NN_ShardableOpInterface>], traits)> {
   let results = (outs AnyStaticShapeTensor:$result);
 }
 
@@ -340,7 +340,8 @@ def Dist_BroadcastOp : Dist_CollectiveOp<"broadcast", [AllTypesMatch<["x", "resu
   let assemblyFormat = "$x `root` $root `axes` $axes `reason` $reason attr-dict `:` type($result)";
 }
 
-def Dist_ShardOp : Dist_Op<"shard", [Pure, DeclareOpInterfaceMethods<NN_ShardableOpInterface>]> {
+def Dist_ShardOp : Dist_Op<"shard", [Pure, DeclareOpInterfaceMethods<Dist_DifferentiableOpInterface, ["givesWhole"]>,
+    DeclareOpInterfaceMethods<NN_ShardableOpInterface>]> {
   let summary = "a device's own part of a tensor";
   let description = [{
     This needs no communication.

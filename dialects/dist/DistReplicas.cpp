@@ -220,26 +220,31 @@ LogicalResult ReplicaAllToAllOp::verify() {
   return success();
 }
 
+Value partita::dist::joinParts(OpBuilder &builder, Location loc, Value parts,
+                               int64_t dim) {
+  const RankedTensorType type = getTensor(parts);
+  SmallVector<int64_t> shape(type.getShape().drop_front()), permutation;
+  for (int64_t i = 0; i < static_cast<int64_t>(shape.size()); ++i) {
+    if (i == dim)
+      permutation.push_back(0);
+    permutation.push_back(i + 1);
+  }
+  shape[dim] *= type.getDimSize(0);
+  Value moved = builder.createOrFold<nn::TransposeOp>(loc, parts, permutation);
+  return nn::ReshapeOp::create(builder, loc, type.clone(shape), moved);
+}
+
 /// The collective gives a new first dimension, of the replicas, which becomes
 /// the outer part of dimension `concat`.
 Value ReplicaAllToAllOp::connect(OpBuilder &builder, StringAttr axis,
                                  int64_t replicas, StringAttr reason) {
-  SmallVector<int64_t> part(getTensor(getX()).getShape());
-  part[getSplit()] /= replicas;
-  SmallVector<int64_t> stacked(part);
+  SmallVector<int64_t> stacked(getTensor(getX()).getShape());
+  stacked[getSplit()] /= replicas;
   stacked.insert(stacked.begin(), replicas);
   Value parts =
       AllToAllOp::create(builder, getLoc(), getTensor(getX()).clone(stacked),
                          getX(), getSplit(), 1, getAxes(builder, axis), reason);
-  SmallVector<int64_t> permutation;
-  for (int64_t dim = 0; dim < static_cast<int64_t>(part.size()); ++dim) {
-    if (dim == static_cast<int64_t>(getConcat()))
-      permutation.push_back(0);
-    permutation.push_back(dim + 1);
-  }
-  Value moved =
-      builder.createOrFold<nn::TransposeOp>(getLoc(), parts, permutation);
-  return nn::ReshapeOp::create(builder, getLoc(), getType(), moved);
+  return joinParts(builder, getLoc(), parts, static_cast<int64_t>(getConcat()));
 }
 
 std::string ReplicaShardOp::describe() {

@@ -386,7 +386,6 @@ ERRORS = [
     ("y = Relu (a)", ("--loss", "mse:y", "--freeze", "nothing*"), "names no parameter"),
     ("y = Relu (a)", ("--loss", "mse:y"), "depends on no parameter that is trained"),
     ("y = Relu (a)", (), "of which loss?"),
-    ("y = Relu (a)", ("--loss", "mse:y", "--replicas", 2), "their gradients are not summed"),
     ("y = Relu (a)", ("--loss", "mse:y", "--expose"), "--gradients and --expose"),
     ("i = Cast <to = 7> (a)\n y = Cast <to = 1> (i)", ("--loss", "mse:y"), "depends on no parameter that is trained"),
 ]

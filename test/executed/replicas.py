@@ -17,7 +17,7 @@ except ImportError:
 from harness import Failure, compile_model, main, run_artifact
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21, "ai.partita" : 1]>\n'
-TYPES = {np.dtype("f4"): "float", np.dtype("i8"): "int64", np.dtype("?"): "bool"}
+TYPES = {np.dtype("f4"): "float", np.dtype("f8"): "double", np.dtype("i8"): "int64", np.dtype("?"): "bool"}
 noise = np.random.default_rng(7)
 
 

@@ -1,6 +1,6 @@
 // RUN: partita-opt --nn-add-loss=loss=mse:y --split-input-file %s | FileCheck %s
 // RUN: partita-opt --nn-add-loss=loss=cross_entropy:y:labels --split-input-file %s | FileCheck %s --check-prefix=LABELS
-// RUN: not partita-opt --nn-add-loss=loss=mse:z %s 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not partita-opt --nn-add-loss=loss=mse:z --split-input-file %s 2>&1 | FileCheck %s --check-prefix=NAME
 
 // NAME: --loss mse:z: the model has no output 'z'; its outputs are 'y', 'other'
 
@@ -17,4 +17,28 @@ func.func @main(%x: tensor<4x3xf32> {nn.name = "x", nn.port = 0 : i64, nn.batch_
     -> (tensor<4x3xf32> {nn.name = "y", nn.port = 0 : i64, nn.batch_axis = 0 : i64}, tensor<4x3xf32> {nn.name = "other", nn.port = 1 : i64, nn.batch_axis = 0 : i64}) {
   %0 = nn.relu %x : tensor<4x3xf32>
   return %0, %x : tensor<4x3xf32>, tensor<4x3xf32>
+}
+
+// -----
+
+// Of replicas that share a batch, each computes the loss of its own samples.
+// CHECK-LABEL: @replicas
+// CHECK-SAME: %[[X:.*]]: tensor<4x3xf32> {nn.name = "x", nn.port = 0 : i64}, %[[T:.*]]: tensor<4x3xf32>
+// CHECK-NOT: dist.all_gather
+// CHECK: %[[T0:.*]] = dist.shard %[[T]] dim 0 blocks 1 axes ["replica"] : tensor<4x3xf32> -> tensor<2x3xf32>
+// CHECK: nn.sub %{{.*}}, %[[T0]] : tensor<2x3xf32>
+// CHECK: %[[OWN:.*]] = nn.reduce sum
+// CHECK: dist.all_reduce sum %[[OWN]] axes ["replica"] reason "the loss is that of all replicas" : tensor<f32>
+// CHECK: nn.constant dense<1.200000e+01>
+
+// LABELS-LABEL: @replicas
+// LABELS: dist.shard %{{.*}} dim 0 blocks 1 axes ["replica"] : tensor<4xi64> -> tensor<2xi64>
+// LABELS: dist.all_reduce sum %{{.*}} reason "the loss is that of all replicas"
+// LABELS: dist.all_reduce sum %{{.*}} reason "the loss is the mean over the samples of all replicas"
+func.func @replicas(%x: tensor<4x3xf32> {nn.name = "x", nn.port = 0 : i64, nn.batch_axis = 0 : i64})
+    -> (tensor<4x3xf32> {nn.name = "y", nn.port = 0 : i64, nn.batch_axis = 0 : i64}) attributes {dist.axes = [#dist.axis<"replica" = 2>]} {
+  %0 = dist.shard %x dim 0 blocks 1 axes ["replica"] : tensor<4x3xf32> -> tensor<2x3xf32>
+  %1 = nn.relu %0 : tensor<2x3xf32>
+  %2 = dist.all_gather %1 dim 0 blocks 1 axes ["replica"] reason "" : tensor<2x3xf32> -> tensor<4x3xf32>
+  return %2 : tensor<4x3xf32>
 }
