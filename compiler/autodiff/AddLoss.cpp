@@ -72,7 +72,7 @@ private:
   /// up.
   Loss buildWhole(ImplicitLocOpBuilder &b, Value target) {
     Value whole = end->getOperand(output);
-    const std::optional<DealtOutput> dealt = findDealt(whole);
+    const std::optional<DealtOutput> dealt = findDealt(b, whole);
     const bool hasLabels = spec.kind->target == Target::labels;
     // One number has no samples, and classes may be dealt out as samples are.
     if (!dealt || spec.kind->name == "output" ||

@@ -110,6 +110,12 @@ Value Cotangents::makeWhole(Sum sum, const Twine &what) {
   return sum.whole;
 }
 
+Cotangent Cotangents::makeWhole(Cotangent cotangent, const Twine &what) {
+  return cotangent.isShare
+             ? Cotangent{makeWhole(Sum{Value(), cotangent.value}, what)}
+             : cotangent;
+}
+
 Cotangent Cotangents::take(Value value) {
   Sum sum = takeSum(value);
   if (sum.shares && !sum.whole)

@@ -42,8 +42,10 @@ public:
   /// The cotangent of a value whose uses are all done.
   Cotangent take(mlir::Value value);
 
+  /// The same, whole. `what`: for whoever wonders why replicas add up.
+  Cotangent makeWhole(Cotangent cotangent, const llvm::Twine &what);
+
   /// That of several values of which one is a copy of the other, whole.
-  /// `what`: for whoever wonders why replicas add up.
   mlir::Value takeWhole(llvm::ArrayRef<mlir::Value> copies,
                         const llvm::Twine &what);
 

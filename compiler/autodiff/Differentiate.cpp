@@ -98,13 +98,18 @@ private:
       return success();
     // The derivative belongs to the node, and so to its block.
     b.setLoc(op->getLoc());
-    const Cotangent cotangent = cotangents.take(op->getResult(0));
+    Cotangent cotangent = cotangents.take(op->getResult(0));
     if (!cotangent.value ||
         llvm::none_of(op->getOperands(),
                       [&](Value operand) { return active.contains(operand); }))
       return success();
     if (auto joins = dyn_cast<dist::DifferentiableOpInterface>(op))
       return differentiate(joins, cotangent);
+    // Shares that are rounded would be added up with less precision.
+    if (auto cast = dyn_cast<nn::CastOp>(op);
+        cast && cotangent.isShare && narrowsBack(cast))
+      cotangent = cotangents.makeWhole(
+          cotangent, "the cotangent of '" + nn::getNodeName(op) + "'");
     // What a replica computes of its own gives a share to what all have.
     auto give = [&](Value operand, Value part) -> Cotangent {
       return {part, !own.contains(operand) &&
@@ -123,6 +128,11 @@ private:
       if (part && active.contains(operand))
         cotangents.add(operand, give(operand, part));
     return success();
+  }
+
+  static bool narrowsBack(nn::CastOp cast) {
+    return elementOf(cast.getX()).getIntOrFloatBitWidth() <
+           elementOf(cast.getResult()).getIntOrFloatBitWidth();
   }
 
   LogicalResult differentiate(dist::DifferentiableOpInterface op,

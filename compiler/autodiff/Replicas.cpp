@@ -52,7 +52,17 @@ Value DealtOutput::takeOwn(ImplicitLocOpBuilder &builder, Value whole,
                                getReplicaAxes(builder.getContext()));
 }
 
-std::optional<DealtOutput> findDealt(Value output) {
+std::optional<DealtOutput> findDealt(OpBuilder &builder, Value output) {
+  if (auto cast = output.getDefiningOp<nn::CastOp>()) {
+    std::optional<DealtOutput> dealt = findDealt(builder, cast.getX());
+    if (dealt)
+      dealt->own = nn::CastOp::create(
+          builder, cast.getLoc(),
+          nn::getTensorType(dealt->own)
+              .clone(nn::getTensorType(output).getElementType()),
+          dealt->own, cast.getSaturateAttr());
+    return dealt;
+  }
   auto gather = output.getDefiningOp<dist::AllGatherOp>();
   if (!gather || gather.getBlocks() != 1 ||
       gather.getAxes() != getReplicaAxes(output.getContext()))

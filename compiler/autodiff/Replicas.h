@@ -41,7 +41,9 @@ struct DealtOutput {
                       int64_t dim) const;
 };
 
-std::optional<DealtOutput> findDealt(mlir::Value output);
+/// Looks through conversions, whose operand is converted instead.
+std::optional<DealtOutput> findDealt(mlir::OpBuilder &builder,
+                                     mlir::Value output);
 
 } // namespace partita::autodiff
 

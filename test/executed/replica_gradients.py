@@ -256,6 +256,22 @@ def check_mixture(work):
     print("a mixture of experts over replicas has the gradients of one device")
 
 
+def check_halves(work):
+    """Of weights in f16 shares are added up in f32, and rounded once. No logits are gathered for the loss."""
+    w = np.round(noise.standard_normal((16, 5)), 2)
+    nodes = ["v = Cast<to = 10>(w)", "l = MatMul(x, v)", "y = Tanh(l)"]
+    text = graph({"x": "float16[b,16]"}, {"y": "float16[b,5]"}, {"w": w.astype("f4")}, nodes)
+    x, labels = noise.standard_normal((64, 16)).astype("f2"), noise.integers(0, 5, 64)
+    results = []
+    for n in (1, 4):
+        table = compile_text(work, text, "--dim", f"b={64 // n}", "--replicas", n, "--gradients", "--loss", "cross_entropy:y")
+        results.append(compute(work, {"x": x, "target": labels}))
+    if "all_gather" in table:
+        raise Failure(f"the loss is one of what all replicas gathered:\n{table}")
+    same(results[1], results[0], "halves on 4 replicas, against one device", 2e-5)
+    print("halves over replicas have the gradients of one device")
+
+
 # --- What is no gradient ----------------------------------------------------------------------------------------------------------------------------
 
 # (nodes, flags, what the message must hold)
@@ -288,6 +304,7 @@ def check():
             check_losses(work)
             check_norm(work)
             check_mixture(work)
+            check_halves(work)
             check_errors(work)
 
 

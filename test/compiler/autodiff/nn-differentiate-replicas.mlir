@@ -54,6 +54,23 @@ func.func @share(%x: tensor<6xf32> {nn.name = "x"}) -> (tensor<f32> {nn.name = "
 
 // -----
 
+// Shares are added up before they are rounded.
+// CHECK-LABEL: @narrow
+// CHECK: %[[ALL:.*]] = dist.all_reduce sum %{{.*}} reason "the cotangent of 'widened' is the sum of those of all replicas" : tensor<3xf32>
+// CHECK: nn.cast %[[ALL]] : tensor<3xf32> -> tensor<3xf16>
+nn.weight @w "w" : tensor<3xf16> = dense<1.0> : tensor<3xf16> {nn.trained}
+func.func @narrow(%x: tensor<6xf32> {nn.name = "x"}) -> (tensor<f32> {nn.name = "loss"}) attributes {dist.axes = [#dist.axis<"replica" = 2>]} {
+  %w = nn.parameter @w : tensor<3xf16>
+  %0 = nn.cast %w : tensor<3xf16> -> tensor<3xf32> loc("widened")
+  %1 = dist.shard %x dim 0 blocks 1 axes ["replica"] : tensor<6xf32> -> tensor<3xf32>
+  %2 = nn.mul %0, %1 : tensor<3xf32>
+  %3 = nn.reduce sum %2 [0] : tensor<3xf32> -> tensor<f32>
+  %4 = dist.all_reduce sum %3 axes ["replica"] reason "" : tensor<f32>
+  return %4 : tensor<f32>
+}
+
+// -----
+
 // What was gathered goes back by reduce_scatter; with a whole cotangent each
 // takes its part, and nothing is sent.
 // CHECK-LABEL: @gather
