@@ -16,11 +16,21 @@ using namespace mlir;
 
 namespace partita::autodiff {
 
+static bool isFloat(Value value) {
+  return isa<FloatType>(nn::getTensorType(value).getElementType());
+}
+
+void spreadActive(Block &block, llvm::DenseMap<Value, Value> &active) {
+  for (Operation &op : block)
+    for (Value operand : op.getOperands())
+      if (active.contains(operand))
+        for (Value result : op.getResults())
+          if (isFloat(result))
+            active.try_emplace(result, operand);
+}
+
 llvm::DenseMap<Value, Value> findActive(ModuleOp module, func::FuncOp function,
                                         bool inputs) {
-  auto isFloat = [](Value value) {
-    return isa<FloatType>(nn::getTensorType(value).getElementType());
-  };
   llvm::DenseMap<Value, Value> active;
   llvm::DenseSet<Attribute> trained;
   for (auto weight : module.getOps<nn::WeightOp>())
@@ -34,12 +44,7 @@ llvm::DenseMap<Value, Value> findActive(ModuleOp module, func::FuncOp function,
     for (BlockArgument argument : function.getArguments())
       if (isFloat(argument))
         active[argument] = Value();
-  for (Operation &op : function.getBody().front())
-    for (Value operand : op.getOperands())
-      if (active.contains(operand))
-        for (Value result : op.getResults())
-          if (isFloat(result))
-            active.try_emplace(result, operand);
+  spreadActive(function.getBody().front(), active);
   return active;
 }
 

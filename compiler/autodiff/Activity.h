@@ -20,6 +20,10 @@ namespace partita::autodiff {
 llvm::DenseMap<mlir::Value, mlir::Value>
 findActive(mlir::ModuleOp module, mlir::func::FuncOp function, bool inputs);
 
+/// Adds what the ops of a block compute from active values, through floats.
+void spreadActive(mlir::Block &block,
+                  llvm::DenseMap<mlir::Value, mlir::Value> &active);
+
 } // namespace partita::autodiff
 
 #endif // PARTITA_COMPILER_AUTODIFF_ACTIVITY_H

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/autodiff/Expand.h"
 #include "compiler/autodiff/Passes.h"
 #include "dialects/nn/grad/Term.h"
 
@@ -16,8 +17,6 @@ namespace partita::autodiff {
 
 #define GEN_PASS_DEF_EXPANDATTENTIONPASS
 #include "compiler/autodiff/Passes.h.inc"
-
-namespace {
 
 void expand(nn::AttentionOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
@@ -42,9 +41,13 @@ void expand(nn::AttentionOp op) {
   op.erase();
 }
 
+namespace {
+
 struct ExpandAttentionPass
     : impl::ExpandAttentionPassBase<ExpandAttentionPass> {
-  void runOnOperation() override { getOperation().walk(expand); }
+  void runOnOperation() override {
+    getOperation().walk([](nn::AttentionOp op) { expand(op); });
+  }
 };
 
 } // namespace

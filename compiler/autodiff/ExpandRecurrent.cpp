@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/autodiff/Activity.h"
+#include "compiler/autodiff/Expand.h"
 #include "compiler/autodiff/Passes.h"
 #include "compiler/autodiff/Ports.h"
 #include "dialects/nn/grad/Term.h"
@@ -229,6 +230,8 @@ private:
   Term state, cell;
 };
 
+} // namespace
+
 void expand(nn::RecurrentOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   SmallVector<SmallVector<Term>> directions;
@@ -252,6 +255,8 @@ void expand(nn::RecurrentOp op) {
   op.replaceAllUsesWith(all.reshape(result).get());
   op.erase();
 }
+
+namespace {
 
 struct ExpandRecurrentPass
     : impl::ExpandRecurrentPassBase<ExpandRecurrentPass> {

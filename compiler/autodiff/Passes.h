@@ -8,6 +8,7 @@
 // A model becomes its loss and the gradients of its parameters, on global
 // shapes, before anything is cut or fused:
 //
+//   --nn-resolve-gradients   gradients that the model itself asks for
 //   --nn-choose-parameters   which weights are trained
 //   --nn-add-loss            the loss in the place of the outputs
 //   --nn-expand-attention    what has a derivative only in parts

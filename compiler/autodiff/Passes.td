@@ -95,6 +95,26 @@ def ExpandRecurrentPass : AutodiffPass<"nn-expand-recurrent"> {
   let options = [Option<"inputs", "inputs", "bool", "false", "inputs of floats are differentiated, too">];
 }
 
+def ResolveGradientsPass : AutodiffPass<"nn-resolve-gradients"> {
+  let summary = "compute the gradients that the model itself asks for";
+  let description = [{
+    Each `nn.gradient` becomes the derivative that it stands for, in the order of
+    the block: so one of a gradient is a second derivative. Attention and
+    recurrent layers on the way are written in parts, as for
+    `--nn-differentiate`. Then each `nn.variable` becomes its operand.
+
+    ```mlir
+    %v = nn.variable %x number 0 : tensor<4xf32>
+    %y = nn.exp %v : tensor<4xf32>
+    %g = nn.gradient %y to %v : tensor<4xf32>, (tensor<4xf32>) -> tensor<4xf32>
+    return %g : tensor<4xf32>
+    // becomes
+    %y = nn.exp %x : tensor<4xf32>
+    return %y : tensor<4xf32>
+    ```
+  }];
+}
+
 def DifferentiatePass : AutodiffPass<"nn-differentiate"> {
   let summary = "compute the gradient of each trained parameter";
   let description = [{

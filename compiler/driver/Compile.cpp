@@ -14,6 +14,7 @@
 #include "compiler/codegen/cuda/CudaBackend.h"
 #include "compiler/crash/Place.h"
 #include "compiler/driver/PrintModule.h"
+#include "compiler/driver/ReadModel.h"
 #include "compiler/driver/ReadModule.h"
 #include "compiler/driver/SampleProof.h"
 #include "compiler/fuse/Passes.h"
@@ -575,9 +576,7 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
                         options.train.microBatches, options.train.evalMode};
   imports.numberNodes = !options.emitOnnx.empty();
   imports.annotationsOverride = getAnnotationsOverride(options.partition);
-  auto imported = isModuleFile(imports.modelPath)
-                      ? readModule(context, imports)
-                      : import::importOnnxModel(context, imports);
+  auto imported = readModel(context, imports);
   if (failed(imported))
     return failure();
   module = std::move(*imported);

@@ -8,6 +8,7 @@
 #include "compiler/driver/SampleProof.h"
 
 #include "compiler/analysis/Samples.h"
+#include "compiler/driver/ReadModel.h"
 #include "compiler/driver/ReadModule.h"
 #include "dialects/dist/DistDialect.h"
 
@@ -67,7 +68,7 @@ private:
     import::ImportOptions other = options;
     other.sampleCount = count;
     other.recordTensors = other.recordOps = other.numberNodes = false;
-    auto module = import::importOnnxModel(*main.getContext(), other);
+    auto module = readModel(*main.getContext(), other);
     return failed(module) ? OwningOpRef<ModuleOp>() : std::move(*module);
   }
 
@@ -88,7 +89,8 @@ private:
       if (!isScaled(function.getResultTypes()[i], main.getResultTypes()[i],
                     proof.axes[i]))
         proof.why = "an output has another shape for another number of entries "
-                    "of " + samples.dimension();
+                    "of " +
+                    samples.dimension();
     return proof;
   }
 
@@ -122,13 +124,11 @@ bool hasSamples(func::FuncOp main) {
 void proveSampleAxes(ModuleOp module, const import::ImportOptions &options) {
   func::FuncOp main = getMain(module);
   // What crosses devices is none of the model's samples.
-  const bool isPlain = llvm::all_of(main.getBody().front().without_terminator(),
-                                    [](Operation &op) {
-                                      return isa<nn::NNDialect>(op.getDialect());
-                                    });
+  const bool isPlain = llvm::all_of(
+      main.getBody().front().without_terminator(),
+      [](Operation &op) { return isa<nn::NNDialect>(op.getDialect()); });
   if (options.replicas > 1 || module->hasAttr(dist::kFullMicroBatchesAttr) ||
-      !hasSamples(main) ||
-      (!isPlain && isModuleFile(options.modelPath)))
+      !hasSamples(main) || (!isPlain && isModuleFile(options.modelPath)))
     return;
   const Proof proof = Prover(module, options).run();
   analysis::setSampleAxes(main, proof.axes, proof.why);

@@ -8,6 +8,7 @@
 #include "dialects/nn/NNDialect.h"
 
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 
@@ -57,7 +58,9 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 Cost ParameterOp::getCost() { return {}; }
 
-Cost AccumulatorOp::getCost() { return movementCost(getByteSize(getType())); }
+Cost AccumulatorOp::getCost() {
+  return {/*flops=*/0, getByteSize(getType()), CostKind::movement};
+}
 
 LogicalResult SumMicroBatchesOp::verify() {
   if (getAccumulator() && getAccumulator().getType() != getType()) // C1
@@ -70,6 +73,28 @@ LogicalResult SumMicroBatchesOp::verify() {
 Cost SumMicroBatchesOp::getCost() { return {}; }
 
 Cost ConstantOp::getCost() { return {0, 0, CostKind::none, /*free=*/true}; }
+
+//===----------------------------------------------------------------------===//
+// Gradients that a model asks for
+//===----------------------------------------------------------------------===//
+
+LogicalResult VariableOp::buildVjp(ImplicitLocOpBuilder &,
+                                   ValueRange cotangents,
+                                   SmallVectorImpl<Value> &operands) {
+  operands.push_back(cotangents[0]);
+  return success();
+}
+
+LogicalResult GradientOp::verify() {
+  llvm::SmallPtrSet<Operation *, 4> seen;
+  for (Value variable : getVariables()) // C1
+    if (auto op = variable.getDefiningOp<VariableOp>();
+        !op || !seen.insert(op).second)
+      return emitOpError("needs the results of different nn.variable ops");
+  if (!llvm::equal(getVariables().getTypes(), getResultTypes())) // C2
+    return emitOpError("has results of other types than its variables");
+  return success();
+}
 
 //===----------------------------------------------------------------------===//
 // Cluster

@@ -136,6 +136,49 @@ def NN_ConstantOp : NN_ValueOp<"constant", [ConstantLike, AllTypesMatch<["value"
   let hasFolder = 1;
 }
 
+// The importer makes these two of a node Gradient, and `--nn-resolve-gradients`
+// replaces them before anything else looks at the model.
+
+def NN_VariableOp : NN_Op<"variable", [Pure, AllTypesMatch<["x", "result"]>,
+    DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
+  let summary = "a value as a variable of which gradients are taken";
+  let description = [{
+    The result is `x`. What is computed from the result depends on the variable,
+    and what is computed from `x` itself does not: the same tensor may be a
+    variable here and a constant there. `number` tells variables apart.
+
+    ```mlir
+    %v = nn.variable %x number 0 : tensor<2x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$x, I64Attr:$number);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$x `number` $number attr-dict `:` type($result)";
+}
+
+def NN_GradientOp : NN_Op<"gradient", [Pure]> {
+  let summary = "the gradient of the sum of a tensor's elements";
+  let description = [{
+    Each result is the derivative of the sum of all elements of `y` to a
+    variable. Of several variables one is held fixed while another changes. The
+    derivative is 0 to a variable on which `y` does not depend through floats.
+
+    Constraints:
+    * (C1) `variables` are results of `nn.variable`, each of a different one.
+    * (C2) the results have the types of `variables`.
+
+    ```mlir
+    %v = nn.variable %x number 0 : tensor<8xf32>
+    %y = nn.mul %v, %v : tensor<8xf32>
+    %g = nn.gradient %y to %v : tensor<8xf32>, (tensor<8xf32>) -> tensor<8xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$y, Variadic<NN_FloatTensor>:$variables);
+  let results = (outs Variadic<NN_FloatTensor>:$results);
+  let assemblyFormat = "$y `to` $variables attr-dict `:` type($y) `,` functional-type($variables, $results)";
+  let hasVerifier = 1;
+}
+
 def NN_ClusterKind : I32EnumAttr<"ClusterKind", "what computes a cluster", [
     I32EnumAttrCase<"kernel", 0>, I32EnumAttrCase<"call", 1>]> {
   let cppNamespace = "::partita::nn";

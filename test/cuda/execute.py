@@ -161,7 +161,7 @@ def check_sizes(folder):
 
 
 def run_case(folder, name, flags_of_code):
-    case, artifact = data_folder() / "onnx-backend" / "node" / name, folder / f"{name}.partita"
+    case, artifact = backend.find_cases()[name], folder / f"{name}.partita"
     flags = backend.binding_flags(backend.input_ports(case / "model.onnx"), case / "test_data_set_0")
     text = backend.compiled(case, artifact, 1, [*flags, *TARGET, *flags_of_code], False)
     if text is not None:

@@ -114,12 +114,12 @@ def check_models(modules, folder):
 
 
 def check_suite(modules, folder):
-    suite = data_folder() / "onnx-backend" / "node"
+    folders = backend.find_cases()
     names = [name for name, result in backend.read_list().items() if result == "pass"]
     refused = collections.defaultdict(list)
 
     def compile_case(name):
-        case, artifact = suite / name, folder / f"{name}.partita"
+        case, artifact = folders[name], folder / f"{name}.partita"
         flags = backend.binding_flags(backend.input_ports(case / "model.onnx"), case / "test_data_set_0")
         text = backend.compiled(case, artifact, 1, [*flags, "--target", "cuda:sm_90", "--no-optimize", KERNELS], False)
         return name, artifact, text

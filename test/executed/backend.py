@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the node tests of the ONNX backend suite and holds the results against the list that is checked in.
+"""Runs the node tests and the simple models of the ONNX backend suite and holds the results against the list that is checked in.
 
     backend.py                      every case of the suite; exit status 1 if one that passed before does not, or the other way round
     backend.py --update             the same, and writes the list anew
@@ -23,6 +23,7 @@ import tempfile
 from harness import BIN, Failure, cpu_level, data_folder, input_ports, main, run
 from vectors import binding_flags
 
+SUITES = ("node", "simple")
 LIST = pathlib.Path(__file__).with_name("backend-cases.txt")
 TOLERANCE = ("--rtol", "1e-3", "--atol", "1e-5")
 CRASHES = "crashes:"  # what no list excuses
@@ -93,6 +94,12 @@ def try_case(case, counts, alone):
     return "pass"
 
 
+def find_cases():
+    """The folders of the cases, by name."""
+    suites = [data_folder() / "onnx-backend" / suite for suite in SUITES]
+    return {case.name: case for suite in suites for case in suite.iterdir()}
+
+
 def read_list():
     rows = (line.split(" ", 1) for line in LIST.read_text().splitlines() if line and not line.startswith("#"))
     return {name: result for name, result in rows}
@@ -103,11 +110,11 @@ def check():
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
-    suite = data_folder() / "onnx-backend" / "node"
+    cases = find_cases()
     listed = read_list() if LIST.exists() else {}
-    names = options.cases or sorted(p.name for p in suite.iterdir())
+    names = options.cases or sorted(cases)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = dict(zip(names, pool.map(lambda k: outcome(suite / names[k], alone=k % 20 == 0), range(len(names)))))
+        results = dict(zip(names, pool.map(lambda k: outcome(cases[names[k]], alone=k % 20 == 0), range(len(names)))))
     passed = [name for name, result in results.items() if result == "pass"]
     reasons = collections.Counter(result for result in results.values() if result != "pass")
     for name, result in results.items():
@@ -121,7 +128,7 @@ def check():
         raise Failure(f"{len(crashes)} cases crash: " + " ".join(crashes))
     if options.update:
         kept = {**listed, **results}
-        head = "# Node tests of the ONNX backend suite: a case and `pass`, or why not. Written by backend.py --update.\n"
+        head = "# Node tests and simple models of the ONNX backend suite: a case and `pass`, or why not. Written by backend.py --update.\n"
         LIST.write_text(head + "".join(f"{name} {kept[name]}\n" for name in sorted(kept)))
         return
     changed = [n for n, r in results.items() if (r == "pass") != (listed.get(n) == "pass")]

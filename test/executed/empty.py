@@ -25,7 +25,7 @@ import time
 import warnings
 
 import backend
-from harness import SKIPPED, Failure, compile_model, data_folder, main, run_artifact
+from harness import SKIPPED, Failure, compile_model, main, run_artifact
 
 try:
     import numpy as np
@@ -244,12 +244,12 @@ def check_case(case, writers):
     return results
 
 
-def chosen_cases(suite, names):
+def chosen_cases(cases, names):
     """The first case of each op. Those whose ops are expanded have nothing that others have not."""
     chosen = {}
     for name in names:
         if not name.endswith("_expanded"):
-            chosen.setdefault(onnx.load(str(suite / name / "model.onnx")).graph.node[0].op_type, name)
+            chosen.setdefault(onnx.load(str(cases[name] / "model.onnx")).graph.node[0].op_type, name)
     return sorted(chosen.values())
 
 
@@ -258,10 +258,10 @@ def check():
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
-    suite = data_folder() / "onnx-backend" / "node"
+    cases = backend.find_cases()
     names = options.cases or [name for name, result in sorted(backend.read_list().items()) if result == "pass"]
     if not options.cases and not options.all:
-        names = chosen_cases(suite, names)
+        names = chosen_cases(cases, names)
     if not options.cases:
         with tempfile.TemporaryDirectory() as folder:
             check_decoder(pathlib.Path(folder))
@@ -270,7 +270,7 @@ def check():
     with concurrent.futures.ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("fork")) as writers:
         list(writers.map(time.sleep, [0.1] * os.cpu_count()))
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for done in concurrent.futures.as_completed([pool.submit(check_case, suite / name, writers) for name in names]):
+            for done in concurrent.futures.as_completed([pool.submit(check_case, cases[name], writers) for name in names]):
                 results = done.result()
                 counts.update(result if result in ("pass", "refused") else "wrong" for result in results.values())
                 for variant, result in results.items():

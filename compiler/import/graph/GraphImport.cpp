@@ -137,6 +137,8 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
     nodeOps.push_back(b.getStringAttr(original.op_type()));
   }
   crash::AtNode at(loc);
+  if (!scope.isAgain)
+    randomBefore[&original] = randomNodes;
   // Functions that call functions can grow without bound.
   if (++numNodes > 4'000'000)
     return emitError(loc) << "the model has too many nodes once its functions "
@@ -171,8 +173,9 @@ LogicalResult GraphImport::importNode(const onnx::NodeProto &original,
   if (failed(importOp(node, inputs, loc, scope)))
     return failure();
   // What is made of the body of a schema's function belongs to the node.
-  return scope.location ? success()
-                        : annotate(original, inputs, cast<NameLoc>(loc), scope);
+  return scope.location || scope.isAgain
+             ? success()
+             : annotate(original, inputs, cast<NameLoc>(loc), scope);
 }
 
 LogicalResult GraphImport::importOp(const onnx::NodeProto &node,
@@ -270,6 +273,7 @@ GraphImport::importBody(const onnx::GraphProto &body,
   scope.opsets = at.scope->opsets;
   scope.attributes = at.scope->attributes;
   scope.location = at.scope->location;
+  scope.isAgain = at.scope->isAgain;
   scope.module = getModuleScope(*at.node, at.scope->module);
   scope.prefix = at.scope->prefix + getNodeDisplayName(*at.node) + "/";
   if (!part.empty())
@@ -298,6 +302,7 @@ GraphImport::importBody(const onnx::GraphProto &body,
       });
   if (failed(sorted))
     return failure();
+  scope.nodes = &*sorted;
   for (const onnx::NodeProto *node : *sorted)
     if (failed(importNode(*node, scope)))
       return failure();
@@ -364,6 +369,7 @@ LogicalResult GraphImport::expand(const onnx::NodeProto &node,
                           << function.input_size();
   Scope scope;
   scope.depth = outer.depth + 1;
+  scope.isAgain = outer.isAgain;
   scope.opsets = getOpsets(function.opset_import());
   // A definition that is silent about a domain means the caller's version.
   for (const auto &opset : outer.opsets)
@@ -393,6 +399,7 @@ LogicalResult GraphImport::expand(const onnx::NodeProto &node,
   FailureOr<NodeList> sorted = sortNodes(function.node(), available, loc);
   if (failed(sorted))
     return failure();
+  scope.nodes = &*sorted;
   for (const onnx::NodeProto *inner : *sorted)
     if (failed(importNode(*inner, scope)))
       return failure();

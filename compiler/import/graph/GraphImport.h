@@ -64,6 +64,10 @@ private:
     /// The module of nodes that say none: that of the node around them.
     std::string module;
     int depth = 0;
+    /// The nodes of the scope, in order.
+    const NodeList *nodes = nullptr;
+    /// Whether nodes are imported once more, with other operands.
+    bool isAgain = false;
   };
 
   mlir::DenseElementsAttr readWeight(llvm::StringRef symbol) override;
@@ -74,6 +78,12 @@ private:
   mlir::FailureOr<llvm::SmallVector<ModelValue>>
   importBody(const onnx::GraphProto &body, llvm::ArrayRef<ModelValue> arguments,
              llvm::StringRef part) override;
+
+  mlir::FailureOr<ModelValue>
+  computeFrom(llvm::StringRef name, llvm::ArrayRef<Binding> bindings) override;
+  NodeList findNodesFrom(Scope &scope, llvm::StringRef name,
+                         llvm::ArrayRef<Binding> bindings,
+                         llvm::StringSet<> &reached);
 
   NodeMode getMode(llvm::StringRef node) override;
   mlir::Value getSampleNumbers(NodeImport &n) override;
@@ -164,6 +174,9 @@ private:
   std::optional<Call> call;
   /// Weights in the bodies of nodes, which are imported several times.
   llvm::DenseMap<const onnx::TensorProto *, mlir::Value> bodyWeights;
+  /// The random nodes before a node: it draws the same numbers when it is
+  /// imported once more.
+  llvm::DenseMap<const onnx::NodeProto *, int64_t> randomBefore;
   llvm::SetVector<mlir::Attribute> nodeNames;
   llvm::SmallVector<mlir::Attribute> nodeOutputs; ///< by node name
   llvm::SmallVector<mlir::Attribute> nodeScopes;  ///< by node name

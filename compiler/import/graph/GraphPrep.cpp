@@ -124,7 +124,11 @@ std::vector<std::string> getReadNames(const onnx::NodeProto &node) {
     for (const onnx::ValueInfoProto &output : graph.output())
       add(output.name());
   };
+  const bool isGradient =
+      node.domain() == kTrainingDomain && node.op_type() == "Gradient";
   for (const onnx::AttributeProto &attribute : node.attribute()) {
+    if (isGradient && attribute.name() == "y" && !attribute.s().empty())
+      names.push_back(attribute.s());
     if (attribute.has_g())
       addFree(attribute.g());
     for (const onnx::GraphProto &graph : attribute.graphs())

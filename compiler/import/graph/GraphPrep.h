@@ -50,8 +50,9 @@ llvm::LogicalResult checkVersions(const onnx::ModelProto &model,
 /// type.
 void completeAttributeTypes(onnx::ModelProto &model);
 
-/// The names that a node reads: its inputs, and the outer names that the graphs
-/// in its attributes read. Omitted inputs are left out.
+/// The names that a node reads: its inputs, the outer names that the graphs in
+/// its attributes read, and what a Gradient differentiates. Omitted inputs are
+/// left out.
 std::vector<std::string> getReadNames(const onnx::NodeProto &node);
 
 /// Sorts the nodes so that each comes after those it reads from, and keeps the

@@ -48,6 +48,7 @@ LogicalResult GraphImport::run(const ModelInputs &inputs) {
   FailureOr<NodeList> sorted = sortNodes(graph.node(), available, loc);
   if (failed(sorted))
     return failure();
+  scope.nodes = &*sorted;
   for (const onnx::NodeProto *node : *sorted)
     if (failed(importNode(*node, scope)))
       return failure();

@@ -83,6 +83,7 @@ public:
   llvm::SmallVector<Statistic> statistics;
   TrainingOptions training;
   int64_t randomNodes = 0; ///< that have drawn random numbers
+  int64_t variables = 0;   ///< that gradients are taken of
   /// How a node computes. `isKept`: a glob says that it computes as at
   /// inference, whatever the mode.
   struct NodeMode {
@@ -110,6 +111,18 @@ public:
   virtual mlir::FailureOr<llvm::SmallVector<ModelValue>>
   importBody(const onnx::GraphProto &body, llvm::ArrayRef<ModelValue> arguments,
              llvm::StringRef part) = 0;
+  /// The value of a tensor in the current node's graph where other tensors of
+  /// the graph have given values. A variable is different from all others.
+  struct Binding {
+    std::string name;
+    mlir::Value value;
+    bool isVariable;
+  };
+  /// Imports once more the nodes that compute `name` from what is bound to
+  /// another value. Emits an error if no node of the graph computes it, or if
+  /// it does not depend on one of the variables.
+  virtual mlir::FailureOr<ModelValue>
+  computeFrom(llvm::StringRef name, llvm::ArrayRef<Binding> bindings) = 0;
 };
 
 class NodeImport {

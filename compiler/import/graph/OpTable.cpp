@@ -45,15 +45,20 @@ static Table buildTable(ArrayRef<OpRow> rows) {
 /// The ops of a domain that are imported; null: none are.
 static const Table *findTable(StringRef domain) {
   static const Table standard = buildTable();
-  static const Table optimizers = buildTable(getOptimizerOps());
+  static const Table training = [] {
+    Table table = buildTable(getOptimizerOps());
+    for (const OpRow &row : getGradientOps())
+      table[row.op].push_back(&row);
+    return table;
+  }();
   static const Table replicas = [] {
     registerReplicaSchemas();
     return buildTable(getReplicaOps());
   }();
-  return domain.empty()               ? &standard
-         : domain == kReplicaDomain   ? &replicas
-         : domain == kOptimizerDomain ? &optimizers
-                                      : nullptr;
+  return domain.empty()              ? &standard
+         : domain == kReplicaDomain  ? &replicas
+         : domain == kTrainingDomain ? &training
+                                     : nullptr;
 }
 
 OpImport findOp(StringRef domain, StringRef opType, int64_t opset) {

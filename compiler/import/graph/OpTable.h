@@ -33,8 +33,8 @@ using ImportFunction = llvm::LogicalResult (*)(NodeImport &);
 /// bodies, for other runtimes; these do not count here.
 inline constexpr llvm::StringLiteral kReplicaDomain = "ai.partita";
 
-/// The domain of ops that update tensors with gradients.
-inline constexpr llvm::StringLiteral kOptimizerDomain =
+/// The domain of gradients, and of ops that update tensors with them.
+inline constexpr llvm::StringLiteral kTrainingDomain =
     "ai.onnx.preview.training";
 
 /// The versions of an op of its domain that a function imports. A
@@ -84,8 +84,9 @@ llvm::ArrayRef<OpRow> getSequenceOps();
 llvm::ArrayRef<OpRow> getShapeOps();
 llvm::ArrayRef<OpRow> getSliceOps();
 
-/// The ops of `kOptimizerDomain`.
+/// The ops of `kTrainingDomain`.
 llvm::ArrayRef<OpRow> getOptimizerOps();
+llvm::ArrayRef<OpRow> getGradientOps();
 
 /// The ops of `kReplicaDomain`.
 llvm::ArrayRef<OpRow> getReplicaOps();

@@ -205,6 +205,15 @@ func.func @structure(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
   return %r : tensor<8xf32>
 }
 
+// CHECK-LABEL: func.func @gradients
+func.func @gradients(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // CHECK: %[[V:.*]] = nn.variable %{{.*}} number 3 : tensor<8xf32>
+  %v = nn.variable %x number 3 : tensor<8xf32>
+  // CHECK: nn.gradient %{{.*}} to %[[V]] : tensor<8xf32>, (tensor<8xf32>) -> tensor<8xf32>
+  %g = nn.gradient %x to %v : tensor<8xf32>, (tensor<8xf32>) -> tensor<8xf32>
+  return %g : tensor<8xf32>
+}
+
 // CHECK-LABEL: func.func @ordered
 func.func @ordered(%x: tensor<4x100xf32>, %places: tensor<5xi64>, %rows: tensor<5x100xf32>) {
   // CHECK: nn.top_k largest %{{.*}} : tensor<4x100xf32> -> tensor<4x5xi64>

@@ -1,0 +1,99 @@
+//===- Adjoints.cpp - Reverse mode over the ops of a block ----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/autodiff/Adjoints.h"
+
+using namespace mlir;
+
+namespace partita::autodiff {
+
+static bool narrowsBack(nn::CastOp cast) {
+  auto bitsOf = [](Value value) {
+    return nn::getTensorType(value).getElementType().getIntOrFloatBitWidth();
+  };
+  return bitsOf(cast.getX()) < bitsOf(cast.getResult());
+}
+
+LogicalResult Adjoints::differentiate(Operation *op) {
+  // What is differentiated itself is computed from nothing that is.
+  if (op->getNumResults() != 1 || !active.lookup(op->getResult(0)))
+    return success();
+  // The derivative belongs to the node, and so to its block.
+  b.setLoc(op->getLoc());
+  Cotangent cotangent = cotangents.take(op->getResult(0));
+  if (!cotangent.value)
+    return success();
+  if (auto joins = dyn_cast<dist::DifferentiableOpInterface>(op))
+    return differentiate(joins, cotangent);
+  // Shares that are rounded would be added up with less precision.
+  if (auto cast = dyn_cast<nn::CastOp>(op);
+      cast && cotangent.isShare && narrowsBack(cast))
+    cotangent = cotangents.makeWhole(cotangent, "the cotangent of '" +
+                                                    nn::getNodeName(op) + "'");
+  // What a replica computes of its own gives a share to what all have.
+  auto give = [&](Value operand, Value part) -> Cotangent {
+    return {part,
+            !isOwn(operand) && (cotangent.isShare || isOwn(op->getResult(0)))};
+  };
+  if (auto slice = dyn_cast<nn::SliceOp>(op);
+      slice && cotangents.addSlice(slice, give(slice.getX(), cotangent.value)))
+    return success();
+  SmallVector<Value> parts;
+  auto differentiable = dyn_cast<nn::DifferentiableOpInterface>(op);
+  if (!differentiable ||
+      failed(differentiable.buildVjp(b, cotangent.value, parts)))
+    return failure();
+  for (auto [operand, part] : llvm::zip_equal(op->getOperands(), parts))
+    if (part && active.contains(operand))
+      cotangents.add(operand, give(operand, part));
+  return success();
+}
+
+LogicalResult Adjoints::differentiate(dist::DifferentiableOpInterface op,
+                                      Cotangent cotangent) {
+  Value operand = op->getOperand(0);
+  if (!own || (op.givesWhole() && isOwn(operand)))
+    return failure();
+  Value part = op.buildVjp(b, cotangent.value, cotangent.isShare);
+  if (!part)
+    return failure();
+  cotangents.add(operand, {part, !isOwn(operand) && !op.givesWhole()});
+  return success();
+}
+
+Operation *Adjoints::run(Operation *end) {
+  // Derivatives stand before `end`, too, and are none of these.
+  Operation *next;
+  for (Operation *op = end->getPrevNode(); op; op = next) {
+    next = op->getPrevNode();
+    if (failed(differentiate(op)))
+      return op;
+  }
+  return nullptr;
+}
+
+Adjoints::Way Adjoints::getWay(Operation *op) const {
+  Way way{op->getResult(0), ""};
+  SmallVector<std::string> nodes;
+  while (Value from = active.lookup(way.from)) {
+    std::string name = nn::getNodeName(way.from.getDefiningOp());
+    if (nodes.empty() || nodes.back() != name)
+      nodes.push_back(name);
+    way.from = from;
+  }
+  constexpr size_t kMostNodes = 6;
+  for (size_t i = nodes.size(); i-- > 0;) {
+    if (nodes.size() > kMostNodes && i + 3 < nodes.size() && i >= 3) {
+      way.nodes += i == 3 ? "... -> " : "";
+      continue;
+    }
+    way.nodes += nodes[i] + " -> ";
+  }
+  return way;
+}
+
+} // namespace partita::autodiff
