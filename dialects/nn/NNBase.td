@@ -69,7 +69,12 @@ def NN_ReduceKind : I32EnumAttr<"ReduceKind", "how elements are combined", [
 def NN_ReduceKindAttr : EnumAttr<NN_Dialect, NN_ReduceKind, "reduce_kind">;
 
 class NN_Op<string mnemonic, list<Trait> traits = []>
-    : Op<NN_Dialect, mnemonic, traits>;
+    : Op<NN_Dialect, mnemonic, traits> {
+  // For docs/derivatives.md. An op that is not differentiable says why it is
+  // none, in a clause; one that is may say of what its derivative is one.
+  string noDerivative = "";
+  string derivativeNote = "";
+}
 
 /// A value op. It has no side effects, and implements the interfaces for cost
 /// and sharding. `shardable`: the methods of the latter that the op overrides.

@@ -112,6 +112,7 @@ def NN_AttentionOp : NN_ValueOp<"attention", [AttrSizedOperandSegments]> {
       : tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32>, tensor<1x2x8x64xf32> -> tensor<1x2x8x64xf32>
     ```
   }];
+  let noDerivative = "it is written as products and a softmax where it is differentiated, and these have one";
   let arguments = (ins NN_FloatTensor:$q, NN_FloatTensor:$k, NN_FloatTensor:$v,
     Optional<NN_FloatTensor>:$mask_mul, Optional<NN_FloatTensor>:$mask_add, F64Attr:$scale);
   let results = (outs NN_FloatTensor:$result);

@@ -37,6 +37,7 @@ def NN_TopKOp : NN_ValueOp<"top_k"> {
     %s = nn.top_k %x : tensor<4x100xf32> -> tensor<4x5xi64>
     ```
   }];
+  let noDerivative = "its result is indices; the elements themselves come from `nn.gather_elements`, which has one";
   let arguments = (ins UnitAttr:$largest, NN_OrderedTensor:$x);
   let results = (outs StaticShapeTensorOf<[I64]>:$result);
   let assemblyFormat = "(`largest` $largest^)? $x attr-dict `:` type($x) `->` type($result)";

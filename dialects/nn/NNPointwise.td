@@ -77,11 +77,13 @@ class NN_FunctionOp<string mnemonic, string text, code scalar, code vjp>
     : NN_UnaryFloatOp<mnemonic, text, scalar, vjp, 20>;
 class NN_UnaryIntegerOp<string mnemonic, string text, code scalar>
     : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType]> {
+  let noDerivative = "it computes integers";
   let arguments = (ins NN_IntegerTensor:$x);
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
 class NN_BinaryIntegerOp<string mnemonic, string text, code scalar>
     : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType, Commutative]> {
+  let noDerivative = "it computes integers";
   let arguments = (ins NN_IntegerTensor:$lhs, NN_IntegerTensor:$rhs);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
@@ -94,7 +96,7 @@ class NN_BinaryOp<string mnemonic, string text, code scalar, code vjp, list<Trai
 def NN_AbsOp : NN_UnaryOp<"abs", "absolute value", [{ scalar::abs(b, loc, x[0], type) }], [{ dy * sign(x[0]) }]>;
 def NN_NegOp : NN_UnaryOp<"neg", "negation", [{ scalar::neg(b, loc, x[0]) }], [{ -dy }]>;
 def NN_ReluOp : NN_UnaryOp<"relu", "max(x, 0)", [{ scalar::relu(b, loc, x[0], type) }], [{ shareOfRelu(getOperation(), y, dy) }]>;
-def NN_SignOp : NN_UnaryOp<"sign", "-1, 0 or 1", [{ scalar::sign(b, loc, x[0], type) }], [{ none }]>;
+def NN_SignOp : NN_UnaryOp<"sign", "-1, 0 or 1", [{ scalar::sign(b, loc, x[0], type) }], [{ none }]> { let derivativeNote = "zero everywhere"; }
 def NN_NotOp : NN_UnaryIntegerOp<"not", "bitwise (for `i1`: logical) negation", [{ scalar::bitNot(b, loc, x[0]) }]>;
 
 def NN_AcosOp : NN_FunctionOp<"acos", "inverse cosine", [{ ::mlir::math::AcosOp::create(b, loc, x[0]) }], [{ -dy / sqrt((1.0 - x[0]) * (x[0] + 1.0)) }]>;
@@ -103,16 +105,16 @@ def NN_AsinOp : NN_FunctionOp<"asin", "inverse sine", [{ ::mlir::math::AsinOp::c
 def NN_AsinhOp : NN_FunctionOp<"asinh", "inverse hyperbolic sine", [{ ::mlir::math::AsinhOp::create(b, loc, x[0]) }], [{ dy / sqrt(x[0] * x[0] + 1.0) }]>;
 def NN_AtanOp : NN_FunctionOp<"atan", "inverse tangent", [{ ::mlir::math::AtanOp::create(b, loc, x[0]) }], [{ dy / (x[0] * x[0] + 1.0) }]>;
 def NN_AtanhOp : NN_FunctionOp<"atanh", "inverse hyperbolic tangent", [{ ::mlir::math::AtanhOp::create(b, loc, x[0]) }], [{ dy / ((1.0 - x[0]) * (x[0] + 1.0)) }]>;
-def NN_CeilOp : NN_UnaryFloatOp<"ceil", "least integer not below", [{ ::mlir::math::CeilOp::create(b, loc, x[0]) }], [{ none }]>;
+def NN_CeilOp : NN_UnaryFloatOp<"ceil", "least integer not below", [{ ::mlir::math::CeilOp::create(b, loc, x[0]) }], [{ none }]> { let derivativeNote = "zero everywhere"; }
 def NN_CosOp : NN_FunctionOp<"cos", "cosine", [{ ::mlir::math::CosOp::create(b, loc, x[0]) }], [{ -dy * sin(x[0]) }]>;
 def NN_CoshOp : NN_FunctionOp<"cosh", "hyperbolic cosine", [{ ::mlir::math::CoshOp::create(b, loc, x[0]) }], [{ dy * sinh(x[0]) }]>;
 def NN_ErfOp : NN_FunctionOp<"erf", "error function", [{ ::mlir::math::ErfOp::create(b, loc, x[0]) }], [{ dy * (exp(-(x[0] * x[0])) * 1.1283791670955126) }]>;
 def NN_ExpOp : NN_FunctionOp<"exp", "exponential", [{ ::mlir::math::ExpOp::create(b, loc, x[0]) }], [{ dy * y }]>;
-def NN_FloorOp : NN_UnaryFloatOp<"floor", "greatest integer not above", [{ ::mlir::math::FloorOp::create(b, loc, x[0]) }], [{ none }]>;
+def NN_FloorOp : NN_UnaryFloatOp<"floor", "greatest integer not above", [{ ::mlir::math::FloorOp::create(b, loc, x[0]) }], [{ none }]> { let derivativeNote = "zero everywhere"; }
 def NN_LogOp : NN_FunctionOp<"log", "natural logarithm", [{ ::mlir::math::LogOp::create(b, loc, x[0]) }], [{ dy / x[0] }]>;
 def NN_LogisticOp : NN_FunctionOp<"logistic", "1 / (1 + exp(-x))", [{ scalar::logistic(b, loc, x[0]) }], [{ dy * (y * (1.0 - y)) }]>;
 def NN_ReciprocalOp : NN_UnaryFloatOp<"reciprocal", "1 / x", [{ scalar::reciprocal(b, loc, x[0]) }], [{ -dy * (y * y) }], 4>;
-def NN_RoundEvenOp : NN_UnaryFloatOp<"round_even", "nearest integer, halves to even", [{ ::mlir::math::RoundEvenOp::create(b, loc, x[0]) }], [{ none }]>;
+def NN_RoundEvenOp : NN_UnaryFloatOp<"round_even", "nearest integer, halves to even", [{ ::mlir::math::RoundEvenOp::create(b, loc, x[0]) }], [{ none }]> { let derivativeNote = "zero everywhere"; }
 def NN_RsqrtOp : NN_UnaryFloatOp<"rsqrt", "1 / sqrt(x)", [{ scalar::rsqrt(b, loc, x[0]) }], [{ dy * (y * y * y * -0.5) }], 4>;
 def NN_SinOp : NN_FunctionOp<"sin", "sine", [{ ::mlir::math::SinOp::create(b, loc, x[0]) }], [{ dy * cos(x[0]) }]>;
 def NN_SinhOp : NN_FunctionOp<"sinh", "hyperbolic sine", [{ ::mlir::math::SinhOp::create(b, loc, x[0]) }], [{ dy * cosh(x[0]) }]>;
@@ -137,6 +139,7 @@ def NN_OrOp : NN_BinaryIntegerOp<"or", "bitwise (for `i1`: logical) or", [{ ::ml
 def NN_XorOp : NN_BinaryIntegerOp<"xor", "bitwise (for `i1`: logical) exclusive or", [{ ::mlir::arith::XOrIOp::create(b, loc, x[0], x[1]) }]>;
 
 class NN_ShiftOp<string mnemonic, string text, code scalar> : NN_PointwiseOp<mnemonic, text, scalar, [SameOperandsAndResultType]> {
+  let noDerivative = "it computes integers";
   let arguments = (ins NN_IntegerTensor:$lhs, NN_IntegerTensor:$rhs);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
@@ -153,6 +156,7 @@ def NN_ComparePredicateAttr : EnumAttr<NN_Dialect, NN_ComparePredicate, "compare
 
 def NN_CompareOp : NN_PointwiseOp<"compare", "comparison; false where a NaN takes part, except `ne`",
     [{ scalar::compare(b, loc, getPredicate(), x[0], x[1], type) }], [SameTypeOperands]> {
+  let noDerivative = "its result is a truth value";
   let arguments = (ins NN_ComparePredicateAttr:$predicate, NN_NumberTensor:$lhs, NN_NumberTensor:$rhs);
   let results = (outs NN_BoolTensor:$result);
   let assemblyFormat = "`` $predicate $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
@@ -161,6 +165,7 @@ def NN_CompareOp : NN_PointwiseOp<"compare", "comparison; false where a NaN take
 def NN_SelectOp : NN_PointwiseOp<"select", "on_true where the predicate holds, on_false elsewhere",
     [{ ::mlir::arith::SelectOp::create(b, loc, x[0], x[1], x[2]) }], [AllTypesMatch<["on_true", "on_false", "result"]>], 1,
     [{ none, select(x[0], dy, 0.0), select(x[0], 0.0, dy) }]> {
+  let derivativeNote = "to the chosen elements";
   let arguments = (ins NN_BoolTensor:$predicate, NN_Tensor:$on_true, NN_Tensor:$on_false);
   let assemblyFormat = "$predicate `,` $on_true `,` $on_false attr-dict `:` type($predicate) `,` type($result)";
 }
@@ -168,6 +173,7 @@ def NN_SelectOp : NN_PointwiseOp<"select", "on_true where the predicate holds, o
 def NN_CastOp : NN_PointwiseOp<"cast", "conversion of the element type",
     [{ scalar::cast(b, loc, x[0], type, ::mlir::getElementTypeOrSelf(getType()), getSaturate()) }], [], 1,
     [{ castLike(dy, x[0]) }]> {
+  let derivativeNote = "between floats; none to or from integers";
   let description = [{
     A conversion from floating point to integer truncates toward zero. A
     conversion to `i1` tests for not zero. A conversion to a narrower
@@ -193,6 +199,7 @@ def NN_BitcastOp : NN_PointwiseOp<"bitcast", "the same bits as another element t
     %r = nn.bitcast %x : tensor<8xf32> -> tensor<8xi32>
     ```
   }];
+  let noDerivative = "bits are no numbers";
   let arguments = (ins NN_NumberTensor:$x);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;

@@ -91,6 +91,7 @@ def NN_RecurrentOp : NN_ValueOp<"recurrent", [AttrSizedOperandSegments], ["build
       : tensor<7x2x1x4xf32>, tensor<1x4x4xf32> -> tensor<8x1x2x4xf32>
     ```
   }];
+  let noDerivative = "it is written step by step where it is differentiated, and the steps have one";
   let arguments = (ins NN_CellAttr:$cell, NN_FloatTensor:$x, NN_FloatTensor:$weights,
     Optional<StaticShapeTensorOf<[I32]>>:$lengths, Optional<NN_FloatTensor>:$initial,
     Optional<NN_FloatTensor>:$initial_cell, Optional<NN_FloatTensor>:$peepholes,

@@ -77,6 +77,7 @@ def NN_WindowArgMaxOp : NN_ValueOp<"window_arg_max"> {
 
     Sharding: `([i,k])->([j,l]) replicated={i,j,k,l}`.
   }];
+  let noDerivative = "its result is indices";
   let arguments = (ins NN_NumberTensor:$x, DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
     DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high);
   let results = (outs StaticShapeTensorOf<[I64]>:$result);

@@ -219,6 +219,7 @@ def NN_IotaOp : NN_ShapeOp<"iota"> {
     %r = nn.iota 1 : tensor<2x8xi64>
     ```
   }];
+  let noDerivative = "it has no operands";
   let arguments = (ins I64Attr:$dim);
   let assemblyFormat = "$dim attr-dict `:` type($result)";
 }

@@ -36,6 +36,7 @@ def NN_WeightOp : NN_Op<"weight", [Symbol]> {
     nn.weight state @count "count" : tensor<i64> = dense<0> : tensor<i64>
     ```
   }];
+  let noDerivative = "it is no value";
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$origin, TypeAttrOf<NN_Tensor>:$type,
     OptionalAttr<StrAttr>:$file, OptionalAttr<I64Attr>:$offset, OptionalAttr<I64Attr>:$bytes,
     OptionalAttr<ElementsAttr>:$value, UnitAttr:$state);
@@ -66,6 +67,7 @@ def NN_ParameterOp : NN_ValueOp<"parameter", [DeclareOpInterfaceMethods<SymbolUs
     %n = nn.parameter state @count : tensor<i64>
     ```
   }];
+  let noDerivative = "it has no operands: its cotangent is the gradient of a parameter";
   let arguments = (ins FlatSymbolRefAttr:$weight, UnitAttr:$state);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "(`state` $state^)? $weight attr-dict `:` type($result)";
@@ -85,6 +87,7 @@ def NN_AccumulatorOp : NN_ValueOp<"accumulator", [DeclareOpInterfaceMethods<NN_I
     %a = nn.accumulator 3 : tensor<10x256xf32>
     ```
   }];
+  let noDerivative = "it has no operands";
   let arguments = (ins I64Attr:$number);
   let results = (outs NN_NumberTensor:$result);
   let assemblyFormat = "$number attr-dict `:` type($result)";
@@ -112,6 +115,7 @@ def NN_SumMicroBatchesOp : NN_ValueOp<"sum_micro_batches",
     %s = nn.sum_micro_batches %n in %a : tensor<10x256xf32> : tensor<10x256xf32>
     ```
   }];
+  let noDerivative = "sums over micro-batches are made of gradients, when those are there";
   let arguments = (ins NN_NumberTensor:$x, Optional<NN_NumberTensor>:$accumulator);
   let results = (outs NN_NumberTensor:$result);
   let assemblyFormat = "$x (`in` $accumulator^ `:` type($accumulator))? attr-dict `:` type($result)";
@@ -130,6 +134,7 @@ def NN_ConstantOp : NN_ValueOp<"constant", [ConstantLike, AllTypesMatch<["value"
     %c = nn.constant dense<0.5> : tensor<2x8xf32>
     ```
   }];
+  let noDerivative = "it has no operands";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$value attr-dict";
@@ -173,6 +178,7 @@ def NN_GradientOp : NN_Op<"gradient", [Pure]> {
     %g = nn.gradient %y to %v : tensor<8xf32>, (tensor<8xf32>) -> tensor<8xf32>
     ```
   }];
+  let noDerivative = "it is replaced by the derivative that it stands for, which may be differentiated again";
   let arguments = (ins NN_FloatTensor:$y, Variadic<NN_FloatTensor>:$variables);
   let results = (outs Variadic<NN_FloatTensor>:$results);
   let assemblyFormat = "$y `to` $variables attr-dict `:` type($y) `,` functional-type($variables, $results)";
@@ -223,6 +229,7 @@ def NN_ClusterOp : NN_Op<"cluster", [IsolatedFromAbove, SingleBlockImplicitTermi
     }
     ```
   }];
+  let noDerivative = "clusters are formed of what is differentiated already";
   let arguments = (ins Variadic<NN_Tensor>:$operands, NN_ClusterKindAttr:$kind, OptionalAttr<NN_LoweringAttrInterface>:$lowering);
   let results = (outs Variadic<NN_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
@@ -232,6 +239,7 @@ def NN_ClusterOp : NN_Op<"cluster", [IsolatedFromAbove, SingleBlockImplicitTermi
 
 def NN_YieldOp : NN_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"ClusterOp">]> {
   let summary = "the results of a cluster";
+  let noDerivative = "clusters are formed of what is differentiated already";
   let arguments = (ins Variadic<NN_Tensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
   let builders = [OpBuilder<(ins), [{ /* nothing to add */ }]>];

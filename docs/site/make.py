@@ -20,7 +20,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 import capi  # noqa: E402
 
-GUIDES = ("gradients", "training", "training-data", "checkpoints", "indices", "partition-file", "annotations", "replicas", "comparing", "serving", "architecture", "cuda", "cuda-ops", "testing", "write-a-pass", "support-an-onnx-op")
+GUIDES = ("gradients", "derivatives", "training", "training-data", "checkpoints", "indices", "partition-file", "annotations", "replicas", "comparing", "serving", "architecture", "cuda", "cuda-ops", "testing", "write-a-pass", "support-an-onnx-op")
 EXAMPLES = ("mnist", "shakespeare")
 PROGRAMS = ("partita-compile", "partita-run")
 
