@@ -22,25 +22,10 @@
 
 namespace partita::schedule {
 
-static UnitOrders orderGPipe(const ScheduleProblem &problem) {
-  const std::vector<DevicePhases> devices = getDevicePhases(problem);
-  if (devices.empty())
-    return kFillDrain.order(problem);
-  UnitOrders orders;
-  orders.ofDevice.resize(problem.devices);
-  for (int d = 0; d < problem.devices; ++d)
-    for (int stage : {devices[d].prologue, devices[d].forward,
-                      devices[d].backward, devices[d].update})
-      for (int m = 0; stage >= 0 && m < problem.microBatches; ++m)
-        if (problem.runs(stage, m))
-          orders.ofDevice[d].push_back({stage, m});
-  return orders;
-}
-
 const ScheduleKind kGPipe = {
     .name = "gpipe",
     .summary = "for training: all micro-batches forward, then all backward",
     .microBatches = getTwoPerStage,
-    .order = orderGPipe};
+    .order = orderBreadthFirst};
 
 } // namespace partita::schedule

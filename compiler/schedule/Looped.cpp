@@ -35,8 +35,13 @@
 // one in this lap: any assignment of stages to devices has an order, and
 // 0 1 2 3 0 1 2 3 has the one above.
 //
+// In training all micro-batches go through each lap before the next one, and
+// then back in the same way. A stage holds all micro-batches until their
+// backward, as by GPipe.
+//
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/PipelineStages.h"
 #include "compiler/schedule/Registry.h"
 
 #include <algorithm>
@@ -64,6 +69,8 @@ static std::vector<std::vector<int>> getLaps(const ScheduleProblem &problem) {
 }
 
 static UnitOrders orderLooped(const ScheduleProblem &problem) {
+  if (isTrained(problem))
+    return orderBreadthFirst(problem);
   std::set<int> devices;
   for (const ScheduleStage &stage : problem.stages)
     devices.insert(stage.device);
@@ -85,16 +92,12 @@ static UnitOrders orderLooped(const ScheduleProblem &problem) {
   return orders;
 }
 
-static int getLoopedMicroBatches(int, int devices) {
-  return devices > 1 ? 2 * devices : 1;
-}
-
 const ScheduleKind kLooped = {
     .name = "looped",
     .summary = "two stages a device, in turn: devices wait less where "
                "micro-batches are few",
     .stagesPerDevice = 2,
-    .microBatches = getLoopedMicroBatches,
+    .microBatches = getTwoPerDevice,
     .order = orderLooped};
 
 } // namespace partita::schedule

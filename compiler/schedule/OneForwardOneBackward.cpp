@@ -18,39 +18,17 @@
 // is that of GPipe. The last stage has no backward unit: its gradients follow
 // each micro-batch at once.
 //
+// With several stages a device, lap by lap, this is `interleaved`.
+//
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/PipelineStages.h"
 #include "compiler/schedule/Registry.h"
 
-#include <algorithm>
-
 namespace partita::schedule {
 
 static UnitOrders orderOneForwardOneBackward(const ScheduleProblem &problem) {
-  const std::vector<DevicePhases> devices = getDevicePhases(problem);
-  if (devices.empty())
-    return kFillDrain.order(problem);
-  UnitOrders orders;
-  orders.ofDevice.resize(problem.devices);
-  const int count = problem.microBatches;
-  for (int d = 0; d < problem.devices; ++d) {
-    const DevicePhases &device = devices[d];
-    auto add = [&](int stage, int m) {
-      if (stage >= 0 && m < count && problem.runs(stage, m))
-        orders.ofDevice[d].push_back({stage, m});
-    };
-    add(device.prologue, 0);
-    const int ahead = device.backward < 0 ? 0 : std::min(count, device.later);
-    for (int m = 0; m < ahead; ++m)
-      add(device.forward, m);
-    for (int m = 0; m < count; ++m) {
-      add(device.forward, m + ahead);
-      add(device.backward, m);
-    }
-    add(device.update, count - 1);
-  }
-  return orders;
+  return orderOneByOne(problem, "1f1b", /*ahead=*/2);
 }
 
 const ScheduleKind kOneForwardOneBackward = {

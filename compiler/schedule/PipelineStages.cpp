@@ -7,27 +7,164 @@
 
 #include "compiler/schedule/PipelineStages.h"
 
-namespace partita::schedule {
+#include "compiler/schedule/Registry.h"
 
-std::vector<DevicePhases> getDevicePhases(const ScheduleProblem &problem) {
-  std::vector<DevicePhases> devices(problem.devices);
-  int forwards = 0;
-  for (int s = 0; s < static_cast<int>(problem.stages.size()); ++s) {
-    DevicePhases &device = devices[problem.stages[s].device];
-    const Phase phase = problem.stages[s].phase;
-    int &own = phase == Phase::prologue   ? device.prologue
-               : phase == Phase::forward  ? device.forward
-               : phase == Phase::backward ? device.backward
-                                          : device.update;
-    if (own >= 0)
-      return {};
-    own = s;
-    if (phase == Phase::forward)
-      device.later = ++forwards;
+#include <algorithm>
+#include <utility>
+
+namespace partita::schedule {
+namespace {
+
+int &unitOfPhase(PipelineStage &stage, Phase phase) {
+  switch (phase) {
+  case Phase::prologue:
+    return stage.prologue;
+  case Phase::forward:
+    return stage.forward;
+  case Phase::backward:
+  case Phase::input_gradients:
+    return stage.backward;
+  case Phase::weight_gradients:
+    return stage.weights;
+  case Phase::update:
+    break;
   }
-  for (DevicePhases &device : devices)
-    device.later = forwards - device.later;
-  return devices;
+  return stage.update;
+}
+
+} // namespace
+
+Pipeline getPipeline(const ScheduleProblem &problem) {
+  Pipeline pipeline;
+  std::vector<PipelineStage> &stages = pipeline.stages;
+  const int count = static_cast<int>(problem.stages.size());
+  for (int s = 0; s < count; ++s)
+    if (const ScheduleStage &stage = problem.stages[s];
+        stage.phase == Phase::forward) {
+      stages.push_back({stage.number, stage.device});
+      if (std::find(pipeline.devices.begin(), pipeline.devices.end(),
+                    stage.device) == pipeline.devices.end())
+        pipeline.devices.push_back(stage.device);
+      stages.back().forward = s;
+    }
+  for (int s = 0; s < count; ++s) {
+    const ScheduleStage &stage = problem.stages[s];
+    if (stage.phase == Phase::forward)
+      continue;
+    for (PipelineStage &of : stages)
+      if (of.number == stage.number)
+        unitOfPhase(of, stage.phase) = s;
+  }
+  return pipeline;
+}
+
+bool isTrained(const ScheduleProblem &problem) {
+  return std::any_of(
+      problem.stages.begin(), problem.stages.end(),
+      [](const ScheduleStage &stage) { return stage.phase == Phase::update; });
+}
+
+int Pipeline::countLaps() const {
+  const size_t p = devices.size();
+  if (p == 0 || stages.size() % p != 0)
+    return 0;
+  for (size_t s = 0; s < stages.size(); ++s)
+    if (stages[s].device != devices[s % p])
+      return 0;
+  return static_cast<int>(stages.size() / p);
+}
+
+bool Pipeline::isV() const {
+  const size_t p = devices.size();
+  if (p == 0 || stages.size() != 2 * p)
+    return false;
+  for (size_t s = 0; s < stages.size(); ++s)
+    if (stages[s].device != devices[s < p ? s : 2 * p - 1 - s])
+      return false;
+  return true;
+}
+
+OrderWriter::OrderWriter(const ScheduleProblem &problem,
+                         const Pipeline &pipeline)
+    : problem(problem), pipeline(pipeline) {
+  orders.ofDevice.resize(problem.devices);
+  for (int s = 0; s < static_cast<int>(problem.stages.size()); ++s)
+    if (problem.stages[s].phase == Phase::prologue)
+      add(s, 0);
+}
+
+void OrderWriter::add(int stage, int m) {
+  if (stage >= 0 && m < problem.microBatches)
+    orders.ofDevice[problem.stages[stage].device].push_back({stage, m});
+}
+
+UnitOrders OrderWriter::finish() {
+  for (int s = 0; s < static_cast<int>(problem.stages.size()); ++s)
+    if (problem.stages[s].phase == Phase::update)
+      add(s, problem.microBatches - 1);
+  return std::move(orders);
+}
+
+UnitOrders orderBreadthFirst(const ScheduleProblem &problem) {
+  const Pipeline pipeline = getPipeline(problem);
+  const int count = static_cast<int>(pipeline.stages.size());
+  OrderWriter writer(problem, pipeline);
+  for (int s = 0; s < count; ++s)
+    for (int m = 0; m < problem.microBatches; ++m)
+      writer.addForward(s, m);
+  for (int s = count; s-- > 0;)
+    for (int m = 0; m < problem.microBatches; ++m) {
+      writer.addBackward(s, m);
+      writer.addWeights(s, m);
+    }
+  return writer.finish();
+}
+
+UnitOrders orderOneByOne(const ScheduleProblem &problem, std::string_view name,
+                         int ahead) {
+  const Pipeline pipeline = getPipeline(problem);
+  const int laps = pipeline.countLaps();
+  if (laps == 0) {
+    UnitOrders orders = kFillDrain.order(problem);
+    orders.remark =
+        std::string(name) +
+        " needs as many stages on each device, placed in turn (0 1 "
+        "2 0 1 2): devices take micro-batches as they come, as by " +
+        std::string(kFillDrain.name);
+    return orders;
+  }
+  if (laps == 1)
+    ahead = 1;
+  const int p = static_cast<int>(pipeline.devices.size()),
+            rounds = problem.microBatches / p;
+  // As many micro-batches go through all laps before others begin.
+  const int group = rounds > 0 ? (problem.microBatches + rounds - 1) / rounds
+                               : problem.microBatches,
+            units = group * std::max(rounds, 1) * laps;
+  OrderWriter writer(problem, pipeline);
+  for (int d = 0; d < p; ++d) {
+    // The i-th unit of a device.
+    auto lapOf = [&](int i) { return i / group % laps; };
+    auto microBatchOf = [&](int i) {
+      return i / (group * laps) * group + i % group;
+    };
+    auto stageOf = [&](int i) { return lapOf(i) * p + d; };
+    auto stageBack = [&](int i) { return (laps - 1 - lapOf(i)) * p + d; };
+    const int warmUp =
+        std::min((laps - 1) * group + ahead * (p - 1 - d), units);
+    for (int i = 0; i < units + warmUp; ++i) {
+      if (i < units)
+        writer.addForward(stageOf(i), microBatchOf(i));
+      if (int back = i - warmUp; back >= 0) {
+        writer.addBackward(stageBack(back), microBatchOf(back));
+        if (back >= d)
+          writer.addWeights(stageBack(back - d), microBatchOf(back - d));
+      }
+    }
+    for (int i = std::max(units - d, 0); i < units; ++i)
+      writer.addWeights(stageBack(i), microBatchOf(i));
+  }
+  return writer.finish();
 }
 
 } // namespace partita::schedule

@@ -100,6 +100,7 @@ Schedule buildSchedule(const ScheduleProblem &problem,
   schedule.transfers = std::move(choice.transfers);
   schedule.stepNs = choice.timing.stepNs;
   schedule.bubble = choice.timing.bubble;
+  schedule.remark = orders.remark;
   buildPrograms(problem, orders, schedule);
   return schedule;
 }

@@ -36,17 +36,27 @@ namespace partita::schedule {
 inline constexpr int kSendBuffers = 2;
 
 /// The part of its stage that a unit computes. A prologue runs with the first
-/// micro-batch of a step, and an update with the last. Values of `dist::Phase`.
-enum class Phase : uint8_t { prologue, forward, backward, update };
+/// micro-batch of a step, and an update with the last. `backward` may be split
+/// into gradients of values, for which other stages wait, and gradients of
+/// weights. Values of `dist::Phase`.
+enum class Phase : uint8_t {
+  prologue,
+  forward,
+  backward,
+  input_gradients,
+  weight_gradients,
+  update
+};
 
 /// The letter with which units of a phase are named.
-inline char getLetter(Phase phase) { return "PFBU"[static_cast<int>(phase)]; }
+inline char getLetter(Phase phase) { return "PFBIWU"[static_cast<int>(phase)]; }
 
 /// A phase of a stage of the model.
 struct ScheduleStage {
   int device = 0;
   double ns = 0; ///< one micro-batch
   Phase phase = Phase::forward;
+  int number = -1; ///< of the model's stage
 };
 
 /// A value that crosses stages, comes from the host or goes to it.
@@ -81,6 +91,8 @@ struct ScheduleProblem {
       return 0;
     case Phase::forward:
     case Phase::backward:
+    case Phase::input_gradients:
+    case Phase::weight_gradients:
       break;
     case Phase::update:
       return microBatches - 1;
@@ -103,6 +115,8 @@ struct UnitOrders {
   /// If only one device may work at a time: all units, in the order in which
   /// they pass a token on. Empty: devices work at the same time.
   std::vector<ScheduledUnit> token;
+  /// If they are not what the schedule's name says: why, and what they are.
+  std::string remark;
 };
 
 struct ScheduleStep {
@@ -135,8 +149,9 @@ struct Schedule {
   std::vector<std::vector<ScheduleStep>> programs; ///< one per device
   std::vector<ScheduleChannel> channels;
   Transfers transfers;
-  double stepNs = 0; ///< predicted time of a step
-  double bubble = 0; ///< idle share of the devices that have work
+  double stepNs = 0;  ///< predicted time of a step
+  double bubble = 0;  ///< idle share of the devices that have work
+  std::string remark; ///< of UnitOrders
 };
 
 struct ScheduleKind;

@@ -19,7 +19,7 @@ def Dist_PlaceholderReduceKind : I32EnumAttr<"PlaceholderReduceKind", "how tenso
 
 def Dist_Phase : I32EnumAttr<"Phase", "which part of its stage a unit computes", [
     I32EnumAttrCase<"prologue", 0>, I32EnumAttrCase<"forward", 1>, I32EnumAttrCase<"backward", 2>,
-    I32EnumAttrCase<"update", 3>]> {
+    I32EnumAttrCase<"input_gradients", 3>, I32EnumAttrCase<"weight_gradients", 4>, I32EnumAttrCase<"update", 5>]> {
   let cppNamespace = "::partita::dist";
   let genSpecializedAttr = 0;
 }

@@ -158,10 +158,12 @@ def Dist_StageOp : Dist_Op<"stage", [IsolatedFromAbove, SingleBlockImplicitTermi
     Operands are inputs of the model (plain tensors: the host feeds them) or
     values placed on the stage's mesh. Inside, values are plain tensors.
 
-    A stage of a model that is trained has up to four ops, one for each phase.
+    A stage of a model that is trained has an op for each of its phases.
     `forward` and `backward` are computed for each micro-batch. The last stage
-    has no `backward`: its gradients follow at once. The `prologue` comes before
-    the first micro-batch of a step, and the `update` after the last.
+    has no `backward`: its gradients follow at once. Some schedules split
+    `backward` into `input_gradients`, for which other stages wait, and
+    `weight_gradients`; the last stage has these too then. The `prologue` comes
+    before the first micro-batch of a step, and the `update` after the last.
 
     Constraints:
     * (C1) `mesh` is a mesh of the module.

@@ -223,9 +223,9 @@ def check_pipelines(work):
         return path.read_bytes()
 
     count = 0
-    for name, micro, plans in (("sgd-decay", 8, ((2, "1f1b"), (3, "gpipe"), (4, "fill_drain"), (2, "sequential"))),
+    for name, micro, plans in (("sgd-decay", 8, ((2, "1f1b"), (3, "gpipe"), (4, "fill_drain"), (2, "sequential"), (2, "interleaved"), (2, "looped"))),
                                ("groups", 1, ((2, "1f1b"), (3, "1f1b"))),
-                               ("mnist-momentum", 3, ((4, "1f1b"), (2, "looped"), (8, "gpipe"))),
+                               ("mnist-momentum", 3, ((4, "1f1b"), (2, "looped"), (8, "gpipe"), (3, "interleaved"), (8, "interleaved"))),
                                ("cnn-sgd", 2, ((3, "1f1b"), (2, "gpipe"))),
                                ("lstm-adam", 2, ((2, "1f1b"),))):
         case = dataclasses.replace(case_named(name), micro=micro)

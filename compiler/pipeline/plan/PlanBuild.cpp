@@ -51,6 +51,8 @@ public:
     if (!kind)
       return failure();
     schedule = buildSchedule(problem, *kind);
+    if (!schedule.remark.empty())
+      function.emitRemark() << schedule.remark;
     findValuesOnDevices(count);
 
     SymbolTable symbols(module);
@@ -129,7 +131,8 @@ private:
     };
     for (auto [index, stage] : llvm::enumerate(lowering.stages)) {
       problem.stages.push_back({static_cast<int>(stage.device), stage.ns,
-                                static_cast<Phase>(stage.op.getPhase())});
+                                static_cast<Phase>(stage.op.getPhase()),
+                                static_cast<int>(stage.op.getStage())});
       for (auto [input, id] :
            llvm::zip(stage.op.getInputs(), stage.arguments)) {
         Value origin = lowering.getSource(input);

@@ -13,6 +13,7 @@
 #include "runtime/abi/ScheduleCheck.h"
 
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
 
 using namespace partita::schedule;
@@ -25,7 +26,7 @@ ScheduleProblem chain(int stages, int microBatches, int devices) {
   problem.devices = devices;
   problem.microBatches = microBatches;
   for (int s = 0; s < stages; ++s) {
-    problem.stages.push_back({s % devices, 100});
+    problem.stages.push_back({s % devices, 100, Phase::forward, s});
     ScheduleValue value;
     value.producer = s - 1;
     value.input = s == 0 ? 0 : -1;
@@ -169,7 +170,7 @@ TEST(Registry, FindsSchedulesByName) {
   EXPECT_EQ(findSchedule(""), &kFillDrain);
   EXPECT_EQ(findSchedule("looped"), &kLooped);
   EXPECT_EQ(findSchedule("sharded"), nullptr);
-  EXPECT_EQ(getScheduleKinds().size(), 5u);
+  EXPECT_EQ(getScheduleKinds().size(), 6u);
 }
 
 TEST(FillDrain, ADeviceTakesTheLowerMicroBatchFirst) {
@@ -304,43 +305,79 @@ TEST(Schedule, RandomGraphsFinish) {
   }
 }
 
-/// Stages of a model that is trained, one a device: forward, backward but for
-/// the last, update. Each forward and each backward takes 100.
-ScheduleProblem training(int stages, int microBatches) {
+struct TrainingShape {
+  int stages, microBatches;
+  int laps = 1;
+  bool isV = false;
+  bool isSplit = false; ///< backward, that of the last stage too
+};
+
+/// Stages of a model that is trained: forward, backward but for the last,
+/// update. Each forward and each backward takes 100, and so does each half of a
+/// backward that is split.
+ScheduleProblem training(TrainingShape shape) {
+  const int stages = shape.stages, p = stages / shape.laps;
   ScheduleProblem problem;
-  problem.devices = stages;
-  problem.microBatches = microBatches;
-  std::vector<int> forward, backward(stages, -1);
-  for (int s = 0; s < stages; ++s) {
-    forward.push_back(static_cast<int>(problem.stages.size()));
-    problem.stages.push_back({s, s + 1 < stages ? 100. : 200.});
-  }
-  for (int s = stages - 2; s >= 0; --s) {
-    backward[s] = static_cast<int>(problem.stages.size());
-    problem.stages.push_back({s, 100, Phase::backward});
-  }
-  auto add = [&](int producer, std::vector<int> consumers) {
+  problem.devices = p;
+  problem.microBatches = shape.microBatches;
+  auto addStage = [&](int s, double ns, Phase phase) {
+    const int lap = s / p, device = s % p;
+    problem.stages.push_back(
+        {shape.isV && lap % 2 ? p - 1 - device : device, ns, phase, s});
+    return static_cast<int>(problem.stages.size()) - 1;
+  };
+  auto addValue = [&](int producer, std::vector<int> consumers) {
     ScheduleValue value;
     value.producer = producer;
     value.consumers = std::move(consumers);
     value.readNs.assign(value.consumers.size(), 0);
     problem.values.push_back(value);
   };
-  for (int s = 0; s + 1 < stages; ++s) {
-    add(forward[s], {forward[s + 1]});
-    add(forward[s], {backward[s]});
-    add(s + 2 < stages ? backward[s + 1] : forward[s + 1], {backward[s]});
+  std::vector<int> forward, backward(stages, -1), made(stages, -1);
+  for (int s = 0; s < stages; ++s)
+    forward.push_back(addStage(s, s + 1 < stages || shape.isSplit ? 100 : 200,
+                               Phase::forward));
+  for (int s = stages - (shape.isSplit ? 1 : 2); s >= 0; --s)
+    backward[s] = addStage(
+        s, 100, shape.isSplit ? Phase::input_gradients : Phase::backward);
+  for (int s = 0; s < stages; ++s)
+    made[s] = backward[s] >= 0 ? backward[s] : forward[s];
+  for (int s = stages - 1; shape.isSplit && s >= 0; --s) {
+    const int weights = addStage(s, 100, Phase::weight_gradients);
+    addValue(backward[s], {weights});
+    made[s] = weights;
+  }
+  for (int s = 0; s < stages; ++s) {
+    if (s + 1 < stages)
+      addValue(forward[s], {forward[s + 1]});
+    if (backward[s] >= 0)
+      addValue(forward[s], {backward[s]});
+    if (s + 1 < stages)
+      addValue(backward[s + 1] >= 0 ? backward[s + 1] : forward[s + 1],
+               {backward[s]});
   }
   for (int s = stages - 1; s >= 0; --s) {
-    const int update = static_cast<int>(problem.stages.size());
-    problem.stages.push_back({s, 0, Phase::update});
-    add(backward[s] >= 0 ? backward[s] : forward[s], {update});
+    const int update = addStage(s, 0, Phase::update);
+    addValue(made[s], {update});
   }
   return problem;
 }
 
+/// The order of a device as papers write it: "0F0 0F1 1F0 0B0".
+std::string name(const std::vector<ScheduledUnit> &units,
+                 const ScheduleProblem &problem) {
+  std::string text;
+  for (const ScheduledUnit &unit : units) {
+    const ScheduleStage &stage = problem.stages[unit.stage];
+    if (stage.phase != Phase::update)
+      text += (text.empty() ? "" : " ") + std::to_string(stage.number) +
+              getLetter(stage.phase) + std::to_string(unit.microBatch);
+  }
+  return text;
+}
+
 TEST(Training, OneForwardOneBackward) {
-  const ScheduleProblem problem = training(3, 4);
+  const ScheduleProblem problem = training({3, 4});
   // Stages 0, 1, 2 forward; 3 and 4 are the backward of 1 and 0; then updates.
   const UnitOrders orders = kOneForwardOneBackward.order(problem);
   EXPECT_EQ(show(orders.ofDevice[0]), "0.0 0.1 0.2 4.0 0.3 4.1 4.2 4.3 7.3");
@@ -349,7 +386,7 @@ TEST(Training, OneForwardOneBackward) {
 }
 
 TEST(Training, GPipe) {
-  const ScheduleProblem problem = training(3, 2);
+  const ScheduleProblem problem = training({3, 2});
   const UnitOrders orders = kGPipe.order(problem);
   EXPECT_EQ(show(orders.ofDevice[0]), "0.0 0.1 4.0 4.1 7.1");
   EXPECT_EQ(show(orders.ofDevice[2]), "2.0 2.1 5.1");
@@ -359,7 +396,7 @@ TEST(Training, AllSchedulesFinishWithTheKnownBubble) {
   for (const ScheduleKind *kind : getScheduleKinds())
     for (int stages : {1, 2, 3, 4, 8})
       for (int microBatches : {1, 2, 3, 8, 16}) {
-        const ScheduleProblem problem = training(stages, microBatches);
+        const ScheduleProblem problem = training({stages, microBatches});
         const Schedule schedule = buildSchedule(problem, *kind);
         EXPECT_EQ(check(schedule, microBatches), "") << kind->name;
         size_t runs = 0;
@@ -395,13 +432,91 @@ int countHeld(const std::vector<ScheduledUnit> &units,
 
 TEST(Training, MicroBatchesThatAreHeld) {
   const int stages = 4, microBatches = 16;
-  const ScheduleProblem problem = training(stages, microBatches);
+  const ScheduleProblem problem = training({stages, microBatches});
   const UnitOrders few = kOneForwardOneBackward.order(problem),
                    all = kGPipe.order(problem);
   for (int s = 0; s + 1 < stages; ++s) {
     EXPECT_EQ(countHeld(few.ofDevice[s], problem), stages - s);
     EXPECT_EQ(countHeld(all.ofDevice[s], problem), microBatches);
   }
+}
+
+TEST(Training, Interleaved) {
+  const ScheduleProblem problem = training({4, 4, 2});
+  const UnitOrders orders = kInterleaved.order(problem);
+  EXPECT_EQ(name(orders.ofDevice[0], problem),
+            "0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 2B2 2B3 0B2 0B3");
+  EXPECT_EQ(name(orders.ofDevice[1], problem),
+            "1F0 1F1 3F0 3F1 1F2 1B0 1F3 1B1 3F2 3F3 1B2 1B3");
+  EXPECT_EQ(orders.remark, "");
+}
+
+TEST(Training, LoopedIsBreadthFirst) {
+  const ScheduleProblem problem = training({4, 3, 2});
+  const UnitOrders orders = kLooped.order(problem);
+  EXPECT_EQ(name(orders.ofDevice[0], problem),
+            "0F0 0F1 0F2 2F0 2F1 2F2 2B0 2B1 2B2 0B0 0B1 0B2");
+  EXPECT_EQ(name(orders.ofDevice[1], problem),
+            "1F0 1F1 1F2 3F0 3F1 3F2 1B0 1B1 1B2");
+}
+
+TEST(Training, InterleavedHalvesTheBubble) {
+  for (int p : {2, 4, 8})
+    for (int laps : {1, 2, 3})
+      for (int rounds : {1, 2, 4}) {
+        const int m = rounds * p;
+        EXPECT_NEAR(
+            buildSchedule(training({p * laps, m, laps}), kInterleaved).bubble,
+            (p - 1.) / (laps * m + p - 1), 1e-9)
+            << p << " " << laps << " " << m;
+      }
+}
+
+/// Every micro-batch of every stage ascends on its device, in each phase.
+void expectAscending(const UnitOrders &orders, const std::string &what) {
+  std::map<int, int> last;
+  for (const auto &units : orders.ofDevice)
+    for (const ScheduledUnit &unit : units) {
+      auto [it, isNew] = last.try_emplace(unit.stage, -1);
+      EXPECT_LT(it->second, unit.microBatch) << what;
+      it->second = unit.microBatch;
+    }
+}
+
+TEST(Training, AnyPlacementAnyNumberOfMicroBatches) {
+  for (const ScheduleKind *kind : getScheduleKinds())
+    for (int p : {1, 2, 3, 4, 5, 8})
+      for (int laps : {1, 2, 3})
+        for (bool isV : {false, true})
+          for (bool isSplit : {false, true})
+            for (int m : {1, 2, 3, 5, 7, 8, 12, 17}) {
+              const ScheduleProblem problem =
+                  training({p * laps, m, laps, isV, isSplit});
+              const std::string what =
+                  std::string(kind->name) + " " + std::to_string(p) + " " +
+                  std::to_string(laps) + " " + std::to_string(m);
+              const UnitOrders orders = kind->order(problem);
+              expectAscending(orders, what);
+              size_t units = 0;
+              for (const auto &of : orders.ofDevice)
+                units += of.size();
+              const size_t wanted = isSplit ? (3 * m + 1) * p * laps
+                                            : (2 * p * laps - 1) * m + p * laps;
+              EXPECT_EQ(units, wanted) << what;
+              Transfers transfers{
+                  std::vector<bool>(problem.values.size(), false),
+                  std::vector<int>(problem.values.size(), m)};
+              EXPECT_LT(timeOrders(problem, orders, transfers).stepNs, 1e9)
+                  << what << " deadlocks";
+            }
+}
+
+TEST(Training, SaysWhatItFallsBackTo) {
+  const ScheduleProblem problem = training({8, 4, 2, /*isV=*/true});
+  EXPECT_EQ(kOneForwardOneBackward.order(problem).remark,
+            "1f1b needs as many stages on each device, placed in turn (0 1 2 0 "
+            "1 2): devices take micro-batches as they come, as by fill_drain");
+  EXPECT_EQ(kGPipe.order(problem).remark, "");
 }
 
 } // namespace
