@@ -25,4 +25,10 @@ const ScheduleKind *findSchedule(std::string_view name) {
   return nullptr;
 }
 
+int placeStage(Placement placement, int64_t stage, int64_t devices) {
+  const int64_t place = stage % devices;
+  const bool isBack = placement == Placement::v && stage / devices % 2 != 0;
+  return static_cast<int>(isBack ? devices - 1 - place : place);
+}
+
 } // namespace partita::schedule

@@ -22,11 +22,23 @@
 
 namespace partita::schedule {
 
+/// Where stages go, of which each device has several.
+enum class Placement {
+  lap, ///< from the first device to the last, again and again: 0 1 2 0 1 2
+  v    ///< there and back: 0 1 2 2 1 0
+};
+
+/// The device of a stage.
+int placeStage(Placement placement, int64_t stage, int64_t devices);
+
 struct ScheduleKind {
   std::string_view name;    ///< in partition files, in the IR and in plans
   std::string_view summary; ///< for --help, e.g. "one device at a time"
   /// The number of stages per device into which the planner cuts the model.
   int stagesPerDevice = 1;
+  Placement placement = Placement::lap; ///< if nobody says another
+  /// Whether gradients of weights are units of their own.
+  bool splitsBackward = false;
   /// The default number of micro-batches of a step. `stages` and `devices`
   /// count only those that have work.
   int (*microBatches)(int stages, int devices) = nullptr;

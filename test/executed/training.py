@@ -223,11 +223,11 @@ def check_pipelines(work):
         return path.read_bytes()
 
     count = 0
-    for name, micro, plans in (("sgd-decay", 8, ((2, "1f1b"), (3, "gpipe"), (4, "fill_drain"), (2, "sequential"), (2, "interleaved"), (2, "looped"))),
+    for name, micro, plans in (("sgd-decay", 8, ((2, "1f1b"), (3, "gpipe"), (4, "fill_drain"), (2, "sequential"), (2, "interleaved"), (2, "looped"), (2, "zb_h1"), (3, "zb_h1"), (2, "zb_v"))),
                                ("groups", 1, ((2, "1f1b"), (3, "1f1b"))),
-                               ("mnist-momentum", 3, ((4, "1f1b"), (2, "looped"), (8, "gpipe"), (3, "interleaved"), (8, "interleaved"))),
-                               ("cnn-sgd", 2, ((3, "1f1b"), (2, "gpipe"))),
-                               ("lstm-adam", 2, ((2, "1f1b"),))):
+                               ("mnist-momentum", 3, ((4, "1f1b"), (2, "looped"), (8, "gpipe"), (3, "interleaved"), (8, "interleaved"), (4, "zb_h1"), (4, "zb_v"), (8, "zb_v"))),
+                               ("cnn-sgd", 2, ((3, "1f1b"), (2, "gpipe"), (2, "zb_h1"), (2, "zb_v"))),
+                               ("lstm-adam", 2, ((2, "1f1b"), (2, "zb_h1"), (2, "zb_v")))):
         case = dataclasses.replace(case_named(name), micro=micro)
         model, flags, data = write_model(work, case.model, "f32"), case.flags(), write_data(work, case, "f32")
         compile_model(model, work / "whole.partita", *flags)

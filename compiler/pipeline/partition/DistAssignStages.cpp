@@ -425,7 +425,8 @@ private:
   int64_t getPlace(int64_t stage) const {
     return stage < static_cast<int64_t>(devices.size())
                ? devices[stage]
-               : stage % std::max<int64_t>(deviceCount, 1);
+               : schedule::placeStage(kind.placement, stage,
+                                      std::max<int64_t>(deviceCount, 1));
   }
 
   /// What stages take on their devices, and how long it takes to bring values
@@ -541,7 +542,8 @@ private:
     int64_t count = deviceCount > 0 ? deviceCount : stages.size();
     if (devices.empty())
       for (size_t stage = 0; stage < stages.size(); ++stage)
-        devices.push_back(stage % count);
+        devices.push_back(schedule::placeStage(
+            kind.placement, static_cast<int64_t>(stage), count));
     if (devices.size() != stages.size())
       return function.emitError(devices.size() == 1 ? "there is "
                                                     : "there are ")

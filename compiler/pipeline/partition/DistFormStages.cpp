@@ -12,7 +12,7 @@
 #include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/StageOrder.h"
-#include "compiler/pipeline/phases/Phases.h"
+#include "compiler/pipeline/phases/UnitPhases.h"
 #include "compiler/schedule/Schedule.h"
 #include "runtime/abi/Text.h"
 
@@ -44,11 +44,12 @@ std::string nameOf(int64_t stage, Phase phase) {
 
 class StageFormer {
 public:
-  StageFormer(func::FuncOp function, ArrayRef<int64_t> order, StringRef target)
+  StageFormer(func::FuncOp function, ArrayRef<int64_t> order, StringRef target,
+              BackwardUnits backward)
       : function(function), target(target), block(function.getBody().front()),
         order(order), devices(getDevices(function)),
         active(getActiveOps(block)), isActive(active.begin(), active.end()),
-        builder(block.getTerminator()), phases(function) {}
+        builder(block.getTerminator()), phases(function, order, backward) {}
 
   LogicalResult form() {
     auto module = function->getParentOfType<ModuleOp>();
@@ -61,12 +62,12 @@ public:
              << abi::countOf(devices.size(), "stage") << "; there is a stage "
              << last;
     makeMeshes(module);
-    findReturning();
     if (failed(checkPhases()))
       return failure();
     collect(stages);
     for (Phase phase :
-         {Phase::prologue, Phase::forward, Phase::backward, Phase::update}) {
+         {Phase::prologue, Phase::forward, Phase::backward,
+          Phase::input_gradients, Phase::weight_gradients, Phase::update}) {
       for (int64_t stage : stages)
         if (formed.count({stage, phase}) &&
             (failed(checkInputs({stage, phase})) ||
@@ -152,46 +153,7 @@ private:
     return order.end() - at;
   }
 
-  /// What a stage computes of values that come back from later stages is its
-  /// backward. So the last stage has none: its gradients follow at once.
-  void findReturning() {
-    llvm::DenseMap<int64_t, int64_t> placeOf;
-    for (auto [place, stage] : llvm::enumerate(order))
-      placeOf[stage] = static_cast<int64_t>(place);
-    // The latest stage on which an op depends.
-    llvm::DenseMap<Operation *, int64_t> latest;
-    llvm::DenseMap<Attribute, int64_t> ofCluster;
-    bool changed = phases.isTrained();
-    while (changed) {
-      changed = false;
-      for (Operation *op : active) {
-        int64_t reach = placeOf.lookup(getStage(op));
-        for (Value operand : op->getOperands())
-          if (auto it = latest.find(operand.getDefiningOp());
-              it != latest.end())
-            reach = std::max(reach, it->second);
-        if (Attribute cluster = op->getAttr(nn::kClusterAttr)) {
-          int64_t &all = ofCluster[cluster];
-          reach = all = std::max(all, reach);
-        }
-        auto [it, isNew] = latest.try_emplace(op, reach);
-        changed |= isNew || it->second != reach;
-        it->second = reach;
-      }
-    }
-    for (auto [op, reach] : latest)
-      if (reach > placeOf.lookup(getStage(op)))
-        returning.insert(op);
-  }
-
-  Key keyOf(Operation *op) const {
-    const Phase phase = phases.get(op);
-    const bool isMicroBatch =
-        phase == Phase::forward || phase == Phase::backward;
-    return {getStage(op), !isMicroBatch            ? phase
-                          : returning.contains(op) ? Phase::backward
-                                                   : Phase::forward};
-  }
+  Key keyOf(Operation *op) const { return {getStage(op), phases.get(op)}; }
 
   void makeMeshes(ModuleOp module) {
     SymbolTable symbols(module);
@@ -395,8 +357,7 @@ private:
   llvm::DenseSet<Operation *> isActive;
   OpBuilder builder;
   SmallVector<FlatSymbolRefAttr> meshes; // by place along the axis "stage"
-  const Phases phases;
-  llvm::DenseSet<Operation *> returning; ///< see findReturning
+  const UnitPhases phases;
   std::map<Key, Stage> formed;
   llvm::DenseMap<Value, Value> made; // placed results
   llvm::DenseMap<Value, std::string> maker;
@@ -414,7 +375,14 @@ struct DistFormStagesPass : impl::DistFormStagesPassBase<DistFormStagesPass> {
       return signalPassFailure();
     }
     FailureOr<SmallVector<int64_t>> order = getStageOrder(*function);
-    if (failed(order) || failed(StageFormer(*function, *order, target).form()))
+    const schedule::ScheduleKind *kind = getScheduleKind(*function);
+    if (failed(order) || !kind)
+      return signalPassFailure();
+    // One stage has nobody who waits for it.
+    const bool areSplit = kind->splitsBackward && order->size() > 1;
+    if (failed(StageFormer(*function, *order, target,
+                           {areSplit, /*ofLastStage=*/areSplit})
+                   .form()))
       signalPassFailure();
   }
 };

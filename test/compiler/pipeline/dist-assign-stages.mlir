@@ -59,7 +59,7 @@ func.func @stage_count(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.devi
 
 // -----
 
-// expected-error @+1 {{unknown schedule 'no' (fill_drain, sequential, looped, gpipe, 1f1b, interleaved)}}
+// expected-error @+1 {{unknown schedule 'no' (fill_drain, sequential, looped, gpipe, 1f1b, interleaved, zb_h1, zb_v)}}
 func.func @schedule(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.schedule = "no"} {
   %0 = nn.exp %x : tensor<8xf32>
   return %0 : tensor<8xf32>

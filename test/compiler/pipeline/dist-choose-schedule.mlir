@@ -44,7 +44,7 @@ func.func @said(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.devices = a
 
 // -----
 
-// expected-error @+1 {{unknown schedule 'fill-drain' (fill_drain, sequential, looped, gpipe, 1f1b, interleaved); did you mean 'fill_drain'?}}
+// expected-error @+1 {{unknown schedule 'fill-drain' (fill_drain, sequential, looped, gpipe, 1f1b, interleaved, zb_h1, zb_v); did you mean 'fill_drain'?}}
 func.func @unknown(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.schedule = "fill-drain"} {
   return %x : tensor<8xf32>
 }

@@ -1,6 +1,10 @@
 // RUN: partita-opt %s --nn-add-loss="loss=mse:y parts" --nn-differentiate --nn-add-optimizer="optimizer=sgd micro-batches=3" --nn-form-accumulators --fuse-clusters --dist-assign-blocks=devices=2 --dist-assign-stages --dist-form-stages -o %t
 // RUN: FileCheck %s --check-prefix=STAGES < %t
 // RUN: partita-opt %t --form-clusters --lower-clusters --plan-build --plan-place --plan-reserve-memory --plan-verify-schedule | FileCheck %s --check-prefix=PLAN
+// RUN: partita-opt %s --nn-add-loss="loss=mse:y parts" --nn-differentiate --nn-add-optimizer="optimizer=sgd micro-batches=3" --nn-form-accumulators --fuse-clusters "--dist-assign-blocks=devices=2 schedule=zb_h1" --dist-assign-stages --dist-form-stages -o %t.split
+// RUN: FileCheck %s --check-prefix=SPLIT < %t.split
+// RUN: partita-opt %t.split --form-clusters --lower-clusters --plan-build --plan-place --plan-reserve-memory --plan-verify-schedule | FileCheck %s --check-prefix=ORDER
+// RUN: partita-opt %s --nn-add-loss="loss=mse:y parts" --nn-differentiate --nn-add-optimizer="optimizer=sgd micro-batches=3" --nn-form-accumulators --fuse-clusters "--dist-assign-blocks=devices=1 schedule=zb_v stages=2" --dist-assign-stages --dist-form-stages | FileCheck %s --check-prefix=FOLDED
 
 // The last stage computes its gradients at once. What it gives back is the other
 // one's backward. A gradient is summed up where its parameter is.
@@ -41,6 +45,42 @@
 // PLAN: plan.run @F1 micro_batch 2
 // PLAN: plan.run @U1 micro_batch 2
 // PLAN: plan.store_output 0 micro_batch 2
+
+// Split, a backward first computes what the other stage waits for. Nobody waits
+// for the first stage: all of its backward are gradients of weights.
+// SPLIT: dist.stage "F1" 1 on @d1
+// SPLIT: dist.stage "I1" 1 phase input_gradients on @d1
+// SPLIT-NOT: dist.sums
+// SPLIT: nn.dot
+// SPLIT-NOT: dist.stage "I0"
+// SPLIT: dist.stage "W1" 1 phase weight_gradients on @d1
+// SPLIT-SAME: dist.sums = array<i64:
+// SPLIT: nn.dot
+// SPLIT: dist.transfer {{.*}} "I1 on d1 makes it, W0 on d0 reads it"
+// SPLIT: dist.stage "W0" 0 phase weight_gradients on @d0
+// SPLIT-SAME: dist.sums = array<i64:
+// SPLIT: nn.dot
+// SPLIT: dist.stage "U1" 1 phase update on @d1
+
+// ORDER: plan.program @program0
+// ORDER: plan.run @F0 micro_batch 0
+// ORDER: plan.run @F0 micro_batch 1
+// ORDER: plan.run @W0 micro_batch 0
+// ORDER: plan.run @F0 micro_batch 2
+// ORDER: plan.run @W0 micro_batch 1
+// ORDER: plan.program @program1
+// ORDER: plan.run @F1 micro_batch 0
+// ORDER: plan.run @I1 micro_batch 0
+// ORDER: plan.run @F1 micro_batch 1
+// ORDER: plan.run @I1 micro_batch 1
+// ORDER: plan.run @W1 micro_batch 0
+// ORDER: plan.run @F1 micro_batch 2
+// ORDER: plan.run @I1 micro_batch 2
+// ORDER: plan.run @W1 micro_batch 1
+// ORDER: plan.run @W1 micro_batch 2
+
+// One device has both ends of a V.
+// FOLDED: dist.devices = array<i64: 0, 0>
 nn.weight @w0 "w0" : tensor<16x16xf32> = dense<0.5> : tensor<16x16xf32> {nn.trained}
 nn.weight @w1 "w1" : tensor<16x16xf32> = dense<0.5> : tensor<16x16xf32> {nn.trained}
 func.func @main(%x: tensor<8x16xf32> {nn.name = "x", nn.port = 0 : i64}) -> (tensor<8x16xf32> {nn.name = "y", nn.port = 0 : i64}) {

@@ -170,7 +170,7 @@ TEST(Registry, FindsSchedulesByName) {
   EXPECT_EQ(findSchedule(""), &kFillDrain);
   EXPECT_EQ(findSchedule("looped"), &kLooped);
   EXPECT_EQ(findSchedule("sharded"), nullptr);
-  EXPECT_EQ(getScheduleKinds().size(), 6u);
+  EXPECT_EQ(getScheduleKinds().size(), 8u);
 }
 
 TEST(FillDrain, ADeviceTakesTheLowerMicroBatchFirst) {
@@ -517,6 +517,96 @@ TEST(Training, SaysWhatItFallsBackTo) {
             "1f1b needs as many stages on each device, placed in turn (0 1 2 0 "
             "1 2): devices take micro-batches as they come, as by fill_drain");
   EXPECT_EQ(kGPipe.order(problem).remark, "");
+}
+
+TEST(ZeroBubble, H1) {
+  const ScheduleProblem problem = training({3, 4, 1, false, true});
+  const UnitOrders orders = kZeroBubbleH1.order(problem);
+  EXPECT_EQ(name(orders.ofDevice[0], problem),
+            "0F0 0F1 0F2 0I0 0W0 0F3 0I1 0W1 0I2 0W2 0I3 0W3");
+  EXPECT_EQ(name(orders.ofDevice[1], problem),
+            "1F0 1F1 1I0 1F2 1I1 1W0 1F3 1I2 1W1 1I3 1W2 1W3");
+  EXPECT_EQ(name(orders.ofDevice[2], problem),
+            "2F0 2I0 2F1 2I1 2F2 2I2 2W0 2F3 2I3 2W1 2W2 2W3");
+}
+
+TEST(ZeroBubble, V) {
+  const ScheduleProblem problem = training({4, 4, 2, true, true});
+  const UnitOrders orders = kZeroBubbleV.order(problem);
+  EXPECT_EQ(orders.remark, "");
+  EXPECT_EQ(name(orders.ofDevice[0], problem),
+            "0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0F3 0I0 0W0 3F2 3I2 3W2 0I1 "
+            "0W1 3F3 3I3 3W3 0I2 0W2 0I3 0W3");
+  EXPECT_EQ(name(orders.ofDevice[1], problem),
+            "1F0 2F0 1F1 2F1 2I0 2W0 1F2 1I0 1W0 2F2 2I1 2W1 1F3 1I1 1W1 2F3 "
+            "2I2 2W2 1I2 2I3 1I3 1W2 2W3 1W3");
+}
+
+TEST(ZeroBubble, BubblesOfThePaper) {
+  for (auto [p, m] :
+       {std::pair(2, 8), {4, 8}, {4, 16}, {4, 32}, {8, 32}, {8, 64}}) {
+    EXPECT_NEAR(
+        buildSchedule(training({p, m, 1, false, true}), kZeroBubbleH1).bubble,
+        (p - 1.) / (3 * m + p - 1), 1e-9)
+        << p << " " << m;
+    EXPECT_NEAR(
+        buildSchedule(training({2 * p, m, 2, true, true}), kZeroBubbleV).bubble,
+        (p - 1.) / (6 * m + p - 1), 1e-9)
+        << p << " " << m;
+  }
+}
+
+/// The most micro-batches of a device's stages whose forward is done and whose
+/// last gradients are not.
+int countStash(const std::vector<ScheduledUnit> &units,
+               const ScheduleProblem &problem) {
+  int held = 0, most = 0;
+  for (const ScheduledUnit &unit : units) {
+    const Phase phase = problem.stages[unit.stage].phase;
+    held += phase == Phase::forward            ? 1
+            : phase == Phase::weight_gradients ? -1
+                                               : 0;
+    most = std::max(most, held);
+  }
+  return most;
+}
+
+TEST(ZeroBubble, MicroBatchesThatAreHeld) {
+  for (int p : {2, 4, 8})
+    for (int m : {1, 2, 8, 32}) {
+      const ScheduleProblem h1 = training({p, m, 1, false, true}),
+                            v = training({2 * p, m, 2, true, true});
+      const UnitOrders straight = kZeroBubbleH1.order(h1),
+                       folded = kZeroBubbleV.order(v);
+      for (int d = 0; d < p; ++d) {
+        EXPECT_EQ(countStash(straight.ofDevice[d], h1), std::min(m, p));
+        const int halves = countStash(folded.ofDevice[d], v);
+        EXPECT_LE(halves, std::min(2 * m, 2 * p));
+        if (m >= 2 * p - 1)
+          EXPECT_EQ(halves, 2 * p);
+      }
+    }
+}
+
+TEST(ZeroBubble, AVThatIsNone) {
+  const ScheduleProblem problem = training({4, 4, 1, false, true});
+  const UnitOrders orders = kZeroBubbleV.order(problem);
+  EXPECT_EQ(orders.remark,
+            "zb_v needs two stages on each device, placed there and back (0 1 "
+            "2 2 1 0): units are ordered as by zb_h1");
+  EXPECT_EQ(orders.ofDevice, kZeroBubbleH1.order(problem).ofDevice);
+  // Stages that go there and back are no laps.
+  EXPECT_NE(kZeroBubbleH1.order(training({4, 4, 2, true, true})).remark, "");
+}
+
+TEST(Registry, PlacesStages) {
+  std::string laps, v;
+  for (int s = 0; s < 8; ++s) {
+    laps += std::to_string(placeStage(Placement::lap, s, 3));
+    v += std::to_string(placeStage(Placement::v, s, 3));
+  }
+  EXPECT_EQ(laps, "01201201");
+  EXPECT_EQ(v, "01221001");
 }
 
 } // namespace

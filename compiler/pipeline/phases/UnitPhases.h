@@ -1,0 +1,57 @@
+//===- UnitPhases.h - Which unit of its stage computes an op ----*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_PIPELINE_PHASES_UNITPHASES_H
+#define PARTITA_COMPILER_PIPELINE_PHASES_UNITPHASES_H
+
+#include "compiler/pipeline/phases/Phases.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+namespace partita::pipeline {
+
+/// What a schedule wants of the backward of stages.
+struct BackwardUnits {
+  /// Whether gradients for which other stages wait are units of their own.
+  bool areSplit = false;
+  /// Whether the last stage has a backward, too. Its gradients wait for nobody,
+  /// so they may follow its forward at once.
+  bool ofLastStage = false;
+};
+
+/// The phase of the unit that computes each op, once the ops have stages. What
+/// comes once a step has its own phase (Phases.h). Of a micro-batch, what a
+/// stage computes of values that come back from later stages is its backward.
+///
+/// Split, a backward has two units. Gradients of weights are what no other
+/// stage waits for in that micro-batch; what they share with the others is
+/// computed before. The first stage makes nothing for others, so all of its
+/// backward are gradients of weights.
+class UnitPhases {
+public:
+  /// `order`: of the stages (StageOrder.h).
+  UnitPhases(mlir::func::FuncOp function, llvm::ArrayRef<int64_t> order,
+             BackwardUnits backward);
+
+  bool isTrained() const { return phases.isTrained(); }
+  dist::Phase get(mlir::Operation *op) const;
+
+private:
+  bool isOfMicroBatch(mlir::Operation *op) const;
+  void findReturning(llvm::ArrayRef<int64_t> order, bool ofLastStage);
+  void findAwaited();
+
+  const Phases phases;
+  llvm::SmallVector<mlir::Operation *> active;
+  llvm::DenseSet<mlir::Operation *> returning;
+  bool areSplit = false;
+  llvm::DenseSet<mlir::Operation *> awaited; ///< of those, if they are split
+};
+
+} // namespace partita::pipeline
+
+#endif // PARTITA_COMPILER_PIPELINE_PHASES_UNITPHASES_H
