@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/autodiff/Expand.h"
 #include "compiler/autodiff/Passes.h"
 #include "dialects/nn/grad/Term.h"
 

@@ -55,6 +55,12 @@ struct AutodiffOptions {
 /// Adds the passes above, in order.
 void addAutodiffPasses(mlir::OpPassManager &pm, const AutodiffOptions &options);
 
+/// What --nn-expand-attention does to an op: products and a softmax are in its
+/// place.
+void expand(nn::AttentionOp op);
+/// What --nn-expand-recurrent does: the steps of the layer are in its place.
+void expand(nn::RecurrentOp op);
+
 } // namespace partita::autodiff
 
 #endif // PARTITA_COMPILER_AUTODIFF_PASSES_H

@@ -7,7 +7,6 @@
 
 #include "compiler/autodiff/Activity.h"
 #include "compiler/autodiff/Adjoints.h"
-#include "compiler/autodiff/Expand.h"
 #include "compiler/autodiff/Passes.h"
 #include "compiler/autodiff/Ports.h"
 #include "dialects/nn/grad/Term.h"
