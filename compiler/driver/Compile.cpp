@@ -137,6 +137,7 @@ private:
   void remarkCores(const pipeline::PlanSummary &plan);
   std::vector<std::string> getTargets() const;
   bool widensHalves() const;
+  bool sumsMicroBatches() const;
   LogicalResult checkTargets();
   LogicalResult checkMachine();
   LogicalResult differentiate();
@@ -177,6 +178,12 @@ bool Compilation::widensHalves() const {
     return codegen::findBackend(codegen::splitTarget(target).first)
         ->hasCpuLevels();
   });
+}
+
+/// Whether a step has one loss, and one gradient of each parameter, of all of
+/// its micro-batches.
+bool Compilation::sumsMicroBatches() const {
+  return options.autodiff.results != autodiff::LossResults::whole;
 }
 
 /// Targets must be backends', and architectures of theirs.
@@ -228,8 +235,13 @@ LogicalResult Compilation::differentiate() {
     return success();
   if (failed(transform([&](OpPassManager &pm) {
         autodiff::addAutodiffPasses(pm, options.autodiff);
-        if (!options.train.optimizer.empty() && !options.parameters)
+        if (options.parameters)
+          return;
+        if (!options.train.optimizer.empty())
           addTrainPasses(pm);
+        else if (sumsMicroBatches())
+          pm.addPass(
+              train::createSumGradientsPass({options.train.microBatches}));
       })))
     return failure();
   if (options.parameters)
@@ -548,19 +560,27 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
       pipeline::readReplicas(UnknownLoc::get(&context), options.partition);
   if (failed(replicas))
     return failure();
-  if (!options.train.optimizer.empty())
+  if (sumsMicroBatches())
     for (const auto &[input, axis] : options.import.samples)
       if (axis != 0)
         return emitError(UnknownLoc::get(&context))
                << "--samples " << input
                << ": dimension 0 of every input counts samples where a model "
-                  "is trained";
-  if (!options.train.optimizer.empty())
+                  "is trained, or gradients are summed over micro-batches";
+  if (sumsMicroBatches())
     for (const std::string &target : getTargets())
       if (codegen::splitTarget(target).first != "cpu")
         return emitError(UnknownLoc::get(&context))
-               << "--target " << target
-               << ": models are trained on CPUs yet; leave it out";
+               << "--target " << target << ": "
+               << (options.train.optimizer.empty()
+                       ? "gradients are summed over micro-batches on CPUs yet; "
+                         "leave it out, or --micro-batches"
+                       : "models are trained on CPUs yet; leave it out");
+  if (*replicas > 1 && options.train.optimizer.empty() && sumsMicroBatches())
+    return emitError(UnknownLoc::get(&context))
+           << "--gradients with " << *replicas
+           << " replicas that share a batch (--replicas) are those of one "
+              "micro-batch: leave out --micro-batches";
   // An update would be that of one replica's samples.
   if (*replicas > 1 && !options.train.optimizer.empty())
     return emitError(UnknownLoc::get(&context))
@@ -592,7 +612,7 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
                          StringAttr::get(&context, options.train.description));
   }
   // Nobody tells the samples of a step apart.
-  if (options.train.optimizer.empty())
+  if (!sumsMicroBatches())
     proveSampleAxes(*module, imports);
   else
     (*module)->removeAttr(import::kFixedSamplesAttr);
@@ -713,6 +733,10 @@ static std::vector<CompileOptions> getPlans(const CompileOptions &options) {
     plans.push_back(plans.front());
     plans.back().autodiff.results = autodiff::LossResults::beside;
     plans.back().partition.microBatches = 1;
+  } else if (!options.autodiff.loss.empty() &&
+             options.partition.microBatches > 1) {
+    plans.front().autodiff.results = autodiff::LossResults::parts;
+    plans.front().train.microBatches = options.partition.microBatches;
   }
   for (const DimensionSizes &dimension : options.dimensions) {
     std::vector<CompileOptions> before = std::move(plans);

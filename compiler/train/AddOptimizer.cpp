@@ -9,6 +9,7 @@
 #include "compiler/autodiff/Ports.h"
 #include "compiler/train/Optimizers.h"
 #include "compiler/train/Passes.h"
+#include "compiler/train/StepSums.h"
 #include "dialects/nn/CheckAttr.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -38,17 +39,17 @@ public:
         end(function.getBody().front().getTerminator()),
         b(NameLoc::get(StringAttr::get(function.getContext(), "loss")), end),
         groups(std::move(groups)), clipNorm(clipNorm),
-        microBatches(microBatches) {}
+        sums(function, b, microBatches) {}
 
   LogicalResult run() {
     if (failed(collect()))
       return failure();
-    Term loss = divide(sumUp(end->getOperand(0)));
+    Term loss = sums.ofStep(end->getOperand(0));
     std::vector<autodiff::Result> results = {{loss.get(), "loss"}};
     for (Parameter &parameter : parameters) {
       // A sum belongs to the node that makes what is summed.
       b.setLoc(parameter.gradient.getLoc());
-      parameter.gradient = divide(sumUp(parameter.gradient));
+      parameter.gradient = sums.ofStep(parameter.gradient);
     }
     b.setLoc(NameLoc::get(b.getStringAttr("optimizer")));
     if (clipNorm > 0)
@@ -72,23 +73,13 @@ private:
     return emitError(UnknownLoc::get(function.getContext()));
   }
 
-  StringRef nameOf(unsigned result) {
-    auto name = function.getResultAttrOfType<StringAttr>(result, nn::kNameAttr);
-    return name ? name.getValue() : StringRef();
-  }
-
   /// The trained weights that have a gradient, in the order of the module.
   LogicalResult collect() {
-    if (function.getNumResults() == 0 || !nameOf(0).starts_with("loss"))
-      return fail() << "the model's first result is no loss: run "
-                       "--nn-add-loss and --nn-differentiate before";
-    if (function.getNumResults() > 1 &&
-        function.getResultAttr(1, autodiff::kCountAttr))
-      count = countOf(end->getOperand(1));
+    if (failed(sums.findCount()))
+      return failure();
     llvm::StringMap<Value> gradients;
-    for (unsigned i = 0; i < function.getNumResults(); ++i)
-      if (StringRef name = nameOf(i); name.consume_back(".grad"))
-        gradients[name] = end->getOperand(i);
+    for (const auto &[name, gradient] : sums.getGradients())
+      gradients[name] = gradient;
     llvm::DenseMap<Attribute, Value> values;
     function.walk([&](nn::ParameterOp parameter) {
       values.try_emplace(parameter.getWeightAttr().getAttr(),
@@ -121,29 +112,6 @@ private:
       if (failed(group.globs.checkUse(UnknownLoc::get(function.getContext()))))
         return failure();
     return success();
-  }
-
-  /// A sum over the micro-batches.
-  Term sumUp(Value value) {
-    return {b, nn::SumMicroBatchesOp::create(b, value.getType(), value,
-                                             /*accumulator=*/Value())};
-  }
-
-  /// The number of samples of a step; the compiler may know it.
-  Term countOf(Value value) {
-    DenseElementsAttr known;
-    if (!matchPattern(value, m_Constant(&known)))
-      return sumUp(value);
-    return Term(b, value).splat(
-        known.getSplatValue<APFloat>().convertToDouble() *
-        static_cast<double>(microBatches));
-  }
-
-  /// By the number of samples, if the loss is a mean.
-  Term divide(Term sum) {
-    if (!count.get())
-      return sum;
-    return sum / count.cast(sum.element()).broadcast({}, sum.shape());
   }
 
   /// Shortens all gradients alike, if their norm is too large. Returns the
@@ -249,14 +217,7 @@ private:
       function.setResultAttrs(
           static_cast<unsigned>(results.size() + i),
           b.getDictionaryAttr(b.getNamedAttr(nn::kStateAttr, state.symbol)));
-    for (unsigned i = 0; i < results.size(); ++i)
-      function.setResultAttr(i, nn::kPerStepAttr, b.getUnitAttr());
-    function->setAttr(dist::kMicroBatchesAttr,
-                      b.getI64IntegerAttr(microBatches));
-    // Unless somebody says another.
-    function->setAttr(dist::kScheduleAttr, b.getStringAttr("1f1b"));
-    module->setAttr(dist::kFullStepsAttr, b.getUnitAttr());
-    module->setAttr(dist::kFullMicroBatchesAttr, b.getUnitAttr());
+    sums.markStep(static_cast<unsigned>(results.size()));
   }
 
   struct State {
@@ -270,8 +231,7 @@ private:
   ImplicitLocOpBuilder b;
   std::vector<Group> groups; ///< the first has all other parameters
   const double clipNorm;
-  const int64_t microBatches;
-  Term count; ///< of the samples of a step; null: the loss is no mean
+  StepSums sums;
   std::vector<Parameter> parameters;
   std::vector<StepNumbers> numbers; ///< by group
   std::vector<State> states;

@@ -9,6 +9,7 @@
 // states:
 //
 //   --nn-add-optimizer       sums over micro-batches, and the update
+//   --nn-sum-gradients       the same sums, as results
 //   --nn-choose-initial-values   what states are drawn from at the beginning
 //   --nn-form-accumulators   these sums as each micro-batch adds to them
 //

@@ -57,6 +57,32 @@ def AddOptimizerPass : TrainPass<"nn-add-optimizer"> {
   ];
 }
 
+def SumGradientsPass : TrainPass<"nn-sum-gradients"> {
+  let summary = "make the loss and the gradients those of several micro-batches";
+  let description = [{
+    The function's results are a loss (`loss.sum`, perhaps with `loss.count`)
+    and gradients, of one micro-batch. They become those of a step: sums over
+    its micro-batches; a mean is one over all samples of the step. Dimension 0
+    of every input counts samples.
+
+    ```mlir
+    func.func @main(%x: tensor<2x4xf32> ...) -> (tensor<f32> {nn.name = "loss.sum"}, tensor<4xf32> {nn.name = "w.grad"}) {
+      ...
+      return %l, %g : tensor<f32>, tensor<4xf32>
+    }
+    // becomes
+    func.func @main(%x: tensor<2x4xf32> {nn.batch_axis = 0 : i64} ...)
+        -> (tensor<f32> {nn.name = "loss", nn.per_step}, tensor<4xf32> {nn.name = "w.grad", nn.per_step}) {
+      ...
+      %0 = nn.sum_micro_batches %l : tensor<f32>
+      %1 = nn.sum_micro_batches %g : tensor<4xf32>
+      return %0, %1 : tensor<f32>, tensor<4xf32>
+    }
+    ```
+  }];
+  let options = [Option<"microBatches", "micro-batches", "int64_t", "1", "of a step">];
+}
+
 def MarkStatesPass : TrainPass<"nn-mark-states"> {
   let summary = "make states of the weights that are trained";
   let description = [{

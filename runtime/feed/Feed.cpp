@@ -30,7 +30,8 @@ namespace {
 std::optional<int64_t> placeInTensor(const Port &port, const Tensor &tensor,
                                      int64_t first, int count) {
   if (port.batchAxis < 0)
-    return count == 1 ? std::optional<int64_t>(0) : std::nullopt;
+    return count == 1 || port.perStep ? std::optional<int64_t>(0)
+                                      : std::nullopt;
   if (layoutOf(port).outer != 1 ||
       (first + count) * port.samples() > tensor.shape()[size_t(port.batchAxis)])
     return std::nullopt;
@@ -143,7 +144,13 @@ Expected<Collector> Collector::create(const Model &model, const Feed &feed,
                              "for " +
                              abi::countOf(feed.samples(), "sample"));
       shape[size_t(port.batchAxis)] = *extent;
-    } else if (feed.microBatches() > 1 || feed.partial()) {
+    } else if (port.perStep && feed.steps() > 1) {
+      return Status::error(
+          "the output '" + port.name +
+          "' is one for each step, so the results of several steps cannot be "
+          "joined: give exactly " +
+          abi::countOf(model.samples() * model.microBatches, "sample"));
+    } else if (!port.perStep && (feed.microBatches() > 1 || feed.partial())) {
       return Status::error(
           "the output '" + port.name +
           "' has no batch axis, so the results of several micro-batches cannot "

@@ -7,6 +7,7 @@
 
 #include "runtime/feed/Model.h"
 
+#include "runtime/abi/Text.h"
 #include "runtime/base/Programs.h"
 #include "runtime/io/DType.h"
 #include "runtime/io/Tensor.h"
@@ -37,6 +38,7 @@ std::vector<Port> readPorts(const PortTables *tables,
     if (port.batchAxis >= int(port.shape.size()) ||
         (port.batchAxis >= 0 && port.shape[size_t(port.batchAxis)] <= 0))
       port.batchAxis = -1;
+    port.perStep = table->per_step();
     port.index = table->index();
     port.node = runtime::text(table->node());
     port.whole = whole;
@@ -173,7 +175,12 @@ int64_t Model::samples() const {
 }
 
 runtime::Status Model::checkSamples(int64_t samples) const {
-  const int64_t each = this->samples();
+  const int64_t each = this->samples(), step = each * microBatches;
+  if (plan->full_steps() && samples % step != 0)
+    return runtime::Status::error(
+        "a step is of " + abi::countOf(microBatches, "micro-batch", "es") +
+        " of " + abi::countOf(each, "sample") + ": give a multiple of " +
+        std::to_string(step) + " samples, not " + std::to_string(samples));
   if (!plan->full_micro_batches() || samples % each == 0)
     return runtime::Status();
   return runtime::Status::error(

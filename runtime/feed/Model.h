@@ -25,8 +25,9 @@ struct Port {
   abi::DType dtype = abi::DType::f32;
   std::vector<int64_t> shape;
   int batchAxis = -1;
-  int index = 0;    ///< among the model's own inputs or outputs
-  std::string node; ///< of an exposed inner value: the node that makes it
+  bool perStep = false; ///< one tensor for all micro-batches of a step
+  int index = 0;        ///< among the model's own inputs or outputs
+  std::string node;     ///< of an exposed inner value: the node that makes it
   /// Why a run takes this shape, once: what combines samples. Empty: it does
   /// not, or nobody asked.
   std::string whole;
@@ -92,8 +93,8 @@ struct Model {
   /// The number of samples in one micro-batch, which is that of the first input
   /// that has a batch axis.
   int64_t samples() const;
-  /// Fails if the plan's micro-batches must be full and `samples` samples do
-  /// not fill theirs.
+  /// Fails if the plan's micro-batches, or its steps, must be full and
+  /// `samples` samples do not fill theirs.
   runtime::Status checkSamples(int64_t samples) const;
   /// The bytes of the inputs and outputs of all micro-batches of a step. The
   /// caller holds them. They are not part of the memory that is planned for the

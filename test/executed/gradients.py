@@ -283,13 +283,19 @@ g (float[4,1,8,8] x) => (float[4,5] logits)
 '''
 
 
-def check_network(work):
-    """A network: a table of parameters, bits that do not depend on devices, frozen parameters."""
-    noise = np.random.default_rng(3)
+def write_network(work, noise, samples=4):
     numbers = lambda count: ",".join(f"{v:.4f}" for v in noise.standard_normal(count) * 0.4)
     mask = ",".join("0" if i <= j else "1" for i in range(5) for j in range(5))
     model = work / "network.onnxtxt"
-    model.write_text(NETWORK % (numbers(27), numbers(3), numbers(162), numbers(6), numbers(30), mask))
+    text = NETWORK % (numbers(27), numbers(3), numbers(162), numbers(6), numbers(30), mask)
+    model.write_text(text.replace("float[4,", f"float[{samples},"))
+    return model
+
+
+def check_network(work):
+    """A network: a table of parameters, bits that do not depend on devices, frozen parameters."""
+    noise = np.random.default_rng(3)
+    model = write_network(work, noise)
     table = json.loads(run([BIN / "partita-compile", model, "--list-parameters", "--loss", "cross_entropy:logits", "--json"]))
     trained = {p["name"]: p["trained"] for p in table}
     reasons = {p["name"]: p.get("reason") for p in table}
@@ -314,6 +320,48 @@ def check_network(work):
         if not np.linalg.norm(found[0][name] - reference) <= 1e-5 * np.linalg.norm(reference) or not np.linalg.norm(reference) > 0:
             raise Failure(f"{name}: {found[0][name]} instead of {reference}")
     print("a network has the same gradients on one device, on several, and by reference loops")
+
+
+def check_micro_batches(work):
+    """Gradients of three micro-batches of four samples are those of twelve samples, with the same bits on several devices."""
+    noise, artifact = np.random.default_rng(6), work / "steps.partita"
+    images, labels = noise.standard_normal((24, 1, 8, 8)).astype(np.float32), noise.integers(0, 5, 24)
+    labels[[1, 9, 10]] = -100  # so that micro-batches have different numbers of samples that count
+    values = noise.standard_normal((24, 5)).astype(np.float32)
+
+    def gradients(loss, target, samples, *flags, count=12, expect=0):
+        compile_model(write_network(work, np.random.default_rng(3), samples), artifact, "--gradients", "--loss", loss, *flags)
+        np.savez(work / "in.npz", x=images[:count], target=target[:count])
+        said = run_artifact(artifact, "--input", work / "in.npz", "--output", work / "out.npz", expect=expect)
+        if expect:
+            return said
+        with np.load(work / "out.npz") as archive:
+            return {name: archive[name] for name in archive.files}
+
+    for loss, target in (("cross_entropy:logits", labels), ("mse:logits", values), ("mse:logits,reduction=sum", values)):
+        whole = gradients(loss, target, 12)
+        found = [gradients(loss, target, 4, "--micro-batches", 3, *flags) for flags in ((), ("--devices", 2), ("--devices", 3, "--schedule", "gpipe"))]
+        for name, wanted in whole.items():
+            if not np.linalg.norm(found[0][name] - wanted) <= 1e-5 * np.linalg.norm(wanted) or not np.linalg.norm(wanted) > 0:
+                raise Failure(f"{loss}: {name} of three micro-batches is {found[0][name]}, and of twelve samples {wanted}")
+            if any(found[0][name].tobytes() != other[name].tobytes() for other in found[1:]):
+                raise Failure(f"{loss}: {name} of three micro-batches has other bits on several devices")
+        if set(found[0]) != set(whole):
+            raise Failure(f"{loss}: outputs are {sorted(found[0])}")
+    flags = ("--micro-batches", 3)
+    wrong = labels.copy()
+    wrong[7] = 5
+    for target, count, text in ((labels, 8, "a step is of 3 micro-batches of 4 samples: give a multiple of 12 samples, not 8"),
+                                (labels, 24, "the results of several steps cannot be joined: give exactly 12 samples"), (wrong, 12, "5 at [7]")):
+        said = gradients("cross_entropy:logits", target, 4, *flags, count=count, expect=1)
+        if text not in said:
+            raise Failure(f"{count} samples: the message is\n{said}\nand not: {text}")
+    for given, text in ((("--micro-batches", 2, "--data-parallel", 2), "gradients are summed over micro-batches, on the devices of one pipeline yet"),
+                        (("--micro-batches", 2, "--target", "cuda:sm_90"), "gradients are summed over micro-batches on CPUs yet")):
+        said = run([BIN / "partita-compile", work / "network.onnxtxt", "-o", work / "wrong.partita", "--gradients", "--loss", "mse:logits", *given], expect=1)
+        if text not in said:
+            raise Failure(f"{given}: the message is\n{said}\nand not: {text}")
+    print("gradients of several micro-batches are those of all their samples")
 
 
 KEPT = '''<ir_version: 10, opset_import: ["" : 21]>
@@ -402,7 +450,7 @@ def check_labels(work):
         if wrong and (wrong not in said or "'target' is out of range: 0 to 4 are allowed" not in said):
             raise Failure(f"labels {labels}: {said}")
     said = run([BIN / "partita-compile", model, "-o", artifact, "--gradients", "inputs", "--loss", "mse:y", "--micro-batches", 2], expect=1)
-    if "the loss combines the samples of 'y'" not in said:
+    if "--gradients inputs and --micro-batches" not in said:
         raise Failure(f"two micro-batches: {said}")
     print("labels that are no classes are errors")
 
@@ -428,6 +476,7 @@ def check():
                 return  # what follows asks nothing more of a target
             check_kinks(work)
             check_network(work)
+            check_micro_batches(work)
             check_kept(work)
             check_published(work)
             check_labels(work)

@@ -266,6 +266,10 @@ static std::string checkGradients(const RawOptions &raw,
     return "--gradients and --expose: a node's derivative has the node's name, "
            "so --compare could not tell their tensors apart; leave out one of "
            "the two";
+  if (raw.gradients == "inputs" && command.compile.partition.microBatches > 1)
+    return "--gradients inputs and --micro-batches: the gradient of an input "
+           "is that of one micro-batch, and those of parameters are summed; "
+           "leave out one of the two";
   if (asks && !command.compile.emitOnnx.empty())
     return "--gradients and --emit-onnx: the model's file has no nodes for its "
            "derivatives; --emit-partition writes the decision";
@@ -540,8 +544,9 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                "compile as well");
   app.add_option("--gradients", raw.gradients,
                  "compute a loss and the gradient of each trained parameter "
-                 "(NAME.grad) instead of the model's outputs; with inputs, "
-                 "also those of inputs; needs --loss")
+                 "(NAME.grad) instead of the model's outputs, of all "
+                 "--micro-batches of a step; with inputs, also those of "
+                 "inputs; needs --loss")
       ->type_name("[inputs]")
       ->expected(0, 1)
       ->default_str("parameters")

@@ -109,7 +109,8 @@ private:
       return success();
     if (function->hasAttr(dist::kAxesAttr))
       return emitError(UnknownLoc::get(function.getContext()))
-             << "a model is trained on the devices of one pipeline yet: leave "
+             << "a model is trained, and gradients are summed over "
+                "micro-batches, on the devices of one pipeline yet: leave "
                 "out --data-parallel, --tensor-parallel, --replicas and `mesh`";
     llvm::DenseMap<Attribute, int64_t> deviceOf;
     for (Operation *op : active)
