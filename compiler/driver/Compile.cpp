@@ -22,6 +22,7 @@
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/cost/MachineModel.h"
+#include "compiler/pipeline/partition/ScheduleFile.h"
 #include "compiler/pipeline/partition/StageOrder.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
 #include "compiler/shard/CollectAnnotations.h"
@@ -733,6 +734,9 @@ static std::vector<CompileOptions> getPlans(const CompileOptions &options) {
     plans.push_back(plans.front());
     plans.back().autodiff.results = autodiff::LossResults::beside;
     plans.back().partition.microBatches = 1;
+    // A file orders gradients, too.
+    if (pipeline::isScheduleFile(options.partition.schedule))
+      plans.back().partition.schedule.clear();
   } else if (!options.autodiff.loss.empty() &&
              options.partition.microBatches > 1) {
     plans.front().autodiff.results = autodiff::LossResults::parts;

@@ -8,6 +8,7 @@
 #include "compiler/pipeline/Decision.h"
 
 #include "compiler/pipeline/NodeNames.h"
+#include "compiler/schedule/OrderFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -24,6 +25,8 @@ std::string describeUnknownSchedule(StringRef name) {
 }
 
 const schedule::ScheduleKind *getScheduleKind(Operation *function) {
+  if (function->hasAttr(kOrdersAttr))
+    return &schedule::kFromFile;
   StringRef name = getString(function, dist::kScheduleAttr, "");
   const schedule::ScheduleKind *kind = schedule::findSchedule(name);
   if (!kind)

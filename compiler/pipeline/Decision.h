@@ -40,6 +40,10 @@ inline constexpr llvm::StringLiteral kStageCountAttr = "dist.stage_count";
 /// device.
 inline constexpr int kLastMemoryTry = 8;
 
+/// On the function, if its schedule is a file: the text of the file, whose path
+/// is the schedule's name (partition/ScheduleFile.h).
+inline constexpr llvm::StringLiteral kOrdersAttr = "dist.orders";
+
 /// On the function, and later on `plan.model`: bytes that a device has room
 /// for.
 inline constexpr llvm::StringLiteral kMemoryAttr = "dist.memory";
@@ -99,8 +103,8 @@ inline llvm::SmallVector<int64_t> getDevices(mlir::Operation *function) {
                  : llvm::SmallVector<int64_t>{};
 }
 
-/// The schedule that the function names, or the default one. Null, after an
-/// error, if there is none of that name.
+/// The schedule that the function names, or the default one; `kFromFile`, if it
+/// is a file. Null, after an error, if there is none of that name.
 const schedule::ScheduleKind *getScheduleKind(mlir::Operation *function);
 
 /// The text of an error about a name that no schedule has.

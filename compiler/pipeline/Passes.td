@@ -84,7 +84,7 @@ def DistAssignBlocksPass : Pass<"dist-assign-blocks", "::mlir::ModuleOp"> {
     Option<"devices", "devices", "int", "0", "number of devices along the axis \"stage\"; 0: what the file or the mesh says">,
     Option<"microBatches", "micro-batches", "int", "0", "micro-batches of a step; 0: what the file says">,
     Option<"stages", "stages", "int", "0", "number of stages that the planner cuts; 0: as the schedule wants">,
-    Option<"schedule", "schedule", "std::string", "", "name of a schedule; empty: what the file says">,
+    Option<"schedule", "schedule", "std::string", "", "name of a schedule, or a file of orders; empty: what the file says">,
     Option<"memory", "memory", "int64_t", "0", "bytes that a device has room for; 0: what the file says">
   ];
   let dependentDialects = ["::partita::dist::DistDialect"];

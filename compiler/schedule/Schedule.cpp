@@ -94,7 +94,11 @@ Choice addBuffers(const ScheduleProblem &problem, const UnitOrders &orders,
 
 Schedule buildSchedule(const ScheduleProblem &problem,
                        const ScheduleKind &kind) {
-  const UnitOrders orders = kind.order(problem);
+  return buildSchedule(problem, kind.order(problem));
+}
+
+Schedule buildSchedule(const ScheduleProblem &problem,
+                       const UnitOrders &orders) {
   Choice choice = addBuffers(problem, orders, chooseBorrowed(problem, orders));
   Schedule schedule;
   schedule.transfers = std::move(choice.transfers);

@@ -156,8 +156,11 @@ struct Schedule {
 
 struct ScheduleKind;
 
-/// The programs that follow from the orders of a schedule. Values are borrowed
+/// The programs that follow from orders. Values are borrowed
 /// wherever that does not make the predicted step longer.
+Schedule buildSchedule(const ScheduleProblem &problem,
+                       const UnitOrders &orders);
+/// The same by the orders of a schedule.
 Schedule buildSchedule(const ScheduleProblem &problem,
                        const ScheduleKind &kind);
 

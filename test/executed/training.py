@@ -216,6 +216,56 @@ def check_bits(work):
     print("breaks and threads change no bit")
 
 
+def draw_orders(ranks, micro, split, noise):
+    """A file of orders in which nothing deadlocks: units in any order in which they can be computed. `ranks`: of the stages."""
+    stages, rows, done = len(ranks), [[] for _ in range(max(ranks) + 1)], set()
+    kinds = "FIW" if split else "FB"
+    following = {(stage, kind): 0 for stage in range(stages) for kind in kinds}
+
+    def is_ready(stage, kind, m):
+        needed = {"F": [(stage - 1, "F")], "W": [(stage, "I")]}.get(kind, [(stage, "F"), (stage + 1, kind)])
+        return all((other, what, m) in done for other, what in needed if 0 <= other < stages)
+
+    while True:
+        ready = [(stage, kind) for (stage, kind), m in following.items() if m < micro and is_ready(stage, kind, m)]
+        if not ready:
+            break
+        stage, kind = noise.choice(ready)
+        m = following[stage, kind]
+        done.add((stage, kind, m))
+        following[stage, kind] += 1
+        rows[ranks[stage]] += [""] * noise.choice((0, 0, 1)) + [f"{stage}{kind}{m}"]
+    assert len(done) == stages * micro * len(kinds)
+    return "".join(",".join(row) + "\n" for row in rows)
+
+
+def check_orders(work):
+    """Schedules that are files: the bits of one device, whatever the order."""
+    noise, count = random.Random(3), 0
+    for name, micro, ranks in (("sgd-decay", 4, (0, 1, 1, 0)), ("mnist-momentum", 3, (0, 1, 2)), ("mnist-momentum", 2, (1, 0, 1)), ("lstm-adam", 2, (0, 1)), ("sgd-decay", 4, (0,))):
+        case = dataclasses.replace(case_named(name), micro=micro)
+        model, data = write_model(work, case.model, "f32"), write_data(work, case, "f32")
+        compile_model(model, work / "whole.partita", *case.flags())
+        train(work / "whole.partita", *data, "-t", 1, "--export", work / "whole.onnx", steps=4)
+        for split in (False, True):
+            text = draw_orders(ranks, micro, split, noise)
+            (work / "orders.csv").write_text(text)
+            compile_model(model, work / "ordered.partita", *case.flags(), "--schedule", work / "orders.csv")
+            train(work / "ordered.partita", *data, "-t", 1, "--export", work / "ordered.onnx", steps=4)
+            if (work / "ordered.onnx").read_bytes() != (work / "whole.onnx").read_bytes():
+                raise Failure(f"{name}, {micro} micro-batches: other bits than on one device in the order\n{text}")
+            count += 1
+    # A unit that is forgotten, and units that wait for one another.
+    for text, said in (("0F0,0F1,0B0\n1F0,1F1,1B0,1B1\n", "orders.csv:1:1: 0B1 is in no cell of rank 0"),
+                       ("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n", "0B0 (rank 0, cell 2) waits for 1B0 (rank 1, cell 3), which comes after 1F1 (rank 1, cell 2)")):
+        case = dataclasses.replace(case_named("sgd"), micro=2)
+        model = write_model(work, case.model, "f32")
+        (work / "orders.csv").write_text(text)
+        before = files_in(work)
+        check_message(work, "orders", run([BIN / "partita-compile", model, *case.flags(), "--schedule", work / "orders.csv", "-o", work / "wrong.partita"], expect=1), said, before)
+    print(f"{count} orders of files train to the bits of one device")
+
+
 def check_pipelines(work):
     """Stages on several devices, by every schedule: the bits of one device."""
     def export(artifact, data, path):
@@ -809,7 +859,7 @@ def check():
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_keep_best, check_not_finite, check_json, check_outputs, check_errors)}
+        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_orders, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_keep_best, check_not_finite, check_json, check_outputs, check_errors)}
         if not words or not set(words) <= set(parts):
             check_curves(work, words)
         for name, part in parts.items():

@@ -6,6 +6,7 @@ Makes the corpora of the fuzz targets in OUT/<target>, all small, of the reposit
   import, compile  the example's model, without and with annotations of devices, and every model in ONNX's text form that the lit tests of the importer hold
   artifact, plan   what partita-compile (in BIN) makes of those that compile, and of a small model that is trained; plans get kernels named k00, k01, ...
   partition        partition files: those that partita-compile writes, and the features of the README
+  orders           schedules that are files: orders of a pipeline as PyTorch writes and prints them
   train-file       files that say how a model is trained: the features of docs/training.md, and brackets
   module           those models as functions of the nn dialect
   machine, machine-rates  what partita-run --calibrate writes, with tables of two points, and brackets
@@ -133,6 +134,14 @@ def make_trained(bin, flatc, source, out):
         plans = [data for kind, data in sections(artifact) if kind == 1]
         for entry, plan in zip(("train", "eval"), plans, strict=True):
             write(out / "plan", f"trained-{name}-{entry}", with_stub_kernels(plan, flatc, source, work))
+
+
+def make_orders(out):
+    write(out / "orders", "rows", "0F0,0F1,,0B0,0B1\n1F0,1B0,1F1,1B1\n")
+    write(out / "orders", "split", ",0F0,2F0,2I0,2W0,0I0,0W0\r\n1F0,,1I0,1W0\r\n")
+    write(out / "orders", "overlap", "0UNSHARD,0F0,(0F1;0B0)OVERLAP_F_B,\"0B1\",0REDUCE_GRAD\n")
+    write(out / "orders", "table", "         Rank 0  Rank 1\nStep 0   0F0\nStep 1           1F0\nStep 2   0B0     1B0     <-- ERROR HERE\n")
+    write(out / "orders", "most", "4095F65535,0SEND_F0\n")
 
 
 def make_train_files(out):
@@ -282,6 +291,7 @@ def main():
     make_tensors(source, out)
     make_samples(out)
     make_partitions(out)
+    make_orders(out)
     make_train_files(out)
     make_machines(out)
     make_checkpoints(out)

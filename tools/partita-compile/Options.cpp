@@ -11,6 +11,7 @@
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/partition/ByteSize.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
+#include "compiler/pipeline/partition/ScheduleFile.h"
 #include "compiler/train/TrainFile.h"
 #include "runtime/abi/DeviceKinds.h"
 #include "tools/cli/CommandLine.h"
@@ -347,7 +348,8 @@ static std::string schedulesText() {
     text += (text.empty() ? "" : "; ") + std::string(kind->name) +
             (text.empty() ? " (default): " : ": ") + std::string(kind->summary);
   }
-  return text;
+  return text + "; or a file: the order of each device, as PyTorch writes it "
+                "(0F0,0F1,0B0,0B1)";
 }
 
 int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
@@ -427,10 +429,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                "other artifacts of the model are compared with, often a "
                "hundred times slower (a large model takes minutes)");
   app.add_option("--schedule", compile.partition.schedule, schedulesText())
-      ->type_name("NAME")
+      ->type_name("NAME|FILE")
       ->check([](const std::string &name) {
         bool isKnown = name == pipeline::kFormerSequential ||
-                       (!name.empty() && schedule::findSchedule(name));
+                       (!name.empty() && schedule::findSchedule(name)) ||
+                       pipeline::isScheduleFile(name);
         return isKnown ? "" : pipeline::describeUnknownSchedule(name);
       });
   app.add_option("--strategy", raw.strategy,
@@ -439,7 +442,8 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->check(CLI::IsMember({"pipelined", "sharded"}));
   app.add_option("--stages", compile.partition.stages,
                  "how many stages the planner cuts (default: one a device, "
-                 "looped: two); stage s goes to device s modulo --devices")
+                 "or two: looped, interleaved, zb_v); stage s goes to device s "
+                 "modulo --devices, by zb_v there and back")
       ->check(CLI::Range(1, static_cast<int>(pipeline::kMostStages)));
   app.add_option("--memory", raw.memory,
                  "what a device has room for, e.g. 512MiB or 2GB: the planner "

@@ -11,6 +11,7 @@
 #include "compiler/pipeline/partition/BlockAssigner.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/pipeline/partition/ScheduleFile.h"
 #include "runtime/abi/Text.h"
 
 namespace partita::pipeline {
@@ -34,7 +35,8 @@ struct DistAssignBlocksPass
     FailureOr<PartitionFile> read =
         readPartitionFile(getOperation().getLoc(), file);
     if (failed(read) || failed(writeBlocks(*function, *read)) ||
-        failed(writeDecision(*function, *read)))
+        failed(writeDecision(*function, *read)) ||
+        failed(writeOrders(*function, *read)))
       signalPassFailure();
   }
 
@@ -69,7 +71,8 @@ private:
     if (memory < 0)
       return emitError(loc) << "a device's memory must be at least 1 byte, not "
                             << int64_t(memory);
-    if (schedule != kFormerSequential && !schedule::findSchedule(schedule))
+    if (schedule != kFormerSequential && !schedule::findSchedule(schedule) &&
+        !isScheduleFile(schedule))
       return emitError(loc) << describeUnknownSchedule(schedule);
     return success();
   }
@@ -115,7 +118,8 @@ private:
     if (!read.devices.empty())
       function->setAttr(dist::kDevicesAttr,
                         builder.getDenseI64ArrayAttr(read.devices));
-    if (std::string name = getScheduleName(read); !name.empty())
+    if (std::string name = getScheduleName(read);
+        !name.empty() && !isScheduleFile(name))
       function->setAttr(dist::kScheduleAttr, builder.getStringAttr(name));
     if (stages > 0)
       function->setAttr(kStageCountAttr, builder.getI64IntegerAttr(stages));
@@ -126,12 +130,12 @@ private:
     if (auto mixes =
             getOperation()->getAttrOfType<StringAttr>(analysis::kMixesAttr);
         mixes && batches > 1)
-      return emitError(microBatches > 0
-                           ? getOperation().getLoc()
-                           : Location(FileLineColLoc::get(&getContext(), file,
-                                                          1, 1)))
+      return emitError(microBatches > 0 ? getOperation().getLoc()
+                                        : Location(FileLineColLoc::get(
+                                              &getContext(), file, 1, 1)))
              << batches
-             << " micro-batches a step (--micro-batches): the model is computed "
+             << " micro-batches a step (--micro-batches): the model is "
+                "computed "
                 "whole, because "
              << mixes.getValue() << "; leave it out";
     if (batches > 0)
@@ -156,6 +160,45 @@ private:
       stages.push_back(builder.getArrayAttr(blocks));
     }
     function->setAttr(kStageBlocksAttr, builder.getArrayAttr(stages));
+    return success();
+  }
+
+  /// A file of orders says what nobody else has said: stages, their devices and
+  /// micro-batches. What does not fit together is found when the units are
+  /// there (PlanBuild).
+  LogicalResult writeOrders(func::FuncOp function, const PartitionFile &read) {
+    if (!isScheduleFile(schedule))
+      return success();
+    FailureOr<schedule::OrderFile> orders =
+        readScheduleFile(function, schedule);
+    if (failed(orders))
+      return failure();
+    Builder builder(&getContext());
+    const auto ranks = static_cast<int64_t>(orders->ofRank.size()),
+               known = getInteger(function, kDeviceCountAttr, 0),
+               count = static_cast<int64_t>(orders->rankOf.size());
+    if (ranks > dist::kMostDevices)
+      return emitError(getScheduleFileLoc(function))
+             << "orders " << ranks << " devices; at most " << dist::kMostDevices
+             << " are";
+    if (devices > 0 && known < ranks)
+      return emitError(getScheduleFileLoc(function))
+             << "orders " << abi::countOf(ranks, "device") << ", and there "
+             << (known == 1 ? "is " : "are ") << known << ": say --devices "
+             << ranks;
+    if (known < ranks)
+      function->setAttr(kDeviceCountAttr, builder.getI64IntegerAttr(ranks));
+    if (stages > 0 && stages != count)
+      return emitError(getScheduleFileLoc(function))
+             << "orders " << abi::countOf(count, "stage") << ", and "
+             << int64_t(stages) << " are asked for: leave out --stages";
+    if (read.devices.empty() && !read.stages && read.blocks.empty())
+      function->setAttr(dist::kDevicesAttr,
+                        builder.getDenseI64ArrayAttr(
+                            llvm::to_vector_of<int64_t>(orders->rankOf)));
+    if (!function->hasAttr(dist::kMicroBatchesAttr))
+      function->setAttr(dist::kMicroBatchesAttr,
+                        builder.getI64IntegerAttr(orders->microBatches));
     return success();
   }
 };

@@ -32,8 +32,9 @@ struct DistChooseSchedulePass
     if (!kind)
       return signalPassFailure();
     Builder builder(&getContext());
-    (*function)->setAttr(dist::kScheduleAttr,
-                         builder.getStringAttr(kind->name));
+    if (!(*function)->hasAttr(kOrdersAttr))
+      (*function)->setAttr(dist::kScheduleAttr,
+                           builder.getStringAttr(kind->name));
     if ((*function)->hasAttr(dist::kMicroBatchesAttr))
       return;
     // Stages and devices that have work.

@@ -11,6 +11,7 @@
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/pipeline/partition/ScheduleFile.h"
 #include "compiler/pipeline/partition/StageOrder.h"
 #include "compiler/pipeline/phases/UnitPhases.h"
 #include "compiler/schedule/Schedule.h"
@@ -377,13 +378,16 @@ struct DistFormStagesPass : impl::DistFormStagesPassBase<DistFormStagesPass> {
     }
     FailureOr<SmallVector<int64_t>> order = getStageOrder(*function);
     const schedule::ScheduleKind *kind = getScheduleKind(*function);
-    if (failed(order) || !kind)
+    FailureOr<std::optional<schedule::OrderFile>> orders =
+        getScheduleFile(*function);
+    if (failed(order) || failed(orders) || !kind)
       return signalPassFailure();
     // One stage has nobody who waits for it.
     const bool areSplit = kind->splitsBackward && order->size() > 1;
-    if (failed(StageFormer(*function, *order, target,
-                           {areSplit, /*ofLastStage=*/areSplit})
-                   .form()))
+    BackwardUnits backward{areSplit, /*ofLastStage=*/areSplit};
+    if (*orders) // it says of all stages when gradients come
+      backward = {(*orders)->isSplit, /*ofLastStage=*/true};
+    if (failed(StageFormer(*function, *order, target, backward).form()))
       signalPassFailure();
   }
 };

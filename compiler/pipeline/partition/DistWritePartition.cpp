@@ -130,8 +130,9 @@ private:
                             [&](StringRef target) { os << quote(target); });
       os << "]\n";
     }
-    os << "schedule: " << getString(function, dist::kScheduleAttr, "")
-       << "\nmicro_batches: "
+    // A file of orders is no part of a partition file.
+    os << (function->hasAttr(kOrdersAttr) ? "# --schedule " : "schedule: ")
+       << getString(function, dist::kScheduleAttr, "") << "\nmicro_batches: "
        << getInteger(function, dist::kMicroBatchesAttr, 1) << "\n";
     if (int64_t bytes = getInteger(function, kMemoryAttr, 0))
       os << "memory: " << bytes << "B\n";

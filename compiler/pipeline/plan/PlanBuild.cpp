@@ -11,11 +11,13 @@
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/pipeline/partition/ScheduleFile.h"
 #include "compiler/pipeline/plan/StageLowering.h"
 #include "compiler/schedule/Schedule.h"
 #include "dialects/nn/CheckAttr.h"
 
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Path.h"
 
 #include <map>
 
@@ -47,17 +49,13 @@ public:
     for (auto &entry : lowering.devices)
       count = std::max(count, entry.first + 1);
     problem.devices = count;
-    const schedule::ScheduleKind *kind = getScheduleKind(function);
-    if (!kind)
+    if (failed(makeSchedule()))
       return failure();
-    schedule = buildSchedule(problem, *kind);
-    if (!schedule.remark.empty())
-      function.emitRemark() << schedule.remark;
     findValuesOnDevices(count);
 
     SymbolTable symbols(module);
     builder.setInsertionPoint(function);
-    writeModel(kind->name);
+    writeModel(scheduleName);
     writePorts();
     writeAxes();
     // The programs' symbols first: channels and stages name them.
@@ -96,6 +94,29 @@ private:
       if (failed(lowering.lower(stage, numbers.lookup(stage.getMeshAttr()))))
         return failure();
     }
+    return success();
+  }
+
+  LogicalResult makeSchedule() {
+    FailureOr<std::optional<OrderFile>> file = getScheduleFile(function);
+    const ScheduleKind *kind = getScheduleKind(function);
+    if (failed(file) || !kind)
+      return failure();
+    if (!*file) {
+      scheduleName = kind->name;
+      schedule = buildSchedule(problem, kind->order(problem));
+      if (!schedule.remark.empty())
+        function.emitRemark() << schedule.remark;
+      return success();
+    }
+    scheduleName =
+        llvm::sys::path::filename(getString(function, dist::kScheduleAttr, ""));
+    UnitOrders orders;
+    const int stages = static_cast<int>(getDevices(function).size());
+    if (std::optional<std::string> misfit =
+            orderByFile(problem, **file, stages, orders))
+      return emitError(getScheduleFileLoc(function)) << *misfit;
+    schedule = buildSchedule(problem, orders);
     return success();
   }
 
@@ -705,6 +726,7 @@ private:
   OpBuilder builder;
   ScheduleProblem problem;
   Schedule schedule;
+  std::string scheduleName;            // of a file, without the folder
   std::vector<int64_t> numberOfResult; // among the outputs, or the checks
   std::vector<int64_t> rowOf;          // among the plan's stages, by stage
   std::vector<Value> origins;          // by schedule value

@@ -1,0 +1,83 @@
+//===- ScheduleFile.cpp - A schedule that a person wrote ------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/partition/ScheduleFile.h"
+
+#include "compiler/files/ReadFile.h"
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/partition/PartitionFile.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace mlir;
+
+namespace partita::pipeline {
+namespace {
+
+FailureOr<schedule::OrderFile> parseText(MLIRContext *context, StringRef path,
+                                         StringRef text) {
+  schedule::OrderFile file;
+  if (std::optional<schedule::OrderError> error =
+          schedule::parseOrders({text.data(), text.size()}, file))
+    return emitError(
+               FileLineColLoc::get(context, path, error->line, error->column))
+           << error->text;
+  return file;
+}
+
+} // namespace
+
+bool isScheduleFile(StringRef schedule) {
+  return !schedule.empty() && schedule != kFormerSequential &&
+         !schedule::findSchedule(schedule) && llvm::sys::fs::exists(schedule) &&
+         !llvm::sys::fs::is_directory(schedule);
+}
+
+FailureOr<schedule::OrderFile> readScheduleFile(func::FuncOp function,
+                                                StringRef path) {
+  auto buffer = files::readFile(path, files::kMostTextBytes);
+  if (!buffer)
+    return emitError(UnknownLoc::get(function.getContext()))
+           << "cannot read the schedule '" << path
+           << "': " << llvm::toString(buffer.takeError());
+  const StringRef text = (*buffer)->getBuffer();
+  FailureOr<schedule::OrderFile> file =
+      parseText(function.getContext(), path, text);
+  if (failed(file))
+    return failure();
+  Builder builder(function.getContext());
+  function->setAttr(dist::kScheduleAttr, builder.getStringAttr(path));
+  function->setAttr(kOrdersAttr, builder.getStringAttr(text));
+  if (!file->leftOut.empty())
+    emitRemark(getScheduleFileLoc(function))
+        << llvm::join(file->leftOut, ", ")
+        << ": left out; parameters are whole, and updates follow the "
+           "last micro-batch";
+  return file;
+}
+
+FailureOr<std::optional<schedule::OrderFile>>
+getScheduleFile(func::FuncOp function) {
+  auto text = function->getAttrOfType<StringAttr>(kOrdersAttr);
+  if (!text)
+    return std::optional<schedule::OrderFile>();
+  FailureOr<schedule::OrderFile> file =
+      parseText(function.getContext(),
+                getString(function, dist::kScheduleAttr, ""), text.getValue());
+  if (failed(file))
+    return failure();
+  return std::optional<schedule::OrderFile>(std::move(*file));
+}
+
+Location getScheduleFileLoc(func::FuncOp function) {
+  return FileLineColLoc::get(function.getContext(),
+                             getString(function, dist::kScheduleAttr, ""), 1,
+                             1);
+}
+
+} // namespace partita::pipeline
