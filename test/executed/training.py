@@ -250,7 +250,8 @@ def check_orders(work):
         for split in (False, True):
             text = draw_orders(ranks, micro, split, noise)
             (work / "orders.csv").write_text(text)
-            compile_model(model, work / "ordered.partita", *case.flags(), "--schedule", work / "orders.csv")
+            flags = dataclasses.replace(case, micro=1).flags() if split else case.flags()  # the file says micro-batches
+            compile_model(model, work / "ordered.partita", *flags, "--schedule", work / "orders.csv")
             train(work / "ordered.partita", *data, "-t", 1, "--export", work / "ordered.onnx", steps=4)
             if (work / "ordered.onnx").read_bytes() != (work / "whole.onnx").read_bytes():
                 raise Failure(f"{name}, {micro} micro-batches: other bits than on one device in the order\n{text}")
@@ -298,6 +299,18 @@ def check_pipelines(work):
     compile_model(model, work / "piped.partita", *case.flags(), "--partition", blocks)
     if export(work / "piped.partita", data, work / "piped.onnx") != export(work / "whole.partita", data, work / "whole.onnx"):
         raise Failure("two stages of a partition file: other bits than one device")
+    # A parameter of one element, as large as the rates that all updates read.
+    digits = REPOSITORY / "examples" / "digits"
+    np.save(work / "digits.labels.npy", np.arange(10))
+    flags = ["--dim", "batch=2", "--micro-batches", 5, "--loss", "cross_entropy:probabilities:label", "--optimizer", "adamw"]
+    found = []
+    for devices in (1, 2, 3):
+        compile_model(digits / "digits.onnx", work / "digits.partita", *flags, "--devices", devices)
+        train(work / "digits.partita", "--data", f"image={digits / 'digits.npy'}", "--data", f"label={work}/digits.labels.npy", "-t", 1, "--export", work / "digits.onnx", steps=3)
+        found.append((work / "digits.onnx").read_bytes())
+    if len(set(found)) != 1 or found[0] == (digits / "digits.onnx").read_bytes():
+        raise Failure("digits: other bits on several devices, or none that were trained")
+    count += 2
     clipped = case_named("nesterov-clip")
     tied = case_named("transformer-nesterov")
     for case, text in ((clipped, "leave out clip_norm"), (tied, "once a step on another device: put both on one")):
