@@ -227,6 +227,9 @@ static std::string readTraining(const RawOptions &raw, CommandLine &command) {
     settings.clipNorm = raw.clipNorm;
   if (compile.partition.microBatches > 0)
     settings.microBatches = compile.partition.microBatches;
+  else if (!settings.microBatches)
+    settings.microBatches =
+        pipeline::countMicroBatches(compile.partition.schedule);
   if (llvm::Error error =
           train::apply(settings, compile.autodiff, compile.train))
     return llvm::toString(std::move(error));

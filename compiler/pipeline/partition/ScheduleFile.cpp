@@ -38,6 +38,21 @@ bool isScheduleFile(StringRef schedule) {
          !llvm::sys::fs::is_directory(schedule);
 }
 
+std::optional<int64_t> countMicroBatches(StringRef schedule) {
+  if (!isScheduleFile(schedule))
+    return std::nullopt;
+  auto buffer = files::readFile(schedule, files::kMostTextBytes);
+  if (!buffer) {
+    llvm::consumeError(buffer.takeError());
+    return std::nullopt;
+  }
+  const StringRef text = (*buffer)->getBuffer();
+  schedule::OrderFile file;
+  if (schedule::parseOrders({text.data(), text.size()}, file))
+    return std::nullopt;
+  return file.microBatches;
+}
+
 FailureOr<schedule::OrderFile> readScheduleFile(func::FuncOp function,
                                                 StringRef path) {
   auto buffer = files::readFile(path, files::kMostTextBytes);

@@ -25,6 +25,10 @@ namespace partita::pipeline {
 /// Whether a schedule is no name, but a file that exists.
 bool isScheduleFile(llvm::StringRef schedule);
 
+/// The micro-batches of a step by a schedule that is a file. None, if it is a
+/// name, or if there is something wrong with the file, which is an error later.
+std::optional<int64_t> countMicroBatches(llvm::StringRef schedule);
+
 /// Reads a file into the attributes of a function. Errors name its lines.
 mlir::FailureOr<schedule::OrderFile>
 readScheduleFile(mlir::func::FuncOp function, llvm::StringRef path);
