@@ -158,6 +158,10 @@ def write_plain(work, dtype):
 def check_seeds(work):
     """Values depend on the seed and the name alone; a checkpoint and --load stand above them."""
     flags = ["--init", "*.*=default"]
+    begin(work, *flags)
+    said = run([BIN / "partita-run", work / "layers.partita", "--train", "--data", f"tokens={work}/tokens.npy", "--steps", 1, "--seed", 8])
+    if f"begins with --init for {len(PARAMETERS) - 1} states, by --seed 8\n" not in said:
+        raise Failure(f"partita-run does not say what it has drawn: {said}")
     first, again, other = (begin(work, *flags, run_flags=["--seed", seed]) for seed in (0, 0, 1))
     same = lambda a, b, name: a[name].tobytes() == b[name].tobytes()
     if not all(same(first, again, name) for name in PARAMETERS) or any(same(first, other, name) for name, (_, values) in PARAMETERS.items() if values[0] != "constant"):

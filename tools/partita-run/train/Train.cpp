@@ -178,9 +178,10 @@ private:
               *trainer, options.artifact, options.training.exportTo);
           !status.ok())
         return Status::error("--export: " + status.message());
-    auto drawn = trainer->drawInitialStates();
-    if (!drawn)
-      return drawn.status();
+    auto begun = trainer->drawInitialStates();
+    if (!begun)
+      return begun.status();
+    drawnStates = *begun;
     if (!options.training.load.empty())
       if (Status status =
               runtime::train::loadWeights(*trainer, options.training.load);
@@ -257,6 +258,10 @@ private:
         "), %" PRId64 " steps an epoch; %" PRId64 " steps\n",
         loader->samples(), trainer->samplesPerStep(), trainer->microBatches(),
         trainer->samplesPerEvaluation(), loader->stepsPerEpoch(), lastStep);
+    if (drawnStates > 0 && !options.training.resume)
+      std::printf("begins with --init for %s, by --seed %" PRIu64 "\n",
+                  abi::countOf(drawnStates, "state").c_str(),
+                  options.training.seed);
     if (loader->samplesDropped() > 0)
       std::printf("the last %" PRId64
                   " samples of an epoch fill no step and are left out\n",
@@ -468,6 +473,7 @@ private:
   std::unique_ptr<RunFolder> folder;
   runtime::train::Progress next; ///< where training goes on
   int64_t firstStep = 0, lastStep = 0;
+  int64_t drawnStates = 0; ///< states that do not begin as in the model
   StepResult last;
   double lossSum = 0; ///< since the last line
   int64_t lossCount = 0, waitedBefore = 0;
