@@ -84,6 +84,9 @@ struct CompileOptions {
   /// Remarks say what would spare each collective.
   bool explain = false;
   EmitKind kind = EmitKind::artifact;
+  /// The folder where the IR behind each phase is written, with the command
+  /// that repeats it (PhaseRunner.h). Empty: nowhere.
+  std::string dumpPhases;
   /// The artifact has a plan for each combination of their sizes.
   std::vector<DimensionSizes> dimensions;
   /// The input that is 0 where samples are padded to the sizes of a plan. If it
@@ -99,6 +102,12 @@ struct CompileOptions {
   /// phases.
   llvm::function_ref<void(llvm::StringRef name, int phase, int phases)>
       progress;
+
+  /// Whether a step has one loss, and one gradient of each parameter, of all of
+  /// its micro-batches.
+  bool sumsMicroBatches() const {
+    return autodiff.results != autodiff::LossResults::whole;
+  }
 };
 
 /// The flag that says how the model is split, so that its own annotations are

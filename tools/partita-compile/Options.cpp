@@ -539,6 +539,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "imported, nn, stages, clusters, plan")
       ->check(CLI::IsMember(
           {"imported", "nn", "stages", "clusters", "plan", "artifact"}));
+  app.add_option("--dump-phases", compile.dumpPhases,
+                 "write the IR behind each phase into this folder; the first "
+                 "line of a file is the partita-opt command that makes it of "
+                 "the file before")
+      ->type_name("DIR");
   app.add_flag("--describe", result.describe,
                "list the model's inputs, outputs and dimensions, and stop");
   app.add_flag(

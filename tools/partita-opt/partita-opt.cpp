@@ -30,6 +30,9 @@
 #include "compiler/codegen/cuda/Passes.h"
 #include "compiler/codegen/kernels/Passes.h"
 #endif
+#ifdef PARTITA_HAS_PASSES
+#include "compiler/passes/Phases.h"
+#endif
 #ifdef PARTITA_HAS_PIPELINE
 #include "compiler/pipeline/Passes.h"
 #endif
@@ -101,6 +104,9 @@ int main(int argc, char **argv) {
 #endif
 #ifdef PARTITA_HAS_SHARD
   partita::shard::registerShardPasses();
+#endif
+#ifdef PARTITA_HAS_PASSES
+  partita::passes::registerPhases();
 #endif
 
   if (asksForHelp(llvm::ArrayRef(argv, argc).drop_front())) {

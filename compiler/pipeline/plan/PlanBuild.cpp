@@ -12,6 +12,7 @@
 #include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
+#include "compiler/pipeline/plan/PlanSizes.h"
 #include "compiler/pipeline/plan/StageLowering.h"
 #include "compiler/schedule/Schedule.h"
 #include "dialects/nn/CheckAttr.h"
@@ -57,6 +58,8 @@ public:
     builder.setInsertionPoint(function);
     writeModel(scheduleName);
     writePorts();
+    if (failed(checkMask()))
+      return failure();
     writeAxes();
     // The programs' symbols first: channels and stages name them.
     for (int64_t d = 0; d < count; ++d)
@@ -270,7 +273,8 @@ private:
         models.getThreads(),
         models.getId().empty() ? StringAttr()
                                : builder.getStringAttr(models.getId()),
-        /*dimensions=*/DictionaryAttr(), /*mask=*/StringAttr(),
+        module->getAttrOfType<DictionaryAttr>(kDimensionsAttr),
+        module->getAttrOfType<StringAttr>(kMaskAttr),
         module->hasAttr(dist::kFullMicroBatchesAttr),
         module->getAttrOfType<StringAttr>(analysis::kMixesAttr),
         module->hasAttr(dist::kFullStepsAttr),
@@ -278,6 +282,21 @@ private:
         module->getAttrOfType<StringAttr>(plan::kTrainingAttr));
     if (auto memory = function->getAttr(kMemoryAttr))
       model->setAttr(kMemoryAttr, memory);
+    module->removeAttr(kDimensionsAttr);
+    module->removeAttr(kMaskAttr);
+  }
+
+  /// An input must say where samples end.
+  LogicalResult checkMask() {
+    plan::ModelOp model = *module.getOps<plan::ModelOp>().begin();
+    if (!model.getMask())
+      return success();
+    for (auto port : module.getOps<plan::PortOp>())
+      if (port.getKind() == plan::PortKind::input &&
+          port.getPortName() == *model.getMask())
+        return success();
+    return module.emitError()
+           << "--mask " << *model.getMask() << ": the model has no such input";
   }
 
   void writePort(plan::PortKind kind, DictionaryAttr attributes,
