@@ -23,7 +23,7 @@ namespace partita::driver {
 namespace {
 
 /// Plans with more steps are verified once, behind their phase.
-constexpr size_t kMostStepsVerified = 1'000'000;
+constexpr size_t kMostStepsVerified = 100'000;
 
 bool isLong(Operation *op) {
   size_t steps = 0;

@@ -193,6 +193,9 @@ extern const Phase<PlanOptions> kPlan;
 /// Makes each phase a flag of partita-opt.
 void registerPhases();
 
+/// Prints their names in order, each with a line of what it does.
+void printPhases(llvm::raw_ostream &os);
+
 } // namespace partita::passes
 
 #endif // PARTITA_COMPILER_PASSES_PHASES_H

@@ -114,6 +114,10 @@ int main(int argc, char **argv) {
         << "Runs passes on the IR in a file, one after another as they "
            "are named. Partita's:\n\n";
     mlir::printRegisteredPasses();
+#ifdef PARTITA_HAS_PASSES
+    llvm::outs() << "\nThe compiler's phases, in order:\n";
+    partita::passes::printPhases(llvm::outs());
+#endif
     llvm::outs() << "\n";
   }
   mlir::registerTransformsPasses();
