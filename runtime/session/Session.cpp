@@ -595,6 +595,13 @@ const std::vector<NanOrigin> &Session::nanOrigins() const {
   return impl->origins;
 }
 
+Status Session::settle() {
+  for (const Impl::Worker &worker : impl->workers)
+    if (Status status = worker.executor->finishSends(); !status.ok())
+      return status;
+  return Status();
+}
+
 Status Session::readState(int state, void *to) const {
   for (const Impl::Worker &worker : impl->workers)
     if (worker.executor->state(state))
