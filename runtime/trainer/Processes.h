@@ -43,6 +43,7 @@ public:
   /// Gives all processes the bytes that one of them knows, and that are 0 in
   /// the others. Allocates nothing, from the second call with as many bytes on.
   virtual void join(std::span<uint8_t> bytes) = 0;
+  /// Several threads may send.
   virtual void send(int to, std::span<const uint8_t> bytes) = 0;
   virtual void receive(int from, std::span<uint8_t> bytes) = 0;
 

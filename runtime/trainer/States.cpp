@@ -9,6 +9,11 @@
 
 #include "runtime/base/Elements.h"
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
 namespace partita::runtime::train {
 
 std::string nameOf(const abi::State &state) { return text(state.name()); }
@@ -30,8 +35,10 @@ bool fits(const abi::State &state, const Tensor &tensor) {
 
 namespace {
 
-/// Instead of a state that process 0 wants.
-constexpr int64_t kNoMore = -1;
+/// Instead of a state that process 0 wants: it wants none any more, or is still
+/// at work.
+constexpr int64_t kNoMore = -1, kAtWork = -2;
+constexpr auto kBetweenSigns = std::chrono::milliseconds(200);
 
 template <typename T> std::span<uint8_t> spanOf(T &value) {
   return {reinterpret_cast<uint8_t *>(&value), sizeof value};
@@ -45,12 +52,48 @@ void handOut(const Trainer &trainer, Processes &all) {
     all.receive(0, spanOf(wanted));
     if (wanted == kNoMore)
       return;
+    if (wanted == kAtWork)
+      continue;
     bytes.resize(bytesOf(trainer.state(wanted)));
     if (Status status = trainer.readState(wanted, bytes.data()); !status.ok())
       all.abandon(status);
     all.send(0, bytes);
   }
 }
+
+void tellOthers(Processes &all, int64_t what) {
+  for (int other = 1; other < all.count(); ++other)
+    all.send(other, spanOf(what));
+}
+
+/// Tells the other processes that process 0 is at work, for as long as the
+/// object lives: a disk may take longer than they would wait.
+class SignsOfLife {
+public:
+  explicit SignsOfLife(Processes *all) {
+    if (all && all->count() > 1)
+      thread = std::thread([this, all] {
+        std::unique_lock<std::mutex> lock(mutex);
+        while (!ended.wait_for(lock, kBetweenSigns, [this] { return over; }))
+          tellOthers(*all, kAtWork);
+      });
+  }
+  ~SignsOfLife() {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      over = true;
+    }
+    ended.notify_one();
+    if (thread.joinable())
+      thread.join();
+  }
+
+private:
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool over = false;
+  std::thread thread; ///< the last: it uses the others
+};
 
 } // namespace
 
@@ -74,11 +117,13 @@ Status readStates(const Trainer &trainer,
   Processes *all = trainer.processes();
   Status status;
   if (isFirst(all)) {
-    StateReader reader(trainer);
-    status = use(reader);
-    int64_t wanted = kNoMore;
-    for (int other = 1; all && other < all->count(); ++other)
-      all->send(other, spanOf(wanted));
+    {
+      const SignsOfLife signs(all);
+      StateReader reader(trainer);
+      status = use(reader);
+    }
+    if (all)
+      tellOthers(*all, kNoMore);
   } else {
     handOut(trainer, *all);
   }

@@ -272,8 +272,25 @@ def check_lost(work):
         print(f"{what}: ended after {seconds:.1f} s, and went on")
 
 
+def check_slow(work):
+    """A disk that takes longer for a checkpoint than processes wait for each other."""
+    if not shutil.which("cc"):
+        print("skipped: no cc for a slow disk")
+        return
+    (work / "slow.c").write_text("#include <unistd.h>\n#include <sys/syscall.h>\nint fsync(int file) { sleep(2); return syscall(SYS_fsync, file); }\n")
+    run(["cc", "-shared", "-fPIC", "-o", work / "slow.so", work / "slow.c"], alone=True)
+    which = case("mnist-momentum", 8)
+    artifact = compile_case(work, which, work / "slow.partita", "--devices", 2)
+    flags = ["--train", *write_data(work, which, "f32"), "--steps", 2, "-t", 1, "--timeout", 1, "--checkpoint", work / "run", "--export", work / "slow.onnx"]
+    begin = time.monotonic()
+    run(["mpirun", "--oversubscribe", "-n", 2, "-x", f"LD_PRELOAD={work / 'slow.so'}", BIN / "partita-run", artifact, *flags], alone=True)
+    if time.monotonic() - begin < 8:
+        raise Failure("the disk was not slow")
+    print("processes wait for a slow disk")
+
+
 def check(work, words):
-    parts = {part.__name__.removeprefix("check_"): part for part in (check_bits, check_breaks, check_errors, check_signals, check_lost)}
+    parts = {part.__name__.removeprefix("check_"): part for part in (check_bits, check_breaks, check_errors, check_signals, check_lost, check_slow)}
     if unknown := set(words) - set(parts):
         raise Failure(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
     for name, part in parts.items():

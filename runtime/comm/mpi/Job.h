@@ -75,6 +75,7 @@ public:
   Status join(std::span<uint8_t> bytes);
 
   /// Sends bytes to process `to`, which calls `receive` with the same size.
+  /// Several threads may send.
   Status send(int to, std::span<const uint8_t> bytes);
   Status receive(int from, std::span<uint8_t> bytes);
 
