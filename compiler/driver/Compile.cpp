@@ -10,6 +10,7 @@
 #include "compiler/analysis/Samples.h"
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/Codegen.h"
+#include "compiler/codegen/NotANumber.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
 #include "compiler/codegen/cuda/CudaBackend.h"
 #include "compiler/crash/Place.h"
@@ -568,15 +569,6 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
                << "--samples " << input
                << ": dimension 0 of every input counts samples where a model "
                   "is trained, or gradients are summed over micro-batches";
-  if (sumsMicroBatches())
-    for (const std::string &target : getTargets())
-      if (codegen::splitTarget(target).first != "cpu")
-        return emitError(UnknownLoc::get(&context))
-               << "--target " << target << ": "
-               << (options.train.optimizer.empty()
-                       ? "gradients are summed over micro-batches on CPUs yet; "
-                         "leave it out, or --micro-batches"
-                       : "models are trained on CPUs yet; leave it out");
   if (*replicas > 1 && options.train.optimizer.empty() && sumsMicroBatches())
     return emitError(UnknownLoc::get(&context))
            << "--gradients with " << *replicas
@@ -612,6 +604,8 @@ LogicalResult Compilation::run(llvm::raw_ostream &ir,
       (*module)->setAttr(plan::kTrainingAttr,
                          StringAttr::get(&context, options.train.description));
   }
+  if (sumsMicroBatches())
+    (*module)->setAttr(codegen::kKeepsNanAttr, UnitAttr::get(&context));
   // Nobody tells the samples of a step apart.
   if (!sumsMicroBatches())
     proveSampleAxes(*module, imports);

@@ -7,7 +7,6 @@
 
 #include "runtime/trainer/Trainer.h"
 
-#include "runtime/abi/DeviceKinds.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/base/Elements.h"
 #include "runtime/base/Programs.h"
@@ -90,7 +89,6 @@ struct Trainer::Impl {
   std::optional<InputCheck> check;
   std::string lost; ///< why; empty: the states are right
 
-  Status checkDevices() const;
   Status checkStates() const;
   Status findInputs();
   Status findEvalInputs();
@@ -107,18 +105,6 @@ struct Trainer::Impl {
   /// Adds the labels that are predicted, if there are any.
   void count(std::span<const uint8_t *const> data, Evaluation &result) const;
 };
-
-/// Both plans have the same states, in the memory of the host.
-Status Trainer::Impl::checkDevices() const {
-  for (const abi::Device *device : *train.plan().devices())
-    if (device->kind() != abi::DeviceKind::cpu)
-      return Status::error("'" + path + "' is for device '" +
-                           text(device->name()) + "' of kind " +
-                           abi::getName(device->kind()) +
-                           ", and models are trained on CPUs yet: compile it "
-                           "for --target cpu");
-  return Status();
-}
 
 Status Trainer::Impl::checkStates() const {
   std::vector<bool> used(static_cast<size_t>(length(train.plan().states())));
@@ -320,8 +306,7 @@ Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
   if (!setup)
     return setup.status();
   impl->set = std::move(*setup);
-  for (const Status &status :
-       {impl->checkDevices(), impl->checkStates(), impl->findInputs()})
+  for (const Status &status : {impl->checkStates(), impl->findInputs()})
     if (!status.ok())
       return status;
   for (const auto &[name, scale] : impl->set.scales)
