@@ -24,6 +24,7 @@
 #include "compiler/pipeline/cost/MachineModel.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
 #include "compiler/pipeline/partition/StageOrder.h"
+#include "compiler/pipeline/phases/StateHomes.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
 #include "compiler/shard/CollectAnnotations.h"
 #include "compiler/shard/Passes.h"
@@ -87,7 +88,7 @@ public:
   const dist::Annotations &getAnnotations() const { return annotations; }
 
   /// What was decided, for another plan of the model: CompileOptions.
-  std::map<std::string, int64_t> stagesOfNodes;
+  std::map<std::string, int64_t> stagesOfNodes, stagesOfStates;
   std::vector<int64_t> devicesOfStages;
 
   /// Ends the last phase. The module stays here.
@@ -365,12 +366,17 @@ void Compilation::takeStages() {
   if (options.stagesOfNodes.empty())
     return;
   Builder b(&context);
-  NamedAttrList stages;
-  for (const auto &[name, stage] : options.stagesOfNodes)
-    stages.set(name, b.getI64IntegerAttr(stage));
+  auto toAttr = [&](const std::map<std::string, int64_t> &stages) {
+    NamedAttrList list;
+    for (const auto &[name, stage] : stages)
+      list.set(name, b.getI64IntegerAttr(stage));
+    return list.getDictionary(&context);
+  };
   for (auto function : module->getOps<func::FuncOp>()) {
     function->setAttr(dist::kAnnotatedStagesAttr,
-                      stages.getDictionary(&context));
+                      toAttr(options.stagesOfNodes));
+    function->setAttr(pipeline::kStateStagesAttr,
+                      toAttr(options.stagesOfStates));
     function->setAttr(dist::kDevicesAttr,
                       b.getDenseI64ArrayAttr(options.devicesOfStages));
   }
@@ -381,6 +387,7 @@ void Compilation::noteStages() {
     return;
   for (auto function : module->getOps<func::FuncOp>()) {
     stagesOfNodes = pipeline::getStagesOfNodes(function);
+    stagesOfStates = pipeline::findStateStages(function);
     const SmallVector<int64_t> devices = pipeline::getDevices(function);
     devicesOfStages.assign(devices.begin(), devices.end());
   }
@@ -759,6 +766,7 @@ static void followStages(const Compilation &learns, CompileOptions &options) {
   if (learns.devicesOfStages.size() < 2)
     return;
   options.stagesOfNodes = learns.stagesOfNodes;
+  options.stagesOfStates = learns.stagesOfStates;
   options.devicesOfStages = learns.devicesOfStages;
   pipeline::PartitionOptions &partition = options.partition;
   partition.devices =

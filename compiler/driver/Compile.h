@@ -75,9 +75,9 @@ struct CompileOptions {
   /// If it has an optimizer, the artifact has two plans: `train` learns, and
   /// `eval` computes the model's outputs and the loss.
   train::TrainOptions train;
-  /// If not empty: the stage of each node, and the device of each stage, as
-  /// another plan of the artifact has them. They share states.
-  std::map<std::string, int64_t> stagesOfNodes;
+  /// If not empty: the stage of each node and of each state, and the device of
+  /// each stage, as another plan of the artifact has them. They share states.
+  std::map<std::string, int64_t> stagesOfNodes, stagesOfStates;
   std::vector<int64_t> devicesOfStages;
   /// If not null: filled with the model's parameters, and which are trained.
   std::vector<autodiff::Parameter> *parameters = nullptr;

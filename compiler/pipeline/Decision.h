@@ -44,6 +44,10 @@ inline constexpr int kLastMemoryTry = 8;
 /// is the schedule's name (partition/ScheduleFile.h).
 inline constexpr llvm::StringLiteral kOrdersAttr = "dist.orders";
 
+/// On the function: the stages of states as another plan of the artifact has
+/// them, a dictionary by the weights' symbols (phases/StateHomes.h).
+inline constexpr llvm::StringLiteral kStateStagesAttr = "dist.state_stages";
+
 /// On the function, and later on `plan.model`: bytes that a device has room
 /// for.
 inline constexpr llvm::StringLiteral kMemoryAttr = "dist.memory";

@@ -46,11 +46,10 @@ public:
       return failure();
     Term loss = sums.ofStep(end->getOperand(0));
     std::vector<autodiff::Result> results = {{loss.get(), "loss"}};
-    for (Parameter &parameter : parameters) {
-      // A sum belongs to the node that makes what is summed.
-      b.setLoc(parameter.gradient.getLoc());
-      parameter.gradient = sums.ofStep(parameter.gradient);
-    }
+    for (Parameter &parameter : parameters)
+      parameter.gradient = sums.ofStep(
+          parameter.gradient,
+          FlatSymbolRefAttr::get(parameter.weight.getSymNameAttr()));
     b.setLoc(NameLoc::get(b.getStringAttr("optimizer")));
     if (clipNorm > 0)
       results.push_back({clip().get(), "gradient_norm"});

@@ -9,9 +9,11 @@
 
 #include "compiler/pipeline/NodeNames.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/grad/GradientAttr.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -33,9 +35,7 @@ public:
     for (auto [index, node] : llvm::enumerate(graph.nodes))
       if (phaseOf(node) == Phase::forward)
         addForward(static_cast<int>(index), node);
-    for (const ClusterNode &node : graph.nodes)
-      if (phaseOf(node) == Phase::update)
-        bringGradients(node);
+    bringGradients();
     for (auto [index, node] : llvm::enumerate(graph.nodes))
       if (phaseOf(node) != Phase::forward && leaders[index] < 0)
         leaders[index] = findLeader(node);
@@ -88,7 +88,8 @@ private:
   /// Of what an op reads, views and all that is computed once a step included.
   void addParameters(Operation *op, int index) {
     for (StringRef parameter : getParameters(op))
-      ofParameter.try_emplace(parameter, index);
+      if (ofParameter.try_emplace(parameter, index).first->second != index)
+        shared.insert(parameter);
   }
 
   SmallVector<StringRef> getParameters(Operation *op) const {
@@ -107,29 +108,24 @@ private:
     return found;
   }
 
-  /// The gradient of a parameter is made where the parameter is updated.
-  void bringGradients(const ClusterNode &node) {
-    int leader = -1;
-    for (Operation *op : node.ops)
-      for (StringRef parameter : getParameters(op))
-        if (auto it = ofParameter.find(parameter); it != ofParameter.end())
-          leader = it->second;
-    if (leader < 0)
-      return;
-    SmallVector<Operation *> left(node.ops.begin(), node.ops.end());
-    llvm::SmallPtrSet<Operation *, 8> seen(left.begin(), left.end());
-    while (!left.empty())
-      for (Value operand : left.pop_back_val()->getOperands()) {
-        Operation *producer = operand.getDefiningOp();
-        auto made = graph.nodeOf.find(producer);
-        if (made == graph.nodeOf.end() || !seen.insert(producer).second)
-          continue;
-        const Phase phase = phases.get(producer);
-        if (phase == Phase::update)
-          left.push_back(producer);
-        else if (phase == Phase::backward && leaders[made->second] < 0)
-          leaders[made->second] = leader;
-      }
+  /// The gradient of a parameter is made where the parameter is updated. If it
+  /// is a sum of several, which belong to nodes that read the parameter, each
+  /// is made where its node is.
+  void bringGradients() {
+    llvm::StringMap<SmallVector<nn::SumMicroBatchesOp, 1>> sums;
+    for (const ClusterNode &node : graph.nodes)
+      for (Operation *op : node.ops)
+        if (auto of = op->getAttrOfType<FlatSymbolRefAttr>(nn::kGradientAttr))
+          if (auto sum = dyn_cast<nn::SumMicroBatchesOp>(op))
+            sums[of.getValue()].push_back(sum);
+    for (auto &[parameter, all] : sums) {
+      auto leader = ofParameter.find(parameter);
+      auto made = graph.nodeOf.find(all.front().getX().getDefiningOp());
+      if (all.size() == 1 && leader != ofParameter.end() &&
+          made != graph.nodeOf.end() &&
+          phases.get(made->first) == Phase::backward)
+        leaders[made->second] = leader->second;
+    }
   }
 
   int findLeader(const ClusterNode &node) const {
@@ -149,10 +145,11 @@ private:
     int64_t most = -1;
     if (isa<nn::AccumulatorOp>(node.ops.front()))
       return found; // it goes with what is added to it
-    // A trained parameter is on one device.
+    // What one node alone reads stays with it.
     for (Operation *op : node.ops)
       for (StringRef parameter : getParameters(op))
-        if (auto it = ofParameter.find(parameter); it != ofParameter.end())
+        if (auto it = ofParameter.find(parameter);
+            it != ofParameter.end() && !shared.contains(parameter))
           return it->second;
     for (Operation *op : node.ops)
       for (StringRef name : getNodeNames(op->getLoc()))
@@ -204,7 +201,8 @@ private:
   std::vector<int> leaders;
   int last = 0;                                    ///< of the forward clusters
   llvm::StringMap<std::pair<int, int64_t>> ofName; ///< with its operations
-  llvm::StringMap<int> ofParameter;
+  llvm::StringMap<int> ofParameter;                ///< the first that reads it
+  llvm::StringSet<> shared;     ///< parameters that several read
   llvm::StringMap<int> ofWhole; ///< the first cluster of a node
 };
 

@@ -64,7 +64,8 @@ void UnitPhases::findReturning(ArrayRef<int64_t> order, bool ofLastStage) {
     for (Operation *op : active) {
       int64_t reach = startOf(op);
       for (Value operand : op->getOperands())
-        if (auto it = latest.find(operand.getDefiningOp()); it != latest.end())
+        if (auto it = latest.find(operand.getDefiningOp());
+            it != latest.end() && isOfMicroBatch(it->first))
           reach = std::max(reach, it->second);
       if (Attribute cluster = op->getAttr(nn::kClusterAttr)) {
         int64_t &all = ofCluster[cluster];

@@ -20,6 +20,7 @@
 #include "llvm/Support/Path.h"
 
 #include <map>
+#include <tuple>
 
 namespace partita::pipeline {
 #define GEN_PASS_DEF_PLANBUILDPASS
@@ -478,34 +479,33 @@ private:
                                    origins[channel.value].getType()));
   }
 
-  /// Of one device; its stage is an attribute.
-  std::string unitName(int index) {
-    dist::StageOp stage = lowering.stages[index].op;
-    return getLetter(static_cast<Phase>(stage.getPhase())) +
-           std::to_string(stage.getStage());
-  }
-
   std::string stageName(int index) {
     return lowering.stages[index].op.getStageName().str();
   }
 
-  /// A row for each phase of a stage, in the order of the stages; stages
-  /// without work too.
+  /// A row for each unit of a stage, in the order of the stages; stages without
+  /// work too.
   void writeStages() {
-    std::map<std::pair<int64_t, dist::Phase>, int> stageAt;
+    // Of what comes once a step, a stage may have several units.
+    std::map<std::tuple<int64_t, dist::Phase, int>, int> stageAt;
     SmallVector<int64_t> devices = getDevices(function);
     for (int64_t number = 0; number < static_cast<int64_t>(devices.size());
          ++number)
-      stageAt[{number, dist::Phase::forward}] = -1;
-    for (auto [index, stage] : llvm::enumerate(lowering.stages))
-      stageAt[{stage.op.getStage(), stage.op.getPhase()}] = index;
+      stageAt[{number, dist::Phase::forward, 0}] = -1;
+    for (auto [index, stage] : llvm::enumerate(lowering.stages)) {
+      std::tuple key(stage.op.getStage(), stage.op.getPhase(), 0);
+      while (stageAt.count(key) && stageAt[key] >= 0)
+        ++std::get<2>(key);
+      stageAt[key] = static_cast<int>(index);
+    }
     rowOf.resize(lowering.stages.size());
     int64_t row = 0;
     for (const auto &[key, index] : stageAt) {
       if (index < 0) {
+        const int64_t number = std::get<0>(key);
         plan::StageOp::create(builder, function.getLoc(),
-                              "F" + std::to_string(key.first),
-                              getProgram(devices[key.first]).getValue(),
+                              "F" + std::to_string(number),
+                              getProgram(devices[number]).getValue(),
                               builder.getArrayAttr({}), 0, 0, 0, 0, 0, 0);
         ++row;
         continue;
@@ -571,7 +571,7 @@ private:
       // A stage that computes nothing still has a unit.
       if (part.work.empty() && parts.size() > 1)
         continue;
-      part.unit = unitName(s) + (index ? "." + std::to_string(index) : "");
+      part.unit = stageName(s) + (index ? "." + std::to_string(index) : "");
       for (const DeviceWork *work : part.work)
         ns += work->time.ns;
       auto unit = plan::UnitOp::create(builder, stage.op.getLoc(), part.unit,

@@ -228,8 +228,13 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
     Value source = getSource(input);
     auto key = std::pair(number, source.getAsOpaquePointer());
     auto it = placed.find(key);
-    if (it == placed.end())
+    if (it == placed.end()) {
       it = placed.emplace(key, addValue(device, source)).first;
+      // What comes from another device's prologue lasts for the whole step.
+      if (auto maker = source.getDefiningOp<dist::StageOp>();
+          maker && maker.getPhase() == dist::Phase::prologue)
+        device.values[it->second].span = plan::Span::step;
+    }
     sourceOf.try_emplace(it->second, source);
     ids[argument] = it->second;
     stage.arguments.push_back(it->second);
@@ -290,6 +295,14 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
     // 0.
     if (device.values[id].span == plan::Span::sum &&
         op.getPhase() == dist::Phase::update && !stage.newStates[index]) {
+      const int made = addValue(device, result);
+      copy(device, stage, value, id, made);
+      id = made;
+    }
+    // No message reads a state.
+    if (device.values[id].space == plan::Space::state &&
+        !stage.newStates[index] &&
+        llvm::any_of(result.getUsers(), llvm::IsaPred<dist::TransferOp>)) {
       const int made = addValue(device, result);
       copy(device, stage, value, id, made);
       id = made;
