@@ -156,6 +156,11 @@ def DistFormStagesPass : Pass<"dist-form-stages", "::mlir::ModuleOp"> {
     use is transferred there once, directly from the stage that makes it. Inputs
     of the model go directly to the stages that read them.
 
+    A state has one device: that of the stage which updates it, or which
+    `dist.state_stages` says. What another device reads of it is transferred from
+    that stage's prologue. Of what comes once a step, a stage has as many units
+    as its dependences on others ask for; the second one is named "U0_2".
+
     ```mlir
     %0 = nn.exp %x {dist.stage = 0 : i64} : tensor<8xf32>
     %1 = nn.tanh %0 {dist.stage = 1 : i64} : tensor<8xf32>

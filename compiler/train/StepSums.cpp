@@ -73,7 +73,8 @@ Term StepSums::ofStep(Value gradient, FlatSymbolRefAttr parameter) {
     // A sum belongs to the node that makes what is summed.
     b.setLoc(part.getLoc());
     Term sum = sumUp(part);
-    sum.get().getDefiningOp()->setAttr(nn::kGradientAttr, parameter);
+    if (parameter)
+      sum.get().getDefiningOp()->setAttr(nn::kGradientAttr, parameter);
     total = total.get() ? total + sum : sum;
   }
   return meanOf(total);

@@ -45,10 +45,10 @@ public:
   /// that count if the loss is a mean.
   nn::grad::Term ofStep(mlir::Value value);
 
-  /// A gradient of all micro-batches, of the weight `parameter`. If several
-  /// nodes read the weight, each has a sum of its own, and these are added up
-  /// once a step, in the order of the gradient's terms: nodes may be on
-  /// different devices.
+  /// A gradient of all micro-batches, of the weight `parameter`; null: of an
+  /// input. If several nodes read the weight, each has a sum of its own, and
+  /// these are added up once a step, in the order of the gradient's terms:
+  /// nodes may be on different devices.
   nn::grad::Term ofStep(mlir::Value gradient,
                         mlir::FlatSymbolRefAttr parameter);
 

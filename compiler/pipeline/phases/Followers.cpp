@@ -36,6 +36,9 @@ public:
       if (phaseOf(node) == Phase::forward)
         addForward(static_cast<int>(index), node);
     bringGradients();
+    for (const ClusterNode &node : graph.nodes)
+      if (phaseOf(node) == Phase::update)
+        addUpdates(node);
     for (auto [index, node] : llvm::enumerate(graph.nodes))
       if (phaseOf(node) != Phase::forward && leaders[index] < 0)
         leaders[index] = findLeader(node);
@@ -128,6 +131,22 @@ private:
     }
   }
 
+  /// The update of a parameter has a name, too.
+  void addUpdates(const ClusterNode &node) {
+    for (Operation *op : node.ops)
+      for (StringRef parameter : getParameters(op))
+        if (auto it = ofParameter.find(parameter); it != ofParameter.end())
+          for (StringRef name : getNodeNames(op->getLoc()))
+            ofUpdate.try_emplace(name, it->second);
+  }
+
+  /// Whether a value of an update is made of inputs alone.
+  static bool isOfInputs(Value value) {
+    Operation *op = value.getDefiningOp();
+    return !op || (!isa<nn::ParameterOp, nn::SumMicroBatchesOp>(op) &&
+                   llvm::all_of(op->getOperands(), isOfInputs));
+  }
+
   int findLeader(const ClusterNode &node) const {
     if (phaseOf(node) == Phase::update) {
       for (Operation *op : node.ops)
@@ -138,6 +157,13 @@ private:
           if (auto parameter = operand.getDefiningOp<nn::ParameterOp>())
             if (auto it = ofParameter.find(parameter.getWeight());
                 it != ofParameter.end())
+              return it->second;
+      // So does what the parameter's update is made of, and what the optimizer
+      // keeps. Rates that all updates read do not.
+      for (Operation *op : node.ops)
+        if (!llvm::all_of(op->getOperands(), isOfInputs))
+          for (StringRef name : getNodeNames(op->getLoc()))
+            if (auto it = ofUpdate.find(name); it != ofUpdate.end())
               return it->second;
       return earliestOf(node);
     }
@@ -202,8 +228,9 @@ private:
   int last = 0;                                    ///< of the forward clusters
   llvm::StringMap<std::pair<int, int64_t>> ofName; ///< with its operations
   llvm::StringMap<int> ofParameter;                ///< the first that reads it
-  llvm::StringSet<> shared;     ///< parameters that several read
-  llvm::StringMap<int> ofWhole; ///< the first cluster of a node
+  llvm::StringSet<> shared;      ///< parameters that several read
+  llvm::StringMap<int> ofWhole;  ///< the first cluster of a node
+  llvm::StringMap<int> ofUpdate; ///< by the name of an update
 };
 
 } // namespace

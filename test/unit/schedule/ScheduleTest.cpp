@@ -441,6 +441,32 @@ TEST(Training, AnyPlacementAnyNumberOfMicroBatches) {
             }
 }
 
+TEST(Training, WhatAPrologueMakesIsSentOnce) {
+  ScheduleProblem problem = training({2, 3});
+  problem.stages.insert(problem.stages.begin(), {0, 10, Phase::prologue, 0});
+  for (ScheduleValue &value : problem.values) {
+    ++value.producer;
+    for (int &consumer : value.consumers)
+      ++consumer;
+  }
+  const int table = static_cast<int>(problem.values.size());
+  ScheduleValue &made = problem.values.emplace_back();
+  made.producer = 0;
+  made.consumers = {2}; // the second forward, on the other device
+  made.readNs = {0};
+  made.transferNs = 5;
+  for (const ScheduleKind *kind : getScheduleKinds()) {
+    const Schedule schedule = buildSchedule(problem, *kind);
+    EXPECT_EQ(check(schedule, problem.microBatches), "") << kind->name;
+    std::string steps;
+    for (const ScheduleStep &step : schedule.programs[1])
+      if (step.value == table)
+        steps += show({step});
+    // It stays there for all micro-batches, and holds up nobody.
+    EXPECT_EQ(steps, "recv.0") << kind->name;
+  }
+}
+
 TEST(Training, SaysWhatItFallsBackTo) {
   const ScheduleProblem problem = training({8, 4, 2, /*isV=*/true});
   EXPECT_EQ(kOneForwardOneBackward.order(problem).remark,
