@@ -8,6 +8,7 @@
 #include "compiler/analysis/Rates.h"
 #include "compiler/fuse/ClusterGraph.h"
 #include "compiler/fuse/Passes.h"
+#include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -169,6 +170,31 @@ void outlineWantedConstants(Block &block) {
   }
 }
 
+/// What adds to a sum over micro-batches is computed early: as soon as there is
+/// what it reads. Nothing has to be kept for it any longer then.
+void hastenSums(Block &block) {
+  auto stage = dyn_cast<dist::StageOp>(block.getParentOp());
+  auto sums = stage ? stage->getAttrOfType<DenseI64ArrayAttr>(dist::kSumsAttr)
+                    : DenseI64ArrayAttr();
+  if (!sums)
+    return;
+  for (size_t i = 0; i + 1 < sums.asArrayRef().size(); i += 2) {
+    Operation *made =
+        block.getTerminator()->getOperand(sums[i]).getDefiningOp();
+    while (made && isAlias(made) && made->getNumOperands() > 0)
+      made = made->getOperand(0).getDefiningOp();
+    if (!isa_and_nonnull<nn::ClusterOp>(made))
+      continue;
+    Operation *last = nullptr;
+    for (Value operand : made->getOperands())
+      if (Operation *producer = operand.getDefiningOp();
+          producer && (!last || last->isBeforeInBlock(producer)))
+        last = producer;
+    if (last)
+      made->moveAfter(last);
+  }
+}
+
 class FormClustersPass : public impl::FormClustersPassBase<FormClustersPass> {
   void runOnOperation() override {
     SmallVector<Block *> blocks;
@@ -184,6 +210,7 @@ class FormClustersPass : public impl::FormClustersPassBase<FormClustersPass> {
       outlineWantedConstants(*block);
       // Clusters stand where their last op stood: some users may stand before.
       sortTopologically(block);
+      hastenSums(*block);
     }
   }
 };

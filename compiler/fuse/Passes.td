@@ -53,7 +53,8 @@ def FormClustersPass : Pass<"form-clusters", "::mlir::ModuleOp"> {
     outside, and so do reshapes that only give the same bytes another name. A
     library call gets copies of the states that it reads, since it may pack
     weights when the model is loaded. Attributes of other dialects on one of the
-    ops (`dist.price`) go to the cluster.
+    ops (`dist.price`) go to the cluster. A cluster that adds to a sum over
+    micro-batches (`dist.sums`) comes as soon as what it reads is there.
   }];
   let dependentDialects = ["::partita::nn::NNDialect"];
 }
