@@ -525,6 +525,19 @@ std::string Compilation::findWhatFits(ModuleOp whole, ModuleOp plan,
       break;
     }
   }
+  // What gradients need again.
+  for (const char *word : {"standard", "full"}) {
+    pipeline::PartitionOptions again = tried;
+    again.recompute = word;
+    if (options.autodiff.results == autodiff::LossResults::parts &&
+        !options.train.optimizer.empty() && tried.recompute != word &&
+        tried.recompute != "full" && fits(again)) {
+      found.push_back(std::string("computing again what gradients need "
+                                  "(--recompute ") +
+                      word + ")");
+      break;
+    }
+  }
   pipeline::PartitionOptions fewer = tried;
   fewer.microBatches = 1;
   if (fits(fewer))
@@ -734,6 +747,8 @@ static std::vector<CompileOptions> getPlans(const CompileOptions &options) {
     plans.push_back(plans.front());
     plans.back().autodiff.results = autodiff::LossResults::beside;
     plans.back().partition.microBatches = 1;
+    plans.front().partition.recompute = options.train.recompute;
+    plans.front().partition.recomputeNodes = options.train.recomputeNodes;
     // A file orders gradients, too.
     if (pipeline::isScheduleFile(options.partition.schedule))
       plans.back().partition.schedule.clear();

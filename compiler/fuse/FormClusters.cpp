@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Rates.h"
+#include "compiler/analysis/Recomputed.h"
 #include "compiler/fuse/ClusterGraph.h"
 #include "compiler/fuse/Passes.h"
 #include "dialects/dist/DistDialect.h"
@@ -119,8 +120,11 @@ void outline(const FormedCluster &formed, const OpSet &loadOps) {
       else if (!producer || !inside.contains(producer))
         inputs.insert(operand);
     }
-    for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(),
+    auto yielded = op->getAttrOfType<DenseI64ArrayAttr>(analysis::kYieldedAttr);
+    for (OpResult result : op->getResults())
+      if ((yielded && llvm::is_contained(yielded.asArrayRef(),
+                                         result.getResultNumber())) ||
+          llvm::any_of(result.getUsers(),
                        [&](Operation *user) { return !inside.contains(user); }))
         results.insert(result);
   }
@@ -145,6 +149,7 @@ void outline(const FormedCluster &formed, const OpSet &loadOps) {
   for (Operation *op : ops) {
     Operation *copy = inner.clone(*op, mapping);
     copy->removeAttr(nn::kClusterAttr);
+    copy->removeAttr(analysis::kYieldedAttr);
     for (NamedAttribute attr : cluster->getDiscardableAttrs())
       copy->removeDiscardableAttr(attr.getName());
   }
@@ -195,6 +200,19 @@ void hastenSums(Block &block) {
   }
 }
 
+/// What is computed again is computed late: just before its first reader.
+void delayRecomputed(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!op.hasAttr(analysis::kRecomputedAttr) || op.use_empty())
+      continue;
+    Operation *first = *op.user_begin();
+    for (Operation *user : op.getUsers())
+      if (user->isBeforeInBlock(first))
+        first = user;
+    op.moveBefore(first);
+  }
+}
+
 class FormClustersPass : public impl::FormClustersPassBase<FormClustersPass> {
   void runOnOperation() override {
     SmallVector<Block *> blocks;
@@ -211,6 +229,7 @@ class FormClustersPass : public impl::FormClustersPassBase<FormClustersPass> {
       // Clusters stand where their last op stood: some users may stand before.
       sortTopologically(block);
       hastenSums(*block);
+      delayRecomputed(*block);
     }
   }
 };

@@ -54,7 +54,9 @@ def FormClustersPass : Pass<"form-clusters", "::mlir::ModuleOp"> {
     library call gets copies of the states that it reads, since it may pack
     weights when the model is loaded. Attributes of other dialects on one of the
     ops (`dist.price`) go to the cluster. A cluster that adds to a sum over
-    micro-batches (`dist.sums`) comes as soon as what it reads is there.
+    micro-batches (`dist.sums`) comes as soon as what it reads is there, and one
+    that computes something again (`dist.recomputed`) just before its first
+    reader.
   }];
   let dependentDialects = ["::partita::nn::NNDialect"];
 }

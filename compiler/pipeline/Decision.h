@@ -48,6 +48,12 @@ inline constexpr llvm::StringLiteral kOrdersAttr = "dist.orders";
 /// for.
 inline constexpr llvm::StringLiteral kMemoryAttr = "dist.memory";
 
+/// On the function, and later on `plan.model`, if something is computed again
+/// for gradients: what that saves and costs in a micro-batch. `nodes`; `work`,
+/// in percent of the rest; `kept` and `all`: bytes that are kept for gradients,
+/// and those that would be without it.
+inline constexpr llvm::StringLiteral kRecomputationAttr = "dist.recomputation";
+
 /// On the first op of a cluster, and later on the cluster: its predicted time,
 /// `[ns, ns by rates alone]`. If a machine was measured, `dist.work_key` is the
 /// key of its work (WorkKey.h).

@@ -148,6 +148,37 @@ def DistWritePartitionPass : Pass<"dist-write-partition", "::mlir::ModuleOp"> {
   let options = [Option<"file", "file", "std::string", "", "file to write; - for standard output">];
 }
 
+def DistRecomputePass : Pass<"dist-recompute", "::mlir::ModuleOp"> {
+  let summary = "Computes again for gradients what forward does not keep for them";
+  let description = [{
+    Of a model that is trained. Gradients read clones of forward's clusters
+    (`dist.recomputed`), which read what is kept: as few bytes as possible. A
+    clone has the ops and results of its cluster, so it is the same code, and no
+    bit changes. `standard` repeats clusters without matrix products,
+    convolutions, attention and recurrent layers. `full` keeps of each stage
+    what enters it. Where gradients follow each forward at once (the last stage,
+    and one device), the stage is cut into segments, and what enters each is
+    kept. What adds to sums over micro-batches is not repeated. The attribute
+    `dist.recomputation` of the function says what that saves and costs.
+
+    ```mlir
+    %1 = nn.tanh %0 {dist.stage = 0 : i64, nn.cluster = #nn.cluster<0, kernel>}
+    // ... a gradient reads %1
+    // becomes
+    %1 = nn.tanh %0 {dist.stage = 0 : i64, nn.cluster = #nn.cluster<0, kernel>, nn.yielded = array<i64: 0>}
+    %2 = nn.tanh %0 {dist.recomputed, dist.stage = 0 : i64, nn.cluster = #nn.cluster<1, kernel>, nn.yielded = array<i64: 0>}
+    // ... a gradient reads %2
+    ```
+  }];
+  let options = [
+    Option<"kind", "kind", "std::string", "\"none\"", "none, standard or full">,
+    ListOption<"nodes", "nodes", "std::string", "globs of nodes whose clusters may be repeated as well">,
+    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
+    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
+  ];
+  let dependentDialects = ["::partita::dist::DistDialect"];
+}
+
 def DistFormStagesPass : Pass<"dist-form-stages", "::mlir::ModuleOp"> {
   let summary = "Outlines ops by their stage, and makes transfers";
   let description = [{

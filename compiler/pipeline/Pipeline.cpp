@@ -81,6 +81,18 @@ void addDecisionPasses(OpPassManager &pm, const PartitionOptions &options) {
 }
 
 void addCutPasses(OpPassManager &pm, const PartitionOptions &options) {
+  const bool recomputes =
+      !options.recompute.empty() && options.recompute != "none";
+  if (recomputes || !options.recomputeNodes.empty()) {
+    DistRecomputePassOptions recompute;
+    if (recomputes)
+      recompute.kind = options.recompute;
+    recompute.nodes.assign(options.recomputeNodes.begin(),
+                           options.recomputeNodes.end());
+    recompute.machine = options.machine;
+    recompute.threads = options.threads;
+    pm.addPass(createDistRecomputePass(std::move(recompute)));
+  }
   pm.addPass(createDistFormStagesPass({options.target}));
 }
 

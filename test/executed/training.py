@@ -320,6 +320,72 @@ def check_pipelines(work):
     print(f"{count + 1} pipelines train to the bits of one device")
 
 
+def check_recomputed(work):
+    """What is computed again for gradients changes no bit: statistics of batch norms, dropouts, softmax, recurrent layers, on one device and several."""
+    dropping = write_dropping_model(work)
+    count = 0
+    for name, micro, plans in (("sgd-decay", 4, ((1, None), (3, "gpipe"), (2, "zb_h1"))),
+                               ("cnn-sgd", 2, ((1, None), (2, "1f1b"), (3, "zb_h1"))),
+                               ("mnist-momentum", 3, ((3, "1f1b"), (2, "zb_v"))),
+                               ("transformer-nesterov", 2, ((1, None), (2, "1f1b"))),
+                               ("lstm-adam", 2, ((1, None), (2, "1f1b")))):
+        case = dataclasses.replace(case_named(name), micro=micro)
+        model = {"cnn": dropping, "transformer": write_untied_model(work)}.get(case.model) or write_model(work, case.model, "f32")
+        data = write_data(work, case, "f32")
+        for devices, schedule in plans:
+            found = {}
+            for recompute in ((), ("--recompute", "standard"), ("--recompute", "full"), ("--recompute-nodes", "*[13579]*")):
+                artifact, exported, folder = work / "again.partita", work / "again.onnx", work / "again"
+                shutil.rmtree(folder, ignore_errors=True)
+                said = compile_model(model, artifact, *case.flags(), "--devices", devices, *(["--schedule", schedule] if schedule else []), *recompute)
+                if ("recompute: " in said) != bool(recompute):
+                    raise Failure(f"the table of {name} {recompute}: {said}")
+                lines = train(artifact, *data, "-t", 1, "--export", exported, folder=folder, steps=3)
+                found[recompute] = (exported.read_bytes(), [line["loss"] for line in lines])
+                count += "nothing" not in said
+            for recompute, result in found.items():
+                if result != found[()]:
+                    raise Failure(f"{model.name} by {name} on {devices} devices by {schedule}: {' '.join(recompute)} gives other bits")
+    # A checkpoint goes on with another choice.
+    case = dataclasses.replace(case_named("cnn-sgd"), micro=2)
+    data, ends = write_data(work, case, "f32"), []
+    for first, second in ((), ()), (("--recompute", "full"), ("--recompute", "standard")):
+        shutil.rmtree(work / "again")
+        for flags, steps in (first, 2), (second, 4):
+            compile_model(dropping, work / "again.partita", *case.flags(), *flags)
+            train(work / "again.partita", *data, *(["--resume"] if steps > 2 else []), "--export", work / "again.onnx", folder=work / "again", steps=steps)
+        ends.append((work / "again.onnx").read_bytes())
+    if ends[0] != ends[1]:
+        raise Failure("a training that goes on with another choice of what is computed again gives other bits")
+    for flags, text in ((("--recompute-nodes", "zip*"), "--recompute-nodes zip* names no node"), (("--recompute-nodes", "a["), "--recompute-nodes a[: ")):
+        before = files_in(work)
+        check_message(work, "recompute", run([BIN / "partita-compile", dropping, *case.flags(), *flags, "-o", work / "wrong.partita"], expect=1), text, before)
+    print(f"{count} plans compute something again, and train to the same bits")
+
+
+def write_dropping_model(work):
+    """The network with batch norms, whose dropouts drop."""
+    model, path = build("cnn", np.float32), work / "dropping.onnx"
+    for tensor in model.graph.initializer:
+        if tensor.name == "ratio":
+            tensor.CopyFrom(numpy_helper.from_array(np.array(0.3, np.float32), "ratio"))
+    onnx.save(model, path)
+    return path
+
+
+def write_untied_model(work):
+    """The transformer, whose first and last layer have weights of their own."""
+    model, path = build("transformer", np.float32), work / "untied.onnx"
+    head = next(tensor for tensor in model.graph.initializer if tensor.name == "wte")
+    model.graph.initializer.append(numpy_helper.from_array(numpy_helper.to_array(head)[::-1].copy(), "head"))
+    for node in model.graph.node:
+        for i, name in enumerate(node.input):
+            if name == "wte" and node.op_type != "Gather":
+                node.input[i] = "head"
+    onnx.save(model, path)
+    return path
+
+
 def check_killed(work):
     """A training that is killed again and again ends with the bits of one that is not. So do some that are asked to stop."""
     case = case_named("mnist-adamw")
@@ -561,6 +627,8 @@ COMPILE_ERRORS = [
     (("--optimizer", "sgd"), "of which loss?"),
     (("--loss", "mse:y", "--clip-norm", 1), "give --train FILE or --optimizer, too"),
     ((*GIVEN, "--gradients"), "--gradients and --train"),
+    ((*GIVEN, "--recompute", "most"), "--recompute: most not in {none,standard,full}"),
+    (("--loss", "mse:y", "--recompute", "full"), "give --train FILE or --optimizer, too"),
     ((*GIVEN, "--freeze", "*"), "the loss depends on no parameter that is trained"),
     ((*GIVEN, "--freeze", "zip"), "--freeze zip names no parameter"),
     ((*GIVEN, "--micro-batches", 0), "--micro-batches: Value 0 not in range"),
@@ -578,6 +646,7 @@ FILE_ERRORS = [
     ("optimizer: adamw\nschedule: {kind: cosine, step: 3}\n", 3, 11, "'step=3' is no setting of "),
     ("optimizer: adamw\nscale: {x: {divide: 0}}\n", 3, 12, "divide and std are not 0"),
     ("optimizer: adamw\nscale: {x: {times: 2}}\n", 3, 13, "'times' is no key of a scale"),
+    ("optimizer: adamw\nrecompute: most\n", 3, 12, "recompute is 'most', and not none or standard or full"),
     ("optimizer: adamw\nfreeze: {a: b}\n", 3, 9, "expected a list"),
     ("optimizer: adamw\ngroups:\n  - parameters: [fc1*]\n    wd: 0\n", 5, 9, "'wd=0' is no setting of adamw"),
     ("optimizer: adamw\noptimizer: sgd\n", 3, 1, "'optimizer' stands here twice"),
@@ -872,7 +941,7 @@ def check():
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_orders, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_keep_best, check_not_finite, check_json, check_outputs, check_errors)}
+        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_orders, check_recomputed, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_keep_best, check_not_finite, check_json, check_outputs, check_errors)}
         if not words or not set(words) <= set(parts):
             check_curves(work, words)
         for name, part in parts.items():

@@ -136,6 +136,24 @@ def check_planned(work):
         compare(what, *(convolutions(work, name, flags, batch) for name, batch in (("small", 2), ("large", 100))), scratch=SCRATCH)
 
 
+def check_recomputed(work):
+    """What is computed again takes no memory: less is planned, and that is what is held."""
+    small = {"batch": 1, "block": 8, "layers": 1, "heads": 2, "width": 16, "vocabulary": 11}
+    large = {"batch": 12, "block": 64, "layers": 6, "heads": 4, "width": 128, "vocabulary": 65}
+    images = {name: (lambda *flags, name=name, batch=batch: convolutions(work, name, flags, batch)) for name, batch in (("small", 2), ("large", 100))}
+    words = {name: (lambda *flags, name=name, sizes=sizes: transformer(work, name, flags, **sizes)) for name, sizes in (("small", small), ("large", large))}
+    for what, make, scratch in (("a transformer", words, TOLERANCE), ("convolutions", images, SCRATCH)):
+        planned = {}
+        for recompute in ("none", "standard", "full"):
+            flags = ("--recompute", recompute)
+            little, much = make["small"](*flags), make["large"](*flags)
+            planned[recompute] = much.planned
+            compare(f"{what}, --recompute {recompute}", little, much, scratch)
+        print(f"{what}: {', '.join(f'{bytes / MIB:.2f} MiB with {word}' for word, bytes in planned.items())}")
+        if not planned["full"] < planned["standard"] < 0.95 * planned["none"]:
+            raise Failure(f"{what}: planned are {planned}")
+
+
 def check_growth(work):
     """With everything that a loop does: epochs, evaluations, checkpoints, logs."""
     sizes = {"batch": 2, "block": 8, "layers": 1, "heads": 2, "width": 16, "vocabulary": 11}
@@ -154,6 +172,7 @@ def check():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         check_planned(work)
+        check_recomputed(work)
         check_growth(work)
 
 

@@ -11,7 +11,6 @@
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
-#include "compiler/pipeline/partition/ScheduleFile.h"
 #include "compiler/pipeline/partition/StageOrder.h"
 #include "compiler/pipeline/phases/UnitPhases.h"
 #include "compiler/schedule/Schedule.h"
@@ -377,17 +376,12 @@ struct DistFormStagesPass : impl::DistFormStagesPassBase<DistFormStagesPass> {
       return signalPassFailure();
     }
     FailureOr<SmallVector<int64_t>> order = getStageOrder(*function);
-    const schedule::ScheduleKind *kind = getScheduleKind(*function);
-    FailureOr<std::optional<schedule::OrderFile>> orders =
-        getScheduleFile(*function);
-    if (failed(order) || failed(orders) || !kind)
+    if (failed(order))
       return signalPassFailure();
-    // One stage has nobody who waits for it.
-    const bool areSplit = kind->splitsBackward && order->size() > 1;
-    BackwardUnits backward{areSplit, /*ofLastStage=*/areSplit};
-    if (*orders) // it says of all stages when gradients come
-      backward = {(*orders)->isSplit, /*ofLastStage=*/true};
-    if (failed(StageFormer(*function, *order, target, backward).form()))
+    FailureOr<BackwardUnits> backward = getBackwardUnits(*function, *order);
+    if (failed(backward))
+      return signalPassFailure();
+    if (failed(StageFormer(*function, *order, target, *backward).form()))
       signalPassFailure();
   }
 };

@@ -278,6 +278,8 @@ private:
         module->getAttrOfType<StringAttr>(plan::kTrainingAttr));
     if (auto memory = function->getAttr(kMemoryAttr))
       model->setAttr(kMemoryAttr, memory);
+    if (auto recomputation = function->getAttr(kRecomputationAttr))
+      model->setAttr(kRecomputationAttr, recomputation);
   }
 
   void writePort(plan::PortKind kind, DictionaryAttr attributes,
