@@ -210,6 +210,38 @@ private:
 
 } // namespace
 
+void joinReturning(const PartitionGraph &graph, const Phases &phases,
+                   std::vector<int> &leaders) {
+  const size_t count = graph.nodes.size();
+  auto phaseOf = [&](int node) {
+    return phases.get(graph.nodes[node].ops.front());
+  };
+  std::vector<SmallVector<int>> read(count);
+  for (const ClusterValue &value : graph.values)
+    if (value.producer >= 0 && phaseOf(value.producer) != Phase::prologue)
+      for (int consumer : value.consumers)
+        read[consumer].push_back(value.producer);
+  // By cluster: the first with which it is joined.
+  std::vector<int> first(count);
+  for (size_t n = 0; n < count; ++n)
+    first[n] = static_cast<int>(n);
+  std::vector<bool> returns(count, false);
+  for (size_t n = 0; n < count; ++n) { // in topological order
+    if (phaseOf(static_cast<int>(n)) != Phase::backward)
+      continue;
+    for (int from : read[n]) {
+      returns[n] = returns[n] || returns[from] || leaders[from] > leaders[n];
+      if (returns[from])
+        for (int between = leaders[from] + 1; between <= leaders[n]; ++between)
+          first[between] = std::min(first[between], leaders[from]);
+    }
+  }
+  for (size_t n = 0; n < count; ++n)
+    first[n] = first[first[n]];
+  for (int &leader : leaders)
+    leader = leaders[first[leader]];
+}
+
 std::vector<int> findLeaders(const PartitionGraph &graph,
                              const Phases &phases) {
   return LeaderFinder(graph, phases).find();
