@@ -54,9 +54,11 @@ Origin getOrigin(OpResult result) {
       return {Rate::load,
               {body.getTerminator()->getOperand(result.getResultNumber())}};
   }
-  if (op->getNumRegions() != 0 || !isMemoryEffectFree(op) ||
-      op->hasTrait<nn::EveryMicroBatch>())
+  if (op->getNumRegions() != 0)
     return {Rate::micro_batch, {}};
+  // What devices do together they do in each micro-batch, or with the update.
+  if (!isMemoryEffectFree(op) || op->hasTrait<nn::EveryMicroBatch>())
+    return {Rate::micro_batch, SmallVector<Value>(op->getOperands())};
   return {Rate::load, SmallVector<Value>(op->getOperands())};
 }
 

@@ -96,7 +96,10 @@ private:
     stream << *module.getName() << "\n";
     // Not by the names that the whole module would give: that takes as long as
     // there are ops in it.
-    kernel.print(stream, OpPrintingFlags().useLocalScope());
+    // Locations are no part of what a kernel computes, and a flag of
+    // partita-opt would print them.
+    kernel.print(stream,
+                 OpPrintingFlags().useLocalScope().enableDebugInfo(false));
     auto [it, isNew] = kernels.try_emplace(text);
     if (isNew) {
       it->second =

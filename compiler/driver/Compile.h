@@ -75,15 +75,20 @@ struct CompileOptions {
   /// If it has an optimizer, the artifact has two plans: `train` learns, and
   /// `eval` computes the model's outputs and the loss.
   train::TrainOptions train;
-  /// If not empty: the stage of each node, and the device of each stage, as
-  /// another plan of the artifact has them. They share states.
-  std::map<std::string, int64_t> stagesOfNodes;
+  /// If not empty: the stage of each node and of each state, and the device of
+  /// each stage, as another plan of the artifact has them. They share states.
+  std::map<std::string, int64_t> stagesOfNodes, stagesOfStates;
   std::vector<int64_t> devicesOfStages;
+  /// If not null: how tensors are cut, as that plan has them.
+  mlir::DictionaryAttr shards;
   /// If not null: filled with the model's parameters, and which are trained.
   std::vector<autodiff::Parameter> *parameters = nullptr;
   /// Remarks say what would spare each collective.
   bool explain = false;
   EmitKind kind = EmitKind::artifact;
+  /// The folder where the IR behind each phase is written, with the command
+  /// that repeats it (PhaseRunner.h). Empty: nowhere.
+  std::string dumpPhases;
   /// The artifact has a plan for each combination of their sizes.
   std::vector<DimensionSizes> dimensions;
   /// The input that is 0 where samples are padded to the sizes of a plan. If it
@@ -99,6 +104,17 @@ struct CompileOptions {
   /// phases.
   llvm::function_ref<void(llvm::StringRef name, int phase, int phases)>
       progress;
+
+  /// Whether a step has one loss, and one gradient of each parameter, of all of
+  /// its micro-batches.
+  bool sumsMicroBatches() const {
+    return autodiff.results != autodiff::LossResults::whole;
+  }
+  /// Whether a step writes states.
+  bool learns() const {
+    return !train.optimizer.empty() &&
+           autodiff.results == autodiff::LossResults::parts;
+  }
 };
 
 /// The flag that says how the model is split, so that its own annotations are

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Along a dimension of size 1 everything seems independent: the mean over one
-// sample is the sample. So a model that is for any number of samples is imported
-// once more for a few of them, and the proof is about that. It is imported for
-// another number, too: the same ops on the same numbers must compute it, or its
-// numbers depend on how many samples there are.
+// sample is the sample. So a model that is for any number of samples is
+// imported once more for a few of them, and the proof is about that. It is
+// imported for another number, too: the same ops on the same numbers must
+// compute it, or its numbers depend on how many samples there are.
 //
 // Where the model itself says how many samples there are, it is no model for
 // another number. Then a proof about the shapes that it has is enough.
@@ -23,10 +23,10 @@
 
 namespace partita::driver {
 
-/// Proves that samples along the arguments' `nn.batch_axis` are independent, and
-/// writes the axes of the results. Without proof a remark names the first op
-/// that combines them, and the module gets `nn.mixes`. A model with
-/// ops that cross replicas stays as it is: its statistics are those of whole
+/// Proves that samples along the arguments' `nn.batch_axis` are independent,
+/// and writes the axes of the results. Without proof a remark names the first
+/// op that combines them, and the module gets `nn.mixes`. A model with ops that
+/// cross replicas stays as it is: its statistics are those of whole
 /// micro-batches.
 void proveSampleAxes(mlir::ModuleOp module,
                      const import::ImportOptions &options);

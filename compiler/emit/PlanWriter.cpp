@@ -556,22 +556,35 @@ private:
 
   /// The states that programs use, in the order of the module.
   void findStates() {
-    llvm::StringSet<> used;
+    llvm::StringMap<plan::SlotOp> used;
     module.walk([&](plan::SlotOp slot) {
       if (slot.getSpace() == plan::Space::state)
-        used.insert(*slot.getWeight());
+        used.try_emplace(*slot.getWeight(), slot);
     });
     for (auto weight : module.getOps<nn::WeightOp>())
       if (used.contains(weight.getSymName())) {
         stateIndex[weight.getSymName()] = static_cast<int>(states.size());
         states.push_back(weight);
+        stateSlots.push_back(used[weight.getSymName()]);
       }
+  }
+
+  /// All slots of a state are cut alike.
+  std::vector<flatbuffers::Offset<abi::Cut>> writeCuts(plan::SlotOp slot) {
+    std::vector<flatbuffers::Offset<abi::Cut>> tables;
+    if (std::optional<ArrayAttr> cuts = slot.getCuts())
+      for (auto cut : cuts->getAsRange<plan::CutAttr>())
+        tables.push_back(abi::CreateCut(
+            b, static_cast<int>(cut.getDim()), cut.getBlocks(),
+            slot.getSlot().getType().getTensor().getDimSize(cut.getDim()),
+            axes(cut.getAxes())));
+    return tables;
   }
 
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<abi::State>>>
   writeStates() {
     std::vector<flatbuffers::Offset<abi::State>> tables;
-    for (nn::WeightOp state : states) {
+    for (auto [state, slot] : llvm::zip_equal(states, stateSlots)) {
       auto type = cast<RankedTensorType>(state.getType());
       auto role = state->getAttrOfType<StringAttr>(nn::kRoleAttr);
       auto initial = weightIndex.find(state.getSymName());
@@ -583,7 +596,8 @@ private:
           dtype(state, type), longs(type.getShape()), nn::getByteSize(type),
           initial == weightIndex.end() ? -1 : initial->second,
           string(getModelFile(state)),
-          state.getFile() ? static_cast<int64_t>(*state.getOffset()) : -1));
+          state.getFile() ? static_cast<int64_t>(*state.getOffset()) : -1,
+          b.CreateVector(writeCuts(slot))));
     }
     return b.CreateVector(tables);
   }
@@ -591,6 +605,7 @@ private:
   ModuleOp module;
   const TrainedModel &trained;
   std::vector<nn::WeightOp> states;
+  std::vector<plan::SlotOp> stateSlots; ///< one of each
   llvm::StringMap<int> stateIndex;
   const WeightTable &weights;
   const llvm::StringMap<int> &weightIndex;

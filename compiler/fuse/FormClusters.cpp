@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Rates.h"
+#include "compiler/analysis/Recomputed.h"
 #include "compiler/fuse/ClusterGraph.h"
 #include "compiler/fuse/Passes.h"
+#include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -118,8 +120,11 @@ void outline(const FormedCluster &formed, const OpSet &loadOps) {
       else if (!producer || !inside.contains(producer))
         inputs.insert(operand);
     }
-    for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(),
+    auto yielded = op->getAttrOfType<DenseI64ArrayAttr>(analysis::kYieldedAttr);
+    for (OpResult result : op->getResults())
+      if ((yielded && llvm::is_contained(yielded.asArrayRef(),
+                                         result.getResultNumber())) ||
+          llvm::any_of(result.getUsers(),
                        [&](Operation *user) { return !inside.contains(user); }))
         results.insert(result);
   }
@@ -144,6 +149,7 @@ void outline(const FormedCluster &formed, const OpSet &loadOps) {
   for (Operation *op : ops) {
     Operation *copy = inner.clone(*op, mapping);
     copy->removeAttr(nn::kClusterAttr);
+    copy->removeAttr(analysis::kYieldedAttr);
     for (NamedAttribute attr : cluster->getDiscardableAttrs())
       copy->removeDiscardableAttr(attr.getName());
   }
@@ -169,6 +175,44 @@ void outlineWantedConstants(Block &block) {
   }
 }
 
+/// What adds to a sum over micro-batches is computed early: as soon as there is
+/// what it reads. Nothing has to be kept for it any longer then.
+void hastenSums(Block &block) {
+  auto stage = dyn_cast<dist::StageOp>(block.getParentOp());
+  auto sums = stage ? stage->getAttrOfType<DenseI64ArrayAttr>(dist::kSumsAttr)
+                    : DenseI64ArrayAttr();
+  if (!sums)
+    return;
+  for (size_t i = 0; i + 1 < sums.asArrayRef().size(); i += 2) {
+    Operation *made =
+        block.getTerminator()->getOperand(sums[i]).getDefiningOp();
+    while (made && isAlias(made) && made->getNumOperands() > 0)
+      made = made->getOperand(0).getDefiningOp();
+    if (!isa_and_nonnull<nn::ClusterOp>(made))
+      continue;
+    Operation *last = nullptr;
+    for (Value operand : made->getOperands())
+      if (Operation *producer = operand.getDefiningOp();
+          producer && (!last || last->isBeforeInBlock(producer)))
+        last = producer;
+    if (last)
+      made->moveAfter(last);
+  }
+}
+
+/// What is computed again is computed late: just before its first reader.
+void delayRecomputed(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!op.hasAttr(analysis::kRecomputedAttr) || op.use_empty())
+      continue;
+    Operation *first = *op.user_begin();
+    for (Operation *user : op.getUsers())
+      if (user->isBeforeInBlock(first))
+        first = user;
+    op.moveBefore(first);
+  }
+}
+
 class FormClustersPass : public impl::FormClustersPassBase<FormClustersPass> {
   void runOnOperation() override {
     SmallVector<Block *> blocks;
@@ -184,6 +228,8 @@ class FormClustersPass : public impl::FormClustersPassBase<FormClustersPass> {
       outlineWantedConstants(*block);
       // Clusters stand where their last op stood: some users may stand before.
       sortTopologically(block);
+      hastenSums(*block);
+      delayRecomputed(*block);
     }
   }
 };

@@ -8,6 +8,7 @@
 #include "compiler/codegen/Backend.h"
 #include "compiler/fuse/ClusterGraph.h"
 #include "compiler/fuse/Passes.h"
+#include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
 
@@ -23,6 +24,22 @@ namespace partita::fuse {
 
 namespace {
 
+/// The uses of an op's result, the last user first: in an order that the IR
+/// says, unlike that of the list of uses.
+SmallVector<OpOperand *> getUsesFromTheLast(Operation *op, Block &block) {
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : op->getUses())
+    uses.push_back(&use);
+  llvm::stable_sort(uses, [&](OpOperand *a, OpOperand *b) {
+    Operation *ofA = block.findAncestorOpInBlock(*a->getOwner()),
+              *ofB = block.findAncestorOpInBlock(*b->getOwner());
+    return ofA == ofB ? a->getOwner() == b->getOwner() &&
+                            a->getOperandNumber() > b->getOperandNumber()
+                      : ofB->isBeforeInBlock(ofA);
+  });
+  return uses;
+}
+
 /// Gives each use of an op that is free to repeat an op of its own, so that
 /// each cluster can have it inside.
 void repeatFreeOps(Block &block) {
@@ -30,13 +47,13 @@ void repeatFreeOps(Block &block) {
     if (!isFreeToRepeat(&op))
       continue;
     Operation *user = nullptr;
-    for (OpOperand &use : llvm::make_early_inc_range(op.getUses())) {
-      if (!user || use.getOwner() == user) {
-        user = use.getOwner();
+    for (OpOperand *use : getUsesFromTheLast(&op, block)) {
+      if (!user || use->getOwner() == user) {
+        user = use->getOwner();
         continue;
       }
       OpBuilder b(&op);
-      use.set(b.clone(op)->getResult(0));
+      use->set(b.clone(op)->getResult(0));
     }
   }
 }
@@ -65,6 +82,11 @@ public:
 private:
   void runOnOperation() override {
     for (auto func : getOperation().getOps<func::FuncOp>()) {
+      const bool isReproducible = func->hasAttr(dist::kReproducibleAttr);
+      if ((place == FusePlace::before_cuts && !isReproducible) ||
+          (place == FusePlace::behind_cuts && isReproducible))
+        continue;
+      choosesMethods = winograd && !isReproducible;
       SmallVector<Operation *> others;
       func.walk([&](Operation *op) {
         if (op->hasAttr(codegen::kTargetAttr) && op->getNumRegions() > 0)
@@ -78,7 +100,7 @@ private:
         });
         decide(op->getRegion(0), codegen::getBackend(op));
       }
-      if (others.empty())
+      if (others.empty() && place != FusePlace::own_targets)
         decide(func.getBody(), codegen::getBackend(func));
     }
   }
@@ -122,7 +144,7 @@ private:
       if (graph.getKind(number) == nn::ClusterKind::kernel)
         continue;
       markAccumulation(graph, cluster);
-      if (winograd)
+      if (choosesMethods)
         backend->chooseMethod(cluster, graph.getRates());
     }
   }
@@ -157,6 +179,7 @@ private:
   }
 
   const codegen::Backend *backend = nullptr;
+  bool choosesMethods = true;
 };
 
 } // namespace

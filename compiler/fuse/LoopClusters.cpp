@@ -213,7 +213,7 @@ private:
     Value result = op->getResult(0);
     if (isa<nn::PointwiseOpInterface>(op)) {
       bool shape = rows.isFull(result) || rows.isRow(result);
-      return shape;
+      return shape && !joinsUpdates(op);
     }
     if (std::optional<Rows> other = getRows(op))
       return other->outer == rows.outer &&
@@ -232,6 +232,19 @@ private:
       return false;
     }
     return false;
+  }
+
+  /// Whether an op makes something of a number of this cluster, such as the
+  /// norm of a gradient, and of others. In updates these belong to other
+  /// parameters, which may be elsewhere.
+  bool joinsUpdates(Operation *op) const {
+    return graph.getRate(op) == analysis::Rate::update &&
+           rows.isRow(op->getResult(0)) && !rows.isFull(op->getResult(0)) &&
+           llvm::any_of(op->getOperands(), [&](Value operand) {
+             Operation *producer = operand.getDefiningOp();
+             return producer && !contains(producer) &&
+                    !isFreeToRepeat(producer);
+           });
   }
 
   /// A view that leaves the cluster is an alias, and needs no code.

@@ -14,6 +14,14 @@
 
 namespace partita::fuse {
 
+/// Of which ops --fuse-clusters decides, by what has been done to the model.
+enum class FusePlace {
+  any,         ///< of all
+  before_cuts, ///< tensors are whole: of functions with `dist.reproducible`
+  behind_cuts, ///< tensors are those of one device: of all others
+  own_targets  ///< stages are formed: of those with a target of their own
+};
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "compiler/fuse/Passes.h.inc"

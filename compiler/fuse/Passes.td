@@ -22,7 +22,9 @@ def FuseClustersPass : Pass<"fuse-clusters", "::mlir::ModuleOp"> {
     same kernels. Clusters are convex: no path leaves one and comes back.
 
     If stages have a target of their own (`plan.target`), the pass decides anew
-    in these only, by the backend of that target.
+    in these only, by the backend of that target. Functions with
+    `dist.reproducible` have no `nn.winograd`: whether that method is faster
+    depends on how tensors are cut.
 
     ```mlir
     %0 = nn.conv %x, %w ...
@@ -41,7 +43,14 @@ def FuseClustersPass : Pass<"fuse-clusters", "::mlir::ModuleOp"> {
     Option<"libraryCalls", "library-calls", "bool", /*default=*/"true",
       "let a library compute what loops can compute, too">,
     Option<"reference", "reference", "bool", /*default=*/"false",
-      "compute each op by itself, and by no library call where loops can">];
+      "compute each op by itself, and by no library call where loops can">,
+    Option<"place", "place", "::partita::fuse::FusePlace", /*default=*/"::partita::fuse::FusePlace::any",
+      "of which ops it decides",
+      [{::llvm::cl::values(
+        clEnumValN(::partita::fuse::FusePlace::any, "any", "of all"),
+        clEnumValN(::partita::fuse::FusePlace::before_cuts, "before-cuts", "of functions with `dist.reproducible`: no number may depend on how tensors are cut"),
+        clEnumValN(::partita::fuse::FusePlace::behind_cuts, "behind-cuts", "of other functions"),
+        clEnumValN(::partita::fuse::FusePlace::own_targets, "own-targets", "of stages with a target of their own"))}]>];
 }
 
 def FormClustersPass : Pass<"form-clusters", "::mlir::ModuleOp"> {
@@ -53,7 +62,10 @@ def FormClustersPass : Pass<"form-clusters", "::mlir::ModuleOp"> {
     outside, and so do reshapes that only give the same bytes another name. A
     library call gets copies of the states that it reads, since it may pack
     weights when the model is loaded. Attributes of other dialects on one of the
-    ops (`dist.price`) go to the cluster.
+    ops (`dist.price`) go to the cluster. A cluster that adds to a sum over
+    micro-batches (`dist.sums`) comes as soon as what it reads is there, and one
+    that computes something again (`dist.recomputed`) just before its first
+    reader.
   }];
   let dependentDialects = ["::partita::nn::NNDialect"];
 }

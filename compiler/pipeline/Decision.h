@@ -44,9 +44,19 @@ inline constexpr int kLastMemoryTry = 8;
 /// is the schedule's name (partition/ScheduleFile.h).
 inline constexpr llvm::StringLiteral kOrdersAttr = "dist.orders";
 
+/// On the function: the stages of states as another plan of the artifact has
+/// them, a dictionary by the weights' symbols (phases/StateHomes.h).
+inline constexpr llvm::StringLiteral kStateStagesAttr = "dist.state_stages";
+
 /// On the function, and later on `plan.model`: bytes that a device has room
 /// for.
 inline constexpr llvm::StringLiteral kMemoryAttr = "dist.memory";
+
+/// On the function, and later on `plan.model`, if something is computed again
+/// for gradients: what that saves and costs in a micro-batch. `nodes`; `work`,
+/// in percent of the rest; `kept` and `all`: bytes that are kept for gradients,
+/// and those that would be without it.
+inline constexpr llvm::StringLiteral kRecomputationAttr = "dist.recomputation";
 
 /// On the first op of a cluster, and later on the cluster: its predicted time,
 /// `[ns, ns by rates alone]`. If a machine was measured, `dist.work_key` is the

@@ -37,7 +37,7 @@ def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
     Sets `dist.axes`, and the number of devices along the axis "stage", from
     what is already set, a partition file and the options. `dist.axes` is only
     set if there are axes other than "stage". `reproducible` of the file sets
-    `dist.reproducible`. If devices are of several kinds, `dist.targets` names
+    `dist.reproducible`, `zero` sets `dist.zero`. If devices are of several kinds, `dist.targets` names
     the target of those at each place along the axis "stage"; devices at one
     place must have the same.
 
@@ -56,6 +56,7 @@ def DistAssignMeshPass : Pass<"dist-assign-mesh", "::mlir::ModuleOp"> {
     Option<"replicas", "replicas", "int", "0", "replicas that share a micro-batch; 0: what the file says">,
     Option<"tensorParallel", "tensor-parallel", "int", "0", "devices over which tensors are cut; 0: what the file says">,
     Option<"reproducible", "reproducible", "bool", "false", "no number may depend on how tensors are cut; false: what the file says">,
+    Option<"zero", "zero", "int", "-1", "what replicas share of a training; -1: what the file says">,
     ListOption<"targets", "targets", "std::string", "the target of each device; none: what the file says, or all have that of the module">
   ];
   let dependentDialects = ["::partita::dist::DistDialect"];
@@ -148,6 +149,37 @@ def DistWritePartitionPass : Pass<"dist-write-partition", "::mlir::ModuleOp"> {
   let options = [Option<"file", "file", "std::string", "", "file to write; - for standard output">];
 }
 
+def DistRecomputePass : Pass<"dist-recompute", "::mlir::ModuleOp"> {
+  let summary = "Computes again for gradients what forward does not keep for them";
+  let description = [{
+    Of a model that is trained. Gradients read clones of forward's clusters
+    (`dist.recomputed`), which read what is kept: as few bytes as possible. A
+    clone has the ops and results of its cluster, so it is the same code, and no
+    bit changes. `standard` repeats clusters without matrix products,
+    convolutions, attention and recurrent layers. `full` keeps of each stage
+    what enters it. Where gradients follow each forward at once (the last stage,
+    and one device), the stage is cut into segments, and what enters each is
+    kept. What adds to sums over micro-batches is not repeated. The attribute
+    `dist.recomputation` of the function says what that saves and costs.
+
+    ```mlir
+    %1 = nn.tanh %0 {dist.stage = 0 : i64, nn.cluster = #nn.cluster<0, kernel>}
+    // ... a gradient reads %1
+    // becomes
+    %1 = nn.tanh %0 {dist.stage = 0 : i64, nn.cluster = #nn.cluster<0, kernel>, nn.yielded = array<i64: 0>}
+    %2 = nn.tanh %0 {dist.recomputed, dist.stage = 0 : i64, nn.cluster = #nn.cluster<1, kernel>, nn.yielded = array<i64: 0>}
+    // ... a gradient reads %2
+    ```
+  }];
+  let options = [
+    Option<"kind", "kind", "std::string", "\"none\"", "none, standard or full">,
+    ListOption<"nodes", "nodes", "std::string", "globs of nodes whose clusters may be repeated as well">,
+    Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
+    Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
+  ];
+  let dependentDialects = ["::partita::dist::DistDialect"];
+}
+
 def DistFormStagesPass : Pass<"dist-form-stages", "::mlir::ModuleOp"> {
   let summary = "Outlines ops by their stage, and makes transfers";
   let description = [{
@@ -155,6 +187,11 @@ def DistFormStagesPass : Pass<"dist-form-stages", "::mlir::ModuleOp"> {
     repeated in each stage that uses them. A value that stages of another device
     use is transferred there once, directly from the stage that makes it. Inputs
     of the model go directly to the stages that read them.
+
+    A state has one device: that of the stage which updates it, or which
+    `dist.state_stages` says. What another device reads of it is transferred from
+    that stage's prologue. Of what comes once a step, a stage has as many units
+    as its dependences on others ask for; the second one is named "U0_2".
 
     ```mlir
     %0 = nn.exp %x {dist.stage = 0 : i64} : tensor<8xf32>

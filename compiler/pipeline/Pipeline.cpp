@@ -55,6 +55,7 @@ void addMeshPasses(OpPassManager &pm, const PartitionOptions &options) {
   mesh.replicas = options.replicas;
   mesh.tensorParallel = options.tensorParallel;
   mesh.reproducible = options.reproducible;
+  mesh.zero = options.zero;
   mesh.targets.assign(options.targets.begin(), options.targets.end());
   pm.addPass(createDistAssignMeshPass(std::move(mesh)));
 }
@@ -81,6 +82,18 @@ void addDecisionPasses(OpPassManager &pm, const PartitionOptions &options) {
 }
 
 void addCutPasses(OpPassManager &pm, const PartitionOptions &options) {
+  const bool recomputes =
+      !options.recompute.empty() && options.recompute != "none";
+  if (recomputes || !options.recomputeNodes.empty()) {
+    DistRecomputePassOptions recompute;
+    if (recomputes)
+      recompute.kind = options.recompute;
+    recompute.nodes.assign(options.recomputeNodes.begin(),
+                           options.recomputeNodes.end());
+    recompute.machine = options.machine;
+    recompute.threads = options.threads;
+    pm.addPass(createDistRecomputePass(std::move(recompute)));
+  }
   pm.addPass(createDistFormStagesPass({options.target}));
 }
 

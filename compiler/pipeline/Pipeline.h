@@ -32,17 +32,20 @@ struct PartitionOptions {
   int replicas = 0;     ///< that share a micro-batch; 0: not given
   int tensorParallel = 0;    ///< devices that share tensors; 0: not given
   bool reproducible = false; ///< no number depends on how tensors are cut
-  int stages = 0;           ///< that the planner cuts; 0: the schedule's choice
-  int microBatches = 0;     ///< 0: not given
+  int zero = -1;        ///< what replicas share of a training; -1: not given
+  int stages = 0;       ///< that the planner cuts; 0: the schedule's choice
+  int microBatches = 0; ///< 0: not given
   int64_t workspaceMiB = 0; ///< scratch of a library call; 0: not given
   std::string schedule;     ///< its name (compiler/schedule); empty: not given
   int64_t memory = 0;       ///< bytes that a device has; 0: not given
   int memoryTry = 0;        ///< see --dist-assign-stages
   bool wholeNodes = false;  ///< the same
   std::string file;         ///< partition file to read; empty: none
-  std::string machine;      ///< file that partita-run --calibrate wrote
-  int threads = 0;          ///< cores per device; 0: an equal share
-  std::string target;       ///< kind of the devices; empty: CPUs
+  std::string recompute;    ///< see --dist-recompute; empty: nothing
+  std::vector<std::string> recomputeNodes; ///< the same
+  std::string machine; ///< file that partita-run --calibrate wrote
+  int threads = 0;     ///< cores per device; 0: an equal share
+  std::string target;  ///< kind of the devices; empty: CPUs
   /// The target of each device, if they are of several kinds; empty: not given.
   std::vector<std::string> targets;
   std::string emitFile; ///< where to write the whole decision; empty: nowhere
@@ -67,7 +70,8 @@ void addMeshPasses(mlir::OpPassManager &pm, const PartitionOptions &options);
 void addDecisionPasses(mlir::OpPassManager &pm,
                        const PartitionOptions &options);
 
-/// Adds the passes that outline the stages and their transfers.
+/// Adds the passes that outline the stages and their transfers, after they have
+/// decided what is computed again.
 void addCutPasses(mlir::OpPassManager &pm, const PartitionOptions &options);
 
 /// Adds the pass that predicts times anew in stages with targets of their own.

@@ -63,7 +63,7 @@ private:
     for (int consumer : value.consumers)
       if (consumer != value.producer) {
         reads[consumer].push_back(v);
-        ++readers[{v, deviceOf(consumer)}];
+        readers[{v, deviceOf(consumer)}] += problem.countReads(v, consumer);
       }
     if (value.producer < 0)
       return;
@@ -85,12 +85,12 @@ private:
     for (int v : makes[unit.stage])
       awaitBuffer(v, device, m);
     for (int v : reads[unit.stage])
-      bring(v, device, m);
+      bring(v, device, problem.versionOf(v, m));
     Step run{Kind::run, m};
     run.stage = unit.stage;
     program.push_back(run);
     for (int v : reads[unit.stage])
-      giveBack(v, device, m);
+      giveBack(v, device, problem.versionOf(v, m));
     for (int v : makes[unit.stage])
       hand(v, device, m);
   }
@@ -126,7 +126,7 @@ private:
     schedule.programs[device].push_back(step);
   }
 
-  /// After the last of the device's stages that read it.
+  /// After the last of the device's units that read it.
   void giveBack(int v, int device, int m) {
     auto it = held[device].find({v, m});
     if (it == held[device].end() || ++it->second < readers.at({v, device}))
@@ -191,8 +191,8 @@ private:
   std::vector<std::vector<int>> reads, makes;   ///< values, by stage
   std::vector<std::vector<int>> channelsOf;     ///< by value
   std::map<std::pair<int, int>, int> channelTo; ///< (value, device)
-  std::map<std::pair<int, int>, int> readers;   ///< (value, device) -> stages
-  /// (value, micro-batch) -> stages that have read it, by device.
+  std::map<std::pair<int, int>, int> readers;   ///< (value, device) -> units
+  /// (value, micro-batch) -> units that have read it, by device.
   std::vector<std::map<std::pair<int, int>, int>> held;
   std::vector<std::vector<Sent>> sent;       ///< by device
   std::vector<std::deque<size_t>> unwaited;  ///< in `sent`, by value

@@ -99,6 +99,23 @@ struct ScheduleProblem {
     }
     return microBatch;
   }
+  /// The micro-batch of a value that units on `microBatch` have to do with.
+  int versionOf(int value, int microBatch) const {
+    const int producer = values[value].producer;
+    return producer < 0 ? microBatch : unitOf(producer, microBatch);
+  }
+  /// Whether a value is made before the first micro-batch, for all of them.
+  bool isOfStep(int value) const {
+    const int producer = values[value].producer;
+    return producer >= 0 && stages[producer].phase == Phase::prologue;
+  }
+  /// How many units of a stage read one version of a value.
+  int countReads(int value, int stage) const {
+    const Phase phase = stages[stage].phase;
+    return isOfStep(value) && phase != Phase::prologue && phase != Phase::update
+               ? microBatches
+               : 1;
+  }
 };
 
 struct ScheduledUnit {

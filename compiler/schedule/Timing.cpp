@@ -234,8 +234,9 @@ private:
       int producer = number(value.producer, unit.microBatch);
       await(units[producer].end, producer, -1);
       // The first of a device brings it there.
+      const int version = problem.versionOf(readers.value, unit.microBatch);
       if (deviceOf(value.producer) != deviceOf(unit.stage) &&
-          findFirst(readers, unit.microBatch) == index)
+          findFirst(readers, version) == index)
         ns += transfers.borrowed[readers.value] ? value.borrowNs
                                                 : value.transferNs;
     }

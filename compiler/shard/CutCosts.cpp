@@ -117,9 +117,8 @@ SmallVector<Exchange> CutCosts::getExchanges(Value value) {
   if (!op || rates.isLoad(value))
     return exchanges;
   const Cuts &wanted = propagation.getCuts(value);
-  Layout made{propagation.getMadeCuts(value), {}};
-  if (const nn::ShardingRule *rule = propagation.getRule(op))
-    made.partials = getPartials(*rule, propagation.getFactorCuts(op));
+  const Layout made{propagation.getMadeCuts(value),
+                    propagation.getPartials(op)};
   add({value}, made, wanted, exchanges);
   SmallVector<Cuts> needs;
   for (OpOperand &use : value.getUses()) {

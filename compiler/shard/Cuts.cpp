@@ -74,13 +74,20 @@ Axes::Axes(func::FuncOp function) {
   auto all = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr);
   if (!all)
     return;
+  auto module = function->getParentOfType<ModuleOp>();
+  const bool isStep = module && module->hasAttr(dist::kFullStepsAttr);
   for (auto axis : all.getAsRange<dist::AxisAttr>()) {
-    if (axis.getName() == dist::kDataAxis ||
-        axis.getName() == dist::kReplicaAxis ||
+    if (axis.getName() == dist::kReplicaAxis ||
         axis.getName() == dist::kStageAxis)
       continue;
-    names.push_back(StringAttr::get(function.getContext(), axis.getName()));
-    sizes[names.back()] = axis.getSize();
+    auto name = StringAttr::get(function.getContext(), axis.getName());
+    if (axis.getName() != dist::kDataAxis)
+      names.push_back(name);
+    else if (isStep)
+      data = name;
+    else
+      continue;
+    sizes[name] = axis.getSize();
   }
 }
 

@@ -51,13 +51,19 @@ void setCuts(mlir::Value value, const Cuts &cuts);
 void fixCuts(mlir::Value value, const Cuts &cuts);
 
 /// The axes of a model's function along which tensors may be cut: all but
-/// "data", "replica" and "stage".
+/// "data", "replica" and "stage". Where a step updates states, "data" is one of
+/// them, for what a step computes once of all its micro-batches: replicas have
+/// micro-batches of their own, and what they make of the sums may be shared.
 class Axes {
 public:
   explicit Axes(mlir::func::FuncOp function);
 
   bool empty() const { return sizes.empty(); }
+  /// Those that may cut any tensor: all but "data".
   llvm::ArrayRef<mlir::StringAttr> getNames() const { return names; }
+  /// "data", if sums over micro-batches are those of several replicas; else
+  /// null.
+  mlir::StringAttr getData() const { return data; }
   /// Devices along an axis; 0 if there is no such axis.
   int64_t getSize(mlir::StringAttr axis) const { return sizes.lookup(axis); }
   /// Devices along several axes: the product of their sizes.
@@ -65,6 +71,7 @@ public:
 
 private:
   llvm::SmallVector<mlir::StringAttr> names;
+  mlir::StringAttr data;
   llvm::DenseMap<mlir::StringAttr, int64_t> sizes;
 };
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/analysis/Rates.h"
+#include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/shard/CutCosts.h"
 #include "compiler/shard/Passes.h"
@@ -117,7 +118,10 @@ private:
   }
 
   bool isWeight(Value value) {
-    return rates.isLoad(value) && !value.getDefiningOp<nn::ConstantOp>() &&
+    auto parameter = value.getDefiningOp<nn::ParameterOp>();
+    const bool isKnown =
+        rates.isLoad(value) && !value.getDefiningOp<nn::ConstantOp>();
+    return (isKnown || (parameter && parameter.getState())) &&
            nn::getByteSize(value.getType()) >= kLeastBytes;
   }
 
@@ -222,7 +226,7 @@ struct DistChooseShardingsPass
     FailureOr<func::FuncOp> function = getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
-    if (Axes(*function).empty())
+    if (Axes(*function).getNames().empty() || takeShards(*function))
       return;
     FailureOr<MachineModel> model = loadMachine(*function, machine, threads);
     if (failed(model))
@@ -244,6 +248,19 @@ struct DistChooseShardingsPass
              "longer than what it spares; `shard` of a partition file cuts "
              "weights all the same";
     best->write();
+  }
+
+  /// Cuts weights as another plan of the artifact has them: both share states.
+  static bool takeShards(func::FuncOp function) {
+    auto shards = function->getAttrOfType<DictionaryAttr>(kShardsAttr);
+    if (!shards)
+      return false;
+    SymbolTable symbols(function->getParentOfType<ModuleOp>());
+    for (auto parameter : function.getOps<nn::ParameterOp>())
+      if (auto weight = symbols.lookup<nn::WeightOp>(parameter.getWeight()))
+        fixCuts(parameter,
+                getCuts(shards.getAs<dist::ShardingAttr>(weight.getOrigin())));
+    return true;
   }
 };
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/shard/CutCosts.h"
 #include "compiler/shard/Passes.h"
@@ -62,13 +63,22 @@ private:
                                  getType(group[0]).getElementType());
   }
 
+  /// Whether stages that are decided later may separate what is combined here:
+  /// each of them has sums of gradients of its own.
+  bool mayBeApart(dist::AllReduceOp op) {
+    return pipeline::getInteger(function, pipeline::kDeviceCountAttr, 1) > 1 &&
+           llvm::is_contained(op.getAxes().getAsValueRange<StringAttr>(),
+                              dist::kDataAxis);
+  }
+
   /// Whether one more is of the same kind, depends on none of the others, and
   /// is worth being copied.
   bool joins(ArrayRef<dist::AllReduceOp> group, dist::AllReduceOp next) {
     dist::AllReduceOp first = group[0];
     if (next.getKind() != first.getKind() ||
         next.getAxes() != first.getAxes() ||
-        getType(next).getElementType() != getType(first).getElementType())
+        getType(next).getElementType() != getType(first).getElementType() ||
+        mayBeApart(first))
       return false;
     for (Operation *op : getOpsAfter(first, next))
       if (op == next.getOperation())

@@ -42,6 +42,10 @@ public:
     for (OpOperand &operand : block.getTerminator()->getOpOperands())
       if (Value local = locals.lookup(operand.get()))
         operand.set(local);
+    // New values of states are parts, too.
+    function.setFunctionType(FunctionType::get(
+        function.getContext(), function.getArgumentTypes(),
+        block.getTerminator()->getOperandTypes()));
     for (BlockArgument argument : block.getArguments())
       function.removeArgAttr(argument.getArgNumber(), dist::kShardingAttr);
     for (Operation *op : llvm::reverse(ops))
@@ -74,6 +78,8 @@ private:
       locals[reshard] = lower(reshard);
       return success();
     }
+    if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+      return takeState(parameter);
     auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
     nn::ShardingRule rule;
     FactorCuts factors;
@@ -94,6 +100,28 @@ private:
     return make(op, rule, factors, operands);
   }
 
+  /// A device has its part of a state, and nothing else of it.
+  LogicalResult takeState(nn::ParameterOp parameter) {
+    const Cuts cuts = getCuts(parameter);
+    const RankedTensorType type =
+        getLocalType(nn::getTensorType(parameter), cuts, axes);
+    auto state = SymbolTable::lookupNearestSymbolFrom<nn::WeightOp>(
+        function, parameter.getWeightAttr());
+    if (!isWhole(cuts)) {
+      state.setPart(type);
+      state->setAttr(dist::kShardingAttr,
+                     getAttr(function.getContext(), cuts, type.getRank()));
+    }
+    if (state.getPartType() != type)
+      return parameter.emitError("'")
+             << state.getOrigin() << "' is cut in several ways";
+    locals[parameter] = nn::ParameterOp::create(builder, parameter.getLoc(),
+                                                type, parameter.getWeightAttr(),
+                                                parameter.getStateAttr());
+    zeros.insert(locals[parameter]);
+    return success();
+  }
+
   /// From how the operands and the result are cut.
   LogicalResult findFactors(Operation *op, const nn::ShardingRule &rule,
                             FactorCuts &factors) {
@@ -110,13 +138,20 @@ private:
     // A factor that only weights have is cut where the result is partial.
     if (sharding)
       for (dist::PartialAttr partial : sharding.getPartial())
-        isAll &= addPartial(op, rule, partial, factors);
+        isAll &=
+            isOwnSum(op, partial) || addPartial(op, rule, partial, factors);
     if (isAll)
       return success();
     return op->emitError("'")
            << nn::getNodeName(op)
            << "' cannot compute with operands that are cut so: run "
               "--dist-reshard before";
+  }
+
+  /// Whether a sum is partial because each replica has its own micro-batches.
+  bool isOwnSum(Operation *op, dist::PartialAttr partial) const {
+    return isa<nn::SumMicroBatchesOp>(op) && axes.getData() &&
+           partial.getAxis() == axes.getData().getValue();
   }
 
   /// Whether some factor is cut along the axis of a partial sum. If none is by

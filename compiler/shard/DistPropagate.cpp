@@ -322,11 +322,9 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
   static bool isRead(const Propagation &propagation, OpOperand &operand) {
     const Cuts made = propagation.getMadeCuts(operand.get());
     Operation *producer = operand.get().getDefiningOp();
-    const nn::ShardingRule *rule = propagation.getRule(producer);
     return isSame(made, propagation.getCuts(operand.get())) &&
            isSame(made, propagation.getNeededCuts(operand)) &&
-           (!rule ||
-            getPartials(*rule, propagation.getFactorCuts(producer)).empty());
+           propagation.getPartials(producer).empty();
   }
 
   /// For a partition file: how the model's own tensors are cut.

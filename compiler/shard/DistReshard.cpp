@@ -50,14 +50,26 @@ public:
     for (Operation *op : ops)
       if (!rates.isLoad(op) && failed(visit(op)))
         return failure();
-    // The host gets whole outputs.
-    Operation *end = block.getTerminator();
-    for (OpOperand &operand : end->getOpOperands())
-      bring(operand, {}, "it is an output of the model");
+    for (OpOperand &operand : block.getTerminator()->getOpOperands())
+      bringOut(operand);
     return verify();
   }
 
 private:
+  /// The host gets whole outputs. The new value of a state is cut as the state
+  /// is.
+  void bringOut(OpOperand &result) {
+    auto state = function.getResultAttrOfType<FlatSymbolRefAttr>(
+        result.getOperandNumber(), nn::kStateAttr);
+    if (!state)
+      return bring(result, {}, "it is an output of the model");
+    for (auto parameter : function.getOps<nn::ParameterOp>())
+      if (parameter.getWeightAttr() == state)
+        return bring(result, getCuts(parameter),
+                     "every replica has all of '" + state.getValue().str() +
+                         "'");
+  }
+
   /// Lets an op read its operands, and others its result, as is written on
   /// them.
   LogicalResult visit(Operation *op) {
@@ -73,13 +85,11 @@ private:
     }
     if (op->getNumResults() != 1)
       return success();
-    SmallVector<dist::PartialAttr> partials;
+    const SmallVector<dist::PartialAttr> partials = propagation.getPartials(op);
     Cuts made;
-    if (rule) {
-      partials = getPartials(*rule, factors);
+    if (rule)
       made =
           projectCuts(*rule, rule->results[0], factors, propagation.getAxes());
-    }
     const Cuts wanted = propagation.getCuts(op->getResult(0));
     if (partials.empty() && isSame(made, wanted))
       return success();
@@ -90,8 +100,10 @@ private:
     auto joined = dist::ReshardOp::create(
         builder, op->getLoc(), result,
         partials.empty() ? name + " makes it in another way"
-                         : name + " sums over what is cut along " +
-                               describePartials(partials));
+        : isa<nn::SumMicroBatchesOp>(op)
+            ? "each replica sums " + name + " over micro-batches of its own"
+            : name + " sums over what is cut along " +
+                  describePartials(partials));
     result.replaceAllUsesExcept(joined, joined);
     setCuts(joined, wanted);
     propagation.seed(joined, wanted);

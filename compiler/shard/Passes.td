@@ -122,12 +122,32 @@ def DistChooseShardingsPass : ShardPass<"dist-choose-shardings"> {
     in their order. It tries each way to cut the weight, propagates it, and
     keeps it if the cost model says that the model becomes faster. So if the
     first of two layers is cut along its outputs, the second is cut along the
-    dimension it sums over.
+    dimension it sums over. With `dist.shards`, which another plan of the
+    artifact has left, weights are cut as it says.
   }];
   let options = [
     Option<"machine", "machine", "std::string", "", "file that partita-run --calibrate wrote; empty: rates of a machine in general">,
     Option<"threads", "threads", "int", "0", "cores a device; 0: an equal share">
   ];
+}
+
+def DistCutStatesPass : ShardPass<"dist-cut-states"> {
+  let summary = "Cuts what an optimizer keeps over replicas";
+  let description = [{
+    Replicas of a training (the axis "data") have the same states. With
+    `dist.zero` of 1, each of them has its part of what an optimizer keeps of a parameter,
+    and updates that part of the parameter. Gradients are summed part by part
+    then, and the new parameters are gathered. Parameters and running statistics
+    stay as they are: every replica reads them in each micro-batch.
+
+    With `dist.zero = 1` and an axis "data" of 2 devices:
+
+    ```mlir
+    %m = nn.parameter state @w.momentum : tensor<8x16xf32>
+    // becomes
+    %m = nn.parameter state @w.momentum {dist.sharding = #dist.sharding<[{"data"}, {} ]>} : tensor<8x16xf32>
+    ```
+  }];
 }
 
 def DistPropagatePass : ShardPass<"dist-propagate"> {

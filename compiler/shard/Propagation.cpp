@@ -7,6 +7,8 @@
 
 #include "compiler/shard/Propagation.h"
 
+#include "compiler/analysis/Rates.h"
+
 using namespace mlir;
 
 namespace partita::shard {
@@ -27,8 +29,24 @@ static void makeReproducible(Operation *op, nn::ShardingRule &rule) {
       factor.least_part = 2;
 }
 
+/// Whether an op has the same operands on all replicas, and so may be shared by
+/// them.
+static bool isOfUpdate(Operation *op, analysis::Rates &rates) {
+  auto parameter = dyn_cast<nn::ParameterOp>(op);
+  return (parameter && parameter.getState()) ||
+         (rates.getRate(op) == analysis::Rate::update &&
+          !isa<nn::SumMicroBatchesOp>(op));
+}
+
 Propagation::Propagation(func::FuncOp function) : axes(function) {
   const bool reproducible = function->hasAttr(dist::kReproducibleAttr);
+  if (axes.getData()) {
+    analysis::Rates rates;
+    rates.moveIntoUpdates(function.getBody().front());
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (isOfUpdate(&op, rates))
+        updates.insert(&op);
+  }
   for (Operation &op : function.getBody().front().without_terminator()) {
     auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
     if (!shardable || op.hasAttr(dist::kWholeAttr))
@@ -89,10 +107,30 @@ FactorCuts Propagation::getFactorCuts(Operation *op) const {
   if (!rule)
     return factors;
   for (auto [result, dims] : llvm::zip(op->getResults(), rule->results))
-    addCuts(*rule, dims, getCuts(result), axes, factors);
+    addCuts(*rule, dims, getAllowed(op, result), axes, factors);
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule->operands))
-    addCuts(*rule, dims, getCuts(operand), axes, factors);
+    addCuts(*rule, dims, getAllowed(op, operand), axes, factors);
   return factors;
+}
+
+/// The cuts of a value along which an op may be cut.
+Cuts Propagation::getAllowed(Operation *op, Value value) const {
+  Cuts cuts = getCuts(value);
+  if (axes.getData() && !updates.contains(op))
+    for (DimCut &cut : cuts)
+      if (llvm::is_contained(cut.axes, axes.getData()))
+        cut = {};
+  return cuts;
+}
+
+SmallVector<dist::PartialAttr> Propagation::getPartials(Operation *op) const {
+  SmallVector<dist::PartialAttr> partials;
+  if (const nn::ShardingRule *rule = getRule(op))
+    partials = shard::getPartials(*rule, getFactorCuts(op));
+  if (isa<nn::SumMicroBatchesOp>(op) && axes.getData())
+    partials.push_back(dist::PartialAttr::get(
+        op->getContext(), axes.getData().getValue(), nn::ReduceKind::sum));
+  return partials;
 }
 
 Cuts Propagation::getMadeCuts(Value value) const {

@@ -44,6 +44,9 @@ public:
   const Cuts &getCuts(mlir::Value value) const;
   /// How an op cuts its factors.
   FactorCuts getFactorCuts(mlir::Operation *op) const;
+  /// The axes along which the results of an op are partial: those that cut what
+  /// it sums over. A sum over micro-batches is one of the replica's own, too.
+  llvm::SmallVector<dist::PartialAttr> getPartials(mlir::Operation *op) const;
   /// How an op makes a value, and how an op needs an operand. Either may differ
   /// from how the value is cut.
   Cuts getMadeCuts(mlir::Value value) const;
@@ -72,10 +75,13 @@ public:
 
 private:
   void set(mlir::Value value, Cuts cuts);
+  Cuts getAllowed(mlir::Operation *op, mlir::Value value) const;
   void visit(mlir::Operation *op);
 
   Axes axes;
   llvm::DenseMap<mlir::Operation *, nn::ShardingRule> rules;
+  /// What a step computes once, which may be cut along "data".
+  llvm::DenseSet<mlir::Operation *> updates;
   llvm::DenseMap<mlir::Value, Cuts> known;
   std::deque<mlir::Operation *> worklist;
   llvm::DenseSet<mlir::Operation *> waiting; ///< ops in the worklist

@@ -23,6 +23,7 @@ void addShardPasses(OpPassManager &pm, const ShardOptions &options) {
   if (!options.file.empty())
     pm.addPass(createDistSeedPass({options.file}));
   pm.addPass(createDistChooseShardingsPass({options.machine, options.threads}));
+  pm.addPass(createDistCutStatesPass());
   pm.addPass(createDistPropagatePass());
   // Other cuts are tried while weights and inputs can still be cut otherwise.
   if (options.explain)

@@ -14,7 +14,6 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 
-#include <functional>
 #include <memory>
 
 namespace partita::simplify {
@@ -23,28 +22,27 @@ namespace partita::simplify {
 #define GEN_PASS_REGISTRATION
 #include "compiler/simplify/Passes.h.inc"
 
-/// Whether attention of q [B, H, M, D] and v [B, H, L, E] becomes one op.
-/// `hasFactor`: a mask multiplies the scores.
-using KeepsAttention = std::function<bool(
-    mlir::RankedTensorType q, mlir::RankedTensorType v, bool hasFactor)>;
-
-std::unique_ptr<mlir::Pass> createRaiseAttentionPass(KeepsAttention keeps);
-
 /// Adds the passes that bring a module, as the importer makes it, to the form
 /// that others look for. A model is differentiated after them: what follows
 /// uses that nobody else needs a value.
 void addCanonicalPasses(mlir::OpPassManager &pm);
 
+/// Which calls the backends of a model have.
+struct OptimizeOptions {
+  /// Libraries compute what loops can, too.
+  bool libraryCalls = true;
+  /// Attention is a call, where a backend has one only if somebody asks for it.
+  bool attentionCalls = false;
+};
+
 /// Adds the passes that make a model faster. Afterwards every weight has a use,
 /// images are channels-last, and ops that depend on weights only are separate
-/// from those that depend on inputs. Without `keepsAttention` all attention
-/// becomes one op.
+/// from those that depend on inputs.
 void addOptimizePasses(mlir::OpPassManager &pm,
-                       KeepsAttention keepsAttention = nullptr);
+                       const OptimizeOptions &options = {});
 
 /// Adds both lists.
-void addSimplifyPasses(mlir::OpPassManager &pm,
-                       KeepsAttention keepsAttention = nullptr);
+void addSimplifyPasses(mlir::OpPassManager &pm);
 
 /// Registers the list as `--nn-simplify`.
 void registerSimplifyPipeline();

@@ -64,7 +64,9 @@ def RaiseAttentionPass : SimplifyPass<"nn-raise-attention"> {
     The pattern allows these ops between the first product and the softmax:
     factors and divisors that are numbers (also on q or k), a mask as a factor,
     added or subtracted masks, and a selection against a large negative number.
-    The scores must have no other use.
+    The scores must have no other use. The backends of all targets are asked
+    whether attention is best kept whole (`plan.target` of the module, or
+    `dist.targets` of the function).
 
     ```mlir
     %s = nn.dot %q, %kt batch [0, 1] x [0, 1] contract [3] x [2] : ...
@@ -77,6 +79,10 @@ def RaiseAttentionPass : SimplifyPass<"nn-raise-attention"> {
     %r = nn.attention %q, %k, %v scale 0.125 : ...
     ```
   }];
+  let options = [
+    Option<"libraryCalls", "library-calls", "bool", "true", "libraries compute products; if not, all attention is kept whole">,
+    Option<"attentionCalls", "attention-calls", "bool", "false", "on GPUs attention is a call of its own">
+  ];
 }
 
 def ChannelsLastPass : SimplifyPass<"nn-channels-last"> {
@@ -131,7 +137,9 @@ def WidenHalvesPass : SimplifyPass<"nn-widen-halves"> {
     Option<"keep", "keep", "bool", "false", "compute them as they are; only remove the attribute `nn.inner`">
   ];
   let description = [{
-    For devices that have no arithmetic of halves. Weights, constants and
+    For devices that have no arithmetic of halves: CPUs. Where a target is none
+    (`plan.target` of the module, or `dist.targets` of the function), halves are
+    computed as they are. Weights, constants and
     inputs of halves are converted once. What is computed from them is f32 and
     is not rounded in between. It is rounded to the model's type
 

@@ -10,13 +10,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/codegen/Targets.h"
 #include "compiler/simplify/Passes.h"
-
 #include "dialects/nn/fold/EmptyTensors.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#include <functional>
 
 using namespace mlir;
 
@@ -269,6 +271,11 @@ Value makeMaskAdd(OpBuilder &b, Scores &scores) {
   return nn::NegOp::create(b, loc, scores.maskAdd);
 }
 
+/// Whether attention of q [B, H, M, D] and v [B, H, L, E] becomes one op.
+/// `hasFactor`: a mask multiplies the scores.
+using KeepsAttention =
+    std::function<bool(RankedTensorType q, RankedTensorType v, bool hasFactor)>;
+
 LogicalResult raiseAttention(nn::DotOp op, PatternRewriter &rewriter,
                              const KeepsAttention &keeps) {
   // Probabilities may have been reshaped on their way to the second product.
@@ -325,9 +332,9 @@ LogicalResult raiseAttention(nn::DotOp op, PatternRewriter &rewriter,
         {outer[0], outer[1], rows, type.getDimSize(columns)},
         type.getElementType());
   };
-  if (keeps && !keeps(ofRank4(product.getLhs(), full[2], q->contracted),
-                      ofRank4(op.getRhs(), full[3], v->free),
-                      scores->maskMul != nullptr))
+  if (!keeps(ofRank4(product.getLhs(), full[2], q->contracted),
+             ofRank4(op.getRhs(), full[3], v->free),
+             scores->maskMul != nullptr))
     return failure();
 
   auto order = [](const Operand &operand, int64_t row, int64_t column) {
@@ -364,35 +371,35 @@ LogicalResult raiseAttention(nn::DotOp op, PatternRewriter &rewriter,
 }
 
 struct Raise : OpRewritePattern<nn::DotOp> {
-  Raise(MLIRContext *context, const KeepsAttention &keeps)
-      : OpRewritePattern(context), keeps(keeps) {}
+  Raise(MLIRContext *context, KeepsAttention keeps)
+      : OpRewritePattern(context), keeps(std::move(keeps)) {}
 
   LogicalResult matchAndRewrite(nn::DotOp op,
                                 PatternRewriter &rewriter) const override {
     return raiseAttention(op, rewriter, keeps);
   }
 
-  const KeepsAttention &keeps;
+  const KeepsAttention keeps;
 };
 
 struct RaiseAttentionPass : impl::RaiseAttentionPassBase<RaiseAttentionPass> {
-  RaiseAttentionPass() = default;
-  explicit RaiseAttentionPass(KeepsAttention keeps) : keeps(std::move(keeps)) {}
+  using RaiseAttentionPassBase::RaiseAttentionPassBase;
 
   void runOnOperation() override {
+    auto keeps = [&](RankedTensorType q, RankedTensorType v, bool hasFactor) {
+      return !libraryCalls ||
+             codegen::allBackends(getOperation(),
+                                  [&](const codegen::Backend &backend) {
+                                    return backend.keepsAttention(
+                                        q, v, hasFactor, attentionCalls);
+                                  });
+    };
     RewritePatternSet patterns(&getContext());
     patterns.add<Raise>(&getContext(), keeps);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
-
-  KeepsAttention keeps;
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createRaiseAttentionPass(KeepsAttention keeps) {
-  return std::make_unique<RaiseAttentionPass>(std::move(keeps));
-}
-
 } // namespace partita::simplify

@@ -24,7 +24,7 @@ void addCanonicalPasses(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createDelayBroadcastsPass());
 }
 
-void addOptimizePasses(OpPassManager &pm, KeepsAttention keepsAttention) {
+void addOptimizePasses(OpPassManager &pm, const OptimizeOptions &options) {
   // Batch normalization goes into the weights while it still stands directly
   // behind its convolution.
   pm.addNestedPass<func::FuncOp>(createFoldScalePass());
@@ -34,7 +34,7 @@ void addOptimizePasses(OpPassManager &pm, KeepsAttention keepsAttention) {
   pm.addPass(createCanonicalizerPass());
   // Before layouts change, while dots have the form of the model.
   pm.addNestedPass<func::FuncOp>(
-      createRaiseAttentionPass(std::move(keepsAttention)));
+      createRaiseAttentionPass({options.libraryCalls, options.attentionCalls}));
   // Transposes that attention made meet those of the model.
   pm.addPass(createCanonicalizerPass());
   // Last of the rewrites: what follows sees the layout that is computed with.
@@ -49,9 +49,9 @@ void addOptimizePasses(OpPassManager &pm, KeepsAttention keepsAttention) {
   pm.addPass(createSymbolDCEPass());
 }
 
-void addSimplifyPasses(OpPassManager &pm, KeepsAttention keepsAttention) {
+void addSimplifyPasses(OpPassManager &pm) {
   addCanonicalPasses(pm);
-  addOptimizePasses(pm, std::move(keepsAttention));
+  addOptimizePasses(pm);
 }
 
 void registerSimplifyPipeline() {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/codegen/Targets.h"
 #include "compiler/simplify/Passes.h"
-
 #include "dialects/nn/NodeScopes.h"
 
 #include "mlir/IR/Builders.h"
@@ -225,7 +225,13 @@ struct WidenHalvesPass : impl::WidenHalvesPassBase<WidenHalvesPass> {
   using WidenHalvesPassBase::WidenHalvesPassBase;
 
   void runOnOperation() override {
-    if (!keep)
+    // No level of CPUs has arithmetic of halves.
+    const bool widens =
+        !keep && codegen::allBackends(getOperation(),
+                                      [](const codegen::Backend &backend) {
+                                        return backend.hasCpuLevels();
+                                      });
+    if (widens)
       for (Block &block : getOperation().getBody())
         Widening(block).run();
     getOperation().walk(

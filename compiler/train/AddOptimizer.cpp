@@ -46,11 +46,10 @@ public:
       return failure();
     Term loss = sums.ofStep(end->getOperand(0));
     std::vector<autodiff::Result> results = {{loss.get(), "loss"}};
-    for (Parameter &parameter : parameters) {
-      // A sum belongs to the node that makes what is summed.
-      b.setLoc(parameter.gradient.getLoc());
-      parameter.gradient = sums.ofStep(parameter.gradient);
-    }
+    for (Parameter &parameter : parameters)
+      parameter.gradient = sums.ofStep(
+          parameter.gradient,
+          FlatSymbolRefAttr::get(parameter.weight.getSymNameAttr()));
     b.setLoc(NameLoc::get(b.getStringAttr("optimizer")));
     if (clipNorm > 0)
       results.push_back({clip().get(), "gradient_norm"});
@@ -127,10 +126,12 @@ private:
     // As PyTorch's clip_grad_norm_.
     Term factor = norm.splat(clipNorm) / (norm + 1e-6);
     factor = select(factor > 1.0, 1.0, factor);
+    const Location loc = b.getLoc();
     for (Parameter &parameter : parameters) {
-      Term g(b, parameter.gradient);
-      parameter.gradient =
-          g * factor.cast(g.element()).broadcast({}, g.shape());
+      Term g(b, parameter.gradient), own = factor.cast(g.element());
+      setUpdateLoc(parameter.weight);
+      parameter.gradient = g * own.broadcast({}, g.shape());
+      b.setLoc(loc);
     }
     return norm;
   }
@@ -164,6 +165,11 @@ private:
     return success();
   }
 
+  /// What people see of the ops of an update, and what keeps them together.
+  void setUpdateLoc(nn::WeightOp weight) {
+    b.setLoc(NameLoc::get(b.getStringAttr(weight.getOrigin() + ".update")));
+  }
+
   void update(const Parameter &parameter) {
     nn::WeightOp weight = parameter.weight;
     const OptimizerSpec &settings = groups[parameter.group].settings;
@@ -177,8 +183,7 @@ private:
       moments.push_back(Term(b, nn::ParameterOp::create(b, type, symbols.back(),
                                                         b.getUnitAttr())));
     }
-    // What people see of its ops.
-    b.setLoc(NameLoc::get(b.getStringAttr(weight.getOrigin() + ".update")));
+    setUpdateLoc(weight);
     Stepped stepped =
         step(settings, numbers[parameter.group], Term(b, parameter.value),
              Term(b, parameter.gradient), moments);
@@ -201,7 +206,7 @@ private:
         DenseElementsAttr::get(
             type,
             b.getFloatAttr(type.getElementType(), moment.initial).getValue()),
-        /*state=*/true);
+        /*state=*/true, /*part=*/TypeAttr());
     made->setAttr(nn::kRoleAttr, b.getStringAttr("optimizer"));
     made->remove();
     SymbolTable(module).insert(made, std::next(Block::iterator(last)));

@@ -9,6 +9,10 @@
 #include "compiler/train/InitSpec.h"
 #include "compiler/train/Passes.h"
 #include "dialects/nn/CheckAttr.h"
+#include "dialects/plan/PlanDialect.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 
@@ -49,6 +53,25 @@ struct ChooseInitialValuesPass
     return success();
   }
 
+  /// What states are drawn from, for those who run the artifact.
+  void describe() {
+    auto described =
+        getOperation()->getAttrOfType<StringAttr>(plan::kTrainingAttr);
+    llvm::json::Object initial;
+    for (auto weight : getOperation().getOps<nn::WeightOp>())
+      if (auto values = weight->getAttrOfType<StringAttr>(nn::kInitialAttr))
+        initial[weight.getOrigin()] = values.getValue();
+    if (initial.empty() || !described)
+      return;
+    auto all = llvm::json::parse(described.getValue());
+    if (!all)
+      return llvm::consumeError(all.takeError());
+    (*all->getAsObject())["initial"] = std::move(initial);
+    getOperation()->setAttr(
+        plan::kTrainingAttr,
+        StringAttr::get(&getContext(), llvm::formatv("{0}", *all).str()));
+  }
+
   void runOnOperation() override {
     const Location loc = UnknownLoc::get(&getContext());
     std::vector<Entry> entries;
@@ -71,6 +94,7 @@ struct ChooseInitialValuesPass
     for (Entry &entry : entries)
       if (failed(entry.globs.checkUse(loc)))
         return signalPassFailure();
+    describe();
   }
 };
 

@@ -7,6 +7,8 @@
 
 #include "compiler/train/Passes.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 
 namespace partita::train {
@@ -16,15 +18,46 @@ namespace partita::train {
 
 namespace {
 
+/// The devices along the axis "data".
+int64_t countReplicas(func::FuncOp function) {
+  if (auto axes = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr))
+    for (auto axis : axes.getAsRange<dist::AxisAttr>())
+      if (axis.getName() == dist::kDataAxis)
+        return axis.getSize();
+  return 1;
+}
+
 struct FormAccumulatorsPass
     : impl::FormAccumulatorsPassBase<FormAccumulatorsPass> {
   using FormAccumulatorsPassBase::FormAccumulatorsPassBase;
+
+  /// Replicas compute the micro-batches of a step together, each as many.
+  LogicalResult dealOut(func::FuncOp function, IntegerAttr &count) {
+    const int64_t replicas = countReplicas(function);
+    if (replicas < 2 || !getOperation()->hasAttr(dist::kFullStepsAttr))
+      return success();
+    if (count.getInt() % replicas != 0)
+      return emitError(getOperation().getLoc())
+             << "the micro-batches of a step (--micro-batches "
+             << count.getInt() << ") cannot be dealt out to " << replicas
+             << " replicas (--data-parallel) in equal parts: give a multiple "
+                "of "
+             << replicas << ", e.g. "
+             << llvm::divideCeil(count.getInt(), replicas) * replicas;
+    count = IntegerAttr::get(count.getType(), count.getInt() / replicas);
+    function->setAttr(dist::kMicroBatchesAttr, count);
+    return success();
+  }
 
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       auto count =
           function->getAttrOfType<IntegerAttr>(dist::kMicroBatchesAttr);
-      if (!count || count.getInt() < 2)
+      if (!count)
+        continue;
+      if (failed(dealOut(function, count)))
+        return signalPassFailure();
+      if (count.getInt() < 2)
         continue;
       int64_t number = 0;
       function.walk([&](nn::SumMicroBatchesOp sum) {

@@ -44,6 +44,8 @@ struct TrainOptions {
   /// Globs of normalizations and dropouts that compute as at inference.
   std::vector<std::string> evalMode;
   std::vector<std::string> init; ///< GLOB=KIND[,KEY=VALUE...]
+  std::string recompute;         ///< none, standard or full; empty: none
+  std::vector<std::string> recomputeNodes; ///< globs
   /// All of it, and what only those who run the artifact need, as JSON.
   std::string description;
 };

@@ -22,7 +22,9 @@ def AddOptimizerPass : TrainPass<"nn-add-optimizer"> {
     They become the loss of a step, and a result with `nn.state` for each trained
     weight and for what the optimizer keeps of it. The weights become states. The
     loss and the gradients are sums over the micro-batches; a mean is one over
-    all samples of the step.
+    all samples of the step. If several nodes read a weight, there is a sum for
+    each of them, and these are added up. `nn.gradient_of` says of which weight a
+    sum is the gradient.
 
     The function gets inputs for what changes from step to step, as f64:
     `learning_rate` and `weight_decay`, with an element for all parameters and
@@ -42,7 +44,7 @@ def AddOptimizerPass : TrainPass<"nn-add-optimizer"> {
       %w = nn.parameter state @w : tensor<4xf32>
       ...
       %0 = nn.sum_micro_batches %l : tensor<f32>
-      %1 = nn.sum_micro_batches %g : tensor<4xf32>
+      %1 = nn.sum_micro_batches %g {nn.gradient_of = @w} : tensor<4xf32>
       %2 = nn.mul %r, %1 : tensor<4xf32>
       %3 = nn.sub %w, %2 : tensor<4xf32>
       return %0, %3 : tensor<f32>, tensor<4xf32>

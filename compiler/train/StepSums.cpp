@@ -8,7 +8,9 @@
 #include "compiler/train/StepSums.h"
 
 #include "compiler/autodiff/Ports.h"
+#include "compiler/train/GradientParts.h"
 #include "dialects/dist/DistDialect.h"
+#include "dialects/nn/grad/GradientAttr.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -57,11 +59,25 @@ Term StepSums::sumUp(Value value) {
                                            /*accumulator=*/Value())};
 }
 
-Term StepSums::ofStep(Value value) {
-  Term sum = sumUp(value);
+Term StepSums::meanOf(Term sum) {
   if (!count.get())
     return sum;
   return sum / count.cast(sum.element()).broadcast({}, sum.shape());
+}
+
+Term StepSums::ofStep(Value value) { return meanOf(sumUp(value)); }
+
+Term StepSums::ofStep(Value gradient, FlatSymbolRefAttr parameter) {
+  Term total;
+  for (Value part : partByNode(b, gradient)) {
+    // A sum belongs to the node that makes what is summed.
+    b.setLoc(part.getLoc());
+    Term sum = sumUp(part);
+    if (parameter)
+      sum.get().getDefiningOp()->setAttr(nn::kGradientAttr, parameter);
+    total = total.get() ? total + sum : sum;
+  }
+  return meanOf(total);
 }
 
 void StepSums::markStep(unsigned results) {

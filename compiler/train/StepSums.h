@@ -45,6 +45,13 @@ public:
   /// that count if the loss is a mean.
   nn::grad::Term ofStep(mlir::Value value);
 
+  /// A gradient of all micro-batches, of the weight `parameter`; null: of an
+  /// input. If several nodes read the weight, each has a sum of its own, and
+  /// these are added up once a step, in the order of the gradient's terms:
+  /// nodes may be on different devices.
+  nn::grad::Term ofStep(mlir::Value gradient,
+                        mlir::FlatSymbolRefAttr parameter);
+
   /// Says that the first `count` results are those of a step, and how many
   /// micro-batches one has.
   void markStep(unsigned count);
@@ -52,6 +59,7 @@ public:
 private:
   llvm::StringRef nameOf(unsigned result);
   nn::grad::Term sumUp(mlir::Value value);
+  nn::grad::Term meanOf(nn::grad::Term sum);
 
   mlir::func::FuncOp function;
   mlir::ImplicitLocOpBuilder &b;

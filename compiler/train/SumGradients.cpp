@@ -9,6 +9,8 @@
 #include "compiler/train/Passes.h"
 #include "compiler/train/StepSums.h"
 
+#include "llvm/ADT/StringMap.h"
+
 using namespace mlir;
 
 namespace partita::train {
@@ -47,11 +49,14 @@ struct SumGradientsPass : impl::SumGradientsPassBase<SumGradientsPass> {
       return failure();
     std::vector<autodiff::Result> results = {
         {sums.ofStep(end->getOperand(0)).get(), "loss"}};
-    for (const auto &[name, gradient] : sums.getGradients()) {
-      // A sum belongs to the node that makes what is summed.
-      b.setLoc(gradient.getLoc());
-      results.push_back({sums.ofStep(gradient).get(), name + ".grad"});
-    }
+    llvm::StringMap<FlatSymbolRefAttr> weights;
+    for (auto weight : getOperation().getOps<nn::WeightOp>())
+      weights[weight.getOrigin()] =
+          FlatSymbolRefAttr::get(weight.getSymNameAttr());
+    // There may be gradients of inputs, too.
+    for (const auto &[name, gradient] : sums.getGradients())
+      results.push_back(
+          {sums.ofStep(gradient, weights.lookup(name)).get(), name + ".grad"});
     autodiff::setResults(function, results);
     sums.markStep(static_cast<unsigned>(results.size()));
     return success();

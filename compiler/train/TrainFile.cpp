@@ -51,7 +51,8 @@ public:
           root, "the file",
           [&](StringRef key, yaml::Node *value) { return readKey(key, value); },
           "loss, freeze, train_only, eval_mode, optimizer, groups, schedule, "
-          "clip_norm, micro_batches, init, reduction and scale");
+          "clip_norm, micro_batches, recompute, recompute_nodes, init, "
+          "reduction and scale");
     checkGroups();
     if (message.empty() && (!root || stream.failed()))
       report(1, 1, "the file is empty or not YAML");
@@ -175,6 +176,10 @@ private:
       settings.clipNorm = readNumber(value, key, 0);
     else if (key == "micro_batches")
       settings.microBatches = readCount(value, key, 1);
+    else if (key == "recompute")
+      settings.recompute = readChoice(value, key, {"none", "standard", "full"});
+    else if (key == "recompute_nodes")
+      settings.recomputeNodes = readTexts(value);
     else if (key == "reduction")
       settings.sums = readChoice(value, key, {"mean", "sum"}) == "sum";
     else if (key == "init")
@@ -478,6 +483,8 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
   train.optimizer = settings.optimizer.value_or("adamw");
   train.groups = settings.groups;
   train.evalMode = settings.evalMode;
+  train.recompute = settings.recompute.value_or("");
+  train.recomputeNodes = settings.recomputeNodes;
   train.init = settings.init;
   for (const std::string &text : train.init)
     if (auto init = parseInit(text); !init)

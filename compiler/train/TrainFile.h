@@ -54,6 +54,8 @@ struct TrainSettings {
   std::optional<RateSchedule> schedule;
   std::optional<double> clipNorm;
   std::optional<int64_t> microBatches;
+  std::optional<std::string> recompute; ///< none, standard or full
+  std::vector<std::string> recomputeNodes;
   bool sums = false; ///< the loss is a sum, unless it says another thing
   std::map<std::string, InputScale> scale;
 };

@@ -68,6 +68,7 @@ inline constexpr llvm::StringLiteral kFullMicroBatchesAttr =
     "dist.full_micro_batches";
 inline constexpr llvm::StringLiteral kWholeAttr = "dist.whole";
 inline constexpr llvm::StringLiteral kReproducibleAttr = "dist.reproducible";
+inline constexpr llvm::StringLiteral kZeroAttr = "dist.zero";
 
 /// The largest number of devices of a plan.
 inline constexpr int64_t kMostDevices = 4096;

@@ -38,6 +38,7 @@ def Dist_Dialect : Dialect {
     | `dist.full_steps` | the module | a step has all of its micro-batches |
     | `dist.whole` | any op | every device computes all of it |
     | `dist.reproducible` | the model's function | no number depends on how tensors are cut |
+    | `dist.zero` | the model's function | 1: replicas of a training share what its optimizer keeps |
     | `dist.axes` | the model's function | axes of the mesh of all devices, outermost first, with the axis "stage"; without it that is the only one |
   }];
   let useDefaultTypePrinterParser = 1;

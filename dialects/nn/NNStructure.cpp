@@ -19,6 +19,13 @@ namespace partita::nn {
 //===----------------------------------------------------------------------===//
 
 LogicalResult WeightOp::verify() {
+  if (getPart()) {
+    auto part = cast<RankedTensorType>(*getPart()),
+         whole = cast<RankedTensorType>(getType());
+    if (!getState() || part.getRank() != whole.getRank() ||
+        part.getElementType() != whole.getElementType()) // C4
+      return emitOpError("of type ") << whole << " has a part " << part;
+  }
   if (getFile().has_value() == getValue().has_value()) // C1
     return emitOpError("needs either a file or a value");
   if (std::optional<ElementsAttr> value = getValue()) {
@@ -47,9 +54,10 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!weight) // C1
     return emitOpError("names the weight ")
            << getWeightAttr() << ", which the module does not have";
-  if (weight.getType() != getType())
-    return emitOpError("is ") << getType() << ", but the weight "
-                              << getWeightAttr() << " is " << weight.getType();
+  if (weight.getPartType() != getType())
+    return emitOpError("is ")
+           << getType() << ", but the weight " << getWeightAttr() << " is "
+           << weight.getPartType();
   if (getState() != weight.getState()) // C2
     return emitOpError("and the weight ")
            << getWeightAttr() << " must agree on whether it is a state";

@@ -25,10 +25,14 @@ def NN_WeightOp : NN_Op<"weight", [Symbol]> {
     that is computed from a state has the rate of a step: it is not computed at
     load.
 
+    Devices may have parts of a state. Then `part` is the type of a part, and
+    `dist.sharding` says how the tensor is cut.
+
     Constraints:
     * (C1) exactly one of `file` and `value` is given.
     * (C2) `offset` >= 0, and `bytes` is the number of elements times their size.
     * (C3) `value` has type `type`.
+    * (C4) only a state has a `part`, of the rank and element type of `type`.
 
     ```mlir
     nn.weight @conv1.weight "conv1.weight" : tensor<10x1x5x5xf32> in "mnist.onnx" at 4242 bytes 1000
@@ -39,14 +43,18 @@ def NN_WeightOp : NN_Op<"weight", [Symbol]> {
   let noDerivative = "it is no value";
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$origin, TypeAttrOf<NN_Tensor>:$type,
     OptionalAttr<StrAttr>:$file, OptionalAttr<I64Attr>:$offset, OptionalAttr<I64Attr>:$bytes,
-    OptionalAttr<ElementsAttr>:$value, UnitAttr:$state);
+    OptionalAttr<ElementsAttr>:$value, UnitAttr:$state, OptionalAttr<TypeAttrOf<NN_Tensor>>:$part);
   let assemblyFormat = [{
-    (`state` $state^)? $sym_name $origin `:` $type (`in` $file^ `at` $offset `bytes` $bytes)? (`=` $value^)? attr-dict
+    (`state` $state^)? $sym_name $origin `:` $type (`part` $part^)? (`in` $file^ `at` $offset `bytes` $bytes)? (`=` $value^)? attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// A weight that nothing uses is not part of the model's interface.
     bool canDiscardOnUseEmpty() { return true; }
+    /// What one device has of it.
+    ::mlir::RankedTensorType getPartType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getPart().value_or(getType()));
+    }
   }];
 }
 
@@ -57,7 +65,7 @@ def NN_ParameterOp : NN_ValueOp<"parameter", [DeclareOpInterfaceMethods<SymbolUs
     so that passes need not look up the weight.
 
     Constraints:
-    * (C1) `weight` names an `nn.weight` of the module, of the type of `result`.
+    * (C1) `weight` names an `nn.weight` of the module. `result` is of its type, or of its `part`.
     * (C2) the op has `state` if and only if the weight has.
 
     Sharding: `()->([i,j])`.

@@ -38,6 +38,24 @@ def Plan_KernelAttr : Plan_Attr<"Kernel", "kernel", [DeclareAttrInterfaceMethods
   let hasCustomAssemblyFormat = 1;
 }
 
+def Plan_CutAttr : Plan_Attr<"Cut", "cut"> {
+  let summary = "how a dimension of a state is cut over devices";
+  let description = [{
+    The dimension consists of `blocks` equal blocks. Of each block, the devices
+    along `axes`, which are numbers of the module's axes, have one part after
+    another. The last parts may go beyond the end of the block; there they are
+    0.
+
+    ```mlir
+    #plan.cut<dim = 0, blocks = 1, axes = [0]>
+    ```
+  }];
+  let parameters = (ins "int64_t":$dim, "int64_t":$blocks, ArrayRefParameter<"int64_t">:$axes);
+  let assemblyFormat = "`<` `dim` `=` $dim `,` `blocks` `=` $blocks `,` `axes` `=` `[` $axes `]` `>`";
+}
+
+def Plan_CutsAttr : TypedArrayAttrBase<Plan_CutAttr, "how a state is cut, by dimension">;
+
 def Plan_ViewAttr : Plan_Attr<"View", "view"> {
   let summary = "an operand or result of a cluster under a shape and strides";
   let description = [{

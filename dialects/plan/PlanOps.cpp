@@ -159,11 +159,13 @@ LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError("(C1) ") << getProgramAttr() << " is not a program";
   if (getAxes().empty() || getGroupSize() == 0)
     return emitOpError("(C2) is along axes that the module does not have");
-  // Some micro-batches are absent on some replicas.
-  auto axes =
-      llvm::to_vector((*this)->getParentOfType<ModuleOp>().getOps<AxisOp>());
+  // Some micro-batches are absent on some replicas, if a step may lack some.
+  auto module = (*this)->getParentOfType<ModuleOp>();
+  auto axes = llvm::to_vector(module.getOps<AxisOp>());
+  auto models = module.getOps<ModelOp>();
+  const bool isFull = !models.empty() && (*models.begin()).getFullSteps();
   for (int64_t axis : getAxes())
-    if (axes[axis].getAxisName() == "data")
+    if (!isFull && axes[axis].getAxisName() == "data")
       return emitOpError("(C2) is along the axis 'data'");
   if (static_cast<int64_t>(getRows()) < 0 ||
       static_cast<int64_t>(getPart()) < 0)
@@ -220,6 +222,8 @@ LogicalResult SlotOp::verify() {
   if (getSpan() != Span::micro_batch && space != Space::arena)
     return emitOpError("(C3) in ") << stringifySpace(space) << " has the span "
                                    << stringifySpan(getSpan());
+  if (getCuts() && space != Space::state)
+    return emitOpError("(C4) in ") << stringifySpace(space) << " has cuts";
   if (!getOffset())
     return success();
   if (hasWeight())

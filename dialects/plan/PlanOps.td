@@ -287,7 +287,7 @@ def Plan_CollectiveOp : Plan_Op<"collective", [Symbol, HasParent<"::mlir::Module
 
     Constraints:
     * (C1) `program` is a program of the module.
-    * (C2) `axes` are axes of the module, each once, and not "data".
+    * (C2) `axes` are axes of the module, each once. "data" is one of them only if steps have all of their micro-batches.
     * (C3) `rows` and `part` are not negative.
     * (C4) `root` is a position in the group.
 
@@ -387,12 +387,14 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">]> {
     A state has bytes of its own, which outlive the step. They are written once
     in a step, after they were last read. `span` says for how long a slot of the
     arena holds one value: for a `micro_batch`, for a `step`, or a `sum` to which
-    each micro-batch adds, in their order.
+    each micro-batch adds, in their order. Of a state that is cut over devices, a
+    slot has the device's part; `cuts` say which that is.
 
     Constraints:
     * (C1) a slot in `weight` or `state` names a weight, a slot in `frame` names a frame, and other slots name neither; an offset is a multiple of 64; a weight and a state have no offset.
     * (C2) the slot ends within the arena, its frame or the constant region.
     * (C3) only a slot in the arena has a span other than `micro_batch`.
+    * (C4) only a state has cuts.
 
     ```mlir
     %x = plan.slot arena at 128 : <tensor<8x4xf32>>
@@ -400,13 +402,16 @@ def Plan_SlotOp : Plan_Op<"slot", [HasParent<"ProgramOp">]> {
     %w = plan.slot weight @conv1.weight : <tensor<4x3xf32>>
     %s = plan.slot state @conv1.weight : <tensor<4x3xf32>>
     %g = plan.slot arena span sum at 256 : <tensor<4x3xf32>>
+    %m = plan.slot state @moment cuts [#plan.cut<dim = 0, blocks = 1, axes = [0]>] : <tensor<2x3xf32>>
     ```
   }];
   let arguments = (ins Plan_SpaceAttr:$space, Optional<Plan_FrameType>:$frame, OptionalAttr<I64Attr>:$offset,
     OptionalAttr<FlatSymbolRefAttr>:$weight,
-    DefaultValuedAttr<Plan_SpanAttr, "::partita::plan::Span::micro_batch">:$span);
+    DefaultValuedAttr<Plan_SpanAttr, "::partita::plan::Span::micro_batch">:$span, OptionalAttr<Plan_CutsAttr>:$cuts);
   let results = (outs Plan_SlotType:$slot);
-  let assemblyFormat = "$space ($frame^)? (`span` $span^)? (`at` $offset^)? ($weight^)? attr-dict `:` type($slot)";
+  let assemblyFormat = [{
+    $space ($frame^)? (`span` $span^)? (`at` $offset^)? ($weight^)? (`cuts` $cuts^)? attr-dict `:` type($slot)
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Bytes of the slot's tensor.

@@ -126,6 +126,21 @@ static std::string differs(const abi::Plan &plan, const abi::Plan &first) {
   return "";
 }
 
+static bool isCutAlike(const abi::State &a, const abi::State &b) {
+  if (length(a.cuts()) != length(b.cuts()))
+    return false;
+  for (int64_t i = 0; i < length(a.cuts()); ++i) {
+    const abi::Cut &x = *a.cuts()->Get(static_cast<unsigned>(i)),
+                   &y = *b.cuts()->Get(static_cast<unsigned>(i));
+    if (x.dim() != y.dim() || x.blocks() != y.blocks() ||
+        x.part() != y.part() ||
+        !std::equal(x.axes()->begin(), x.axes()->end(), y.axes()->begin(),
+                    y.axes()->end()))
+      return false;
+  }
+  return true;
+}
+
 /// Why a plan cannot have the devices of another one of its file, and the
 /// states there, or "".
 static std::string cannotShare(const abi::Plan &plan, const abi::Plan &other) {
@@ -141,7 +156,8 @@ static std::string cannotShare(const abi::Plan &plan, const abi::Plan &other) {
     const abi::State &state = *plan.states()->Get(i);
     const auto found = others.find(nameOf(state.name()));
     if (found != others.end() && (found->second->dtype() != state.dtype() ||
-                                  found->second->bytes() != state.bytes()))
+                                  found->second->bytes() != state.bytes() ||
+                                  !isCutAlike(*found->second, state)))
       return "has another state " + nameOf(state.name());
   }
   return "";

@@ -9,6 +9,7 @@
 
 #include "runtime/artifact/PlanChecks.h"
 #include "runtime/base/Programs.h"
+#include "runtime/base/StateParts.h"
 
 #include <map>
 #include <set>
@@ -234,6 +235,8 @@ private:
     if (std::string e = sizeError(state.dtype(), state.shape(), state.bytes());
         !e.empty())
       return e;
+    if (std::string e = cutsError(plan, state); !e.empty())
+      return e;
     if (state.weight() == -1)
       return "";
     if (!inRange(state.weight(), length(plan.weights())))
@@ -277,9 +280,10 @@ private:
       return "is of an unknown kind";
     if (!length(collective.axes()) || !groupSize(plan, collective.axes()))
       return "is along axes that the mesh does not have";
-    // Some micro-batches are absent on some replicas.
+    // Some micro-batches are absent on some replicas, if a step may lack some.
     for (int axis : *collective.axes())
-      if (std::string_view(text(plan.axes()->Get(axis)->name())) == "data")
+      if (!plan.full_steps() &&
+          std::string_view(text(plan.axes()->Get(axis)->name())) == "data")
         return "is along the axis 'data'";
     if (elementsOf(collective.rows(), collective.part(),
                    groupSize(plan, collective.axes())) < 0)

@@ -10,6 +10,7 @@
 #include "runtime/artifact/PlanVerifier.h"
 #include "runtime/base/Programs.h"
 #include "runtime/base/Slots.h"
+#include "runtime/base/StateParts.h"
 
 namespace partita::runtime {
 namespace {
@@ -103,7 +104,7 @@ private:
       if (!inRange(slot.offset(), length(plan.states())))
         return "names state " + number(slot.offset()) + " of " +
                number(length(plan.states()));
-      if (plan.states()->Get(slot.offset())->bytes() != slot.bytes())
+      if (partBytes(*plan.states()->Get(slot.offset())) != slot.bytes())
         return "has another size than its state";
       return "";
     }

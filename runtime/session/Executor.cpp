@@ -9,6 +9,7 @@
 
 #include "runtime/base/Programs.h"
 #include "runtime/base/Slots.h"
+#include "runtime/base/StateParts.h"
 #include "runtime/session/Links.h"
 
 #include <algorithm>
@@ -110,7 +111,8 @@ Status Executor::prepare() {
     for (auto [slot, port] : findDirectPorts(program)) {
       if (port.kind == DirectPort::Kind::channel
               ? !sendsFromHost(port.index)
-              : (port.kind == DirectPort::Kind::output && !stores) ||
+              : (port.kind == DirectPort::Kind::output &&
+                 !storesOutput(port.index)) ||
                     !lastsAsLong(slot, port))
         continue;
       direct[slot] = directSlot(slot, port);
@@ -204,6 +206,12 @@ Executor::DirectSlot Executor::directSlot(int slot,
   return made;
 }
 
+/// Of what all replicas have in common, the first one stores it.
+bool Executor::storesOutput(int output) const {
+  return stores && (mesh.replica(index) == 0 ||
+                    !isPerStep({DirectPort::Kind::output, output}));
+}
+
 Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
   entry.kind = step.kind;
   entry.micro_batch = step.micro_batch;
@@ -221,7 +229,8 @@ Status Executor::prepareEntry(const abi::ProgramStep &step, Entry &entry) {
   }
   if (step.kind == abi::StepKind::store_output) {
     entry.io = step.subject;
-    outputs_used[entry.io] = stores;
+    entry.stores = storesOutput(entry.io);
+    outputs_used[entry.io] = entry.stores;
     if (isPerStep({DirectPort::Kind::output, entry.io}))
       entry.at = 0;
   }
@@ -585,7 +594,7 @@ Status Executor::execute(const Entry &entry, const StepBinding &binding) {
                                          entry.data, bytes)
                   : Status();
   case abi::StepKind::store_output:
-    if (bytes && stores &&
+    if (bytes && entry.stores &&
         (!entry.direct || entry.direct->place(entry, binding) == entry.data))
       return device->queue().copyOut(
           binding.outputs[entry.io] + entry.at * bytes, entry.data, bytes);
@@ -796,14 +805,26 @@ uint8_t *Executor::state(int state) const {
 
 Status Executor::readState(int state, void *to) const {
   const auto &described = *plan.states()->Get(static_cast<unsigned>(state));
-  return device->download(to, this->state(state),
-                          static_cast<size_t>(described.bytes()));
+  const StatePart part(plan, described, index);
+  if (!isCut(described))
+    return device->download(to, this->state(state), part.bytes());
+  std::vector<uint8_t> own(part.bytes());
+  if (Status status =
+          device->download(own.data(), this->state(state), own.size());
+      !status.ok())
+    return status;
+  part.put(own.data(), static_cast<uint8_t *>(to));
+  return Status();
 }
 
 Status Executor::writeState(int state, const void *from) {
   const auto &described = *plan.states()->Get(static_cast<unsigned>(state));
-  return device->upload(this->state(state), from,
-                        static_cast<size_t>(described.bytes()));
+  const StatePart part(plan, described, index);
+  if (!isCut(described))
+    return device->upload(this->state(state), from, part.bytes());
+  std::vector<uint8_t> own(part.bytes());
+  part.take(static_cast<const uint8_t *>(from), own.data());
+  return device->upload(this->state(state), own.data(), own.size());
 }
 
 DeviceMemory Executor::memory() const {

@@ -142,8 +142,9 @@ private:
     int fed = 0;         ///< the same one, counted within the step
     int at = 0;          ///< load_input, store_output: tensor of the port
     int channel = -1;
-    int link = -1; ///< the channel's, for the communicator
-    int io = -1;   ///< Plan.inputs, Plan.outputs or Plan.checks
+    int link = -1;       ///< the channel's, for the communicator
+    int io = -1;         ///< Plan.inputs, Plan.outputs or Plan.checks
+    bool stores = false; ///< store_output: whether this device does it
     int collective = -1;
     size_t told = 0; ///< examine: where its numbers begin in Step.told
     /// start: index of the entry of its finish.
@@ -170,6 +171,7 @@ private:
            Communicator &comm, const Mesh &mesh);
   Status prepare();
   bool isPerStep(const DirectPort &port) const;
+  bool storesOutput(int output) const;
   bool lastsAsLong(int slot, const DirectPort &port) const;
   DirectSlot directSlot(int slot, const DirectPort &port) const;
   int copiesOf(int slot) const;
@@ -204,7 +206,7 @@ private:
   Communicator &comm;
   const Mesh &mesh;
   const int position; ///< in the mesh
-  const bool stores;  ///< the outputs
+  const bool stores;  ///< the outputs of its replica
   std::unique_ptr<Device> device;
   std::unique_ptr<NanSearch> search;
   std::vector<Entry> entries; ///< the program's steps

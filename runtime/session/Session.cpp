@@ -12,6 +12,7 @@
 #include "runtime/base/Arena.h"
 #include "runtime/base/Cores.h"
 #include "runtime/base/Programs.h"
+#include "runtime/base/StateParts.h"
 #include "runtime/base/StepScope.h"
 #include "runtime/comm/local/LocalCommunicator.h"
 #include "runtime/session/Executor.h"
@@ -595,12 +596,28 @@ const std::vector<NanOrigin> &Session::nanOrigins() const {
   return impl->origins;
 }
 
-Status Session::readState(int state, void *to) const {
+Status Session::settle() {
   for (const Impl::Worker &worker : impl->workers)
-    if (worker.executor->state(state))
-      return worker.executor->readState(state, to);
-  return Status::error("no device of this process has the state " +
-                       std::to_string(state));
+    if (Status status = worker.executor->finishSends(); !status.ok())
+      return status;
+  return Status();
+}
+
+Status Session::readState(int state, void *to) const {
+  const bool isWhole =
+      !isCut(*impl->plan().states()->Get(static_cast<unsigned>(state)));
+  bool found = false;
+  for (const Impl::Worker &worker : impl->workers) {
+    if (!worker.executor->state(state))
+      continue;
+    found = true;
+    if (Status status = worker.executor->readState(state, to);
+        !status.ok() || isWhole)
+      return status;
+  }
+  return found ? Status()
+               : Status::error("no device of this process has the state " +
+                               std::to_string(state));
 }
 
 Status Session::writeState(int state, const void *from) {

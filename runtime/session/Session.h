@@ -158,6 +158,11 @@ public:
   /// memory (canBeSearched) has none.
   const std::vector<NanOrigin> &nanOrigins() const;
 
+  /// Waits until all that steps have sent has been taken. No step may be under
+  /// way. To be called before another session writes memory that both share,
+  /// where a device of another process may still read it.
+  Status settle();
+
   /// Copies a state (Plan.states) of this process to the host, and back. No
   /// step may be under way. Fails if no device of the process has the state.
   Status readState(int state, void *to) const;

@@ -23,6 +23,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/io/Tensor.h"
+#include "runtime/train/Content.h"
 #include "runtime/train/DiskCalls.h"
 #include "runtime/train/TrainerFile.h"
 
@@ -47,6 +48,7 @@ struct State {
   abi::DType dtype = abi::DType::f32;
   std::vector<int64_t> shape;
   const void *bytes = nullptr; ///< elements, dense and row-major
+  Content::Fetch fetch = {};   ///< instead of `bytes`: when they are written
 };
 
 struct LoadedState {

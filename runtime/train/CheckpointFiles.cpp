@@ -54,11 +54,12 @@ Expected<StoredFile> writeStates(DiskCalls &calls, const std::string &path,
     if (!count)
       return Status::error("state '" + state.name + "' of shape " +
                            shapeText(state.shape) + " is too large to save");
-    tensors.push_back({state.name,
-                       state.dtype,
-                       state.shape,
-                       {static_cast<const uint8_t *>(state.bytes),
-                        size_t(*count * elementBytes(state.dtype))}});
+    const auto size = size_t(*count * elementBytes(state.dtype));
+    const Content::Bytes there(static_cast<const uint8_t *>(state.bytes),
+                               state.fetch ? 0 : size);
+    tensors.push_back(
+        {state.name, state.dtype, state.shape,
+         state.fetch ? Content(size, state.fetch) : Content(there)});
     roles[state.name] = row.name;
   }
   DiskFile written(calls, path);

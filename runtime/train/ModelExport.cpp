@@ -130,8 +130,10 @@ Status writeCopy(Copy &copy) {
   uint64_t at = 0;
   for (const ModelPatch *patch : copy.patches) {
     Status status = copy.file->write(bytes.subspan(at, patch->offset - at));
-    if (status.ok())
-      status = copy.file->write(patch->bytes);
+    if (!status.ok())
+      return status;
+    const Expected<Content::Bytes> trained = patch->bytes.get();
+    status = trained ? copy.file->write(*trained) : trained.status();
     if (!status.ok())
       return status;
     at = patch->offset + patch->bytes.size();

@@ -15,9 +15,9 @@
 #define PARTITA_RUNTIME_TRAIN_MODELEXPORT_H
 
 #include "runtime/base/Status.h"
+#include "runtime/train/Content.h"
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -35,7 +35,7 @@ struct ModelPart {
 struct ModelPatch {
   std::string file;    ///< as in ModelPart
   uint64_t offset = 0; ///< bytes, from the beginning of that file
-  std::span<const uint8_t> bytes;
+  Content bytes;
 };
 
 /// Writes the model at `original` to `output`, and its files of external data

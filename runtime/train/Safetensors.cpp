@@ -188,8 +188,10 @@ Status writeSafetensors(const std::vector<TensorBytes> &tensors,
   Status status =
       sink({reinterpret_cast<const uint8_t *>(header.data()), header.size()});
   for (const TensorBytes *tensor : order)
-    if (status.ok() && !tensor->bytes.empty())
-      status = sink(tensor->bytes);
+    if (status.ok() && !tensor->bytes.empty()) {
+      const Expected<Content::Bytes> bytes = tensor->bytes.get();
+      status = bytes ? sink(*bytes) : bytes.status();
+    }
   return status;
 }
 

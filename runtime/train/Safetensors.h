@@ -24,6 +24,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/io/Tensor.h"
+#include "runtime/train/Content.h"
 
 #include <cstdint>
 #include <functional>
@@ -55,7 +56,7 @@ struct TensorBytes {
   std::string name;
   abi::DType dtype = abi::DType::f32;
   std::vector<int64_t> shape;
-  std::span<const uint8_t> bytes;
+  Content bytes;
 };
 
 /// Takes the parts of a file one after another.

@@ -65,17 +65,21 @@ Identity Checkpoints::identity() const {
 
 /// What the checkpoint changes, if the trainer may go on from it.
 Expected<std::vector<StateChange>>
-Checkpoints::accept(const Checkpoint &checkpoint, uint64_t seed) const {
-  if (checkpoint.progress.seed != seed)
-    return Status::error("'" + checkpoint.folder + "' was made with the seed " +
-                         std::to_string(checkpoint.progress.seed) +
+Checkpoints::accept(const Expected<Checkpoint> &checkpoint,
+                    uint64_t seed) const {
+  if (!checkpoint)
+    return checkpoint.status();
+  if (checkpoint->progress.seed != seed)
+    return Status::error("'" + checkpoint->folder +
+                         "' was made with the seed " +
+                         std::to_string(checkpoint->progress.seed) +
                          ": give the same seed to go on");
-  return changesTo(checkpoint, trainer);
+  return changesTo(*checkpoint, trainer);
 }
 
 Status Checkpoints::take(const Checkpoint &checkpoint,
                          const std::vector<StateChange> &changes) {
-  Status status = writeStates(trainer, changes);
+  Status status = agree(trainer.processes(), writeStates(trainer, changes));
   if (status.ok())
     trainer.goOnAfter(checkpoint.progress.step);
   return status;
@@ -83,14 +87,16 @@ Status Checkpoints::take(const Checkpoint &checkpoint,
 
 Expected<Resumed> Checkpoints::resume(uint64_t seed) {
   auto found = checkpoints.loadNewest(identity());
-  if (!found)
-    return found.status();
-  auto changes = accept(*found, seed);
-  if (!changes)
-    return changes.status();
-  Resumed resumed{found->progress, found->skipped};
-  if (Status status = setDamagedAside(found->progress.step, resumed.remarks);
+  auto changes = accept(found, seed);
+  // Nothing is renamed while other processes still look for it.
+  if (Status status = agree(trainer.processes(), changes.status());
       !status.ok())
+    return status;
+  Resumed resumed{found->progress, found->skipped};
+  Status aside;
+  if (isFirst(trainer.processes()))
+    aside = setDamagedAside(found->progress.step, resumed.remarks);
+  if (Status status = agree(trainer.processes(), aside); !status.ok())
     return status;
   if (Status status = take(*found, *changes); !status.ok())
     return status;
@@ -99,11 +105,10 @@ Expected<Resumed> Checkpoints::resume(uint64_t seed) {
 
 Expected<Resumed> Checkpoints::load(uint64_t seed) {
   auto found = loadCheckpoint(folder, identity());
-  if (!found)
-    return found.status();
-  auto changes = accept(*found, seed);
-  if (!changes)
-    return changes.status();
+  auto changes = accept(found, seed);
+  if (Status status = agree(trainer.processes(), changes.status());
+      !status.ok())
+    return status;
   if (Status status = take(*found, *changes); !status.ok())
     return status;
   return Resumed{found->progress, {}};
@@ -138,19 +143,18 @@ Status Checkpoints::maySave() const {
 }
 
 Status Checkpoints::save(const Progress &progress) {
-  auto tensors = readStates(trainer);
-  if (!tensors)
-    return tensors.status();
-  std::vector<State> states;
-  for (int64_t i = 0; i < trainer.stateCount(); ++i) {
-    const abi::State &state = trainer.state(i);
-    states.push_back({nameOf(state), roleOf(state), state.dtype(),
-                      shapeOf(state),
-                      (*tensors)[static_cast<size_t>(i)].data()});
-  }
   Progress whole = progress;
   whole.identity = identity();
-  return checkpoints.save(whole, states);
+  return readStates(trainer, [&](StateReader &reader) {
+    std::vector<State> states;
+    for (int64_t i = 0; i < trainer.stateCount(); ++i) {
+      const abi::State &state = trainer.state(i);
+      states.push_back({nameOf(state), roleOf(state), state.dtype(),
+                        shapeOf(state), nullptr,
+                        [&reader, i] { return reader.read(i); }});
+    }
+    return checkpoints.save(whole, states);
+  });
 }
 
 } // namespace partita::runtime::train

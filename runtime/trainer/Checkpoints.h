@@ -32,19 +32,20 @@ public:
 
   /// Loads the newest whole checkpoint into the trainer, and says where its
   /// training was. `seed` must be that of the checkpoint. Damaged checkpoints
-  /// after it get another name. After an error all states are as before.
+  /// after it get another name. After an error all states are as before. All
+  /// processes of the training read the files.
   Expected<Resumed> resume(uint64_t seed);
   /// The same from the checkpoint that is the folder itself, whole or refused.
   Expected<Resumed> load(uint64_t seed);
   /// Fails if the folder has checkpoints of later steps than the trainer's.
   Status maySave() const;
-  /// `progress` without its identity.
+  /// `progress` without its identity. Process 0 writes the files.
   Status save(const Progress &progress);
 
 private:
   Identity identity() const;
-  Expected<std::vector<StateChange>> accept(const Checkpoint &checkpoint,
-                                            uint64_t seed) const;
+  Expected<std::vector<StateChange>>
+  accept(const Expected<Checkpoint> &checkpoint, uint64_t seed) const;
   Status take(const Checkpoint &checkpoint,
               const std::vector<StateChange> &changes);
   Status setDamagedAside(int64_t newest, std::vector<std::string> &remarks);

@@ -7,6 +7,8 @@
 
 #include "runtime/trainer/InputCheck.h"
 
+#include "runtime/base/Mesh.h"
+
 #include "runtime/base/Elements.h"
 #include "runtime/base/Programs.h"
 #include "runtime/base/Slots.h"
@@ -65,7 +67,7 @@ InputCheck::find(std::span<const uint8_t *const> data) const {
                   bounds = length(check.low()),
                   row = std::max<int64_t>(count / check.rows(), 1);
     const uint8_t *element = data[each.input];
-    for (int m = 0; element && m < plan.micro_batches(); ++m) {
+    for (int m = 0; element && m < stepMicroBatches(plan); ++m) {
       bool isFirst = true;
       for (int64_t i = 0; i < count; ++i, element += elementBytes(each.dtype)) {
         const int64_t value = toInteger(each.dtype, element);

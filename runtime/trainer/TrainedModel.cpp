@@ -81,15 +81,15 @@ Status checkExport(const Trainer &trainer, const std::string &artifact,
   return Status();
 }
 
-Status exportTrained(const Trainer &trainer, const std::string &artifact,
-                     const std::string &output) {
+namespace {
+
+/// What becomes of the model's files, with the parameters that `reader` reads.
+Status writeTrained(const Trainer &trainer, StateReader &reader,
+                    const std::string &artifact, const std::string &output) {
   if (Status status = checkExport(trainer, artifact, output); !status.ok())
     return status;
   const abi::Plan &plan = trainer.plan();
   const std::filesystem::path model = modelOf(trainer, artifact);
-  auto tensors = readStates(trainer);
-  if (!tensors)
-    return tensors.status();
   std::vector<ModelPart> parts = {
       {"", static_cast<uint64_t>(plan.model_bytes()), plan.model_hash()}};
   std::vector<ModelPatch> patches;
@@ -98,10 +98,9 @@ Status exportTrained(const Trainer &trainer, const std::string &artifact,
     if (state.role() == abi::StateRole::optimizer)
       continue;
     const std::string file = text(state.model_file());
-    const Tensor &tensor = (*tensors)[static_cast<size_t>(i)];
-    patches.push_back({file,
-                       static_cast<uint64_t>(state.model_offset()),
-                       {tensor.data(), static_cast<size_t>(tensor.bytes())}});
+    patches.push_back(
+        {file, static_cast<uint64_t>(state.model_offset()),
+         Content(bytesOf(state), [&reader, i] { return reader.read(i); })});
     bool isKnown = false;
     for (const ModelPart &part : parts)
       isKnown |= part.file == file;
@@ -113,6 +112,15 @@ Status exportTrained(const Trainer &trainer, const std::string &artifact,
     parts.push_back(std::move(*part));
   }
   return exportModel(model.string(), parts, patches, output);
+}
+
+} // namespace
+
+Status exportTrained(const Trainer &trainer, const std::string &artifact,
+                     const std::string &output) {
+  return readStates(trainer, [&](StateReader &reader) {
+    return writeTrained(trainer, reader, artifact, output);
+  });
 }
 
 Status loadWeights(Trainer &trainer, const std::string &path) {

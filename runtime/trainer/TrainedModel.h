@@ -20,11 +20,12 @@ Status checkExport(const Trainer &trainer, const std::string &artifact,
                    const std::string &output);
 
 /// Writes the trained parameters into a copy of the model that was compiled.
+/// Process 0 does, and needs the model.
 Status exportTrained(const Trainer &trainer, const std::string &artifact,
                      const std::string &output);
 
-/// Loads parameters of a file of safetensors by their names. After an error all
-/// states are as before.
+/// Loads the parameters of this process from a file of safetensors, by their
+/// names. After an error all states are as before.
 Status loadWeights(Trainer &trainer, const std::string &path);
 
 } // namespace partita::runtime::train

@@ -7,11 +7,10 @@
 
 #include "runtime/trainer/Trainer.h"
 
-#include "runtime/abi/DeviceKinds.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/base/Elements.h"
+#include "runtime/base/Mesh.h"
 #include "runtime/base/Programs.h"
-#include "runtime/base/Slots.h"
 #include "runtime/device/SharedDevices.h"
 #include "runtime/io/Tensor.h"
 #include "runtime/trainer/Accuracy.h"
@@ -21,12 +20,37 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 namespace partita::runtime::train {
 namespace {
 
 /// The input that counts all samples of a training.
 constexpr const char *kSampleNumbers = "sample_number";
+
+/// The first device that stores an output; -1: none does.
+int deviceThatStores(const abi::Plan &plan, int output) {
+  const Mesh mesh(plan);
+  for (int device = 0; device < length(plan.devices()); ++device) {
+    const abi::Program &program = programOf(plan, device);
+    for (int64_t i = 0; mesh.stores(device) && i < length(program.steps());
+         ++i) {
+      const abi::ProgramStep step = stepOf(program, i);
+      if (step.kind == abi::StepKind::store_output && step.subject == output)
+        return device;
+    }
+  }
+  return -1;
+}
+
+/// What processes tell each other of a step or an evaluation. Of each number,
+/// one of them knows the value, and the others have 0.
+struct Outcome {
+  double loss = 0, norm = 0;
+  double loss_sum = 0, loss_count = 0;
+  int64_t labels = 0, right = 0, right_of_five = 0;
+};
+static_assert(sizeof(Outcome) == 7 * 8, "its padding would be sent, too");
 
 } // namespace
 
@@ -37,6 +61,7 @@ struct Runner {
   StepBinding binding;
   std::vector<int> data;       ///< ports of the data inputs, in their order
   std::vector<Tensor> outputs; ///< all micro-batches
+  std::vector<bool> tells;     ///< whether this process says what an output is
   const abi::Plan &plan() const { return artifact->plan(); }
 
   /// The number of an output; -1 if there is none of the name.
@@ -52,8 +77,11 @@ struct Runner {
     return tensor.elements() == 1 && (tensor.dtype() == abi::DType::f32 ||
                                       tensor.dtype() == abi::DType::f64);
   }
-  /// The first element of an output, as a double.
+  /// The first element of an output, as a double; 0 if there is no output, and
+  /// where another process tells it.
   double number(int output) const {
+    if (output < 0 || !tells[static_cast<size_t>(output)])
+      return 0;
     const Tensor &tensor = outputs[static_cast<size_t>(output)];
     return tensor.dtype() == abi::DType::f64
                ? *reinterpret_cast<const double *>(tensor.data())
@@ -74,8 +102,11 @@ std::vector<int64_t> shapeOf(const abi::Port &port) {
 
 struct Trainer::Impl {
   std::string path;
+  Processes *all = nullptr; ///< null: there is one
+  StatePlaces places;
   Setup set;
   Runner train, eval;
+  Runner *active = nullptr; ///< whose session was the last to run
   std::vector<DataInput> inputs;
   int64_t samples = 0; ///< of a micro-batch
   int64_t done = 0;    ///< updates
@@ -90,7 +121,6 @@ struct Trainer::Impl {
   std::optional<InputCheck> check;
   std::string lost; ///< why; empty: the states are right
 
-  Status checkDevices() const;
   Status checkStates() const;
   Status findInputs();
   Status findEvalInputs();
@@ -98,6 +128,11 @@ struct Trainer::Impl {
   Status bindRates();
   Status prepare(Runner &runner, const SessionOptions &options);
   Status allocateOutputs(Runner &runner);
+  /// To be called before a session runs.
+  Status activate(Runner &runner);
+  /// An error of a step that the other processes do not have.
+  Status fail(const Status &status) const;
+  Outcome join(Outcome outcome) const;
   std::optional<ScoreShape> findScores() const;
   /// An error if the model allows some index of a step not.
   Status checkIndices(std::span<const uint8_t *const> data);
@@ -108,35 +143,14 @@ struct Trainer::Impl {
   void count(std::span<const uint8_t *const> data, Evaluation &result) const;
 };
 
-/// Both plans have the same states, in the memory of the host.
-Status Trainer::Impl::checkDevices() const {
-  for (const abi::Device *device : *train.plan().devices())
-    if (device->kind() != abi::DeviceKind::cpu)
-      return Status::error("'" + path + "' is for device '" +
-                           text(device->name()) + "' of kind " +
-                           abi::getName(device->kind()) +
-                           ", and models are trained on CPUs yet: compile it "
-                           "for --target cpu");
-  return Status();
-}
-
 Status Trainer::Impl::checkStates() const {
-  std::vector<bool> used(static_cast<size_t>(length(train.plan().states())));
-  for (const abi::Program *program : *train.plan().programs())
-    for (int64_t i = 0; i < length(program->slots()); ++i)
-      if (const abi::Slot &slot =
-              *program->slots()->Get(static_cast<unsigned>(i));
-          slot.space() == abi::Space::state)
-        used[static_cast<size_t>(slot.offset())] = true;
-  for (size_t i = 0; i < used.size(); ++i)
-    if (!used[i])
-      return Status::error(
-          std::string("state '") +
-          text(train.plan().states()->Get(static_cast<unsigned>(i))->name()) +
-          "' of '" + path +
-          "' is on no device: compile the model "
-          "again");
-  return Status();
+  const int64_t missing = places.missing();
+  if (missing < 0)
+    return Status();
+  const abi::State &state =
+      *train.plan().states()->Get(static_cast<unsigned>(missing));
+  return Status::error(std::string("state '") + text(state.name()) + "' of '" +
+                       path + "' is on no device: compile the model again");
 }
 
 /// The inputs of the model and of the loss, but for those of the optimizer.
@@ -179,7 +193,7 @@ Status Trainer::Impl::findInputs() {
   int64_t all;
   if (inputs.empty())
     return Status::error("'" + path + "' has no input of samples");
-  if (!checkedMul(samples, train.plan().micro_batches(), all))
+  if (!checkedMul(samples, stepMicroBatches(train.plan()), all))
     return Status::error("'" + path + "' has more samples than can be counted");
   if (sample_numbers >= 0) {
     if (static_cast<int64_t>(numbers.size()) != samples)
@@ -270,11 +284,27 @@ Status Trainer::Impl::bindRates() {
 }
 
 Status Trainer::Impl::prepare(Runner &runner, const SessionOptions &options) {
-  auto session = Session::create(runner.artifact, options);
-  if (!session)
+  std::shared_ptr<Communicator> carrier;
+  auto load = [&] {
+    if (all) {
+      auto made = all->communicator(runner.artifact);
+      if (!made)
+        return made.status();
+      carrier = std::move(*made);
+    }
+    auto session = Session::create(runner.artifact, options, carrier);
+    if (session)
+      runner.session = std::move(*session);
     return session.status();
-  runner.session = std::move(*session);
-  runner.binding.micro_batches = runner.plan().micro_batches();
+  };
+  if (Status status = agree(all, load()); !status.ok())
+    return status;
+  if (carrier)
+    if (Status status = agree(all, carrier->connect()); !status.ok())
+      return status;
+  // Of an evaluation, the first replica computes all.
+  runner.binding.micro_batches =
+      runner.plan().full_steps() ? stepMicroBatches(runner.plan()) : 1;
   runner.binding.inputs.resize(
       static_cast<size_t>(length(runner.plan().inputs())));
   return allocateOutputs(runner);
@@ -286,14 +316,38 @@ Status Trainer::Impl::allocateOutputs(Runner &runner) {
         *runner.plan().outputs()->Get(static_cast<unsigned>(i));
     std::vector<int64_t> shape = shapeOf(port);
     if (!port.per_step())
-      shape.insert(shape.begin(), runner.plan().micro_batches());
+      shape.insert(shape.begin(), runner.binding.micro_batches);
     auto made = Tensor::allocate(port.dtype(), shape);
     if (!made)
       return made.status();
     runner.outputs.push_back(std::move(*made));
     runner.binding.outputs.push_back(runner.outputs.back().mutableData());
+    const int device = deviceThatStores(runner.plan(), static_cast<int>(i));
+    runner.tells.push_back(
+        !all || (device >= 0 && all->processOf(device) == all->rank()));
   }
   return Status();
+}
+
+/// Both sessions write the same memory, of which devices of other processes may
+/// not have taken yet what the other session has sent. Devices of one process
+/// have taken all when its step is done.
+Status Trainer::Impl::activate(Runner &runner) {
+  Runner *before = std::exchange(active, &runner);
+  return all && before && before != active ? before->session->settle()
+                                           : Status();
+}
+
+Status Trainer::Impl::fail(const Status &status) const {
+  if (all)
+    all->abandon(status);
+  return status;
+}
+
+Outcome Trainer::Impl::join(Outcome outcome) const {
+  if (all)
+    all->join({reinterpret_cast<uint8_t *>(&outcome), sizeof outcome});
+  return outcome;
 }
 
 void Evaluation::add(const Evaluation &other) {
@@ -308,20 +362,22 @@ Trainer::Trainer(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 Trainer::~Trainer() = default;
 
 Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
-                                                 const SessionOptions &given) {
+                                                 const SessionOptions &given,
+                                                 Processes *all) {
   auto artifacts = Artifact::openTraining(path);
   if (!artifacts)
     return artifacts.status();
   auto impl = std::make_unique<Impl>();
   impl->path = path;
+  impl->all = all;
   impl->train.artifact = artifacts->train;
   impl->eval.artifact = artifacts->eval;
   auto setup = parseSetup(text(impl->train.plan().training()), path);
   if (!setup)
     return setup.status();
   impl->set = std::move(*setup);
-  for (const Status &status :
-       {impl->checkDevices(), impl->checkStates(), impl->findInputs()})
+  impl->places = StatePlaces(impl->train.plan(), all);
+  for (const Status &status : {impl->checkStates(), impl->findInputs()})
     if (!status.ok())
       return status;
   for (const auto &[name, scale] : impl->set.scales)
@@ -357,7 +413,7 @@ Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
 const Setup &Trainer::setup() const { return impl->set; }
 const std::vector<DataInput> &Trainer::inputs() const { return impl->inputs; }
 int64_t Trainer::microBatches() const {
-  return impl->train.plan().micro_batches();
+  return stepMicroBatches(impl->train.plan());
 }
 int64_t Trainer::samplesPerStep() const {
   return impl->samples * microBatches();
@@ -373,7 +429,7 @@ void Trainer::setSeed(uint64_t seed) { impl->seed = seed; }
 Status Trainer::Impl::checkIndices(std::span<const uint8_t *const> data) {
   for (const BadIndex &bad : check->find(data)) {
     const Status status = runEvaluation(data, bad.micro_batch);
-    if (!status.ok() && eval.session->badIndices().empty())
+    if (!status.ok() && !status.isInputError())
       return status;
     if (!status.ok()) {
       const abi::Check &checked =
@@ -398,10 +454,14 @@ Status Trainer::Impl::runEvaluation(std::span<const uint8_t *const> data,
         elementCount(described.shape()) * elementBytes(described.dtype());
     eval.binding.inputs[port] = data[i] ? data[i] + m * bytes : nullptr;
   }
-  const Status status = eval.session->run(eval.binding);
-  return eval.session->badIndices().empty() || status.ok()
-             ? status
-             : Status::inputError(status.message());
+  if (Status status = activate(eval); !status.ok())
+    return fail(status);
+  Status status = eval.session->run(eval.binding);
+  if (!status.ok() && eval.session->badIndices().empty())
+    return fail(status);
+  if (!status.ok())
+    status = Status::inputError(status.message());
+  return agree(all, status);
 }
 
 /// The states are not those of any training: whoever goes on must not do so
@@ -439,18 +499,23 @@ Expected<StepResult> Trainer::step(std::span<const uint8_t *const> data) {
   impl->step_number = static_cast<double>(impl->done + 1);
   std::iota(impl->numbers.begin(), impl->numbers.end(),
             impl->done * samplesPerStep());
+  if (Status status = impl->activate(impl->train); !status.ok())
+    return impl->fail(status);
   // What is refused has not begun.
   auto ticket = impl->train.session->submit(impl->train.binding);
   if (!ticket)
-    return ticket.status();
+    return impl->fail(ticket.status());
   if (Status status = impl->train.session->wait(*ticket); !status.ok())
-    return impl->lose(impl->done + 1, status.message());
+    return impl->fail(impl->lose(impl->done + 1, status.message()));
   ++impl->done;
+  Outcome outcome;
+  outcome.loss = impl->train.number(impl->loss);
+  outcome.norm = impl->train.number(impl->norm);
+  outcome = impl->join(outcome);
   StepResult result;
-  result.loss = impl->train.number(impl->loss);
+  result.loss = outcome.loss;
   result.learningRate = impl->rates.front();
-  if (impl->norm >= 0)
-    result.gradientNorm = impl->train.number(impl->norm);
+  result.gradientNorm = outcome.norm;
   if (!std::isfinite(result.loss) || !std::isfinite(result.gradientNorm)) {
     impl->lost =
         std::string(std::isfinite(result.loss) ? "the norm of the gradients"
@@ -500,7 +565,7 @@ std::optional<ScoreShape> Trainer::Impl::findScores() const {
 
 void Trainer::Impl::count(std::span<const uint8_t *const> data,
                           Evaluation &result) const {
-  if (!scored)
+  if (!scored || !eval.tells[static_cast<size_t>(scores)])
     return;
   const Tensor &tensor = eval.outputs[static_cast<size_t>(scores)];
   const auto *target =
@@ -526,13 +591,20 @@ Expected<Evaluation> Trainer::evaluate(std::span<const uint8_t *const> data) {
   if (Status status = impl->runEvaluation(data, 0); !status.ok())
     return status;
   Evaluation result;
-  result.lossSum = impl->eval.number(impl->loss_sum);
-  result.lossCount =
-      impl->loss_count >= 0 ? impl->eval.number(impl->loss_count) : 0;
   impl->count(data, result);
-  return result;
+  Outcome outcome;
+  outcome.loss_sum = impl->eval.number(impl->loss_sum);
+  outcome.loss_count = impl->eval.number(impl->loss_count);
+  outcome.labels = result.labels;
+  outcome.right = result.right;
+  outcome.right_of_five = result.rightOfFive;
+  outcome = impl->join(outcome);
+  return Evaluation{outcome.loss_sum, outcome.loss_count, outcome.labels,
+                    outcome.right, outcome.right_of_five};
 }
 
+Processes *Trainer::processes() const { return impl->all; }
+const StatePlaces &Trainer::statePlaces() const { return impl->places; }
 int64_t Trainer::stateCount() const {
   return length(impl->train.plan().states());
 }
@@ -551,6 +623,9 @@ Expected<int64_t> Trainer::drawInitialStates() {
     const std::string name = text(state(i).name());
     const auto found = impl->set.initial.find(name);
     if (found == impl->set.initial.end())
+      continue;
+    ++drawn;
+    if (!impl->places.isHere(i))
       continue;
     std::vector<int64_t> shape;
     if (state(i).shape())
@@ -571,7 +646,6 @@ Expected<int64_t> Trainer::drawInitialStates() {
                            "compile the model without `init` for it");
     if (Status status = writeState(i, made->data()); !status.ok())
       return status;
-    ++drawn;
   }
   return drawn;
 }

@@ -13,13 +13,21 @@
 // A trainer has two sessions, one that learns and one that evaluates. They
 // share the states and the memory of the devices, and take turns.
 //
+// A training may have several processes (Processes.h), each with some of the
+// devices, and with the states of these. All of them then call the same
+// functions in the same order, with the same samples, and get the same results.
+// Their errors are the same, too: what one process alone finds in a step ends
+// all of them.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PARTITA_RUNTIME_TRAINER_TRAINER_H
 #define PARTITA_RUNTIME_TRAINER_TRAINER_H
 
 #include "runtime/session/Session.h"
+#include "runtime/trainer/Processes.h"
 #include "runtime/trainer/Setup.h"
+#include "runtime/trainer/StatePlaces.h"
 
 #include <memory>
 #include <span>
@@ -54,9 +62,11 @@ struct Evaluation {
 
 class Trainer {
 public:
-  /// Opens an artifact that was compiled with --train. `threads`: cores.
+  /// Opens an artifact that was compiled with --train. `all`: the processes of
+  /// the training, which outlive the trainer; null: there is this one.
   static Expected<std::unique_ptr<Trainer>> open(const std::string &path,
-                                                 const SessionOptions &options);
+                                                 const SessionOptions &options,
+                                                 Processes *all = nullptr);
   ~Trainer();
 
   const Setup &setup() const;
@@ -89,15 +99,19 @@ public:
   void setSeed(uint64_t seed);
   /// Draws the states that begin with random numbers (Setup::initial), by the
   /// seed. Before this they have the values of the model. The states that were
-  /// drawn.
+  /// drawn, those of all processes.
   Expected<int64_t> drawInitialStates();
 
   /// Computes the loss, and how many labels are predicted. No state changes.
   Expected<Evaluation> evaluate(std::span<const uint8_t *const> data);
 
+  /// Null: there is one process.
+  Processes *processes() const;
   /// Plan.states: parameters, and what the optimizer keeps.
   int64_t stateCount() const;
   const abi::State &state(int64_t index) const;
+  const StatePlaces &statePlaces() const;
+  /// States of this process.
   Status readState(int64_t index, void *to) const;
   Status writeState(int64_t index, const void *from);
 

@@ -166,8 +166,8 @@ def check_examples(modules, folder, update):
             called.add(op)
     lines = ["# Ops on CUDA devices", "",
              "Which ops of the `nn` dialect have kernels for GPUs, by an example of each. `test/cuda/kernels.py examples --update` writes this page, and a",
-             "test holds it against what the compiler does. An op without a kernel is an error that names it and its node. `erf` of f64 has",
-             "no code on GPUs. Ops in bold are library calls, where the library computes them ([cuda.md](cuda.md)).", "",
+             "test holds it against what the compiler does. An op without a kernel is an error that names it and its node.",
+             "Ops in bold are library calls, where the library computes them ([cuda.md](cuda.md)).", "",
              "| family | compiled to kernels | not compiled |", "| --- | --- | --- |"]
     for family in dict.fromkeys(families.values()):
         mine = sorted(op for op in ops if families[op] == family)

@@ -23,6 +23,7 @@ except ImportError as missing:
     sys.exit(77)
 
 from harness import BIN, REPOSITORY, Failure, compile_model, data_folder, main, run, run_artifact
+from models import ROOM
 
 THREADS = ("--threads", "1", "--no-pin")
 
@@ -324,7 +325,7 @@ def check_model(name, path, work):
     how = []
     for count in COUNTS:
         flags = [w for p in ports for w in ("--shape", f"{p['name']}={'x'.join(map(str, bind(p['shape'], count))) or 'scalar'}")]
-        status, text = run([BIN / "partita-compile", path, "-o", work / "m.partita", *flags, "--no-optimize"], expect=None, timeout=900)
+        status, text = run([BIN / "partita-compile", path, "-o", work / "m.partita", *flags, "--no-optimize", *ROOM.get(f"{path.parent.parent.name}/{path.parent.name}", ())], expect=None, timeout=900)
         if status:
             how.append(f"{count} a micro-batch: not compiled ({text.strip().splitlines()[-1][:100]})")
             continue

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 from harness import SKIPPED, Failure, compile_model, data_folder, input_ports, main, run_artifact, write_npy
-from models import MODELS, WIDE
+from models import MODELS, ROOM, WIDE
 from shards import compile_sharded, draw, weights_of
 
 try:
@@ -61,7 +61,7 @@ def inputs_of(name, work):
     """Flags that bind a model's shapes, and those that feed it."""
     folder = data_folder() / "models" / name
     model = folder / "model.onnx"
-    flags = MODELS[name][0] if name in MODELS else ()
+    flags = MODELS[name][0] if name in MODELS else ROOM.get(name, ())
     feeds = WIDE[name][0] if name not in MODELS else None
     inputs = []
     if feeds is None:

@@ -278,7 +278,13 @@ def check_pipelines(work):
                                ("groups", 1, ((2, "1f1b"), (3, "1f1b"))),
                                ("mnist-momentum", 3, ((4, "1f1b"), (2, "looped"), (8, "gpipe"), (3, "interleaved"), (8, "interleaved"), (4, "zb_h1"), (4, "zb_v"), (8, "zb_v"))),
                                ("cnn-sgd", 2, ((3, "1f1b"), (2, "gpipe"), (2, "zb_h1"), (2, "zb_v"))),
-                               ("lstm-adam", 2, ((2, "1f1b"), (2, "zb_h1"), (2, "zb_v")))):
+                               ("lstm-adam", 2, ((2, "1f1b"), (2, "zb_h1"), (2, "zb_v"))),
+                               # The norm of all gradients, and a table that the first and the last node read.
+                               ("nesterov-clip", 1, ((2, "1f1b"),)),
+                               ("mnist-adamw", 3, ((4, "1f1b"), (3, "sequential"), (2, "zb_v"))),
+                               ("transformer-nesterov", 3, ((2, "1f1b"), (4, "gpipe"))),
+                               ("transformer-adagrad", 1, ((4, "1f1b"), (2, "looped"))),
+                               ("transformer-adamw", 3, ((2, "1f1b"), (3, "zb_h1"), (4, "gpipe"), (3, "fill_drain"), (2, "interleaved"), (2, "zb_v"), (4, "sequential")))):
         case = dataclasses.replace(case_named(name), micro=micro)
         model, flags, data = write_model(work, case.model, "f32"), case.flags(), write_data(work, case, "f32")
         compile_model(model, work / "whole.partita", *flags)
@@ -311,13 +317,127 @@ def check_pipelines(work):
     if len(set(found)) != 1 or found[0] == (digits / "digits.onnx").read_bytes():
         raise Failure("digits: other bits on several devices, or none that were trained")
     count += 2
-    clipped = case_named("nesterov-clip")
-    tied = case_named("transformer-nesterov")
-    for case, text in ((clipped, "leave out clip_norm"), (tied, "once a step on another device: put both on one")):
-        model, before = write_model(work, case.model, "f32"), files_in(work)
-        said = run([BIN / "partita-compile", model, *case.flags(), "--devices", 2, "-o", work / "wrong.partita"], expect=1)
-        check_message(work, case.name, said, text, before)
     print(f"{count + 1} pipelines train to the bits of one device")
+
+
+def build_shared(noise):
+    """A model whose weights several nodes read: a matrix and its transpose, a bias, and a number."""
+    nodes, width = [], 8
+    initializers = [numpy_helper.from_array((0.4 * noise.standard_normal(shape)).astype(np.float32), name) for name, shape in (("w", (width, width)), ("v", (width, width)), ("b", (width,)), ("scale", (1,)))]
+
+    def node(op, *inputs, out=None, **attributes):
+        nodes.append(helper.make_node(op, list(inputs), [out or f"n{len(nodes)}"], name=f"/{op}_{len(nodes)}", **attributes))
+        return nodes[-1].output[0]
+
+    layer = lambda x, weight: node("Tanh", node("Add", node("MatMul", x, weight), "b"))
+    turned = node("Transpose", "w", perm=[1, 0])
+    x = node("Mul", layer(layer("x", "w"), "v"), "scale")
+    x = node("Mul", layer(node("Tanh", node("MatMul", x, turned)), "w"), "scale")
+    node("MatMul", node("Tanh", node("MatMul", x, turned)), "v", out="y")
+    port = lambda name: helper.make_tensor_value_info(name, 1, [BATCH, width])
+    model = helper.make_model(helper.make_graph(nodes, "g", [port("x")], [port("y")], initializers), opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.checker.check_model(model)
+    return model
+
+
+def check_shared(work):
+    """Weights that nodes of several stages read, cut and placed at random: the checkpoints and evaluations of one device."""
+    noise, chosen, count = np.random.default_rng(7), random.Random(7), 0
+    model, folder = build_shared(noise), work / "shared"
+    onnx.save(model, work / "shared.onnx")
+    names = [node.name for node in model.graph.node]
+    x = noise.standard_normal((3 * 3 * BATCH, 8)).astype(np.float32)
+    np.save(work / "shared.x.npy", x)
+    np.save(work / "shared.target.npy", np.tanh(x[:, ::-1].copy()))
+    data = [word for name in ("x", "target") for flag in ("--data", "--eval-data") for word in (flag, f"{name}={work}/shared.{name}.npy")]
+    schedules = ["1f1b", "gpipe", "fill_drain", "interleaved", "looped", "zb_h1", "zb_v", "sequential"]
+
+    def trained(*flags):
+        compile_model(work / "shared.onnx", work / "shared.partita", "--loss", "mse:y", "--optimizer", "adam,learning_rate=0.01", *flags)
+        shutil.rmtree(folder, ignore_errors=True)
+        for resumed in ([], ["--resume"]):
+            lines = train(work / "shared.partita", *data, "-t", 1, "--export", work / "shared.trained.onnx", *resumed, folder=folder, steps=3 if resumed else 2)
+        last = folder / "step-00000003"
+        return lines[-1]["eval"], *(path.read_bytes() for path in (work / "shared.trained.onnx", last / "model.safetensors", last / "optimizer.safetensors"))
+
+    for flags in (["--micro-batches", 3], ["--micro-batches", 3, "--clip-norm", 0.2], ["--clip-norm", 0.2], ["--micro-batches", 2, "--clip-norm", 0.2, "--reference"]):
+        wanted = trained(*flags)
+        for schedule in chosen.sample(schedules, 4):
+            cuts = [0, *sorted(chosen.sample(range(1, len(names)), chosen.randint(1, 4))), len(names)]
+            blocks = {f"B{i}": names[begin:end] for i, (begin, end) in enumerate(zip(cuts, cuts[1:]))}
+            devices = [chosen.randrange(3) for _ in blocks]
+            devices = [sorted(set(devices)).index(device) for device in devices]
+            (work / "shared.yaml").write_text(json.dumps({"blocks": blocks, "stages": [[block] for block in blocks], "devices": devices}))
+            if trained(*flags, "--partition", work / "shared.yaml", "--schedule", schedule) != wanted:
+                raise Failure(f"{flags} by {schedule}, nodes cut at {cuts[1:-1]}, on the devices {devices}: other bits than on one device")
+            count += 1
+    print(f"{count} pipelines whose stages share weights train to the bits of one device")
+
+
+def check_recomputed(work):
+    """What is computed again for gradients changes no bit: statistics of batch norms, dropouts, softmax, recurrent layers, on one device and several."""
+    dropping = write_dropping_model(work)
+    count = 0
+    for name, micro, plans in (("sgd-decay", 4, ((1, None), (3, "gpipe"), (2, "zb_h1"))),
+                               ("cnn-sgd", 2, ((1, None), (2, "1f1b"), (3, "zb_h1"))),
+                               ("mnist-momentum", 3, ((3, "1f1b"), (2, "zb_v"))),
+                               ("transformer-nesterov", 2, ((1, None), (2, "1f1b"))),
+                               ("lstm-adam", 2, ((1, None), (2, "1f1b")))):
+        case = dataclasses.replace(case_named(name), micro=micro)
+        model = {"cnn": dropping, "transformer": write_untied_model(work)}.get(case.model) or write_model(work, case.model, "f32")
+        data = write_data(work, case, "f32")
+        for devices, schedule in plans:
+            found = {}
+            for recompute in ((), ("--recompute", "standard"), ("--recompute", "full"), ("--recompute-nodes", "*[13579]*")):
+                artifact, exported, folder = work / "again.partita", work / "again.onnx", work / "again"
+                shutil.rmtree(folder, ignore_errors=True)
+                said = compile_model(model, artifact, *case.flags(), "--devices", devices, *(["--schedule", schedule] if schedule else []), *recompute)
+                if ("recompute: " in said) != bool(recompute):
+                    raise Failure(f"the table of {name} {recompute}: {said}")
+                lines = train(artifact, *data, "-t", 1, "--export", exported, folder=folder, steps=3)
+                found[recompute] = (exported.read_bytes(), [line["loss"] for line in lines])
+                count += "recompute: " in said and "nothing" not in said
+            for recompute, result in found.items():
+                if result != found[()]:
+                    raise Failure(f"{model.name} by {name} on {devices} devices by {schedule}: {' '.join(recompute)} gives other bits")
+    # A checkpoint goes on with another choice.
+    case = dataclasses.replace(case_named("cnn-sgd"), micro=2)
+    data, ends = write_data(work, case, "f32"), []
+    for first, second in ((), ()), (("--recompute", "full"), ("--recompute", "standard")):
+        shutil.rmtree(work / "again")
+        for flags, steps in (first, 2), (second, 4):
+            compile_model(dropping, work / "again.partita", *case.flags(), *flags)
+            train(work / "again.partita", *data, *(["--resume"] if steps > 2 else []), "--export", work / "again.onnx", folder=work / "again", steps=steps)
+        ends.append((work / "again.onnx").read_bytes())
+    if ends[0] != ends[1]:
+        raise Failure("a training that goes on with another choice of what is computed again gives other bits")
+    for flags, text in ((("--recompute-nodes", "zip*"), "--recompute-nodes zip* names no node"), (("--recompute-nodes", "a["), "--recompute-nodes a[: ")):
+        before = files_in(work)
+        check_message(work, "recompute", run([BIN / "partita-compile", dropping, *case.flags(), *flags, "-o", work / "wrong.partita"], expect=1), text, before)
+    print(f"{count} plans compute something again, and train to the same bits")
+
+
+def write_dropping_model(work):
+    """The network with batch norms, whose dropouts drop."""
+    model, path = build("cnn", np.float32), work / "dropping.onnx"
+    for tensor in model.graph.initializer:
+        if tensor.name == "ratio":
+            tensor.CopyFrom(numpy_helper.from_array(np.array(0.3, np.float32), "ratio"))
+    onnx.save(model, path)
+    return path
+
+
+def write_untied_model(work):
+    """The transformer, whose first and last layer have weights of their own."""
+    model, path = build("transformer", np.float32), work / "untied.onnx"
+    head = next(tensor for tensor in model.graph.initializer if tensor.name == "wte")
+    model.graph.initializer.append(numpy_helper.from_array(numpy_helper.to_array(head)[::-1].copy(), "head"))
+    for node in model.graph.node:
+        for i, name in enumerate(node.input):
+            if name == "wte" and node.op_type != "Gather":
+                node.input[i] = "head"
+    onnx.save(model, path)
+    return path
 
 
 def check_killed(work):
@@ -561,6 +681,8 @@ COMPILE_ERRORS = [
     (("--optimizer", "sgd"), "of which loss?"),
     (("--loss", "mse:y", "--clip-norm", 1), "give --train FILE or --optimizer, too"),
     ((*GIVEN, "--gradients"), "--gradients and --train"),
+    ((*GIVEN, "--recompute", "most"), "--recompute: most not in {none,standard,full}"),
+    (("--loss", "mse:y", "--recompute", "full"), "give --train FILE or --optimizer, too"),
     ((*GIVEN, "--freeze", "*"), "the loss depends on no parameter that is trained"),
     ((*GIVEN, "--freeze", "zip"), "--freeze zip names no parameter"),
     ((*GIVEN, "--micro-batches", 0), "--micro-batches: Value 0 not in range"),
@@ -578,6 +700,7 @@ FILE_ERRORS = [
     ("optimizer: adamw\nschedule: {kind: cosine, step: 3}\n", 3, 11, "'step=3' is no setting of "),
     ("optimizer: adamw\nscale: {x: {divide: 0}}\n", 3, 12, "divide and std are not 0"),
     ("optimizer: adamw\nscale: {x: {times: 2}}\n", 3, 13, "'times' is no key of a scale"),
+    ("optimizer: adamw\nrecompute: most\n", 3, 12, "recompute is 'most', and not none or standard or full"),
     ("optimizer: adamw\nfreeze: {a: b}\n", 3, 9, "expected a list"),
     ("optimizer: adamw\ngroups:\n  - parameters: [fc1*]\n    wd: 0\n", 5, 9, "'wd=0' is no setting of adamw"),
     ("optimizer: adamw\noptimizer: sgd\n", 3, 1, "'optimizer' stands here twice"),
@@ -872,7 +995,7 @@ def check():
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_orders, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_keep_best, check_not_finite, check_json, check_outputs, check_errors)}
+        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_shared, check_orders, check_recomputed, check_killed, check_scale, check_published, check_exported, check_odd, check_axis, check_keep_best, check_not_finite, check_json, check_outputs, check_errors)}
         if not words or not set(words) <= set(parts):
             check_curves(work, words)
         for name, part in parts.items():

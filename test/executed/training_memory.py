@@ -136,6 +136,16 @@ def check_planned(work):
         compare(what, *(convolutions(work, name, flags, batch) for name, batch in (("small", 2), ("large", 100))), scratch=SCRATCH)
 
 
+def check_recomputed(work):
+    """What is computed again takes no memory: less is planned, and as much less is held."""
+    sizes = {"batch": 24, "block": 64, "layers": 4, "heads": 4, "width": 256, "vocabulary": 65}
+    none, *others = (transformer(work, word, ("--micro-batches", 2, "--recompute", word), **sizes) for word in ("none", "standard", "full"))
+    for word, training in zip(("standard", "full"), others):
+        compare(f"a transformer, none instead of --recompute {word}", training, none)
+        if not training.planned < 0.8 * none.planned:
+            raise Failure(f"{none.planned} bytes are planned, and {training.planned} with --recompute {word}")
+
+
 def check_growth(work):
     """With everything that a loop does: epochs, evaluations, checkpoints, logs."""
     sizes = {"batch": 2, "block": 8, "layers": 1, "heads": 2, "width": 16, "vocabulary": 11}
@@ -154,6 +164,7 @@ def check():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         check_planned(work)
+        check_recomputed(work)
         check_growth(work)
 
 

@@ -20,10 +20,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::vector<runtime::train::TensorBytes> tensors;
   for (const runtime::NamedTensor &item : read->tensors) {
     fuzz::checkTensor(item.tensor);
-    tensors.push_back({item.name,
-                       item.tensor.dtype(),
-                       item.tensor.shape(),
-                       {item.tensor.data(), size_t(item.tensor.bytes())}});
+    tensors.push_back({item.name, item.tensor.dtype(), item.tensor.shape(),
+                       runtime::train::Content::Bytes(
+                           item.tensor.data(), size_t(item.tensor.bytes()))});
   }
   std::string written;
   runtime::Status status = runtime::train::writeSafetensors(

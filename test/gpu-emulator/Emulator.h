@@ -28,6 +28,7 @@ extern "C" {
 ///                     that go through the host, for lack of peer access
 ///   live-allocations, live-streams, live-events, live-modules, live-graphs
 ///   lane-instructions that kernels have run
+///   waits-N           of streams of device N for events
 /// ~0 for another name.
 uint64_t cuEmuCount(const char *name);
 

@@ -127,8 +127,8 @@ namespace {
 struct RawOptions {
   std::vector<std::string> shapes, dims, samples, lengths, constants;
   std::string weights = "inside", kind = "artifact", level, strategy, memory,
-              devices, gradients, train, optimizer, schedule;
-  std::vector<std::string> groups, evalMode, init;
+              devices, gradients, train, optimizer, schedule, recompute;
+  std::vector<std::string> groups, evalMode, init, recomputeNodes;
   std::optional<double> learningRate, clipNorm;
 
   bool trains() const { return !train.empty() || !optimizer.empty(); }
@@ -216,6 +216,11 @@ static std::string readTraining(const RawOptions &raw, CommandLine &command) {
     settings.groups = raw.groups;
   settings.evalMode.insert(settings.evalMode.end(), raw.evalMode.begin(),
                            raw.evalMode.end());
+  if (!raw.recompute.empty())
+    settings.recompute = raw.recompute;
+  settings.recomputeNodes.insert(settings.recomputeNodes.end(),
+                                 raw.recomputeNodes.begin(),
+                                 raw.recomputeNodes.end());
   settings.init.insert(settings.init.end(), raw.init.begin(), raw.init.end());
   if (!raw.schedule.empty()) {
     auto schedule = train::parseSchedule(raw.schedule);
@@ -251,10 +256,11 @@ static std::string checkGradients(const RawOptions &raw,
            "learns by them; leave out one of the two";
   if (!raw.trains() &&
       (!raw.groups.empty() || !raw.schedule.empty() || raw.learningRate ||
-       raw.clipNorm || !raw.evalMode.empty() || !raw.init.empty()))
-    return "--group, --schedule-rate, --learning-rate, --clip-norm, --init and "
-           "--eval-mode are for training: give --train FILE or --optimizer, "
-           "too";
+       raw.clipNorm || !raw.evalMode.empty() || !raw.init.empty() ||
+       !raw.recompute.empty() || !raw.recomputeNodes.empty()))
+    return "--group, --schedule-rate, --learning-rate, --clip-norm, --init, "
+           "--recompute, --recompute-nodes and --eval-mode are for training: "
+           "give --train FILE or --optimizer, too";
   if (!asks && !options.loss.empty() && !command.listParameters)
     return "--loss " + options.loss +
            " is for --gradients and for training: give --gradients, --train "
@@ -390,6 +396,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "which, by its cost model")
       ->type_name("N")
       ->check(CLI::Range(1, static_cast<int>(dist::kMostDevices)));
+  app.add_option("--zero", compile.partition.zero,
+                 "what the replicas of a training (--data-parallel) share: 0 "
+                 "nothing, 1 what the optimizer keeps of the parameters")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1));
   app.add_flag("--reproducible", compile.partition.reproducible,
                "cut tensors only where every number stays that of one device "
                "with this flag: no sum is split over devices");
@@ -539,6 +550,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "imported, nn, stages, clusters, plan")
       ->check(CLI::IsMember(
           {"imported", "nn", "stages", "clusters", "plan", "artifact"}));
+  app.add_option("--dump-phases", compile.dumpPhases,
+                 "write the IR behind each phase into this folder; the first "
+                 "line of a file is the partita-opt command that makes it of "
+                 "the file before")
+      ->type_name("DIR");
   app.add_flag("--describe", result.describe,
                "list the model's inputs, outputs and dimensions, and stop");
   app.add_flag(
@@ -616,6 +632,17 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "batch normalizations and dropouts that compute as at "
                  "inference where the model is trained, by a glob over names "
                  "of nodes; may be given several times")
+      ->type_name("GLOB")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--recompute", raw.recompute,
+                 "what gradients need of forward is computed again instead of "
+                 "kept, which takes less memory and more time: none, standard "
+                 "(what is cheap) or full")
+      ->check(CLI::IsMember({"none", "standard", "full"}));
+  app.add_option("--recompute-nodes", raw.recomputeNodes,
+                 "nodes that may be computed again, by a glob; may be given "
+                 "several times")
       ->type_name("GLOB")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -30,6 +30,9 @@
 #include "compiler/codegen/cuda/Passes.h"
 #include "compiler/codegen/kernels/Passes.h"
 #endif
+#ifdef PARTITA_HAS_PASSES
+#include "compiler/passes/Phases.h"
+#endif
 #ifdef PARTITA_HAS_PIPELINE
 #include "compiler/pipeline/Passes.h"
 #endif
@@ -102,12 +105,19 @@ int main(int argc, char **argv) {
 #ifdef PARTITA_HAS_SHARD
   partita::shard::registerShardPasses();
 #endif
+#ifdef PARTITA_HAS_PASSES
+  partita::passes::registerPhases();
+#endif
 
   if (asksForHelp(llvm::ArrayRef(argv, argc).drop_front())) {
     llvm::outs()
         << "Runs passes on the IR in a file, one after another as they "
            "are named. Partita's:\n\n";
     mlir::printRegisteredPasses();
+#ifdef PARTITA_HAS_PASSES
+    llvm::outs() << "\nThe compiler's phases, in order:\n";
+    partita::passes::printPhases(llvm::outs());
+#endif
     llvm::outs() << "\n";
   }
   mlir::registerTransformsPasses();

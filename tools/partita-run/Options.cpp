@@ -161,7 +161,7 @@ int parseOptions(int argc, char **argv, Options &options) {
   TrainingOptions &train = options.training;
   app.add_flag("--train", train.isOn,
                "Train an artifact that was compiled with --train or "
-               "--optimizer")
+               "--optimizer; with mpirun, in several processes")
       ->group(training);
   app.add_option("--data", train.data,
                  "NAME=FILE: the samples of an input, or labels: IDX (.gz "

@@ -63,8 +63,7 @@ int threadsOf(const Options &options, const Team &team) {
                              : std::max(1, share.cores / share.devices);
 }
 
-/// Whether devices of this process have cores of their own.
-static bool haveRoom(const Options &options, const Team &team) {
+bool haveRoom(const Options &options, const Team &team) {
   const Team::Share &share = team.share();
   return threadsOf(options, team) * int64_t(share.devices) <= share.cores;
 }

@@ -42,6 +42,9 @@ runtime::Expected<PlanChoice::Choice> choosePlan(const Options &options,
 /// The cores per device: as asked for, or an equal share.
 int threadsOf(const Options &options, const Team &team);
 
+/// Whether devices of this process have cores of their own.
+bool haveRoom(const Options &options, const Team &team);
+
 /// Prints a remark on stderr if devices have more threads than there are cores.
 void remarkCores(const Options &options, const Team &team);
 

@@ -22,12 +22,14 @@
 #endif
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <numeric>
 #include <optional>
+#include <unistd.h>
 
 namespace partita::run {
 
@@ -54,6 +56,10 @@ uint64_t identity(const Model &model, size_t plan,
   return hash;
 }
 
+template <typename T> std::span<uint8_t> bytesOf(T &value) {
+  return {reinterpret_cast<uint8_t *>(&value), sizeof value};
+}
+
 /// Equal where processes may run on the same cores.
 uint64_t hashOfCores() {
   uint64_t hash = 0;
@@ -62,7 +68,27 @@ uint64_t hashOfCores() {
   return hash;
 }
 
+/// Seconds in which what a process waits for may still come when the launcher
+/// ends the job. It kills all processes after about a second.
+constexpr double kGrace = 0.25;
+
 #endif
+
+/// This process was asked to stop.
+volatile std::sig_atomic_t signalled = 0;
+
+void onSignal(int number, siginfo_t *from, void *) {
+  signalled = 1;
+#ifdef PARTITA_WITH_MPI
+  // From the launcher: another process has ended, or somebody has stopped the
+  // launcher. A person who stops this process alone leaves it the time to come
+  // to the end of its step.
+  if (number == SIGTERM && (from->si_pid == 0 || from->si_pid == ::getppid()))
+    runtime::mpi::interrupt(kGrace);
+#else
+  (void)number, (void)from;
+#endif
+}
 
 } // namespace
 
@@ -117,6 +143,10 @@ Expected<std::unique_ptr<Team>> Team::start(double timeout_s) {
 
 bool Team::distributed() const { return impl->job != nullptr; }
 int Team::rank() const { return impl->job ? impl->job->rank() : 0; }
+int Team::size() const { return impl->job ? impl->job->size() : 1; }
+int Team::processOf(int device) const {
+  return impl->job ? impl->placement->processOf(device) : 0;
+}
 
 Status Team::check(const Model &model, size_t plan, const std::string &map) {
   shared = {int(runtime::availableCores().size()), model.devices, 0};
@@ -180,11 +210,12 @@ Status Team::dealGpus(const Model &model) {
 
 Expected<std::shared_ptr<runtime::Communicator>>
 Team::communicator(const Model &model, const std::vector<int> &places,
-                   const std::string &devices, double timeout_s, bool spin) {
+                   const std::string &devices, double timeout_s, bool spin,
+                   size_t number) {
   if (!impl->job)
     return std::shared_ptr<runtime::Communicator>();
   auto made = runtime::MixedCommunicator::create(
-      impl->job->transfers(), *impl->placement,
+      impl->job->transfers(number), *impl->placement,
       runtime::linksOf(*model.plan, model.mesh), model.plan->micro_batches(),
       {timeout_s, &impl->job->rollCall()}, spin,
       runtime::collectivesOf(*model.plan, model.mesh));
@@ -245,6 +276,70 @@ void Team::fail(const Status &status) {
   std::_Exit(1);
 }
 
+Status Team::agree(const Status &mine) {
+  if (!impl->job)
+    return mine;
+  Expected<int> failed = impl->job->firstFailed(mine.ok());
+  require(failed.status());
+  const int from = *failed;
+  if (from < 0)
+    return Status();
+  struct {
+    uint64_t length;
+    bool input;
+  } head = {};
+  std::string message = mine.message();
+  if (from > 0)
+    message = "process " + std::to_string(from) + ": " + message;
+  if (rank() == from) {
+    head.length = message.size();
+    head.input = mine.isInputError();
+    for (int to = 0; to < size(); ++to)
+      if (to != from) {
+        send(to, bytesOf(head));
+        send(to, {reinterpret_cast<const uint8_t *>(message.data()),
+                  message.size()});
+      }
+  } else {
+    receive(from, bytesOf(head));
+    message.resize(head.length);
+    receive(from,
+            {reinterpret_cast<uint8_t *>(message.data()), message.size()});
+  }
+  return head.input ? Status::inputError(message) : Status::error(message);
+}
+
+Status Team::requireSame(const std::string &what, const std::string &text) {
+  if (!impl->job)
+    return Status();
+  uint64_t hash = text.size();
+  for (char each : text)
+    hash = combine(hash, uint64_t(uint8_t(each)));
+  Expected<int> other = impl->job->firstOther(hash);
+  require(other.status());
+  return *other < 0 ? Status()
+                    : Status::error("process " + std::to_string(*other) +
+                                    " has other " + what +
+                                    " than process 0: all must have the same");
+}
+
+void Team::join(std::span<uint8_t> bytes) {
+  if (!impl->job)
+    return;
+  joined.assign(bytes.begin(), bytes.end());
+  joined.push_back(signalled != 0);
+  require(impl->job->join(joined));
+  std::copy_n(joined.begin(), bytes.size(), bytes.begin());
+  stopping = joined.back() != 0;
+}
+
+void Team::send(int to, std::span<const uint8_t> bytes) {
+  require(impl->job->send(to, bytes));
+}
+void Team::receive(int from, std::span<uint8_t> bytes) {
+  require(impl->job->receive(from, bytes));
+}
+
 void Team::barrier() {
   if (impl->job)
     require(impl->job->barrier());
@@ -297,6 +392,8 @@ std::vector<std::vector<uint8_t>> Team::gather(std::span<const uint8_t> bytes) {
 
 bool Team::distributed() const { return false; }
 int Team::rank() const { return 0; }
+int Team::size() const { return 1; }
+int Team::processOf(int) const { return 0; }
 Status Team::check(const Model &model, size_t, const std::string &map) {
   shared = {int(runtime::availableCores().size()), model.devices, 0};
   return map.empty() ? Status()
@@ -305,7 +402,7 @@ Status Team::check(const Model &model, size_t, const std::string &map) {
 }
 Expected<std::shared_ptr<runtime::Communicator>>
 Team::communicator(const Model &, const std::vector<int> &, const std::string &,
-                   double, bool) {
+                   double, bool, size_t) {
   return std::shared_ptr<runtime::Communicator>();
 }
 bool Team::allWell(const Status &status) {
@@ -320,6 +417,13 @@ void Team::fail(const Status &status) {
   std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
   std::_Exit(1);
 }
+Status Team::agree(const Status &mine) { return mine; }
+Status Team::requireSame(const std::string &, const std::string &) {
+  return Status();
+}
+void Team::join(std::span<uint8_t>) {}
+void Team::send(int, std::span<const uint8_t>) {}
+void Team::receive(int, std::span<uint8_t>) {}
 void Team::barrier() {}
 void Team::max(std::span<double>) {}
 void Team::sum(std::span<double>) {}
@@ -361,6 +465,18 @@ std::vector<uint8_t> Team::gatherByDevice(std::span<const uint8_t> bytes) {
   }
 #endif
   return parts[0];
+}
+
+void Team::stopOnSignals() {
+  struct sigaction action = {};
+  action.sa_sigaction = onSignal;
+  action.sa_flags = int(SA_SIGINFO | SA_RESTART);
+  for (int number : {SIGINT, SIGTERM, SIGUSR1})
+    sigaction(number, &action, nullptr);
+}
+
+bool Team::stopAsked() const {
+  return distributed() ? stopping : signalled != 0;
 }
 
 void Team::require(const Status &status) {

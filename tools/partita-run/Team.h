@@ -38,6 +38,7 @@ public:
   ~Team();
 
   int rank() const;
+  int size() const;
   bool root() const { return rank() == 0; }
   bool distributed() const;
   /// The devices that this process runs, or none for all. Known after `check`.
@@ -45,6 +46,7 @@ public:
 
   /// Those of another process; `model` is the one that was checked.
   std::vector<int> devicesOf(int process, const Model &model) const;
+  int processOf(int device) const;
 
   /// Decides which process runs which devices, by `map` (--device-map) if it is
   /// not empty. Fails if that does not fit the plan and the number of
@@ -69,9 +71,11 @@ public:
   /// makes its own. `places`: the GPU of each device (SessionOptions), and
   /// `devices`: what the user said of that (--devices). `spin`: whether devices
   /// may spin while they wait. It must be connected before the first step.
+  /// `number`: of two plans that take turns, one has 0, and the other 1.
   runtime::Expected<std::shared_ptr<runtime::Communicator>>
   communicator(const Model &model, const std::vector<int> &places,
-               const std::string &devices, double timeout_s, bool spin);
+               const std::string &devices, double timeout_s, bool spin,
+               size_t number = 0);
 
   /// Prints the error of the lowest process that has one, and returns whether
   /// no process has one. Every process must call this at the same points.
@@ -80,6 +84,26 @@ public:
   bool allLoaded(bool ok);
   /// Prints the error and ends all processes with exit status 1.
   [[noreturn]] void fail(const runtime::Status &status);
+
+  /// Success if all processes pass success. Otherwise the error of the lowest
+  /// that has one, in all of them; of another process than 0, it says which.
+  /// Prints nothing.
+  runtime::Status agree(const runtime::Status &mine);
+  /// An error that names the first process that passes another text than
+  /// process 0: "process 2 has other `what` than process 0".
+  runtime::Status requireSame(const std::string &what, const std::string &text);
+  /// Gives all processes the bytes that one of them knows, and that are 0 in
+  /// the others.
+  void join(std::span<uint8_t> bytes);
+  void send(int to, std::span<const uint8_t> bytes);
+  void receive(int from, std::span<uint8_t> bytes);
+
+  /// From here on SIGINT, SIGTERM and SIGUSR1 ask the run to stop. Where a
+  /// launcher ends the job, waits fail after a moment.
+  void stopOnSignals();
+  /// Whether one of the processes had been asked to stop at the last `join`, so
+  /// all of them say the same.
+  bool stopAsked() const;
 
   void barrier();
   void max(std::span<double> values);
@@ -99,6 +123,8 @@ private:
   std::vector<int> mine;
   std::vector<int> gpuPlaces;
   Share shared;
+  std::vector<uint8_t> joined; ///< the bytes of a join, and whether to stop
+  bool stopping = false;       ///< with several processes: see stopAsked
   struct Impl;
   std::unique_ptr<Impl> impl;
 };

@@ -40,6 +40,7 @@ Value expand(Operation *op, DoubleMath &math, ArrayRef<Value> x) {
           .Case<math::SinhOp>([](auto) { return &DoubleMath::sinh; })
           .Case<math::CoshOp>([](auto) { return &DoubleMath::cosh; })
           .Case<math::TanhOp>([](auto) { return &DoubleMath::tanh; })
+          .Case<math::ErfOp>([](auto) { return &DoubleMath::erf; })
           .Case<math::AsinhOp>([](auto) { return &DoubleMath::asinh; })
           .Case<math::AcoshOp>([](auto) { return &DoubleMath::acosh; })
           .Case<math::AtanhOp>([](auto) { return &DoubleMath::atanh; })

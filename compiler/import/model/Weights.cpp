@@ -50,7 +50,8 @@ Value Weights::makeWeight(OpBuilder &b, StringRef name, RankedTensorType type,
   }
   auto weight = nn::WeightOp::create(top, loc, b.getStringAttr(symbol),
                                      b.getStringAttr(name), TypeAttr::get(type),
-                                     path, offset, bytes, value);
+                                     path, offset, bytes, value,
+                                     /*state=*/UnitAttr(), /*part=*/TypeAttr());
   last = weight;
   // A copy, for the node of a function's body may be a copy itself; it is
   // small, as the elements are in a file.

@@ -181,17 +181,25 @@ private:
 
 namespace {
 
+const std::vector<int> &getLasting(const BalanceMemory &memory,
+                                   size_t cluster) {
+  static const std::vector<int> none;
+  return memory.lastingOf.empty() ? none : memory.lastingOf[cluster];
+}
+
 /// Grows a stage [i, j) towards the front and says what it needs.
 class StageMemory {
 public:
   StageMemory(const BalanceMemory &memory,
               const std::vector<BalanceValue> &values, const Flow &flow)
       : memory(memory), values(values), flow(flow),
-        heldFor(memory.parameterBytes.size(), -1) {}
+        heldFor(memory.parameterBytes.size(), -1),
+        lastsFor(memory.lasting.size(), -1) {}
 
   void begin(int end) {
     j = end;
     parameters = live = sent = 0;
+    lasting.assign(memory.copies.size(), 0);
   }
 
   void add(int cluster) {
@@ -201,18 +209,35 @@ public:
         parameters += memory.parameterBytes[p];
       }
     live = std::max(live, memory.liveBytes[cluster]);
+    for (int l : getLasting(memory, cluster))
+      if (lastsFor[l] != j) {
+        lastsFor[l] = j;
+        lasting[memory.lasting[l].span] += memory.lasting[l].bytes;
+      }
     for (int v : flow.made[cluster])
       if (!values[v].consumers.empty() && values[v].consumers.back() >= j)
         sent += values[v].bytes;
   }
 
-  int64_t getBytes() const { return parameters + live + sent; }
+  /// As the stage of a number.
+  int64_t getBytes(int stage) const {
+    int64_t bytes = parameters + live + sent;
+    for (size_t span = 0; span < lasting.size(); ++span)
+      bytes += memory.copies[span][stage] * lasting[span];
+    return bytes;
+  }
+
+  bool fits(int stage) const {
+    return memory.limit == 0 || getBytes(stage) <= memory.limit;
+  }
 
 private:
   const BalanceMemory &memory;
   const std::vector<BalanceValue> &values;
   const Flow &flow;
-  std::vector<int> heldFor; ///< by parameter: the `j` it is counted for
+  std::vector<int> heldFor;     ///< by parameter: the `j` it is counted for
+  std::vector<int> lastsFor;    ///< the same of what lasts
+  std::vector<int64_t> lasting; ///< by span: bytes of one micro-batch
   int j = 0;
   int64_t parameters = 0, live = 0, sent = 0;
 };
@@ -265,14 +290,20 @@ std::vector<int> cutIntoRuns(const StageKinds &kinds,
           arrive(v, -1);
       if (stageMemory) {
         stageMemory->add(i);
-        if (memory->limit > 0 && stageMemory->getBytes() > memory->limit)
+        bool fitsSomewhere = false;
+        for (int k = 0; k < stages && !fitsSomewhere; ++k)
+          fitsSomewhere = stageMemory->fits(k);
+        if (!fitsSomewhere)
           break; // larger stages need no less
       }
       for (int k = 1; k <= std::min(stages, i + 1); ++k) {
+        if (stageMemory && !stageMemory->fits(k - 1))
+          continue;
         const size_t kind = kindOf[k - 1];
-        const double price = memory && memory->limit == 0
-                                 ? static_cast<double>(stageMemory->getBytes())
-                                 : work[kind] + arriving[kind];
+        const double price =
+            memory && memory->limit == 0
+                ? static_cast<double>(stageMemory->getBytes(k - 1))
+                : work[kind] + arriving[kind];
         Price total = best[k - 1][i];
         total.slowest = std::max(total.slowest, price);
         total.transfers += arriving[kind];
@@ -303,12 +334,16 @@ std::vector<int64_t> estimateMemory(const std::vector<BalanceValue> &values,
   for (int stage : stageOf)
     stages = std::max(stages, stage + 1);
   std::vector<int64_t> bytes(stages, 0), live(stages, 0);
-  std::set<std::pair<int, int>> held; // (stage, parameter)
+  std::set<std::pair<int, int>> held, lasts; // (stage, what)
   for (size_t c = 0; c < stageOf.size(); ++c) {
     live[stageOf[c]] = std::max(live[stageOf[c]], memory.liveBytes[c]);
     for (int p : memory.parameters[c])
       if (held.emplace(stageOf[c], p).second)
         bytes[stageOf[c]] += memory.parameterBytes[p];
+    for (int l : getLasting(memory, c))
+      if (lasts.emplace(stageOf[c], l).second)
+        bytes[stageOf[c]] += memory.copies[memory.lasting[l].span][stageOf[c]] *
+                             memory.lasting[l].bytes;
   }
   for (const BalanceValue &value : values)
     if (value.producer >= 0)

@@ -20,6 +20,8 @@ struct BalanceValue {
   std::vector<int> consumers;
   double transferNs = 0;
   int64_t bytes = 0;
+  /// Nothing flows: the consumers must not be in an earlier stage.
+  bool isOrder = false;
 };
 
 /// An estimate of the memory that clusters need on a device.
@@ -29,6 +31,17 @@ struct BalanceMemory {
   std::vector<std::vector<int>> parameters;
   /// By cluster: bytes of the values that are alive while it computes.
   std::vector<int64_t> liveBytes;
+  /// What lasts from one unit of a micro-batch to another one of the same
+  /// stage, which holds several micro-batches at a time.
+  struct Lasting {
+    int64_t bytes = 0;
+    int span = 0; ///< of `copies`
+  };
+  std::vector<Lasting> lasting;
+  /// By cluster: those that it reads in the later unit.
+  std::vector<std::vector<int>> lastingOf;
+  /// By span, by stage: how many micro-batches of such a value a stage holds.
+  std::vector<std::vector<int>> copies;
   /// The most bytes that a stage may need. 0: minimize the bytes, whatever the
   /// time.
   int64_t limit = 0;
@@ -59,8 +72,8 @@ struct BalanceKind {
 ///
 /// With `memory`, only cuts count in which all stages stay within the limit. A
 /// stage needs its parameters, the most bytes that are alive in it at a time,
-/// and a second buffer for the values that it sends. If there is no such cut,
-/// the one whose largest stage needs the least memory is taken.
+/// what lasts in it, and a second buffer for the values that it sends. If there
+/// is no such cut, the one whose largest stage needs the least memory is taken.
 ///
 /// `kindOf`: by stage, an index of `kinds`. The stages stay in their order, so
 /// the first run of clusters goes to the first stage, whatever its kind is.

@@ -138,9 +138,30 @@ private:
                 "computed "
                 "whole, because "
              << mixes.getValue() << "; leave it out";
+    if (getOperation()->hasAttr(dist::kFullStepsAttr))
+      return checkMicroBatches(function, read) ? writeStages(function, read)
+                                               : failure();
     if (batches > 0)
       function->setAttr(dist::kMicroBatchesAttr,
                         builder.getI64IntegerAttr(batches));
+    return writeStages(function, read);
+  }
+
+  /// The sums over the micro-batches of a step know how many there are.
+  bool checkMicroBatches(func::FuncOp function, const PartitionFile &read) {
+    const int64_t known = getInteger(function, dist::kMicroBatchesAttr, 1);
+    if (!read.microBatches || *read.microBatches == known)
+      return true;
+    emitError(FileLineColLoc::get(&getContext(), file, 1, 1))
+        << "`micro_batches` is " << *read.microBatches << ", and a replica has "
+        << abi::countOf(known, "micro-batch")
+        << " of a step of training: leave it out here, and say it where the "
+           "training is described (--micro-batches)";
+    return false;
+  }
+
+  LogicalResult writeStages(func::FuncOp function, const PartitionFile &read) {
+    Builder builder(&getContext());
     if (read.blocks.empty() && !read.stages)
       return success();
     SmallVector<Attribute> order, stages;

@@ -36,6 +36,11 @@ struct DistAssignMeshPass : impl::DistAssignMeshPassBase<DistAssignMeshPass> {
         failed(collectAxes(*function, *read)) || failed(countPlaces(*read)) ||
         failed(checkShards(*read)) || failed(checkReplicas()))
       return signalPassFailure();
+    if (failed(checkZero(*read)))
+      return signalPassFailure();
+    if (const int64_t level = getZero(*read))
+      (*function)->setAttr(dist::kZeroAttr,
+                           Builder(&getContext()).getI64IntegerAttr(level));
     if (reproducible || read->reproducible)
       (*function)->setAttr(dist::kReproducibleAttr,
                            UnitAttr::get(&getContext()));
@@ -59,6 +64,22 @@ private:
     auto it =
         llvm::find_if(axes, [&](const Axis &a) { return a.name == name; });
     return it == axes.end() ? nullptr : &*it;
+  }
+
+  /// Along an axis of any name tensors are cut, also if the name is what others
+  /// call one that does something else.
+  void remarkName(const FileText &axis) {
+    static const std::pair<StringRef, StringRef> others[] = {
+        {"dp", dist::kDataAxis},      {"batch", dist::kDataAxis},
+        {"pp", dist::kStageAxis},     {"pipeline", dist::kStageAxis},
+        {"pipe", dist::kStageAxis},   {"tp", dist::kTensorAxis},
+        {"model", dist::kTensorAxis}, {"replicas", dist::kReplicaAxis}};
+    for (auto [name, meant] : others)
+      if (axis.text == name)
+        emitRemark(placeOf(axis))
+            << "tensors are cut along the axis '" << name << "', and only if "
+            << "somebody says how or it is worth it: did you mean '" << meant
+            << "'?";
   }
 
   /// What was said of an axis, in several places maybe.
@@ -92,6 +113,8 @@ private:
     if (count && !find(dist::kStageAxis))
       axes.push_back({dist::kStageAxis.str(), count, loc});
     const std::optional<FileAxis> none;
+    for (const FileAxis &axis : read.mesh)
+      remarkName(axis.name);
     for (const FileAxis &axis : read.mesh)
       if (failed(say(axis.name.text, axis.size, placeOf(axis.name), false)))
         return failure();
@@ -152,6 +175,30 @@ private:
     if (std::max<int64_t>(places, 1) * others > dist::kMostDevices)
       return emitError(loc)
              << "the mesh has more than " << dist::kMostDevices << " devices";
+    return success();
+  }
+
+  int64_t getZero(const PartitionFile &read) const {
+    return zero >= 0 ? int64_t(zero) : read.zero.value_or(0);
+  }
+
+  /// Replicas can share something if there are several.
+  LogicalResult checkZero(const PartitionFile &read) {
+    const int64_t level = getZero(read);
+    const Location loc =
+        zero >= 0 ? getOperation().getLoc() : placeOf(read.zeroAt);
+    if (level > 1)
+      return emitError(loc)
+             << "zero " << level
+             << ": replicas share what an optimizer keeps (1), or nothing (0); "
+                "they do not share gradients (2) and parameters (3) yet";
+    const Axis *data = find(dist::kDataAxis);
+    if (level > 0 && (!data || data->size < 2))
+      return emitError(loc)
+             << "zero " << level
+             << ": replicas share what an optimizer keeps, and there is one "
+                "replica; say how many there are (--data-parallel, or `data` "
+                "in `mesh`)";
     return success();
   }
 

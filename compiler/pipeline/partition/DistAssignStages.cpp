@@ -8,10 +8,12 @@
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/NodeNames.h"
 #include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/cost/HeldMemory.h"
 #include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/Balance.h"
 #include "compiler/pipeline/partition/PartitionFile.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/pipeline/partition/ScheduleFile.h"
 #include "compiler/pipeline/partition/StageOrder.h"
 #include "compiler/pipeline/phases/Followers.h"
 
@@ -41,11 +43,13 @@ public:
   StageAssigner(func::FuncOp function, PartitionGraph &graph,
                 const PlaceModels &models,
                 const std::vector<std::vector<ClusterTime>> &times,
-                const schedule::ScheduleKind &kind, int memoryTry,
+                const schedule::ScheduleKind &kind,
+                std::optional<schedule::OrderFile> file, int memoryTry,
                 bool wholeNodes)
       : function(function), graph(graph), models(models), times(times),
-        kind(kind), memoryTry(memoryTry), wholeNodes(wholeNodes),
-        builder(function.getContext()), devices(getDevices(function)),
+        kind(kind), file(std::move(file)), memoryTry(memoryTry),
+        wholeNodes(wholeNodes), builder(function.getContext()),
+        devices(getDevices(function)),
         annotatedStages(function->getAttrOfType<DictionaryAttr>(
             dist::kAnnotatedStagesAttr)),
         deviceCount(getInteger(function, kDeviceCountAttr, 0)) {}
@@ -54,9 +58,12 @@ public:
     const Phases phases(function);
     if (phases.isTrained())
       leaders = findLeaders(graph, phases);
-    for (const ClusterNode &node : graph.nodes)
-      returns.push_back(phases.isTrained() &&
-                        phases.get(node.ops.front()) != dist::Phase::forward);
+    for (const ClusterNode &node : graph.nodes) {
+      const dist::Phase phase = phases.get(node.ops.front());
+      returns.push_back(phases.isTrained() && phase != dist::Phase::forward);
+      isOnce.push_back(phase == dist::Phase::prologue ||
+                       phase == dist::Phase::update);
+    }
     bool hasBlocks = function->hasAttr(kStageBlocksAttr);
     const bool hasStages = annotatedStages != nullptr;
     for (const ClusterNode &node : graph.nodes)
@@ -70,7 +77,7 @@ public:
       if (failed(fromAnnotations()))
         return failure();
     } else {
-      balance();
+      balance(phases);
     }
     if (!isBalanced && function->hasAttr(kStageCountAttr))
       function.emitRemark("the number of stages that was asked for is not "
@@ -358,57 +365,53 @@ private:
   /// for `bytes`. The estimate knows neither how values share the arena nor how
   /// the library orders weights, so each try aims an eighth lower; the last one
   /// at as little as can be.
-  BalanceMemory getMemory(int64_t bytes, int64_t stageCount) {
-    BalanceMemory memory;
+  BalanceMemory getMemory(const Phases &phases, int64_t bytes,
+                          int64_t stageCount) const {
+    std::vector<int> placeOf;
+    for (size_t i = 0; i < graph.nodes.size(); ++i)
+      placeOf.push_back(numberOf[leaders.empty() ? i : leaders[i]]);
+    BalanceMemory memory =
+        estimateHeldMemory(graph, phases, placeOf,
+                           countHeld(phases, stageCount), splitsBackward());
     int64_t perDevice = std::max<int64_t>(
         1, (stageCount + deviceCount - 1) / std::max<int64_t>(deviceCount, 1));
     if (memoryTry < kLastMemoryTry)
       memory.limit = std::max<int64_t>(1, bytes / perDevice / kLastMemoryTry *
                                               (kLastMemoryTry - memoryTry));
-    llvm::DenseMap<Value, int> known;
-    for (const ClusterNode &node : graph.nodes) {
-      SmallVector<int> read;
-      int64_t own = 0;
-      for (Operation *op : node.ops) {
-        for (Value operand : op->getOperands())
-          if (std::optional<Value> parameter = getParameter(operand)) {
-            auto [it, isNew] = known.try_emplace(
-                *parameter, static_cast<int>(memory.parameterBytes.size()));
-            if (isNew)
-              memory.parameterBytes.push_back(
-                  nn::getByteSize(parameter->getType()));
-            if (!llvm::is_contained(read, it->second))
-              read.push_back(it->second);
-          }
-        for (Value result : op->getResults())
-          if (llvm::any_of(result.getUsers(), llvm::IsaPred<func::ReturnOp>))
-            own += nn::getByteSize(result.getType());
-      }
-      memory.parameters.emplace_back(read.begin(), read.end());
-      memory.liveBytes.push_back(own);
-    }
-    for (const ClusterValue &value : graph.values) {
-      int first =
-          value.producer >= 0 ? value.producer : value.consumers.front();
-      for (int node = first; node <= value.consumers.back(); ++node)
-        memory.liveBytes[node] += nn::getByteSize(value.value.getType());
-    }
     return memory;
   }
 
-  /// What is held of an operand that does not depend on the inputs: itself, or
-  /// what it is a view of.
-  std::optional<Value> getParameter(Value value) {
-    Operation *op = value.getDefiningOp();
-    if (!op || graph.nodeOf.count(op))
-      return std::nullopt;
-    while (op && op->getNumOperands() == 1 &&
-           nn::getByteSize(op->getOperand(0).getType()) ==
-               nn::getByteSize(value.getType())) {
-      value = op->getOperand(0);
-      op = value.getDefiningOp();
-    }
-    return value;
+  bool splitsBackward() const {
+    return file ? file->isSplit : kind.splitsBackward;
+  }
+
+  /// How many micro-batches each stage will hold by the schedule.
+  schedule::HeldMicroBatches countHeld(const Phases &phases,
+                                       int64_t count) const {
+    const std::vector<int> one(count, 1);
+    if (!phases.isTrained())
+      return {one, one, one};
+    schedule::TrainingChain chain;
+    for (int64_t stage = 0; stage < count; ++stage)
+      chain.deviceOf.push_back(static_cast<int>(getPlace(stage)));
+    chain.microBatches = static_cast<int>(getMicroBatches(count));
+    chain.isSplit = splitsBackward();
+    chain.hasLastBackward = chain.isSplit || file;
+    const schedule::ScheduleProblem problem = schedule::makeProblem(chain);
+    schedule::UnitOrders orders;
+    if (!file)
+      orders = kind.order(problem);
+    else if (schedule::orderByFile(problem, *file, static_cast<int>(count),
+                                   orders))
+      return {one, one, one}; // an error, once the units are there
+    return schedule::countHeld(problem, orders);
+  }
+
+  int64_t getMicroBatches(int64_t stageCount) const {
+    const int64_t standard =
+        kind.microBatches(static_cast<int>(stageCount),
+                          static_cast<int>(std::max<int64_t>(deviceCount, 1)));
+    return getInteger(function, dist::kMicroBatchesAttr, standard);
   }
 
   /// As many as are asked for; else one for each device that stages were given
@@ -451,21 +454,23 @@ private:
         made.clusterNs.push_back(time.ns);
       for (const BalanceValue &value : values)
         made.transferNs.push_back(
-            models.getTransferNs(before, place, value.bytes));
+            value.isOrder ? 0
+                          : models.getTransferNs(before, place, value.bytes));
       made.unitNs = models.at(place).getUnitNs();
       if (!leaders.empty())
-        made.clusterNs = sumUp(made.clusterNs);
+        made.clusterNs = sumUp(made.clusterNs, getMicroBatches(count));
     }
     return kindOf;
   }
 
   /// Forward clusters are numbered anew, and have the times of those that
-  /// follow them.
-  std::vector<double> sumUp(const std::vector<double> &ns) const {
+  /// follow them. What comes once a step is shared by its micro-batches.
+  std::vector<double> sumUp(const std::vector<double> &ns,
+                            int64_t microBatches) const {
     std::vector<double> sums(numberOf.size(), 0);
     size_t count = 0;
     for (size_t i = 0; i < ns.size(); ++i) {
-      sums[numberOf[leaders[i]]] += ns[i];
+      sums[numberOf[leaders[i]]] += ns[i] / (isOnce[i] ? microBatches : 1);
       count += isForward(i);
     }
     sums.resize(count);
@@ -480,12 +485,15 @@ private:
       if (isForward(i))
         numberOf[i] = number++;
     std::vector<BalanceValue> values;
+    std::set<std::pair<int, int>> back;
     auto numberOfLeader = [&](int node) {
       return numberOf[leaders.empty() ? node : leaders[node]];
     };
     for (const ClusterValue &value : graph.values) {
-      if (value.producer >= 0 && returns[value.producer])
-        continue; // it follows
+      if (value.producer >= 0 && returns[value.producer]) {
+        addReturning(value, back); // it follows
+        continue;
+      }
       BalanceValue flowing{value.producer < 0 ? -1
                                               : numberOfLeader(value.producer),
                            {},
@@ -500,18 +508,36 @@ private:
       if (!flowing.consumers.empty())
         values.push_back(std::move(flowing));
     }
+    for (auto [reader, maker] : back)
+      values.push_back({reader, {maker}, 0, 0, /*isOrder=*/true});
     return values;
   }
 
-  void balance() {
+  /// Gradients go the other way. What several branches give to one value is
+  /// summed from one branch to the next, the last one first; so they must not
+  /// be exchanged.
+  void addReturning(const ClusterValue &value,
+                    std::set<std::pair<int, int>> &back) const {
+    if (isOnce[value.producer])
+      return;
+    const int maker = numberOf[leaders[value.producer]];
+    for (int consumer : value.consumers)
+      if (const int reader = numberOf[leaders[consumer]];
+          !isOnce[consumer] && reader < maker)
+        back.insert({reader, maker});
+  }
+
+  void balance(const Phases &phases) {
     int64_t count = countStages();
+    if (!leaders.empty())
+      joinReturning(graph, phases, leaders);
     const std::vector<BalanceValue> values = getValues();
     std::vector<BalanceKind> kinds;
     const std::vector<int> kindOf = makeKinds(count, values, kinds);
     std::optional<BalanceMemory> memory;
     if (int64_t bytes = getInteger(function, kMemoryAttr, 0);
-        bytes > 0 && memoryTry > 0 && leaders.empty())
-      memory = getMemory(bytes, count);
+        bytes > 0 && memoryTry > 0)
+      memory = getMemory(phases, bytes, count);
     const std::vector<int> chosen =
         balanceStages(kinds, kindOf, values, memory ? &*memory : nullptr);
     for (size_t i = 0; i < graph.nodes.size(); ++i)
@@ -609,6 +635,7 @@ private:
   const PlaceModels &models;
   const std::vector<std::vector<ClusterTime>> &times;
   const schedule::ScheduleKind &kind;
+  const std::optional<schedule::OrderFile> file; // if that is a file
   const int memoryTry;
   const bool wholeNodes;
   Builder builder;
@@ -619,6 +646,7 @@ private:
   std::vector<int64_t> stageOf;                 // by node
   std::vector<int> leaders;  // by node; empty: nothing is trained
   std::vector<bool> returns; // by node: it is no part of the forward phase
+  std::vector<bool> isOnce;  // by node: it is computed once a step
   std::vector<int> numberOf; // among those that decide for themselves, by node
   std::vector<std::string> blockOf;
 };
@@ -646,9 +674,12 @@ struct DistAssignStagesPass
         of.push_back(node.time);
     }
     const schedule::ScheduleKind *kind = getScheduleKind(*function);
-    if (!kind || failed(StageAssigner(*function, *graph, *models, times, *kind,
-                                      memoryTry, wholeNodes)
-                            .assign()))
+    FailureOr<std::optional<schedule::OrderFile>> file =
+        getScheduleFile(*function);
+    if (!kind || failed(file) ||
+        failed(StageAssigner(*function, *graph, *models, times, *kind,
+                             std::move(*file), memoryTry, wholeNodes)
+                   .assign()))
       return signalPassFailure();
     graph->writePrices();
   }

@@ -11,8 +11,9 @@
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
-#include "compiler/pipeline/partition/ScheduleFile.h"
 #include "compiler/pipeline/partition/StageOrder.h"
+#include "compiler/pipeline/phases/StateHomes.h"
+#include "compiler/pipeline/phases/StepUnits.h"
 #include "compiler/pipeline/phases/UnitPhases.h"
 #include "compiler/schedule/Schedule.h"
 #include "runtime/abi/Text.h"
@@ -37,10 +38,11 @@ namespace {
 
 using dist::Phase;
 
-/// "F0"
-std::string nameOf(int64_t stage, Phase phase) {
-  return schedule::getLetter(static_cast<schedule::Phase>(phase)) +
-         std::to_string(stage);
+/// "F0"; the second update of a stage is "U0_2".
+std::string nameOf(const UnitKey &key) {
+  return schedule::getLetter(static_cast<schedule::Phase>(key.phase)) +
+         std::to_string(key.stage) +
+         (key.part ? "_" + std::to_string(key.part + 1) : "");
 }
 
 class StageFormer {
@@ -50,7 +52,8 @@ public:
       : function(function), target(target), block(function.getBody().front()),
         order(order), devices(getDevices(function)),
         active(getActiveOps(block)), isActive(active.begin(), active.end()),
-        builder(block.getTerminator()), phases(function, order, backward) {}
+        builder(block.getTerminator()), phases(function, order, backward),
+        stepUnits(function, order, phases) {}
 
   LogicalResult form() {
     auto module = function->getParentOfType<ModuleOp>();
@@ -69,10 +72,8 @@ public:
     for (Phase phase :
          {Phase::prologue, Phase::forward, Phase::backward,
           Phase::input_gradients, Phase::weight_gradients, Phase::update}) {
-      for (int64_t stage : stages)
-        if (formed.count({stage, phase}) &&
-            (failed(checkInputs({stage, phase})) ||
-             (formStage({stage, phase}), false)))
+      for (const UnitKey &key : getUnits(phase, stages))
+        if (failed(checkInputs(key)) || (formStage(key), false))
           return failure();
       // Gradients go back, and so does what updates need of the loss.
       if (phase == Phase::forward)
@@ -96,66 +97,39 @@ public:
   }
 
 private:
-  /// A stage and its phase.
-  using Key = std::pair<int64_t, Phase>;
   struct Stage {
     SmallVector<Operation *> ops;
     llvm::SetVector<Value> inputs, outputs;
   };
 
-  /// States that a device writes, no other one may read: it has a copy of its
-  /// own. And no device reads once a step what another one makes.
+  /// Those of a phase that have something to compute, in their order.
+  SmallVector<UnitKey> getUnits(Phase phase, ArrayRef<int64_t> stages) const {
+    if (phase == Phase::prologue || phase == Phase::update)
+      return SmallVector<UnitKey>(stepUnits.getUnits(phase));
+    SmallVector<UnitKey> units;
+    for (int64_t stage : stages)
+      if (const UnitKey key{stage, phase}; formed.count(key))
+        units.push_back(key);
+    return units;
+  }
+
   LogicalResult checkPhases() {
     if (!phases.isTrained())
       return success();
-    if (function->hasAttr(dist::kAxesAttr))
-      return emitError(UnknownLoc::get(function.getContext()))
-             << "a model is trained, and gradients are summed over "
-                "micro-batches, on the devices of one pipeline yet: leave "
-                "out --data-parallel, --tensor-parallel, --replicas and `mesh`";
-    llvm::DenseMap<Attribute, int64_t> deviceOf;
-    for (Operation *op : active)
-      for (Value operand : op->getOperands()) {
-        Operation *producer = operand.getDefiningOp();
-        auto parameter = dyn_cast_or_null<nn::ParameterOp>(producer);
-        if (parameter && parameter.getState()) {
-          const int64_t device = devices[getStage(op)];
-          auto [it, isNew] =
-              deviceOf.try_emplace(parameter.getWeightAttr(), device);
-          if (it->second != device)
-            return op->emitError()
-                   << "'" << parameter.getWeight() << "' is trained, and '"
-                   << nn::getNodeName(op) << "' reads it on device " << device
-                   << " while others read it on device " << it->second
-                   << ": put the nodes that read it on one device, or freeze "
-                      "it (--freeze)";
-        }
-        if (!producer || !isActive.contains(producer))
-          continue;
-        if (phases.get(producer) == Phase::update &&
-            place(producer) > place(op))
-          return op->emitError()
-                 << "'" << nn::getNodeName(op)
-                 << "' needs the gradients of all stages before one of them is "
-                    "updated, which stages cannot do yet: leave out clip_norm, "
-                    "or train on one device";
-        if (phases.get(producer) == Phase::prologue &&
-            devices[getStage(producer)] != devices[getStage(op)])
-          return op->emitError()
-                 << "'" << nn::getNodeName(op) << "' reads what '"
-                 << nn::getNodeName(producer)
-                 << "' makes once a step on another device: put both on one";
-      }
+    if (auto axes = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr))
+      for (auto axis : axes.getAsRange<dist::AxisAttr>())
+        if (axis.getName() == dist::kReplicaAxis)
+          return emitError(UnknownLoc::get(function.getContext()))
+                 << "replicas that share a micro-batch (the axis '"
+                 << axis.getName()
+                 << "') are not trained yet: leave it out; --data-parallel "
+                    "deals micro-batches out instead";
     return success();
   }
 
-  /// In the order of updates: the last stage comes first.
-  int64_t place(Operation *op) const {
-    const auto *at = llvm::find(order, getStage(op));
-    return order.end() - at;
+  UnitKey keyOf(Operation *op) const {
+    return {getStage(op), phases.get(op), stepUnits.getPart(op)};
   }
-
-  Key keyOf(Operation *op) const { return {getStage(op), phases.get(op)}; }
 
   void makeMeshes(ModuleOp module) {
     SymbolTable symbols(module);
@@ -227,28 +201,27 @@ private:
   }
 
   /// Whether what a unit reads is made before it.
-  LogicalResult checkInputs(Key key) {
+  LogicalResult checkInputs(const UnitKey &key) {
     for (Operation *op : formed[key].ops)
       for (Value input : op->getOperands())
         if (Operation *producer = input.getDefiningOp();
             producer && isActive.contains(producer) && keyOf(producer) != key &&
             !made.count(input)) {
-          const Key from = keyOf(producer);
+          const UnitKey from = keyOf(producer);
           return op->emitError()
-                 << "'" << nn::getNodeName(op) << "' of "
-                 << nameOf(key.first, key.second) << " reads '"
-                 << nn::getNodeName(producer) << "' of "
-                 << nameOf(from.first, from.second)
+                 << "'" << nn::getNodeName(op) << "' of " << nameOf(key)
+                 << " reads '" << nn::getNodeName(producer) << "' of "
+                 << nameOf(from)
                  << ", which comes later: put both into one stage";
         }
     return success();
   }
 
-  void formStage(Key key) {
-    const auto [number, phase] = key;
+  void formStage(const UnitKey &key) {
+    const int64_t number = key.stage;
     Stage &stage = formed[key];
     FlatSymbolRefAttr mesh = meshes[devices[number]];
-    std::string name = nameOf(number, phase);
+    std::string name = nameOf(key);
     SmallVector<Value> inputs;
     SmallVector<Type> outputs;
     SmallVector<Location> locs;
@@ -267,7 +240,7 @@ private:
         builder, builder.getFusedLoc(locs), outputs,
         builder.getStringAttr(name), builder.getI64IntegerAttr(number), mesh,
         getBlocks(number), inputs,
-        dist::PhaseAttr::get(builder.getContext(), phase));
+        dist::PhaseAttr::get(builder.getContext(), key.phase));
     if (StringRef own = getOwnTarget(devices[number]); !own.empty())
       op->setAttr(codegen::kTargetAttr, builder.getStringAttr(own));
     Block *body = builder.createBlock(&op.getBody());
@@ -360,7 +333,8 @@ private:
   OpBuilder builder;
   SmallVector<FlatSymbolRefAttr> meshes; // by place along the axis "stage"
   const UnitPhases phases;
-  std::map<Key, Stage> formed;
+  const StepUnits stepUnits;
+  std::map<UnitKey, Stage> formed;
   llvm::DenseMap<Value, Value> made; // placed results
   llvm::DenseMap<Value, std::string> maker;
   llvm::DenseMap<std::pair<void *, Attribute>, Value> transfers;
@@ -377,17 +351,13 @@ struct DistFormStagesPass : impl::DistFormStagesPassBase<DistFormStagesPass> {
       return signalPassFailure();
     }
     FailureOr<SmallVector<int64_t>> order = getStageOrder(*function);
-    const schedule::ScheduleKind *kind = getScheduleKind(*function);
-    FailureOr<std::optional<schedule::OrderFile>> orders =
-        getScheduleFile(*function);
-    if (failed(order) || failed(orders) || !kind)
+    if (failed(order))
       return signalPassFailure();
-    // One stage has nobody who waits for it.
-    const bool areSplit = kind->splitsBackward && order->size() > 1;
-    BackwardUnits backward{areSplit, /*ofLastStage=*/areSplit};
-    if (*orders) // it says of all stages when gradients come
-      backward = {(*orders)->isSplit, /*ofLastStage=*/true};
-    if (failed(StageFormer(*function, *order, target, backward).form()))
+    FailureOr<BackwardUnits> backward = getBackwardUnits(*function, *order);
+    if (failed(backward) || failed(handStatesOn(*function)))
+      return signalPassFailure();
+    repeatSums(*function);
+    if (failed(StageFormer(*function, *order, target, *backward).form()))
       signalPassFailure();
   }
 };

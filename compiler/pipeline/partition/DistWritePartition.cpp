@@ -138,6 +138,8 @@ private:
       os << "memory: " << bytes << "B\n";
     if (function->hasAttr(dist::kReproducibleAttr))
       os << "reproducible: true\n";
+    if (int64_t zero = getInteger(function, dist::kZeroAttr, 0))
+      os << "zero: " << zero << "\n";
     writeMesh(function, os);
   }
 

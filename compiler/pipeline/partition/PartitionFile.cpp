@@ -244,6 +244,10 @@ private:
       });
     if (key.text == "reproducible")
       return readBool(value, file.reproducible);
+    if (key.text == "zero") {
+      file.zeroAt = key;
+      return readInteger(value, 0, file.zero.emplace());
+    }
     if (key.text == "targets") {
       if (!isa<yaml::SequenceNode>(value))
         return fail(value, "expected the target of each device, e.g. [cpu, "
@@ -270,7 +274,7 @@ private:
         "blocks",  "begin_blocks", "auto_stage",    "stages",
         "devices", "targets",      "schedule",      "micro_batches",
         "memory",  "mesh",         "data_parallel", "tensor_parallel",
-        "shard",   "reproducible", "strategy"};
+        "shard",   "reproducible", "zero",          "strategy"};
     return fail(key, "unknown key '" + key.text + "' (" +
                          llvm::join(keys, ", ") + ")" +
                          didYouMean(key.text, keys));

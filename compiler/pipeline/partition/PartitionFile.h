@@ -30,6 +30,7 @@
 //     "qkv.weight": [null, {tensor: 3}]   # 3 equal parts, each cut along the
 //                                         # axis
 //   reproducible: true            # no number depends on how tensors are cut
+//   zero: 1                       # replicas share what an optimizer keeps
 //
 // Along an axis "replica" are replicas that share each micro-batch
 // (docs/replicas.md). With a mesh, `devices` has positions along the axis
@@ -105,6 +106,8 @@ struct PartitionFile {
   std::optional<FileAxis> dataParallel, tensorParallel;
   std::vector<FileShard> shards;
   bool reproducible = false;
+  std::optional<int64_t> zero;
+  FileText zeroAt;
 };
 
 using FileErrorFn =

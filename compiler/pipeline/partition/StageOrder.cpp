@@ -81,17 +81,19 @@ LogicalResult reportCycle(func::FuncOp function, const StageGraph &graph) {
 FailureOr<SmallVector<int64_t>> getStageOrder(func::FuncOp function) {
   StageGraph graph;
   std::map<int64_t, std::set<int64_t>> sources;
-  // Gradients go through the stages in the opposite order.
+  // Gradients go through the stages in the opposite order, and what comes once
+  // a step in any.
   const Phases phases(function);
   for (Operation *op : getActiveOps(function.getBody().front())) {
     int64_t stage = getStage(op);
     if (stage < 0)
       return op->emitError() << "'" << nn::getNodeName(op) << "' has no stage";
     sources[stage];
-    if (phases.get(op) > dist::Phase::forward)
+    if (phases.get(op) != dist::Phase::forward)
       continue;
     for (Value operand : op->getOperands())
-      if (Operation *producer = operand.getDefiningOp())
+      if (Operation *producer = operand.getDefiningOp();
+          producer && phases.get(producer) == dist::Phase::forward)
         if (int64_t from = getStage(producer); from >= 0 && from != stage) {
           graph[from].try_emplace(stage, Dependence{producer, op});
           sources[stage].insert(from);

@@ -9,9 +9,11 @@
 
 #include "compiler/pipeline/NodeNames.h"
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/grad/GradientAttr.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -33,9 +35,10 @@ public:
     for (auto [index, node] : llvm::enumerate(graph.nodes))
       if (phaseOf(node) == Phase::forward)
         addForward(static_cast<int>(index), node);
+    bringGradients();
     for (const ClusterNode &node : graph.nodes)
       if (phaseOf(node) == Phase::update)
-        bringGradients(node);
+        addUpdates(node);
     for (auto [index, node] : llvm::enumerate(graph.nodes))
       if (phaseOf(node) != Phase::forward && leaders[index] < 0)
         leaders[index] = findLeader(node);
@@ -88,7 +91,8 @@ private:
   /// Of what an op reads, views and all that is computed once a step included.
   void addParameters(Operation *op, int index) {
     for (StringRef parameter : getParameters(op))
-      ofParameter.try_emplace(parameter, index);
+      if (ofParameter.try_emplace(parameter, index).first->second != index)
+        shared.insert(parameter);
   }
 
   SmallVector<StringRef> getParameters(Operation *op) const {
@@ -107,29 +111,40 @@ private:
     return found;
   }
 
-  /// The gradient of a parameter is made where the parameter is updated.
-  void bringGradients(const ClusterNode &node) {
-    int leader = -1;
+  /// The gradient of a parameter is made where the parameter is updated. If it
+  /// is a sum of several, which belong to nodes that read the parameter, each
+  /// is made where its node is.
+  void bringGradients() {
+    llvm::StringMap<SmallVector<nn::SumMicroBatchesOp, 1>> sums;
+    for (const ClusterNode &node : graph.nodes)
+      for (Operation *op : node.ops)
+        if (auto of = op->getAttrOfType<FlatSymbolRefAttr>(nn::kGradientAttr))
+          if (auto sum = dyn_cast<nn::SumMicroBatchesOp>(op))
+            sums[of.getValue()].push_back(sum);
+    for (auto &[parameter, all] : sums) {
+      auto leader = ofParameter.find(parameter);
+      auto made = graph.nodeOf.find(all.front().getX().getDefiningOp());
+      if (all.size() == 1 && leader != ofParameter.end() &&
+          made != graph.nodeOf.end() &&
+          phases.get(made->first) == Phase::backward)
+        leaders[made->second] = leader->second;
+    }
+  }
+
+  /// The update of a parameter has a name, too.
+  void addUpdates(const ClusterNode &node) {
     for (Operation *op : node.ops)
       for (StringRef parameter : getParameters(op))
         if (auto it = ofParameter.find(parameter); it != ofParameter.end())
-          leader = it->second;
-    if (leader < 0)
-      return;
-    SmallVector<Operation *> left(node.ops.begin(), node.ops.end());
-    llvm::SmallPtrSet<Operation *, 8> seen(left.begin(), left.end());
-    while (!left.empty())
-      for (Value operand : left.pop_back_val()->getOperands()) {
-        Operation *producer = operand.getDefiningOp();
-        auto made = graph.nodeOf.find(producer);
-        if (made == graph.nodeOf.end() || !seen.insert(producer).second)
-          continue;
-        const Phase phase = phases.get(producer);
-        if (phase == Phase::update)
-          left.push_back(producer);
-        else if (phase == Phase::backward && leaders[made->second] < 0)
-          leaders[made->second] = leader;
-      }
+          for (StringRef name : getNodeNames(op->getLoc()))
+            ofUpdate.try_emplace(name, it->second);
+  }
+
+  /// Whether a value of an update is made of inputs alone.
+  static bool isOfInputs(Value value) {
+    Operation *op = value.getDefiningOp();
+    return !op || (!isa<nn::ParameterOp, nn::SumMicroBatchesOp>(op) &&
+                   llvm::all_of(op->getOperands(), isOfInputs));
   }
 
   int findLeader(const ClusterNode &node) const {
@@ -143,16 +158,24 @@ private:
             if (auto it = ofParameter.find(parameter.getWeight());
                 it != ofParameter.end())
               return it->second;
+      // So does what the parameter's update is made of, and what the optimizer
+      // keeps. Rates that all updates read do not.
+      for (Operation *op : node.ops)
+        if (!llvm::all_of(op->getOperands(), isOfInputs))
+          for (StringRef name : getNodeNames(op->getLoc()))
+            if (auto it = ofUpdate.find(name); it != ofUpdate.end())
+              return it->second;
       return earliestOf(node);
     }
     int found = -1;
     int64_t most = -1;
     if (isa<nn::AccumulatorOp>(node.ops.front()))
       return found; // it goes with what is added to it
-    // A trained parameter is on one device.
+    // What one node alone reads stays with it.
     for (Operation *op : node.ops)
       for (StringRef parameter : getParameters(op))
-        if (auto it = ofParameter.find(parameter); it != ofParameter.end())
+        if (auto it = ofParameter.find(parameter);
+            it != ofParameter.end() && !shared.contains(parameter))
           return it->second;
     for (Operation *op : node.ops)
       for (StringRef name : getNodeNames(op->getLoc()))
@@ -204,11 +227,45 @@ private:
   std::vector<int> leaders;
   int last = 0;                                    ///< of the forward clusters
   llvm::StringMap<std::pair<int, int64_t>> ofName; ///< with its operations
-  llvm::StringMap<int> ofParameter;
-  llvm::StringMap<int> ofWhole; ///< the first cluster of a node
+  llvm::StringMap<int> ofParameter;                ///< the first that reads it
+  llvm::StringSet<> shared;      ///< parameters that several read
+  llvm::StringMap<int> ofWhole;  ///< the first cluster of a node
+  llvm::StringMap<int> ofUpdate; ///< by the name of an update
 };
 
 } // namespace
+
+void joinReturning(const PartitionGraph &graph, const Phases &phases,
+                   std::vector<int> &leaders) {
+  const size_t count = graph.nodes.size();
+  auto phaseOf = [&](int node) {
+    return phases.get(graph.nodes[node].ops.front());
+  };
+  std::vector<SmallVector<int>> read(count);
+  for (const ClusterValue &value : graph.values)
+    if (value.producer >= 0 && phaseOf(value.producer) != Phase::prologue)
+      for (int consumer : value.consumers)
+        read[consumer].push_back(value.producer);
+  // By cluster: the first with which it is joined.
+  std::vector<int> first(count);
+  for (size_t n = 0; n < count; ++n)
+    first[n] = static_cast<int>(n);
+  std::vector<bool> returns(count, false);
+  for (size_t n = 0; n < count; ++n) { // in topological order
+    if (phaseOf(static_cast<int>(n)) != Phase::backward)
+      continue;
+    for (int from : read[n]) {
+      returns[n] = returns[n] || returns[from] || leaders[from] > leaders[n];
+      if (returns[from])
+        for (int between = leaders[from] + 1; between <= leaders[n]; ++between)
+          first[between] = std::min(first[between], leaders[from]);
+    }
+  }
+  for (size_t n = 0; n < count; ++n)
+    first[n] = first[first[n]];
+  for (int &leader : leaders)
+    leader = leaders[first[leader]];
+}
 
 std::vector<int> findLeaders(const PartitionGraph &graph,
                              const Phases &phases) {

@@ -22,6 +22,13 @@ namespace partita::pipeline {
 /// parameter. What belongs to no node goes with the last cluster.
 std::vector<int> findLeaders(const PartitionGraph &graph, const Phases &phases);
 
+/// Joins clusters that no cut may part. Gradients go from later clusters to
+/// earlier ones. Where one goes the other way all the same, as when those of
+/// several readers of a value are computed together, the two are on one stage,
+/// and so are all between them.
+void joinReturning(const PartitionGraph &graph, const Phases &phases,
+                   std::vector<int> &leaders);
+
 } // namespace partita::pipeline
 
 #endif // PARTITA_COMPILER_PIPELINE_PHASES_FOLLOWERS_H

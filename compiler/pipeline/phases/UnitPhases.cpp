@@ -7,14 +7,30 @@
 
 #include "compiler/pipeline/phases/UnitPhases.h"
 
+#include "compiler/analysis/Recomputed.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/pipeline/partition/ScheduleFile.h"
 
 using namespace mlir;
 
 namespace partita::pipeline {
 
 using dist::Phase;
+
+FailureOr<BackwardUnits> getBackwardUnits(func::FuncOp function,
+                                          ArrayRef<int64_t> order) {
+  const schedule::ScheduleKind *kind = getScheduleKind(function);
+  FailureOr<std::optional<schedule::OrderFile>> orders =
+      getScheduleFile(function);
+  if (failed(orders) || !kind)
+    return failure();
+  if (*orders) // it says of all stages when gradients come
+    return BackwardUnits{(*orders)->isSplit, /*ofLastStage=*/true};
+  // One stage has nobody who waits for it.
+  const bool areSplit = kind->splitsBackward && order.size() > 1;
+  return BackwardUnits{areSplit, /*ofLastStage=*/areSplit};
+}
 
 UnitPhases::UnitPhases(func::FuncOp function, ArrayRef<int64_t> order,
                        BackwardUnits backward)
@@ -54,9 +70,10 @@ void UnitPhases::findReturning(ArrayRef<int64_t> order, bool ofLastStage) {
   const int64_t end = static_cast<int64_t>(order.size());
   auto startOf = [&](Operation *op) {
     const int64_t place = placeOf.lookup(getStage(op));
-    const bool comesBack =
-        ofLastStage && place + 1 == end && phases.get(op) == Phase::backward;
-    return comesBack ? end : place;
+    const bool isLast = place + 1 == end;
+    const bool comesBack = op->hasAttr(analysis::kRecomputedAttr) ||
+                           (isLast && phases.get(op) == Phase::backward);
+    return comesBack && (ofLastStage || !isLast) ? place + 1 : place;
   };
   bool changed = true;
   while (changed) {
@@ -64,7 +81,8 @@ void UnitPhases::findReturning(ArrayRef<int64_t> order, bool ofLastStage) {
     for (Operation *op : active) {
       int64_t reach = startOf(op);
       for (Value operand : op->getOperands())
-        if (auto it = latest.find(operand.getDefiningOp()); it != latest.end())
+        if (auto it = latest.find(operand.getDefiningOp());
+            it != latest.end() && isOfMicroBatch(it->first))
           reach = std::max(reach, it->second);
       if (Attribute cluster = op->getAttr(nn::kClusterAttr)) {
         int64_t &all = ofCluster[cluster];

@@ -23,9 +23,15 @@ struct BackwardUnits {
   bool ofLastStage = false;
 };
 
+/// What the schedule of a model's function wants, whose stages are in `order`.
+/// Fails, with a diagnostic, if it has none.
+mlir::FailureOr<BackwardUnits> getBackwardUnits(mlir::func::FuncOp function,
+                                                llvm::ArrayRef<int64_t> order);
+
 /// The phase of the unit that computes each op, once the ops have stages. What
 /// comes once a step has its own phase (Phases.h). Of a micro-batch, what a
-/// stage computes of values that come back from later stages is its backward.
+/// stage computes of values that come back from later stages is its backward,
+/// and so is what it computes again (`dist.recomputed`), if it has one.
 ///
 /// Split, a backward has two units. Gradients of weights are what no other
 /// stage waits for in that micro-batch; what they share with the others is

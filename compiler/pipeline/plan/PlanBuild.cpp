@@ -12,6 +12,7 @@
 #include "compiler/pipeline/cost/PlaceModels.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/partition/ScheduleFile.h"
+#include "compiler/pipeline/plan/PlanSizes.h"
 #include "compiler/pipeline/plan/StageLowering.h"
 #include "compiler/schedule/Schedule.h"
 #include "dialects/nn/CheckAttr.h"
@@ -20,6 +21,7 @@
 #include "llvm/Support/Path.h"
 
 #include <map>
+#include <tuple>
 
 namespace partita::pipeline {
 #define GEN_PASS_DEF_PLANBUILDPASS
@@ -57,6 +59,8 @@ public:
     builder.setInsertionPoint(function);
     writeModel(scheduleName);
     writePorts();
+    if (failed(checkMask()))
+      return failure();
     writeAxes();
     // The programs' symbols first: channels and stages name them.
     for (int64_t d = 0; d < count; ++d)
@@ -270,7 +274,8 @@ private:
         models.getThreads(),
         models.getId().empty() ? StringAttr()
                                : builder.getStringAttr(models.getId()),
-        /*dimensions=*/DictionaryAttr(), /*mask=*/StringAttr(),
+        module->getAttrOfType<DictionaryAttr>(kDimensionsAttr),
+        module->getAttrOfType<StringAttr>(kMaskAttr),
         module->hasAttr(dist::kFullMicroBatchesAttr),
         module->getAttrOfType<StringAttr>(analysis::kMixesAttr),
         module->hasAttr(dist::kFullStepsAttr),
@@ -278,6 +283,23 @@ private:
         module->getAttrOfType<StringAttr>(plan::kTrainingAttr));
     if (auto memory = function->getAttr(kMemoryAttr))
       model->setAttr(kMemoryAttr, memory);
+    if (auto recomputation = function->getAttr(kRecomputationAttr))
+      model->setAttr(kRecomputationAttr, recomputation);
+    module->removeAttr(kDimensionsAttr);
+    module->removeAttr(kMaskAttr);
+  }
+
+  /// An input must say where samples end.
+  LogicalResult checkMask() {
+    plan::ModelOp model = *module.getOps<plan::ModelOp>().begin();
+    if (!model.getMask())
+      return success();
+    for (auto port : module.getOps<plan::PortOp>())
+      if (port.getKind() == plan::PortKind::input &&
+          port.getPortName() == *model.getMask())
+        return success();
+    return module.emitError()
+           << "--mask " << *model.getMask() << ": the model has no such input";
   }
 
   void writePort(plan::PortKind kind, DictionaryAttr attributes,
@@ -478,34 +500,33 @@ private:
                                    origins[channel.value].getType()));
   }
 
-  /// Of one device; its stage is an attribute.
-  std::string unitName(int index) {
-    dist::StageOp stage = lowering.stages[index].op;
-    return getLetter(static_cast<Phase>(stage.getPhase())) +
-           std::to_string(stage.getStage());
-  }
-
   std::string stageName(int index) {
     return lowering.stages[index].op.getStageName().str();
   }
 
-  /// A row for each phase of a stage, in the order of the stages; stages
-  /// without work too.
+  /// A row for each unit of a stage, in the order of the stages; stages without
+  /// work too.
   void writeStages() {
-    std::map<std::pair<int64_t, dist::Phase>, int> stageAt;
+    // Of what comes once a step, a stage may have several units.
+    std::map<std::tuple<int64_t, dist::Phase, int>, int> stageAt;
     SmallVector<int64_t> devices = getDevices(function);
     for (int64_t number = 0; number < static_cast<int64_t>(devices.size());
          ++number)
-      stageAt[{number, dist::Phase::forward}] = -1;
-    for (auto [index, stage] : llvm::enumerate(lowering.stages))
-      stageAt[{stage.op.getStage(), stage.op.getPhase()}] = index;
+      stageAt[{number, dist::Phase::forward, 0}] = -1;
+    for (auto [index, stage] : llvm::enumerate(lowering.stages)) {
+      std::tuple key(stage.op.getStage(), stage.op.getPhase(), 0);
+      while (stageAt.count(key) && stageAt[key] >= 0)
+        ++std::get<2>(key);
+      stageAt[key] = static_cast<int>(index);
+    }
     rowOf.resize(lowering.stages.size());
     int64_t row = 0;
     for (const auto &[key, index] : stageAt) {
       if (index < 0) {
+        const int64_t number = std::get<0>(key);
         plan::StageOp::create(builder, function.getLoc(),
-                              "F" + std::to_string(key.first),
-                              getProgram(devices[key.first]).getValue(),
+                              "F" + std::to_string(number),
+                              getProgram(devices[number]).getValue(),
                               builder.getArrayAttr({}), 0, 0, 0, 0, 0, 0);
         ++row;
         continue;
@@ -537,7 +558,7 @@ private:
       slots.push_back(plan::SlotOp::create(
           builder, function.getLoc(),
           plan::SlotType::get(builder.getContext(), value.type), value.space,
-          Value(), IntegerAttr(), value.weight, value.span));
+          Value(), IntegerAttr(), value.weight, value.span, getCuts(value)));
     if (!device.load.empty()) {
       auto load = plan::LoadOp::create(builder, function.getLoc());
       OpBuilder::InsertionGuard inside(builder);
@@ -549,6 +570,27 @@ private:
       makeUnits(s);
     for (const ScheduleStep &step : schedule.programs[d])
       makeStep(d, step);
+  }
+
+  /// How a state is cut over devices; null if each has all of it.
+  ArrayAttr getCuts(const DeviceValue &value) {
+    auto state = value.space == plan::Space::state
+                     ? SymbolTable::lookupNearestSymbolFrom<nn::WeightOp>(
+                           module, value.weight)
+                     : nn::WeightOp();
+    auto sharding =
+        state ? state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr)
+              : dist::ShardingAttr();
+    if (!sharding)
+      return {};
+    SmallVector<Attribute> cuts;
+    for (auto [dim, cut] : llvm::enumerate(sharding.getDims()))
+      if (!cut.getAxes().empty())
+        cuts.push_back(plan::CutAttr::get(
+            builder.getContext(), dim, cut.getBlocks(),
+            getAxisNumbers(builder.getArrayAttr(SmallVector<Attribute>(
+                cut.getAxes().begin(), cut.getAxes().end())))));
+    return builder.getArrayAttr(cuts);
   }
 
   /// A unit for each part of a stage between collectives, which are steps of
@@ -571,7 +613,7 @@ private:
       // A stage that computes nothing still has a unit.
       if (part.work.empty() && parts.size() > 1)
         continue;
-      part.unit = unitName(s) + (index ? "." + std::to_string(index) : "");
+      part.unit = stageName(s) + (index ? "." + std::to_string(index) : "");
       for (const DeviceWork *work : part.work)
         ns += work->time.ns;
       auto unit = plan::UnitOp::create(builder, stage.op.getLoc(), part.unit,

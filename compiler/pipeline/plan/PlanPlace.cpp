@@ -325,7 +325,9 @@ private:
         const bool isHere =
             begin == end && begin % width == 1 + index &&
             (exactly ? unitOf[place] : place) == static_cast<int64_t>(unit);
-        if (!isHere)
+        // A result that nothing reads must not be written upon what is needed
+        // later.
+        if (!isHere || (y.end == end && x.end > end))
           return;
       }
     if (!a.exact.empty() || !b.exact.empty()) {

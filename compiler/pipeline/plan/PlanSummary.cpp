@@ -7,6 +7,7 @@
 
 #include "compiler/pipeline/plan/PlanSummary.h"
 
+#include "compiler/pipeline/Decision.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NodeScopes.h"
 #include "dialects/plan/PlanDialect.h"
@@ -15,6 +16,7 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 
 #include <map>
 
@@ -107,6 +109,11 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
           port.getKind() == plan::PortKind::input && !port.getPerStep() &&
           type.getRank() > 0)
         summary.samples = type.getDimSize(0);
+  if (auto said = model->getAttrOfType<DictionaryAttr>(kRecomputationAttr))
+    summary.recomputation = {said.getAs<IntegerAttr>("nodes").getInt(),
+                             said.getAs<FloatAttr>("work").getValueAsDouble(),
+                             said.getAs<IntegerAttr>("kept").getInt(),
+                             said.getAs<IntegerAttr>("all").getInt()};
   summary.mixes = model.getMixes().value_or("").str();
   for (auto port : module.getOps<plan::PortOp>())
     if (port.getKind() != plan::PortKind::bound_input)
@@ -150,6 +157,14 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
   return summary;
 }
 
+/// Whether an axis is one of "data, tensor". Along "data" replicas exchange
+/// what a step has summed.
+static bool along(StringRef axes, StringRef axis) {
+  SmallVector<StringRef> names;
+  axes.split(names, ", ");
+  return llvm::is_contained(names, axis);
+}
+
 /// A line for each kind of collective.
 static void printCollectives(const PlanSummary &summary,
                              llvm::raw_ostream &os) {
@@ -166,8 +181,9 @@ static void printCollectives(const PlanSummary &summary,
   }
   for (const auto &[key, sum] : sums)
     os << sum.count << ' ' << key.first << " along " << key.second
-       << ", a micro-batch: each device sends " << abi::bytesText(sum.bytes)
-       << ", predicted " << abi::timeText(sum.ns) << '\n';
+       << (along(key.second, dist::kDataAxis) ? ", a step" : ", a micro-batch")
+       << ": each device sends " << abi::bytesText(sum.bytes) << ", predicted "
+       << abi::timeText(sum.ns) << '\n';
 }
 
 void printCommunication(const PlanSummary &summary, llvm::raw_ostream &os) {
@@ -179,6 +195,19 @@ void printCommunication(const PlanSummary &summary, llvm::raw_ostream &os) {
     rows.push_back({each.value, each.kind + " along " + each.axes,
                     each.sentBytes, each.durationNs, each.reason});
   os << abi::messagesText(rows);
+}
+
+static void printRecomputation(const RecomputationSummary &said,
+                               llvm::raw_ostream &os) {
+  if (said.nodes == 0) {
+    os << "recompute: nothing, because it would save no memory\n";
+    return;
+  }
+  os << "recompute: " << abi::countOf(said.nodes, "node")
+     << " again in each micro-batch, " << llvm::format("%.1f", said.work)
+     << "% more work; " << abi::bytesText(said.keptBytes)
+     << " are kept of it for gradients instead of "
+     << abi::bytesText(said.wholeBytes) << '\n';
 }
 
 void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
@@ -193,6 +222,8 @@ void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
                     stage.sentBytes, stage.peakBytes, stage.durationNs});
   os << abi::stagesText(rows);
   printCollectives(summary, os);
+  if (summary.recomputation)
+    printRecomputation(*summary.recomputation, os);
   os << abi::stepText({summary.schedule, summary.microBatches, summary.samples,
                        summary.replicas, summary.machine, summary.threads,
                        summary.stepNs, summary.bubble});
@@ -232,7 +263,7 @@ llvm::json::Value toJson(const PlanSummary &summary) {
                            {"reason", transfer.reason},
                            {"bytes", transfer.bytes},
                            {"predicted_ms", toMs(transfer.durationNs)}});
-  return llvm::json::Object{
+  llvm::json::Object all{
       {"model", summary.model},
       {"sizes", summary.sizes},
       {"entry", summary.entry},
@@ -248,6 +279,13 @@ llvm::json::Value toJson(const PlanSummary &summary) {
       {"stages", std::move(stages)},
       {"transfers", std::move(transfers)},
       {"collectives", std::move(collectives)}};
+  if (summary.recomputation)
+    all["recomputation"] =
+        llvm::json::Object{{"nodes", summary.recomputation->nodes},
+                           {"work_percent", summary.recomputation->work},
+                           {"kept_bytes", summary.recomputation->keptBytes},
+                           {"whole_bytes", summary.recomputation->wholeBytes}};
+  return all;
 }
 
 } // namespace partita::pipeline

@@ -47,6 +47,13 @@ struct CollectiveSummary {
   int64_t durationNs = 0; ///< predicted
 };
 
+/// What is computed again for gradients, of a micro-batch.
+struct RecomputationSummary {
+  int64_t nodes = 0;
+  double work = 0;                       ///< percent of the micro-batch's
+  int64_t keptBytes = 0, wholeBytes = 0; ///< kept for gradients; without it
+};
+
 struct PlanSummary {
   std::string model, schedule;
   std::string sizes;   ///< of dimensions: "tokens = 64"; empty: only one plan
@@ -61,6 +68,7 @@ struct PlanSummary {
   std::string mixes;  ///< why they cannot be split; empty: they can
   int64_t stepNs = 0; ///< predicted time of a step
   double bubble = 0;  ///< predicted idle share of the devices that have work
+  std::optional<RecomputationSummary> recomputation;
   std::vector<StageSummary> stages;
   std::vector<TransferSummary> transfers; ///< without tokens
   std::vector<CollectiveSummary> collectives;

@@ -54,7 +54,8 @@ FlatSymbolRefAttr StageLowering::addConstant(nn::ConstantOp constant) {
   OpBuilder builder(module.getBody(), module.getBody()->begin());
   auto weight = nn::WeightOp::create(
       builder, constant.getLoc(), "constant", "", constant.getType(),
-      StringAttr(), IntegerAttr(), IntegerAttr(), constant.getValue());
+      StringAttr(), IntegerAttr(), IntegerAttr(), constant.getValue(),
+      /*state=*/false, /*part=*/TypeAttr());
   weight->remove();
   symbols.insert(weight, module.getBody()->begin());
   weight.setOrigin(weight.getSymName());
@@ -115,6 +116,13 @@ LogicalResult StageLowering::lowerWork(Operation *op, LoweredDevice &device,
   const bool isLoad = rates.isLoad(op);
   for (Value operand : op->getOperands()) {
     int id = ids.lookup(operand);
+    // Other devices read what a device sends. Its states are its own.
+    if (isa<dist::CollectiveOpInterface>(op) &&
+        device.values[id].space == plan::Space::state) {
+      const int sent = addValue(device, operand);
+      copy(device, stage, operand, id, sent);
+      id = sent;
+    }
     work.inputs.push_back(id);
     work.bytes += nn::getByteSize(device.values[id].type);
   }
@@ -228,8 +236,13 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
     Value source = getSource(input);
     auto key = std::pair(number, source.getAsOpaquePointer());
     auto it = placed.find(key);
-    if (it == placed.end())
+    if (it == placed.end()) {
       it = placed.emplace(key, addValue(device, source)).first;
+      // What comes from another device's prologue lasts for the whole step.
+      if (auto maker = source.getDefiningOp<dist::StageOp>();
+          maker && maker.getPhase() == dist::Phase::prologue)
+        device.values[it->second].span = plan::Span::step;
+    }
     sourceOf.try_emplace(it->second, source);
     ids[argument] = it->second;
     stage.arguments.push_back(it->second);
@@ -290,6 +303,14 @@ LogicalResult StageLowering::lower(dist::StageOp op, int64_t number) {
     // 0.
     if (device.values[id].span == plan::Span::sum &&
         op.getPhase() == dist::Phase::update && !stage.newStates[index]) {
+      const int made = addValue(device, result);
+      copy(device, stage, value, id, made);
+      id = made;
+    }
+    // No message reads a state.
+    if (device.values[id].space == plan::Space::state &&
+        !stage.newStates[index] &&
+        llvm::any_of(result.getUsers(), llvm::IsaPred<dist::TransferOp>)) {
       const int made = addValue(device, result);
       copy(device, stage, value, id, made);
       id = made;

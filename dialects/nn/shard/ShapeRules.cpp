@@ -144,13 +144,18 @@ ShardingRule IotaOp::getShardingRule() {
   });
 }
 
-ShardingRule AccumulatorOp::getShardingRule() { return sameShapeRule(*this); }
-
-ShardingRule SumMicroBatchesOp::getShardingRule() {
-  return sameShapeRule(*this);
+/// Of what is kept, parts may be rounded up.
+static ShardingRule keptRule(Operation *op) {
+  ShardingRule rule = sameShapeRule(op);
+  rule.can_pad = true;
+  return rule;
 }
 
-ShardingRule ParameterOp::getShardingRule() { return sameShapeRule(*this); }
+ShardingRule AccumulatorOp::getShardingRule() { return keptRule(*this); }
+
+ShardingRule SumMicroBatchesOp::getShardingRule() { return keptRule(*this); }
+
+ShardingRule ParameterOp::getShardingRule() { return keptRule(*this); }
 
 static bool isSplat(ConstantOp op) {
   auto dense = dyn_cast<DenseElementsAttr>(op.getValue());

@@ -92,7 +92,8 @@ Expected<std::unique_ptr<Job>> Job::start(double timeout_s) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &job->myRank);
   MPI_Comm_size(MPI_COMM_WORLD, &job->mySize);
-  for (MPI_Comm *comm : {&job->transferComm, &job->control, &job->rollComm})
+  for (MPI_Comm *comm : {&job->transferComms[0], &job->transferComms[1],
+                         &job->control, &job->rollComm})
     if (int code = MPI_Comm_dup(MPI_COMM_WORLD, comm); code != MPI_SUCCESS)
       return failure("MPI_Comm_dup", code);
   job->roll = std::make_unique<RollCall>(job->rollComm);
@@ -105,7 +106,8 @@ Expected<std::unique_ptr<Job>> Job::start(double timeout_s) {
 }
 
 Job::~Job() {
-  MPI_Comm_free(&transferComm);
+  for (MPI_Comm &comm : transferComms)
+    MPI_Comm_free(&comm);
   MPI_Comm_free(&control);
   MPI_Comm_free(&rollComm);
   MPI_Finalize();
@@ -173,6 +175,13 @@ Status Job::reduce(std::span<double> values,
   });
 }
 
+Status Job::join(std::span<uint8_t> bytes) {
+  return exchange(bytes, [bytes](std::span<const uint8_t> from) {
+    for (size_t i = 0; i < bytes.size(); ++i)
+      bytes[i] |= from[i];
+  });
+}
+
 Status Job::max(std::span<double> values) {
   return reduce(values, [](double a, double b) { return std::max(a, b); });
 }
@@ -187,7 +196,7 @@ Job::exchange(std::span<uint8_t> bytes,
     Status status = send(0, bytes);
     return status.ok() ? receive(0, bytes) : status;
   }
-  std::vector<uint8_t> theirs(bytes.size());
+  theirs.resize(bytes.size());
   for (int from = 1; from < mySize; ++from) {
     if (Status status = receive(from, theirs); !status.ok())
       return status;
@@ -244,11 +253,7 @@ Expected<std::vector<uint8_t>> Job::gatherAll(std::span<const uint8_t> bytes) {
   std::copy(bytes.begin(), bytes.end(),
             all.begin() + static_cast<ptrdiff_t>(bytes.size()) * myRank);
   // The places of others are 0.
-  Status status = exchange(all, [&](std::span<const uint8_t> theirs) {
-    for (size_t i = 0; i < all.size(); ++i)
-      all[i] |= theirs[i];
-  });
-  if (!status.ok())
+  if (Status status = join(all); !status.ok())
     return status;
   return all;
 }

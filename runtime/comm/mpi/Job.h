@@ -20,6 +20,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/comm/mpi/RollCall.h"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -37,12 +38,12 @@ class Job {
 public:
   /// Initialises MPI. A launcher sends SIGTERM if another process of the job
   /// died. From here on that signal does not kill the process: waits return an
-  /// error, so that the process can say what it was waiting for. Fails if this
-  /// MPI library does not allow calls from several threads at once: devices of
-  /// one process are threads.
-  /// MPI waits without a deadline for all processes to join the job. If that
-  /// takes longer than `timeout_s`, this process says so and ends with exit
-  /// status 1, and with it the job.
+  /// error, so that the process can say what it was waiting for. (A program may
+  /// set a handler of its own for it, and call `interrupt` there.) Fails if
+  /// this MPI library does not allow calls from several threads at once:
+  /// devices of one process are threads. MPI waits without a deadline for all
+  /// processes to join the job. If that takes longer than `timeout_s`, this
+  /// process says so and ends with exit status 1, and with it the job.
   static Expected<std::unique_ptr<Job>> start(double timeout_s = 60);
   /// Finalises MPI. All processes must have taken part in the run to its end;
   /// otherwise call `abort`.
@@ -50,7 +51,9 @@ public:
 
   int rank() const { return myRank; }
   int size() const { return mySize; }
-  MPI_Comm transfers() const { return transferComm; }
+  /// For the messages of a plan. Each of two plans that take turns has its own.
+  MPI_Comm transfers(size_t plan = 0) const { return transferComms[plan]; }
+  static constexpr size_t kPlans = 2;
   RollCall &rollCall() { return *roll; }
 
   Status barrier();
@@ -67,7 +70,12 @@ public:
   Status max(std::span<double> values);
   Status sum(std::span<double> values);
 
+  /// Gives all processes the bytes that one of them passes, where the others
+  /// pass 0. Allocates nothing, from the second call with as many bytes on.
+  Status join(std::span<uint8_t> bytes);
+
   /// Sends bytes to process `to`, which calls `receive` with the same size.
+  /// Several threads may send.
   Status send(int to, std::span<const uint8_t> bytes);
   Status receive(int from, std::span<uint8_t> bytes);
 
@@ -96,10 +104,11 @@ private:
   int myRank = 0;
   int mySize = 1;
   double timeout = 60;
-  MPI_Comm transferComm = MPI_COMM_NULL;
+  std::array<MPI_Comm, kPlans> transferComms = {MPI_COMM_NULL, MPI_COMM_NULL};
   MPI_Comm control = MPI_COMM_NULL;
   MPI_Comm rollComm = MPI_COMM_NULL;
   std::unique_ptr<RollCall> roll;
+  std::vector<uint8_t> theirs; ///< in an exchange
 };
 
 } // namespace partita::runtime::mpi

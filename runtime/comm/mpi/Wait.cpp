@@ -28,10 +28,12 @@ constexpr int kSpins = 500;
 constexpr int kYields = 2000;
 constexpr auto kLongestSleep = std::chrono::microseconds(200);
 
-/// When this process was interrupted, by the steady clock, in ns; 0: it was
-/// not.
+/// From when on waits fail, by the steady clock, in ns; 0: this process was not
+/// interrupted.
 std::atomic<int64_t> interrupted{0};
 static_assert(std::atomic<int64_t>::is_always_lock_free);
+/// How long each wait may last all the same, in ns.
+std::atomic<int64_t> grace{0};
 
 int64_t nowNs() {
   timespec now;
@@ -44,14 +46,17 @@ constexpr double kAnswers = kRollCall / 2;
 
 } // namespace
 
-void interrupt() {
+void interrupt(double grace_s) {
   int64_t never = 0;
-  interrupted.compare_exchange_strong(never, nowNs(),
+  const auto more = int64_t(grace_s * 1e9);
+  grace.store(more, std::memory_order_relaxed);
+  interrupted.compare_exchange_strong(never, nowNs() + more,
                                       std::memory_order_relaxed);
 }
 
 bool isInterrupted() {
-  return interrupted.load(std::memory_order_relaxed) != 0;
+  const int64_t since = interrupted.load(std::memory_order_relaxed);
+  return since != 0 && nowNs() >= since;
 }
 
 Status interruptedError(RollCall *roll) {
@@ -100,12 +105,13 @@ Status wait(MPI_Request &request, const Patience &patience,
       return failure("the transfer", code);
     if (done)
       return Status();
-    if (isInterrupted())
+    if (polls == 0)
+      begin = Clock::now();
+    if (isInterrupted() &&
+        Clock::now() - begin >= std::chrono::nanoseconds(grace.load()))
       return interruptedError(patience.roll);
     if (stop && stop->load(std::memory_order_relaxed))
       return abortedError();
-    if (polls == 0)
-      begin = Clock::now();
     if (polls < kSpins)
       continue;
     Clock::duration waited = Clock::now() - begin;

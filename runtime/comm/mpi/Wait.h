@@ -43,9 +43,9 @@ Status wait(MPI_Request &request, const Patience &patience,
 /// the other process, and names it.
 inline constexpr double kNeighbourSlack = 1;
 
-/// Makes every present and later `wait` of this process return an error. Safe
-/// in a signal handler.
-void interrupt();
+/// Makes every present and later `wait` of this process return an error, unless
+/// what it waits for comes within `grace_s` seconds. Safe in a signal handler.
+void interrupt(double grace_s = 0);
 bool isInterrupted();
 /// What a wait that was interrupted says. It names the processes that do not
 /// answer `roll`, which may be null.

@@ -11,6 +11,7 @@
 #include "runtime/base/Mesh.h"
 #include "runtime/base/Programs.h"
 #include "runtime/base/Slots.h"
+#include "runtime/base/StateParts.h"
 #include "runtime/device/cpu/onednn/rules/Fusion.h"
 
 #include <algorithm>
@@ -249,7 +250,8 @@ Status CpuDevice::findStates() {
       continue;
     const abi::State &state =
         *plan.states()->Get(static_cast<unsigned>(slot.offset()));
-    const auto bytes = static_cast<size_t>(state.bytes());
+    const StatePart part(plan, state, index);
+    const size_t bytes = part.bytes();
     bool isNew = false;
     auto found = share->state(text(state.name()), bytes, isNew);
     if (!found)
@@ -260,9 +262,10 @@ Status CpuDevice::findStates() {
     if (!isNew || state.weight() < 0)
       continue;
     const uint8_t *initial = weights[static_cast<size_t>(state.weight())];
-    std::memcpy(place, initial, bytes);
+    part.take(initial, place);
     if (weights_are_mapped)
-      releasePages(const_cast<uint8_t *>(initial), bytes);
+      releasePages(const_cast<uint8_t *>(initial),
+                   static_cast<size_t>(state.bytes()));
   }
   return Status();
 }

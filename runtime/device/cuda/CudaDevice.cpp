@@ -11,6 +11,7 @@
 #include "runtime/base/Mesh.h"
 #include "runtime/base/Programs.h"
 #include "runtime/base/Slots.h"
+#include "runtime/base/StateParts.h"
 #include "runtime/device/cuda/UnitCapture.h"
 #include "runtime/device/cuda/rules/Tensor.h"
 
@@ -32,16 +33,6 @@ bool launchesBlock() {
   const char *given = std::getenv("CUDA_LAUNCH_BLOCKING");
   return given && std::atoi(given) != 0;
 }
-
-/// What a device shares with the same device of other plans: its arena.
-class CudaShare final : public DeviceShare {
-public:
-  explicit CudaShare(DeviceBuffer buffer)
-      : arena(std::make_shared<const DeviceBuffer>(std::move(buffer))) {}
-  void releaseUnread() override {} // each plan has its own constants
-
-  const std::shared_ptr<const DeviceBuffer> arena;
-};
 
 } // namespace
 
@@ -75,21 +66,17 @@ Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(
 }
 
 Status CudaDevice::make(const DeviceOptions &options) {
-  for (int64_t i = 0; i < length(program.slots()); ++i)
-    if (program.slots()->Get(static_cast<unsigned>(i))->space() ==
-        abi::Space::state)
-      return Status::error("models are not trained on GPUs yet: compile it for "
-                           "--target cpu");
   if (Status status = used_gpu->use(); !status.ok())
     return status;
   placeWeights();
+  placeStates();
   if (Status status = allocateAll(options); !status.ok())
     return status;
   for (int64_t i = 0; i < length(program.frames()); ++i) {
     frames.emplace_back();
     for (int64_t copy :
          *program.frames()->Get(static_cast<unsigned>(i))->copies())
-      frames.back().push_back(arena_buffer->get() +
+      frames.back().push_back(share->arena.get() +
                               static_cast<DeviceAddress>(copy));
   }
   auto queue = CudaQueue::create(used_gpu, options.timeout_s, stepTraffic());
@@ -101,6 +88,8 @@ Status CudaDevice::make(const DeviceOptions &options) {
     return copies.status();
   transfers = std::move(*copies);
   if (Status status = loadWeights(); !status.ok())
+    return status;
+  if (Status status = loadStates(); !status.ok())
     return status;
   return runLoadProgram();
 }
@@ -121,7 +110,7 @@ CudaDevice::~CudaDevice() {
   for (const std::unique_ptr<CudaInstance> &instance : instances)
     if (instance)
       instance->abandonGraphs();
-  (void)new std::shared_ptr<const DeviceBuffer>(arena_buffer);
+  (void)new std::shared_ptr<CudaShare>(share);
   (void)new std::shared_ptr<const KernelModule>(kernels);
   (void)new std::shared_ptr<cublaslt::Library>(blas);
   (void)new std::shared_ptr<cudnn::Library>(dnn);
@@ -169,6 +158,21 @@ void CudaDevice::placeWeights() {
   }
 }
 
+/// Those of the plan that the device has.
+void CudaDevice::placeStates() {
+  states.resize(static_cast<size_t>(length(plan.states())));
+  for (int64_t i = 0; i < length(program.slots()); ++i) {
+    const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(i));
+    if (slot.space() != abi::Space::state)
+      continue;
+    State &state = states[static_cast<size_t>(slot.offset())];
+    if (!state.used)
+      state_bytes += aligned(static_cast<size_t>(partBytes(
+          *plan.states()->Get(static_cast<unsigned>(slot.offset())))));
+    state.used = true;
+  }
+}
+
 bool CudaDevice::isWeight(int slot) const {
   return program.slots()->Get(static_cast<unsigned>(slot))->space() ==
          abi::Space::weight;
@@ -212,7 +216,9 @@ StepTraffic CudaDevice::stepTraffic() const {
   return traffic;
 }
 
-Status CudaDevice::checkMemory(size_t arena_bytes) const {
+/// For what a device allocates itself, and for an arena and states that it
+/// allocates for all plans.
+Status CudaDevice::checkMemory(size_t arena_bytes, size_t lasting) const {
   size_t free = 0, total = 0;
   if (Status status =
           used_gpu->api.check(used_gpu->api.memGetInfo(&free, &total),
@@ -222,7 +228,7 @@ Status CudaDevice::checkMemory(size_t arena_bytes) const {
   const size_t constant = static_cast<size_t>(program.constant_bytes()),
                scratch = workspaceBytes();
   const size_t needed =
-      arena_bytes + constant + kept_bytes + load_bytes + scratch;
+      arena_bytes + lasting + constant + kept_bytes + load_bytes + scratch;
   if (needed <= free)
     return Status();
   auto size = [](size_t bytes) {
@@ -232,6 +238,7 @@ Status CudaDevice::checkMemory(size_t arena_bytes) const {
       "the plan needs " + size(needed) + " on " + used_gpu->name() +
       " (arena " + size(arena_bytes) + ", constants " + size(constant) +
       ", weights " + size(kept_bytes + load_bytes) +
+      (lasting ? ", states " + size(lasting) : "") +
       (scratch ? ", workspace " + size(scratch) : "") + "), and " + size(free) +
       " of its " + size(total) +
       " are free: compile the model for more devices or with --memory");
@@ -243,19 +250,21 @@ Status CudaDevice::allocateAll(const DeviceOptions &options) {
     const size_t bytes = options.shared
                              ? options.shared->arenaBytes(index)
                              : static_cast<size_t>(program.arena_bytes());
-    status = checkMemory(bytes);
+    status = checkMemory(bytes, state_bytes);
     if (!status.ok())
       return nullptr;
     auto buffer = allocateDevice(used_gpu, bytes, "the arena");
     status = buffer.status();
-    return buffer ? std::make_shared<CudaShare>(std::move(*buffer)) : nullptr;
+    return buffer ? std::make_shared<CudaShare>(used_gpu, std::move(*buffer))
+                  : nullptr;
   };
-  const std::shared_ptr<DeviceShare> share =
-      options.shared ? options.shared->of(index, make) : make();
+  share = std::static_pointer_cast<CudaShare>(
+      options.shared ? options.shared->of(index, make) : make());
   if (!share)
     return status;
-  arena_buffer = static_cast<const CudaShare &>(*share).arena;
-  if (Status enough = checkMemory(0); !enough.ok())
+  if (Status found = findStates(); !found.ok())
+    return found;
+  if (Status enough = checkMemory(0, 0); !enough.ok())
     return enough;
   auto kept = allocateDevice(
       used_gpu,
@@ -277,20 +286,37 @@ Status CudaDevice::allocateAll(const DeviceOptions &options) {
   return Status();
 }
 
-uint8_t *CudaDevice::arena() const { return pointerTo(arena_buffer->get()); }
+/// States live as long as the share.
+Status CudaDevice::findStates() {
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (!states[i].used)
+      continue;
+    const abi::State &described = *plan.states()->Get(static_cast<unsigned>(i));
+    auto found = share->state(text(described.name()),
+                              static_cast<size_t>(partBytes(described)),
+                              states[i].is_new);
+    if (!found)
+      return found.status();
+    states[i].address = *found;
+  }
+  return Status();
+}
+
+uint8_t *CudaDevice::arena() const { return pointerTo(share->arena.get()); }
 
 CudaInstance::Operand CudaDevice::operand(int index) const {
   const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(index));
   const auto offset = static_cast<DeviceAddress>(slot.offset());
   switch (slot.space()) {
   case abi::Space::arena:
-    return {arena_buffer->get() + offset, nullptr};
+    return {share->arena.get() + offset, nullptr};
   case abi::Space::frame:
     return {offset, &frames[static_cast<size_t>(slot.frame())]};
   case abi::Space::constant:
     return {constants.get() + offset, nullptr};
+  case abi::Space::state:
+    return {states[static_cast<size_t>(slot.offset())].address, nullptr};
   case abi::Space::weight:
-  case abi::Space::state: // see `make`
     break;
   }
   const auto weight = static_cast<size_t>(slot.offset());
@@ -335,7 +361,7 @@ DeviceMemory CudaDevice::memory() const {
   DeviceMemory memory;
   memory.arena = program.arena_bytes();
   memory.parameters =
-      program.constant_bytes() + static_cast<int64_t>(kept_bytes);
+      program.constant_bytes() + static_cast<int64_t>(kept_bytes + state_bytes);
   memory.workspace = static_cast<int64_t>(workspaceBytes());
   memory.staging = static_cast<int64_t>(work->stagingBytes());
   memory.planned = program.arena_bytes() + program.parameter_bytes() +
@@ -446,6 +472,31 @@ Status CudaDevice::loadWeights() {
                                           static_cast<size_t>(weight.bytes()));
         !status.ok())
       return Status::error(std::string("weight '") + text(weight.name()) +
+                           "': " + status.message());
+  }
+  return Status();
+}
+
+/// The first plan that is loaded gives states their initial values.
+Status CudaDevice::loadStates() {
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (!states[i].is_new)
+      continue;
+    const abi::State &state = *plan.states()->Get(static_cast<unsigned>(i));
+    const StatePart part(plan, state, index);
+    const uint8_t *initial = state.weight() < 0
+                                 ? nullptr
+                                 : weights[static_cast<size_t>(state.weight())];
+    std::vector<uint8_t> own(initial && isCut(state) ? part.bytes() : 0);
+    if (!own.empty()) {
+      part.take(initial, own.data());
+      initial = own.data();
+    }
+    const Status status =
+        initial ? transfers->upload(states[i].address, initial, part.bytes())
+                : transfers->clear(states[i].address, part.bytes());
+    if (!status.ok())
+      return Status::error(std::string("state '") + text(state.name()) +
                            "': " + status.message());
   }
   return Status();

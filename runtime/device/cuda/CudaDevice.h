@@ -15,6 +15,7 @@
 
 #include "runtime/device/Driver.h"
 #include "runtime/device/cuda/CudaQueue.h"
+#include "runtime/device/cuda/CudaShare.h"
 #include "runtime/device/cuda/KernelModule.h"
 #include "runtime/device/cuda/Transfers.h"
 #include "runtime/device/cuda/cublaslt/MatmulTask.h"
@@ -72,11 +73,14 @@ private:
              const DeviceOptions &options, const LibraryApis &libraries);
   Status make(const DeviceOptions &options);
   void placeWeights();
+  void placeStates();
   size_t workspaceBytes() const;
   StepTraffic stepTraffic() const;
-  Status checkMemory(size_t arena_bytes) const;
+  Status checkMemory(size_t arena_bytes, size_t lasting) const;
   Status allocateAll(const DeviceOptions &options);
+  Status findStates();
   Status loadWeights();
+  Status loadStates();
   Status runLoadProgram();
   Status cutWeight(const abi::Slice &slice);
   bool isWeight(int slot) const;
@@ -111,13 +115,21 @@ private:
   const LibraryApis library_apis;
   const bool keep_nan, use_graphs;
 
-  std::shared_ptr<const DeviceBuffer> arena_buffer; ///< maybe of several plans
-  DeviceBuffer constants;    ///< and weights that steps read
-  DeviceBuffer load_weights; ///< until they are loaded
+  struct State {
+    bool used = false;   ///< by this device
+    bool is_new = false; ///< its initial value is to be brought
+    DeviceAddress address = 0;
+  };
+
+  std::shared_ptr<CudaShare> share; ///< maybe with devices of other plans
+  DeviceBuffer constants;           ///< and weights that steps read
+  DeviceBuffer load_weights;        ///< until they are loaded
   std::vector<DeviceBuffer> allocated;
   std::vector<int64_t> weight_offsets;   ///< by weight; -1: not on the device
   std::vector<bool> only_loads;          ///< by weight: in `load_weights`
   size_t kept_bytes = 0, load_bytes = 0; ///< of weights
+  std::vector<State> states;             ///< those of the plan
+  size_t state_bytes = 0;
   std::vector<CudaInstance::Copies> frames;
   DeviceBuffer workspace; ///< of library calls
   // Since the first call.

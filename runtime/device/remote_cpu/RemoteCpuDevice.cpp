@@ -10,8 +10,34 @@
 #include "runtime/base/Programs.h"
 
 #include <cstring>
+#include <map>
 
 namespace partita::runtime {
+
+/// What a device shares with the same device of other plans. They know a
+/// weight by its place, so it lives as long as what they share.
+class RemoteCpuDevice::Share final : public DeviceShare {
+public:
+  /// `weight` in the device's own memory, as large as `bytes`.
+  Expected<const uint8_t *> bring(const uint8_t *weight, size_t bytes) {
+    Arena &own = weights[{weight, bytes}];
+    if (!own.data()) {
+      auto made = Arena::map(bytes, "a weight");
+      if (!made)
+        return made.status();
+      own = std::move(*made);
+      if (bytes)
+        std::memcpy(own.data(), weight, bytes);
+    }
+    return static_cast<const uint8_t *>(own.data());
+  }
+  void releaseUnread() override { cpu->releaseUnread(); }
+
+  std::shared_ptr<SharedDevices> cpu; ///< null: there are no other plans
+
+private:
+  std::map<std::pair<const uint8_t *, size_t>, Arena> weights;
+};
 
 RemoteCpuDevice::RemoteCpuDevice()
     : begin([this] { return cpu->beginStep(); }), close([this] {
@@ -26,6 +52,15 @@ Expected<std::unique_ptr<RemoteCpuDevice>> RemoteCpuDevice::create(
     const std::vector<int> &cores) {
   std::unique_ptr<RemoteCpuDevice> self(new RemoteCpuDevice);
   const abi::Program &program = programOf(plan, index);
+  auto make = [&]() -> std::shared_ptr<DeviceShare> {
+    auto made = std::make_shared<Share>();
+    if (options.shared) // it is asked for the device's own arena alone
+      made->cpu = std::make_shared<SharedDevices>(std::vector<size_t>(
+          static_cast<size_t>(index) + 1, options.shared->arenaBytes(index)));
+    return made;
+  };
+  self->share = std::static_pointer_cast<Share>(
+      options.shared ? options.shared->of(index, make) : make());
   self->weights.assign(weights.size(), nullptr);
   for (int64_t i = 0; i < length(program.slots()); ++i) {
     const abi::Slot &slot = *program.slots()->Get(static_cast<unsigned>(i));
@@ -37,19 +72,17 @@ Expected<std::unique_ptr<RemoteCpuDevice>> RemoteCpuDevice::create(
           plan.states()->Get(static_cast<unsigned>(slot.offset()))->weight();
     if (weight < 0 || self->weights[static_cast<size_t>(weight)])
       continue;
-    const size_t bytes = static_cast<size_t>(
-        plan.weights()->Get(static_cast<unsigned>(weight))->bytes());
-    auto made = Arena::map(bytes, "a weight");
-    if (!made)
-      return made.status();
-    if (bytes)
-      std::memcpy(made->data(), weights[static_cast<size_t>(weight)], bytes);
-    self->weights[static_cast<size_t>(weight)] = made->data();
-    self->own_weights.push_back(std::move(*made));
+    auto own = self->share->bring(
+        weights[static_cast<size_t>(weight)],
+        static_cast<size_t>(
+            plan.weights()->Get(static_cast<unsigned>(weight))->bytes()));
+    if (!own)
+      return own.status();
+    self->weights[static_cast<size_t>(weight)] = *own;
   }
   self->commands = std::make_unique<CommandQueue>(options.timeout_s);
   DeviceOptions own = options;
-  own.shared.reset(); // the weights lie elsewhere for each plan
+  own.shared = self->share->cpu;
   Status made = self->commands->call([&] {
     auto cpu = CpuDevice::create(plan, index, self->weights, false, kernels,
                                  own, cores);

@@ -59,9 +59,11 @@ private:
     int64_t busy_ns = 0;
   };
 
+  class Share;
+
   RemoteCpuDevice();
 
-  std::vector<Arena> own_weights;
+  std::shared_ptr<Share> share;
   WeightPointers weights;
   std::unique_ptr<CommandQueue> commands;
   std::unique_ptr<CpuDevice> cpu; ///< all calls come from the queue's thread

@@ -47,3 +47,37 @@ func.func @unassigned(%x: tensor<8xf32>) -> tensor<8xf32> {
   %0 = nn.exp %x : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+// Another plan has the state on the second device, which hands it on.
+nn.weight state @w "w" : tensor<8xf32> = dense<1.0> : tensor<8xf32>
+// CHECK-LABEL: func.func @evaluates
+func.func @evaluates(%x: tensor<8xf32>) -> tensor<8xf32> attributes {dist.devices = array<i64: 0, 1>, dist.state_stages = {w = 1 : i64}} {
+  %w = nn.parameter state @w : tensor<8xf32>
+  // CHECK: %[[P1:.*]] = dist.stage "P1" 1 phase prologue on @d1
+  // CHECK: nn.parameter state @w
+  // CHECK: %[[T:.*]] = dist.transfer %[[P1]] reason "P1 on d1 makes it, F0 on d0 reads it"
+  // CHECK: dist.stage "F0" 0 on @d0 blocks [](%arg0, %[[T]])
+  %0 = nn.mul %x, %w {dist.stage = 0 : i64} : tensor<8xf32>
+  // CHECK: dist.stage "F1" 1 on @d1
+  // CHECK: nn.parameter state @w
+  %1 = nn.add %0, %w {dist.stage = 1 : i64} : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+nn.weight state @a "a" : tensor<8xf32> = dense<1.0> : tensor<8xf32>
+nn.weight state @b "b" : tensor<8xf32> = dense<1.0> : tensor<8xf32>
+func.func @reads_what_is_written(%x: tensor<8xf32>) -> (tensor<8xf32> {nn.state = @a}, tensor<8xf32> {nn.state = @b}) attributes {dist.devices = array<i64: 0, 1>} {
+  %a = nn.parameter state @a : tensor<8xf32>
+  %0 = nn.mul %x, %a {dist.stage = 0 : i64} : tensor<8xf32>
+  %1 = nn.exp %0 {dist.stage = 1 : i64} : tensor<8xf32>
+  %2 = nn.sum_micro_batches %0 {dist.stage = 0 : i64} : tensor<8xf32>
+  %3 = nn.sum_micro_batches %1 {dist.stage = 1 : i64} : tensor<8xf32>
+  %4 = nn.sub %a, %2 {dist.stage = 0 : i64} : tensor<8xf32>
+  // expected-error @+1 {{'nn.sub' updates something on device 1 and reads 'a', which is updated on device 0: put the nodes that read it on one device, or freeze it (--freeze)}}
+  %5 = nn.sub %a, %3 {dist.stage = 1 : i64} : tensor<8xf32>
+  return %4, %5 : tensor<8xf32>, tensor<8xf32>
+}

@@ -5,6 +5,7 @@
 // RUN: FileCheck %s --check-prefix=SPLIT < %t.split
 // RUN: partita-opt %t.split --form-clusters --lower-clusters --plan-build --plan-place --plan-reserve-memory --plan-verify-schedule | FileCheck %s --check-prefix=ORDER
 // RUN: partita-opt %s --nn-add-loss="loss=mse:y parts" --nn-differentiate --nn-add-optimizer="optimizer=sgd micro-batches=3" --nn-form-accumulators --fuse-clusters "--dist-assign-blocks=devices=1 schedule=zb_v stages=2" --dist-assign-stages --dist-form-stages | FileCheck %s --check-prefix=FOLDED
+// RUN: partita-opt %s --nn-add-loss="loss=mse:y parts" --nn-differentiate --nn-add-optimizer="optimizer=sgd micro-batches=3" --nn-form-accumulators --fuse-clusters --dist-assign-blocks=devices=1 --dist-assign-stages --dist-form-stages --form-clusters | FileCheck %s --check-prefix=EARLY
 
 // The last stage computes its gradients at once. What it gives back is the other
 // one's backward. A gradient is summed up where its parameter is.
@@ -78,6 +79,14 @@
 // ORDER: plan.run @I1 micro_batch 2
 // ORDER: plan.run @W1 micro_batch 1
 // ORDER: plan.run @W1 micro_batch 2
+
+// The gradient of a weight is added up before gradients go further back, so that
+// what it reads is kept no longer.
+// EARLY: dist.stage "F0"
+// EARLY: nn.dot {{.*}} contract [0] x [0]
+// EARLY: nn.dot {{.*}} contract [1] x [1]
+// EARLY: nn.dot {{.*}} contract [0] x [0]
+// EARLY: dist.stage "U0"
 
 // One device has both ends of a V.
 // FOLDED: dist.devices = array<i64: 0, 0>

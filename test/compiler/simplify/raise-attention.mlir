@@ -1,4 +1,9 @@
 // RUN: partita-opt %s --nn-raise-attention --canonicalize | FileCheck %s
+// RUN: sed -e '1i module attributes {plan.target = "cuda:sm_90"} {' -e '$a }' %s | partita-opt --nn-raise-attention | FileCheck %s --check-prefix=PRODUCTS --implicit-check-not="nn.attention "
+// RUN: sed -e '1i module attributes {plan.target = "cuda:sm_90"} {' -e '$a }' %s | partita-opt --nn-raise-attention=library-calls=false --canonicalize | FileCheck %s
+
+// On GPUs products are calls, if libraries are called at all.
+// PRODUCTS: nn.softmax
 
 // Scores divided, and a mask of [batch, keys] added.
 // CHECK-LABEL: func.func @encoder

@@ -1,5 +1,12 @@
 // RUN: partita-opt %s --nn-widen-halves | FileCheck %s
 // RUN: partita-opt %s --nn-widen-halves=keep=true | FileCheck %s --check-prefix KEEP
+// RUN: sed -e '1i module attributes {plan.target = "cuda:sm_90"} {' -e '$a }' %s | partita-opt --nn-widen-halves | FileCheck %s --check-prefix KEEP
+// RUN: sed 's/^func.func @product(\(.*\)) -> tensor<8x2xf16> {/func.func @product(\1) -> tensor<8x2xf16> attributes {dist.targets = ["cpu", "cuda:sm_90"]} {/' %s | partita-opt --nn-widen-halves | FileCheck %s --check-prefix MIXED
+
+// Where one of several devices computes halves, all do.
+// MIXED-LABEL: func.func @product
+// MIXED-NOT: nn.cast
+// MIXED: return
 
 nn.weight @w "w" : tensor<4x2xf16> = dense<1.0> : tensor<4x2xf16>
 nn.weight @table "table" : tensor<100x4xbf16> = dense<1.0> : tensor<100x4xbf16>

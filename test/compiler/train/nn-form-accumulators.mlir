@@ -1,4 +1,4 @@
-// RUN: partita-opt --nn-form-accumulators --split-input-file %s | FileCheck %s
+// RUN: partita-opt --nn-form-accumulators --split-input-file --verify-diagnostics %s | FileCheck %s
 
 // CHECK-LABEL: func.func @several
 // CHECK: %[[A:.*]] = nn.accumulator 0 : tensor<4xf32>
@@ -20,4 +20,26 @@ func.func @several(%g: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attribut
 func.func @one(%g: tensor<4xf32>) -> tensor<4xf32> attributes {dist.micro_batches = 1 : i64} {
   %s = nn.sum_micro_batches %g : tensor<4xf32>
   return %s : tensor<4xf32>
+}
+
+// -----
+
+// Micro-batches are dealt out to replicas.
+// CHECK-LABEL: func.func @replicas
+// CHECK-SAME: dist.micro_batches = 3 : i64
+module attributes {dist.full_steps} {
+  func.func @replicas(%g: tensor<4xf32>) -> tensor<4xf32> attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>], dist.micro_batches = 6 : i64} {
+    %s = nn.sum_micro_batches %g : tensor<4xf32>
+    return %s : tensor<4xf32>
+  }
+}
+
+// -----
+
+// expected-error @below {{the micro-batches of a step (--micro-batches 5) cannot be dealt out to 2 replicas (--data-parallel) in equal parts: give a multiple of 2, e.g. 6}}
+module attributes {dist.full_steps} {
+  func.func @uneven(%g: tensor<4xf32>) -> tensor<4xf32> attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>], dist.micro_batches = 5 : i64} {
+    %s = nn.sum_micro_batches %g : tensor<4xf32>
+    return %s : tensor<4xf32>
+  }
 }

@@ -27,3 +27,15 @@ nn.weight @w "w" : tensor<2xf32> in "m.onnx" at -1 bytes 8
 // weight C3
 // expected-error@+1 {{has a value of type 'tensor<3xf32>' but is 'tensor<2xf32>'}}
 nn.weight @w "w" : tensor<2xf32> = dense<0.0> : tensor<3xf32>
+
+// -----
+
+// weight C4
+// expected-error@+1 {{of type 'tensor<4x2xf32>' has a part 'tensor<2xf32>'}}
+nn.weight state @w "w" : tensor<4x2xf32> part tensor<2xf32> = dense<0.0> : tensor<4x2xf32>
+
+// -----
+
+// Of what no step writes, devices have no parts.
+// expected-error@+1 {{of type 'tensor<4xf32>' has a part 'tensor<2xf32>'}}
+nn.weight @w "w" : tensor<4xf32> part tensor<2xf32> = dense<0.0> : tensor<4xf32>

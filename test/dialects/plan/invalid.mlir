@@ -80,6 +80,14 @@ plan.program @p0 arena 64 constant 64 {
 
 // -----
 
+plan.program @p0 arena 64 constant 64 {
+  // slot C4
+  // expected-error @+1 {{(C4) in arena has cuts}}
+  %a = plan.slot arena at 0 cuts [#plan.cut<dim = 0, blocks = 1, axes = [0]>] : !plan.slot<tensor<1xf32>>
+}
+
+// -----
+
 plan.program @p0 arena 64 constant 0 {
   // slot C1
   // expected-error @+1 {{(C1) in weight has an offset}}

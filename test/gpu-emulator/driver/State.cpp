@@ -11,6 +11,7 @@
 #include "machine/Error.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -68,6 +69,11 @@ void writeCounts() {
         "live-graphs", "lane-instructions", "peer-copies", "staged-copies"})
     fprintf(file, "%s %llu\n", name,
             static_cast<unsigned long long>(cuEmuCount(name)));
+  for (int device = 0; device < State::get().config.devices; ++device) {
+    const std::string name = "waits-" + std::to_string(device);
+    fprintf(file, "%s %llu\n", name.c_str(),
+            static_cast<unsigned long long>(cuEmuCount(name.c_str())));
+  }
   fclose(file);
 }
 
@@ -83,6 +89,15 @@ Config::Config() {
   driverVersion = int(environment("CUDA_EMU_DRIVER", 13000, 99999));
   timeoutSeconds = unsigned(environment("CUDA_EMU_TIMEOUT", 60, 86400));
   trace = environment("CUDA_EMU_TRACE", 0, 1);
+  if (const char *text = getenv("CUDA_EMU_DROP_WAITS");
+      text && *text &&
+      (sscanf(text, "%d:%llu:%llu", &dropsWaitsOf, &droppedWait, &waitPeriod) !=
+           3 ||
+       waitPeriod == 0)) {
+    fprintf(stderr, "CUDA emulator: CUDA_EMU_DROP_WAITS=%s is not D:N:P\n",
+            text);
+    abort();
+  }
   isQuiet = environment("CUDA_EMU_QUIET", 0, 1);
   run.seed = seed;
   run.hostThreads = unsigned(
@@ -147,6 +162,11 @@ void State::breakContext(int device, const Fault &fault) {
 }
 
 uint64_t State::count(std::string_view name) {
+  if (name.starts_with("waits-")) {
+    const size_t device = size_t(atoi(name.data() + 6));
+    std::lock_guard guard(mutex);
+    return device < contexts.size() ? contexts[device]->waits : 0;
+  }
   if (name == "calls")
     return counts.calls;
   if (name == "launches")

@@ -35,6 +35,10 @@ struct Config {
   int driverVersion = 13000;
   unsigned timeoutSeconds = 60;
   bool trace = false, isQuiet = false;
+  /// Of the waits of a device, that which is at this place of each period is
+  /// left out.
+  int dropsWaitsOf = -1;
+  unsigned long long droppedWait = 0, waitPeriod = 1;
   RunOptions run;
 };
 
@@ -54,6 +58,8 @@ struct CUctx_st {
   std::string brokenText;
   /// A bit for each device whose memory kernels may reach.
   uint64_t reachable = 0;
+  /// How often its streams were told to wait for an event.
+  uint64_t waits = 0;
   CUstream_st nullStream;
 };
 

@@ -185,6 +185,10 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned) {
       stream.capture->isInvalid = true;
       return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
     }
+    const uint64_t number = state.contexts[size_t(stream.device)]->waits++;
+    if (stream.device == state.config.dropsWaitsOf &&
+        number % state.config.waitPeriod == state.config.droppedWait)
+      return CUDA_SUCCESS;
     Operation operation;
     operation.name = "a wait for an event";
     operation.ready = [kept = event->state, number = awaited.recorded] {

@@ -125,9 +125,19 @@ struct MemoryProblem {
       if (int shared = random() % (c + 1); shared != c)
         memory.parameters.back().push_back(shared);
       memory.liveBytes.push_back(random() % 200);
+      // What each has made for later, and what it has of another one.
+      memory.lasting.push_back({int64_t(random() % 100), int(random() % 2)});
+      memory.lastingOf.push_back({c});
+      if (int other = random() % (c + 1); other != c)
+        memory.lastingOf.back().push_back(other);
       if (c + 1 < count)
         values.push_back({c, {c + 1}, double(random() % 20), 50});
     }
+    // Early stages hold more micro-batches.
+    for (int span : {0, 1})
+      for (int stage = 0; stage < count; ++stage)
+        memory.copies.resize(2), memory.copies[span].push_back(
+                                     span == 0 ? count - stage : 1 + stage % 2);
   }
 
   int64_t largest(const std::vector<int> &stageOf) const {

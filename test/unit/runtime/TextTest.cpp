@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/abi/PlanText.h"
+#include "runtime/abi/StepPicture.h"
 
 #include <gtest/gtest.h>
 
@@ -83,4 +84,71 @@ TEST(Text, Plan) {
   EXPECT_NE(modules.find("embeddings, layer.0"), std::string::npos);
   EXPECT_NE(modules.find("layer.1 to head"), std::string::npos);
   EXPECT_EQ(messagesText({}), "nothing is sent\n");
+}
+
+/// Two stages: what the first sends are channels 0 (forward) and 1 (back).
+static std::vector<DrawnProgram> drawnPipeline(int64_t backward) {
+  using enum StepKind;
+  DrawnProgram first{"cpu:0", {{"F0", 100}, {"B0", backward}, {"U0", 10}}, {}},
+      last{"cpu:1", {{"F1", 200}, {"U1", 10}}, {}};
+  for (int m = 0; m < 3; ++m) {
+    for (auto [kind, subject] : {std::pair(recv, 0), {run, 0}, {release, 0}})
+      last.steps.push_back({kind, m, subject});
+    last.steps.push_back({send, m, 1});
+  }
+  last.steps.push_back({run, 2, 1});
+  auto forward = [&](int m) {
+    first.steps.push_back({run, m, 0});
+    first.steps.push_back({send, m, 0});
+  };
+  forward(0);
+  for (int m = 0; m < 3; ++m) {
+    if (m < 2)
+      forward(m + 1);
+    first.steps.push_back({recv, m, 1});
+    first.steps.push_back({run, m, 1});
+  }
+  first.steps.push_back({run, 2, 2});
+  return {first, last};
+}
+
+TEST(Text, PictureOfAStep) {
+  EXPECT_EQ(stepPicture(drawnPipeline(100)),
+            "a step, 0.100 us a column (F forward, B backward, U update):\n"
+            "cpu:0  F0F1  B0F2B1  B2U\n"
+            "cpu:1    F0--F1--F2--U\n");
+  // Longer units are longer.
+  EXPECT_EQ(stepPicture(drawnPipeline(200)),
+            "a step, 0.100 us a column (F forward, B backward, U update):\n"
+            "cpu:0  F0F1  B0--F2B1--B2--U\n"
+            "cpu:1    F0--F1--  F2--U\n");
+  EXPECT_EQ(stepPicture({drawnPipeline(1).front()}), "");
+  EXPECT_TRUE(isDrawn(8, 32));
+  EXPECT_FALSE(isDrawn(1, 4));
+  EXPECT_FALSE(isDrawn(64, 8));
+}
+
+TEST(Text, PictureOfLaterStages) {
+  using enum StepKind;
+  DrawnProgram folded{"cpu:0", {{"F0", 5}, {"F0.1", 5}, {"F2", 10}}, {}},
+      other{"cpu:1", {{"F1", 10}}, {}};
+  // A unit of two parts is one; the device's second stage has small letters.
+  folded.steps = {{run, 0, 0},  {start, 0, 0}, {finish, 0, 0}, {run, 0, 1},
+                  {send, 0, 0}, {recv, 0, 1},  {run, 0, 2}};
+  other.steps = {{recv, 0, 0}, {run, 0, 0}, {send, 0, 1}};
+  EXPECT_EQ(stepPicture({folded, other}),
+            "a step, 0.005 us a column (F forward; small: a later stage of the "
+            "device):\n"
+            "cpu:0  F0--    f0\n"
+            "cpu:1      F0\n");
+}
+
+TEST(Text, PictureOfAStepThatIsLong) {
+  DrawnProgram much{"cpu:0", {{"F0", 10}}, {}};
+  for (int m = 0; m < 100; ++m)
+    much.steps.push_back({StepKind::run, m, 0});
+  const std::string text = stepPicture({much, much});
+  const std::string line = text.substr(text.find('\n') + 1);
+  EXPECT_EQ(line.find('\n'), 160u);
+  EXPECT_EQ(line.substr(157, 3), "...");
 }

@@ -9,6 +9,7 @@
 
 #include "compiler/schedule/Registry.h"
 #include "compiler/schedule/Timing.h"
+#include "compiler/schedule/TrainingChain.h"
 
 #include "runtime/abi/ScheduleCheck.h"
 #include "test/unit/schedule/TrainingProblem.h"
@@ -441,6 +442,32 @@ TEST(Training, AnyPlacementAnyNumberOfMicroBatches) {
             }
 }
 
+TEST(Training, WhatAPrologueMakesIsSentOnce) {
+  ScheduleProblem problem = training({2, 3});
+  problem.stages.insert(problem.stages.begin(), {0, 10, Phase::prologue, 0});
+  for (ScheduleValue &value : problem.values) {
+    ++value.producer;
+    for (int &consumer : value.consumers)
+      ++consumer;
+  }
+  const int table = static_cast<int>(problem.values.size());
+  ScheduleValue &made = problem.values.emplace_back();
+  made.producer = 0;
+  made.consumers = {2}; // the second forward, on the other device
+  made.readNs = {0};
+  made.transferNs = 5;
+  for (const ScheduleKind *kind : getScheduleKinds()) {
+    const Schedule schedule = buildSchedule(problem, *kind);
+    EXPECT_EQ(check(schedule, problem.microBatches), "") << kind->name;
+    std::string steps;
+    for (const ScheduleStep &step : schedule.programs[1])
+      if (step.value == table)
+        steps += show({step});
+    // It stays there for all micro-batches, and holds up nobody.
+    EXPECT_EQ(steps, "recv.0") << kind->name;
+  }
+}
+
 TEST(Training, SaysWhatItFallsBackTo) {
   const ScheduleProblem problem = training({8, 4, 2, /*isV=*/true});
   EXPECT_EQ(kOneForwardOneBackward.order(problem).remark,
@@ -516,6 +543,62 @@ TEST(ZeroBubble, MicroBatchesThatAreHeld) {
           EXPECT_EQ(halves, 2 * p);
       }
     }
+}
+
+TEST(Training, MicroBatchesThatStagesHold) {
+  auto held = [](const ScheduleKind &kind, TrainingShape shape) {
+    const ScheduleProblem problem = training(shape);
+    return countHeld(problem, kind.order(problem));
+  };
+  for (int p : {2, 4, 8})
+    for (int m : {1, 2, 3, 8, 32}) {
+      const std::string what = std::to_string(p) + " " + std::to_string(m);
+      const HeldMicroBatches gpipe = held(kGPipe, {p, m}),
+                             one = held(kOneForwardOneBackward, {p, m}),
+                             h1 = held(kZeroBubbleH1, {p, m, 1, false, true}),
+                             v = held(kZeroBubbleV, {2 * p, m, 2, true, true});
+      for (int s = 0; s < p; ++s) {
+        // The last stage computes its gradients at once.
+        EXPECT_EQ(gpipe.untilWeights[s], s + 1 < p ? m : 1) << what;
+        EXPECT_EQ(one.untilWeights[s], std::min(m, p - s)) << what;
+        EXPECT_EQ(h1.untilWeights[s], std::min(m, p)) << what;
+        EXPECT_EQ(h1.untilValues[s], std::min(m, p - s)) << what;
+        EXPECT_LE(h1.betweenGradients[s], std::min(m, s + 1)) << what;
+        // Two halves of a device, which need not be fullest at the same time.
+        EXPECT_GE(v.untilWeights[s] + v.untilWeights[2 * p - 1 - s],
+                  std::min(m + 1, 2 * p))
+            << what;
+        EXPECT_LE(v.untilWeights[s], std::min(m, 2 * p)) << what;
+      }
+    }
+}
+
+TEST(Training, BubblesOfTheTable) {
+  struct Row {
+    int p, m;
+    double atomic, h1, v;
+  };
+  for (const Row &row : {Row{2, 8, .111, .040, .0204},
+                         {4, 8, .273, .111, .0588},
+                         {4, 16, .158, .059, .0303},
+                         {8, 32, .179, .068, .0352}}) {
+    const TrainingShape split{row.p, row.m, 1, false, true},
+        folded{2 * row.p, row.m, 2, true, true};
+    EXPECT_NEAR(
+        buildSchedule(training({row.p, row.m}), kOneForwardOneBackward).bubble,
+        row.atomic, 5e-4);
+    EXPECT_NEAR(buildSchedule(training(split), kZeroBubbleH1).bubble, row.h1,
+                5e-4);
+    EXPECT_NEAR(buildSchedule(training(folded), kZeroBubbleV).bubble, row.v,
+                5e-5);
+  }
+  // ZB-V once more, with twice as many micro-batches.
+  EXPECT_NEAR(
+      buildSchedule(training({8, 32, 2, true, true}), kZeroBubbleV).bubble,
+      .0154, 5e-5);
+  EXPECT_NEAR(
+      buildSchedule(training({16, 64, 2, true, true}), kZeroBubbleV).bubble,
+      .0179, 5e-5);
 }
 
 TEST(ZeroBubble, AVThatIsNone) {

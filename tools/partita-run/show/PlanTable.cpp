@@ -8,6 +8,7 @@
 #include "tools/partita-run/show/PlanTable.h"
 
 #include "runtime/abi/PlanText.h"
+#include "runtime/abi/StepPicture.h"
 #include "runtime/base/Programs.h"
 #include "runtime/io/DType.h"
 #include "runtime/session/Session.h"
@@ -65,6 +66,29 @@ Json collectionsJson(const std::vector<Collection> &collections) {
   return result;
 }
 
+/// The programs of devices, and when they run units; nothing of a large plan.
+std::string pictureText(const Model &model) {
+  const abi::Plan &plan = *model.plan;
+  const int64_t count = length(plan.programs());
+  if (!abi::isDrawn(count, plan.micro_batches()))
+    return "";
+  std::vector<abi::DrawnProgram> programs;
+  for (int64_t p = 0; p < count; ++p) {
+    const abi::Program &program = *plan.programs()->Get(unsigned(p));
+    abi::DrawnProgram &drawn = programs.emplace_back();
+    drawn.device = model.executorNames(int(p));
+    for (int64_t i = 0; i < length(program.units()); ++i) {
+      const abi::Unit &unit = *program.units()->Get(unsigned(i));
+      drawn.units.push_back({text(unit.name()), unit.duration_ns()});
+    }
+    for (int64_t i = 0; i < length(program.steps()); ++i) {
+      const abi::ProgramStep step = runtime::stepOf(program, i);
+      drawn.steps.push_back({step.kind, step.micro_batch, step.subject});
+    }
+  }
+  return abi::stepPicture(programs);
+}
+
 } // namespace
 
 std::string predictedFor(const abi::Plan &plan) {
@@ -99,6 +123,7 @@ std::string planText(const Model &model) {
                            text(plan.machine()), plan.threads(), plan.step_ns(),
                            plan.bubble()});
   result += abi::samplesText(sampleAxes(model), text(plan.mixes()));
+  result += pictureText(model);
   result += "\n";
   for (const std::string &need : runtime::describeNeeds(*model.artifact))
     result += "needs  " + need + "\n";

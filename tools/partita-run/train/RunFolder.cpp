@@ -31,11 +31,17 @@ Expected<Progress> RunFolder::resume(uint64_t seed) {
   if (!resumed)
     return resumed.status();
   for (const std::string &line : resumed->remarks)
-    std::fprintf(stderr, "partita-run: remark: %s\n", line.c_str());
+    if (isFirst(trainer.processes()))
+      std::fprintf(stderr, "partita-run: remark: %s\n", line.c_str());
   return resumed->progress;
 }
 
 Status RunFolder::begin() {
+  Processes *all = trainer.processes();
+  return agree(all, isFirst(all) ? open() : Status());
+}
+
+Status RunFolder::open() {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)

@@ -18,7 +18,8 @@
 
 namespace partita::run {
 
-/// Checkpoints and logs of a training in one folder.
+/// Checkpoints and logs of a training in one folder. All processes of the
+/// training call the same functions; process 0 writes.
 class RunFolder {
 public:
   /// `trainer` must outlive the object. `keep`: checkpoints that stay.
@@ -30,13 +31,16 @@ public:
   /// Loads the newest whole checkpoint into the trainer, and returns where its
   /// training was. `seed` must be that of the checkpoint.
   runtime::Expected<runtime::train::Progress> resume(uint64_t seed);
-  /// Opens the logs. To be called after `resume`, before the first step. Fails
-  /// if the folder has checkpoints of later steps.
+  /// Opens the logs, in process 0. To be called after `resume`, before the
+  /// first step. Fails if the folder has checkpoints of later steps.
   runtime::Status begin();
   runtime::Status save(const runtime::train::Progress &progress);
+  /// In process 0.
   runtime::Status write(const runtime::train::TrainRecord &record);
 
 private:
+  runtime::Status open();
+
   runtime::train::Trainer &trainer;
   const std::string folder;
   runtime::train::Checkpoints checkpoints;

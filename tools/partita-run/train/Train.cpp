@@ -8,14 +8,16 @@
 #include "tools/partita-run/train/Train.h"
 
 #include "runtime/abi/Text.h"
-#include "runtime/base/Cores.h"
 #include "runtime/base/NearestName.h"
 #include "runtime/data/DataArgument.h"
 #include "runtime/data/Loader.h"
 #include "runtime/trainer/TrainedModel.h"
 #include "runtime/trainer/Trainer.h"
+#include "tools/partita-run/Run.h"
 #include "tools/partita-run/Team.h"
 #include "tools/partita-run/train/RunFolder.h"
+#include "tools/partita-run/train/Sameness.h"
+#include "tools/partita-run/train/TeamProcesses.h"
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -23,7 +25,6 @@
 #include <chrono>
 #include <cinttypes>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 
 namespace partita::run {
@@ -35,9 +36,6 @@ using runtime::train::Evaluation;
 using runtime::train::StepResult;
 using runtime::train::Trainer;
 using Clock = std::chrono::steady_clock;
-
-/// Set by SIGINT and SIGTERM: training ends after the step that is under way.
-volatile std::sig_atomic_t stopAsked = 0;
 
 double secondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -93,25 +91,24 @@ openData(const Trainer &trainer, const std::vector<std::string> &arguments,
   return inputs;
 }
 
-/// One run of partita-run --train.
+/// One run of partita-run --train. With several processes, all do the same, and
+/// the first one prints and writes files.
 class Training {
 public:
-  explicit Training(const Options &options) : options(options) {}
+  Training(const Options &options, Team &team)
+      : options(options), team(team), processes(team, options) {}
 
+  /// An error is the same in all processes.
   Status run() {
-    if (launchedProcesses() > 1)
-      return Status::error("--train runs in one process yet, with a thread for "
-                           "each device: start it without mpirun");
     if (Status status = open(); !status.ok())
       return status;
-    std::signal(SIGINT, [](int) { stopAsked = 1; });
-    std::signal(SIGTERM, [](int) { stopAsked = 1; });
+    team.stopOnSignals();
     announce();
     begin = reported = Clock::now();
     firstStep = trainer->steps();
     std::vector<const uint8_t *> pointers;
-    while (trainer->steps() < lastStep && !stopAsked) {
-      auto loaded = loader->next();
+    while (trainer->steps() < lastStep && !stops) {
+      auto loaded = nextOf(*loader);
       if (!loaded)
         return loaded.status();
       if (!*loaded)
@@ -133,7 +130,8 @@ public:
           next.sample + trainer->samplesPerStep() > loader->samples();
       if (endsEpoch)
         next.epoch += 1, next.sample = 0;
-      const bool isLast = trainer->steps() == lastStep || stopAsked;
+      stops = team.stopAsked();
+      const bool isLast = trainer->steps() == lastStep || stops;
       const bool isDue =
           options.training.evalEvery > 0
               ? trainer->steps() % options.training.evalEvery == 0
@@ -159,21 +157,46 @@ public:
 
 private:
   Status open() {
-    runtime::SessionOptions session;
-    session.threads_per_device =
-        options.threads > 0
-            ? options.threads
-            : static_cast<int>(runtime::availableCores().size());
-    session.pin = options.pin;
-    session.max_cpu_level = options.cpuLevel;
-    session.timeout_s = options.timeout;
-    session.trust_weights = options.trustWeights;
-    auto opened = Trainer::open(options.artifact, session);
+    if (Status status = openTrainer(); !status.ok())
+      return status;
+    if (Status status = team.agree(setStates()); !status.ok())
+      return status;
+    if (Status status = openFolder(); !status.ok())
+      return status;
+    if (Status status = team.agree(openSamples()); !status.ok())
+      return status;
+    if (Status status = compareSamples(); !status.ok())
+      return status;
+    return folder ? folder->begin() : Status();
+  }
+
+  Status openTrainer() {
+    auto artifacts = runtime::Artifact::openTraining(options.artifact);
+    if (Status status = team.agree(artifacts.status()); !status.ok())
+      return status;
+    const Model model(artifacts->train);
+    if (Status status =
+            team.agree(team.check(model, /*plan=*/0, options.deviceMap));
+        !status.ok())
+      return status;
+    // What they do together from here on depends on flags.
+    if (Status status =
+            team.requireSame("flags of --train", flagsText(options));
+        !status.ok())
+      return status;
+    auto opened =
+        Trainer::open(options.artifact, sessionOptions(options, model, team),
+                      team.distributed() ? &processes : nullptr);
     if (!opened)
       return opened.status();
     trainer = std::move(*opened);
     trainer->setSeed(options.training.seed);
-    if (!options.training.exportTo.empty())
+    return Status();
+  }
+
+  /// What training begins with, but for a checkpoint.
+  Status setStates() {
+    if (!options.training.exportTo.empty() && team.root())
       if (Status status = runtime::train::checkExport(
               *trainer, options.artifact, options.training.exportTo);
           !status.ok())
@@ -182,13 +205,12 @@ private:
     if (!begun)
       return begun.status();
     drawnStates = *begun;
-    if (!options.training.load.empty())
-      if (Status status =
-              runtime::train::loadWeights(*trainer, options.training.load);
-          !status.ok())
-        return status;
-    if (Status status = openFolder(); !status.ok())
-      return status;
+    return options.training.load.empty()
+               ? Status()
+               : runtime::train::loadWeights(*trainer, options.training.load);
+  }
+
+  Status openSamples() {
     auto inputs = openData(*trainer, options.training.data, "--data");
     if (!inputs)
       return inputs.status();
@@ -201,6 +223,8 @@ private:
         options.training.order == "in-order" ? data::Order::Kind::inOrder
         : options.training.order == "drawn"  ? data::Order::Kind::drawn
                                              : data::Order::Kind::shuffled;
+    if (Status status = describe(*inputs, samplesSaid); !status.ok())
+      return status;
     auto made = data::Loader::create(std::move(*inputs), order);
     if (!made)
       return made.status();
@@ -213,6 +237,8 @@ private:
       if (!held)
         return held.status();
       evalInputs = std::move(*held);
+      if (Status status = describe(evalInputs, evalSamplesSaid); !status.ok())
+        return status;
       // What is wrong with it should not be found after an epoch.
       if (auto tried = evaluation(); !tried)
         return tried.status();
@@ -222,7 +248,42 @@ private:
                              ": this loss predicts no labels; give --keep-best "
                              "eval_loss");
     }
-    return folder ? folder->begin() : Status();
+    return Status();
+  }
+
+  /// For other processes.
+  Status describe(const std::vector<data::LoaderInput> &inputs,
+                  std::string &said) const {
+    if (!team.distributed())
+      return Status();
+    auto text = samplesText(inputs);
+    if (text)
+      said = *text;
+    return text.status();
+  }
+
+  Status compareSamples() {
+    if (Status status = team.requireSame("samples of --data", samplesSaid);
+        !status.ok())
+      return status;
+    if (Status status =
+            team.requireSame("samples of --eval-data", evalSamplesSaid);
+        !status.ok())
+      return status;
+    return team.requireSame("newest checkpoint",
+                            std::to_string(next.step) + " " +
+                                std::to_string(next.epoch) + " " +
+                                std::to_string(next.sample));
+  }
+
+  /// The next samples, if all processes have some.
+  Expected<const data::LoadedStep *> nextOf(data::Loader &from) {
+    auto loaded = from.next();
+    uint8_t failed = !loaded.ok();
+    team.join({&failed, 1});
+    if (failed && team.distributed())
+      return team.agree(loaded.status());
+    return loaded;
   }
 
   /// Goes on from a checkpoint, if asked to.
@@ -238,7 +299,7 @@ private:
       if (!found)
         return found.status();
       next = *found;
-      if (!options.json)
+      if (!options.json && team.root())
         std::printf("goes on after step %" PRId64 "\n", next.step);
     }
     next.seed = training.seed;
@@ -251,7 +312,7 @@ private:
   }
 
   void announce() {
-    if (options.json)
+    if (options.json || !team.root())
       return;
     std::printf(
         "%" PRId64 " samples, %" PRId64 " a step (%" PRId64 " x %" PRId64
@@ -306,12 +367,12 @@ private:
 
   Expected<Evaluation> evaluate() {
     auto held = evaluation();
-    if (!held)
-      return held.status();
+    if (Status status = team.agree(held.status()); !status.ok())
+      return status;
     Evaluation total;
     std::vector<const uint8_t *> pointers;
     while (true) {
-      auto loaded = (*held)->next();
+      auto loaded = nextOf(**held);
       if (!loaded)
         return loaded.status();
       if (!*loaded)
@@ -348,8 +409,13 @@ private:
 
   /// Prints a line, and keeps it in the logs.
   Status tell(const nlohmann::ordered_json &line) {
+    if (!team.root())
+      return Status();
     print(line);
-    return folder ? folder->write(recordOf(line)) : Status();
+    const Status status = folder ? folder->write(recordOf(line)) : Status();
+    if (!status.ok() && team.distributed())
+      team.fail(status); // the others go on
+    return status;
   }
 
   /// A line of what was learned since the last one.
@@ -427,7 +493,7 @@ private:
 
   /// A bar, if somebody looks.
   void draw() {
-    if (options.json || !isatty(STDERR_FILENO) ||
+    if (options.json || !team.root() || !isatty(STDERR_FILENO) ||
         secondsSince(drawn) < kSecondsPerBar)
       return;
     drawn = Clock::now();
@@ -455,7 +521,7 @@ private:
   }
 
   Status finish() {
-    if (stopAsked && !options.json)
+    if (stops && !options.json && team.root())
       std::printf("stopped after step %" PRId64 "%s\n", trainer->steps(),
                   folder ? "; --resume goes on" : "");
     if (options.training.exportTo.empty())
@@ -467,12 +533,16 @@ private:
   static constexpr double kSecondsPerBar = 0.2;
 
   const Options &options;
+  Team &team;
+  TeamProcesses processes;
   std::unique_ptr<Trainer> trainer;
   std::unique_ptr<data::Loader> loader;
   std::vector<data::LoaderInput> evalInputs;
   std::unique_ptr<RunFolder> folder;
-  runtime::train::Progress next; ///< where training goes on
+  runtime::train::Progress next;            ///< where training goes on
+  std::string samplesSaid, evalSamplesSaid; ///< what processes compare
   int64_t firstStep = 0, lastStep = 0;
+  bool stops = false;      ///< somebody has asked for it
   int64_t drawnStates = 0; ///< states that do not begin as in the model
   StepResult last;
   double lossSum = 0; ///< since the last line
@@ -484,11 +554,15 @@ private:
 } // namespace
 
 int runTraining(const Options &options) {
-  Training training(options);
-  const Status status = training.run();
+  Expected<std::unique_ptr<Team>> team = Team::start(options.timeout);
+  Status status = team.status();
+  const bool root = !team || (*team)->root();
+  if (team)
+    status = Training(options, **team).run();
   if (status.ok())
     return 0;
-  std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
+  if (root)
+    std::fprintf(stderr, "partita-run: error: %s\n", status.message().c_str());
   return 1;
 }
 

@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/cuda/calls/LibraryCall.h"
 
+#include "compiler/codegen/NotANumber.h"
 #include "compiler/codegen/calls/AttentionViews.h"
 #include "compiler/codegen/calls/DotViews.h"
 #include "compiler/codegen/calls/PoolViews.h"
@@ -172,6 +173,18 @@ bool computes(const CallMatcher &call) {
   return !rules::describeMatmul({left, right, result, steps}, matmul);
 }
 
+/// What cuBLASLt's ReLU and cuDNN's attention make of NaN is not documented. Of
+/// convolutions there are engines that keep it.
+bool computesKeepingNan(const CallMatcher &call) {
+  return call.kind != plan::CallKind::attention &&
+         (call.kind != plan::CallKind::dot ||
+          llvm::none_of(call.steps,
+                        [](const PostOpStep &step) {
+                          return step.kind == plan::PostOpKind::relu;
+                        })) &&
+         computes(call);
+}
+
 } // namespace
 
 bool isCallRoot(Operation *op) { return getRule(op) != nullptr; }
@@ -179,8 +192,11 @@ bool isCallRoot(Operation *op) { return getRule(op) != nullptr; }
 plan::CallAttr matchLibraryCall(ArrayRef<Operation *> ops,
                                 ArrayRef<Value> inputs,
                                 ArrayRef<Value> results) {
-  static constexpr CallLibrary library = {getRule, computes};
-  return CallMatcher(library, ops, inputs, results).match();
+  static constexpr CallLibrary library = {getRule, computes},
+                               keeping = {getRule, computesKeepingNan};
+  return CallMatcher(keepsNan(ops.front()) ? keeping : library, ops, inputs,
+                     results)
+      .match();
 }
 
 } // namespace partita::codegen::cuda

@@ -48,14 +48,8 @@ public:
     else
       openRow(b, block);
     prepareAll(b);
-    for (auto [number, stage] : llvm::enumerate(schedule.kernel.stages)) {
-      // The last stage writes where earlier ones may still read.
-      if (schedule.team != 1 && number > 0 &&
-          number + 1 == schedule.kernel.stages.size() &&
-          !schedule.kernel.inPlace.empty())
-        context.team.barrier(b, loc);
+    for (const StageSchedule &stage : schedule.kernel.stages)
       emitStage(b, context, stage);
-    }
   }
 
 private:

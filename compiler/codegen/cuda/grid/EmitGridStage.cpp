@@ -70,6 +70,10 @@ public:
         place(loop, constant(b, 0));
       emitElement(b);
     } else {
+      // Earlier stages may still read there. What this one reads at the place
+      // that it writes, the same thread reads.
+      if (isInPlace() && &stage != &context.schedule.kernel.stages.front())
+        context.team.barrier(b, loc);
       emitElements(b);
       if (op != context.schedule.kernel.stages.back().op)
         context.team.barrier(b, loc);
@@ -79,6 +83,22 @@ public:
 private:
   bool isResult() {
     return isa<BlockArgument>(getStorageRoot(op.getResult(0)));
+  }
+
+  /// Whether the result may lie where an operand of the kernel does.
+  bool isInPlace() {
+    auto result = dyn_cast<BlockArgument>(getStorageRoot(op.getResult(0)));
+    if (!result)
+      return false;
+    auto kernel = op->getParentOfType<func::FuncOp>();
+    const int64_t number =
+        int64_t(result.getArgNumber()) -
+        (int64_t(kernel.getNumArguments()) - int64_t(kernel.getNumResults()));
+    ArrayRef<int64_t> pairs = context.schedule.kernel.inPlace;
+    for (size_t i = 1; i < pairs.size(); i += 2)
+      if (pairs[i] == number)
+        return true;
+    return false;
   }
 
   Value constant(OpBuilder &b, int64_t value) {
@@ -122,6 +142,9 @@ private:
       return;
     OpBuilder::InsertionGuard guard(b);
     if (!points) {
+      // One thread writes where all of the team have read.
+      if (isInPlace())
+        context.team.barrier(b, loc);
       auto branch = scf::IfOp::create(b, loc, context.team.stores,
                                       /*withElseRegion=*/false);
       {

@@ -34,7 +34,7 @@ namespace partita::codegen::cuda {
 /// and results of a group (their addresses have 4 KiB), and the most bytes that
 /// a member reads and writes: a GPU moves them in about the time of a launch.
 inline constexpr int64_t kMostMembers = 64, kMostMemberBlocks = 1024,
-                         kMostGroupOperands = 256,
+                         kMostGroupOperands = 512,
                          kMostMemberBytes = int64_t(4) << 20;
 
 /// One member of a group: where its operands and results begin among those of

@@ -258,6 +258,33 @@ Value DoubleMath::tanh(Value x) {
                 copySign(large, x));
 }
 
+Value DoubleMath::erf(Value x) {
+  // Below 2 a series without differences:
+  //   2 / sqrt(pi) x exp(-x^2) (1 + 2 x^2 / 3 + (2 x^2)^2 / (3 * 5) + ...)
+  Value a = abs(x), s = mul(a, a);
+  SmallVector<double> series{1};
+  for (int i = 1; i <= 31; ++i)
+    series.push_back(series.back() * 2 / (2 * i + 1));
+  Value small = mul(mul(number(2 / std::sqrt(kPi)), a),
+                    mul(exp(neg(s)), polynomial(s, series)));
+  // Above, the distance from 1 is exp(-x^2) / x times a function of
+  // t = 9 / x^2 - 5/4, which is from -1 to 1. It was interpolated in the zeros
+  // of a Chebyshev polynomial. From 6 on, nothing is left of the distance.
+  static constexpr double interpolated[] = {
+      0x1.0ffaff540dfa4p-1,   -0x1.712dca8678da2p-6,  0x1.3efe1a870cd2fp-9,
+      -0x1.91459436e8466p-12, 0x1.3ad573b0a1ac6p-14,  -0x1.1f2337248d97bp-16,
+      0x1.24a262834cbf4p-18,  -0x1.44dc0f71d82c7p-20, 0x1.8295953848111p-22,
+      -0x1.f135ea048d15ep-24, 0x1.4d0ad5568292ep-25,  -0x1.688595f0ce839p-27,
+      0x1.d7092ea08f33bp-29,  -0x1.b6ca61d912da7p-29, 0x1.68ac4e724428cp-30};
+  Value kept = select(compare(Compare::OLT, a, number(6)), a, number(6));
+  Value square = mul(kept, kept);
+  Value t = sub(div(number(9), square), number(1.25));
+  Value apart = mul(div(exp(neg(square)), kept), polynomial(t, interpolated));
+  Value value =
+      select(compare(Compare::OLT, a, number(2)), small, sub(number(1), apart));
+  return select(compare(Compare::UNO, x, x), x, copySign(value, x));
+}
+
 Value DoubleMath::asinh(Value x) {
   Value a = abs(x), s = mul(a, a);
   Value rest = div(s, add(number(1), sqrt(add(s, number(1)))));

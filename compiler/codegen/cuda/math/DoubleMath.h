@@ -42,6 +42,7 @@ public:
   Value sinh(Value x);
   Value cosh(Value x);
   Value tanh(Value x);
+  Value erf(Value x);
   Value asinh(Value x);
   Value acosh(Value x);
   Value atanh(Value x);

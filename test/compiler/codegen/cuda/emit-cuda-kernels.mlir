@@ -81,6 +81,46 @@ func.func @rows(%x: tensor<8x100xf32>, %r: tensor<8x100xf32>) -> tensor<8x100xf3
 // -----
 
 #matrix = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#one = affine_map<(d0) -> (d0)>
+
+// A sum that lies where an operand of its row was: one thread writes it when all
+// have read. Then the row itself, when all have read that.
+// CHECK-LABEL: func.func @in_place
+// CHECK-SAME: (%{{.*}}: memref<800xf32, 1> {{.*}}, %[[Y:.*]]: memref<8xf32, 1> {{.*}}, %{{.*}}: memref<8xf32, 1> {{.*}}, %[[S:.*]]: memref<8xf32, 1> {{.*}}, %{{.*}}: memref<800xf32, 1> {{.*}})
+// CHECK-COUNT-5: nvvm.shfl.sync bfly
+// CHECK: memref.load %[[Y]]
+// CHECK: nvvm.bar.warp.sync
+// CHECK: memref.store %{{.*}}, %[[S]]
+// CHECK: nvvm.bar.warp.sync
+// CHECK: scf.for
+func.func @in_place(%x: tensor<8x100xf32>, %y: tensor<8xf32>, %z: tensor<8xf32>, %s: tensor<8xf32>, %r: tensor<8x100xf32>) -> (tensor<8xf32>, tensor<8x100xf32>)
+    attributes {nn.grid = {threads = 128 : i64, team = 32 : i64, width = 1 : i64}, nn.schedule = {rows = [array<i64: 0, -1>, array<i64: 0>, array<i64: 0, -1>], tiles = array<i64: 1>, grain = 1 : i64, in_place = array<i64: 0, 1, 1, 0>}} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %0 = linalg.generic {indexing_maps = [#matrix, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<8x100xf32>) outs(%init : tensor<8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %4 = arith.addf %out, %in : f32
+    linalg.yield %4 : f32
+  } -> tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [#one, #one, #one, #one], iterator_types = ["parallel"]} ins(%0, %y, %z : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) outs(%s : tensor<8xf32>) {
+  ^bb0(%in: f32, %a: f32, %b: f32, %out: f32):
+    %4 = arith.addf %in, %a : f32
+    %5 = arith.addf %4, %b : f32
+    linalg.yield %5 : f32
+  } -> tensor<8xf32>
+  %2 = linalg.generic {indexing_maps = [#matrix, #row, #matrix], iterator_types = ["parallel", "parallel"]} ins(%x, %1 : tensor<8x100xf32>, tensor<8xf32>) outs(%r : tensor<8x100xf32>) {
+  ^bb0(%in: f32, %sum: f32, %out: f32):
+    %4 = arith.divf %in, %sum : f32
+    linalg.yield %4 : f32
+  } -> tensor<8x100xf32>
+  return %1, %2 : tensor<8xf32>, tensor<8x100xf32>
+}
+
+// -----
+
+#matrix = affine_map<(d0, d1) -> (d0, d1)>
 #crossed = affine_map<(d0, d1) -> (d1, d0)>
 
 // A block loads a tile of 32x32 along the operand's rows. Lines of 33 elements in

@@ -1,0 +1,124 @@
+//===- CheckOptions.cpp - What options and a model may not be -------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/driver/CheckOptions.h"
+
+#include "compiler/analysis/Samples.h"
+#include "compiler/codegen/Backend.h"
+#include "compiler/pipeline/cost/MachineModel.h"
+#include "dialects/nn/CheckAttr.h"
+#include "dialects/nn/NNDialect.h"
+#include "runtime/abi/Text.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace partita::driver {
+
+std::vector<std::string> getTargets(const CompileOptions &options,
+                                    ArrayRef<std::string> targets) {
+  if (!targets.empty())
+    return targets.vec();
+  return {options.target.empty() ? "cpu" : options.target};
+}
+
+LogicalResult checkTargets(Location loc, const CompileOptions &options,
+                           ArrayRef<std::string> targets) {
+  llvm::StringMap<StringRef> known;
+  for (const std::string &target : targets) {
+    auto [kind, architecture] = codegen::splitTarget(target);
+    auto [it, isNew] = known.try_emplace(kind, target);
+    if (!isNew)
+      return emitError(loc)
+             << "the devices are of '" << it->second << "' and of '" << target
+             << "': an artifact has code for one architecture of a kind";
+  }
+  for (const std::string &target : getTargets(options, targets)) {
+    auto [kind, architecture] = codegen::splitTarget(target);
+    const codegen::Backend *backend = codegen::findBackend(kind);
+    std::string error = backend ? backend->checkArchitecture(architecture)
+                                : "there is no such kind of device";
+    if (!error.empty())
+      return emitError(loc)
+             << (targets.empty() ? "--target " + target : "'" + target + "'")
+             << ": " << error;
+  }
+  return success();
+}
+
+FailureOr<int64_t> checkMachine(Location loc, const CompileOptions &options,
+                                ArrayRef<std::string> targets) {
+  int64_t cores = 0;
+  for (const std::string &target : getTargets(options, targets)) {
+    auto machine = pipeline::MachineModel::load(loc, options.partition.machine,
+                                                1, 0, target);
+    if (failed(machine))
+      return failure();
+    cores = std::max(cores, machine->getCores());
+    if (machine->lacksDevice())
+      emitRemark(loc)
+          << "the machine file '" << options.partition.machine
+          << "' says nothing of devices of " << target
+          << ": times are predicted for " << machine->getName()
+          << ", by its data sheet; measure them with partita-run --calibrate "
+             "on a machine that has some";
+  }
+  return cores;
+}
+
+LogicalResult checkTraining(Location loc, const CompileOptions &options,
+                            int64_t replicas) {
+  const bool trains = !options.train.optimizer.empty();
+  if (options.sumsMicroBatches())
+    for (const auto &[input, axis] : options.import.samples)
+      if (axis != 0)
+        return emitError(loc)
+               << "--samples " << input
+               << ": dimension 0 of every input counts samples where a model "
+                  "is trained, or gradients are summed over micro-batches";
+  if (replicas > 1 && !trains && options.sumsMicroBatches())
+    return emitError(loc)
+           << "--gradients with " << replicas
+           << " replicas that share a batch (--replicas) are those of one "
+              "micro-batch: leave out --micro-batches";
+  // An update would be that of one replica's samples.
+  if (replicas > 1 && trains)
+    return emitError(loc)
+           << "--gradients with " << replicas
+           << " replicas that share a batch (--replicas): their gradients are "
+              "not summed; compile the model for one";
+  return success();
+}
+
+LogicalResult checkScales(ModuleOp module, const CompileOptions &options) {
+  std::vector<std::string> names;
+  for (auto function : module.getOps<func::FuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto name = function.getArgAttrOfType<StringAttr>(i, nn::kNameAttr))
+        names.push_back("'" + name.str() + "'");
+  for (const std::string &scaled : options.train.scaledInputs)
+    if (!llvm::is_contained(names, "'" + scaled + "'"))
+      return emitError(UnknownLoc::get(module.getContext()))
+             << "`scale` names '" << scaled
+             << "', which is no input of the model; its inputs are "
+             << abi::namesText(names);
+  return success();
+}
+
+LogicalResult checkMask(ModuleOp module, const CompileOptions &options) {
+  auto mixes = module->getAttrOfType<StringAttr>(analysis::kMixesAttr);
+  if (!mixes || options.mask.empty())
+    return success();
+  return emitError(UnknownLoc::get(module.getContext()))
+         << "--mask " << options.mask << ": samples cannot be padded, because "
+         << mixes.getValue()
+         << "; leave out --mask, and compile the model for each size";
+}
+
+} // namespace partita::driver

@@ -1,0 +1,158 @@
+//===- MemoryFit.cpp - Stages that devices have room for ------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/driver/MemoryFit.h"
+
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/plan/DeviceMemory.h"
+#include "dialects/plan/PlanDialect.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace partita::driver {
+namespace {
+
+constexpr int kMostDevicesTried = 64;
+
+/// Tries on copies of one model.
+class Tries {
+public:
+  Tries(ModuleOp whole, Partition partition)
+      : whole(whole), partition(partition) {}
+
+  /// Makes `module` the result. Remarks are kept for later.
+  LogicalResult run(const pipeline::PartitionOptions &options, EmitKind until,
+                    bool isAdvice = false) {
+    remarks.clear();
+    module = cast<ModuleOp>(whole->clone());
+    ScopedDiagnosticHandler keep(
+        whole.getContext(), [&](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+            return failure();
+          remarks.push_back(std::move(diagnostic));
+          return success();
+        });
+    return partition(*module, options, until, isAdvice);
+  }
+
+  void emitRemarks() {
+    for (Diagnostic &remark : remarks)
+      whole.getContext()->getDiagEngine().emit(std::move(remark));
+  }
+
+  OwningOpRef<ModuleOp> module;
+
+private:
+  ModuleOp whole;
+  Partition partition;
+  std::vector<Diagnostic> remarks;
+};
+
+/// What would have room, found by planning it.
+std::string findWhatFits(Tries tries, ModuleOp plan,
+                         pipeline::PartitionOptions tried, size_t targets,
+                         bool learns) {
+  // More devices are more places along the axis "stage".
+  const int places =
+      static_cast<int>(llvm::range_size(plan.getOps<plan::ProgramOp>()));
+  const int each = static_cast<int>(std::max<size_t>(
+      llvm::range_size(plan.getOps<plan::DeviceOp>()) / places, 1));
+  // What cannot be planned at all is no advice, and no error of the person.
+  ScopedDiagnosticHandler quiet(plan.getContext(), [](Diagnostic &) {});
+  auto fits = [&](const pipeline::PartitionOptions &other) {
+    return succeeded(tries.run(other, EmitKind::plan, /*isAdvice=*/true)) &&
+           pipeline::fitsMemory(*tries.module);
+  };
+  SmallVector<std::string> found;
+  pipeline::PartitionOptions more = tried;
+  int most = places;
+  // Of devices of several kinds nobody knows which there are more of.
+  const SmallVector<int> counts =
+      targets > 1 ? SmallVector<int>{}
+                  : SmallVector<int>{places + 1, places + 2, 2 * places,
+                                     4 * places, 8 * places};
+  for (int count : counts) {
+    if (count <= most || count > kMostDevicesTried)
+      continue;
+    more.devices = most = count;
+    if (fits(more)) {
+      const std::string all = std::to_string(count * each);
+      found.push_back(all + " devices (--devices " + all + ")");
+      break;
+    }
+  }
+  // What gradients need again.
+  for (const char *word : {"standard", "full"}) {
+    pipeline::PartitionOptions again = tried;
+    again.recompute = word;
+    if (learns && tried.recompute != word && tried.recompute != "full" &&
+        fits(again)) {
+      found.push_back(std::string("computing again what gradients need "
+                                  "(--recompute ") +
+                      word + ")");
+      break;
+    }
+  }
+  pipeline::PartitionOptions fewer = tried;
+  fewer.microBatches = 1;
+  if (fits(fewer))
+    found.push_back("one micro-batch in flight (--micro-batches 1)");
+  if (!found.empty())
+    return "what would fit: " + llvm::join(found, ", or ");
+  return "neither " + std::to_string(most * each) +
+         " devices nor one micro-batch in flight would fit: compile it for "
+         "smaller micro-batches (--dim, --shape), or give it more memory";
+}
+
+} // namespace
+
+LogicalResult partitionToFit(OwningOpRef<ModuleOp> &module,
+                             const CompileOptions &options, size_t targets,
+                             Partition partition) {
+  pipeline::PartitionOptions given = options.partition;
+  given.devices = 0; // the mesh says it
+  given.wholeNodes = !options.emitOnnx.empty();
+  // The file may say how much memory there is.
+  if (given.memory <= 0 && given.file.empty())
+    return partition(*module, given, options.kind, /*isAdvice=*/false);
+  Tries tries(*module, partition);
+  pipeline::PartitionOptions tried = given;
+  tried.emitFile.clear();
+  LogicalResult result = success();
+  while (true) {
+    result = tries.run(tried, EmitKind::plan);
+    if (failed(result) || pipeline::fitsMemory(*tries.module) ||
+        tried.memoryTry == pipeline::kLastMemoryTry)
+      break;
+    ++tried.memoryTry;
+  }
+  tries.emitRemarks();
+  if (failed(result))
+    return failure();
+  OwningOpRef<ModuleOp> plan = std::move(tries.module);
+  if (!pipeline::fitsMemory(*plan)) {
+    PassManager pm(plan->getContext(), ModuleOp::getOperationName());
+    pm.addPass(pipeline::createPlanCheckMemoryPass({findWhatFits(
+        Tries(*module, partition), *plan, tried, targets, options.learns())}));
+    return pm.run(*plan);
+  }
+  const bool stopsEarly = options.kind == EmitKind::decision ||
+                          options.kind == EmitKind::stages ||
+                          options.kind == EmitKind::clusters;
+  if (!given.emitFile.empty() || stopsEarly) {
+    tried.emitFile = given.emitFile;
+    result = tries.run(tried, stopsEarly ? options.kind : EmitKind::stages);
+  }
+  module = std::move(stopsEarly ? tries.module : plan);
+  return result;
+}
+
+} // namespace partita::driver

@@ -1,0 +1,31 @@
+//===- MemoryFit.h - Stages that devices have room for ----------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_DRIVER_MEMORYFIT_H
+#define PARTITA_COMPILER_DRIVER_MEMORYFIT_H
+
+#include "compiler/driver/Compile.h"
+
+namespace partita::driver {
+
+/// Cuts a whole model and goes on to its plan, or as far as `until` says.
+/// `isAdvice`: nobody but a message needs the result.
+using Partition = llvm::function_ref<mlir::LogicalResult(
+    mlir::ModuleOp module, const pipeline::PartitionOptions &partition,
+    EmitKind until, bool isAdvice)>;
+
+/// The fastest stages, if their devices have room for them; else the fastest
+/// that fit, or an error that says what would. How much room a device needs is
+/// known when its plan is made, so each try goes that far. `targets`: different
+/// ones of the devices.
+mlir::LogicalResult partitionToFit(mlir::OwningOpRef<mlir::ModuleOp> &module,
+                                   const CompileOptions &options,
+                                   size_t targets, Partition partition);
+
+} // namespace partita::driver
+
+#endif // PARTITA_COMPILER_DRIVER_MEMORYFIT_H

@@ -1,0 +1,103 @@
+//===- PhaseRunner.cpp - Phases, and the IR behind each -------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/driver/PhaseRunner.h"
+
+#include "dialects/plan/PlanDialect.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+
+namespace partita::driver {
+namespace {
+
+/// Plans with more steps are verified once, behind their phase.
+constexpr size_t kMostStepsVerified = 100'000;
+
+bool isLong(Operation *op) {
+  size_t steps = 0;
+  if (auto module = dyn_cast<ModuleOp>(op))
+    for (auto program : module.getOps<plan::ProgramOp>())
+      steps += program.getBody().front().getOperations().size();
+  return steps > kMostStepsVerified;
+}
+
+/// Passes refuse what a user may not ask for, so IR that is not valid is an
+/// error of the compiler, and none of the user's.
+void verifyBehind(StringRef maker, Operation *op) {
+  if (failed(verify(op)))
+    llvm::report_fatal_error("'" + Twine(maker) +
+                             "' made a module that is not valid");
+}
+
+struct VerifyPasses : PassInstrumentation {
+  void runAfterPass(Pass *pass, Operation *op) override {
+    // What runs passes on functions has no name, and changes nothing itself.
+    if (!pass->getArgument().empty() && !isLong(op))
+      verifyBehind(pass->getArgument(), op);
+  }
+};
+
+/// The word for a shell.
+std::string quote(StringRef word) {
+  std::string quoted = "'";
+  for (char c : word)
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+} // namespace
+
+LogicalResult PhaseRunner::run(ModuleOp module, const PhaseRun &phase) {
+  PassManager pm(module.getContext(), ModuleOp::getOperationName());
+  pm.enableVerifier(false);
+  pm.addInstrumentation(std::make_unique<VerifyPasses>());
+  phase.addPasses(pm);
+  if (failed(pm.run(module)))
+    return failure();
+  if (isLong(module))
+    verifyBehind(phase.name, module);
+  if (folder.empty())
+    return success();
+  const std::string flag = "--" + phase.name.str() +
+                           (phase.options.empty() ? "" : "=" + phase.options);
+  StringRef name = phase.name;
+  name.consume_front("partita-");
+  return write(module, name,
+               "partita-opt --mlir-print-debuginfo " +
+                   (phase.options.empty() ? flag : quote(flag)) + " " +
+                   files.back());
+}
+
+LogicalResult PhaseRunner::write(ModuleOp module, StringRef name,
+                                 StringRef command) {
+  if (folder.empty())
+    return success();
+  files.push_back(llvm::formatv("{0,2:2}-{1}.mlir", files.size(), name));
+  SmallString<128> path(folder);
+  llvm::sys::path::append(path, files.back());
+  std::error_code error = llvm::sys::fs::create_directories(folder);
+  llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_Text);
+  if (error)
+    return emitError(UnknownLoc::get(module.getContext()))
+           << "cannot write '" << path << "': " << error.message();
+  if (!command.empty())
+    file.os() << "// " << command << "\n";
+  module->print(file.os(), OpPrintingFlags().enableDebugInfo());
+  file.os() << "\n";
+  file.keep();
+  return success();
+}
+
+} // namespace partita::driver

@@ -1,0 +1,55 @@
+//===- PhaseRunner.h - Phases, and the IR behind each -----------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_DRIVER_PHASERUNNER_H
+#define PARTITA_COMPILER_DRIVER_PHASERUNNER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace partita::driver {
+
+/// A phase (compiler/passes) with its options.
+struct PhaseRun {
+  llvm::StringRef name;
+  std::string options; ///< as partita-opt reads them
+  std::function<void(mlir::OpPassManager &)> addPasses;
+};
+
+/// Runs phases. If it has a folder, it writes the IR behind each into a file
+/// there, whose first line is the command that makes it of the file before:
+///
+///   // partita-opt --mlir-print-debuginfo '--partita-cut=target=cpu'
+///   05-decide.mlir
+class PhaseRunner {
+public:
+  /// `folder`: where IR is written; empty: nowhere.
+  explicit PhaseRunner(std::string folder) : folder(std::move(folder)) {}
+
+  /// Runs a phase. The module is verified after each of its passes.
+  mlir::LogicalResult run(mlir::ModuleOp module, const PhaseRun &phase);
+
+  /// Writes IR that no phase made.
+  mlir::LogicalResult write(mlir::ModuleOp module, llvm::StringRef name,
+                            llvm::StringRef command = "");
+
+  /// How many files there are; and goes back to so many, for another try.
+  size_t count() const { return files.size(); }
+  void rewind(size_t count) { files.resize(count); }
+
+private:
+  const std::string folder;
+  std::vector<std::string> files; ///< their names, in order
+};
+
+} // namespace partita::driver
+
+#endif // PARTITA_COMPILER_DRIVER_PHASERUNNER_H

@@ -1,0 +1,197 @@
+//===- PlanCompilation.cpp - From a model to one plan ---------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/driver/PlanCompilation.h"
+
+#include "compiler/driver/CheckOptions.h"
+#include "compiler/driver/ImportPlan.h"
+#include "compiler/driver/MemoryFit.h"
+#include "compiler/driver/PhaseList.h"
+#include "compiler/driver/PrintModule.h"
+#include "compiler/passes/Phases.h"
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/partition/StageOrder.h"
+#include "compiler/pipeline/phases/StateHomes.h"
+#include "compiler/shard/CollectAnnotations.h"
+#include "dialects/dist/DistDialect.h"
+#include "dialects/plan/PlanDialect.h"
+#include "runtime/abi/Text.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace partita::driver {
+
+/// Where the IR of a plan is written: in a folder of its own, if there are
+/// several.
+static std::string getDumpFolder(const CompileOptions &options, int plan,
+                                 int plans) {
+  if (options.dumpPhases.empty() || plans == 1)
+    return options.dumpPhases;
+  return options.dumpPhases + "/plan" + std::to_string(plan);
+}
+
+PlanCompilation::PlanCompilation(MLIRContext &context, CompileOptions options,
+                                 std::vector<std::string> targets, int plan,
+                                 int plans)
+    : context(context), options(std::move(options)),
+      targets(std::move(targets)), plan(plan), plans(plans),
+      runner(getDumpFolder(this->options, plan, plans)) {}
+
+emit::CompiledPlan PlanCompilation::take() {
+  place.reset();
+  return {*module, std::move(objects)};
+}
+
+void PlanCompilation::begin(Part part) {
+  static constexpr StringLiteral names[] = {
+      "reading the model", "simplifying and fusing", "partitioning",
+      "choosing kernels and library calls", "compiling kernels"};
+  constexpr int count = std::size(names);
+  // The part before ends first.
+  place.reset();
+  place.emplace(names[part]);
+  if (options.progress)
+    options.progress(names[part], plan * count + part, plans * count + 1);
+}
+
+LogicalResult PlanCompilation::run(llvm::raw_ostream &ir,
+                                   std::vector<pipeline::PlanSummary> &all) {
+  const Location loc = UnknownLoc::get(&context);
+  if (failed(checkTargets(loc, options, targets)))
+    return failure();
+  FailureOr<int64_t> measured = checkMachine(loc, options, targets);
+  if (failed(measured))
+    return failure();
+  cores = *measured;
+
+  begin(reading);
+  FailureOr<int64_t> said = pipeline::readReplicas(loc, options.partition);
+  if (failed(said) || failed(checkTraining(loc, options, *said)))
+    return failure();
+  replicas = *said;
+  auto imported = importPlan(context, options, replicas);
+  if (failed(imported))
+    return failure();
+  module = std::move(*imported);
+  if (options.nodes)
+    options.nodes->readModel(*module);
+  if (failed(runner.write(*module, "imported")))
+    return failure();
+  if (options.kind == EmitKind::imported)
+    return printModule(*module, ir), success();
+
+  if (failed(runModelPhases()))
+    return failure();
+  if (options.kind == EmitKind::stages || options.kind == EmitKind::clusters ||
+      options.kind == EmitKind::nn)
+    return printModule(*module, ir), success();
+  if (options.kind == EmitKind::decision ||
+      options.kind == EmitKind::parameters)
+    return success();
+  if (std::optional<pipeline::PlanSummary> summary =
+          pipeline::summarize(*module)) {
+    remarkCores(*summary);
+    all.push_back(std::move(*summary));
+  }
+  if (options.kind == EmitKind::plan)
+    return printModule(*module, ir), success();
+
+  begin(compiling);
+  return compileKernels();
+}
+
+LogicalResult PlanCompilation::runModelPhases() {
+  begin(simplifying);
+  const ModelFacts facts = {(*module)->hasAttr(dist::kAnnotationsAttr),
+                            replicas, targets.size()};
+  for (const PhaseRun &phase : getModelPhases(options, facts)) {
+    if (failed(runner.run(*module, phase)))
+      return failure();
+    if (options.parameters && phase.name == passes::kDifferentiate.name)
+      *options.parameters = autodiff::listParameters(*module);
+  }
+  if (options.kind == EmitKind::nn || options.kind == EmitKind::parameters)
+    return success();
+
+  begin(partitioning);
+  for (const PhaseRun &phase : getShardPhases(options, facts))
+    if (failed(runner.run(*module, phase)))
+      return failure();
+  const size_t written = runner.count();
+  return partitionToFit(
+      module, options, targets.size(),
+      [&](ModuleOp whole, const pipeline::PartitionOptions &partition,
+          EmitKind until, bool isAdvice) {
+        runner.rewind(written);
+        return runPlanPhases(whole, partition, until, isAdvice);
+      });
+}
+
+LogicalResult
+PlanCompilation::runPlanPhases(ModuleOp module,
+                               const pipeline::PartitionOptions &partition,
+                               EmitKind until, bool isAdvice) {
+  PhaseRunner silent("");
+  for (const PhaseRun &phase : getPlanPhases(options, partition, until)) {
+    if (phase.name == passes::kLower.name)
+      begin(lowering);
+    if (failed((isAdvice ? silent : runner).run(module, phase)))
+      return failure();
+    if (phase.name == passes::kDecide.name && !isAdvice)
+      readDecision(module);
+  }
+  return success();
+}
+
+void PlanCompilation::readDecision(ModuleOp module) {
+  if (!options.train.optimizer.empty())
+    for (auto function : module.getOps<func::FuncOp>()) {
+      stagesOfNodes = pipeline::getStagesOfNodes(function);
+      stagesOfStates = pipeline::findStateStages(function);
+      if (auto axes = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr))
+        for (auto axis : axes.getAsRange<dist::AxisAttr>())
+          if (axis.getName() == dist::kDataAxis)
+            dataParallel = static_cast<int>(axis.getSize());
+          else if (axis.getName() == dist::kTensorAxis)
+            tensorParallel = static_cast<int>(axis.getSize());
+      shards = function->getAttrOfType<DictionaryAttr>(pipeline::kShardsAttr);
+      const SmallVector<int64_t> devices = pipeline::getDevices(function);
+      devicesOfStages.assign(devices.begin(), devices.end());
+    }
+  if (options.nodes)
+    options.nodes->readDecision(module);
+  if (!options.emitOnnx.empty())
+    annotations = shard::collectAnnotations(module);
+}
+
+/// Says if devices want more cores than the machine has for which times are
+/// predicted.
+void PlanCompilation::remarkCores(const pipeline::PlanSummary &plan) {
+  const int64_t devices = llvm::range_size(module->getOps<plan::DeviceOp>());
+  if (cores > 0 && devices * plan.threads > cores)
+    emitRemark(UnknownLoc::get(&context))
+        << "the machine has " << abi::countOf(cores, "core") << ", and "
+        << abi::countOf(devices, "device") << " of " << plan.threads
+        << " each want " << devices * plan.threads
+        << ": times are predicted as if it had them";
+}
+
+LogicalResult PlanCompilation::compileKernels() {
+  for (ModuleOp kernels : codegen::getKernelsModules(*module)) {
+    auto compiled = codegen::compileKernels(kernels, options.codegen);
+    if (failed(compiled))
+      return failure();
+    for (codegen::CompiledObject &object : *compiled)
+      objects.push_back(
+          {object.level, std::move(object.bytes), object.architecture});
+  }
+  return success();
+}
+
+} // namespace partita::driver

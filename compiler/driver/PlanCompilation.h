@@ -1,0 +1,70 @@
+//===- PlanCompilation.h - From a model to one plan -------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_DRIVER_PLANCOMPILATION_H
+#define PARTITA_COMPILER_DRIVER_PLANCOMPILATION_H
+
+#include "compiler/crash/Place.h"
+#include "compiler/driver/Compile.h"
+#include "compiler/driver/PhaseRunner.h"
+#include "dialects/dist/Annotations.h"
+
+namespace partita::driver {
+
+/// The compilation of one plan: the phases in their order.
+class PlanCompilation {
+public:
+  /// Plan number `plan` of `plans`. `targets`: the different ones of the
+  /// devices, if they were said of each; that of `options` is the first.
+  PlanCompilation(mlir::MLIRContext &context, CompileOptions options,
+                  std::vector<std::string> targets, int plan, int plans);
+
+  /// Up to what `options.kind` says; an artifact is not written yet.
+  mlir::LogicalResult run(llvm::raw_ostream &ir,
+                          std::vector<pipeline::PlanSummary> &summaries);
+
+  /// The decision about the nodes, if `emitOnnx` asks for it.
+  const dist::Annotations &getAnnotations() const { return annotations; }
+
+  /// What was decided, for another plan of the model: CompileOptions.
+  std::map<std::string, int64_t> stagesOfNodes, stagesOfStates;
+  std::vector<int64_t> devicesOfStages;
+  mlir::DictionaryAttr shards;
+  int dataParallel = 1, tensorParallel = 1;
+
+  /// Ends the last phase. The module stays here.
+  emit::CompiledPlan take();
+
+private:
+  /// What a person sees of the phases, in order.
+  enum Part { reading, simplifying, partitioning, lowering, compiling };
+
+  void begin(Part part);
+  mlir::LogicalResult runModelPhases();
+  mlir::LogicalResult runPlanPhases(mlir::ModuleOp module,
+                                    const pipeline::PartitionOptions &partition,
+                                    EmitKind until, bool isAdvice);
+  void readDecision(mlir::ModuleOp module);
+  void remarkCores(const pipeline::PlanSummary &plan);
+  mlir::LogicalResult compileKernels();
+
+  mlir::MLIRContext &context;
+  const CompileOptions options;
+  const std::vector<std::string> targets;
+  const int plan, plans;
+  PhaseRunner runner;
+  int64_t replicas = 1; ///< that share a batch
+  int64_t cores = 0;    ///< of the machine that was measured; 0: none was
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<emit::ObjectFile> objects;
+  dist::Annotations annotations;
+  std::optional<crash::AtPass> place;
+};
+
+} // namespace partita::driver
+
+#endif // PARTITA_COMPILER_DRIVER_PLANCOMPILATION_H

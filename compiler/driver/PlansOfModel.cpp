@@ -1,0 +1,87 @@
+//===- PlansOfModel.cpp - Which plans an artifact has ---------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/driver/PlansOfModel.h"
+
+#include "compiler/pipeline/partition/ScheduleFile.h"
+#include "dialects/plan/PlanDialect.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace partita::driver {
+
+std::vector<CompileOptions> getPlans(const CompileOptions &options) {
+  std::vector<CompileOptions> plans = {options};
+  if (!options.train.optimizer.empty()) {
+    plans.front().autodiff.results = autodiff::LossResults::parts;
+    plans.front().partition.microBatches = options.train.microBatches;
+    plans.push_back(plans.front());
+    plans.back().autodiff.results = autodiff::LossResults::beside;
+    plans.back().partition.microBatches = 1;
+    plans.front().partition.recompute = options.train.recompute;
+    plans.front().partition.recomputeNodes = options.train.recomputeNodes;
+    // A file orders gradients, too.
+    if (pipeline::isScheduleFile(options.partition.schedule))
+      plans.back().partition.schedule.clear();
+  } else if (!options.autodiff.loss.empty() &&
+             options.partition.microBatches > 1) {
+    plans.front().autodiff.results = autodiff::LossResults::parts;
+    plans.front().train.microBatches = options.partition.microBatches;
+  }
+  for (const DimensionSizes &dimension : options.dimensions) {
+    std::vector<CompileOptions> before = std::move(plans);
+    plans.clear();
+    for (const CompileOptions &plan : before)
+      for (int64_t size : dimension.sizes) {
+        plans.push_back(plan);
+        plans.back().import.dims[dimension.name] = size;
+      }
+  }
+  return plans;
+}
+
+void followStages(const PlanCompilation &learns, CompileOptions &options) {
+  options.shards = learns.shards;
+  if (learns.devicesOfStages.size() < 2)
+    return;
+  options.stagesOfNodes = learns.stagesOfNodes;
+  options.stagesOfStates = learns.stagesOfStates;
+  options.devicesOfStages = learns.devicesOfStages;
+  pipeline::PartitionOptions &partition = options.partition;
+  partition.dataParallel = learns.dataParallel;
+  partition.tensorParallel = learns.tensorParallel;
+  partition.devices =
+      static_cast<int>(1 + *llvm::max_element(learns.devicesOfStages)) *
+      learns.dataParallel * learns.tensorParallel;
+  partition.file.clear();
+  partition.emitFile.clear();
+  partition.stages = 0;
+  partition.memory = 0;
+}
+
+LogicalResult checkStates(ArrayRef<emit::CompiledPlan> plans) {
+  llvm::StringMap<unsigned> programOf;
+  for (const emit::CompiledPlan &plan : plans)
+    for (auto [number, program] :
+         llvm::enumerate(ModuleOp(plan.module).getOps<plan::ProgramOp>()))
+      for (auto slot : program.getBody().front().getOps<plan::SlotOp>()) {
+        if (slot.getSpace() != plan::Space::state)
+          continue;
+        auto [it, isNew] = programOf.try_emplace(*slot.getWeight(),
+                                                 static_cast<unsigned>(number));
+        if (it->second != number)
+          return program.emitError()
+                 << "'" << *slot.getWeight() << "' is trained on device "
+                 << it->second << " and evaluated on device " << number
+                 << ": name blocks of whole nodes in a partition file";
+      }
+  return success();
+}
+
+} // namespace partita::driver

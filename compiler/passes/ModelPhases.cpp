@@ -1,0 +1,106 @@
+//===- ModelPhases.cpp - The phases on the whole model --------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/autodiff/Passes.h"
+#include "compiler/passes/Phases.h"
+#include "compiler/pipeline/Passes.h"
+#include "compiler/pipeline/Pipeline.h"
+#include "compiler/shard/Passes.h"
+#include "compiler/simplify/Passes.h"
+#include "compiler/train/Passes.h"
+
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace partita::passes {
+namespace {
+
+void addMesh(OpPassManager &pm, const MeshOptions &options) {
+  // What the model says comes first. A person's word may add to it.
+  pm.addPass(shard::createDistReadAnnotationsPass());
+  pipeline::PartitionOptions partition;
+  partition.file = options.file;
+  partition.devices = options.devices;
+  partition.dataParallel = options.dataParallel;
+  partition.replicas = options.replicas;
+  partition.tensorParallel = options.tensorParallel;
+  partition.reproducible = options.reproducible;
+  partition.zero = options.zero;
+  partition.targets = options.targets.get();
+  pipeline::addMeshPasses(pm, partition);
+}
+
+void addSimplify(OpPassManager &pm, const SimplifyOptions &options) {
+  // What one replica computes of the whole batch comes first: all phases see
+  // one program.
+  shard::addReplicaPasses(pm);
+  if (!options.expose.empty())
+    pm.addPass(pipeline::createExposeValuesPass({options.expose}));
+  pm.addNestedPass<func::FuncOp>(
+      simplify::createWidenHalvesPass({/*keep=*/options.reference}));
+  if (!options.reference)
+    simplify::addCanonicalPasses(pm);
+}
+
+void addDifferentiate(OpPassManager &pm, const DifferentiateOptions &options) {
+  autodiff::AutodiffOptions autodiff;
+  autodiff.loss = options.loss;
+  autodiff.freeze = options.freeze.get();
+  autodiff.trainOnly = options.trainOnly.get();
+  autodiff.inputs = options.inputs;
+  autodiff.results = options.beside  ? autodiff::LossResults::beside
+                     : options.parts ? autodiff::LossResults::parts
+                                     : autodiff::LossResults::whole;
+  autodiff::addAutodiffPasses(pm, autodiff);
+}
+
+void addTrain(OpPassManager &pm, const TrainOptions &options) {
+  if (options.evaluate)
+    return pm.addPass(train::createMarkStatesPass());
+  if (options.optimizer.empty())
+    return pm.addPass(train::createSumGradientsPass({options.microBatches}));
+  train::AddOptimizerPassOptions optimizer;
+  optimizer.optimizer = options.optimizer;
+  llvm::append_range(optimizer.groups, options.groups.get());
+  optimizer.clipNorm = options.clipNorm;
+  optimizer.microBatches = options.microBatches;
+  pm.addPass(train::createAddOptimizerPass(optimizer));
+  train::ChooseInitialValuesPassOptions initial;
+  llvm::append_range(initial.init, options.init.get());
+  pm.addPass(train::createChooseInitialValuesPass(initial));
+}
+
+void addOptimize(OpPassManager &pm, const OptimizeOptions &options) {
+  if (options.reference)
+    return pm.addPass(createCSEPass()); // for what nobody reads
+  if (options.canonicalize)
+    simplify::addCanonicalPasses(pm);
+  simplify::addOptimizePasses(pm,
+                              {options.libraryCalls, options.attentionCalls});
+}
+
+} // namespace
+
+const Phase<MeshOptions> kMesh = {
+    "partita-mesh", "which devices there are, by annotations and options",
+    addMesh};
+const Phase<SimplifyOptions> kSimplify = {
+    "partita-simplify", "bring a model to the form that other phases look for",
+    addSimplify};
+const Phase<DifferentiateOptions> kDifferentiate = {
+    "partita-differentiate",
+    "put a loss and its gradients in the place of the model's results",
+    addDifferentiate};
+const Phase<TrainOptions> kTrain = {
+    "partita-train", "make a step of training of a loss and its gradients",
+    addTrain};
+const Phase<OptimizeOptions> kOptimize = {
+    "partita-optimize", "rewrite the whole model so that it is faster",
+    addOptimize};
+
+} // namespace partita::passes

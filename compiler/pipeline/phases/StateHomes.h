@@ -1,0 +1,40 @@
+//===- StateHomes.h - The device that has a state ---------------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A state lies on one device: that of the stage which updates it. What another
+// device reads of it is sent there once a step, before the first micro-batch.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_PIPELINE_PHASES_STATEHOMES_H
+#define PARTITA_COMPILER_PIPELINE_PHASES_STATEHOMES_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
+#include <string>
+
+namespace partita::pipeline {
+
+/// The stage of each state of a function whose ops have stages, by the weight's
+/// symbol: the one that another plan has it on (`dist.state_stages`), or else
+/// the one that updates it, or else the first that reads it.
+std::map<std::string, int64_t> findStateStages(mlir::func::FuncOp function);
+
+/// Ops that read a state on a device that does not have it read an op of the
+/// state's stage instead, which hands it on. Emits an error if an update reads
+/// a state of another device: it may be written already.
+llvm::LogicalResult handStatesOn(mlir::func::FuncOp function);
+
+/// Sums over micro-batches are other names of their accumulators: each reader
+/// on the sum's own stage gets one of its own. Otherwise units of the stage
+/// would copy sums for each other.
+void repeatSums(mlir::func::FuncOp function);
+
+} // namespace partita::pipeline
+
+#endif // PARTITA_COMPILER_PIPELINE_PHASES_STATEHOMES_H

@@ -1,0 +1,89 @@
+//===- DistCutStates.cpp - States that replicas share ---------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/partition/PartitionGraph.h"
+#include "compiler/shard/Cuts.h"
+#include "compiler/shard/Passes.h"
+#include "dialects/nn/CheckAttr.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace partita::shard {
+#define GEN_PASS_DEF_DISTCUTSTATESPASS
+#include "compiler/shard/Passes.h.inc"
+} // namespace partita::shard
+
+using namespace mlir;
+
+namespace partita::shard {
+namespace {
+
+struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> function =
+        pipeline::getModelFunction(getOperation());
+    if (failed(function))
+      return signalPassFailure();
+    const Axes axes(*function);
+    if (!axes.getData())
+      return;
+    const bool isShared =
+        pipeline::getInteger(*function, dist::kZeroAttr, 0) > 0;
+    SymbolTable symbols(getOperation());
+    llvm::StringMap<Cuts> ofParameter;
+    SmallVector<std::pair<nn::ParameterOp, nn::WeightOp>> kept;
+    for (auto parameter : function->getOps<nn::ParameterOp>()) {
+      if (!parameter.getState())
+        continue;
+      auto state = symbols.lookup<nn::WeightOp>(parameter.getWeight());
+      if (isOfOptimizer(state)) {
+        kept.push_back({parameter, state});
+        continue;
+      }
+      // What every micro-batch reads, each replica has.
+      fixCuts(parameter, getCuts(parameter));
+      ofParameter[state.getOrigin()] = getCuts(parameter);
+    }
+    for (auto [parameter, state] : kept) {
+      // "fc.weight/exp_avg" is of "fc.weight".
+      Cuts cuts = ofParameter.lookup(state.getOrigin().rsplit('/').first);
+      if (isShared)
+        share(nn::getTensorType(parameter), axes, cuts);
+      fixCuts(parameter, cuts);
+    }
+  }
+
+  static bool isOfOptimizer(nn::WeightOp state) {
+    auto role = state->getAttrOfType<StringAttr>(nn::kRoleAttr);
+    return role && role == "optimizer";
+  }
+
+  /// Cuts one more dimension along "data": the first that divides, or else the
+  /// longest. A tensor without a dimension that is long enough stays whole.
+  static void share(RankedTensorType type, const Axes &axes, Cuts &cuts) {
+    const int64_t replicas = axes.getSize(axes.getData());
+    cuts.resize(type.getRank());
+    std::optional<int64_t> best;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      const int64_t size = type.getDimSize(dim);
+      if (!cuts[dim].isWhole() || size < replicas)
+        continue;
+      if (size % replicas == 0) {
+        best = dim;
+        break;
+      }
+      if (size > replicas && (!best || size > type.getDimSize(*best)))
+        best = dim;
+    }
+    if (best)
+      cuts[*best].axes = {axes.getData()};
+  }
+};
+
+} // namespace
+} // namespace partita::shard

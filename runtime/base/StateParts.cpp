@@ -1,0 +1,164 @@
+//===- StateParts.cpp - What each device has of a state -------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/base/StateParts.h"
+
+#include "runtime/base/Elements.h"
+#include "runtime/base/Mesh.h"
+#include "runtime/base/Slots.h"
+
+#include <cstring>
+#include <numeric>
+#include <set>
+
+namespace partita::runtime {
+
+bool isCut(const abi::State &state) { return length(state.cuts()) > 0; }
+
+namespace {
+
+std::vector<int64_t> shapeOf(const abi::State &state) {
+  return state.shape() ? std::vector<int64_t>(state.shape()->begin(),
+                                              state.shape()->end())
+                       : std::vector<int64_t>();
+}
+
+std::vector<int64_t> partShape(const abi::State &state) {
+  std::vector<int64_t> shape = shapeOf(state);
+  for (int64_t i = 0; i < length(state.cuts()); ++i) {
+    const abi::Cut &cut = *state.cuts()->Get(static_cast<unsigned>(i));
+    shape[static_cast<size_t>(cut.dim())] = cut.part();
+  }
+  return shape;
+}
+
+std::vector<int64_t> stridesOf(const std::vector<int64_t> &shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t dim = shape.size(); dim-- > 1;)
+    strides[dim - 1] = strides[dim] * shape[dim];
+  return strides;
+}
+
+} // namespace
+
+int64_t partBytes(const abi::State &state) {
+  int64_t bytes = elementBytes(state.dtype());
+  for (int64_t size : partShape(state))
+    bytes *= size;
+  return bytes;
+}
+
+std::string cutsError(const abi::Plan &plan, const abi::State &state) {
+  std::set<int> axes, dims;
+  for (int64_t i = 0; i < length(state.cuts()); ++i) {
+    const abi::Cut &cut = *state.cuts()->Get(static_cast<unsigned>(i));
+    if (cut.dim() < 0 || cut.dim() >= length(state.shape()) ||
+        !dims.insert(cut.dim()).second)
+      return "is cut in dimension " + std::to_string(cut.dim()) +
+             ", which it does not have, or twice";
+    if (!length(cut.axes()))
+      return "is cut along no axis";
+    for (int axis : *cut.axes()) {
+      if (axis < 0 || axis >= length(plan.axes()))
+        return "is cut along axes that the mesh does not have";
+      if (!axes.insert(axis).second)
+        return "is cut along an axis twice";
+    }
+    const int64_t size = state.shape()->Get(static_cast<unsigned>(cut.dim())),
+                  devices = groupSize(plan, *cut.axes());
+    // The parts cover the blocks, and are not larger than these.
+    if (cut.blocks() < 1 || size % cut.blocks() != 0 || cut.part() < 1 ||
+        cut.part() % cut.blocks() != 0 || cut.part() > size ||
+        cut.part() < (size + devices - 1) / devices)
+      return "has " + std::to_string(size) + " elements in dimension " +
+             std::to_string(cut.dim()) + ", of which " +
+             std::to_string(devices) + " devices have " +
+             std::to_string(cut.part()) + " each";
+  }
+  return "";
+}
+
+StatePart::StatePart(const abi::Plan &plan, const abi::State &state, int device)
+    : element(static_cast<size_t>(elementBytes(state.dtype()))),
+      part_bytes(static_cast<size_t>(partBytes(state))) {
+  const std::vector<int64_t> whole = shapeOf(state), part = partShape(state);
+  whole_strides = stridesOf(whole);
+  part_strides = stridesOf(part);
+  for (int64_t size : part) {
+    places.emplace_back(static_cast<size_t>(size));
+    std::iota(places.back().begin(), places.back().end(), 0);
+  }
+  for (int64_t i = 0; i < length(state.cuts()); ++i) {
+    const abi::Cut &cut = *state.cuts()->Get(static_cast<unsigned>(i));
+    const auto dim = static_cast<size_t>(cut.dim());
+    const int64_t block = whole[dim] / cut.blocks(),
+                  of_block = cut.part() / cut.blocks(),
+                  begin = placeInGroup(plan, device, *cut.axes()) * of_block;
+    for (int64_t index = 0; index < cut.part(); ++index) {
+      const int64_t within = begin + index % of_block;
+      places[dim][static_cast<size_t>(index)] =
+          within < block ? index / of_block * block + within : -1;
+    }
+  }
+}
+
+/// Calls `visit(part, whole, count)` for each stretch of elements that lie one
+/// after another in both tensors, with their first elements; `whole` is -1 for
+/// those beyond the end.
+template <typename Visit> void StatePart::forEachRow(Visit visit) const {
+  if (part_bytes == 0)
+    return;
+  if (places.empty())
+    return visit(int64_t(0), int64_t(0), int64_t(1));
+  const size_t last = places.size() - 1;
+  std::vector<size_t> index(places.size(), 0);
+  while (true) {
+    int64_t part = 0, whole = 0;
+    for (size_t dim = 0; dim < last; ++dim) {
+      const int64_t place = places[dim][index[dim]];
+      part += static_cast<int64_t>(index[dim]) * part_strides[dim];
+      whole = whole < 0 || place < 0 ? -1 : whole + place * whole_strides[dim];
+    }
+    const std::vector<int64_t> &row = places[last];
+    for (size_t begin = 0, end; begin < row.size(); begin = end) {
+      end = begin + 1;
+      while (end < row.size() &&
+             (row[begin] < 0 ? row[end] < 0 : row[end] == row[end - 1] + 1))
+        ++end;
+      visit(part + static_cast<int64_t>(begin),
+            whole < 0 || row[begin] < 0 ? -1 : whole + row[begin],
+            static_cast<int64_t>(end - begin));
+    }
+    size_t dim = last;
+    while (dim > 0 && ++index[dim - 1] == places[dim - 1].size())
+      index[--dim] = 0;
+    if (dim == 0)
+      return;
+  }
+}
+
+void StatePart::take(const uint8_t *whole, uint8_t *part) const {
+  forEachRow([&](int64_t to, int64_t from, int64_t count) {
+    uint8_t *target = part + static_cast<size_t>(to) * element;
+    const size_t bytes = static_cast<size_t>(count) * element;
+    if (from < 0)
+      std::memset(target, 0, bytes);
+    else
+      std::memcpy(target, whole + static_cast<size_t>(from) * element, bytes);
+  });
+}
+
+void StatePart::put(const uint8_t *part, uint8_t *whole) const {
+  forEachRow([&](int64_t from, int64_t to, int64_t count) {
+    if (to >= 0)
+      std::memcpy(whole + static_cast<size_t>(to) * element,
+                  part + static_cast<size_t>(from) * element,
+                  static_cast<size_t>(count) * element);
+  });
+}
+
+} // namespace partita::runtime

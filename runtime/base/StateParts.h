@@ -1,0 +1,60 @@
+//===- StateParts.h - What each device has of a state -----------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A state may be cut over devices (abi::Cut). A device has a tensor of the
+// state's rank, with its part of each dimension that is cut. Where a part goes
+// beyond the end of what is cut, it holds 0.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_RUNTIME_BASE_STATEPARTS_H
+#define PARTITA_RUNTIME_BASE_STATEPARTS_H
+
+#include "runtime/abi/plan_generated.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace partita::runtime {
+
+/// Whether devices have parts of a state.
+bool isCut(const abi::State &state);
+
+/// Bytes of what a device has of a state, in a plan that was verified.
+int64_t partBytes(const abi::State &state);
+
+/// Why a state is not cut in a way that the plan's mesh has, or "". Its shape
+/// must have been verified.
+std::string cutsError(const abi::Plan &plan, const abi::State &state);
+
+/// What a device has of a state, within the whole.
+class StatePart {
+public:
+  StatePart(const abi::Plan &plan, const abi::State &state, int device);
+
+  /// Bytes of the part.
+  size_t bytes() const { return part_bytes; }
+  /// Takes the part from the whole tensor. All its bytes are written.
+  void take(const uint8_t *whole, uint8_t *part) const;
+  /// Puts the part into the whole tensor. Other bytes of it stay as they are.
+  void put(const uint8_t *part, uint8_t *whole) const;
+
+private:
+  template <typename Visit> void forEachRow(Visit visit) const;
+
+  size_t element = 0, part_bytes = 0;
+  std::vector<int64_t> whole_strides, part_strides; ///< in elements
+  /// By dimension and index in the part: the index in the whole; -1: beyond the
+  /// end.
+  std::vector<std::vector<int64_t>> places;
+};
+
+} // namespace partita::runtime
+
+#endif // PARTITA_RUNTIME_BASE_STATEPARTS_H

@@ -1,0 +1,63 @@
+// RUN: partita-opt --dist-cut-states --split-input-file %s | FileCheck %s
+// RUN: partita-opt --dist-cut-states --dist-propagate --dist-reshard --dist-localize --split-input-file %s | FileCheck %s --check-prefix=LOCAL
+
+// Momentum is cut over the replicas; the parameter is not. Each replica sums its part of the gradient, and all gather the new parameter.
+// CHECK-LABEL: func.func @main
+// CHECK-DAG: nn.parameter state @w {dist.sharding = #dist.sharding<[{}, {}]>}
+// CHECK-DAG: nn.parameter state @w.momentum {dist.sharding = #dist.sharding<[{"data"}, {}]>}
+// LOCAL: nn.weight state @w.momentum "w/momentum" : tensor<8x4xf32> part tensor<4x4xf32> = {{.*}}dist.sharding = #dist.sharding<[{"data"}, {}]>
+// LOCAL-LABEL: func.func @main
+// LOCAL: %[[S:.*]] = nn.sum_micro_batches
+// LOCAL: %[[G:.*]] = dist.reduce_scatter sum %[[S]] dim 0 blocks 1 axes ["data"] reason "each replica sums {{.*}} over micro-batches of its own" : tensor<8x4xf32> -> tensor<4x4xf32>
+// LOCAL: %[[M:.*]] = nn.add %{{.*}}, %[[G]] : tensor<4x4xf32>
+// LOCAL: dist.all_gather %{{.*}} dim 0 blocks 1 axes ["data"] {{.*}} : tensor<4x4xf32> -> tensor<8x4xf32>
+module attributes {dist.full_steps} {
+  nn.weight state @w "w" : tensor<8x4xf32> = dense<1.0> : tensor<8x4xf32>
+  nn.weight state @w.momentum "w/momentum" : tensor<8x4xf32> = dense<0.0> : tensor<8x4xf32> {nn.role = "optimizer"}
+  func.func @main(%g: tensor<8x4xf32> {nn.name = "g"}) -> (tensor<8x4xf32> {nn.state = @w}, tensor<8x4xf32> {nn.state = @w.momentum})
+      attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>], dist.zero = 1 : i64} {
+    %w = nn.parameter state @w : tensor<8x4xf32>
+    %m = nn.parameter state @w.momentum : tensor<8x4xf32>
+    %s = nn.sum_micro_batches %g : tensor<8x4xf32>
+    %n = nn.add %m, %s : tensor<8x4xf32>
+    %v = nn.sub %w, %n : tensor<8x4xf32>
+    return %v, %n : tensor<8x4xf32>, tensor<8x4xf32>
+  }
+}
+
+// -----
+
+// Without `dist.zero` nothing is cut, and the whole gradient is summed. What no dimension is long enough for stays whole anyway.
+// CHECK-LABEL: func.func @whole
+// CHECK-NOT: {"data"}
+// LOCAL-LABEL: func.func @whole
+// LOCAL: %[[S:.*]] = nn.sum_micro_batches
+// LOCAL: dist.all_reduce sum %[[S]] axes ["data"] {{.*}} : tensor<3xf32>
+module attributes {dist.full_steps} {
+  nn.weight state @b "b" : tensor<3xf32> = dense<1.0> : tensor<3xf32>
+  func.func @whole(%g: tensor<3xf32> {nn.name = "g"}) -> (tensor<3xf32> {nn.state = @b}) attributes {dist.axes = [#dist.axis<"data" = 4>, #dist.axis<"stage" = 0>]} {
+    %b = nn.parameter state @b : tensor<3xf32>
+    %s = nn.sum_micro_batches %g : tensor<3xf32>
+    %v = nn.sub %b, %s : tensor<3xf32>
+    return %v : tensor<3xf32>
+  }
+}
+
+// -----
+
+// The first dimension that divides is cut, or else the longest, into parts that are rounded up.
+// CHECK-LABEL: func.func @dims
+// CHECK-DAG: @a.m {dist.sharding = #dist.sharding<[{}, {"data"}]>}
+// CHECK-DAG: @b.m {dist.sharding = #dist.sharding<[{}, {"data"}]>}
+// CHECK-DAG: @c.m {dist.sharding = #dist.sharding<[{}]>}
+module attributes {dist.full_steps} {
+  nn.weight state @a.m "a/m" : tensor<3x8xf32> = dense<0.0> : tensor<3x8xf32> {nn.role = "optimizer"}
+  nn.weight state @b.m "b/m" : tensor<5x7xf32> = dense<0.0> : tensor<5x7xf32> {nn.role = "optimizer"}
+  nn.weight state @c.m "c/m" : tensor<3xf32> = dense<0.0> : tensor<3xf32> {nn.role = "optimizer"}
+  func.func @dims() -> (tensor<3x8xf32>, tensor<5x7xf32>, tensor<3xf32>) attributes {dist.axes = [#dist.axis<"data" = 4>, #dist.axis<"stage" = 0>], dist.zero = 1 : i64} {
+    %a = nn.parameter state @a.m : tensor<3x8xf32>
+    %b = nn.parameter state @b.m : tensor<5x7xf32>
+    %c = nn.parameter state @c.m : tensor<3xf32>
+    return %a, %b, %c : tensor<3x8xf32>, tensor<5x7xf32>, tensor<3xf32>
+  }
+}

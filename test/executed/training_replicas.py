@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Training on replicas: losses and parameters of 20 steps against PyTorch's (training_reference.json), where the micro-batches of a step are dealt out to
+2, 4 and 8 replicas, of one device or of a pipeline, and where replicas share what the optimizer keeps. What each device sends and keeps is what the
+formulas say, checkpoints of any plan are loaded by any other, and what cannot be is an error.
+
+    training_replicas.py         all
+    training_replicas.py cnn     the cases of these models, or whose name holds one of these words
+    training_replicas.py cut     this part
+"""
+
+import json
+import pathlib
+import sys
+import tempfile
+from collections import Counter
+
+from harness import BIN, Failure, compile_model, main, run
+
+import training
+from training import np
+from training_cases import CASES, STEPS, weights
+
+
+def check_curves(work, words):
+    """Each case with several micro-batches on meshes of all kinds."""
+    plans = (("--data-parallel", 2), ("--data-parallel", 8), ("--data-parallel", 2, "--zero", 1), ("--data-parallel", 4, "--zero", 1),
+             ("--data-parallel", 2, "--devices", 4, "--schedule", "1f1b"), ("--data-parallel", 4, "--devices", 8, "--schedule", "zb_h1", "--zero", 1), ("--tensor-parallel", 2),
+             ("--tensor-parallel", 2, "--data-parallel", 2, "--zero", 1, "--devices", 8, "--schedule", "gpipe"))
+    worst, count = {"f64": (0, 0), "f32": (0, 0)}, 0
+    for case in CASES:
+        if case.micro == 1 or (words and not any(word in case.name or word == case.model for word in words)):
+            continue
+        # Each mesh with each model in one of the two types.
+        for number, flags in enumerate(plans):
+            dtype = case.dtypes[number % len(case.dtypes)]
+            artifact = work / "replicas.partita"
+            compile_model(training.write_model(work, case.model, dtype), artifact, *case.flags(), *flags)
+            found = training.compare_case(work, case, dtype, artifact, f" {' '.join(map(str, flags))}")
+            worst[dtype] = tuple(map(max, worst[dtype], found))
+            count += 1
+    print(f"{count} trainings on replicas are PyTorch's; at most {', '.join(f'{dtype} differs by {loss:.1e} in losses and {p:.1e} in parameters' for dtype, (loss, p) in worst.items())}")
+
+
+def part_of(shape, replicas):
+    """Elements of a tensor that each replica keeps: the first dimension that divides is cut, or else the longest, rounded up; None: the tensor stays whole."""
+    long = [size for size in shape if size > replicas]
+    cut = next((size for size in shape if size % replicas == 0), max(long, default=0))
+    return int(np.prod(shape)) // cut * -(-cut // replicas) if cut else None
+
+
+def check_sent(work):
+    """What each device sends in a step is 2 (n - 1) / n of the gradients and of the sums of losses, or of padded parts; what it keeps of the optimizer is a part."""
+    case = training.case_named("mnist-adamw")
+    model = training.write_model(work, case.model, "f32")
+    shapes = [array.shape for name, array in training.parameters_of(model).items() if name in weights(case.model)]
+    for replicas in (2, 4, 8):
+        sent, kept = {}, {}
+        for zero in (0, 1):
+            plans = json.loads(run([BIN / "partita-compile", model, *case.flags(), "--data-parallel", replicas, "--zero", zero, "--json", "-o", work / "sent.partita"]))
+            plan = next(plan for plan in plans if plan["collectives"])
+            sent[zero] = Counter()
+            for collective in plan["collectives"]:
+                if collective["axes"] != "data":
+                    raise Failure(f"a collective of a training on replicas alone: {collective}")
+                sent[zero][collective["kind"]] += collective["sent_bytes"]
+        whole = sum(4 * int(np.prod(shape)) for shape in shapes)
+        parts = sum(4 * (part_of(shape, replicas) or 0) for shape in shapes)
+        share = 2 * (replicas - 1) / replicas
+        # Losses, and their parts, are a few numbers. A buffer is cut into parts that are rounded up.
+        if set(sent[0]) != {"all_reduce"} or not share * whole <= sent[0]["all_reduce"] <= share * (whole + 64) + 64:
+            raise Failure(f"{replicas} replicas send {dict(sent[0])}, and gradients are {whole} bytes")
+        if sent[1]["reduce_scatter"] != (replicas - 1) * parts or sent[1]["all_gather"] != (replicas - 1) * parts:
+            raise Failure(f"{replicas} replicas that share states send {dict(sent[1])}, and a part is {parts} bytes of {whole}")
+    print("replicas send what a ring needs for gradients, or for parts of them")
+
+
+def write_cuts(work, model, axis="tensor"):
+    """A partition file that cuts each weight in its longest dimension, if that has as many elements as the axis has devices."""
+    cuts = {}
+    for name, array in training.parameters_of(model).items():
+        if array.ndim and array.dtype.kind == "f" and max(array.shape) >= 2:
+            longest = int(np.argmax(array.shape))
+            cuts[name] = [axis if dim == longest else None for dim in range(array.ndim)]
+    path = work / "cuts.yaml"
+    path.write_text(json.dumps({"shard": cuts}))
+    return path
+
+
+def check_cut(work):
+    """Every weight is cut, also those that the cost model would leave whole."""
+    worst, count, exchanged = (0, 0), 0, set()
+    for name in ("mnist-adamw", "cnn-adam", "transformer-adamw", "transformer-nesterov", "sgd-decay"):
+        case = training.case_named(name)
+        model = training.write_model(work, case.model, "f64")
+        for flags in (("--tensor-parallel", 2), ("--tensor-parallel", 2, "--data-parallel", 2, "--zero", 1), ("--tensor-parallel", 2, "--devices", 4, "--schedule", "1f1b")):
+            artifact = work / "cut.partita"
+            said = run([BIN / "partita-compile", model, *case.flags(), "--partition", write_cuts(work, model), *flags, "--json", "-o", artifact])
+            exchanged |= {(collective["kind"], collective["axes"]) for plan in json.JSONDecoder().raw_decode(said[said.index("["):])[0] for collective in plan["collectives"]}
+            found = training.compare_case(work, case, "f64", artifact, f" cut {' '.join(map(str, flags))}")
+            worst = tuple(map(max, worst, found))
+            count += 1
+    if not {("all_reduce", "tensor"), ("all_gather", "tensor"), ("all_reduce", "data")} <= exchanged:
+        raise Failure(f"weights that are cut need other collectives than {exchanged}")
+    print(f"{count} trainings with cut weights are PyTorch's; at most {worst[0]:.1e} apart in losses and {worst[1]:.1e} in parameters")
+
+
+def check_checkpoints(work):
+    """A checkpoint does not say on how many devices it was written: each plan goes on from each other's."""
+    case = training.case_named("cnn-adam")
+    model, data = training.write_model(work, case.model, "f64"), training.write_data(work, case, "f64")
+    plans = {"one": (), "two": ("--data-parallel", 2), "shared": ("--data-parallel", 4, "--zero", 1)}
+    for name, flags in plans.items():
+        compile_model(model, work / f"{name}.partita", *case.flags(), *flags)
+    wanted = training.train(work / "one.partita", *data, folder=work / "whole")
+    for first in plans:
+        for second in plans:
+            folder = work / f"{first}-{second}"
+            training.train(work / f"{first}.partita", *data, folder=folder, steps=7)
+            lines = training.train(work / f"{second}.partita", *data, "--resume", folder=folder)
+            apart = max(abs(line["loss"] - other["loss"]) / abs(other["loss"]) for line, other in zip(lines, wanted))
+            if len(lines) != STEPS or not apart < 1e-9:
+                raise Failure(f"begun by '{first}', gone on with by '{second}': losses differ by {apart:.1e}")
+    print(f"{len(plans) ** 2} pairs of plans go on from each other's checkpoints")
+
+
+def check_processes(work):
+    """Replicas, stages and parts of states in several processes: the bits of threads, and checkpoints that the other goes on from."""
+    case = training.case_named("transformer-adamw")
+    model, data = training.write_model(work, case.model, "f32"), training.write_data(work, case, "f32")
+    artifact = work / "processes.partita"
+    compile_model(model, artifact, *case.flags(), "--data-parallel", 2, "--zero", 1, "--devices", 4, "--schedule", "1f1b")
+
+    def files(name, *flags, ranks=0, steps):
+        training.train(artifact, *data, "-t", 1, "--export", work / f"{name}.onnx", *flags, folder=work / name, steps=steps, ranks=ranks)
+        last = work / name / f"step-{steps:08}"
+        return [path.read_bytes() for path in (work / f"{name}.onnx", last / "model.safetensors", last / "optimizer.safetensors")]
+
+    wanted = files("threads", steps=3)
+    for ranks in (2, 4):
+        if files(f"processes{ranks}", ranks=ranks, steps=3) != wanted:
+            raise Failure(f"{ranks} processes train to other bits than threads")
+    # Replicas of a stage in different processes, and stages of a replica.
+    resumed = files("processes2", "--resume", "--device-map", "0,3/1,2", ranks=2, steps=5)
+    if files("threads", "--resume", steps=5) != resumed:
+        raise Failure("processes go on from a checkpoint to other bits than threads")
+    print("processes train to the bits of threads")
+
+
+def check_errors(work):
+    case = training.case_named("mnist-adamw")
+    model = training.write_model(work, case.model, "f32")
+    wrong = ((("--data-parallel", 3), "the micro-batches of a step (--micro-batches 8) cannot be dealt out to 3 replicas (--data-parallel) in equal parts: give a multiple of 3, e.g. 9"),
+             (("--zero", 1), "zero 1: replicas share what an optimizer keeps, and there is one replica"),
+             (("--data-parallel", 2, "--zero", 2), "--zero: Value 2 not in range"))
+    for flags, text in wrong:
+        before = training.files_in(work)
+        said = run([BIN / "partita-compile", model, *case.flags(), *flags, "-o", work / "wrong.partita"], expect=1)
+        training.check_message(work, " ".join(map(str, flags)), said, text, before)
+    print(f"{len(wrong)} errors say what is wrong")
+
+
+def check():
+    words = sys.argv[1:]
+    parts = {part.__name__.removeprefix("check_"): part for part in (check_cut, check_sent, check_checkpoints, check_processes, check_errors)}
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        if not words or not set(words) <= set(parts):
+            check_curves(work, words)
+        for name, part in parts.items():
+            if not words or name in words:
+                part(work)
+
+
+if __name__ == "__main__":
+    main(check, use_workers=True)
