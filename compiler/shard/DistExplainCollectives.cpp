@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/analysis/Rates.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/shard/CutCosts.h"
 #include "compiler/shard/Passes.h"
@@ -316,8 +317,9 @@ private:
     if (exchange.reader && !exchange.reader->hasTrait<OpTrait::IsTerminator>())
       remark << " for '" << nn::getNodeName(exchange.reader) << "'";
     remark << ": each device sends " << abi::bytesText(exchange.sentBytes)
-           << " a micro-batch, predicted " << abi::timeText(exchange.ns)
-           << "; ";
+           << (rates.getRate(op) == analysis::Rate::update ? " a step"
+                                                           : " a micro-batch")
+           << ", predicted " << abi::timeText(exchange.ns) << "; ";
     if (!change) {
       remark << (!isFree ? "other cuts were not tried, as the model itself "
                            "says how results are cut"
@@ -340,6 +342,7 @@ private:
   Block &block;
   Propagation propagation;
   CutCosts costs;
+  analysis::Rates rates;
   llvm::SetVector<Operation *> all;
   SmallVector<Value> tensors; ///< the model's inputs and weights
   SmallVector<StringRef> names;
