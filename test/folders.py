@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the table of folders in docs/architecture.md against the sources: who includes whom, and how many files a folder has.
+"""Holds the table of folders, test/folders.md, against the sources: who includes whom, and how many files a folder has.
 
     folders.py            exit status 1 if a source includes what its folder may not, if a folder has no row, or if a row names what is not there
     folders.py --list     what each folder includes today, in the table's form
@@ -19,7 +19,7 @@ FOREIGN = {"MLIR": r'[<"](mlir|llvm)/', "ONNX": r'[<"]onnx/'}  # libraries that 
 def table():
     """The rows: folder: (folders it may include, libraries it may include)."""
     rows = {}
-    for line in (REPOSITORY / "docs" / "architecture.md").read_text().splitlines():
+    for line in (REPOSITORY / "test" / "folders.md").read_text().splitlines():
         cells = [c.strip() for c in line.strip().strip("|").split(" | ")]
         if len(cells) == 3 and re.fullmatch(r"`(dialects|compiler|runtime|tools)[\w/-]*`", cells[0]):
             rows[cells[0].strip("`")] = (set(re.findall(r"`([\w/-]+)`", cells[2])), {name for name in FOREIGN if name in cells[2]})
@@ -49,7 +49,7 @@ def main():
         files[str(path.parent)] += 1
         mine = owner(path, rows)
         if mine is None:
-            wrong.append(f"{path}: its folder has no row in docs/architecture.md")
+            wrong.append(f"{path}: its folder has no row in test/folders.md")
             continue
         used[mine].add(mine)
         text = (REPOSITORY / path).read_text()
@@ -65,8 +65,8 @@ def main():
                     wrong.append(f"{path}:{number}: `{mine}` may not include {name}")
     for mine, (may, _) in rows.items():
         if mine not in used:
-            wrong.append(f"docs/architecture.md: there is nothing in `{mine}`")
-        wrong += [f"docs/architecture.md: `{mine}` does not include `{name}`" for name in sorted(may - used[mine])]
+            wrong.append(f"test/folders.md: there is nothing in `{mine}`")
+        wrong += [f"test/folders.md: `{mine}` does not include `{name}`" for name in sorted(may - used[mine])]
         wrong += cycle(mine, rows)
     wrong += [f"{folder}: {count} files; at most {MOST_FILES} make a folder one can read" for folder, count in files.items() if count > MOST_FILES]
     if "--list" in sys.argv:
@@ -83,7 +83,7 @@ def cycle(start, rows):
         here, way = stack.pop()
         for name in rows.get(here, (set(), set()))[0]:
             if name == start:
-                return [f"docs/architecture.md: a cycle: {' -> '.join((*way, name))}"]
+                return [f"test/folders.md: a cycle: {' -> '.join((*way, name))}"]
             if name not in seen:
                 seen.add(name)
                 stack.append((name, (*way, name)))
