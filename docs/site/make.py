@@ -20,7 +20,14 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 import capi  # noqa: E402
 
-GUIDES = ("gradients", "derivatives", "training", "training-data", "checkpoints", "indices", "partition-file", "annotations", "replicas", "comparing", "serving", "architecture", "cuda", "cuda-ops", "testing", "write-a-pass", "support-an-onnx-op")
+GUIDES = {
+    "Begin": ("overview", "tutorial", "glossary", "status", "performance", "troubleshooting"),
+    "Use": ("compile", "partition-file", "annotations", "run", "comparing", "indices", "hosts", "embed", "serving", "cuda"),
+    "Train": ("training", "gradients", "derivatives", "training-data", "checkpoints", "replicas"),
+    "Inside": ("architecture", "compiler", "train-step", "sharding", "codegen", "schedules", "artifact", "runtime", "numerics", "cuda-ops"),
+    "Contribute": ("testing", "write-a-pass", "support-an-onnx-op", "add-a-schedule", "add-a-library-call", "add-a-device"),
+}
+PROJECT = ("CONTRIBUTING", "CHANGELOG")
 EXAMPLES = ("mnist", "shakespeare")
 PROGRAMS = ("partita-compile", "partita-run")
 
@@ -100,9 +107,9 @@ def write_pages(build, pages):
     shutil.rmtree(pages, ignore_errors=True)
     for folder in ("docs", "reference", "test/executed"):
         (pages / folder).mkdir(parents=True)
-    for guide in GUIDES:
+    for guide in sum(GUIDES.values(), ()):
         shutil.copy(ROOT / "docs" / f"{guide}.md", pages / "docs")
-    for name in ("LICENSE", "docs/partition.schema.json", "docs/train.schema.json", "test/executed/backend-cases.txt"):
+    for name in (*(f"{page}.md" for page in PROJECT), "LICENSE", "docs/partition.schema.json", "docs/train.schema.json", "test/executed/backend-cases.txt"):
         shutil.copy(ROOT / name, pages / name)
     for example in EXAMPLES:
         (pages / "examples" / example).mkdir(parents=True)
@@ -117,7 +124,9 @@ def write_pages(build, pages):
     for program in PROGRAMS:
         (pages / "reference" / f"{program}.md").write_text(commands_page(program, build / "bin" / program))
     index = (ROOT / "README.md").read_text()
-    index += "\n" + toctree("Guides", [f"docs/{guide}" for guide in GUIDES])
+    for caption, guides in GUIDES.items():
+        index += "\n" + toctree(caption, [f"docs/{guide}" for guide in guides])
+    index += toctree("Project", PROJECT)
     index += toctree("Examples", [f"examples/{example}/README" for example in EXAMPLES])
     index += toctree("Interfaces", [*(f"reference/{program}" for program in PROGRAMS), "reference/c", "reference/python", "reference/onnx-ops"])
     index += toctree("Dialects and passes", [f"reference/{path.stem}" for path in generated])

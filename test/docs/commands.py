@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every command that the README and docs/ show, in a folder that has the files they speak of. What takes long runs with less of it; what another test
+"""Runs every command that the README, CONTRIBUTING and docs/ show, in a folder that has the files they speak of. What takes long runs with less of it; what another test
 runs is not run again. A command that is none of these is a failure, so that nobody shows what nobody has tried.
 
     commands.py BUILD [TEXT]     only commands that hold TEXT; exit status 77 where the package onnx is missing
@@ -72,6 +72,13 @@ g (float[2, 3] image) => (float[2, 4] logits)
 TRAINING = """loss: {kind: cross_entropy, output: logits, labels: label}
 optimizer: {kind: adamw, learning_rate: 0.001}
 """
+NET = """<ir_version: 10, opset_import: ["" : 21]>
+net (float[8, 1, 16, 16] image) => (float[8, 4] logits) {
+  [n0] a = Conv<pads = [1, 1, 1, 1]>(image, conv1_weight, conv1_bias)  [n1] b = Relu(a)  [n2] c = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(b)
+  [n3] d = Conv<pads = [1, 1, 1, 1]>(c, conv2_weight, conv2_bias)  [n4] e = Relu(d)  [n5] f = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(e)
+  [n6] g = Flatten(f)  [n7] h = Gemm<transB = 1>(g, fc1_weight, fc1_bias)  [n8] i = Relu(h)  [n9] logits = Gemm<transB = 1>(i, fc2_weight, fc2_bias)
+}
+"""
 BERT = """<ir_version: 10, opset_import: ["" : 21]>
 g (int64[batch, tokens] ids, int64[batch, tokens] attention_mask) => (float[batch, tokens, 4] y)
 <float[3, 4] table = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, int64[1] last = {2}> {
@@ -123,6 +130,7 @@ class Sandbox:
         self.models = {"--length": onnx.parser.parse_model(SEQUENCES), "--constant": onnx.parser.parse_model(FIXED_INPUT),
                        "--loss": onnx.parser.parse_model(CLASSIFIER), "--train": onnx.parser.parse_model(CLASSIFIER)}
         onnx.save(onnx.parser.parse_model(BERT), self.folder / "bert.onnx")
+        self.make_net(onnx)
         annotated = onnx.ModelProto()
         annotated.CopyFrom(self.digits)
         annotated.ir_version = 11
@@ -132,6 +140,23 @@ class Sandbox:
         onnx.save(annotated, self.folder / "annotated.onnx")
         self.onnx = onnx
         self.choose_model("")
+
+    def make_net(self, onnx):
+        """The network of docs/tutorial.md, as PyTorch exports it: with the module that made each node."""
+        import numpy
+
+        net = onnx.parser.parse_model(NET)
+        shapes = {"conv1": (16, 1, 3, 3), "conv2": (32, 16, 3, 3), "fc1": (64, 512), "fc2": (4, 64)}
+        rng = numpy.random.default_rng(0)
+        for module, shape in shapes.items():
+            for name, values in (("weight", rng.normal(0, 0.05, shape)), ("bias", numpy.zeros(shape[0]))):
+                net.graph.initializer.append(onnx.numpy_helper.from_array(values.astype(numpy.float32), f"{module}.{name}"))
+        for node in net.graph.node:
+            node.input[:] = [name.replace("_", ".") for name in node.input]
+            module = next((name.removesuffix(".weight") for name in node.input if name.endswith(".weight")), "")
+            node.metadata_props.add(key="pkg.torch.onnx.name_scopes", value=f"['', '{module}', '{node.name}']" if module else f"['', '{node.name}']")
+        onnx.save(net, self.folder / "net.onnx")
+        (self.folder / "corners.yaml").write_text("begin_blocks: {front: conv1, back: conv2}\nstages: [[front], [back]]\n")
 
     def choose_model(self, command):
         model = next((m for option, m in self.models.items() if option in command), self.digits)
@@ -147,6 +172,10 @@ class Sandbox:
         numpy.savez(self.folder / "in.npz", image=images)
         numpy.save(self.folder / "images.npy", numpy.ones((2, 3), numpy.float32))
         numpy.save(self.folder / "labels.npy", numpy.array([3, 0]))
+        numpy.savez(self.folder / "train.npz", x=numpy.ones((16, 3), numpy.float32), y=numpy.array([3, 0] * 8))
+        for name in ("train", "test"):
+            numpy.save(self.folder / f"{name}-images.npy", numpy.ones((64, 1, 16, 16), numpy.float32))
+            numpy.save(self.folder / f"{name}-labels.npy", numpy.array([0, 1, 2, 3] * 16))
         self.run("partita-compile model.onnx -o model.partita")
         self.run("partita-run model.partita --input x.npy --output expected.npz")
         data = self.folder / "test_data_set_0"
@@ -204,6 +233,7 @@ def check(command, shown, sandbox, tests):
     if command.startswith("mpirun"):
         if not shutil.which("mpirun"):
             return
+        sandbox.choose_model(command)
         sandbox.run("partita-compile model.onnx --devices 4 -o model.partita")
     if command.startswith("partita-compile"):
         sandbox.choose_model(command)
@@ -226,7 +256,7 @@ def main():
     wrong, known = [], set()
     with tempfile.TemporaryDirectory() as folder:
         sandbox = Sandbox(pathlib.Path(folder), build)
-        for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))):
             # Each page begins its training anew.
             shutil.rmtree(sandbox.folder / "run", ignore_errors=True)
             for number, command, shown in commands(page):

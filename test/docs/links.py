@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Dead links: in the README, in docs/ and in those of the examples, and in the site. Only what lies in this repository is looked at; nothing is fetched.
+"""Dead links: in the README and the pages beside it, in docs/ and in those of the examples, and in the site. Only what lies in this repository is looked at; nothing is fetched.
 
     links.py                 the links of the Markdown files: files, and headings in them
     links.py --site BUILD    makes the site and looks at every link, image and anchor of its pages, and whether the references are whole; exit status 77
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def markdown_pages():
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*/README.md"))]
+    return [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*/README.md"))]
 
 
 def without_code(text):

@@ -5,7 +5,7 @@ import numpy as np
 from graph import TYPES
 
 
-# By the distance of neighbours: a few of the smallest numbers, which are as far apart as they are large; or what counts as 0 (docs/architecture.md).
+# By the distance of neighbours: a few of the smallest numbers, which are as far apart as they are large; or what counts as 0 (docs/numerics.md).
 SMALLEST = {TYPES["f16"][2]: 8 * 2.0**-24, TYPES["bf16"][2]: 2.0**-125, TYPES["f32"][2]: 2.0**-125, TYPES["f64"][2]: 2.0**-1021}
 
 
