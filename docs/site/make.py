@@ -22,9 +22,10 @@ import capi  # noqa: E402
 
 GUIDES = {
     "Begin": ("overview", "tutorial", "glossary", "status", "performance", "troubleshooting"),
-    "Use": ("compile", "partition-file", "annotations", "run", "comparing", "indices", "hosts", "embed", "serving", "cuda"),
+    "Use": ("compile", "partition-file", "annotations", "run", "comparing", "indices", "hosts", "embed", "serving"),
     "Train": ("training", "gradients", "derivatives", "training-data", "checkpoints", "replicas"),
-    "Inside": ("architecture", "compiler", "train-step", "sharding", "codegen", "schedules", "artifact", "runtime", "numerics", "cuda-ops"),
+    "Inside": ("architecture", "compiler", "train-step", "sharding", "codegen", "schedules", "artifact", "runtime", "numerics"),
+    "GPUs": ("cuda", "cuda-device", "cuda-libraries", "cuda-several", "cuda-ops", "cudnn-attention"),
     "Contribute": ("testing", "write-a-pass", "support-an-onnx-op", "add-a-schedule", "add-a-library-call", "add-a-device"),
 }
 PROJECT = ("CONTRIBUTING", "CHANGELOG")
