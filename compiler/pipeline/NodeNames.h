@@ -11,6 +11,7 @@
 #include "compiler/analysis/NodeNames.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Operation.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -22,6 +23,12 @@
 namespace partita::pipeline {
 
 using analysis::getNodeNames;
+
+/// Whether an op belongs to no node, but to the loss that the compiler adds.
+inline bool isOfLoss(mlir::Operation *op) {
+  return llvm::equal(getNodeNames(op->getLoc()),
+                     llvm::ArrayRef<llvm::StringRef>("loss"));
+}
 
 /// "; did you mean 'x'?" for the known name nearest to `name`, or "" if none is
 /// near. Of several equally near names the first counts.

@@ -192,10 +192,11 @@ private:
 
   void joinNeighbours() {
     SmallVector<std::string> joined;
-    // Gradients and updates follow their nodes.
+    // Gradients and updates follow their nodes, and the loss the last of them.
     const Phases phases(function);
     for (size_t i = 0; i < active.size(); ++i)
-      if (blockOf[i] < 0 && phases.get(active[i]) == dist::Phase::forward)
+      if (blockOf[i] < 0 && phases.get(active[i]) == dist::Phase::forward &&
+          !isOfLoss(active[i]))
         joined.push_back("'" + nn::getNodeName(active[i]) + "'" +
                          nn::inScope(active[i]->getLoc()));
     for (size_t i = 0; i < active.size(); ++i)

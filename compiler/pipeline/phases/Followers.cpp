@@ -36,12 +36,19 @@ public:
       if (phaseOf(node) == Phase::forward)
         addForward(static_cast<int>(index), node);
     bringGradients();
+    for (size_t index = graph.nodes.size(); index-- > 0;)
+      if (movesForward(graph.nodes[index]))
+        moved.push_back(static_cast<int>(index));
     for (const ClusterNode &node : graph.nodes)
       if (phaseOf(node) == Phase::update)
         addUpdates(node);
     for (auto [index, node] : llvm::enumerate(graph.nodes))
       if (phaseOf(node) != Phase::forward && leaders[index] < 0)
         leaders[index] = findLeader(node);
+    // The values of forward that gradients read lie on their stage already, or
+    // are sent there as they are. They are transposed there, not sent twice.
+    for (int index : moved)
+      leaders[index] = std::max(leaders[index], latestUser(graph.nodes[index]));
     // What has no name goes with what it is made from, and zeros with what is
     // added to them.
     for (size_t index = 0; index < leaders.size(); ++index)
@@ -63,10 +70,35 @@ private:
   /// Whether a cluster is no node's. What counts labels needs nothing of the
   /// model, and must not go elsewhere than the rest of the loss.
   static bool isLoss(const ClusterNode &node) {
-    return llvm::all_of(node.ops, [](Operation *op) {
-      return llvm::equal(getNodeNames(op->getLoc()),
-                         ArrayRef<StringRef>("loss"));
-    });
+    return llvm::all_of(node.ops, isOfLoss);
+  }
+
+  /// Whether a cluster of backward only moves elements that forward has made.
+  bool movesForward(const ClusterNode &node) const {
+    return phaseOf(node) == Phase::backward &&
+           llvm::all_of(node.ops, [&](Operation *op) {
+             if (!isa<nn::ViewOpInterface>(op))
+               return false;
+             Operation *producer = op->getOperand(0).getDefiningOp();
+             auto made = graph.nodeOf.find(producer);
+             return llvm::is_contained(node.ops, producer) ||
+                    (made != graph.nodeOf.end() &&
+                     phases.get(producer) == Phase::forward);
+           });
+  }
+
+  /// Of clusters that read a value, through views as well, the one that
+  /// backward comes to first.
+  int latestUser(const ClusterNode &node) const {
+    int found = -1;
+    SmallVector<Operation *> left(node.ops.begin(), node.ops.end());
+    while (!left.empty())
+      for (Operation *user : left.pop_back_val()->getUsers())
+        if (auto it = graph.nodeOf.find(user); it != graph.nodeOf.end())
+          found = std::max(found, leaders[it->second]);
+        else if (isa<nn::ViewOpInterface>(user))
+          left.push_back(user);
+    return found;
   }
 
   void addForward(int index, const ClusterNode &node) {
@@ -225,7 +257,8 @@ private:
   const PartitionGraph &graph;
   const Phases &phases;
   std::vector<int> leaders;
-  int last = 0;                                    ///< of the forward clusters
+  SmallVector<int> moved; ///< clusters that only move elements of forward
+  int last = 0;           ///< of the forward clusters
   llvm::StringMap<std::pair<int, int64_t>> ofName; ///< with its operations
   llvm::StringMap<int> ofParameter;                ///< the first that reads it
   llvm::StringSet<> shared;      ///< parameters that several read
