@@ -653,6 +653,9 @@ const abi::Plan &Trainer::plan() const { return impl->train.plan(); }
 std::vector<DeviceMemory> Trainer::memory() const {
   return impl->train.session->memory();
 }
+const std::vector<ProfileEvent> &Trainer::profile() const {
+  return impl->train.session->profile();
+}
 std::string Trainer::remark() const { return impl->train.session->remark(); }
 
 } // namespace partita::runtime::train

@@ -116,6 +116,8 @@ public:
   Status writeState(int64_t index, const void *from);
 
   const abi::Plan &plan() const; ///< of the session that learns
+  /// What this process did in the last update (SessionOptions::profile).
+  const std::vector<ProfileEvent> &profile() const;
   std::vector<DeviceMemory> memory() const;
   std::string remark() const;
 

@@ -352,14 +352,17 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->capture_default_str()
       ->check(positive(/*orZero=*/false))
       ->type_name("S");
-  app.add_option("--profile", options.profile,
-                 "Write a trace for Perfetto or chrome://tracing")
+  app.add_option(
+         "--profile", options.profile,
+         "Write a trace for Perfetto or chrome://tracing; with --train, "
+         "of the second to the eleventh step")
       ->group(looking)
       ->type_name("FILE.json");
   app.add_flag("--profile-table", options.profileTable,
                "Print where the time of a step goes: by device, kind of work, "
                "unit, transfer and instruction, waiting apart from moving "
-               "bytes, with GFLOP/s, GB/s and what was predicted")
+               "bytes, with GFLOP/s, GB/s and what was predicted; with "
+               "--train, at its end")
       ->group(looking);
   app.add_flag("--json", options.json,
                "Print --plan, --benchmark (with --profile-table), "
@@ -442,12 +445,14 @@ int parseOptions(int argc, char **argv, Options &options) {
     if (app.count(name) && !options.training.isOn)
       return refuse(
           (std::string(name) + " belongs to --train: give it, too").c_str());
-  for (const char *name :
-       {"--input", "--output", "--benchmark", "--test-data", "--compare",
-        "--profile", "--profile-table", "--plan", "--calibrate"})
+  for (const char *name : {"--input", "--output", "--benchmark", "--test-data",
+                           "--compare", "--plan", "--calibrate"})
     if (options.training.isOn && app.count(name))
       return refuse(
           (std::string(name) + " and --train exclude each other").c_str());
+  if (options.training.isOn && options.profileTable && options.json)
+    return refuse("with --train --json each line is a step; leave out "
+                  "--profile-table");
   if (options.training.isOn && options.training.data.empty())
     return refuse("--train needs samples: give --data NAME=FILE for each "
                   "input");

@@ -86,15 +86,7 @@ Status checkRequest(const Options &options, const Model &model, Team &team) {
   if (!options.output.empty())
     if (Status status = runtime::checkOutputPath(options.output); !status.ok())
       return status;
-  if (!options.profile.empty()) {
-    std::filesystem::path parent =
-        std::filesystem::path(options.profile).parent_path();
-    std::error_code error;
-    if (!parent.empty() && !std::filesystem::is_directory(parent, error))
-      return Status::error("cannot write '" + options.profile +
-                           "': there is no folder '" + parent.string() + "'");
-  }
-  return Status();
+  return checkTracePath(options.profile);
 }
 
 int runMode(const Options &options, const PlanChoice &plans,

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -346,6 +347,16 @@ std::vector<Profile::Event> Profile::gather(Team &team) const {
     }
   }
   return all;
+}
+
+Status checkTracePath(const std::string &path) {
+  const std::filesystem::path parent =
+      std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (parent.empty() || std::filesystem::is_directory(parent, error))
+    return Status();
+  return Status::error("cannot write '" + path + "': there is no folder '" +
+                       parent.string() + "'");
 }
 
 Status writeTrace(const std::string &path, const Model &model,

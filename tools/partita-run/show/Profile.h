@@ -50,6 +50,9 @@ private:
   std::vector<double> steps;
 };
 
+/// An error if the trace's folder does not exist. An empty path is none.
+runtime::Status checkTracePath(const std::string &path);
+
 /// Writes the trace to a file beside `path`, then renames that file.
 runtime::Status writeTrace(const std::string &path, const Model &model,
                            std::vector<Profile::Event> events);

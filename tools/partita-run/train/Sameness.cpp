@@ -29,7 +29,7 @@ std::string flagsText(const Options &options) {
        << training.checkpointEvery << ' ' << training.keepBest << ' '
        << training.resume << training.evalData.empty()
        << training.checkpoint.empty() << training.load.empty()
-       << training.exportTo.empty();
+       << training.exportTo.empty() << options.wantsProfile();
   return text.str();
 }
 

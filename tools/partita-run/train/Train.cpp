@@ -15,6 +15,7 @@
 #include "runtime/trainer/Trainer.h"
 #include "tools/partita-run/Run.h"
 #include "tools/partita-run/Team.h"
+#include "tools/partita-run/show/ProfileTable.h"
 #include "tools/partita-run/train/RunFolder.h"
 #include "tools/partita-run/train/Sameness.h"
 #include "tools/partita-run/train/TeamProcesses.h"
@@ -121,11 +122,13 @@ public:
       pointers.clear();
       for (const runtime::Tensor &tensor : step.inputs)
         pointers.push_back(tensor.data());
+      const Clock::time_point stepBegun = Clock::now();
       auto result = trainer->step(pointers);
       loader->release(*loaded);
       if (!result)
         return result.status();
       note(*result);
+      record(secondsSince(stepBegun));
       const bool endsEpoch =
           next.sample + trainer->samplesPerStep() > loader->samples();
       if (endsEpoch)
@@ -174,9 +177,9 @@ private:
     auto artifacts = runtime::Artifact::openTraining(options.artifact);
     if (Status status = team.agree(artifacts.status()); !status.ok())
       return status;
-    const Model model(artifacts->train);
+    model = std::make_unique<const Model>(artifacts->train);
     if (Status status =
-            team.agree(team.check(model, /*plan=*/0, options.deviceMap));
+            team.agree(team.check(*model, /*plan=*/0, options.deviceMap));
         !status.ok())
       return status;
     // What they do together from here on depends on flags.
@@ -185,7 +188,7 @@ private:
         !status.ok())
       return status;
     auto opened =
-        Trainer::open(options.artifact, sessionOptions(options, model, team),
+        Trainer::open(options.artifact, sessionOptions(options, *model, team),
                       team.distributed() ? &processes : nullptr);
     if (!opened)
       return opened.status();
@@ -196,6 +199,8 @@ private:
 
   /// What training begins with, but for a checkpoint.
   Status setStates() {
+    if (Status status = checkTracePath(options.profile); !status.ok())
+      return status;
     if (!options.training.exportTo.empty() && team.root())
       if (Status status = runtime::train::checkExport(
               *trainer, options.artifact, options.training.exportTo);
@@ -344,6 +349,35 @@ private:
     lossSum += result.loss;
     ++lossCount;
     draw();
+  }
+
+  /// Keeps what was done in a step, if a profile is asked for. The first step
+  /// touches memory that no other has touched.
+  void record(double seconds) {
+    const int64_t step = trainer->steps() - firstStep;
+    if (!options.wantsProfile() || step > kProfiledSteps + 1 ||
+        (step == 1 && lastStep - firstStep > 1))
+      return;
+    profile.add(trainer->profile(), static_cast<int>(trainer->steps() - 1));
+    profile.addStep(seconds * 1e9);
+  }
+
+  Status writeProfile() {
+    if (!options.wantsProfile())
+      return Status();
+    std::vector<Profile::Event> events = profile.gather(team);
+    if (!team.root())
+      return Status();
+    if (options.profileTable)
+      std::printf(
+          "\nsamples were waited for in %s of the time\n%s",
+          abi::percentText(static_cast<double>(loader->waitedNs()) / 1e9 /
+                           std::max(secondsSince(begin), 1e-9))
+              .c_str(),
+          ProfileTable(*model, events, profile.stepNs()).text(*model).c_str());
+    return options.profile.empty()
+               ? Status()
+               : writeTrace(options.profile, *model, std::move(events));
   }
 
   bool isReportDue() const {
@@ -524,6 +558,8 @@ private:
     if (stops && !options.json && team.root())
       std::printf("stopped after step %" PRId64 "%s\n", trainer->steps(),
                   folder ? "; --resume goes on" : "");
+    if (Status status = team.agree(writeProfile()); !status.ok())
+      return status;
     if (options.training.exportTo.empty())
       return Status();
     return runtime::train::exportTrained(*trainer, options.artifact,
@@ -531,10 +567,13 @@ private:
   }
 
   static constexpr double kSecondsPerBar = 0.2;
+  static constexpr int64_t kProfiledSteps = 10;
 
   const Options &options;
   Team &team;
   TeamProcesses processes;
+  std::unique_ptr<const Model> model; ///< the plan that learns
+  Profile profile;
   std::unique_ptr<Trainer> trainer;
   std::unique_ptr<data::Loader> loader;
   std::vector<data::LoaderInput> evalInputs;
