@@ -73,7 +73,7 @@ FailureOr<int64_t> checkMachine(Location loc, const CompileOptions &options,
 }
 
 LogicalResult checkTraining(Location loc, const CompileOptions &options,
-                            int64_t replicas) {
+                            ArrayRef<std::string> targets, int64_t replicas) {
   const bool trains = !options.train.optimizer.empty();
   if (options.sumsMicroBatches())
     for (const auto &[input, axis] : options.import.samples)
@@ -87,6 +87,17 @@ LogicalResult checkTraining(Location loc, const CompileOptions &options,
            << "--gradients with " << replicas
            << " replicas that share a batch (--replicas) are those of one "
               "micro-batch: leave out --micro-batches";
+  if (options.train.optimizerOnHost &&
+      options.autodiff.results == autodiff::LossResults::parts) {
+    for (const std::string &target : getTargets(options, targets))
+      if (codegen::splitTarget(target).first != "cpu")
+        return emitError(loc) << "--optimizer-state host: what the optimizer "
+                                 "keeps cannot lie elsewhere than on a device "
+                                 "of '"
+                              << target << "' yet; leave it out";
+    emitRemark(loc) << "--optimizer-state host changes nothing: the memory of "
+                       "CPU devices is that of the host";
+  }
   // An update would be that of one replica's samples.
   if (replicas > 1 && trains)
     return emitError(loc)

@@ -72,7 +72,7 @@ LogicalResult PlanCompilation::run(llvm::raw_ostream &ir,
 
   begin(reading);
   FailureOr<int64_t> said = pipeline::readReplicas(loc, options.partition);
-  if (failed(said) || failed(checkTraining(loc, options, *said)))
+  if (failed(said) || failed(checkTraining(loc, options, targets, *said)))
     return failure();
   replicas = *said;
   auto imported = importPlan(context, options, replicas);

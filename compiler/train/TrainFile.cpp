@@ -51,8 +51,8 @@ public:
           root, "the file",
           [&](StringRef key, yaml::Node *value) { return readKey(key, value); },
           "loss, freeze, train_only, eval_mode, optimizer, groups, schedule, "
-          "clip_norm, micro_batches, recompute, recompute_nodes, init, "
-          "reduction and scale");
+          "clip_norm, micro_batches, recompute, recompute_nodes, "
+          "optimizer_state, init, reduction and scale");
     checkGroups();
     if (message.empty() && (!root || stream.failed()))
       report(1, 1, "the file is empty or not YAML");
@@ -180,6 +180,8 @@ private:
       settings.recompute = readChoice(value, key, {"none", "standard", "full"});
     else if (key == "recompute_nodes")
       settings.recomputeNodes = readTexts(value);
+    else if (key == "optimizer_state")
+      settings.optimizerState = readChoice(value, key, {"device", "host"});
     else if (key == "reduction")
       settings.sums = readChoice(value, key, {"mean", "sum"}) == "sum";
     else if (key == "init")
@@ -485,6 +487,7 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
   train.evalMode = settings.evalMode;
   train.recompute = settings.recompute.value_or("");
   train.recomputeNodes = settings.recomputeNodes;
+  train.optimizerOnHost = settings.optimizerState == "host";
   train.init = settings.init;
   for (const std::string &text : train.init)
     if (auto init = parseInit(text); !init)

@@ -56,6 +56,7 @@ struct TrainSettings {
   std::optional<int64_t> microBatches;
   std::optional<std::string> recompute; ///< none, standard or full
   std::vector<std::string> recomputeNodes;
+  std::optional<std::string> optimizerState; ///< device or host
   bool sums = false; ///< the loss is a sum, unless it says another thing
   std::map<std::string, InputScale> scale;
 };

@@ -127,7 +127,8 @@ namespace {
 struct RawOptions {
   std::vector<std::string> shapes, dims, samples, lengths, constants;
   std::string weights = "inside", kind = "artifact", level, strategy, memory,
-              devices, gradients, train, optimizer, schedule, recompute;
+              devices, gradients, train, optimizer, schedule, recompute,
+      optimizerState;
   std::vector<std::string> groups, evalMode, init, recomputeNodes;
   std::optional<double> learningRate, clipNorm;
 
@@ -218,6 +219,8 @@ static std::string readTraining(const RawOptions &raw, CommandLine &command) {
                            raw.evalMode.end());
   if (!raw.recompute.empty())
     settings.recompute = raw.recompute;
+  if (!raw.optimizerState.empty())
+    settings.optimizerState = raw.optimizerState;
   settings.recomputeNodes.insert(settings.recomputeNodes.end(),
                                  raw.recomputeNodes.begin(),
                                  raw.recomputeNodes.end());
@@ -257,10 +260,11 @@ static std::string checkGradients(const RawOptions &raw,
   if (!raw.trains() &&
       (!raw.groups.empty() || !raw.schedule.empty() || raw.learningRate ||
        raw.clipNorm || !raw.evalMode.empty() || !raw.init.empty() ||
-       !raw.recompute.empty() || !raw.recomputeNodes.empty()))
+       !raw.recompute.empty() || !raw.recomputeNodes.empty() ||
+       !raw.optimizerState.empty()))
     return "--group, --schedule-rate, --learning-rate, --clip-norm, --init, "
-           "--recompute, --recompute-nodes and --eval-mode are for training: "
-           "give --train FILE or --optimizer, too";
+           "--recompute, --recompute-nodes, --optimizer-state and --eval-mode "
+           "are for training: give --train FILE or --optimizer, too";
   if (!asks && !options.loss.empty() && !command.listParameters)
     return "--loss " + options.loss +
            " is for --gradients and for training: give --gradients, --train "
@@ -646,6 +650,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->type_name("GLOB")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--optimizer-state", raw.optimizerState,
+                 "where the optimizer keeps what it remembers of parameters: "
+                 "in the memory of the device, or of the host; the same on "
+                 "CPUs, and not yet possible on GPUs")
+      ->check(CLI::IsMember({"device", "host"}));
   app.add_flag("--list-parameters", result.listParameters,
                "list the model's tensors: shape, and whether they are trained "
                "or why not; with --loss, only those on which it depends are");
