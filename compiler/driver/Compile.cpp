@@ -13,6 +13,7 @@
 #include "compiler/driver/PlansOfModel.h"
 #include "compiler/driver/ReadModule.h"
 #include "compiler/import/annotations/AnnotatedModel.h"
+#include "compiler/pipeline/Decision.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NNDialect.h"
 #include "dialects/plan/PlanDialect.h"
@@ -74,6 +75,12 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
     options.target = targets->front();
     options.partition.target = codegen::splitTarget(options.target).first.str();
   }
+  FailureOr<std::string> schedule =
+      pipeline::readSchedule(loc, options.partition);
+  if (failed(schedule))
+    return failure();
+  if (*schedule == pipeline::kAutoSchedule)
+    options.partition.schedule = *schedule;
   if (targets->size() > 1 && !options.emitOnnx.empty())
     return emitError(loc) << "--emit-onnx: ONNX's annotations cannot say that "
                              "devices are of several kinds ("
@@ -88,6 +95,9 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
   for (auto [number, each] : llvm::enumerate(plans)) {
     if (number + 1 < plans.size())
       each.nodes = nullptr;
+    // The first plan chooses for all.
+    if (number > 0 && *schedule == pipeline::kAutoSchedule)
+      each.partition.schedule = compilations.front()->schedule;
     if (each.autodiff.results == autodiff::LossResults::beside)
       followStages(*compilations.back(), each);
     if (number > 0 && options.kind != EmitKind::artifact &&

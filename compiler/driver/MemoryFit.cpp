@@ -114,18 +114,24 @@ std::string findWhatFits(Tries tries, ModuleOp plan,
 
 } // namespace
 
+pipeline::PartitionOptions getTriedOptions(const CompileOptions &options) {
+  pipeline::PartitionOptions tried = options.partition;
+  tried.devices = 0; // the mesh says it
+  tried.wholeNodes = !options.emitOnnx.empty();
+  tried.emitFile.clear();
+  return tried;
+}
+
 LogicalResult partitionToFit(OwningOpRef<ModuleOp> &module,
                              const CompileOptions &options, size_t targets,
                              Partition partition) {
-  pipeline::PartitionOptions given = options.partition;
-  given.devices = 0; // the mesh says it
-  given.wholeNodes = !options.emitOnnx.empty();
+  pipeline::PartitionOptions given = getTriedOptions(options);
+  given.emitFile = options.partition.emitFile;
   // The file may say how much memory there is.
   if (given.memory <= 0 && given.file.empty())
     return partition(*module, given, options.kind, /*isAdvice=*/false);
   Tries tries(*module, partition);
-  pipeline::PartitionOptions tried = given;
-  tried.emitFile.clear();
+  pipeline::PartitionOptions tried = getTriedOptions(options);
   LogicalResult result = success();
   while (true) {
     result = tries.run(tried, EmitKind::plan);

@@ -8,6 +8,7 @@
 #include "compiler/driver/PlanCompilation.h"
 
 #include "compiler/driver/CheckOptions.h"
+#include "compiler/driver/ChooseSchedule.h"
 #include "compiler/driver/ImportPlan.h"
 #include "compiler/driver/MemoryFit.h"
 #include "compiler/driver/PhaseList.h"
@@ -97,6 +98,7 @@ LogicalResult PlanCompilation::run(llvm::raw_ostream &ir,
   if (std::optional<pipeline::PlanSummary> summary =
           pipeline::summarize(*module)) {
     remarkCores(*summary);
+    summary->schedules = triedSchedules;
     all.push_back(std::move(*summary));
   }
   if (options.kind == EmitKind::plan)
@@ -124,13 +126,20 @@ LogicalResult PlanCompilation::runModelPhases() {
     if (failed(runner.run(*module, phase)))
       return failure();
   const size_t written = runner.count();
-  return partitionToFit(
-      module, options, targets.size(),
-      [&](ModuleOp whole, const pipeline::PartitionOptions &partition,
-          EmitKind until, bool isAdvice) {
-        runner.rewind(written);
-        return runPlanPhases(whole, partition, until, isAdvice);
-      });
+  auto partition = [&](ModuleOp whole, const pipeline::PartitionOptions &tried,
+                       EmitKind until, bool isAdvice) {
+    runner.rewind(written);
+    return runPlanPhases(whole, tried, until, isAdvice);
+  };
+  if (options.partition.schedule == pipeline::kAutoSchedule) {
+    ScheduleChoice choice = chooseSchedule(*module, options, partition);
+    triedSchedules = std::move(choice.tried);
+    if (!triedSchedules.front().fits && triedSchedules.front().error.empty())
+      emitRemark(UnknownLoc::get(&context))
+          << "no schedule fits; '" << choice.name << "' needs least";
+    schedule = options.partition.schedule = std::move(choice.name);
+  }
+  return partitionToFit(module, options, targets.size(), partition);
 }
 
 LogicalResult

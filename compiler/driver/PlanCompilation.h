@@ -35,6 +35,7 @@ public:
   std::vector<int64_t> devicesOfStages;
   mlir::DictionaryAttr shards;
   int dataParallel = 1, tensorParallel = 1;
+  std::string schedule; ///< if no person chose it
 
   /// Ends the last phase. The module stays here.
   emit::CompiledPlan take();
@@ -53,7 +54,7 @@ private:
   mlir::LogicalResult compileKernels();
 
   mlir::MLIRContext &context;
-  const CompileOptions options;
+  CompileOptions options;
   const std::vector<std::string> targets;
   const int plan, plans;
   PhaseRunner runner;
@@ -62,6 +63,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<emit::ObjectFile> objects;
   dist::Annotations annotations;
+  std::vector<pipeline::ScheduleSummary> triedSchedules;
   std::optional<crash::AtPass> place;
 };
 

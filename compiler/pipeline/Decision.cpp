@@ -16,12 +16,18 @@ using namespace mlir;
 
 namespace partita::pipeline {
 
-std::string describeUnknownSchedule(StringRef name) {
+/// `more`: names that are no schedule's.
+static std::string describeUnknown(StringRef name, ArrayRef<StringRef> more) {
   SmallVector<StringRef> known;
   for (const schedule::ScheduleKind *kind : schedule::getScheduleKinds())
     known.push_back(kind->name);
+  llvm::append_range(known, more);
   return "unknown schedule '" + name.str() + "' (" + llvm::join(known, ", ") +
          ")" + didYouMean(name, known);
+}
+
+std::string describeUnknownSchedule(StringRef name) {
+  return describeUnknown(name, StringRef(kAutoSchedule));
 }
 
 const schedule::ScheduleKind *getScheduleKind(Operation *function) {
@@ -30,7 +36,11 @@ const schedule::ScheduleKind *getScheduleKind(Operation *function) {
   StringRef name = getString(function, dist::kScheduleAttr, "");
   const schedule::ScheduleKind *kind = schedule::findSchedule(name);
   if (!kind)
-    function->emitError() << describeUnknownSchedule(name);
+    function->emitError()
+        << (name == kAutoSchedule
+                ? "`auto` is no schedule: partita-compile makes a plan of each "
+                  "and takes one; name one of them"
+                : describeUnknown(name, {}));
   return kind;
 }
 

@@ -117,7 +117,11 @@ inline llvm::SmallVector<int64_t> getDevices(mlir::Operation *function) {
 /// is a file. Null, after an error, if there is none of that name.
 const schedule::ScheduleKind *getScheduleKind(mlir::Operation *function);
 
-/// The text of an error about a name that no schedule has.
+/// What a person names for the fastest schedule that fits. The driver finds it,
+/// by making a plan of each.
+inline constexpr llvm::StringLiteral kAutoSchedule = "auto";
+
+/// The text of an error about a name that a person cannot give a schedule.
 std::string describeUnknownSchedule(llvm::StringRef name);
 
 } // namespace partita::pipeline

@@ -47,6 +47,16 @@ readTargets(Location loc, const PartitionOptions &options) {
   return targets;
 }
 
+FailureOr<std::string> readSchedule(Location loc,
+                                    const PartitionOptions &options) {
+  FailureOr<PartitionFile> file = readPartitionFile(loc, options.file);
+  if (failed(file))
+    return failure();
+  if (options.schedule.empty() && file->schedule)
+    return file->schedule->text;
+  return options.schedule;
+}
+
 void addMeshPasses(OpPassManager &pm, const PartitionOptions &options) {
   DistAssignMeshPassOptions mesh;
   mesh.file = options.file;

@@ -62,6 +62,12 @@ mlir::FailureOr<int64_t> readReplicas(mlir::Location loc,
 mlir::FailureOr<std::vector<std::string>>
 readTargets(mlir::Location loc, const PartitionOptions &options);
 
+/// The schedule as the options say it or else the partition file, which may be
+/// kAutoSchedule (partition/PartitionFile.h). Empty: nobody says it. Emits
+/// errors for a file that cannot be read.
+mlir::FailureOr<std::string> readSchedule(mlir::Location loc,
+                                          const PartitionOptions &options);
+
 /// Adds the pass that writes the mesh of all devices, before anything is cut.
 void addMeshPasses(mlir::OpPassManager &pm, const PartitionOptions &options);
 

@@ -22,10 +22,11 @@
 
 namespace partita::schedule {
 
-const ScheduleKind kGPipe = {
-    .name = "gpipe",
-    .summary = "for training: all micro-batches forward, then all backward",
-    .microBatches = getTwoPerStage,
-    .order = orderBreadthFirst};
+const ScheduleKind kGPipe = {.name = "gpipe",
+                             .summary =
+                                 "all micro-batches forward, then all backward",
+                             .isForTraining = true,
+                             .microBatches = getTwoPerStage,
+                             .order = orderBreadthFirst};
 
 } // namespace partita::schedule

@@ -34,8 +34,9 @@ static UnitOrders orderInterleaved(const ScheduleProblem &problem) {
 
 const ScheduleKind kInterleaved = {
     .name = "interleaved",
-    .summary = "for training: 1f1b with two stages a device, in turn, so that "
+    .summary = "1f1b with two stages a device, in turn, so that "
                "devices wait half as long",
+    .isForTraining = true,
     .stagesPerDevice = 2,
     .microBatches = getTwoPerDevice,
     .order = orderInterleaved};

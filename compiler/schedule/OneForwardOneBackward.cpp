@@ -33,8 +33,9 @@ static UnitOrders orderOneForwardOneBackward(const ScheduleProblem &problem) {
 
 const ScheduleKind kOneForwardOneBackward = {
     .name = "1f1b",
-    .summary = "for training: each backward as soon as it can be computed, so "
+    .summary = "each backward as soon as it can be computed, so "
                "that few micro-batches are held",
+    .isForTraining = true,
     .microBatches = getTwoPerStage,
     .order = orderOneForwardOneBackward};
 

@@ -31,8 +31,9 @@ static UnitOrders orderZeroBubbleH1(const ScheduleProblem &problem) {
 
 const ScheduleKind kZeroBubbleH1 = {
     .name = "zb_h1",
-    .summary = "for training: 1f1b, with gradients of weights where devices "
+    .summary = "1f1b, with gradients of weights where devices "
                "would wait",
+    .isForTraining = true,
     .splitsBackward = true,
     .microBatches = getTwoPerStage,
     .order = orderZeroBubbleH1};

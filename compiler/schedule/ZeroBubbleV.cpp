@@ -123,8 +123,9 @@ static UnitOrders orderZeroBubbleV(const ScheduleProblem &problem) {
 
 const ScheduleKind kZeroBubbleV = {
     .name = "zb_v",
-    .summary = "for training: zb_h1 with two stages a device, there and back, "
+    .summary = "zb_h1 with two stages a device, there and back, "
                "and a shorter wait",
+    .isForTraining = true,
     .stagesPerDevice = 2,
     .placement = Placement::v,
     .splitsBackward = true,

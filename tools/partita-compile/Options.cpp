@@ -128,7 +128,7 @@ struct RawOptions {
   std::vector<std::string> shapes, dims, samples, lengths, constants;
   std::string weights = "inside", kind = "artifact", level, strategy, memory,
               devices, gradients, train, optimizer, schedule, recompute,
-      optimizerState;
+              optimizerState;
   std::vector<std::string> groups, evalMode, init, recomputeNodes;
   std::optional<double> learningRate, clipNorm;
 
@@ -340,7 +340,6 @@ static std::string checkTogether(const CommandLine &command) {
   return "";
 }
 
-/// The schedules, for --help.
 /// The kind of a target, e.g. "cuda" of "cuda:sm_90".
 static std::string getKind(const std::string &target) {
   return target.substr(0, target.find(':'));
@@ -355,13 +354,17 @@ static std::string checkKind(const std::string &target) {
   return target + " is none of " + llvm::join(kinds, ", ");
 }
 
+/// The schedules, for --help.
 static std::string schedulesText() {
   std::string text;
-  for (const schedule::ScheduleKind *kind : schedule::getScheduleKinds()) {
+  for (const schedule::ScheduleKind *kind : schedule::getScheduleKinds())
     text += (text.empty() ? "" : "; ") + std::string(kind->name) +
-            (text.empty() ? " (default): " : ": ") + std::string(kind->summary);
-  }
-  return text + "; or a file: the order of each device, as PyTorch writes it "
+            (text.empty() ? " (default): " : ": ") +
+            (kind->isForTraining ? "for training: " : "") +
+            std::string(kind->summary);
+  return text + "; auto: the one with the shortest predicted step that fits "
+                "(--memory), beside what the others would take; or a file: the "
+                "order of each device, as PyTorch writes it "
                 "(0F0,0F1,0B0,0B1)";
 }
 
@@ -450,6 +453,7 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
       ->type_name("NAME|FILE")
       ->check([](const std::string &name) {
         bool isKnown = name == pipeline::kFormerSequential ||
+                       name == pipeline::kAutoSchedule ||
                        (!name.empty() && schedule::findSchedule(name)) ||
                        pipeline::isScheduleFile(name);
         return isKnown ? "" : pipeline::describeUnknownSchedule(name);

@@ -284,7 +284,7 @@ private:
     FileText text;
     if (failed(readText(node, text)))
       return failure();
-    if (text.text != kFormerSequential &&
+    if (text.text != kFormerSequential && text.text != kAutoSchedule &&
         (text.text.empty() || !schedule::findSchedule(text.text)))
       return fail(text, describeUnknownSchedule(text.text));
     file.schedule = text;

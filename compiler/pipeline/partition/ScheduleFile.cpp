@@ -34,7 +34,8 @@ FailureOr<schedule::OrderFile> parseText(MLIRContext *context, StringRef path,
 
 bool isScheduleFile(StringRef schedule) {
   return !schedule.empty() && schedule != kFormerSequential &&
-         !schedule::findSchedule(schedule) && llvm::sys::fs::exists(schedule) &&
+         schedule != kAutoSchedule && !schedule::findSchedule(schedule) &&
+         llvm::sys::fs::exists(schedule) &&
          !llvm::sys::fs::is_directory(schedule);
 }
 

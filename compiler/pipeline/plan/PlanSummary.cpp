@@ -210,6 +210,26 @@ static void printRecomputation(const RecomputationSummary &said,
      << abi::bytesText(said.wholeBytes) << '\n';
 }
 
+/// A row for each schedule of which the compiler took the first.
+static void printSchedules(ArrayRef<ScheduleSummary> schedules,
+                           llvm::raw_ostream &os) {
+  abi::Table table({"schedule", "micro-batches", "step", "bubble", "peak", ""},
+                   {false, true, true, true, true, false});
+  for (const ScheduleSummary &each : schedules)
+    table.add(
+        each.error.empty()
+            ? std::vector<std::string>{each.name,
+                                       std::to_string(each.microBatches),
+                                       abi::timeText(double(each.stepNs)),
+                                       abi::percentText(each.bubble),
+                                       abi::bytesText(each.peakBytes),
+                                       &each == schedules.data() ? "taken"
+                                       : each.fits ? ""
+                                                   : "does not fit"}
+            : std::vector<std::string>{each.name, "", "", "", "", each.error});
+  os << table.text();
+}
+
 void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
   if (!summary.sizes.empty())
     os << summary.sizes << "\n";
@@ -229,6 +249,8 @@ void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
                        summary.stepNs, summary.bubble});
   if (summary.entry.empty())
     os << abi::samplesText(summary.sampleAxes, summary.mixes);
+  if (!summary.schedules.empty())
+    printSchedules(summary.schedules, os);
 }
 
 static double toMs(int64_t ns) { return ns / 1e6; }
@@ -279,6 +301,22 @@ llvm::json::Value toJson(const PlanSummary &summary) {
       {"stages", std::move(stages)},
       {"transfers", std::move(transfers)},
       {"collectives", std::move(collectives)}};
+  if (!summary.schedules.empty()) {
+    llvm::json::Array schedules;
+    for (const ScheduleSummary &each : summary.schedules)
+      if (each.error.empty())
+        schedules.push_back(
+            llvm::json::Object{{"name", each.name},
+                               {"micro_batches", each.microBatches},
+                               {"predicted_ms", toMs(each.stepNs)},
+                               {"bubble_predicted", each.bubble},
+                               {"peak_bytes", each.peakBytes},
+                               {"fits", each.fits}});
+      else
+        schedules.push_back(
+            llvm::json::Object{{"name", each.name}, {"error", each.error}});
+    all["schedules"] = std::move(schedules);
+  }
   if (summary.recomputation)
     all["recomputation"] =
         llvm::json::Object{{"nodes", summary.recomputation->nodes},

@@ -54,6 +54,18 @@ struct RecomputationSummary {
   int64_t keptBytes = 0, wholeBytes = 0; ///< kept for gradients; without it
 };
 
+/// A schedule that was tried. Of one that cannot be planned only the error is
+/// known.
+struct ScheduleSummary {
+  std::string name;
+  int64_t stepNs = 0; ///< predicted
+  int64_t microBatches = 0;
+  double bubble = 0;     ///< predicted
+  int64_t peakBytes = 0; ///< planned peak of the fullest device
+  bool fits = false;     ///< a device has room for that
+  std::string error;     ///< empty: there is a plan
+};
+
 struct PlanSummary {
   std::string model, schedule;
   std::string sizes;   ///< of dimensions: "tokens = 64"; empty: only one plan
@@ -69,6 +81,8 @@ struct PlanSummary {
   int64_t stepNs = 0; ///< predicted time of a step
   double bubble = 0;  ///< predicted idle share of the devices that have work
   std::optional<RecomputationSummary> recomputation;
+  /// Of which the compiler took the first; empty: a person chose.
+  std::vector<ScheduleSummary> schedules;
   std::vector<StageSummary> stages;
   std::vector<TransferSummary> transfers; ///< without tokens
   std::vector<CollectiveSummary> collectives;

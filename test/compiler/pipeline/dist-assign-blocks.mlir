@@ -50,8 +50,8 @@
 // KEY: key.yaml:1:1: error: unknown key 'block' {{.*}}; did you mean 'blocks'?
 // BLOCK: block.yaml:2:11: error: unknown block 'B2'; did you mean 'B1'?
 // STRATEGY: strategy.yaml:1:11: error: unknown strategy 'pipelind' (pipelined, sharded); did you mean 'pipelined'?
-// SCHEDULE: schedule.yaml:1:11: error: unknown schedule 'fill-drain' (fill_drain, sequential, looped, gpipe, 1f1b, interleaved, zb_h1, zb_v); did you mean 'fill_drain'?
-// LOPED: error: unknown schedule 'loped' (fill_drain, sequential, looped, gpipe, 1f1b, interleaved, zb_h1, zb_v); did you mean 'looped'?
+// SCHEDULE: schedule.yaml:1:11: error: unknown schedule 'fill-drain' (fill_drain, sequential, looped, gpipe, 1f1b, interleaved, zb_h1, zb_v, auto); did you mean 'fill_drain'?
+// LOPED: error: unknown schedule 'loped' (fill_drain, sequential, looped, gpipe, 1f1b, interleaved, zb_h1, zb_v, auto); did you mean 'looped'?
 // SHARDED: sharded.yaml:1:11: remark: 'sharded' is called sequential now
 // SHARDED: dist.memory = 536870912 : i64
 // SHARDED-SAME: dist.schedule = "sequential"

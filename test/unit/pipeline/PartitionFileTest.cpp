@@ -67,10 +67,12 @@ TEST(PartitionFile, NamesWhatIsWrong) {
   EXPECT_EQ(errorOf("micro_batches: many"),
             "1:16: expected a whole number of at least 1, found 'many'");
   EXPECT_EQ(errorOf("strategy: [x]"), "1:12: expected a name");
-  EXPECT_EQ(errorOf("schedule: fill-drain"),
-            "1:11: unknown schedule 'fill-drain' (fill_drain, sequential, "
-            "looped, gpipe, 1f1b, interleaved, zb_h1, zb_v); did you mean "
-            "'fill_drain'?");
+  EXPECT_EQ(
+      errorOf("schedule: fill-drain"),
+      "1:11: unknown schedule 'fill-drain' (fill_drain, sequential, "
+      "looped, gpipe, 1f1b, interleaved, zb_h1, zb_v, auto); did you mean "
+      "'fill_drain'?");
+  EXPECT_EQ(errorOf("schedule: auto"), "");
   EXPECT_EQ(errorOf("schedule: sharded"), "") << "what sequential was called";
   EXPECT_EQ(errorOf("memory: much"),
             "1:9: expected a size, e.g. 512MiB or 2GB, found 'much'");

@@ -1,0 +1,119 @@
+//===- ChooseSchedule.cpp - The fastest schedule that fits ----------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/driver/ChooseSchedule.h"
+
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/plan/DeviceMemory.h"
+#include "dialects/plan/PlanDialect.h"
+
+using namespace mlir;
+
+namespace partita::driver {
+namespace {
+
+using pipeline::ScheduleSummary;
+
+/// Its predicted time is that of a micro-batch, because schedules differ in how
+/// many a step has if nobody says.
+double getTime(const ScheduleSummary &tried) {
+  return static_cast<double>(tried.stepNs) /
+         static_cast<double>(std::max<int64_t>(tried.microBatches, 1));
+}
+
+/// Plans copies of one model.
+class ScheduleTries {
+public:
+  ScheduleTries(ModuleOp whole, const CompileOptions &options,
+                Partition partition)
+      : whole(whole), options(getTriedOptions(options)), partition(partition) {}
+
+  /// `memoryTry`: see --dist-assign-stages.
+  ScheduleSummary run(StringRef name, int memoryTry) {
+    ScheduleSummary tried;
+    tried.name = name.str();
+    OwningOpRef<ModuleOp> module = cast<ModuleOp>(whole->clone());
+    ScopedDiagnosticHandler keep(
+        whole.getContext(), [&](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+              tried.error.empty())
+            tried.error = diagnostic.str();
+        });
+    pipeline::PartitionOptions again = options;
+    again.schedule = tried.name;
+    again.memoryTry = memoryTry;
+    if (failed(partition(*module, again, EmitKind::plan, /*isAdvice=*/true)))
+      return tried;
+    const auto plan = pipeline::summarize(*module);
+    tried.stepNs = plan->stepNs;
+    tried.microBatches = plan->microBatches;
+    tried.bubble = plan->bubble;
+    for (auto program : module->getOps<plan::ProgramOp>())
+      tried.peakBytes =
+          std::max(tried.peakBytes, pipeline::getPlannedPeak(program));
+    tried.fits = pipeline::fitsMemory(*module);
+    return tried;
+  }
+
+private:
+  ModuleOp whole;
+  const pipeline::PartitionOptions options;
+  Partition partition;
+};
+
+/// With other stages, as long as it is not slower than `best`.
+void retry(ScheduleTries &tries, ScheduleSummary &tried,
+           const ScheduleSummary *best) {
+  for (int number = 1; number <= pipeline::kLastMemoryTry && !tried.fits;
+       ++number) {
+    if (best && getTime(*best) <= getTime(tried))
+      return;
+    ScheduleSummary other = tries.run(tried.name, number);
+    if (other.error.empty() &&
+        (other.fits || other.peakBytes < tried.peakBytes))
+      tried = std::move(other);
+  }
+}
+
+} // namespace
+
+ScheduleChoice chooseSchedule(ModuleOp whole, const CompileOptions &options,
+                              Partition partition) {
+  ScheduleTries tries(whole, options, partition);
+  ScheduleChoice choice;
+  for (const schedule::ScheduleKind *kind : schedule::getScheduleKinds())
+    if (options.learns() || !kind->isForTraining)
+      choice.tried.push_back(tries.run(kind->name, 0));
+  // What could not be planned comes last, and of equal ones that which holds
+  // less.
+  llvm::stable_sort(choice.tried, [](const auto &a, const auto &b) {
+    return std::tuple(!a.error.empty(), getTime(a), a.peakBytes) <
+           std::tuple(!b.error.empty(), getTime(b), b.peakBytes);
+  });
+  ScheduleSummary *best = nullptr;
+  for (ScheduleSummary &tried : choice.tried) {
+    if (!tried.error.empty())
+      break;
+    retry(tries, tried, best);
+    if (tried.fits && (!best || getTime(tried) < getTime(*best)))
+      best = &tried;
+  }
+  if (!best)
+    best =
+        &*std::min_element(choice.tried.begin(), choice.tried.end(),
+                           [](const auto &a, const auto &b) {
+                             return std::tuple(!a.error.empty(), a.peakBytes) <
+                                    std::tuple(!b.error.empty(), b.peakBytes);
+                           });
+  std::rotate(choice.tried.begin(),
+              choice.tried.begin() + (best - choice.tried.data()),
+              choice.tried.begin() + (best - choice.tried.data()) + 1);
+  choice.name = choice.tried.front().name;
+  return choice;
+}
+
+} // namespace partita::driver

@@ -1,0 +1,31 @@
+//===- ChooseSchedule.h - The fastest schedule that fits --------*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_DRIVER_CHOOSESCHEDULE_H
+#define PARTITA_COMPILER_DRIVER_CHOOSESCHEDULE_H
+
+#include "compiler/driver/MemoryFit.h"
+
+namespace partita::driver {
+
+/// The schedules of which `--schedule auto` takes one, as it found them.
+struct ScheduleChoice {
+  std::string name;
+  std::vector<pipeline::ScheduleSummary> tried; ///< the chosen first
+};
+
+/// Plans a model, whole or with cut tensors, by every schedule, and takes the
+/// one with the shortest predicted time for a micro-batch whose devices have
+/// room. If none has room, it takes the one that needs least, so that the error
+/// of its plan says what would fit. Emits nothing.
+ScheduleChoice chooseSchedule(mlir::ModuleOp whole,
+                              const CompileOptions &options,
+                              Partition partition);
+
+} // namespace partita::driver
+
+#endif // PARTITA_COMPILER_DRIVER_CHOOSESCHEDULE_H
