@@ -55,6 +55,7 @@ PhaseRun makeTrain(const CompileOptions &options) {
     to.groups = ArrayRef(options.train.groups);
     to.clipNorm = options.train.clipNorm;
     to.microBatches = options.train.microBatches;
+    to.guardStates = !options.train.onNonfinite.empty();
     to.init = ArrayRef(options.train.init);
     to.evaluate = options.autodiff.results == autodiff::LossResults::beside;
   });

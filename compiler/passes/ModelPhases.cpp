@@ -69,6 +69,7 @@ void addTrain(OpPassManager &pm, const TrainOptions &options) {
   llvm::append_range(optimizer.groups, options.groups.get());
   optimizer.clipNorm = options.clipNorm;
   optimizer.microBatches = options.microBatches;
+  optimizer.guardStates = options.guardStates;
   pm.addPass(train::createAddOptimizerPass(optimizer));
   train::ChooseInitialValuesPassOptions initial;
   llvm::append_range(initial.init, options.init.get());

@@ -97,6 +97,8 @@ struct TrainOptions : mlir::PassPipelineOptions<TrainOptions>, PhaseOptions {
   Value<double> clipNorm{*this, "clip-norm",
                          "the largest norm of all gradients together; 0: none"};
   Value<int64_t> microBatches{*this, "micro-batches", "of a step", 1};
+  Value<bool> guardStates{*this, "guard-states",
+                          "a step that is not finite changes no state"};
   Texts init{*this, "init", "GLOB=KIND[;KEY=VALUE...]", ';'};
   Value<bool> evaluate{*this, "evaluate",
                        "the plan only reads the states of another"};

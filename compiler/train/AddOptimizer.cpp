@@ -34,11 +34,11 @@ class OptimizerBuilder {
 public:
   OptimizerBuilder(ModuleOp module, func::FuncOp function,
                    std::vector<Group> groups, double clipNorm,
-                   int64_t microBatches)
+                   int64_t microBatches, bool guards)
       : module(module), function(function),
         end(function.getBody().front().getTerminator()),
         b(NameLoc::get(StringAttr::get(function.getContext(), "loss")), end),
-        groups(std::move(groups)), clipNorm(clipNorm),
+        groups(std::move(groups)), clipNorm(clipNorm), guards(guards),
         sums(function, b, microBatches) {}
 
   LogicalResult run() {
@@ -51,12 +51,14 @@ public:
           parameter.gradient,
           FlatSymbolRefAttr::get(parameter.weight.getSymNameAttr()));
     b.setLoc(NameLoc::get(b.getStringAttr("optimizer")));
-    if (clipNorm > 0)
-      results.push_back({clip().get(), "gradient_norm"});
+    if (clipNorm > 0 || guards)
+      results.push_back({limit(loss).get(), "gradient_norm"});
     if (failed(addInputs()))
       return failure();
     for (Parameter &parameter : parameters)
       update(parameter);
+    if (guards)
+      guardStatistics();
     finish(results);
     return success();
   }
@@ -113,9 +115,9 @@ private:
     return success();
   }
 
-  /// Shortens all gradients alike, if their norm is too large. Returns the
-  /// norm.
-  Term clip() {
+  /// Shortens all gradients alike, if their norm is too large, and finds out
+  /// whether the step may change states. Returns the norm.
+  Term limit(Term loss) {
     Term total;
     for (const Parameter &parameter : parameters) {
       Term g(b, parameter.gradient);
@@ -123,6 +125,8 @@ private:
       total = total.get() ? total + part : part;
     }
     Term norm = sqrt(total);
+    if (guards)
+      mayChange = isFinite(norm) && isFinite(loss.cast(b.getF64Type()));
     // As PyTorch's clip_grad_norm_.
     Term factor = norm.splat(clipNorm) / (norm + 1e-6);
     factor = select(factor > 1.0, 1.0, factor);
@@ -130,10 +134,50 @@ private:
     for (Parameter &parameter : parameters) {
       Term g(b, parameter.gradient), own = factor.cast(g.element());
       setUpdateLoc(parameter.weight);
-      parameter.gradient = g * own.broadcast({}, g.shape());
+      // Without a factor it is of no use here but to order: an update that
+      // could begin before the norm is known would be a kernel with the norm,
+      // and its results would take memory until the choice.
+      parameter.gradient =
+          clipNorm > 0 ? g * own.broadcast({}, g.shape())
+                       : select(mayChange.broadcast({}, g.shape()), g, 0.0);
       b.setLoc(loc);
     }
     return norm;
+  }
+
+  /// Of f64. NaN compares with nothing.
+  static Term isFinite(Term x) {
+    const double most = std::numeric_limits<double>::max();
+    return compare(nn::ComparePredicate::le, x, x.splat(most)) && x >= -most;
+  }
+
+  /// The new value of a state, or in a step that may change none the old one.
+  Term guard(Term next, Term old) {
+    return guards ? select(mayChange.broadcast({}, old.shape()), next, old)
+                  : next;
+  }
+
+  /// Running statistics are states that no optimizer changes.
+  void guardStatistics() {
+    llvm::DenseMap<Attribute, Value> values;
+    function.walk([&](nn::ParameterOp parameter) {
+      values.try_emplace(parameter.getWeightAttr().getAttr(),
+                         parameter.getResult());
+    });
+    const Location loc = b.getLoc();
+    for (OpOperand &result : end->getOpOperands()) {
+      const unsigned number = result.getOperandNumber();
+      if (!function.getResultAttr(number, nn::kStatisticAttr))
+        continue;
+      auto state = function.getResultAttrOfType<FlatSymbolRefAttr>(
+          number, nn::kStateAttr);
+      Term next(b, result.get()), old(b, values.lookup(state.getAttr()));
+      b.setLoc(result.get().getLoc());
+      Term kept = guard(next, old);
+      kept.get().getDefiningOp()->setAttr(nn::kGuardAttr, b.getUnitAttr());
+      result.set(kept.get());
+      b.setLoc(loc);
+    }
   }
 
   FailureOr<Term> addInput(StringRef name, ArrayRef<int64_t> shape) {
@@ -188,10 +232,11 @@ private:
         step(settings, numbers[parameter.group], Term(b, parameter.value),
              Term(b, parameter.gradient), moments);
     makeState(module, weight);
-    states.push_back(
-        {FlatSymbolRefAttr::get(weight.getSymNameAttr()), stepped.parameter});
-    for (auto [symbol, moment] : llvm::zip_equal(symbols, stepped.moments))
-      states.push_back({symbol, moment});
+    states.push_back({FlatSymbolRefAttr::get(weight.getSymNameAttr()),
+                      guard(stepped.parameter, Term(b, parameter.value))});
+    for (auto [symbol, moment, old] :
+         llvm::zip_equal(symbols, stepped.moments, moments))
+      states.push_back({symbol, guard(moment, old)});
   }
 
   /// Behind `last`.
@@ -236,7 +281,9 @@ private:
   ImplicitLocOpBuilder b;
   std::vector<Group> groups; ///< the first has all other parameters
   const double clipNorm;
+  const bool guards; ///< a step that is not finite changes no state
   StepSums sums;
+  Term mayChange; ///< states, in this step
   std::vector<Parameter> parameters;
   std::vector<StepNumbers> numbers; ///< by group
   std::vector<State> states;
@@ -268,7 +315,7 @@ struct AddOptimizerPass : impl::AddOptimizerPassBase<AddOptimizerPass> {
     func::FuncOp function = autodiff::getModelFunction(getOperation());
     if (!function ||
         failed(OptimizerBuilder(getOperation(), function, std::move(all),
-                                clipNorm, microBatches)
+                                clipNorm, microBatches, guardStates)
                    .run()))
       signalPassFailure();
   }

@@ -46,6 +46,9 @@ struct TrainOptions {
   std::vector<std::string> init; ///< GLOB=KIND[,KEY=VALUE...]
   std::string recompute;         ///< none, standard or full; empty: none
   std::vector<std::string> recomputeNodes; ///< globs
+  /// What a step does whose loss or gradients are not finite: stop or skip.
+  /// Empty: nobody has said it, and nothing keeps it from changing states.
+  std::string onNonfinite;
   bool optimizerOnHost = false; ///< what the optimizer keeps is not on devices
   /// All of it, and what only those who run the artifact need, as JSON.
   std::string description;

@@ -32,6 +32,10 @@ def AddOptimizerPass : TrainPass<"nn-add-optimizer"> {
 
     With a clipping norm there is a result `gradient_norm`.
 
+    With `guard-states` there is one, too, and a step changes no state if its
+    loss or the norm of its gradients is not finite. `nn.guard` is on the
+    choices between the old and the new value of running statistics.
+
     ```mlir
     func.func @main(%x: ...) -> (tensor<f32> {nn.name = "loss.sum"}, tensor<4xf32> {nn.name = "w.grad"}) {
       %w = nn.parameter @w : tensor<4xf32>
@@ -55,7 +59,8 @@ def AddOptimizerPass : TrainPass<"nn-add-optimizer"> {
     Option<"optimizer", "optimizer", "std::string", "\"sgd\"", "KIND[,KEY=VALUE...]">,
     ListOption<"groups", "groups", "std::string", "GLOB[|GLOB...][;KEY=VALUE...]: the first that matches holds">,
     Option<"clipNorm", "clip-norm", "double", "0", "the largest norm of all gradients together; 0: none">,
-    Option<"microBatches", "micro-batches", "int64_t", "1", "of a step">
+    Option<"microBatches", "micro-batches", "int64_t", "1", "of a step">,
+    Option<"guardStates", "guard-states", "bool", "false", "a step that is not finite changes no state">
   ];
 }
 

@@ -52,7 +52,7 @@ public:
           [&](StringRef key, yaml::Node *value) { return readKey(key, value); },
           "loss, freeze, train_only, eval_mode, optimizer, groups, schedule, "
           "clip_norm, micro_batches, recompute, recompute_nodes, "
-          "optimizer_state, init, reduction and scale");
+          "optimizer_state, on_nonfinite, init, reduction and scale");
     checkGroups();
     if (message.empty() && (!root || stream.failed()))
       report(1, 1, "the file is empty or not YAML");
@@ -182,6 +182,8 @@ private:
       settings.recomputeNodes = readTexts(value);
     else if (key == "optimizer_state")
       settings.optimizerState = readChoice(value, key, {"device", "host"});
+    else if (key == "on_nonfinite")
+      settings.onNonfinite = readChoice(value, key, {"stop", "skip"});
     else if (key == "reduction")
       settings.sums = readChoice(value, key, {"mean", "sum"}) == "sum";
     else if (key == "init")
@@ -487,6 +489,7 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
   train.evalMode = settings.evalMode;
   train.recompute = settings.recompute.value_or("");
   train.recomputeNodes = settings.recomputeNodes;
+  train.onNonfinite = settings.onNonfinite.value_or("");
   train.optimizerOnHost = settings.optimizerState == "host";
   train.init = settings.init;
   for (const std::string &text : train.init)
@@ -539,6 +542,7 @@ Error apply(const TrainSettings &settings, autodiff::AutodiffOptions &autodiff,
       {"schedule", describe(settings.schedule.value_or(RateSchedule()))},
       {"clip_norm", train.clipNorm},
       {"micro_batches", train.microBatches},
+      {"on_nonfinite", train.onNonfinite},
       {"scale", std::move(scales)}};
   train.description = formatv("{0}", json::Value(std::move(all))).str();
   return Error::success();

@@ -57,6 +57,7 @@ struct TrainSettings {
   std::optional<std::string> recompute; ///< none, standard or full
   std::vector<std::string> recomputeNodes;
   std::optional<std::string> optimizerState; ///< device or host
+  std::optional<std::string> onNonfinite;    ///< stop or skip
   bool sums = false; ///< the loss is a sum, unless it says another thing
   std::map<std::string, InputScale> scale;
 };

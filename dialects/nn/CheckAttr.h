@@ -28,6 +28,10 @@ inline constexpr llvm::StringLiteral kCheckAttr = "nn.check";
 /// of one, and needs no gradient.
 inline constexpr llvm::StringLiteral kStatisticAttr = "nn.statistic";
 
+/// On the choice between the new and the old value of a running statistic: it
+/// is the new one if the step is finite, which gradients decide, too.
+inline constexpr llvm::StringLiteral kGuardAttr = "nn.guard";
+
 /// On a weight: how PyTorch's layer draws it at random, as text:
 /// "constant,value=0", "uniform,low=-0.5,high=0.5" or "normal,mean=0,std=1".
 inline constexpr llvm::StringLiteral kDefaultInitialAttr = "nn.default_initial";

@@ -212,7 +212,7 @@ Status partita_trainer::step(const void *const *given, int64_t samples,
     return stepped.status();
   return fillIn(result,
                 {0, trainer->steps(), stepped->loss, stepped->learningRate,
-                 stepped->gradientNorm},
+                 stepped->gradientNorm, stepped->skipped},
                 "partita_step_result");
 }
 

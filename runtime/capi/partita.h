@@ -298,7 +298,8 @@ typedef struct partita_step_result {
   int64_t step; /* steps so far, this one included */
   double loss;
   double learning_rate; /* of the parameters that no group names */
-  double gradient_norm; /* before it was clipped; 0 if it is not */
+  double gradient_norm; /* before it was clipped; 0 if nobody asks for it */
+  int skipped; /* 1: loss or gradients are not finite, and no state changed */
 } partita_step_result;
 
 typedef struct partita_evaluation {
@@ -362,10 +363,12 @@ partita_trainer_evaluation_samples(const partita_trainer *trainer);
  * `samples` is partita_trainer_step_samples. `result` may be NULL.
  *
  * A wrong label or index in an input is refused before the step: no state has
- * changed, partita_last_error_in_input is 1, and the trainer goes on. Another
- * error within a step loses the states. An example is a loss that is not
- * finite. The error says so, and steps, evaluations, checkpoints and exports
- * fail until a checkpoint is loaded. */
+ * changed, partita_last_error_in_input is 1, and the trainer goes on. A loss
+ * that is not finite changes no state, either, if the artifact was compiled
+ * with
+ * --on-nonfinite. Another error within a step loses the states. The error says
+ * so, and steps, evaluations, checkpoints and exports fail until a checkpoint
+ * is loaded. */
 PARTITA_API partita_status partita_trainer_step(partita_trainer *trainer,
                                                 const void *const *inputs,
                                                 int64_t samples,

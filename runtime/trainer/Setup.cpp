@@ -113,6 +113,7 @@ Expected<Setup> parseSetup(const std::string &text, const std::string &where) {
   setup.text = text;
   setup.loss = namesOf(textOf(all, "loss"));
   setup.optimizer = textOf(all, "optimizer");
+  setup.onNonfinite = textOf(all, "on_nonfinite");
   setup.learningRates = numbersOf(all, "learning_rate");
   setup.weightDecays = numbersOf(all, "weight_decay");
   if (setup.learningRates.empty() ||

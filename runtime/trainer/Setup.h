@@ -53,6 +53,9 @@ struct Setup {
   std::string text; ///< as the artifact has it
   LossNames loss;
   std::string optimizer;
+  /// What a step does whose loss or gradients are not finite, and which then
+  /// changes no state: stop or skip. Empty: it loses the states.
+  std::string onNonfinite;
   /// Of the parameters that no group names, and of each group.
   std::vector<double> learningRates, weightDecays;
   RateSchedule schedule;

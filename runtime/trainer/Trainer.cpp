@@ -13,6 +13,7 @@
 #include "runtime/base/Programs.h"
 #include "runtime/device/SharedDevices.h"
 #include "runtime/io/Tensor.h"
+#include "runtime/session/NanSearch.h"
 #include "runtime/trainer/Accuracy.h"
 #include "runtime/trainer/InputCheck.h"
 
@@ -53,6 +54,13 @@ struct Outcome {
 static_assert(sizeof(Outcome) == 7 * 8, "its padding would be sent, too");
 
 } // namespace
+
+/// The first op of a process that made a number that is not finite.
+struct Found {
+  int is_there = 0;
+  NanOrigin origin;
+};
+static_assert(sizeof(Found) == 6 * sizeof(int), "its padding would be sent");
 
 /// A plan with its session, and where its inputs and outputs lie.
 struct Runner {
@@ -103,6 +111,7 @@ std::vector<int64_t> shapeOf(const abi::Port &port) {
 struct Trainer::Impl {
   std::string path;
   Processes *all = nullptr; ///< null: there is one
+  SessionOptions options;   ///< of both sessions
   StatePlaces places;
   Setup set;
   Runner train, eval;
@@ -120,13 +129,18 @@ struct Trainer::Impl {
   std::optional<ScoreShape> scored; ///< see findScores
   std::optional<InputCheck> check;
   std::string lost; ///< why; empty: the states are right
+  bool explained =
+      false; ///< the source of a loss that is not finite was sought
 
   Status checkStates() const;
   Status findInputs();
   Status findEvalInputs();
   Status findOutputs();
   Status bindRates();
-  Status prepare(Runner &runner, const SessionOptions &options);
+  Expected<std::unique_ptr<Session>>
+  load(const std::shared_ptr<const Artifact> &artifact,
+       const SessionOptions &wanted);
+  Status prepare(Runner &runner);
   Status allocateOutputs(Runner &runner);
   /// To be called before a session runs.
   Status activate(Runner &runner);
@@ -139,6 +153,12 @@ struct Trainer::Impl {
   /// Computes micro-batch `m` of the data.
   Status runEvaluation(std::span<const uint8_t *const> data, int m);
   Status lose(int64_t step, const std::string &why);
+  /// What a step whose loss or gradients are not finite comes to.
+  Expected<StepResult> judge(StepResult result,
+                             std::span<const uint8_t *const> data);
+  /// Where the last step has made the first number that is not finite; empty:
+  /// nobody knows.
+  Expected<std::string> explain(std::span<const uint8_t *const> data);
   /// Adds the labels that are predicted, if there are any.
   void count(std::span<const uint8_t *const> data, Evaluation &result) const;
 };
@@ -283,25 +303,36 @@ Status Trainer::Impl::bindRates() {
   return Status();
 }
 
-Status Trainer::Impl::prepare(Runner &runner, const SessionOptions &options) {
+Expected<std::unique_ptr<Session>>
+Trainer::Impl::load(const std::shared_ptr<const Artifact> &artifact,
+                    const SessionOptions &wanted) {
   std::shared_ptr<Communicator> carrier;
-  auto load = [&] {
+  std::unique_ptr<Session> session;
+  auto create = [&] {
     if (all) {
-      auto made = all->communicator(runner.artifact);
+      auto made = all->communicator(artifact);
       if (!made)
         return made.status();
       carrier = std::move(*made);
     }
-    auto session = Session::create(runner.artifact, options, carrier);
-    if (session)
-      runner.session = std::move(*session);
-    return session.status();
+    auto made = Session::create(artifact, wanted, carrier);
+    if (made)
+      session = std::move(*made);
+    return made.status();
   };
-  if (Status status = agree(all, load()); !status.ok())
+  if (Status status = agree(all, create()); !status.ok())
     return status;
   if (carrier)
     if (Status status = agree(all, carrier->connect()); !status.ok())
       return status;
+  return session;
+}
+
+Status Trainer::Impl::prepare(Runner &runner) {
+  auto session = load(runner.artifact, options);
+  if (!session)
+    return session.status();
+  runner.session = std::move(*session);
   // Of an evaluation, the first replica computes all.
   runner.binding.micro_batches =
       runner.plan().full_steps() ? stepMicroBatches(runner.plan()) : 1;
@@ -387,17 +418,17 @@ Expected<std::unique_ptr<Trainer>> Trainer::open(const std::string &path,
       return Status::error("'" + path + "' has a scale for '" + name +
                            "', and no such input: compile it with the name of "
                            "an input under `scale`");
-  SessionOptions options = given;
+  impl->options = given;
   std::vector<size_t> bytes;
   for (int64_t i = 0; i < length(impl->train.plan().devices()); ++i)
     bytes.push_back(static_cast<size_t>(std::max(
         programOf(impl->train.plan(), static_cast<int>(i)).arena_bytes(),
         programOf(impl->eval.plan(), static_cast<int>(i)).arena_bytes())));
-  options.shared = std::make_shared<SharedDevices>(std::move(bytes));
+  impl->options.shared = std::make_shared<SharedDevices>(std::move(bytes));
   for (Runner *runner : {&impl->train, &impl->eval})
-    if (Status status = impl->prepare(*runner, options); !status.ok())
+    if (Status status = impl->prepare(*runner); !status.ok())
       return status;
-  options.shared->releaseUnread();
+  impl->options.shared->releaseUnread();
   if (Status status = impl->findOutputs(); !status.ok())
     return status;
   if (Status status = impl->bindRates(); !status.ok())
@@ -516,19 +547,92 @@ Expected<StepResult> Trainer::step(std::span<const uint8_t *const> data) {
   result.loss = outcome.loss;
   result.learningRate = impl->rates.front();
   result.gradientNorm = outcome.norm;
-  if (!std::isfinite(result.loss) || !std::isfinite(result.gradientNorm)) {
-    impl->lost =
-        std::string(std::isfinite(result.loss) ? "the norm of the gradients"
-                                               : "the loss") +
-        " of step " + std::to_string(impl->done) + " is not finite";
-    return Status::error(
-        impl->lost +
-        ", and the parameters are lost. Go on from a checkpoint, with a "
-        "smaller "
-        "learning rate or with clip_norm. (A step whose labels are all ignored "
-        "has no loss, either.)");
-  }
+  if (!std::isfinite(result.loss) || !std::isfinite(result.gradientNorm))
+    return impl->judge(std::move(result), data);
   return result;
+}
+
+Expected<StepResult>
+Trainer::Impl::judge(StepResult result, std::span<const uint8_t *const> data) {
+  const std::string what =
+      std::string(std::isfinite(result.loss) ? "the norm of the gradients"
+                                             : "the loss") +
+      " of step " + std::to_string(done) + " is not finite";
+  const std::string advice =
+      "with a smaller learning rate or with clip_norm. (A step whose labels "
+      "are all ignored has no loss, either.)";
+  if (set.onNonfinite.empty()) {
+    lost = what;
+    return Status::error(lost +
+                         ", and the parameters are lost. Go on from a "
+                         "checkpoint, " +
+                         advice + " With --on-nonfinite of partita-compile " +
+                         "such a step changes no parameter");
+  }
+  result.why = what;
+  if (!std::exchange(explained, true)) {
+    auto origin = explain(data);
+    if (!origin)
+      return fail(origin.status());
+    if (!origin->empty())
+      result.why += ": " + *origin;
+  }
+  result.skipped = set.onNonfinite == "skip";
+  if (result.skipped)
+    return result;
+  --done;
+  explained = false;
+  return Status::error(result.why + ". No parameter has changed: go on " +
+                       advice);
+}
+
+/// The step is computed once more, by a session that looks at all results.
+Expected<std::string>
+Trainer::Impl::explain(std::span<const uint8_t *const> data) {
+  for (size_t i = 0; i < data.size(); ++i) {
+    const abi::Port &port =
+        *train.plan().inputs()->Get(static_cast<unsigned>(train.data[i]));
+    const int64_t count =
+        elementCount(port.shape()) * stepMicroBatches(train.plan());
+    if (!hasNan(port.dtype()))
+      continue;
+    if (auto at = findFirst(Search::not_finite, port.dtype(), data[i], count))
+      return "the input '" + inputs[i].name +
+             "' has a number that is not "
+             "finite in sample " +
+             std::to_string(*at * samples /
+                            std::max<int64_t>(elementCount(port.shape()), 1)) +
+             " of the step";
+  }
+  SessionOptions wanted = options;
+  wanted.search = Search::not_finite;
+  wanted.profile = false;
+  if (Status status = all ? train.session->settle() : Status(); !status.ok())
+    return status;
+  auto session = load(train.artifact, wanted);
+  if (!session)
+    return session.status();
+  Status status = (*session)->run(train.binding);
+  if (status.ok() && all)
+    status = (*session)->settle();
+  if (!status.ok())
+    return lose(done, status.message());
+  std::vector<Found> found(static_cast<size_t>(all ? all->count() : 1));
+  for (const NanOrigin &origin : (*session)->nanOrigins()) {
+    Found &mine = found[static_cast<size_t>(all ? all->rank() : 0)];
+    mine = {1, mine.is_there ? std::min(mine.origin, origin) : origin};
+  }
+  if (all)
+    all->join({reinterpret_cast<uint8_t *>(found.data()),
+               found.size() * sizeof(Found)});
+  std::optional<NanOrigin> first;
+  for (const auto &[is_there, origin] : found)
+    if (is_there)
+      first = first ? std::min(*first, origin) : origin;
+  return first ? "the first op with such a result is " +
+                     describe(train.plan(), *first) + ", in micro-batch " +
+                     std::to_string(first->micro_batch)
+               : std::string();
 }
 
 /// Where the scores of labels lie, if the loss compares with labels.

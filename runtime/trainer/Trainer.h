@@ -46,7 +46,11 @@ struct DataInput {
 struct StepResult {
   double loss = 0;
   double learningRate = 0; ///< of the parameters that no group names
-  double gradientNorm = 0; ///< before it was clipped; 0 if it is not
+  double gradientNorm = 0; ///< before it was clipped; 0 if nobody asks for it
+  /// The loss or the norm is not finite, so no state has changed
+  /// (Setup::onNonfinite); `why` says where that comes from, the first time.
+  bool skipped = false;
+  std::string why;
 };
 
 /// Sums over samples.
@@ -82,8 +86,9 @@ public:
   /// One update. `data`: for each input its samples, dense. What is wrong in an
   /// input, such as a label that is no class, is found before the step where
   /// the input itself shows it (InputCheck.h): an input error (Status), and no
-  /// state has changed. After any other error of a step that was begun, the
-  /// states are lost.
+  /// state has changed. Nor has any, and nor is the step counted, where a loss
+  /// that is not finite stops the training (Setup::onNonfinite). After any
+  /// other error of a step that was begun, the states are lost.
   Expected<StepResult> step(std::span<const uint8_t *const> data);
   /// An error in words if a step has failed after it had begun to change the
   /// states. Steps, evaluations and `readStates` fail then.

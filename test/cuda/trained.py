@@ -116,7 +116,9 @@ def check_curves(work):
 
 def check_pipelines(work):
     count = 0
-    for learner, schedules in ((case_learner(work, "mnist-momentum", micro=3), ("1f1b", "zb_h1")), (case_learner(work, "sgd-decay", micro=4), ("gpipe", "interleaved"))):
+    guarded = case_learner(work, "mnist-momentum", micro=3)
+    guarded.flags += ["--on-nonfinite", "skip"]
+    for learner, schedules in ((guarded, ("1f1b", "zb_h1")), (case_learner(work, "sgd-decay", micro=4), ("gpipe", "interleaved"))):
         _, exported = learn(work, learner, "whole", env=environment(), steps=6)
         wanted = exported.read_bytes()
         for schedule in schedules:

@@ -128,7 +128,7 @@ struct RawOptions {
   std::vector<std::string> shapes, dims, samples, lengths, constants;
   std::string weights = "inside", kind = "artifact", level, strategy, memory,
               devices, gradients, train, optimizer, schedule, recompute,
-              optimizerState;
+              optimizerState, onNonfinite;
   std::vector<std::string> groups, evalMode, init, recomputeNodes;
   std::optional<double> learningRate, clipNorm;
 
@@ -221,6 +221,8 @@ static std::string readTraining(const RawOptions &raw, CommandLine &command) {
     settings.recompute = raw.recompute;
   if (!raw.optimizerState.empty())
     settings.optimizerState = raw.optimizerState;
+  if (!raw.onNonfinite.empty())
+    settings.onNonfinite = raw.onNonfinite;
   settings.recomputeNodes.insert(settings.recomputeNodes.end(),
                                  raw.recomputeNodes.begin(),
                                  raw.recomputeNodes.end());
@@ -261,10 +263,11 @@ static std::string checkGradients(const RawOptions &raw,
       (!raw.groups.empty() || !raw.schedule.empty() || raw.learningRate ||
        raw.clipNorm || !raw.evalMode.empty() || !raw.init.empty() ||
        !raw.recompute.empty() || !raw.recomputeNodes.empty() ||
-       !raw.optimizerState.empty()))
+       !raw.optimizerState.empty() || !raw.onNonfinite.empty()))
     return "--group, --schedule-rate, --learning-rate, --clip-norm, --init, "
-           "--recompute, --recompute-nodes, --optimizer-state and --eval-mode "
-           "are for training: give --train FILE or --optimizer, too";
+           "--recompute, --recompute-nodes, --optimizer-state, "
+           "--on-nonfinite and --eval-mode are for training: give --train FILE "
+           "or --optimizer, too";
   if (!asks && !options.loss.empty() && !command.listParameters)
     return "--loss " + options.loss +
            " is for --gradients and for training: give --gradients, --train "
@@ -659,6 +662,11 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
                  "in the memory of the device, or of the host; the same on "
                  "CPUs, and not yet possible on GPUs")
       ->check(CLI::IsMember({"device", "host"}));
+  app.add_option("--on-nonfinite", raw.onNonfinite,
+                 "what a step of training does whose loss or gradients are not "
+                 "finite: change no state, and stop the training, or skip the "
+                 "step; by default such a step loses the parameters")
+      ->check(CLI::IsMember({"stop", "skip"}));
   app.add_flag("--list-parameters", result.listParameters,
                "list the model's tensors: shape, and whether they are trained "
                "or why not; with --loss, only those on which it depends are");

@@ -191,9 +191,13 @@ private:
                 it != ofParameter.end())
               return it->second;
       // So does what the parameter's update is made of, and what the optimizer
-      // keeps. Rates that all updates read do not.
+      // keeps. Rates that all updates read do not, nor does the name of a view
+      // on the way to several updates.
+      const bool onlyViews =
+          llvm::all_of(node.ops, llvm::IsaPred<nn::ViewOpInterface>);
       for (Operation *op : node.ops)
-        if (!llvm::all_of(op->getOperands(), isOfInputs))
+        if (!llvm::all_of(op->getOperands(), isOfInputs) &&
+            (onlyViews || !isa<nn::ViewOpInterface>(op)))
           for (StringRef name : getNodeNames(op->getLoc()))
             if (auto it = ofUpdate.find(name); it != ofUpdate.end())
               return it->second;

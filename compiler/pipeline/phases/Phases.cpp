@@ -33,6 +33,12 @@ void addSources(Value value, llvm::DenseSet<Operation *> &found) {
 
 } // namespace
 
+/// The value that a guard lets become that of a state.
+static Value getLearned(Value value) {
+  auto guard = value.getDefiningOp<nn::SelectOp>();
+  return guard && guard->hasAttr(nn::kGuardAttr) ? guard->getOperand(1) : value;
+}
+
 Phases::Phases(func::FuncOp function) {
   Block &block = function.getBody().front();
   analysis::Rates rates;
@@ -41,13 +47,14 @@ Phases::Phases(func::FuncOp function) {
   for (Operation *op : active)
     trained |= rates.getRate(op) == analysis::Rate::update;
   // The loss is the first result of a model that is trained. Running statistics
-  // need no gradient, either.
+  // need no gradient, either, though they may be kept as they are because of
+  // some.
   llvm::DenseSet<Operation *> forward;
   if (trained)
     for (OpOperand &result : block.getTerminator()->getOpOperands())
       if (unsigned i = result.getOperandNumber();
           i == 0 || function.getResultAttr(i, nn::kStatisticAttr))
-        addSources(result.get(), forward);
+        addSources(getLearned(result.get()), forward);
   llvm::DenseMap<Attribute, Phase> ofCluster;
   for (Operation *op : active) {
     Phase phase = Phase::prologue;

@@ -60,7 +60,8 @@ class StateStruct(ctypes.Structure):
 
 class StepStruct(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("step", ctypes.c_int64), ("loss", ctypes.c_double), ("learning_rate", ctypes.c_double),
-                ("gradient_norm", ctypes.c_double)]
+                ("gradient_norm", ctypes.c_double),
+                ("skipped", ctypes.c_int)]
 
 
 class EvaluationStruct(ctypes.Structure):

@@ -30,12 +30,13 @@ class State:
 @dataclasses.dataclass(frozen=True)
 class Step:
     """What a step says: how many there have been, with this one; the mean loss of its samples; the rate of the parameters that no group names; and the
-    norm of all gradients before it was clipped, or 0 without clipping."""
+    norm of all gradients before it was clipped, or 0 if nobody asks for it; and whether loss or gradients were not finite, so that no state has changed."""
 
     step: int
     loss: float
     learning_rate: float
     gradient_norm: float
+    skipped: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Trainer:
         arrays, samples, _ = as_inputs(self.inputs, inputs, named)
         result = StepStruct(ctypes.sizeof(StepStruct))
         check(library.partita_trainer_step(self._handle(), addresses(arrays), samples, ctypes.byref(result)))
-        return Step(result.step, result.loss, result.learning_rate, result.gradient_norm)
+        return Step(result.step, result.loss, result.learning_rate, result.gradient_norm, bool(result.skipped))
 
     def evaluate(self, inputs: Mapping[str, np.ndarray] | None = None, /, **named: np.ndarray) -> Evaluation:
         """Computes the loss of samples, any multiple of `evaluation_samples`. No state changes."""

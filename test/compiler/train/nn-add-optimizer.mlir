@@ -1,5 +1,6 @@
 // RUN: partita-opt --nn-add-optimizer=optimizer=sgd %s | FileCheck %s --check-prefix=SGD
 // RUN: partita-opt "--nn-add-optimizer=optimizer=adamw,betas=0.8:0.9 groups=b*;weight_decay=0 clip-norm=1 micro-batches=4" %s | FileCheck %s --check-prefix=ADAMW
+// RUN: partita-opt "--nn-add-optimizer=optimizer=sgd,momentum=0.9 guard-states" %s | FileCheck %s --check-prefix=GUARD
 // RUN: not partita-opt --nn-add-optimizer=optimizer=sgdd %s 2>&1 | FileCheck %s --check-prefix=KIND
 // RUN: not partita-opt --nn-add-optimizer=optimizer=sgd,beta=1 %s 2>&1 | FileCheck %s --check-prefix=SETTING
 // RUN: not partita-opt --nn-add-optimizer=optimizer=sgd,momentum=-1 %s 2>&1 | FileCheck %s --check-prefix=NUMBER
@@ -32,6 +33,21 @@
 // ADAMW-SAME: tensor<4xf32> {nn.state = @w}, tensor<4xf32> {nn.state = @w.exp_avg}, tensor<4xf32> {nn.state = @w.exp_avg_sq}
 // ADAMW-SAME: dist.micro_batches = 4
 // ADAMW: nn.sqrt %{{.*}} : tensor<f64>
+
+// The update reads gradients that wait for the norm, and states keep their values.
+// GUARD: {nn.name = "gradient_norm", nn.per_step
+// GUARD-SAME: tensor<4xf32> {nn.state = @w}, tensor<4xf32> {nn.state = @w.momentum_buffer}
+// GUARD: %[[W:.*]] = nn.parameter state @w
+// GUARD: %[[NORM:.*]] = nn.sqrt %{{.*}} : tensor<f64>
+// GUARD: nn.compare le %[[NORM]], %{{.*}} : tensor<f64> -> tensor<i1>
+// GUARD: nn.and
+// GUARD: nn.and
+// GUARD: %[[FINITE:.*]] = nn.and %{{.*}}, %{{.*}} : tensor<i1>
+// GUARD: %[[FIRST:.*]] = nn.broadcast %[[FINITE]] [] : tensor<i1> -> tensor<4xi1>
+// GUARD: nn.select %[[FIRST]], %{{.*}}, %{{.*}} : tensor<4xi1>, tensor<4xf32>
+// GUARD: %[[NEXT:.*]] = nn.sub %[[W]], %{{.*}} : tensor<4xf32>
+// GUARD: %[[CHOICE:.*]] = nn.broadcast %[[FINITE]] [] : tensor<i1> -> tensor<4xi1>
+// GUARD: nn.select %[[CHOICE]], %[[NEXT]], %[[W]] : tensor<4xi1>, tensor<4xf32>
 nn.weight @w "w" : tensor<4xf32> = dense<1.0> : tensor<4xf32> {nn.trained}
 nn.weight @b "b" : tensor<2xf32> = dense<1.0> : tensor<2xf32> {nn.trained}
 func.func @main(%x: tensor<4xf32> {nn.name = "x", nn.port = 0 : i64})

@@ -115,6 +115,7 @@ public:
       if (!*loaded)
         break;
       const data::LoadedStep &step = **loaded;
+      const runtime::train::Progress before = next;
       const int64_t epoch = step.epoch;
       next.epoch = step.epoch;
       next.sample = step.position + trainer->samplesPerStep();
@@ -126,7 +127,7 @@ public:
       auto result = trainer->step(pointers);
       loader->release(*loaded);
       if (!result)
-        return result.status();
+        return saveAfter(result.status(), before);
       note(*result);
       record(secondsSince(stepBegun));
       const bool endsEpoch =
@@ -316,6 +317,21 @@ private:
     return folder->save(next);
   }
 
+  /// The states that a step has left as they were are worth keeping.
+  Status saveAfter(const Status &error, const runtime::train::Progress &at) {
+    wipe();
+    if (!folder || !trainer->lostStates().ok() ||
+        trainer->setup().onNonfinite.empty() || trainer->steps() == at.step)
+      return error;
+    next = at;
+    const Status saved = save();
+    return Status::error(
+        error.message() +
+        (saved.ok() ? " A checkpoint has been written; --resume goes on "
+                      "before this step."
+                    : " No checkpoint could be written: " + saved.message()));
+  }
+
   void announce() {
     if (options.json || !team.root())
       return;
@@ -346,8 +362,16 @@ private:
 
   void note(const StepResult &result) {
     last = result;
-    lossSum += result.loss;
-    ++lossCount;
+    if (result.skipped) {
+      if (skipped++ == 0 && team.root()) {
+        wipe();
+        std::fprintf(stderr, "partita-run: remark: %s. The step is skipped\n",
+                     result.why.c_str());
+      }
+    } else {
+      lossSum += result.loss;
+      ++lossCount;
+    }
     draw();
   }
 
@@ -425,8 +449,8 @@ private:
   /// What --outputs calls the loss of a line.
   double lossOf() const {
     const std::string &outputs = options.training.outputs;
-    if (outputs == "mean")
-      return lossSum / static_cast<double>(std::max<int64_t>(lossCount, 1));
+    if (outputs == "mean") // of none that counts: NaN
+      return lossSum / static_cast<double>(lossCount);
     return outputs == "sum" ? lossSum : last.loss;
   }
 
@@ -438,6 +462,8 @@ private:
                                    {"learning_rate", last.learningRate}};
     if (last.gradientNorm > 0)
       line["gradient_norm"] = last.gradientNorm;
+    if (skipped > 0)
+      line["skipped"] = skipped;
     return line;
   }
 
@@ -558,6 +584,10 @@ private:
     if (stops && !options.json && team.root())
       std::printf("stopped after step %" PRId64 "%s\n", trainer->steps(),
                   folder ? "; --resume goes on" : "");
+    if (skipped > 0 && !options.json && team.root())
+      std::printf("%s skipped, because their loss or gradients were not "
+                  "finite\n",
+                  abi::countOf(skipped, "step").c_str());
     if (Status status = team.agree(writeProfile()); !status.ok())
       return status;
     if (options.training.exportTo.empty())
@@ -584,7 +614,8 @@ private:
   bool stops = false;      ///< somebody has asked for it
   int64_t drawnStates = 0; ///< states that do not begin as in the model
   StepResult last;
-  double lossSum = 0; ///< since the last line
+  int64_t skipped = 0; ///< steps of this run
+  double lossSum = 0;  ///< since the last line
   int64_t lossCount = 0, waitedBefore = 0;
   Clock::time_point begin, reported, drawn;
   bool hasBar = false;
