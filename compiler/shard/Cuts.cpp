@@ -237,6 +237,11 @@ Cuts projectCuts(const nn::ShardingRule &rule, const nn::DimFactors &dims,
   return cuts;
 }
 
+bool isOwnOfReplica(Operation *op) {
+  return op->hasAttr(kOwnAttr) ||
+         (isa<nn::SumMicroBatchesOp>(op) && !op->hasAttr(kJoinedAttr));
+}
+
 SmallVector<dist::PartialAttr> getPartials(const nn::ShardingRule &rule,
                                            const FactorCuts &factors) {
   SmallVector<dist::PartialAttr> partials;

@@ -50,6 +50,16 @@ void setCuts(mlir::Value value, const Cuts &cuts);
 /// is whole by that word has an attribute, and is not cut.
 void fixCuts(mlir::Value value, const Cuts &cuts);
 
+/// On an op: its result is each replica's own, and what is meant is the sum of
+/// those of all replicas.
+inline constexpr llvm::StringLiteral kOwnAttr = "dist.own";
+/// On a sum over micro-batches: what it sums is joined over replicas in each
+/// micro-batch.
+inline constexpr llvm::StringLiteral kJoinedAttr = "dist.joined";
+/// Whether the replicas' results are partial sums along "data". A sum over
+/// micro-batches is one of the replica's own, unless that is joined before.
+bool isOwnOfReplica(mlir::Operation *op);
+
 /// The axes of a model's function along which tensors may be cut: all but
 /// "data", "replica" and "stage". Where a step updates states, "data" is one of
 /// them, for what a step computes once of all its micro-batches: replicas have

@@ -10,6 +10,7 @@
 #include "compiler/shard/Cuts.h"
 #include "compiler/shard/Passes.h"
 #include "dialects/nn/CheckAttr.h"
+#include "dialects/nn/grad/GradientAttr.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -32,8 +33,7 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
     const Axes axes(*function);
     if (!axes.getData())
       return;
-    const bool isShared =
-        pipeline::getInteger(*function, dist::kZeroAttr, 0) > 0;
+    const int64_t level = pipeline::getInteger(*function, dist::kZeroAttr, 0);
     SymbolTable symbols(getOperation());
     llvm::StringMap<Cuts> ofParameter;
     SmallVector<std::pair<nn::ParameterOp, nn::WeightOp>> kept;
@@ -52,10 +52,36 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
     for (auto [parameter, state] : kept) {
       // "fc.weight/exp_avg" is of "fc.weight".
       Cuts cuts = ofParameter.lookup(state.getOrigin().rsplit('/').first);
-      if (isShared)
+      if (level > 0)
         share(nn::getTensorType(parameter), axes, cuts);
       fixCuts(parameter, cuts);
     }
+    if (level < 2)
+      return;
+    for (auto sum : llvm::to_vector(function->getOps<nn::SumMicroBatchesOp>()))
+      if (auto of = sum->getAttrOfType<FlatSymbolRefAttr>(nn::kGradientAttr))
+        if (auto state = symbols.lookup<nn::WeightOp>(of.getValue()))
+          joinEarly(sum, state, axes, ofParameter.lookup(state.getOrigin()));
+  }
+
+  /// Each replica adds up its part of a gradient, which is joined in each
+  /// micro-batch.
+  static void joinEarly(nn::SumMicroBatchesOp sum, nn::WeightOp state,
+                        const Axes &axes, Cuts cuts) {
+    auto add = sum.getX().getDefiningOp<nn::AddOp>();
+    const RankedTensorType type = nn::getTensorType(sum);
+    // With one micro-batch there is nothing to add up.
+    if (!sum.getAccumulator() || !add ||
+        add->getOperand(0) != sum.getAccumulator() || type != state.getType() ||
+        !share(type, axes, cuts))
+      return;
+    OpBuilder b(add);
+    auto own = nn::ReshapeOp::create(b, add->getOperand(1).getLoc(), type,
+                                     add->getOperand(1));
+    own->setAttr(kOwnAttr, b.getUnitAttr());
+    add->setOperand(1, own);
+    sum->setAttr(kJoinedAttr, b.getUnitAttr());
+    fixCuts(sum.getAccumulator(), cuts);
   }
 
   static bool isOfOptimizer(nn::WeightOp state) {
@@ -64,8 +90,9 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
   }
 
   /// Cuts one more dimension along "data": the first that divides, or else the
-  /// longest. A tensor without a dimension that is long enough stays whole.
-  static void share(RankedTensorType type, const Axes &axes, Cuts &cuts) {
+  /// longest. A tensor without a dimension that is long enough stays whole;
+  /// the result says whether it is cut.
+  static bool share(RankedTensorType type, const Axes &axes, Cuts &cuts) {
     const int64_t replicas = axes.getSize(axes.getData());
     cuts.resize(type.getRank());
     std::optional<int64_t> best;
@@ -82,6 +109,7 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
     }
     if (best)
       cuts[*best].axes = {axes.getData()};
+    return best.has_value();
   }
 };
 

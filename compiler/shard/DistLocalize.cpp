@@ -43,9 +43,9 @@ public:
       if (Value local = locals.lookup(operand.get()))
         operand.set(local);
     // New values of states are parts, too.
-    function.setFunctionType(FunctionType::get(
-        function.getContext(), function.getArgumentTypes(),
-        block.getTerminator()->getOperandTypes()));
+    function.setFunctionType(
+        FunctionType::get(function.getContext(), function.getArgumentTypes(),
+                          block.getTerminator()->getOperandTypes()));
     for (BlockArgument argument : block.getArguments())
       function.removeArgAttr(argument.getArgNumber(), dist::kShardingAttr);
     for (Operation *op : llvm::reverse(ops))
@@ -150,7 +150,7 @@ private:
 
   /// Whether a sum is partial because each replica has its own micro-batches.
   bool isOwnSum(Operation *op, dist::PartialAttr partial) const {
-    return isa<nn::SumMicroBatchesOp>(op) && axes.getData() &&
+    return axes.getData() && isOwnOfReplica(op) &&
            partial.getAxis() == axes.getData().getValue();
   }
 
@@ -218,6 +218,8 @@ private:
   static void removeNotes(Operation *op) {
     op->removeAttr(dist::kShardingAttr);
     op->removeAttr(dist::kWholeAttr);
+    op->removeAttr(kOwnAttr);
+    op->removeAttr(kJoinedAttr);
   }
 
   struct Annotations : OpBuilder::Listener {

@@ -100,6 +100,8 @@ private:
     auto joined = dist::ReshardOp::create(
         builder, op->getLoc(), result,
         partials.empty() ? name + " makes it in another way"
+        : op->hasAttr(kOwnAttr)
+            ? "each replica adds its part of " + name + " up"
         : isa<nn::SumMicroBatchesOp>(op)
             ? "each replica sums " + name + " over micro-batches of its own"
             : name + " sums over what is cut along " +

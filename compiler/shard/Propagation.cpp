@@ -43,9 +43,16 @@ Propagation::Propagation(func::FuncOp function) : axes(function) {
   if (axes.getData()) {
     analysis::Rates rates;
     rates.moveIntoUpdates(function.getBody().front());
-    for (Operation &op : function.getBody().front().without_terminator())
+    for (Operation &op : function.getBody().front().without_terminator()) {
       if (isOfUpdate(&op, rates))
         updates.insert(&op);
+      // The sums over micro-batches of parts are made in each of them.
+      auto sum = dyn_cast<nn::SumMicroBatchesOp>(op);
+      if (sum && !isOwnOfReplica(sum))
+        for (Operation *part : {sum.getOperation(), sum.getX().getDefiningOp(),
+                                sum.getAccumulator().getDefiningOp()})
+          updates.insert(part);
+    }
   }
   for (Operation &op : function.getBody().front().without_terminator()) {
     auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
@@ -127,7 +134,7 @@ SmallVector<dist::PartialAttr> Propagation::getPartials(Operation *op) const {
   SmallVector<dist::PartialAttr> partials;
   if (const nn::ShardingRule *rule = getRule(op))
     partials = shard::getPartials(*rule, getFactorCuts(op));
-  if (isa<nn::SumMicroBatchesOp>(op) && axes.getData())
+  if (axes.getData() && isOwnOfReplica(op))
     partials.push_back(dist::PartialAttr::get(
         op->getContext(), axes.getData().getValue(), nn::ReduceKind::sum));
   return partials;

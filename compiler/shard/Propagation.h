@@ -45,7 +45,7 @@ public:
   /// How an op cuts its factors.
   FactorCuts getFactorCuts(mlir::Operation *op) const;
   /// The axes along which the results of an op are partial: those that cut what
-  /// it sums over. A sum over micro-batches is one of the replica's own, too.
+  /// it sums over, and "data", if it is of a replica's own micro-batches.
   llvm::SmallVector<dist::PartialAttr> getPartials(mlir::Operation *op) const;
   /// How an op makes a value, and how an op needs an operand. Either may differ
   /// from how the value is cut.
@@ -80,7 +80,8 @@ private:
 
   Axes axes;
   llvm::DenseMap<mlir::Operation *, nn::ShardingRule> rules;
-  /// What a step computes once, which may be cut along "data".
+  /// What a step computes once, or what it sums parts of, which may be cut
+  /// along "data".
   llvm::DenseSet<mlir::Operation *> updates;
   llvm::DenseMap<mlir::Value, Cuts> known;
   std::deque<mlir::Operation *> worklist;

@@ -91,13 +91,25 @@ std::string samplesText(const std::vector<SampleAxis> &ports,
 std::string messagesText(const std::vector<MessageRow> &messages) {
   if (messages.empty())
     return "nothing is sent\n";
-  Table table({"value", "how", "bytes", "time", "why"},
-              {false, false, true, true, false});
-  for (const MessageRow &each : messages)
-    table.add({each.value, each.how, bytesText(each.bytes),
-               each.duration_ns < 0 ? "" : timeText(double(each.duration_ns)),
-               each.why});
-  return "what each device sends in a micro-batch:\n" + table.text();
+  std::string text;
+  for (bool per_step : {false, true}) {
+    Table table({"value", "how", "bytes", "time", "why"},
+                {false, false, true, true, false});
+    bool any = false;
+    for (const MessageRow &each : messages) {
+      if (each.per_step != per_step)
+        continue;
+      any = true;
+      table.add({each.value, each.how, bytesText(each.bytes),
+                 each.duration_ns < 0 ? "" : timeText(double(each.duration_ns)),
+                 each.why});
+    }
+    if (any)
+      text += (per_step ? "once a step:\n"
+                        : "what each device sends in a micro-batch:\n") +
+              table.text();
+  }
+  return text;
 }
 
 } // namespace partita::abi

@@ -48,18 +48,19 @@ struct SampleAxis {
   std::string name;
   int64_t axis = -1; ///< -1: it has none
 };
-/// "samples: dimension 0", "samples: dimension 1 of 'x', 0 of 'y'", or "samples:
-/// whole (...)" with the reason, if there is one.
+/// "samples: dimension 0", "samples: dimension 1 of 'x', 0 of 'y'", or
+/// "samples: whole (...)" with the reason, if there is one.
 std::string samplesText(const std::vector<SampleAxis> &ports,
                         const std::string &mixes);
 
-/// A message in a micro-batch, as both programs print it. `how`: "cpu:0 to
+/// A message, as both programs print it. `how`: "cpu:0 to
 /// cpu:1", or a collective and its axes.
 struct MessageRow {
   std::string value, how;
   int64_t bytes = 0;
   int64_t duration_ns = -1; ///< predicted; -1: unknown
   std::string why;
+  bool per_step = false; ///< sent once a step; else in each micro-batch
 };
 std::string messagesText(const std::vector<MessageRow> &messages);
 

@@ -23,9 +23,9 @@ from training_cases import CASES, STEPS, weights
 
 def check_curves(work, words):
     """Each case with several micro-batches on meshes of all kinds."""
-    plans = (("--data-parallel", 2), ("--data-parallel", 8), ("--data-parallel", 2, "--zero", 1), ("--data-parallel", 4, "--zero", 1),
-             ("--data-parallel", 2, "--devices", 4, "--schedule", "1f1b"), ("--data-parallel", 4, "--devices", 8, "--schedule", "zb_h1", "--zero", 1), ("--tensor-parallel", 2),
-             ("--tensor-parallel", 2, "--data-parallel", 2, "--zero", 1, "--devices", 8, "--schedule", "gpipe"))
+    plans = (("--data-parallel", 2), ("--data-parallel", 8), ("--data-parallel", 2, "--zero", 1), ("--data-parallel", 4, "--zero", 2),
+             ("--data-parallel", 2, "--devices", 4, "--schedule", "1f1b", "--zero", 2), ("--data-parallel", 4, "--devices", 8, "--schedule", "zb_h1", "--zero", 1), ("--tensor-parallel", 2),
+             ("--tensor-parallel", 2, "--data-parallel", 2, "--zero", 2, "--devices", 8, "--schedule", "gpipe"))
     worst, count = {"f64": (0, 0), "f32": (0, 0)}, 0
     for case in CASES:
         if case.micro == 1 or (words and not any(word in case.name or word == case.model for word in words)):
@@ -55,7 +55,7 @@ def check_sent(work):
     shapes = [array.shape for name, array in training.parameters_of(model).items() if name in weights(case.model)]
     for replicas in (2, 4, 8):
         sent, kept = {}, {}
-        for zero in (0, 1):
+        for zero in (0, 1, 2):
             plans = json.loads(run([BIN / "partita-compile", model, *case.flags(), "--data-parallel", replicas, "--zero", zero, "--json", "-o", work / "sent.partita"]))
             plan = next(plan for plan in plans if plan["collectives"])
             sent[zero] = Counter()
@@ -71,6 +71,9 @@ def check_sent(work):
             raise Failure(f"{replicas} replicas send {dict(sent[0])}, and gradients are {whole} bytes")
         if sent[1]["reduce_scatter"] != (replicas - 1) * parts or sent[1]["all_gather"] != (replicas - 1) * parts:
             raise Failure(f"{replicas} replicas that share states send {dict(sent[1])}, and a part is {parts} bytes of {whole}")
+        # As often as a replica has micro-batches in a step. With one there is nothing to add up.
+        if sent[2] != sent[1]:
+            raise Failure(f"{replicas} replicas that share gradients send {dict(sent[2])}, and {dict(sent[1])} if they do not")
     print("replicas send what a ring needs for gradients, or for parts of them")
 
 
@@ -92,7 +95,7 @@ def check_cut(work):
     for name in ("mnist-adamw", "cnn-adam", "transformer-adamw", "transformer-nesterov", "sgd-decay"):
         case = training.case_named(name)
         model = training.write_model(work, case.model, "f64")
-        for flags in (("--tensor-parallel", 2), ("--tensor-parallel", 2, "--data-parallel", 2, "--zero", 1), ("--tensor-parallel", 2, "--devices", 4, "--schedule", "1f1b")):
+        for flags in (("--tensor-parallel", 2), ("--tensor-parallel", 2, "--data-parallel", 2, "--zero", 2), ("--tensor-parallel", 2, "--devices", 4, "--schedule", "1f1b")):
             artifact = work / "cut.partita"
             said = run([BIN / "partita-compile", model, *case.flags(), "--partition", write_cuts(work, model), *flags, "--json", "-o", artifact])
             exchanged |= {(collective["kind"], collective["axes"]) for plan in json.JSONDecoder().raw_decode(said[said.index("["):])[0] for collective in plan["collectives"]}
@@ -108,7 +111,7 @@ def check_checkpoints(work):
     """A checkpoint does not say on how many devices it was written: each plan goes on from each other's."""
     case = training.case_named("cnn-adam")
     model, data = training.write_model(work, case.model, "f64"), training.write_data(work, case, "f64")
-    plans = {"one": (), "two": ("--data-parallel", 2), "shared": ("--data-parallel", 4, "--zero", 1)}
+    plans = {"one": (), "two": ("--data-parallel", 2), "shared": ("--data-parallel", 4, "--zero", 2)}
     for name, flags in plans.items():
         compile_model(model, work / f"{name}.partita", *case.flags(), *flags)
     wanted = training.train(work / "one.partita", *data, folder=work / "whole")
@@ -128,7 +131,7 @@ def check_processes(work):
     case = training.case_named("transformer-adamw")
     model, data = training.write_model(work, case.model, "f32"), training.write_data(work, case, "f32")
     artifact = work / "processes.partita"
-    compile_model(model, artifact, *case.flags(), "--data-parallel", 2, "--zero", 1, "--devices", 4, "--schedule", "1f1b")
+    compile_model(model, artifact, *case.flags(), "--data-parallel", 2, "--zero", 2, "--devices", 4, "--schedule", "1f1b")
 
     def files(name, *flags, ranks=0, steps):
         training.train(artifact, *data, "-t", 1, "--export", work / f"{name}.onnx", *flags, folder=work / name, steps=steps, ranks=ranks)
@@ -151,7 +154,7 @@ def check_errors(work):
     model = training.write_model(work, case.model, "f32")
     wrong = ((("--data-parallel", 3), "the micro-batches of a step (--micro-batches 8) cannot be dealt out to 3 replicas (--data-parallel) in equal parts: give a multiple of 3, e.g. 9"),
              (("--zero", 1), "zero 1: replicas share what an optimizer keeps, and there is one replica"),
-             (("--data-parallel", 2, "--zero", 2), "--zero: Value 2 not in range"))
+             (("--data-parallel", 2, "--zero", 3), "--zero: Value 3 not in range"))
     for flags, text in wrong:
         before = training.files_in(work)
         said = run([BIN / "partita-compile", model, *case.flags(), *flags, "-o", work / "wrong.partita"], expect=1)

@@ -187,11 +187,11 @@ private:
     const int64_t level = getZero(read);
     const Location loc =
         zero >= 0 ? getOperation().getLoc() : placeOf(read.zeroAt);
-    if (level > 1)
+    if (level > 2)
       return emitError(loc)
              << "zero " << level
-             << ": replicas share what an optimizer keeps (1), or nothing (0); "
-                "they do not share gradients (2) and parameters (3) yet";
+             << ": replicas share what an optimizer keeps (1), and gradients, "
+                "too (2), or nothing (0); they do not share parameters (3) yet";
     const Axis *data = find(dist::kDataAxis);
     if (level > 0 && (!data || data->size < 2))
       return emitError(loc)

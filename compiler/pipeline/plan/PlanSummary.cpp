@@ -50,6 +50,22 @@ static int64_t getSentBytes(plan::CollectiveOp collective) {
                         bytes, collective.getGroupSize());
 }
 
+/// Channels and collectives that are used once in a step of several
+/// micro-batches.
+static llvm::DenseSet<Attribute> findUsedOnce(ModuleOp module,
+                                              int64_t microBatches) {
+  llvm::DenseMap<Attribute, int64_t> uses;
+  for (auto program : module.getOps<plan::ProgramOp>())
+    for (Operation &op : program.getBody().front())
+      if (isa<plan::SendOp, plan::StartOp>(op))
+        ++uses[cast<plan::ScheduleStepOpInterface>(op).getStepSubject()];
+  llvm::DenseSet<Attribute> once;
+  for (const auto &[subject, count] : uses)
+    if (count == 1 && microBatches > 1)
+      once.insert(subject);
+  return once;
+}
+
 /// Samples in a micro-batch: those of the first input that has any.
 static int64_t countSamples(ModuleOp module) {
   for (auto port : module.getOps<plan::PortOp>()) {
@@ -137,13 +153,18 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
     row.durationNs = stage.getDurationNs();
     summary.stages.push_back(std::move(row));
   }
+  const auto once = findUsedOnce(module, summary.microBatches);
+  auto isOnce = [&](StringAttr name) {
+    return once.contains(FlatSymbolRefAttr::get(name));
+  };
   for (auto channel : module.getOps<plan::ChannelOp>())
     if (channel.getBytes() > 0)
       summary.transfers.push_back(
           {channel.getValue().str(), deviceOf.lookup(channel.getSource()),
            deviceOf.lookup(channel.getTarget()), channel.getReason().str(),
            static_cast<int64_t>(channel.getBytes()),
-           static_cast<int64_t>(channel.getDurationNs())});
+           static_cast<int64_t>(channel.getDurationNs()),
+           isOnce(channel.getSymNameAttr())});
   for (auto collective : module.getOps<plan::CollectiveOp>()) {
     std::string along;
     for (int64_t axis : collective.getAxes())
@@ -152,17 +173,10 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
         {collective.getValue().str(),
          plan::stringifyCollectiveKind(collective.getKind()).str(), along,
          collective.getReason().str(), getSentBytes(collective),
-         static_cast<int64_t>(collective.getDurationNs())});
+         static_cast<int64_t>(collective.getDurationNs()),
+         isOnce(collective.getSymNameAttr())});
   }
   return summary;
-}
-
-/// Whether an axis is one of "data, tensor". Along "data" replicas exchange
-/// what a step has summed.
-static bool along(StringRef axes, StringRef axis) {
-  SmallVector<StringRef> names;
-  axes.split(names, ", ");
-  return llvm::is_contained(names, axis);
 }
 
 /// A line for each kind of collective.
@@ -172,16 +186,16 @@ static void printCollectives(const PlanSummary &summary,
     int count = 0;
     int64_t bytes = 0, ns = 0;
   };
-  std::map<std::pair<std::string, std::string>, Sum> sums;
+  std::map<std::tuple<bool, std::string, std::string>, Sum> sums;
   for (const CollectiveSummary &each : summary.collectives) {
-    Sum &sum = sums[{each.kind, each.axes}];
+    Sum &sum = sums[{each.perStep, each.kind, each.axes}];
     ++sum.count;
     sum.bytes += each.sentBytes;
     sum.ns += each.durationNs;
   }
   for (const auto &[key, sum] : sums)
-    os << sum.count << ' ' << key.first << " along " << key.second
-       << (along(key.second, dist::kDataAxis) ? ", a step" : ", a micro-batch")
+    os << sum.count << ' ' << std::get<1>(key) << " along " << std::get<2>(key)
+       << (std::get<0>(key) ? ", a step" : ", a micro-batch")
        << ": each device sends " << abi::bytesText(sum.bytes) << ", predicted "
        << abi::timeText(sum.ns) << '\n';
 }
@@ -190,10 +204,11 @@ void printCommunication(const PlanSummary &summary, llvm::raw_ostream &os) {
   std::vector<abi::MessageRow> rows;
   for (const TransferSummary &each : summary.transfers)
     rows.push_back({each.value, each.source + " to " + each.target, each.bytes,
-                    each.durationNs, each.reason});
+                    each.durationNs, each.reason, each.perStep});
   for (const CollectiveSummary &each : summary.collectives)
     rows.push_back({each.value, each.kind + " along " + each.axes,
-                    each.sentBytes, each.durationNs, each.reason});
+                    each.sentBytes, each.durationNs, each.reason,
+                    each.perStep});
   os << abi::messagesText(rows);
 }
 
@@ -264,6 +279,7 @@ llvm::json::Value toJson(const PlanSummary &summary) {
                            {"axes", each.axes},
                            {"reason", each.reason},
                            {"sent_bytes", each.sentBytes},
+                           {"per_step", each.perStep},
                            {"predicted_ms", toMs(each.durationNs)}});
   for (const StageSummary &stage : summary.stages)
     stages.push_back(
@@ -284,6 +300,7 @@ llvm::json::Value toJson(const PlanSummary &summary) {
                            {"target", transfer.target},
                            {"reason", transfer.reason},
                            {"bytes", transfer.bytes},
+                           {"per_step", transfer.perStep},
                            {"predicted_ms", toMs(transfer.durationNs)}});
   llvm::json::Object all{
       {"model", summary.model},

@@ -39,12 +39,14 @@ struct TransferSummary {
   std::string value, source, target, reason;
   int64_t bytes = 0;
   int64_t durationNs = 0; ///< predicted
+  bool perStep = false;   ///< once a step; else in each micro-batch
 };
 
 struct CollectiveSummary {
   std::string value, kind, axes, reason;
-  int64_t sentBytes = 0;  ///< by each device, per micro-batch
+  int64_t sentBytes = 0;  ///< by each device
   int64_t durationNs = 0; ///< predicted
+  bool perStep = false;   ///< once a step; else in each micro-batch
 };
 
 /// What is computed again for gradients, of a micro-batch.

@@ -61,3 +61,32 @@ module attributes {dist.full_steps} {
     return %a, %b, %c : tensor<3x8xf32>, tensor<5x7xf32>, tensor<3xf32>
   }
 }
+
+// -----
+
+// With `dist.zero = 2` each replica adds up its part of a gradient, which is joined in each micro-batch. What is too small to be cut is joined once a step.
+// LOCAL-LABEL: func.func @gradients
+// LOCAL: %[[A:.*]] = nn.accumulator 0 : tensor<4x4xf32>
+// LOCAL: %[[G:.*]] = dist.reduce_scatter sum %{{.*}} dim 0 blocks 1 axes ["data"] reason "each replica adds its part of {{.*}} up" : tensor<8x4xf32> -> tensor<4x4xf32>
+// LOCAL: %[[N:.*]] = nn.add %[[A]], %[[G]] : tensor<4x4xf32>
+// LOCAL: nn.sum_micro_batches %[[N]] in %[[A]] : tensor<4x4xf32> {nn.gradient_of = @w} : tensor<4x4xf32>
+// LOCAL: dist.all_reduce sum %{{.*}} axes ["data"] reason "each replica sums {{.*}} over micro-batches of its own" : tensor<1xf32>
+// LOCAL: dist.all_gather %{{.*}} dim 0 blocks 1 axes ["data"] {{.*}} : tensor<4x4xf32> -> tensor<8x4xf32>
+module attributes {dist.full_steps} {
+  nn.weight state @w "w" : tensor<8x4xf32> = dense<1.0> : tensor<8x4xf32>
+  nn.weight state @b "b" : tensor<1xf32> = dense<1.0> : tensor<1xf32>
+  func.func @gradients(%g: tensor<8x4xf32> {nn.name = "g"}, %h: tensor<1xf32> {nn.name = "h"}) -> (tensor<8x4xf32> {nn.state = @w}, tensor<1xf32> {nn.state = @b})
+      attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>], dist.zero = 2 : i64} {
+    %w = nn.parameter state @w : tensor<8x4xf32>
+    %b = nn.parameter state @b : tensor<1xf32>
+    %a = nn.accumulator 0 : tensor<8x4xf32>
+    %0 = nn.add %a, %g : tensor<8x4xf32>
+    %s = nn.sum_micro_batches %0 in %a : tensor<8x4xf32> {nn.gradient_of = @w} : tensor<8x4xf32>
+    %c = nn.accumulator 1 : tensor<1xf32>
+    %1 = nn.add %c, %h : tensor<1xf32>
+    %t = nn.sum_micro_batches %1 in %c : tensor<1xf32> {nn.gradient_of = @b} : tensor<1xf32>
+    %v = nn.sub %w, %s : tensor<8x4xf32>
+    %u = nn.sub %b, %t : tensor<1xf32>
+    return %v, %u : tensor<8x4xf32>, tensor<1xf32>
+  }
+}

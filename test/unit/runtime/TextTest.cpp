@@ -84,6 +84,14 @@ TEST(Text, Plan) {
   EXPECT_NE(modules.find("embeddings, layer.0"), std::string::npos);
   EXPECT_NE(modules.find("layer.1 to head"), std::string::npos);
   EXPECT_EQ(messagesText({}), "nothing is sent\n");
+  EXPECT_EQ(messagesText({{"sum", "all_reduce along data", 8, -1, "", true},
+                          {"x", "cpu:0 to cpu:1", 4, -1, ""}}),
+            "what each device sends in a micro-batch:\n"
+            "value  how             bytes  time  why\n"
+            "x      cpu:0 to cpu:1    4 B\n"
+            "once a step:\n"
+            "value  how                    bytes  time  why\n"
+            "sum    all_reduce along data    8 B\n");
 }
 
 /// Two stages: what the first sends are channels 0 (forward) and 1 (back).

@@ -15,6 +15,7 @@
 #include "tools/partita-run/show/Stages.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace partita::run {
@@ -31,6 +32,38 @@ std::vector<abi::SampleAxis> sampleAxes(const Model &model) {
     for (const Port &port : *ports)
       axes.push_back({port.name, port.batchAxis});
   return axes;
+}
+
+/// How often a step of several micro-batches uses channels and collectives.
+class Uses {
+public:
+  explicit Uses(const abi::Plan &plan) : several(plan.micro_batches() > 1) {
+    for (const abi::Program *program : *plan.programs())
+      for (int64_t i = 0; i < length(program->steps()); ++i) {
+        const abi::ProgramStep step = runtime::stepOf(*program, i);
+        ++counts[{step.kind, step.subject}];
+      }
+  }
+
+  bool isOnce(abi::StepKind kind, int64_t subject) const {
+    auto found = counts.find({kind, subject});
+    return several && found != counts.end() && found->second == 1;
+  }
+
+private:
+  bool several;
+  std::map<std::pair<abi::StepKind, int64_t>, int64_t> counts;
+};
+
+/// Samples of a micro-batch. Dimension 0 of the inputs of a model that is
+/// trained counts them.
+int64_t countSamples(const Model &model) {
+  if (*text(model.plan->entry()))
+    for (int64_t i = 0; i < length(model.plan->inputs()); ++i)
+      if (const abi::Port &port = *model.plan->inputs()->Get(unsigned(i));
+          !port.per_step() && length(port.shape()) > 0)
+        return port.shape()->Get(0);
+  return model.samples();
 }
 
 std::string portsText(const char *what, const std::vector<Port> &ports) {
@@ -119,7 +152,7 @@ std::string planText(const Model &model) {
     if (!used[size_t(device)])
       result += model.deviceName(device) + " has no stage\n";
   result += abi::stepText({text(plan.schedule()), plan.micro_batches(),
-                           model.samples(), model.mesh.replicas(),
+                           countSamples(model), model.mesh.replicas(),
                            text(plan.machine()), plan.threads(), plan.step_ns(),
                            plan.bubble()});
   result += abi::samplesText(sampleAxes(model), text(plan.mixes()));
@@ -130,6 +163,7 @@ std::string planText(const Model &model) {
   result += portsText("input ", model.inputs);
   result += portsText("output", model.outputs);
   result += portsText("fixed input", model.boundInputs);
+  const Uses uses(plan);
   std::vector<abi::MessageRow> messages;
   for (int64_t i = 0; i < length(plan.channels()); ++i) {
     const abi::Channel *channel = plan.channels()->Get(unsigned(i));
@@ -137,13 +171,15 @@ std::string planText(const Model &model) {
                         model.executorNames(channel->source()) + " to " +
                             model.executorNames(channel->target()),
                         channel->bytes(), channel->duration_ns(),
-                        text(channel->reason())});
+                        text(channel->reason()),
+                        uses.isOnce(abi::StepKind::send, i)});
   }
   for (int64_t i = 0; i < length(plan.collectives()); ++i) {
     const abi::Collective &each = *plan.collectives()->Get(unsigned(i));
     messages.push_back({text(each.name()), model.collectiveText(each),
                         runtime::sentBytes(plan, each), each.duration_ns(),
-                        text(each.reason())});
+                        text(each.reason()),
+                        uses.isOnce(abi::StepKind::start, i)});
   }
   return result + "\n" + abi::messagesText(messages);
 }
@@ -158,8 +194,8 @@ std::string planJson(const Model &model) {
       {"devices", Json::array()},
       {"replicas", model.mesh.replicas()},
       {"micro_batches", plan.micro_batches()},
-      {"samples_per_micro_batch", model.samples()},
-      {"samples_per_step", model.samples() * model.microBatches},
+      {"samples_per_micro_batch", countSamples(model)},
+      {"samples_per_step", countSamples(model) * model.microBatches},
       {"mixes", text(plan.mixes())},
       {"predicted_ms", double(plan.step_ns()) / 1e6},
       {"bubble_predicted", plan.bubble()},
@@ -174,6 +210,7 @@ std::string planJson(const Model &model) {
       {"output_collections", collectionsJson(model.outputCollections)},
       {"transfers", Json::array()},
       {"collectives", Json::array()}};
+  const Uses uses(plan);
   for (int64_t i = 0; i < length(plan.dimensions()); ++i)
     json["dimensions"][text(plan.dimensions()->Get(unsigned(i))->name())] =
         plan.dimensions()->Get(unsigned(i))->size();
@@ -208,6 +245,7 @@ std::string planJson(const Model &model) {
          {"source", model.executorNames(channel->source())},
          {"target", model.executorNames(channel->target())},
          {"bytes", channel->bytes()},
+         {"per_step", uses.isOnce(abi::StepKind::send, i)},
          {"predicted_ms", double(channel->duration_ns()) / 1e6},
          {"reason", text(channel->reason())}});
   }
@@ -219,6 +257,7 @@ std::string planJson(const Model &model) {
          {"axes", model.axesText(each)},
          {"devices", model.executorNames(each.program())},
          {"sent_bytes", runtime::sentBytes(plan, each)},
+         {"per_step", uses.isOnce(abi::StepKind::start, i)},
          {"predicted_ms", double(each.duration_ns()) / 1e6},
          {"reason", text(each.reason())}});
   }
