@@ -9,6 +9,7 @@
 #define PARTITA_COMPILER_AUTODIFF_PORTS_H
 
 #include "dialects/nn/NNDialect.h"
+#include "dialects/nn/grad/GradientAttr.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -16,7 +17,7 @@
 namespace partita::autodiff {
 
 /// On weights: that they are trained, or why not (a string).
-inline constexpr llvm::StringLiteral kTrainedAttr = "nn.trained";
+using nn::kTrainedAttr;
 inline constexpr llvm::StringLiteral kUntrainedAttr = "nn.untrained";
 
 /// On a result of the model's function: how many numbers the loss is the mean

@@ -169,6 +169,8 @@ void PlanCompilation::readDecision(ModuleOp module) {
             dataParallel = static_cast<int>(axis.getSize());
           else if (axis.getName() == dist::kTensorAxis)
             tensorParallel = static_cast<int>(axis.getSize());
+      zero =
+          static_cast<int>(pipeline::getInteger(function, dist::kZeroAttr, 0));
       shards = function->getAttrOfType<DictionaryAttr>(pipeline::kShardsAttr);
       const SmallVector<int64_t> devices = pipeline::getDevices(function);
       devicesOfStages.assign(devices.begin(), devices.end());

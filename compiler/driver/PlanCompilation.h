@@ -34,7 +34,7 @@ public:
   std::map<std::string, int64_t> stagesOfNodes, stagesOfStates;
   std::vector<int64_t> devicesOfStages;
   mlir::DictionaryAttr shards;
-  int dataParallel = 1, tensorParallel = 1;
+  int dataParallel = 1, tensorParallel = 1, zero = 0;
   std::string schedule; ///< if no person chose it
 
   /// Ends the last phase. The module stays here.

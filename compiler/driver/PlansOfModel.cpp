@@ -56,6 +56,7 @@ void followStages(const PlanCompilation &learns, CompileOptions &options) {
   pipeline::PartitionOptions &partition = options.partition;
   partition.dataParallel = learns.dataParallel;
   partition.tensorParallel = learns.tensorParallel;
+  partition.zero = learns.zero;
   partition.devices =
       static_cast<int>(1 + *llvm::max_element(learns.devicesOfStages)) *
       learns.dataParallel * learns.tensorParallel;

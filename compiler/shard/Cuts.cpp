@@ -81,10 +81,11 @@ Axes::Axes(func::FuncOp function) {
         axis.getName() == dist::kStageAxis)
       continue;
     auto name = StringAttr::get(function.getContext(), axis.getName());
-    if (axis.getName() != dist::kDataAxis)
-      names.push_back(name);
-    else if (isStep)
+    if (axis.getName() == kPartsAxis ||
+        (axis.getName() == dist::kDataAxis && isStep))
       data = name;
+    else if (axis.getName() != dist::kDataAxis)
+      names.push_back(name);
     else
       continue;
     sizes[name] = axis.getSize();

@@ -30,10 +30,12 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
         pipeline::getModelFunction(getOperation());
     if (failed(function))
       return signalPassFailure();
+    const int64_t level = pipeline::getInteger(*function, dist::kZeroAttr, 0);
+    if (level > 2 && !getOperation()->hasAttr(dist::kFullStepsAttr))
+      nameParts(*function);
     const Axes axes(*function);
     if (!axes.getData())
       return;
-    const int64_t level = pipeline::getInteger(*function, dist::kZeroAttr, 0);
     SymbolTable symbols(getOperation());
     llvm::StringMap<Cuts> ofParameter;
     SmallVector<std::pair<nn::ParameterOp, nn::WeightOp>> kept;
@@ -45,9 +47,12 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
         kept.push_back({parameter, state});
         continue;
       }
-      // What every micro-batch reads, each replica has.
-      fixCuts(parameter, getCuts(parameter));
-      ofParameter[state.getOrigin()] = getCuts(parameter);
+      // What every micro-batch reads, each replica has, or gathers for it.
+      Cuts cuts = getCuts(parameter);
+      if (level > 2 && state->hasAttr(nn::kTrainedAttr))
+        share(nn::getTensorType(parameter), axes, cuts);
+      fixCuts(parameter, cuts);
+      ofParameter[state.getOrigin()] = cuts;
     }
     for (auto [parameter, state] : kept) {
       // "fc.weight/exp_avg" is of "fc.weight".
@@ -62,6 +67,23 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
       if (auto of = sum->getAttrOfType<FlatSymbolRefAttr>(nn::kGradientAttr))
         if (auto state = symbols.lookup<nn::WeightOp>(of.getValue()))
           joinEarly(sum, state, axes, ofParameter.lookup(state.getOrigin()));
+  }
+
+  /// A plan that learns nothing has no micro-batches to deal out: all devices
+  /// that have parts of its parameters compute each of them.
+  static void nameParts(func::FuncOp function) {
+    auto all = function->getAttrOfType<ArrayAttr>(dist::kAxesAttr);
+    if (!all || llvm::none_of(function.getOps<nn::ParameterOp>(),
+                              [](nn::ParameterOp op) { return op.getState(); }))
+      return;
+    SmallVector<Attribute> axes;
+    for (auto axis : all.getAsRange<dist::AxisAttr>())
+      axes.push_back(axis.getName() == dist::kDataAxis
+                         ? dist::AxisAttr::get(function.getContext(),
+                                               kPartsAxis, axis.getSize())
+                         : axis);
+    function->setAttr(dist::kAxesAttr,
+                      ArrayAttr::get(function.getContext(), axes));
   }
 
   /// Each replica adds up its part of a gradient, which is joined in each
@@ -90,11 +112,15 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
   }
 
   /// Cuts one more dimension along "data": the first that divides, or else the
-  /// longest. A tensor without a dimension that is long enough stays whole;
-  /// the result says whether it is cut.
+  /// longest. One that is cut so already stays as it is. A tensor without a
+  /// dimension that is long enough stays whole; the result says whether it is
+  /// cut.
   static bool share(RankedTensorType type, const Axes &axes, Cuts &cuts) {
     const int64_t replicas = axes.getSize(axes.getData());
     cuts.resize(type.getRank());
+    for (const DimCut &cut : cuts)
+      if (llvm::is_contained(cut.axes, axes.getData()))
+        return true;
     std::optional<int64_t> best;
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
       const int64_t size = type.getDimSize(dim);

@@ -327,10 +327,12 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
            propagation.getPartials(producer).empty();
   }
 
-  /// For a partition file: how the model's own tensors are cut.
+  /// For a partition file, and for the plan that evaluates: how the model's own
+  /// tensors are cut. What replicas share follows from `dist.zero`.
   void record(func::FuncOp function) {
     NamedAttrList shards;
     SymbolTable symbols(getOperation());
+    const Axes axes(function);
     for (BlockArgument argument : function.getArguments())
       if (auto name = function.getArgAttrOfType<StringAttr>(
               argument.getArgNumber(), nn::kNameAttr))
@@ -338,11 +340,22 @@ struct DistPropagatePass : impl::DistPropagatePassBase<DistPropagatePass> {
           shards.set(name.getValue(), sharding);
     for (auto parameter : function.getOps<nn::ParameterOp>())
       if (auto weight = symbols.lookup<nn::WeightOp>(parameter.getWeight()))
-        if (dist::ShardingAttr sharding = getSharding(parameter))
-          shards.set(weight.getOrigin(), sharding);
+        if (getSharding(parameter))
+          shards.set(weight.getOrigin(), getOwnSharding(parameter, axes));
     function->setAttr(pipeline::kShardsAttr,
                       shards.getDictionary(&getContext()));
     recordResults(function);
+  }
+
+  /// Without the cut along "data".
+  static dist::ShardingAttr getOwnSharding(nn::ParameterOp parameter,
+                                           const Axes &axes) {
+    Cuts cuts = getCuts(parameter);
+    for (DimCut &cut : cuts)
+      if (llvm::is_contained(cut.axes, axes.getData()))
+        cut = {};
+    return getAttr(parameter.getContext(), cuts,
+                   nn::getTensorType(parameter).getRank());
   }
 
   /// For annotations: how the results of the model's nodes are cut.

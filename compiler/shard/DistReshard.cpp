@@ -134,7 +134,8 @@ private:
   }
 
   /// Once for all that need a value cut in the same way. What depends on
-  /// weights only is there in every way.
+  /// weights only is there in every way. Of a state, each node has its own,
+  /// just before it is read: nodes may be on different devices.
   void bring(OpOperand &operand, const Cuts &needed,
              const std::string &reason) {
     Value value = operand.get();
@@ -142,10 +143,16 @@ private:
       return;
     const int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
     const Attribute key = getAttr(value.getContext(), needed, rank);
-    Value &made = known[{value.getAsOpaquePointer(), key.getAsOpaquePointer()}];
+    const bool isState = value.getDefiningOp<nn::ParameterOp>() != nullptr;
+    Value &made =
+        known[{value.getAsOpaquePointer(), key.getAsOpaquePointer(),
+               isState ? nn::getNodeName(operand.getOwner()) : std::string()}];
     if (!made) {
       OpBuilder builder(value.getContext());
-      builder.setInsertionPointAfterValue(value);
+      if (isState)
+        builder.setInsertionPoint(operand.getOwner());
+      else
+        builder.setInsertionPointAfterValue(value);
       auto reshard = dist::ReshardOp::create(
           builder, operand.getOwner()->getLoc(), value, reason);
       if (isa<func::ReturnOp>(operand.getOwner()))
@@ -174,7 +181,7 @@ private:
   func::FuncOp function;
   Propagation propagation;
   analysis::Rates rates;
-  std::map<std::pair<const void *, const void *>, Value> known;
+  std::map<std::tuple<const void *, const void *, std::string>, Value> known;
 };
 
 struct DistReshardPass : impl::DistReshardPassBase<DistReshardPass> {

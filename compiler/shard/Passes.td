@@ -137,8 +137,11 @@ def DistCutStatesPass : ShardPass<"dist-cut-states"> {
     Replicas of a training (the axis "data") have the same states. With
     `dist.zero` of 1, each of them has its part of what an optimizer keeps of a parameter,
     and updates that part of the parameter. Gradients are summed part by part
-    then, and the new parameters are gathered. Parameters and running statistics
-    stay as they are: every replica reads them in each micro-batch.
+    then, and the new parameters are gathered. With 2 each adds up its part of a
+    gradient, which is joined in each micro-batch. With 3 each has its part of a
+    parameter, and those that read it gather it. Running statistics stay as they
+    are. In a plan that learns nothing, the axis is "parts" then: all its
+    devices compute the same micro-batch.
 
     With `dist.zero = 1` and an axis "data" of 2 devices:
 

@@ -14,6 +14,9 @@ import sys
 import tempfile
 from collections import Counter
 
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
 from harness import BIN, Failure, compile_model, main, run
 
 import training
@@ -24,8 +27,8 @@ from training_cases import CASES, STEPS, weights
 def check_curves(work, words):
     """Each case with several micro-batches on meshes of all kinds."""
     plans = (("--data-parallel", 2), ("--data-parallel", 8), ("--data-parallel", 2, "--zero", 1), ("--data-parallel", 4, "--zero", 2),
-             ("--data-parallel", 2, "--devices", 4, "--schedule", "1f1b", "--zero", 2), ("--data-parallel", 4, "--devices", 8, "--schedule", "zb_h1", "--zero", 1), ("--tensor-parallel", 2),
-             ("--tensor-parallel", 2, "--data-parallel", 2, "--zero", 2, "--devices", 8, "--schedule", "gpipe"))
+             ("--data-parallel", 2, "--devices", 4, "--schedule", "1f1b", "--zero", 2), ("--data-parallel", 4, "--devices", 8, "--schedule", "zb_h1", "--zero", 3), ("--tensor-parallel", 2),
+             ("--tensor-parallel", 2, "--data-parallel", 2, "--zero", 3, "--devices", 8, "--schedule", "gpipe"), ("--data-parallel", 4, "--zero", 3))
     worst, count = {"f64": (0, 0), "f32": (0, 0)}, 0
     for case in CASES:
         if case.micro == 1 or (words and not any(word in case.name or word == case.model for word in words)):
@@ -48,33 +51,58 @@ def part_of(shape, replicas):
     return int(np.prod(shape)) // cut * -(-cut // replicas) if cut else None
 
 
+def sent_in_step(plan):
+    """Bytes that each device sends in a step along "data", by kind."""
+    sent = Counter()
+    for collective in plan["collectives"]:
+        if collective["axes"] != "data":
+            raise Failure(f"a collective of a training on replicas alone: {collective}")
+        sent[collective["kind"]] += collective["sent_bytes"] * (1 if collective["per_step"] else plan["micro_batches"])
+    return sent
+
+
 def check_sent(work):
     """What each device sends in a step is 2 (n - 1) / n of the gradients and of the sums of losses, or of padded parts; what it keeps of the optimizer is a part."""
     case = training.case_named("mnist-adamw")
     model = training.write_model(work, case.model, "f32")
     shapes = [array.shape for name, array in training.parameters_of(model).items() if name in weights(case.model)]
-    for replicas in (2, 4, 8):
-        sent, kept = {}, {}
-        for zero in (0, 1, 2):
+    for replicas in (4, 8):
+        sent = {}
+        for zero in (0, 1, 2, 3):
             plans = json.loads(run([BIN / "partita-compile", model, *case.flags(), "--data-parallel", replicas, "--zero", zero, "--json", "-o", work / "sent.partita"]))
-            plan = next(plan for plan in plans if plan["collectives"])
-            sent[zero] = Counter()
-            for collective in plan["collectives"]:
-                if collective["axes"] != "data":
-                    raise Failure(f"a collective of a training on replicas alone: {collective}")
-                sent[zero][collective["kind"]] += collective["sent_bytes"]
+            sent[zero] = sent_in_step(next(plan for plan in plans if plan["entry"] == "train"))
         whole = sum(4 * int(np.prod(shape)) for shape in shapes)
-        parts = sum(4 * (part_of(shape, replicas) or 0) for shape in shapes)
-        share = 2 * (replicas - 1) / replicas
+        parts = (replicas - 1) * sum(4 * (part_of(shape, replicas) or 0) for shape in shapes)
+        share, turns = 2 * (replicas - 1) / replicas, case.micro // replicas
         # Losses, and their parts, are a few numbers. A buffer is cut into parts that are rounded up.
         if set(sent[0]) != {"all_reduce"} or not share * whole <= sent[0]["all_reduce"] <= share * (whole + 64) + 64:
             raise Failure(f"{replicas} replicas send {dict(sent[0])}, and gradients are {whole} bytes")
-        if sent[1]["reduce_scatter"] != (replicas - 1) * parts or sent[1]["all_gather"] != (replicas - 1) * parts:
-            raise Failure(f"{replicas} replicas that share states send {dict(sent[1])}, and a part is {parts} bytes of {whole}")
-        # As often as a replica has micro-batches in a step. With one there is nothing to add up.
-        if sent[2] != sent[1]:
-            raise Failure(f"{replicas} replicas that share gradients send {dict(sent[2])}, and {dict(sent[1])} if they do not")
+        # Gradients of each micro-batch, and parameters forward and once more for gradients. With one there is nothing to add up.
+        for zero, (scattered, least, most) in {1: (1, 1, 1), 2: (turns, 1, 1), 3: (turns, turns, 2 * turns)}.items():
+            if sent[zero]["reduce_scatter"] != scattered * parts or not least * parts <= sent[zero]["all_gather"] <= most * parts:
+                raise Failure(f"{replicas} replicas with zero {zero} send {dict(sent[zero])}, and all but one's parts are {parts} bytes of {whole}")
     print("replicas send what a ring needs for gradients, or for parts of them")
+
+
+def check_memory(work):
+    """A device has 16, 8 + 8 / n, 4 + 12 / n, 16 / n bytes of each parameter, and what one layer needs."""
+    width, layers = 64, 8
+    rng = np.random.default_rng(0)
+    nodes = [node for i in range(layers) for node in (helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"h{i}"]), helper.make_node("Tanh", [f"h{i}"], [f"x{i + 1}"]))]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, width]) for name in ("x0", f"x{layers}")]
+    tables = [numpy_helper.from_array(rng.standard_normal((width, width)).astype(np.float32), f"w{i}") for i in range(layers)]
+    path = work / "layers.onnx"
+    onnx.save(helper.make_model(helper.make_graph(nodes, "layers", values[:1], values[1:], tables), opset_imports=[helper.make_opsetid("", 17)]), path)
+    layer, peaks = width * width, {}
+    for replicas in (2, 4):
+        for zero in (0, 1, 2, 3):
+            flags = ("--loss", f"mse:x{layers}:y", "--optimizer", "adamw", "--micro-batches", 2 * replicas, "--data-parallel", replicas, "--zero", zero)
+            plans = json.loads(run([BIN / "partita-compile", path, *flags, "--json", "-o", work / "layers.partita"]))
+            peaks[zero] = max(stage["peak_bytes"] for stage in plans[0]["stages"])
+            spared = layers * layer * (16 - (16, 8 + 8 / replicas, 4 + 12 / replicas, 16 / replicas)[zero])
+            if peaks[0] - peaks[zero] < spared - 4 * layer:
+                raise Failure(f"{replicas} replicas with zero {zero} need {peaks[zero]} bytes, {peaks[0]} with 0, and should spare {spared:.0f}")
+    print("replicas have the memory that the formulas say")
 
 
 def write_cuts(work, model, axis="tensor"):
@@ -95,7 +123,7 @@ def check_cut(work):
     for name in ("mnist-adamw", "cnn-adam", "transformer-adamw", "transformer-nesterov", "sgd-decay"):
         case = training.case_named(name)
         model = training.write_model(work, case.model, "f64")
-        for flags in (("--tensor-parallel", 2), ("--tensor-parallel", 2, "--data-parallel", 2, "--zero", 2), ("--tensor-parallel", 2, "--devices", 4, "--schedule", "1f1b")):
+        for flags in (("--tensor-parallel", 2), ("--tensor-parallel", 2, "--data-parallel", 2, "--zero", 3), ("--tensor-parallel", 2, "--devices", 4, "--schedule", "1f1b")):
             artifact = work / "cut.partita"
             said = run([BIN / "partita-compile", model, *case.flags(), "--partition", write_cuts(work, model), *flags, "--json", "-o", artifact])
             exchanged |= {(collective["kind"], collective["axes"]) for plan in json.JSONDecoder().raw_decode(said[said.index("["):])[0] for collective in plan["collectives"]}
@@ -111,7 +139,7 @@ def check_checkpoints(work):
     """A checkpoint does not say on how many devices it was written: each plan goes on from each other's."""
     case = training.case_named("cnn-adam")
     model, data = training.write_model(work, case.model, "f64"), training.write_data(work, case, "f64")
-    plans = {"one": (), "two": ("--data-parallel", 2), "shared": ("--data-parallel", 4, "--zero", 2)}
+    plans = {"one": (), "two": ("--data-parallel", 2), "shared": ("--data-parallel", 4, "--zero", 3)}
     for name, flags in plans.items():
         compile_model(model, work / f"{name}.partita", *case.flags(), *flags)
     wanted = training.train(work / "one.partita", *data, folder=work / "whole")
@@ -131,7 +159,7 @@ def check_processes(work):
     case = training.case_named("transformer-adamw")
     model, data = training.write_model(work, case.model, "f32"), training.write_data(work, case, "f32")
     artifact = work / "processes.partita"
-    compile_model(model, artifact, *case.flags(), "--data-parallel", 2, "--zero", 2, "--devices", 4, "--schedule", "1f1b")
+    compile_model(model, artifact, *case.flags(), "--data-parallel", 2, "--zero", 3, "--devices", 4, "--schedule", "1f1b")
 
     def files(name, *flags, ranks=0, steps):
         training.train(artifact, *data, "-t", 1, "--export", work / f"{name}.onnx", *flags, folder=work / name, steps=steps, ranks=ranks)
@@ -154,7 +182,8 @@ def check_errors(work):
     model = training.write_model(work, case.model, "f32")
     wrong = ((("--data-parallel", 3), "the micro-batches of a step (--micro-batches 8) cannot be dealt out to 3 replicas (--data-parallel) in equal parts: give a multiple of 3, e.g. 9"),
              (("--zero", 1), "zero 1: replicas share what an optimizer keeps, and there is one replica"),
-             (("--data-parallel", 2, "--zero", 3), "--zero: Value 3 not in range"))
+             (("--data-parallel", 2, "--zero", 4), "--zero: Value 4 not in range"),
+             (("--data-parallel", 2, "--zero", 3, "--reproducible"), "zero 3: replicas share in each micro-batch what `reproducible` computes together: take zero 1, or leave `reproducible` out"))
     for flags, text in wrong:
         before = training.files_in(work)
         said = run([BIN / "partita-compile", model, *case.flags(), *flags, "-o", work / "wrong.partita"], expect=1)
@@ -164,7 +193,7 @@ def check_errors(work):
 
 def check():
     words = sys.argv[1:]
-    parts = {part.__name__.removeprefix("check_"): part for part in (check_cut, check_sent, check_checkpoints, check_processes, check_errors)}
+    parts = {part.__name__.removeprefix("check_"): part for part in (check_cut, check_sent, check_memory, check_checkpoints, check_processes, check_errors)}
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         if not words or not set(words) <= set(parts):

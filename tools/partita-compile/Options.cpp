@@ -409,9 +409,9 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   app.add_option("--zero", compile.partition.zero,
                  "what the replicas of a training (--data-parallel) share: 0 "
                  "nothing, 1 what the optimizer keeps of the parameters, 2 "
-                 "sums of gradients, too")
+                 "sums of gradients, too, 3 parameters, too")
       ->type_name("N")
-      ->check(CLI::Range(0, 2));
+      ->check(CLI::Range(0, 3));
   app.add_flag("--reproducible", compile.partition.reproducible,
                "cut tensors only where every number stays that of one device "
                "with this flag: no sum is split over devices");

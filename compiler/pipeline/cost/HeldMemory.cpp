@@ -14,6 +14,7 @@
 #include "compiler/pipeline/cost/HeldMemory.h"
 
 #include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/phases/StateHomes.h"
 #include "dialects/nn/NNDialect.h"
 
 #include <algorithm>
@@ -37,6 +38,9 @@ public:
     memory.parameters.resize(count);
     memory.lastingOf.resize(count);
     memory.liveBytes.assign(count, 0);
+    if (!graph.nodes.empty())
+      gathered = findGathered(
+          graph.nodes.front().ops.front()->getParentOfType<func::FuncOp>());
   }
 
   BalanceMemory estimate(const schedule::HeldMicroBatches &held) {
@@ -231,6 +235,15 @@ private:
     if (producer >= 0 && made != Unit::update && reads(each, {Unit::update}) &&
         !addsUpon(producer, each.bytes))
       hold(makeHeld(each.bytes), producer);
+    if (producer >= 0 && gathered.contains(graph.nodes[producer].ops.front())) {
+      alive.push_back(each);
+      // For gradients it is gathered again.
+      std::erase_if(alive.back().consumers, [&](int consumer) {
+        return phases.get(graph.nodes[consumer].ops.front()) ==
+               dist::Phase::backward;
+      });
+      return;
+    }
     const bool returns = reads(each, {Unit::backward, Unit::weights});
     if (made == Unit::forward && returns)
       last(each, reads(each, {Unit::weights}) ? untilWeights : untilValues,
@@ -325,6 +338,7 @@ private:
   const Phases &phases;
   const std::vector<int> &placeOf;
   const bool isSplit;
+  llvm::DenseSet<Operation *> gathered;
   BalanceMemory memory;
   std::vector<Unit> unitOf; ///< by node
   std::vector<Exchanged> alive;

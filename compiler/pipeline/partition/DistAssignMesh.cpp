@@ -187,11 +187,16 @@ private:
     const int64_t level = getZero(read);
     const Location loc =
         zero >= 0 ? getOperation().getLoc() : placeOf(read.zeroAt);
-    if (level > 2)
+    if (level > 3)
       return emitError(loc)
              << "zero " << level
-             << ": replicas share what an optimizer keeps (1), and gradients, "
-                "too (2), or nothing (0); they do not share parameters (3) yet";
+             << ": replicas share nothing (0), what an optimizer keeps (1), "
+                "gradients, too (2), or parameters, too (3)";
+    if (level > 1 && (reproducible || read.reproducible))
+      return emitError(loc)
+             << "zero " << level
+             << ": replicas share in each micro-batch what `reproducible` "
+                "computes together: take zero 1, or leave `reproducible` out";
     const Axis *data = find(dist::kDataAxis);
     if (level > 0 && (!data || data->size < 2))
       return emitError(loc)

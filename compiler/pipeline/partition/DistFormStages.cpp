@@ -354,7 +354,10 @@ struct DistFormStagesPass : impl::DistFormStagesPassBase<DistFormStagesPass> {
     if (failed(order))
       return signalPassFailure();
     FailureOr<BackwardUnits> backward = getBackwardUnits(*function, *order);
-    if (failed(backward) || failed(handStatesOn(*function)))
+    if (failed(backward))
+      return signalPassFailure();
+    gatherAgain(*function);
+    if (failed(handStatesOn(*function)))
       return signalPassFailure();
     repeatSums(*function);
     if (failed(StageFormer(*function, *order, target, *backward).form()))

@@ -7,9 +7,13 @@
 
 #include "compiler/pipeline/phases/StateHomes.h"
 
+#include "compiler/analysis/Rates.h"
+#include "compiler/analysis/Recomputed.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/partition/PartitionGraph.h"
 #include "compiler/pipeline/phases/Phases.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -77,6 +81,112 @@ LogicalResult handStatesOn(func::FuncOp function) {
     }
   return success();
 }
+
+llvm::DenseSet<Operation *> findGathered(func::FuncOp function) {
+  llvm::DenseSet<Operation *> gathered;
+  if (getInteger(function, dist::kZeroAttr, 0) < 3)
+    return gathered;
+  const SmallVector<Operation *> active =
+      getActiveOps(function.getBody().front());
+  analysis::Rates rates;
+  llvm::DenseSet<Attribute> others; // clusters that make anything else
+  for (size_t before = 1; before != others.size();) {
+    before = others.size();
+    gathered.clear();
+    for (Operation *op : active) {
+      const Attribute cluster = op->getAttr(nn::kClusterAttr);
+      if (rates.getRate(op) == analysis::Rate::micro_batch &&
+          isMemoryEffectFree(op) && !others.contains(cluster) &&
+          llvm::all_of(op->getOperands(), [&](Value operand) {
+            return rates.getRate(operand) <= analysis::Rate::step ||
+                   gathered.contains(operand.getDefiningOp());
+          }))
+        gathered.insert(op);
+      else if (cluster)
+        others.insert(cluster);
+    }
+  }
+  return gathered;
+}
+
+namespace {
+
+/// Gives each unit its own ops that make what devices gather of states.
+class Gatherer {
+public:
+  explicit Gatherer(func::FuncOp function)
+      : block(function.getBody().front()), phases(function),
+        gathered(findGathered(function)) {}
+
+  void run() {
+    SmallVector<Operation *> readers;
+    for (Operation *op : getActiveOps(block)) {
+      nextCluster = std::max(nextCluster, numberOf(op) + 1);
+      if (!gathered.contains(op))
+        readers.push_back(op);
+    }
+    for (Operation *op : readers)
+      for (OpOperand &operand : op->getOpOperands())
+        if (gathered.contains(operand.get().getDefiningOp()))
+          operand.set(make(operand.get(), keyOf(op), op));
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (gathered.contains(&op) && op.use_empty())
+        op.erase();
+  }
+
+private:
+  /// A stage, and whether it is for gradients.
+  using Key = std::pair<int64_t, bool>;
+
+  Key keyOf(Operation *op) const {
+    return {getStage(op), op->hasAttr(analysis::kRecomputedAttr) ||
+                              phases.get(op) == dist::Phase::backward};
+  }
+
+  static int64_t numberOf(Operation *op) {
+    auto cluster = op->getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr);
+    return cluster ? cluster.getNumber() : -1;
+  }
+
+  /// The value as the unit `key` makes it, before its first reader.
+  Value make(Value value, Key key, Operation *reader) {
+    Operation *op = value.getDefiningOp();
+    Operation *&made = copies[{op, key}];
+    if (!made) {
+      OpBuilder b(reader);
+      SmallVector<Value> operands;
+      for (Value operand : op->getOperands())
+        operands.push_back(gathered.contains(operand.getDefiningOp())
+                               ? make(operand, key, reader)
+                               : operand);
+      made = b.clone(*op);
+      made->setOperands(operands);
+      made->setAttr(dist::kStageAttr, b.getI64IntegerAttr(key.first));
+      if (key.second)
+        made->setAttr(analysis::kRecomputedAttr, b.getUnitAttr());
+      if (auto cluster = op->getAttrOfType<nn::ClusterAttr>(nn::kClusterAttr)) {
+        auto [it, isNew] =
+            numbers.try_emplace({cluster.getNumber(), key}, nextCluster);
+        nextCluster += isNew;
+        made->setAttr(nn::kClusterAttr,
+                      nn::ClusterAttr::get(b.getContext(), it->second,
+                                           cluster.getKind()));
+      }
+    }
+    return made->getResult(cast<OpResult>(value).getResultNumber());
+  }
+
+  Block &block;
+  const Phases phases;
+  const llvm::DenseSet<Operation *> gathered;
+  std::map<std::pair<Operation *, Key>, Operation *> copies;
+  std::map<std::pair<int64_t, Key>, int64_t> numbers; ///< of clusters
+  int64_t nextCluster = 0;
+};
+
+} // namespace
+
+void gatherAgain(func::FuncOp function) { Gatherer(function).run(); }
 
 void repeatSums(func::FuncOp function) {
   SmallVector<nn::SumMicroBatchesOp> sums(

@@ -14,6 +14,7 @@
 #define PARTITA_COMPILER_PIPELINE_PHASES_STATEHOMES_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <map>
 #include <string>
@@ -29,6 +30,17 @@ std::map<std::string, int64_t> findStateStages(mlir::func::FuncOp function);
 /// state's stage instead, which hands it on. Emits an error if an update reads
 /// a state of another device: it may be written already.
 llvm::LogicalResult handStatesOn(mlir::func::FuncOp function);
+
+/// The ops that make what all micro-batches of a step have in common, but each
+/// anew: what devices gather of the parts of states that replicas share, and
+/// what follows from that alone. A cluster is one of them as a whole.
+llvm::DenseSet<mlir::Operation *> findGathered(mlir::func::FuncOp function);
+
+/// What is gathered, each unit that reads it makes for itself, just before it
+/// is read: it would take the memory that the parts have spared if it were kept
+/// from forward to backward, and more bytes than a part if it were sent to
+/// another stage.
+void gatherAgain(mlir::func::FuncOp function);
 
 /// Sums over micro-batches are other names of their accumulators: each reader
 /// on the sum's own stage gets one of its own. Otherwise units of the stage

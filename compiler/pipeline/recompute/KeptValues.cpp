@@ -13,6 +13,7 @@
 
 #include "compiler/pipeline/recompute/KeptValues.h"
 
+#include "compiler/pipeline/phases/StateHomes.h"
 #include "compiler/pipeline/recompute/FlowNetwork.h"
 #include "compiler/pipeline/recompute/Segments.h"
 #include "dialects/nn/NNDialect.h"
@@ -53,6 +54,9 @@ public:
       : graph(graph), stage(stage),
         isForward(stage.forward.begin(), stage.forward.end()),
         isBackward(stage.backward.begin(), stage.backward.end()) {
+    if (!graph.nodes.empty())
+      gathered = findGathered(
+          graph.nodes.front().ops.front()->getParentOfType<func::FuncOp>());
     collect();
   }
 
@@ -159,14 +163,17 @@ private:
     }
   }
 
-  /// What a step has once is there at no cost.
+  /// What a step has once is there at no cost, and what is gathered is gathered
+  /// again.
   bool isOfMicroBatch(const ClusterValue &each) {
-    return rates.getRate(each.value) == analysis::Rate::micro_batch;
+    return rates.getRate(each.value) == analysis::Rate::micro_batch &&
+           !gathered.contains(each.value.getDefiningOp());
   }
 
   const PartitionGraph &graph;
   const StageClusters &stage;
   const llvm::DenseSet<int> isForward, isBackward;
+  llvm::DenseSet<Operation *> gathered;
   analysis::Rates rates;
   llvm::MapVector<Value, Flowing> values;
 };

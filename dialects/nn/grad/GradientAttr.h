@@ -16,6 +16,9 @@ namespace partita::nn {
 /// or, if several nodes read the weight, a part.
 inline constexpr llvm::StringLiteral kGradientAttr = "nn.gradient_of";
 
+/// On a weight that is trained.
+inline constexpr llvm::StringLiteral kTrainedAttr = "nn.trained";
+
 } // namespace partita::nn
 
 #endif // PARTITA_DIALECTS_NN_GRAD_GRADIENTATTR_H

@@ -81,3 +81,34 @@ func.func @reads_what_is_written(%x: tensor<8xf32>) -> (tensor<8xf32> {nn.state 
   %5 = nn.sub %a, %3 {dist.stage = 1 : i64} : tensor<8xf32>
   return %4, %5 : tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// Where replicas share parameters, the forward of a stage gathers one for itself, and its backward does so again. Another stage that reads it has its part.
+nn.weight state @w "w" : tensor<8x8xf32> part tensor<4x8xf32> = dense<1.0> : tensor<8x8xf32> {dist.sharding = #dist.sharding<[{"data"}, {}]>}
+// CHECK-LABEL: func.func @gathers
+func.func @gathers(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<4x8xf32> {nn.state = @w})
+    attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 2>], dist.devices = array<i64: 0, 1>, dist.schedule = "1f1b", dist.zero = 3 : i64} {
+  %w = nn.parameter state @w : tensor<4x8xf32>
+  // CHECK: %[[P:.*]] = dist.stage "P0" 0 phase prologue on @d0
+  // CHECK: dist.stage "F0" 0 on @d0
+  // CHECK: %[[G:.*]] = dist.all_gather %{{.*}} dim 0
+  // CHECK: nn.mul %{{.*}}, %[[G]]
+  // CHECK: dist.transfer %[[P]] reason {{.*}} <tensor<4x8xf32>, @d0>
+  // CHECK: dist.stage "F1" 1 on @d1
+  // CHECK: %[[G:.*]] = dist.all_gather %{{.*}} dim 0
+  // CHECK: nn.add %{{.*}}, %[[G]]
+  // CHECK: dist.stage "B0" 0 phase backward on @d0
+  // CHECK: %[[G:.*]] = dist.all_gather %{{.*}} dim 0 {{.*}}dist.recomputed
+  // CHECK: nn.mul %{{.*}}, %[[G]]
+  %g = dist.all_gather %w dim 0 blocks 1 axes ["data"] reason "whole" {dist.stage = 0 : i64} : tensor<4x8xf32> -> tensor<8x8xf32>
+  %0 = nn.mul %x, %g {dist.stage = 0 : i64} : tensor<8x8xf32>
+  %1 = nn.add %0, %g {dist.stage = 1 : i64} : tensor<8x8xf32>
+  %loss = nn.sum_micro_batches %1 {dist.stage = 1 : i64} : tensor<8x8xf32>
+  %2 = nn.exp %1 {dist.stage = 1 : i64} : tensor<8x8xf32>
+  %3 = nn.mul %2, %g {dist.stage = 0 : i64} : tensor<8x8xf32>
+  %4 = dist.reduce_scatter sum %3 dim 0 blocks 1 axes ["data"] reason "parts" {dist.stage = 0 : i64} : tensor<8x8xf32> -> tensor<4x8xf32>
+  %5 = nn.sum_micro_batches %4 {dist.stage = 0 : i64} : tensor<4x8xf32>
+  %6 = nn.sub %w, %5 {dist.stage = 0 : i64} : tensor<4x8xf32>
+  return %loss, %6 : tensor<8x8xf32>, tensor<4x8xf32>
+}

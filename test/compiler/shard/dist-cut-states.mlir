@@ -90,3 +90,54 @@ module attributes {dist.full_steps} {
     return %v, %u : tensor<8x4xf32>, tensor<1xf32>
   }
 }
+
+// -----
+
+// With `dist.zero = 3` parameters are cut, too. Each node gathers what it reads, and nobody gathers what the update writes. A weight that is not trained stays whole.
+// CHECK-LABEL: func.func @parameters
+// CHECK-DAG: nn.parameter state @w {dist.sharding = #dist.sharding<[{"data"}, {}]>}
+// CHECK-DAG: nn.parameter state @w.momentum {dist.sharding = #dist.sharding<[{"data"}, {}]>}
+// CHECK-DAG: nn.parameter state @mean {dist.sharding = #dist.sharding<[{}, {}]>}
+// LOCAL: nn.weight state @w "w" : tensor<8x4xf32> part tensor<4x4xf32> = {{.*}}dist.sharding = #dist.sharding<[{"data"}, {}]>
+// LOCAL-LABEL: func.func @parameters
+// LOCAL: %[[W:.*]] = nn.parameter state @w : tensor<4x4xf32>
+// LOCAL: %[[G:.*]] = dist.all_gather %[[W]] dim 0 blocks 1 axes ["data"] reason "'fc1' reads it whole" : tensor<4x4xf32> -> tensor<8x4xf32>
+// LOCAL: nn.mul %{{.*}}, %[[G]]
+// LOCAL: %[[G:.*]] = dist.all_gather %[[W]] dim 0 blocks 1 axes ["data"] reason "'fc2' reads it whole"
+// LOCAL: nn.mul %{{.*}}, %[[G]]
+// LOCAL: dist.reduce_scatter sum
+// LOCAL-NOT: dist.all_gather
+// LOCAL: return %{{.*}}, %{{.*}}, %{{.*}} : tensor<4x4xf32>, tensor<4x4xf32>, tensor<8x4xf32>
+module attributes {dist.full_steps} {
+  nn.weight state @w "w" : tensor<8x4xf32> = dense<1.0> : tensor<8x4xf32> {nn.trained}
+  nn.weight state @w.momentum "w/momentum" : tensor<8x4xf32> = dense<0.0> : tensor<8x4xf32> {nn.role = "optimizer"}
+  nn.weight state @mean "mean" : tensor<8x4xf32> = dense<1.0> : tensor<8x4xf32>
+  func.func @parameters(%x: tensor<8x4xf32> {nn.name = "x"}) -> (tensor<8x4xf32> {nn.state = @w}, tensor<8x4xf32> {nn.state = @w.momentum}, tensor<8x4xf32> {nn.state = @mean})
+      attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>], dist.zero = 3 : i64} {
+    %w = nn.parameter state @w : tensor<8x4xf32>
+    %m = nn.parameter state @w.momentum : tensor<8x4xf32>
+    %mean = nn.parameter state @mean : tensor<8x4xf32>
+    %0 = nn.mul %x, %w : tensor<8x4xf32> loc("fc1")
+    %1 = nn.mul %0, %w : tensor<8x4xf32> loc("fc2")
+    %s = nn.sum_micro_batches %1 : tensor<8x4xf32>
+    %n = nn.add %m, %s : tensor<8x4xf32>
+    %v = nn.sub %w, %n : tensor<8x4xf32>
+    %u = nn.add %mean, %mean : tensor<8x4xf32>
+    return %v, %n, %u : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+  }
+}
+
+// -----
+
+// The plan that evaluates has the same parts. All its devices compute each micro-batch, so the axis is not "data" there.
+// LOCAL-LABEL: func.func @evaluates
+// LOCAL-SAME: dist.axes = [#dist.axis<"parts" = 2>, #dist.axis<"stage" = 0>]
+// LOCAL: dist.all_gather %{{.*}} dim 0 blocks 1 axes ["parts"] {{.*}} : tensor<4x4xf32> -> tensor<8x4xf32>
+module {
+  nn.weight state @w "w" : tensor<8x4xf32> = dense<1.0> : tensor<8x4xf32> {nn.trained}
+  func.func @evaluates(%x: tensor<8x4xf32> {nn.name = "x"}) -> tensor<8x4xf32> attributes {dist.axes = [#dist.axis<"data" = 2>, #dist.axis<"stage" = 0>], dist.zero = 3 : i64} {
+    %w = nn.parameter state @w : tensor<8x4xf32>
+    %0 = nn.mul %x, %w : tensor<8x4xf32>
+    return %0 : tensor<8x4xf32>
+  }
+}
