@@ -97,9 +97,11 @@ struct DistCutStatesPass : impl::DistCutStatesPassBase<DistCutStatesPass> {
         add->getOperand(0) != sum.getAccumulator() || type != state.getType() ||
         !share(type, axes, cuts))
       return;
+    // As soon as it is made, so that it takes no room as a whole.
+    Value gradient = add->getOperand(1);
     OpBuilder b(add);
-    auto own = nn::ReshapeOp::create(b, add->getOperand(1).getLoc(), type,
-                                     add->getOperand(1));
+    b.setInsertionPointAfterValue(gradient);
+    auto own = nn::ReshapeOp::create(b, gradient.getLoc(), type, gradient);
     own->setAttr(kOwnAttr, b.getUnitAttr());
     add->setOperand(1, own);
     sum->setAttr(kJoinedAttr, b.getUnitAttr());

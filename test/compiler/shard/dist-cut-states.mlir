@@ -66,8 +66,8 @@ module attributes {dist.full_steps} {
 
 // With `dist.zero = 2` each replica adds up its part of a gradient, which is joined in each micro-batch. What is too small to be cut is joined once a step.
 // LOCAL-LABEL: func.func @gradients
-// LOCAL: %[[A:.*]] = nn.accumulator 0 : tensor<4x4xf32>
 // LOCAL: %[[G:.*]] = dist.reduce_scatter sum %{{.*}} dim 0 blocks 1 axes ["data"] reason "each replica adds its part of {{.*}} up" : tensor<8x4xf32> -> tensor<4x4xf32>
+// LOCAL: %[[A:.*]] = nn.accumulator 0 : tensor<4x4xf32>
 // LOCAL: %[[N:.*]] = nn.add %[[A]], %[[G]] : tensor<4x4xf32>
 // LOCAL: nn.sum_micro_batches %[[N]] in %[[A]] : tensor<4x4xf32> {nn.gradient_of = @w} : tensor<4x4xf32>
 // LOCAL: dist.all_reduce sum %{{.*}} axes ["data"] reason "each replica sums {{.*}} over micro-batches of its own" : tensor<1xf32>
