@@ -75,10 +75,24 @@ def check_falls(log, first, last):
     expect(log[0]["loss"] > first and log[-1]["loss"] < last, f"the loss goes from {log[0]['loss']} to {log[-1]['loss']}")
 
 
+def write_few_images(folder):
+    """The first images of MNIST, as files of their own."""
+    folder.mkdir()
+    for path in sorted((DATA / "mnist").glob("*.gz")):
+        count, (head, size) = 800, (16, 784) if "images" in path.name else (8, 1)
+        content = gzip.decompress(path.read_bytes())
+        (folder / path.name).write_bytes(gzip.compress(content[:4] + count.to_bytes(4, "big") + content[8 : head + count * size]))
+
+
 def check_mnist(sandbox):
     import numpy as np
 
-    sandbox.run_page("mnist", ((r"--epochs 3 --eval-every 50", "--steps 60 --eval-every 60"),))
+    write_few_images(sandbox.folder / "few")
+    printed = sandbox.run_page("mnist", ((r"--epochs 3 --eval-every 50", "--steps 60 --eval-every 60"), (r"tutorial\.py mnist", "tutorial.py few --epochs 1")))
+    tutorial = printed["examples/mnist/tutorial.py"]
+    expect(re.search(r"accuracy on the test images: \d+\.\d\d%", tutorial) and tutorial.count("$ partita-compile") == 2, f"the tutorial says {tutorial}")
+    picture = (sandbox.folder / "step.svg").read_text()
+    expect(all(f"<title>{unit} #9" in picture for unit in ("F0", "B0", "F1", "B1", "F2", "B2", "F3", "U3")), "draw_trace.py draws no step of four stages")
     log = sandbox.log()
     check_falls(log, 1.5, 0.6)
     accuracy = log[-1]["eval"]["accuracy"]
