@@ -29,7 +29,7 @@ GUIDES = {
     "Contribute": ("testing", "write-a-pass", "support-an-onnx-op", "add-a-schedule", "add-a-library-call", "add-a-device"),
 }
 PROJECT = ("CONTRIBUTING", "CHANGELOG")
-EXAMPLES = ("mnist", "shakespeare")
+EXAMPLES = ("mnist", "shakespeare", "cluster")
 PROGRAMS = ("partita-compile", "partita-run")
 
 
@@ -114,8 +114,9 @@ def write_pages(build, pages):
         shutil.copy(ROOT / name, pages / name)
     for example in EXAMPLES:
         (pages / "examples" / example).mkdir(parents=True)
-        for name in ("README.md", "curve.svg"):
-            shutil.copy(ROOT / "examples" / example / name, pages / "examples" / example)
+        folder = ROOT / "examples" / example
+        for path in (folder / "README.md", *folder.glob("*.svg")):
+            shutil.copy(path, pages / "examples" / example)
     generated = sorted((build / "docs" / "tablegen").glob("*.md"))
     for path in generated:
         (pages / "reference" / path.name).write_text(reference_page(path))
