@@ -40,6 +40,8 @@ def main():
     need(run(launch, expect=1, **environment), r"mpirun\.sh HOSTS ARTIFACT")
     need(run("bash", CLUSTER / "train.sbatch", expect=1, **environment), "usage: sbatch train.sbatch ARTIFACT RUN")
     with tempfile.TemporaryDirectory() as folder:
+        # Open MPI makes and removes a folder there, at which another test must not be.
+        environment["TMPDIR"] = folder
         artifact = pathlib.Path(folder) / "digits.partita"
         run(pathlib.Path(sys.argv[1]) / "partita-compile", ROOT / "examples" / "digits" / "digits.onnx", "--dim", "batch=8", "--devices", 2, "-o", artifact)
         need(run(launch, CLUSTER / "hosts", artifact, "--benchmark", "--runs", 3, **environment), r"cpu:1")
