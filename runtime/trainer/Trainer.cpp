@@ -604,14 +604,20 @@ Trainer::Impl::explain(std::span<const uint8_t *const> data) {
                             std::max<int64_t>(elementCount(port.shape()), 1)) +
              " of the step";
   }
+  bool isVisible = false;
+  for (int i = 0; i < static_cast<int>(length(train.plan().devices())); ++i)
+    isVisible |= canBeSearched(train.plan(), i);
+  if (!isVisible)
+    return std::string();
   SessionOptions wanted = options;
   wanted.search = Search::not_finite;
   wanted.profile = false;
   if (Status status = all ? train.session->settle() : Status(); !status.ok())
     return status;
+  // The training needs no explanation: without room for it there is none.
   auto session = load(train.artifact, wanted);
   if (!session)
-    return session.status();
+    return std::string();
   Status status = (*session)->run(train.binding);
   if (status.ok() && all)
     status = (*session)->settle();
