@@ -12,6 +12,7 @@
 #include "runtime/base/Arena.h"
 #include "runtime/base/Cores.h"
 #include "runtime/base/Programs.h"
+#include "runtime/base/SignalMask.h"
 #include "runtime/base/StateParts.h"
 #include "runtime/base/StepScope.h"
 #include "runtime/comm/local/LocalCommunicator.h"
@@ -335,6 +336,7 @@ Status Session::Impl::start() {
 }
 
 void Session::Impl::work(size_t worker) {
+  SignalMask mask;
   for (uint32_t next = 0;; ++next) {
     submitted.wait(next);
     if (stopping)
@@ -420,6 +422,7 @@ void Session::Impl::hand(Step &step) {
   step.running = static_cast<uint32_t>(workers.size());
   ring[step.number % kMostSteps] = &step;
   if (isAlone()) {
+    SignalMask mask;
     carryOut(0, step);
     submitted.store(step.number + 1);
     return;

@@ -24,6 +24,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <pthread.h>
+#include <unistd.h>
 
 namespace partita::run {
 
@@ -167,9 +169,28 @@ int runArtifact(const Options &options) {
   return runMode(options, plans, *choice, **team);
 }
 
+/// Signals come here while the main thread runs a step, in which it takes none
+/// (see SignalMask.h). Without it they come at the end of the step.
+void startSignalThread() {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, size_t(1) << 17);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_t thread;
+  (void)pthread_create(
+      &thread, &attributes,
+      [](void *) -> void * {
+        for (;;)
+          pause();
+      },
+      nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
 } // namespace
 
 int runProgram(int argc, char **argv) {
+  startSignalThread();
   Options options;
   int status = parseOptions(argc, argv, options);
   if (status >= 0)
