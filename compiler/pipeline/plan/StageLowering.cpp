@@ -163,7 +163,7 @@ LogicalResult StageLowering::lowerWork(Operation *op, LoweredDevice &device,
 }
 
 void StageLowering::copy(LoweredDevice &device, LoweredStage &stage, Value made,
-                         int from, int to) {
+                         int from, int to, std::optional<int> at) {
   DeviceWork work;
   work.op = made.getDefiningOp();
   work.isCopy = true;
@@ -171,15 +171,22 @@ void StageLowering::copy(LoweredDevice &device, LoweredStage &stage, Value made,
   work.inputs = {from};
   work.outputs = {to};
   work.bytes = 2 * nn::getByteSize(device.values[to].type);
-  const int index = static_cast<int>(stage.work.size());
+  const int index = at.value_or(static_cast<int>(stage.work.size()));
+  for (std::map<int, int> *indices : {&stage.firstWrite, &stage.lastUse})
+    for (auto &[value, later] : *indices)
+      later += later >= index;
   stage.firstWrite.try_emplace(to, index);
-  stage.lastUse[from] = stage.lastUse[to] = index;
-  stage.work.push_back(std::move(work));
+  for (int id : {from, to}) {
+    int &last = stage.lastUse[id];
+    last = std::max(last, index);
+  }
+  stage.work.insert(stage.work.begin() + index, std::move(work));
 }
 
 /// Lets a result of the stage, which has the bytes `id`, be written into
 /// `place` instead: where it is made, if nobody reads `place` afterwards and
-/// the work may write what it reads; else at the end, by a copy.
+/// the work may write what it reads; else by a copy, as soon as it is made and
+/// `place` has been read.
 void StageLowering::writeUpon(LoweredDevice &device, LoweredStage &stage,
                               Value made, int &id, int place) {
   const int from = id;
@@ -210,8 +217,15 @@ void StageLowering::writeUpon(LoweredDevice &device, LoweredStage &stage,
               llvm::is_contained(cluster.getLoweringAttr().getInPlacePairs(),
                                  std::pair<unsigned, unsigned>(input, output));
     }
-  if (!isOwn)
-    return copy(device, stage, made, from, place);
+  if (!isOwn) {
+    int after = 0;
+    for (auto [index, work] : llvm::enumerate(stage.work))
+      if (llvm::is_contained(work.outputs, from) ||
+          llvm::is_contained(work.inputs, place) ||
+          llvm::is_contained(work.outputs, place))
+        after = static_cast<int>(index) + 1;
+    return copy(device, stage, made, from, place, after);
+  }
   const int index = static_cast<int>(maker - stage.work.begin());
   llvm::replace(maker->outputs, from, place);
   stage.firstWrite.erase(from);

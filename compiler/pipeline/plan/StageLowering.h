@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -95,8 +96,10 @@ private:
                 mlir::Value value, plan::Space space = plan::Space::weight);
   void writeUpon(LoweredDevice &device, LoweredStage &stage, mlir::Value made,
                  int &id, int place);
+  /// `at`: the index that the copy has among the stage's work; the last if
+  /// none.
   void copy(LoweredDevice &device, LoweredStage &stage, mlir::Value made,
-            int from, int to);
+            int from, int to, std::optional<int> at = {});
   mlir::FlatSymbolRefAttr addConstant(nn::ConstantOp constant);
   bool isInPlace(mlir::Operation *op);
   mlir::LogicalResult lowerWork(mlir::Operation *op, LoweredDevice &device,
