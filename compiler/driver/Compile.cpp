@@ -10,6 +10,7 @@
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cpu/CpuBackend.h"
 #include "compiler/codegen/cuda/CudaBackend.h"
+#include "compiler/driver/ChooseZero.h"
 #include "compiler/driver/PlansOfModel.h"
 #include "compiler/driver/ReadModule.h"
 #include "compiler/import/annotations/AnnotatedModel.h"
@@ -81,6 +82,9 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
     return failure();
   if (*schedule == pipeline::kAutoSchedule)
     options.partition.schedule = *schedule;
+  FailureOr<int> zero = pipeline::readZero(loc, options.partition);
+  if (failed(zero))
+    return failure();
   if (targets->size() > 1 && !options.emitOnnx.empty())
     return emitError(loc) << "--emit-onnx: ONNX's annotations cannot say that "
                              "devices are of several kinds ("
@@ -90,6 +94,14 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
       !isModuleFile(options.import.modelPath))
     options.emit.trainedModel = options.import.modelPath;
   std::vector<CompileOptions> plans = getPlans(options);
+  ZeroChoice zeros;
+  if (*zero == pipeline::kAutoZero) {
+    // Inference does not look at it.
+    if (plans.front().learns())
+      zeros = chooseZero(context, plans.front(), *targets);
+    for (CompileOptions &each : plans)
+      each.partition.zero = zeros.level;
+  }
   std::vector<std::unique_ptr<PlanCompilation>> compilations;
   std::vector<emit::CompiledPlan> compiled;
   for (auto [number, each] : llvm::enumerate(plans)) {
@@ -108,6 +120,8 @@ driver::compileModel(MLIRContext &context, const CompileOptions &given,
         static_cast<int>(plans.size())));
     if (failed(compilations.back()->run(ir, summaries)))
       return failure();
+    if (number == 0 && !summaries.empty())
+      summaries.front().zeros = std::move(zeros.tried);
     compiled.push_back(compilations.back()->take());
   }
   if (!options.emitOnnx.empty()) {

@@ -86,6 +86,8 @@ struct CompileOptions {
   /// Remarks say what would spare each collective.
   bool explain = false;
   EmitKind kind = EmitKind::artifact;
+  /// Only to compare plans: one that does not fit is no error.
+  bool isTry = false;
   /// The folder where the IR behind each phase is written, with the command
   /// that repeats it (PhaseRunner.h). Empty: nowhere.
   std::string dumpPhases;

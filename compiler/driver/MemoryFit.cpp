@@ -144,7 +144,7 @@ LogicalResult partitionToFit(OwningOpRef<ModuleOp> &module,
   if (failed(result))
     return failure();
   OwningOpRef<ModuleOp> plan = std::move(tries.module);
-  if (!pipeline::fitsMemory(*plan)) {
+  if (!options.isTry && !pipeline::fitsMemory(*plan)) {
     PassManager pm(plan->getContext(), ModuleOp::getOperationName());
     pm.addPass(pipeline::createPlanCheckMemoryPass({findWhatFits(
         Tries(*module, partition), *plan, tried, targets, options.learns())}));

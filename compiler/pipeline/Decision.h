@@ -121,6 +121,10 @@ const schedule::ScheduleKind *getScheduleKind(mlir::Operation *function);
 /// by making a plan of each.
 inline constexpr llvm::StringLiteral kAutoSchedule = "auto";
 
+/// The most that replicas can share of a training, and the level that a person
+/// calls `auto`, for which the driver does the same.
+inline constexpr int kMostZero = 3, kAutoZero = -2;
+
 /// The text of an error about a name that a person cannot give a schedule.
 std::string describeUnknownSchedule(llvm::StringRef name);
 

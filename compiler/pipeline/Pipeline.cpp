@@ -57,6 +57,14 @@ FailureOr<std::string> readSchedule(Location loc,
   return options.schedule;
 }
 
+FailureOr<int> readZero(Location loc, const PartitionOptions &options) {
+  FailureOr<PartitionFile> file = readPartitionFile(loc, options.file);
+  if (failed(file))
+    return failure();
+  return options.zero == -1 && file->zero ? static_cast<int>(*file->zero)
+                                          : options.zero;
+}
+
 void addMeshPasses(OpPassManager &pm, const PartitionOptions &options) {
   DistAssignMeshPassOptions mesh;
   mesh.file = options.file;

@@ -32,7 +32,8 @@ struct PartitionOptions {
   int replicas = 0;     ///< that share a micro-batch; 0: not given
   int tensorParallel = 0;    ///< devices that share tensors; 0: not given
   bool reproducible = false; ///< no number depends on how tensors are cut
-  int zero = -1;        ///< what replicas share of a training; -1: not given
+  int zero = -1;        ///< what replicas share of a training; -1: not given;
+                        ///< kAutoZero: what fits is chosen
   int stages = 0;       ///< that the planner cuts; 0: the schedule's choice
   int microBatches = 0; ///< 0: not given
   int64_t workspaceMiB = 0; ///< scratch of a library call; 0: not given
@@ -67,6 +68,12 @@ readTargets(mlir::Location loc, const PartitionOptions &options);
 /// errors for a file that cannot be read.
 mlir::FailureOr<std::string> readSchedule(mlir::Location loc,
                                           const PartitionOptions &options);
+
+/// What replicas share of a training, as the options say it or else the
+/// partition file, which may be kAutoZero. -1: nobody says it. Emits errors for
+/// a file that cannot be read.
+mlir::FailureOr<int> readZero(mlir::Location loc,
+                              const PartitionOptions &options);
 
 /// Adds the pass that writes the mesh of all devices, before anything is cut.
 void addMeshPasses(mlir::OpPassManager &pm, const PartitionOptions &options);

@@ -409,9 +409,20 @@ int tools::parseCommandLine(int argc, char **argv, CommandLine &result) {
   app.add_option("--zero", compile.partition.zero,
                  "what the replicas of a training (--data-parallel) share: 0 "
                  "nothing, 1 what the optimizer keeps of the parameters, 2 "
-                 "sums of gradients, too, 3 parameters, too")
-      ->type_name("N")
-      ->check(CLI::Range(0, 3));
+                 "sums of gradients, too, 3 parameters, too; auto: the fastest "
+                 "that fits (--memory), with a table of all")
+      ->type_name("N|auto")
+      ->transform(CLI::Validator(
+          [](std::string &text) {
+            const bool isLevel = text.size() == 1 && text[0] >= '0' &&
+                                 text[0] <= '0' + pipeline::kMostZero;
+            if (!isLevel && text != "auto")
+              return "expected 0 to 3 or auto, found '" + text + "'";
+            if (!isLevel)
+              text = std::to_string(pipeline::kAutoZero);
+            return std::string();
+          },
+          ""));
   app.add_flag("--reproducible", compile.partition.reproducible,
                "cut tensors only where every number stays that of one device "
                "with this flag: no sum is split over devices");

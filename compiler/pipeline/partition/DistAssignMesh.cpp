@@ -187,7 +187,11 @@ private:
     const int64_t level = getZero(read);
     const Location loc =
         zero >= 0 ? getOperation().getLoc() : placeOf(read.zeroAt);
-    if (level > 3)
+    if (level == kAutoZero)
+      return emitError(loc)
+             << "zero auto: partita-compile makes a plan of each "
+                "level and takes one; name one of them";
+    if (level > kMostZero)
       return emitError(loc)
              << "zero " << level
              << ": replicas share nothing (0), what an optimizer keeps (1), "

@@ -246,6 +246,15 @@ private:
       return readBool(value, file.reproducible);
     if (key.text == "zero") {
       file.zeroAt = key;
+      FileText text;
+      if (failed(readText(value, text)))
+        return failure();
+      if (text.text == "auto") {
+        file.zero = kAutoZero;
+        return success();
+      }
+      if (int64_t level; StringRef(text.text).getAsInteger(10, level))
+        return fail(text, "expected 0 to 3 or auto, found '" + text.text + "'");
       return readInteger(value, 0, file.zero.emplace());
     }
     if (key.text == "targets") {

@@ -30,7 +30,8 @@
 //     "qkv.weight": [null, {tensor: 3}]   # 3 equal parts, each cut along the
 //                                         # axis
 //   reproducible: true            # no number depends on how tensors are cut
-//   zero: 1                       # replicas share what an optimizer keeps
+//   zero: 1                       # replicas share what an optimizer keeps;
+//                                 # auto: what is fastest and fits
 //
 // Along an axis "replica" are replicas that share each micro-batch
 // (docs/replicas.md). With a mesh, `devices` has positions along the axis

@@ -245,6 +245,25 @@ static void printSchedules(ArrayRef<ScheduleSummary> schedules,
   os << table.text();
 }
 
+/// A row for each level of what replicas share.
+static void printZeros(ArrayRef<ZeroSummary> zeros, llvm::raw_ostream &os) {
+  abi::Table table({"zero", "schedule", "step", "sent a step", "peak", ""},
+                   {false, false, true, true, true, false});
+  for (const ZeroSummary &each : zeros)
+    table.add(each.error.empty()
+                  ? std::vector<std::string>{std::to_string(each.level),
+                                             each.schedule,
+                                             abi::timeText(double(each.stepNs)),
+                                             abi::bytesText(each.sentBytes),
+                                             abi::bytesText(each.peakBytes),
+                                             each.isTaken ? "taken"
+                                             : each.fits  ? ""
+                                                          : "does not fit"}
+                  : std::vector<std::string>{std::to_string(each.level), "", "",
+                                             "", "", each.error});
+  os << table.text();
+}
+
 void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
   if (!summary.sizes.empty())
     os << summary.sizes << "\n";
@@ -266,6 +285,8 @@ void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
     os << abi::samplesText(summary.sampleAxes, summary.mixes);
   if (!summary.schedules.empty())
     printSchedules(summary.schedules, os);
+  if (!summary.zeros.empty())
+    printZeros(summary.zeros, os);
 }
 
 static double toMs(int64_t ns) { return ns / 1e6; }
@@ -333,6 +354,22 @@ llvm::json::Value toJson(const PlanSummary &summary) {
         schedules.push_back(
             llvm::json::Object{{"name", each.name}, {"error", each.error}});
     all["schedules"] = std::move(schedules);
+  }
+  if (!summary.zeros.empty()) {
+    llvm::json::Array zeros;
+    for (const ZeroSummary &each : summary.zeros)
+      if (each.error.empty())
+        zeros.push_back(llvm::json::Object{{"zero", each.level},
+                                           {"schedule", each.schedule},
+                                           {"predicted_ms", toMs(each.stepNs)},
+                                           {"sent_bytes", each.sentBytes},
+                                           {"peak_bytes", each.peakBytes},
+                                           {"fits", each.fits},
+                                           {"taken", each.isTaken}});
+      else
+        zeros.push_back(
+            llvm::json::Object{{"zero", each.level}, {"error", each.error}});
+    all["zeros"] = std::move(zeros);
   }
   if (summary.recomputation)
     all["recomputation"] =

@@ -68,6 +68,20 @@ struct ScheduleSummary {
   std::string error;     ///< empty: there is a plan
 };
 
+/// A level of what replicas share of a training that was tried. Of one that
+/// cannot be planned only the error is known.
+struct ZeroSummary {
+  int level = 0;
+  std::string schedule;
+  int64_t replicas = 1;
+  int64_t stepNs = 0;    ///< predicted
+  int64_t sentBytes = 0; ///< by a device in a step, in collectives
+  int64_t peakBytes = 0; ///< planned peak of the fullest device
+  bool fits = false;     ///< a device has room for that
+  bool isTaken = false;
+  std::string error; ///< empty: there is a plan
+};
+
 struct PlanSummary {
   std::string model, schedule;
   std::string sizes;   ///< of dimensions: "tokens = 64"; empty: only one plan
@@ -85,6 +99,7 @@ struct PlanSummary {
   std::optional<RecomputationSummary> recomputation;
   /// Of which the compiler took the first; empty: a person chose.
   std::vector<ScheduleSummary> schedules;
+  std::vector<ZeroSummary> zeros; ///< empty: a person chose
   std::vector<StageSummary> stages;
   std::vector<TransferSummary> transfers; ///< without tokens
   std::vector<CollectiveSummary> collectives;

@@ -1,0 +1,89 @@
+//===- ChooseZero.cpp - What replicas share, chosen -----------------------===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/driver/ChooseZero.h"
+
+#include "compiler/driver/PlanCompilation.h"
+#include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/plan/DeviceMemory.h"
+#include "dialects/plan/PlanDialect.h"
+
+using namespace mlir;
+
+namespace partita::driver {
+namespace {
+
+using pipeline::ZeroSummary;
+
+ZeroSummary tryLevel(MLIRContext &context, const CompileOptions &learns,
+                     const std::vector<std::string> &targets, int level) {
+  ZeroSummary tried;
+  tried.level = level;
+  ScopedDiagnosticHandler keep(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+        tried.error.empty())
+      tried.error = diagnostic.str();
+  });
+  CompileOptions options = learns;
+  options.partition.zero = level;
+  options.partition.emitFile.clear();
+  options.kind = EmitKind::plan;
+  options.isTry = true;
+  options.explain = false;
+  options.dumpPhases.clear();
+  options.emitOnnx.clear();
+  options.nodes = nullptr;
+  options.parameters = nullptr;
+  options.progress = nullptr;
+  PlanCompilation compilation(context, std::move(options), targets, 0, 1);
+  std::vector<pipeline::PlanSummary> summaries;
+  if (failed(compilation.run(llvm::nulls(), summaries)) || summaries.empty())
+    return tried;
+  const pipeline::PlanSummary &plan = summaries.front();
+  tried.schedule = plan.schedule;
+  tried.replicas = plan.replicas;
+  tried.stepNs = plan.stepNs;
+  for (const pipeline::CollectiveSummary &each : plan.collectives)
+    tried.sentBytes += each.sentBytes * (each.perStep ? 1 : plan.microBatches);
+  emit::CompiledPlan compiled = compilation.take();
+  for (auto program : ModuleOp(compiled.module).getOps<plan::ProgramOp>())
+    tried.peakBytes =
+        std::max(tried.peakBytes, pipeline::getPlannedPeak(program));
+  tried.fits = pipeline::fitsMemory(compiled.module);
+  return tried;
+}
+
+} // namespace
+
+ZeroChoice chooseZero(MLIRContext &context, const CompileOptions &learns,
+                      const std::vector<std::string> &targets) {
+  ZeroChoice choice;
+  for (int level = 0; level <= pipeline::kMostZero; ++level) {
+    choice.tried.push_back(tryLevel(context, learns, targets, level));
+    // The other levels would not do better.
+    if (level == 0 && (!choice.tried.front().error.empty() ||
+                       choice.tried.front().replicas < 2))
+      break;
+  }
+  // What does not fit goes by what it needs.
+  auto best = llvm::min_element(
+      choice.tried, [](const ZeroSummary &a, const ZeroSummary &b) {
+        auto rank = [](const ZeroSummary &each) {
+          return std::tuple(!each.error.empty(), !each.fits,
+                            each.fits ? each.stepNs : each.peakBytes,
+                            each.peakBytes);
+        };
+        return rank(a) < rank(b);
+      });
+  best->isTaken = true;
+  choice.level = best->level;
+  if (choice.tried.size() == 1)
+    choice.tried.clear();
+  return choice;
+}
+
+} // namespace partita::driver
