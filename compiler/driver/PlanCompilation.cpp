@@ -8,11 +8,11 @@
 #include "compiler/driver/PlanCompilation.h"
 
 #include "compiler/driver/CheckOptions.h"
-#include "compiler/driver/ChooseSchedule.h"
 #include "compiler/driver/ImportPlan.h"
-#include "compiler/driver/MemoryFit.h"
 #include "compiler/driver/PhaseList.h"
 #include "compiler/driver/PrintModule.h"
+#include "compiler/driver/choose/ChooseSchedule.h"
+#include "compiler/driver/choose/MemoryFit.h"
 #include "compiler/passes/Phases.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/partition/StageOrder.h"

@@ -210,7 +210,7 @@ class Training:
         return self.process.returncode, time.monotonic() - begin, text
 
 
-LONG = 3000
+LONG = 2000
 
 
 def long_training(work):

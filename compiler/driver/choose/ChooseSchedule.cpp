@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/driver/ChooseSchedule.h"
+#include "compiler/driver/choose/ChooseSchedule.h"
 
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"

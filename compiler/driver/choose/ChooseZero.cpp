@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/driver/ChooseZero.h"
+#include "compiler/driver/choose/ChooseZero.h"
 
 #include "compiler/driver/PlanCompilation.h"
 #include "compiler/pipeline/Decision.h"

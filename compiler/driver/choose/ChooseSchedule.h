@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_DRIVER_CHOOSESCHEDULE_H
-#define PARTITA_COMPILER_DRIVER_CHOOSESCHEDULE_H
+#ifndef PARTITA_COMPILER_DRIVER_CHOOSE_CHOOSESCHEDULE_H
+#define PARTITA_COMPILER_DRIVER_CHOOSE_CHOOSESCHEDULE_H
 
-#include "compiler/driver/MemoryFit.h"
+#include "compiler/driver/choose/MemoryFit.h"
 
 namespace partita::driver {
 
@@ -28,4 +28,4 @@ ScheduleChoice chooseSchedule(mlir::ModuleOp whole,
 
 } // namespace partita::driver
 
-#endif // PARTITA_COMPILER_DRIVER_CHOOSESCHEDULE_H
+#endif // PARTITA_COMPILER_DRIVER_CHOOSE_CHOOSESCHEDULE_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_DRIVER_MEMORYFIT_H
-#define PARTITA_COMPILER_DRIVER_MEMORYFIT_H
+#ifndef PARTITA_COMPILER_DRIVER_CHOOSE_MEMORYFIT_H
+#define PARTITA_COMPILER_DRIVER_CHOOSE_MEMORYFIT_H
 
 #include "compiler/driver/Compile.h"
 
@@ -31,4 +31,4 @@ mlir::LogicalResult partitionToFit(mlir::OwningOpRef<mlir::ModuleOp> &module,
 
 } // namespace partita::driver
 
-#endif // PARTITA_COMPILER_DRIVER_MEMORYFIT_H
+#endif // PARTITA_COMPILER_DRIVER_CHOOSE_MEMORYFIT_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PARTITA_COMPILER_DRIVER_CHOOSEZERO_H
-#define PARTITA_COMPILER_DRIVER_CHOOSEZERO_H
+#ifndef PARTITA_COMPILER_DRIVER_CHOOSE_CHOOSEZERO_H
+#define PARTITA_COMPILER_DRIVER_CHOOSE_CHOOSEZERO_H
 
 #include "compiler/driver/Compile.h"
 
@@ -27,4 +27,4 @@ ZeroChoice chooseZero(mlir::MLIRContext &context, const CompileOptions &learns,
 
 } // namespace partita::driver
 
-#endif // PARTITA_COMPILER_DRIVER_CHOOSEZERO_H
+#endif // PARTITA_COMPILER_DRIVER_CHOOSE_CHOOSEZERO_H

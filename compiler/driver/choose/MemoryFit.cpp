@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/driver/MemoryFit.h"
+#include "compiler/driver/choose/MemoryFit.h"
 
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
