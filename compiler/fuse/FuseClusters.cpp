@@ -152,6 +152,15 @@ private:
   /// Where the library is faster so, it adds in the bytes of an operand that
   /// nobody needs later.
   void markAccumulation(ClusterGraph &graph, const Ops &cluster) {
+    // A sum over micro-batches is nothing but its accumulator.
+    for (Operation *op : cluster)
+      if (auto add = dyn_cast<nn::AddOp>(op);
+          add && llvm::any_of(add->getOperands(), [](Value operand) {
+            return operand.getDefiningOp<nn::AccumulatorOp>();
+          })) {
+        op->setAttr(nn::kAccumulateAttr, UnitAttr::get(&getContext()));
+        return;
+      }
     auto root = llvm::find_if(
         cluster, [&](Operation *op) { return backend->accumulates(op); });
     if (root == cluster.end())

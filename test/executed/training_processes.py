@@ -272,6 +272,29 @@ def check_lost(work):
         print(f"{what}: ended after {seconds:.1f} s, and went on")
 
 
+def check_killed(work):
+    """Processes are killed at random, one after the other, as often as PARTITA_TEST_KILLS says; each time the run goes on, to the bits of one that was not disturbed."""
+    artifact, data, wanted = long_training(work)
+    noise, folder, ended = random.Random(2), work / "killed", 0
+    kills = int(os.environ.get("PARTITA_TEST_KILLS", 3))
+    for number in range(kills):
+        try:
+            training = Training(artifact, data, folder, LONG, 3, *(["--resume"] if folder.is_dir() else []))
+        except Failure:  # it had come to its end before
+            check_end(work, artifact, data, folder, wanted, f"kill {number}", 0)
+            shutil.rmtree(folder)
+            ended += 1
+            continue
+        time.sleep(noise.uniform(0, 0.3))
+        if alive := training.processes():
+            os.kill(noise.choice(list(alive.values())), signal.SIGKILL)
+        status, seconds, text = training.end()
+        if seconds > 15 or (status == 0 and f"step {LONG}" not in text):
+            raise Failure(f"kill {number}: exit status {status} after {seconds:.1f} s:\n{text}")
+    check_end(work, artifact, data, folder, wanted, f"{kills} kills", 3)
+    print(f"{kills} times a process was killed, and the run went on to the bits of one that was not disturbed" + (f" ({ended + 1} runs)" if ended else ""))
+
+
 def check_slow(work):
     """A disk that takes longer for a checkpoint than processes wait for each other."""
     if not shutil.which("cc"):
@@ -290,7 +313,7 @@ def check_slow(work):
 
 
 def check(work, words):
-    parts = {part.__name__.removeprefix("check_"): part for part in (check_bits, check_breaks, check_errors, check_signals, check_lost, check_slow)}
+    parts = {part.__name__.removeprefix("check_"): part for part in (check_bits, check_breaks, check_errors, check_signals, check_lost, check_killed, check_slow)}
     if unknown := set(words) - set(parts):
         raise Failure(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
     for name, part in parts.items():

@@ -50,4 +50,17 @@ bool isDense(const StridedView &view) {
   return true;
 }
 
+void takeSum(CallMatcher &call) {
+  if (call.steps.empty() || call.steps[0].kind != plan::PostOpKind::add ||
+      !call.steps[0].mayAccumulate)
+    return;
+  const StridedView &view = *call.steps[0].operand;
+  auto isSame = [&](const StridedView &other) {
+    return other.base == view.base;
+  };
+  if (view.shape == call.output.shape && view.strides == call.output.strides &&
+      view.offset == call.output.offset && llvm::none_of(call.operands, isSame))
+    call.steps[0].kind = plan::PostOpKind::sum;
+}
+
 } // namespace partita::codegen::onednn

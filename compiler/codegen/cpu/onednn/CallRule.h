@@ -33,6 +33,10 @@ double product(llvm::ArrayRef<int64_t> sizes);
 /// different orders of dimensions in memory.
 bool isDense(const StridedView &view);
 
+/// A first addition of a tensor that lies as the result does becomes a sum
+/// upon the result's bytes.
+void takeSum(CallMatcher &call);
+
 #define PARTITA_CALL(kind, name) extern const CallRule k##name##Rule;
 #include "runtime/device/cpu/onednn/rules/Calls.def"
 #undef PARTITA_CALL

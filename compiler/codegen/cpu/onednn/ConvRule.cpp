@@ -54,21 +54,6 @@ void takeBias(CallMatcher &call) {
   call.steps.erase(call.steps.begin());
 }
 
-/// A first addition of a tensor that lies as the result does becomes a sum
-/// upon the result's bytes.
-void takeSum(CallMatcher &call) {
-  if (call.steps.empty() || call.steps[0].kind != plan::PostOpKind::add ||
-      !call.steps[0].mayAccumulate)
-    return;
-  const StridedView &view = *call.steps[0].operand;
-  auto isSame = [&](const StridedView &other) {
-    return other.base == view.base;
-  };
-  if (view.shape == call.output.shape && view.strides == call.output.strides &&
-      view.offset == call.output.offset && llvm::none_of(call.operands, isSame))
-    call.steps[0].kind = plan::PostOpKind::sum;
-}
-
 bool matchConv(CallMatcher &call, Operation *root) {
   auto conv = cast<nn::ConvOp>(root);
   call.kind = plan::CallKind::conv;

@@ -46,8 +46,15 @@ bool takesDot(Operation *root, Value value) {
   return nn::multipliesIntegers(root) || isF32(value);
 }
 
+bool matchDot(CallMatcher &call, Operation *root) {
+  if (!matchDotViews(call, root))
+    return false;
+  takeSum(call);
+  return true;
+}
+
 } // namespace
 
-const CallRule kDotRule = {isDot, takesDot, matchDotViews, getDotWork};
+const CallRule kDotRule = {isDot, takesDot, matchDot, getDotWork};
 
 } // namespace partita::codegen::onednn
