@@ -6,6 +6,7 @@ from; what is wrong in one process; what is asked to stop; and processes that ar
     training_processes.py bits signals   these parts
 """
 
+import contextlib
 import dataclasses
 import itertools
 import os
@@ -287,7 +288,8 @@ def check_killed(work):
             continue
         time.sleep(noise.uniform(0, 0.3))
         if alive := training.processes():
-            os.kill(noise.choice(list(alive.values())), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(noise.choice(list(alive.values())), signal.SIGKILL)
         status, seconds, text = training.end()
         if seconds > 15 or (status == 0 and f"step {LONG}" not in text):
             raise Failure(f"kill {number}: exit status {status} after {seconds:.1f} s:\n{text}")
