@@ -213,8 +213,10 @@ private:
         if (readsInBody(reader.op, stage.op))
           return dropAll(candidate);
       }
-      if (!isRead && stage.sizes.size() >= candidate.size())
-        for (size_t loop = 0; loop < candidate.size(); ++loop)
+      // What no other stage reads may be cut in any way that computes it once.
+      if (!isRead)
+        for (size_t loop = 0;
+             loop < std::min(candidate.size(), stage.sizes.size()); ++loop)
           if (candidate[loop] && stage.sizes[loop] == root().sizes[loop] &&
               stage.op.getIteratorTypesArray()[loop] ==
                   utils::IteratorType::parallel)

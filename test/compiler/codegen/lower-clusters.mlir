@@ -93,6 +93,18 @@ func.func @scale(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>) -> tensor<4x8xf32> 
   return %0 : tensor<4x8xf32>
 }
 
+// A result that nothing else reads is cut as what is beside it.
+func.func @apart(%x: tensor<512x4000xf32>, %y: tensor<512xi64>) -> (tensor<512xi64>, tensor<512x4000xf32>) {
+  // CHECK: lowering = #plan.kernel<"k1_softmax", extent = 512
+  %0:2 = nn.cluster kernel (%a0 = %x, %a1 = %y) : (tensor<512x4000xf32>, tensor<512xi64>) -> (tensor<512xi64>, tensor<512x4000xf32>) {
+    %c = nn.constant dense<7> : tensor<512xi64>
+    %t = nn.mul %a1, %c : tensor<512xi64>
+    %s = nn.softmax %a0 dim 1 : tensor<512x4000xf32>
+    nn.yield %t, %s : tensor<512xi64>, tensor<512x4000xf32>
+  }
+  return %0#0, %0#1 : tensor<512xi64>, tensor<512x4000xf32>
+}
+
 // As a reference: loops that compute one element after the other.
 // PLAIN: lowering = #plan.kernel<"k0_dot", extent = 32
 // PLAIN: lowering = #plan.kernel<"k1_softmax", extent = 4
@@ -100,6 +112,7 @@ func.func @scale(%x: tensor<4x16xf32>, %w: tensor<16x8xf32>) -> tensor<4x8xf32> 
 // PLAIN: lowering = #plan.kernel<"k3_dot", extent = 32
 // PLAIN: lowering = #plan.kernel<"k4_dot", extent = 32
 // PLAIN: lowering = #plan.kernel<"k5_dot", extent = 32
+// PLAIN: lowering = #plan.kernel<"k6_softmax", extent = 512
 // PLAIN: lowering = #plan.call<top_k
 // PLAIN: func.func @k0_dot({{.*}} attributes {nn.reference, nn.schedule = 
 func.func @ordered(%x: tensor<2x5xf32>) -> tensor<2x3xi64> {
@@ -116,4 +129,5 @@ func.func @ordered(%x: tensor<2x5xf32>) -> tensor<2x3xi64> {
 // CHECK: math.exp
 // CHECK: arith.addf
 // CHECK: arith.divf
+// CHECK: func.func @k1_softmax
 // CHECK-NOT: func.func
