@@ -9,7 +9,25 @@
 
 #include "runtime/abi/Text.h"
 
+#include <mutex>
+#include <set>
+
 namespace partita::runtime::cuda {
+
+/// The driver takes long to make a context and to destroy one, and libraries
+/// load their kernels into it again. So the first device of a GPU holds the
+/// context until the process ends, as NVIDIA's own runtime does.
+static void keepContext(Ordinal ordinal) {
+  static std::mutex mutex;
+  static std::set<Ordinal> kept;
+  std::scoped_lock lock(mutex);
+  if (kept.contains(ordinal))
+    return;
+  ContextHandle handle = nullptr;
+  if (auto api = loadApi();
+      api && (*api)->primaryCtxRetain(&handle, ordinal) == Result::success)
+    kept.insert(ordinal);
+}
 
 Expected<std::shared_ptr<const Gpu>> Gpu::open(const Api &api, int number) {
   std::shared_ptr<Gpu> gpu(new Gpu(api, number));
@@ -50,6 +68,7 @@ Status Gpu::retain() {
     handle = nullptr;
     return status;
   }
+  keepContext(ordinal);
   return use();
 }
 

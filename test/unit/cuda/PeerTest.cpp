@@ -17,13 +17,17 @@ using namespace runtime;
 
 /// Devices of a plan, each on a GPU of its own.
 struct Peers {
-  explicit Peers(const Api &api, int count)
+  /// On `count` GPUs, from the number `first` on.
+  explicit Peers(const Api &api, int count, int first = 0)
       : artifact(openPlan(onGpus(doublingPipeline(count, 1)))) {
-    auto loaded = cuda::makeCudaDriver(*artifact, {}, api);
+    DeviceOptions options;
+    for (int i = 0; i < count; ++i)
+      options.places.push_back(first + i);
+    auto loaded = cuda::makeCudaDriver(*artifact, options, api);
     EXPECT_TRUE(loaded.ok());
     driver = std::move(*loaded);
     for (int i = 0; i < count && status.ok(); ++i) {
-      auto made = driver->create(artifact->plan(), i, {}, {}, {});
+      auto made = driver->create(artifact->plan(), i, {}, options, {});
       status = made.status();
       if (made)
         devices.push_back(std::move(*made));
@@ -94,15 +98,17 @@ TEST(CudaPeers, ReachEachOtherBeforeTheFirstStep) {
 TEST(CudaPeers, GoThroughTheHostWhereThereIsNoWay) {
   SKIP_WITHOUT_GPUS(2);
   WrappedApi wrapped(**cuda::loadApi());
+  // Contexts stay, and so does a way that another test has opened.
+  const int first = hasGpus(32) ? 30 : 0;
   for (Result said :
        {Result::peer_access_unsupported, Result::too_many_peers}) {
     wrapped.answer = [&](const std::string &name, int) {
       return name == "ctxEnablePeerAccess" ? std::optional(said) : std::nullopt;
     };
-    Peers peers(wrapped.api, 2);
+    Peers peers(wrapped.api, 2, first);
     ASSERT_TRUE(peers.status.ok()) << peers.status.message();
     EXPECT_TRUE(peers.copies());
-    if (auto *count = counter()) {
+    if (auto *count = counter(); count && first > 0) {
       EXPECT_GT(count("staged-copies"), 0u);
     }
   }
