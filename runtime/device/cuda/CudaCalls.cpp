@@ -171,13 +171,8 @@ Status CudaDevice::addConvolution(CudaInstance &instance,
   wishes.workspace = static_cast<size_t>(program.workspace_bytes());
   wishes.keep_nan = keep_nan;
   wishes.cache = &(*library)->cache;
-  for (size_t i = 0; i < 3; ++i)
-    wishes.alignments[i] = alignmentOf(operands[i]);
-  size_t next = 3;
-  if (conv.addend >= 0)
-    wishes.alignments[3] = alignmentOf(operands[next++]);
-  if (conv.bias >= 0)
-    wishes.alignments[4] = alignmentOf(operands[next]);
+  for (const CudaInstance::Operand &each : operands)
+    wishes.include(alignmentOf(each));
   auto task =
       cudnn::EngineTask::prepare(*library, conv, wishes, workspace.get());
   if (!task)
@@ -207,7 +202,8 @@ Status CudaDevice::addPool(CudaInstance &instance, const abi::LibraryCall &call,
   wishes.workspace = static_cast<size_t>(program.workspace_bytes());
   wishes.keep_nan = keep_nan;
   wishes.cache = &(*library)->cache;
-  wishes.alignments = {alignmentOf(operands[0]), alignmentOf(operands[1])};
+  for (const CudaInstance::Operand &each : operands)
+    wishes.include(alignmentOf(each));
   auto task =
       cudnn::EngineTask::prepare(*library, pool, wishes, workspace.get());
   if (!task)
@@ -245,9 +241,8 @@ Status CudaDevice::addAttention(CudaInstance &instance,
   cudnn::EngineWishes wishes;
   wishes.workspace = static_cast<size_t>(program.workspace_bytes());
   wishes.cache = &(*library)->cache;
-  wishes.alignments.clear();
   for (const CudaInstance::Operand &each : operands)
-    wishes.alignments.push_back(alignmentOf(each));
+    wishes.include(alignmentOf(each));
   auto task = cudnn::EngineTask::prepare(*library, attention, call.scale(),
                                          wishes, workspace.get());
   if (!task)

@@ -192,7 +192,7 @@ rules::Tensor view(abi::DType type, const Shape &shape, const Shape &strides) {
 ours::EngineWishes wishes(uint32_t alignment) {
   ours::EngineWishes all;
   all.workspace = rules::kGpuWorkspace;
-  all.alignments.assign(5, alignment);
+  all.include(alignment);
   return all;
 }
 

@@ -107,8 +107,7 @@ private:
     else
       return;
     EXPECT_EQ(why, nullptr) << asked.node;
-    for (const uint32_t alignment : asked.wishes.alignments)
-      key << ' ' << alignment;
+    key << ' ' << asked.wishes.alignment;
     known.emplace(key.str(), std::move(asked));
   }
 
@@ -131,14 +130,12 @@ private:
         conv);
     if (why)
       return why;
-    auto &alignments = asked.wishes.alignments;
     for (unsigned i = 0; i < 3; ++i)
-      alignments[i] = alignmentOf(*operands[i]);
-    for (const auto &[step, place] :
-         {std::pair(conv.addend, 3), std::pair(conv.bias, 4)})
+      asked.wishes.include(alignmentOf(*operands[i]));
+    for (const int step : {conv.addend, conv.bias})
       if (step >= 0)
-        alignments[static_cast<size_t>(place)] = alignmentOf(
-            *call.post_ops()->Get(static_cast<unsigned>(step))->view());
+        asked.wishes.include(alignmentOf(
+            *call.post_ops()->Get(static_cast<unsigned>(step))->view()));
     key << "conv " << abi::EnumNameDType(conv.type) << conv.groups << ' '
         << (conv.addend >= 0) << (conv.bias >= 0) << conv.relu;
     for (const rules::Image *image : {&conv.x, &conv.weights, &conv.result})
@@ -161,8 +158,8 @@ private:
         pool);
     if (why)
       return why;
-    asked.wishes.alignments = {alignmentOf(*operands[0]),
-                               alignmentOf(*operands[1])};
+    for (unsigned i = 0; i < 2; ++i)
+      asked.wishes.include(alignmentOf(*operands[i]));
     key << "pool " << abi::EnumNameDType(pool.type)
         << static_cast<int>(pool.mode);
     tell(key, pool.x);

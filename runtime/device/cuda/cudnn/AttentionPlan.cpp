@@ -66,7 +66,7 @@ std::vector<Descriptor> AttentionPlan::operations(const Attention &attention,
   auto operand = [&](abi::DType type, const Image &image) {
     const size_t place = operand_ids.size();
     operand_ids.push_back(static_cast<int64_t>(place + 1));
-    return tensor(type, image, operand_ids.back(), wishes.alignments[place]);
+    return tensor(type, image, operand_ids.back(), wishes.alignment);
   };
   const Descriptor q = operand(attention.type, attention.q),
                    k = operand(attention.type, attention.k),

@@ -33,8 +33,7 @@ Descriptor ConvPlan::operand(const Conv &conv, const Image &image, TensorId id,
                              const EngineWishes &wishes) {
   const auto number = static_cast<int64_t>(id);
   operand_ids.push_back(number);
-  return tensor(conv.type, image, number,
-                wishes.alignments[static_cast<size_t>(number - 1)]);
+  return tensor(conv.type, image, number, wishes.alignment);
 }
 
 std::vector<Descriptor> ConvPlan::operations(const Conv &conv,

@@ -20,6 +20,7 @@
 #include "runtime/device/cuda/cudnn/Api.h"
 #include "runtime/device/cuda/rules/Tensor.h"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <sstream>
@@ -33,9 +34,16 @@ namespace partita::runtime::cuda::cudnn {
 struct EngineWishes {
   size_t workspace = 0;  ///< bytes, at most
   bool keep_nan = false; ///< NaN for NaN
-  /// Bytes, of tensors by number - 1.
-  std::vector<uint32_t> alignments = std::vector<uint32_t>(5);
+  /// What the widest accesses of engines need.
+  static constexpr uint32_t kMostAlignment = 16;
+  /// Bytes, of each tensor in memory. All have the same: where those of a
+  /// result and an addend differ, the library finds no engine, or one that
+  /// computes something else (9.19, on an H200).
+  uint32_t alignment = kMostAlignment;
   ChoiceCache *cache = nullptr; ///< may be null
+
+  /// There is a tensor of this alignment.
+  void include(uint32_t other) { alignment = std::min(alignment, other); }
 };
 
 class EnginePlan {

@@ -45,8 +45,8 @@ Status PoolPlan::make(const Pool &pool, const EngineWishes &wishes,
                       const ForDevice &for_device) {
   operand_ids = {1, 2};
   const Descriptor described = resample(pool),
-                   x = tensor(pool.type, pool.x, 1, wishes.alignments[0]),
-                   y = tensor(pool.type, pool.result, 2, wishes.alignments[1]);
+                   x = tensor(pool.type, pool.x, 1, wishes.alignment),
+                   y = tensor(pool.type, pool.result, 2, wishes.alignment);
   const Descriptor operation = create(DescriptorType::operation_resample);
   set(operation, Attribute::operation_resample_x, {x});
   set(operation, Attribute::operation_resample_y, {y});
