@@ -50,8 +50,12 @@ CudaDevice::stepsOf(const abi::LibraryCall &call) const {
   for (int64_t i = 0; i < length(call.post_ops()); ++i) {
     const abi::PostOp &post = *call.post_ops()->Get(static_cast<unsigned>(i));
     steps.push_back({post.kind(), post.alpha(), post.beta(), {}});
-    if (post.view())
-      steps.back().operand = tensorOf(*post.view());
+    if (!post.view())
+      continue;
+    steps.back().operand = tensorOf(*post.view());
+    steps.back().is_result =
+        post.view()->slot() ==
+        call.operands()->Get(call.operands()->size() - 1)->slot();
   }
   return steps;
 }

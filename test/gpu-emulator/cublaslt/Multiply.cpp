@@ -184,6 +184,13 @@ std::string gpuemu::cublaslt::multiply(const Job &job) {
   if (overlap(result, rangeOf(job.a, job.addressA)) ||
       overlap(result, rangeOf(job.b, job.addressB)))
     return "the result of a product overlaps a factor";
+  // A real one read a result that it had written itself.
+  if (job.epilogue & CUBLASLT_EPILOGUE_BIAS) {
+    Layout vector = job.d;
+    vector.columns = vector.batch = 1;
+    if (overlap(result, rangeOf(vector, job.bias)))
+      return "the result of a product overlaps its bias";
+  }
   if (job.workspaceBytes) {
     // Whatever else lies there is lost.
     void *scratch = cuEmuBytes(job.workspace, job.workspaceBytes, 2);

@@ -231,13 +231,16 @@ TEST(CudaConvolution, ALibraryThatIsMissingOrOfAnotherVersion) {
 
 TEST(CudaConvolution, EachCallOfTheLibraryThatFailsIsToldAndNothingLeaks) {
   SKIP_WITHOUT_CUDNN();
-  EXPECT_EQ(failEachCall([](CallPlan &plan) {
-              plan.add(convolution(plan, DType::f32, simple(),
-                                   {Extra::addend, Extra::bias, Extra::relu}),
-                       DType::f32, simple().result(),
-                       channelsLast(simple().result()));
-            }),
-            (Harmless{1, 8}));
+  const Harmless harmless = failEachCall([](CallPlan &plan) {
+    plan.add(convolution(plan, DType::f32, simple(),
+                         {Extra::addend, Extra::bias, Extra::relu}),
+             DType::f32, simple().result(), channelsLast(simple().result()));
+  });
+  if (std::getenv("CUDA_EMU_DEVICES")) {
+    EXPECT_EQ(harmless, (Harmless{1, 8}));
+  } else {
+    EXPECT_GT(harmless.choices, 0);
+  }
 }
 
 TEST(CudaConvolution, EnginesAreChosenOnceForAllProcesses) {
@@ -271,6 +274,11 @@ TEST(CudaConvolution, EnginesAreChosenOnceForAllProcesses) {
   std::string line;
   std::getline(std::ifstream(file) >> std::ws, line);
   const std::string problem = line.substr(0, line.find(": "));
+  EXPECT_LT(problem.size() + 2, line.size());
+  if (!std::getenv("CUDA_EMU_DEVICES")) {
+    std::filesystem::remove_all(folder);
+    GTEST_SKIP() << "the rest needs the emulator's engines, which are known";
+  }
   EXPECT_EQ(line.substr(problem.size()), ": 1 2 1");
   // What is in the file is not trusted: an engine that rounds, one that does
   // not exist, a knob that does not exist, half a knob.

@@ -136,7 +136,8 @@ private:
         if (!step.operand || step.operand->shape.size() != rank ||
             step.operand->type != matmul.result_type)
           return kOrder;
-        if (matmul.bias < 0 && isBias(*step.operand))
+        // A bias is read when parts of the result are written already.
+        if (matmul.bias < 0 && !step.is_result && isBias(*step.operand))
           matmul.bias = number;
         else if (matmul.addend < 0 && isWhole(*step.operand) &&
                  describeResult(*step.operand, matmul.c))

@@ -38,6 +38,7 @@ struct Step {
   abi::PostOpKind kind = abi::PostOpKind::relu;
   double alpha = 0, beta = 0;
   std::optional<Tensor> operand; ///< of a binary one
+  bool is_result = false; ///< the operand lies where the result comes to lie
 };
 
 /// The step along a dimension; 0 where the operand is broadcast.
