@@ -2,10 +2,11 @@
 
     python torch_peer.py export TASK FOLDER                           model.onnx with the parameters' names, in.npz with inputs and target
     python torch_peer.py exact TASK FILE.npz                          each parameter's gradient in f64, and as NAME.f32 in f32
-    python torch_peer.py step TASK eager|compiled THREADS             the loss and all gradients
-    python torch_peer.py train TASK eager|compiled THREADS            the same with AdamW, and gradients summed over micro-batches
+    python torch_peer.py step TASK eager|compiled THREADS [cuda]      the loss and all gradients
+    python torch_peer.py train TASK eager|compiled THREADS [cuda]     the same with AdamW, and gradients summed over micro-batches
 
 The last two carry out a step, print a line, and then measure for as many seconds as each line says that they read: they print the median, in ms a step.
+With `cuda`, the model and the samples are on GPU 0, products have no TF32, and GROUP steps are waited for at once.
 """
 
 import sys
@@ -16,6 +17,7 @@ from export_models import MODELS
 from peers import median_ms
 
 IMAGES = 20000  # from which training draws
+GROUP = 5
 
 
 def mnist():
@@ -29,7 +31,8 @@ def mnist():
 class Task:
     """name: that of a model, and `-BATCHxMICRO` with other sizes than a step of one sample."""
 
-    def __init__(self, name):
+    def __init__(self, name, device="cpu"):
+        self.device = device
         self.name, _, sizes = name.partition("-")
         self.micro, self.batch = (int(n) for n in (sizes or "1x1").split("x"))
         torch.manual_seed(0)
@@ -41,9 +44,13 @@ class Task:
             for parameter in self.model.parameters():
                 if parameter.dim() == 1:
                     parameter += 0.05 * torch.randn_like(parameter)
+        self.model.to(device)
 
     def samples(self, count):
         """Inputs and targets."""
+        return [tensor.to(self.device) for tensor in self.draw(count)]
+
+    def draw(self, count):
         noise = torch.Generator().manual_seed(1)
         shape = (count, *self.like.shape[1:])
         if not self.like.is_floating_point():
@@ -89,12 +96,12 @@ class Task:
         optimizer = torch.optim.AdamW(self.model.parameters(), lr=0.001, fused=True)
         taken = self.batch * self.micro
         x, target = self.samples(IMAGES if self.like.is_floating_point() else 8 * taken)
-        order = torch.empty(0, dtype=torch.int64)
+        order = torch.empty(0, dtype=torch.int64, device=self.device)
 
         def step():
             nonlocal order
             if len(order) < taken:
-                order = torch.randperm(len(x))
+                order = torch.randperm(len(x), device=self.device)
             for part in order[:taken].split(self.batch):
                 (loss(x[part], target[part]) / self.micro).backward()
             order = order[taken:]
@@ -106,18 +113,28 @@ class Task:
 
 def main():
     what, name, *others = sys.argv[1:]
-    task = Task(name)
+    device = others[2] if len(others) > 2 else "cpu"
+    task = Task(name, device)
     if what == "export":
         task.write(others[0])
     elif what == "exact":
         task.write_exact(others[0])
     else:
         torch.set_num_threads(int(others[1]))
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         step = {"step": task.step, "train": task.train}[what](others[0] == "compiled")
         step()
+        group = 1 if device == "cpu" else GROUP
+
+        def steps():
+            for _ in range(group):
+                step()
+            if device != "cpu":
+                torch.cuda.synchronize()
+
         print("ready", flush=True)
         for line in sys.stdin:
-            print(median_ms(step, float(line)), flush=True)
+            print(median_ms(steps, float(line)) / group, flush=True)
 
 
 if __name__ == "__main__":

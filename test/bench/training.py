@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Times training beside PyTorch, eager and compiled, in turns: what a gradient step of models takes, and what a training learns in a second.
 
-    training.py [--threads 2] [--turns 7] [--seconds 3] [--keep FOLDER] [TASK ...]
+    training.py [--target cuda:sm_90] [--threads 2] [--turns 7] [--seconds 3] [--keep FOLDER] [TASK ...]
 
 A task is `step:MODEL`, the loss and all gradients of one sample, or `train:MODEL-NxB`, steps of AdamW of N micro-batches of B samples; by default those of the
-list below. Prints the median of each and its quartiles, how many times as fast as the better of PyTorch's two Partita is in each turn, and how
+list below; with a --target of GPUs, all sides run on GPU 0. Prints the median of each and its quartiles, how many times as fast as the better of PyTorch's two Partita is in each turn, and how
 far the gradients of parameters are from those that PyTorch computes in f64, as a part of their length: the largest and the median of Partita's, and of PyTorch's
 in f32. Exit status 1: one differs by more than 1e-4, and by more than twice what PyTorch's does.
 
@@ -32,12 +32,17 @@ def run(*command, **options):
     return subprocess.run([str(word) for word in command], check=True, text=True, stdout=subprocess.PIPE, **options).stdout
 
 
+def machine(options):
+    """partita-compile's flags that say what it compiles for."""
+    return ["--target", options.target] if options.target.startswith("cuda") else ["--target", options.target, "--threads", options.threads]
+
+
 class Torch:
     """A process of PyTorch's."""
 
     def __init__(self, what, name, kind, options):
         self.options = options
-        command = [sys.executable, TORCH, what, name, kind, str(options.threads)]
+        command = [sys.executable, TORCH, what, name, kind, str(options.threads), *(["cuda"] if options.target.startswith("cuda") else [])]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def wait(self):
@@ -62,7 +67,7 @@ class Step:
         self.folder, self.options, self.samples = folder, options, 1
         run(sys.executable, TORCH, "export", name, folder, stderr=subprocess.DEVNULL)
         loss = "mse:output" if name == "bert_base" else "cross_entropy:output"
-        run(BIN / "partita-compile", folder / "model.onnx", "--gradients", "--loss", loss, "--threads", options.threads, "--quiet", "-o", folder / "step.partita")
+        run(BIN / "partita-compile", folder / "model.onnx", "--gradients", "--loss", loss, *machine(options), "--quiet", "-o", folder / "step.partita")
 
     def run(self, *flags):
         return run(BIN / "partita-run", self.folder / "step.partita", "--threads", self.options.threads, "--input", self.folder / "in.npz", *flags)
@@ -112,7 +117,7 @@ class Train:
             self.data += ["--data", f"{key}={folder / key}.npy"]
         output = "logits" if model == "mnist" else "output"
         run(BIN / "partita-compile", folder / "model.onnx", "--loss", f"cross_entropy:{output}", "--optimizer", "adamw", "--micro-batches", self.micro,
-            "--threads", options.threads, "--quiet", "-o", folder / "train.partita")
+            *machine(options), "--quiet", "-o", folder / "train.partita")
         self.steps = 1
         self.steps = max(1, round(options.seconds * 1e3 / 5 / self.measure()))  # a line
 
@@ -163,12 +168,13 @@ def bench(task, options, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", default=TASKS)
+    parser.add_argument("--target", default="cpu", help="what Partita compiles for; PyTorch runs on GPU 0 if it is one (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=3.0, help="of a measurement")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for models and artifacts")
     options = parser.parse_args()
-    print(f"{options.threads} threads, {options.turns} turns; ms a step, or samples a second\n")
+    print(f"{options.target}, {options.threads} threads, {options.turns} turns; ms a step, or samples a second\n")
     print("| task | PyTorch eager | compiled | Partita | times the better one | gradients off: largest, median | PyTorch's off |\n|" + " --- |" * 7, flush=True)
     wrong = {}
     for task in options.tasks:
