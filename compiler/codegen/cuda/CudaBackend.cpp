@@ -10,12 +10,10 @@
 #include "compiler/codegen/Backend.h"
 #include "compiler/codegen/cuda/CompilePtx.h"
 #include "compiler/codegen/cuda/KernelWork.h"
+#include "compiler/codegen/cuda/SpecialKernels.h"
 #include "compiler/codegen/cuda/calls/LibraryCall.h"
 #include "compiler/codegen/cuda/grid/GridSchedule.h"
 #include "compiler/codegen/cuda/grid/KernelGroup.h"
-#include "compiler/codegen/cuda/ordered/ScanKernel.h"
-#include "compiler/codegen/cuda/ordered/SelectKernel.h"
-#include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 #include "compiler/codegen/kernels/NNToLinalg.h"
 #include "runtime/device/cuda/rules/Attention.h"
 #include "runtime/device/cuda/rules/Matmul.h"
@@ -144,28 +142,14 @@ public:
   FailureOr<BuiltKernel> buildKernel(OpBuilder &b, nn::ClusterOp cluster,
                                      bool) const override {
     BuiltKernel built;
-    if (nn::RecurrentOp layer = getRecurrentLayer(cluster)) {
-      FailureOr<func::FuncOp> function =
-          buildRecurrentKernel(b, cluster, layer);
+    if (const SpecialKernel *kind = findSpecialKernel(cluster)) {
+      FailureOr<func::FuncOp> function = kind->build(b, cluster);
       if (failed(function))
         return failure();
       built.function = *function;
-      built.extent = 0;
-      built.launch = {countBlocks(layer), kRecurrentThreads};
-      return built;
-    }
-    if (nn::ScanOp scan = getLongScan(cluster)) {
-      built.function = buildScanKernel(b, cluster, scan);
       markUnaligned(built.function, cluster);
       built.extent = 0;
-      built.launch = {countBlocks(scan), kScanThreads};
-      return built;
-    }
-    if (nn::TopKOp topK = getSelection(cluster)) {
-      built.function = buildSelectKernel(b, cluster, topK);
-      markUnaligned(built.function, cluster);
-      built.extent = 0;
-      built.launch = {countBlocks(topK), kSelectThreads};
+      built.launch = {kind->countBlocks(built.function), kind->threads};
       return built;
     }
     GridSchedule schedule;
@@ -193,8 +177,7 @@ public:
 
   bool isGrouped(nn::ClusterOp cluster) const override {
     auto kernel = dyn_cast_or_null<plan::KernelAttr>(cluster.getLoweringAttr());
-    if (!kernel || kernel.getLaunch().empty() || getRecurrentLayer(cluster) ||
-        getLongScan(cluster) || getSelection(cluster) ||
+    if (!kernel || kernel.getLaunch().empty() || findSpecialKernel(cluster) ||
         kernel.getLaunch().front() > kMostMemberBlocks)
       return false;
     int64_t bytes = 0;
@@ -225,16 +208,8 @@ public:
     llvm::StringMap<BuiltKernel> known;
     for (auto kernel : kernels.getOps<func::FuncOp>()) {
       BuiltKernel &built = known[kernel.getName()];
-      if (nn::RecurrentOp layer = getRecurrentLayer(kernel)) {
-        built.launch = {countBlocks(layer), kRecurrentThreads};
-        continue;
-      }
-      if (nn::ScanOp scan = getLongScan(kernel)) {
-        built.launch = {countBlocks(scan), kScanThreads};
-        continue;
-      }
-      if (nn::TopKOp topK = getSelection(kernel)) {
-        built.launch = {countBlocks(topK), kSelectThreads};
+      if (const SpecialKernel *kind = findSpecialKernel(kernel)) {
+        built.launch = {kind->countBlocks(kernel), kind->threads};
         continue;
       }
       if (isGroup(kernel)) {

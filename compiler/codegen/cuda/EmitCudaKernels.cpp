@@ -6,12 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/cuda/Passes.h"
+#include "compiler/codegen/cuda/SpecialKernels.h"
 
 #include "compiler/codegen/cuda/grid/EmitGrid.h"
 #include "compiler/codegen/cuda/grid/KernelGroup.h"
-#include "compiler/codegen/cuda/ordered/ScanKernel.h"
-#include "compiler/codegen/cuda/ordered/SelectKernel.h"
-#include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -48,17 +46,8 @@ private:
       // Only groups have its code.
       if (kernel.isPrivate())
         continue;
-      if (nn::RecurrentOp layer = getRecurrentLayer(kernel)) {
-        emitRecurrent(kernel, layer, module);
-        continue;
-      }
-      if (nn::ScanOp scan = getLongScan(kernel)) {
-        if (failed(emitScan(kernel, scan, module)))
-          return signalPassFailure();
-        continue;
-      }
-      if (nn::TopKOp topK = getSelection(kernel)) {
-        if (failed(emitSelect(kernel, topK, module)))
+      if (const SpecialKernel *kind = findSpecialKernel(kernel)) {
+        if (failed(kind->emit(kernel, module)))
           return signalPassFailure();
         continue;
       }

@@ -8,6 +8,7 @@
 #include "compiler/codegen/cuda/KernelWork.h"
 
 #include "compiler/codegen/cuda/ordered/ScanKernel.h"
+#include "compiler/codegen/cuda/ordered/ScatterKernel.h"
 #include "compiler/codegen/cuda/ordered/SelectKernel.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
 #include "dialects/nn/NNDialect.h"
@@ -28,6 +29,8 @@ constexpr double kPairOperations = 8;
 constexpr double kScanOperations = 8;
 /// For an element that may be one of a sum: a comparison, a choice, the sum.
 constexpr double kTermOperations = 3;
+/// What a block takes to agree on an update, for all its threads.
+constexpr double kTurnOperations = 4096;
 /// A thread has about as many elements of a reduction at least, and a result
 /// as many threads at most.
 constexpr double kElementsOfThread = 4, kThreadsOfResult = 256;
@@ -62,6 +65,9 @@ std::optional<Reducing> getReducing(Operation *op) {
                         length};
       })
       .Case([](nn::ScatterOp scatter) {
+        if (isRowScatter(scatter))
+          return Reducing{getSize(scatter.getX(), 0),
+                          kElementsOfThread * kThreadsOfResult};
         return Reducing{countElements(scatter.getX()),
                         countElements(scatter.getPlaces())};
       })
@@ -104,6 +110,13 @@ double countOperations(Operation *op) {
                (kPairOperations * elements + kTermOperations * chosen);
       })
       .Case<nn::ScanOp, nn::ScatterOp>([](Operation *op) {
+        if (auto scatter = dyn_cast<nn::ScatterOp>(op);
+            scatter && isRowScatter(scatter))
+          return kTermOperations *
+                 (getSize(scatter.getX(), 0) *
+                      (countElements(scatter.getPlaces()) + kTurnOperations) +
+                  countElements(scatter.getX()) +
+                  countElements(scatter.getUpdates()));
         const Reducing work = *getReducing(op);
         auto scan = dyn_cast<nn::ScanOp>(op);
         return (scan && isLongScan(scan) ? kScanOperations : kTermOperations) *

@@ -71,3 +71,37 @@ func.func @roots_in_order(%x: tensor<2x700xf32>) -> tensor<2x60xi64> {
   %0 = nn.top_k largest %r : tensor<2x700xf32> -> tensor<2x60xi64>
   return %0 : tensor<2x60xi64>
 }
+
+// Rows that are summed at given places: upon zeros and upon a tensor, rows that do not fill a block's turns, more updates than a block has threads, of which
+// many have one row or none. What is short, or of halves, is reduced.
+
+func.func @scatter_of_rows(%p: tensor<300xi64>, %u: tensor<300x700xf32>) -> tensor<50x700xf32> {
+  %zero = nn.constant dense<0.0> : tensor<50x700xf32>
+  %0 = nn.scatter %zero %p %u combine sum : tensor<50x700xf32>, tensor<300xi64>, tensor<300x700xf32>
+  return %0 : tensor<50x700xf32>
+}
+
+func.func @scatter_upon(%x: tensor<1200x33xf64>, %p: tensor<64xi64>, %u: tensor<64x33xf64>) -> tensor<1200x33xf64> {
+  %0 = nn.scatter %x %p %u combine sum : tensor<1200x33xf64>, tensor<64xi64>, tensor<64x33xf64>
+  return %0 : tensor<1200x33xf64>
+}
+
+func.func @scatter_of_integers(%x: tensor<700x50xi32>, %p: tensor<257xi64>, %u: tensor<257x50xi32>) -> tensor<700x50xi32> {
+  %0 = nn.scatter %x %p %u combine sum : tensor<700x50xi32>, tensor<257xi64>, tensor<257x50xi32>
+  return %0 : tensor<700x50xi32>
+}
+
+func.func @scatter_beside(%p: tensor<2x40xi64>, %u: tensor<2x40x512xf32>) -> tensor<70x512xf32> {
+  %zero = nn.constant dense<1.0> : tensor<70x512xf32>
+  %q = nn.reshape %p : tensor<2x40xi64> -> tensor<80xi64>
+  %v = nn.reshape %u : tensor<2x40x512xf32> -> tensor<80x512xf32>
+  %0 = nn.scatter %zero %q %v combine sum : tensor<70x512xf32>, tensor<80xi64>, tensor<80x512xf32>
+  %1 = nn.relu %0 : tensor<70x512xf32>
+  return %1 : tensor<70x512xf32>
+}
+
+func.func @scatter_of_halves(%p: tensor<100xi64>, %u: tensor<100x700xf16>) -> tensor<50x700xf16> {
+  %zero = nn.constant dense<0.0> : tensor<50x700xf16>
+  %0 = nn.scatter %zero %p %u combine sum : tensor<50x700xf16>, tensor<100xi64>, tensor<100x700xf16>
+  return %0 : tensor<50x700xf16>
+}

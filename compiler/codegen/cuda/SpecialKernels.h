@@ -1,0 +1,46 @@
+//===- SpecialKernels.h - Kernels that are no loops of stages ---*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What GPUs compute better by threads that know the op than by the stages of a
+// grid (grid/GridSchedule.h): a cluster that is such an op, and nothing else,
+// has a kernel of its kind.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_CODEGEN_CUDA_SPECIALKERNELS_H
+#define PARTITA_COMPILER_CODEGEN_CUDA_SPECIALKERNELS_H
+
+#include "dialects/nn/NNDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace partita::codegen::cuda {
+
+/// A kind of kernel. What is asked of a cluster or a function holds if it is of
+/// this kind.
+struct SpecialKernel {
+  bool (*isCluster)(nn::ClusterOp cluster);
+  bool (*isFunction)(mlir::func::FuncOp kernel);
+  /// Blocks of the grid.
+  int64_t (*countBlocks)(mlir::func::FuncOp kernel);
+  /// Threads of a block.
+  int64_t threads;
+  /// Appends the cluster's function to the block of the builder.
+  mlir::FailureOr<mlir::func::FuncOp> (*build)(mlir::OpBuilder &b,
+                                               nn::ClusterOp cluster);
+  /// Appends what each thread does to `target`, under the kernel's name.
+  mlir::LogicalResult (*emit)(mlir::func::FuncOp kernel, mlir::ModuleOp target);
+};
+
+/// The kind of a cluster, or of a kernel's function; null: stages of a grid.
+const SpecialKernel *findSpecialKernel(nn::ClusterOp cluster);
+const SpecialKernel *findSpecialKernel(mlir::func::FuncOp kernel);
+
+} // namespace partita::codegen::cuda
+
+#endif // PARTITA_COMPILER_CODEGEN_CUDA_SPECIALKERNELS_H
