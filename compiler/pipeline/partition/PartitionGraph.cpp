@@ -182,25 +182,36 @@ private:
     return success();
   }
 
+  /// Bytes of an operand that an op reads: of what it gathers from, no more
+  /// than it takes.
+  static int64_t countRead(Operation *op, Value operand) {
+    const int64_t bytes = nn::getByteSize(operand.getType());
+    return isa<nn::GatherOp, nn::GatherElementsOp>(op) &&
+                   operand == op->getOperand(0)
+               ? std::min(bytes, nn::getByteSize(op->getResult(0).getType()))
+               : bytes;
+  }
+
   /// Bytes of what the cluster reads and writes in memory. A kernel has
   /// constants in its code.
   int64_t countBytes(ClusterNode &node) {
     llvm::DenseSet<Operation *> inside(node.work.begin(), node.work.end());
-    llvm::DenseSet<Value> counted;
+    llvm::DenseMap<Value, int64_t> read;
     int64_t bytes = 0;
     for (Operation *op : node.work) {
       for (Value operand : op->getOperands())
         if (!inside.contains(operand.getDefiningOp()) &&
             !(node.kind == nn::ClusterKind::kernel &&
-              operand.getDefiningOp<nn::ConstantOp>()) &&
-            counted.insert(operand).second)
-          bytes += nn::getByteSize(operand.getType());
+              operand.getDefiningOp<nn::ConstantOp>()))
+          read[operand] = std::max(read[operand], countRead(op, operand));
       for (Value result : op->getResults())
         if (llvm::any_of(result.getUsers(), [&](Operation *user) {
               return !inside.contains(user);
             }))
           bytes += nn::getByteSize(result.getType());
     }
+    for (const auto &[operand, part] : read)
+      bytes += part;
     return bytes;
   }
 
