@@ -8,6 +8,8 @@
 #include "compiler/pipeline/plan/PlanSummary.h"
 
 #include "compiler/pipeline/Decision.h"
+#include "compiler/pipeline/plan/ArenaWalk.h"
+#include "compiler/pipeline/plan/DeviceMemory.h"
 #include "dialects/dist/DistDialect.h"
 #include "dialects/nn/NodeScopes.h"
 #include "dialects/plan/PlanDialect.h"
@@ -39,6 +41,42 @@ static llvm::StringMap<std::string> nameDevices(ModuleOp module) {
       text += " +" + std::to_string(all.size() - kShown);
   }
   return names;
+}
+
+/// Tensors of a step beyond which memory is not told by what lies there.
+static constexpr size_t kMostTensors = 200000;
+
+static std::optional<MemorySummary> summarizeMemory(plan::ProgramOp program,
+                                                    StringRef device) {
+  const ArenaWalk walk(program);
+  if (walk.size() > kMostTensors)
+    return std::nullopt;
+  MemorySummary row;
+  row.device = device.str();
+  llvm::DenseSet<Attribute> counted;
+  for (auto slot : program.getBody().front().getOps<plan::SlotOp>())
+    if (slot.getSpace() == plan::Space::state &&
+        counted.insert(slot.getWeightAttr()).second)
+      row.states += slot.getByteSize();
+  row.weights = program.getParameterBytes().value_or(0) - row.states;
+  row.packed = program.getPackedBytes().value_or(0);
+  row.workspace = program.getWorkspaceBytes().value_or(0);
+  row.peak = getPlannedPeak(program);
+  // A byte that two tensors share is the first kind's.
+  std::vector<const LiveTensor *> sums, kept, all;
+  for (const LiveTensor *tensor : walk.getTensors(walk.findPeak().time)) {
+    all.push_back(tensor);
+    if (tensor->is_sum)
+      sums.push_back(tensor);
+    if (tensor->is_sum || tensor->isKept())
+      kept.push_back(tensor);
+  }
+  row.gradients = ArenaWalk::countBytes(sums);
+  row.kept = ArenaWalk::countBytes(kept) - row.gradients;
+  row.work = ArenaWalk::countBytes(all) - row.kept - row.gradients;
+  row.gaps =
+      program.getArenaBytes().value_or(0) - row.work - row.kept - row.gradients;
+  return row;
 }
 
 static int64_t getSentBytes(plan::CollectiveOp collective) {
@@ -153,6 +191,11 @@ std::optional<PlanSummary> summarize(ModuleOp module) {
     row.durationNs = stage.getDurationNs();
     summary.stages.push_back(std::move(row));
   }
+  if (summary.entry == "train")
+    for (auto program : module.getOps<plan::ProgramOp>())
+      if (auto row =
+              summarizeMemory(program, deviceOf.lookup(program.getSymName())))
+        summary.memory.push_back(std::move(*row));
   const auto once = findUsedOnce(module, summary.microBatches);
   auto isOnce = [&](StringAttr name) {
     return once.contains(FlatSymbolRefAttr::get(name));
@@ -264,6 +307,24 @@ static void printZeros(ArrayRef<ZeroSummary> zeros, llvm::raw_ostream &os) {
   os << table.text();
 }
 
+static void printMemory(ArrayRef<MemorySummary> memory, llvm::raw_ostream &os) {
+  if (memory.empty())
+    return;
+  abi::Table table(
+      {"memory", "states", "weights", "gradients", "kept", "work", "gaps",
+       "packed", "library", "peak"},
+      {false, true, true, true, true, true, true, true, true, true});
+  for (const MemorySummary &each : memory) {
+    std::vector<std::string> row = {each.device};
+    for (const int64_t bytes :
+         {each.states, each.weights, each.gradients, each.kept, each.work,
+          each.gaps, each.packed, each.workspace, each.peak})
+      row.push_back(abi::bytesText(bytes));
+    table.add(row);
+  }
+  os << table.text();
+}
+
 void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
   if (!summary.sizes.empty())
     os << summary.sizes << "\n";
@@ -275,6 +336,7 @@ void printTable(const PlanSummary &summary, llvm::raw_ostream &os) {
                     stage.flops, stage.parameterBytes, stage.activationBytes,
                     stage.sentBytes, stage.peakBytes, stage.durationNs});
   os << abi::stagesText(rows);
+  printMemory(summary.memory, os);
   printCollectives(summary, os);
   if (summary.recomputation)
     printRecomputation(*summary.recomputation, os);
@@ -339,6 +401,21 @@ llvm::json::Value toJson(const PlanSummary &summary) {
       {"stages", std::move(stages)},
       {"transfers", std::move(transfers)},
       {"collectives", std::move(collectives)}};
+  if (!summary.memory.empty()) {
+    llvm::json::Array memory;
+    for (const MemorySummary &each : summary.memory)
+      memory.push_back(llvm::json::Object{{"device", each.device},
+                                          {"state_bytes", each.states},
+                                          {"weight_bytes", each.weights},
+                                          {"gradient_bytes", each.gradients},
+                                          {"kept_bytes", each.kept},
+                                          {"work_bytes", each.work},
+                                          {"gap_bytes", each.gaps},
+                                          {"packed_bytes", each.packed},
+                                          {"workspace_bytes", each.workspace},
+                                          {"peak_bytes", each.peak}});
+    all["memory"] = std::move(memory);
+  }
   if (!summary.schedules.empty()) {
     llvm::json::Array schedules;
     for (const ScheduleSummary &each : summary.schedules)

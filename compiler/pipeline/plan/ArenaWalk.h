@@ -1,0 +1,79 @@
+//===- ArenaWalk.h - What lies in a device's arena, and when ----*- C++ -*-===//
+//
+// Part of Partita, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARTITA_COMPILER_PIPELINE_PLAN_ARENAWALK_H
+#define PARTITA_COMPILER_PIPELINE_PLAN_ARENAWALK_H
+
+#include "dialects/plan/PlanDialect.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace partita::pipeline {
+
+/// A tensor in the arena, from the instruction or step that writes it to the
+/// last that needs it.
+struct LiveTensor {
+  std::string name;
+  int64_t offset = 0, bytes = 0;
+  int64_t begin = 0, end = 0;            ///< instructions, in order
+  int64_t first_step = 0, last_step = 0; ///< of the schedule
+  bool is_sum = false;                   ///< over micro-batches
+
+  /// Whether it outlives the unit that makes it.
+  bool isKept() const { return first_step != last_step; }
+};
+
+struct Moment {
+  int64_t time = 0;
+  int64_t bytes = 0;
+  std::string name; ///< of the instruction or step
+};
+
+/// Follows a program once and finds what is alive when.
+class ArenaWalk {
+public:
+  explicit ArenaWalk(plan::ProgramOp program);
+
+  /// How many tensors there were.
+  size_t size() const { return tensors.size(); }
+
+  /// The moment at which most bytes are needed; a byte that two tensors share
+  /// counts once.
+  Moment findPeak() const;
+
+  /// What is alive at a time, the largest first.
+  std::vector<const LiveTensor *> getTensors(int64_t time) const;
+
+  /// The bytes of the arena that tensors take; a byte that two share counts
+  /// once.
+  static int64_t countBytes(std::vector<const LiveTensor *> alive);
+
+private:
+  void visit(plan::ScheduleStepOpInterface step);
+  std::string nameOf(mlir::Operation *step);
+  int64_t now() const { return static_cast<int64_t>(names.size()) - 1; }
+  std::pair<plan::SlotOp, int64_t> locate(mlir::Value value) const;
+  void read(mlir::Value value);
+  void write(mlir::Value value, const std::string &name);
+
+  mlir::ModuleOp module;
+  llvm::StringMap<plan::UnitOp> units;
+  std::vector<std::string> names; ///< by time
+  llvm::SmallVector<LiveTensor> tensors, open;
+  /// By slot and offset.
+  std::map<std::pair<mlir::Operation *, int64_t>, size_t> openOf;
+  /// By channel and micro-batch.
+  llvm::DenseMap<std::pair<mlir::Attribute, int64_t>, mlir::Value> sent;
+  int64_t microBatch = 0; ///< of the step at hand
+  int64_t stepCount = 0;
+};
+
+} // namespace partita::pipeline
+
+#endif // PARTITA_COMPILER_PIPELINE_PLAN_ARENAWALK_H
