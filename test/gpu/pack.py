@@ -4,7 +4,7 @@
     pack.py FOLDER [--target T] [--models MODELS] [--few]        or FOLDER.tar.xz, which is small to carry: tar xf FOLDER.tar.xz; FOLDER/run.sh
 
 The build's programs, the shared libraries that they need, and compiled models: those of the executed tests with their reference vectors, for 1, 2 and 4
-devices, and those of MODELS (as test/bench/export_models.py writes them) for the benchmark. Without MODELS, ResNet-50, BERT-base and GPT-2 are exported if
+devices, trainings with the CPU's losses, for 1 and 2 (where NumPy and onnx make their samples), and those of MODELS (as test/bench/export_models.py writes them) for the benchmark. Without MODELS, ResNet-50, BERT-base and GPT-2 are exported if
 PyTorch is installed here, else the benchmark has small language models, which say little of speed. --few packs two models, and a toy for the benchmark.
 The target is the architecture of this machine's GPU 0, and sm_80 without one.
 """
@@ -107,12 +107,35 @@ def pack_benchmark(folder, models, target):
     for source in sorted(models.glob("*/model.onnx")):
         place = folder / "bench" / source.parent.name
         shutil.copytree(source.parent, place)
-        run([BIN / "partita-compile", source, "--quiet", "--dim", "batch=1", "-o", place / "model.partita", "--target", target], expect=None)
+        for flags in ((), ("--dim", "batch=1")):
+            if not (place / "model.partita").exists():
+                run([BIN / "partita-compile", source, "--quiet", *flags, "-o", place / "model.partita", "--target", target], expect=None)
         if (place / "model.partita").exists():
             packed.append({"name": source.parent.name, "folder": f"bench/{place.name}"})
         else:
             left.append([f"benchmark {source.parent.name}", f"it does not compile for {target}"])
     return packed, left
+
+
+def pack_trainings(folder, few):
+    """Trainings for one device and two, with their samples and the losses of the CPU."""
+    try:
+        import trained
+    except ImportError as missing:
+        return [], [["training", f"its samples are not made: {missing}"]]
+    work, packed = folder / "training", []
+    work.mkdir()
+    learners = list(trained.example_learners(work)) + ([] if few else [trained.case_learner(work, name) for name in ("cnn-adam", "transformer-adagrad", "lstm-momentum")])
+    for learner in learners:
+        lines, _ = trained.learn(work, learner, "cpu")
+        for devices in (1, 2):
+            cut = ("--devices", devices, "--schedule", "1f1b") if devices > 1 else ()
+            run([BIN / "partita-compile", learner.model, *learner.flags, *execute.TARGET, *cut, "--quiet", "-o", work / f"{learner.name}.{devices}.partita"])
+        data = [re.sub(r"=.*/", "=", word) for word in map(str, learner.data) if "=" in word]
+        packed.append({"name": learner.name, "data": data, "devices": [1, 2], "losses": [line["loss"] for line in lines]})
+    for path in {*work.glob("*.onnx"), *work.glob("cpu*")}:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return packed, []
 
 
 def toy_model(folder):
@@ -135,6 +158,7 @@ def pack(folder, options):
     data_folder()
     pack_programs(folder)
     packed = {"target": target, "models": pack_models(folder, execute.MODELS[:2] if options.few else execute.MODELS)}
+    packed["trainings"], untrained = pack_trainings(folder, options.few)
     left = []
     with tempfile.TemporaryDirectory() as work:
         models = options.models or pathlib.Path(work)
@@ -148,10 +172,10 @@ def pack(folder, options):
                 except ImportError as missing:
                     left.append(["benchmark of small models", f"they are not made: {missing}"])
         packed["benchmark"], failed = pack_benchmark(folder, models, target)
-    packed["left"] = left + failed
+    packed["left"] = untrained + left + failed
     (folder / "models.json").write_text(json.dumps(packed, indent=1) + "\n")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    print(f"{len(packed['models'])} models, {len(packed['benchmark'])} to measure, for {target}; {size / 2**20:.0f} MiB")
+    print(f"{len(packed['models'])} models, {len(packed['trainings'])} trainings, {len(packed['benchmark'])} to measure, for {target}; {size / 2**20:.0f} MiB")
 
 
 def main():

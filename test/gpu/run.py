@@ -17,10 +17,11 @@ import shutil
 import site
 import subprocess
 import sys
+import tempfile
 
 # As test/unit/cuda/CMakeLists.txt has it.
 CONFORMANCE = (
-    "*DeviceKinds*:Devices*:Session.*:LocalCommunicator.*:Steps.*:*StreamTest*:*PlanStreams*:Dot.WeightsBiasRelu:Dot.BatchFoldsIntoRows:Dot.VectorsAndExtentsOfOne"
+    "*DeviceKinds*:Devices*:Session.*:LocalCommunicator.*:Steps.*:*StreamTest*:*PlanStreams*:Dot.WeightsBiasRelu:Dot.BatchFoldsIntoRows:Dot.VectorsAndExtentsOfOne:TrainingPlanTest.*"
     "-Session.WeightsOfAnotherFile*:Session.SaysWhichLevelsThereAre")
 # Which libraries a process of these settings finds.
 VERSIONS = """
@@ -111,6 +112,36 @@ def run_models(machine, report, models):
                 report.done(what, "as its reference vectors")
             for remark in re.findall(r"remark: (.*CUDA graph.*)", text):
                 report.missing(f"graphs of {what}", remark)
+
+
+TOLERANCE = 1e-5  # of losses, from those of the CPU
+
+
+def run_trainings(machine, report, trainings):
+    """On one device as on the CPU, and on two devices of GPU 0 with the bits of one."""
+    for training in trainings:
+        found = {}
+        for devices in training["devices"]:
+            what = f"training {training['name']} on {devices} device{'s' * (devices > 1)} of GPU 0"
+            with tempfile.TemporaryDirectory() as folder:
+                data = [word for each in training["data"] for word in ("--data", each.replace("=", f"={machine.folder}/training/", 1))]
+                status, text = machine.run(
+                    machine.program("partita-run"), machine.folder / "training" / f"{training['name']}.{devices}.partita", "--train", "--order", "in-order", "--steps",
+                    len(training["losses"]), "--report-every", "1", "--checkpoint", folder, "--devices", f"cuda:0*{devices}", *data)
+                log = pathlib.Path(folder) / "log.jsonl"
+                found[devices] = [json.loads(line)["loss"] for line in log.read_text().splitlines()] if status == 0 else None
+            wanted = training["losses"] if devices == 1 else found[1]
+            if status:
+                report.wrong(what, text)
+            elif not wanted or len(wanted) != len(found[devices]):
+                report.wrong(what, f"{len(found[devices])} losses, and {len(wanted or [])} to compare them with")
+            elif devices == 1:
+                apart = max(abs(loss - other) / abs(loss) for loss, other in zip(wanted, found[devices]))
+                (report.done if apart <= TOLERANCE else report.wrong)(what, f"{len(wanted)} losses differ from the CPU's by {apart:.1e} at most")
+            elif found[devices] != wanted:
+                report.wrong(what, f"its losses have other bits than on one: {found[devices]}, {wanted}")
+            else:
+                report.done(what, "the bits of one")
 
 
 # A process takes the place of a machine, and NCCL none of the ways that GPUs of one machine have.
@@ -258,6 +289,7 @@ def main():
     run_suite(machine, report, "partita_cuda_tests")
     run_suite(machine, report, "partita_runtime_tests", f"--gtest_filter={CONFORMANCE}", PARTITA_TEST_DEVICE="cuda")
     run_models(machine, report, packed["models"])
+    run_trainings(machine, report, packed["trainings"])
     run_nccl(machine, report, packed["models"])
     run_sanitizers(machine, report, packed["models"])
     run_calibration(machine, report, emulated)

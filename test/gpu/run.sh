@@ -4,10 +4,12 @@
 #   test/gpu/run.sh [--few] [--models MODELS] [--target T] [FLAG...]     here: packs what a build made, and runs it
 #   test/gpu/pack.py FOLDER                                             packs it, for a machine without a compiler
 #   FOLDER/run.sh [FLAG...]                                             on that machine
+#
+# PYTHON is the Python that does it (default: python3); with NumPy and onnx, trainings are packed, too.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 if [ -f "$here/models.json" ]; then
-  exec python3 "$here/run.py" "$here" "$@"
+  exec "${PYTHON:-python3}" "$here/run.py" "$here" "$@"
 fi
 pack=()
 run=()
@@ -21,5 +23,5 @@ while [ $# -gt 0 ]; do
 done
 packed=$(mktemp -d)
 trap 'rm -rf "$packed"' EXIT
-python3 "$here/pack.py" "$packed" "${pack[@]}"
-python3 "$packed/run.py" "$packed" "${run[@]}"
+"${PYTHON:-python3}" "$here/pack.py" "$packed" "${pack[@]}"
+"${PYTHON:-python3}" "$packed/run.py" "$packed" "${run[@]}"
