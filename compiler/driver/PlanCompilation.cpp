@@ -139,7 +139,7 @@ LogicalResult PlanCompilation::runModelPhases() {
           << "no schedule fits; '" << choice.name << "' needs least";
     schedule = options.partition.schedule = std::move(choice.name);
   }
-  return partitionToFit(module, options, targets.size(), partition);
+  return partitionToFit(module, options, targets, partition);
 }
 
 LogicalResult

@@ -86,4 +86,22 @@ ZeroChoice chooseZero(MLIRContext &context, const CompileOptions &learns,
   return choice;
 }
 
+std::optional<int> findZeroThatFits(MLIRContext &context,
+                                    const CompileOptions &learns,
+                                    const std::vector<std::string> &targets) {
+  const FailureOr<int> now =
+      pipeline::readZero(UnknownLoc::get(&context), learns.partition);
+  if (failed(now) || *now == pipeline::kAutoZero)
+    return std::nullopt;
+  for (int level = std::max(*now, 0) + 1; level <= pipeline::kMostZero;
+       ++level) {
+    const ZeroSummary tried = tryLevel(context, learns, targets, level);
+    if (!tried.error.empty() || tried.replicas < 2)
+      return std::nullopt;
+    if (tried.fits)
+      return level;
+  }
+  return std::nullopt;
+}
+
 } // namespace partita::driver

@@ -25,6 +25,12 @@ struct ZeroChoice {
 ZeroChoice chooseZero(mlir::MLIRContext &context, const CompileOptions &learns,
                       const std::vector<std::string> &targets);
 
+/// The lowest level above the one of the options whose devices have room; none
+/// where there is none, or nothing is shared. For advice: emits nothing.
+std::optional<int> findZeroThatFits(mlir::MLIRContext &context,
+                                    const CompileOptions &learns,
+                                    const std::vector<std::string> &targets);
+
 } // namespace partita::driver
 
 #endif // PARTITA_COMPILER_DRIVER_CHOOSE_CHOOSEZERO_H

@@ -7,6 +7,7 @@
 
 #include "compiler/driver/choose/MemoryFit.h"
 
+#include "compiler/driver/choose/ChooseZero.h"
 #include "compiler/pipeline/Decision.h"
 #include "compiler/pipeline/Passes.h"
 #include "compiler/pipeline/plan/DeviceMemory.h"
@@ -58,8 +59,9 @@ private:
 
 /// What would have room, found by planning it.
 std::string findWhatFits(Tries tries, ModuleOp plan,
-                         pipeline::PartitionOptions tried, size_t targets,
-                         bool learns) {
+                         pipeline::PartitionOptions tried,
+                         const std::vector<std::string> &targets,
+                         const CompileOptions &options) {
   // More devices are more places along the axis "stage".
   const int places =
       static_cast<int>(llvm::range_size(plan.getOps<plan::ProgramOp>()));
@@ -76,9 +78,9 @@ std::string findWhatFits(Tries tries, ModuleOp plan,
   int most = places;
   // Of devices of several kinds nobody knows which there are more of.
   const SmallVector<int> counts =
-      targets > 1 ? SmallVector<int>{}
-                  : SmallVector<int>{places + 1, places + 2, 2 * places,
-                                     4 * places, 8 * places};
+      targets.size() > 1 ? SmallVector<int>{}
+                         : SmallVector<int>{places + 1, places + 2, 2 * places,
+                                            4 * places, 8 * places};
   for (int count : counts) {
     if (count <= most || count > kMostDevicesTried)
       continue;
@@ -93,8 +95,8 @@ std::string findWhatFits(Tries tries, ModuleOp plan,
   for (const char *word : {"standard", "full"}) {
     pipeline::PartitionOptions again = tried;
     again.recompute = word;
-    if (learns && tried.recompute != word && tried.recompute != "full" &&
-        fits(again)) {
+    if (options.learns() && tried.recompute != word &&
+        tried.recompute != "full" && fits(again)) {
       found.push_back(std::string("computing again what gradients need "
                                   "(--recompute ") +
                       word + ")");
@@ -105,6 +107,12 @@ std::string findWhatFits(Tries tries, ModuleOp plan,
   fewer.microBatches = 1;
   if (fits(fewer))
     found.push_back("one micro-batch in flight (--micro-batches 1)");
+  if (options.learns())
+    if (const auto level =
+            findZeroThatFits(*plan.getContext(), options, targets)) {
+      const std::string number = std::to_string(*level);
+      found.push_back("replicas that share more (--zero " + number + ")");
+    }
   if (!found.empty())
     return "what would fit: " + llvm::join(found, ", or ");
   return "neither " + std::to_string(most * each) +
@@ -123,7 +131,8 @@ pipeline::PartitionOptions getTriedOptions(const CompileOptions &options) {
 }
 
 LogicalResult partitionToFit(OwningOpRef<ModuleOp> &module,
-                             const CompileOptions &options, size_t targets,
+                             const CompileOptions &options,
+                             const std::vector<std::string> &targets,
                              Partition partition) {
   pipeline::PartitionOptions given = getTriedOptions(options);
   given.emitFile = options.partition.emitFile;
@@ -147,7 +156,7 @@ LogicalResult partitionToFit(OwningOpRef<ModuleOp> &module,
   if (!options.isTry && !pipeline::fitsMemory(*plan)) {
     PassManager pm(plan->getContext(), ModuleOp::getOperationName());
     pm.addPass(pipeline::createPlanCheckMemoryPass({findWhatFits(
-        Tries(*module, partition), *plan, tried, targets, options.learns())}));
+        Tries(*module, partition), *plan, tried, targets, options)}));
     return pm.run(*plan);
   }
   const bool stopsEarly = options.kind == EmitKind::decision ||

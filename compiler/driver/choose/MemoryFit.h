@@ -27,7 +27,8 @@ pipeline::PartitionOptions getTriedOptions(const CompileOptions &options);
 /// ones of the devices.
 mlir::LogicalResult partitionToFit(mlir::OwningOpRef<mlir::ModuleOp> &module,
                                    const CompileOptions &options,
-                                   size_t targets, Partition partition);
+                                   const std::vector<std::string> &targets,
+                                   Partition partition);
 
 } // namespace partita::driver
 
