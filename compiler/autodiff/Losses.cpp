@@ -7,6 +7,8 @@
 
 #include "compiler/autodiff/Losses.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace partita::nn;
 using namespace partita::nn::grad;
@@ -15,9 +17,6 @@ using partita::nn::grad::Shape;
 namespace partita::autodiff {
 
 static Term abs(Term x) { return x.make<AbsOp>(x.type(), x.get()); }
-static Term max(Term x, double bound) {
-  return x.make<MaxOp>(x.type(), x.get(), x.splat(bound).get());
-}
 static Term sumAll(Term x) { return x.sum(allDims(x.rank())); }
 
 /// Each sample's term, its elements in `terms`, of which `counts` many count.
@@ -54,6 +53,18 @@ static Loss buildLabelLoss(const LossSpec &spec, Term logs, Term labels,
                 select(counts, terms.splat(1), 0.0));
 }
 
+/// log(x), but -100 at least, as PyTorch bounds it. Where it is bounded, its
+/// derivative is 0: that of the logarithm at 0 is not finite.
+static Term boundedLog(Term x) {
+  const auto &format = cast<FloatType>(x.element()).getFloatSemantics();
+  const double least =
+      std::max(std::exp(-100.0),
+               llvm::APFloat::getSmallestNormalized(format).convertToDouble());
+  Term isBounded = compare(ComparePredicate::lt, abs(x), x.splat(least));
+  return select(isBounded, x.splat(-100),
+                grad::log(select(isBounded, x.splat(1), x)));
+}
+
 static Term buildValueLoss(StringRef kind, double delta, Term y, Term target) {
   Term difference = y - target;
   if (kind == "mse")
@@ -65,10 +76,8 @@ static Term buildValueLoss(StringRef kind, double delta, Term y, Term target) {
     return select(compare(ComparePredicate::lt, size, size.splat(delta)),
                   difference * difference * 0.5, (size - delta / 2) * delta);
   }
-  // Logarithms are bounded, as PyTorch bounds them.
   if (kind == "bce")
-    return -(target * max(grad::log(y), -100) +
-             (1.0 - target) * max(grad::log(1.0 - y), -100));
+    return -(target * boundedLog(y) + (1.0 - target) * boundedLog(1.0 - y));
   // log(1 + exp(y)) - target * y, without overflow. The half of y + |y| has the
   // derivative 1/2 at 0, which max(y, 0) has not.
   Term size = abs(y);

@@ -240,6 +240,35 @@ def check_losses(work):
     print(f"{len(cases)} losses are what they are defined to be")
 
 
+def check_saturated(work):
+    """bce of probabilities that have come to 0 and to 1: the bounded logarithm, and gradients that are finite. Of what is no probability, the loss is NaN."""
+    model, artifact = work / "bce.onnxtxt", work / "bce.partita"
+    for dtype, kind, near in ((np.float64, "double", 1e-10), (np.float32, "float", 1e-4)):
+        x, target = (each.reshape(-1).astype(dtype) for each in np.meshgrid([-700, -90, -20, -1, 0, 3, 5, 40, 700], [0, 0.3, 1]))
+        model.write_text(f'<ir_version: 10, opset_import: ["" : 21]>\ng ({kind}[27] x) => ({kind}[27] y) {{\n y = Sigmoid (x)\n}}\n')
+        compile_model(model, artifact, "--gradients", "inputs", "--loss", "bce:y")
+        np.savez(work / "in.npz", x=x, target=target)
+        run_artifact(artifact, "--input", work / "in.npz", "--output", work / "out.npz")
+        y = (1 / (1 + np.exp(-x.astype(np.float64)))).astype(dtype)
+        bound = max(np.exp(-100), np.finfo(dtype).tiny)
+        value, gradient = 0, 0
+        for p, t, sign in ((y, target, -1), (1 - y, 1 - target, 1)):
+            p, t, counts = p.astype(np.float64), t.astype(np.float64), p >= bound
+            value = value - t * np.where(counts, np.log(np.where(counts, p, 1)), -100)
+            gradient = gradient + sign * t * counts * (1 - p)
+        with np.load(work / "out.npz") as found:
+            if not np.allclose(found["loss"], value.mean(), rtol=near) or not np.allclose(found["x.grad"], gradient / 27, rtol=near, atol=near / 1e3):
+                raise Failure(f"bce of {kind}: {found['loss']} instead of {value.mean()}, gradient\n{found['x.grad']}\ninstead of\n{gradient / 27}")
+    model.write_text('<ir_version: 10, opset_import: ["" : 21]>\ng (float[3] x) => (float[3] y) {\n y = Exp (x)\n}\n')
+    compile_model(model, artifact, "--gradients", "inputs", "--loss", "bce:y")
+    np.savez(work / "in.npz", x=np.array([-1, 0.5, -2], np.float32), target=np.array([1, 0, 0], np.float32))
+    run_artifact(artifact, "--input", work / "in.npz", "--output", work / "out.npz")
+    with np.load(work / "out.npz") as found:
+        if not np.isnan(found["loss"]):
+            raise Failure(f"the loss of 1.65, which is no probability, is {found['loss']}")
+    print("bce has finite gradients at 0 and 1")
+
+
 # (body, x, the derivative of the sum of y there, as PyTorch has it)
 KINKS = [("y = Relu (x)", 0, 0), ("y = Abs (x)", 0, 0), ("y = LeakyRelu <alpha = 0.25> (x)", 0, 0.25), ("y = Softplus (x)", 0, 0.5), ("y = Mish (x)", 0, 0.6),
          ("y = Gelu (x)", 0, 0.5), ("y = Elu (x)", 0, 1), ("n = Neg (x)\n y = Max (x, n)", 0, 0), ("y = Max (x, x)", 3, 1), ("l = Constant <value = double {-1.0}> ()\n h = Constant <value = double {2.0}> ()\n y = Clip (x, l, h)", 2, 1),
@@ -476,6 +505,7 @@ def check():
             if "PARTITA_TEST_TARGET" in os.environ:
                 return  # what follows asks nothing more of a target
             check_kinks(work)
+            check_saturated(work)
             check_network(work)
             check_kept(work)
             check_published(work)
