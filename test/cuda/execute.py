@@ -8,7 +8,8 @@
     execute.py suite [--every N]    each Nth case of the ONNX backend suite that passes on the CPU and compiles for GPUs, against its test data
     execute.py models               models, against their reference vectors, with streams in four orders
 
-PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped where it is missing.
+PARTITA_GPU_EMULATOR is the folder with the emulator's libcuda.so.1. Skipped where it is missing. A folder with (links to) a real driver and NVIDIA's
+libraries does as well: then PARTITA_GPU_ARCHITECTURES=90, say, is what its GPU runs.
 """
 
 import argparse
@@ -33,8 +34,8 @@ import backend
 import models as executed
 
 EMULATOR = pathlib.Path(os.environ.get("PARTITA_GPU_EMULATOR", REPOSITORY / "build" / "test" / "gpu-emulator" / "lib"))
-TARGET = ("--target", "cuda:sm_90")
-ARCHITECTURES = ("80", "90", "100", "120")
+ARCHITECTURES = os.environ.get("PARTITA_GPU_ARCHITECTURES", "90 80 100 120").split()
+TARGET = ("--target", f"cuda:sm_{ARCHITECTURES[0]}")
 # On CPUs these call the C library; on GPUs they are arithmetic of f64.
 LIBRARY = {"acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "pow", "rem", "sin", "sinh", "tan"}
 # Sums are added in another order.
@@ -94,7 +95,7 @@ def write_input(path, shape, kind, noise):
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + (data * (size // max(len(data), 1) + 1))[:size])
 
 
-def run_example(folder, name, op, text, tolerance=TOLERANCE, architecture="90"):
+def run_example(folder, name, op, text, tolerance=TOLERANCE, architecture=ARCHITECTURES[0]):
     """None, or why an example is not computed as on the CPU. NO_SUCH_OP: there is none of its types."""
     source, reference = folder / f"{name}.mlir", folder / f"{name}.npz"
     source.write_text(text)
@@ -121,7 +122,8 @@ def run_example(folder, name, op, text, tolerance=TOLERANCE, architecture="90"):
 
 
 def in_threads(function, items):
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    # A real driver makes contexts for few processes at once.
+    with concurrent.futures.ThreadPoolExecutor(min(os.cpu_count(), 6)) as pool:
         return list(pool.map(function, items))
 
 
