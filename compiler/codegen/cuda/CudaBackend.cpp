@@ -143,7 +143,7 @@ public:
                                      bool) const override {
     BuiltKernel built;
     if (const SpecialKernel *kind = findSpecialKernel(cluster)) {
-      FailureOr<func::FuncOp> function = kind->build(b, cluster);
+      FailureOr<func::FuncOp> function = buildSpecialKernel(b, cluster, *kind);
       if (failed(function))
         return failure();
       built.function = *function;

@@ -7,10 +7,13 @@
 
 #include "compiler/codegen/cuda/SpecialKernels.h"
 
+#include "compiler/codegen/cuda/grid/GridSchedule.h"
 #include "compiler/codegen/cuda/ordered/ScanKernel.h"
 #include "compiler/codegen/cuda/ordered/ScatterKernel.h"
 #include "compiler/codegen/cuda/ordered/SelectKernel.h"
 #include "compiler/codegen/cuda/recurrent/RecurrentKernel.h"
+
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 
@@ -20,13 +23,11 @@ namespace {
 struct Recurrent {
   static constexpr int64_t kThreads = kRecurrentThreads;
   static auto find(auto place) { return getRecurrentLayer(place); }
-  static FailureOr<func::FuncOp> build(OpBuilder &b, nn::ClusterOp cluster,
-                                       nn::RecurrentOp op) {
-    return buildRecurrentKernel(b, cluster, op);
+  static LogicalResult check(nn::ClusterOp cluster) {
+    return checkRecurrentKernel(cluster, find(cluster));
   }
-  static LogicalResult emit(func::FuncOp kernel, nn::RecurrentOp op,
-                            ModuleOp target) {
-    emitRecurrent(kernel, op, target);
+  static LogicalResult emit(func::FuncOp kernel, ModuleOp target) {
+    emitRecurrent(kernel, find(kernel), target);
     return success();
   }
 };
@@ -34,39 +35,27 @@ struct Recurrent {
 struct Scan {
   static constexpr int64_t kThreads = kScanThreads;
   static auto find(auto place) { return getLongScan(place); }
-  static FailureOr<func::FuncOp> build(OpBuilder &b, nn::ClusterOp cluster,
-                                       nn::ScanOp op) {
-    return buildScanKernel(b, cluster, op);
-  }
-  static LogicalResult emit(func::FuncOp kernel, nn::ScanOp op,
-                            ModuleOp target) {
-    return emitScan(kernel, op, target);
+  static LogicalResult check(nn::ClusterOp) { return success(); }
+  static LogicalResult emit(func::FuncOp kernel, ModuleOp target) {
+    return emitScan(kernel, find(kernel), target);
   }
 };
 
 struct Selection {
   static constexpr int64_t kThreads = kSelectThreads;
   static auto find(auto place) { return getSelection(place); }
-  static FailureOr<func::FuncOp> build(OpBuilder &b, nn::ClusterOp cluster,
-                                       nn::TopKOp op) {
-    return buildSelectKernel(b, cluster, op);
-  }
-  static LogicalResult emit(func::FuncOp kernel, nn::TopKOp op,
-                            ModuleOp target) {
-    return emitSelect(kernel, op, target);
+  static LogicalResult check(nn::ClusterOp) { return success(); }
+  static LogicalResult emit(func::FuncOp kernel, ModuleOp target) {
+    return emitSelect(kernel, find(kernel), target);
   }
 };
 
 struct RowScatter {
   static constexpr int64_t kThreads = kScatterThreads;
   static auto find(auto place) { return getRowScatter(place); }
-  static FailureOr<func::FuncOp> build(OpBuilder &b, nn::ClusterOp cluster,
-                                       nn::ScatterOp op) {
-    return buildScatterKernel(b, cluster, op);
-  }
-  static LogicalResult emit(func::FuncOp kernel, nn::ScatterOp op,
-                            ModuleOp target) {
-    return emitScatter(kernel, op, target);
+  static LogicalResult check(nn::ClusterOp) { return success(); }
+  static LogicalResult emit(func::FuncOp kernel, ModuleOp target) {
+    return emitScatter(kernel, find(kernel), target);
   }
 };
 
@@ -76,12 +65,8 @@ constexpr SpecialKernel kKernel = {
     [](func::FuncOp kernel) { return bool(Kind::find(kernel)); },
     [](func::FuncOp kernel) { return countBlocks(Kind::find(kernel)); },
     Kind::kThreads,
-    [](OpBuilder &b, nn::ClusterOp cluster) {
-      return Kind::build(b, cluster, Kind::find(cluster));
-    },
-    [](func::FuncOp kernel, ModuleOp target) {
-      return Kind::emit(kernel, Kind::find(kernel), target);
-    }};
+    Kind::check,
+    Kind::emit};
 
 constexpr SpecialKernel kKernels[] = {kKernel<Recurrent>, kKernel<Scan>,
                                       kKernel<Selection>, kKernel<RowScatter>};
@@ -100,6 +85,32 @@ const SpecialKernel *findSpecialKernel(func::FuncOp kernel) {
     if (kind.isFunction(kernel))
       return &kind;
   return nullptr;
+}
+
+FailureOr<func::FuncOp> buildSpecialKernel(OpBuilder &b, nn::ClusterOp cluster,
+                                           const SpecialKernel &kind) {
+  if (failed(kind.check(cluster)))
+    return failure();
+  SmallVector<Type> types(cluster.getOperandTypes());
+  llvm::append_range(types, cluster.getResultTypes());
+  auto func =
+      func::FuncOp::create(b, cluster.getLoc(), "kernel",
+                           b.getFunctionType(types, cluster.getResultTypes()));
+  func->setAttr(kGridAttr, b.getDictionaryAttr(b.getNamedAttr(
+                               "threads", b.getI64IntegerAttr(kind.threads))));
+  Block *body = func.addEntryBlock();
+  OpBuilder inner = OpBuilder::atBlockEnd(body);
+  IRMapping values;
+  values.map(cluster.getBody().getArguments(),
+             body->getArguments().drop_back(cluster.getNumResults()));
+  Block &computed = cluster.getBody().front();
+  for (Operation &op : computed.without_terminator())
+    inner.clone(op, values);
+  SmallVector<Value> results;
+  for (Value result : computed.getTerminator()->getOperands())
+    results.push_back(values.lookup(result));
+  func::ReturnOp::create(inner, cluster.getLoc(), results);
+  return func;
 }
 
 } // namespace partita::codegen::cuda

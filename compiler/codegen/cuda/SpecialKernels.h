@@ -30,9 +30,8 @@ struct SpecialKernel {
   int64_t (*countBlocks)(mlir::func::FuncOp kernel);
   /// Threads of a block.
   int64_t threads;
-  /// Appends the cluster's function to the block of the builder.
-  mlir::FailureOr<mlir::func::FuncOp> (*build)(mlir::OpBuilder &b,
-                                               nn::ClusterOp cluster);
+  /// Fails, with a diagnostic, if there is no such kernel for the cluster.
+  mlir::LogicalResult (*check)(nn::ClusterOp cluster);
   /// Appends what each thread does to `target`, under the kernel's name.
   mlir::LogicalResult (*emit)(mlir::func::FuncOp kernel, mlir::ModuleOp target);
 };
@@ -40,6 +39,11 @@ struct SpecialKernel {
 /// The kind of a cluster, or of a kernel's function; null: stages of a grid.
 const SpecialKernel *findSpecialKernel(nn::ClusterOp cluster);
 const SpecialKernel *findSpecialKernel(mlir::func::FuncOp kernel);
+
+/// Appends the function of a cluster of this kind to the block of `b`.
+mlir::FailureOr<mlir::func::FuncOp>
+buildSpecialKernel(mlir::OpBuilder &b, nn::ClusterOp cluster,
+                   const SpecialKernel &kind);
 
 } // namespace partita::codegen::cuda
 

@@ -8,12 +8,11 @@
 #include "compiler/codegen/cuda/ordered/ScanKernel.h"
 
 #include "compiler/codegen/cuda/grid/EmitGrid.h"
+#include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 
@@ -22,10 +21,10 @@ namespace {
 
 constexpr int64_t kElementsOfThread = 4, kWarps = kScanThreads / kWarp;
 
-class ScanEmitter {
+class ScanEmitter : ThreadBuilder {
 public:
   ScanEmitter(func::FuncOp kernel, nn::ScanOp scan, ModuleOp target)
-      : scan(scan), b(scan.getLoc(), kernel.getContext()),
+      : ThreadBuilder(scan.getLoc(), kernel.getContext()), scan(scan),
         element(scan.getType().getElementType()),
         length(scan.getType().getDimSize(scan.getDim())) {
     func::FuncOp func = declareKernel(kernel, /*inPlace=*/{}, target);
@@ -119,12 +118,6 @@ private:
     return shuffle(b, b.getLoc(), x, NVVM::ShflKind::up, distance);
   }
 
-  template <typename Fn> void when(Value condition, Fn emit) {
-    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(branch.thenBlock()->getTerminator());
-    emit();
-  }
   Value where(Value condition, Value x, Value otherwise) {
     return arith::SelectOp::create(b, condition, x, otherwise);
   }
@@ -133,22 +126,12 @@ private:
                                  number(least));
   }
   Value getAddress(Value place) { return add(base, mul(place, inner)); }
-  Value number(int64_t value) {
-    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
-  }
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  Value toIndex(Value x) {
-    return arith::IndexCastUIOp::create(b, b.getIndexType(), x);
-  }
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
   Value mul(Value x, int64_t factor) {
     return arith::MulIOp::create(b, x, index(factor));
   }
 
   nn::ScanOp scan;
-  ImplicitLocOpBuilder b;
   const Type element;
   const int64_t length;
   int64_t inner = 1; ///< from one element of a row to the next

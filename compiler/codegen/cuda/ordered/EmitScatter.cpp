@@ -8,22 +8,21 @@
 #include "compiler/codegen/cuda/ordered/ScatterKernel.h"
 
 #include "compiler/codegen/cuda/grid/EmitGrid.h"
+#include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
 #include "dialects/nn/fold/ScalarEmit.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 
 namespace partita::codegen::cuda {
 namespace {
 
-class ScatterEmitter {
+class ScatterEmitter : ThreadBuilder {
 public:
   ScatterEmitter(func::FuncOp kernel, nn::ScatterOp scatter, ModuleOp target)
-      : scatter(scatter), b(scatter.getLoc(), kernel.getContext()),
+      : ThreadBuilder(scatter.getLoc(), kernel.getContext()), scatter(scatter),
         columns(scatter.getType().getDimSize(1)),
         updates(scatter.getPlaces().getType().getDimSize(0)) {
     func::FuncOp func = declareKernel(kernel, /*inPlace=*/{}, target);
@@ -116,14 +115,8 @@ private:
           best, shuffle(b, b.getLoc(), best, NVVM::ShflKind::bfly, distance));
     Value warp = arith::DivUIOp::create(b, thread, number(kWarp)),
           lane = arith::RemUIOp::create(b, thread, number(kWarp));
-    auto isFirst = scf::IfOp::create(
-        b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, number(0)),
-        /*withElseRegion=*/false);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(isFirst.thenBlock()->getTerminator());
-      memref::StoreOp::create(b, best, firsts, toIndex(warp));
-    }
+    when(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, number(0)),
+         [&] { memref::StoreOp::create(b, best, firsts, toIndex(warp)); });
     NVVM::Barrier0Op::create(b);
     for (int64_t i = 0; i < kWarps; ++i) {
       Value other = memref::LoadOp::create(b, firsts, index(i));
@@ -156,18 +149,8 @@ private:
   }
 
   Value least(Value x, Value y) { return arith::MinSIOp::create(b, x, y); }
-  Value number(int64_t value) {
-    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
-  }
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  Value toIndex(Value x) {
-    return arith::IndexCastUIOp::create(b, b.getIndexType(), x);
-  }
 
   nn::ScatterOp scatter;
-  ImplicitLocOpBuilder b;
   const int64_t columns, updates;
   Value places, from, upon, to, firsts, thread, row, base;
 };

@@ -8,21 +8,20 @@
 #include "compiler/codegen/cuda/ordered/SelectKernel.h"
 
 #include "compiler/codegen/cuda/grid/EmitGrid.h"
+#include "compiler/codegen/cuda/ordered/ThreadBuilder.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 
 namespace partita::codegen::cuda {
 namespace {
 
-class SelectEmitter {
+class SelectEmitter : ThreadBuilder {
 public:
   SelectEmitter(func::FuncOp kernel, nn::TopKOp topK, ModuleOp target)
-      : topK(topK), b(topK.getLoc(), kernel.getContext()),
+      : ThreadBuilder(topK.getLoc(), kernel.getContext()), topK(topK),
         element(topK.getX().getType().getElementType()),
         columns(topK.getX().getType().getDimSize(1)),
         count(topK.getType().getDimSize(1)) {
@@ -160,24 +159,8 @@ private:
   Value exchange(Value x, int distance) {
     return shuffle(b, b.getLoc(), x, NVVM::ShflKind::bfly, distance);
   }
-  template <typename Fn> void when(Value condition, Fn emit) {
-    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(branch.thenBlock()->getTerminator());
-    emit();
-  }
-  Value number(int64_t value) {
-    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
-  }
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  Value toIndex(Value x) {
-    return arith::IndexCastUIOp::create(b, b.getIndexType(), x);
-  }
 
   nn::TopKOp topK;
-  ImplicitLocOpBuilder b;
   const Type element;
   const int64_t columns, count;
   Value from, to, elements, places, thread, base;

@@ -7,10 +7,6 @@
 
 #include "compiler/codegen/cuda/ordered/ScanKernel.h"
 
-#include "compiler/codegen/cuda/grid/GridSchedule.h"
-
-#include "mlir/IR/IRMapping.h"
-
 using namespace mlir;
 
 namespace partita::codegen::cuda {
@@ -41,22 +37,6 @@ nn::ScanOp getLongScan(func::FuncOp kernel) {
 int64_t countBlocks(nn::ScanOp scan) {
   RankedTensorType type = scan.getType();
   return type.getNumElements() / type.getDimSize(scan.getDim());
-}
-
-func::FuncOp buildScanKernel(OpBuilder &b, nn::ClusterOp cluster,
-                             nn::ScanOp scan) {
-  Type types[] = {scan.getType(), scan.getType()};
-  auto func = func::FuncOp::create(b, cluster.getLoc(), "kernel",
-                                   b.getFunctionType(types, types[1]));
-  func->setAttr(kGridAttr, b.getDictionaryAttr(b.getNamedAttr(
-                               "threads", b.getI64IntegerAttr(kScanThreads))));
-  Block *body = func.addEntryBlock();
-  OpBuilder inner = OpBuilder::atBlockEnd(body);
-  IRMapping values;
-  values.map(scan.getX(), body->getArgument(0));
-  Operation *copy = inner.clone(*scan, values);
-  func::ReturnOp::create(inner, cluster.getLoc(), copy->getResults());
-  return func;
 }
 
 } // namespace partita::codegen::cuda

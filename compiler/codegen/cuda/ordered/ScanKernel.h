@@ -38,10 +38,6 @@ nn::ScanOp getLongScan(mlir::func::FuncOp kernel);
 /// Blocks of the kernel's grid: the rows.
 int64_t countBlocks(nn::ScanOp scan);
 
-/// Appends the function of a scan's cluster to the block of `b`.
-mlir::func::FuncOp buildScanKernel(mlir::OpBuilder &b, nn::ClusterOp cluster,
-                                   nn::ScanOp scan);
-
 /// Appends what each thread does to `target`, under the kernel's name.
 mlir::LogicalResult emitScan(mlir::func::FuncOp kernel, nn::ScanOp scan,
                              mlir::ModuleOp target);

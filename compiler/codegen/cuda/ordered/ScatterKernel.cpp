@@ -7,10 +7,6 @@
 
 #include "compiler/codegen/cuda/ordered/ScatterKernel.h"
 
-#include "compiler/codegen/cuda/grid/GridSchedule.h"
-
-#include "mlir/IR/IRMapping.h"
-
 using namespace mlir;
 
 namespace partita::codegen::cuda {
@@ -62,28 +58,6 @@ nn::ScatterOp getRowScatter(func::FuncOp kernel) {
 
 int64_t countBlocks(nn::ScatterOp scatter) {
   return scatter.getType().getDimSize(0);
-}
-
-func::FuncOp buildScatterKernel(OpBuilder &b, nn::ClusterOp cluster,
-                                nn::ScatterOp scatter) {
-  SmallVector<Type> types(cluster->getOperandTypes());
-  types.push_back(scatter.getType());
-  auto func = func::FuncOp::create(b, cluster.getLoc(), "kernel",
-                                   b.getFunctionType(types, types.back()));
-  func->setAttr(kGridAttr,
-                b.getDictionaryAttr(b.getNamedAttr(
-                    "threads", b.getI64IntegerAttr(kScatterThreads))));
-  Block *body = func.addEntryBlock();
-  OpBuilder inner = OpBuilder::atBlockEnd(body);
-  IRMapping values;
-  for (auto [from, to] :
-       llvm::zip(cluster.getBody().getArguments(), body->getArguments()))
-    values.map(from, to);
-  for (Operation &op : cluster.getBody().front().without_terminator())
-    inner.clone(op, values);
-  func::ReturnOp::create(inner, cluster.getLoc(),
-                         values.lookup(scatter.getResult()));
-  return func;
 }
 
 } // namespace partita::codegen::cuda

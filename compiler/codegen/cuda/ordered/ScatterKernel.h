@@ -39,10 +39,6 @@ nn::ScatterOp getRowScatter(mlir::func::FuncOp kernel);
 /// Blocks of the kernel's grid: the rows.
 int64_t countBlocks(nn::ScatterOp scatter);
 
-/// Appends the function of the op's cluster to the block of `b`.
-mlir::func::FuncOp buildScatterKernel(mlir::OpBuilder &b, nn::ClusterOp cluster,
-                                      nn::ScatterOp scatter);
-
 /// Appends what each thread does to `target`, under the kernel's name.
 mlir::LogicalResult emitScatter(mlir::func::FuncOp kernel,
                                 nn::ScatterOp scatter, mlir::ModuleOp target);

@@ -7,10 +7,6 @@
 
 #include "compiler/codegen/cuda/ordered/SelectKernel.h"
 
-#include "compiler/codegen/cuda/grid/GridSchedule.h"
-
-#include "mlir/IR/IRMapping.h"
-
 using namespace mlir;
 
 namespace partita::codegen::cuda {
@@ -40,23 +36,6 @@ nn::TopKOp getSelection(func::FuncOp kernel) {
 
 int64_t countBlocks(nn::TopKOp topK) {
   return topK.getX().getType().getDimSize(0);
-}
-
-func::FuncOp buildSelectKernel(OpBuilder &b, nn::ClusterOp cluster,
-                               nn::TopKOp topK) {
-  Type types[] = {topK.getX().getType(), topK.getType()};
-  auto func = func::FuncOp::create(b, cluster.getLoc(), "kernel",
-                                   b.getFunctionType(types, types[1]));
-  func->setAttr(kGridAttr,
-                b.getDictionaryAttr(b.getNamedAttr(
-                    "threads", b.getI64IntegerAttr(kSelectThreads))));
-  Block *body = func.addEntryBlock();
-  OpBuilder inner = OpBuilder::atBlockEnd(body);
-  IRMapping values;
-  values.map(topK.getX(), body->getArgument(0));
-  Operation *copy = inner.clone(*topK, values);
-  func::ReturnOp::create(inner, cluster.getLoc(), copy->getResults());
-  return func;
 }
 
 } // namespace partita::codegen::cuda

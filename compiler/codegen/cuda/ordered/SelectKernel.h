@@ -40,10 +40,6 @@ nn::TopKOp getSelection(mlir::func::FuncOp kernel);
 /// Blocks of the kernel's grid: the rows.
 int64_t countBlocks(nn::TopKOp topK);
 
-/// Appends the function of the op's cluster to the block of `b`.
-mlir::func::FuncOp buildSelectKernel(mlir::OpBuilder &b, nn::ClusterOp cluster,
-                                     nn::TopKOp topK);
-
 /// Appends what each thread does to `target`, under the kernel's name.
 mlir::LogicalResult emitSelect(mlir::func::FuncOp kernel, nn::TopKOp topK,
                                mlir::ModuleOp target);

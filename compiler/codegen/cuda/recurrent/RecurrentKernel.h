@@ -41,11 +41,10 @@ nn::RecurrentOp getRecurrentLayer(mlir::func::FuncOp kernel);
 /// Blocks of the kernel's grid.
 int64_t countBlocks(nn::RecurrentOp layer);
 
-/// Appends the function of a layer's cluster to the block of `b`. Fails, with a
-/// diagnostic, if its states do not fit shared memory, or are not of f32.
-mlir::FailureOr<mlir::func::FuncOp> buildRecurrentKernel(mlir::OpBuilder &b,
-                                                         nn::ClusterOp cluster,
-                                                         nn::RecurrentOp layer);
+/// Fails, with a diagnostic, if the layer's states do not fit shared memory, or
+/// are not of f32.
+mlir::LogicalResult checkRecurrentKernel(nn::ClusterOp cluster,
+                                         nn::RecurrentOp layer);
 
 /// Appends what each thread does to `target`, under the kernel's name.
 void emitRecurrent(mlir::func::FuncOp kernel, nn::RecurrentOp layer,
