@@ -51,8 +51,8 @@ struct Network {
   /// abort may wait until the other GPUs of the machine are aborted, too.
   std::function<void()> abort_all;
 
-  /// Notes a failure. Returns it if it is the first of this process. Others
-  /// come of that one: the error says so.
+  /// Notes a failure. Returns it if it is the first of this process, and
+  /// nobody has aborted. Others come of that: the error says so.
   Status note(const Status &status);
   /// Why a device stops that has not failed itself.
   Status reason();

@@ -16,10 +16,14 @@
 namespace partita::runtime::nccl {
 
 Status Network::note(const Status &status) {
-  std::lock_guard<std::mutex> lock(mutex);
-  if (first.ok())
-    return first = status;
-  return Status::error(abortedError().message() + ": " + first.message());
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    // What fails after an abort fails because of it: NCCL tells the devices
+    // that wait of the communicators that are gone.
+    if (first.ok() && !aborted)
+      return first = status;
+  }
+  return reason();
 }
 
 Status Network::reason() {
