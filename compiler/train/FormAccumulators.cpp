@@ -7,6 +7,9 @@
 
 #include "compiler/train/Passes.h"
 
+#include "compiler/analysis/Rates.h"
+
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -25,6 +28,16 @@ int64_t countReplicas(func::FuncOp function) {
       if (axis.getName() == dist::kDataAxis)
         return axis.getSize();
   return 1;
+}
+
+/// A tensor whose elements are all `value`.
+Value createFilled(OpBuilder &b, Location loc, RankedTensorType type,
+                   int64_t value) {
+  const Type element = type.getElementType();
+  Attribute attr = isa<FloatType>(element)
+                       ? Attribute(b.getFloatAttr(element, double(value)))
+                       : Attribute(b.getIntegerAttr(element, value));
+  return nn::ConstantOp::create(b, loc, DenseElementsAttr::get(type, attr));
 }
 
 struct FormAccumulatorsPass
@@ -59,18 +72,34 @@ struct FormAccumulatorsPass
         return signalPassFailure();
       if (count.getInt() < 2)
         continue;
-      int64_t number = 0;
+      SmallVector<nn::SumMicroBatchesOp> sums;
+      llvm::DenseSet<Operation *> same;
+      analysis::Rates rates;
       function.walk([&](nn::SumMicroBatchesOp sum) {
         if (sum.getAccumulator())
           return;
+        sums.push_back(sum);
+        if (rates.getRate(sum.getX()) < analysis::Rate::micro_batch)
+          same.insert(sum);
+      });
+      int64_t number = 0;
+      for (nn::SumMicroBatchesOp sum : sums) {
         OpBuilder b(sum);
+        // What is the same in all micro-batches is computed once.
+        if (same.contains(sum)) {
+          Value times =
+              createFilled(b, sum.getLoc(), sum.getType(), count.getInt());
+          sum.getXMutable().assign(nn::MulOp::create(
+              b, sum.getLoc(), sum.getType(), sum.getX(), times));
+          continue;
+        }
         Value accumulator =
             nn::AccumulatorOp::create(b, sum.getLoc(), sum.getType(), number++);
         Value added = nn::AddOp::create(b, sum.getLoc(), sum.getType(),
                                         accumulator, sum.getX());
         sum.getXMutable().assign(added);
         sum.getAccumulatorMutable().assign(accumulator);
-      });
+      }
     }
   }
 };

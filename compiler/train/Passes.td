@@ -132,6 +132,8 @@ def FormAccumulatorsPass : TrainPass<"nn-form-accumulators"> {
     %n = nn.add %a, %g : tensor<4xf32>
     %s = nn.sum_micro_batches %n in %a : tensor<4xf32> : tensor<4xf32>
     ```
+
+    What is the same in each micro-batch is multiplied by their number instead.
   }];
 }
 

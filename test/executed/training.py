@@ -685,6 +685,50 @@ def check_odd(work):
     print(f"{len(ODD) + 5} models that are built otherwise train")
 
 
+SAME = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[4,6] x) => (float[4,3] z) {
+ h = MatMul (x, w)
+ t = Tanh (h)
+ y = Add (t, b)
+ q = Mul (s, s)
+ n = ReduceSum <keepdims = 0> (q)
+ z = Add (y, n)
+}
+"""
+
+
+def check_same(work):
+    """Gradients that are the same in all micro-batches: of a bias whose adjoint is known, and of a term that no input has a part in."""
+    noise = np.random.default_rng(11)
+    start = {name: noise.standard_normal(shape).astype(np.float32) for name, shape in (("w", (6, 3)), ("b", 3), ("s", 5))}
+    x = noise.standard_normal((60, 6)).astype(np.float32)
+    np.save(work / "same.x.npy", x)
+    model = onnx.parser.parse_model(SAME)
+    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in start.items())
+    onnx.save(model, work / "same.onnx")
+    count, rate, steps = 6, 0.001, 2
+    w, b, s = (start[name].astype(np.float64) for name in "wbs")
+    losses = []
+    for step in range(steps):
+        rows = x[step * count * 4:(step + 1) * count * 4].astype(np.float64)
+        t = np.tanh(rows @ w)
+        losses.append((t + b + (s * s).sum()).sum())
+        w, b, s = w - rate * rows.T @ (1 - t * t), b - rate * len(rows), s - rate * 2 * s * t.size
+    wanted, artifact, plans = {"w": w, "b": b, "s": s}, work / "same.partita", ((), ("--devices", 2), ("--devices", 3, "--schedule", "zb_h1"), ("--data-parallel", 2),
+        ("--data-parallel", 3, "--zero", 1), ("--data-parallel", 2, "--zero", 2), ("--data-parallel", 2, "--zero", 3), ("--data-parallel", 2, "--devices", 4))
+    for flags in plans:
+        shutil.rmtree(work / "same", ignore_errors=True)
+        compile_model(work / "same.onnx", artifact, "--loss", "sum:z", "--optimizer", f"sgd,learning_rate={rate}", "--micro-batches", count, *flags)
+        lines = train(artifact, "--data", f"x={work}/same.x.npy", "--export", work / "same.trained.onnx", folder=work / "same", steps=steps)
+        found = parameters_of(work / "same.trained.onnx")
+        if not np.allclose([line["loss"] for line in lines], losses, rtol=1e-5):
+            raise Failure(f"{flags}: losses {[line['loss'] for line in lines]} instead of {losses}")
+        for name, value in wanted.items():
+            if not np.allclose(found[name], value, rtol=1e-5, atol=1e-6):
+                raise Failure(f"{flags}: {name} is\n{found[name]}\ninstead of\n{value}")
+    print(f"{len(plans)} plans add up gradients that are the same in all micro-batches")
+
+
 GIVEN = ("--loss", "mse:y:target", "--optimizer", "sgd,learning_rate=0.05,momentum=0.9")
 # (flags of partita-compile, what the message must hold)
 COMPILE_ERRORS = [
@@ -1027,7 +1071,7 @@ def check():
     words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_shared, check_orders, check_recomputed, check_killed, check_signals, check_scale, check_published, check_exported, check_odd, check_axis, check_keep_best, check_not_finite, check_json, check_outputs, check_errors)}
+        parts = {part.__name__.removeprefix("check_"): part for part in (check_reference, check_bits, check_pipelines, check_shared, check_orders, check_recomputed, check_killed, check_signals, check_scale, check_published, check_exported, check_odd, check_same, check_axis, check_keep_best, check_not_finite, check_json, check_outputs, check_errors)}
         if not words or not set(words) <= set(parts):
             check_curves(work, words)
         for name, part in parts.items():

@@ -14,6 +14,22 @@ func.func @several(%g: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attribut
 
 // -----
 
+// What no input has a part in is the same in each micro-batch.
+// CHECK-LABEL: func.func @same
+// CHECK-NOT: nn.accumulator
+// CHECK: %[[N:.*]] = nn.constant dense<3.000000e+00> : tensor<4xf32>
+// CHECK: %[[M:.*]] = nn.mul %{{.*}}, %[[N]] : tensor<4xf32>
+// CHECK: nn.sum_micro_batches %[[M]] : tensor<4xf32>
+nn.weight state @w "w" : tensor<4xf32> = dense<1.0> : tensor<4xf32>
+func.func @same() -> tensor<4xf32> attributes {dist.micro_batches = 3 : i64} {
+  %w = nn.parameter state @w : tensor<4xf32>
+  %g = nn.neg %w : tensor<4xf32>
+  %s = nn.sum_micro_batches %g : tensor<4xf32>
+  return %s : tensor<4xf32>
+}
+
+// -----
+
 // Of one micro-batch the sum is the value.
 // CHECK-LABEL: func.func @one
 // CHECK-NOT: nn.accumulator
