@@ -11,6 +11,7 @@
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 
@@ -141,6 +142,21 @@ void Rates::moveIntoUpdates(Block &block) {
   }
 }
 
-bool isKnownAtLoad(Value value) { return Rates().isLoad(value); }
+/// Ends at the first value that is not known: rewrites ask this of each op of a
+/// deep model.
+bool isKnownAtLoad(Value value) {
+  SmallVector<Value> left = {value};
+  llvm::DenseSet<Value> seen;
+  while (!left.empty()) {
+    const Value next = left.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    const Origin origin = getOrigin(next);
+    if (origin.rate != Rate::load)
+      return false;
+    llvm::append_range(left, origin.values);
+  }
+  return true;
+}
 
 } // namespace partita::analysis

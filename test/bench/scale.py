@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """How compiling, the proof and loading grow with the number of micro-batches: GPT-2 over 64 devices, with 8 and with 512.
 
-    scale.py [--stages 64] [--micro-batches 8 512] [--rounds 3] [--layers 12] [--width 64] [--processes 4] [--json FILE]
+    scale.py [--stages 64] [--micro-batches 8 512] [--rounds 3] [--layers 12] [--width 64] [--train SCHEDULE] [--processes 4] [--json FILE]
 
 The model is GPT-2 as exporters write it, of the given layers and width, with weights that are all the same: what is measured does not depend on them.
 Times are those of the processor (user and system), medians over the rounds, which take turns: to compile, without kernels that the cache has; to print
 the plan (`partita-run --plan`), which reads, verifies and proves it; and to run one step of one micro-batch over all devices in one process, which loads
 them. "bytes a step" is what each further step of a program adds to the artifact. Memory is the peak of a process of `mpirun -n PROCESSES`, over as many
-devices, with the fewest and the most micro-batches. Needs onnx and numpy.
+devices, with the fewest and the most micro-batches. With --train a plan that learns by SCHEDULE is compiled and proven; it is not run. Needs onnx and
+numpy.
 """
 
 import argparse
@@ -63,6 +64,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--width", type=int, default=768, help="of the model; a multiple of 64")
+    parser.add_argument("--train", metavar="SCHEDULE", help="compile plans that learn, e.g. by 1f1b")
     parser.add_argument("--processes", type=int, default=4, help="of mpirun, for the memory of one; 0: leave it out")
     parser.add_argument("--json")
     options = parser.parse_args()
@@ -73,7 +75,8 @@ def main():
         onnx.save(Gpt2(options.layers, options.width, TOKENS, WORDS).model, model)
         one = folder / "one.npy"
         np.save(one, np.zeros((1, TOKENS), np.int64))
-        flags = {m: ("--devices", options.stages, "--micro-batches", m, "--dim", "batch=1", "--quiet") for m in options.micro_batches}
+        learn = ("--loss", "sum:logits", "--optimizer", "sgd,learning_rate=0.1", "--schedule", options.train) if options.train else ()
+        flags = {m: ("--devices", options.stages, "--micro-batches", m, "--dim", "batch=1", "--quiet", *learn) for m in options.micro_batches}
         art = {m: folder / f"{m}.partita" for m in options.micro_batches}
         times = {m: {"compile": [], "proof": [], "load and run": []} for m in options.micro_batches}
         for m in options.micro_batches:
@@ -82,13 +85,13 @@ def main():
             for m in options.micro_batches:
                 times[m]["compile"].append(seconds(BIN / "partita-compile", model, *flags[m], "-o", art[m]))
                 times[m]["proof"].append(seconds(BIN / "partita-run", art[m], "--plan"))
-                times[m]["load and run"].append(seconds(BIN / "partita-run", art[m], "--threads", 1, "--no-pin", "--input", one))
+                times[m]["load and run"].append(0.0 if options.train else seconds(BIN / "partita-run", art[m], "--threads", 1, "--no-pin", "--input", one))
         medians = {m: {what: statistics.median(values) for what, values in row.items()} for m, row in times.items()}
         steps = {m: steps_of(model, *map(str, flags[m])) for m in (few, many)}
         sizes = {m: art[m].stat().st_size for m in (few, many)}
         step_bytes = (sizes[many] - sizes[few]) / max(1, steps[many] - steps[few])
         memory = {}
-        if options.processes:
+        if options.processes and not options.train:
             for m in (few, many):
                 cut = folder / "cut.partita"
                 seconds(BIN / "partita-compile", model, "--devices", options.processes, "--micro-batches", m, "--dim", "batch=1", "--quiet", "-o", cut)

@@ -279,6 +279,9 @@ def check_pipelines(work):
 
     count = 0
     for name, micro, plans in (("sgd-decay", 8, ((2, "1f1b"), (3, "gpipe"), (4, "fill_drain"), (2, "sequential"), (2, "interleaved"), (2, "looped"), (2, "zb_h1"), (3, "zb_h1"), (2, "zb_v"))),
+                               # Many micro-batches in flight, whose values share frames.
+                               ("sgd", 80, ((3, "gpipe"), (4, "1f1b"), (2, "looped"), (2, "zb_v"))),
+                               ("transformer-nesterov", 12, ((3, "gpipe"), (2, "zb_h1"), (2, "interleaved"))),
                                ("groups", 1, ((2, "1f1b"), (3, "1f1b"))),
                                ("mnist-momentum", 3, ((4, "1f1b"), (2, "looped"), (8, "gpipe"), (3, "interleaved"), (8, "interleaved"), (4, "zb_h1"), (4, "zb_v"), (8, "zb_v"))),
                                ("cnn-sgd", 2, ((3, "1f1b"), (2, "gpipe"), (2, "zb_h1"), (2, "zb_v"))),

@@ -11,10 +11,67 @@ using namespace mlir;
 
 namespace partita::pipeline {
 
-static std::string labelOf(Operation &op) {
-  auto label = op.getAttrOfType<StringAttr>("label");
+static std::string labelOf(Operation *op) {
+  auto label = op->getAttrOfType<StringAttr>("label");
   return label ? label.str() : "";
 }
+
+namespace {
+
+/// How many bytes intervals cover that come and go: a tree of the parts between
+/// their bounds.
+class CoveredBytes {
+public:
+  /// `bounds`: of all intervals, in order, each once.
+  explicit CoveredBytes(std::vector<int64_t> bounds)
+      : bounds(std::move(bounds)) {
+    while (parts + 1 < this->bounds.size())
+      parts *= 2;
+    intervals.resize(2 * parts);
+    covered.resize(2 * parts);
+  }
+
+  void add(int64_t begin, int64_t end) { change(begin, end, 1); }
+  void remove(int64_t begin, int64_t end) { change(begin, end, -1); }
+  int64_t count() const { return covered[1]; }
+
+private:
+  size_t find(int64_t bound) const {
+    return llvm::lower_bound(bounds, bound) - bounds.begin();
+  }
+  int64_t at(size_t bound) const {
+    return bounds[std::min(bound, bounds.size() - 1)];
+  }
+
+  void change(int64_t begin, int64_t end, int32_t by) {
+    if (begin < end)
+      change(1, 0, parts, find(begin), find(end), by);
+  }
+  void change(size_t node, size_t low, size_t high, size_t begin, size_t end,
+              int32_t by) {
+    if (begin <= low && high <= end) {
+      intervals[node] += by;
+    } else {
+      const size_t middle = (low + high) / 2;
+      if (begin < middle)
+        change(2 * node, low, middle, begin, end, by);
+      if (middle < end)
+        change(2 * node + 1, middle, high, begin, end, by);
+    }
+    if (intervals[node] > 0)
+      covered[node] = at(high) - at(low);
+    else
+      covered[node] =
+          node < parts ? covered[2 * node] + covered[2 * node + 1] : 0;
+  }
+
+  std::vector<int64_t> bounds;
+  size_t parts = 1;
+  std::vector<int32_t> intervals; ///< that cover all of a node
+  std::vector<int64_t> covered;   ///< bytes, by node
+};
+
+} // namespace
 
 ArenaWalk::ArenaWalk(plan::ProgramOp program)
     : module(program->getParentOfType<ModuleOp>()) {
@@ -29,18 +86,63 @@ ArenaWalk::ArenaWalk(plan::ProgramOp program)
 }
 
 Moment ArenaWalk::findPeak() const {
-  std::map<int64_t, std::vector<const LiveTensor *>> begins;
-  for (const LiveTensor &tensor : tensors)
-    begins[tensor.begin].push_back(&tensor);
+  std::vector<int64_t> bounds;
+  std::vector<const LiveTensor *> begins, ends;
+  for (const LiveTensor &tensor : tensors) {
+    for (int64_t bound : {tensor.offset, tensor.offset + tensor.bytes})
+      bounds.push_back(bound);
+    begins.push_back(&tensor);
+    ends.push_back(&tensor);
+  }
+  llvm::sort(bounds);
+  bounds.erase(llvm::unique(bounds), bounds.end());
+  llvm::sort(begins, [](const LiveTensor *a, const LiveTensor *b) {
+    return a->begin < b->begin;
+  });
+  llvm::sort(ends, [](const LiveTensor *a, const LiveTensor *b) {
+    return a->end < b->end;
+  });
+  CoveredBytes covered(std::move(bounds));
   Moment peak;
-  std::vector<const LiveTensor *> alive;
-  for (const auto &[time, more] : begins) {
-    llvm::erase_if(alive, [&](const LiveTensor *t) { return t->end < time; });
-    alive.insert(alive.end(), more.begin(), more.end());
-    if (int64_t bytes = countBytes(alive); bytes > peak.bytes)
-      peak = {time, bytes, names[time]};
+  auto ended = ends.begin();
+  for (auto begun = begins.begin(); begun != begins.end();) {
+    const int64_t time = (*begun)->begin;
+    for (; (*ended)->end < time; ++ended)
+      covered.remove((*ended)->offset, (*ended)->offset + (*ended)->bytes);
+    for (; begun != begins.end() && (*begun)->begin == time; ++begun)
+      covered.add((*begun)->offset, (*begun)->offset + (*begun)->bytes);
+    if (covered.count() > peak.bytes)
+      peak = {time, covered.count()};
   }
   return peak;
+}
+
+std::string ArenaWalk::nameOf(const Moment &moment) const {
+  auto [op, batch] = moments[moment.time];
+  const std::string where = "micro-batch " + std::to_string(batch);
+  if (auto step = dyn_cast<plan::ScheduleStepOpInterface>(op))
+    return std::string(getInfo(step.getStepKind()).name) + " of " + where;
+  return "'" + labelOf(op) + "' in unit " +
+         op->getParentOfType<plan::UnitOp>().getSymName().str() + ", " + where;
+}
+
+std::string ArenaWalk::nameOf(const LiveTensor &tensor) const {
+  Operation *writer = tensor.writer;
+  if (auto recv = dyn_cast<plan::RecvOp>(writer))
+    if (auto channel = dyn_cast_or_null<plan::ChannelOp>(
+            SymbolTable::lookupSymbolIn(module, recv.getChannelAttr())))
+      return channel.getValue().str();
+  if (auto finish = dyn_cast<plan::FinishOp>(writer))
+    if (auto collective = dyn_cast_or_null<plan::CollectiveOp>(
+            SymbolTable::lookupSymbolIn(module, finish.getCollectiveAttr())))
+      return collective.getValue().str();
+  if (auto load = dyn_cast<plan::LoadInputOp>(writer)) {
+    int64_t port = load.getPort();
+    for (auto op : module.getBody()->getOps<plan::PortOp>())
+      if (op.getKind() == plan::PortKind::input && port-- == 0)
+        return op.getPortName().str();
+  }
+  return isa<plan::ScheduleStepOpInterface>(writer) ? "value" : labelOf(writer);
 }
 
 std::vector<const LiveTensor *> ArenaWalk::getTensors(int64_t time) const {
@@ -70,11 +172,10 @@ int64_t ArenaWalk::countBytes(std::vector<const LiveTensor *> alive) {
 void ArenaWalk::visit(plan::ScheduleStepOpInterface step) {
   microBatch = step.getStepMicroBatch();
   ++stepCount;
-  std::string where = "micro-batch " + std::to_string(microBatch);
   auto run = dyn_cast<plan::RunOp>(*step);
   if (!run) {
     const abi::StepInfo &info = getInfo(step.getStepKind());
-    names.push_back(std::string(info.name) + " of " + where);
+    moments.push_back({step, microBatch});
     Value slot = step.getStepSlot();
     // What is sent stays until its wait.
     const std::pair key(step.getStepSubject(), microBatch);
@@ -83,7 +184,7 @@ void ArenaWalk::visit(plan::ScheduleStepOpInterface step) {
     if (step.getStepKind() == abi::StepKind::wait)
       slot = sent[key];
     if (slot && info.access == abi::SlotAccess::written)
-      write(slot, nameOf(step));
+      write(slot, step);
     else if (slot)
       read(slot);
     return;
@@ -95,33 +196,12 @@ void ArenaWalk::visit(plan::ScheduleStepOpInterface step) {
     auto instruction = dyn_cast<plan::InstructionOpInterface>(op);
     if (!instruction)
       continue;
-    std::string label = labelOf(op);
-    names.push_back("'" + label + "' in unit " + run.getUnit().str() + ", " +
-                    where);
+    moments.push_back({&op, microBatch});
     for (Value slot : instruction.getInstructionReads())
       read(slot);
     for (Value slot : instruction.getInstructionWrites())
-      write(slot, label);
+      write(slot, &op);
   }
-}
-
-/// What a step brings: the value of the channel, or an input.
-std::string ArenaWalk::nameOf(Operation *step) {
-  if (auto recv = dyn_cast<plan::RecvOp>(step))
-    if (auto channel = dyn_cast_or_null<plan::ChannelOp>(
-            SymbolTable::lookupSymbolIn(module, recv.getChannelAttr())))
-      return channel.getValue().str();
-  if (auto finish = dyn_cast<plan::FinishOp>(step))
-    if (auto collective = dyn_cast_or_null<plan::CollectiveOp>(
-            SymbolTable::lookupSymbolIn(module, finish.getCollectiveAttr())))
-      return collective.getValue().str();
-  if (auto load = dyn_cast<plan::LoadInputOp>(step)) {
-    int64_t port = load.getPort();
-    for (auto op : module.getOps<plan::PortOp>())
-      if (op.getKind() == plan::PortKind::input && port-- == 0)
-        return op.getPortName().str();
-  }
-  return "value";
 }
 
 /// A slot that steps write, and where it begins on the micro-batch at hand;
@@ -148,7 +228,7 @@ void ArenaWalk::read(Value value) {
 }
 
 /// Each write begins another tensor; what was there is needed no more.
-void ArenaWalk::write(Value value, const std::string &name) {
+void ArenaWalk::write(Value value, Operation *writer) {
   auto [slot, offset] = locate(value);
   if (!slot)
     return;
@@ -158,8 +238,8 @@ void ArenaWalk::write(Value value, const std::string &name) {
   else
     tensors.push_back(open[it->second]);
   open[it->second] = {
-      name,  offset,    slot.getByteSize(), now(),
-      now(), stepCount, stepCount,          slot.getSpan() == plan::Span::sum};
+      writer, offset,    slot.getByteSize(), now(),
+      now(),  stepCount, stepCount,          slot.getSpan() == plan::Span::sum};
 }
 
 } // namespace partita::pipeline

@@ -10,7 +10,7 @@
 
 #include "dialects/plan/PlanDialect.h"
 
-#include <map>
+#include <utility>
 #include <string>
 #include <vector>
 
@@ -19,7 +19,7 @@ namespace partita::pipeline {
 /// A tensor in the arena, from the instruction or step that writes it to the
 /// last that needs it.
 struct LiveTensor {
-  std::string name;
+  mlir::Operation *writer = nullptr; ///< an instruction or a step
   int64_t offset = 0, bytes = 0;
   int64_t begin = 0, end = 0;            ///< instructions, in order
   int64_t first_step = 0, last_step = 0; ///< of the schedule
@@ -32,7 +32,6 @@ struct LiveTensor {
 struct Moment {
   int64_t time = 0;
   int64_t bytes = 0;
-  std::string name; ///< of the instruction or step
 };
 
 /// Follows a program once and finds what is alive when.
@@ -47,6 +46,11 @@ public:
   /// counts once.
   Moment findPeak() const;
 
+  /// A moment as errors call it: "'fc1' in unit F0, micro-batch 2".
+  std::string nameOf(const Moment &moment) const;
+  /// The node that makes a tensor, the input, or what is received.
+  std::string nameOf(const LiveTensor &tensor) const;
+
   /// What is alive at a time, the largest first.
   std::vector<const LiveTensor *> getTensors(int64_t time) const;
 
@@ -56,18 +60,18 @@ public:
 
 private:
   void visit(plan::ScheduleStepOpInterface step);
-  std::string nameOf(mlir::Operation *step);
-  int64_t now() const { return static_cast<int64_t>(names.size()) - 1; }
+  int64_t now() const { return static_cast<int64_t>(moments.size()) - 1; }
   std::pair<plan::SlotOp, int64_t> locate(mlir::Value value) const;
   void read(mlir::Value value);
-  void write(mlir::Value value, const std::string &name);
+  void write(mlir::Value value, mlir::Operation *writer);
 
-  mlir::ModuleOp module;
+  mutable mlir::ModuleOp module;
   llvm::StringMap<plan::UnitOp> units;
-  std::vector<std::string> names; ///< by time
+  /// Instructions and steps, and their micro-batch, by time.
+  std::vector<std::pair<mlir::Operation *, int64_t>> moments;
   llvm::SmallVector<LiveTensor> tensors, open;
   /// By slot and offset.
-  std::map<std::pair<mlir::Operation *, int64_t>, size_t> openOf;
+  llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, size_t> openOf;
   /// By channel and micro-batch.
   llvm::DenseMap<std::pair<mlir::Attribute, int64_t>, mlir::Value> sent;
   int64_t microBatch = 0; ///< of the step at hand

@@ -81,15 +81,22 @@ findConflicts(const std::vector<Buffer> &buffers) {
         add(begin.buffer, other.buffer);
     alive.push_back(begin);
   }
+  // Two may meet several times.
+  std::vector<size_t> counts;
+  for (std::vector<size_t> &list : conflicts) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    counts.push_back(list.size());
+  }
+  // Others than those before, and they are many: they come in order.
   for (size_t i = 0; i < lasting.size(); ++i)
     for (size_t k = 0; k < i; ++k)
       if (overlaps(buffers[lasting[i]].exact, buffers[lasting[k]].exact))
         add(lasting[i], lasting[k]);
-  // Two may meet several times.
-  for (std::vector<size_t> &list : conflicts) {
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-  }
+  for (size_t i = 0; i < buffers.size(); ++i)
+    std::inplace_merge(conflicts[i].begin(),
+                       conflicts[i].begin() + static_cast<int64_t>(counts[i]),
+                       conflicts[i].end());
   return conflicts;
 }
 

@@ -71,11 +71,11 @@ private:
     if (peak.bytes > 0) {
       std::vector<std::string> list;
       for (const LiveTensor *tensor : walk.getTensors(peak.time))
-        list.push_back("'" + tensor->name + "' " +
+        list.push_back("'" + walk.nameOf(*tensor) + "' " +
                        std::to_string(tensor->bytes) + " bytes");
       error.attachNote(loc)
           << "its arena is fullest, with " << abi::bytesText(peak.bytes)
-          << " in use, at " << peak.name
+          << " in use, at " << walk.nameOf(peak)
           << "; the largest tensors then: " << shorten(list);
     }
     if (std::vector<std::string> list = getWeights(program); !list.empty())

@@ -8,7 +8,8 @@
 // A value that outlives a run has as many copies as micro-batches of it are
 // held at the same time: what is received is one where the receiver reads it at
 // once, and what is sent alternates between two. A value with several becomes a
-// frame. All others have the same bytes on every micro-batch.
+// frame. Values with many that live through the same steps share one. All
+// others have the same bytes on every micro-batch.
 //
 // Times are `position of the step in the program * width + 1 + index of the
 // instruction in the unit`. On the folded axis (Placement.h) a unit's times are
@@ -23,6 +24,7 @@
 #include "llvm/ADT/MapVector.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace partita::pipeline {
@@ -88,6 +90,27 @@ int64_t countCopies(const std::map<int64_t, LiveRange> &held) {
   return most;
 }
 
+/// How many copies of a value are placed one by one. Of more, those of all
+/// values that live through the same steps are placed together: the bytes that
+/// a value does not need at the beginning or the end of its life are those of
+/// one copy among many, and thousands of buffers become hundreds.
+constexpr int64_t kMostOwnCopies = 8;
+
+/// Of how many buffers a frame consists at most. Of more copies, some that
+/// follow one another are one buffer.
+constexpr int64_t kMostBuffers = 64;
+
+constexpr int64_t kAlignment = 64; ///< bytes, of what lies in an arena
+
+/// When each micro-batch of a value is held.
+using Held = std::map<int64_t, LiveRange>;
+
+struct Frame {
+  int64_t bytes = 0; ///< of a copy
+  int64_t copies = 1, copiesInBuffer = 1;
+  plan::FrameOp op; ///< null: it is not written yet
+};
+
 class ProgramPlacer {
 public:
   explicit ProgramPlacer(plan::ProgramOp program) : program(program) {}
@@ -98,7 +121,7 @@ public:
     addLocalValues();
     addLoadValues();
     shareInPlace();
-    const Placement arena = placeBuffers(buffers);
+    const Placement arena = placeBuffers(buffers, kAlignment);
     program.setArenaBytes(arena.bytes);
     placeConstants();
     copyWhatIsSummedUpon();
@@ -199,7 +222,7 @@ private:
   /// Every micro-batch of a value lives from the step that writes it to the
   /// last one that needs it.
   void addLastingValues() {
-    llvm::MapVector<Value, std::map<int64_t, LiveRange>> held;
+    llvm::MapVector<Value, Held> held;
     llvm::DenseMap<Value, int> users; // units; a step counts as two
     for (const UnitTimes &each : units)
       for (const auto &[slot, use] : each.uses)
@@ -246,17 +269,57 @@ private:
       if (slot && isInArena(slot))
         use(slot, m, at, at);
     }
+    std::map<std::vector<std::array<int64_t, 3>>, size_t> byLife;
+    std::vector<std::pair<SmallVector<Value>, Held>> together;
     for (const auto &[slot, ranges] : held) {
       const int64_t count = countCopies(ranges);
-      std::vector<Buffer> made(count);
-      for (const auto &[m, range] : ranges)
-        addLiveRange(made[m % count].exact, range);
-      for (Buffer &each : made) {
-        Buffer &buffer = addBuffer(slot);
-        buffer.exact = std::move(each.exact);
-        for (LiveRange range : buffer.exact)
-          fold(range, buffer.live);
+      if (count <= kMostOwnCopies) {
+        addCopies({slot}, ranges, count);
+        continue;
       }
+      std::vector<std::array<int64_t, 3>> life; // micro-batch, steps
+      for (const auto &[m, range] : ranges)
+        life.push_back({m, range.begin / width, range.end / width});
+      auto [it, isNew] = byLife.try_emplace(std::move(life), together.size());
+      if (isNew)
+        together.push_back({{}, ranges});
+      auto &[slots, all] = together[it->second];
+      slots.push_back(slot);
+      for (const auto &[m, range] : ranges) {
+        all[m].begin = std::min(all[m].begin, range.begin);
+        all[m].end = std::max(all[m].end, range.end);
+      }
+    }
+    for (const auto &[slots, ranges] : together)
+      addCopies(slots, ranges, countCopies(ranges));
+  }
+
+  /// The buffers of values that are held at the same times, in `count` copies.
+  void addCopies(ArrayRef<Value> slots, const Held &held, int64_t count) {
+    Frame frame;
+    frame.copies = count;
+    frame.copiesInBuffer = llvm::divideCeil(count, kMostBuffers);
+    for (Value slot : slots) {
+      inFrame[slot] = frame.bytes;
+      frame.bytes += slots.size() == 1 && frame.copiesInBuffer == 1
+                         ? getBytes(slot)
+                         : llvm::alignTo(getBytes(slot), kAlignment);
+    }
+    std::vector<Buffer> made(
+        static_cast<size_t>(llvm::divideCeil(count, frame.copiesInBuffer)));
+    for (const auto &[m, range] : held)
+      addLiveRange(
+          made[static_cast<size_t>(m % count / frame.copiesInBuffer)].exact,
+          range);
+    for (Value slot : slots)
+      for (size_t i = 0; i < made.size(); ++i)
+        copies[slot].push_back(buffers.size() + i);
+    frames[buffers.size()] = frame;
+    for (Buffer &each : made) {
+      for (LiveRange range : each.exact)
+        fold(range, each.live);
+      each.bytes = frame.copiesInBuffer * frame.bytes;
+      buffers.push_back(std::move(each));
     }
   }
 
@@ -399,14 +462,20 @@ private:
       slot.setOffset(arena.offsets[list[0]]);
       return;
     }
-    OpBuilder builder(slot);
-    SmallVector<int64_t> begins = llvm::map_to_vector(
-        list, [&](size_t buffer) { return arena.offsets[buffer]; });
-    auto frame = plan::FrameOp::create(builder, slot.getLoc(),
-                                       slot.getByteSize(), begins);
+    Frame &frame = frames[list[0]];
+    if (!frame.op) {
+      OpBuilder builder(slot);
+      SmallVector<int64_t> begins;
+      for (int64_t i = 0; i < frame.copies; ++i)
+        begins.push_back(
+            arena.offsets[list[static_cast<size_t>(i / frame.copiesInBuffer)]] +
+            i % frame.copiesInBuffer * frame.bytes);
+      frame.op =
+          plan::FrameOp::create(builder, slot.getLoc(), frame.bytes, begins);
+    }
     slot.setSpace(plan::Space::frame);
-    slot.setOffset(0);
-    slot.getFrameMutable().assign(frame.getFrame());
+    slot.setOffset(inFrame.lookup(slot.getSlot()));
+    slot.getFrameMutable().assign(frame.op.getFrame());
   }
 
   plan::ProgramOp program;
@@ -417,6 +486,8 @@ private:
   std::vector<int> unitOf; ///< by step; -1: it is no run
   std::vector<Buffer> buffers;
   llvm::MapVector<Value, std::vector<size_t>> copies; ///< buffers, by slot
+  llvm::DenseMap<Value, int64_t> inFrame; ///< offsets in a frame, by slot
+  llvm::DenseMap<size_t, Frame> frames;   ///< by their first buffer
 };
 
 struct PlanPlacePass : impl::PlanPlacePassBase<PlanPlacePass> {
