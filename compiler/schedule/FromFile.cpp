@@ -217,6 +217,11 @@ std::optional<std::string> orderByFile(const ScheduleProblem &problem,
   if (std::string cycle = DeadlockSearch(problem, placed).find();
       !cycle.empty())
     return "deadlocks: these actions wait for one another: " + cycle;
+  if (!file.descent.empty() && isTrained(problem))
+    orders.remark =
+        "does not take all micro-batches in ascending order: " + file.descent +
+        ". Sums over micro-batches are added up in this order, so "
+        "they may round otherwise than by other schedules";
   orders.ofDevice.resize(problem.devices);
   for (int d = 0; d < problem.devices; ++d)
     for (const PlacedUnit &unit : placed[d])

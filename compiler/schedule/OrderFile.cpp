@@ -232,11 +232,10 @@ private:
       if (isNew) {
         auto [last, isFirst] =
             newest.try_emplace(std::pair(action.stage, kind), action);
-        if (!isFirst && last->second.microBatch > action.microBatch)
-          return fail(cell, action.describe() + " comes after " +
-                                last->second.describe() +
-                                ": the micro-batches of a stage have to ascend "
-                                "in F, in I and in W (B is both)");
+        if (!isFirst && last->second.microBatch > action.microBatch &&
+            file.descent.empty())
+          file.descent =
+              action.describe() + " comes after " + last->second.describe();
         last->second = action;
         continue;
       }

@@ -57,19 +57,22 @@ struct OrderFile {
   bool hasBackward = false;
   /// Whether gradients of values and of weights are actions of their own.
   bool isSplit = false;
+  /// "0B0 (rank 0, cell 4) comes after 0B1 (rank 0, cell 3)": the first place
+  /// where the micro-batches of a stage do not ascend in `F`, in `I` or in `W`.
+  /// Empty: they all do.
+  std::string descent;
   /// Kinds of actions that were left out, each once, as messages name them.
   std::vector<std::string> leftOut;
 };
 
 /// Reads a file's text. Every stage has to have all actions, each once and on
-/// one rank. The micro-batches of a stage have to ascend in `F`, in `I` and in
-/// `W`: values of a channel are told apart by their order, and gradients are
-/// added up in it.
+/// one rank.
 std::optional<OrderError> parseOrders(std::string_view text, OrderFile &file);
 
 /// The orders of a file. `stages`: the model's, also those that have no work.
 /// Actions of what a stage does not have (the first one has no gradients of
-/// values for others) are left out. A message that names actions and cells if
+/// values for others) are left out. Sums over micro-batches are added up in the
+/// order of the file: a remark says so where it does not ascend. A message that names actions and cells if
 /// the file does not fit the problem, or if it deadlocks: with the shortest
 /// cycle of actions that wait for one another.
 std::optional<std::string> orderByFile(const ScheduleProblem &problem,

@@ -23,7 +23,7 @@ public:
       : problem(problem), schedule(schedule), reads(problem.stages.size()),
         makes(problem.stages.size()), channelsOf(problem.values.size()),
         held(problem.devices), sent(problem.devices),
-        unwaited(problem.values.size()) {
+        unwaited(problem.values.size()), made(problem.values.size()) {
     schedule.programs.resize(problem.devices);
     for (int v = 0; v < static_cast<int>(problem.values.size()); ++v)
       addValue(v);
@@ -50,6 +50,7 @@ private:
   /// A send, and whether its wait already stands in the program.
   struct Sent {
     Step wait;
+    int count = 0; ///< of the value before it
     bool isWaitedFor = false;
   };
 
@@ -83,7 +84,7 @@ private:
     int device = deviceOf(unit.stage), m = unit.microBatch;
     std::vector<Step> &program = schedule.programs[device];
     for (int v : makes[unit.stage])
-      awaitBuffer(v, device, m);
+      awaitBuffer(v, device);
     for (int v : reads[unit.stage])
       bring(v, device, problem.versionOf(v, m));
     Step run{Kind::run, m};
@@ -97,13 +98,13 @@ private:
 
   /// The buffer that a unit writes was last read by sends of earlier
   /// micro-batches.
-  void awaitBuffer(int v, int device, int m) {
+  void awaitBuffer(int v, int device) {
     if (problem.values[v].isConstant || problem.values[v].producer < 0)
       return;
     for (std::deque<size_t> &queue = unwaited[v]; !queue.empty();
          queue.pop_front()) {
       Sent &one = sent[device][queue.front()];
-      if (one.wait.microBatch > m - schedule.transfers.buffers[v])
+      if (one.count > made[v] - schedule.transfers.buffers[v])
         return;
       schedule.programs[device].push_back(one.wait);
       one.isWaitedFor = true;
@@ -150,8 +151,9 @@ private:
       program.push_back(send);
       send.kind = Kind::wait;
       unwaited[v].push_back(sent[device].size());
-      sent[device].push_back({send});
+      sent[device].push_back({send, made[v]});
     }
+    ++made[v];
     for (int output : problem.values[v].outputs) {
       Step store{Kind::store_output, m};
       store.value = v;
@@ -196,6 +198,7 @@ private:
   std::vector<std::map<std::pair<int, int>, int>> held;
   std::vector<std::vector<Sent>> sent;       ///< by device
   std::vector<std::deque<size_t>> unwaited;  ///< in `sent`, by value
+  std::vector<int> made;                     ///< units so far, by value
   std::map<std::pair<int, int>, int> tokens; ///< (stage, stage) -> channel
 };
 

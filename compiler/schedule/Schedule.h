@@ -13,8 +13,8 @@
 // run again.
 //
 // A unit may not run ahead of its readers without bound. A value has
-// `kSendBuffers` buffers. On micro-batch m its unit begins when the receivers
-// have begun to read what it sent on micro-batch m - kSendBuffers. Some orders
+// `kSendBuffers` buffers. Its unit begins when the receivers have begun to read
+// what it sent that many units ago. Some orders
 // deadlock with so few buffers, and a value that is read many stages later
 // would stall its sender again and again. Such values get as many more buffers
 // as they need.

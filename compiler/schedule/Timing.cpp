@@ -33,9 +33,15 @@ public:
       : problem(problem), orders(orders), transfers(transfers),
         reads(problem.stages.size()), sends(problem.stages.size()),
         units(problem.stages.size() * problem.microBatches),
-        devices(problem.devices) {
-    for (const std::vector<ScheduledUnit> &order : orders.ofDevice)
+        batches(problem.stages.size()), devices(problem.devices) {
+    for (const std::vector<ScheduledUnit> &order : orders.ofDevice) {
       count += order.size();
+      for (ScheduledUnit unit : order) {
+        units[number(unit)].count =
+            static_cast<int>(batches[unit.stage].size());
+        batches[unit.stage].push_back(unit.microBatch);
+      }
+    }
     for (int v = 0; v < static_cast<int>(problem.values.size()); ++v)
       addValue(v);
     for (const std::vector<ScheduledUnit> &order : orders.ofDevice)
@@ -91,6 +97,7 @@ public:
 private:
   struct Unit {
     int position = -1;  ///< in its device's order
+    int count = 0;      ///< of its stage's units before it
     int tokenFrom = -1; ///< the unit that hands the token on
     int waiting = -1;   ///< first device that waits for it
     int cause = -1;     ///< the unit that decides when it begins
@@ -141,14 +148,22 @@ private:
 
   /// Most micro-batches of a value that are sent and not yet copied.
   int countInFlight(const Readers &readers) const {
-    int producer = problem.values[readers.value].producer, most = 0, taken = 0;
-    for (int m = 0; m < problem.microBatches; ++m) {
-      double sent = units[number(producer, m)].begin;
-      while (taken < m && units[findFirst(readers, taken)].begin <= sent)
+    const int producer = problem.values[readers.value].producer;
+    const std::vector<int> &order = batches[producer];
+    int most = 0, taken = 0;
+    for (int i = 0; i < static_cast<int>(order.size()); ++i) {
+      double sent = units[number(producer, order[i])].begin;
+      while (taken < i && units[findFirst(readers, order[taken])].begin <= sent)
         ++taken;
-      most = std::max(most, m + 1 - taken);
+      most = std::max(most, i + 1 - taken);
     }
     return most;
+  }
+
+  /// The micro-batch whose buffer a unit writes again; -1: none.
+  int findRewritten(ScheduledUnit unit, int value) const {
+    const int before = units[number(unit)].count - transfers.buffers[value];
+    return before < 0 ? -1 : batches[unit.stage][before];
   }
 
   /// Runs a device's units until one must wait.
@@ -186,7 +201,7 @@ private:
     }
     for (int group : sends[unit.stage]) {
       const Readers &readers = groups[group];
-      int sent = unit.microBatch - transfers.buffers[readers.value];
+      const int sent = findRewritten(unit, readers.value);
       if (sent < 0)
         continue;
       heldUpBy = readers.value;
@@ -242,7 +257,7 @@ private:
     }
     for (int group : sends[unit.stage]) {
       const Readers &readers = groups[group];
-      int v = readers.value, sent = unit.microBatch - transfers.buffers[v];
+      const int v = readers.value, sent = findRewritten(unit, v);
       if (sent < 0)
         continue;
       if (!transfers.borrowed[v]) {
@@ -310,6 +325,7 @@ private:
   std::vector<Readers> groups;
   std::vector<std::vector<int>> reads, sends; ///< groups, by stage
   std::vector<Unit> units;
+  std::vector<std::vector<int>> batches; ///< in order, by stage
   std::vector<Device> devices;
   std::vector<int> ready; ///< devices to look at
 };

@@ -343,6 +343,7 @@ public:
     for (int round = 0; round < 2; ++round) {
       renewed.clear();
       computed.clear();
+      added.clear();
       for (int s = 0; s < static_cast<int>(program.steps.size()); ++s)
         if (std::string error = execute(s); !error.empty())
           return error;
@@ -506,6 +507,11 @@ private:
                        described.span != CheckedSlot::Span::micro_batch;
     return (int64_t(slot) << 32) + (isOne ? 0 : micro_batch + 1);
   }
+  /// How many micro-batches have been added to a sum.
+  int countAdded(int slot) const {
+    auto found = added.find(slot);
+    return found == added.end() ? 0 : static_cast<int>(found->second.size());
+  }
   /// A sum to which so many micro-batches were added.
   static int64_t sumOf(int slot, int added) {
     return (int64_t(slot) << 32) + added;
@@ -514,12 +520,11 @@ private:
                     const std::set<int> &adds) const {
     if (!isSum(slot))
       return valueOf(slot, micro_batch);
-    return sumOf(slot, adds.count(slot) ? micro_batch : micro_batches);
+    return sumOf(slot, adds.count(slot) ? countAdded(slot) : micro_batches);
   }
-  int64_t valueLeft(int slot, int micro_batch,
-                    const std::set<int> &adds) const {
-    return isSum(slot) && adds.count(slot) ? sumOf(slot, micro_batch + 1)
-                                           : valueOf(slot, micro_batch);
+  int64_t valueLeft(int slot, int micro_batch) const {
+    return isSum(slot) ? sumOf(slot, countAdded(slot))
+                       : valueOf(slot, micro_batch);
   }
 
   std::string boundsError(const CheckedUse &use, int64_t address) const {
@@ -673,8 +678,7 @@ private:
   void leave(const Summary &summary, int micro_batch, int step) {
     for (const Use &use : summary.left)
       held.set(use.begin, use.end,
-               {use.slot < 0 ? kNoValue
-                             : valueLeft(use.slot, micro_batch, summary.adds),
+               {use.slot < 0 ? kNoValue : valueLeft(use.slot, micro_batch),
                 step, use.instruction});
   }
 
@@ -710,6 +714,8 @@ private:
         if (std::string error = compute(index, use.slot, use.instruction);
             !error.empty())
           return error;
+      if (std::string error = addToSums(index, summary); !error.empty())
+        return error;
       leave(summary, m, index);
       return "";
     }
@@ -790,6 +796,26 @@ private:
           !isNew)
         return where(index, instruction) + " writes a state that " +
                stepText(by->second.first, by->second.second) + " has written";
+    return "";
+  }
+
+  /// Each micro-batch is added to a sum once. What writes one without adding to
+  /// it begins it anew.
+  std::string addToSums(int index, const Summary &summary) {
+    for (const Use &use : summary.left) {
+      if (!isSum(use.slot))
+        continue;
+      if (!summary.adds.count(use.slot)) {
+        added[use.slot].clear();
+        continue;
+      }
+      auto [by, isNew] = added[use.slot].try_emplace(
+          program.steps[index].micro_batch, std::pair(index, use.instruction));
+      if (!isNew && by->second.first != index)
+        return where(index, use.instruction) +
+               " adds to a sum what is in it already: " +
+               stepText(by->second.first, by->second.second) + " has added it";
+    }
     return "";
   }
 
@@ -883,6 +909,9 @@ private:
   std::map<int64_t, std::pair<int, int>> renewed;
   /// Slots with the span of a step that it has written, likewise.
   std::map<int, std::pair<int, int>> computed;
+  /// Of each sum: the micro-batches that were added, each with a step and its
+  /// instruction.
+  std::map<int, std::map<int, std::pair<int, int>>> added;
   ByteMap<Writer> held;
   std::map<Key, Outstanding> received; ///< and not released
   std::vector<Outstanding> outstanding;

@@ -121,6 +121,8 @@ private:
             orderByFile(problem, **file, stages, orders))
       return emitError(getScheduleFileLoc(function)) << *misfit;
     schedule = buildSchedule(problem, orders);
+    if (!schedule.remark.empty())
+      emitRemark(getScheduleFileLoc(function)) << schedule.remark;
     return success();
   }
 
